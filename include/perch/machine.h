@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Facts about this machine and this user, and the one table of calls through which perch touches the kernel.
+ * Both are injectable: a test describes a machine that is not here by a folder tree and a table of its own.
+ */
+#ifndef PERCH_MACHINE_H
+#define PERCH_MACHINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <perch/abi.h>
+#include <perch/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Each member behaves as the system call does (-1 and errno on failure) and gets the table's own context first. */
+struct perch_calls {
+	void *context;
+	int (*open_event)(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+			  unsigned long flags);
+	int (*control)(void *context, int fd, unsigned long request, unsigned long argument); /* ioctl(2) */
+	ssize_t (*read)(void *context, int fd, void *buffer, size_t size);
+	void *(*map)(void *context, size_t size, int protection, int flags, int fd, off_t offset); /* mmap(2) */
+	int (*unmap)(void *context, void *address, size_t size);
+	int (*close)(void *context, int fd);
+};
+
+/* The real system calls. */
+PERCH_API extern const struct perch_calls perch_kernel_calls;
+
+/* Opaque: facts are read when first asked for and kept. Not for use by two threads at once. */
+struct perch_machine;
+
+/*
+ * Describes the machine whose /proc and /sys are found below root ("" or NULL: this one). calls NULL: the kernel's.
+ * Reads nothing yet.
+ */
+PERCH_API int perch_machine_new(struct perch_machine **machine, const char *root, const struct perch_calls *calls,
+				struct perch_error *err);
+PERCH_API void perch_machine_free(struct perch_machine *machine);
+
+/* The calls to use with it; machine NULL: the kernel's. */
+PERCH_API const struct perch_calls *perch_machine_calls(const struct perch_machine *machine);
+
+/* A file below the machine's root, as an absolute path in buffer. Returns the length, or -ENAMETOOLONG. */
+PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size, const char *path);
+
+struct perch_release {
+	int major, minor, patch;
+	char text[128];			/* as uname -r says */
+};
+PERCH_API int perch_machine_release(struct perch_machine *machine, struct perch_release *release,
+				    struct perch_error *err);
+
+/* The sysctls that bear on perf events, all below kernel. */
+enum perch_sysctl {
+	PERCH_SYSCTL_PARANOID,		/* perf_event_paranoid: -1..2, 3 and 4 with distribution patches */
+	PERCH_SYSCTL_MAX_SAMPLE_RATE,	/* perf_event_max_sample_rate: samples a second */
+	PERCH_SYSCTL_MLOCK_KB,		/* perf_event_mlock_kb: KiB of ring a user may lock, per CPU */
+	PERCH_SYSCTL_MAX_STACK,		/* perf_event_max_stack: frames */
+	PERCH_SYSCTL_MAX_CONTEXTS,	/* perf_event_max_contexts_per_stack */
+	PERCH_SYSCTL_CPU_TIME_PERCENT,	/* perf_cpu_time_max_percent */
+	PERCH_SYSCTL_KPTR_RESTRICT,	/* kptr_restrict: 0, 1, 2 */
+	PERCH_SYSCTL_NMI_WATCHDOG,	/* nmi_watchdog: takes one hardware counter when 1 */
+	PERCH_SYSCTL_MAX
+};
+/* -ENOENT when the kernel has no such sysctl. */
+PERCH_API int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value,
+				   struct perch_error *err);
+PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);	/* "kernel.perf_event_paranoid" */
+
+/* Effective capabilities of this process: bit n is CAP number n of capabilities(7). */
+#define PERCH_CAP_IPC_LOCK 14
+#define PERCH_CAP_SYS_PTRACE 19
+#define PERCH_CAP_SYS_ADMIN 21
+#define PERCH_CAP_SYSLOG 34
+#define PERCH_CAP_PERFMON 38	/* since 5.8 */
+PERCH_API int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err);
+/* CAP_PERFMON or CAP_SYS_ADMIN: perf_event_paranoid does not apply. */
+PERCH_API bool perch_machine_privileged(struct perch_machine *machine);
+
+struct perch_limits {
+	uint64_t descriptors;		/* RLIMIT_NOFILE, soft */
+	uint64_t descriptors_hard;
+	uint64_t locked_bytes;		/* RLIMIT_MEMLOCK, soft; UINT64_MAX: unlimited */
+	size_t page_bytes;
+};
+PERCH_API int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits,
+				   struct perch_error *err);
+
+/* CPU numbers in ascending order. */
+struct perch_cpus {
+	size_t nr;
+	int *cpu;
+};
+/* The online CPUs; the machine keeps the array. */
+PERCH_API int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus,
+				 struct perch_error *err);
+PERCH_API int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err);
+/* Parses "0-2,5". The caller frees with perch_cpus_clear(). At most 65536 CPUs. */
+PERCH_API int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err);
+PERCH_API void perch_cpus_clear(struct perch_cpus *cpus);
+
+/* A PMU of /sys/bus/event_source/devices. */
+struct perch_pmu {
+	char name[64];
+	uint32_t type;			/* attr.type */
+	struct perch_cpus cpus;		/* its cpumask or cpus file; nr 0: every CPU */
+};
+/* All PMUs, sorted by name; the machine keeps the array. */
+PERCH_API int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus, size_t *nr,
+				 struct perch_error *err);
+PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine, const char *name);
+
+/* Where tracefs is mounted ("/sys/kernel/tracing" or the debugfs one), with the root; -ENOENT, -EACCES. */
+PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
+				    struct perch_error *err);
+
+/* Reads a small text file of the machine (at most size - 1 bytes, NUL-terminated, trailing newline cut). */
+PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Event + options -> attr; attr + target -> file descriptor. */
+#ifndef PERCH_OPEN_H
+#define PERCH_OPEN_H
+
+#include <stdbool.h>
+#include <perch/abi.h>
+#include <perch/error.h>
+#include <perch/event.h>
+#include <perch/machine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whom to measure. pid 0: the calling thread; -1: everyone. cpu -1: on every CPU. Not both -1. */
+struct perch_target {
+	pid_t pid;
+	int cpu;
+	int cgroup_fd;			/* > 0: a descriptor of a cgroup2 directory instead of pid; needs a cpu */
+};
+#define PERCH_SELF_INIT { 0, -1, 0 }
+/* Written as values: &PERCH_SELF, &PERCH_ALL_CPUS. */
+PERCH_API extern const struct perch_target perch_self;		/* { .pid = 0, .cpu = -1 } */
+PERCH_API extern const struct perch_target perch_all_cpus;	/* { .pid = -1, .cpu = -1 }: samplers and sets only */
+#define PERCH_SELF perch_self
+#define PERCH_ALL_CPUS perch_all_cpus
+
+/* Records beside samples, for perch_options.follow. */
+enum perch_follow {
+	PERCH_FOLLOW_MMAP = 1 << 0,		/* executable mappings, as MMAP2 (3.16) */
+	PERCH_FOLLOW_MMAP_DATA = 1 << 1,	/* also the non-executable ones */
+	PERCH_FOLLOW_COMM = 1 << 2,		/* names of threads, exec flagged (3.16) */
+	PERCH_FOLLOW_TASK = 1 << 3,		/* FORK and EXIT */
+	PERCH_FOLLOW_SWITCH = 1 << 4,		/* context switches (4.3) */
+	PERCH_FOLLOW_NAMESPACES = 1 << 5,	/* 4.12 */
+	PERCH_FOLLOW_KSYMBOL = 1 << 6,		/* 5.1 */
+	PERCH_FOLLOW_BPF = 1 << 7,		/* 5.1 */
+	PERCH_FOLLOW_CGROUP = 1 << 8,		/* 5.7 */
+	PERCH_FOLLOW_TEXT_POKE = 1 << 9,	/* 5.9 */
+	PERCH_FOLLOW_BUILD_ID = 1 << 10,	/* build ids inside MMAP2 (5.12) */
+};
+
+/*
+ * Everything perf_event_open(2) can be asked for; zero means the kernel's default. What the event's text says (modifiers)
+ * is added to it. NULL options: a plain counter, disabled, with times.
+ */
+struct perch_options {
+	/* sampling: at most one of the two; both 0 counts */
+	uint64_t period;		/* a sample every so many events; 1..2^63-1 */
+	uint64_t frequency;		/* samples a second; up to kernel.perf_event_max_sample_rate */
+	uint64_t sample;		/* PERCH_SAMPLE_* */
+	uint64_t read;			/* PERCH_FORMAT_*; counters and groups add what they need */
+	uint32_t follow;		/* PERCH_FOLLOW_* */
+	uint32_t wakeup_events;		/* wake poll(2) every so many samples; not with wakeup_bytes */
+	uint32_t wakeup_bytes;		/* wake when so many bytes wait in the ring */
+	unsigned precise : 2;		/* skid: 0 any, 1 constant, 2 asked 0, 3 must be 0 */
+	unsigned enabled : 1;		/* start counting at once (attr.disabled is set otherwise) */
+	unsigned inherit : 1;		/* children and threads made later too */
+	unsigned inherit_thread : 1;	/* threads only (5.13); needs inherit */
+	unsigned inherit_stat : 1;	/* READ records of children */
+	unsigned pinned : 1;		/* always on the PMU, or in error */
+	unsigned exclusive : 1;		/* alone on the PMU */
+	unsigned exclude_user : 1;
+	unsigned exclude_kernel : 1;
+	unsigned exclude_hv : 1;
+	unsigned exclude_idle : 1;
+	unsigned exclude_host : 1;
+	unsigned exclude_guest : 1;
+	unsigned exclude_callchain_user : 1;
+	unsigned exclude_callchain_kernel : 1;
+	unsigned enable_on_exec : 1;
+	unsigned remove_on_exec : 1;	/* 5.13 */
+	unsigned sample_id_all : 1;	/* id, time, cpu... on every record */
+	unsigned write_backward : 1;	/* overwrite ring (4.7) */
+	unsigned aux_output : 1;	/* 5.4 */
+	unsigned aux_start_paused : 1;	/* 6.13 */
+	unsigned aux_pause : 1;		/* 6.13 */
+	unsigned aux_resume : 1;	/* 6.13 */
+	unsigned defer_callchain : 1;	/* 6.19 */
+	unsigned defer_output : 1;	/* 6.19 */
+	unsigned sigtrap : 1;		/* SIGTRAP on each sample (5.13); needs remove_on_exec */
+	unsigned use_clockid : 1;	/* clockid below holds (4.1) */
+	int32_t clockid;		/* CLOCK_MONOTONIC, _MONOTONIC_RAW, _REALTIME, _BOOTTIME, _TAI */
+	uint64_t sig_data;		/* given to the SIGTRAP handler */
+	uint64_t branch_sample_type;	/* PERCH_SAMPLE_BRANCH_* */
+	uint64_t sample_regs_user;	/* register masks of the architecture */
+	uint64_t sample_regs_intr;
+	uint32_t sample_stack_user;	/* bytes, multiple of 8, below 64 KiB */
+	uint32_t aux_watermark;		/* bytes */
+	uint32_t aux_sample_size;	/* bytes, up to 64 KiB (5.5) */
+	uint16_t sample_max_stack;	/* frames; 0: kernel.perf_event_max_stack (4.8) */
+	struct perch_machine *machine;	/* NULL: this machine, the kernel's own calls */
+};
+
+/* Makes the attr of an event with options (NULL: defaults). Contradictions are refused, naming both fields. */
+PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
+			       const struct perch_options *options, struct perch_error *err);
+
+/*
+ * perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added. group_fd -1: no group. Returns the descriptor. A refusal is
+ * explained: with machine NULL (this one) by static rules alone, without another system call; with a machine, also by
+ * the facts it knows or reads from its files. target NULL: the calling thread.
+ */
+PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd,
+			 unsigned long flags, struct perch_machine *machine, struct perch_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

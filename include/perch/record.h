@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes -> typed views. Zero copy: a view points into the bytes it was made from and lives as long as they do. Decoding
+ * never allocates and never reads beyond the record. Records of unknown type are kept whole in .bytes.
+ */
+#ifndef PERCH_RECORD_H
+#define PERCH_RECORD_H
+
+#include <stdbool.h>
+#include <perch/abi.h>
+#include <perch/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a sample's and a trailer's fields are: worked out once per attr. Plain data, may be copied. */
+struct perch_layout {
+	uint64_t sample_type;
+	uint64_t read_format;
+	uint64_t branch_sample_type;
+	uint64_t regs_user;		/* masks */
+	uint64_t regs_intr;
+	bool sample_id_all;
+	uint8_t id_size;		/* bytes of the trailer on records that are not samples */
+	uint8_t fixed_words;		/* u64s from IDENTIFIER to PERIOD at the start of a sample's body */
+	uint8_t nr_regs_user;		/* registers in the masks */
+	uint8_t nr_regs_intr;
+	int8_t sample_id_word;		/* u64 index of the id in a sample's body, -1: none */
+	int8_t trailer_id_word;		/* u64 index of the id counted from the record's end (1 = last), -1: none */
+	int8_t sample_time_word;	/* the same for the time */
+	int8_t trailer_time_word;
+};
+PERCH_API void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr);
+
+/* The identity of a record: from its trailer, or from the sample itself. `has` is a set of PERCH_SAMPLE_* bits. */
+struct perch_identity {
+	uint64_t has;
+	uint32_t pid, tid;
+	uint64_t time;			/* ns of the attr's clock */
+	uint64_t id;
+	uint64_t stream_id;
+	uint32_t cpu;
+};
+
+/* A name inside a record: not trusted, may hold any byte; length without NUL. Always NUL-terminated in the bytes. */
+struct perch_text {
+	const char *text;
+	uint32_t length;
+};
+
+struct perch_mmap_record {		/* MMAP, MMAP2 */
+	uint32_t pid, tid;
+	uint64_t start, length;
+	uint64_t page_offset;		/* bytes into the file */
+	uint32_t major, minor;		/* MMAP2 without build id */
+	uint64_t inode, inode_generation;
+	uint32_t protection, flags;	/* MMAP2: PROT_*, MAP_* */
+	uint8_t build_id_size;		/* 0: none; at most 20 */
+	uint8_t build_id[20];
+	struct perch_text filename;
+};
+struct perch_comm_record { uint32_t pid, tid; bool exec; struct perch_text comm; };
+struct perch_task_record { uint32_t pid, ppid, tid, ptid; uint64_t time; };	/* FORK, EXIT */
+struct perch_lost_record { uint64_t id, lost; };		/* LOST: records; LOST_SAMPLES: samples, id 0 */
+struct perch_throttle_record { uint64_t time, id, stream_id; };	/* THROTTLE, UNTHROTTLE */
+
+struct perch_read_value { uint64_t value, id, lost; };
+/* Values of PERCH_SAMPLE_READ and of READ records; entries are decoded on demand by perch_read_values_at(). */
+struct perch_read_values {
+	uint64_t nr;			/* 1 without PERCH_FORMAT_GROUP */
+	uint64_t enabled_ns, running_ns;
+	const uint64_t *words;		/* first entry */
+	uint8_t words_each;
+	uint64_t format;
+};
+PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
+				    struct perch_read_value *value);
+
+struct perch_reading_record {		/* READ: an inherited counter's last value as its task exits */
+	uint32_t pid, tid;
+	struct perch_read_values values;
+};
+
+struct perch_registers { uint64_t abi, mask; uint32_t nr; const uint64_t *value; };	/* abi 0: none */
+
+struct perch_sample {
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time, addr, id, stream_id;
+	uint32_t cpu;
+	uint64_t period;
+	struct perch_read_values read;
+	struct { uint64_t nr; const uint64_t *ip; } callchain;	/* innermost first, with PERCH_CONTEXT_* markers */
+	struct { uint32_t size; const void *data; } raw;
+	struct { uint64_t nr, hw_index; const struct perch_branch_entry *entry; const uint64_t *counters; } branches;
+	struct perch_registers regs_user;
+	struct { uint64_t size, dynamic_size; const void *data; } stack_user;	/* dynamic_size <= size: bytes copied */
+	uint64_t weight;		/* or union perch_sample_weight, with PERCH_SAMPLE_WEIGHT_STRUCT */
+	uint64_t data_src, transaction;
+	struct perch_registers regs_intr;
+	uint64_t phys_addr, cgroup, data_page_size, code_page_size;
+	struct { uint64_t size; const void *data; } aux;
+};
+
+struct perch_record {
+	uint32_t type;			/* PERCH_RECORD_* or a perf.data type of 64 and above */
+	uint16_t misc;
+	uint16_t size;			/* whole record with its 8 byte header */
+	uint16_t event;			/* index of the attr it belongs to */
+	const void *bytes;		/* the record itself, 8-byte aligned */
+	uint64_t offset;		/* where in the file it starts; 0 when live */
+	struct perch_identity identity;
+	union {
+		struct perch_mmap_record mmap;
+		struct perch_comm_record comm;
+		struct perch_task_record task;
+		struct perch_lost_record lost;
+		struct perch_throttle_record throttle;
+		struct perch_reading_record read;
+		struct perch_sample sample;
+	};
+};
+
+/*
+ * Decodes one record. bytes must be 8-byte aligned and hold at least `size` bytes, of which header.size are used. Returns
+ * 0, or -EBADMSG with the byte offset and the field in the message; the header fields of *record are then still valid
+ * when size >= 8. Types without a view here (and unknown ones) give 0 with .bytes and .identity alone.
+ */
+PERCH_API int perch_record_decode(struct perch_record *record, const struct perch_layout *layout, const void *bytes,
+				  size_t size, struct perch_error *err);
+
+/*
+ * A stream of several attrs: tells which one each record belongs to, by id, in constant time. Attrs and ids are copied; at
+ * most 65535 attrs. Records that carry no id, or id 0, belong to the first attr. A sample with an id that no attr has cannot
+ * be decoded: -EBADMSG.
+ */
+struct perch_decoder;
+struct perch_decoder_event {
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	size_t nr_ids;
+};
+PERCH_API int perch_decoder_new(struct perch_decoder **decoder, const struct perch_decoder_event *events, size_t nr,
+				struct perch_error *err);
+PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
+PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record, const void *bytes,
+				   size_t size, struct perch_error *err);
+/* Time of a record, in ns, without decoding the rest; false when it has none. */
+PERCH_API bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, size_t size, uint64_t *time);
+
+/* "SAMPLE", "MMAP2", ... and the perf.data types from 64 on, as `perf report --stats` names them; NULL when unknown. */
+PERCH_API const char *perch_record_name(uint32_t type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The mmap'd ring buffers: one ring, and the sampler: events x CPUs x threads behind one handle. */
+#ifndef PERCH_RING_H
+#define PERCH_RING_H
+
+#include <stdbool.h>
+#include <sys/uio.h>
+#include <perch/abi.h>
+#include <perch/error.h>
+#include <perch/open.h>
+#include <perch/record.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct perch_ring;
+
+/* Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. EPERM is explained (mlock limit). */
+PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine,
+			      struct perch_error *err);
+/* A ring over memory that the caller laid out as the kernel does (tests, replay): control page, then size bytes. */
+PERCH_API int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
+				     struct perch_error *err);
+PERCH_API void perch_ring_close(struct perch_ring *ring);
+/*
+ * What the kernel has written and the caller has not consumed, as one or two pieces (the second when it wraps) of whole
+ * records. Returns the bytes. They stay valid until perch_ring_consume().
+ */
+PERCH_API size_t perch_ring_peek(struct perch_ring *ring, struct iovec pieces[2]);
+/* Gives bytes back to the kernel: the tail is published once. */
+PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
+/* The next whole record (a wrapped one is put together in the ring's own 64 KiB buffer), NULL when there is none. Its
+ * memory is given back to the kernel with the batch: at the next call that finds the batch at its end. */
+PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
+
+/* A sampler counts what it drains. */
+struct perch_sampler_stats {
+	uint64_t records;
+	uint64_t samples;
+	uint64_t lost;			/* sum of LOST and LOST_SAMPLES */
+	uint64_t throttled, unthrottled;
+	uint64_t unknown;		/* records of a type this version does not know; delivered all the same */
+	uint64_t damaged;		/* records that could not be decoded; skipped */
+	uint64_t bytes;
+};
+
+struct perch_sampler_options {
+	struct perch_options event;	/* for every event; .sample gets IDENTIFIER when there is more than one event */
+	size_t ring_pages;		/* power of two; 0: 512 KiB per CPU, less when the mlock limit says so */
+	const struct perch_cpus *cpus;	/* NULL: all online ones */
+	const pid_t *threads;		/* with nr_threads: these threads instead of target.pid */
+	size_t nr_threads;
+};
+
+struct perch_sampler;
+
+/*
+ * Opens every event on every CPU (and thread) of the target; one ring per CPU, into which all events of the CPU write.
+ * With target.cpu -1 and a pid, per-CPU rings too, so that inheriting works. Everything starts disabled unless enabled
+ * or enable_on_exec is set in options.
+ */
+PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
+				 const struct perch_sampler_options *options, struct perch_error *err);
+/* The same with events parsed already. One whose attr has a sample_period or sample_freq keeps it. */
+PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch_events *events,
+					const struct perch_target *target, const struct perch_sampler_options *options,
+					struct perch_error *err);
+PERCH_API void perch_sampler_close(struct perch_sampler *sampler);
+PERCH_API int perch_sampler_enable(struct perch_sampler *sampler);
+PERCH_API int perch_sampler_disable(struct perch_sampler *sampler);
+/*
+ * Rings, for the caller's own event loop: poll their descriptors for POLLIN. After a POLLHUP call perch_sampler_wait() with
+ * a timeout of 0, and ask for the descriptor again: it is another one, or -1 when no target of the ring is left.
+ */
+PERCH_API size_t perch_sampler_rings(const struct perch_sampler *sampler);
+PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring);
+PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring);
+/* The attr and the ids (one per CPU and thread) of event number index; *nr 0 past the end. */
+PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
+						       const char **name, const uint64_t **ids, size_t *nr);
+/* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ECHILD-free: -ENODATA when every target has exited
+ * and the rings are empty; -EINTR. */
+PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms);
+/* The next record of any ring, ring by ring (in time order within a ring): 1; 0 when all are empty now. */
+PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record);
+/* Hands whole batches to a callback, which returns 0 or a negative errno that ends the drain; the batch is then consumed.
+ * Counts records, samples, lost and throttled on the way. Returns the bytes drained or a negative errno. */
+typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
+PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context);
+PERCH_API void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <perch/error.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+static const struct {
+	const char *slug;
+	const char *meaning;
+} causes[PERCH_CAUSE_MAX] = {
+#define CAUSE(name, slug, meaning) [PERCH_CAUSE_##name] = { slug, meaning },
+	PERCH_CAUSES(CAUSE)
+#undef CAUSE
+};
+
+static bool known_cause(enum perch_cause cause)
+{
+	return (unsigned)cause < PERCH_CAUSE_MAX;
+}
+
+const char *perch_cause_slug(enum perch_cause cause)
+{
+	return known_cause(cause) ? causes[cause].slug : "unknown";
+}
+
+const char *perch_cause_meaning(enum perch_cause cause)
+{
+	return known_cause(cause) ? causes[cause].meaning : "a cause that this version does not know";
+}
+
+static bool continues(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/*
+ * The bytes of the character at src when it may be shown, else 0. The final NUL ends every sequence early, for it
+ * continues none. Overlong forms, surrogates and what lies beyond U+10FFFF are no characters.
+ */
+static size_t shown_bytes(const unsigned char *src)
+{
+	unsigned char first = src[0];
+
+	if (first < 0x80)
+		return first >= 0x20 && first != 0x7f;
+	if (first < 0xc2 || first > 0xf4 || !continues(src[1]))
+		return 0;
+	if (first < 0xe0)
+		return first == 0xc2 && src[1] < 0xa0 ? 0 : 2; /* U+0080..U+009F: the C1 controls */
+	if (!continues(src[2]))
+		return 0;
+	if (first < 0xf0)
+		return (first == 0xe0 && src[1] < 0xa0) || (first == 0xed && src[1] > 0x9f) ? 0 : 3;
+	if (!continues(src[3]))
+		return 0;
+	return (first == 0xf0 && src[1] < 0x90) || (first == 0xf4 && src[1] > 0x8f) ? 0 : 4;
+}
+
+size_t perch_clean_text(char *dst, size_t size, const char *src)
+{
+	const unsigned char *from = (const unsigned char *)src;
+	size_t written = 0;
+
+	if (!size)
+		return 0;
+	while (*from) {
+		size_t bytes = shown_bytes(from);
+		size_t step = bytes ? bytes : 1;
+
+		if (size - written <= step)
+			break;
+		if (bytes)
+			memmove(dst + written, from, bytes);
+		else
+			dst[written] = '?';
+		written += step;
+		from += step;
+	}
+	dst[written] = '\0';
+	return written;
+}
+
+/* By way of a copy, for the arguments may point into dst itself. A cut never leaves half a character. */
+static void __attribute__((format(printf, 3, 0)))
+set_text(char *dst, size_t size, const char *format, va_list arguments)
+{
+	char raw[1024];
+
+	vsnprintf(raw, sizeof(raw), format, arguments);
+	perch_clean_text(dst, size, raw);
+}
+
+int perch_error_set(struct perch_error *err, int errnum, enum perch_cause cause, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!err)
+		return -errnum;
+	va_start(arguments, format);
+	set_text(err->message, sizeof(err->message), format, arguments);
+	va_end(arguments);
+	err->cause = cause;
+	err->errnum = errnum;
+	err->column = -1;
+	err->field[0] = '\0';
+	err->since[0] = '\0';
+	err->remedy[0] = '\0';
+	return -errnum;
+}
+
+void perch_error_field(struct perch_error *err, const char *field, const char *since)
+{
+	if (!err)
+		return;
+	perch_clean_text(err->field, sizeof(err->field), field);
+	perch_clean_text(err->since, sizeof(err->since), since ? since : "");
+}
+
+void perch_error_remedy(struct perch_error *err, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!err)
+		return;
+	va_start(arguments, format);
+	set_text(err->remedy, sizeof(err->remedy), format, arguments);
+	va_end(arguments);
+}
+
+void perch_error_prefix(struct perch_error *err, const char *format, ...)
+{
+	char prefix[sizeof(err->message)];
+	char message[2 * sizeof(err->message)];
+	va_list arguments;
+
+	if (!err)
+		return;
+	va_start(arguments, format);
+	set_text(prefix, sizeof(prefix), format, arguments);
+	va_end(arguments);
+	snprintf(message, sizeof(message), "%s%s", prefix, err->message);
+	perch_clean_text(err->message, sizeof(err->message), message);
+}
+
+/* "." unless the sentence brings its own. */
+static const char *full_stop(const char *sentence)
+{
+	size_t length = strlen(sentence);
+
+	return length && strchr(".!?", sentence[length - 1]) ? "" : ".";
+}
+
+int perch_error_print(FILE *stream, const struct perch_error *err)
+{
+	const char *remedy = err->remedy;
+
+	return fprintf(stream, "%s%s%s%s%s\n", err->message, full_stop(err->message), *remedy ? " " : "",
+		       remedy, *remedy ? full_stop(remedy) : "");
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracepoints: system:name, known to the kernel by the number in their id file. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Names that would lead out of tracefs' folders name nothing. */
+static bool plain(const char *name)
+{
+	return name[0] != '.';
+}
+
+/* What is wrong with the name: no such system, or no such event in it. */
+static int unknown(struct perch__parser *parser, const char *events, const char *system, size_t at, const char *name,
+		   size_t at_name)
+{
+	struct perch__nearest nearest = { .word = system };
+	char folder[PATH_MAX];
+
+	if (plain(system) && snprintf(folder, sizeof(folder), "%s/%s/", events, system) < (int)sizeof(folder)) {
+		char probe[8];
+
+		/* a folder cannot be read as a file, but says that it is there */
+		if (perch_machine_read(NULL, folder, probe, sizeof(probe)) == -EISDIR) {
+			nearest.word = name;
+			perch__refuse(parser, at_name, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+				      "there is no tracepoint '%s:%s'", system, name);
+			perch__nearest_offer_folder(&nearest, folder);
+			perch__nearest_remedy(&nearest, parser->err, "perch list shows the tracepoints");
+			return -ENOENT;
+		}
+	}
+	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+		      "there is no event '%s' and no tracepoint '%s:%s'", system, system, name);
+	perch__nearest_offer_folder(&nearest, events);
+	perch__nearest_offer_generic(&nearest);
+	perch__nearest_remedy(&nearest, parser->err, "perch list shows the events");
+	return -ENOENT;
+}
+
+int perch__tracepoint(struct perch__parser *parser, const char *system, size_t at, const char *name, size_t at_name,
+		      struct perch_event *event)
+{
+	char tracefs[PATH_MAX], path[PATH_MAX], text[32], *end;
+	ssize_t got = -ENOENT;
+	int rc = perch__need_machine(parser);
+
+	if (!rc)
+		rc = perch_machine_tracefs(parser->machine, tracefs, sizeof(tracefs), parser->err);
+	if (rc) {
+		perch_error_prefix(parser->err, "tracepoint '%s:%s': ", system, name);
+		if (parser->err)
+			parser->err->column = at;
+		return rc;
+	}
+	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
+		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_CAUSE_FILE, "tracefs has too long a path");
+	strcat(tracefs, "/events");
+	/* the path has the machine's root already, hence no machine here */
+	if (plain(system) && plain(name) &&
+	    snprintf(path, sizeof(path), "%s/%s/%s/id", tracefs, system, name) < (int)sizeof(path))
+		got = perch_machine_read(NULL, path, text, sizeof(text));
+	if (got == -ENOENT || got == -ENOTDIR)
+		return unknown(parser, tracefs, system, at, name, at_name);
+	if (got < 0)
+		return perch__refuse(parser, at, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
+	errno = 0;
+	event->attr.type = PERCH_TYPE_TRACEPOINT;
+	event->attr.config = strtoull(text, &end, 10);
+	if (end == text || *end || errno || text[0] == '-')
+		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "%s says '%s', which is no number", path,
+				     text);
+	return 0;
+}

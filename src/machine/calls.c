@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The real system calls. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <perch/machine.h>
+
+static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		      unsigned long flags)
+{
+	(void)context;
+	return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+}
+
+static int control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context;
+	return ioctl(fd, request, argument);
+}
+
+static ssize_t read_bytes(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context;
+	return read(fd, buffer, size);
+}
+
+static void *map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	(void)context;
+	return mmap(NULL, size, protection, flags, fd, offset);
+}
+
+static int unmap(void *context, void *address, size_t size)
+{
+	(void)context;
+	return munmap(address, size);
+}
+
+static int close_descriptor(void *context, int fd)
+{
+	(void)context;
+	return close(fd);
+}
+
+const struct perch_calls perch_kernel_calls = { NULL, open_event, control, read_bytes, map, unmap, close_descriptor };

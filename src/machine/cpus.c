@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of CPUs, and the PMUs that count on them. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define MAX_CPUS 65536
+
+static int refuse(struct perch_cpus *cpus, const char *text, const char *at, struct perch_error *err)
+{
+	perch_cpus_clear(cpus);
+	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "'%s' is not a list of CPUs", text);
+	perch_error_remedy(err, "write numbers and ranges, as in 0-3,8");
+	if (err)
+		err->column = at - text;
+	return -EINVAL;
+}
+
+static int add_range(struct perch_cpus *cpus, unsigned long first, unsigned long last)
+{
+	int *larger = reallocarray(cpus->cpu, cpus->nr + last - first + 1, sizeof(*larger));
+
+	if (!larger)
+		return -ENOMEM;
+	cpus->cpu = larger;
+	for (unsigned long cpu = first; cpu <= last; cpu++)
+		cpus->cpu[cpus->nr++] = cpu;
+	return 0;
+}
+
+static int ascending(const void *left, const void *right)
+{
+	return *(const int *)left - *(const int *)right;
+}
+
+static void sort_unique(struct perch_cpus *cpus)
+{
+	size_t kept = 0;
+
+	qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), ascending);
+	for (size_t i = 0; i < cpus->nr; i++)
+		if (!kept || cpus->cpu[kept - 1] != cpus->cpu[i])
+			cpus->cpu[kept++] = cpus->cpu[i];
+	cpus->nr = kept;
+}
+
+int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err)
+{
+	const char *at = text;
+
+	cpus->nr = 0;
+	cpus->cpu = NULL;
+	while (true) {
+		unsigned long first, last;
+		char *end;
+
+		if (!isdigit((unsigned char)*at))
+			return refuse(cpus, text, at, err);
+		first = last = strtoul(at, &end, 10);
+		if (*end == '-') {
+			at = end + 1;
+			if (!isdigit((unsigned char)*at))
+				return refuse(cpus, text, at, err);
+			last = strtoul(at, &end, 10);
+		}
+		if (last < first || last >= MAX_CPUS || cpus->nr + (last - first) >= 2 * MAX_CPUS)
+			return refuse(cpus, text, at, err);
+		if (add_range(cpus, first, last)) {
+			perch_cpus_clear(cpus);
+			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of CPUs");
+		}
+		at = end;
+		if (!*at)
+			break;
+		if (*at++ != ',')
+			return refuse(cpus, text, at - 1, err);
+	}
+	sort_unique(cpus);
+	return 0;
+}
+
+void perch_cpus_clear(struct perch_cpus *cpus)
+{
+	free(cpus->cpu);
+	cpus->cpu = NULL;
+	cpus->nr = 0;
+}
+
+static int read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus, struct perch_error *err)
+{
+	char text[16384];
+	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
+
+	if (got < 0)
+		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
+	return perch_cpus_parse(cpus, text, err);
+}
+
+int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus, struct perch_error *err)
+{
+	int rc;
+
+	if (!machine->cpus_known) {
+		rc = read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus, err);
+		if (rc)
+			return rc;
+		machine->cpus_known = true;
+	}
+	*cpus = &machine->cpus;
+	return 0;
+}
+
+int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err)
+{
+	struct perch_cpus cpus;
+	int rc = read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
+
+	if (rc)
+		return rc;
+	*nr = cpus.nr;
+	perch_cpus_clear(&cpus);
+	return 0;
+}
+
+/* A PMU's folder: its type, and where it counts. False when it is no PMU. */
+static bool read_pmu(struct perch_machine *machine, const char *name, struct perch_pmu *pmu)
+{
+	char path[PATH_MAX], text[64];
+
+	memset(pmu, 0, sizeof(*pmu));
+	if (strlen(name) >= sizeof(pmu->name))
+		return false;
+	strcpy(pmu->name, name);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	if (perch_machine_read(machine, path, text, sizeof(text)) <= 0)
+		return false;
+	pmu->type = strtoul(text, NULL, 10);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
+	if (read_cpus(machine, path, &pmu->cpus, NULL)) {
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpus", name);
+		if (read_cpus(machine, path, &pmu->cpus, NULL))
+			pmu->cpus = (struct perch_cpus){ 0, NULL };
+	}
+	return true;
+}
+
+static void forget_pmus(struct perch_machine *machine)
+{
+	for (size_t i = 0; i < machine->nr_pmus; i++)
+		perch_cpus_clear(&machine->pmu[i].cpus);
+	free(machine->pmu);
+	machine->pmu = NULL;
+	machine->nr_pmus = 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(((const struct perch_pmu *)left)->name, ((const struct perch_pmu *)right)->name);
+}
+
+static int read_pmus(struct perch_machine *machine, struct perch_error *err)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *folder;
+
+	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
+		return -ENAMETOOLONG;
+	folder = opendir(path);
+	if (!folder)
+		return perch_error_set(err, errno, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(errno));
+	while ((entry = readdir(folder))) {
+		struct perch_pmu pmu, *larger;
+
+		if (entry->d_name[0] == '.' || !read_pmu(machine, entry->d_name, &pmu))
+			continue;
+		larger = reallocarray(machine->pmu, machine->nr_pmus + 1, sizeof(*larger));
+		if (!larger) {
+			perch_cpus_clear(&pmu.cpus);
+			closedir(folder);
+			forget_pmus(machine);	/* half a list is none: the next call starts anew */
+			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of PMUs");
+		}
+		machine->pmu = larger;
+		machine->pmu[machine->nr_pmus++] = pmu;
+	}
+	closedir(folder);
+	if (machine->nr_pmus)
+		qsort(machine->pmu, machine->nr_pmus, sizeof(*machine->pmu), by_name);
+	machine->pmus_known = true;
+	return 0;
+}
+
+int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus, size_t *nr,
+		       struct perch_error *err)
+{
+	int rc = machine->pmus_known ? 0 : read_pmus(machine, err);
+
+	*pmus = machine->pmu;
+	*nr = rc ? 0 : machine->nr_pmus;
+	return rc;
+}
+
+const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine, const char *name)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (perch_machine_pmus(machine, &pmus, &nr, NULL))
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(pmus[i].name, name))
+			return &pmus[i];
+	return NULL;
+}

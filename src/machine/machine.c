@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts about this machine and this user, from /proc and /sys. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+int perch_machine_new(struct perch_machine **result, const char *root, const struct perch_calls *calls,
+		      struct perch_error *err)
+{
+	size_t length = root ? strlen(root) : 0;
+	struct perch_machine *machine;
+
+	while (length && root[length - 1] == '/')
+		length--;
+	if (length >= sizeof(machine->root))
+		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is a path of %zu bytes",
+				       length);
+	machine = calloc(1, sizeof(*machine));
+	if (!machine)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the machine's facts");
+	if (length)
+		memcpy(machine->root, root, length);
+	machine->calls = calls ? calls : &perch_kernel_calls;
+	*result = machine;
+	return 0;
+}
+
+void perch_machine_free(struct perch_machine *machine)
+{
+	if (!machine)
+		return;
+	perch_cpus_clear(&machine->cpus);
+	for (size_t i = 0; i < machine->nr_pmus; i++)
+		perch_cpus_clear(&machine->pmu[i].cpus);
+	free(machine->pmu);
+	free(machine);
+}
+
+const struct perch_calls *perch_machine_calls(const struct perch_machine *machine)
+{
+	return machine ? machine->calls : &perch_kernel_calls;
+}
+
+int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size, const char *path)
+{
+	int length = snprintf(buffer, size, "%s%s", machine ? machine->root : "", path);
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;
+}
+
+ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size)
+{
+	char whole[PATH_MAX];
+	size_t used = 0;
+	ssize_t got;
+	int fd, rc;
+
+	if (!size)
+		return -EINVAL;
+	rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	if (rc < 0)
+		return rc;
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	while (used < size - 1) {
+		got = read(fd, buffer + used, size - 1 - used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			rc = -errno;
+			close(fd);
+			return rc;
+		}
+		if (!got)
+			break;
+		used += got;
+	}
+	close(fd);
+	while (used && buffer[used - 1] == '\n')
+		used--;
+	buffer[used] = 0;
+	return used;
+}
+
+int perch_machine_release(struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
+{
+	struct utsname name;
+	ssize_t got;
+
+	memset(release, 0, sizeof(*release));
+	got = perch_machine_read(machine, "/proc/sys/kernel/osrelease", release->text, sizeof(release->text));
+	if (got < 0 && (!machine || !machine->root[0]) && uname(&name) == 0) {
+		snprintf(release->text, sizeof(release->text), "%s", name.release);
+		got = strlen(release->text);
+	}
+	if (got < 0)
+		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read the kernel's release: %s",
+				       strerror(-got));
+	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) < 2)
+		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "'%s' is no kernel release", release->text);
+	return 0;
+}
+
+static const char *const sysctls[PERCH_SYSCTL_MAX] = {
+	[PERCH_SYSCTL_PARANOID] = "kernel.perf_event_paranoid",
+	[PERCH_SYSCTL_MAX_SAMPLE_RATE] = "kernel.perf_event_max_sample_rate",
+	[PERCH_SYSCTL_MLOCK_KB] = "kernel.perf_event_mlock_kb",
+	[PERCH_SYSCTL_MAX_STACK] = "kernel.perf_event_max_stack",
+	[PERCH_SYSCTL_MAX_CONTEXTS] = "kernel.perf_event_max_contexts_per_stack",
+	[PERCH_SYSCTL_CPU_TIME_PERCENT] = "kernel.perf_cpu_time_max_percent",
+	[PERCH_SYSCTL_KPTR_RESTRICT] = "kernel.kptr_restrict",
+	[PERCH_SYSCTL_NMI_WATCHDOG] = "kernel.nmi_watchdog",
+};
+
+const char *perch_sysctl_name(enum perch_sysctl which)
+{
+	return (unsigned)which < PERCH_SYSCTL_MAX ? sysctls[which] : "";
+}
+
+static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl which, long *value)
+{
+	char path[128], text[64], *end;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", sysctls[which] + strlen("kernel."));
+	got = perch_machine_read(machine, path, text, sizeof(text));
+	if (got < 0)
+		return got;
+	errno = 0;
+	*value = strtol(text, &end, 10);
+	return errno || end == text ? -EBADMSG : 0;
+}
+
+int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value, struct perch_error *err)
+{
+	struct kept fresh = { 0 };
+	struct kept *kept = machine ? &machine->sysctl[which] : &fresh;
+	long number = 0;
+
+	if (!kept->known) {
+		kept->error = read_sysctl(machine, which, &number);
+		kept->value = number;
+		kept->known = true;
+	}
+	if (kept->error)
+		return perch_error_set(err, -kept->error, PERCH_CAUSE_FILE, "cannot read %s: %s", sysctls[which],
+				       strerror(-kept->error));
+	*value = (long)kept->value;
+	return 0;
+}
+
+static int read_capabilities(const struct perch_machine *machine, uint64_t *effective)
+{
+	char text[32768], *line;	/* the line of groups, which comes first, may be long */
+	ssize_t got = perch_machine_read(machine, "/proc/self/status", text, sizeof(text));
+
+	if (got < 0)
+		return got;
+	line = strstr(text, "\nCapEff:");
+	if (!line)
+		return -EBADMSG;
+	*effective = strtoull(line + strlen("\nCapEff:"), NULL, 16);
+	return 0;
+}
+
+int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err)
+{
+	struct kept fresh = { 0 };
+	struct kept *kept = machine ? &machine->capabilities : &fresh;
+
+	if (!kept->known) {
+		kept->error = read_capabilities(machine, &kept->value);
+		kept->known = true;
+	}
+	if (kept->error)
+		return perch_error_set(err, -kept->error, PERCH_CAUSE_FILE,
+				       "cannot read this process's capabilities: %s", strerror(-kept->error));
+	*effective = kept->value;
+	return 0;
+}
+
+bool perch_machine_privileged(struct perch_machine *machine)
+{
+	uint64_t effective = 0;
+
+	return perch_machine_capabilities(machine, &effective, NULL) == 0 &&
+	       effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN);
+}
+
+static bool limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
+{
+	const char *line = strstr(text, name);
+	char values[2][32];
+
+	if (!line || sscanf(line + strlen(name), "%31s %31s", values[0], values[1]) != 2)
+		return false;
+	*soft = strcmp(values[0], "unlimited") ? strtoull(values[0], NULL, 10) : UINT64_MAX;
+	*hard = strcmp(values[1], "unlimited") ? strtoull(values[1], NULL, 10) : UINT64_MAX;
+	return true;
+}
+
+int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits, struct perch_error *err)
+{
+	uint64_t hard;
+	char text[4096];
+	ssize_t got = perch_machine_read(machine, "/proc/self/limits", text, sizeof(text));
+
+	if (got < 0)
+		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read this process's limits: %s",
+				       strerror(-got));
+	limits->page_bytes = sysconf(_SC_PAGESIZE);
+	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
+	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
+		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "/proc/self/limits lacks a limit");
+	return 0;
+}
+
+int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size, struct perch_error *err)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	int error = ENOENT;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char probe[PATH_MAX + 16];
+
+		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
+			return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "no room for the path of tracefs");
+		snprintf(probe, sizeof(probe), "%s/events", buffer);
+		if (access(probe, R_OK | X_OK) == 0)
+			return 0;
+		if (errno == EACCES)
+			error = EACCES;
+	}
+	perch_error_set(err, error, PERCH_CAUSE_FILE, error == EACCES ? "this user may not read tracefs"
+								       : "tracefs is not mounted");
+	perch_error_remedy(err, error == EACCES ? "run as root, or mount tracefs readable for a group"
+						: "mount -t tracefs nodev /sys/kernel/tracing");
+	return -error;
+}
