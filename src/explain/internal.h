@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERCH_EXPLAIN_INTERNAL_H
+#define PERCH_EXPLAIN_INTERNAL_H
+
+#include <stdbool.h>
+#include <perch/explain.h>
+
+/* What the rules look at: the call, its attr as the kernel saw it, and facts read when first asked for. */
+struct perch__case {
+	const struct perch_call *call;
+	struct perch_attr attr;			/* zero beyond the size given; all zero when the pointer was NULL */
+	struct perch_machine *machine;		/* NULL: facts are unknown */
+};
+
+/* One check of the kernel. {name} in the sentence stands for a fact, see perch__fact_text(). */
+struct perch__rule {
+	int errnum;
+	enum perch_cause cause;
+	bool (*applies)(const struct perch__case *c);
+	const char *field;			/* "" when there is none, or no single one */
+	const char *sentence;
+	const char *remedy;
+};
+extern const struct perch__rule perch__rules[];
+extern const size_t perch__rules_nr;
+
+/* Ranks: major * 1000 + minor; 0 for "" and what is no release. */
+unsigned perch__release_rank(const char *since);
+/* The rank of the running kernel; 0 when unknown. */
+unsigned perch__running_rank(const struct perch__case *c);
+
+/* Something an attr or a call can ask for that older kernels do not know. */
+struct perch__feature {
+	char name[32];
+	char since[8];
+};
+/* The newest thing asked for that came after the release of that rank. False: there is none. */
+bool perch__newest_feature(const struct perch__case *c, unsigned after, struct perch__feature *feature);
+/* The first attr field that is not zero at or beyond an offset, with its release. */
+bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct perch__feature *feature);
+
+/* Facts. Those that name a comparison say true when the fact is unknown: the errno already hints at it. */
+bool perch__may_lack_privilege(const struct perch__case *c);	/* neither CAP_PERFMON nor CAP_SYS_ADMIN */
+bool perch__may_lack_admin(const struct perch__case *c);	/* no CAP_SYS_ADMIN */
+bool perch__paranoid_may_exceed(const struct perch__case *c, long level);
+bool perch__paranoid_exceeds(const struct perch__case *c, long level);	/* false when unknown */
+bool perch__above_max_rate(const struct perch__case *c);
+bool perch__above_max_stack(const struct perch__case *c);
+bool perch__cpu_absent(const struct perch__case *c);
+bool perch__no_core_pmu(const struct perch__case *c);		/* false when unknown */
+bool perch__type_unregistered(const struct perch__case *c);	/* false when unknown */
+bool perch__pmu_is(const struct perch__case *c, const char *name);
+bool perch__seccomp_filters(const struct perch__case *c);	/* false when unknown */
+bool perch__locked_down(const struct perch__case *c);		/* lockdown=confidentiality; false when unknown */
+
+/* Writes the value of a placeholder of the rules' sentences. False: no such placeholder. */
+bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size);
+
+#endif
