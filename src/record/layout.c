@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "internal.h"
+
+/* The fields of a sample that are one word each and come before everything of variable size. */
+static const uint64_t fixed_order[] = {
+	PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IP,   PERCH_SAMPLE_TID,
+	PERCH_SAMPLE_TIME,	 PERCH_SAMPLE_ADDR, PERCH_SAMPLE_ID,
+	PERCH_SAMPLE_STREAM_ID,	 PERCH_SAMPLE_CPU,  PERCH_SAMPLE_PERIOD,
+};
+
+static const uint64_t trailer_order[] = {
+	PERCH_SAMPLE_TID,	PERCH_SAMPLE_TIME, PERCH_SAMPLE_ID,
+	PERCH_SAMPLE_STREAM_ID, PERCH_SAMPLE_CPU,  PERCH_SAMPLE_IDENTIFIER,
+};
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
+ * How many words the fields in `order` take up to (not including) the one named; -1 when it is not
+ * among them.
+ */
+static int words_before(const uint64_t *order, size_t nr, uint64_t sample_type, uint64_t field)
+{
+	int words = 0;
+
+	if (!(sample_type & field))
+		return -1;
+	for (size_t i = 0; i < nr && order[i] != field; i++)
+		words += !!(sample_type & order[i]);
+	return words;
+}
+
+static int words_of(const uint64_t *order, size_t nr, uint64_t sample_type)
+{
+	int words = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		words += !!(sample_type & order[i]);
+	return words;
+}
+
+static void find_in_sample(struct perch_layout *layout, uint64_t id_field)
+{
+	uint64_t type = layout->sample_type;
+
+	layout->fixed_words = words_of(fixed_order, NR(fixed_order), type);
+	layout->sample_time_word =
+		words_before(fixed_order, NR(fixed_order), type, PERCH_SAMPLE_TIME);
+	layout->sample_id_word = words_before(fixed_order, NR(fixed_order), type, id_field);
+}
+
+static void find_in_trailer(struct perch_layout *layout, uint64_t id_field)
+{
+	uint64_t type = layout->sample_type;
+	int words = words_of(trailer_order, NR(trailer_order), type);
+	int id = words_before(trailer_order, NR(trailer_order), type, id_field);
+	int time = words_before(trailer_order, NR(trailer_order), type, PERCH_SAMPLE_TIME);
+
+	layout->id_size = words * sizeof(uint64_t);
+	layout->trailer_id_word = id < 0 ? -1 : words - id;
+	layout->trailer_time_word = time < 0 ? -1 : words - time;
+}
+
+void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr)
+{
+	/*
+	 * IDENTIFIER is the same number as ID, at a place that does not depend on the other fields.
+	 */
+	uint64_t id_field = attr->sample_type & PERCH_SAMPLE_IDENTIFIER ? PERCH_SAMPLE_IDENTIFIER
+									: PERCH_SAMPLE_ID;
+
+	*layout = (struct perch_layout){
+		.sample_type = attr->sample_type,
+		.read_format = attr->read_format,
+		.branch_sample_type = attr->branch_sample_type,
+		.regs_user = attr->sample_regs_user,
+		.regs_intr = attr->sample_regs_intr,
+		.sample_id_all = attr->sample_id_all,
+		.nr_regs_user = __builtin_popcountll(attr->sample_regs_user),
+		.nr_regs_intr = __builtin_popcountll(attr->sample_regs_intr),
+		.trailer_id_word = -1,
+		.trailer_time_word = -1,
+	};
+	find_in_sample(layout, id_field);
+	if (layout->sample_id_all)
+		find_in_trailer(layout, id_field);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERCH_RING_INTERNAL_H
+#define PERCH_RING_INTERNAL_H
+
+#include <poll.h>
+#include <perch/ring.h>
+
+/* The next record of the batch in hand; NULL at the batch's end. */
+const struct perch_record_header *perch__ring_record(struct perch_ring *ring);
+/* Gives the batch back to the kernel and takes up what has come since: false when that is nothing. */
+bool perch__ring_advance(struct perch_ring *ring);
+/* perch_ring_peek() that counts what it hands out into *stats, when not NULL. */
+size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2], struct perch_sampler_stats *stats);
+bool perch__ring_has_data(const struct perch_ring *ring);
+/* How often a batch, or the rest of one, was dropped because a header in it made no sense. */
+uint64_t perch__ring_damaged(const struct perch_ring *ring);
+
+/* Counts one record; lost is what a LOST or LOST_SAMPLES record says. */
+void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost);
+/* Index of the u64 in a record that says how many were lost; 0: the record says no such thing. */
+unsigned perch__lost_word(uint32_t type, uint16_t size);
+
+struct perch__sampler_event {
+	struct perch_attr attr;
+	char name[128];
+	int leader;			/* index of the group's leader; its own when alone */
+	bool precise_max;		/* not yet opened: lower precise_ip until the kernel takes it */
+	const struct perch_cpus *cpus;	/* the CPUs of its PMU; NULL: all */
+	uint64_t *ids;
+	size_t nr_ids;
+};
+
+/* A CPU: all descriptors there write into one ring. */
+struct perch__lane {
+	struct perch_ring *ring;
+	const int *fds;			/* nr_events * nr_threads of them, -1 where nothing was opened */
+	size_t polled;			/* which one poll(2) looks at */
+};
+
+struct perch_sampler {
+	struct perch_machine *machine;
+	bool own_machine;
+	struct perch__sampler_event *events;
+	size_t nr_events;
+	struct perch_target target;
+	const struct perch_cpus *cpus;
+	struct perch_cpus one_cpu;	/* target.cpu as a list */
+	int one_cpu_number;
+	const pid_t *threads;		/* NULL: target.pid alone; valid while opening only */
+	size_t nr_threads;
+	size_t ring_pages;
+	bool shrink;			/* the size was not asked for: smaller ones will do */
+	int *fds;			/* [cpu][thread][event] */
+	size_t nr_fds;
+	struct perch__lane *lanes;
+	size_t nr_lanes;
+	struct pollfd *polls;		/* one a lane; fd -1 when all its targets have exited */
+	struct perch_decoder *decoder;
+	size_t turn;			/* lane whose batch perch_sampler_next() is in */
+	struct perch_sampler_stats stats;
+};
+
+#define PERCH__RING_BYTES (512u << 10)
+#define PERCH__RING_MIN_PAGES 4
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One ring. The kernel moves data_head after it has written a record, and stops writing (LOST) where data_tail says that
+ * the reader still is. Positions run freely; masked they are offsets. Records are multiples of 8 bytes, so a header never
+ * wraps, while a record may.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+#define RECORD_MAX (1u << 16)
+
+struct perch_ring {
+	struct perch_mmap_page *control;
+	char *data;
+	size_t size;			/* power of two */
+	size_t mapped;			/* bytes to unmap; 0: the caller's memory */
+	const struct perch_calls *calls;
+	uint64_t tail;			/* as the kernel was told */
+	uint64_t next;			/* first byte not handed out or not consumed */
+	uint64_t head;			/* end of the batch in hand */
+	uint64_t damaged;
+	uint64_t wrapped[RECORD_MAX / 8];
+};
+
+static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_limits limits = { 0 };
+	const struct perch_cpus *cpus = NULL;
+	uint64_t ring_kb = (uint64_t)(pages + 1) * page_bytes >> 10;
+	long mlock_kb = 0;
+	size_t nr;
+
+	if (errnum != EPERM || perch_machine_limits(machine, &limits, NULL) < 0 ||
+	    perch_machine_cpus(machine, &cpus, NULL) < 0 ||
+	    perch_machine_sysctl(machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, NULL) < 0)
+		return perch_error_set(err, errnum, errnum == EPERM ? PERCH_CAUSE_MLOCK : PERCH_CAUSE_SYSTEM,
+				       "the kernel does not map a ring of 1 + %zu pages: %s", pages, strerror(errnum));
+	nr = cpus->nr;
+	perch_error_set(err, errnum, PERCH_CAUSE_MLOCK,
+			"no memory left to lock for a ring of %llu KiB: all rings of a user may take "
+			"kernel.perf_event_mlock_kb (%ld) x %zu CPUs = %llu KiB, and beyond that each process "
+			"RLIMIT_MEMLOCK (%llu KiB)", (unsigned long long)ring_kb, mlock_kb, nr,
+			(unsigned long long)mlock_kb * nr, (unsigned long long)(limits.locked_bytes >> 10));
+	perch_error_remedy(err, "ask for a smaller ring, end other recordings of this user, or raise a limit: "
+			   "sysctl kernel.perf_event_mlock_kb=%ld as root, or ulimit -l", mlock_kb + (long)ring_kb);
+	return -errnum;
+}
+
+static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes, struct perch_machine *machine,
+		    struct perch_error *err)
+{
+	size_t bytes = (pages + 1) * page_bytes;
+	void *base = ring->calls->map(ring->calls->context, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return map_refused(errno, pages, page_bytes, machine, err);
+	ring->control = base;
+	ring->data = (char *)base + page_bytes;
+	ring->size = pages * page_bytes;
+	ring->mapped = bytes;
+	return 0;
+}
+
+int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_limits limits;
+	struct perch_machine *own = NULL;
+	struct perch_ring *made;
+	int rc;
+
+	*ring = NULL;
+	if (!machine) {
+		rc = perch_machine_new(&own, NULL, NULL, err);
+		if (rc < 0)
+			return rc;
+		machine = own;
+	}
+	rc = perch_machine_limits(machine, &limits, err);
+	if (rc < 0)
+		goto out;
+	rc = -EINVAL;
+	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / limits.page_bytes) {
+		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a ring of %zu pages: not a power of two, or too large", pages);
+		goto out;
+	}
+	rc = -ENOMEM;
+	made = calloc(1, sizeof(*made));
+	if (!made) {
+		perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
+		goto out;
+	}
+	/* the table, not the machine, is kept: a machine made here does not live on */
+	made->calls = own ? &perch_kernel_calls : perch_machine_calls(machine);
+	rc = map_ring(made, fd, pages, limits.page_bytes, machine, err);
+	if (rc < 0)
+		free(made);
+	else
+		*ring = made;
+out:
+	perch_machine_free(own);
+	return rc;
+}
+
+int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
+			   struct perch_error *err)
+{
+	struct perch_ring *made;
+
+	*ring = NULL;
+	if (size < 8 || size & (size - 1) || (uintptr_t)data & 7 || control->data_tail & 7)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "a ring's memory must be a power of two of bytes, and it and its tail aligned to 8");
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
+	made->control = control;
+	made->data = data;
+	made->size = size;
+	made->tail = made->next = made->head = control->data_tail;
+	*ring = made;
+	return 0;
+}
+
+void perch_ring_close(struct perch_ring *ring)
+{
+	if (!ring)
+		return;
+	if (ring->mapped)
+		ring->calls->unmap(ring->calls->context, ring->control, ring->mapped);
+	free(ring);
+}
+
+static char *at(const struct perch_ring *ring, uint64_t position)
+{
+	return ring->data + (position & (ring->size - 1));
+}
+
+/* Acquire pairs with the kernel's store of data_head after the records' bytes. */
+static uint64_t load_head(const struct perch_ring *ring)
+{
+	return __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE) & ~7ull;
+}
+
+/* Release: our reads of the bytes are done before the kernel may write over them. */
+static void publish(struct perch_ring *ring)
+{
+	if (ring->tail == ring->next)
+		return;
+	ring->tail = ring->next;
+	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+static void drop_batch(struct perch_ring *ring)
+{
+	ring->damaged++;
+	ring->next = ring->head;
+	publish(ring);
+}
+
+/* Takes up the head. A distance that no ring can have means a head that was not written by the kernel. */
+static void take_head(struct perch_ring *ring)
+{
+	ring->head = load_head(ring);
+	if (ring->head - ring->next > ring->size)
+		drop_batch(ring);
+}
+
+/* The header at a position of the batch; false when it cannot be one. Read once: the memory is shared. */
+static bool header_at(const struct perch_ring *ring, uint64_t position, struct perch_record_header *header)
+{
+	memcpy(header, at(ring, position), sizeof(*header));
+	return header->size >= sizeof(*header) && !(header->size & 7) && header->size <= ring->head - position;
+}
+
+bool perch__ring_has_data(const struct perch_ring *ring)
+{
+	return load_head(ring) != ring->next;
+}
+
+uint64_t perch__ring_damaged(const struct perch_ring *ring)
+{
+	return ring->damaged;
+}
+
+unsigned perch__lost_word(uint32_t type, uint16_t size)
+{
+	if (type == PERCH_RECORD_LOST && size >= 24)
+		return 2;
+	return type == PERCH_RECORD_LOST_SAMPLES && size >= 16;
+}
+
+void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost)
+{
+	stats->records++;
+	stats->samples += type == PERCH_RECORD_SAMPLE;
+	stats->throttled += type == PERCH_RECORD_THROTTLE;
+	stats->unthrottled += type == PERCH_RECORD_UNTHROTTLE;
+	stats->unknown += type == 0 || type >= PERCH_RECORD_MAX;
+	stats->lost += lost;
+}
+
+static void count_at(const struct perch_ring *ring, uint64_t position, const struct perch_record_header *header,
+		     struct perch_sampler_stats *stats)
+{
+	unsigned word = perch__lost_word(header->type, header->size);
+	uint64_t lost = 0;
+
+	if (word)
+		memcpy(&lost, at(ring, position + 8 * word), sizeof(lost));
+	perch__stats_count(stats, header->type, lost);
+}
+
+size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2], struct perch_sampler_stats *stats)
+{
+	struct perch_record_header header;
+	size_t bytes, first;
+	uint64_t end;
+
+	pieces[0] = pieces[1] = (struct iovec){ 0 };
+	take_head(ring);
+	for (end = ring->next; end != ring->head && header_at(ring, end, &header); end += header.size)
+		if (stats)
+			count_at(ring, end, &header, stats);
+	bytes = end - ring->next;
+	/* nonsense after good records is met again, then first, when those are consumed */
+	if (!bytes && end != ring->head)
+		drop_batch(ring);
+	first = ring->size - (ring->next & (ring->size - 1));
+	if (first > bytes)
+		first = bytes;
+	if (first)
+		pieces[0] = (struct iovec){ at(ring, ring->next), first };
+	if (bytes > first)
+		pieces[1] = (struct iovec){ ring->data, bytes - first };
+	return bytes;
+}
+
+size_t perch_ring_peek(struct perch_ring *ring, struct iovec pieces[2])
+{
+	return perch__ring_peek(ring, pieces, NULL);
+}
+
+void perch_ring_consume(struct perch_ring *ring, size_t bytes)
+{
+	uint64_t left = ring->head - ring->next;
+
+	ring->next += bytes < left ? bytes : left;
+	publish(ring);
+}
+
+const struct perch_record_header *perch__ring_record(struct perch_ring *ring)
+{
+	struct perch_record_header header;
+	uint64_t position = ring->next;
+	size_t first;
+
+	if (position == ring->head)
+		return NULL;
+	if (!header_at(ring, position, &header)) {
+		drop_batch(ring);
+		return NULL;
+	}
+	ring->next += header.size;
+	first = ring->size - (position & (ring->size - 1));
+	if (first >= header.size)
+		return (const struct perch_record_header *)at(ring, position);
+	memcpy(ring->wrapped, at(ring, position), first);
+	memcpy((char *)ring->wrapped + first, ring->data, header.size - first);
+	return (const struct perch_record_header *)ring->wrapped;
+}
+
+bool perch__ring_advance(struct perch_ring *ring)
+{
+	publish(ring);
+	take_head(ring);
+	return ring->head != ring->next;
+}
+
+const struct perch_record_header *perch_ring_next(struct perch_ring *ring)
+{
+	const struct perch_record_header *record = perch__ring_record(ring);
+
+	if (!record && perch__ring_advance(ring))
+		record = perch__ring_record(ring);
+	return record;
+}
