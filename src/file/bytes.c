@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include "internal.h"
+
+static bool make_room(struct perch__bytes *bytes, size_t size)
+{
+	size_t room = bytes->room ? bytes->room : 256;
+	uint8_t *data;
+
+	if (bytes->failed || size > SIZE_MAX / 2 - bytes->size) {
+		bytes->failed = true;
+		return false;
+	}
+	while (room < bytes->size + size)
+		room *= 2;
+	if (room == bytes->room)
+		return true;
+	data = realloc(bytes->data, room);
+	if (!data) {
+		bytes->failed = true;
+		return false;
+	}
+	bytes->data = data;
+	bytes->room = room;
+	return true;
+}
+
+void perch__put(struct perch__bytes *bytes, const void *data, size_t size)
+{
+	if (!size || !make_room(bytes, size))
+		return;
+	memcpy(bytes->data + bytes->size, data, size);
+	bytes->size += size;
+}
+
+void perch__put_zeros(struct perch__bytes *bytes, size_t size)
+{
+	if (!size || !make_room(bytes, size))
+		return;
+	memset(bytes->data + bytes->size, 0, size);
+	bytes->size += size;
+}
+
+void perch__put_u32(struct perch__bytes *bytes, uint32_t value)
+{
+	perch__put(bytes, &value, sizeof(value));
+}
+
+void perch__put_u64(struct perch__bytes *bytes, uint64_t value)
+{
+	perch__put(bytes, &value, sizeof(value));
+}
+
+/* The length that is written includes the padding. */
+void perch__put_text(struct perch__bytes *bytes, const char *text)
+{
+	size_t length = strlen(text) + 1;
+	size_t padded = (length + PERCH__NAME_ALIGN - 1) / PERCH__NAME_ALIGN * PERCH__NAME_ALIGN;
+
+	perch__put_u32(bytes, padded);
+	perch__put(bytes, text, length);
+	perch__put_zeros(bytes, padded - length);
+}
+
+void perch__bytes_free(struct perch__bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct perch__bytes){ 0 };
+}

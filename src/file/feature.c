@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Header features: found by the table behind the records, then those that the interface offers are
+ * parsed.
+ */
+#include <stdlib.h>
+#include "internal.h"
+
+bool perch__take_text(struct perch__view *view, const char **text, size_t *length)
+{
+	uint32_t size;
+
+	if (view->left < sizeof(size))
+		return false;
+	size = perch__u32(view->at);
+	if (size > view->left - sizeof(size))
+		return false;
+	*text = (const char *)view->at + sizeof(size);
+	*length = strnlen(*text, size);
+	view->at += sizeof(size) + size;
+	view->left -= sizeof(size) + size;
+	return true;
+}
+
+/* ---- finding them ---- */
+
+/* The table has an entry for each bit in turn, also for those that this version does not know. */
+int perch__read_features(struct perch_reader *reader, struct perch_error *err)
+{
+	uint64_t at = reader->data_end;
+
+	if (reader->missing)
+		memset(reader->header.features, 0, sizeof(reader->header.features));
+	for (unsigned int bit = 0; bit < PERCH__FEATURE_BITS; bit++) {
+		struct perch__section section;
+
+		if (!(reader->header.features[bit / 64] >> bit % 64 & 1))
+			continue;
+		if (reader->size - at < sizeof(section)) {
+			/* The table itself is cut off. */
+			reader->unfinished = true;
+			memset(reader->feature, 0, sizeof(reader->feature));
+			return perch__parse_features(reader, err);
+		}
+		memcpy(&section, reader->file + at, sizeof(section));
+		at += sizeof(section);
+		if (bit >= PERCH_FEATURE_MAX || section.offset > reader->size ||
+		    section.size > reader->size - section.offset)
+			continue;
+		reader->feature[bit].at = reader->file + section.offset;
+		reader->feature[bit].left = section.size;
+	}
+	return perch__parse_features(reader, err);
+}
+
+/* ---- parsing them ---- */
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+			       "no memory for the file's header");
+}
+
+static int parse_texts(struct perch_reader *reader, struct perch_error *err)
+{
+	static const enum perch_feature texts[] = {
+		PERCH_FEATURE_HOSTNAME, PERCH_FEATURE_OSRELEASE, PERCH_FEATURE_VERSION,
+		PERCH_FEATURE_ARCH,	PERCH_FEATURE_CPUDESC,	 PERCH_FEATURE_CPUID,
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct perch__view view = reader->feature[texts[i]];
+		const char *text;
+		size_t length;
+
+		if (!view.at || !perch__take_text(&view, &text, &length))
+			continue;
+		reader->text[texts[i]] = perch__reader_keep_text(reader, text, length);
+		if (!reader->text[texts[i]])
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static int parse_command_line(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_CMDLINE];
+	const char *text;
+	size_t length;
+	uint32_t nr;
+
+	/* Each argument takes four bytes at least. */
+	if (!view.at || !perch__take_u32(&view, &nr) || nr > view.left / 4)
+		return 0;
+	reader->arguments = perch__reader_keep(reader, (nr + 1ul) * sizeof(*reader->arguments));
+	if (!reader->arguments)
+		return no_memory(err);
+	while (reader->nr_arguments < nr && perch__take_text(&view, &text, &length)) {
+		const char *argument = perch__reader_keep_text(reader, text, length);
+
+		if (!argument)
+			return no_memory(err);
+		reader->arguments[reader->nr_arguments++] = argument;
+	}
+	return 0;
+}
+
+/* nr, attr size; then for each event attr, number of ids, name, ids: in the order of the attrs. */
+static int parse_event_names(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_EVENT_DESC];
+	uint32_t nr, attr_size, nr_ids;
+	const char *text;
+	size_t length;
+
+	if (!view.at || !perch__take_u32(&view, &nr) || !perch__take_u32(&view, &attr_size))
+		return 0;
+	for (size_t i = 0; i < nr && i < reader->nr_events; i++) {
+		if (view.left < attr_size)
+			return 0;
+		view.at += attr_size;
+		view.left -= attr_size;
+		if (!perch__take_u32(&view, &nr_ids) || !perch__take_text(&view, &text, &length) ||
+		    nr_ids > view.left / sizeof(uint64_t))
+			return 0;
+		view.at += nr_ids * sizeof(uint64_t);
+		view.left -= nr_ids * sizeof(uint64_t);
+		reader->events[i].name = perch__reader_keep_text(reader, text, length);
+		if (!reader->events[i].name)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+/* nr; then for each group its name, the index of its leader, how many it has. */
+static void parse_groups(struct perch_reader *reader)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_GROUP_DESC];
+	uint32_t nr, leader, members;
+	const char *text;
+	size_t length;
+
+	if (!view.at || !perch__take_u32(&view, &nr))
+		return;
+	while (nr-- && perch__take_text(&view, &text, &length) && perch__take_u32(&view, &leader) &&
+	       perch__take_u32(&view, &members)) {
+		if (leader < reader->nr_events && members <= reader->nr_events - leader)
+			reader->events[leader].members = members;
+	}
+}
+
+static int name_nameless_events(struct perch_reader *reader, struct perch_error *err)
+{
+	for (size_t i = 0; i < reader->nr_events; i++) {
+		struct perch_file_event *event = &reader->events[i];
+		char name[128];
+
+		if (event->name && event->name[0])
+			continue;
+		perch_attr_name(&event->attr, name, sizeof(name));
+		event->name = perch__reader_keep_text(reader, name, strlen(name));
+		if (!event->name)
+			return no_memory(err);
+	}
+	return 0;
+}
+
+static struct perch_build_id *new_build_id(struct perch_reader *reader)
+{
+	if (reader->nr_build_ids == reader->room_build_ids) {
+		size_t room = reader->room_build_ids ? 2 * reader->room_build_ids : 16;
+		struct perch_build_id *ids = realloc(reader->build_ids, room * sizeof(*ids));
+
+		if (!ids)
+			return NULL;
+		reader->build_ids = ids;
+		reader->room_build_ids = room;
+	}
+	return &reader->build_ids[reader->nr_build_ids];
+}
+
+/*
+ * The size byte is true only when misc says so; older perfs left it out, and their ids have 20
+ * bytes.
+ */
+int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_t size,
+			struct perch_error *err)
+{
+	struct perch__build_id_record record;
+	struct perch_build_id *id;
+	size_t room;
+
+	if (size <= sizeof(record))
+		return 0;
+	memcpy(&record, bytes, sizeof(record));
+	room = sizeof(record.id);
+	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < room)
+		room = record.id_size;
+	id = new_build_id(reader);
+	if (!id)
+		return no_memory(err);
+	*id = (struct perch_build_id){
+		.misc = record.misc & PERCH_MISC_CPUMODE_MASK,
+		.size = room,
+		.path = perch__reader_keep_text(reader, (const char *)bytes + sizeof(record),
+						strnlen((const char *)bytes + sizeof(record),
+							size - sizeof(record))),
+	};
+	memcpy(id->bytes, record.id, room);
+	if (!id->path)
+		return no_memory(err);
+	reader->nr_build_ids++;
+	return 0;
+}
+
+static int parse_build_ids(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_BUILD_ID];
+
+	if (!view.at)
+		return 0;
+	while (view.left > sizeof(struct perch__build_id_record)) {
+		uint16_t size = perch__u16(view.at + 6);
+		int rc;
+
+		if (size <= sizeof(struct perch__build_id_record) || size > view.left)
+			return 0;
+		rc = perch__add_build_id(reader, view.at, size, err);
+		if (rc)
+			return rc;
+		view.at += size;
+		view.left -= size;
+	}
+	return 0;
+}
+
+int perch__parse_features(struct perch_reader *reader, struct perch_error *err)
+{
+	int rc = parse_texts(reader, err);
+
+	if (!rc)
+		rc = parse_command_line(reader, err);
+	if (!rc)
+		rc = parse_event_names(reader, err);
+	if (!rc)
+		rc = parse_build_ids(reader, err);
+	if (!rc)
+		rc = name_nameless_events(reader, err);
+	parse_groups(reader);
+	return rc;
+}
+
+/* ---- asking for them ---- */
+
+int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
+			 const void **data, size_t *size)
+{
+	if (feature < 0 || feature >= PERCH_FEATURE_MAX || !reader->feature[feature].at)
+		return -ENOENT;
+	*data = reader->feature[feature].at;
+	*size = reader->feature[feature].left;
+	return 0;
+}
+
+const char *perch_reader_text(const struct perch_reader *reader, enum perch_feature feature)
+{
+	return feature >= 0 && feature < PERCH_FEATURE_MAX ? reader->text[feature] : NULL;
+}
+
+size_t perch_reader_command_line(const struct perch_reader *reader, const char *const **arguments)
+{
+	*arguments = reader->arguments;
+	return reader->nr_arguments;
+}
+
+size_t perch_reader_build_ids(const struct perch_reader *reader, const struct perch_build_id **ids)
+{
+	*ids = reader->build_ids;
+	return reader->nr_build_ids;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The perf.data format, as it lies on disk, in the byte order of the machine that recorded:
+ *
+ *	header | ids of each attr | attrs | records | feature table | feature sections
+ *
+ * The sections may lie in any order; the header tells where attrs and records are. The feature
+ * table has one section for each bit set in the header's bitmap and starts where the records end.
+ */
+#ifndef PERCH_FILE_FORMAT_H
+#define PERCH_FILE_FORMAT_H
+
+#include <stdint.h>
+
+#define PERCH__MAGIC		   0x32454c4946524550u /* "PERFILE2" when little-endian */
+#define PERCH__MAGIC_V1		   0x454c494646524550u /* "PERFFILE": perf before 3.2 */
+
+#define PERCH__FEATURE_BITS	   256
+#define PERCH__ATTR_LEAST	   64u	      /* the first kernel's attr */
+#define PERCH__ATTR_MOST	   4096u      /* what perf_event_open takes at most */
+#define PERCH__NAME_ALIGN	   64u	      /* strings in features are padded to this */
+#define PERCH__BUILD_ID_SIZE_KNOWN (1u << 15) /* misc of a build id record: its size byte is set */
+#define PERCH__MOST_RECORD	   65536u     /* a record's size is 16 bits */
+
+struct perch__section {
+	uint64_t offset, size;
+};
+
+struct perch__file_header {
+	uint64_t magic;
+	uint64_t size;	    /* of this header: 104; 72 without features; 16 in a pipe */
+	uint64_t attr_size; /* of one entry: the attr and the section of its ids */
+	struct perch__section attrs;
+	struct perch__section data;
+	struct perch__section event_types; /* no longer used */
+	uint64_t features[PERCH__FEATURE_BITS / 64];
+};
+
+#define PERCH__HEADER_SIZE	104u
+#define PERCH__HEADER_SIZE_BARE 72u
+#define PERCH__HEADER_SIZE_PIPE 16u
+
+_Static_assert(sizeof(struct perch__file_header) == PERCH__HEADER_SIZE, "the header is 104 bytes");
+
+/*
+ * An entry of the BUILD_ID feature, and the record type 67 of a pipe; the path follows,
+ * NUL-terminated and padded.
+ */
+struct perch__build_id_record {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size;
+	int32_t pid;
+	uint8_t id[20];
+	uint8_t id_size;
+	uint8_t reserved[3];
+};
+
+#endif

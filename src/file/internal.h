@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERCH_FILE_INTERNAL_H
+#define PERCH_FILE_INTERNAL_H
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <perch/event.h>
+#include <perch/file.h>
+#include "format.h"
+
+/* ---- bytes of unknown alignment ---- */
+
+static inline uint16_t perch__u16(const void *at)
+{
+	uint16_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline uint32_t perch__u32(const void *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static inline uint64_t perch__u64(const void *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/*
+ * A cursor over a feature's bytes. Each taker gives false, and takes nothing, when too little is
+ * left.
+ */
+struct perch__view {
+	const uint8_t *at;
+	size_t left;
+};
+
+static inline bool perch__take(struct perch__view *view, void *to, size_t size)
+{
+	if (view->left < size)
+		return false;
+	memcpy(to, view->at, size);
+	view->at += size;
+	view->left -= size;
+	return true;
+}
+
+static inline bool perch__take_u32(struct perch__view *view, uint32_t *value)
+{
+	return perch__take(view, value, sizeof(*value));
+}
+
+static inline bool perch__take_u64(struct perch__view *view, uint64_t *value)
+{
+	return perch__take(view, value, sizeof(*value));
+}
+
+/*
+ * A string of a feature: u32 length, then that many bytes, of which those up to the first NUL
+ * count.
+ */
+bool perch__take_text(struct perch__view *view, const char **text, size_t *length);
+
+/* ---- the reader ---- */
+
+struct perch__kept; /* memory that lives as long as the reader */
+
+/* A place among the records, and what has been found wrong on the way. */
+struct perch__walk {
+	uint64_t at;	       /* offset in the file of the next record */
+	uint64_t unpacked_at;  /* the next record among the unpacked bytes, */
+	uint64_t unpacked_end; /* and where these end */
+	bool unpacking;	       /* there may be whole records among them */
+	uint64_t garbled;
+};
+
+struct perch__entry {
+	uint64_t time;
+	uint64_t offset;
+};
+
+struct perch_reader {
+	char *path;
+	time_t changed; /* st_ctime: what perf calls "captured on" */
+	const uint8_t *file;
+	uint64_t size;
+	bool mapped;
+	bool pipe;
+
+	struct perch__file_header header;
+	uint64_t data_offset, data_end; /* the records that are there */
+	uint64_t missing;
+	bool unfinished;
+
+	struct perch__kept *kept;
+	struct perch_file_event *events;
+	size_t nr_events;
+	struct perch_decoder *decoder;
+
+	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
+	const char *text[PERCH_FEATURE_MAX];
+	const char **arguments;
+	size_t nr_arguments;
+	struct perch_build_id *build_ids;
+	size_t nr_build_ids, room_build_ids;
+
+	enum perch_order order;
+	struct perch__walk walk;
+	uint64_t released; /* pages before this offset were given back */
+	bool indexed;
+	struct perch__entry *index; /* PERCH_ORDER_TIME */
+	size_t nr_index, next_index;
+	uint64_t *needed_from;	/* for each block: the least offset that it and later ones need */
+	uint64_t undecoded, unknown;
+
+	struct perch__unpacker *unpacker;
+	uint8_t *unpacked; /* offsets of `size` and above are in here */
+	uint64_t room_unpacked;
+	uint64_t *scratch; /* for a record that is not aligned */
+};
+
+/* Zeroed memory that perch_reader_close() frees; NULL when there is none. */
+void *perch__reader_keep(struct perch_reader *reader, size_t size);
+const char *perch__reader_keep_text(struct perch_reader *reader, const char *text, size_t length);
+
+/* header.c: what lies outside of the records. */
+int perch__read_header(struct perch_reader *reader, struct perch_error *err);
+int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,
+		    const uint8_t *ids, uint64_t nr_ids, struct perch_error *err);
+
+/* pipe.c: the same from the records of a pipe. */
+int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);
+
+/* feature.c */
+int perch__read_features(struct perch_reader *reader, struct perch_error *err);
+int perch__parse_features(struct perch_reader *reader, struct perch_error *err);
+int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size_t size,
+			struct perch_error *err);
+
+/*
+ * walk.c: the next record in the order of the file: 1 and its offset (see perch__record_at()), 0 at
+ * the end, or a negative errno.
+ */
+int perch__walk_next(struct perch_reader *reader, struct perch__walk *walk, uint64_t *offset,
+		     struct perch_error *err);
+void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
+/*
+ * How far a record of the file and what belongs to it reaches: its size and its payload, at most
+ * `left`.
+ */
+uint64_t perch__record_extent(const uint8_t *record, uint64_t left);
+/* The bytes of a record, wherever they are. */
+static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
+{
+	return offset < reader->size ? reader->file + offset
+				     : reader->unpacked + (offset - reader->size);
+}
+/* Gives the memory of the mapped file before this offset back. */
+void perch__release(struct perch_reader *reader, uint64_t before);
+
+/* unpack.c: COMPRESSED and COMPRESSED2 records. */
+bool perch__is_packed(uint32_t type);
+/*
+ * Appends what a record holds to reader->unpacked at *end. 0, or a negative errno when it cannot be
+ * unpacked.
+ */
+int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint64_t *end,
+		  struct perch_error *err);
+void perch__unpack_restart(struct perch_reader *reader);
+void perch__unpack_free(struct perch_reader *reader);
+
+/* order.c */
+#define PERCH__INDEX_BLOCK 8192u
+int perch__index_build(struct perch_reader *reader, struct perch_error *err);
+int perch__index_sort(struct perch__entry *entries, size_t nr);
+
+/* print_attr.c: the fields of an attr, each as ", name = value". */
+void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
+
+/* ---- the writer's features ---- */
+
+/* A growing buffer. When memory ran out `failed` is set and the content is worthless. */
+struct perch__bytes {
+	uint8_t *data;
+	size_t size, room;
+	bool failed;
+};
+void perch__put(struct perch__bytes *bytes, const void *data, size_t size);
+void perch__put_u32(struct perch__bytes *bytes, uint32_t value);
+void perch__put_u64(struct perch__bytes *bytes, uint64_t value);
+void perch__put_text(struct perch__bytes *bytes, const char *text);
+void perch__put_zeros(struct perch__bytes *bytes, size_t size);
+void perch__bytes_free(struct perch__bytes *bytes);
+
+/* Which events the file has, as it was opened with them. */
+const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr);
+/* Bytes of an attr as this file has them. */
+uint32_t perch__writer_attr_size(const struct perch_writer *writer);
+/* Moves the bytes into the writer as a feature's section. */
+int perch__writer_feature(struct perch_writer *writer, enum perch_feature feature,
+			  struct perch__bytes *bytes, struct perch_error *err);
+
+#endif

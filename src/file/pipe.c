@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `perf record -o -` wrote, kept in a file: no attrs and features beside the records, but
+ * records that hold them. They come before what needs them, but nothing says how early; so the
+ * whole stream is looked through once.
+ */
+#include <stdlib.h>
+#include "internal.h"
+
+#define MOST_EVENTS 65535u
+
+/* Calls visit for each whole record with one of the types that describe the recording. */
+static int for_each_header_record(struct perch_reader *reader,
+				  int (*visit)(struct perch_reader *reader, uint32_t type,
+					       const uint8_t *record, uint16_t size,
+					       struct perch_error *err),
+				  struct perch_error *err)
+{
+	uint64_t at = reader->data_offset;
+
+	while (reader->data_end - at >= sizeof(struct perch_record_header)) {
+		const uint8_t *record = reader->file + at;
+		uint64_t left = reader->data_end - at;
+		uint16_t size = perch__u16(record + 6);
+		int rc;
+
+		if (size < sizeof(struct perch_record_header) || size > left)
+			return 0;
+		rc = visit(reader, perch__u32(record), record, size, err);
+		if (rc)
+			return rc;
+		at += perch__record_extent(record, left);
+	}
+	return 0;
+}
+
+static int count_attr(struct perch_reader *reader, uint32_t type, const uint8_t *record,
+		      uint16_t size, struct perch_error *err)
+{
+	(void)record;
+	(void)err;
+	if (type == PERCH_RECORD_HEADER_ATTR && size >= 8 + PERCH__ATTR_LEAST)
+		reader->nr_events++;
+	return 0;
+}
+
+static int read_attr(struct perch_reader *reader, const uint8_t *record, uint16_t size,
+		     struct perch_error *err)
+{
+	const uint8_t *attr = record + 8;
+	size_t left = size - 8u;
+	uint32_t attr_size;
+
+	if (left < PERCH__ATTR_LEAST)
+		return 0;
+	attr_size = perch__u32(attr + offsetof(struct perch_attr, size));
+	if (attr_size < PERCH__ATTR_LEAST)
+		attr_size = PERCH__ATTR_LEAST;
+	if (attr_size > left)
+		attr_size = left;
+	return perch__add_attr(reader, attr, attr_size, attr + attr_size,
+			       (left - attr_size) / sizeof(uint64_t), err);
+}
+
+/* u64 feature and its bytes. */
+static int read_feature(struct perch_reader *reader, const uint8_t *record, uint16_t size)
+{
+	uint64_t feature;
+
+	if (size < 16)
+		return 0;
+	feature = perch__u64(record + 8);
+	if (feature < PERCH_FEATURE_MAX) {
+		reader->feature[feature] =
+			(struct perch__view){ .at = record + 16, .left = size - 16u };
+		reader->header.features[0] |= 1ull << feature;
+	}
+	return 0;
+}
+
+static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t *record,
+		       uint16_t size, struct perch_error *err)
+{
+	switch (type) {
+	case PERCH_RECORD_HEADER_ATTR:
+		return read_attr(reader, record, size, err);
+	case PERCH_RECORD_HEADER_FEATURE:
+		return read_feature(reader, record, size);
+	case PERCH_RECORD_HEADER_BUILD_ID:
+		return perch__add_build_id(reader, record, size, err);
+	default:
+		return 0;
+	}
+}
+
+int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
+{
+	size_t nr;
+	int rc;
+
+	memset(reader->header.features, 0, sizeof(reader->header.features));
+	reader->pipe = true;
+	reader->data_offset = PERCH__HEADER_SIZE_PIPE;
+	reader->data_end = reader->size;
+	for_each_header_record(reader, count_attr, err);
+	nr = reader->nr_events;
+	if (!nr)
+		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+				       "a recorded pipe without events");
+	if (nr > MOST_EVENTS)
+		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+				       "a recorded pipe with more than %u events", MOST_EVENTS);
+	reader->nr_events = 0;
+	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
+	if (!reader->events)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+				       "no memory for %zu events", nr);
+	rc = for_each_header_record(reader, read_record, err);
+	return rc ? rc : perch__parse_features(reader, err);
+}

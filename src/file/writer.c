@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing perf.data. The promise is that the file can be read at every moment: header and attrs are
+ * there from the start, records are appended behind what the header's data size covers, and only
+ * then is that one number raised, by a write of 8 aligned bytes. The bits of the features are set
+ * last of all.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define ATTR_SIZE_USUAL 128u /* VER7: what perf 6.1 and everything newer reads */
+#define MOST_PIECES	1024 /* of one pwritev(2) */
+
+struct perch_writer {
+	int fd;
+	char *path;
+	struct perch__file_header header;
+	struct perch_file_event *events;
+	size_t nr_events;
+	bool failed; /* a write failed: there may be bytes behind the data */
+	struct perch__bytes feature[PERCH_FEATURE_MAX];
+};
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+			       "no memory to write a perf.data file");
+}
+
+static int failed_write(struct perch_writer *writer, int errnum, struct perch_error *err)
+{
+	writer->failed = true;
+	perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot write to %s: %s", writer->path,
+			strerror(errnum));
+	if (errnum == ENOSPC || errnum == EDQUOT)
+		perch_error_remedy(err, "Free some space, or write to another file system");
+	return -errnum;
+}
+
+/* pwrite(2) until all is written. */
+static int write_all(struct perch_writer *writer, const void *data, size_t size, uint64_t offset,
+		     struct perch_error *err)
+{
+	const char *at = data;
+
+	while (size) {
+		ssize_t wrote = pwrite(writer->fd, at, size, offset);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return failed_write(writer, wrote ? errno : EIO, err);
+		at += wrote;
+		offset += wrote;
+		size -= wrote;
+	}
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static int cannot_create(const char *path, int errnum, struct perch_error *err)
+{
+	perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot create %s: %s", path,
+			strerror(errnum));
+	if (errnum == EACCES || errnum == EPERM || errnum == EROFS)
+		perch_error_remedy(err, "Choose a place that you may write to");
+	return -errnum;
+}
+
+/*
+ * What is there already: a regular file is kept as path.old, a device is written to, all else is
+ * refused.
+ */
+static int keep_old(const char *path, bool *device, char *old, struct perch_error *err)
+{
+	struct stat status;
+	int length = snprintf(old, PATH_MAX, "%s.old", path);
+
+	*device = false;
+	if (length < 0 || length >= PATH_MAX)
+		return cannot_create(path, ENAMETOOLONG, err);
+	if (stat(path, &status) < 0 && lstat(path, &status) < 0) {
+		old[0] = 0;
+		return errno == ENOENT ? 0 : cannot_create(path, errno, err);
+	}
+	if (S_ISDIR(status.st_mode)) {
+		perch_error_set(err, EISDIR, PERCH_CAUSE_FILE, "%s is a directory", path);
+		perch_error_remedy(err, "Name a file in it: %s/perf.data", path);
+		return -EISDIR;
+	}
+	if (S_ISCHR(status.st_mode)) {
+		old[0] = 0;
+		*device = true;
+		return 0;
+	}
+	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_FILE, "%s is not a regular file",
+				       path);
+	if (rename(path, old) < 0)
+		return perch_error_set(err, errno, PERCH_CAUSE_FILE,
+				       "cannot keep the old %s as %s: %s", path, old,
+				       strerror(errno));
+	return 0;
+}
+
+static int create_file(struct perch_writer *writer, const char *path, struct perch_error *err)
+{
+	char old[PATH_MAX];
+	bool device;
+	int rc = keep_old(path, &device, old, err);
+
+	if (rc)
+		return rc;
+	writer->fd = open(path, O_RDWR | O_CLOEXEC | (device ? 0 : O_CREAT | O_EXCL), 0600);
+	if (writer->fd >= 0)
+		return 0;
+	rc = cannot_create(path, errno, err);
+	if (old[0])
+		rename(old, path);
+	return rc;
+}
+
+/*
+ * The least size that holds every field that is set: older perfs refuse attrs larger than the one
+ * they know.
+ */
+static uint32_t attr_size_needed(const struct perch_file_event *events, size_t nr)
+{
+	uint32_t needed = ATTR_SIZE_USUAL;
+
+	for (size_t i = 0; i < nr; i++) {
+		const uint8_t *bytes = (const uint8_t *)&events[i].attr;
+		uint32_t size = sizeof(events[i].attr);
+
+		while (size > needed && !bytes[size - 1])
+			size--;
+		needed = (size + 7) / 8 * 8;
+	}
+	return needed;
+}
+
+/* Header, ids and attrs as they come first in the file. */
+static int write_start(struct perch_writer *writer, struct perch_error *err)
+{
+	uint32_t attr_size = attr_size_needed(writer->events, writer->nr_events);
+	struct perch__bytes bytes = { 0 };
+	uint64_t ids_at = sizeof(writer->header);
+	int rc;
+
+	perch__put(&bytes, &writer->header, sizeof(writer->header));
+	for (size_t i = 0; i < writer->nr_events; i++)
+		perch__put(&bytes, writer->events[i].ids,
+			   writer->events[i].nr_ids * sizeof(uint64_t));
+	writer->header.attr_size = attr_size + sizeof(struct perch__section);
+	writer->header.attrs.offset = bytes.size;
+	writer->header.attrs.size = writer->nr_events * writer->header.attr_size;
+	for (size_t i = 0; i < writer->nr_events; i++) {
+		struct perch_attr attr = writer->events[i].attr;
+		uint64_t ids_size = writer->events[i].nr_ids * sizeof(uint64_t);
+
+		attr.size = attr_size;
+		perch__put(&bytes, &attr, attr_size);
+		perch__put_u64(&bytes, ids_at);
+		perch__put_u64(&bytes, ids_size);
+		ids_at += ids_size;
+	}
+	writer->header.data.offset = bytes.size;
+	if (bytes.failed) {
+		perch__bytes_free(&bytes);
+		return no_memory(err);
+	}
+	memcpy(bytes.data, &writer->header, sizeof(writer->header));
+	rc = write_all(writer, bytes.data, bytes.size, 0, err);
+	perch__bytes_free(&bytes);
+	return rc;
+}
+
+static int copy_event(struct perch_file_event *to, const struct perch_file_event *from)
+{
+	uint64_t *ids = NULL;
+
+	*to = *from;
+	to->ids = NULL;
+	to->name = strdup(from->name ? from->name : "");
+	if (!to->name)
+		return -ENOMEM;
+	if (from->nr_ids) {
+		ids = malloc(from->nr_ids * sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		memcpy(ids, from->ids, from->nr_ids * sizeof(*ids));
+	}
+	to->ids = ids;
+	return 0;
+}
+
+static int copy_events(struct perch_writer *writer, const struct perch_file_event *events,
+		       size_t nr, struct perch_error *err)
+{
+	writer->events = calloc(nr, sizeof(*writer->events));
+	if (!writer->events)
+		return no_memory(err);
+	for (; writer->nr_events < nr; writer->nr_events++) {
+		struct perch_file_event *to = &writer->events[writer->nr_events];
+
+		if (copy_event(to, &events[writer->nr_events])) {
+			free((char *)to->name);
+			return no_memory(err);
+		}
+	}
+	return 0;
+}
+
+static void free_writer(struct perch_writer *writer)
+{
+	for (size_t i = 0; i < writer->nr_events; i++) {
+		free((char *)writer->events[i].name);
+		free((uint64_t *)writer->events[i].ids);
+	}
+	for (size_t i = 0; i < PERCH_FEATURE_MAX; i++)
+		perch__bytes_free(&writer->feature[i]);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	free(writer->events);
+	free(writer->path);
+	free(writer);
+}
+
+int perch_writer_open(struct perch_writer **result, const char *path,
+		      const struct perch_file_event *events, size_t nr, struct perch_error *err)
+{
+	struct perch_writer *writer;
+	int rc;
+
+	*result = NULL;
+	if (!nr || nr > UINT16_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "a perf.data file holds 1 to %d events, not %zu", UINT16_MAX,
+				       nr);
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return no_memory(err);
+	writer->fd = -1;
+	writer->header.magic = PERCH__MAGIC;
+	writer->header.size = sizeof(writer->header);
+	writer->path = strdup(path);
+	rc = writer->path ? copy_events(writer, events, nr, err) : no_memory(err);
+	if (!rc)
+		rc = create_file(writer, path, err);
+	if (!rc)
+		rc = write_start(writer, err);
+	if (rc) {
+		free_writer(writer);
+		return rc;
+	}
+	*result = writer;
+	return 0;
+}
+
+/* ---- records ---- */
+
+static size_t pieces_size(const struct iovec *pieces, int nr)
+{
+	size_t size = 0;
+
+	for (int i = 0; i < nr; i++)
+		size += pieces[i].iov_len;
+	return size;
+}
+
+/* What one pwritev(2) left over. */
+static int write_rest(struct perch_writer *writer, const struct iovec *pieces, int nr,
+		      size_t written, uint64_t offset, struct perch_error *err)
+{
+	for (int i = 0; i < nr; i++) {
+		size_t size = pieces[i].iov_len;
+		int rc;
+
+		if (written >= size) {
+			written -= size;
+		} else {
+			rc = write_all(writer, (const char *)pieces[i].iov_base + written,
+				       size - written, offset + written, err);
+			if (rc)
+				return rc;
+			written = 0;
+		}
+		offset += size;
+	}
+	return 0;
+}
+
+int perch_writer_put(struct perch_writer *writer, const struct iovec *pieces, int nr,
+		     struct perch_error *err)
+{
+	uint64_t end = writer->header.data.offset + writer->header.data.size;
+	size_t size = pieces_size(pieces, nr);
+	uint64_t total = writer->header.data.size + size;
+	ssize_t wrote;
+	int rc;
+
+	if (!size)
+		return 0;
+	do {
+		wrote = pwritev(writer->fd, pieces, nr < MOST_PIECES ? nr : MOST_PIECES, end);
+	} while (wrote < 0 && errno == EINTR);
+	if (wrote < 0)
+		return failed_write(writer, errno, err);
+	if ((size_t)wrote < size) {
+		rc = write_rest(writer, pieces, nr, wrote, end, err);
+		if (rc)
+			return rc;
+	}
+	rc = write_all(writer, &total, sizeof(total),
+		       offsetof(struct perch__file_header, data.size), err);
+	if (!rc)
+		writer->header.data.size = total;
+	return rc;
+}
+
+uint64_t perch_writer_size(const struct perch_writer *writer)
+{
+	return writer->header.data.size;
+}
+
+/* ---- features and the end ---- */
+
+const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr)
+{
+	*nr = writer->nr_events;
+	return writer->events;
+}
+
+uint32_t perch__writer_attr_size(const struct perch_writer *writer)
+{
+	return writer->header.attr_size - sizeof(struct perch__section);
+}
+
+int perch__writer_feature(struct perch_writer *writer, enum perch_feature feature,
+			  struct perch__bytes *bytes, struct perch_error *err)
+{
+	if (bytes->failed) {
+		perch__bytes_free(bytes);
+		return no_memory(err);
+	}
+	perch__bytes_free(&writer->feature[feature]);
+	writer->feature[feature] = *bytes;
+	*bytes = (struct perch__bytes){ 0 };
+	writer->header.features[feature / 64] |= 1ull << feature % 64;
+	return 0;
+}
+
+int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature, const void *data,
+			 size_t size, struct perch_error *err)
+{
+	struct perch__bytes bytes = { 0 };
+
+	if (feature < PERCH_FEATURE_TRACING_DATA || feature >= PERCH_FEATURE_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "perf.data has no feature %d", (int)feature);
+	perch__put(&bytes, data, size);
+	return perch__writer_feature(writer, feature, &bytes, err);
+}
+
+int perch_writer_sample_time(struct perch_writer *writer, uint64_t first, uint64_t last,
+			     struct perch_error *err)
+{
+	uint64_t times[2] = { first, last };
+
+	return perch_writer_feature(writer, PERCH_FEATURE_SAMPLE_TIME, times, sizeof(times), err);
+}
+
+int perch_writer_build_id(struct perch_writer *writer, uint16_t misc, const uint8_t *build_id,
+			  size_t size, const char *path, struct perch_error *err)
+{
+	struct perch__bytes *bytes = &writer->feature[PERCH_FEATURE_BUILD_ID];
+	size_t length = strlen(path) + 1;
+	size_t padded = (length + PERCH__NAME_ALIGN - 1) / PERCH__NAME_ALIGN * PERCH__NAME_ALIGN;
+	struct perch__build_id_record record = {
+		.type = PERCH_RECORD_HEADER_BUILD_ID,
+		.misc = misc | PERCH__BUILD_ID_SIZE_KNOWN,
+		.size = sizeof(record) + padded,
+		.pid = -1,
+		.id_size = size,
+	};
+
+	if (!size || size > sizeof(record.id) || length > PATH_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "a build id has 1 to 20 bytes, and a path %d at most",
+				       PATH_MAX);
+	memcpy(record.id, build_id, size);
+	perch__put(bytes, &record, sizeof(record));
+	perch__put(bytes, path, length);
+	perch__put_zeros(bytes, padded - length);
+	if (bytes->failed) {
+		perch__bytes_free(bytes);
+		writer->header.features[0] &= ~(1ull << PERCH_FEATURE_BUILD_ID);
+		return no_memory(err);
+	}
+	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
+	return 0;
+}
+
+/* The table of sections and the sections themselves, behind the records. */
+static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *end,
+			  struct perch_error *err)
+{
+	struct perch__bytes bytes = { 0 };
+	uint64_t section_at;
+	size_t nr = 0;
+	int rc;
+
+	for (int i = 0; i < PERCH_FEATURE_MAX; i++)
+		nr += writer->header.features[0] >> i & 1;
+	section_at = at + nr * sizeof(struct perch__section);
+	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
+		if (!(writer->header.features[0] >> i & 1))
+			continue;
+		perch__put_u64(&bytes, section_at);
+		perch__put_u64(&bytes, writer->feature[i].size);
+		section_at += writer->feature[i].size;
+	}
+	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
+		if (writer->header.features[0] >> i & 1)
+			perch__put(&bytes, writer->feature[i].data, writer->feature[i].size);
+	}
+	rc = bytes.failed ? no_memory(err) : write_all(writer, bytes.data, bytes.size, at, err);
+	*end = at + bytes.size;
+	perch__bytes_free(&bytes);
+	return rc;
+}
+
+int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
+{
+	uint64_t end;
+	int rc;
+
+	if (!writer)
+		return 0;
+	/* Always there, if empty: a file without any feature is one whose recorder was killed. */
+	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
+	end = writer->header.data.offset + writer->header.data.size;
+	rc = write_features(writer, end, &end, err);
+	/* A failed write may have left bytes further behind than the features reach. */
+	if (!rc && writer->failed && ftruncate(writer->fd, end) < 0 && errno != EINVAL)
+		rc = failed_write(writer, errno, err);
+	if (!rc)
+		rc = write_all(writer, &writer->header, sizeof(writer->header), 0, err);
+	if (close(writer->fd) < 0 && !rc && errno != EINTR)
+		rc = failed_write(writer, errno, err);
+	writer->fd = -1;
+	free_writer(writer);
+	return rc;
+}

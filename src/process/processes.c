@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes and threads, kept up to date by the records that tell of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+int perch_processes_new(struct perch_processes **result, struct perch_error *err)
+{
+	static const char unknown[] = "[unknown]", kernel[] = "[kernel.kallsyms]";
+	struct perch_processes *processes = calloc(1, sizeof(*processes));
+
+	if (processes) {
+		processes->kernel = perch__space_new(0);
+		processes->unknown = perch__binary_named(processes, unknown, sizeof(unknown) - 1,
+							 PERCH_BINARY_UNKNOWN, NULL, 0);
+		processes->kernel_binary = perch__binary_named(processes, kernel, sizeof(kernel) - 1,
+							       PERCH_BINARY_KERNEL, NULL, 0);
+	}
+	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_binary) {
+		perch_processes_free(processes);
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for address spaces");
+	}
+	*result = processes;
+	return 0;
+}
+
+void perch_processes_free(struct perch_processes *processes)
+{
+	if (!processes)
+		return;
+	for (size_t i = 0; i < processes->nr_processes; i++) {
+		perch__space_drop(processes->process[i]->space);
+		free(processes->process[i]);
+	}
+	for (size_t i = 0; i < processes->nr_threads; i++)
+		free(processes->thread[i]);
+	for (size_t i = 0; i < processes->nr_comms; i++)
+		free(processes->comm[i]);
+	for (size_t i = 0; i < processes->nr_binaries; i++) {
+		free((char *)processes->binary[i]->path);
+		free(processes->binary[i]);
+	}
+	for (size_t i = 0; i < processes->nr_build_ids; i++)
+		free(processes->build_id[i].path);
+	perch__space_drop(processes->kernel);
+	free(processes->processes.slot);
+	free(processes->threads.slot);
+	free(processes->comms.slot);
+	free(processes->binaries.slot);
+	free(processes->process);
+	free(processes->thread);
+	free(processes->comm);
+	free(processes->binary);
+	free(processes->build_id);
+	free(processes);
+}
+
+static bool same_comm(const void *value, const void *key)
+{
+	return !strcmp(((const struct comm *)value)->text, key);
+}
+
+static const struct comm *comm_of(struct perch_processes *processes, const char *text)
+{
+	size_t length = strlen(text);
+	uint64_t hash = perch__hash_bytes(text, length, 1);
+	struct comm *comm = perch__strings_find(&processes->comms, hash, same_comm, text);
+
+	if (comm)
+		return comm;
+	comm = malloc(sizeof(*comm) + length + 1);
+	if (!comm || perch__grow(&processes->comm, processes->nr_comms, sizeof(comm)) ||
+	    perch__strings_add(&processes->comms, hash, comm)) {
+		free(comm);
+		return NULL;
+	}
+	memcpy(comm->text, text, length + 1);
+	comm->index = processes->nr_comms;
+	processes->comm[processes->nr_comms++] = comm;
+	return comm;
+}
+
+static struct process *process_of(struct perch_processes *processes, uint32_t pid)
+{
+	struct process *process = perch__table_get(&processes->processes, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->space = perch__space_new(++processes->generation);
+	if (!process->space || perch__grow(&processes->process, processes->nr_processes, sizeof(process)) ||
+	    perch__table_put(&processes->processes, pid, process)) {
+		perch__space_drop(process->space);
+		free(process);
+		return NULL;
+	}
+	processes->process[processes->nr_processes++] = process;
+	return process;
+}
+
+static struct perch_thread *thread_new(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	struct perch_thread *leader = perch__table_get(&processes->threads, pid);
+	struct perch_thread *thread = calloc(1, sizeof(*thread));
+	char name[16];
+
+	if (!thread)
+		return NULL;
+	/* the kernel's own idle tasks have no COMM record */
+	if (tid == 0)
+		snprintf(name, sizeof(name), "swapper");
+	else
+		snprintf(name, sizeof(name), ":%u", tid);
+	thread->pid = pid;
+	thread->tid = tid;
+	thread->process = process_of(processes, pid);
+	thread->comm = leader && leader->pid == pid ? leader->comm : comm_of(processes, name);
+	if (!thread->process || !thread->comm ||
+	    perch__grow(&processes->thread, processes->nr_threads, sizeof(thread)) ||
+	    perch__table_put(&processes->threads, tid, thread)) {
+		free(thread);
+		return NULL;
+	}
+	processes->thread[processes->nr_threads++] = thread;
+	return thread;
+}
+
+struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+{
+	struct perch_thread *thread = perch__table_get(&processes->threads, tid);
+
+	/* a tid that belongs to another process now is a new thread */
+	if (thread && thread->pid == pid)
+		return thread;
+	return thread_new(processes, pid, tid);
+}
+
+/* The process's space, for a change: its own, and a new one for a new program. */
+static struct space *writable_space(struct perch_processes *processes, struct process *process)
+{
+	struct space *space;
+
+	if (process->replaced) {
+		space = perch__space_new(processes->generation);
+		if (space)
+			perch__space_drop(process->space);
+	} else {
+		space = perch__space_own(process->space);
+	}
+	if (space) {
+		process->space = space;
+		process->replaced = false;
+	}
+	return space;
+}
+
+static int apply_mmap(struct perch_processes *processes, const struct perch_record *record)
+{
+	const struct perch_mmap_record *mmap = &record->mmap;
+	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
+	bool kernel = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL;
+	struct perch_binary *binary = perch__binary_of(processes, mmap, kernel);
+	uint64_t end = mmap->start + mmap->length;
+	struct map map = { mmap->start, end < mmap->start ? UINT64_MAX : end, mmap->page_offset, binary };
+	struct process *process;
+	struct space *own;
+
+	if (!binary)
+		return -ENOMEM;
+	if (kernel) {
+		map.offset = map.start;
+		processes->kernel->generation++;
+		return perch__space_insert(processes->kernel, &map);
+	}
+	process = process_of(processes, mmap->pid);
+	own = process ? writable_space(processes, process) : NULL;
+	if (!own)
+		return -ENOMEM;
+	own->generation = ++processes->generation;
+	return perch__space_insert(own, &map);
+}
+
+static int apply_comm(struct perch_processes *processes, const struct perch_record *record)
+{
+	const struct perch_comm_record *comm = &record->comm;
+	struct perch_thread *thread = perch_processes_thread(processes, comm->pid, comm->tid);
+	const struct comm *name = comm_of(processes, comm->comm.text);
+
+	if (!thread || !name)
+		return -ENOMEM;
+	thread->comm = name;
+	/* samples taken while exec is under way still have the old program's addresses */
+	if (comm->exec)
+		thread->process->replaced = true;
+	return 0;
+}
+
+static int apply_fork(struct perch_processes *processes, const struct perch_record *record)
+{
+	const struct perch_task_record *task = &record->task;
+	struct perch_thread *parent = perch_processes_thread(processes, task->ppid, task->ptid);
+	struct perch_thread *child;
+
+	/* thread 0 forks the kernel's threads only: nothing to inherit */
+	child = parent ? perch_processes_thread(processes, task->pid, task->tid) : NULL;
+	if (!child)
+		return -ENOMEM;
+	if (child == parent)
+		return 0;
+	child->comm = parent->comm;
+	if (task->pid != task->ppid) {
+		struct space *shared = perch__space_share(parent->process->space);
+
+		perch__space_drop(child->process->space);
+		child->process->space = shared;
+		child->process->replaced = false;
+	}
+	return 0;
+}
+
+int perch_processes_apply(struct perch_processes *processes, const struct perch_record *record)
+{
+	switch (record->type) {
+	case PERCH_RECORD_MMAP:
+	case PERCH_RECORD_MMAP2:
+		return apply_mmap(processes, record);
+	case PERCH_RECORD_COMM:
+		return apply_comm(processes, record);
+	case PERCH_RECORD_FORK:
+		return apply_fork(processes, record);
+	default:
+		/* EXIT changes nothing: samples of the thread may still follow, and a FORK will tell of a reused tid */
+		return 0;
+	}
+}
+
+void perch_processes_locate(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
+			    uint64_t address, struct perch_location *location)
+{
+	bool kernel = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL;
+	const struct map *map = perch__space_find(kernel ? processes->kernel : thread->process->space, address);
+
+	location->address = address;
+	location->offset = address;
+	if (map) {
+		location->binary = map->binary;
+		location->offset = address - map->start + map->offset;
+		map->binary->used = true;
+	} else if (kernel && !processes->kernel->nr) {
+		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
+		location->binary = processes->kernel_binary;
+		processes->kernel_binary->used = true;
+	} else {
+		location->binary = processes->unknown;
+	}
+}
+
+uint64_t perch_thread_generation(const struct perch_thread *thread)
+{
+	return thread->process->space->generation;
+}
+
+uint32_t perch_thread_pid(const struct perch_thread *thread)
+{
+	return thread->pid;
+}
+
+uint32_t perch_thread_tid(const struct perch_thread *thread)
+{
+	return thread->tid;
+}
+
+const char *perch_thread_comm(const struct perch_thread *thread)
+{
+	return thread->comm->text;
+}
+
+uint32_t perch_thread_comm_index(const struct perch_thread *thread)
+{
+	return thread->comm->index;
+}
+
+size_t perch_processes_binaries(const struct perch_processes *processes, const struct perch_binary *const **binaries)
+{
+	*binaries = (const struct perch_binary *const *)processes->binary;
+	return processes->nr_binaries;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* The distinct addresses of a recording. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+bool perch__room(void *array, uint32_t nr, size_t element)
+{
+	void **list = array;
+	void *larger;
+
+	if (nr & (nr - 1))
+		return true;
+	larger = reallocarray(*list, nr ? (size_t)nr * 2 : 1, element);
+	if (larger)
+		*list = larger;
+	return larger;
+}
+
+int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,
+			struct perch_symbols *symbols, struct perch_error *err)
+{
+	struct perch_addresses *addresses = calloc(1, sizeof(*addresses));
+
+	if (!addresses)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for addresses");
+	addresses->processes = processes;
+	addresses->symbols = symbols;
+	*result = addresses;
+	return 0;
+}
+
+void perch_addresses_free(struct perch_addresses *addresses)
+{
+	if (!addresses)
+		return;
+	perch__index_clear(&addresses->known);
+	perch__index_clear(&addresses->index);
+	free(addresses->number);
+	free(addresses->address);
+	free(addresses);
+}
+
+size_t perch_addresses_count(const struct perch_addresses *addresses)
+{
+	return addresses->index.nr;
+}
+
+const struct perch_address *perch_addresses_at(struct perch_addresses *addresses, uint32_t number)
+{
+	struct perch_address *address = &addresses->address[number];
+
+	if (!address->looked_up) {
+		address->symbol = perch_symbols_find(addresses->symbols, address->binary, address->offset);
+		address->looked_up = true;
+	}
+	return address;
+}
+
+/* cpumode of the addresses that follow a context marker; 0 when the marker means nothing here. */
+static unsigned marked_mode(uint64_t marker)
+{
+	switch (marker) {
+	case PERCH_CONTEXT_HV:
+		return PERCH_MISC_HYPERVISOR;
+	case PERCH_CONTEXT_KERNEL:
+		return PERCH_MISC_KERNEL;
+	case PERCH_CONTEXT_USER:
+	case PERCH_CONTEXT_USER_DEFERRED:
+		return PERCH_MISC_USER;
+	case PERCH_CONTEXT_GUEST_KERNEL:
+		return PERCH_MISC_GUEST_KERNEL;
+	case PERCH_CONTEXT_GUEST_USER:
+		return PERCH_MISC_GUEST_USER;
+	default:
+		return 0;
+	}
+}
+
+static char level_of(unsigned mode)
+{
+	static const char levels[8] = { '?', 'k', '.', 'H', 'g', 'u', '?', '?' };
+
+	return levels[mode & PERCH_MISC_CPUMODE_MASK];
+}
+
+static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t key,
+			uint64_t ip)
+{
+	struct perch_location location;
+	uint32_t known, at;
+	bool fresh;
+
+	known = perch__index_of(&addresses->known, key, ip, &fresh);
+	if (known == INDEX_FULL || !fresh)
+		return known == INDEX_FULL ? known : addresses->number[known];
+	if (!perch__room(&addresses->number, known, sizeof(*addresses->number)))
+		return INDEX_FULL;
+	perch_processes_locate(addresses->processes, thread, mode, ip, &location);
+	at = perch__index_of(&addresses->index, (uint64_t)location.binary->index << 3 | mode, location.offset, &fresh);
+	if (at == INDEX_FULL)
+		return at;
+	if (fresh) {
+		if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
+			return INDEX_FULL;
+		addresses->address[at] = (struct perch_address){ .binary = location.binary, .offset = location.offset,
+								 .level = level_of(mode) };
+	}
+	addresses->number[known] = at;
+	return at;
+}
+
+uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip)
+{
+	/* what the kernel maps is the same for every process */
+	bool kernel = mode == PERCH_MISC_KERNEL;
+	uint64_t key = (kernel ? 0 : (perch_thread_generation(thread) + 1) << 3) | mode;
+	struct recent *recent = &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
+
+	if (recent->ip == ip && recent->key == key)
+		return recent->number;
+	recent->number = look_up(addresses, thread, mode, key, ip);
+	recent->key = key;
+	recent->ip = ip;
+	return recent->number;
+}
+
+/*
+ * The address that was hit comes first even when the chain lacks it (kernel frames left out of the chain, or an
+ * unwinder that starts at the caller). Return addresses are taken as they are, as perf does.
+ */
+void perch__chain_of(struct chain *chain, const struct perch_record *record)
+{
+	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
+	const struct perch_sample *sample = &record->sample;
+	bool first = true;
+
+	chain->nr = 0;
+	chain->ip[chain->nr] = sample->ip;
+	chain->mode[chain->nr++] = mode;
+	for (uint64_t i = 0; i < sample->callchain.nr && chain->nr < MAX_DEPTH; i++) {
+		uint64_t ip = sample->callchain.ip[i];
+
+		if (ip >= PERCH_CONTEXT_MAX) {
+			mode = marked_mode(ip) ? marked_mode(ip) : mode;
+			continue;
+		}
+		if (first && ip == sample->ip && mode == chain->mode[0]) {
+			first = false;
+			continue;
+		}
+		first = false;
+		chain->ip[chain->nr] = ip;
+		chain->mode[chain->nr++] = mode;
+	}
+}
+
+int perch_addresses_stack(struct perch_addresses *addresses, struct perch_thread *thread,
+			  const struct perch_record *record, uint32_t *numbers, size_t max)
+{
+	struct chain chain;
+	size_t nr;
+
+	perch__chain_of(&chain, record);
+	nr = chain.nr < max ? chain.nr : max;
+	for (size_t i = 0; i < nr; i++) {
+		numbers[i] = perch__address_of(addresses, thread, chain.mode[i], chain.ip[i]);
+		if (numbers[i] == INDEX_FULL)
+			return -ENOMEM;
+	}
+	return nr;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree below one line of a report. Stacks are merged level by level, and a branch below the limit is not
+ * followed, so the cost goes with what is shown and not with how many stacks there are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* A node of the folded tree with its share of the period; the walk goes on from it to its children or its parent. */
+struct item {
+	uint32_t node;
+	bool inner;			/* below a function that called what was hit */
+	uint64_t weight;
+};
+
+struct items {
+	struct item *item;
+	size_t nr, size;
+};
+
+/* All that merge at one place: items of one frame. */
+struct group {
+	uint32_t frame;
+	uint64_t weight, ends;
+	struct items items;
+};
+
+struct builder {
+	const struct perch_profile *profile;
+	enum perch_call_order order;
+	uint64_t least;
+	uint64_t *hits;			/* period of the entry's own hits at and below each node */
+	uint32_t *group_of;		/* group number + 1 of each frame, while one level is grouped */
+	struct perch_calls_tree *tree;
+	size_t size;
+};
+
+static int add_item(struct items *items, uint32_t node, bool inner, uint64_t weight)
+{
+	if (!weight)
+		return 0;
+	if (items->nr == items->size) {
+		size_t size = items->size ? items->size * 2 : 16;
+		struct item *larger = reallocarray(items->item, size, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		items->item = larger;
+		items->size = size;
+	}
+	items->item[items->nr++] = (struct item){ node, inner, weight };
+	return 0;
+}
+
+/* Where the chains of an item go on; what of its period ends here is added to *ends. */
+static int follow(const struct builder *builder, const struct item *item, struct items *next, uint64_t *ends)
+{
+	const struct node *nodes = builder->profile->tree.node;
+	const struct node *node = &nodes[item->node];
+	uint64_t left = item->weight;
+	int rc = 0;
+
+	if (builder->order == PERCH_CALLS_CALLEE) {
+		if (node->parent == NO_NODE)
+			*ends += left;
+		else
+			rc = add_item(next, node->parent, false, left);
+		return rc;
+	}
+	for (uint32_t child = node->first_child; child != NO_NODE && !rc; child = nodes[child].next) {
+		uint64_t weight = item->inner ? nodes[child].total - builder->hits[child] : builder->hits[child];
+
+		left -= weight;
+		rc = add_item(next, child, item->inner, weight);
+	}
+	*ends += left;
+	return rc;
+}
+
+static void clear_groups(struct group *groups, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(groups[i].items.item);
+	free(groups);
+}
+
+/* Sorts items into groups by frame; those below the limit are left out. */
+static int group_items(struct builder *builder, const struct items *items, struct group **result, size_t *nr)
+{
+	const struct node *nodes = builder->profile->tree.node;
+	struct group *groups = NULL;
+	size_t kept = 0;
+	int rc = 0;
+
+	*nr = 0;
+	for (size_t i = 0; i < items->nr; i++) {
+		uint32_t frame = nodes[items->item[i].node].frame;
+
+		if (!builder->group_of[frame]) {
+			if (!perch__room(&groups, *nr, sizeof(*groups))) {
+				rc = -ENOMEM;
+				break;
+			}
+			groups[*nr] = (struct group){ .frame = frame };
+			builder->group_of[frame] = ++*nr;
+		}
+		groups[builder->group_of[frame] - 1].weight += items->item[i].weight;
+	}
+	for (size_t i = 0; i < items->nr && !rc; i++) {
+		struct group *group = &groups[builder->group_of[nodes[items->item[i].node].frame] - 1];
+
+		if (group->weight >= builder->least)
+			rc = add_item(&group->items, items->item[i].node, items->item[i].inner, items->item[i].weight);
+	}
+	for (size_t i = 0; i < *nr; i++) {
+		builder->group_of[groups[i].frame] = 0;
+		if (groups[i].weight >= builder->least)
+			groups[kept++] = groups[i];
+	}
+	*nr = kept;
+	*result = groups;
+	return rc;
+}
+
+static int by_weight(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	return (a->frame > b->frame) - (a->frame < b->frame);
+}
+
+static int new_call(struct builder *builder, const struct group *group)
+{
+	struct perch_calls_tree *tree = builder->tree;
+
+	if (tree->nr == builder->size) {
+		struct perch_call_node *larger = reallocarray(tree->call, builder->size * 2, sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		tree->call = larger;
+		builder->size *= 2;
+	}
+	tree->call[tree->nr++] = (struct perch_call_node){ .frame = builder->profile->frame[group->frame],
+							   .period = group->weight };
+	return 0;
+}
+
+/* Adds the items as children of call number `above`, and what is below them. */
+static int expand(struct builder *builder, uint32_t above, const struct items *items)
+{
+	struct group *groups;
+	size_t nr;
+	uint32_t last = 0;
+	int rc = group_items(builder, items, &groups, &nr);
+
+	if (nr > 1 && !rc)
+		qsort(groups, nr, sizeof(*groups), by_weight);
+	for (size_t i = 0; i < nr && !rc; i++) {
+		struct items next = { 0 };
+		uint32_t call = builder->tree->nr;
+		uint64_t ends = 0;
+
+		rc = new_call(builder, &groups[i]);
+		if (rc)
+			break;
+		if (last)
+			builder->tree->call[last].next = call;
+		else
+			builder->tree->call[above].first_child = call;
+		last = call;
+		for (size_t j = 0; j < groups[i].items.nr && !rc; j++)
+			rc = follow(builder, &groups[i].items.item[j], &next, &ends);
+		builder->tree->call[call].self = ends;
+		if (!rc)
+			rc = expand(builder, call, &next);
+		free(next.item);
+	}
+	clear_groups(groups, nr);
+	return rc;
+}
+
+/*
+ * The first items. Seen from the callee, chains start at the function that was hit. Seen from the caller, they start at
+ * the outermost frame of the stacks that hit the entry; where the entry only called what was hit, at the entry.
+ */
+static int collect(struct builder *builder, uint32_t entry, bool inner, struct items *items)
+{
+	const struct perch_profile *profile = builder->profile;
+	const struct node *nodes = profile->tree.node;
+	bool from_callee = builder->order == PERCH_CALLS_CALLEE;
+	int rc = 0;
+
+	for (uint32_t hit = profile->lists[entry].hit; hit != NO_NODE && !rc; hit = nodes[hit].next_hit) {
+		uint64_t self = nodes[hit].self;
+
+		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
+			/* a root comes in once, by the first hit below it, and gets its whole weight afterwards */
+			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)
+				rc = add_item(items, up, false, 1);
+			builder->hits[up] += self;
+		}
+		if (from_callee && !rc)
+			rc = add_item(items, hit, false, self);
+	}
+	for (size_t i = 0; i < items->nr && !from_callee; i++)
+		items->item[i].weight = builder->hits[items->item[i].node];
+	if (!inner)
+		return rc;
+	for (uint32_t at = profile->lists[entry].outermost; at != NO_NODE && !rc; at = nodes[at].next_outermost)
+		rc = add_item(items, at, true, nodes[at].total - builder->hits[at]);
+	return rc;
+}
+
+/* hits[] is kept zero between calls: only the stacks of one entry are undone. */
+static void forget_hits(struct builder *builder, uint32_t entry)
+{
+	const struct node *nodes = builder->profile->tree.node;
+
+	for (uint32_t hit = builder->profile->lists[entry].hit; hit != NO_NODE; hit = nodes[hit].next_hit)
+		for (uint32_t up = hit; up != NO_NODE && builder->hits[up]; up = nodes[up].parent)
+			builder->hits[up] = 0;
+}
+
+int perch_profile_calls(struct perch_profile *profile, const struct perch_entry *entry, enum perch_call_order order,
+			bool inner, uint64_t least, struct perch_calls_tree *tree, struct perch_error *err)
+{
+	struct builder builder = { profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 64 };
+	struct items items = { 0 };
+	int rc = -ENOMEM;
+
+	tree->nr = 0;
+	tree->call = calloc(builder.size, sizeof(*tree->call));
+	if (tree->call) {
+		tree->nr = 1;
+		rc = collect(&builder, entry->index, inner, &items);
+		for (size_t i = 0; i < items.nr; i++)
+			tree->call[0].period += items.item[i].weight;
+		if (!rc)
+			rc = expand(&builder, 0, &items);
+		forget_hits(&builder, entry->index);
+	}
+	free(items.item);
+	if (!rc)
+		return 0;
+	perch_calls_tree_clear(tree);
+	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a call tree");
+}
+
+void perch_calls_tree_clear(struct perch_calls_tree *tree)
+{
+	free(tree->call);
+	tree->call = NULL;
+	tree->nr = 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERCH_PROFILE_INTERNAL_H
+#define PERCH_PROFILE_INTERNAL_H
+
+#include <perch/profile.h>
+
+/*
+ * A set of fixed-size keys, each numbered in the order it came: key -> dense number. A slot holds part of the hash beside
+ * the number, so that of a chain of slots only the right one's key is looked at.
+ */
+struct index {
+	uint64_t *slot;			/* hash << 32 | number + 1; 0: free */
+	size_t mask, nr, size;
+	uint64_t (*key)[2];		/* by number */
+};
+#define INDEX_FULL UINT32_MAX
+/* The index of the key, made when it is new (*fresh is then set); INDEX_FULL when out of memory. */
+uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh);
+void perch__index_clear(struct index *index);
+
+/* What is common to all frames of a sample, as far as the keys need it. */
+struct context {
+	const char *comm;
+	uint32_t comm_index, pid, tid, cpu, event;
+};
+
+/* A stack is a node: its innermost frame, called from the parent. Parents come before their children. */
+struct node {
+	uint32_t parent;		/* node, or NO_NODE for the outermost frame */
+	uint32_t context;
+	uint32_t frame;			/* address number while adding; frame number afterwards */
+	uint32_t first_child, next;	/* after folding; NO_NODE: none */
+	uint32_t next_outermost;	/* in the folded tree: lists of an entry's nodes, see struct entry_lists */
+	uint32_t next_hit;
+	uint32_t height;		/* of the deepest stack below, itself included */
+	uint32_t entry;			/* in the folded tree: the line of the report it belongs to */
+	uint64_t self, samples, total;
+};
+#define NO_NODE UINT32_MAX
+
+struct tree {
+	struct index index;		/* (parent or context, frame) -> node */
+	struct node *node;
+	size_t size;
+};
+/* The child of the parent (or of the context, with parent NO_NODE) for the frame. NO_NODE when out of memory. */
+uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
+/* Gives every node its list of children and its total. */
+void perch__tree_link(struct tree *tree);
+void perch__tree_clear(struct tree *tree);
+
+
+/* The frames of a sample without markers, innermost first, each with its cpumode. */
+#define MAX_DEPTH 256
+struct chain {
+	size_t nr;
+	uint64_t ip[MAX_DEPTH];
+	uint8_t mode[MAX_DEPTH];
+};
+void perch__chain_of(struct chain *chain, const struct perch_record *record);
+
+/* Addresses met lately, in front of the large table: hot code is a few thousand addresses. */
+#define RECENT 4096
+struct recent {
+	uint64_t key, ip;		/* key 0: empty */
+	uint32_t number;
+};
+
+struct perch_addresses {
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct recent recent[RECENT];
+	struct index known;		/* (generation and mode, sampled address) -> number[] */
+	uint32_t *number;
+	struct index index;		/* (binary and mode, offset) -> address[] */
+	struct perch_address *address;
+};
+/* Number of an address, the same in every process that maps the same place; INDEX_FULL when out of memory. */
+uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip);
+/* Room for element nr in a list that is sized by powers of two. False when out of memory. */
+bool perch__room(void *list, uint32_t nr, size_t element);
+
+/* The stack last seen of a thread: the next one mostly shares its outer frames. */
+struct memory {
+	uint64_t generation;
+	uint32_t tid, context;
+	size_t nr;
+	uint64_t ip[MAX_DEPTH];		/* outermost first */
+	uint32_t node[MAX_DEPTH];
+};
+#define MEMORIES 64
+
+/* An entry's nodes: those that no other of its nodes is above of, and those with samples of their own. */
+struct entry_lists {
+	uint32_t outermost, hit;
+	uint32_t context;
+};
+
+struct perch_profile {
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	unsigned keys;
+	struct index contexts;
+	struct context *context;
+	struct perch_addresses *addresses;
+	struct tree stacks;		/* of addresses; emptied by finish */
+	struct tree tree;		/* of frames */
+	struct index frames;
+	struct perch_frame *frame;
+	struct index entries_index;	/* (context, frame's part in the keys) -> entry */
+	struct perch_entry *entry;
+	struct entry_lists *lists;
+	uint64_t *hits;			/* by node, and */
+	uint32_t *group_of;		/* by frame: scratch of perch_profile_calls(), all 0 between calls */
+	struct { struct perch_profile_total total; struct perch_entry *sorted; } *event;
+	size_t nr_events;
+	struct memory memory[MEMORIES];
+};
+
+/* Gives every node of the folded tree its entry, and computes self and children of all entries. */
+int perch__entries_fill(struct perch_profile *profile);
+
+#endif

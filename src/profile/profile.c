@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Adding samples up, by stack of addresses. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static int no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the profile");
+}
+
+int perch_profile_new(struct perch_profile **result, struct perch_processes *processes, struct perch_symbols *symbols,
+		      unsigned keys, struct perch_error *err)
+{
+	struct perch_profile *profile = calloc(1, sizeof(*profile));
+
+	if (!profile)
+		return no_memory(err);
+	if (perch_addresses_new(&profile->addresses, processes, symbols, err)) {
+		free(profile);
+		return -ENOMEM;
+	}
+	profile->processes = processes;
+	profile->symbols = symbols;
+	profile->keys = keys;
+	*result = profile;
+	return 0;
+}
+
+void perch_profile_free(struct perch_profile *profile)
+{
+	if (!profile)
+		return;
+	for (size_t i = 0; i < profile->nr_events; i++)
+		free(profile->event[i].sorted);
+	perch__index_clear(&profile->contexts);
+	perch_addresses_free(profile->addresses);
+	perch__index_clear(&profile->frames);
+	perch__index_clear(&profile->entries_index);
+	perch__tree_clear(&profile->stacks);
+	perch__tree_clear(&profile->tree);
+	free(profile->context);
+	free(profile->frame);
+	free(profile->entry);
+	free(profile->lists);
+	free(profile->hits);
+	free(profile->group_of);
+	free(profile->event);
+	free(profile);
+}
+
+static uint32_t context_of(struct perch_profile *profile, const struct perch_thread *thread,
+			   const struct perch_record *record)
+{
+	unsigned keys = profile->keys;
+	struct context context = { .event = record->event };
+	uint32_t at, who = 0, whose = 0;
+	bool fresh;
+
+	if (keys & (PERCH_KEY_COMM | PERCH_KEY_PID | PERCH_KEY_TID)) {
+		context.comm = perch_thread_comm(thread);
+		context.comm_index = perch_thread_comm_index(thread) + 1;
+	}
+	if (keys & (PERCH_KEY_PID | PERCH_KEY_TID))
+		context.pid = whose = perch_thread_pid(thread);
+	if (keys & PERCH_KEY_TID)
+		context.tid = who = perch_thread_tid(thread);
+	else
+		who = whose;
+	if (keys & PERCH_KEY_CPU)
+		context.cpu = record->sample.cpu;
+	at = perch__index_of(&profile->contexts, (uint64_t)context.comm_index << 32 | who,
+			     (uint64_t)context.event << 32 | context.cpu, &fresh);
+	if (!fresh)
+		return at;
+	if (!perch__room(&profile->context, at, sizeof(context)))
+		return INDEX_FULL;
+	profile->context[at] = context;
+	return at;
+}
+
+/* How many outer frames the stack shares with the thread's last one, when nothing was mapped in between. */
+static size_t shared_frames(const struct memory *memory, const struct chain *chain)
+{
+	size_t limit = chain->nr < memory->nr ? chain->nr : memory->nr;
+	size_t shared = 0;
+
+	while (shared < limit && memory->ip[shared] == chain->ip[chain->nr - 1 - shared])
+		shared++;
+	return shared;
+}
+
+static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thread, uint32_t context,
+			 const struct chain *chain)
+{
+	struct memory *memory = &profile->memory[perch_thread_tid(thread) % MEMORIES];
+	uint64_t generation = perch_thread_generation(thread) + 1;
+	uint32_t node = NO_NODE;
+	size_t depth = 0;
+
+	if (memory->generation == generation && memory->tid == perch_thread_tid(thread) && memory->context == context)
+		depth = shared_frames(memory, chain);
+	if (depth)
+		node = memory->node[depth - 1];
+	memory->generation = generation;
+	memory->tid = perch_thread_tid(thread);
+	memory->context = context;
+	memory->nr = chain->nr;
+	for (; depth < chain->nr; depth++) {
+		size_t at = chain->nr - 1 - depth;
+		uint32_t address = perch__address_of(profile->addresses, thread, chain->mode[at],
+						     chain->ip[at]);
+
+		node = address == INDEX_FULL ? NO_NODE : perch__tree_child(&profile->stacks, context, node, address);
+		if (node == NO_NODE) {
+			memory->generation = 0;
+			return NO_NODE;
+		}
+		memory->ip[depth] = chain->ip[at];
+		memory->node[depth] = node;
+	}
+	return node;
+}
+
+static int event_room(struct perch_profile *profile, unsigned event)
+{
+	void *larger;
+
+	if (event < profile->nr_events)
+		return 0;
+	larger = reallocarray(profile->event, (size_t)event + 1, sizeof(*profile->event));
+	if (!larger)
+		return -ENOMEM;
+	profile->event = larger;
+	memset(&profile->event[profile->nr_events], 0, (event + 1 - profile->nr_events) * sizeof(*profile->event));
+	profile->nr_events = event + 1;
+	return 0;
+}
+
+int perch_profile_add(struct perch_profile *profile, const struct perch_record *record, struct perch_error *err)
+{
+	struct perch_thread *thread;
+	struct chain chain;
+	uint32_t context, node;
+
+	if (record->type != PERCH_RECORD_SAMPLE)
+		return 0;
+	thread = perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
+	if (!thread || event_room(profile, record->event))
+		return no_memory(err);
+	context = context_of(profile, thread, record);
+	if (context == INDEX_FULL)
+		return no_memory(err);
+	perch__chain_of(&chain, record);
+	node = stack_of(profile, thread, context, &chain);
+	if (node == NO_NODE)
+		return no_memory(err);
+	profile->stacks.node[node].self += record->sample.period;
+	profile->stacks.node[node].samples++;
+	profile->event[record->event].total.samples++;
+	profile->event[record->event].total.period += record->sample.period;
+	return 0;
+}
+
+/* Frame number of each address: the one place where symbols are looked up, once per distinct address. */
+static uint32_t *name_addresses(struct perch_profile *profile)
+{
+	size_t nr = perch_addresses_count(profile->addresses);
+	uint32_t *frame_of = calloc(nr ? nr : 1, sizeof(*frame_of));
+
+	for (size_t i = 0; frame_of && i < nr; i++) {
+		const struct perch_address *address = perch_addresses_at(profile->addresses, i);
+		const struct perch_symbol *symbol = address->symbol;
+		uint64_t what = symbol ? (uint64_t)symbol->index << 1 | 1 : address->offset << 1;
+		uint64_t where = (uint64_t)address->binary->index << 8 | (uint8_t)address->level;
+		bool fresh;
+		uint32_t frame = perch__index_of(&profile->frames, where, what, &fresh);
+
+		if (frame == INDEX_FULL || (fresh && !perch__room(&profile->frame, frame, sizeof(*profile->frame)))) {
+			free(frame_of);
+			return NULL;
+		}
+		if (fresh)
+			profile->frame[frame] = (struct perch_frame){ address->binary, symbol,
+								       symbol ? 0 : address->offset, address->level };
+		frame_of[i] = frame;
+	}
+	return frame_of;
+}
+
+/* Folds the tree of addresses into the tree of frames. */
+static int fold(struct perch_profile *profile, const uint32_t *frame_of)
+{
+	size_t nr = profile->stacks.index.nr;
+	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
+
+	if (!folded)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct node *node = &profile->stacks.node[i];
+		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
+
+		folded[i] = perch__tree_child(&profile->tree, node->context, parent, frame_of[node->frame]);
+		if (folded[i] == NO_NODE) {
+			free(folded);
+			return -ENOMEM;
+		}
+		profile->tree.node[folded[i]].self += node->self;
+		profile->tree.node[folded[i]].samples += node->samples;
+	}
+	free(folded);
+	perch__tree_link(&profile->tree);
+	return 0;
+}
+
+int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
+{
+	uint32_t *frame_of;
+	int rc;
+
+	frame_of = name_addresses(profile);
+	rc = frame_of ? fold(profile, frame_of) : -ENOMEM;
+	free(frame_of);
+	/* from here on there are functions only */
+	perch__tree_clear(&profile->stacks);
+	perch_addresses_free(profile->addresses);
+	profile->addresses = NULL;
+	if (!rc)
+		rc = perch__entries_fill(profile);
+	return rc ? no_memory(err) : 0;
+}
+
+void perch_profile_total(const struct perch_profile *profile, unsigned event, struct perch_profile_total *total)
+{
+	*total = event < profile->nr_events ? profile->event[event].total : (struct perch_profile_total){ 0, 0 };
+}

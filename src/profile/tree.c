@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbered sets, and the tree of stacks made from them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static uint64_t spread(uint64_t high, uint64_t low)
+{
+	uint64_t hash = (high * 0x9e3779b97f4a7c15ull) ^ (low * 0xd6e8feb86659fd93ull);
+
+	return hash ^ hash >> 32;
+}
+
+static bool slots_double(struct index *index)
+{
+	size_t slots = index->slot ? (index->mask + 1) * 2 : 256;
+	uint64_t *slot = calloc(slots, sizeof(*slot));
+
+	if (!slot)
+		return false;
+	for (size_t i = 0; i < index->nr; i++) {
+		uint64_t hash = spread(index->key[i][0], index->key[i][1]);
+		size_t at = hash & (slots - 1);
+
+		while (slot[at])
+			at = (at + 1) & (slots - 1);
+		slot[at] = hash << 32 | (i + 1);
+	}
+	free(index->slot);
+	index->slot = slot;
+	index->mask = slots - 1;
+	return true;
+}
+
+static bool keys_double(struct index *index)
+{
+	size_t size = index->size ? index->size * 2 : 128;
+	void *key = size < INDEX_FULL ? reallocarray(index->key, size, sizeof(*index->key)) : NULL;
+
+	if (!key)
+		return false;
+	index->key = key;
+	index->size = size;
+	return true;
+}
+
+uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh)
+{
+	uint64_t hash = spread(high, low);
+	size_t at = 0;
+
+	*fresh = false;
+	if (index->slot)
+		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
+			uint32_t found = (uint32_t)index->slot[at] - 1;
+
+			if (index->slot[at] >> 32 == (uint32_t)hash && index->key[found][0] == high &&
+			    index->key[found][1] == low)
+				return found;
+		}
+	if (index->nr == index->size && !keys_double(index))
+		return INDEX_FULL;
+	if (!index->slot || (index->nr + 1) * 2 > index->mask + 1) {
+		if (!slots_double(index))
+			return INDEX_FULL;
+		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask)
+			;
+	}
+	index->slot[at] = hash << 32 | (index->nr + 1);
+	index->key[index->nr][0] = high;
+	index->key[index->nr][1] = low;
+	*fresh = true;
+	return index->nr++;
+}
+
+void perch__index_clear(struct index *index)
+{
+	free(index->slot);
+	free(index->key);
+	memset(index, 0, sizeof(*index));
+}
+
+uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	bool fresh;
+	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
+	uint32_t at = perch__index_of(&tree->index, above, frame, &fresh);
+
+	if (at == INDEX_FULL || !fresh)
+		return at;
+	if (at >= tree->size) {
+		size_t size = tree->size ? tree->size * 2 : 1024;
+		struct node *larger = reallocarray(tree->node, size, sizeof(*larger));
+
+		if (!larger) {
+			tree->index.nr--;	/* the slot stays: the profile is given up after this */
+			return NO_NODE;
+		}
+		tree->node = larger;
+		tree->size = size;
+	}
+	tree->node[at] = (struct node){ .parent = parent, .context = context, .frame = frame,
+					.first_child = NO_NODE, .next = NO_NODE };
+	return at;
+}
+
+void perch__tree_link(struct tree *tree)
+{
+	for (size_t i = tree->index.nr; i-- > 0;) {
+		struct node *node = &tree->node[i];
+		struct node *parent;
+
+		node->total += node->self;
+		node->height++;
+		if (node->parent == NO_NODE)
+			continue;
+		parent = &tree->node[node->parent];
+		parent->total += node->total;
+		if (parent->height < node->height)
+			parent->height = node->height;
+		node->next = parent->first_child;
+		parent->first_child = i;
+	}
+}
+
+void perch__tree_clear(struct tree *tree)
+{
+	perch__index_clear(&tree->index);
+	free(tree->node);
+	memset(tree, 0, sizeof(*tree));
+}

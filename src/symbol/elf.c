@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* ELF files through libelf. What a file says of itself is not trusted: all is checked against the file's size. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum {
+	MAX_NOTES = 1 << 20,	/* bytes of notes that are looked at for a build id */
+	MAX_SEGMENTS = 128,	/* PT_LOAD that are looked at; linkers make less than ten */
+};
+
+static bool fits(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset;
+}
+
+char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	size_t done = 0;
+	char *bytes;
+
+	if (!fits(file, offset, size) || size >= SIZE_MAX / 2)
+		return NULL;
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return NULL;
+	bytes[size] = 0;
+	if (file->image) {
+		memcpy(bytes, file->image + offset, size);
+		return bytes;
+	}
+	while (done < size) {
+		ssize_t got = pread(file->fd, bytes + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {		/* it shrank while we look at it */
+			free(bytes);
+			return NULL;
+		}
+		done += (size_t)got;
+	}
+	return bytes;
+}
+
+static void try_notes(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
+{
+	char *notes;
+
+	if (file->build_id_size || file->notes_seen > MAX_NOTES || size > MAX_NOTES - file->notes_seen)
+		return;
+	file->notes_seen += size + 64;
+	notes = perch__elf_bytes(file, offset, size);
+	if (!notes)
+		return;
+	file->build_id_size = perch__notes_build_id(notes, size, align, file->swapped, file->build_id);
+	free(notes);
+}
+
+static int read_segments(struct elf_file *file)
+{
+	size_t nr;
+
+	if (elf_getphdrnum(file->elf, &nr) || !nr)
+		return 0;
+	if (nr > file->size / sizeof(Elf32_Phdr))
+		return -ENOEXEC;
+	file->segment = calloc(nr < MAX_SEGMENTS ? nr : MAX_SEGMENTS, sizeof(*file->segment));
+	if (!file->segment)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(file->elf, (int)i, &header))
+			break;
+		if (header.p_type == PT_NOTE)
+			try_notes(file, header.p_offset, header.p_filesz, header.p_align);
+		if (header.p_type == PT_LOAD && file->nr_segments < MAX_SEGMENTS)
+			file->segment[file->nr_segments++] =
+				(struct segment){ header.p_vaddr, header.p_offset, header.p_filesz,
+						  header.p_memsz, header.p_flags };
+	}
+	return 0;
+}
+
+static int examine(struct elf_file *file)
+{
+	static const uint16_t one = 1;
+	unsigned char mine = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
+	int rc;
+
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->header))
+		return -ENOEXEC;
+	file->swapped = file->header.e_ident[EI_DATA] != mine;
+	rc = read_segments(file);
+	if (rc || file->build_id_size)
+		return rc;
+	/* no segment of notes: a debug file's may be empty, its sections still have them */
+	rc = perch__elf_sections(file);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	for (size_t i = 1; i < file->nr_sections; i++)
+		if (file->section[i].type == SHT_NOTE && !(file->section[i].flags & SHF_COMPRESSED))
+			try_notes(file, file->section[i].offset, file->section[i].size, 4);
+	return 0;
+}
+
+int perch__elf_open(struct elf_file *file, int fd)
+{
+	struct stat status;
+	int rc;
+
+	*file = (struct elf_file){ .fd = fd };
+	if (fstat(fd, &status)) {
+		close(fd);
+		return -EIO;
+	}
+	file->size = (uint64_t)status.st_size;
+	/* files of /proc say that they are empty, and reading some of them has effects */
+	if (file->size >= sizeof(Elf32_Ehdr)) {
+		elf_version(EV_CURRENT);
+		file->elf = elf_begin(fd, ELF_C_READ, NULL);
+	}
+	rc = examine(file);
+	if (rc)
+		perch__elf_close(file);
+	return rc;
+}
+
+int perch__elf_open_image(struct elf_file *file, const void *image, size_t size)
+{
+	int rc;
+
+	*file = (struct elf_file){ .fd = -1, .image = image, .size = size };
+	if (size >= sizeof(Elf32_Ehdr)) {
+		elf_version(EV_CURRENT);
+		file->elf = elf_memory((char *)(uintptr_t)image, size);
+	}
+	rc = examine(file);
+	if (rc)
+		perch__elf_close(file);
+	return rc;
+}
+
+void perch__elf_close(struct elf_file *file)
+{
+	if (file->elf)
+		elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->section);
+	free(file->segment);
+	*file = (struct elf_file){ .fd = -1 };
+}
+
+static void take_section(struct elf_file *file, struct section *section, const GElf_Shdr *header, size_t names)
+{
+	const char *name = elf_strptr(file->elf, names, header->sh_name);
+
+	*section = (struct section){
+		.name = name ? name : "",
+		.address = header->sh_addr,
+		.offset = header->sh_offset,
+		.size = header->sh_size,
+		.flags = header->sh_flags,
+		.entry_size = header->sh_entsize,
+		.type = header->sh_type,
+		.link = header->sh_link,
+		.info = header->sh_info,
+		.code = (header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR),
+		.text = name && strstr(name, "text"),
+	};
+}
+
+int perch__elf_sections(struct elf_file *file)
+{
+	size_t nr, names;
+
+	if (file->section)
+		return 0;
+	if (elf_getshdrnum(file->elf, &nr) || elf_getshdrstrndx(file->elf, &names) || nr < 2 ||
+	    nr > file->size / sizeof(Elf32_Shdr))
+		return -ENOEXEC;
+	file->section = calloc(nr, sizeof(*file->section));
+	if (!file->section)
+		return -ENOMEM;
+	for (size_t i = 1; i < nr; i++) {
+		Elf_Scn *section = elf_getscn(file->elf, i);
+		GElf_Shdr header;
+
+		if (!section || !gelf_getshdr(section, &header))
+			break;
+		take_section(file, &file->section[i], &header, names);
+		file->nr_sections = i + 1;
+	}
+	return 0;
+}
+
+size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type)
+{
+	for (size_t i = 1; i < file->nr_sections; i++)
+		if (file->section[i].type == type && !strcmp(file->section[i].name, name))
+			return i;
+	return 0;
+}
+
+size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
+{
+	for (size_t i = 1; i < file->nr_sections; i++)
+		if (file->section[i].type == type)
+			return i;
+	return 0;
+}
+
+/*
+ * The segments of a file that keeps debug information alone have addresses and no bytes. Where the bytes were in
+ * the file that was mapped cannot be known then; linkers of the GNU family put code where its address says.
+ */
+static bool without_bytes(const struct segment *segment)
+{
+	return (segment->flags & PF_X) && !segment->file_size;
+}
+
+uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address, const struct section *section)
+{
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct segment *segment = &file->segment[i];
+		uint64_t size = segment->memory_size > segment->file_size ? segment->memory_size
+									  : segment->file_size;
+
+		if (address < segment->address || address - segment->address >= size)
+			continue;
+		if (without_bytes(segment))
+			return address - (file->segment[0].address & ~4095ull);
+		return address - segment->address + segment->offset;
+	}
+	return address - section->address + section->offset;
+}

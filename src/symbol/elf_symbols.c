@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions from ELF symbol tables, and the stubs of the procedure linkage table. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* A symbol table being read. */
+struct reading {
+	struct table *table;
+	const struct elf_file *file, *layout;
+	size_t first_limit;		/* where this file's sections begin in table->limit */
+	int blob;
+	size_t names_size;
+	Elf_Data *symbols, *extended;	/* extended: section numbers that do not fit 16 bits */
+};
+
+/* Only letters, digits and dots make a mapping symbol, which tells code from data in ARM and RISC-V objects. */
+static bool is_mapping_symbol(uint16_t machine, const char *name)
+{
+	return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) && name[0] == '$' &&
+	       name[1] && strchr("adtx", name[1]) && (!name[2] || name[2] == '.' || machine == EM_RISCV);
+}
+
+/* Labels of assembly code have no type; perf takes those that others may see, in sections named as text. */
+static bool is_function(const GElf_Sym *symbol, const struct section *section)
+{
+	switch (GELF_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+	case STT_OBJECT:		/* tables inside code: else the function before would reach over them */
+		return section->code;
+	case STT_NOTYPE:
+		return section->code && section->text &&
+		       GELF_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
+		       GELF_ST_VISIBILITY(symbol->st_other) != STV_INTERNAL;
+	default:
+		return false;
+	}
+}
+
+static uint64_t clamp_add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* The section of a symbol, or 0. */
+static size_t section_of(const struct reading *reading, int index, GElf_Sym *symbol)
+{
+	GElf_Word number = symbol->st_shndx;
+
+	if (number == SHN_XINDEX && reading->extended)
+		gelf_getsymshndx(reading->symbols, reading->extended, index, symbol, &number);
+	else if (number >= SHN_LORESERVE)
+		return 0;
+	return number < reading->file->nr_sections ? number : 0;
+}
+
+static int take_symbol(struct reading *reading, int index)
+{
+	GElf_Sym symbol;
+	struct entry *entry;
+	const char *name;
+	size_t number;
+
+	if (!gelf_getsym(reading->symbols, index, &symbol) || symbol.st_shndx == SHN_UNDEF || !symbol.st_name ||
+	    symbol.st_name >= reading->names_size)
+		return 0;
+	number = section_of(reading, index, &symbol);
+	if (!number || !is_function(&symbol, &reading->file->section[number]))
+		return 0;
+	name = reading->table->blob[reading->blob].bytes + symbol.st_name;
+	if (!*name || is_mapping_symbol(reading->file->header.e_machine, name))
+		return 0;
+	entry = perch__table_add(reading->table);
+	if (!entry)
+		return -ENOMEM;
+	if (reading->file->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+		symbol.st_value &= ~(uint64_t)1;	/* says that it is Thumb code */
+	entry->start = perch__elf_offset(reading->layout, symbol.st_value, &reading->file->section[number]);
+	entry->end = clamp_add(entry->start, symbol.st_size);
+	entry->name = symbol.st_name;
+	entry->blob_index = (uint8_t)reading->blob;
+	entry->binding = GELF_ST_BIND(symbol.st_info);
+	entry->type = GELF_ST_TYPE(symbol.st_info);
+	entry->parent = (uint32_t)(reading->first_limit + number);
+	return 0;
+}
+
+/* Where each section ends, as offsets. */
+static int add_limits(struct reading *reading)
+{
+	struct table *table = reading->table;
+	const struct elf_file *file = reading->file;
+	uint64_t *grown = reallocarray(table->limit, table->nr_limits + file->nr_sections, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	table->limit = grown;
+	reading->first_limit = table->nr_limits;
+	for (size_t i = 0; i < file->nr_sections; i++) {
+		const struct section *section = &file->section[i];
+
+		grown[table->nr_limits++] =
+			section->code ? clamp_add(perch__elf_offset(reading->layout, section->address, section),
+						  section->size)
+				      : 0;
+	}
+	return 0;
+}
+
+static bool readable(const struct section *section)
+{
+	return section->type != SHT_NOBITS && !(section->flags & SHF_COMPRESSED);
+}
+
+static Elf_Data *data_of(const struct elf_file *file, size_t index)
+{
+	Elf_Scn *section = elf_getscn(file->elf, index);
+
+	return section && readable(&file->section[index]) ? elf_getdata(section, NULL) : NULL;
+}
+
+static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
+{
+	for (size_t i = 1; i < file->nr_sections; i++)
+		if (file->section[i].type == SHT_SYMTAB_SHNDX && file->section[i].link == symbols)
+			return data_of(file, i);
+	return NULL;
+}
+
+/* The strings that section `index` refers to: their place among the table's blobs; -ENOENT: none. */
+static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
+{
+	uint32_t link = file->section[index].link;
+	char *bytes;
+	int blob;
+
+	if (!link || link >= file->nr_sections || file->section[link].type != SHT_STRTAB ||
+	    !readable(&file->section[link]))
+		return -ENOENT;
+	*size = file->section[link].size;
+	for (unsigned i = 0; i < table->nr_blobs; i++)
+		if (table->blob[i].file == file && table->blob[i].section == link)
+			return (int)i;
+	bytes = perch__elf_bytes(file, file->section[link].offset, *size);
+	if (!bytes)
+		return -ENOENT;
+	blob = perch__table_blob(table, bytes, *size);
+	if (blob >= 0) {
+		table->blob[blob].file = file;
+		table->blob[blob].section = link;
+	}
+	return blob;
+}
+
+int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index, const struct elf_file *layout)
+{
+	struct reading reading = { .table = table, .file = file, .layout = layout };
+	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+
+	reading.symbols = data_of(file, index);
+	if (!reading.symbols || !entry)
+		return 0;
+	reading.extended = extended_of(file, index);
+	reading.blob = take_names(table, file, index, &reading.names_size);
+	if (reading.blob < 0)
+		return reading.blob == -ENOMEM ? -ENOMEM : 0;
+	if (add_limits(&reading))
+		return -ENOMEM;
+	for (size_t i = 1; i < reading.symbols->d_size / entry && i < INT32_MAX; i++)
+		if (take_symbol(&reading, (int)i))
+			return -ENOMEM;
+	return 0;
+}
+
+/* One jump slot: which word of the GOT, and whose name goes there. */
+struct slot {
+	uint64_t address;
+	uint32_t symbol;
+};
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/*
+ * Stubs and jump slots have the same order; the relocations of the slots need not (those of indirect functions come
+ * last), so they are sorted by slot. The number of slots, 0 when there are none.
+ */
+static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
+{
+	const struct section *section = &file->section[index];
+	Elf_Data *data = data_of(file, index);
+	bool addend = section->type == SHT_RELA;
+	size_t size = gelf_fsize(file->elf, addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
+	size_t nr = data && size ? data->d_size / size : 0;
+
+	*slots = nr ? calloc(nr, sizeof(**slots)) : NULL;
+	if (!*slots)
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Rela rela = { 0 };
+		GElf_Rel rel = { 0 };
+
+		if (addend && gelf_getrela(data, (int)i, &rela))
+			(*slots)[i] = (struct slot){ rela.r_offset, (uint32_t)GELF_R_SYM(rela.r_info) };
+		else if (!addend && gelf_getrel(data, (int)i, &rel))
+			(*slots)[i] = (struct slot){ rel.r_offset, (uint32_t)GELF_R_SYM(rel.r_info) };
+	}
+	qsort(*slots, nr, sizeof(**slots), compare_slots);
+	return nr;
+}
+
+/* The size of a stub, and of the code in front of the first one. */
+static void stub_sizes(const struct elf_file *file, const struct section *plt, uint64_t *head, uint64_t *stub)
+{
+	*head = *stub = plt->entry_size;
+	switch (file->header.e_machine) {
+	case EM_AARCH64:
+		*head = 32;
+		*stub = 16;
+		break;
+	case EM_ARM:
+		*head = 20;
+		*stub = 12;
+		break;
+	case EM_X86_64:
+	case EM_386:		/* some linkers do not tell */
+		if (plt->entry_size < 8 || plt->entry_size > 64)
+			*head = *stub = 16;
+		break;
+	case EM_RISCV:
+		*head = 32;
+		*stub = 16;
+		break;
+	}
+	if (!strcmp(plt->name, ".plt.sec"))
+		*head = 0;
+}
+
+static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots, size_t nr)
+{
+	uint64_t start = perch__elf_offset(reading->layout, plt->address, plt);
+	uint64_t head, size;
+
+	stub_sizes(reading->file, plt, &head, &size);
+	if (!size || size > 4096)
+		return 0;
+	for (size_t i = 0; i < nr && head + (i + 1) * size <= plt->size; i++) {
+		struct entry *entry;
+		GElf_Sym symbol;
+
+		if (!gelf_getsym(reading->symbols, (int)slots[i].symbol, &symbol) ||
+		    symbol.st_name >= reading->names_size)
+			continue;
+		entry = perch__table_add(reading->table);
+		if (!entry)
+			return -ENOMEM;
+		entry->start = start + head + i * size;
+		entry->end = entry->start + size;
+		entry->name = slots[i].symbol ? symbol.st_name : 0;
+		entry->blob_index = (uint8_t)reading->blob;
+		entry->binding = STB_GLOBAL;
+		entry->type = STT_FUNC;
+		entry->parent = NO_ENTRY;
+		entry->plt = true;
+	}
+	return 0;
+}
+
+static int add_all_stubs(struct reading *reading, size_t relocations)
+{
+	static const char *const sections[] = { ".plt", ".plt.sec" };
+	struct slot *slots;
+	size_t nr = read_slots(reading->file, relocations, &slots);
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && !rc; i++) {
+		size_t plt = perch__elf_section(reading->file, sections[i], SHT_PROGBITS);
+
+		if (plt && reading->file->section[plt].code)
+			rc = add_stubs(reading, &reading->file->section[plt], slots, nr);
+	}
+	free(slots);
+	return rc;
+}
+
+int perch__elf_plt(struct table *table, struct elf_file *file)
+{
+	struct reading reading = { .table = table, .file = file, .layout = file };
+	size_t relocations = perch__elf_section(file, ".rela.plt", SHT_RELA);
+	uint32_t symbols;
+
+	if (!relocations)
+		relocations = perch__elf_section(file, ".rel.plt", SHT_REL);
+	if (!relocations)
+		return 0;
+	symbols = file->section[relocations].link;
+	if (!symbols || symbols >= file->nr_sections || file->section[symbols].type != SHT_DYNSYM)
+		return 0;
+	reading.symbols = data_of(file, symbols);
+	if (!reading.symbols)
+		return 0;
+	reading.blob = take_names(table, file, symbols, &reading.names_size);
+	if (reading.blob < 0)
+		return reading.blob == -ENOMEM ? -ENOMEM : 0;
+	return add_all_stubs(&reading, relocations);
+}

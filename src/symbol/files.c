@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding files: below a root that they cannot leave, and the separate ones that hold debug information. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "internal.h"
+
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+
+/* Without openat2 (before Linux 5.6, or forbidden): one step after the other, and no symbolic link is followed. */
+static int walk_below(int at, const char *path, int flags)
+{
+	char part[NAME_MAX + 1];
+	int dir = dup(at);
+
+	while (dir >= 0) {
+		size_t length = strcspn(path += strspn(path, "/"), "/");
+		bool last = !path[length + strspn(path + length, "/")];
+		int next;
+
+		if (!length || length > NAME_MAX)
+			next = -1, errno = length ? ENAMETOOLONG : ENOENT;
+		else {
+			memcpy(part, path, length);
+			part[length] = 0;
+			next = strcmp(part, "..") ? openat(dir, part,
+							   last ? flags | O_NOFOLLOW
+								: O_PATH | O_CLOEXEC | O_NOFOLLOW)
+						  : (errno = EXDEV, -1);
+		}
+		int error = errno;
+
+		close(dir);
+		errno = error;
+		if (last || next < 0)
+			return next < 0 ? -errno : next;
+		dir = next;
+		path += length;
+	}
+	return -errno;
+}
+
+static int open_below(const char *root, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	if (at < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+	if (fd < 0)
+		fd = errno == ENOSYS || errno == EPERM ? walk_below(at, path, flags) : -errno;
+	close(at);
+	return fd;
+}
+
+static int open_path(const char *root, const char *path, int flags)
+{
+	int fd;
+
+	if (root)
+		return open_below(root, path, flags);
+	fd = open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int check_regular(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	return S_ISREG(status.st_mode) ? 0 : -ENXIO;
+}
+
+int perch__open_regular(const char *root, const char *path)
+{
+	/* first without touching it: to open a device or a FIFO has effects */
+	int look = open_path(root, path, O_PATH | O_CLOEXEC);
+	int rc, fd;
+
+	if (look < 0)
+		return look;
+	rc = check_regular(look);
+	close(look);
+	if (rc)
+		return rc;
+	fd = open_path(root, path, OPEN_FLAGS);
+	if (fd < 0)
+		return fd;
+	rc = check_regular(fd);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* "ab/cdef...": how build ids are spread over directories. */
+static void spread(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
+{
+	char *at = text + sprintf(text, "%02x/", build_id[0]);
+
+	for (size_t i = 1; i < size; i++)
+		at += sprintf(at, "%02x", build_id[i]);
+}
+
+int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *kind)
+{
+	const char *home = secure_getenv("HOME");
+	char path[PATH_MAX], id[2 * 20 + 2];
+
+	if (!home || build_id_size < 2 || build_id_size > 20)
+		return -ENOENT;
+	spread(build_id, build_id_size, id);
+	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return perch__open_regular(NULL, path);
+}
+
+/* What a debug file must be to be the right one. */
+struct wanted {
+	const char *root;
+	const uint8_t *build_id;
+	size_t build_id_size;
+	bool has_crc;
+	uint32_t crc;			/* of the whole file; looked at when there is no build id to compare */
+};
+
+static bool same_crc(int fd, uint32_t wanted)
+{
+	uint8_t *buffer = malloc(1 << 16);
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t got = 0;
+
+	while (buffer && (got = pread(fd, buffer, 1 << 16, at)) > 0) {
+		crc = crc32(crc, buffer, (uInt)got);
+		at += got;
+	}
+	free(buffer);
+	return buffer && !got && crc == wanted;
+}
+
+/* Takes fd. */
+static int try_debug(struct elf_file *debug, int fd, const struct wanted *wanted)
+{
+	bool right;
+
+	if (fd < 0)
+		return fd;
+	if (perch__elf_open(debug, fd))
+		return -ENOENT;
+	if (wanted->build_id_size && debug->build_id_size)
+		right = perch__same_build_id(wanted->build_id, wanted->build_id_size, debug->build_id,
+					     (size_t)debug->build_id_size);
+	else
+		right = wanted->has_crc && same_crc(debug->fd, wanted->crc);
+	if (right && !perch__elf_sections(debug) && perch__elf_section_of_type(debug, SHT_SYMTAB))
+		return 0;
+	perch__elf_close(debug);
+	return -ENOENT;
+}
+
+static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted)
+{
+	static const char *const kinds[] = { "debug", "elf" };
+	char path[sizeof("/usr/lib/debug/.build-id/.debug") + 2 * 20 + 2], id[2 * 20 + 2];
+
+	if (wanted->build_id_size < 2)
+		return -ENOENT;
+	spread(wanted->build_id, wanted->build_id_size, id);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
+	if (!try_debug(debug, perch__open_regular(wanted->root, path), wanted))
+		return 0;
+	for (size_t i = 0; i < 2; i++)
+		if (!try_debug(debug, perch__open_kept(wanted->build_id, wanted->build_id_size, kinds[i]), wanted))
+			return 0;
+	return -ENOENT;
+}
+
+/* The name in .gnu_debuglink, with the file's checksum behind it. */
+static char *read_link(const struct elf_file *binary, struct wanted *wanted)
+{
+	size_t index = perch__elf_section(binary, ".gnu_debuglink", SHT_PROGBITS);
+	const struct section *section = &binary->section[index];
+	uint64_t size = section->size;
+	size_t crc_at;
+	char *link;
+
+	if (!index || size > PATH_MAX)
+		return NULL;
+	link = perch__elf_bytes(binary, section->offset, size);
+	if (!link)
+		return NULL;
+	crc_at = (strlen(link) + 4) & ~(size_t)3;
+	/* a plain name: where to look for it is not the file's to say */
+	if (!*link || strchr(link, '/') || !strcmp(link, "..") || crc_at + 4 > size) {
+		free(link);
+		return NULL;
+	}
+	memcpy(&wanted->crc, link + crc_at, 4);
+	if (binary->swapped)
+		wanted->crc = __builtin_bswap32(wanted->crc);
+	wanted->has_crc = true;
+	return link;
+}
+
+static int debug_by_link(struct elf_file *debug, const char *path, const struct elf_file *binary,
+			 struct wanted *wanted)
+{
+	static const struct { const char *before, *after; } places[] = {
+		{ "", "/" }, { "", "/.debug/" }, { "/usr/lib/debug", "/" },
+	};
+	char *link = read_link(binary, wanted);
+	const char *slash = strrchr(path, '/');
+	int rc = -ENOENT;
+
+	for (size_t i = 0; link && slash && rc && i < 3; i++) {
+		char *place;
+
+		if (asprintf(&place, "%s%.*s%s%s", places[i].before, (int)(slash - path), path, places[i].after,
+			     link) < 0)
+			break;
+		/* it may be the binary itself: a link to its own name */
+		if (strcmp(place, path))
+			rc = try_debug(debug, perch__open_regular(wanted->root, place), wanted);
+		free(place);
+	}
+	free(link);
+	return rc ? -ENOENT : 0;
+}
+
+int perch__open_debug(struct elf_file *debug, const char *root, const char *path, struct elf_file *binary,
+		      const uint8_t *build_id, size_t build_id_size)
+{
+	struct wanted wanted = { .root = root, .build_id = build_id, .build_id_size = build_id_size };
+
+	if (!build_id_size && binary) {
+		wanted.build_id = binary->build_id;
+		wanted.build_id_size = (size_t)binary->build_id_size;
+	}
+	if (binary && !debug_by_link(debug, path, binary, &wanted))
+		return 0;
+	wanted.has_crc = false;
+	return debug_by_build_id(debug, &wanted);
+}

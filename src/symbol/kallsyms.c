@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's own list of its functions, /proc/kallsyms: some 120,000 lines "address type name\t[module]". */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum { MAX_KALLSYMS = 1 << 28 };	/* bytes: far more than any kernel has symbols */
+
+/* Functions of modules: kept apart until the module is asked for. */
+struct module_line {
+	uint64_t address;
+	uint32_t name, module;		/* into text */
+	uint8_t binding;
+};
+
+/* One list, read once. */
+struct kallsyms {
+	struct kallsyms *next;
+	char *path;			/* or the build id's, for those that perf kept */
+	char *text;
+	size_t size;
+	struct table kernel;		/* not settled; its names are in text, it has no blob */
+	struct module_line *module;
+	size_t nr_modules, allocated_modules;
+	uint64_t text_start, stext;	/* addresses of _text and _stext, 0: not seen */
+	bool zeros;			/* there are functions, and all are at 0 */
+	int error;			/* positive errno when it cannot be read */
+};
+
+/* The file whole, which the kernel makes as it is read: its size is not known before. */
+static int read_all(int fd, char **text, size_t *size)
+{
+	size_t room = 8 << 20, have = 0;
+	char *bytes = malloc(room + 1);
+	ssize_t got;
+
+	for (; bytes; have += (size_t)got) {
+		if (have == room) {
+			char *grown = room < MAX_KALLSYMS ? realloc(bytes, room * 2 + 1) : NULL;
+
+			if (!grown)
+				break;
+			bytes = grown;
+			room *= 2;
+		}
+		got = read(fd, bytes + have, room - have);
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got < 0)
+			break;
+		else if (!got) {
+			bytes[have] = 0;
+			*text = bytes;
+			*size = have;
+			return 0;
+		}
+	}
+	int error = bytes ? (have == room ? EFBIG : errno) : ENOMEM;
+
+	free(bytes);
+	return error;
+}
+
+/* One line, cut into pieces by NULs. */
+struct line {
+	uint64_t address;
+	char type;
+	char *name;
+	char *module;			/* NULL: the kernel's own */
+};
+
+static const uint8_t hex_value[256] = {
+	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* at: the line, whose newline is now a NUL at end. */
+static bool cut_line(char *at, char *end, struct line *line)
+{
+	char *tab, *close;
+
+	line->address = 0;
+	while (hex_value[(uint8_t)*at])
+		line->address = line->address << 4 | (uint64_t)(hex_value[(uint8_t)*at++] - 1);
+	if (end - at < 4 || at[0] != ' ' || at[2] != ' ')
+		return false;
+	line->type = at[1];
+	line->name = at + 3;
+	line->module = NULL;
+	if (end[-1] != ']')
+		return true;
+	tab = memchr(line->name, '\t', (size_t)(end - line->name));
+	if (tab && tab[1] == '[') {
+		*tab = 0;
+		line->module = tab + 2;
+		close = end - 1;
+		*close = 0;
+	}
+	return true;
+}
+
+/* Named in brackets like modules, but no modules: code that the kernel made while it ran. */
+static bool of_kernel(const char *module)
+{
+	return !module || !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
+}
+
+static int add_module_line(struct kallsyms *kallsyms, const struct line *line, uint8_t binding)
+{
+	if (kallsyms->nr_modules == kallsyms->allocated_modules) {
+		size_t more = kallsyms->allocated_modules ? kallsyms->allocated_modules * 2 : 1024;
+		struct module_line *grown = reallocarray(kallsyms->module, more, sizeof(*grown));
+
+		if (!grown)
+			return ENOMEM;
+		kallsyms->module = grown;
+		kallsyms->allocated_modules = more;
+	}
+	kallsyms->module[kallsyms->nr_modules++] =
+		(struct module_line){ line->address, (uint32_t)(line->name - kallsyms->text),
+				      (uint32_t)(line->module - kallsyms->text), binding };
+	return 0;
+}
+
+static int add_line(struct kallsyms *kallsyms, const struct line *line)
+{
+	uint8_t binding = line->type == 't' ? STB_LOCAL : line->type == 'T' ? STB_GLOBAL : STB_WEAK;
+	struct entry *entry;
+
+	/* ARM and RISC-V: marks of code and data, not functions */
+	if (line->name[0] == '$')
+		return 0;
+	if (line->address)
+		kallsyms->zeros = false;
+	if (!of_kernel(line->module))
+		return add_module_line(kallsyms, line, binding);
+	entry = perch__table_add(&kallsyms->kernel);
+	if (!entry)
+		return ENOMEM;
+	entry->start = entry->end = line->address;
+	entry->name = (uint32_t)(line->name - kallsyms->text);
+	entry->binding = binding;
+	entry->type = STT_FUNC;
+	entry->parent = line->module != NULL;
+	if (line->name[0] == '_' && line->name[1] == 't' && !strcmp(line->name, "_text"))
+		kallsyms->text_start = line->address;
+	else if (line->name[0] == '_' && line->name[1] == 's' && !strcmp(line->name, "_stext"))
+		kallsyms->stext = line->address;
+	return 0;
+}
+
+static bool is_text(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+static int parse(struct kallsyms *kallsyms)
+{
+	char *at = kallsyms->text, *end = kallsyms->text + kallsyms->size, *newline;
+	struct line line;
+	int error = 0;
+
+	kallsyms->zeros = true;
+	kallsyms->kernel.grouped = true;
+	for (; !error && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
+		*newline = 0;
+		if (cut_line(at, newline, &line) && is_text(line.type))
+			error = add_line(kallsyms, &line);
+	}
+	if (!kallsyms->kernel.nr && !kallsyms->nr_modules)
+		kallsyms->zeros = false;
+	return error;
+}
+
+/* Takes fd. */
+static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd)
+{
+	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
+
+	if (kallsyms)
+		kallsyms->path = strdup(path);
+	if (!kallsyms || !kallsyms->path) {
+		free(kallsyms);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	kallsyms->next = sources->kallsyms;
+	sources->kallsyms = kallsyms;
+	kallsyms->error = fd < 0 ? -fd : read_all(fd, &kallsyms->text, &kallsyms->size);
+	if (fd >= 0)
+		close(fd);
+	if (!kallsyms->error)
+		kallsyms->error = parse(kallsyms);
+	return kallsyms;
+}
+
+static struct kallsyms *known(const struct sources *sources, const char *path)
+{
+	for (struct kallsyms *kallsyms = sources->kallsyms; kallsyms; kallsyms = kallsyms->next)
+		if (!strcmp(kallsyms->path, path))
+			return kallsyms;
+	return NULL;
+}
+
+static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
+{
+	struct kallsyms *kallsyms = known(sources, path);
+
+	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
+}
+
+/* Of a kernel that does not run now, what perf record kept; NULL when it kept nothing. */
+static struct kallsyms *kallsyms_kept(struct sources *sources, const struct perch_binary *binary)
+{
+	char name[2 * 20 + 1];
+	struct kallsyms *kallsyms;
+	int fd;
+
+	for (size_t i = 0; i < binary->build_id_size && i < 20; i++)
+		sprintf(name + 2 * i, "%02x", binary->build_id[i]);
+	kallsyms = known(sources, name);
+	if (kallsyms)
+		return kallsyms;
+	fd = perch__open_kept(binary->build_id, binary->build_id_size, "kallsyms");
+	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
+}
+
+void perch__kallsyms_free(struct kallsyms *list)
+{
+	while (list) {
+		struct kallsyms *next = list->next;
+
+		perch__table_free(&list->kernel);
+		free(list->module);
+		free(list->text);
+		free(list->path);
+		free(list);
+		list = next;
+	}
+}
+
+/* 0: the kernel that runs here is the recorded one, or nobody can tell. */
+static int another_kernel(const struct sources *sources, const struct perch_binary *binary, struct trouble *trouble)
+{
+	uint8_t running[20];
+	int size;
+
+	if (!binary->build_id_size) {
+		if (!sources->root)
+			return 0;
+		perch__trouble(trouble, "another machine's kernel, and no kallsyms file of it was given");
+		return -ESTALE;
+	}
+	size = perch_build_id_of_kernel(running);
+	if (size < 0 || perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
+		return 0;
+	perch__trouble(trouble, "another kernel than the one that runs here, and no kallsyms file of it");
+	return -ESTALE;
+}
+
+/* Explains why nothing came of it; true when something did. */
+static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
+{
+	if (kallsyms->error)
+		perch__trouble(trouble, "%s: %s", kallsyms->path, strerror(kallsyms->error));
+	else if (kallsyms->zeros)
+		perch__trouble(trouble, "the kernel hides its addresses from this user: report as root, or allow it "
+					"with `sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`");
+	else if (!kallsyms->kernel.nr)
+		perch__trouble(trouble, "%s holds no functions", kallsyms->path);
+	else
+		return true;
+	return false;
+}
+
+/* The names stay in the list, which lives longer than the table. */
+static void use_text(struct table *table, const struct kallsyms *kallsyms)
+{
+	table->blob[0] = (struct blob){ .bytes = kallsyms->text, .size = kallsyms->size, .borrowed = true };
+	table->nr_blobs = 1;
+}
+
+/* How far the recorded kernel was from where this list has it: kernels load at a random address. */
+static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_binary *binary)
+{
+	uint64_t now = kallsyms->text_start ? kallsyms->text_start : kallsyms->stext;
+
+	if (!binary->text_start || !now || binary->text_start == kallsyms->stext)
+		return 0;
+	return binary->text_start - now;
+}
+
+static int find_kallsyms(struct sources *sources, const struct perch_binary *binary, struct trouble *trouble,
+			 struct kallsyms **found)
+{
+	const char *path = sources->kallsyms_path;
+
+	*found = NULL;
+	if (!path && another_kernel(sources, binary, trouble)) {
+		*found = kallsyms_kept(sources, binary);
+		return 0;
+	}
+	*found = kallsyms_at(sources, path ? path : "/proc/kallsyms");
+	return *found ? 0 : -ENOMEM;
+}
+
+int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_binary *binary,
+		       struct trouble *trouble)
+{
+	struct kallsyms *kallsyms;
+	uint64_t shift;
+
+	if (find_kallsyms(sources, binary, trouble, &kallsyms))
+		return -ENOMEM;
+	if (!kallsyms || !usable(kallsyms, trouble))
+		return 0;
+	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
+	if (!table->entry)
+		return -ENOMEM;
+	use_text(table, kallsyms);
+	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
+	table->nr = table->allocated = kallsyms->kernel.nr;
+	table->grouped = true;
+	shift = kernel_shift(kallsyms, binary);
+	for (size_t i = 0; shift && i < table->nr; i++) {
+		table->entry[i].start += shift;
+		table->entry[i].end += shift;
+	}
+	return perch__table_settle(table);
+}
+
+/* "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both the module snd_hda. */
+static void module_name(const char *path, char *name, size_t size)
+{
+	const char *base = strrchr(path, '/');
+	size_t length;
+
+	base = base ? base + 1 : path;
+	base += *base == '[';
+	length = strcspn(base, "].");
+	if (length >= size)
+		length = size - 1;
+	for (size_t i = 0; i < length; i++)
+		name[i] = base[i] == '-' ? '_' : base[i];
+	name[length] = 0;
+}
+
+static bool right_module(const struct perch_binary *binary, const char *name)
+{
+	uint8_t loaded[20];
+	char path[128];
+	int size;
+
+	if (!binary->build_id_size)
+		return true;
+	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
+	size = perch__notes_file_build_id(path, loaded);
+	return size < 0 || perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
+}
+
+/* Where the module is loaded now, 0 when it is not known: the last but one word of its line in /proc/modules. */
+static uint64_t module_start(const char *name)
+{
+	FILE *modules = fopen("/proc/modules", "re");
+	char line[4096], at[64];
+	unsigned long long start = 0;
+
+	while (modules && fgets(line, sizeof(line), modules))
+		if (sscanf(line, "%63s %*s %*s %*s %*s %llx", at, &start) == 2 && !strcmp(at, name))
+			break;
+		else
+			start = 0;
+	if (modules)
+		fclose(modules);
+	return start;
+}
+
+static int add_module(struct table *table, const struct kallsyms *kallsyms, const char *name, uint64_t shift)
+{
+	for (size_t i = 0; i < kallsyms->nr_modules; i++) {
+		const struct module_line *line = &kallsyms->module[i];
+		struct entry *entry;
+
+		if (strcmp(kallsyms->text + line->module, name))
+			continue;
+		entry = perch__table_add(table);
+		if (!entry)
+			return -ENOMEM;
+		entry->start = entry->end = line->address + shift;
+		entry->name = line->name;
+		entry->binding = line->binding;
+		entry->type = STT_FUNC;
+		entry->parent = NO_ENTRY;
+	}
+	return 0;
+}
+
+int perch__load_module(struct table *table, struct sources *sources, const struct perch_binary *binary,
+		       struct trouble *trouble)
+{
+	struct kallsyms *kallsyms;
+	uint64_t start = 0;
+	char name[64];
+
+	module_name(binary->path, name, sizeof(name));
+	/* its build id is its own, and says nothing of the kernel's */
+	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
+
+	if (!sources->kallsyms_path && (sources->root || !right_module(binary, name))) {
+		perch__trouble(trouble, "another build of the module is loaded here");
+		return 0;
+	}
+	kallsyms = kallsyms_at(sources, path);
+	if (!kallsyms)
+		return -ENOMEM;
+	if (!usable(kallsyms, trouble))
+		return 0;
+	if (!sources->kallsyms_path)
+		start = module_start(name);
+	use_text(table, kallsyms);
+	if (add_module(table, kallsyms, name, start && binary->start ? binary->start - start : 0))
+		return -ENOMEM;
+	if (!table->nr)
+		perch__trouble(trouble, "the module is not loaded");
+	return perch__table_settle(table);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of a binary that was mapped from a file, and of the vdso, which the kernel maps from memory. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+void perch__trouble(struct trouble *trouble, const char *format, ...)
+{
+	char text[sizeof(trouble->text)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	perch_clean_text(trouble->text, sizeof(trouble->text), text);
+}
+
+void perch__trouble_errno(struct trouble *trouble, int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+		perch__trouble(trouble, "no such file");
+		break;
+	case EACCES:
+	case EPERM:
+		perch__trouble(trouble, "no permission to read it");
+		break;
+	case ENXIO:
+	case EISDIR:
+		perch__trouble(trouble, "not a regular file");
+		break;
+	case EXDEV:
+		perch__trouble(trouble, "its path leads out of the given root");
+		break;
+	case ENOEXEC:
+		perch__trouble(trouble, "not an ELF file");
+		break;
+	default:
+		perch__trouble(trouble, "%s", strerror(error));
+	}
+}
+
+static const char another_build[] = "another build: the file changed since it was recorded";
+
+static bool right_build(const struct elf_file *file, const struct perch_binary *binary)
+{
+	return !binary->build_id_size ||
+	       perch__same_build_id(binary->build_id, binary->build_id_size, file->build_id,
+				    (size_t)file->build_id_size);
+}
+
+/* An ELF file of the right build whose code could have been mapped. Takes fd, which may be a negative errno. */
+static int take_binary(struct elf_file *file, int fd, const struct perch_binary *binary, struct trouble *trouble)
+{
+	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
+
+	if (rc) {
+		perch__trouble_errno(trouble, -rc);
+		return rc;
+	}
+	if (!right_build(file, binary)) {
+		perch__trouble(trouble, "%s", another_build);
+		rc = -ESTALE;
+	} else if ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
+		   perch__elf_sections(file)) {
+		perch__trouble(trouble, "an ELF file without symbol tables");
+		rc = -ENOEXEC;
+	}
+	if (rc)
+		perch__elf_close(file);
+	return rc;
+}
+
+static int open_binary(struct elf_file *file, const struct sources *sources, const struct perch_binary *binary,
+		       struct trouble *trouble)
+{
+	static const char gone[] = " (deleted)";
+	size_t length = strlen(binary->path);
+	struct trouble ignored;
+	int rc = -ENOENT;
+
+	if (binary->path[0] != '/')
+		perch__trouble(trouble, "not the path of a file");
+	else if (length >= sizeof(gone) && !strcmp(binary->path + length - (sizeof(gone) - 1), gone))
+		perch__trouble(trouble, "the file was deleted");
+	else
+		rc = take_binary(file, perch__open_regular(sources->root, binary->path), binary, trouble);
+	if (rc && rc != -ENOMEM && binary->build_id_size)
+		rc = take_binary(file, perch__open_kept(binary->build_id, binary->build_id_size, "elf"), binary,
+				 &ignored);
+	return rc;
+}
+
+/* Everything that one file and its debug file know. layout: the file that was mapped, or the debug file. */
+static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
+{
+	size_t symbols;
+	int rc = 0;
+
+	if (debug) {
+		symbols = perch__elf_section_of_type(debug, SHT_SYMTAB);
+		rc = perch__elf_symbols(table, debug, symbols, file ? file : debug);
+	}
+	if (!rc && file && (symbols = perch__elf_section_of_type(file, SHT_SYMTAB)))
+		rc = perch__elf_symbols(table, file, symbols, file);
+	if (!rc && file && (symbols = perch__elf_section_of_type(file, SHT_DYNSYM)))
+		rc = perch__elf_symbols(table, file, symbols, file);
+	if (!rc && file)
+		rc = perch__elf_plt(table, file);
+	return rc ? rc : perch__table_settle(table);
+}
+
+int perch__load_file(struct table *table, const struct sources *sources, const struct perch_binary *binary,
+		     struct trouble *trouble)
+{
+	struct elf_file file, debug;
+	bool has_file = false, has_debug = false;
+	int rc = open_binary(&file, sources, binary, trouble);
+
+	if (rc == -ENOMEM)
+		return rc;
+	has_file = !rc;
+	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
+		has_debug = !perch__open_debug(&debug, sources->root, binary->path, has_file ? &file : NULL,
+					       binary->build_id, binary->build_id_size);
+	if (!has_file && !has_debug)
+		return 0;
+	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
+	if (has_file)
+		perch__elf_close(&file);
+	if (has_debug)
+		perch__elf_close(&debug);
+	if (!rc && !table->nr)
+		perch__trouble(trouble, "stripped of its symbols, and no debug file of it found");
+	return rc;
+}
+
+/* How long our own vdso is: to the end of its section headers, which come last; whole pages are mapped. */
+static size_t vdso_size(const uint8_t *image)
+{
+	const ElfW(Ehdr) *header = (const void *)image;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t end = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+
+	return (end + page - 1) & ~(page - 1);
+}
+
+int perch__load_vdso(struct table *table, const struct sources *sources, const struct perch_binary *binary,
+		     struct trouble *trouble)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file file;
+	int rc = -ENOENT;
+
+	if (image && !memcmp(image, ELFMAG, SELFMAG) && (binary->build_id_size || !sources->root))
+		rc = perch__elf_open_image(&file, image, vdso_size(image));
+	if (!rc && !right_build(&file, binary)) {
+		perch__elf_close(&file);
+		rc = -ESTALE;
+	}
+	if (rc && rc != -ENOMEM && binary->build_id_size)	/* recorded under another kernel */
+		rc = take_binary(&file, perch__open_kept(binary->build_id, binary->build_id_size, "vdso"), binary,
+				 trouble);
+	if (rc) {
+		perch__trouble(trouble, "another kernel's vdso");
+		return rc == -ENOMEM ? rc : 0;
+	}
+	rc = perch__elf_sections(&file);
+	if (!rc)
+		rc = load(table, &file, NULL);
+	perch__elf_close(&file);
+	return rc == -ENOMEM ? rc : 0;
+}

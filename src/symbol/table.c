@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of one binary, sorted, and the search among them. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+struct entry *perch__table_add(struct table *table)
+{
+	if (table->nr == table->allocated) {
+		size_t more = table->allocated ? table->allocated * 2 : 1024;
+		struct entry *grown;
+
+		if (table->nr >= NO_ENTRY / 2)
+			return NULL;
+		grown = reallocarray(table->entry, more, sizeof(*grown));
+		if (!grown)
+			return NULL;
+		table->entry = grown;
+		table->allocated = more;
+	}
+	struct entry *entry = &table->entry[table->nr++];
+	memset(entry, 0, sizeof(*entry));
+	entry->found = NO_ENTRY;
+	return entry;
+}
+
+int perch__table_blob(struct table *table, char *bytes, size_t size)
+{
+	if (table->nr_blobs == MAX_BLOBS || !bytes) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	table->blob[table->nr_blobs] = (struct blob){ .bytes = bytes, .size = size };
+	return (int)table->nr_blobs++;
+}
+
+const char *perch__table_name(const struct table *table, const struct entry *entry)
+{
+	return table->blob[entry->blob_index].bytes + entry->name;
+}
+
+struct key {
+	uint64_t start;
+	uint32_t index;
+};
+
+enum { DIGIT_BITS = 11, DIGITS = 6 };	/* 6 * 11 bits hold 64 */
+
+static unsigned digit_of(uint64_t value, unsigned digit)
+{
+	return value >> (digit * DIGIT_BITS) & ((1u << DIGIT_BITS) - 1);
+}
+
+/*
+ * Radix sort: stable, so that symbols at one address stay in the table's order, which decides between equals. Digits
+ * that are the same in all keys cost nothing: offsets in files have three at most.
+ */
+static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
+{
+	uint64_t differs = 0;
+
+	for (size_t i = 1; i < nr; i++)
+		differs |= keys[i].start ^ keys[0].start;
+	for (unsigned digit = 0; digit < DIGITS; digit++) {
+		uint32_t place[1 << DIGIT_BITS] = { 0 };
+		uint32_t at = 0;
+		struct key *other = spare;
+
+		if (!digit_of(differs, digit))
+			continue;
+		for (size_t i = 0; i < nr; i++)
+			place[digit_of(keys[i].start, digit)]++;
+		for (size_t i = 0; i < 1 << DIGIT_BITS; i++) {
+			uint32_t count = place[i];
+
+			place[i] = at;
+			at += count;
+		}
+		for (size_t i = 0; i < nr; i++)
+			spare[place[digit_of(keys[i].start, digit)]++] = keys[i];
+		spare = keys;
+		keys = other;
+	}
+	return keys;
+}
+
+static bool is_sorted(const struct table *table)
+{
+	for (size_t i = 1; i < table->nr; i++)
+		if (table->entry[i].start < table->entry[i - 1].start)
+			return false;
+	return true;
+}
+
+static int sort(struct table *table)
+{
+	struct key *keys, *spare, *sorted;
+	struct entry *entries;
+
+	if (is_sorted(table))
+		return 0;
+	keys = reallocarray(NULL, table->nr, sizeof(*keys));
+	spare = reallocarray(NULL, table->nr, sizeof(*spare));
+	entries = reallocarray(NULL, table->nr, sizeof(*entries));
+	if (!keys || !spare || !entries) {
+		free(keys);
+		free(spare);
+		free(entries);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < table->nr; i++)
+		keys[i] = (struct key){ table->entry[i].start, (uint32_t)i };
+	sorted = sort_keys(keys, spare, table->nr);
+	for (size_t i = 0; i < table->nr; i++)
+		entries[i] = table->entry[sorted[i].index];
+	free(keys);
+	free(spare);
+	free(table->entry);
+	table->entry = entries;
+	table->allocated = table->nr;
+	return 0;
+}
+
+/*
+ * A label inside a function that has a size (a place to jump to, the end of a block of data) is not a function of its
+ * own, and would hide the real one.
+ */
+static void drop_inner_labels(struct table *table)
+{
+	uint64_t covered = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->nr; i++) {
+		struct entry *entry = &table->entry[i];
+
+		if (entry->type == STT_NOTYPE && entry->end == entry->start && entry->start < covered)
+			continue;
+		if (entry->type == STT_FUNC && entry->end > covered)
+			covered = entry->end;
+		table->entry[kept++] = *entry;
+	}
+	table->nr = kept;
+}
+
+static uint64_t page_behind(uint64_t address)
+{
+	uint64_t end = ((address + 4095) & ~4095ull) + 4096;
+
+	return end > address ? end : UINT64_MAX;
+}
+
+/*
+ * A symbol of no size reaches to the next one, or to the end of its section. The gap between the kernel and what is
+ * loaded later (bpf programs, trampolines) belongs to nobody.
+ */
+static void end_symbols(struct table *table)
+{
+	for (size_t i = 0; i < table->nr; i++) {
+		struct entry *entry = &table->entry[i], *next = entry + 1;
+
+		if (entry->end != entry->start)
+			continue;
+		if (i + 1 == table->nr)
+			entry->end = page_behind(entry->start);
+		else if (table->grouped && entry->parent != next->parent)
+			entry->end = page_behind(entry->start);
+		else
+			entry->end = next->start;
+		if (entry->parent < table->nr_limits && table->limit[entry->parent] > entry->start &&
+		    table->limit[entry->parent] < entry->end)
+			entry->end = table->limit[entry->parent];
+	}
+}
+
+/* Constructors and destructors come as C1, C2, D1, D2 at one address, which all mean the same to a reader. */
+static bool same_but_variant(const char *a, const char *b)
+{
+	size_t i = 0;
+
+	while (a[i] && a[i] == b[i])
+		i++;
+	return i && (a[i - 1] == 'C' || a[i - 1] == 'D') && a[i] >= '0' && a[i] <= '5' && b[i] >= '0' &&
+	       b[i] <= '5' && !strcmp(a + i + 1, b + i + 1);
+}
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+/* Names as a reader sees them are compared: fewer underscores in front, then the longer, then the first. */
+static bool second_reads_better(const char *a, const char *b)
+{
+	char *a_plain, *b_plain;
+	bool better;
+
+	if (!strcmp(a, b) || same_but_variant(a, b))
+		return false;
+	a_plain = perch__demangle(a);
+	b_plain = perch__demangle(b);
+	if (a_plain)
+		a = a_plain;
+	if (b_plain)
+		b = b_plain;
+	if (underscores(a) != underscores(b))
+		better = underscores(b) < underscores(a);
+	else
+		better = strlen(b) > strlen(a);
+	free(a_plain);
+	free(b_plain);
+	return better;
+}
+
+/* Of two symbols at one address: has a size, is typed, is not weak, is global, reads better. As perf chooses. */
+static bool second_is_better(const struct table *table, const struct entry *a, const struct entry *b)
+{
+	bool a_sized = a->end > a->start, b_sized = b->end > b->start;
+
+	if (a_sized != b_sized)
+		return b_sized;
+	if (a->type != b->type && (a->type == STT_NOTYPE || b->type == STT_NOTYPE))
+		return a->type == STT_NOTYPE;
+	if ((a->binding == STB_WEAK) != (b->binding == STB_WEAK))
+		return a->binding == STB_WEAK;
+	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
+		return b->binding == STB_GLOBAL;
+	return second_reads_better(perch__table_name(table, a), perch__table_name(table, b));
+}
+
+static void drop_duplicates(struct table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->nr; i++) {
+		struct entry *entry = &table->entry[i];
+		struct entry *last = kept ? &table->entry[kept - 1] : NULL;
+
+		if (!last || last->start != entry->start)
+			table->entry[kept++] = *entry;
+		else if (second_is_better(table, last, entry))
+			*last = *entry;
+	}
+	table->nr = kept;
+}
+
+/* Functions may lie inside others (labels in assembly): each knows the innermost one around it. */
+static void link_parents(struct table *table)
+{
+	for (size_t i = 0; i < table->nr; i++) {
+		uint32_t parent = i ? (uint32_t)i - 1 : NO_ENTRY;
+
+		while (parent != NO_ENTRY && table->entry[parent].end <= table->entry[i].start)
+			parent = table->entry[parent].parent;
+		table->entry[i].parent = parent;
+	}
+}
+
+int perch__table_settle(struct table *table)
+{
+	if (sort(table))
+		return -ENOMEM;
+	drop_inner_labels(table);
+	end_symbols(table);
+	free(table->limit);
+	table->limit = NULL;
+	table->nr_limits = 0;
+	drop_duplicates(table);
+	link_parents(table);
+	return 0;
+}
+
+/* How deep functions may lie in each other; more is no program but an attack on the reader's time. */
+enum { MAX_DEPTH = 64 };
+
+struct entry *perch__table_find(const struct table *table, uint64_t offset)
+{
+	size_t low = 0, high = table->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->entry[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint32_t at = low ? (uint32_t)low - 1 : NO_ENTRY;
+	for (int depth = 0; at != NO_ENTRY && depth < MAX_DEPTH; depth++) {
+		if (offset < table->entry[at].end)
+			return &table->entry[at];
+		at = table->entry[at].parent;
+	}
+	return NULL;
+}
+
+void perch__table_free(struct table *table)
+{
+	free(table->entry);
+	free(table->limit);
+	for (unsigned i = 0; i < table->nr_blobs; i++)
+		if (!table->blob[i].borrowed)
+			free(table->blob[i].bytes);
+	memset(table, 0, sizeof(*table));
+}
