@@ -16,7 +16,8 @@ static uint32_t word_at(const uint8_t *bytes, bool swapped)
 	return swapped ? bswap_32(word) : word;
 }
 
-int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swapped, uint8_t build_id[20])
+int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
+			  uint8_t build_id[20])
 {
 	const uint8_t *bytes = notes;
 	size_t mask = align == 8 ? 7 : 3;
@@ -31,8 +32,8 @@ int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swa
 
 		if (data > size || data_size > size - data)
 			return 0;
-		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(bytes + at + 12, "GNU", 4) &&
-		    data_size > 0 && data_size <= 20) {
+		if (type == NT_GNU_BUILD_ID && name_size == 4 &&
+		    !memcmp(bytes + at + 12, "GNU", 4) && data_size > 0 && data_size <= 20) {
 			memset(build_id, 0, 20);
 			memcpy(build_id, bytes + data, data_size);
 			return (int)data_size;

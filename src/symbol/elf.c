@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files through libelf. What a file says of itself is not trusted: all is checked against the file's size. */
+/*
+ * ELF files through libelf. What a file says of itself is not trusted: all is checked against the
+ * file's size.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +12,8 @@
 #include "internal.h"
 
 enum {
-	MAX_NOTES = 1 << 20,	/* bytes of notes that are looked at for a build id */
-	MAX_SEGMENTS = 128,	/* PT_LOAD that are looked at; linkers make less than ten */
+	MAX_NOTES = 1 << 20, /* bytes of notes that are looked at for a build id */
+	MAX_SEGMENTS = 128,  /* PT_LOAD that are looked at; linkers make less than ten */
 };
 
 static bool fits(const struct elf_file *file, uint64_t offset, uint64_t size)
@@ -38,7 +41,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) {		/* it shrank while we look at it */
+		if (got <= 0) { /* it shrank while we look at it */
 			free(bytes);
 			return NULL;
 		}
@@ -51,13 +54,15 @@ static void try_notes(struct elf_file *file, uint64_t offset, uint64_t size, uin
 {
 	char *notes;
 
-	if (file->build_id_size || file->notes_seen > MAX_NOTES || size > MAX_NOTES - file->notes_seen)
+	if (file->build_id_size || file->notes_seen > MAX_NOTES ||
+	    size > MAX_NOTES - file->notes_seen)
 		return;
 	file->notes_seen += size + 64;
 	notes = perch__elf_bytes(file, offset, size);
 	if (!notes)
 		return;
-	file->build_id_size = perch__notes_build_id(notes, size, align, file->swapped, file->build_id);
+	file->build_id_size =
+		perch__notes_build_id(notes, size, align, file->swapped, file->build_id);
 	free(notes);
 }
 
@@ -93,7 +98,8 @@ static int examine(struct elf_file *file)
 	unsigned char mine = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
 	int rc;
 
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->header))
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
+	    !gelf_getehdr(file->elf, &file->header))
 		return -ENOEXEC;
 	file->swapped = file->header.e_ident[EI_DATA] != mine;
 	rc = read_segments(file);
@@ -157,7 +163,8 @@ void perch__elf_close(struct elf_file *file)
 	*file = (struct elf_file){ .fd = -1 };
 }
 
-static void take_section(struct elf_file *file, struct section *section, const GElf_Shdr *header, size_t names)
+static void take_section(struct elf_file *file, struct section *section, const GElf_Shdr *header,
+			 size_t names)
 {
 	const char *name = elf_strptr(file->elf, names, header->sh_name);
 
@@ -217,15 +224,17 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
 }
 
 /*
- * The segments of a file that keeps debug information alone have addresses and no bytes. Where the bytes were in
- * the file that was mapped cannot be known then; linkers of the GNU family put code where its address says.
+ * The segments of a file that keeps debug information alone have addresses and no bytes. Where the
+ * bytes were in the file that was mapped cannot be known then; linkers of the GNU family put code
+ * where its address says.
  */
 static bool without_bytes(const struct segment *segment)
 {
 	return (segment->flags & PF_X) && !segment->file_size;
 }
 
-uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address, const struct section *section)
+uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
+			   const struct section *section)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		const struct segment *segment = &file->segment[i];

@@ -10,26 +10,33 @@
 struct reading {
 	struct table *table;
 	const struct elf_file *file, *layout;
-	size_t first_limit;		/* where this file's sections begin in table->limit */
+	size_t first_limit; /* where this file's sections begin in table->limit */
 	int blob;
 	size_t names_size;
-	Elf_Data *symbols, *extended;	/* extended: section numbers that do not fit 16 bits */
+	Elf_Data *symbols, *extended; /* extended: section numbers that do not fit 16 bits */
 };
 
-/* Only letters, digits and dots make a mapping symbol, which tells code from data in ARM and RISC-V objects. */
+/*
+ * Only letters, digits and dots make a mapping symbol, which tells code from data in ARM and
+ * RISC-V objects.
+ */
 static bool is_mapping_symbol(uint16_t machine, const char *name)
 {
-	return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) && name[0] == '$' &&
-	       name[1] && strchr("adtx", name[1]) && (!name[2] || name[2] == '.' || machine == EM_RISCV);
+	return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) &&
+	       name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
+	       (!name[2] || name[2] == '.' || machine == EM_RISCV);
 }
 
-/* Labels of assembly code have no type; perf takes those that others may see, in sections named as text. */
+/*
+ * Labels of assembly code have no type; perf takes those that others may see, in sections named as
+ * text.
+ */
 static bool is_function(const GElf_Sym *symbol, const struct section *section)
 {
 	switch (GELF_ST_TYPE(symbol->st_info)) {
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
-	case STT_OBJECT:		/* tables inside code: else the function before would reach over them */
+	case STT_OBJECT: /* tables inside code: else the function before would reach over them */
 		return section->code;
 	case STT_NOTYPE:
 		return section->code && section->text &&
@@ -64,8 +71,8 @@ static int take_symbol(struct reading *reading, int index)
 	const char *name;
 	size_t number;
 
-	if (!gelf_getsym(reading->symbols, index, &symbol) || symbol.st_shndx == SHN_UNDEF || !symbol.st_name ||
-	    symbol.st_name >= reading->names_size)
+	if (!gelf_getsym(reading->symbols, index, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+	    !symbol.st_name || symbol.st_name >= reading->names_size)
 		return 0;
 	number = section_of(reading, index, &symbol);
 	if (!number || !is_function(&symbol, &reading->file->section[number]))
@@ -77,8 +84,9 @@ static int take_symbol(struct reading *reading, int index)
 	if (!entry)
 		return -ENOMEM;
 	if (reading->file->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
-		symbol.st_value &= ~(uint64_t)1;	/* says that it is Thumb code */
-	entry->start = perch__elf_offset(reading->layout, symbol.st_value, &reading->file->section[number]);
+		symbol.st_value &= ~(uint64_t)1; /* says that it is Thumb code */
+	entry->start = perch__elf_offset(reading->layout, symbol.st_value,
+					 &reading->file->section[number]);
 	entry->end = clamp_add(entry->start, symbol.st_size);
 	entry->name = symbol.st_name;
 	entry->blob_index = (uint8_t)reading->blob;
@@ -93,7 +101,8 @@ static int add_limits(struct reading *reading)
 {
 	struct table *table = reading->table;
 	const struct elf_file *file = reading->file;
-	uint64_t *grown = reallocarray(table->limit, table->nr_limits + file->nr_sections, sizeof(*grown));
+	uint64_t *grown =
+		reallocarray(table->limit, table->nr_limits + file->nr_sections, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -103,7 +112,8 @@ static int add_limits(struct reading *reading)
 		const struct section *section = &file->section[i];
 
 		grown[table->nr_limits++] =
-			section->code ? clamp_add(perch__elf_offset(reading->layout, section->address, section),
+			section->code ? clamp_add(perch__elf_offset(reading->layout,
+								    section->address, section),
 						  section->size)
 				      : 0;
 	}
@@ -130,7 +140,9 @@ static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/* The strings that section `index` refers to: their place among the table's blobs; -ENOENT: none. */
+/*
+ * The strings that section `index` refers to: their place among the table's blobs; -ENOENT: none.
+ */
 static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
 {
 	uint32_t link = file->section[index].link;
@@ -155,7 +167,8 @@ static int take_names(struct table *table, const struct elf_file *file, size_t i
 	return blob;
 }
 
-int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index, const struct elf_file *layout)
+int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
+		       const struct elf_file *layout)
 {
 	struct reading reading = { .table = table, .file = file, .layout = layout };
 	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
@@ -189,8 +202,9 @@ static int compare_slots(const void *a, const void *b)
 }
 
 /*
- * Stubs and jump slots have the same order; the relocations of the slots need not (those of indirect functions come
- * last), so they are sorted by slot. The number of slots, 0 when there are none.
+ * Stubs and jump slots have the same order; the relocations of the slots need not (those of
+ * indirect functions come last), so they are sorted by slot. The number of slots, 0 when there are
+ * none.
  */
 static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
 {
@@ -208,16 +222,19 @@ static size_t read_slots(const struct elf_file *file, size_t index, struct slot 
 		GElf_Rel rel = { 0 };
 
 		if (addend && gelf_getrela(data, (int)i, &rela))
-			(*slots)[i] = (struct slot){ rela.r_offset, (uint32_t)GELF_R_SYM(rela.r_info) };
+			(*slots)[i] =
+				(struct slot){ rela.r_offset, (uint32_t)GELF_R_SYM(rela.r_info) };
 		else if (!addend && gelf_getrel(data, (int)i, &rel))
-			(*slots)[i] = (struct slot){ rel.r_offset, (uint32_t)GELF_R_SYM(rel.r_info) };
+			(*slots)[i] =
+				(struct slot){ rel.r_offset, (uint32_t)GELF_R_SYM(rel.r_info) };
 	}
 	qsort(*slots, nr, sizeof(**slots), compare_slots);
 	return nr;
 }
 
 /* The size of a stub, and of the code in front of the first one. */
-static void stub_sizes(const struct elf_file *file, const struct section *plt, uint64_t *head, uint64_t *stub)
+static void stub_sizes(const struct elf_file *file, const struct section *plt, uint64_t *head,
+		       uint64_t *stub)
 {
 	*head = *stub = plt->entry_size;
 	switch (file->header.e_machine) {
@@ -230,7 +247,7 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		*stub = 12;
 		break;
 	case EM_X86_64:
-	case EM_386:		/* some linkers do not tell */
+	case EM_386: /* some linkers do not tell */
 		if (plt->entry_size < 8 || plt->entry_size > 64)
 			*head = *stub = 16;
 		break;
@@ -243,7 +260,8 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		*head = 0;
 }
 
-static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots, size_t nr)
+static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots,
+		     size_t nr)
 {
 	uint64_t start = perch__elf_offset(reading->layout, plt->address, plt);
 	uint64_t head, size;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding files: below a root that they cannot leave, and the separate ones that hold debug information. */
+/*
+ * Finding files: below a root that they cannot leave, and the separate ones that hold debug
+ * information.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +20,10 @@
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
-/* Without openat2 (before Linux 5.6, or forbidden): one step after the other, and no symbolic link is followed. */
+/*
+ * Without openat2 (before Linux 5.6, or forbidden): one step after the other, and no symbolic link
+ * is followed.
+ */
 static int walk_below(int at, const char *path, int flags)
 {
 	char part[NAME_MAX + 1];
@@ -52,7 +58,8 @@ static int walk_below(int at, const char *path, int flags)
 
 static int open_below(const char *root, const char *path, int flags)
 {
-	struct open_how how = { .flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = (uint64_t)flags,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd;
 
@@ -126,7 +133,8 @@ int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *
 	if (!home || build_id_size < 2 || build_id_size > 20)
 		return -ENOENT;
 	spread(build_id, build_id_size, id);
-	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >=
+	    (int)sizeof(path))
 		return -ENAMETOOLONG;
 	return perch__open_regular(NULL, path);
 }
@@ -137,7 +145,7 @@ struct wanted {
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool has_crc;
-	uint32_t crc;			/* of the whole file; looked at when there is no build id to compare */
+	uint32_t crc; /* of the whole file; looked at when there is no build id to compare */
 };
 
 static bool same_crc(int fd, uint32_t wanted)
@@ -165,8 +173,8 @@ static int try_debug(struct elf_file *debug, int fd, const struct wanted *wanted
 	if (perch__elf_open(debug, fd))
 		return -ENOENT;
 	if (wanted->build_id_size && debug->build_id_size)
-		right = perch__same_build_id(wanted->build_id, wanted->build_id_size, debug->build_id,
-					     (size_t)debug->build_id_size);
+		right = perch__same_build_id(wanted->build_id, wanted->build_id_size,
+					     debug->build_id, (size_t)debug->build_id_size);
 	else
 		right = wanted->has_crc && same_crc(debug->fd, wanted->crc);
 	if (right && !perch__elf_sections(debug) && perch__elf_section_of_type(debug, SHT_SYMTAB))
@@ -187,7 +195,9 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 	if (!try_debug(debug, perch__open_regular(wanted->root, path), wanted))
 		return 0;
 	for (size_t i = 0; i < 2; i++)
-		if (!try_debug(debug, perch__open_kept(wanted->build_id, wanted->build_id_size, kinds[i]), wanted))
+		if (!try_debug(debug,
+			       perch__open_kept(wanted->build_id, wanted->build_id_size, kinds[i]),
+			       wanted))
 			return 0;
 	return -ENOENT;
 }
@@ -222,8 +232,12 @@ static char *read_link(const struct elf_file *binary, struct wanted *wanted)
 static int debug_by_link(struct elf_file *debug, const char *path, const struct elf_file *binary,
 			 struct wanted *wanted)
 {
-	static const struct { const char *before, *after; } places[] = {
-		{ "", "/" }, { "", "/.debug/" }, { "/usr/lib/debug", "/" },
+	static const struct {
+		const char *before, *after;
+	} places[] = {
+		{ "", "/" },
+		{ "", "/.debug/" },
+		{ "/usr/lib/debug", "/" },
 	};
 	char *link = read_link(binary, wanted);
 	const char *slash = strrchr(path, '/');
@@ -232,8 +246,8 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 	for (size_t i = 0; link && slash && rc && i < 3; i++) {
 		char *place;
 
-		if (asprintf(&place, "%s%.*s%s%s", places[i].before, (int)(slash - path), path, places[i].after,
-			     link) < 0)
+		if (asprintf(&place, "%s%.*s%s%s", places[i].before, (int)(slash - path), path,
+			     places[i].after, link) < 0)
 			break;
 		/* it may be the binary itself: a link to its own name */
 		if (strcmp(place, path))
@@ -244,10 +258,12 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 	return rc ? -ENOENT : 0;
 }
 
-int perch__open_debug(struct elf_file *debug, const char *root, const char *path, struct elf_file *binary,
-		      const uint8_t *build_id, size_t build_id_size)
+int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
+		      struct elf_file *binary, const uint8_t *build_id, size_t build_id_size)
 {
-	struct wanted wanted = { .root = root, .build_id = build_id, .build_id_size = build_id_size };
+	struct wanted wanted = { .root = root,
+				 .build_id = build_id,
+				 .build_id_size = build_id_size };
 
 	if (!build_id_size && binary) {
 		wanted.build_id = binary->build_id;

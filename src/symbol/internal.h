@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol room inside: tables of functions, the files they come from, and how files are found. */
+/*
+ * The symbol room inside: tables of functions, the files they come from, and how files are found.
+ */
 #ifndef PERCH_SYMBOL_INTERNAL_H
 #define PERCH_SYMBOL_INTERNAL_H
 
@@ -16,11 +18,11 @@
 
 /* One symbol, compact: a table has tens of thousands and most are never looked up. */
 struct entry {
-	uint64_t start, end;		/* binary's offsets; until the table is settled, end == start: size 0 */
+	uint64_t start, end;		/* binary's offsets; until settled, size 0: end == start */
 	uint32_t name;			/* into blob[blob_index] */
-	uint32_t parent;		/* the entry that covers start and begins before; until settled: its
-					 * section's place in table.limit, or its group */
-	uint32_t found;			/* index of the struct perch_symbol, NO_ENTRY: not asked for yet */
+	uint32_t parent;		/* the entry around this one; until settled: its section's
+					 * place in table.limit, or its group */
+	uint32_t found;			/* index of the struct perch_symbol, or NO_ENTRY */
 	uint8_t blob_index;
 	uint8_t binding, type;		/* STB_, STT_ */
 	bool plt;			/* a stub that calls the function of that name */
@@ -31,7 +33,7 @@ struct blob {
 	char *bytes;
 	size_t size;
 	bool borrowed;			/* somebody else frees them, later */
-	const void *file;		/* until settled: the struct elf_file and section that they are from */
+	const void *file;		/* until settled: the elf_file and section they are from */
 	uint32_t section;
 };
 
@@ -44,7 +46,8 @@ struct table {
 	unsigned nr_blobs;
 	uint64_t *limit;		/* until settled: where sections end */
 	size_t nr_limits;
-	bool grouped;			/* a symbol does not reach to the next one of another group */
+	unsigned comparisons;		/* of names: a hostile file could ask for millions */
+	bool grouped;			/* symbols do not reach to the next one of another group */
 };
 
 /* NULL when out of memory. */
@@ -53,8 +56,8 @@ struct entry *perch__table_add(struct table *table);
 int perch__table_blob(struct table *table, char *bytes, size_t size);
 const char *perch__table_name(const struct table *table, const struct entry *entry);
 /*
- * After the last perch__table_add(): sorts, gives symbols of no size the room up to the next one, keeps the best of
- * those at one address. 0 or -ENOMEM.
+ * After the last perch__table_add(): sorts, gives symbols of no size the room up to the next one,
+ * keeps the best of those at one address. 0 or -ENOMEM.
  */
 int perch__table_settle(struct table *table);
 /* The innermost symbol around the offset, or NULL. */
@@ -94,7 +97,9 @@ struct elf_file {
 /* Takes fd in any case. 0; -ENOEXEC: not an ELF file, or a broken one; -ENOMEM, -EIO. */
 int perch__elf_open(struct elf_file *file, int fd);
 int perch__elf_open_image(struct elf_file *file, const void *image, size_t size);
-/* Sections are read when needed: a build id does not need them. Idempotent. 0, -ENOEXEC, -ENOMEM. */
+/*
+ * Sections are read when needed: a build id does not need them. Idempotent. 0, -ENOEXEC, -ENOMEM.
+ */
 int perch__elf_sections(struct elf_file *file);
 void perch__elf_close(struct elf_file *file);
 /* A copy of bytes of the file with a NUL behind; NULL when they are not all there, or no memory. */
@@ -102,25 +107,34 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 /* Index, or 0 (which is no section) when there is none. */
 size_t perch__elf_section(const struct elf_file *file, const char *name, uint32_t type);
 size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
-/* From a virtual address as linked to the file offset: by the segments, else by the section that it is in. */
-uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address, const struct section *section);
+/*
+ * From a virtual address as linked to the file offset: by the segments, else by the section that
+ * it is in.
+ */
+uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
+		const struct section *section);
 
 /* ---- elf_symbols.c ---- */
 
 /*
- * Adds the functions of symbol table section `index` of file. layout: the file that was mapped, whose segments
- * turn addresses into offsets; the same file, or the one that `file` holds the debug information of.
- * 0 or -ENOMEM: symbols that make no sense are left out.
+ * Adds the functions of symbol table section `index` of file. layout: the file that was mapped,
+ * whose segments turn addresses into offsets; the same file, or the one that `file` holds the
+ * debug information of. 0 or -ENOMEM: symbols that make no sense are left out.
  */
-int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index, const struct elf_file *layout);
+int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
+		const struct elf_file *layout);
 /* Adds a name@plt for each stub that calls into other objects. */
 int perch__elf_plt(struct table *table, struct elf_file *file);
 
 /* ---- build_id.c ---- */
 
 /* Looks for the GNU build id in the bytes of notes. Its size, 0 when there is none. */
-int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swapped, uint8_t build_id[20]);
-/* Of a file that holds bare notes of this machine, as /sys/kernel/notes. Its size or a negative errno. */
+int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
+		uint8_t build_id[20]);
+/*
+ * Of a file that holds bare notes of this machine, as /sys/kernel/notes. Its size or a negative
+ * errno.
+ */
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20]);
 /* Sizes may differ by zeros at the end: files of old versions pad to 20 bytes. */
 bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
@@ -128,17 +142,21 @@ bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, siz
 /* ---- files.c: finding and opening ---- */
 
 /*
- * Opens a regular file, and nothing else, for reading: never waits, never touches a device. root: NULL, or the
- * directory that path cannot leave, not even through symbolic links. A descriptor or a negative errno.
+ * Opens a regular file, and nothing else, for reading: never waits, never touches a device. root:
+ * NULL, or the directory that path cannot leave, not even through symbolic links. A descriptor or
+ * a negative errno.
  */
 int perch__open_regular(const char *root, const char *path);
 /*
- * The separate debug file of a binary: by build id or by .gnu_debuglink. binary: NULL when it is gone, then
- * build_id decides. 0, or -ENOENT: there is none.
+ * The separate debug file of a binary: by build id or by .gnu_debuglink. binary: NULL when it is
+ * gone, then build_id decides. 0, or -ENOENT: there is none.
  */
-int perch__open_debug(struct elf_file *debug, const char *root, const char *path, struct elf_file *binary,
-		      const uint8_t *build_id, size_t build_id_size);
-/* What perf kept of a binary in ~/.debug by its build id; kind: "elf", "debug", "kallsyms". A descriptor or -errno. */
+int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
+		struct elf_file *binary, const uint8_t *build_id, size_t build_id_size);
+/*
+ * What perf kept of a binary in ~/.debug by its build id; kind: "elf", "debug", "kallsyms". A
+ * descriptor or -errno.
+ */
 int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *kind);
 
 /* ---- sources of a binary's table; trouble gets the reason when there are no symbols ---- */
@@ -146,7 +164,8 @@ int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *
 struct trouble {
 	char text[200];
 };
-void perch__trouble(struct trouble *trouble, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void perch__trouble(struct trouble *trouble, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* "no such file", "permission denied"... */
 void perch__trouble_errno(struct trouble *trouble, int error);
 
@@ -156,19 +175,22 @@ struct sources {
 	struct kallsyms *kallsyms;	/* those read so far, a list */
 };
 /* 0 (the table may be empty, then trouble says why) or -ENOMEM. */
-int perch__load_file(struct table *table, const struct sources *sources, const struct perch_binary *binary,
-		     struct trouble *trouble);
-int perch__load_vdso(struct table *table, const struct sources *sources, const struct perch_binary *binary,
-		     struct trouble *trouble);
-int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_binary *binary,
-		       struct trouble *trouble);
-int perch__load_module(struct table *table, struct sources *sources, const struct perch_binary *binary,
-		       struct trouble *trouble);
+int perch__load_file(struct table *table, const struct sources *sources,
+		const struct perch_binary *binary, struct trouble *trouble);
+int perch__load_vdso(struct table *table, const struct sources *sources,
+		const struct perch_binary *binary, struct trouble *trouble);
+int perch__load_kernel(struct table *table, struct sources *sources,
+		const struct perch_binary *binary, struct trouble *trouble);
+int perch__load_module(struct table *table, struct sources *sources,
+		const struct perch_binary *binary, struct trouble *trouble);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- name.c ---- */
 
-/* The name without mangling, malloc'd; NULL when it is not mangled (or out of memory, or absurdly long). */
+/*
+ * The name without mangling, malloc'd; NULL when it is not mangled (or out of memory, or absurdly
+ * long).
+ */
 char *perch__demangle(const char *name);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own list of its functions, /proc/kallsyms: some 120,000 lines "address type name\t[module]". */
+/*
+ * The kernel's own list of its functions, /proc/kallsyms: some 120,000 lines "address type
+ * name\t[module]".
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,27 +13,27 @@
 
 #include "internal.h"
 
-enum { MAX_KALLSYMS = 1 << 28 };	/* bytes: far more than any kernel has symbols */
+enum { MAX_KALLSYMS = 1 << 28 }; /* bytes: far more than any kernel has symbols */
 
 /* Functions of modules: kept apart until the module is asked for. */
 struct module_line {
 	uint64_t address;
-	uint32_t name, module;		/* into text */
+	uint32_t name, module; /* into text */
 	uint8_t binding;
 };
 
 /* One list, read once. */
 struct kallsyms {
 	struct kallsyms *next;
-	char *path;			/* or the build id's, for those that perf kept */
+	char *path; /* or the build id's, for those that perf kept */
 	char *text;
 	size_t size;
-	struct table kernel;		/* not settled; its names are in text, it has no blob */
+	struct table kernel; /* not settled; its names are in text, it has no blob */
 	struct module_line *module;
 	size_t nr_modules, allocated_modules;
-	uint64_t text_start, stext;	/* addresses of _text and _stext, 0: not seen */
-	bool zeros;			/* there are functions, and all are at 0 */
-	int error;			/* positive errno when it cannot be read */
+	uint64_t text_start, stext; /* addresses of _text and _stext, 0: not seen */
+	bool zeros;		    /* there are functions, and all are at 0 */
+	int error;		    /* positive errno when it cannot be read */
 };
 
 /* The file whole, which the kernel makes as it is read: its size is not known before. */
@@ -72,13 +75,14 @@ struct line {
 	uint64_t address;
 	char type;
 	char *name;
-	char *module;			/* NULL: the kernel's own */
+	char *module; /* NULL: the kernel's own */
 };
 
 static const uint8_t hex_value[256] = {
-	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
-	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
 /* at: the line, whose newline is now a NUL at end. */
@@ -248,7 +252,8 @@ void perch__kallsyms_free(struct kallsyms *list)
 }
 
 /* 0: the kernel that runs here is the recorded one, or nobody can tell. */
-static int another_kernel(const struct sources *sources, const struct perch_binary *binary, struct trouble *trouble)
+static int another_kernel(const struct sources *sources, const struct perch_binary *binary,
+			  struct trouble *trouble)
 {
 	uint8_t running[20];
 	int size;
@@ -256,15 +261,22 @@ static int another_kernel(const struct sources *sources, const struct perch_bina
 	if (!binary->build_id_size) {
 		if (!sources->root)
 			return 0;
-		perch__trouble(trouble, "another machine's kernel, and no kallsyms file of it was given");
+		perch__trouble(trouble,
+			       "another machine's kernel, and no kallsyms file of it was given");
 		return -ESTALE;
 	}
 	size = perch_build_id_of_kernel(running);
-	if (size < 0 || perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
+	if (size < 0 ||
+	    perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
 		return 0;
-	perch__trouble(trouble, "another kernel than the one that runs here, and no kallsyms file of it");
+	perch__trouble(trouble,
+		       "another kernel than the one that runs here, and no kallsyms file of it");
 	return -ESTALE;
 }
+
+static const char hidden[] =
+	"the kernel hides its addresses from this user: report as root, or allow it with "
+	"`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`";
 
 /* Explains why nothing came of it; true when something did. */
 static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
@@ -272,8 +284,7 @@ static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
 	if (kallsyms->error)
 		perch__trouble(trouble, "%s: %s", kallsyms->path, strerror(kallsyms->error));
 	else if (kallsyms->zeros)
-		perch__trouble(trouble, "the kernel hides its addresses from this user: report as root, or allow it "
-					"with `sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`");
+		perch__trouble(trouble, "%s", hidden);
 	else if (!kallsyms->kernel.nr)
 		perch__trouble(trouble, "%s holds no functions", kallsyms->path);
 	else
@@ -284,7 +295,8 @@ static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
 /* The names stay in the list, which lives longer than the table. */
 static void use_text(struct table *table, const struct kallsyms *kallsyms)
 {
-	table->blob[0] = (struct blob){ .bytes = kallsyms->text, .size = kallsyms->size, .borrowed = true };
+	table->blob[0] =
+		(struct blob){ .bytes = kallsyms->text, .size = kallsyms->size, .borrowed = true };
 	table->nr_blobs = 1;
 }
 
@@ -298,8 +310,8 @@ static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch
 	return binary->text_start - now;
 }
 
-static int find_kallsyms(struct sources *sources, const struct perch_binary *binary, struct trouble *trouble,
-			 struct kallsyms **found)
+static int find_kallsyms(struct sources *sources, const struct perch_binary *binary,
+			 struct trouble *trouble, struct kallsyms **found)
 {
 	const char *path = sources->kallsyms_path;
 
@@ -312,8 +324,8 @@ static int find_kallsyms(struct sources *sources, const struct perch_binary *bin
 	return *found ? 0 : -ENOMEM;
 }
 
-int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_binary *binary,
-		       struct trouble *trouble)
+int perch__load_kernel(struct table *table, struct sources *sources,
+		       const struct perch_binary *binary, struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t shift;
@@ -363,10 +375,14 @@ static bool right_module(const struct perch_binary *binary, const char *name)
 		return true;
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
 	size = perch__notes_file_build_id(path, loaded);
-	return size < 0 || perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
+	return size < 0 ||
+	       perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
 }
 
-/* Where the module is loaded now, 0 when it is not known: the last but one word of its line in /proc/modules. */
+/*
+ * Where the module is loaded now, 0 when it is not known: the last but one word of its line in
+ * /proc/modules.
+ */
 static uint64_t module_start(const char *name)
 {
 	FILE *modules = fopen("/proc/modules", "re");
@@ -383,7 +399,8 @@ static uint64_t module_start(const char *name)
 	return start;
 }
 
-static int add_module(struct table *table, const struct kallsyms *kallsyms, const char *name, uint64_t shift)
+static int add_module(struct table *table, const struct kallsyms *kallsyms, const char *name,
+		      uint64_t shift)
 {
 	for (size_t i = 0; i < kallsyms->nr_modules; i++) {
 		const struct module_line *line = &kallsyms->module[i];
@@ -403,8 +420,8 @@ static int add_module(struct table *table, const struct kallsyms *kallsyms, cons
 	return 0;
 }
 
-int perch__load_module(struct table *table, struct sources *sources, const struct perch_binary *binary,
-		       struct trouble *trouble)
+int perch__load_module(struct table *table, struct sources *sources,
+		       const struct perch_binary *binary, struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t start = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of a binary that was mapped from a file, and of the vdso, which the kernel maps from memory. */
+/*
+ * The functions of a binary that was mapped from a file, and of the vdso, which the kernel maps
+ * from memory.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <link.h>
@@ -58,8 +61,12 @@ static bool right_build(const struct elf_file *file, const struct perch_binary *
 				    (size_t)file->build_id_size);
 }
 
-/* An ELF file of the right build whose code could have been mapped. Takes fd, which may be a negative errno. */
-static int take_binary(struct elf_file *file, int fd, const struct perch_binary *binary, struct trouble *trouble)
+/*
+ * An ELF file of the right build whose code could have been mapped. Takes fd, which may be a
+ * negative errno.
+ */
+static int take_binary(struct elf_file *file, int fd, const struct perch_binary *binary,
+		       struct trouble *trouble)
 {
 	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
 
@@ -80,8 +87,8 @@ static int take_binary(struct elf_file *file, int fd, const struct perch_binary 
 	return rc;
 }
 
-static int open_binary(struct elf_file *file, const struct sources *sources, const struct perch_binary *binary,
-		       struct trouble *trouble)
+static int open_binary(struct elf_file *file, const struct sources *sources,
+		       const struct perch_binary *binary, struct trouble *trouble)
 {
 	static const char gone[] = " (deleted)";
 	size_t length = strlen(binary->path);
@@ -90,17 +97,23 @@ static int open_binary(struct elf_file *file, const struct sources *sources, con
 
 	if (binary->path[0] != '/')
 		perch__trouble(trouble, "not the path of a file");
-	else if (length >= sizeof(gone) && !strcmp(binary->path + length - (sizeof(gone) - 1), gone))
+	else if (length >= sizeof(gone) &&
+		 !strcmp(binary->path + length - (sizeof(gone) - 1), gone))
 		perch__trouble(trouble, "the file was deleted");
 	else
-		rc = take_binary(file, perch__open_regular(sources->root, binary->path), binary, trouble);
+		rc = take_binary(file, perch__open_regular(sources->root, binary->path), binary,
+				 trouble);
 	if (rc && rc != -ENOMEM && binary->build_id_size)
-		rc = take_binary(file, perch__open_kept(binary->build_id, binary->build_id_size, "elf"), binary,
-				 &ignored);
+		rc = take_binary(file,
+				 perch__open_kept(binary->build_id, binary->build_id_size, "elf"),
+				 binary, &ignored);
 	return rc;
 }
 
-/* Everything that one file and its debug file know. layout: the file that was mapped, or the debug file. */
+/*
+ * Everything that one file and its debug file know. layout: the file that was mapped, or the debug
+ * file.
+ */
 static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
 	size_t symbols;
@@ -119,8 +132,8 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 	return rc ? rc : perch__table_settle(table);
 }
 
-int perch__load_file(struct table *table, const struct sources *sources, const struct perch_binary *binary,
-		     struct trouble *trouble)
+int perch__load_file(struct table *table, const struct sources *sources,
+		     const struct perch_binary *binary, struct trouble *trouble)
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false;
@@ -130,8 +143,9 @@ int perch__load_file(struct table *table, const struct sources *sources, const s
 		return rc;
 	has_file = !rc;
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
-		has_debug = !perch__open_debug(&debug, sources->root, binary->path, has_file ? &file : NULL,
-					       binary->build_id, binary->build_id_size);
+		has_debug = !perch__open_debug(&debug, sources->root, binary->path,
+					       has_file ? &file : NULL, binary->build_id,
+					       binary->build_id_size);
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
@@ -144,7 +158,10 @@ int perch__load_file(struct table *table, const struct sources *sources, const s
 	return rc;
 }
 
-/* How long our own vdso is: to the end of its section headers, which come last; whole pages are mapped. */
+/*
+ * How long our own vdso is: to the end of its section headers, which come last; whole pages are
+ * mapped.
+ */
 static size_t vdso_size(const uint8_t *image)
 {
 	const ElfW(Ehdr) *header = (const void *)image;
@@ -154,8 +171,8 @@ static size_t vdso_size(const uint8_t *image)
 	return (end + page - 1) & ~(page - 1);
 }
 
-int perch__load_vdso(struct table *table, const struct sources *sources, const struct perch_binary *binary,
-		     struct trouble *trouble)
+int perch__load_vdso(struct table *table, const struct sources *sources,
+		     const struct perch_binary *binary, struct trouble *trouble)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
@@ -167,9 +184,10 @@ int perch__load_vdso(struct table *table, const struct sources *sources, const s
 		perch__elf_close(&file);
 		rc = -ESTALE;
 	}
-	if (rc && rc != -ENOMEM && binary->build_id_size)	/* recorded under another kernel */
-		rc = take_binary(&file, perch__open_kept(binary->build_id, binary->build_id_size, "vdso"), binary,
-				 trouble);
+	if (rc && rc != -ENOMEM && binary->build_id_size) /* recorded under another kernel */
+		rc = take_binary(&file,
+				 perch__open_kept(binary->build_id, binary->build_id_size, "vdso"),
+				 binary, trouble);
 	if (rc) {
 		perch__trouble(trouble, "another kernel's vdso");
 		return rc == -ENOMEM ? rc : 0;

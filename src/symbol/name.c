@@ -9,14 +9,16 @@
 #include "internal.h"
 
 enum {
-	MAX_MANGLED = 1 << 14,		/* names longer than this stay as they are */
-	MAX_PLAIN = 1 << 16,		/* and so do those that would unfold to more: few bytes can mean gigabytes */
+	MAX_MANGLED = 1 << 14, /* names longer than this stay as they are */
+	MAX_PLAIN =
+		1
+		<< 16, /* and so do those that would unfold to more: few bytes can mean gigabytes */
 };
 
 struct output {
 	char *text;
 	size_t length, room;
-	jmp_buf too_much;		/* the only way out of the demangler before its end */
+	jmp_buf too_much; /* the only way out of the demangler before its end */
 };
 
 static void put(const char *text, size_t length, void *opaque)
@@ -39,7 +41,8 @@ static void put(const char *text, size_t length, void *opaque)
 	output->text[output->length] = 0;
 }
 
-typedef int demangler(const char *mangled, int options, demangle_callbackref callback, void *opaque);
+typedef int demangler(const char *mangled, int options, demangle_callbackref callback,
+		      void *opaque);
 
 static char *demangle_with(demangler *demangle, const char *name)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One handle over all binaries: tables are read when first asked, symbols and names made when first found. */
+/*
+ * One handle over all binaries: tables are read when first asked, symbols and names made when
+ * first found.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -10,17 +13,17 @@
 
 /* What is known of a binary. */
 struct known {
-	struct known *next;		/* of the same hash */
+	struct known *next; /* of the same hash */
 	const struct perch_binary *binary;
 	struct table table;
-	bool read;			/* the table was asked for */
+	bool read; /* the table was asked for */
 	char *name;
 	struct trouble trouble;
 };
 
 /* A symbol with its name for people, NULL until asked for. */
 struct found {
-	struct perch_symbol symbol;	/* first: perch_symbols_name() is given its address */
+	struct perch_symbol symbol; /* first: perch_symbols_name() is given its address */
 	const char *name;
 };
 
@@ -37,7 +40,7 @@ struct perch_symbols {
 	bool no_demangle;
 	struct known **known;
 	size_t nr_known, mask;
-	struct found **found;		/* chunks of FOUND_CHUNK, so that symbols stay where they are */
+	struct found **found; /* chunks of FOUND_CHUNK, so that symbols stay where they are */
 	size_t nr_found;
 	struct chunk *text;
 	size_t text_left;
@@ -102,7 +105,10 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	free(symbols);
 }
 
-/* Binaries are numbered from 0, so their numbers are a perfect hash as long as they come from one place. */
+/*
+ * Binaries are numbered from 0, so their numbers are a perfect hash as long as they come from one
+ * place.
+ */
 static struct known *look_up(const struct perch_symbols *symbols, const struct perch_binary *binary)
 {
 	struct known *known = symbols->known[binary->index & symbols->mask];
@@ -118,7 +124,7 @@ static void grow_hash(struct perch_symbols *symbols)
 	struct known **grown = calloc(mask + 1, sizeof(*grown));
 
 	if (!grown)
-		return;		/* slower, not wrong */
+		return; /* slower, not wrong */
 	for (size_t i = 0; i <= symbols->mask; i++)
 		for (struct known *known = symbols->known[i], *next; known; known = next) {
 			next = known->next;
@@ -193,7 +199,7 @@ static char *keep_bytes(struct perch_symbols *symbols, size_t size)
 			return NULL;
 		chunk->next = symbols->text;
 		symbols->text = chunk;
-		if (room == size)	/* a big one has a chunk alone, the one in use goes on */
+		if (room == size) /* a big one has a chunk alone, the one in use goes on */
 			return chunk->bytes;
 		symbols->text_next = chunk->bytes;
 		symbols->text_left = room;
@@ -206,7 +212,8 @@ static char *keep_bytes(struct perch_symbols *symbols, size_t size)
 
 static const char stub_suffix[] = "@plt";
 
-static const char *table_name(struct perch_symbols *symbols, const struct table *table, const struct entry *entry)
+static const char *table_name(struct perch_symbols *symbols, const struct table *table,
+			      const struct entry *entry)
 {
 	const char *name = perch__table_name(table, entry);
 	size_t length = strlen(name);
@@ -255,14 +262,16 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols, str
 		.name = table_name(symbols, &known->table, entry),
 		.binary = known->binary,
 		.index = index,
-		.binding = entry->binding == STB_LOCAL ? 'l' : entry->binding == STB_WEAK ? 'w' : 'g',
+		.binding = entry->binding == STB_LOCAL	? 'l'
+			   : entry->binding == STB_WEAK ? 'w'
+							: 'g',
 	};
 	entry->found = index;
 	return &found->symbol;
 }
 
-const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols, const struct perch_binary *binary,
-					      uint64_t offset)
+const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
+					      const struct perch_binary *binary, uint64_t offset)
 {
 	struct known *known = know(symbols, binary);
 	struct entry *entry;
@@ -275,7 +284,8 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols, con
 	if (!entry)
 		return NULL;
 	if (entry->found != NO_ENTRY)
-		return &symbols->found[entry->found / FOUND_CHUNK][entry->found % FOUND_CHUNK].symbol;
+		return &symbols->found[entry->found / FOUND_CHUNK][entry->found % FOUND_CHUNK]
+				.symbol;
 	return make_symbol(symbols, known, entry);
 }
 
@@ -324,7 +334,8 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 {
 	char *plain;
 
-	if (symbol->binary->kind == PERCH_BINARY_KERNEL || symbol->binary->kind == PERCH_BINARY_MODULE)
+	if (symbol->binary->kind == PERCH_BINARY_KERNEL ||
+	    symbol->binary->kind == PERCH_BINARY_MODULE)
 		return NULL;
 	plain = demangle_stub(symbol->name);
 	return plain ? plain : perch__demangle(symbol->name);
@@ -338,7 +349,8 @@ const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch
 	if (found->name)
 		return found->name;
 	plain = symbols->no_demangle ? NULL : demangle_symbol(symbol);
-	found->name = plain ? keep_clean(symbols, plain, false) : keep_clean(symbols, symbol->name, true);
+	found->name = plain ? keep_clean(symbols, plain, false)
+			    : keep_clean(symbols, symbol->name, true);
 	free(plain);
 	return found->name;
 }
@@ -383,7 +395,8 @@ static const char *short_name(const struct perch_binary *binary, char *made, siz
 	return base;
 }
 
-const char *perch_symbols_binary_name(struct perch_symbols *symbols, const struct perch_binary *binary)
+const char *perch_symbols_binary_name(struct perch_symbols *symbols,
+				      const struct perch_binary *binary)
 {
 	struct known *known = know(symbols, binary);
 	char made[MAX_SHORT_NAME];
@@ -403,7 +416,8 @@ const char *perch_symbols_binary_name(struct perch_symbols *symbols, const struc
 	return known->name;
 }
 
-const char *perch_symbols_trouble(const struct perch_symbols *symbols, const struct perch_binary *binary)
+const char *perch_symbols_trouble(const struct perch_symbols *symbols,
+				  const struct perch_binary *binary)
 {
 	const struct known *known = look_up(symbols, binary);
 

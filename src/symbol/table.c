@@ -47,7 +47,7 @@ struct key {
 	uint32_t index;
 };
 
-enum { DIGIT_BITS = 11, DIGITS = 6 };	/* 6 * 11 bits hold 64 */
+enum { DIGIT_BITS = 11, DIGITS = 6 }; /* 6 * 11 bits hold 64 */
 
 static unsigned digit_of(uint64_t value, unsigned digit)
 {
@@ -55,8 +55,9 @@ static unsigned digit_of(uint64_t value, unsigned digit)
 }
 
 /*
- * Radix sort: stable, so that symbols at one address stay in the table's order, which decides between equals. Digits
- * that are the same in all keys cost nothing: offsets in files have three at most.
+ * Radix sort: stable, so that symbols at one address stay in the table's order, which decides
+ * between equals. Digits that are the same in all keys cost nothing: offsets in files have three
+ * at most.
  */
 static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
 {
@@ -125,8 +126,8 @@ static int sort(struct table *table)
 }
 
 /*
- * A label inside a function that has a size (a place to jump to, the end of a block of data) is not a function of its
- * own, and would hide the real one.
+ * A label inside a function that has a size (a place to jump to, the end of a block of data) is
+ * not a function of its own, and would hide the real one.
  */
 static void drop_inner_labels(struct table *table)
 {
@@ -136,7 +137,8 @@ static void drop_inner_labels(struct table *table)
 	for (size_t i = 0; i < table->nr; i++) {
 		struct entry *entry = &table->entry[i];
 
-		if (entry->type == STT_NOTYPE && entry->end == entry->start && entry->start < covered)
+		if (entry->type == STT_NOTYPE && entry->end == entry->start &&
+		    entry->start < covered)
 			continue;
 		if (entry->type == STT_FUNC && entry->end > covered)
 			covered = entry->end;
@@ -153,8 +155,8 @@ static uint64_t page_behind(uint64_t address)
 }
 
 /*
- * A symbol of no size reaches to the next one, or to the end of its section. The gap between the kernel and what is
- * loaded later (bpf programs, trampolines) belongs to nobody.
+ * A symbol of no size reaches to the next one, or to the end of its section. The gap between the
+ * kernel and what is loaded later (bpf programs, trampolines) belongs to nobody.
  */
 static void end_symbols(struct table *table)
 {
@@ -169,21 +171,25 @@ static void end_symbols(struct table *table)
 			entry->end = page_behind(entry->start);
 		else
 			entry->end = next->start;
-		if (entry->parent < table->nr_limits && table->limit[entry->parent] > entry->start &&
+		if (entry->parent < table->nr_limits &&
+		    table->limit[entry->parent] > entry->start &&
 		    table->limit[entry->parent] < entry->end)
 			entry->end = table->limit[entry->parent];
 	}
 }
 
-/* Constructors and destructors come as C1, C2, D1, D2 at one address, which all mean the same to a reader. */
+/*
+ * Constructors and destructors come as C1, C2, D1, D2 at one address, which all mean the same to a
+ * reader.
+ */
 static bool same_but_variant(const char *a, const char *b)
 {
 	size_t i = 0;
 
 	while (a[i] && a[i] == b[i])
 		i++;
-	return i && (a[i - 1] == 'C' || a[i - 1] == 'D') && a[i] >= '0' && a[i] <= '5' && b[i] >= '0' &&
-	       b[i] <= '5' && !strcmp(a + i + 1, b + i + 1);
+	return i && (a[i - 1] == 'C' || a[i - 1] == 'D') && a[i] >= '0' && a[i] <= '5' &&
+	       b[i] >= '0' && b[i] <= '5' && !strcmp(a + i + 1, b + i + 1);
 }
 
 static size_t underscores(const char *name)
@@ -191,31 +197,40 @@ static size_t underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* Names as a reader sees them are compared: fewer underscores in front, then the longer, then the first. */
-static bool second_reads_better(const char *a, const char *b)
+enum { MAX_COMPARISONS = 20000, MAX_COMPARED = 2000 };
+
+/* Fewer underscores in front, then the longer, then the first. */
+static bool reads_better(const char *b, const char *a)
+{
+	if (underscores(a) != underscores(b))
+		return underscores(b) < underscores(a);
+	return strlen(b) > strlen(a);
+}
+
+/* Names as a reader sees them are compared. */
+static bool second_reads_better(struct table *table, const char *a, const char *b)
 {
 	char *a_plain, *b_plain;
 	bool better;
 
 	if (!strcmp(a, b) || same_but_variant(a, b))
 		return false;
+	if (table->comparisons++ >= MAX_COMPARISONS || strlen(a) > MAX_COMPARED ||
+	    strlen(b) > MAX_COMPARED)
+		return reads_better(b, a);
 	a_plain = perch__demangle(a);
 	b_plain = perch__demangle(b);
-	if (a_plain)
-		a = a_plain;
-	if (b_plain)
-		b = b_plain;
-	if (underscores(a) != underscores(b))
-		better = underscores(b) < underscores(a);
-	else
-		better = strlen(b) > strlen(a);
+	better = reads_better(b_plain ? b_plain : b, a_plain ? a_plain : a);
 	free(a_plain);
 	free(b_plain);
 	return better;
 }
 
-/* Of two symbols at one address: has a size, is typed, is not weak, is global, reads better. As perf chooses. */
-static bool second_is_better(const struct table *table, const struct entry *a, const struct entry *b)
+/*
+ * Of two symbols at one address: has a size, is typed, is not weak, is global, reads better. As
+ * perf chooses.
+ */
+static bool second_is_better(struct table *table, const struct entry *a, const struct entry *b)
 {
 	bool a_sized = a->end > a->start, b_sized = b->end > b->start;
 
@@ -227,7 +242,7 @@ static bool second_is_better(const struct table *table, const struct entry *a, c
 		return a->binding == STB_WEAK;
 	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
 		return b->binding == STB_GLOBAL;
-	return second_reads_better(perch__table_name(table, a), perch__table_name(table, b));
+	return second_reads_better(table, perch__table_name(table, a), perch__table_name(table, b));
 }
 
 static void drop_duplicates(struct table *table)
@@ -272,7 +287,9 @@ int perch__table_settle(struct table *table)
 	return 0;
 }
 
-/* How deep functions may lie in each other; more is no program but an attack on the reader's time. */
+/*
+ * How deep functions may lie in each other; more is no program but an attack on the reader's time.
+ */
 enum { MAX_DEPTH = 64 };
 
 struct entry *perch__table_find(const struct table *table, uint64_t offset)

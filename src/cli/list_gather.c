@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the events of the machine. Tracepoints are read by name alone: opening the first user of one is slow. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "list.h"
+#include "options.h"
+
+static bool matches(const char *text, const char *word)
+{
+	if (strpbrk(word, "*?["))
+		return fnmatch(word, text, FNM_CASEFOLD) == 0;
+	return strcasestr(text, word);
+}
+
+static bool wanted(const struct list_filter *filter, enum list_kind kind, const char *name, const char *alias)
+{
+	if (filter->kinds & 1u << kind)
+		return true;
+	for (size_t i = 0; i < filter->nr_words; i++)
+		if (matches(name, filter->words[i]) || (alias && matches(alias, filter->words[i])))
+			return true;
+	return false;
+}
+
+/* Adds an event that the filter wants: *added is then the new event, else NULL. */
+static int add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added)
+{
+	struct list_event *larger;
+
+	*added = NULL;
+	if (!wanted(&list->filter, kind, name, alias))
+		return 0;
+	if (!(list->nr & (list->nr - 1))) {
+		larger = reallocarray(list->event, list->nr ? 2 * list->nr : 1, sizeof(*larger));
+		if (!larger)
+			return -ENOMEM;
+		list->event = larger;
+	}
+	*added = &list->event[list->nr];
+	**added = (struct list_event){ .name = strdup(name), .alias = alias, .kind = kind };
+	if (!(*added)->name)
+		return -ENOMEM;
+	list->nr++;
+	return 0;
+}
+
+/* Opens the event, stopped and without the kernel's side, on this process, and closes it again. */
+static void try(struct list *list, struct list_event *event, uint32_t type, uint64_t config)
+{
+	const struct perch_calls *calls = perch_machine_calls(list->machine);
+	struct perch_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	struct perch_call call = { &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC, 0 };
+	int fd = calls->open_event(calls->context, &attr, call.pid, call.cpu, call.group_fd, call.flags);
+
+	if (fd >= 0) {
+		calls->close(calls->context, fd);
+		event->state = LIST_WORKS;
+		return;
+	}
+	call.errnum = errno;
+	event->state = errno == EACCES || errno == EPERM ? LIST_FORBIDDEN : LIST_UNSUPPORTED;
+	perch_explain(&call, list->machine, &event->reason);
+}
+
+static int gather_named(struct list *list, uint32_t type, enum list_kind kind)
+{
+	const struct perch_event_name *name;
+	struct list_event *event;
+
+	for (size_t i = 0; (name = perch_event_name(i)); i++) {
+		if (name->type != type)
+			continue;
+		if (add(list, kind, name->name, name->alias, &event))
+			return -ENOMEM;
+		if (event)
+			try(list, event, name->type, name->config);
+	}
+	return 0;
+}
+
+static int gather_cache(struct list *list)
+{
+	struct list_event *event;
+	char name[64];
+
+	for (uint64_t cache = 0; cache < PERCH_COUNT_HW_CACHE_MAX; cache++)
+		for (uint64_t operation = 0; operation < PERCH_COUNT_HW_CACHE_OP_MAX; operation++)
+			for (uint64_t result = 0; result < PERCH_COUNT_HW_CACHE_RESULT_MAX; result++) {
+				uint64_t config = cache | operation << 8 | result << 16;
+
+				if (!perch_cache_event_name(config, name, sizeof(name)))
+					continue;
+				if (add(list, LIST_CACHE, name, NULL, &event))
+					return -ENOMEM;
+				if (event)
+					try(list, event, PERCH_TYPE_HW_CACHE, config);
+			}
+	return 0;
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* A folder's entries in the order of their names; -errno. The caller frees with free_names(). */
+static int names_in(const char *path, struct dirent ***names)
+{
+	int nr = scandir(path, names, not_hidden, alphasort);
+
+	return nr < 0 ? -errno : nr;
+}
+
+static void free_names(struct dirent **names, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		free(names[i]);
+	if (nr >= 0)
+		free(names);
+}
+
+/* The events folder of a PMU; EVENT.unit, EVENT.scale and their like describe others. */
+static int gather_pmu(struct list *list, const struct perch_pmu *pmu)
+{
+	char path[PATH_MAX], below[128], name[384];
+	struct list_event *event;
+	struct dirent **names;
+	int nr, rc = 0;
+
+	snprintf(below, sizeof(below), "/sys/bus/event_source/devices/%s/events", pmu->name);
+	if (perch_machine_path(list->machine, path, sizeof(path), below) < 0)
+		return 0;
+	nr = names_in(path, &names);
+	for (int i = 0; i < nr && !rc; i++) {
+		if (strchr(names[i]->d_name, '.'))
+			continue;
+		snprintf(name, sizeof(name), "%s/%s/", pmu->name, names[i]->d_name);
+		rc = add(list, LIST_PMU, name, NULL, &event);
+	}
+	free_names(names, nr);
+	return rc;
+}
+
+static int gather_pmus(struct list *list)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (perch_machine_pmus(list->machine, &pmus, &nr, NULL))
+		return 0;	/* no sysfs: nothing to list */
+	for (size_t i = 0; i < nr; i++)
+		if (gather_pmu(list, &pmus[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+/* What is written by number. */
+static int gather_forms(struct list *list)
+{
+	struct list_event *event;
+
+	if (add(list, LIST_RAW, "rNNN", NULL, &event))
+		return -ENOMEM;
+	if (add(list, LIST_RAW, "PMU/TERM=VALUE,.../MODIFIERS", NULL, &event))
+		return -ENOMEM;
+	return 0;
+}
+
+/* ftrace's own are formats of the trace file, of which few can be opened as events. */
+static bool has_id(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s/id", folder, name) < (int)sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* One system of tracepoints: the folders in its folder. */
+static int gather_system(struct list *list, const char *events, const char *system)
+{
+	char path[PATH_MAX], name[2 * NAME_MAX + 2];
+	struct list_event *event;
+	struct dirent **names;
+	int nr, rc = 0;
+
+	if (snprintf(path, sizeof(path), "%s/%s", events, system) >= (int)sizeof(path))
+		return 0;
+	nr = names_in(path, &names);
+	for (int i = 0; i < nr && !rc; i++) {
+		if (names[i]->d_type != DT_DIR || (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
+			continue;
+		snprintf(name, sizeof(name), "%s:%s", system, names[i]->d_name);
+		rc = add(list, LIST_TRACEPOINT, name, NULL, &event);
+	}
+	free_names(names, nr);
+	return rc;
+}
+
+static int gather_tracepoints(struct list *list)
+{
+	char path[PATH_MAX - 16], events[PATH_MAX];
+	struct dirent **names;
+	int nr, rc = 0;
+
+	if (perch_machine_tracefs(list->machine, path, sizeof(path), &list->no_tracepoints))
+		return 0;
+	snprintf(events, sizeof(events), "%s/events", path);
+	nr = names_in(events, &names);
+	for (int i = 0; i < nr && !rc; i++)
+		if (names[i]->d_type == DT_DIR)
+			rc = gather_system(list, events, names[i]->d_name);
+	free_names(names, nr);
+	return rc;
+}
+
+int list_gather(struct list *list, struct perch_error *err)
+{
+	unsigned kinds = list->filter.nr_words ? UINT_MAX : list->filter.kinds;	/* where to look */
+
+	if ((kinds & 1u << LIST_HARDWARE && gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
+	    (kinds & 1u << LIST_SOFTWARE && gather_named(list, PERCH_TYPE_SOFTWARE, LIST_SOFTWARE)) ||
+	    (kinds & 1u << LIST_CACHE && gather_cache(list)) ||
+	    (kinds & 1u << LIST_PMU && gather_pmus(list)) ||
+	    (kinds & 1u << LIST_RAW && gather_forms(list)) ||
+	    (kinds & 1u << LIST_TRACEPOINT && gather_tracepoints(list)))
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of events");
+	return 0;
+}
+
+void list_clear(struct list *list)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		free(list->event[i].name);
+	free(list->event);
+	list->event = NULL;
+	list->nr = 0;
+}

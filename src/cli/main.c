@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <string.h>
+
+#include "options.h"
+
+const char cli_version[] = PERCH_VERSION;
+
+static int help(int argc, char **argv);
+
+static const struct cli_command commands[] = {
+	{ "stat", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Counts events while a program runs.", perch_cmd_stat },
+	{ "record", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Samples a program into a perf.data file.", perch_cmd_record },
+	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.", perch_cmd_report },
+	{ "script", "[OPTIONS]", "Prints each sample of a perf.data file.", perch_cmd_script },
+	{ "list", "[OPTIONS] [WORD...]", "Lists the events of this machine.", perch_cmd_list },
+	{ "help", "[COMMAND]", "Shows the commands, or the options of one.", help },
+};
+
+const struct cli_command *cli_command(const char *name)
+{
+	for (size_t i = 0; i < CLI_NR(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void overview(FILE *stream)
+{
+	fputs("Usage: perch COMMAND [OPTIONS]\n\nCounts, samples and reports with Linux perf events.\n\n", stream);
+	for (size_t i = 0; i < CLI_NR(commands); i++)
+		fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n", stream);
+}
+
+static int unknown(const char *name)
+{
+	char clean[64];
+
+	perch_clean_text(clean, sizeof(clean), name);
+	fprintf(stderr, "perch: no command '%s'. 'perch help' lists them.\n", clean);
+	return CLI_EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+	const struct cli_command *command;
+	char *arguments[] = { NULL, (char *)"--help", NULL };
+
+	if (argc < 2) {
+		overview(stdout);
+		return 0;
+	}
+	command = cli_command(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	if (command->run == help) {
+		printf("Usage: perch help [COMMAND]\n%s\n", command->summary);
+		return 0;
+	}
+	arguments[0] = argv[1];
+	return command->run(2, arguments);
+}
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *command;
+
+	if (argc < 2) {
+		overview(stderr);
+		return CLI_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") || !strcmp(argv[1], "version")) {
+		printf("perch version %s\n", cli_version);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(argc - 1, argv + 1);
+	command = cli_command(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Options in perf's manner: long names may be shortened, --no- negates, some arguments may be left out. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+
+struct parser {
+	const char *command;
+	const struct cli_option *options;
+	size_t nr;
+	int argc;
+	char **argv;
+	int next;			/* index of the next unread word */
+};
+
+__attribute__((noreturn, format(printf, 2, 3)))
+static void refuse(const struct parser *parser, const char *format, ...)
+{
+	char text[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	exit(cli_usage_error(parser->command, "%s", text));
+}
+
+static void set_number(const struct parser *parser, const struct cli_option *option, const char *argument)
+{
+	char *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(argument, &end, 0);
+	if (errno || end == argument || *end || strchr(argument, '-'))
+		refuse(parser, "'%s' is not a number for %s", argument, option->name ? option->name : "an option");
+	*(uint64_t *)option->value = number;
+}
+
+static void apply(const struct parser *parser, const struct cli_option *option, const char *argument, bool negated)
+{
+	switch (option->kind) {
+	case CLI_FLAG:
+		*(bool *)option->value = !negated;
+		break;
+	case CLI_COUNT:
+		*(int *)option->value = negated ? 0 : *(int *)option->value + 1;
+		break;
+	case CLI_STRING:
+		*(const char **)option->value = negated ? NULL : argument;
+		break;
+	case CLI_NUMBER:
+		if (negated)
+			*(uint64_t *)option->value = 0;
+		else
+			set_number(parser, option, argument);
+		break;
+	case CLI_CALL:
+		if (option->call(option->value, argument, negated))
+			exit(CLI_EXIT_USAGE);
+		break;
+	}
+}
+
+/* The argument that follows as a word of its own; NULL when the option may go without and the next word is an option. */
+static const char *argument_word(struct parser *parser, const struct cli_option *option, const char *shown)
+{
+	bool there = parser->next < parser->argc;
+
+	if (option->optional && (!there || parser->argv[parser->next][0] == '-'))
+		return NULL;
+	if (!there)
+		refuse(parser, "option '%s' needs an argument: %s", shown, option->argument);
+	return parser->argv[parser->next++];
+}
+
+static void parse_letters(struct parser *parser, const char *word)
+{
+	for (const char *letter = word + 1; *letter; letter++) {
+		const struct cli_option *option = NULL;
+		char shown[3] = { '-', *letter, 0 };
+
+		for (size_t i = 0; i < parser->nr && !option; i++)
+			if (parser->options[i].letter == *letter)
+				option = &parser->options[i];
+		if (!option && *letter == 'h') {
+			cli_print_help(stdout, parser->command, parser->options, parser->nr);
+			exit(0);
+		}
+		if (!option)
+			refuse(parser, "no option '%s'", shown);
+		if (!option->argument) {
+			apply(parser, option, NULL, false);
+			continue;
+		}
+		if (letter[1])
+			apply(parser, option, letter + 1, false);
+		else
+			apply(parser, option, argument_word(parser, option, shown), false);
+		return;
+	}
+}
+
+/* The option of that long name, in full or shortened without doubt. */
+static const struct cli_option *find_long(const struct parser *parser, const char *name, size_t length, bool *negated)
+{
+	const struct cli_option *found = NULL;
+
+	for (int no = 0; no < 2; no++) {
+		const char *wanted = name;
+		size_t wanted_length = length;
+
+		if (no) {
+			if (length < 4 || strncmp(name, "no-", 3))
+				break;
+			wanted += 3;
+			wanted_length -= 3;
+		}
+		for (size_t i = 0; i < parser->nr; i++) {
+			const struct cli_option *option = &parser->options[i];
+
+			if (!option->name || strncmp(option->name, wanted, wanted_length))
+				continue;
+			if (!option->name[wanted_length]) {
+				*negated = no;
+				return option;
+			}
+			if (found && found != option)
+				refuse(parser, "'--%.*s' could be --%s or --%s", (int)length, name, found->name, option->name);
+			found = option;
+			*negated = no;
+		}
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static void parse_long(struct parser *parser, const char *word)
+{
+	const char *name = word + 2;
+	const char *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct cli_option *option;
+	bool negated = false;
+
+	if (length == 4 && !strncmp(name, "help", 4)) {
+		cli_print_help(stdout, parser->command, parser->options, parser->nr);
+		exit(0);
+	}
+	option = length ? find_long(parser, name, length, &negated) : NULL;
+	if (!option)
+		refuse(parser, "no option '--%.*s'", (int)length, name);
+	if (!option->argument || negated) {
+		if (equals)
+			refuse(parser, "option '--%.*s' takes no argument", (int)length, name);
+		apply(parser, option, NULL, negated);
+		return;
+	}
+	apply(parser, option, equals ? equals + 1 : argument_word(parser, option, word), false);
+}
+
+int cli_parse(const char *command, const struct cli_option *options, size_t nr, int argc, char **argv)
+{
+	struct parser parser = { command, options, nr, argc, argv, 1 };
+
+	while (parser.next < argc) {
+		const char *word = argv[parser.next];
+
+		if (word[0] != '-' || !word[1])
+			break;
+		parser.next++;
+		if (!strcmp(word, "--"))
+			break;
+		if (word[1] == '-')
+			parse_long(&parser, word);
+		else
+			parse_letters(&parser, word);
+	}
+	return parser.next;
+}
+
+void cli_print_help(FILE *stream, const char *name, const struct cli_option *options, size_t nr)
+{
+	const struct cli_command *command = cli_command(name);
+
+	fprintf(stream, "Usage: perch %s %s\n", name, command ? command->usage : "");
+	if (command)
+		fprintf(stream, "%s\n\n", command->summary);
+	for (size_t i = 0; i < nr; i++) {
+		const struct cli_option *option = &options[i];
+		char left[64];
+		int used;
+
+		if (option->hidden)
+			continue;
+		if (option->letter)
+			used = snprintf(left, sizeof(left), "  -%c%s", option->letter, option->name ? ", " : "");
+		else
+			used = snprintf(left, sizeof(left), "      ");
+		if (option->name)
+			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
+		if (option->argument)
+			snprintf(left + used, sizeof(left) - used, option->optional ? " [%s]" : " %s", option->argument);
+		fprintf(stream, strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left, strlen(left) > 30 ? "" : " ",
+			option->help);
+	}
+	fprintf(stream, "\nThe manual page is perch-%s(1).\n", name);
+}
+
+int cli_usage_error(const char *command, const char *format, ...)
+{
+	char text[512], clean[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	perch_clean_text(clean, sizeof(clean), text);
+	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean, command);
+	return CLI_EXIT_USAGE;
+}
+
+int cli_error(const char *command, const struct perch_error *err)
+{
+	fprintf(stderr, "perch %s: ", command);
+	perch_error_print(stderr, err);
+	return CLI_EXIT_FAILURE;
+}
+
+int cli_event_error(const char *command, const char *events, const struct perch_error *err)
+{
+	char clean[256];
+
+	cli_error(command, err);
+	if (err->column >= 0 && err->column <= 200) {
+		perch_clean_text(clean, sizeof(clean), events);
+		fprintf(stderr, "  %s\n  %*s^\n", clean, err->column, "");
+	}
+	return CLI_EXIT_USAGE;
+}
+
+void cli_note(const char *command, const char *format, ...)
+{
+	char text[1024], clean[1024];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	perch_clean_text(clean, sizeof(clean), text);
+	fprintf(stderr, "perch %s: %s\n", command, clean);
+}
+
+void cli_put_clean(FILE *stream, const char *text)
+{
+	char clean[4096];
+
+	perch_clean_text(clean, sizeof(clean), text);
+	fputs(clean, stream);
+}
+
+void cli_progress(const char *what, uint64_t done, uint64_t total)
+{
+	static int terminal = -1;
+	static int shown = -1;
+	int percent = total ? (int)(done * 100 / total) : 100;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (!terminal || (percent == shown && done < total))
+		return;
+	shown = percent;
+	if (done >= total)
+		fprintf(stderr, "\r%*s\r", (int)strlen(what) + 6, "");
+	else
+		fprintf(stderr, "\r%s %3d%%", what, percent);
+	fflush(stderr);
+}

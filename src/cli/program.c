@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "program.h"
+
+/* In the child: wait for the word, then become the program; tell the parent when that fails. */
+__attribute__((noreturn)) static void become(char *const *argv, int go, int failure)
+{
+	char byte;
+	ssize_t got;
+	int error;
+
+	do
+		got = read(go, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1)
+		_exit(0);		/* the parent gave up */
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(failure, &error, sizeof(error)) < 0)
+		_exit(1);
+	_exit(cli_program_exit_status(error));
+}
+
+int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err)
+{
+	int go[2], failure[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "no pipe for the program: %s", strerror(errno));
+	if (pipe2(failure, O_CLOEXEC) < 0) {
+		int error = errno;
+
+		close(go[0]);
+		close(go[1]);
+		return perch_error_set(err, error, PERCH_CAUSE_SYSTEM, "no pipe for the program: %s", strerror(error));
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(failure[0]);
+		become(argv, go[0], failure[1]);
+	}
+	close(go[0]);
+	close(failure[1]);
+	if (pid < 0) {
+		int error = errno;
+
+		close(go[1]);
+		close(failure[0]);
+		return perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "cannot fork: %s", strerror(error));
+	}
+	*program = (struct cli_program){ pid, go[1], failure[0], argv[0] };
+	return 0;
+}
+
+static int start_error(const struct cli_program *program, int error, struct perch_error *err)
+{
+	const char *name = program->name;
+
+	switch (error) {
+	case ENOENT:
+		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "no program '%s'%s", name,
+				strchr(name, '/') ? "" : " in any folder of PATH");
+		perch_error_remedy(err, "check the name, or give its path");
+		break;
+	case EACCES:
+		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not executable by this user", name);
+		perch_error_remedy(err, "chmod +x it, or check that it is not a directory");
+		break;
+	case ENOEXEC:
+		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not a program this machine can run", name);
+		perch_error_remedy(err, "a script needs a first line such as #!/bin/sh");
+		break;
+	default:
+		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "cannot start '%s': %s", name, strerror(error));
+	}
+	return -error;
+}
+
+int cli_program_release(struct cli_program *program, struct perch_error *err)
+{
+	int error = 0;
+	ssize_t got;
+
+	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells */
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+
+	sigaction(SIGPIPE, &ignore, &before);
+	got = write(program->go, "", 1);
+	sigaction(SIGPIPE, &before, NULL);
+	close(program->go);
+	program->go = -1;
+	do
+		got = read(program->failure, &error, sizeof(error));
+	while (got < 0 && errno == EINTR);
+	close(program->failure);
+	program->failure = -1;
+	if (got != sizeof(error))
+		return 0;
+	while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return start_error(program, error, err);
+}
+
+void cli_program_cancel(struct cli_program *program)
+{
+	if (program->go < 0)
+		return;
+	close(program->go);
+	close(program->failure);
+	while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	program->go = -1;
+}
+
+int cli_program_wait(struct cli_program *program, int flags, int *status, struct rusage *usage)
+{
+	pid_t pid;
+
+	do
+		pid = wait4(program->pid, status, flags, usage);
+	while (pid < 0 && errno == EINTR && !(flags & WNOHANG));
+	if (pid < 0)
+		return -errno;
+	return pid == 0;
+}
+
+int cli_program_exit_status(int error)
+{
+	return error == ENOENT || error == ENOTDIR ? CLI_EXIT_NOT_FOUND : CLI_EXIT_NOT_EXECUTABLE;
+}
+
+int cli_program_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}

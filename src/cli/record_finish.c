@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a recording: what the file says about itself, and what is told to the user. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <perch/symbol.h>
+
+#include "record.h"
+
+#define COMMAND "record"
+
+/* The vdso has no file: the kernel maps the same image into us. */
+static int vdso_build_id(uint8_t build_id[20])
+{
+	unsigned long long start, end;
+	int size = -ENOENT;
+	char line[512];
+	FILE *file = fopen("/proc/self/maps", "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "[vdso]") && sscanf(line, "%llx-%llx", &start, &end) == 2 &&
+		    start == getauxval(AT_SYSINFO_EHDR))
+			size = perch_build_id_of_image((const void *)(uintptr_t)start, end - start, build_id);
+	if (file)
+		fclose(file);
+	return size;
+}
+
+static int add_build_id(struct record *record, uint16_t misc, const char *path, const uint8_t *build_id, int size)
+{
+	if (size <= 0)
+		return 0;	/* no ELF file, or one without: nothing to say about it */
+	return perch_writer_build_id(record->writer, misc, build_id, size, path, &record->err);
+}
+
+static int add_build_ids(struct record *record)
+{
+	uint8_t build_id[20];
+	int rc = 0;
+
+	if (record->no_build_ids)
+		return 0;
+	if (!record->user_only)
+		rc = add_build_id(record, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id, perch_build_id_of_kernel(build_id));
+	for (size_t i = 0; i < record->binaries.slots && rc >= 0; i++) {
+		const char *path = record->binaries.slot[i];
+
+		if (path)
+			rc = add_build_id(record, PERCH_MISC_USER, path, build_id,
+					  *path == '[' ? vdso_build_id(build_id) : perch_build_id_of_file(path, build_id));
+	}
+	return rc;
+}
+
+/* The command line as it was typed, with the command's own path in front as perf has it. */
+static int describe(struct record *record)
+{
+	char **argv = calloc(record->argc + 1, sizeof(*argv));
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int rc;
+
+	if (!argv)
+		return perch_error_set(&record->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the command line");
+	if (length < 0)
+		length = snprintf(self, sizeof(self), "perch");
+	self[length] = 0;
+	argv[0] = self;
+	memcpy(argv + 1, record->argv, record->argc * sizeof(*argv));
+	rc = perch_writer_describe(record->writer, record->machine, cli_version, record->argc + 1, argv, &record->err);
+	free(argv);
+	return rc;
+}
+
+static int write_features(struct record *record)
+{
+	int rc = describe(record);
+
+	if (rc >= 0 && record->samples)
+		rc = perch_writer_sample_time(record->writer, record->first_time, record->last_time, &record->err);
+	if (rc >= 0)
+		rc = record_write_tracing_data(record);
+	if (rc >= 0)
+		rc = add_build_ids(record);
+	return rc;
+}
+
+static void tell_trouble(const struct record *record)
+{
+	if (record->lost)
+		cli_note(COMMAND, "%llu records were lost, the rings being full: sample less often (-F), or have larger rings (-m)",
+			 (unsigned long long)record->lost);
+	if (record->throttled)
+		cli_note(COMMAND, "the kernel throttled sampling %llu times: sample less often (-F)",
+			 (unsigned long long)record->throttled);
+	if (!record->samples)
+		cli_note(COMMAND, "no samples: the program used next to no CPU time, or did not cause the event");
+}
+
+static void tell(const struct record *record)
+{
+	struct stat status = { 0 };
+
+	stat(record->output, &status);
+	fputs("[ perch record: Captured and wrote ", stderr);
+	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
+	cli_put_clean(stderr, record->output);
+	fprintf(stderr, " (%llu samples) ]\n", (unsigned long long)record->samples);
+}
+
+int record_finish(struct record *record)
+{
+	struct perch_error err;
+	int rc;
+
+	if (!record->quiet)
+		fprintf(stderr, "[ perch record: Woken up %llu times to write data ]\n", (unsigned long long)record->wakeups);
+	rc = write_features(record);
+	if (rc < 0)
+		cli_error(COMMAND, &record->err);
+	if (perch_writer_close(record->writer, &err) < 0) {
+		/* the same trouble twice need not be told twice */
+		if (rc >= 0)
+			cli_error(COMMAND, &err);
+		rc = -err.errnum;
+	}
+	record->writer = NULL;
+	if (!record->quiet) {
+		tell_trouble(record);
+		tell(record);
+	}
+	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the rings to the file. A round takes what is in all rings at one moment and writes it, straight from the rings'
+ * memory, by one call; the record that ends the round tells readers how far they may sort.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record.h"
+
+#define FLUSH_MS 1000
+
+int record_prepare_loop(struct record *record)
+{
+	size_t rings = perch_sampler_rings(record->sampler);
+
+	record->nr_rings = rings;
+	record->pieces = calloc(2 * rings + 1, sizeof(*record->pieces));
+	record->bytes = calloc(rings, sizeof(*record->bytes));
+	record->polls = calloc(rings + 1, sizeof(*record->polls));
+	if (!record->pieces || !record->bytes || !record->polls)
+		return perch_error_set(&record->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to record with");
+	return 0;
+}
+
+int record_block_signals(struct record *record)
+{
+	struct sigaction hang_up;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	/* under nohup(1) it goes on */
+	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (record->signals < 0)
+		return perch_error_set(&record->err, errno, PERCH_CAUSE_SYSTEM, "no descriptor for signals: %s",
+				       strerror(errno));
+	return 0;
+}
+
+/* One round. Returns the bytes written, 0 when the rings are empty, or a negative errno. */
+static ssize_t write_round(struct record *record)
+{
+	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
+	ssize_t taken = 0;
+	int nr = 0;
+	int rc;
+
+	for (size_t i = 0; i < record->nr_rings; i++) {
+		struct iovec *pieces = &record->pieces[nr];
+
+		record->bytes[i] = perch_ring_peek(perch_sampler_ring(record->sampler, i), pieces);
+		if (!record->bytes[i])
+			continue;
+		record_scan(record, pieces);
+		taken += record->bytes[i];
+		nr += pieces[1].iov_len ? 2 : 1;
+	}
+	if (!taken)
+		return 0;
+	record->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
+	rc = perch_writer_put(record->writer, record->pieces, nr, &record->err);
+	for (size_t i = 0; i < record->nr_rings; i++)
+		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
+	return rc < 0 ? rc : taken;
+}
+
+/* A signal from the terminal reaches the program without us; one sent to us alone is passed on. */
+static void take_signal(struct record *record, const struct signalfd_siginfo *info)
+{
+	bool runs = record->program.pid > 0 && !record->program_ended;
+
+	if (info->ssi_signo == SIGCHLD) {
+		if (runs && !cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
+			record->program_ended = true;
+		return;
+	}
+	if (!record->ended_by)
+		record->ended_by = (int)info->ssi_signo;
+	if (runs && info->ssi_code <= 0)
+		kill(record->program.pid, (int)info->ssi_signo);
+}
+
+static bool take_signals(struct record *record)
+{
+	struct signalfd_siginfo info;
+
+	while (read(record->signals, &info, sizeof(info)) == sizeof(info))
+		take_signal(record, &info);
+	return record->ended_by || record->program_ended;
+}
+
+/*
+ * Waits for data or a signal. False: the recording ends, because of a signal, or because all targets have exited. (The
+ * program's own exit is told by a signal.)
+ */
+static bool wait_for_more(struct record *record)
+{
+	bool alive = record->program_argv != NULL;
+	bool hung_up = false;
+	int ready;
+
+	for (size_t i = 0; i < record->nr_rings; i++) {
+		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i), POLLIN, 0 };
+		alive |= record->polls[i + 1].fd >= 0;
+	}
+	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
+	if (!alive)
+		return false;
+	ready = poll(record->polls, record->nr_rings + 1, FLUSH_MS);
+	record->wakeups += ready > 0;
+	for (size_t i = 1; ready > 0 && i <= record->nr_rings; i++)
+		hung_up |= record->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
+	if (hung_up)
+		perch_sampler_wait(record->sampler, 0);	/* finds out who of a ring is still there */
+	return !(record->polls[0].revents && take_signals(record));
+}
+
+int record_loop(struct record *record)
+{
+	ssize_t rc = 0;
+
+	while (rc >= 0 && wait_for_more(record))
+		rc = write_round(record);
+	if (rc < 0)
+		return (int)rc;
+	perch_sampler_disable(record->sampler);
+	return (int)write_round(record);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "options.h"
+#include "recording.h"
+
+int cli_recording_open(struct cli_recording *recording, const char *command, const char *path, enum perch_order order,
+		       const char *kallsyms)
+{
+	const struct perch_build_id *build_ids;
+	struct perch_symbols_options options = { .kallsyms = kallsyms };
+	struct perch_error err;
+	size_t nr;
+
+	memset(recording, 0, sizeof(*recording));
+	recording->command = command;
+	recording->path = path;
+	if (perch_reader_open(&recording->reader, path, order, &err) ||
+	    perch_processes_new(&recording->processes, &err) ||
+	    perch_symbols_new(&recording->symbols, &options, &err)) {
+		cli_recording_close(recording);
+		return cli_error(command, &err);
+	}
+	nr = perch_reader_build_ids(recording->reader, &build_ids);
+	for (size_t i = 0; i < nr; i++)
+		perch_processes_build_id(recording->processes, build_ids[i].path, build_ids[i].bytes, build_ids[i].size);
+	return 0;
+}
+
+void cli_recording_close(struct cli_recording *recording)
+{
+	perch_symbols_free(recording->symbols);
+	perch_processes_free(recording->processes);
+	perch_reader_close(recording->reader);
+	recording->symbols = NULL;
+	recording->processes = NULL;
+	recording->reader = NULL;
+}
+
+int cli_recording_next(struct cli_recording *recording, struct perch_record *record)
+{
+	struct perch_error err;
+	int rc = perch_reader_next(recording->reader, record, &err);
+
+	if (rc < 0) {
+		cli_error(recording->command, &err);
+		return rc;
+	}
+	if (rc == 0)
+		return 0;
+	if (record->type == PERCH_RECORD_LOST)
+		recording->lost_records += record->lost.lost;
+	else if (record->type == PERCH_RECORD_LOST_SAMPLES)
+		recording->lost_samples += record->lost.lost;
+	else if (record->type == PERCH_RECORD_THROTTLE)
+		recording->throttled++;
+	else if (record->type != PERCH_RECORD_SAMPLE && perch_processes_apply(recording->processes, record) < 0) {
+		cli_note(recording->command, "out of memory for the processes of %s", recording->path);
+		return -1;
+	}
+	return 1;
+}
+
+void cli_recording_tell_damage(const struct cli_recording *recording)
+{
+	struct perch_reader_damage damage;
+
+	perch_reader_damage(recording->reader, &damage);
+	if (damage.missing_bytes)
+		cli_note(recording->command, "%s is truncated: %" PRIu64 " bytes of its data are missing. What is there is shown.",
+			 recording->path, damage.missing_bytes);
+	if (damage.garbled_bytes)
+		cli_note(recording->command, "%s is damaged: the last %" PRIu64 " bytes of its data are no records and were not read.",
+			 recording->path, damage.garbled_bytes);
+	if (damage.undecoded_records)
+		cli_note(recording->command, "%" PRIu64 " records of %s have fields that do not fit them and were left out.",
+			 damage.undecoded_records, recording->path);
+	if (damage.unknown_records)
+		cli_note(recording->command, "%" PRIu64 " records of %s are of types this version does not know.",
+			 damage.unknown_records, recording->path);
+	if (recording->throttled)
+		cli_note(recording->command, "the kernel throttled sampling %" PRIu64 " times: a lower frequency (record -F) samples evenly.",
+			 recording->throttled);
+	if (recording->lost_records)
+		cli_note(recording->command, "%" PRIu64 " records were lost while recording: larger rings (record -m) or a lower frequency (-F) help.",
+			 recording->lost_records);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* A perf.data file opened for a report: reader, processes and symbols together. */
+#ifndef PERCH_CLI_RECORDING_H
+#define PERCH_CLI_RECORDING_H
+
+#include <perch/file.h>
+#include <perch/process.h>
+#include <perch/profile.h>
+#include <perch/symbol.h>
+
+struct cli_recording {
+	const char *command, *path;
+	struct perch_reader *reader;
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	uint64_t lost_records, lost_samples;	/* of the records seen so far */
+	uint64_t throttled;
+};
+
+/* Says what is wrong and returns the exit status; 0 when open. kallsyms NULL: this machine's. */
+int cli_recording_open(struct cli_recording *recording, const char *command, const char *path, enum perch_order order,
+		       const char *kallsyms);
+void cli_recording_close(struct cli_recording *recording);
+/* The next record, applied to the processes: 1; 0 at the end; negative when failed (already told). */
+int cli_recording_next(struct cli_recording *recording, struct perch_record *record);
+/* Tells on stderr what of the file could not be read. */
+void cli_recording_tell_damage(const struct cli_recording *recording);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Call graphs as text, in the form that perf's users know. */
+#include <inttypes.h>
+
+#include "options.h"
+#include "report.h"
+
+struct graph {
+	FILE *out;
+	const struct perch_call_node *call;
+	struct perch_symbols *symbols;
+	uint64_t total;			/* percentages are of this */
+	int margin;
+};
+
+#define MAX_DEPTH 60			/* of branches: the mask of open lines is a word */
+
+static void left_margin(const struct graph *graph)
+{
+	fprintf(graph->out, "%*s", 12 + graph->margin, "");
+}
+
+static void put_frame(const struct graph *graph, const struct perch_frame *frame)
+{
+	if (frame->symbol)
+		fputs(perch_symbols_name(graph->symbols, frame->symbol), graph->out);
+	else
+		fprintf(graph->out, "%#" PRIx64, frame->offset);
+	putc('\n', graph->out);
+}
+
+/* The only child of a call that ends nowhere itself: shown as one run with it. 0: there is none. */
+static uint32_t only_child(const struct graph *graph, uint32_t at)
+{
+	const struct perch_call_node *call = &graph->call[at];
+
+	/* the same period: nothing ends here, and no small branch was left out */
+	if (!call->first_child || graph->call[call->first_child].period != call->period)
+		return 0;
+	return call->first_child;
+}
+
+static void put_pipes(const struct graph *graph, int depth, uint64_t open)
+{
+	for (int i = 0; i < depth; i++)
+		fprintf(graph->out, "%s          ", open & 1ull << i ? "|" : " ");
+}
+
+/* A run of frames, the first with its percentage, the others below it. Returns the last of the run. */
+static uint32_t put_run(const struct graph *graph, uint32_t at, int depth, uint64_t open)
+{
+	bool first = true;
+
+	while (true) {
+		uint32_t next = only_child(graph, at);
+
+		left_margin(graph);
+		put_pipes(graph, depth - 1, open);
+		fputs(open & 1ull << (depth - 1) ? "|" : " ", graph->out);
+		if (first)
+			fprintf(graph->out, "--%.2f%%--", 100.0 * graph->call[at].period / graph->total);
+		else
+			fputs("          ", graph->out);
+		put_frame(graph, &graph->call[at].frame);
+		first = false;
+		if (!next)
+			return at;
+		at = next;
+	}
+}
+
+static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint64_t open)
+{
+	bool any = false;
+
+	if (depth > MAX_DEPTH)
+		return false;
+	while (at) {
+		uint32_t next = graph->call[at].next;
+		uint64_t below = next ? open : open & ~(1ull << (depth - 1));
+		uint32_t last;
+
+		left_margin(graph);
+		put_pipes(graph, depth, open);
+		putc('\n', graph->out);
+		last = put_run(graph, at, depth, below);
+		put_branches(graph, graph->call[last].first_child, depth + 1, below | 1ull << depth);
+		any = true;
+		at = next;
+		open = at ? open : below;
+	}
+	return any;
+}
+
+/* The whole line's period goes through one run: it is shown without a percentage. Returns what comes below it. */
+static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
+{
+	bool printed = false;
+
+	for (bool first = true; ; first = false) {
+		uint32_t next = only_child(graph, at);
+
+		if (!first || !skip_first) {
+			left_margin(graph);
+			if (!printed) {
+				fputs("|\n", graph->out);
+				left_margin(graph);
+				fputs("---", graph->out);
+				graph->margin += 3;
+				printed = true;
+			}
+			put_frame(graph, &graph->call[at].frame);
+		}
+		if (!next)
+			return graph->call[at].first_child;
+		at = next;
+	}
+}
+
+int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
+		       struct perch_profile *profile, const struct perch_entry *entry, uint64_t total)
+{
+	enum perch_call_order order = report->graph == GRAPH_CALLEE ? PERCH_CALLS_CALLEE : PERCH_CALLS_CALLER;
+	uint64_t period = report->children ? entry->children : entry->self;
+	uint64_t least = total * report->graph_limit / 100;
+	bool skip_first = report->keys[0]->key == PERCH_KEY_SYMBOL;
+	struct perch_calls_tree tree;
+	struct perch_error err;
+	struct graph graph;
+	bool printed = false;
+	uint32_t first;
+
+	if (period < least)
+		return 0;
+	if (perch_profile_calls(profile, entry, order, report->children, least, &tree, &err))
+		return cli_error("report", &err);
+	graph = (struct graph){ out, tree.call, recording->symbols, total, 0 };
+	first = tree.call[0].first_child;
+	if (first && tree.call[first].period == period) {
+		bool alone = skip_first && !only_child(&graph, first);
+
+		first = put_trunk(&graph, first, skip_first);
+		printed = !alone;
+	}
+	if (put_branches(&graph, first, 1, 1) || printed)
+		putc('\n', out);
+	perch_calls_tree_clear(&tree);
+	return 0;
+}

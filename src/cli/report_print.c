@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of a report, in perf's columns. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "options.h"
+#include "report.h"
+
+#define ADDRESS_WIDTH 18		/* 0x and 16 digits */
+
+struct table {
+	FILE *out;
+	const struct report *report;
+	struct cli_recording *recording;
+	size_t width[8];
+};
+
+static const char *comm_of(const struct perch_entry *entry, char *buffer, size_t size)
+{
+	perch_clean_text(buffer, size, entry->comm);
+	return buffer;
+}
+
+/* Characters, not bytes, so that columns stay straight. */
+static size_t columns_of(const char *text)
+{
+	size_t nr = 0;
+
+	for (; *text; text++)
+		nr += (*text & 0xc0) != 0x80;
+	return nr;
+}
+
+static void put_padded(FILE *out, const char *text, size_t width)
+{
+	size_t used = columns_of(text);
+
+	fputs(text, out);
+	if (used < width)
+		fprintf(out, "%*s", (int)(width - used), "");
+}
+
+static size_t cell_width(const struct table *table, const struct report_key *key, const struct perch_entry *entry)
+{
+	struct perch_symbols *symbols = table->recording->symbols;
+	char comm[64];
+
+	switch (key->key) {
+	case PERCH_KEY_COMM:
+		return columns_of(comm_of(entry, comm, sizeof(comm)));
+	case PERCH_KEY_PID:
+	case PERCH_KEY_TID:
+		return 8 + columns_of(comm_of(entry, comm, sizeof(comm)));
+	case PERCH_KEY_DSO:
+		return columns_of(perch_symbols_binary_name(symbols, entry->frame.binary));
+	case PERCH_KEY_SYMBOL:
+		return 4 + (entry->frame.symbol ? columns_of(perch_symbols_name(symbols, entry->frame.symbol))
+						: ADDRESS_WIDTH);
+	default:
+		return 3;
+	}
+}
+
+static void put_cell(const struct table *table, size_t column, const struct perch_entry *entry)
+{
+	const struct report_key *key = table->report->keys[column];
+	struct perch_symbols *symbols = table->recording->symbols;
+	size_t width = column + 1 < table->report->nr_keys ? table->width[column] : 0;
+	FILE *out = table->out;
+	char comm[64];
+
+	switch (key->key) {
+	case PERCH_KEY_COMM:
+		put_padded(out, comm_of(entry, comm, sizeof(comm)), width);
+		break;
+	case PERCH_KEY_PID:
+	case PERCH_KEY_TID:
+		fprintf(out, "%7" PRIu32 ":", key->key == PERCH_KEY_PID ? entry->pid : entry->tid);
+		put_padded(out, comm_of(entry, comm, sizeof(comm)), width > 8 ? width - 8 : 0);
+		break;
+	case PERCH_KEY_DSO:
+		put_padded(out, perch_symbols_binary_name(symbols, entry->frame.binary), width);
+		break;
+	case PERCH_KEY_SYMBOL:
+		fprintf(out, "[%c] ", entry->frame.level);
+		if (entry->frame.symbol)
+			put_padded(out, perch_symbols_name(symbols, entry->frame.symbol), width > 4 ? width - 4 : 0);
+		else
+			fprintf(out, "%-#*.16" PRIx64, (int)(width > 4 ? width - 4 : 0), entry->frame.offset);
+		break;
+	default:
+		fprintf(out, "%03" PRId32, (int32_t)entry->cpu);
+	}
+}
+
+static void put_titles(const struct table *table)
+{
+	const struct report *report = table->report;
+	FILE *out = table->out;
+
+	fputs(report->children ? "# Children      Self" : "# Overhead", out);
+	for (size_t i = 0; i < report->nr_keys; i++) {
+		fputs("  ", out);
+		put_padded(out, report->keys[i]->title, table->width[i]);
+	}
+	fputs(report->children ? "\n# ........  ........" : "\n# ........", out);
+	for (size_t i = 0; i < report->nr_keys; i++) {
+		fputs("  ", out);
+		for (size_t dots = 0; dots < table->width[i]; dots++)
+			putc('.', out);
+	}
+	fputs("\n#\n", out);
+}
+
+/* 1234 as it is, 804133 as 804K: perf's way to say how many samples there were. */
+static void put_samples(FILE *out, uint64_t nr)
+{
+	static const char units[] = " KMG";
+	int unit = 0;
+
+	while (nr / 1000 && unit < 3 && nr >= 10000) {
+		nr /= 1000;
+		unit++;
+	}
+	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
+}
+
+static void put_event(const struct table *table, const char *name, const struct perch_profile_total *total)
+{
+	fputs("#\n", table->out);
+	put_samples(table->out, total->samples);
+	fputs(" of event '", table->out);
+	cli_put_clean(table->out, name);
+	fprintf(table->out, "'\n# Event count (approx.): %" PRIu64 "\n#\n", total->period);
+}
+
+int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
+		       struct perch_profile *profile, unsigned event, const char *name)
+{
+	struct table table = { out, report, recording, { 0 } };
+	struct perch_profile_total total;
+	const struct perch_entry *entries;
+	struct perch_error err;
+	size_t nr;
+
+	perch_profile_total(profile, event, &total);
+	if (perch_profile_entries(profile, event, report->children, &entries, &nr, &err))
+		return cli_error("report", &err);
+	for (size_t column = 0; column < report->nr_keys; column++) {
+		table.width[column] = strlen(report->keys[column]->title);
+		for (size_t i = 0; i < nr; i++) {
+			size_t width = cell_width(&table, report->keys[column], &entries[i]);
+
+			if (width > table.width[column])
+				table.width[column] = width;
+		}
+	}
+	put_event(&table, name, &total);
+	put_titles(&table);
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_entry *entry = &entries[i];
+		uint64_t period = report->children ? entry->children : entry->self;
+		double share = total.period ? 100.0 * period / total.period : 0;
+
+		if (share < report->percent_limit)
+			break;
+		fprintf(out, "   %6.2f%%", share);
+		if (report->children)
+			fprintf(out, "   %6.2f%%", total.period ? 100.0 * entry->self / total.period : 0);
+		for (size_t column = 0; column < report->nr_keys; column++) {
+			fputs("  ", out);
+			put_cell(&table, column, entry);
+		}
+		putc('\n', out);
+		if (report->graph != GRAPH_NONE && report_print_graph(out, report, recording, profile, entry, total.period))
+			return CLI_EXIT_FAILURE;
+	}
+	fputs("\n\n", out);
+	return 0;
+}

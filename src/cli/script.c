@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* perch script: every sample as text, in the form that flame graph tools read. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "recording.h"
+
+/* Output is put together in one large buffer: a script has some hundred million lines. */
+#define BUFFER (1 << 20)
+#define LONGEST_LINE 8192
+
+struct script {
+	struct cli_recording recording;
+	struct perch_addresses *addresses;
+	struct line { char *text; uint32_t length; } *line;	/* of each address, made once */
+	size_t nr_lines;
+	char *buffer;
+	size_t used;
+	bool failed;			/* standard output went away */
+	struct event_text {		/* what a line says of its event */
+		uint64_t type;
+		int length;
+		char text[256];
+	} *event;
+	size_t nr_events;
+	uint32_t comm_index;		/* whose name is in comm */
+	int comm_length;
+	char comm[80];
+};
+
+static void drain(struct script *script)
+{
+	if (script->used && fwrite(script->buffer, 1, script->used, stdout) != script->used)
+		script->failed = true;
+	script->used = 0;
+}
+
+static void put(struct script *script, const char *text, size_t length)
+{
+	if (script->used + length > BUFFER)
+		drain(script);
+	memcpy(script->buffer + script->used, text, length);
+	script->used += length;
+}
+
+/* "sym+0xoff (dso)" of an address. */
+static int describe(struct script *script, const struct perch_address *address, char *text, size_t size)
+{
+	char path[4096];
+
+	if (address->binary->kind == PERCH_BINARY_FILE)
+		perch_clean_text(path, sizeof(path), address->binary->path);
+	else
+		snprintf(path, sizeof(path), "%s", perch_symbols_binary_name(script->recording.symbols, address->binary));
+	if (!address->symbol)
+		return snprintf(text, size, "[unknown] (%s)\n", path);
+	return snprintf(text, size, "%.2000s+0x%" PRIx64 " (%s)\n",
+			perch_symbols_name(script->recording.symbols, address->symbol),
+			address->offset - address->symbol->start, path);
+}
+
+/* The line of one frame of a call chain; its text is made when the address is first met. */
+static const struct line *line_of(struct script *script, uint32_t number)
+{
+	char text[LONGEST_LINE];
+	const struct perch_address *address;
+	struct line *line;
+	int length;
+
+	if (number >= script->nr_lines) {
+		size_t more = number + 1 > script->nr_lines * 2 ? (size_t)number + 1024 : script->nr_lines * 2;
+		struct line *larger = reallocarray(script->line, more, sizeof(*larger));
+
+		if (!larger)
+			return NULL;
+		memset(larger + script->nr_lines, 0, (more - script->nr_lines) * sizeof(*larger));
+		script->line = larger;
+		script->nr_lines = more;
+	}
+	line = &script->line[number];
+	if (line->text)
+		return line;
+	address = perch_addresses_at(script->addresses, number);
+	length = snprintf(text, sizeof(text), "\t%16" PRIx64 " ", address->offset);
+	length += describe(script, address, text + length, sizeof(text) - length);
+	if ((size_t)length >= sizeof(text))
+		length = sizeof(text) - 1;
+	line->text = strndup(text, length);
+	line->length = length;
+	return line->text ? line : NULL;
+}
+
+/* Decimal digits, at least `digits` of them, in a field of at least `width`, without printf's price. */
+static char *put_number(char *at, uint64_t number, int digits, int width)
+{
+	char reversed[24];
+	int used = 0;
+
+	do {
+		reversed[used++] = '0' + number % 10;
+		number /= 10;
+	} while (number || used < digits);
+	for (; width > used; width--)
+		*at++ = ' ';
+	while (used)
+		*at++ = reversed[--used];
+	return at;
+}
+
+static char *put_text(char *at, const char *text, size_t length)
+{
+	memcpy(at, text, length);
+	return at + length;
+}
+
+/* The start of the line that tells of a thread; cleaned once and kept while the same thread goes on. */
+static char *put_comm(struct script *script, char *at, const struct perch_thread *thread, bool chains)
+{
+	uint32_t index = perch_thread_comm_index(thread);
+
+	if (index != script->comm_index) {
+		char clean[64];
+
+		perch_clean_text(clean, sizeof(clean), perch_thread_comm(thread));
+		script->comm_length = snprintf(script->comm, sizeof(script->comm), chains ? "%s " : "%16s ", clean);
+		script->comm_index = index;
+	}
+	return put_text(at, script->comm, script->comm_length);
+}
+
+/* "gcc 19780 [001]  4525.042075:     200000 cpu-clock: " */
+static void put_head(struct script *script, const struct perch_thread *thread, const struct perch_record *record)
+{
+	const struct perch_sample *sample = &record->sample;
+	const struct event_text *event = &script->event[record->event];
+	char text[512], *at = text;
+
+	at = put_comm(script, at, thread, event->type & PERCH_SAMPLE_CALLCHAIN);
+	if ((int32_t)sample->tid < 0)
+		at += sprintf(at, "%5" PRId32, (int32_t)sample->tid);
+	else
+		at = put_number(at, sample->tid, 1, 5);
+	*at++ = ' ';
+	if (event->type & PERCH_SAMPLE_CPU) {
+		*at++ = '[';
+		at = put_number(at, sample->cpu, 3, 0);
+		at = put_text(at, "] ", 2);
+	}
+	if (event->type & PERCH_SAMPLE_TIME) {
+		at = put_number(at, sample->time / 1000000000, 1, 5);
+		*at++ = '.';
+		at = put_number(at, sample->time / 1000 % 1000000, 6, 0);
+		at = put_text(at, ": ", 2);
+	}
+	if (event->type & PERCH_SAMPLE_PERIOD) {
+		at = put_number(at, sample->period, 1, 10);
+		*at++ = ' ';
+	}
+	at = put_text(at, event->text, event->length);
+	put(script, text, at - text);
+}
+
+static int put_sample(struct script *script, const struct perch_record *record)
+{
+	struct perch_thread *thread = perch_processes_thread(script->recording.processes, record->sample.pid,
+							     record->sample.tid);
+	uint32_t numbers[256];
+	int nr;
+
+	if (!thread)
+		return -1;
+	put_head(script, thread, record);
+	nr = perch_addresses_stack(script->addresses, thread, record, numbers, CLI_NR(numbers));
+	if (nr < 0)
+		return nr;
+	if (!record->sample.callchain.nr) {
+		char text[LONGEST_LINE];
+		const struct perch_address *address = perch_addresses_at(script->addresses, numbers[0]);
+		int length = snprintf(text, sizeof(text), " %16" PRIx64 " ", record->sample.ip);
+
+		length += describe(script, address, text + length, sizeof(text) - length);
+		put(script, text, (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+		return 0;
+	}
+	put(script, "\n", 1);
+	for (int i = 0; i < nr; i++) {
+		const struct line *line = line_of(script, numbers[i]);
+
+		if (!line)
+			return -1;
+		put(script, line->text, line->length);
+	}
+	put(script, "\n", 1);
+	return 0;
+}
+
+/* Names stand right-aligned below each other, as wide as the longest. */
+static int name_events(struct script *script)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(script->recording.reader, &events);
+	char clean[200];
+	int width = 0;
+
+	script->event = calloc(nr + 1, sizeof(*script->event));
+	if (!script->event)
+		return -1;
+	script->nr_events = nr;
+	for (size_t i = 0; i < nr; i++) {
+		int used = perch_clean_text(clean, sizeof(clean), events[i].name);
+
+		width = used > width ? used : width;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		struct event_text *event = &script->event[i];
+
+		perch_clean_text(clean, sizeof(clean), events[i].name);
+		event->type = events[i].attr.sample_type;
+		event->length = snprintf(event->text, sizeof(event->text), "%*s: ", width, clean);
+	}
+	return 0;
+}
+
+static int run(struct script *script)
+{
+	struct perch_record record;
+	int rc;
+
+	script->buffer = malloc(BUFFER);
+	if (!script->buffer || name_events(script) ||
+	    perch_addresses_new(&script->addresses, script->recording.processes, script->recording.symbols, NULL)) {
+		cli_note("script", "out of memory");
+		return CLI_EXIT_FAILURE;
+	}
+	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->failed)
+		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events && put_sample(script, &record)) {
+			cli_note("script", "out of memory");
+			return CLI_EXIT_FAILURE;
+		}
+	drain(script);
+	if (fflush(stdout) || script->failed) {
+		cli_note("script", "standard output cannot take the text: it is cut off");
+		return CLI_EXIT_FAILURE;
+	}
+	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+}
+
+static void clear(struct script *script)
+{
+	perch_addresses_free(script->addresses);
+	for (size_t i = 0; i < script->nr_lines; i++)
+		free(script->line[i].text);
+	free(script->line);
+	free(script->event);
+	free(script->buffer);
+	cli_recording_close(&script->recording);
+}
+
+int perch_cmd_script(int argc, char **argv)
+{
+	const char *input = "perf.data", *kallsyms = NULL;
+	const struct cli_option options[] = {
+		{ 'i', "input", "FILE", "the file to read (perf.data)", CLI_STRING, &input, NULL, false, false },
+		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &kallsyms, NULL, false, false },
+	};
+	int next = cli_parse("script", options, CLI_NR(options), argc, argv);
+	struct script script = { .comm_index = UINT32_MAX };
+	int status;
+
+	if (next < argc)
+		return cli_usage_error("script", "'%s' is no option; a file is named by -i", argv[next]);
+	status = cli_recording_open(&script.recording, "script", input, PERCH_ORDER_TIME, kallsyms);
+	if (status)
+		return status;
+	status = run(&script);
+	cli_recording_tell_damage(&script.recording);
+	clear(&script);
+	return status;
+}
