@@ -62,7 +62,8 @@ struct perch_sampler;
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
 				 const struct perch_sampler_options *options, struct perch_error *err);
-/* The same with events parsed already. One whose attr has a sample_period or sample_freq keeps it. */
+/* The same with events parsed already. One whose attr has a sample_period or sample_freq keeps it, and gets the fields of
+ * its own sample_type beside those of the options. */
 PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch_events *events,
 					const struct perch_target *target, const struct perch_sampler_options *options,
 					struct perch_error *err);

@@ -218,8 +218,8 @@ static int begin(struct record *record)
 }
 
 /*
- * A program still running when the recording has ended was sent the signal that ended it, by the terminal or by us. It has
- * a moment to end by itself; then it is told to, as perf does.
+ * A program still running when a signal has ended the recording was sent that signal too, by the terminal or by us. It has
+ * a moment to end by itself; then it is told to, as perf does. When it was the file that failed, the program is let be.
  */
 static void end_program(struct record *record)
 {
@@ -234,6 +234,11 @@ static void end_program(struct record *record)
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);	/* the file is whole: from here on a signal may end us at once */
+	if (!record->ended_by) {
+		cli_note(COMMAND, "the program goes on, unrecorded");
+		cli_program_wait(&record->program, 0, &record->program_status, NULL);
+		return;
+	}
 	for (int i = 0; i < 100; i++) {
 		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			return;
@@ -267,8 +272,10 @@ static int run(struct record *record)
 		status = begin(record);
 	if (!record->writer) {
 		/* the program may run already, when the file could not be made after all */
-		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0)
+		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0) {
 			kill(record->program.pid, SIGTERM);
+			record->ended_by = SIGTERM;
+		}
 		end_program(record);
 		return status;
 	}

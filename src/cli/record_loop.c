@@ -53,6 +53,7 @@ int record_block_signals(struct record *record)
 static ssize_t write_round(struct record *record)
 {
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
+	uint64_t samples = record->samples;
 	ssize_t taken = 0;
 	int nr = 0;
 	int rc;
@@ -73,6 +74,8 @@ static ssize_t write_round(struct record *record)
 	rc = perch_writer_put(record->writer, record->pieces, nr, &record->err);
 	for (size_t i = 0; i < record->nr_rings; i++)
 		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
+	if (rc < 0)
+		record->samples = samples;	/* those of this round are not in the file */
 	return rc < 0 ? rc : taken;
 }
 

@@ -1,98 +1,96 @@
 /* SPDX-License-Identifier: MIT */
-/* What read(2) gives, taken apart and made sense of. */
+/* What read(2) gives for an event, and what it means. */
 #include <errno.h>
 #include <string.h>
 
 #include "internal.h"
 
-size_t perch__read_size(uint64_t format, size_t nr)
+size_t perch__read_words(uint64_t read_format, size_t members)
 {
-	size_t each = 1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST);
-	size_t head = !!(format & PERCH_FORMAT_GROUP) + !!(format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
-		      !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
+	size_t each = 1 + !!(read_format & PERCH_FORMAT_ID) + !!(read_format & PERCH_FORMAT_LOST);
+	size_t times = !!(read_format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
+		       !!(read_format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
 
-	return (head + nr * each) * sizeof(uint64_t);
+	return read_format & PERCH_FORMAT_GROUP ? 1 + times + members * each : times + each;
 }
 
-static int failed(int error, const char *name, struct perch_error *err)
+static int read_error(ssize_t got, size_t wanted, const char *name, struct perch_error *err)
 {
-	perch_error_set(err, error, PERCH_CAUSE_SYSTEM, "cannot read event '%s': %s", name, strerror(error));
-	return -error;
-}
+	if (got < 0) {
+		int errnum = errno;
 
-static int wrong_size(ssize_t got, size_t size, const char *name, struct perch_error *err)
-{
+		return perch_error_set(err, errnum, PERCH_CAUSE_SYSTEM, "cannot read '%s': %s", name, strerror(errnum));
+	}
 	if (got == 0) {
-		perch_error_set(err, ENODATA, PERCH_CAUSE_SCHEDULE,
-				"event '%s' is pinned and could not be kept on the PMU: it has no count any more", name);
-		perch_error_remedy(err, "drop pinned, or measure fewer events at once; enabling it again starts it anew");
+		perch_error_set(err, ENODATA, PERCH_CAUSE_SCHEDULE, "'%s' is pinned and could not stay on its counter",
+				name);
+		perch_error_field(err, "pinned", NULL);
+		perch_error_remedy(err, "measure fewer events at once, or do not pin it");
 		return -ENODATA;
 	}
-	perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ, "reading event '%s' gave %zd bytes of %zu", name, got, size);
-	return -EIO;
+	return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ, "reading '%s' gave %zd bytes in place of %zu", name, got,
+			       wanted);
 }
 
-int perch__read_counts(const struct perch_calls *calls, int fd, const char *name, uint64_t format, uint64_t *words,
-		       struct raw_count *counts, size_t nr, struct perch_error *err)
+int perch__read(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr, const char *name,
+		struct perch_error *err)
 {
-	size_t size = perch__read_size(format, nr);
-	ssize_t got = calls->read(calls->context, fd, words, size);
-	uint64_t enabled = 0, running = 0;
-	bool group = format & PERCH_FORMAT_GROUP;
+	ssize_t got = calls->read(calls->context, fd, words, nr * sizeof(*words));
 
-	if (got < 0)
-		return failed(errno, name, err);
-	if ((size_t)got != size)
-		return wrong_size(got, size, name, err);
-	if (group && *words++ != nr)
-		return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ,
-				       "the group of '%s' has another number of members than were opened", name);
-	/* a lone event has its value first, a group its times */
-	for (size_t i = 0; i < nr; i++) {
-		if (!group)
-			counts[i].value = *words++;
-		if (i == 0 && format & PERCH_FORMAT_TOTAL_TIME_ENABLED)
-			enabled = *words++;
-		if (i == 0 && format & PERCH_FORMAT_TOTAL_TIME_RUNNING)
-			running = *words++;
-		if (group)
-			counts[i].value = *words++;
-		counts[i].enabled = enabled;
-		counts[i].running = running;
-		counts[i].id = format & PERCH_FORMAT_ID ? *words++ : 0;
-		counts[i].lost = format & PERCH_FORMAT_LOST ? *words++ : 0;
-	}
+	if (__builtin_expect(got != (ssize_t)(nr * sizeof(*words)), 0))
+		return read_error(got, nr * sizeof(*words), name, err);
 	return 0;
+}
+
+int perch__control(const struct perch_calls *calls, int fd, unsigned long request, unsigned long argument)
+{
+	return calls->control(calls->context, fd, request, argument) < 0 ? -errno : 0;
 }
 
 uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
 {
-	unsigned __int128 scaled;
+#ifdef __SIZEOF_INT128__
+	__extension__ typedef unsigned __int128 wide;
+	wide scaled;
 
 	if (!running)
 		return 0;
-	scaled = ((unsigned __int128)value * enabled + running / 2) / running;
+	/* half of running to round; the sum stays below 2^128, for (2^64-1)^2 + 2^63 does */
+	scaled = ((wide)value * enabled + running / 2) / running;
 	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+#else
+	long double scaled;
+
+	if (!running)
+		return 0;
+	scaled = (long double)value * enabled / running + 0.5L;
+	return scaled >= 18446744073709551615.0L ? UINT64_MAX : (uint64_t)scaled;
+#endif
 }
 
-void perch__make_count(struct perch_count *count, const struct raw_count *raw, const struct reset_times *reset)
+void perch__judge(struct perch_count *count, uint64_t enabled, uint64_t running, const struct perch__base *base)
 {
-	count->value = raw->value;
-	count->id = raw->id;
-	count->lost = raw->lost;
-	count->enabled_ns = raw->enabled - reset->enabled;
-	count->running_ns = raw->running - reset->running;
-	count->scaled = raw->value;
-	if (!count->enabled_ns) {
-		/* nothing ran between reset and read, or it was never switched on */
-		count->state = PERCH_COUNT_IDLE;
+	count->enabled_ns = enabled - base->enabled_ns;
+	count->running_ns = running - base->running_ns;
+	if (count->running_ns >= count->enabled_ns) {
+		count->state = count->enabled_ns ? PERCH_COUNT_FULL : PERCH_COUNT_IDLE;
+		count->scaled = count->value;
 	} else if (!count->running_ns) {
 		count->state = PERCH_COUNT_NEVER;
 		count->scaled = 0;
-	} else if (count->running_ns < count->enabled_ns) {
-		count->state = PERCH_COUNT_SCALED;
-		count->scaled = perch_scale(raw->value, count->enabled_ns, count->running_ns);
 	} else {
-		count->state = PERCH_COUNT_FULL;
+		count->state = PERCH_COUNT_SCALED;
+		count->scaled = perch_scale(count->value, count->enabled_ns, count->running_ns);
 	}
+}
+
+void perch__take_counts(struct perch_count *count, const uint64_t *words, uint64_t read_format,
+		   const struct perch__base *base)
+{
+	const uint64_t *more = words + 3;
+
+	count->value = words[0];
+	count->id = read_format & PERCH_FORMAT_ID ? *more++ : 0;
+	count->lost = read_format & PERCH_FORMAT_LOST ? *more : 0;
+	perch__judge(count, words[1], words[2], base);
 }

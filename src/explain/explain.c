@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "internal.h"
+#include "rules.h"
 
 /* Copies a sentence, with each {name} replaced by the fact of that name. */
 static void fill(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
@@ -27,19 +27,23 @@ static void fill(const struct perch__case *c, const char *sentence, char *buffer
 
 static const struct perch__rule *find(const struct perch__case *c)
 {
-	for (size_t i = 0; i < perch__rules_nr; i++)
-		if (perch__rules[i].errnum == c->call->errnum && perch__rules[i].applies(c))
-			return &perch__rules[i];
+	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
+		if (rule->errnum == c->call->errnum && rule->applies(c))
+			return rule;
 	return NULL;
 }
 
-/* EINVAL that no rule knows, on a kernel that is older than something asked for: that is the cause most of the time. */
-static bool too_new(const struct perch__case *c, struct perch__feature *feature)
+/*
+ * What the kernel is too old for. E2BIG says so itself: it wrote the size it knows, and a field beyond it is set. An
+ * EINVAL that no rule of certainty knows is most of the time of the same cause.
+ */
+static bool too_new(const struct perch__case *c, const struct perch__rule *rule, struct perch__feature *feature)
 {
-	unsigned running = perch__running_rank(c);
+	const struct perch_attr *attr = c->call->attr;
 
-	return (c->call->errnum == EINVAL || c->call->errnum == E2BIG) && running &&
-	       perch__newest_feature(c, running, feature);
+	if (c->call->errnum == E2BIG && attr)
+		return perch__field_beyond(attr, attr->size, feature);
+	return c->call->errnum == EINVAL && !rule && perch__unknown_to_running(c, feature);
 }
 
 static void copy_attr(struct perch__case *c)
@@ -65,22 +69,20 @@ int perch_explain(const struct perch_call *call, struct perch_machine *machine, 
 	if (!err)
 		return -call->errnum;
 	copy_attr(&c);
-	if (too_new(&c, &feature)) {
+	rule = find(&c);
+	if (too_new(&c, rule, &feature)) {
 		perch_error_set(err, call->errnum, PERCH_CAUSE_TOO_NEW, "%s needs Linux %s, and this kernel is older",
 				feature.name, feature.since);
 		perch_error_remedy(err, "leave it out, or use a newer kernel");
 		perch_error_field(err, feature.name, feature.since);
-		return -call->errnum;
-	}
-	rule = find(&c);
-	if (!rule) {
+	} else if (rule) {
+		fill(&c, rule->sentence, sentence, sizeof(sentence));
+		perch_error_set(err, call->errnum, rule->cause, "%s", sentence);
+		perch_error_remedy(err, "%s", rule->remedy);
+		perch_error_field(err, rule->field, rule->since);
+	} else {
 		perch_error_set(err, call->errnum, PERCH_CAUSE_SYSTEM, "the kernel refused the event: %s",
 				strerror(call->errnum));
-		return -call->errnum;
 	}
-	fill(&c, rule->sentence, sentence, sizeof(sentence));
-	perch_error_set(err, call->errnum, rule->cause, "%s", sentence);
-	perch_error_remedy(err, "%s", rule->remedy);
-	perch_error_field(err, rule->field, NULL);
 	return -call->errnum;
 }

@@ -12,18 +12,6 @@ struct perch__case {
 	struct perch_machine *machine;		/* NULL: facts are unknown */
 };
 
-/* One check of the kernel. {name} in the sentence stands for a fact, see perch__fact_text(). */
-struct perch__rule {
-	int errnum;
-	enum perch_cause cause;
-	bool (*applies)(const struct perch__case *c);
-	const char *field;			/* "" when there is none, or no single one */
-	const char *sentence;
-	const char *remedy;
-};
-extern const struct perch__rule perch__rules[];
-extern const size_t perch__rules_nr;
-
 /* Ranks: major * 1000 + minor; 0 for "" and what is no release. */
 unsigned perch__release_rank(const char *since);
 /* The rank of the running kernel; 0 when unknown. */

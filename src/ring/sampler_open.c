@@ -46,7 +46,7 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	int rc;
 
 	wanted.machine = sampler->machine;
-	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME;
+	wanted.sample |= from->attr.sample_type | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME;
 	wanted.sample_id_all = 1;
 	if (events->nr > 1)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
