@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# A thin front: meson and the scripts do the work. BUILD names the build directory.
+BUILD ?= build
+PREFIX ?= /usr/local
+export BUILD
+
+SOURCES = $(wildcard include/perch/*.h src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] examples/*.[ch])
+
+.PHONY: demo test build bench install fmt lint clean
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/setup test
+	@scripts/test
+
+build:
+	@scripts/setup build
+	@scripts/build $(BUILD)
+
+bench: build
+	@scripts/setup test
+	@bench/run $(BUILD)
+
+install:
+	@test -e $(BUILD)/build.ninja || { echo "install: run 'make build' first" >&2; exit 1; }
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	meson install -C $(BUILD)
+
+fmt:
+	clang-format -i $(SOURCES)
+
+lint:
+	@scripts/lint $(SOURCES)
+
+clean:
+	rm -rf build build-clang build-asan

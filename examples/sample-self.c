@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that samples itself a thousand times a second and prints its hottest functions. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <perch/profile.h>
+#include <perch/ring.h>
+
+__attribute__((noinline)) static unsigned long primes(unsigned long below)
+{
+	unsigned long found = 0;
+
+	for (unsigned long n = 2, d; n < below; n++) {
+		for (d = 2; d * d <= n && n % d; d++)
+			;
+		found += d * d > n;
+	}
+	return found;
+}
+
+__attribute__((noinline)) static unsigned long longest_collatz(unsigned long below)
+{
+	unsigned long longest = 0;
+
+	for (unsigned long n = 1, steps = 0; n < below; n++, steps = 0) {
+		for (unsigned long at = n; at != 1; at = at % 2 ? 3 * at + 1 : at / 2)
+			steps++;
+		longest = steps > longest ? steps : longest;
+	}
+	return longest;
+}
+
+/* The kernel tells of mappings made while it records. Those made before are in /proc, and told in the same way. */
+static void tell_mappings(struct perch_processes *processes)
+{
+	struct perch_record record = { .type = PERCH_RECORD_MMAP2 };
+	unsigned long start, end, offset;
+	char line[4352], path[4096];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*2cx%*c %lx %*s %*s %4095[^\n]", &start, &end, &offset, path) != 4)
+			continue;
+		record.mmap = (struct perch_mmap_record){
+			.pid = getpid(), .tid = getpid(), .start = start, .length = end - start, .page_offset = offset,
+			.protection = PROT_READ | PROT_EXEC, .filename = { path, strlen(path) },
+		};
+		perch_processes_apply(processes, &record);
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static volatile unsigned long size = 500000;	/* volatile: the compiler must not specialise the functions for it */
+
+int main(void)
+{
+	struct perch_sampler_options options = {
+		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_PERIOD },
+	};
+	struct perch_sampler *sampler = NULL;
+	struct perch_processes *processes = NULL;
+	struct perch_symbols *symbols = NULL;
+	struct perch_profile *profile = NULL;
+	const struct perch_entry *entries;
+	struct perch_profile_total total;
+	struct perch_record record;
+	struct perch_error err;
+	size_t nr;
+
+	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0 ||
+	    perch_processes_new(&processes, &err) < 0 || perch_symbols_new(&symbols, NULL, &err) < 0 ||
+	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_SYMBOL, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+
+	perch_sampler_enable(sampler);
+	printf("%lu primes, longest Collatz chain %lu\n", primes(4 * size), longest_collatz(size));
+	perch_sampler_disable(sampler);
+
+	tell_mappings(processes);
+	while (perch_sampler_next(sampler, &record) > 0) {
+		perch_processes_apply(processes, &record);
+		if (perch_profile_add(profile, &record, &err) < 0)
+			return perch_error_print(stderr, &err), 1;
+	}
+	if (perch_profile_finish(profile, &err) < 0 || perch_profile_entries(profile, 0, false, &entries, &nr, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+	perch_profile_total(profile, 0, &total);
+	for (size_t i = 0; i < nr && i < 5; i++) {
+		const struct perch_frame *frame = &entries[i].frame;
+
+		printf("%5.1f %%  %s\n", 100.0 * entries[i].self / total.period,
+		       frame->symbol ? perch_symbols_name(symbols, frame->symbol)
+				     : perch_symbols_binary_name(symbols, frame->binary));
+	}
+	perch_profile_free(profile);
+	perch_symbols_free(symbols);
+	perch_processes_free(processes);
+	perch_sampler_close(sampler);
+	return 0;
+}

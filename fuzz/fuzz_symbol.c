@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as an ELF file, as an image in memory and as a list of kernel symbols.
+ *
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude fuzz/fuzz_symbol.c \
+ *		src/{error,symbol}/?*.c -lelf -liberty -lz -o fuzz_symbol
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <perch/symbol.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void look_around(struct perch_symbols *symbols, const struct perch_binary *binary,
+			uint64_t base)
+{
+	const struct perch_symbol *symbol;
+
+	for (uint64_t offset = 0; offset < 1 << 14; offset += 61) {
+		symbol = perch_symbols_find(symbols, binary, base + offset);
+		if (!symbol)
+			continue;
+		if (symbol->start > base + offset || symbol->end <= base + offset)
+			abort();
+		perch_symbols_name(symbols, symbol);
+	}
+	perch_symbols_binary_name(symbols, binary);
+	perch_symbols_trouble(symbols, binary);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	char path[64];
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct perch_symbols_options options = { .kallsyms = path };
+	struct perch_binary file = { .index = 0, .kind = PERCH_BINARY_FILE, .path = path };
+	struct perch_binary kernel = { .index = 1,
+				       .kind = PERCH_BINARY_KERNEL,
+				       .path = "[kernel.kallsyms]" };
+	struct perch_binary module = { .index = 2, .kind = PERCH_BINARY_MODULE, .path = "[fuzz]" };
+	struct perch_symbols *symbols;
+	uint8_t build_id[20];
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	perch_build_id_of_image(bytes, size, build_id);
+	perch_build_id_of_file(path, build_id);
+	if (!perch_symbols_new(&symbols, &options, NULL)) {
+		look_around(symbols, &file, 0);
+		look_around(symbols, &file, (uint64_t)0 - (1 << 13));
+		look_around(symbols, &kernel, 0xffffffff81000000);
+		look_around(symbols, &module, 0xffffffffc0000000);
+		perch_symbols_free(symbols);
+	}
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# perf.data files between perch and the installed perf, in both directions.
+set -u
+tool=$PERCH_BUILD_ROOT/tests/interop/file_writer
+status=0
+
+if ! command -v perf >/dev/null 2>&1 || ! perf version >/dev/null 2>&1; then
+	echo "ok - perf.data # skip: no perf for this machine here"
+	exit 77
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+verdict() { # exit status, name, files to show when it is not 0
+	result=$1 name=$2
+	shift 2
+	if [ "$result" -eq 0 ]; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name"
+		head -n 40 "$@"
+		status=1
+	fi
+}
+
+same() { # name, two files
+	diff "$2" "$3" >difference
+	verdict $? "$1" difference
+}
+
+# `perf report --stats` as lines 'TYPE number', the aggregate alone; perf 6.1 and newer differ in how they show shares
+counts() {
+	awk '/^[a-z].* stats:/ { exit } / events: / && $3 > 0 { print $1, $3 }' | sort
+}
+
+# The wording is that of perf 6.1; newer ones add to it.
+same_header() { # name, file
+	case $(perf version) in
+	"perf version 6.1."*) ;;
+	*)
+		echo "ok - $1: header as perf shows it # skip: $(perf version) words it otherwise"
+		return
+		;;
+	esac
+	perf report --header-only -i "$2" >perf.header 2>perf.err
+	"$tool" header "$2" >perch.header
+	same "$1: header as perf shows it" perf.header perch.header
+}
+
+same_counts() { # name, file
+	perf report --stats --stdio -i "$2" 2>perf.err | counts >perf.counts
+	"$tool" stats "$2" | counts >perch.counts
+	same "$1: records as perf counts them" perf.counts perch.counts
+}
+
+"$tool" write full.data
+verdict $? "a file with every field is written"
+same_header "every field" full.data
+
+"$tool" plain plain.data
+verdict $? "a file with records is written"
+same_header "written by perch" plain.data
+same_counts "written by perch" plain.data
+perf script -D -i plain.data >dump 2>perf.err
+verdict $? "perf dumps it" perf.err
+[ "$(grep -c 'PERF_RECORD_SAMPLE' dump)" -eq 1000 ]
+verdict $? "perf dumps all samples" perf.err
+perf script -i plain.data -F event,time,ip 2>perf.err | grep -c 'page-faults' >number
+[ "$(cat number)" -eq 100 ]
+verdict $? "perf gives each sample to its event" number perf.err
+perf buildid-list -i plain.data 2>perf.err | grep -q '0102030405060708090a0b0c0d0e0f1011121314 /nonexistent/worker'
+verdict $? "perf finds the build id" perf.err
+
+"$tool" killed killed.data 2>/dev/null
+same_counts "writer killed" killed.data
+
+record() { # name, perf's options
+	how=$1
+	shift
+	if perf record -q -o perf.data "$@" >record.log 2>&1; then
+		same_header "recorded by perf, $how" perf.data
+		same_counts "recorded by perf, $how" perf.data
+	else
+		echo "ok - recorded by perf, $how # skip: $(head -n 1 record.log)"
+	fi
+}
+record plain -e cpu-clock -- ls /
+record "call graphs" -e cpu-clock -g -F 5000 -- ls /
+record "a group" -e '{cpu-clock,page-faults}' -- ls /
+record "all CPUs" -e cpu-clock,context-switches -a -- sleep 0.1
+record "registers and stack" -e cpu-clock --call-graph dwarf,1024 --intr-regs=ip,sp -- ls /
+record "data addresses and clock" -e page-faults -c 1 -d -k CLOCK_MONOTONIC -- ls /
+exit $status

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a packager and a program's author meet: an install into a DESTDIR, and programs built from
+# what it holds through pkg-config, against the shared objects and against the archives.
+# shellcheck disable=SC2046,SC2086 # compiler flags are meant to split into words
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+verdict() {
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		cat "$work/log"
+		status=1
+	fi
+}
+
+try() { # name, then a command
+	name=$1
+	shift
+	"$@" >"$work/log" 2>&1
+	verdict $? "$name"
+}
+
+try "meson install into a DESTDIR" \
+	meson install -C "$PERCH_BUILD_ROOT" --no-rebuild --destdir "$work/root"
+
+pkgconfig=$(dirname "$(find "$work/root" -name libperch.pc)")
+libdir=$(dirname "$pkgconfig")
+export PKG_CONFIG_PATH="$pkgconfig"
+prefix=$(pkg-config --variable=prefix libperch)
+# Only perch lies in the DESTDIR; its dependencies are the system's. So the prefix is moved, not
+# the whole system root.
+config() {
+	pkg-config --define-variable=prefix="$work/root$prefix" "$@"
+}
+
+cat >"$work/core.c" <<'EOF'
+#include <perch/perch_headers.h>
+int main(void)
+{
+	struct perch_error err = { 0 };
+	return perch_error_set(&err, EINVAL, PERCH_CAUSE_USAGE, "no such thing") == -EINVAL ? 0 : 1;
+}
+EOF
+{
+	echo '#include <errno.h>'
+	for header in "$work/root$prefix"/include/perch/*.h; do
+		echo "#include <perch/$(basename "$header")>"
+	done
+} >"$work/headers"
+sed -i -e "/perch_headers/{r $work/headers
+d}" "$work/core.c"
+
+for library in libperch libperch-profile; do
+	try "$library: a program against the shared object" \
+		gcc -Wall -Werror "$work/core.c" -o "$work/shared" $(config --cflags --libs $library)
+	try "$library: that program runs" env LD_LIBRARY_PATH="$libdir" "$work/shared"
+
+	archives="-Wl,-Bstatic -lperch-profile -lperch -Wl,-Bdynamic"
+	[ $library = libperch ] && archives="-Wl,-Bstatic -lperch -Wl,-Bdynamic"
+	others=$(config --static --libs-only-l $library | tr ' ' '\n' | grep -v -e '^-lperch')
+	try "$library: a program against the archives" \
+		gcc -Wall -Werror "$work/core.c" -o "$work/static" $(config --cflags $library) \
+		-L"$libdir" $archives $others
+	try "$library: that program runs alone" "$work/static"
+done
+
+try "the installed command runs from the archives alone" \
+	env -u LD_LIBRARY_PATH "$work/root$prefix/bin/perch" --version
+! ldd "$work/root$prefix/bin/perch" | grep -q libperch >"$work/log"
+verdict $? "the installed command needs no shared libperch"
+exit $status

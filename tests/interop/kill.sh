@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A recorder killed at a random moment leaves a file that perf and perch both read, with the same counts.
+set -u
+perch=${PERCH:?the perch command to test}
+kills=${KILLS:-20}
+command -v perf > /dev/null || { echo "skipped: no perf here to compare with"; exit 77; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+status=0
+
+# Processes that come and go, so that all kinds of records do. It ends by itself, should a kill miss.
+cat > work.sh << 'END'
+end=$((SECONDS + 10))
+while [ $SECONDS -lt $end ]; do
+	/bin/true
+	i=0
+	while [ $i -lt 3000 ]; do i=$((i + 1)); done
+done
+END
+
+# Counts by kind of record, without what depends on how a program lays its output out.
+counts() {
+	sed -n 's/^ *\([A-Z0-9_]*\) events: *\([0-9]*\).*/\1 \2/p' "$1" | sort
+}
+
+if ! "$perch" record -q -o probe.data -- true 2> probe.err; then
+	echo "skipped: cannot record here: $(cat probe.err)"
+	exit 77
+fi
+
+for n in $(seq "$kills"); do
+	"$perch" record -q -F 15000 -g -o "$n.data" -- bash work.sh 2> "$n.err" &
+	recorder=$!
+	# the moment counts from when there is a file: before that there is nothing to read
+	for _ in $(seq 500); do
+		[ -e "$n.data" ] && break
+		sleep 0.01
+	done
+	sleep "$(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print rand() * 1.5 }')"
+	program=$(pgrep -P "$recorder")
+	kill -KILL "$recorder"
+	wait "$recorder" 2> /dev/null
+	[ -n "$program" ] && kill -KILL $program 2> /dev/null
+
+	perf report --stats -i "$n.data" > perf.out 2> perf.err
+	perf_status=$?
+	"$perch" report --stats -i "$n.data" > perch.out 2> perch.err
+	perch_status=$?
+	counts perf.out > perf.counts
+	counts perch.out > perch.counts
+	total=$(awk '$1 == "TOTAL" { print $2 }' perch.counts)
+	if [ $perf_status -eq 0 ] && [ $perch_status -eq 0 ] && [ -n "$total" ] && cmp -s perf.counts perch.counts; then
+		echo "ok - kill $n: $total records in $(stat -c %s "$n.data") bytes, the same for both"
+	else
+		echo "not ok - kill $n: perf $perf_status, perch $perch_status"
+		diff perf.counts perch.counts
+		cat "$n.err" perf.err perch.err
+		status=1
+	fi
+	rm -f "$n.data"*
+done
+exit $status

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2016 # $1 and its like are for the inner shell
+# perch list shows what this machine has, by perf's names, and does not open tracepoints.
+set -u
+perch=${PERCH:?}
+status=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+
+check() { # name, then a command that succeeds when all is well
+	name=$1
+	shift
+	if "$@" >"$folder/output" 2>&1; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name"
+		head -20 "$folder/output"
+		status=1
+	fi
+}
+
+# shellcheck disable=SC2317 # called by check
+finds() { # pattern, then the words for perch list
+	pattern=$1
+	shift
+	"$perch" list "$@" | grep -E -- "$pattern"
+}
+
+check "lists hardware events" finds '^  cycles OR cpu-cycles +\[Hardware event\]' hw
+check "lists software events, which work" finds '^  page-faults OR faults +\[Software event\]$' sw
+check "lists cache events" finds '^  L1-dcache-load-misses +\[Hardware cache event\]' cache
+check "finds an event by its alias" finds '^  context-switches OR cs ' cs
+check "takes globs" finds '^  page-faults OR faults ' 'page-*'
+check "refuses a word that nothing matches" sh -c '! "$1" list no-such-event-anywhere' sh "$perch"
+check "refuses an unknown option with status 2" sh -c '"$1" list --frobnicate; [ $? -eq 2 ]' sh "$perch"
+check "has help" sh -c '"$1" list --help | grep -q -- --json' sh "$perch"
+
+if command -v python3 >/dev/null 2>&1; then
+	check "prints JSON" sh -c '"$1" list -j | python3 -c "
+import json, sys
+events = {event[\"name\"]: event for event in json.load(sys.stdin)}
+assert events[\"task-clock\"][\"works\"] is True and events[\"task-clock\"][\"kind\"] == \"software\"
+assert all(\"reason\" in event for event in events.values() if event.get(\"works\") is False)
+"' sh "$perch"
+else
+	echo "ok - prints JSON # skip: no python3 here"
+fi
+
+if command -v perf >/dev/null 2>&1; then
+	# perf leaves out what does not work; what it shows of the kernel's is shown here too
+	perf list 2>/dev/null | sed -n 's/^  \([^ ]*\).*\[\(.*\) event\]$/\1 \2/p' | grep -Ev ' (Tool|SDT)$' |
+		cut -d' ' -f1 | sort >"$folder/perfs"
+	"$perch" list | sed -n 's/^  \([^ ]*\)\( OR \([^ ]*\)\)\{0,1\} .*\[.*/\1\n\3/p' | sort -u >"$folder/perches"
+	check "shows what perf list shows" sh -c '[ -z "$(comm -23 "$1" "$2" | tee /dev/stderr)" ]' sh \
+		"$folder/perfs" "$folder/perches"
+else
+	echo "ok - shows what perf list shows # skip: no perf here"
+fi
+
+if command -v strace >/dev/null 2>&1; then
+	check "opens no tracepoint" sh -c 'strace -f -o "$2" -e trace=perf_event_open "$1" list &&
+		! grep -q PERF_TYPE_TRACEPOINT "$2"' sh "$perch" "$folder/trace"
+else
+	echo "ok - opens no tracepoint # skip: no strace here"
+fi
+exit $status

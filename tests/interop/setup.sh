@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# scripts/setup with a package system that is not there: what it would install, and when it leaves all alone.
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+fake() { # name, then the body of a shell script
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"$work/bin/$1"
+	chmod +x "$work/bin/$1"
+}
+
+setup() { # user id, set of packages; what was missing lies in $work/missing
+	echo "echo $1" | fake id
+	: >"$work/calls"
+	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/scripts/setup" "$2" >"$work/out" 2>&1
+}
+
+verdict() {
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		cat "$work/calls" "$work/out"
+		status=1
+	fi
+}
+
+mkdir "$work/bin"
+for tool in awk sort wc env cat grep sh; do
+	ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+fake dpkg-query <<'EOF'
+shift 3
+for package; do
+	grep -qx "$package" "$WORK/missing" || echo "$package installed"
+done
+EOF
+fake apt-cache <<'EOF'
+shift
+for package; do
+	grep -qx "$package" "$WORK/unknown" || echo "$package | 1 | mirror"
+done
+EOF
+fake apt-get <<'EOF'
+echo "apt-get $*" >>"$WORK/calls"
+EOF
+
+: >"$work/missing"
+: >"$work/unknown"
+setup 1000 test && [ ! -s "$work/out" ] && [ ! -s "$work/calls" ]
+verdict $? "nothing missing: says nothing, calls nothing, needs no root"
+
+echo clang >"$work/missing"
+setup 1000 build && [ ! -s "$work/calls" ]
+verdict $? "a package that only tests need is no matter for a build"
+
+setup 0 test && grep -q '^apt-get install .* clang$' "$work/calls" && ! grep -q update "$work/calls"
+verdict $? "root: installs what is missing, and no more"
+
+echo clang >"$work/unknown"
+setup 0 test && head -n 1 "$work/calls" | grep -q '^apt-get update'
+verdict $? "a package that apt has never heard of: fetches the lists first"
+
+! setup 1000 test && [ ! -s "$work/calls" ] && grep -q 'apt-get install .* clang' "$work/out"
+verdict $? "an ordinary user without sudo: is told the command for root"
+
+fake sudo <<'EOF'
+echo "sudo $*" >>"$WORK/calls"
+EOF
+: >"$work/unknown"
+setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
+verdict $? "an ordinary user with sudo: installs through it"
+
+rm "$work/bin/dpkg-query"
+setup 1000 test && grep -q 'no Debian' "$work/out"
+verdict $? "no Debian: says so and goes on"
+exit $status

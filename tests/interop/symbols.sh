@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Every address that perf samples in real programs has the name that perf gives to it: C++ (PIE, fixed address, static,
+# stripped with and without a debug file), Rust when rustc is there, bash, the compiler, the kernel.
+# Not compared: stubs (@plt) and what perf takes them for (_init, _fini). perf 6.1 counts relocations where the order of
+# slots matters, does not know .plt.sec, and lets functions without size reach over other sections.
+set -u
+if ! { command -v perf && command -v g++; } >/dev/null; then
+	echo "skipped: needs perf and g++"
+	exit 77
+fi
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
+export HOME=$work		# perf keeps copies of binaries in it
+status=0
+
+cat >program.cc <<'END'
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+namespace zoo {
+template <typename T, int N> struct Box {
+	T value[N];
+	Box() : value() {}
+	__attribute__((noinline)) T sum(const T &k) const { T s{}; for (auto &v : value) s += v * k; return s; }
+	__attribute__((noinline)) bool operator<(const Box &o) const { return sum(1) < o.sum(2); }
+};
+struct Base { virtual ~Base() {} virtual double f(double x) = 0; };
+struct Derived : Base { double f(double x) override; };
+__attribute__((noinline)) double Derived::f(double x) { return std::sin(x) + std::exp(-x); }
+static __attribute__((noinline)) int hidden(int a) { volatile int z = a; for (int i = 0; i < 9; i++) z += i; return z; }
+}
+namespace {
+__attribute__((noinline)) void anonymous(std::vector<std::string> &v)
+{
+	std::sort(v.begin(), v.end(), [](const std::string &a, const std::string &b) { return a > b; });
+}
+}
+int main()
+{
+	double total = 0;
+	for (int round = 0; round < 1500; round++) {
+		std::map<std::string, int> map;
+		std::vector<std::string> list;
+		for (int i = 0; i < 300; i++) {
+			auto text = std::to_string(i * 7919 % 1000);
+			map[text] += zoo::hidden(i);
+			list.push_back(text + "x");
+		}
+		anonymous(list);
+		zoo::Box<double, 16> a, b;
+		zoo::Derived d;
+		std::function<int(int)> add = [&](int x) { return x + round; };
+		total += (a < b) + d.f(round) + add(3);
+		if (round % 20 == 0)
+			total += std::regex_match("abcbcd", std::regex("a(b|c)*d"));
+	}
+	std::cout << total << "\n";
+}
+END
+cat >program.rs <<'END'
+use std::collections::{BTreeMap, HashMap};
+trait Shape { fn area(&self) -> f64; }
+struct Square(f64);
+impl Shape for Square { #[inline(never)] fn area(&self) -> f64 { (0..10).fold(self.0, |x, _| x.sqrt() + 1.0) } }
+fn main() {
+	let mut total = 0.0;
+	for round in 0..600u64 {
+		let (mut hash, mut tree) = (HashMap::new(), BTreeMap::new());
+		for i in 0..400u64 { hash.insert(format!("k{}", i * round % 97), i); tree.insert(i * 7919 % 1009, i.to_string()); }
+		let shape: Box<dyn Shape> = Box::new(Square(round as f64));
+		let mut list: Vec<String> = tree.values().cloned().collect();
+		list.sort_by(|a, b| b.cmp(a));
+		total += shape.area() + hash.len() as f64 + list.len() as f64;
+	}
+	println!("{}", total);
+}
+END
+
+# "address name+offset (file)" of each distinct sample
+frames() {
+	sed -nE 's/^.*cpu-clock[^ ]*: +([0-9a-f]+ .*[^ ]) *$/\1/p' | sort -u
+}
+
+compare() {
+	local name=$1 data=$2
+	perf script -i "$data" 2>/dev/null | frames >theirs
+	"$PERCH" script -i "$data" 2>errors | frames >ours
+	awk -v name="$name" '
+		{ at = $1 }
+		FNR == NR { theirs[at] = $0; next }
+		at in theirs && theirs[at] !~ /@plt|_init\+|_fini\+/ && !/@plt/ {
+			compared++
+			if (theirs[at] != $0 && wrong++ < 5)
+				print "# perf:  " theirs[at] "\n# perch: " $0
+		}
+		END {
+			ok = compared > 50 && !wrong
+			print (ok ? "ok" : "not ok") " - " name ": " compared - wrong " of " compared " addresses have perf'\''s name"
+			exit !ok
+		}' theirs ours || { status=1; head -n 3 errors; }
+}
+
+check() {
+	local name=$1 event=${EVENT:-cpu-clock:u}
+	shift
+	if ! perf record -q -e "$event" -F 15000 -o "$name.data" -- "$@" >/dev/null 2>errors; then
+		echo "ok - $name # skip perf cannot record $event here: $(head -n 1 errors)"
+		return
+	fi
+	compare "$name" "$name.data"
+}
+
+g++ -O2 -o pie program.cc && check pie ./pie
+g++ -O2 -no-pie -o fixed program.cc && check fixed ./fixed
+g++ -O2 -static -o static program.cc && check static ./static
+strip -o stripped pie && check stripped ./stripped
+cp pie linked && objcopy --only-keep-debug linked linked.debug && strip linked &&
+	objcopy --add-gnu-debuglink=linked.debug linked && check linked ./linked
+if command -v rustc >/dev/null && rustc -O -o rust_legacy program.rs 2>/dev/null; then
+	check rust_legacy ./rust_legacy
+	rustc -O -C symbol-mangling-version=v0 -o rust_v0 program.rs 2>/dev/null && check rust_v0 ./rust_v0
+else
+	echo "ok - rust # skip no rustc"
+fi
+# shellcheck disable=SC2016
+check bash bash -c 'for ((i = 0; i < 40000; i++)); do x=$((i * 3)); y=${x%3}; printf -v z %d "$y"; done'
+check compiler g++ -O1 -c -o /dev/null program.cc
+if [ "$(id -u)" -eq 0 ]; then
+	EVENT=cpu-clock:k check kernel sh -c 'for i in 1 2 3 4 5 6; do cat /proc/kallsyms; cat /proc/self/maps; done'
+else
+	echo "ok - kernel # skip its addresses are shown to root"
+fi
+exit $status

@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What `perch record` does: whom it follows, how it ends, and what it says to bad input.
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ -e out ] && sed 's/^/    /' out
+		failed=1
+	fi
+}
+
+record() {
+	"$perch" record "$@" > out 2>&1
+}
+
+# The exit status, then words that the one line it says must have.
+refuses() {
+	local name=$1 wanted=$2 words=$3
+	shift 3
+	record "$@"
+	local got=$?
+	[ $got -eq "$wanted" ] && grep -q -- "$words" out
+	verdict $? "$name: status $wanted"
+}
+
+# Number of samples, or of other records, in a file.
+count() {
+	"$perch" report --stats -i "$1" 2> /dev/null | awk -v kind="$2" '$1 == kind { print $3; exit }'
+}
+
+at_least() {
+	[ "$(count "$1" "$2")" -ge "$3" ] 2> /dev/null
+}
+
+burn='i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
+forever='while :; do :; done'
+
+record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
+
+# ---- programs ----
+record -o a.data -- sh -c "$burn"
+verdict $? "records a program"
+at_least a.data SAMPLE 50
+verdict $? "its samples are in the file"
+grep -q '^\[ perch record: Woken up [0-9]* times to write data \]$' out &&
+	grep -q '^\[ perch record: Captured and wrote [0-9.]* MB a.data ([0-9]* samples) \]$' out
+verdict $? "tells size and samples as perf does"
+
+record -o t.data -- sh -c "sh -c '$burn' & $burn; wait"
+at_least t.data FORK 1 && at_least t.data COMM 3
+verdict $? "follows children"
+record -i -o i.data -- sh -c "sh -c '$burn'; exit 0"
+[ "$(count i.data COMM)" = 2 ]
+verdict $? "--no-inherit leaves them out"
+
+record -e cpu-clock:u,page-faults -e context-switches -o m.data -- sh -c "$burn"
+"$perch" report --stats -i m.data > out 2>&1
+grep -q '^cpu-clock:u stats:' out && grep -q '^page-faults stats:' out
+verdict $? "several events in one file"
+record -e '{cpu-clock,page-faults}' -o g.data -- sh -c "$burn" && at_least g.data SAMPLE 50
+verdict $? "a group of events"
+record -F max -o f.data -- sh -c "$burn" && [ "$(count f.data SAMPLE)" -gt "$(count a.data SAMPLE)" ]
+verdict $? "-F max samples more often than the default"
+record -c 10000000 -e cpu-clock -o c.data -- sh -c "$burn" && at_least c.data SAMPLE 3
+verdict $? "-c samples by events"
+record -m 16K -q -o q.data -- true
+[ $? -eq 0 ] && [ ! -s out ]
+verdict $? "-q says nothing"
+
+if record -e raw_syscalls:sys_enter -o r.data -- ls; then
+	at_least r.data SAMPLE 20
+	verdict $? "a tracepoint is recorded each time"
+	if command -v perf > /dev/null; then
+		perf script -i r.data 2> out | grep -q 'raw_syscalls:sys_enter: NR [0-9]'
+		verdict $? "... and its fields can be read"
+	fi
+else
+	echo "ok - a tracepoint # skip $(head -1 out)"
+fi
+
+# ---- exit status ----
+record -o a.data -- sh -c 'exit 7'
+[ $? -eq 7 ]
+verdict $? "exits as the program does"
+record -o a.data -- sh -c 'kill -KILL $$'
+[ $? -eq 137 ]
+verdict $? "128 + 9 for a program killed by signal 9"
+
+# ---- signals ----
+signal() {	# name, expected status
+	"$perch" record -o s.data -- sh -c "$forever" > out 2>&1 &
+	local recorder=$! program
+	for _ in $(seq 300); do [ -e s.data ] && break; sleep 0.01; done
+	sleep 0.4
+	program=$(pgrep -P $recorder)
+	kill -s "$1" $recorder
+	wait $recorder
+	[ $? -eq "$2" ] && at_least s.data SAMPLE 10 && ! kill -0 "$program" 2> /dev/null
+	verdict $? "SIG$1 ends it and the program, and the file is whole"
+	! "$perch" report --header -i s.data 2>&1 | grep -q 'did not end' && "$perch" report --header -i s.data | grep -q cmdline
+	verdict $? "... with its header features"
+	rm -f s.data
+}
+signal INT 130
+signal TERM 143
+
+# ---- files ----
+echo precious > keep.data
+record -o keep.data -- true
+grep -q precious keep.data.old
+verdict $? "an existing file is kept as FILE.old"
+for program in ./missing missing; do
+	echo precious > keep.data
+	refuses "missing program $program" 127 "no program '$program'" -o keep.data -- $program
+	grep -q precious keep.data
+	verdict $? "... and the old output is untouched"
+done
+echo text > not-executable
+echo precious > keep.data
+refuses "not executable" 126 "not executable" -o keep.data -- ./not-executable
+grep -q precious keep.data
+verdict $? "... and the old output is untouched"
+refuses "output in a missing folder" 1 "cannot be written: No such file" -o missing/a.data -- true
+refuses "output that is a folder" 1 "is a folder" -o . -- true
+
+# ---- running processes ----
+sh -c "$forever" &
+busy=$!
+record -p $busy -o p.data -- sleep 0.5
+verdict $? "-p while a program runs"
+at_least p.data SAMPLE 100 && at_least p.data MMAP2 2
+verdict $? "... samples the process and tells what it had mapped"
+record -t $busy -o p.data -- sleep 0.2 && at_least p.data SAMPLE 20
+verdict $? "-t"
+(sleep 0.5; kill $busy) &
+timeout 10 "$perch" record -p $busy -o p.data > out 2>&1
+verdict $? "-p ends when the process does"
+wait $busy 2> /dev/null
+refuses "a process that is gone" 1 "no process $busy" -p $busy
+refuses "a list that is none" 2 "not a number" -p 1,x
+
+if record -a -o w.data -- sleep 0.3; then
+	at_least w.data SAMPLE 50 && at_least w.data COMM 5
+	verdict $? "-a takes everything"
+	record -C 0 -o w.data -- sleep 0.2 && at_least w.data SAMPLE 20
+	verdict $? "-C 0"
+else
+	echo "ok - -a and -C # skip this user may not: $(tail -1 out)"
+fi
+
+# ---- bad input ----
+limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+refuses "too often" 2 "limit of $limit samples a second (kernel.perf_event_max_sample_rate)" -F $((limit + 1)) -- true
+refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
+refuses "-F that is no number" 2 "not a number" -F often -- true
+refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
+refuses "nothing to record" 2 "name a program"
+refuses "-p and -a" 2 "choose one" -p 1 -a
+refuses "a CPU that is not there" 1 "CPU 60000" -C 60000 -- true
+refuses "an unknown option" 2 "no option" --no-such-option -- true
+refuses "another call graph" 2 "frame pointers" --call-graph lbr -- true
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
+	chmod 777 "$dir"
+	cp "$perch" here 2> /dev/null
+	nobody="setpriv --reuid=65534 --regid=65534 --clear-groups ./here record"
+	if $nobody -o n.data -- sh -c "$burn" > out 2>&1; then
+		grep -q 'user space only' out && at_least n.data SAMPLE 20
+		verdict $? "an ordinary user gets user space, and is told"
+	elif grep -q paranoid out; then
+		echo "ok - an ordinary user # skip $(head -1 out)"
+	else
+		verdict 1 "an ordinary user gets user space, and is told"
+	fi
+fi
+exit $failed

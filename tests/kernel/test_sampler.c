@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Samplers with the real kernel: software events, which every machine has. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/ring.h>
+
+static volatile uint64_t sink;
+
+static int zero;
+static const struct perch_cpus cpu0 = { 1, &zero };
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void burn(double duration)
+{
+	for (double end = seconds() + duration; seconds() < end;)
+		for (int i = 0; i < 1000; i++)
+			sink += i;
+}
+
+/* Tests run beside others: what an ordinary user may see is enough, unless a test says otherwise. */
+static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid, struct perch_sampler_options *options)
+{
+	struct perch_target target = { pid, -1, 0 };
+	struct perch_error err;
+	int rc;
+
+	options->event.sample |= PERCH_SAMPLE_IP;
+	rc = perch_sampler_open(sampler, events, &target, options, &err);
+	if (rc < 0)
+		print_message("perch_sampler_open: %s\n", err.message);
+	return rc;
+}
+
+/* Samples of this thread carry its numbers, lie in its code, and are in the order of time. */
+static void samples_arrive(void **state)
+{
+	struct perch_sampler_options options = { .event.frequency = 2000 };
+	struct perch_sampler_stats stats;
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	uint64_t before = 0;
+	size_t samples = 0;
+
+	(void)state;
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
+	assert_int_equal(perch_sampler_enable(sampler), 0);
+	burn(0.3);
+	assert_int_equal(perch_sampler_disable(sampler), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0), 1);
+	while (perch_sampler_next(sampler, &record) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		samples++;
+		assert_int_equal(record.sample.pid, getpid());
+		assert_int_equal(record.sample.tid, syscall(SYS_gettid));
+		assert_true(record.sample.time != 0 && record.sample.ip != 0);
+		before = record.sample.time > before ? record.sample.time : before;
+	}
+	assert_true(before != 0);
+	print_message("%zu samples in 0.3 s at 2000 Hz\n", samples);
+	assert_in_range(samples, 60, 700);
+	perch_sampler_stats(sampler, &stats);
+	assert_int_equal(stats.samples, samples);
+	assert_int_equal(stats.damaged, 0);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(perch_sampler_next(sampler, &record), 0);
+	perch_sampler_close(sampler);
+}
+
+static void a_full_ring_loses_and_says_so(void **state)
+{
+	struct perch_sampler_options options = { .event.frequency = 5000, .ring_pages = 1 };
+	struct perch_sampler_stats stats;
+	struct perch_sampler *sampler;
+	struct perch_record record;
+
+	(void)state;
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
+	perch_sampler_enable(sampler);
+	burn(0.3);
+	while (perch_sampler_next(sampler, &record) > 0)
+		;
+	burn(0.05);		/* LOST is written when there is room again */
+	perch_sampler_disable(sampler);
+	while (perch_sampler_next(sampler, &record) > 0)
+		;
+	perch_sampler_stats(sampler, &stats);
+	print_message("%llu samples, %llu lost\n", (unsigned long long)stats.samples, (unsigned long long)stats.lost);
+	assert_true(stats.lost > 0);
+	assert_true(stats.samples >= 4096 / 40);
+	perch_sampler_close(sampler);
+}
+
+/* A timer cannot go much faster than the limit, so that it is throttled now and then only: try for a while. */
+static void throttling_is_counted(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1000 };	/* ns; the kernel makes it 10 us */
+	struct perch_sampler_stats stats = { 0 };
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	double end = seconds() + 3;
+
+	(void)state;
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", 0, &options), 0);
+	perch_sampler_enable(sampler);
+	while (seconds() < end && !stats.throttled) {
+		burn(0.02);
+		while (perch_sampler_next(sampler, &record) > 0)
+			;
+		perch_sampler_stats(sampler, &stats);
+	}
+	perch_sampler_disable(sampler);
+	perch_sampler_close(sampler);
+	print_message("throttled %llu times\n", (unsigned long long)stats.throttled);
+	if (!stats.throttled) {
+		print_message("skipped: the timer stays below the limit here\n");
+		skip();
+	}
+}
+
+/* Each record of the shared ring tells which of the events it belongs to. */
+static void several_events_in_one_ring(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1, .cpus = &cpu0 };
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	size_t samples[2] = { 0 };
+	cpu_set_t before, only;
+	const int pages = 64;
+
+	(void)state;
+	CPU_ZERO(&only);
+	CPU_SET(0, &only);
+	sched_getaffinity(0, sizeof(before), &before);
+	if (sched_setaffinity(0, sizeof(only), &only) < 0)
+		skip();
+	assert_int_equal(open_sampler(&sampler, "page-faults:u,minor-faults:u", 0, &options), 0);
+	assert_int_equal(perch_sampler_rings(sampler), 1);
+	perch_sampler_enable(sampler);
+	{
+		char *memory = aligned_alloc(4096, pages * 4096);
+
+		for (int i = 0; i < pages; i++)
+			((volatile char *)memory)[i * 4096] = 1;
+		free(memory);
+	}
+	perch_sampler_disable(sampler);
+	while (perch_sampler_next(sampler, &record) > 0)
+		if (record.type == PERCH_RECORD_SAMPLE && record.event < 2)
+			samples[record.event]++;
+	sched_setaffinity(0, sizeof(before), &before);
+	print_message("%zu page faults, %zu of them minor\n", samples[0], samples[1]);
+	assert_true(samples[0] >= (size_t)pages && samples[1] >= (size_t)pages);
+	perch_sampler_close(sampler);
+}
+
+static void *thread(void *argument)
+{
+	*(pid_t *)argument = (pid_t)syscall(SYS_gettid);
+	burn(0.1);
+	return NULL;
+}
+
+/* A child that waits for a byte, then works, with a thread and a child of its own. */
+static pid_t start_child(int *go)
+{
+	int pipes[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		pthread_t other;
+		pid_t tid, child;
+		char byte;
+
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) != 1)
+			_exit(1);
+		pthread_create(&other, NULL, thread, &tid);
+		child = fork();
+		if (!child) {
+			burn(0.1);
+			_exit(0);
+		}
+		burn(0.1);
+		pthread_join(other, NULL);
+		waitpid(child, NULL, 0);
+		_exit(0);
+	}
+	close(pipes[0]);
+	*go = pipes[1];
+	return pid;
+}
+
+static void follows_threads_and_children(void **state)
+{
+	struct perch_sampler_options options = {
+		.event = { .frequency = 1000, .inherit = 1, .follow = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+	};
+	size_t forks = 0, exits = 0, of_child = 0, of_thread = 0, of_grandchild = 0;
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	int go, status, rc;
+	pid_t pid;
+
+	(void)state;
+	pid = start_child(&go);
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", pid, &options), 0);
+	perch_sampler_enable(sampler);
+	assert_int_equal(write(go, "x", 1), 1);
+	close(go);
+	while ((rc = perch_sampler_wait(sampler, 10000)) > 0)
+		while (perch_sampler_next(sampler, &record) > 0) {
+			forks += record.type == PERCH_RECORD_FORK;
+			exits += record.type == PERCH_RECORD_EXIT;
+			if (record.type != PERCH_RECORD_SAMPLE)
+				continue;
+			if (record.sample.pid != (uint32_t)pid)
+				of_grandchild++;
+			else if (record.sample.tid != (uint32_t)pid)
+				of_thread++;
+			else
+				of_child++;
+		}
+	/* the end of every target ends the waiting, at once and with nothing left */
+	assert_int_equal(rc, -ENODATA);
+	assert_int_equal(perch_sampler_ring_fd(sampler, 0), -1);
+	waitpid(pid, &status, 0);
+	print_message("samples: child %zu, its thread %zu, its child %zu; %zu forks, %zu exits\n", of_child, of_thread,
+		      of_grandchild, forks, exits);
+	assert_true(of_child > 10 && of_thread > 10 && of_grandchild > 10);
+	assert_true(forks == 2 && exits == 3);
+	perch_sampler_close(sampler);
+}
+
+/* The ring of a CPU belongs to its first thread's event. When that thread ends, others still wake us through theirs. */
+static void outlives_its_first_thread(void **state)
+{
+	pid_t threads[2];
+	struct perch_sampler_options options = {
+		.event = { .period = 1000000, .wakeup_events = 1 }, .threads = threads, .nr_threads = 2, .cpus = &cpu0,
+	};
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	int go[2], rc;
+	size_t of_second = 0;
+
+	(void)state;
+	threads[0] = start_child(&go[0]);
+	threads[1] = start_child(&go[1]);
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", threads[0], &options), 0);
+	perch_sampler_enable(sampler);
+	kill(threads[0], SIGKILL);	/* ends without work */
+	close(go[0]);
+	waitpid(threads[0], NULL, 0);
+	{
+		cpu_set_t only;
+
+		CPU_ZERO(&only);
+		CPU_SET(0, &only);
+		sched_setaffinity(threads[1], sizeof(only), &only);
+	}
+	assert_int_equal(write(go[1], "x", 1), 1);
+	close(go[1]);
+	while ((rc = perch_sampler_wait(sampler, 10000)) > 0)
+		while (perch_sampler_next(sampler, &record) > 0)
+			of_second += record.type == PERCH_RECORD_SAMPLE && record.sample.pid == (uint32_t)threads[1];
+	assert_int_equal(rc, -ENODATA);
+	assert_true(of_second > 10);
+	waitpid(threads[1], NULL, 0);
+	perch_sampler_close(sampler);
+}
+
+static int add_up(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	size_t *bytes = context;
+
+	(void)ring;
+	for (int i = 0; i < nr; i++)
+		*bytes += pieces[i].iov_len;
+	return 0;
+}
+
+static void everything_on_all_cpus(void **state)
+{
+	struct perch_sampler_options options = { .event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU } };
+	const struct perch_cpus *cpus;
+	struct perch_machine *machine;
+	struct perch_sampler_stats stats;
+	struct perch_sampler *sampler;
+	struct perch_error err;
+	size_t bytes = 0;
+	int rc;
+
+	(void)state;
+	rc = perch_sampler_open(&sampler, "cpu-clock", &PERCH_ALL_CPUS, &options, &err);
+	if (rc == -EACCES || rc == -EPERM) {
+		print_message("skipped: this user may not sample all CPUs\n");
+		skip();
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
+	assert_int_equal(perch_machine_cpus(machine, &cpus, NULL), 0);
+	assert_int_equal(perch_sampler_rings(sampler), cpus->nr);
+	perch_machine_free(machine);
+	perch_sampler_enable(sampler);
+	burn(0.3);
+	perch_sampler_disable(sampler);
+	assert_true(perch_sampler_drain(sampler, add_up, &bytes) > 0);
+	perch_sampler_stats(sampler, &stats);
+	print_message("%llu samples in %zu bytes\n", (unsigned long long)stats.samples, bytes);
+	assert_int_equal(stats.bytes, bytes);
+	assert_true(stats.samples > 100);
+	perch_sampler_close(sampler);
+}
+
+static void refusals_are_explained(void **state)
+{
+	struct perch_sampler_options options = { .event.frequency = 1000 };
+	struct perch_target target = { 0, -1, 0 };
+	struct perch_sampler *sampler;
+	struct perch_error err;
+
+	(void)state;
+	assert_true(perch_sampler_open(&sampler, "no-such-event", &target, &options, &err) < 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_EVENT);
+	assert_null(sampler);
+	target.cpu = 100000;
+	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0);
+	assert_null(sampler);
+	target = (struct perch_target){ 999999999, -1, 0 };
+	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err), -ESRCH);
+	assert_null(sampler);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_arrive),
+		cmocka_unit_test(a_full_ring_loses_and_says_so),
+		cmocka_unit_test(throttling_is_counted),
+		cmocka_unit_test(several_events_in_one_ring),
+		cmocka_unit_test(follows_threads_and_children),
+		cmocka_unit_test(outlives_its_first_thread),
+		cmocka_unit_test(everything_on_all_cpus),
+		cmocka_unit_test(refusals_are_explained),
+	};
+	struct perch_sampler_options options = { .event.frequency = 1000 };
+	struct perch_sampler *sampler;
+	struct perch_error err;
+
+	/* a container or an emulator may have no perf events at all */
+	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0) {
+		print_message("skipped: %s\n", err.message);
+		return 77;
+	}
+	perch_sampler_close(sampler);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

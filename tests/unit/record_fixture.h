@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Decoding of records that a test has built, at every length that they may be cut to. */
+#ifndef RECORD_FIXTURE_H
+#define RECORD_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include <perch/record.h>
+#include "build_record.h"
+
+#define TRAILER                                                                            \
+	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
+	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
+
+static inline struct perch_layout layout_of(uint64_t sample_type)
+{
+	struct perch_attr attr = { .sample_type = sample_type, .sample_id_all = 1 };
+	struct perch_layout layout;
+
+	perch_layout_init(&layout, &attr);
+	return layout;
+}
+
+/*
+ * Decodes the record from memory of exactly its size, so that the sanitizers see a byte too far.
+ * Then says it was shorter, at every length: that must give an error or a decoded record, and
+ * nothing else.
+ */
+static inline int decode(struct perch_record *record, const struct perch_layout *layout,
+			 struct built *built)
+{
+	static struct built copy;
+	struct perch_error err = { 0 };
+	int rc;
+
+	end_record(built);
+	for (size_t size = 0; size < built->size; size++) {
+		uint8_t *exact = aligned_alloc(8, (size + 7) / 8 * 8 + 8);
+		struct perch_record part;
+		uint16_t short_size = size;
+
+		memcpy(exact, built->bytes, size);
+		assert_true(perch_record_decode(&part, layout, exact, size, &err) < 0);
+		if (size >= 8) {
+			memcpy(exact + 6, &short_size, sizeof(short_size));
+			rc = perch_record_decode(&part, layout, exact, size, &err);
+			assert_true(rc == 0 || rc == -EBADMSG);
+			assert_int_equal(part.size, size);
+		}
+		free(exact);
+	}
+	copy = *built;
+	return perch_record_decode(record, layout, copy.bytes, copy.size, &err);
+}
+
+static inline void check_trailer(const struct perch_identity *identity)
+{
+	assert_int_equal(identity->has, TRAILER);
+	assert_int_equal(identity->pid, BUILT_PID);
+	assert_int_equal(identity->tid, BUILT_TID);
+	assert_int_equal(identity->time, BUILT_TIME);
+	assert_int_equal(identity->id, BUILT_ID);
+	assert_int_equal(identity->stream_id, BUILT_STREAM);
+	assert_int_equal(identity->cpu, BUILT_CPU);
+}
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are cut off, garbled, foreign, or of another kind. */
+#include "file_fixture.h"
+
+/* Opens what is at path and reads it in both orders: no crash, and either records or a sentence. */
+static void try_to_read(size_t most)
+{
+	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
+		struct perch_error err = { 0 };
+		struct perch_reader *reader;
+		FILE *nowhere;
+
+		if (perch_reader_open(&reader, path, order, &err)) {
+			assert_true(strlen(err.message) > strlen(path) + 5);
+			assert_true(err.errnum > 0);
+			continue;
+		}
+		assert_true(read_all(reader) <= most);
+		nowhere = fopen("/dev/null", "w");
+		assert_int_equal(perch_reader_print_header(reader, nowhere), 0);
+		fclose(nowhere);
+		perch_reader_close(reader);
+	}
+}
+
+static void truncated_anywhere(void **state)
+{
+	struct perch_reader_damage damage;
+	struct perch__file_header header;
+	uint8_t *bytes;
+	size_t size, whole, present;
+
+	(void)state;
+	make_file();
+	bytes = slurp(path, &size);
+	memcpy(&header, bytes, sizeof(header));
+	for (size_t cut = 0; cut < size; cut++) {
+		spill(path, bytes, cut);
+		try_to_read(11);
+		if (cut < header.data.offset)
+			continue;
+		/* What is there whole is read, and what is not there is told. */
+		present = cut - header.data.offset;
+		whole = count_now(&damage);
+		if (present >= header.data.size) {
+			assert_int_equal(whole, 11);
+			assert_int_equal(damage.missing_bytes, 0);
+		} else {
+			assert_int_equal(whole, present / 48);
+			assert_int_equal(damage.missing_bytes, header.data.size - present);
+		}
+		assert_int_equal(damage.garbled_bytes, 0);
+	}
+	free(bytes);
+}
+
+static void flipped_anywhere(void **state)
+{
+	static const uint8_t flips[] = { 0x01, 0x10, 0x80, 0xff };
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	make_file();
+	bytes = slurp(path, &size);
+	for (size_t at = 0; at < size; at++) {
+		for (size_t i = 0; i < sizeof(flips); i++) {
+			bytes[at] ^= flips[i];
+			spill(path, bytes, size);
+			try_to_read(size / 8);
+			bytes[at] ^= flips[i];
+		}
+	}
+	free(bytes);
+}
+
+/* The recorder of perf writes the size only at its end: killed, it leaves 0. */
+static void a_size_of_zero_means_all(void **state)
+{
+	struct perch_reader_damage damage;
+	struct perch__file_header header;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	make_file();
+	bytes = slurp(path, &size);
+	memcpy(&header, bytes, sizeof(header));
+	memset(bytes + offsetof(struct perch__file_header, data.size), 0, 8);
+	spill(path, bytes, header.data.offset + header.data.size - 20);
+	assert_int_equal(count_now(&damage), 10);
+	assert_true(damage.unfinished);
+	assert_int_equal(damage.missing_bytes, 0);
+	free(bytes);
+}
+
+static void garbled_records_end_the_reading(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct built b;
+
+	(void)state;
+	put_sample(writer, 21, 1);
+	start_record(&b, PERCH_RECORD_SAMPLE, 0); /* size 0 */
+	put_u64(&b, 0);
+	put_record(writer, &b);
+	put_sample(writer, 21, 2);
+	close_writer(writer);
+	assert_int_equal(count_now(&damage), 1);
+	assert_int_equal(damage.garbled_bytes, 16 + 48);
+}
+
+static void bad_records_are_counted_and_skipped(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct built b;
+
+	(void)state;
+	put_sample(writer, 21, 1);
+	start_record(&b, PERCH_RECORD_SAMPLE, 0);
+	put_u64(&b, 21);
+	end_record(&b);
+	put_record(writer, &b);
+	put_sample(writer, 999, 2);
+	put_plain(writer, 200);
+	put_sample(writer, 21, 3);
+	close_writer(writer);
+	assert_int_equal(count_now(&damage), 3);
+	assert_int_equal(damage.undecoded_records, 2);
+	assert_int_equal(damage.unknown_records, 1);
+}
+
+/*
+ * A record at an odd place, behind one of an odd size: no recorder writes that, and yet it is read.
+ */
+static void records_need_not_be_aligned(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct built b;
+
+	(void)state;
+	start_record(&b, PERCH_RECORD_THREAD_MAP, 0);
+	put_bytes(&b, "abc", 3);
+	end_record(&b);
+	put_record(writer, &b);
+	put_sample(writer, 31, 2);
+	close_writer(writer);
+	assert_int_equal(count_now(&damage), 2);
+	assert_int_equal(damage.undecoded_records, 0);
+}
+
+static void payloads_are_stepped_over(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct built b;
+
+	(void)state;
+	start_record(&b, PERCH_RECORD_AUXTRACE, 0);
+	put_u64(&b, 24);
+	for (int i = 0; i < 4; i++)
+		put_u64(&b, 0);
+	end_record(&b);
+	for (int i = 0; i < 3; i++)
+		put_u64(&b, UINT64_MAX);
+	put_record(writer, &b);
+	put_sample(writer, 21, 1);
+	start_record(&b, PERCH_RECORD_HEADER_TRACING_DATA, 0);
+	put_u64(&b, 13);
+	end_record(&b);
+	put_u64(&b, UINT64_MAX);
+	put_u64(&b, UINT64_MAX);
+	put_record(writer, &b);
+	put_sample(writer, 21, 1);
+	start_record(&b, PERCH_RECORD_AUXTRACE, 0); /* says more than there is */
+	put_u64(&b, UINT64_MAX);
+	end_record(&b);
+	put_record(writer, &b);
+	close_writer(writer);
+	assert_int_equal(count_now(&damage), 5);
+	assert_int_equal(damage.garbled_bytes, 0);
+}
+
+static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_cause cause)
+{
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+
+	spill(path, bytes, size);
+	assert_int_equal(perch_reader_open(&reader, path, PERCH_ORDER_FILE, &err), rc);
+	assert_null(reader);
+	assert_int_equal(err.cause, cause);
+	assert_int_equal(strncmp(err.message, path, strlen(path)), 0);
+}
+
+static void other_files_are_refused(void **state)
+{
+	uint64_t header[32] = { __builtin_bswap64(PERCH__MAGIC), __builtin_bswap64(104) };
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+
+	(void)state;
+	expect_refusal("", 0, -EBADMSG, PERCH_CAUSE_TRUNCATED);
+	expect_refusal("#!/bin/sh\n", 10, -EBADMSG, PERCH_CAUSE_FORMAT);
+	expect_refusal("PERFILE2", 8, -EBADMSG, PERCH_CAUSE_FORMAT);
+	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE);
+	header[0] = PERCH__MAGIC_V1;
+	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE);
+	header[0] = PERCH__MAGIC;
+	header[1] = 105;
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_CAUSE_FORMAT);
+	header[1] = 104;
+	expect_refusal(header, 100, -EBADMSG, PERCH_CAUSE_TRUNCATED);
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_CAUSE_FORMAT);
+	assert_int_equal(perch_reader_open(&reader, folder, PERCH_ORDER_FILE, &err), -EISDIR);
+	assert_int_equal(perch_reader_open(&reader, "/nonexistent", PERCH_ORDER_FILE, &err),
+			 -ENOENT);
+	assert_true(err.remedy[0]);
+	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);
+	perch_reader_close(NULL);
+}
+
+/* ---- pipes ---- */
+
+static void add(uint8_t *bytes, size_t *size, struct built *b)
+{
+	memcpy(bytes + *size, b->bytes, b->size);
+	*size += b->size;
+}
+
+static void recorded_pipes_are_read(void **state)
+{
+	static uint8_t bytes[8192];
+	uint64_t start[2] = { PERCH__MAGIC, 16 };
+	const struct perch_file_event *got;
+	struct perch_reader *reader;
+	struct perch_record record;
+	size_t size = sizeof(start);
+	struct built b;
+
+	(void)state;
+	memcpy(bytes, start, sizeof(start));
+	for (size_t i = 0; i < 2; i++) {
+		struct perch_attr attr = events[i].attr;
+
+		attr.size = sizeof(attr);
+		start_record(&b, PERCH_RECORD_HEADER_ATTR, 0);
+		put_bytes(&b, &attr, sizeof(attr));
+		put_bytes(&b, events[i].ids, events[i].nr_ids * 8);
+		end_record(&b);
+		add(bytes, &size, &b);
+	}
+	start_record(&b, PERCH_RECORD_HEADER_FEATURE, 0);
+	put_u64(&b, PERCH_FEATURE_HOSTNAME);
+	put_u32(&b, 8);
+	put_bytes(&b, "machine\0pad", 12);
+	end_record(&b);
+	add(bytes, &size, &b);
+	build_sample(&b, 31, 5);
+	add(bytes, &size, &b);
+	spill(path, bytes, size);
+
+	reader = open_reader(PERCH_ORDER_TIME);
+	assert_int_equal(perch_reader_events(reader, &got), 2);
+	assert_int_equal(got[0].nr_ids, 2);
+	assert_string_equal(perch_reader_text(reader, PERCH_FEATURE_HOSTNAME), "machine");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+	assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
+	assert_int_equal(record.event, 1);
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
+	perch_reader_close(reader);
+	for (size_t cut = size; cut-- > 0;) {
+		spill(path, bytes, cut);
+		try_to_read(4);
+	}
+}
+
+/* ---- compressed records ---- */
+
+/* A zstd block that holds its bytes as they are; the first one brings the frame's header. */
+static void put_block(struct built *b, const void *data, uint32_t size, bool first)
+{
+	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
+	uint32_t head = size << 3;
+
+	if (first)
+		put_bytes(b, frame, sizeof(frame));
+	put_bytes(b, &head, 3);
+	put_bytes(b, data, size);
+}
+
+/* One stream in two records of either kind, of which the second starts in the midst of a sample. */
+static void write_compressed(struct perch_writer *writer, bool broken)
+{
+	uint8_t plain[3 * 48];
+	struct built b;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		build_sample(&b, 21, 10 - i);
+		memcpy(plain + 48 * i, b.bytes, 48);
+	}
+	start_record(&b, PERCH_RECORD_COMPRESSED, 0);
+	put_block(&b, plain, 70, true);
+	end_record(&b);
+	put_record(writer, &b);
+	start_record(&b, PERCH_RECORD_COMPRESSED2, 0);
+	put_u64(&b, 3 + 74);
+	put_block(&b, plain + 70, 74, false);
+	b.bytes[16] ^= broken ? 0x06 : 0; /* no such type of block */
+	put_u32(&b, 0);
+	end_record(&b);
+	put_record(writer, &b);
+	put_sample(writer, 31, 9);
+}
+
+static void compressed_records_are_read(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct perch_reader *reader;
+	struct perch_record record;
+	struct perch_error err = { 0 };
+	int rc;
+
+	(void)state;
+	write_compressed(writer, false);
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_FILE);
+	rc = perch_reader_next(reader, &record, &err);
+	if (rc == -ENOTSUP) {
+		print_message("skipped: %s\n", err.message);
+		perch_reader_close(reader);
+		skip();
+	}
+	for (int round = 0; round < 2; round++) {
+		perch_reader_rewind(reader);
+		assert_int_equal(read_all(reader), 6);
+		perch_reader_damage(reader, &damage);
+		assert_int_equal(damage.garbled_bytes + damage.undecoded_records, 0);
+	}
+	perch_reader_close(reader);
+	assert_int_equal(count_now(&damage), 6);
+
+	writer = open_writer();
+	write_compressed(writer, true);
+	close_writer(writer);
+	assert_int_equal(count_now(&damage), 4);
+	assert_int_equal(damage.garbled_bytes, 8 + 8 + 3 + 74 + 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(truncated_anywhere),
+		cmocka_unit_test(flipped_anywhere),
+		cmocka_unit_test(a_size_of_zero_means_all),
+		cmocka_unit_test(garbled_records_end_the_reading),
+		cmocka_unit_test(bad_records_are_counted_and_skipped),
+		cmocka_unit_test(records_need_not_be_aligned),
+		cmocka_unit_test(payloads_are_stepped_over),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(recorded_pipes_are_read),
+		cmocka_unit_test(compressed_records_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* A machine that is not here, described by a folder tree and a table of calls. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/machine.h>
+
+#include "tree.h"
+
+#define PMUS "/sys/bus/event_source/devices/"
+
+static const struct tree_file files[] = {
+	{ "/proc/sys/kernel/osrelease", "7.2.3-fancy\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "-1\n" },
+	{ "/proc/sys/kernel/perf_event_max_sample_rate", "25000\n" },
+	{ "/proc/sys/kernel/kptr_restrict", "nonsense\n" },
+	{ "/proc/self/status", "Name:\tx\nCapInh:\t0000000000000000\nCapEff:\t0000004000000000\n" },
+	{ "/proc/self/limits",
+	  "Limit                     Soft Limit           Hard Limit           Units     \n"
+	  "Max open files            1024                 4096                 files     \n"
+	  "Max locked memory         unlimited            unlimited            bytes     \n" },
+	{ "/sys/devices/system/cpu/online", "0-2,5\n" },
+	{ "/sys/devices/system/cpu/present", "0-7\n" },
+	{ PMUS "cpu/type", "4\n" },
+	{ PMUS "uncore_imc/type", "23\n" },
+	{ PMUS "uncore_imc/cpumask", "0,4\n" },
+	{ PMUS "cpu_atom/type", "10\n" },
+	{ PMUS "cpu_atom/cpus", "4-7\n" },
+	{ PMUS "broken/type", "" },
+	{ PMUS "nothing/events/x", "event=1\n" },
+	{ "/sys/kernel/debug/tracing/events/sched/sched_switch/id", "314\n" },
+};
+
+static struct perch_machine *made;
+static char root[PATH_MAX];
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	return perch_machine_new(&made, root, NULL, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perch_machine_free(made);
+	tree_remove(root);
+	return 0;
+}
+
+static void test_release(void **state)
+{
+	struct perch_release release;
+
+	(void)state;
+	assert_int_equal(perch_machine_release(made, &release, NULL), 0);
+	assert_int_equal(release.major, 7);
+	assert_int_equal(release.minor, 2);
+	assert_int_equal(release.patch, 3);
+	assert_string_equal(release.text, "7.2.3-fancy");
+}
+
+static void test_sysctls(void **state)
+{
+	struct perch_error err;
+	long value = 0;
+
+	(void)state;
+	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_PARANOID, &value, &err), 0);
+	assert_int_equal(value, -1);
+	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MAX_SAMPLE_RATE, &value, &err), 0);
+	assert_int_equal(value, 25000);
+	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
+	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
+	assert_true(perch_machine_sysctl(made, PERCH_SYSCTL_KPTR_RESTRICT, &value, &err) < 0);
+	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
+		assert_true(!strncmp(perch_sysctl_name(i), "kernel.", 7));
+}
+
+static void test_rights(void **state)
+{
+	struct perch_limits limits;
+	uint64_t effective;
+
+	(void)state;
+	assert_int_equal(perch_machine_capabilities(made, &effective, NULL), 0);
+	assert_true(effective == UINT64_C(1) << PERCH_CAP_PERFMON);
+	assert_true(perch_machine_privileged(made));
+	assert_int_equal(perch_machine_limits(made, &limits, NULL), 0);
+	assert_int_equal(limits.descriptors, 1024);
+	assert_int_equal(limits.descriptors_hard, 4096);
+	assert_true(limits.locked_bytes == UINT64_MAX);
+	assert_int_equal(limits.page_bytes, sysconf(_SC_PAGESIZE));
+}
+
+static void test_cpus(void **state)
+{
+	const struct perch_cpus *cpus;
+	size_t nr;
+
+	(void)state;
+	assert_int_equal(perch_machine_cpus(made, &cpus, NULL), 0);
+	assert_int_equal(cpus->nr, 4);
+	assert_int_equal(cpus->cpu[3], 5);
+	assert_int_equal(perch_machine_cpus_present(made, &nr, NULL), 0);
+	assert_int_equal(nr, 8);
+}
+
+static void test_cpu_lists(void **state)
+{
+	static const char *const bad[] = { "", ",", "1,", "-1", "1-", "3-2", "1-2-3", "a", "1 ", "0-70000", "99999999999",
+					   "0-65535,0-65535,0-65535" };
+	struct perch_error err;
+	struct perch_cpus cpus;
+
+	(void)state;
+	assert_int_equal(perch_cpus_parse(&cpus, "5,1-3,2,0", NULL), 0);
+	assert_int_equal(cpus.nr, 5);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(cpus.cpu[i], i);
+	assert_int_equal(cpus.cpu[4], 5);
+	perch_cpus_clear(&cpus);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(perch_cpus_parse(&cpus, bad[i], &err), -EINVAL);
+		assert_int_equal(cpus.nr, 0);
+		assert_null(cpus.cpu);
+		assert_true(err.column >= 0 && err.column <= (int)strlen(bad[i]));
+	}
+}
+
+static void test_pmus(void **state)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	(void)state;
+	assert_int_equal(perch_machine_pmus(made, &pmus, &nr, NULL), 0);
+	assert_int_equal(nr, 3);
+	assert_string_equal(pmus[0].name, "cpu");
+	assert_int_equal(pmus[0].type, 4);
+	assert_int_equal(pmus[0].cpus.nr, 0);
+	assert_string_equal(pmus[1].name, "cpu_atom");
+	assert_int_equal(pmus[1].cpus.nr, 4);
+	assert_string_equal(pmus[2].name, "uncore_imc");
+	assert_int_equal(pmus[2].cpus.cpu[1], 4);
+	assert_ptr_equal(perch_machine_pmu(made, "cpu_atom"), &pmus[1]);
+	assert_null(perch_machine_pmu(made, "nothing"));
+}
+
+static void test_files(void **state)
+{
+	char text[8], path[PATH_MAX], small[4];
+
+	(void)state;
+	assert_int_equal(perch_machine_read(made, "/proc/sys/kernel/osrelease", text, sizeof(text)), 7);
+	assert_string_equal(text, "7.2.3-f");
+	assert_int_equal(perch_machine_read(made, "/proc/none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(perch_machine_path(made, small, sizeof(small), "/proc"), -ENAMETOOLONG);
+	assert_true(perch_machine_path(made, path, sizeof(path), "/proc") > 0);
+	assert_string_equal(path + strlen(path) - 5, "/proc");
+	assert_int_equal(perch_machine_tracefs(made, path, sizeof(path), NULL), 0);
+	assert_string_equal(path + strlen(root), "/sys/kernel/debug/tracing");
+}
+
+static void test_empty_machine(void **state)
+{
+	const struct perch_cpus *cpus;
+	const struct perch_pmu *pmus;
+	struct perch_machine *empty;
+	struct perch_limits limits;
+	struct perch_release release;
+	struct perch_error err;
+	char path[2 * PATH_MAX];
+	uint64_t effective;
+	size_t nr;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/nowhere/", root);
+	assert_int_equal(perch_machine_new(&empty, path, NULL, &err), 0);
+	assert_int_equal(perch_machine_release(empty, &release, &err), -ENOENT);
+	assert_int_equal(perch_machine_cpus(empty, &cpus, &err), -ENOENT);
+	assert_int_equal(perch_machine_cpus_present(empty, &nr, &err), -ENOENT);
+	assert_int_equal(perch_machine_pmus(empty, &pmus, &nr, &err), -ENOENT);
+	assert_int_equal(nr, 0);
+	assert_null(perch_machine_pmu(empty, "cpu"));
+	assert_int_equal(perch_machine_limits(empty, &limits, &err), -ENOENT);
+	assert_int_equal(perch_machine_capabilities(empty, &effective, &err), -ENOENT);
+	assert_false(perch_machine_privileged(empty));
+	assert_int_equal(perch_machine_tracefs(empty, path, sizeof(path), &err), -ENOENT);
+	assert_true(err.remedy[0]);
+	perch_machine_free(empty);
+}
+
+static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+{
+	(void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
+	++*(int *)context;
+	errno = ENOSYS;
+	return -1;
+}
+
+static void test_calls(void **state)
+{
+	int called = 0;
+	struct perch_calls calls = perch_kernel_calls;
+	const struct perch_calls *used;
+	struct perch_machine *machine;
+	struct perch_attr attr = { 0 };
+
+	(void)state;
+	assert_ptr_equal(perch_machine_calls(NULL), &perch_kernel_calls);
+	assert_ptr_equal(perch_machine_calls(made), &perch_kernel_calls);
+	calls.context = &called;
+	calls.open_event = no_event;
+	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+	used = perch_machine_calls(machine);
+	assert_int_equal(used->open_event(used->context, &attr, 0, -1, -1, 0), -1);
+	assert_int_equal(errno, ENOSYS);
+	assert_int_equal(called, 1);
+	perch_machine_free(machine);
+	perch_machine_free(NULL);
+}
+
+static void test_this_machine(void **state)
+{
+	const struct perch_cpus *cpus;
+	struct perch_machine *here;
+	struct perch_release release;
+	struct perch_limits limits;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&here, "", NULL, NULL), 0);
+	assert_int_equal(perch_machine_release(here, &release, NULL), 0);
+	assert_true(release.major >= 3);
+	assert_int_equal(perch_machine_cpus(here, &cpus, NULL), 0);
+	assert_int_equal(cpus->nr, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(perch_machine_limits(here, &limits, NULL), 0);
+	assert_true(limits.descriptors && limits.descriptors <= limits.descriptors_hard);
+	perch_machine_free(here);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_release), cmocka_unit_test(test_sysctls), cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_cpus), cmocka_unit_test(test_cpu_lists), cmocka_unit_test(test_pmus),
+		cmocka_unit_test(test_files), cmocka_unit_test(test_empty_machine), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_this_machine),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* Address spaces over time: what an address means, and for whom, after which records. */
+#include "process_fixture.h"
+#include "process/internal.h"
+
+/* ---- maps that overlap, checked against an array of what each address should be ---- */
+
+#define SPAN 64
+
+struct cell {
+	struct perch_binary *binary;
+	uint64_t offset;
+};
+
+static void insert(struct space *space, struct cell *cells, uint64_t start, uint64_t end, uint64_t offset,
+		   struct perch_binary *binary)
+{
+	struct map map = { start, end, offset, binary };
+
+	assert_int_equal(perch__space_insert(space, &map), 0);
+	for (uint64_t at = start; at < end; at++)
+		cells[at] = (struct cell){ binary, offset + at - start };
+}
+
+static void check_space(const struct space *space, const struct cell *cells)
+{
+	for (uint64_t at = 0; at < SPAN; at++) {
+		const struct map *map = perch__space_find(space, at);
+
+		if (!cells[at].binary) {
+			assert_null(map);
+			continue;
+		}
+		assert_non_null(map);
+		assert_ptr_equal(map->binary, cells[at].binary);
+		assert_int_equal(at - map->start + map->offset, cells[at].offset);
+	}
+	for (size_t i = 0; i < space->nr; i++) {
+		assert_true(space->map[i].start < space->map[i].end);
+		assert_true(!i || space->map[i - 1].end <= space->map[i].start);
+	}
+	assert_true(space->nr <= space->size);
+}
+
+/* A second map at every place and of every length around two others: before, into, over, inside, between, after. */
+static void overlapping_maps_keep_their_offsets(void **state)
+{
+	struct perch_binary a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
+
+	(void)state;
+	for (uint64_t start = 0; start < SPAN; start++)
+		for (uint64_t end = start; end <= SPAN; end++) {
+			struct cell cells[SPAN] = { 0 };
+			struct space *space = perch__space_new(0);
+
+			assert_non_null(space);
+			insert(space, cells, 16, 28, 1000, &a);
+			insert(space, cells, 36, 48, 2000, &b);
+			insert(space, cells, start, end, 3000, &c);
+			check_space(space, cells);
+			perch__space_drop(space);
+		}
+}
+
+static void random_maps_match_a_plain_array(void **state)
+{
+	struct perch_binary binaries[8];
+	struct cell cells[SPAN] = { 0 };
+	struct space *space = perch__space_new(0);
+
+	(void)state;
+	assert_non_null(space);
+	srand(7);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t start = rand() % SPAN;
+		uint64_t end = start + rand() % (SPAN - start + 1);
+
+		if (i % 3)
+			end = start + (end - start) / 8;
+		insert(space, cells, start, end, rand() % 100000, &binaries[rand() % 8]);
+		if (i % 16 == 0)
+			check_space(space, cells);
+	}
+	check_space(space, cells);
+	perch__space_drop(space);
+}
+
+static void a_shared_space_is_copied_when_it_changes(void **state)
+{
+	struct perch_binary a = { 0 }, b = { 0 };
+	struct space *first = perch__space_new(1), *second;
+	const struct map map = { 0x1000, 0x3000, 0, &a }, cut = { 0x2000, 0x2800, 0, &b };
+
+	(void)state;
+	assert_non_null(first);
+	assert_int_equal(perch__space_insert(first, &map), 0);
+	assert_ptr_equal(perch__space_own(first), first);
+	second = perch__space_own(perch__space_share(first));
+	assert_ptr_not_equal(second, first);
+	assert_int_equal(first->users, 1);
+	assert_int_equal(perch__space_insert(second, &cut), 0);
+	assert_ptr_equal(perch__space_find(first, 0x2000)->binary, &a);
+	assert_ptr_equal(perch__space_find(second, 0x2000)->binary, &b);
+	assert_int_equal(second->nr, 3);
+	perch__space_drop(first);
+	perch__space_drop(second);
+	perch__space_drop(NULL);
+}
+
+/* ---- records ---- */
+
+static void files_are_found_at_their_offsets(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	map_file(processes, 10, 0x400000, 0x2000, 0x1000, "/bin/a");
+	map_file(processes, 10, 0x401000, 0x1000, 0x7000, "/bin/b");
+	check_user(processes, 10, 0x3fffff, NULL, 0);
+	check_user(processes, 10, 0x400010, "/bin/a", 0x1010);
+	check_user(processes, 10, 0x401010, "/bin/b", 0x7010);
+	check_user(processes, 10, 0x402000, NULL, 0);
+	check_user(processes, 11, 0x400010, NULL, 0);
+	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x400010).binary->kind, PERCH_BINARY_FILE);
+	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 1).binary->kind, PERCH_BINARY_UNKNOWN);
+	assert_true(locate(processes, 10, PERCH_MISC_USER, 0x400010).binary->used);
+	perch_processes_free(processes);
+}
+
+static void fork_shares_then_diverges(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_thread *parent, *child;
+	uint64_t before;
+
+	(void)state;
+	name_thread(processes, 10, 10, "parent", false);
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
+	fork_thread(processes, 10, 10, 20, 20);
+	parent = thread_of(processes, 10, 10);
+	child = thread_of(processes, 20, 20);
+	check_user(processes, 20, 0x1004, "/bin/a", 4);
+	assert_string_equal(perch_thread_comm(child), "parent");
+	assert_int_equal(perch_thread_comm_index(child), perch_thread_comm_index(parent));
+	assert_int_equal(perch_thread_generation(child), perch_thread_generation(parent));
+
+	before = perch_thread_generation(parent);
+	map_file(processes, 20, 0x1000, 0x1000, 0x5000, "/bin/child");
+	check_user(processes, 10, 0x1004, "/bin/a", 4);
+	check_user(processes, 20, 0x1004, "/bin/child", 0x5004);
+	assert_int_equal(perch_thread_generation(parent), before);
+	assert_true(perch_thread_generation(child) != before);
+	map_file(processes, 10, 0x2000, 0x1000, 0, "/bin/parent");
+	check_user(processes, 10, 0x2000, "/bin/parent", 0);
+	check_user(processes, 20, 0x2000, NULL, 0);
+	assert_true(perch_thread_generation(parent) != perch_thread_generation(child));
+	perch_processes_free(processes);
+}
+
+static void threads_share_their_process(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_location location;
+
+	(void)state;
+	name_thread(processes, 10, 10, "main", false);
+	fork_thread(processes, 10, 10, 10, 11);
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
+	perch_processes_locate(processes, thread_of(processes, 10, 11), PERCH_MISC_USER, 0x1000, &location);
+	assert_string_equal(location.binary->path, "/bin/a");
+	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 11)), "main");
+	name_thread(processes, 10, 11, "worker", false);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 10)), "main");
+	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 11)), "worker");
+	assert_int_equal(perch_thread_pid(thread_of(processes, 10, 11)), 10);
+	assert_int_equal(perch_thread_tid(thread_of(processes, 10, 11)), 11);
+	perch_processes_free(processes);
+}
+
+/* Samples taken while exec is under way have the old program's addresses under the new name. */
+static void exec_replaces_maps_at_the_first_new_one(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	uint64_t old;
+
+	(void)state;
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/sh");
+	map_file(processes, 10, 0x8000, 0x1000, 0, "/lib/old");
+	fork_thread(processes, 10, 10, 20, 20);
+	old = perch_thread_generation(thread_of(processes, 20, 20));
+	name_thread(processes, 20, 20, "cc", true);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 20, 20)), "cc");
+	check_user(processes, 20, 0x8000, "/lib/old", 0);
+	map_file(processes, 20, 0x4000, 0x1000, 0, "/bin/cc");
+	assert_true(perch_thread_generation(thread_of(processes, 20, 20)) != old);
+	check_user(processes, 20, 0x4000, "/bin/cc", 0);
+	check_user(processes, 20, 0x1000, NULL, 0);
+	check_user(processes, 20, 0x8000, NULL, 0);
+	map_file(processes, 20, 0x9000, 0x1000, 0, "/lib/new");
+	check_user(processes, 20, 0x4000, "/bin/cc", 0);
+	/* and the parent goes on with its own */
+	check_user(processes, 10, 0x1000, "/bin/sh", 0);
+	check_user(processes, 10, 0x8000, "/lib/old", 0);
+	perch_processes_free(processes);
+}
+
+static void a_new_name_is_not_an_exec(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
+	name_thread(processes, 10, 10, "renamed", false);
+	map_file(processes, 10, 0x4000, 0x1000, 0, "/lib/b");
+	check_user(processes, 10, 0x1000, "/bin/a", 0);
+	perch_processes_free(processes);
+}
+
+static void a_tid_may_come_back_in_another_process(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_thread *old, *fresh;
+
+	(void)state;
+	name_thread(processes, 10, 30, "old", false);
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/old");
+	old = thread_of(processes, 10, 30);
+	fresh = thread_of(processes, 40, 30);
+	assert_ptr_not_equal(old, fresh);
+	assert_int_equal(perch_thread_pid(fresh), 40);
+	assert_string_equal(perch_thread_comm(fresh), ":30");
+	assert_string_equal(perch_thread_comm(old), "old");
+
+	/* a whole process that comes back under its number starts from its new parent's maps */
+	map_file(processes, 50, 0x7000, 0x1000, 0, "/bin/parent");
+	fork_thread(processes, 50, 50, 10, 10);
+	check_user(processes, 10, 0x1000, NULL, 0);
+	check_user(processes, 10, 0x7000, "/bin/parent", 0);
+	perch_processes_free(processes);
+}
+
+static void names_without_a_record(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	assert_string_equal(perch_thread_comm(thread_of(processes, 0, 0)), "swapper");
+	assert_string_equal(perch_thread_comm(thread_of(processes, 1234, 1234)), ":1234");
+	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)), ":4294967295");
+	name_thread(processes, 77, 77, "", false);
+	assert_string_equal(perch_thread_comm(thread_of(processes, 77, 77)), "");
+	perch_processes_free(processes);
+}
+
+static void kernel_and_modules(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_location location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
+
+	(void)state;
+	/* with no map of it at all */
+	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(location.offset, 0xffffffff81000010);
+
+	map_kernel(processes, 0xffffffff81000000, 0x1000000, 0xffffffff81000040, "[kernel.kallsyms]_text");
+	map_kernel(processes, 0xffffffffc0000000, 0x4000, 0, "/lib/modules/6.1/ext4.ko");
+	map_kernel(processes, 0xffffffffc0008000, 0x4000, 0, "[made_up]");
+	location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
+	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
+	assert_string_equal(location.binary->path, "[kernel.kallsyms]");
+	assert_int_equal(location.binary->start, 0xffffffff81000000);
+	assert_int_equal(location.binary->length, 0x1000000);
+	assert_int_equal(location.binary->text_start, 0xffffffff81000040);
+	assert_int_equal(location.offset, 0xffffffff81000010);
+	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0000123);
+	assert_int_equal(location.binary->kind, PERCH_BINARY_MODULE);
+	assert_int_equal(location.binary->start, 0xffffffffc0000000);
+	assert_int_equal(location.offset, 0xffffffffc0000123);
+	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).binary->path, "[made_up]");
+	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).binary->kind,
+			 PERCH_BINARY_UNKNOWN);
+	/* the kernel's maps are nobody's user space */
+	check_user(processes, 5, 0xffffffffc0000123, NULL, 0);
+	perch_processes_free(processes);
+}
+
+static void special_names(void **state)
+{
+	static const struct { const char *name, *path; enum perch_binary_kind kind; } cases[] = {
+		{ "[vdso]", "[vdso]", PERCH_BINARY_VDSO },
+		{ "[heap]", "[heap]", PERCH_BINARY_ANON },
+		{ "[stack]", "[stack]", PERCH_BINARY_ANON },
+		{ "[stack:1234]", "[stack:1234]", PERCH_BINARY_ANON },
+		{ "[vsyscall]", "[vsyscall]", PERCH_BINARY_ANON },
+		{ "/SYSV00000000", "/SYSV00000000", PERCH_BINARY_ANON },
+		{ "//anon", "[JIT] tid 10", PERCH_BINARY_ANON },
+		{ "/dev/zero (deleted)", "[JIT] tid 10", PERCH_BINARY_ANON },
+		{ "/anon_hugepage (deleted)", "[JIT] tid 10", PERCH_BINARY_ANON },
+		{ "[anon:code]", "[JIT] tid 10", PERCH_BINARY_ANON },
+		{ "/memfd:x (deleted)", "/memfd:x (deleted)", PERCH_BINARY_FILE },
+		{ "", "", PERCH_BINARY_FILE },
+		{ "\033]0;\a", "\033]0;\a", PERCH_BINARY_FILE },
+	};
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	for (size_t i = 0; i < NR(cases); i++) {
+		map_file(processes, 10, 0x1000 * (i + 1), 0x1000, 0, cases[i].name);
+		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path, 8);
+		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).binary->kind, cases[i].kind);
+	}
+	/* code that another process made is another binary */
+	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
+	check_user(processes, 11, 0x1000, "[JIT] tid 11", 0);
+	perch_processes_free(processes);
+}
+
+/* ---- binaries and build ids ---- */
+
+static void binaries_are_shared_and_numbered(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	const struct perch_binary *const *binaries;
+	const struct perch_binary *first;
+	size_t nr;
+
+	(void)state;
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
+	map_file(processes, 11, 0x9000, 0x1000, 0, "/bin/a");
+	map_file(processes, 11, 0xa000, 0x1000, 0, "/bin/b");
+	first = locate(processes, 10, PERCH_MISC_USER, 0x1000).binary;
+	assert_ptr_equal(first, locate(processes, 11, PERCH_MISC_USER, 0x9000).binary);
+	nr = perch_processes_binaries(processes, &binaries);
+	assert_int_equal(nr, 4);	/* [unknown] and the kernel are always there */
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(binaries[i]->index, i);
+	assert_true(first->used);
+	assert_false(locate(processes, 11, PERCH_MISC_USER, 0x9000).binary ==
+		     locate(processes, 11, PERCH_MISC_USER, 0xa000).binary);
+	perch_processes_free(processes);
+}
+
+static void build_ids_told_before_and_after(void **state)
+{
+	static const uint8_t id[20] = { 1, 2, 3 }, other[20] = { 9 };
+	struct perch_processes *processes = new_processes();
+	const struct perch_binary *binary;
+	struct perch_record record;
+
+	(void)state;
+	assert_int_equal(perch_processes_build_id(processes, "/bin/before", id, 20), 0);
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/before");
+	map_file(processes, 10, 0x2000, 0x1000, 0, "/bin/after");
+	binary = locate(processes, 10, PERCH_MISC_USER, 0x2000).binary;
+	assert_int_equal(binary->build_id_size, 0);
+	assert_int_equal(perch_processes_build_id(processes, "/bin/after", id, 16), 0);
+	assert_int_equal(binary->build_id_size, 16);
+	assert_memory_equal(binary->build_id, id, 16);
+	binary = locate(processes, 10, PERCH_MISC_USER, 0x1000).binary;
+	assert_int_equal(binary->build_id_size, 20);
+
+	/* the same path with another build id is another build */
+	record = mmap_record(PERCH_MISC_USER, 11, 0x1000, 0x1000, 0, "/bin/before");
+	record.mmap.build_id_size = 20;
+	memcpy(record.mmap.build_id, other, 20);
+	apply(processes, &record);
+	assert_ptr_not_equal(binary, locate(processes, 11, PERCH_MISC_USER, 0x1000).binary);
+	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).binary->build_id, other, 20);
+	assert_true(perch_processes_build_id(processes, "/bin/x", id, 0) < 0);
+	assert_true(perch_processes_build_id(processes, "/bin/x", id, 21) < 0);
+	perch_processes_free(processes);
+}
+
+/* ---- records that nobody's kernel wrote ---- */
+
+static void hostile_lengths(void **state)
+{
+	struct perch_processes *processes = new_processes();
+
+	(void)state;
+	map_file(processes, 10, 0x1000, 0, 0, "/bin/nothing");
+	check_user(processes, 10, 0x1000, NULL, 0);
+	map_file(processes, 10, UINT64_MAX - 0xfff, 0x100000, 0, "/bin/over the end");
+	check_user(processes, 10, UINT64_MAX - 1, "/bin/over the end", 0xffe);
+	check_user(processes, 10, 0x10, NULL, 0);
+	map_file(processes, 10, 0, UINT64_MAX, UINT64_MAX, "/bin/all");
+	check_user(processes, 10, 0x1000, "/bin/all", 0xfff);
+	map_kernel(processes, UINT64_MAX, UINT64_MAX, 0, "[wrapped]");
+	locate(processes, 10, PERCH_MISC_KERNEL, UINT64_MAX);
+	perch_processes_free(processes);
+}
+
+static void hostile_tasks(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	struct perch_record record = { .type = 4711 };
+
+	(void)state;
+	fork_thread(processes, 10, 10, 10, 10);
+	fork_thread(processes, 0, 0, UINT32_MAX, UINT32_MAX);
+	fork_thread(processes, UINT32_MAX, 1, 1, UINT32_MAX);
+	apply(processes, &record);
+	/* children of children, each given up for the next by exec */
+	map_file(processes, 1, 0x1000, 0x1000, 0, "/bin/a");
+	for (uint32_t i = 1; i < 2000; i++) {
+		fork_thread(processes, i, i, i + 1, i + 1);
+		if (i % 3 == 0) {
+			name_thread(processes, i + 1, i + 1, "next", true);
+			map_file(processes, i + 1, 0x1000, 0x1000, 0, "/bin/a");
+		}
+	}
+	check_user(processes, 2000, 0x1010, "/bin/a", 0x10);
+	perch_processes_free(processes);
+	perch_processes_free(NULL);
+}
+
+static void generation_of_the_kernel(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	uint64_t before = perch_processes_kernel_generation(processes);
+
+	(void)state;
+	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
+	assert_int_equal(perch_processes_kernel_generation(processes), before);
+	map_kernel(processes, 0xffffffffc0000000, 0x4000, 0, "[module]");
+	assert_true(perch_processes_kernel_generation(processes) != before);
+	perch_processes_free(processes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overlapping_maps_keep_their_offsets),
+		cmocka_unit_test(random_maps_match_a_plain_array),
+		cmocka_unit_test(a_shared_space_is_copied_when_it_changes),
+		cmocka_unit_test(files_are_found_at_their_offsets),
+		cmocka_unit_test(fork_shares_then_diverges),
+		cmocka_unit_test(threads_share_their_process),
+		cmocka_unit_test(exec_replaces_maps_at_the_first_new_one),
+		cmocka_unit_test(a_new_name_is_not_an_exec),
+		cmocka_unit_test(a_tid_may_come_back_in_another_process),
+		cmocka_unit_test(names_without_a_record),
+		cmocka_unit_test(kernel_and_modules),
+		cmocka_unit_test(special_names),
+		cmocka_unit_test(binaries_are_shared_and_numbered),
+		cmocka_unit_test(build_ids_told_before_and_after),
+		cmocka_unit_test(hostile_lengths),
+		cmocka_unit_test(hostile_tasks),
+		cmocka_unit_test(generation_of_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* What ELF symbol tables mean: which symbol is at an offset, and what it is called. */
+#include "symbol_fixture.h"
+
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+#define FUNCTION(name, value, size)                                       \
+	{                                                                 \
+		name, CODE + (value), size, STB_GLOBAL, STT_FUNC, TEXT, 0 \
+	}
+
+static struct perch_binary binary;
+
+static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size_t nr)
+{
+	const char *path = at_place("binary");
+
+	write_elf(path, SHT_SYMTAB, symbol, nr, NULL, 0);
+	binary = binary_at(path, PERCH_BINARY_FILE);
+	return new_symbols(NULL);
+}
+
+static void symbols_are_found_by_file_offset(void **state)
+{
+	const struct made_symbol symbol[] = { FUNCTION("second", 0x100, 0x20),
+					      FUNCTION("first", 0x80, 0x10) };
+	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
+	const struct perch_symbol *first, *second;
+
+	(void)state;
+	second = perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x110);
+	first = perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x8f);
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_string_equal(first->name, "first");
+	assert_int_equal(first->start, CODE_OFFSET + 0x80);
+	assert_int_equal(first->end, CODE_OFFSET + 0x90);
+	assert_int_equal(first->binding, 'g');
+	assert_ptr_equal(first->binary, &binary);
+	assert_int_equal(second->index, 0);
+	assert_int_equal(first->index, 1);
+	assert_ptr_equal(first, perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x80));
+	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x7f));
+	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x90));
+	assert_null(perch_symbols_find(symbols, &binary, CODE + 0x80));
+	assert_null(perch_symbols_find(symbols, &binary, UINT64_MAX));
+	assert_null(perch_symbols_trouble(symbols, &binary));
+	perch_symbols_free(symbols);
+}
+
+static void many_symbols_are_sorted(void **state)
+{
+	enum { MANY = 300 };
+	static char name[MANY][16];
+	struct made_symbol symbol[MANY];
+	struct perch_symbols *symbols;
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		unsigned number = i * 77 % MANY; /* 77 and 300 have no common factor */
+
+		snprintf(name[i], sizeof(name[i]), "f%u", number);
+		symbol[i] = (struct made_symbol)FUNCTION(name[i], number * 8, 8);
+	}
+	symbols = with_symbols(symbol, MANY);
+	for (unsigned i = 0; i < MANY * 8; i++) {
+		char expected[16];
+
+		snprintf(expected, sizeof(expected), "f%u", i / 8);
+		assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + i), expected);
+	}
+	perch_symbols_free(symbols);
+}
+
+static void symbols_without_size_reach_to_the_next(void **state)
+{
+	const struct made_symbol symbol[] = { FUNCTION("a", 0, 0), FUNCTION("b", 0x100, 0) };
+	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0xff), "a");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + CODE_SIZE - 1), "b");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + CODE_SIZE), "");
+	perch_symbols_free(symbols);
+}
+
+static void of_two_names_the_better_is_shown(void **state)
+{
+	static const struct {
+		struct made_symbol worse, better;
+	} pair[] = {
+		{ { "untyped_name", CODE, 8, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
+		  FUNCTION("typed", 0, 8) },
+		{ { "weak_function", CODE, 8, STB_WEAK, STT_FUNC, TEXT, 0 },
+		  FUNCTION("global", 0, 8) },
+		{ { "local_function", CODE, 8, STB_LOCAL, STT_FUNC, TEXT, 0 },
+		  FUNCTION("global", 0, 8) },
+		{ { "weak_function", CODE, 8, STB_WEAK, STT_FUNC, TEXT, 0 },
+		  { "local", CODE, 8, STB_LOCAL, STT_FUNC, TEXT, 0 } },
+		{ FUNCTION("__with_underscores", 0, 8), FUNCTION("without", 0, 8) },
+		{ FUNCTION("short", 0, 8), FUNCTION("longer", 0, 8) },
+		{ FUNCTION("__GI___libc_read", 0, 8), FUNCTION("_ZN1a1bEv", 0, 8) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(pair); i++)
+		for (int turn = 0; turn < 2; turn++) {
+			struct made_symbol symbol[] = { turn ? pair[i].better : pair[i].worse,
+							turn ? pair[i].worse : pair[i].better };
+			struct perch_symbols *symbols;
+			const struct perch_symbol *found;
+
+			symbols = with_symbols(symbol, 2);
+			found = perch_symbols_find(symbols, &binary, CODE_OFFSET);
+			assert_non_null(found);
+			assert_string_equal(found->name, pair[i].better.name);
+			perch_symbols_free(symbols);
+		}
+}
+
+static void a_sized_symbol_is_better_than_an_unsized_one(void **state)
+{
+	const struct made_symbol symbol[] = { FUNCTION("unsized_function", 0, 0),
+					      FUNCTION("sized", 0, 8) };
+	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET), "sized");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 8), "");
+	perch_symbols_free(symbols);
+}
+
+static void functions_may_lie_in_functions(void **state)
+{
+	const struct made_symbol symbol[] = {
+		FUNCTION("outer", 0, 0x100),
+		FUNCTION("inner", 0x40, 0x20),
+		{ "label", CODE + 0x50, 0, STB_LOCAL, STT_NOTYPE, TEXT, 0 },
+		FUNCTION("innermost", 0x58, 4),
+	};
+	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x3f), "outer");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x40), "inner");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x52), "inner");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x5b), "innermost");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x5c), "inner");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x60), "outer");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x100), "");
+	perch_symbols_free(symbols);
+}
+
+static void what_is_no_function_is_left_out(void **state)
+{
+	const struct made_symbol symbol[] = {
+		{ "undefined", CODE + 0x10, 8, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
+		{ "absolute", CODE + 0x20, 8, STB_GLOBAL, STT_FUNC, SHN_ABS, 0 },
+		{ "thread", CODE + 0x30, 8, STB_GLOBAL, STT_TLS, TEXT, 0 },
+		{ "hidden_label", CODE + 0x40, 8, STB_GLOBAL, STT_NOTYPE, TEXT, STV_HIDDEN },
+		{ "elsewhere", CODE + 0x50, 8, STB_GLOBAL, STT_FUNC, 77, 0 },
+		{ "", CODE + 0x60, 8, STB_GLOBAL, STT_FUNC, TEXT, 0 },
+		{ "data", CODE + 0x70, 8, STB_GLOBAL, STT_FUNC, 2, 0 },
+		{ "$x", CODE + 0x80, 8, STB_LOCAL, STT_NOTYPE, TEXT, 0 },
+		{ "indirect", CODE + 0x90, 8, STB_GLOBAL, STT_GNU_IFUNC, TEXT, 0 },
+		{ "label", CODE + 0xa0, 8, STB_GLOBAL, STT_NOTYPE, TEXT, 0 },
+	};
+	struct perch_symbols *symbols;
+	struct made table, names, out;
+	struct made_file file = code_file();
+
+	(void)state;
+	file.machine = EM_AARCH64;
+	add_section(&file, (struct made_section){ ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
+						  CODE, CODE_OFFSET, .size = CODE_SIZE });
+	make_symbols(&table, &names, false, symbol, NR(symbol));
+	add_symbols(&file, SHT_SYMTAB, &table, &names);
+	make_elf(&out, &file);
+	binary = binary_at(at_place("arm"), PERCH_BINARY_FILE);
+	write_bytes(binary.path, out.bytes, out.size);
+	symbols = new_symbols(NULL);
+	for (uint64_t at = 0x10; at < 0x90; at += 0x10)
+		assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + at));
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x90), "indirect");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0xa0), "label");
+	perch_symbols_free(symbols);
+}
+
+static void files_of_the_other_byte_order_are_read(void **state)
+{
+	const struct made_symbol symbol[] = { FUNCTION("far", 0x100, 0x20) };
+	static const uint8_t id[] = { 1, 2, 3, 4 };
+	struct perch_symbols *symbols;
+	struct made table, names, note, out;
+	struct made_file file = code_file();
+	uint8_t build_id[20];
+
+	(void)state;
+	file.big = true;
+	file.machine = EM_PPC64;
+	make_symbols(&table, &names, true, symbol, NR(symbol));
+	add_symbols(&file, SHT_SYMTAB, &table, &names);
+	add_build_id(&file, &note, id, sizeof(id));
+	make_elf(&out, &file);
+	binary = binary_at(at_place("big"), PERCH_BINARY_FILE);
+	write_bytes(binary.path, out.bytes, out.size);
+	symbols = new_symbols(NULL);
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x11f), "far");
+	assert_int_equal(perch_build_id_of_file(binary.path, build_id), 4);
+	assert_memory_equal(build_id, id, 4);
+	assert_int_equal(perch_build_id_of_image(out.bytes, out.size, build_id), 4);
+	perch_symbols_free(symbols);
+}
+
+/*
+ * Two stubs of 16 bytes after a head of 16; the relocations come in the other order than the
+ * slots.
+ */
+static void stubs_have_the_names_of_what_they_call(void **state)
+{
+	const struct made_symbol symbol[] = { { "puts", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0 },
+					      { "_ZN1a1bEv", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF,
+						0 } };
+	struct made_file file = code_file();
+	struct made table, names, relocations = { 0 }, out;
+	struct perch_symbols *symbols;
+	uint32_t strings;
+
+	(void)state;
+	make_symbols(&table, &names, false, symbol, NR(symbol));
+	for (uint64_t i = 2; i >= 1; i--) {
+		put_number(&relocations, 0x8000 + 8 * i, 8);
+		put_number(&relocations, ELF64_R_INFO(i, R_X86_64_JUMP_SLOT), 8);
+		put_number(&relocations, 0, 8);
+	}
+	strings =
+		add_section(&file, (struct made_section){ ".dynstr", SHT_STRTAB, .data = &names });
+	strings = add_section(&file, (struct made_section){ ".dynsym", SHT_DYNSYM, .data = &table,
+							    .link = strings,
+							    .entry_size = sizeof(Elf64_Sym) });
+	add_section(&file,
+		    (struct made_section){ ".rela.plt", SHT_RELA, SHF_ALLOC, .data = &relocations,
+					   .link = strings, .entry_size = sizeof(Elf64_Rela) });
+	add_section(&file, (struct made_section){ ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+						  CODE + 0x800, CODE_OFFSET + 0x800, .size = 48,
+						  .entry_size = 16 });
+	make_elf(&out, &file);
+	binary = binary_at(at_place("stubs"), PERCH_BINARY_FILE);
+	write_bytes(binary.path, out.bytes, out.size);
+	symbols = new_symbols(NULL);
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x80f), "");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x810), "puts@plt");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x82f), "a::b@plt");
+	assert_string_equal(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x82f)->name,
+			    "_ZN1a1bEv@plt");
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x830), "");
+	perch_symbols_free(symbols);
+}
+
+static const struct {
+	const char *mangled, *plain;
+} demangled[] = {
+	{ "main", "main" },
+	{ "_ZNSt6vectorIiSaIiEE9push_backERKi",
+	  "std::vector<int, std::allocator<int> >::push_back" },
+	{ "_ZN3zoo3BoxIdLi16EEC2Ev", "zoo::Box<double, 16>::Box" },
+	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
+	{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+	{ "_Zbroken", "_Zbroken" },
+	{ "bell\a\x1b[31m", "bell??[31m" },
+};
+
+static void names_are_demangled_and_cleaned(void **state)
+{
+	struct made_symbol symbol[NR(demangled)];
+	struct perch_symbols *symbols, *raw;
+
+	(void)state;
+	for (size_t i = 0; i < NR(demangled); i++)
+		symbol[i] = (struct made_symbol)FUNCTION(demangled[i].mangled, i * 16, 16);
+	symbols = with_symbols(symbol, NR(demangled));
+	raw = new_symbols(&(struct perch_symbols_options){ .no_demangle = true });
+	for (size_t i = 0; i < NR(demangled); i++) {
+		const struct perch_symbol *found =
+			perch_symbols_find(symbols, &binary, CODE_OFFSET + i * 16);
+
+		assert_string_equal(found->name, demangled[i].mangled);
+		assert_string_equal(perch_symbols_name(symbols, found), demangled[i].plain);
+		assert_ptr_equal(perch_symbols_name(symbols, found),
+				 perch_symbols_name(symbols, found));
+		if (i + 1 < NR(demangled))
+			assert_string_equal(name_at(raw, &binary, CODE_OFFSET + i * 16),
+					    demangled[i].mangled);
+	}
+	perch_symbols_free(symbols);
+	perch_symbols_free(raw);
+}
+
+/* A name of 100 bytes that stands for 2^40: it is shown as it is. */
+static void names_that_explode_are_left_alone(void **state)
+{
+	char name[512] = "_Z1fI1AIS0_S0_E";
+	struct made_symbol symbol = FUNCTION(name, 0, 16);
+	struct perch_symbols *symbols;
+
+	(void)state;
+	for (int i = 1; i < 40; i++) {
+		char part[16];
+
+		snprintf(part, sizeof(part), "S%c_S%c_",
+			 "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36],
+			 "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36]);
+		strcat(name, "1BI");
+		strcat(name, part);
+		strcat(name, "E");
+	}
+	strcat(name, "Evv");
+	symbols = with_symbols(&symbol, 1);
+	assert_true(strlen(name_at(symbols, &binary, CODE_OFFSET)) < 1 << 17);
+	perch_symbols_free(symbols);
+}
+
+static void no_truncation_breaks_it(void **state)
+{
+	const struct made_symbol symbol[] = { FUNCTION("a", 0, 8), FUNCTION("_Z1bv", 8, 0) };
+	static const uint8_t id[] = { 1, 2, 3, 4 };
+	struct made table, names, note, out;
+	struct made_file file = code_file();
+
+	(void)state;
+	make_symbols(&table, &names, false, symbol, NR(symbol));
+	add_symbols(&file, SHT_DYNSYM, &table, &names);
+	add_build_id(&file, &note, id, sizeof(id));
+	make_elf(&out, &file);
+	binary = binary_at(at_place("short"), PERCH_BINARY_FILE);
+	for (size_t size = 0; size < out.size; size++) {
+		struct perch_symbols *symbols;
+
+		write_bytes(binary.path, out.bytes, size);
+		symbols = new_symbols(NULL);
+		assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
+		assert_non_null(perch_symbols_trouble(symbols, &binary));
+		perch_symbols_free(symbols);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(symbols_are_found_by_file_offset),
+		cmocka_unit_test(many_symbols_are_sorted),
+		cmocka_unit_test(symbols_without_size_reach_to_the_next),
+		cmocka_unit_test(of_two_names_the_better_is_shown),
+		cmocka_unit_test(a_sized_symbol_is_better_than_an_unsized_one),
+		cmocka_unit_test(functions_may_lie_in_functions),
+		cmocka_unit_test(what_is_no_function_is_left_out),
+		cmocka_unit_test(files_of_the_other_byte_order_are_read),
+		cmocka_unit_test(stubs_have_the_names_of_what_they_call),
+		cmocka_unit_test(names_are_demangled_and_cleaned),
+		cmocka_unit_test(names_that_explode_are_left_alone),
+		cmocka_unit_test(no_truncation_breaks_it),
+	};
+
+	return cmocka_run_group_tests(tests, make_place, drop_place);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file a binary's symbols come from, and what is told when there is none. */
+#include "symbol_fixture.h"
+
+#include <zlib.h>
+
+static const uint8_t this_id[20] = { 0xab, 0xcd, 3,  4,	 5,  6,	 7,  8,	 9,  10,
+				     11,   12,	 13, 14, 15, 16, 17, 18, 19, 20 };
+static const uint8_t other_id[20] = { 0xab, 0xcd, 3,  4,  5,  6,  7,  8,  9,  10,
+				      11,   12,	  13, 14, 15, 16, 17, 18, 19, 99 };
+
+static const struct made_symbol full[] = { { "from_symtab", CODE, 16, STB_LOCAL, STT_FUNC, TEXT,
+					     0 } };
+static const struct made_symbol exported[] = { { "from_dynsym", CODE + 16, 16, STB_GLOBAL, STT_FUNC,
+						 TEXT, 0 } };
+
+static struct perch_binary with_id(const char *path, const uint8_t *id, uint8_t size)
+{
+	struct perch_binary binary = binary_at(path, PERCH_BINARY_FILE);
+
+	binary.build_id_size = size;
+	memcpy(binary.build_id, id, size);
+	return binary;
+}
+
+/* One question to a new handle: the name at an offset, or the trouble in brackets. */
+static const char *ask(const struct perch_symbols_options *options,
+		       const struct perch_binary *binary, uint64_t offset)
+{
+	static char answer[256];
+	struct perch_symbols *symbols = new_symbols(options);
+	const char *name = name_at(symbols, binary, offset);
+	const char *trouble = perch_symbols_trouble(symbols, binary);
+
+	if (*name)
+		snprintf(answer, sizeof(answer), "%s", name);
+	else
+		snprintf(answer, sizeof(answer), "[%s]", trouble ? trouble : "");
+	perch_symbols_free(symbols);
+	return answer;
+}
+
+static void a_stripped_binary_has_its_exports(void **state)
+{
+	struct perch_binary binary = binary_at(at_place("stripped"), PERCH_BINARY_FILE);
+
+	(void)state;
+	write_elf(binary.path, SHT_DYNSYM, exported, 1, NULL, 0);
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET + 16), "from_dynsym");
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[]");
+}
+
+static void another_build_is_not_used(void **state)
+{
+	const char *path = at_place("build");
+	struct perch_binary same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
+	struct perch_binary padded = with_id(path, this_id, 20);
+
+	(void)state;
+	write_elf(path, SHT_SYMTAB, full, 1, this_id, 20);
+	assert_string_equal(ask(NULL, &same, CODE_OFFSET), "from_symtab");
+	assert_non_null(strstr(ask(NULL, &other, CODE_OFFSET), "another build"));
+	/* a short id, recorded by a version of perf that pads all to 20 bytes */
+	write_elf(path, SHT_SYMTAB, full, 1, this_id, 8);
+	assert_non_null(strstr(ask(NULL, &padded, CODE_OFFSET), "another build"));
+	memset(padded.build_id + 8, 0, 12);
+	assert_string_equal(ask(NULL, &padded, CODE_OFFSET), "from_symtab");
+	/* a file without any is not known to be the same */
+	write_elf(path, SHT_SYMTAB, full, 1, NULL, 0);
+	assert_non_null(strstr(ask(NULL, &same, CODE_OFFSET), "another build"));
+}
+
+static uint32_t crc_of(const char *path)
+{
+	uint8_t bytes[1 << 14];
+	FILE *stream = fopen(path, "r");
+	size_t size;
+
+	assert_non_null(stream);
+	size = fread(bytes, 1, sizeof(bytes), stream);
+	fclose(stream);
+	return (uint32_t)crc32(0, bytes, (uInt)size);
+}
+
+static void write_linked(const char *path, const char *link, uint32_t crc)
+{
+	struct made symbols, names, note = { 0 }, out;
+	struct made_file file = code_file();
+
+	make_symbols(&symbols, &names, false, exported, 1);
+	add_symbols(&file, SHT_DYNSYM, &symbols, &names);
+	put_bytes(&note, link, strlen(link) + 1);
+	note.size = (note.size + 3) & ~(size_t)3;
+	put_number(&note, crc, 4);
+	add_section(&file, (struct made_section){ ".gnu_debuglink", SHT_PROGBITS, .data = &note });
+	make_elf(&out, &file);
+	write_bytes(path, out.bytes, out.size);
+}
+
+static void a_debug_link_is_followed(void **state)
+{
+	static const char *const places[] = { "bin/program.debug", "bin/.debug/program.debug",
+					      "root/usr/lib/debug/bin/program.debug" };
+	struct perch_binary binary = binary_at(at_place("bin/program"), PERCH_BINARY_FILE);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const struct perch_symbols_options below = { .root = at_place("root") };
+		const struct perch_symbols_options *options = i == 2 ? &below : NULL;
+		const char *debug = at_place(places[i]);
+
+		binary.path = i == 2 ? "/bin/program" : at_place("bin/program");
+		write_elf(debug, SHT_SYMTAB, full, 1, NULL, 0);
+		write_linked(i == 2 ? at_place("root/bin/program") : binary.path, "program.debug",
+			     crc_of(debug));
+		assert_string_equal(ask(options, &binary, CODE_OFFSET), "from_symtab");
+		assert_string_equal(ask(options, &binary, CODE_OFFSET + 16), "from_dynsym");
+		/* one bit of the file differs from what was linked */
+		write_linked(i == 2 ? at_place("root/bin/program") : binary.path, "program.debug",
+			     crc_of(debug) ^ 1);
+		assert_string_equal(ask(options, &binary, CODE_OFFSET), "[]");
+		unlink(debug);
+	}
+	/* the link names a file, not a way to it */
+	write_elf(at_place("program.debug"), SHT_SYMTAB, full, 1, NULL, 0);
+	write_linked(at_place("bin/program"), "../program.debug",
+		     crc_of(at_place("program.debug")));
+	binary.path = at_place("bin/program");
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[]");
+}
+
+static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
+
+static void debug_files_are_found_by_build_id(void **state)
+{
+	const struct perch_symbols_options options = { .root = at_place("other") };
+	struct perch_binary binary = with_id("/bin/stripped", this_id, 20);
+	char path[256];
+
+	(void)state;
+	write_elf(at_place("other/bin/stripped"), SHT_DYNSYM, exported, 1, this_id, 20);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[]");
+	snprintf(path, sizeof(path), "other/usr/lib/debug/.build-id/%s.debug", kept_path);
+	write_elf(at_place(path), SHT_SYMTAB, full, 1, other_id, 20);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[]");
+	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET + 16), "from_dynsym");
+	/* also when no build id was recorded, and the binary itself tells it */
+	binary.build_id_size = 0;
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
+}
+
+static void what_perf_kept_replaces_a_lost_binary(void **state)
+{
+	struct perch_binary binary = with_id("/no/such/program", this_id, 20);
+	char path[256];
+
+	(void)state;
+	setenv("HOME", at_place("home"), 1);
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[no such file]");
+	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/elf", kept_path);
+	write_elf(at_place(path), SHT_DYNSYM, exported, 1, this_id, 20);
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET + 16), "from_dynsym");
+	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/debug", kept_path);
+	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
+	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "from_symtab");
+}
+
+static void the_root_is_not_left(void **state)
+{
+	const struct perch_symbols_options options = { .root = at_place("jail") };
+	struct perch_binary binary;
+
+	(void)state;
+	write_elf(at_place("outside"), SHT_SYMTAB, full, 1, NULL, 0);
+	write_elf(at_place("jail/lib/inside"), SHT_SYMTAB, full, 1, NULL, 0);
+	binary = binary_at("/../outside", PERCH_BINARY_FILE);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
+	binary = binary_at(at_place("outside"), PERCH_BINARY_FILE);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
+	assert_int_equal(symlink(binary.path, at_place("jail/link")), 0);
+	binary = binary_at("/link", PERCH_BINARY_FILE);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
+	/* links inside mean what they meant on the recorded machine */
+	assert_int_equal(symlink("/lib", at_place("jail/lib64")), 0);
+	binary = binary_at("/lib64/inside", PERCH_BINARY_FILE);
+	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	static const struct {
+		const char *path, *trouble;
+	} wrong[] = {
+		{ "fifo", "[not a regular file]" },
+		{ "/dev/null", "[not a regular file]" },
+		{ "/dev/tty", "[not a regular file]" },
+		{ "directory/", "[not a regular file]" },
+		{ "missing", "[no such file]" },
+		{ "empty", "[not an ELF file]" },
+		{ "text", "[not an ELF file]" },
+		{ "/proc/kmsg", "[not an ELF file]" },
+		{ "/memfd:made (deleted)", "[the file was deleted]" },
+		{ "relative/path", "[not the path of a file]" },
+		{ "", "[not the path of a file]" },
+	};
+
+	(void)state;
+	assert_int_equal(mkfifo(at_place("fifo"), 0600), 0);
+	at_place("directory/");
+	write_text(at_place("empty"), "");
+	write_text(at_place("text"),
+		   "#!/bin/sh\necho this is a script, and long enough for an ELF header\n");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		bool made = !strchr(wrong[i].path, '/') || !strcmp(wrong[i].path, "directory/");
+		struct perch_binary binary =
+			binary_at(made && *wrong[i].path ? at_place(wrong[i].path) : wrong[i].path,
+				  PERCH_BINARY_FILE);
+
+		if (!strcmp(wrong[i].path, "/dev/tty") || !strcmp(wrong[i].path, "/proc/kmsg"))
+			if (access(wrong[i].path, R_OK))
+				continue;
+		assert_string_equal(ask(NULL, &binary, CODE_OFFSET), wrong[i].trouble);
+	}
+}
+
+static void a_file_is_looked_at_once(void **state)
+{
+	const char *path = at_place("once");
+	struct perch_binary binary = binary_at(path, PERCH_BINARY_FILE);
+	struct perch_symbols *symbols = new_symbols(NULL);
+
+	(void)state;
+	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
+	write_elf(path, SHT_SYMTAB, full, 1, NULL, 0);
+	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
+	assert_string_equal(perch_symbols_trouble(symbols, &binary), "no such file");
+	perch_symbols_free(symbols);
+
+	symbols = new_symbols(NULL);
+	assert_null(perch_symbols_trouble(symbols, &binary));
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET), "from_symtab");
+	unlink(path);
+	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 1), "from_symtab");
+	perch_symbols_free(symbols);
+}
+
+static void many_binaries_are_told_apart(void **state)
+{
+	enum { MANY = 3000 };
+	static struct perch_binary binary[MANY];
+	static char path[MANY][32];
+	struct perch_symbols *symbols = new_symbols(NULL);
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(path[i], sizeof(path[i]), "/no/such/dir/lib%u.so", i);
+		binary[i] = binary_at(path[i], PERCH_BINARY_FILE);
+		binary[i].index = i / 2; /* of two machines, say */
+		assert_null(perch_symbols_find(symbols, &binary[i], 0));
+	}
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_string_equal(perch_symbols_binary_name(symbols, &binary[i]),
+				    strrchr(path[i], '/') + 1);
+	perch_symbols_free(symbols);
+}
+
+static void binaries_have_short_names(void **state)
+{
+	static const struct {
+		enum perch_binary_kind kind;
+		const char *path, *name;
+	} known[] = {
+		{ PERCH_BINARY_FILE, "/usr/lib/libc.so.6", "libc.so.6" },
+		{ PERCH_BINARY_FILE, "/memfd:jit (deleted)", "memfd:jit (deleted)" },
+		{ PERCH_BINARY_FILE, "/tmp/evil\n\x1b]0;", "evil??]0;" },
+		{ PERCH_BINARY_FILE, "/tmp/", "/tmp/" },
+		{ PERCH_BINARY_FILE, "", "" },
+		{ PERCH_BINARY_KERNEL, "[kernel.kallsyms]_text", "[kernel.kallsyms]" },
+		{ PERCH_BINARY_MODULE, "/lib/modules/6.1/kernel/net/ipv6-x.ko.xz", "[ipv6_x]" },
+		{ PERCH_BINARY_MODULE, "[ext4]", "[ext4]" },
+		{ PERCH_BINARY_VDSO, "[vdso]", "[vdso]" },
+		{ PERCH_BINARY_ANON, "//anon", "[anon]" },
+		{ PERCH_BINARY_ANON, "[heap]", "[heap]" },
+		{ PERCH_BINARY_ANON, "/tmp/perf-12.map", "[JIT] tid 12" },
+		{ PERCH_BINARY_UNKNOWN, "", "[unknown]" },
+	};
+	enum { NR_KNOWN = sizeof(known) / sizeof(*known) };
+	struct perch_binary binary[NR_KNOWN];
+	struct perch_symbols *symbols = new_symbols(NULL);
+
+	(void)state;
+	for (uint32_t i = 0; i < NR_KNOWN; i++) {
+		binary[i] = binary_at(known[i].path, known[i].kind);
+		binary[i].index = i;
+		assert_string_equal(perch_symbols_binary_name(symbols, &binary[i]), known[i].name);
+	}
+	perch_symbols_free(symbols);
+}
+
+static void build_ids_are_read(void **state)
+{
+	uint8_t id[20];
+
+	(void)state;
+	write_elf(at_place("id"), SHT_SYMTAB, full, 1, this_id, 20);
+	assert_int_equal(perch_build_id_of_file(at_place("id"), id), 20);
+	assert_memory_equal(id, this_id, 20);
+	write_elf(at_place("id"), SHT_SYMTAB, full, 1, NULL, 0);
+	assert_int_equal(perch_build_id_of_file(at_place("id"), id), -ENODATA);
+	write_text(at_place("id"),
+		   "no ELF file, but a text of some length that goes on and on and on");
+	assert_int_equal(perch_build_id_of_file(at_place("id"), id), -ENOEXEC);
+	assert_int_equal(perch_build_id_of_file(at_place("nothing"), id), -ENOENT);
+	assert_int_equal(perch_build_id_of_file("/dev/null", id), -ENXIO);
+	assert_int_equal(perch_build_id_of_image("short", 5, id), -ENOEXEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stripped_binary_has_its_exports),
+		cmocka_unit_test(another_build_is_not_used),
+		cmocka_unit_test(a_debug_link_is_followed),
+		cmocka_unit_test(debug_files_are_found_by_build_id),
+		cmocka_unit_test(what_perf_kept_replaces_a_lost_binary),
+		cmocka_unit_test(the_root_is_not_left),
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(a_file_is_looked_at_once),
+		cmocka_unit_test(many_binaries_are_told_apart),
+		cmocka_unit_test(binaries_have_short_names),
+		cmocka_unit_test(build_ids_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, make_place, drop_place);
+}

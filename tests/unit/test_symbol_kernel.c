@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of the kernel, of its modules, and of the page that it maps into every process. */
+#include "symbol_fixture.h"
+
+#include <sys/auxv.h>
+
+static const char list[] = "0000000000000000 A fixed_percpu_data\n"
+			   "ffffffff81000000 T _stext\n"
+			   "ffffffff81000000 T _text\n"
+			   "ffffffff81000100 t local_one\n"
+			   "ffffffff81000200 W weak_one\n"
+			   "ffffffff81000300 D data\n"
+			   "ffffffff81000400 t $x.7\n"
+			   "ffffffff81000500 T last\n"
+			   "not a line of symbols\n"
+			   "ffffffff8\n"
+			   "ffffffffc0001010 t init_it\t[snd_hda]\n"
+			   "ffffffffc0002010 t other\t[ext4]\n"
+			   "ffffffffc0001800 T play\t[snd_hda]\n"
+			   "ffffffffc0401000 t bpf_prog_6deef7357e7b4530\t[bpf]\n"
+			   "ffffffffc0401100 t bpf_prog_end\t[bpf]"; /* no newline: not whole */
+
+static const uint64_t base = 0xffffffff81000000;
+
+static struct perch_symbols *with_list(const char *text)
+{
+	const char *path = at_place("kallsyms");
+
+	write_text(path, text);
+	return new_symbols(&(struct perch_symbols_options){ .kallsyms = path });
+}
+
+static void functions_of_the_kernel_are_found(void **state)
+{
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_symbols *symbols = with_list(list);
+
+	(void)state;
+	assert_string_equal(name_at(symbols, &kernel, base), "_text");
+	assert_string_equal(name_at(symbols, &kernel, base + 0xff), "_text");
+	assert_string_equal(name_at(symbols, &kernel, base + 0x100), "local_one");
+	assert_int_equal(perch_symbols_find(symbols, &kernel, base + 0x100)->binding, 'l');
+	assert_string_equal(name_at(symbols, &kernel, base + 0x4ff), "weak_one");
+	assert_int_equal(perch_symbols_find(symbols, &kernel, base + 0x4ff)->binding, 'w');
+	assert_string_equal(name_at(symbols, &kernel, base + 0x500), "last");
+	/* then comes what belongs to nobody, up to the page behind */
+	assert_string_equal(name_at(symbols, &kernel, base + 0x1fff), "last");
+	assert_string_equal(name_at(symbols, &kernel, base + 0x2000), "");
+	assert_string_equal(name_at(symbols, &kernel, 0xffffffffc0401004),
+			    "bpf_prog_6deef7357e7b4530");
+	assert_string_equal(name_at(symbols, &kernel, 0xffffffffc0001010), "");
+	assert_string_equal(name_at(symbols, &kernel, 0), "");
+	assert_null(perch_symbols_trouble(symbols, &kernel));
+	perch_symbols_free(symbols);
+}
+
+static void functions_of_modules_are_found(void **state)
+{
+	struct perch_binary sound =
+		binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_BINARY_MODULE);
+	struct perch_binary ext4 = binary_at("[ext4]", PERCH_BINARY_MODULE);
+	struct perch_binary absent = binary_at("[absent]", PERCH_BINARY_MODULE);
+	struct perch_symbols *symbols = with_list(list);
+
+	(void)state;
+	ext4.index = 1;
+	absent.index = 2;
+	assert_string_equal(name_at(symbols, &sound, 0xffffffffc0001100), "init_it");
+	assert_string_equal(name_at(symbols, &sound, 0xffffffffc0001900), "play");
+	assert_string_equal(name_at(symbols, &ext4, 0xffffffffc0002010), "other");
+	assert_string_equal(name_at(symbols, &ext4, 0xffffffffc0001100), "");
+	assert_string_equal(name_at(symbols, &absent, 0xffffffffc0001100), "");
+	assert_string_equal(perch_symbols_trouble(symbols, &absent), "the module is not loaded");
+	perch_symbols_free(symbols);
+}
+
+static void a_kernel_that_moved_is_shifted(void **state)
+{
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_symbols *symbols = with_list(list);
+	const struct perch_symbol *found;
+
+	(void)state;
+	kernel.text_start = base + 0x1a000000;
+	found = perch_symbols_find(symbols, &kernel, base + 0x1a000104);
+	assert_non_null(found);
+	assert_string_equal(found->name, "local_one");
+	assert_int_equal(found->start, base + 0x1a000100);
+	assert_int_equal(found->end, base + 0x1a000200);
+	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
+	perch_symbols_free(symbols);
+}
+
+static void hidden_addresses_are_explained(void **state)
+{
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_symbols *symbols =
+		with_list("0000000000000000 T _text\n0000000000000000 t one\n");
+
+	(void)state;
+	assert_null(perch_symbols_find(symbols, &kernel, base));
+	assert_non_null(
+		strstr(perch_symbols_trouble(symbols, &kernel), "sysctl kernel.kptr_restrict"));
+	perch_symbols_free(symbols);
+}
+
+static void a_list_may_be_missing_or_useless(void **state)
+{
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_symbols *symbols = with_list("nothing of use\n\n\n \xff\xff\n");
+
+	(void)state;
+	assert_null(perch_symbols_find(symbols, &kernel, base));
+	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "holds no functions"));
+	perch_symbols_free(symbols);
+
+	symbols = new_symbols(&(struct perch_symbols_options){ .kallsyms = "/no/such/file" });
+	assert_null(perch_symbols_find(symbols, &kernel, base));
+	assert_string_equal(perch_symbols_trouble(symbols, &kernel),
+			    "/no/such/file: No such file or directory");
+	perch_symbols_free(symbols);
+}
+
+static void another_kernel_is_not_used(void **state)
+{
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_symbols *symbols = new_symbols(NULL);
+	uint8_t running[20];
+	char name[128], path[256] = "home/.debug/.build-id/ee/";
+
+	(void)state;
+	setenv("HOME", at_place("home"), 1);
+	if (perch_build_id_of_kernel(running) < 0) {
+		print_message("skipped: /sys/kernel/notes cannot be read\n");
+		perch_symbols_free(symbols);
+		skip();
+	}
+	kernel.build_id_size = 20;
+	memset(kernel.build_id, 0xee, 20);
+	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
+	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "another kernel"));
+	perch_symbols_free(symbols);
+
+	/* unless perf kept its list when it recorded */
+	for (int i = 1; i < 20; i++)
+		strcat(path, "ee");
+	strcat(path, "/kallsyms");
+	write_text(at_place(path), list);
+	symbols = new_symbols(NULL);
+	snprintf(name, sizeof(name), "%s", name_at(symbols, &kernel, base + 0x100));
+	assert_string_equal(name, "local_one");
+	perch_symbols_free(symbols);
+}
+
+static void the_vdso_is_read_from_memory(void **state)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct perch_binary vdso = binary_at("[vdso]", PERCH_BINARY_VDSO);
+	struct perch_symbols *symbols;
+	unsigned found = 0;
+
+	(void)state;
+	if (!image) {
+		print_message("skipped: no vdso in this process\n");
+		skip();
+	}
+	symbols = new_symbols(NULL);
+	for (uint64_t offset = 0; offset < 0x4000; offset += 4)
+		found += strstr(name_at(symbols, &vdso, offset), "clock_gettime") != NULL;
+	assert_true(found > 0);
+	assert_string_equal(name_at(symbols, &vdso, 0), "");
+	perch_symbols_free(symbols);
+
+	symbols = new_symbols(NULL);
+	vdso.build_id_size = 20;
+	memset(vdso.build_id, 0xee, 20);
+	assert_null(perch_symbols_find(symbols, &vdso, 0x1000));
+	assert_string_equal(perch_symbols_trouble(symbols, &vdso), "another kernel's vdso");
+	perch_symbols_free(symbols);
+}
+
+static void what_has_no_symbols_says_so(void **state)
+{
+	struct perch_binary heap = binary_at("[heap]", PERCH_BINARY_ANON);
+	struct perch_binary nothing = binary_at("", PERCH_BINARY_UNKNOWN);
+	struct perch_symbols *symbols = new_symbols(NULL);
+
+	(void)state;
+	nothing.index = 1;
+	assert_null(perch_symbols_find(symbols, &heap, 0));
+	assert_null(perch_symbols_find(symbols, &nothing, 0));
+	assert_non_null(perch_symbols_trouble(symbols, &heap));
+	assert_non_null(perch_symbols_trouble(symbols, &nothing));
+	perch_symbols_free(symbols);
+	perch_symbols_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_of_the_kernel_are_found),
+		cmocka_unit_test(functions_of_modules_are_found),
+		cmocka_unit_test(a_kernel_that_moved_is_shifted),
+		cmocka_unit_test(hidden_addresses_are_explained),
+		cmocka_unit_test(a_list_may_be_missing_or_useless),
+		cmocka_unit_test(another_kernel_is_not_used),
+		cmocka_unit_test(the_vdso_is_read_from_memory),
+		cmocka_unit_test(what_has_no_symbols_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, make_place, drop_place);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Folder trees in which tests describe machines. */
+#ifndef PERCH_TEST_TREE_H
+#define PERCH_TEST_TREE_H
+
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct tree_file {
+	const char *path;		/* from the tree's root, with a slash at the start */
+	const char *text;
+};
+
+/* Makes a temporary folder that holds the files; root: its path (PATH_MAX bytes). Ends the test program on failure. */
+static inline void tree_make(char *root, const struct tree_file *files, size_t nr)
+{
+	char path[PATH_MAX + 256];
+	FILE *stream;
+
+	snprintf(root, PATH_MAX, "%s/perch-test-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	if (!mkdtemp(root)) {
+		perror(root);
+		exit(1);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "%s%s", root, files[i].path);
+		for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+			*slash = '\0';
+			mkdir(path, 0755);
+			*slash = '/';
+		}
+		stream = fopen(path, "w");
+		if (!stream || fputs(files[i].text, stream) < 0 || fclose(stream)) {
+			perror(path);
+			exit(1);
+		}
+	}
+}
+
+static inline int tree_remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	(void)status, (void)type, (void)place;
+	return remove(path);
+}
+
+static inline void tree_remove(const char *root)
+{
+	nftw(root, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+#endif
