@@ -64,6 +64,8 @@ PERCH_API void perch_processes_locate(struct perch_processes *processes, struct 
 				      uint64_t address, struct perch_location *location);
 /* Changes whenever an address of this thread's process may mean something else than before: a key for caches. */
 PERCH_API uint64_t perch_thread_generation(const struct perch_thread *thread);
+/* Changes whenever an address of the kernel may mean something else: a module was loaded. */
+PERCH_API uint64_t perch_processes_kernel_generation(const struct perch_processes *processes);
 PERCH_API size_t perch_processes_binaries(const struct perch_processes *processes,
 					  const struct perch_binary *const **binaries);
 

@@ -80,7 +80,7 @@ PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, s
 /* The attr and the ids (one per CPU and thread) of event number index; *nr 0 past the end. */
 PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
 						       const char **name, const uint64_t **ids, size_t *nr);
-/* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ECHILD-free: -ENODATA when every target has exited
+/* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ENODATA when every target has exited
  * and the rings are empty; -EINTR. */
 PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms);
 /* The next record of any ring, ring by ring (in time order within a ring): 1; 0 when all are empty now. */

@@ -74,7 +74,7 @@ static int start_error(const struct cli_program *program, int error, struct perc
 		break;
 	case EACCES:
 		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not executable by this user", name);
-		perch_error_remedy(err, "chmod +x it, or check that it is not a directory");
+		perch_error_remedy(err, "make it executable (chmod +x), or check that it is not a directory");
 		break;
 	case ENOEXEC:
 		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not a program this machine can run", name);

@@ -16,7 +16,7 @@ static int gone(const char *what, long number)
 	struct perch_error err;
 
 	perch_error_set(&err, ESRCH, PERCH_CAUSE_NO_PROCESS, "there is no %s %ld (any more)", what, number);
-	perch_error_remedy(&err, "pgrep -l NAME lists processes with their numbers");
+	perch_error_remedy(&err, "use pgrep -l NAME to find its number");
 	return cli_error(COMMAND, &err);
 }
 

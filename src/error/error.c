@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
 #include <perch/error.h>
 
 #include <stdbool.h>
@@ -154,6 +155,9 @@ int perch_error_print(FILE *stream, const struct perch_error *err)
 {
 	const char *remedy = err->remedy;
 
-	return fprintf(stream, "%s%s%s%s%s\n", err->message, full_stop(err->message), *remedy ? " " : "",
-		       remedy, *remedy ? full_stop(remedy) : "");
+	if (!*remedy)
+		return fprintf(stream, "%s%s\n", err->message, full_stop(err->message));
+	/* the message mostly follows a prefix; the remedy is a sentence of its own */
+	return fprintf(stream, "%s%s %c%s%s\n", err->message, full_stop(err->message), toupper((unsigned char)*remedy),
+		       remedy + 1, full_stop(remedy));
 }

@@ -1,31 +1,94 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking the rules, and filling their sentences in. */
+/* Walks the rules and puts the answer into words. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rules.h"
 
-/* Copies a sentence, with each {name} replaced by the fact of that name. */
-static void fill(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
+/* Puts facts in the place of {words}. */
+static void fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
 {
 	size_t used = 0;
 
 	while (*sentence && used + 1 < size) {
 		const char *end = *sentence == '{' ? strchr(sentence, '}') : NULL;
-		char fact[128];
 
-		if (!end || !perch__fact_text(c, sentence + 1, end - sentence - 1, fact, sizeof(fact))) {
+		if (end && perch__fact_text(c, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
+			used += strnlen(buffer + used, size - used - 1);
+			sentence = end + 1;
+		} else {
 			buffer[used++] = *sentence++;
-			continue;
 		}
-		for (const char *at = fact; *at && used + 1 < size; at++)
-			buffer[used++] = *at;
-		sentence = end + 1;
 	}
 	buffer[used] = '\0';
 }
 
-static const struct perch__rule *find(const struct perch__case *c)
+static int tell(const struct perch__case *c, const struct perch__rule *rule, struct perch_error *err)
+{
+	char text[sizeof(err->message)];
+
+	fill_in(c, rule->sentence, text, sizeof(text));
+	perch_error_set(err, c->call->errnum, rule->cause, "%s", text);
+	perch_error_field(err, rule->field, rule->since);
+	fill_in(c, rule->remedy, text, sizeof(text));
+	perch_error_remedy(err, "%s", text);
+	return -c->call->errnum;
+}
+
+static int tell_too_new(const struct perch__case *c, const struct perch__feature *feature, struct perch_error *err)
+{
+	struct perch_release release;
+
+	if (c->machine && !perch_machine_release(c->machine, &release, NULL))
+		perch_error_set(err, c->call->errnum, PERCH_CAUSE_TOO_NEW, "%s as asked needs Linux %s, and this is %s",
+				feature->name, feature->since, release.text);
+	else
+		perch_error_set(err, c->call->errnum, PERCH_CAUSE_TOO_NEW,
+				"%s as asked needs Linux %s, and this kernel seems to be older", feature->name,
+				feature->since);
+	perch_error_field(err, feature->name, feature->since);
+	perch_error_remedy(err, "leave it out, or use a newer kernel");
+	return -c->call->errnum;
+}
+
+/*
+ * Whether the call asks for something younger than the running kernel. With the release unknown it is a guess, made
+ * for what came after 5.12 alone: kernels older than that are rare.
+ */
+static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature *feature)
+{
+	unsigned running = perch__running_rank(c);
+
+	return c->call->errnum == EINVAL &&
+	       perch__newest_feature(c, running ? running : perch__release_rank("5.12"), feature);
+}
+
+/* After E2BIG the kernel has written its own size into the attr: what lies beyond is what it does not know. */
+static bool beyond_kernel(const struct perch__case *c, struct perch__feature *feature)
+{
+	const struct perch_attr *attr = c->call->attr;
+
+	return c->call->errnum == E2BIG && attr && attr->size >= PERCH_ATTR_SIZE_VER0 &&
+	       perch__field_beyond(attr, attr->size, feature);
+}
+
+/* The kernel reads attr.size bytes, of which 0 means the first version's. */
+static void make_case(struct perch__case *c, const struct perch_call *call, struct perch_machine *machine)
+{
+	size_t size = sizeof(c->attr);
+
+	*c = (struct perch__case){ .call = call, .machine = machine };
+	if (!call->attr)
+		return;
+	if (!call->attr->size)
+		size = PERCH_ATTR_SIZE_VER0;
+	else if (call->errnum != E2BIG && call->attr->size < size)
+		size = call->attr->size;
+	memcpy(&c->attr, call->attr, size);
+}
+
+static const struct perch__rule *first_that_applies(const struct perch__case *c)
 {
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
 		if (rule->errnum == c->call->errnum && rule->applies(c))
@@ -33,56 +96,27 @@ static const struct perch__rule *find(const struct perch__case *c)
 	return NULL;
 }
 
-/*
- * What the kernel is too old for. E2BIG says so itself: it wrote the size it knows, and a field beyond it is set. An
- * EINVAL that no rule of certainty knows is most of the time of the same cause.
- */
-static bool too_new(const struct perch__case *c, const struct perch__rule *rule, struct perch__feature *feature)
-{
-	const struct perch_attr *attr = c->call->attr;
-
-	if (c->call->errnum == E2BIG && attr)
-		return perch__field_beyond(attr, attr->size, feature);
-	return c->call->errnum == EINVAL && !rule && perch__unknown_to_running(c, feature);
-}
-
-static void copy_attr(struct perch__case *c)
-{
-	const struct perch_attr *attr = c->call->attr;
-	size_t size;
-
-	if (!attr)
-		return;
-	size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
-	if (size < PERCH_ATTR_SIZE_VER0)
-		size = PERCH_ATTR_SIZE_VER0;
-	memcpy(&c->attr, attr, size < sizeof(c->attr) ? size : sizeof(c->attr));
-}
-
 int perch_explain(const struct perch_call *call, struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch__case c = { .call = call, .machine = machine };
 	struct perch__feature feature;
 	const struct perch__rule *rule;
-	char sentence[512];
+	struct perch__case c;
 
+	if (!call || call->errnum <= 0)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "there is no failed call to explain");
 	if (!err)
 		return -call->errnum;
-	copy_attr(&c);
-	rule = find(&c);
-	if (too_new(&c, rule, &feature)) {
-		perch_error_set(err, call->errnum, PERCH_CAUSE_TOO_NEW, "%s needs Linux %s, and this kernel is older",
-				feature.name, feature.since);
-		perch_error_remedy(err, "leave it out, or use a newer kernel");
-		perch_error_field(err, feature.name, feature.since);
-	} else if (rule) {
-		fill(&c, rule->sentence, sentence, sizeof(sentence));
-		perch_error_set(err, call->errnum, rule->cause, "%s", sentence);
-		perch_error_remedy(err, "%s", rule->remedy);
-		perch_error_field(err, rule->field, rule->since);
-	} else {
-		perch_error_set(err, call->errnum, PERCH_CAUSE_SYSTEM, "the kernel refused the event: %s",
-				strerror(call->errnum));
-	}
+	make_case(&c, call, machine);
+	if (beyond_kernel(&c, &feature))
+		return tell_too_new(&c, &feature, err);
+	rule = first_that_applies(&c);
+	if ((!rule || rule->likely) && unknown_to_kernel(&c, &feature))
+		return tell_too_new(&c, &feature, err);
+	if (rule)
+		return tell(&c, rule, err);
+	perch_error_set(err, call->errnum, PERCH_CAUSE_SYSTEM, "the kernel refused the event: %s",
+			strerror(call->errnum));
+	if (call->errnum == EINVAL)
+		perch_error_remedy(err, "some field of the attr, or the target, does not fit the event");
 	return -call->errnum;
 }

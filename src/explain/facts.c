@@ -49,15 +49,6 @@ bool perch__above_max_rate(const struct perch__case *c)
 	return c->attr.freq && limit >= 0 && c->attr.sample_freq > (uint64_t)limit;
 }
 
-bool perch__above_max_stack(const struct perch__case *c)
-{
-	long limit;
-
-	if (!sysctl(c, PERCH_SYSCTL_MAX_STACK, &limit))
-		limit = PERCH_MAX_STACK_DEPTH;
-	return c->attr.sample_max_stack > limit;
-}
-
 bool perch__cpu_absent(const struct perch__case *c)
 {
 	size_t nr;

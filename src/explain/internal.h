@@ -33,7 +33,6 @@ bool perch__may_lack_admin(const struct perch__case *c);	/* no CAP_SYS_ADMIN */
 bool perch__paranoid_may_exceed(const struct perch__case *c, long level);
 bool perch__paranoid_exceeds(const struct perch__case *c, long level);	/* false when unknown */
 bool perch__above_max_rate(const struct perch__case *c);
-bool perch__above_max_stack(const struct perch__case *c);
 bool perch__cpu_absent(const struct perch__case *c);
 bool perch__no_core_pmu(const struct perch__case *c);		/* false when unknown */
 bool perch__type_unregistered(const struct perch__case *c);	/* false when unknown */

@@ -242,6 +242,6 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 	perch_error_set(err, error, PERCH_CAUSE_FILE, error == EACCES ? "this user may not read tracefs"
 								       : "tracefs is not mounted");
 	perch_error_remedy(err, error == EACCES ? "run as root, or mount tracefs readable for a group"
-						: "mount -t tracefs nodev /sys/kernel/tracing");
+						: "as root: mount -t tracefs nodev /sys/kernel/tracing");
 	return -error;
 }

@@ -266,6 +266,11 @@ uint64_t perch_thread_generation(const struct perch_thread *thread)
 	return thread->process->space->generation;
 }
 
+uint64_t perch_processes_kernel_generation(const struct perch_processes *processes)
+{
+	return processes->kernel->generation;
+}
+
 uint32_t perch_thread_pid(const struct perch_thread *thread)
 {
 	return thread->pid;

@@ -114,8 +114,10 @@ static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *
 uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip)
 {
 	/* what the kernel maps is the same for every process */
-	bool kernel = mode == PERCH_MISC_KERNEL;
-	uint64_t key = (kernel ? 0 : (perch_thread_generation(thread) + 1) << 3) | mode;
+	uint64_t generation = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL
+			      ? perch_processes_kernel_generation(addresses->processes)
+			      : perch_thread_generation(thread);
+	uint64_t key = (generation + 1) << 3 | mode;
 	struct recent *recent = &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
 
 	if (recent->ip == ip && recent->key == key)

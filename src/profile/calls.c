@@ -198,6 +198,8 @@ static int collect(struct builder *builder, uint32_t entry, bool inner, struct i
 	for (uint32_t hit = profile->lists[entry].hit; hit != NO_NODE && !rc; hit = nodes[hit].next_hit) {
 		uint64_t self = nodes[hit].self;
 
+		if (!self)
+			continue;
 		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
 			/* a root comes in once, by the first hit below it, and gets its whole weight afterwards */
 			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)

@@ -82,10 +82,11 @@ bool perch__room(void *list, uint32_t nr, size_t element);
 
 /* The stack last seen of a thread: the next one mostly shares its outer frames. */
 struct memory {
-	uint64_t generation;
+	uint64_t generation, kernel;	/* of the address spaces at that time; generation 0: nothing kept */
 	uint32_t tid, context;
 	size_t nr;
 	uint64_t ip[MAX_DEPTH];		/* outermost first */
+	uint8_t mode[MAX_DEPTH];
 	uint32_t node[MAX_DEPTH];
 };
 #define MEMORIES 64

@@ -87,7 +87,9 @@ static size_t shared_frames(const struct memory *memory, const struct chain *cha
 	size_t limit = chain->nr < memory->nr ? chain->nr : memory->nr;
 	size_t shared = 0;
 
-	while (shared < limit && memory->ip[shared] == chain->ip[chain->nr - 1 - shared])
+	/* the modes too: a user's address may have the number of one of the kernel's or of a guest's */
+	while (shared < limit && memory->ip[shared] == chain->ip[chain->nr - 1 - shared] &&
+	       memory->mode[shared] == chain->mode[chain->nr - 1 - shared])
 		shared++;
 	return shared;
 }
@@ -97,14 +99,17 @@ static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thr
 {
 	struct memory *memory = &profile->memory[perch_thread_tid(thread) % MEMORIES];
 	uint64_t generation = perch_thread_generation(thread) + 1;
+	uint64_t kernel = perch_processes_kernel_generation(profile->processes);
 	uint32_t node = NO_NODE;
 	size_t depth = 0;
 
-	if (memory->generation == generation && memory->tid == perch_thread_tid(thread) && memory->context == context)
+	if (memory->generation == generation && memory->kernel == kernel &&
+	    memory->tid == perch_thread_tid(thread) && memory->context == context)
 		depth = shared_frames(memory, chain);
 	if (depth)
 		node = memory->node[depth - 1];
 	memory->generation = generation;
+	memory->kernel = kernel;
 	memory->tid = perch_thread_tid(thread);
 	memory->context = context;
 	memory->nr = chain->nr;
@@ -119,6 +124,7 @@ static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thr
 			return NO_NODE;
 		}
 		memory->ip[depth] = chain->ip[at];
+		memory->mode[depth] = chain->mode[at];
 		memory->node[depth] = node;
 	}
 	return node;

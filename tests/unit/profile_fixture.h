@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* A process with one binary, and samples in it. */
+#ifndef PROFILE_FIXTURE_H
+#define PROFILE_FIXTURE_H
+
+#include <perch/profile.h>
+#include "process_fixture.h"
+
+#define PID 100
+#define CODE 0x10000ull			/* where the binary is mapped, and its offset: no symbols are there */
+
+struct fixture {
+	struct perch_processes *processes;
+	struct perch_symbols *symbols;
+	struct perch_profile *profile;
+	const struct perch_entry *entries;
+	size_t nr;
+};
+
+static inline int setup(void **state)
+{
+	const struct perch_symbols_options options = { .root = "/nonexistent", .kallsyms = "/dev/null" };
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	f->processes = new_processes();
+	assert_int_equal(perch_symbols_new(&f->symbols, &options, NULL), 0);
+	name_thread(f->processes, PID, PID, "begin", false);
+	map_file(f->processes, PID, CODE, 0x10000, CODE, "/bin/first");
+	*state = f;
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	perch_profile_free(f->profile);
+	perch_symbols_free(f->symbols);
+	perch_processes_free(f->processes);
+	free(f);
+	return 0;
+}
+
+/* A new profile; the one before it is freed. */
+static inline void start(struct fixture *f, unsigned keys)
+{
+	perch_profile_free(f->profile);
+	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, keys, NULL), 0);
+}
+
+static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period, uint64_t ip)
+{
+	return (struct perch_record){
+		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER,
+		.sample = { .ip = ip, .pid = pid, .tid = tid, .period = period },
+	};
+}
+
+static inline void add(struct fixture *f, const struct perch_record *record)
+{
+	assert_int_equal(perch_profile_add(f->profile, record, NULL), 0);
+}
+
+static inline void hit(struct fixture *f, uint16_t event, uint64_t period, uint64_t ip)
+{
+	struct perch_record record = sample_record(PID, PID, period, ip);
+
+	record.event = event;
+	add(f, &record);
+}
+
+/* A chain as it stands in the record, markers and all; ip is where the sample hit. */
+static inline void chain(struct fixture *f, uint16_t misc, uint64_t period, uint64_t ip, size_t nr,
+			 const uint64_t *ips)
+{
+	struct perch_record record = sample_record(PID, PID, period, ip);
+
+	record.misc = misc;
+	record.sample.callchain.nr = nr;
+	record.sample.callchain.ip = ips;
+	add(f, &record);
+}
+
+/* User frames, innermost first, behind the marker that the kernel puts there. */
+static inline void stack(struct fixture *f, uint64_t period, size_t nr, const uint64_t *ips)
+{
+	uint64_t *marked = calloc(nr + 1, sizeof(*marked));
+
+	assert_non_null(marked);
+	marked[0] = PERCH_CONTEXT_USER;
+	memcpy(marked + 1, ips, nr * sizeof(*ips));
+	chain(f, PERCH_MISC_USER, period, ips[0], nr + 1, marked);
+	free(marked);
+}
+
+static inline void finish(struct fixture *f)
+{
+	assert_int_equal(perch_profile_finish(f->profile, NULL), 0);
+}
+
+static inline size_t entries_of(struct fixture *f, unsigned event, bool children)
+{
+	assert_int_equal(perch_profile_entries(f->profile, event, children, &f->entries, &f->nr, NULL), 0);
+	return f->nr;
+}
+
+/* The line of an address, of all lines by children; NULL when there is none. */
+static inline const struct perch_entry *entry_at(struct fixture *f, uint64_t offset)
+{
+	entries_of(f, 0, true);
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->entries[i].frame.offset == offset)
+			return &f->entries[i];
+	return NULL;
+}
+
+static inline void check_entry(struct fixture *f, uint64_t offset, uint64_t self, uint64_t children,
+			       uint64_t samples)
+{
+	const struct perch_entry *entry = entry_at(f, offset);
+
+	assert_non_null(entry);
+	assert_int_equal(entry->self, self);
+	assert_int_equal(entry->children, children);
+	assert_int_equal(entry->samples, samples);
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <perch/error.h>
+
+static void set_fills_and_clears(void **state)
+{
+	struct perch_error err;
+
+	(void)state;
+	memset(&err, 'x', sizeof(err));
+	assert_int_equal(perch_error_set(&err, ESRCH, PERCH_CAUSE_NO_PROCESS, "pid %d", 7), -ESRCH);
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	assert_int_equal(err.errnum, ESRCH);
+	assert_int_equal(err.column, -1);
+	assert_string_equal(err.message, "pid 7");
+	assert_string_equal(err.field, "");
+	assert_string_equal(err.since, "");
+	assert_string_equal(err.remedy, "");
+}
+
+static void null_is_fine(void **state)
+{
+	(void)state;
+	assert_int_equal(perch_error_set(NULL, EINVAL, PERCH_CAUSE_USAGE, "%s", "x"), -EINVAL);
+	perch_error_field(NULL, "pid", "6.13");
+	perch_error_remedy(NULL, "do %s", "this");
+	perch_error_prefix(NULL, "a: ");
+}
+
+static void arguments_may_be_the_error_itself(void **state)
+{
+	struct perch_error err;
+
+	(void)state;
+	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "inner");
+	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "outer: %s", err.message);
+	assert_string_equal(err.message, "outer: inner");
+	perch_error_prefix(&err, "%s/", err.message);
+	assert_string_equal(err.message, "outer: inner/outer: inner");
+}
+
+static void too_long_is_cut(void **state)
+{
+	struct perch_error err;
+	char text[2000];
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "%s", text);
+	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+	perch_error_remedy(&err, "%s", text);
+	assert_int_equal(strlen(err.remedy), sizeof(err.remedy) - 1);
+	perch_error_prefix(&err, "b%s", text);
+	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+	perch_error_field(&err, text, text);
+	assert_int_equal(strlen(err.field), sizeof(err.field) - 1);
+	assert_int_equal(strlen(err.since), sizeof(err.since) - 1);
+}
+
+static void assert_clean(const char *src, const char *wanted)
+{
+	char dst[64];
+
+	assert_int_equal(perch_clean_text(dst, sizeof(dst), src), strlen(wanted));
+	assert_string_equal(dst, wanted);
+}
+
+static void controls_are_replaced(void **state)
+{
+	(void)state;
+	assert_clean("plain text", "plain text");
+	assert_clean("a\033[31mb\nc\td\x7f", "a?[31mb?c?d?");
+	assert_clean("\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
+	assert_clean("\xc2\x9b" "31m", "??31m");		/* C1's own escape */
+	assert_clean("\xc2\xa0", "\xc2\xa0");
+	assert_clean("\xff\xc0\x80x", "???x");			/* no UTF-8; an overlong NUL */
+	assert_clean("\xe0\x80\x80", "???");			/* overlong */
+	assert_clean("\xed\xa0\x80", "???");			/* a surrogate */
+	assert_clean("\xf4\x90\x80\x80", "????");		/* beyond U+10FFFF */
+	assert_clean("end\xe2\x82", "end??");			/* cut off */
+	assert_clean("", "");
+}
+
+static void characters_are_never_halved(void **state)
+{
+	char dst[4];
+
+	(void)state;
+	assert_int_equal(perch_clean_text(dst, sizeof(dst), "ab\xc3\xa9"), 2);
+	assert_string_equal(dst, "ab");
+	assert_int_equal(perch_clean_text(dst, 1, "ab"), 0);
+	assert_string_equal(dst, "");
+	dst[0] = 'x';
+	assert_int_equal(perch_clean_text(dst, 0, "ab"), 0);
+	assert_int_equal(dst[0], 'x');
+}
+
+static void printed_as_sentences(void **state)
+{
+	struct perch_error err;
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	perch_error_set(&err, EINVAL, PERCH_CAUSE_USAGE, "it is so");
+	perch_error_print(stream, &err);
+	perch_error_remedy(&err, "change it");
+	perch_error_print(stream, &err);
+	perch_error_remedy(&err, "did you mean x?");
+	perch_error_print(stream, &err);
+	fclose(stream);
+	assert_string_equal(text, "it is so.\nit is so. Change it.\nit is so. Did you mean x?\n");
+	free(text);
+}
+
+static void every_cause_has_a_slug(void **state)
+{
+	(void)state;
+	for (int i = 0; i < PERCH_CAUSE_MAX; i++) {
+		assert_true(perch_cause_slug(i)[0]);
+		assert_true(perch_cause_meaning(i)[0]);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(perch_cause_slug(i), perch_cause_slug(k));
+	}
+	assert_string_equal(perch_cause_slug(PERCH_CAUSE_PARANOID), "paranoid");
+	assert_string_equal(perch_cause_slug(PERCH_CAUSE_MAX), "unknown");
+	assert_non_null(perch_cause_meaning((enum perch_cause)-1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(set_fills_and_clears),	      cmocka_unit_test(null_is_fine),
+		cmocka_unit_test(arguments_may_be_the_error_itself), cmocka_unit_test(too_long_is_cut),
+		cmocka_unit_test(controls_are_replaced),      cmocka_unit_test(characters_are_never_halved),
+		cmocka_unit_test(printed_as_sentences),	      cmocka_unit_test(every_cause_has_a_slug),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

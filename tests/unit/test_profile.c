@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Many samples -> one picture. Addresses here have no symbols: each is a frame of its own. */
+#include "profile_fixture.h"
+
+static void totals_by_event(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_profile_total total;
+
+	start(f, PERCH_KEY_SYMBOL);
+	hit(f, 0, 10, CODE + 1);
+	hit(f, 0, 20, CODE + 2);
+	hit(f, 3, 500, CODE + 1);
+	hit(f, 3, 0, CODE + 1);
+	finish(f);
+	perch_profile_total(f->profile, 0, &total);
+	assert_int_equal(total.samples, 2);
+	assert_int_equal(total.period, 30);
+	perch_profile_total(f->profile, 3, &total);
+	assert_int_equal(total.samples, 2);
+	assert_int_equal(total.period, 500);
+	for (unsigned event = 1; event < 100000; event += 3000) {
+		perch_profile_total(f->profile, event, &total);
+		assert_int_equal(total.samples, 0);
+	}
+	assert_int_equal(entries_of(f, 1, false), 0);
+	assert_int_equal(entries_of(f, 70000, true), 0);
+	assert_int_equal(entries_of(f, 0, false), 2);
+	assert_int_equal(entries_of(f, 3, false), 1);
+	assert_int_equal(f->entries[0].samples, 2);
+}
+
+static void an_empty_profile_is_one_too(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_record other = { .type = PERCH_RECORD_LOST };
+
+	start(f, PERCH_KEY_COMM | PERCH_KEY_SYMBOL);
+	assert_int_equal(perch_profile_add(f->profile, &other, NULL), 0);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, true), 0);
+}
+
+static void recursion_counts_once(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_SYMBOL);
+	/* main -> f -> g -> f -> f */
+	stack(f, 100, 5, (uint64_t[]){ CODE + 2, CODE + 2, CODE + 3, CODE + 2, CODE + 1 });
+	stack(f, 7, 3, (uint64_t[]){ CODE + 3, CODE + 2, CODE + 1 });
+	finish(f);
+	check_entry(f, CODE + 1, 0, 107, 0);
+	check_entry(f, CODE + 2, 100, 107, 1);
+	check_entry(f, CODE + 3, 7, 107, 1);
+	assert_int_equal(entries_of(f, 0, false), 2);
+	assert_int_equal(entries_of(f, 0, true), 3);
+	/* of equals, the caller first */
+	assert_int_equal(f->entries[0].frame.offset, CODE + 1);
+	assert_int_equal(f->entries[1].frame.offset, CODE + 2);
+	assert_int_equal(f->entries[2].frame.offset, CODE + 3);
+	assert_int_equal(f->entries[0].height, 5);
+}
+
+/* Two functions of one binary on a stack are one line of `-s dso`. */
+static void binaries_count_once_a_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	map_file(f->processes, PID, 0x900000, 0x1000, 0, "/bin/second");
+	start(f, PERCH_KEY_DSO);
+	stack(f, 10, 4, (uint64_t[]){ CODE + 1, 0x900001, CODE + 2, CODE + 3 });
+	stack(f, 5, 2, (uint64_t[]){ 0x900001, CODE + 9 });
+	finish(f);
+	assert_int_equal(entries_of(f, 0, true), 2);
+	assert_string_equal(f->entries[0].frame.binary->path, "/bin/first");
+	assert_int_equal(f->entries[0].self, 10);
+	assert_int_equal(f->entries[0].children, 15);
+	assert_string_equal(f->entries[1].frame.binary->path, "/bin/second");
+	assert_int_equal(f->entries[1].self, 5);
+	assert_int_equal(f->entries[1].children, 15);
+	assert_int_equal(f->entries[1].samples, 1);
+}
+
+/* ---- keys ---- */
+
+static void add_from(struct fixture *f, uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t ip)
+{
+	struct perch_record record = sample_record(pid, tid, 1, ip);
+
+	record.sample.cpu = cpu;
+	add(f, &record);
+}
+
+static size_t lines_for(struct fixture *f, unsigned keys)
+{
+	start(f, keys);
+	add_from(f, PID, PID, 0, CODE + 1);
+	add_from(f, PID, PID, 1, CODE + 2);
+	add_from(f, PID, PID + 1, 0, CODE + 1);
+	add_from(f, PID, PID + 2, 0, 0x900001);
+	add_from(f, PID + 10, PID + 10, 1, CODE + 1);
+	finish(f);
+	return entries_of(f, 0, false);
+}
+
+static void keys_tell_lines_apart(void **state)
+{
+	static const struct { unsigned keys; size_t lines; } cases[] = {
+		{ 0, 1 }, { PERCH_KEY_COMM, 2 }, { PERCH_KEY_DSO, 2 }, { PERCH_KEY_SYMBOL, 3 }, { PERCH_KEY_PID, 2 },
+		{ PERCH_KEY_TID, 4 }, { PERCH_KEY_CPU, 2 }, { PERCH_KEY_COMM | PERCH_KEY_DSO, 3 },
+		{ PERCH_KEY_CPU | PERCH_KEY_SYMBOL, 4 }, { PERCH_KEY_PID | PERCH_KEY_CPU, 3 },
+		{ PERCH_KEY_COMM | PERCH_KEY_DSO | PERCH_KEY_SYMBOL | PERCH_KEY_PID | PERCH_KEY_TID | PERCH_KEY_CPU, 5 },
+	};
+	struct fixture *f = *state;
+
+	map_file(f->processes, PID, 0x900000, 0x1000, 0, "/bin/second");
+	map_file(f->processes, PID + 10, CODE, 0x10000, CODE, "/bin/first");
+	name_thread(f->processes, PID, PID, "one", false);
+	name_thread(f->processes, PID, PID + 1, "one", false);
+	name_thread(f->processes, PID, PID + 2, "one", false);
+	name_thread(f->processes, PID + 10, PID + 10, "two", false);
+	for (size_t i = 0; i < NR(cases); i++)
+		assert_int_equal(lines_for(f, cases[i].keys), cases[i].lines);
+	lines_for(f, PERCH_KEY_PID | PERCH_KEY_CPU);
+	for (size_t i = 0; i < f->nr; i++) {
+		assert_null(f->entries[i].frame.binary);
+		assert_int_equal(f->entries[i].tid, 0);
+	}
+	assert_int_equal(f->entries[0].pid, PID);
+	assert_int_equal(f->entries[0].self, 3);
+	assert_string_equal(f->entries[0].comm, "one");
+}
+
+/* A sample belongs to the name that its thread had then. */
+static void names_change(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_COMM);
+	hit(f, 0, 1, CODE);
+	name_thread(f->processes, PID, PID, "later", false);
+	hit(f, 0, 2, CODE);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, false), 2);
+	assert_string_equal(f->entries[0].comm, "later");
+	assert_int_equal(f->entries[0].self, 2);
+	assert_string_equal(f->entries[1].comm, "begin");
+}
+
+static void entries_are_sorted(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_SYMBOL);
+	for (unsigned i = 0; i < 1000; i++)
+		hit(f, 0, i * 7919 % 1000, CODE + i);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, false), 1000);
+	for (size_t i = 0; i < f->nr; i++)
+		assert_int_equal(f->entries[i].self, 999 - i);
+	/* asking again gives the same */
+	assert_int_equal(entries_of(f, 0, true), 1000);
+	assert_int_equal(f->entries[0].children, 999);
+}
+
+/* ---- chains ---- */
+
+#define KERNEL 0xffffffff81000000ull
+
+static void markers_set_the_level(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t ips[] = { PERCH_CONTEXT_KERNEL, KERNEL + 1, KERNEL + 2, PERCH_CONTEXT_USER, CODE + 1, CODE + 2 };
+
+	start(f, PERCH_KEY_SYMBOL);
+	chain(f, PERCH_MISC_KERNEL, 10, KERNEL + 1, NR(ips), ips);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, true), 4);
+	check_entry(f, KERNEL + 1, 10, 10, 1);
+	check_entry(f, CODE + 2, 0, 10, 0);
+	assert_int_equal(entry_at(f, KERNEL + 2)->frame.level, 'k');
+	assert_int_equal(entry_at(f, KERNEL + 2)->frame.binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(entry_at(f, CODE + 1)->frame.level, '.');
+	assert_int_equal(entry_at(f, CODE + 2)->height, 4);
+}
+
+/* The same number means something else in the kernel, in a guest and in user space. */
+static void one_number_at_two_levels(void **state)
+{
+	static const uint64_t markers[] = {
+		PERCH_CONTEXT_HV, PERCH_CONTEXT_KERNEL, PERCH_CONTEXT_USER, PERCH_CONTEXT_GUEST_KERNEL,
+		PERCH_CONTEXT_GUEST_USER,
+	};
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_SYMBOL);
+	for (size_t i = 0; i < NR(markers); i++)
+		for (int twice = 0; twice < 2; twice++) {
+			uint64_t ips[] = { PERCH_CONTEXT_USER, CODE + 1, markers[i], KERNEL + 7 };
+
+			chain(f, PERCH_MISC_USER, 1, CODE + 1, NR(ips), ips);
+		}
+	finish(f);
+	assert_int_equal(entries_of(f, 0, true), 1 + NR(markers));
+	for (size_t i = 1; i < f->nr; i++)
+		assert_int_equal(f->entries[i].children, 2);
+}
+
+static void chains_that_are_empty_or_lack_the_hit(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t markers[] = { PERCH_CONTEXT_USER, PERCH_CONTEXT_KERNEL, UINT64_MAX };
+	const uint64_t caller[] = { PERCH_CONTEXT_USER, CODE + 2 };
+	const uint64_t twice[] = { PERCH_CONTEXT_USER, CODE + 1, CODE + 1, CODE + 2 };
+
+	start(f, PERCH_KEY_SYMBOL);
+	chain(f, PERCH_MISC_USER, 1, CODE + 1, 0, NULL);
+	chain(f, PERCH_MISC_USER, 10, CODE + 1, 1, markers);
+	chain(f, PERCH_MISC_USER, 100, CODE + 1, NR(markers), markers);
+	/* the hit was in the kernel, whose part of the chain was left out */
+	chain(f, PERCH_MISC_KERNEL, 1000, KERNEL + 1, NR(caller), caller);
+	chain(f, PERCH_MISC_USER, 10000, CODE + 1, NR(twice), twice);
+	finish(f);
+	check_entry(f, CODE + 1, 10111, 10111, 4);
+	check_entry(f, KERNEL + 1, 1000, 1000, 1);
+	check_entry(f, CODE + 2, 0, 11000, 0);
+	assert_int_equal(entry_at(f, CODE + 2)->height, 3);
+}
+
+static void deep_stacks_keep_their_inner_frames(void **state)
+{
+	enum { DEEP = 5000, KEPT = 256 };
+	struct fixture *f = *state;
+	static uint64_t ips[DEEP];
+
+	for (unsigned i = 0; i < DEEP; i++)
+		ips[i] = CODE + i;
+	start(f, PERCH_KEY_SYMBOL);
+	stack(f, 1, DEEP, ips);
+	stack(f, 1, DEEP - 1, ips + 1);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, true), KEPT + 1);
+	check_entry(f, CODE, 1, 1, 1);
+	check_entry(f, CODE + 1, 1, 2, 1);
+	check_entry(f, CODE + KEPT - 1, 0, 2, 0);
+	check_entry(f, CODE + KEPT, 0, 1, 0);
+	assert_null(entry_at(f, CODE + KEPT + 1));
+}
+
+/* The stack last seen is a short cut: it must not be taken when addresses have come to mean something else. */
+static void maps_change_between_equal_stacks(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t user[] = { CODE + 1, CODE + 2 };
+	const uint64_t module[] = { PERCH_CONTEXT_KERNEL, 0xffffffffc0000010 };
+
+	map_kernel(f->processes, KERNEL, 0x1000, KERNEL, "[kernel.kallsyms]_text");
+	start(f, PERCH_KEY_DSO);
+	stack(f, 1, 2, user);
+	map_file(f->processes, PID, CODE, 0x10000, CODE, "/bin/later");
+	stack(f, 10, 2, user);
+	chain(f, PERCH_MISC_KERNEL, 100, module[1], 2, module);
+	map_kernel(f->processes, 0xffffffffc0000000, 0x1000, 0, "[module]");
+	chain(f, PERCH_MISC_KERNEL, 1000, module[1], 2, module);
+	finish(f);
+	assert_int_equal(entries_of(f, 0, false), 4);
+	assert_string_equal(f->entries[0].frame.binary->path, "[module]");
+	assert_int_equal(f->entries[0].self, 1000);
+	assert_string_equal(f->entries[1].frame.binary->path, "[unknown]");
+	assert_string_equal(f->entries[2].frame.binary->path, "/bin/later");
+	assert_string_equal(f->entries[3].frame.binary->path, "/bin/first");
+}
+
+static void stacks_have_numbers(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_addresses *addresses;
+	struct perch_thread *thread = thread_of(f->processes, PID, PID);
+	const uint64_t ips[] = { PERCH_CONTEXT_USER, CODE + 1, CODE + 2, CODE + 1 };
+	struct perch_record record = sample_record(PID, PID, 1, CODE + 1);
+	uint32_t numbers[4];
+
+	record.sample.callchain.nr = NR(ips);
+	record.sample.callchain.ip = ips;
+	assert_int_equal(perch_addresses_new(&addresses, f->processes, f->symbols, NULL), 0);
+	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 4), 3);
+	assert_int_equal(numbers[0], numbers[2]);
+	assert_int_not_equal(numbers[0], numbers[1]);
+	assert_int_equal(perch_addresses_count(addresses), 2);
+	assert_int_equal(perch_addresses_at(addresses, numbers[1])->offset, CODE + 2);
+	assert_null(perch_addresses_at(addresses, numbers[1])->symbol);
+	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 1), 1);
+	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 0), 0);
+	perch_addresses_free(addresses);
+	perch_addresses_free(NULL);
+	perch_profile_free(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(totals_by_event),
+		TEST(an_empty_profile_is_one_too),
+		TEST(recursion_counts_once),
+		TEST(binaries_count_once_a_stack),
+		TEST(keys_tell_lines_apart),
+		TEST(names_change),
+		TEST(entries_are_sorted),
+		TEST(markers_set_the_level),
+		TEST(one_number_at_two_levels),
+		TEST(chains_that_are_empty_or_lack_the_hit),
+		TEST(deep_stacks_keep_their_inner_frames),
+		TEST(maps_change_between_equal_stacks),
+		TEST(stacks_have_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

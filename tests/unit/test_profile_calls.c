@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Call trees, and sums over many stacks, against what a plain recount of all of them gives. */
+#include "profile_fixture.h"
+
+#define F(n) (CODE + (n))
+
+static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_order order, bool inner, uint64_t least,
+		     struct perch_calls_tree *tree)
+{
+	const struct perch_entry *entry = entry_at(f, offset);
+
+	assert_non_null(entry);
+	assert_int_equal(perch_profile_calls(f->profile, entry, order, inner, least, tree, NULL), 0);
+}
+
+/* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
+static void put_calls(const struct perch_calls_tree *tree, uint32_t at, char *text)
+{
+	for (bool first = true; at; at = tree->call[at].next, first = false) {
+		const struct perch_call_node *call = &tree->call[at];
+
+		sprintf(text + strlen(text), "%s%u:%u/%u", first ? "" : " ", (unsigned)(call->frame.offset - CODE),
+			(unsigned)call->period, (unsigned)call->self);
+		if (call->first_child) {
+			strcat(text, "(");
+			put_calls(tree, call->first_child, text);
+			strcat(text, ")");
+		}
+	}
+}
+
+static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_order order, bool inner, uint64_t least,
+			const char *expected)
+{
+	struct perch_calls_tree tree;
+	char text[4096] = "";
+
+	calls_of(f, offset, order, inner, least, &tree);
+	put_calls(&tree, tree.call[0].first_child, text);
+	assert_string_equal(text, expected);
+	perch_calls_tree_clear(&tree);
+	assert_null(tree.call);
+}
+
+/* main(1) -> 2 -> 4, main -> 3 -> 4, main -> 3 -> 4 -> 5, and 4 -> 2 elsewhere. */
+static void four_stacks(struct fixture *f)
+{
+	start(f, PERCH_KEY_SYMBOL);
+	stack(f, 10, 3, (uint64_t[]){ F(4), F(2), F(1) });
+	stack(f, 20, 3, (uint64_t[]){ F(4), F(3), F(1) });
+	stack(f, 40, 4, (uint64_t[]){ F(5), F(4), F(3), F(1) });
+	stack(f, 5, 3, (uint64_t[]){ F(2), F(4), F(1) });
+	finish(f);
+}
+
+static void from_the_callee_up(void **state)
+{
+	struct fixture *f = *state;
+
+	four_stacks(f);
+	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, 0, "4:30/0(3:20/0(1:20/20) 2:10/0(1:10/10))");
+	check_calls(f, F(4), PERCH_CALLS_CALLEE, true, 0,
+		    "4:75/0(3:60/0(1:60/60) 2:10/0(1:10/10) 1:5/5)");
+	check_calls(f, F(1), PERCH_CALLS_CALLEE, false, 0, "");
+	check_calls(f, F(1), PERCH_CALLS_CALLEE, true, 0, "1:75/75");
+}
+
+static void from_the_caller_down(void **state)
+{
+	struct fixture *f = *state;
+
+	four_stacks(f);
+	check_calls(f, F(4), PERCH_CALLS_CALLER, false, 0, "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
+	/* those that 4 called start at 4 */
+	check_calls(f, F(4), PERCH_CALLS_CALLER, true, 0,
+		    "4:45/0(5:40/40 2:5/5) 1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
+	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 0,
+		    "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10) 4:5/0(2:5/5))");
+	check_calls(f, F(5), PERCH_CALLS_CALLER, true, 0, "1:40/0(3:40/0(4:40/0(5:40/40)))");
+}
+
+static void small_branches_are_left_out(void **state)
+{
+	struct fixture *f = *state;
+
+	four_stacks(f);
+	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 6, "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10))");
+	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 41, "1:75/0(3:60/0(4:60/20))");
+	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 75, "1:75/0");
+	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 76, "");
+	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, 20, "4:30/0(3:20/0(1:20/20))");
+	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, UINT64_MAX, "");
+}
+
+static void recursion_is_one_branch(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_SYMBOL);
+	stack(f, 10, 4, (uint64_t[]){ F(2), F(2), F(2), F(1) });
+	stack(f, 3, 4, (uint64_t[]){ F(3), F(2), F(2), F(1) });
+	finish(f);
+	check_calls(f, F(2), PERCH_CALLS_CALLER, true, 0, "1:10/0(2:10/0(2:10/0(2:10/10))) 2:3/0(2:3/0(3:3/3))");
+	check_calls(f, F(2), PERCH_CALLS_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
+}
+
+/* Samples of period 0 weigh nothing, and must not make others weigh double. */
+static void periods_of_zero(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, PERCH_KEY_SYMBOL);
+	stack(f, 0, 2, (uint64_t[]){ F(2), F(1) });
+	stack(f, 0, 3, (uint64_t[]){ F(2), F(3), F(1) });
+	stack(f, 0, 3, (uint64_t[]){ F(2), F(4), F(1) });
+	stack(f, 7, 3, (uint64_t[]){ F(2), F(5), F(1) });
+	stack(f, 0, 3, (uint64_t[]){ F(2), F(6), F(1) });
+	stack(f, 0, 1, (uint64_t[]){ F(9) });
+	finish(f);
+	check_calls(f, F(2), PERCH_CALLS_CALLER, false, 0, "1:7/0(5:7/0(2:7/7))");
+	check_calls(f, F(2), PERCH_CALLS_CALLEE, true, 0, "2:7/0(5:7/0(1:7/7))");
+	check_calls(f, F(9), PERCH_CALLS_CALLER, true, 0, "");
+	check_entry(f, F(2), 7, 7, 5);
+	assert_int_equal(entries_of(f, 0, false), 2);
+}
+
+/* Sums that overflow are wrong sums and nothing worse. */
+static void periods_that_overflow(void **state)
+{
+	struct fixture *f = *state;
+	struct perch_calls_tree tree;
+
+	start(f, PERCH_KEY_SYMBOL);
+	for (unsigned i = 0; i < 8; i++) {
+		stack(f, 1ull << 63, 3, (uint64_t[]){ F(4), F(2 + i % 2), F(1) });
+		stack(f, UINT64_MAX, 4, (uint64_t[]){ F(5 + i), F(4), F(2), F(1) });
+	}
+	finish(f);
+	for (unsigned i = 1; i < 13; i++)
+		for (unsigned how = 0; how < 4; how++) {
+			calls_of(f, F(i), how & 1 ? PERCH_CALLS_CALLEE : PERCH_CALLS_CALLER, how & 2, 0, &tree);
+			perch_calls_tree_clear(&tree);
+		}
+}
+
+/* ---- many random stacks ---- */
+
+#define STACKS 100000
+#define DEPTH 12
+#define FUNCTIONS 40
+
+struct plain {
+	uint8_t nr, frame[DEPTH];
+	uint32_t period;
+};
+
+/* Walks that go on from one another, as real stacks do: the outer frames stay for a while. */
+static struct plain *random_stacks(void)
+{
+	struct plain *plain = calloc(STACKS, sizeof(*plain));
+
+	assert_non_null(plain);
+	srand(42);
+	for (size_t i = 0; i < STACKS; i++) {
+		unsigned kept = i ? rand() % (plain[i - 1].nr + 1u) : 0;
+
+		if (i)
+			plain[i] = plain[i - 1];
+		plain[i].nr = kept + rand() % (DEPTH - kept + 1);
+		if (!plain[i].nr)
+			plain[i].nr = 1;
+		for (unsigned at = kept; at < plain[i].nr; at++)
+			plain[i].frame[at] = rand() % FUNCTIONS;
+		plain[i].period = rand() % 1000;
+	}
+	return plain;
+}
+
+/* frame[] has the outermost first. */
+static void add_plain(struct fixture *f, const struct plain *plain)
+{
+	uint64_t ips[DEPTH];
+
+	for (unsigned i = 0; i < plain->nr; i++)
+		ips[i] = F(plain->frame[plain->nr - 1 - i]);
+	stack(f, plain->period, plain->nr, ips);
+}
+
+static void check_sums(struct fixture *f, const struct plain *plain)
+{
+	uint64_t self[FUNCTIONS] = { 0 }, children[FUNCTIONS] = { 0 }, samples[FUNCTIONS] = { 0 }, total = 0;
+	struct perch_profile_total sums;
+
+	for (size_t i = 0; i < STACKS; i++) {
+		bool seen[FUNCTIONS] = { false };
+
+		total += plain[i].period;
+		self[plain[i].frame[plain[i].nr - 1]] += plain[i].period;
+		samples[plain[i].frame[plain[i].nr - 1]]++;
+		for (unsigned at = 0; at < plain[i].nr; at++) {
+			if (!seen[plain[i].frame[at]])
+				children[plain[i].frame[at]] += plain[i].period;
+			seen[plain[i].frame[at]] = true;
+		}
+	}
+	perch_profile_total(f->profile, 0, &sums);
+	assert_int_equal(sums.samples, STACKS);
+	assert_int_equal(sums.period, total);
+	for (unsigned i = 0; i < FUNCTIONS; i++)
+		check_entry(f, F(i), self[i], children[i], samples[i]);
+}
+
+/* The period of the stacks that a node of the tree of an entry stands for. path[0]: the node's first ancestor. */
+static uint64_t recount(const struct plain *plain, unsigned function, enum perch_call_order order, const uint8_t *path,
+			unsigned nr)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < STACKS; i++) {
+		const struct plain *p = &plain[i];
+		unsigned at = 0;
+
+		if (p->frame[p->nr - 1] != function || p->nr < nr)
+			continue;
+		while (at < nr && path[at] == p->frame[order == PERCH_CALLS_CALLER ? at : p->nr - 1 - at])
+			at++;
+		if (at == nr)
+			sum += p->period;
+	}
+	return sum;
+}
+
+static void check_tree(const struct plain *plain, const struct perch_calls_tree *tree, uint32_t at, unsigned function,
+		       enum perch_call_order order, uint8_t *path, unsigned depth, uint64_t above)
+{
+	uint64_t last = UINT64_MAX, sum = 0;
+
+	for (; at; at = tree->call[at].next) {
+		const struct perch_call_node *call = &tree->call[at];
+
+		path[depth] = call->frame.offset - CODE;
+		assert_true(call->period <= last);
+		assert_int_equal(call->period, recount(plain, function, order, path, depth + 1));
+		last = call->period;
+		sum += call->period;
+		check_tree(plain, tree, call->first_child, function, order, path, depth + 1, call->period);
+	}
+	assert_true(sum <= above);
+}
+
+static void random_stacks_match_a_recount(void **state)
+{
+	struct fixture *f = *state;
+	struct plain *plain = random_stacks();
+	uint8_t path[DEPTH + 1];
+
+	start(f, PERCH_KEY_SYMBOL);
+	for (size_t i = 0; i < STACKS; i++)
+		add_plain(f, &plain[i]);
+	finish(f);
+	check_sums(f, plain);
+	for (unsigned function = 0; function < 2; function++)
+		for (unsigned order = PERCH_CALLS_CALLER; order <= PERCH_CALLS_CALLEE; order++) {
+			struct perch_calls_tree tree;
+			uint64_t self = entry_at(f, F(function))->self;
+
+			calls_of(f, F(function), order, false, self / 300, &tree);
+			assert_true(tree.nr > 1);
+			assert_int_equal(tree.call[0].period, self);
+			check_tree(plain, &tree, tree.call[0].first_child, function, order, path, 0, self);
+			perch_calls_tree_clear(&tree);
+		}
+	free(plain);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(from_the_callee_up),
+		TEST(from_the_caller_down),
+		TEST(small_branches_are_left_out),
+		TEST(recursion_is_one_branch),
+		TEST(periods_of_zero),
+		TEST(periods_that_overflow),
+		TEST(random_stacks_match_a_recount),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
