@@ -21,6 +21,7 @@ struct perch_layout {
 	uint64_t branch_sample_type;
 	uint64_t regs_user;		/* masks */
 	uint64_t regs_intr;
+	uint64_t period;		/* of samples without PERCH_SAMPLE_PERIOD: the attr's */
 	bool sample_id_all;
 	uint8_t id_size;		/* bytes of the trailer on records that are not samples */
 	uint8_t fixed_words;		/* u64s from IDENTIFIER to PERIOD at the start of a sample's body */

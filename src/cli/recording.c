@@ -13,6 +13,8 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 	struct perch_error err;
 	size_t nr;
 
+	if (!path)			/* --no-input */
+		path = "perf.data";
 	memset(recording, 0, sizeof(*recording));
 	recording->command = command;
 	recording->path = path;

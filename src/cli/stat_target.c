@@ -21,12 +21,12 @@ static int add_target(struct stat *stat, pid_t pid, int cpu)
 	return 0;
 }
 
-static int no_such(const char *what, long number)
+static int no_such(const char *what, long number, const char *remedy)
 {
 	struct perch_error err;
 
-	perch_error_set(&err, ESRCH, PERCH_CAUSE_NO_PROCESS, "there is no %s %ld", what, number);
-	perch_error_remedy(&err, "it may have ended: 'pgrep -l NAME' lists those that run");
+	perch_error_set(&err, ESRCH, PERCH_CAUSE_BAD_TARGET, "there is no %s %ld", what, number);
+	perch_error_remedy(&err, "%s", remedy);
 	return cli_error(STAT_COMMAND, &err);
 }
 
@@ -40,7 +40,7 @@ static int add_process(struct stat *stat, long pid)
 	snprintf(path, sizeof(path), "/proc/%ld/task", pid);
 	folder = opendir(path);
 	if (!folder)
-		return no_such("process", pid);
+		return no_such("process", pid, "it may have ended: 'pgrep -l NAME' lists those that run");
 	while (!status && (entry = readdir(folder)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			status = add_target(stat, atoi(entry->d_name), -1);
@@ -73,23 +73,32 @@ static int add_list(struct stat *stat, const char *list, const char *option, int
 	}
 }
 
+static int add_cpu(struct stat *stat, const struct perch_cpus *online, int cpu)
+{
+	for (size_t i = 0; i < online->nr; i++)
+		if (online->cpu[i] == cpu)
+			return add_target(stat, -1, cpu);
+	return no_such("CPU that runs with the number", cpu, "/sys/devices/system/cpu/online lists those that do");
+}
+
 static int add_cpus(struct stat *stat)
 {
 	const struct perch_cpus *online;
 	struct perch_cpus chosen = { 0 };
+	const struct perch_cpus *wanted = &chosen;
 	struct perch_error err;
 	int status = 0;
 
-	if (stat->cpu_list && perch_cpus_parse(&chosen, stat->cpu_list, &err)) {
+	if (perch_machine_cpus(stat->machine, &online, &err))
+		return cli_error(STAT_COMMAND, &err);
+	if (!stat->cpu_list) {
+		wanted = online;
+	} else if (perch_cpus_parse(&chosen, stat->cpu_list, &err)) {
 		cli_error(STAT_COMMAND, &err);
 		return CLI_EXIT_USAGE;
 	}
-	if (!stat->cpu_list && perch_machine_cpus(stat->machine, &online, &err))
-		return cli_error(STAT_COMMAND, &err);
-	if (stat->cpu_list)
-		online = &chosen;
-	for (size_t i = 0; !status && i < online->nr; i++)
-		status = add_target(stat, -1, online->cpu[i]);
+	for (size_t i = 0; !status && i < wanted->nr; i++)
+		status = add_cpu(stat, online, wanted->cpu[i]);
 	perch_cpus_clear(&chosen);
 	return status;
 }

@@ -77,6 +77,8 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	attr.read_format = group->read_format;
 	if (group->nr)
 		attr.disabled = attr.enable_on_exec = attr.pinned = attr.exclusive = 0;
+	else
+		attr.disabled = 1;
 	rc = perch_open(&attr, target, leader, 0, options ? options->machine : NULL, err);
 	if (rc < 0) {
 		perch_error_prefix(err, "%s: ", event->name);
@@ -87,6 +89,16 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
 	return 0;
+}
+
+/* Not before all are there: a member that joins a running group stands still, with times as if it counted. */
+static int start(struct perch_group *group, struct perch_error *err)
+{
+	int rc = perch_group_enable(group);
+
+	if (rc)
+		perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot enable the group: %s", strerror(-rc));
+	return rc;
 }
 
 int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,
@@ -107,6 +119,8 @@ int perch_group_open(struct perch_group **group, const char *text, const struct 
 	}
 	for (size_t i = 0; !rc && i < events.nr; i++)
 		rc = open_member(made, &events.event[i], target, options, err);
+	if (!rc && options && options->enabled)
+		rc = start(made, err);
 	perch_events_clear(&events);
 	if (rc)
 		perch_group_close(made);

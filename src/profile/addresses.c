@@ -13,9 +13,11 @@ bool perch__room(void *array, uint32_t nr, size_t element)
 	if (nr & (nr - 1))
 		return true;
 	larger = reallocarray(*list, nr ? (size_t)nr * 2 : 1, element);
-	if (larger)
-		*list = larger;
-	return larger;
+	if (!larger)
+		return false;
+	perch__large(larger, (size_t)nr * 2 * element);
+	*list = larger;
+	return true;
 }
 
 int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,

@@ -135,12 +135,13 @@ int perch__entries_fill(struct perch_profile *profile)
 /* Lines of equal weight go by what is shown of them, so that a report is the same each time. */
 static int by_names(const struct perch_entry *a, const struct perch_entry *b, struct perch_symbols *symbols)
 {
-	int rc = strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
+	/* a name is kept once: most are told to be the same without reading them */
+	int rc = a->comm == b->comm ? 0 : strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
 
 	if (!rc && a->frame.binary && b->frame.binary && a->frame.binary != b->frame.binary)
 		rc = strcmp(perch_symbols_binary_name(symbols, a->frame.binary),
 			    perch_symbols_binary_name(symbols, b->frame.binary));
-	if (!rc && a->frame.symbol && b->frame.symbol)
+	if (!rc && a->frame.symbol != b->frame.symbol && a->frame.symbol && b->frame.symbol)
 		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol), perch_symbols_name(symbols, b->frame.symbol));
 	if (!rc)
 		rc = (a->index > b->index) - (a->index < b->index);

@@ -14,6 +14,8 @@ struct index {
 	uint64_t (*key)[2];		/* by number */
 };
 #define INDEX_FULL UINT32_MAX
+/* Asks for huge pages below a large table. */
+void perch__large(void *memory, size_t size);
 /* The index of the key, made when it is new (*fresh is then set); INDEX_FULL when out of memory. */
 uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh);
 void perch__index_clear(struct index *index);
@@ -118,6 +120,8 @@ struct perch_profile {
 	struct memory memory[MEMORIES];
 };
 
+/* Frame number of each address, to be freed; NULL when out of memory. */
+uint32_t *perch__name_addresses(struct perch_profile *profile);
 /* Gives every node of the folded tree its entry, and computes self and children of all entries. */
 int perch__entries_fill(struct perch_profile *profile);
 

@@ -170,32 +170,6 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	return 0;
 }
 
-/* Frame number of each address: the one place where symbols are looked up, once per distinct address. */
-static uint32_t *name_addresses(struct perch_profile *profile)
-{
-	size_t nr = perch_addresses_count(profile->addresses);
-	uint32_t *frame_of = calloc(nr ? nr : 1, sizeof(*frame_of));
-
-	for (size_t i = 0; frame_of && i < nr; i++) {
-		const struct perch_address *address = perch_addresses_at(profile->addresses, i);
-		const struct perch_symbol *symbol = address->symbol;
-		uint64_t what = symbol ? (uint64_t)symbol->index << 1 | 1 : address->offset << 1;
-		uint64_t where = (uint64_t)address->binary->index << 8 | (uint8_t)address->level;
-		bool fresh;
-		uint32_t frame = perch__index_of(&profile->frames, where, what, &fresh);
-
-		if (frame == INDEX_FULL || (fresh && !perch__room(&profile->frame, frame, sizeof(*profile->frame)))) {
-			free(frame_of);
-			return NULL;
-		}
-		if (fresh)
-			profile->frame[frame] = (struct perch_frame){ address->binary, symbol,
-								       symbol ? 0 : address->offset, address->level };
-		frame_of[i] = frame;
-	}
-	return frame_of;
-}
-
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, const uint32_t *frame_of)
 {
@@ -226,7 +200,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	uint32_t *frame_of;
 	int rc;
 
-	frame_of = name_addresses(profile);
+	frame_of = perch__name_addresses(profile);
 	rc = frame_of ? fold(profile, frame_of) : -ENOMEM;
 	free(frame_of);
 	/* from here on there are functions only */

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbered sets, and the tree of stacks made from them. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "internal.h"
+
+#define HUGE_PAGE (2u << 20)
+
+/* Tables of this size are met at random places: small pages would cost a fault each, and then a TLB miss at each visit. */
+void perch__large(void *memory, size_t size)
+{
+	uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	uintptr_t end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
+
+	if (end > first)
+		madvise((void *)first, end - first, MADV_HUGEPAGE);
+}
 
 static uint64_t spread(uint64_t high, uint64_t low)
 {
@@ -14,18 +28,22 @@ static uint64_t spread(uint64_t high, uint64_t low)
 
 static bool slots_double(struct index *index)
 {
-	size_t slots = index->slot ? (index->mask + 1) * 2 : 256;
+	size_t old = index->slot ? index->mask + 1 : 0;
+	size_t slots = old ? old * 2 : 4096;
 	uint64_t *slot = calloc(slots, sizeof(*slot));
 
 	if (!slot)
 		return false;
-	for (size_t i = 0; i < index->nr; i++) {
-		uint64_t hash = spread(index->key[i][0], index->key[i][1]);
-		size_t at = hash & (slots - 1);
+	perch__large(slot, slots * sizeof(*slot));
+	/* a slot has the hash: the keys need not be looked at, and old and new places ascend together */
+	for (size_t i = 0; i < old; i++) {
+		size_t at = index->slot[i] >> 32 & (slots - 1);
 
+		if (!index->slot[i])
+			continue;
 		while (slot[at])
 			at = (at + 1) & (slots - 1);
-		slot[at] = hash << 32 | (i + 1);
+		slot[at] = index->slot[i];
 	}
 	free(index->slot);
 	index->slot = slot;
@@ -40,6 +58,7 @@ static bool keys_double(struct index *index)
 
 	if (!key)
 		return false;
+	perch__large(key, size * sizeof(*index->key));
 	index->key = key;
 	index->size = size;
 	return true;
@@ -97,6 +116,7 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 			tree->index.nr--;	/* the slot stays: the profile is given up after this */
 			return NO_NODE;
 		}
+		perch__large(larger, size * sizeof(*larger));
 		tree->node = larger;
 		tree->size = size;
 	}

@@ -75,6 +75,7 @@ void perch_layout_init(struct perch_layout *layout, const struct perch_attr *att
 		.branch_sample_type = attr->branch_sample_type,
 		.regs_user = attr->sample_regs_user,
 		.regs_intr = attr->sample_regs_intr,
+		.period = attr->sample_period,
 		.sample_id_all = attr->sample_id_all,
 		.nr_regs_user = __builtin_popcountll(attr->sample_regs_user),
 		.nr_regs_intr = __builtin_popcountll(attr->sample_regs_intr),

@@ -68,8 +68,7 @@ static inline int decode_fixed(struct cursor *c)
 		identity->stream_id = sample->stream_id = *at++;
 	if (type & PERCH_SAMPLE_CPU)
 		identity->cpu = sample->cpu = low_half(at++);
-	if (type & PERCH_SAMPLE_PERIOD)
-		sample->period = *at++;
+	sample->period = type & PERCH_SAMPLE_PERIOD ? *at++ : c->layout->period;
 	c->at = at;
 	return 0;
 }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch report and perch script beside perf's, on a large recording of gcc: report.py [BUILD].
+
+PERF_DATA names a recording to use in place of a new one."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import compare
+
+SAMPLES = 500000
+FREQUENCY = 20000
+
+
+def write_program(path, functions):
+    """C that keeps gcc -O2 busy: many functions, each with loops, branches and divisions."""
+    with open(path, "w", encoding="ascii") as out:
+        out.write("#include <string.h>\n")
+        for i in range(functions):
+            below = f" + f{i - 1}(a - 1, s)" if i else ""
+            out.write(f"""int f{i}(int a, char *s)
+{{
+	int x = a * {i} + 1;
+	for (int i = 0; i < a; i++) {{
+		x += s[i] ^ i;
+		if (x % {i + 3} == 2)
+			x = x * 3 + strlen(s);
+		else
+			x -= a / {i + 1};
+		switch (x & 7) {{
+		case 0: x += 1; break;
+		case 1: x ^= a; break;
+		case 3: x -= i; break;
+		default: x *= 3;
+		}}
+	}}
+	return x{below};
+}}
+""")
+
+
+def count_samples(perf, data):
+    stats = subprocess.run([perf, "report", "--stats", "-i", data], check=True, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    for line in stats.splitlines():
+        words = line.split()
+        if words[:2] == ["SAMPLE", "events:"]:
+            return int(words[2])
+    return 0
+
+
+def record(perf, folder):
+    """A recording of at least SAMPLES samples: the program grows until gcc takes long enough."""
+    source, data = os.path.join(folder, "large.c"), os.path.join(folder, "perf.data")
+    functions = 3000
+    while True:
+        write_program(source, functions)
+        print(f"recording gcc -O2 with {functions} functions", file=sys.stderr)
+        done = subprocess.run([perf, "record", "-q", "-g", "-e", "cpu-clock", "-F", str(FREQUENCY),
+                               "-o", data, "--", "gcc", "-O2", "-c", "-o", "/dev/null", source],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        samples = count_samples(perf, data) if done.returncode == 0 else 0
+        if samples >= SAMPLES:
+            return data, samples
+        if not samples:
+            compare.skip(f"perf record -F {FREQUENCY} does not work here: {done.stderr.strip()}")
+        functions = int(functions * SAMPLES / samples * 1.1)
+
+
+def main():
+    perch, perf = compare.commands()
+    with tempfile.TemporaryDirectory(prefix="perch-bench-") as folder:
+        data = os.environ.get("PERF_DATA")
+        samples = count_samples(perf, data) if data else 0
+        if not data:
+            data, samples = record(perf, folder)
+        print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
+        report = ["report", "--stdio", "-i", data]
+        compare.tell("report", *compare.alternate([perch, *report], [perf, *report], 3), 0.10, 1)
+        script = ["script", "-i", data]
+        compare.tell("script", *compare.alternate([perch, *script], [perf, *script], 5), 0.20)
+
+
+main()

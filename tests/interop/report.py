@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reports, counts and scripts of one file by perf and by perch are the same, whoever recorded it.
+
+PERF names the perf to compare with (perf). KEEP=DIR keeps the files there.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+TOLERANCE = 0.1     # percentage points
+FLOOR = 1.0         # percent: smaller shares are not compared
+PERF_FRAMES = 127   # the deepest stack that perf looks at
+failed = False
+
+LINE = re.compile(r"^ +(\d+\.\d+)%(?: +(\d+\.\d+)%)?  (\S.*)$")
+FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \((.*)\)$")
+
+
+def tell(good, what):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def output(*words):
+    done = run(*words)
+    if done.returncode:
+        sys.exit("%s: exit status %d\n%s" % (" ".join(words), done.returncode, done.stderr))
+    return done.stdout
+
+
+def write_source(path):
+    """A C file that keeps gcc busy in many of its passes for a second or two."""
+    with open(path, "w") as out:
+        out.write("extern int data[];\n")
+        for i in range(400):
+            out.write("""int f%d(int a, int b)
+{
+	int sum = %d;
+	for (int i = 0; i < a; i++) {
+		if (data[i] %% %d == b)
+			sum += data[i + %d] * b;
+		else
+			sum ^= data[sum & 255] + f%d(i, a - b);
+		switch (data[i] & 7) { case 1: sum++; break; case 3: sum -= b; break; case 6: return sum; }
+	}
+	return sum;
+}
+""" % (i, i, i + 2, i, max(i - 1, 0)))
+
+
+def shares(text):
+    """(command, binary, symbol) -> [percent, ...]."""
+    found = {}
+    for line in text.splitlines():
+        match = LINE.match(line)
+        if match:
+            name = re.sub(r"\s+", " ", match[3]).strip()
+            found[name] = [float(part) for part in match.groups()[:2] if part]
+    return found
+
+
+def compare_shares(who, data, options):
+    perf = shares(output(PERF, "report", "-i", data, "--stdio", "--percent-limit", "0", *options))
+    perch = shares(output(PERCH, "report", "-i", data, "--stdio", *options))
+    compared, worst, worst_name = 0, 0.0, ""
+    for name in set(perf) | set(perch):
+        theirs = perf.get(name, [0.0, 0.0])
+        ours = perch.get(name, [0.0] * len(theirs))
+        if max(theirs[0], ours[0]) < FLOOR:
+            continue
+        compared += 1
+        for left, right in zip(theirs, ours):
+            if abs(left - right) > worst:
+                worst, worst_name = abs(left - right), name
+    same = compared > 3 and worst < TOLERANCE
+    tell(same, "%s: %s: %d symbols above %g %%, at most %.2f points apart%s" %
+         (who, " ".join(options), compared, FLOOR, worst, "" if same else " (%s)" % worst_name))
+
+
+def counts(text):
+    """Records by type, of the whole file."""
+    text = text.split(" stats:", 1)[-1]
+    text = re.split(r"^\S.* stats:$", text, flags=re.M)[0]
+    return dict(re.findall(r"^ *(\w+) events: +(\d+)", text, flags=re.M))
+
+
+def compare_counts(who, data):
+    perf = counts(output(PERF, "report", "-i", data, "--stats"))
+    perch = counts(output(PERCH, "report", "-i", data, "--stats"))
+    same = perf == perch and int(perf.get("SAMPLE", 0)) > 100
+    tell(same, "%s: --stats: %s records" % (who, perch.get("TOTAL")))
+    if not same:
+        print("perf: %s\nperch: %s" % (perf, perch))
+
+
+def samples(text):
+    """The script as a list of (head line, frame lines)."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = [line for line in block.split("\n") if line]
+        if lines:
+            found.append((lines[0].strip(), lines[1:]))
+    return found
+
+
+class Differences:
+    """How the samples of two scripts differ, by reason."""
+    def __init__(self):
+        self.deep = self.replaced = self.frames = 0
+        self.other = []
+
+    def add(self, theirs, ours):
+        if theirs[0] != ours[0]:
+            self.other.append((theirs[0], ours[0]))
+            return
+        left, right = theirs[1], ours[1]
+        self.frames += len(right)
+        # perf leaves out what is deeper; it counts the markers of kernel and user, too
+        if len(right) > len(left) and len(left) >= PERF_FRAMES - 3:
+            self.deep += 1
+            right = right[:len(left)]
+        if left == right:
+            return
+        # between exec and its first mapping perf has forgotten the old program, whose addresses these are
+        replaced = len(left) == len(right)
+        for perf_line, perch_line in zip(left, right):
+            if perf_line != perch_line and "[unknown] ([unknown])" not in perf_line:
+                replaced = False
+        if replaced:
+            self.replaced += 1
+            return
+        self.other += [(a, b) for a, b in zip(left, right) if a != b] or [(len(left), len(right))]
+
+
+def compare_scripts(who, data):
+    perf = samples(output(PERF, "script", "-i", data))
+    perch = samples(output(PERCH, "script", "-i", data))
+    found = Differences()
+    for theirs, ours in zip(perf, perch):
+        found.add(theirs, ours)
+    same = len(perf) == len(perch) and not found.other and found.replaced < len(perf) / 100 + 3
+    tell(same, "%s: script: %d samples, %d frames; %d deeper than perf goes, %d with addresses from before exec" %
+         (who, len(perch), found.frames, found.deep, found.replaced))
+    if not same:
+        print("samples: perf %d, perch %d; %d lines differ" % (len(perf), len(perch), len(found.other)))
+        for theirs, ours in found.other[:10]:
+            print("  perf:  %s\n  perch: %s" % (theirs, ours))
+
+
+def main():
+    if not shutil.which(PERF):
+        skip("no %s here to compare with (environment variable PERF)" % PERF)
+    if not shutil.which("gcc"):
+        skip("no gcc here to record")
+    folder = os.environ.get("KEEP") or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    os.chdir(folder)
+    try:
+        write_source("work.c")
+        for who, words in (("perf", (PERF, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g")),
+                           ("perch", (PERCH, "record", "-q", "-e", "cpu-clock", "-F", "2000", "-g"))):
+            data = who + ".data"
+            done = run(*words, "-o", data, "--", "gcc", "-O2", "-c", "work.c", "-o", "work.o")
+            if done.returncode:
+                skip("%s cannot record here: %s" % (who, done.stderr.strip()))
+            compare_shares(who, data, ("--no-children", "-g", "none"))
+            compare_shares(who, data, ("--children", "-g", "none"))
+            compare_shares(who, data, ("--no-children", "-g", "none", "-s", "dso"))
+            compare_shares(who, data, ("--no-children", "-g", "none", "-s", "comm"))
+            compare_counts(who, data)
+            compare_scripts(who, data)
+    finally:
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(folder, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters and groups on a replayed kernel: multiplexing, pinned events, short reads, refusals. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <perch/count.h>
+
+#define MOST 64
+#define FIRST_FD 1000
+
+static struct {
+	struct perch_attr attr[MOST];
+	int group_fd[MOST];
+	int opened, closed, refuse_from, refuse_errno;
+	uint64_t words[256];		/* what read(2) gives, for the descriptor below or for all when 0 */
+	uint64_t by_member[MOST][3];
+	size_t bytes;			/* how many of them; 0: end of file */
+	bool one_by_one;
+	int read_errno;
+	size_t asked;			/* size of the last read */
+	int reads, controls;
+	unsigned long request, argument;
+	int control_fd;
+} kernel;
+
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		       unsigned long flags)
+{
+	int index = kernel.opened;
+
+	(void)context, (void)pid, (void)cpu, (void)flags;
+	if (kernel.refuse_errno && index >= kernel.refuse_from) {
+		errno = kernel.refuse_errno;
+		return -1;
+	}
+	kernel.attr[index % MOST] = *attr;
+	kernel.group_fd[index % MOST] = group_fd;
+	return FIRST_FD + kernel.opened++;
+}
+
+static int replay_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context;
+	kernel.controls++;
+	kernel.control_fd = fd;
+	kernel.request = request;
+	kernel.argument = argument;
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = 321;
+	return 0;
+}
+
+static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context;
+	kernel.reads++;
+	kernel.asked = size;
+	if (kernel.read_errno) {
+		errno = kernel.read_errno;
+		return -1;
+	}
+	if (kernel.one_by_one) {
+		memcpy(buffer, kernel.by_member[fd - FIRST_FD], sizeof(kernel.by_member[0]));
+		return sizeof(kernel.by_member[0]);
+	}
+	memcpy(buffer, kernel.words, kernel.bytes < size ? kernel.bytes : size);
+	return kernel.bytes;
+}
+
+static int replay_close(void *context, int fd)
+{
+	(void)context, (void)fd;
+	kernel.closed++;
+	return 0;
+}
+
+static const struct perch_calls calls = {
+	.open_event = replay_open, .control = replay_control, .read = replay_read, .close = replay_close,
+};
+static struct perch_machine *machine;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	return perch_machine_new(&machine, "/nowhere", &calls, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(kernel.opened, kernel.closed);
+	perch_machine_free(machine);
+	return 0;
+}
+
+#define GIVE(...)                                                                                  \
+	do {                                                                                       \
+		const uint64_t given[] = { __VA_ARGS__ };                                          \
+		memcpy(kernel.words, given, sizeof(given));                                        \
+		kernel.bytes = sizeof(given);                                                      \
+	} while (0)
+
+static struct perch_counter *counter(const char *text, uint64_t read)
+{
+	struct perch_options options = { .machine = machine, .read = read };
+	struct perch_counter *made;
+	struct perch_error err;
+
+	if (perch_counter_open(&made, text, &PERCH_SELF, &options, &err))
+		fail_msg("%s: %s", text, err.message);
+	return made;
+}
+
+static void scaling(void **state)
+{
+	(void)state;
+	assert_int_equal(perch_scale(100, 10, 5), 200);
+	assert_int_equal(perch_scale(100, 10, 0), 0);
+	assert_int_equal(perch_scale(0, 10, 5), 0);
+	assert_int_equal(perch_scale(10, 3, 2), 15);
+	assert_int_equal(perch_scale(1, 2, 3), 1);		/* 0.67 rounds to nearest */
+	assert_int_equal(perch_scale(1, 1, 3), 0);
+	assert_true(perch_scale(1ull << 62, 1ull << 40, 1ull << 39) == 1ull << 63);
+	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, 1) == UINT64_MAX);	/* beyond 64 bits: the most there is */
+}
+
+static void states(void **state)
+{
+	struct perch_counter *made = counter("cycles:u", 0);
+	struct perch_count count;
+
+	(void)state;
+	assert_string_equal(perch_counter_name(made), "cycles:u");
+	assert_int_equal(perch_counter_fd(made), FIRST_FD);
+	assert_int_equal(kernel.attr[0].read_format, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
+	GIVE(5, 1000, 1000);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(kernel.asked, 24);
+	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.scaled, 5);
+	GIVE(5, 1000, 250);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.state, PERCH_COUNT_SCALED);
+	assert_int_equal(count.value, 5);
+	assert_int_equal(count.scaled, 20);
+	GIVE(0, 1000, 0);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.state, PERCH_COUNT_NEVER);
+	assert_int_equal(count.scaled, 0);
+	GIVE(0, 0, 0);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.state, PERCH_COUNT_IDLE);
+	perch_counter_close(made);
+	assert_int_equal(kernel.reads, 4);
+}
+
+static void id_and_lost(void **state)
+{
+	struct perch_counter *made = counter("cycles", PERCH_FORMAT_ID | PERCH_FORMAT_LOST);
+	struct perch_count count;
+	uint64_t id;
+
+	(void)state;
+	GIVE(1, 2, 2, 77, 88);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.id, 77);
+	assert_int_equal(count.lost, 88);
+	assert_int_equal(perch_counter_id(made, &id, NULL), 0);
+	assert_int_equal(id, 321);
+	perch_counter_close(made);
+	made = counter("cycles", PERCH_FORMAT_LOST);
+	GIVE(1, 2, 2, 88);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.id, 0);
+	assert_int_equal(count.lost, 88);
+	perch_counter_close(made);
+}
+
+static void reset_moves_the_times(void **state)
+{
+	struct perch_counter *made = counter("cycles", 0);
+	struct perch_count count;
+
+	(void)state;
+	GIVE(0, 1000, 500);
+	assert_int_equal(perch_counter_reset(made), 0);
+	assert_int_equal(kernel.request, PERCH_IOC_RESET);
+	GIVE(10, 3000, 1500);
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.enabled_ns, 2000);
+	assert_int_equal(count.running_ns, 1000);
+	assert_int_equal(count.scaled, 20);
+	GIVE(10, 1500, 1000);	/* ran all the time since the reset, though not before it */
+	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
+	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	perch_counter_close(made);
+}
+
+static void bad_reads(void **state)
+{
+	struct perch_counter *made = counter("cycles:D", 0);
+	struct perch_count count;
+	struct perch_error err;
+
+	(void)state;
+	kernel.bytes = 0;
+	assert_int_equal(perch_counter_read(made, &count, &err), -ENODATA);
+	assert_int_equal(err.cause, PERCH_CAUSE_SCHEDULE);
+	assert_int_equal(perch_counter_read(made, &count, NULL), -ENODATA);
+	kernel.bytes = 16;
+	assert_int_equal(perch_counter_read(made, &count, &err), -EIO);
+	assert_int_equal(err.cause, PERCH_CAUSE_SHORT_READ);
+	kernel.read_errno = EBADF;
+	assert_int_equal(perch_counter_read(made, &count, &err), -EBADF);
+	assert_int_equal(perch_counter_reset(made), -EBADF);
+	perch_counter_close(made);
+}
+
+static void bad_opens(void **state)
+{
+	struct perch_options options = { .machine = machine };
+	struct perch_counter *made = (void *)1;
+	struct perch_group *group = (void *)1;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_counter_open(&made, "cycles,instructions", &PERCH_SELF, &options, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_null(made);
+	assert_true(perch_counter_open(&made, "nonsense", &PERCH_SELF, &options, &err) < 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_EVENT);
+	options.read = PERCH_FORMAT_GROUP;
+	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EINVAL);
+	options.read = 0;
+	kernel.refuse_errno = EMFILE;
+	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EMFILE);
+	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+	assert_null(made);
+	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}", &PERCH_SELF, &options, &err),
+			 -EINVAL);
+	kernel.refuse_from = 2;	/* the third member: the two before it are closed again */
+	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &PERCH_SELF, &options, &err), -EMFILE);
+	assert_non_null(strstr(err.message, "branches"));
+	assert_null(group);
+	assert_int_equal(kernel.closed, 2);
+	perch_counter_close(NULL);
+	perch_group_close(NULL);
+}
+
+static void groups(void **state)
+{
+	struct perch_options options = { .machine = machine, .pinned = 1, .read = PERCH_FORMAT_ID };
+	struct perch_group *group;
+	struct perch_count counts[3];
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_group_open(&group, "{cycles,instructions:u,page-faults}", &PERCH_SELF, &options, &err), 0);
+	assert_int_equal(perch_group_size(group), 3);
+	assert_string_equal(perch_group_name(group, 1), "instructions:u");
+	assert_null(perch_group_name(group, 3));
+	assert_int_equal(perch_group_fd(group, 2), FIRST_FD + 2);
+	assert_int_equal(perch_group_fd(group, 3), -EINVAL);
+	assert_int_equal(kernel.group_fd[0], -1);
+	assert_int_equal(kernel.group_fd[2], FIRST_FD);
+	assert_true(kernel.attr[0].disabled && kernel.attr[0].pinned);
+	assert_false(kernel.attr[1].disabled || kernel.attr[1].pinned);
+	assert_int_equal(perch_group_enable(group), 0);
+	assert_int_equal(kernel.control_fd, FIRST_FD);
+	GIVE(3, 1000, 500, 1, 11, 2, 12, 3, 13);
+	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
+	assert_int_equal(kernel.reads, 1);
+	assert_int_equal(counts[1].value, 2);
+	assert_int_equal(counts[1].scaled, 4);
+	assert_int_equal(counts[2].id, 13);
+	assert_int_equal(counts[2].state, PERCH_COUNT_SCALED);
+	assert_int_equal(perch_group_read(group, counts, 2, &err), -EINVAL);
+	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(kernel.argument, PERCH_IOC_FLAG_GROUP);
+	GIVE(3, 2000, 1500, 1, 11, 2, 12, 3, 13);
+	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
+	assert_int_equal(counts[0].enabled_ns, 1000);
+	assert_int_equal(counts[0].state, PERCH_COUNT_FULL);
+	GIVE(2, 2000, 1500, 1, 11, 2, 12, 3, 13);	/* another group's number of members */
+	assert_int_equal(perch_group_read(group, counts, 3, &err), -EIO);
+	kernel.bytes = 0;
+	assert_int_equal(perch_group_read(group, counts, 3, &err), -ENODATA);
+	perch_group_close(group);
+}
+
+static void inherited_groups_read_each(void **state)
+{
+	struct perch_options options = { .machine = machine, .inherit = 1 };
+	struct perch_group *group;
+	struct perch_count counts[2];
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP);
+	kernel.one_by_one = true;
+	memcpy(kernel.by_member[0], (uint64_t[]){ 5, 10, 10 }, 24);
+	memcpy(kernel.by_member[1], (uint64_t[]){ 6, 10, 5 }, 24);
+	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
+	assert_int_equal(kernel.reads, 2);
+	assert_int_equal(counts[0].scaled, 5);
+	assert_int_equal(counts[1].scaled, 12);
+	assert_int_equal(perch_group_reset(group), 0);
+	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
+	assert_int_equal(counts[1].state, PERCH_COUNT_IDLE);
+	perch_group_close(group);
+}
+
+/* Members that join a running group do not count at once, so it starts when all are there. */
+static void enabled_groups_start_whole(void **state)
+{
+	struct perch_options options = { .machine = machine, .enabled = 1 };
+	struct perch_group *group;
+
+	(void)state;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_true(kernel.attr[0].disabled);
+	assert_int_equal(kernel.controls, 1);
+	assert_int_equal(kernel.request, PERCH_IOC_ENABLE);
+	assert_int_equal(kernel.control_fd, FIRST_FD);
+	perch_group_close(group);
+}
+
+/* More members than the read's buffer on the stack has room for. */
+static void large_groups(void **state)
+{
+	struct perch_options options = { .machine = machine, .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST };
+	struct perch_group *group;
+	struct perch_count counts[50];
+	char text[1024] = "";
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		strcat(text, i ? ",dummy" : "dummy");
+	assert_int_equal(perch_group_open(&group, text, &PERCH_SELF, &options, NULL), 0);
+	kernel.words[0] = 50;
+	kernel.words[1] = kernel.words[2] = 9;
+	for (int i = 0; i < 150; i++)
+		kernel.words[3 + i] = i;
+	kernel.bytes = 153 * 8;
+	assert_int_equal(perch_group_read(group, counts, 50, NULL), 0);
+	assert_int_equal(kernel.asked, 153 * 8);
+	assert_int_equal(counts[49].value, 147);
+	assert_int_equal(counts[49].lost, 149);
+	perch_group_close(group);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(scaling), CASE(states), CASE(id_and_lost), CASE(reset_moves_the_times), CASE(bad_reads),
+		CASE(bad_opens), CASE(groups), CASE(inherited_groups_read_each), CASE(enabled_groups_start_whole),
+		CASE(large_groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

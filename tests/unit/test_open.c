@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Options -> attr, and the one call. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include <perch/open.h>
+
+static struct perch_events events;
+
+static const struct perch_event *event(const char *text)
+{
+	perch_events_clear(&events);
+	assert_int_equal(perch_events_parse(&events, text, NULL, NULL), 0);
+	return &events.event[0];
+}
+
+static struct perch_attr built(const char *text, const struct perch_options *options)
+{
+	struct perch_attr attr;
+	struct perch_error err;
+
+	if (perch_attr_build(&attr, event(text), options, &err))
+		fail_msg("%s: %s", text, err.message);
+	return attr;
+}
+
+static void defaults(void **state)
+{
+	struct perch_attr attr = built("page-faults", NULL);
+
+	(void)state;
+	assert_int_equal(attr.type, PERCH_TYPE_SOFTWARE);
+	assert_int_equal(attr.config, PERCH_COUNT_SW_PAGE_FAULTS);
+	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER0);
+	assert_int_equal(attr.read_format, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
+	assert_true(attr.disabled);
+	attr.disabled = 0;
+	assert_int_equal(attr.flags, 0);
+}
+
+/* Each option alone, and the attr field of abi's table it must set. */
+static const struct {
+	const char *field;
+	struct perch_options options;
+	uint64_t value;
+} each[] = {
+	{ "sample_period", { .period = 7 }, 7 },
+	{ "sample_freq", { .frequency = 99 }, 99 },
+	{ "freq", { .frequency = 99 }, 1 },
+	{ "sample_type", { .sample = PERCH_SAMPLE_IP }, PERCH_SAMPLE_IP },
+	{ "read_format", { .read = PERCH_FORMAT_ID }, PERCH_FORMAT_ID },
+	{ "mmap", { .follow = PERCH_FOLLOW_MMAP }, 1 },
+	{ "mmap2", { .follow = PERCH_FOLLOW_MMAP }, 1 },
+	{ "mmap_data", { .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_MMAP_DATA }, 1 },
+	{ "build_id", { .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_BUILD_ID }, 1 },
+	{ "comm", { .follow = PERCH_FOLLOW_COMM }, 1 },
+	{ "comm_exec", { .follow = PERCH_FOLLOW_COMM }, 1 },
+	{ "task", { .follow = PERCH_FOLLOW_TASK }, 1 },
+	{ "context_switch", { .follow = PERCH_FOLLOW_SWITCH }, 1 },
+	{ "namespaces", { .follow = PERCH_FOLLOW_NAMESPACES }, 1 },
+	{ "ksymbol", { .follow = PERCH_FOLLOW_KSYMBOL }, 1 },
+	{ "bpf_event", { .follow = PERCH_FOLLOW_BPF }, 1 },
+	{ "cgroup", { .follow = PERCH_FOLLOW_CGROUP }, 1 },
+	{ "text_poke", { .follow = PERCH_FOLLOW_TEXT_POKE }, 1 },
+	{ "wakeup_events", { .wakeup_events = 3 }, 3 },
+	{ "wakeup_watermark", { .wakeup_bytes = 4096 }, 4096 },
+	{ "watermark", { .wakeup_bytes = 4096 }, 1 },
+	{ "precise_ip", { .precise = 3 }, 3 },
+	{ "disabled", { .enabled = 1 }, 0 },
+	{ "inherit", { .inherit = 1 }, 1 },
+	{ "inherit_thread", { .inherit = 1, .inherit_thread = 1 }, 1 },
+	{ "inherit_stat", { .inherit = 1, .inherit_stat = 1 }, 1 },
+	{ "pinned", { .pinned = 1 }, 1 },
+	{ "exclusive", { .exclusive = 1 }, 1 },
+	{ "exclude_user", { .exclude_user = 1 }, 1 },
+	{ "exclude_kernel", { .exclude_kernel = 1 }, 1 },
+	{ "exclude_hv", { .exclude_hv = 1 }, 1 },
+	{ "exclude_idle", { .exclude_idle = 1 }, 1 },
+	{ "exclude_host", { .exclude_host = 1 }, 1 },
+	{ "exclude_guest", { .exclude_guest = 1 }, 1 },
+	{ "exclude_callchain_user", { .exclude_callchain_user = 1 }, 1 },
+	{ "exclude_callchain_kernel", { .exclude_callchain_kernel = 1 }, 1 },
+	{ "enable_on_exec", { .enable_on_exec = 1 }, 1 },
+	{ "remove_on_exec", { .remove_on_exec = 1 }, 1 },
+	{ "sample_id_all", { .sample_id_all = 1 }, 1 },
+	{ "write_backward", { .write_backward = 1 }, 1 },
+	{ "aux_output", { .aux_output = 1 }, 1 },
+	{ "aux_start_paused", { .aux_start_paused = 1 }, 1 },
+	{ "aux_pause", { .aux_pause = 1 }, 1 },
+	{ "aux_resume", { .aux_resume = 1 }, 1 },
+	{ "defer_callchain", { .defer_callchain = 1 }, 1 },
+	{ "defer_output", { .defer_output = 1 }, 1 },
+	{ "sigtrap", { .sigtrap = 1, .remove_on_exec = 1 }, 1 },
+	{ "sig_data", { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 77 }, 77 },
+	{ "use_clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, 1 },
+	{ "clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, CLOCK_MONOTONIC_RAW },
+	{ "branch_sample_type", { .sample = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 8 }, 8 },
+	{ "sample_regs_user", { .sample = PERCH_SAMPLE_REGS_USER, .sample_regs_user = 255 }, 255 },
+	{ "sample_regs_intr", { .sample = PERCH_SAMPLE_REGS_INTR, .sample_regs_intr = 255 }, 255 },
+	{ "sample_stack_user", { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 8192 }, 8192 },
+	{ "aux_watermark", { .aux_watermark = 65536 }, 65536 },
+	{ "aux_sample_size", { .aux_sample_size = 4096 }, 4096 },
+	{ "sample_max_stack", { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 }, 5 },
+};
+
+static void every_option_sets_its_field(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
+		const struct perch_attr_field *field = perch_attr_field(each[i].field);
+		struct perch_attr attr = built("page-faults", &each[i].options);
+
+		assert_non_null(field);
+		if (perch_attr_get(&attr, field) != each[i].value)
+			fail_msg("%s is %llu", each[i].field, (unsigned long long)perch_attr_get(&attr, field));
+	}
+}
+
+/* Every flag and field that an attr has can be asked for: none of abi's table is left out above. */
+static void every_field_has_an_option(void **state)
+{
+	static const char *const of_the_event[] = {
+		"type", "size", "config", "config1", "config2", "config3", "config4", "bp_type", "bp_addr", "bp_len",
+		"kprobe_func", "uprobe_path", "kprobe_addr", "probe_offset", "reserved_1", "reserved_2", "reserved_3",
+		"aux_action",
+	};
+	const struct perch_attr_field *fields;
+	size_t nr;
+
+	(void)state;
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < sizeof(of_the_event) / sizeof(*of_the_event); k++)
+			found |= !strcmp(of_the_event[k], fields[i].name);
+		for (size_t k = 0; k < sizeof(each) / sizeof(*each); k++)
+			found |= !strcmp(each[k].field, fields[i].name);
+		if (!found)
+			fail_msg("no option sets %s", fields[i].name);
+	}
+}
+
+static void smallest_size_that_holds_it(void **state)
+{
+	const struct perch_options clock = { .use_clockid = 1, .clockid = 1 };
+	const struct perch_options stack = { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 };
+	const struct perch_options paused = { .aux_start_paused = 1 };
+	const struct perch_options trap = { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+
+	(void)state;
+	assert_int_equal(built("cycles", NULL).size, PERCH_ATTR_SIZE_VER0);
+	assert_int_equal(built("cycles", &clock).size, PERCH_ATTR_SIZE_VER3);
+	assert_int_equal(built("cycles", &stack).size, PERCH_ATTR_SIZE_VER5);
+	assert_int_equal(built("cycles", &paused).size, PERCH_ATTR_SIZE_VER6);
+	assert_int_equal(built("cycles", &trap).size, PERCH_ATTR_SIZE_VER7);
+}
+
+static void modifiers_and_options_add_up(void **state)
+{
+	const struct perch_options idle = { .exclude_idle = 1, .precise = 1 };
+	struct perch_attr attr = built("cycles:upp", &idle);
+
+	(void)state;
+	assert_true(attr.exclude_kernel);
+	assert_true(attr.exclude_hv);
+	assert_false(attr.exclude_user);
+	assert_true(attr.exclude_idle);
+	assert_int_equal(attr.precise_ip, 2);
+}
+
+static const struct {
+	const char *one, *other;	/* what the sentence must name */
+	struct perch_options options;
+} contradictions[] = {
+	{ "period", "frequency", { .period = 1, .frequency = 1 } },
+	{ "wakeup_events", "wakeup_bytes", { .wakeup_events = 1, .wakeup_bytes = 1 } },
+	{ "inherit_thread", "inherit", { .inherit_thread = 1 } },
+	{ "inherit_stat", "inherit", { .inherit_stat = 1 } },
+	{ "enable_on_exec", "remove_on_exec", { .enable_on_exec = 1, .remove_on_exec = 1 } },
+	{ "enabled", "enable_on_exec", { .enabled = 1, .enable_on_exec = 1 } },
+	{ "sigtrap", "remove_on_exec", { .sigtrap = 1 } },
+	{ "sig_data", "sigtrap", { .sig_data = 1 } },
+	{ "clockid", "use_clockid", { .clockid = 1 } },
+	{ "WEIGHT", "WEIGHT_STRUCT", { .sample = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT } },
+	{ "BRANCH_STACK", "branch_sample_type", { .sample = PERCH_SAMPLE_BRANCH_STACK } },
+	{ "branch_sample_type", "BRANCH_STACK", { .branch_sample_type = 8 } },
+	{ "REGS_USER", "sample_regs_user", { .sample = PERCH_SAMPLE_REGS_USER } },
+	{ "sample_regs_intr", "REGS_INTR", { .sample_regs_intr = 1 } },
+	{ "sample_stack_user", "STACK_USER", { .sample_stack_user = 8 } },
+	{ "sample_max_stack", "CALLCHAIN", { .sample_max_stack = 8 } },
+	{ "aux_pause", "aux_resume", { .aux_pause = 1, .aux_resume = 1 } },
+	{ "aux_output", "aux_pause", { .aux_output = 1, .aux_pause = 1 } },
+	{ "aux_output", "aux_sample_size", { .aux_output = 1, .aux_sample_size = 8 } },
+	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
+	{ "MMAP_DATA", "FOLLOW_MMAP", { .follow = PERCH_FOLLOW_MMAP_DATA } },
+	{ "BUILD_ID", "FOLLOW_MMAP", { .follow = PERCH_FOLLOW_BUILD_ID } },
+	{ "exclude_user", "exclude_kernel", { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
+};
+
+static void contradictions_name_both(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(contradictions) / sizeof(*contradictions); i++) {
+		struct perch_attr attr;
+		struct perch_error err;
+
+		if (perch_attr_build(&attr, event("cycles"), &contradictions[i].options, &err) != -EINVAL)
+			fail_msg("%s and %s are taken", contradictions[i].one, contradictions[i].other);
+		assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+		assert_non_null(perch_attr_field(err.field));
+		if (!strstr(err.message, contradictions[i].one) || !strstr(err.message, contradictions[i].other))
+			fail_msg("'%s' does not name %s and %s", err.message, contradictions[i].one,
+				 contradictions[i].other);
+	}
+}
+
+static void out_of_range(void **state)
+{
+	const struct perch_options period = { .period = 1ull << 63 };
+	const struct perch_options stack = { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 65536 };
+	const struct perch_options user = { .exclude_user = 1 };
+	struct perch_attr attr;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_attr_build(&attr, event("cycles"), &period, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_PERIOD);
+	assert_int_equal(perch_attr_build(&attr, event("cycles"), &stack, &err), -EINVAL);
+	assert_string_equal(err.field, "sample_stack_user");
+	assert_int_equal(perch_attr_build(&attr, event("cycles:u"), &user, &err), -EINVAL);
+	assert_string_equal(err.field, "exclude_user");
+	assert_int_equal(perch_attr_build(&attr, event("cycles:u"), &user, NULL), -EINVAL);
+}
+
+/* ---- the call, replayed ---------------------------------------------------------------------------------------- */
+
+struct seen {
+	struct perch_attr attr;
+	pid_t pid;
+	int cpu, group_fd, calls, answer;
+	unsigned long flags;
+	uint32_t kernel_size;		/* written into the attr on E2BIG, as the kernel does */
+};
+
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		       unsigned long flags)
+{
+	struct seen *seen = context;
+
+	seen->attr = *attr;
+	seen->pid = pid;
+	seen->cpu = cpu;
+	seen->group_fd = group_fd;
+	seen->flags = flags;
+	seen->calls++;
+	if (seen->answer >= 0)
+		return seen->answer;
+	if (seen->answer == -E2BIG)
+		((struct perch_attr *)attr)->size = seen->kernel_size;
+	errno = -seen->answer;
+	return -1;
+}
+
+static void one_call(void **state)
+{
+	struct seen seen = { .answer = 42 };
+	struct perch_calls calls = perch_kernel_calls;
+	const struct perch_target cgroup = { .pid = -1, .cpu = 3, .cgroup_fd = 9 };
+	const struct perch_attr attr = built("page-faults", NULL);
+	struct perch_machine *machine;
+
+	(void)state;
+	calls.context = &seen;
+	calls.open_event = replay_open;
+	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL), 42);
+	assert_int_equal(seen.calls, 1);
+	assert_int_equal(seen.pid, 0);
+	assert_int_equal(seen.cpu, -1);
+	assert_int_equal(seen.group_fd, 7);
+	assert_int_equal(seen.flags, PERCH_FLAG_FD_NO_GROUP | PERCH_FLAG_FD_CLOEXEC);
+	assert_memory_equal(&seen.attr, &attr, sizeof(attr));
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, NULL), 42);
+	assert_int_equal(seen.pid, 9);
+	assert_int_equal(seen.cpu, 3);
+	assert_int_equal(seen.flags, PERCH_FLAG_PID_CGROUP | PERCH_FLAG_FD_CLOEXEC);
+	assert_int_equal(perch_open(&attr, NULL, -1, 0, machine, NULL), 42);
+	assert_int_equal(seen.cpu, -1);
+	perch_machine_free(machine);
+}
+
+static void refusals_are_explained(void **state)
+{
+	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
+	struct perch_calls calls = perch_kernel_calls;
+	const struct perch_options trap = { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+	struct perch_attr attr = built("page-faults", &trap);
+	struct perch_machine *machine;
+	struct perch_error err;
+
+	(void)state;
+	calls.context = &seen;
+	calls.open_event = replay_open;
+	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
+	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_string_equal(err.field, "sig_data");
+	assert_string_equal(err.since, "5.13");
+	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER7);	/* the caller's is not written to */
+	seen.answer = -EMFILE;
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
+	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, NULL), -EMFILE);
+	attr.size = 10;
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
+	assert_string_equal(err.field, "size");
+	assert_int_equal(perch_open(NULL, &PERCH_SELF, -1, 0, machine, &err), -EINVAL);
+	perch_machine_free(machine);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perch_events_clear(&events);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),		      cmocka_unit_test(every_option_sets_its_field),
+		cmocka_unit_test(every_field_has_an_option),  cmocka_unit_test(smallest_size_that_holds_it),
+		cmocka_unit_test(modifiers_and_options_add_up), cmocka_unit_test(contradictions_name_both),
+		cmocka_unit_test(out_of_range),		      cmocka_unit_test(one_call),
+		cmocka_unit_test(refusals_are_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}
