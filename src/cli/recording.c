@@ -72,6 +72,9 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 	if (damage.missing_bytes)
 		cli_note(recording->command, "%s is truncated: %" PRIu64 " bytes of its data are missing. What is there is shown.",
 			 recording->path, damage.missing_bytes);
+	else if (damage.unfinished)
+		cli_note(recording->command, "%s was not ended by its recorder, or is cut off behind its data: what it told of its recording is missing.",
+			 recording->path);
 	if (damage.garbled_bytes)
 		cli_note(recording->command, "%s is damaged: the last %" PRIu64 " bytes of its data are no records and were not read.",
 			 recording->path, damage.garbled_bytes);

@@ -219,8 +219,10 @@ int perch_cmd_report(int argc, char **argv)
 		status = report_stats(stdout, &recording);
 	else if (!report.header_only)
 		status = print_report(stdout, &report, &recording);
-	if (fflush(stdout) && !status)
+	if (fflush(stdout) || ferror(stdout)) {
+		cli_note("report", "standard output cannot take the text: it is cut off");
 		status = CLI_EXIT_FAILURE;
+	}
 	if (!report.header_only)
 		cli_recording_tell_damage(&recording);
 	cli_recording_close(&recording);

@@ -13,6 +13,10 @@ struct table {
 	const struct report *report;
 	struct cli_recording *recording;
 	size_t width[8];
+	struct share {			/* the last one, as text: of many lines with few samples most are alike */
+		uint64_t period;
+		char text[32];
+	} share[2];
 };
 
 static const char *comm_of(const struct perch_entry *entry, char *buffer, size_t size)
@@ -33,11 +37,41 @@ static size_t columns_of(const char *text)
 
 static void put_padded(FILE *out, const char *text, size_t width)
 {
-	size_t used = columns_of(text);
+	static const char spaces[] = "                                ";
+	size_t length = strlen(text), used = columns_of(text);
 
-	fputs(text, out);
-	if (used < width)
-		fprintf(out, "%*s", (int)(width - used), "");
+	fwrite(text, 1, length, out);
+	while (used < width) {
+		size_t some = width - used < sizeof(spaces) - 1 ? width - used : sizeof(spaces) - 1;
+
+		fwrite(spaces, 1, some, out);
+		used += some;
+	}
+}
+
+/* "%-#*.16" PRIx64 of printf, without its price: a stripped program's report is mostly such lines. */
+static void put_address(FILE *out, uint64_t address, size_t width)
+{
+	char text[ADDRESS_WIDTH + 1], *at = text + ADDRESS_WIDTH;
+	uint64_t left = address;
+
+	*at = 0;
+	for (int i = 0; i < 16; i++, left >>= 4)
+		*--at = "0123456789abcdef"[left & 15];
+	if (address) {
+		*--at = 'x';
+		*--at = '0';
+	}
+	put_padded(out, at, width);
+}
+
+static void put_share(struct table *table, struct share *share, uint64_t period, uint64_t total)
+{
+	if (!share->text[0] || share->period != period) {
+		share->period = period;
+		snprintf(share->text, sizeof(share->text), "   %6.2f%%", total ? 100.0 * period / total : 0);
+	}
+	fputs(share->text, table->out);
 }
 
 static size_t cell_width(const struct table *table, const struct report_key *key, const struct perch_entry *entry)
@@ -82,11 +116,13 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 		put_padded(out, perch_symbols_binary_name(symbols, entry->frame.binary), width);
 		break;
 	case PERCH_KEY_SYMBOL:
-		fprintf(out, "[%c] ", entry->frame.level);
+		putc('[', out);
+		putc(entry->frame.level, out);
+		fputs("] ", out);
 		if (entry->frame.symbol)
 			put_padded(out, perch_symbols_name(symbols, entry->frame.symbol), width > 4 ? width - 4 : 0);
 		else
-			fprintf(out, "%-#*.16" PRIx64, (int)(width > 4 ? width - 4 : 0), entry->frame.offset);
+			put_address(out, entry->frame.offset, width > 4 ? width - 4 : 0);
 		break;
 	default:
 		fprintf(out, "%03" PRId32, (int32_t)entry->cpu);
@@ -137,7 +173,7 @@ static void put_event(const struct table *table, const char *name, const struct 
 int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, unsigned event, const char *name)
 {
-	struct table table = { out, report, recording, { 0 } };
+	struct table table = { .out = out, .report = report, .recording = recording };
 	struct perch_profile_total total;
 	const struct perch_entry *entries;
 	struct perch_error err;
@@ -164,9 +200,9 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 
 		if (share < report->percent_limit)
 			break;
-		fprintf(out, "   %6.2f%%", share);
+		put_share(&table, &table.share[0], period, total.period);
 		if (report->children)
-			fprintf(out, "   %6.2f%%", total.period ? 100.0 * entry->self / total.period : 0);
+			put_share(&table, &table.share[1], entry->self, total.period);
 		for (size_t column = 0; column < report->nr_keys; column++) {
 			fputs("  ", out);
 			put_cell(&table, column, entry);

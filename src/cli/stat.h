@@ -77,8 +77,9 @@ bool stat_counted(const struct stat_event *event);
 
 /* What is worked out of a count and others: "0.484 CPUs utilized". False: nothing. */
 struct stat_metric {
-	const char *format;		/* of value, as "%8.3f" */
 	double value;
+	int width, decimals;
+	const char *sign;		/* printed behind the number: "%" */
 	char unit[40];
 };
 bool stat_metric(const struct stat *stat, const struct stat_event *event, struct stat_metric *metric);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* For programs: fields between separators, and JSON; perf 6.1's fields in its order. */
-#include <ctype.h>
 #include <string.h>
 
 #include "stat.h"
@@ -15,28 +14,10 @@ static double percent_running(const struct stat_event *event)
 	return event->enabled.mean > 0 ? 100.0 * event->running.mean / event->enabled.mean : 100.0;
 }
 
-/* The number alone, of a format that may have blanks before it and a % behind. */
-static void metric_number(const struct stat_metric *metric, char *buffer, size_t size)
-{
-	char text[64];
-	const char *start = text;
-	size_t length;
-
-	_Pragma("GCC diagnostic push")
-	_Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
-	snprintf(text, sizeof(text), metric->format, metric->value);
-	_Pragma("GCC diagnostic pop")
-	while (isspace((unsigned char)*start))
-		start++;
-	length = strspn(start, "-0123456789.");
-	snprintf(buffer, size, "%.*s", (int)length, start);
-}
-
 static void print_csv_event(const struct stat *stat, const struct stat_event *event, FILE *out)
 {
 	const char *sep = stat->separator;
 	struct stat_metric metric;
-	char number[64] = "";
 
 	if (stat_counted(event))
 		fprintf(out, "%.*f%s%s%s%s", event->scale == (double)(uint64_t)event->scale ? 0 : 2,
@@ -46,10 +27,10 @@ static void print_csv_event(const struct stat *stat, const struct stat_event *ev
 	if (stat->repeat > 1)
 		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&event->value));
 	fprintf(out, "%s%.0f%s%.2f", sep, event->running.mean, sep, percent_running(event));
-	metric.unit[0] = '\0';
 	if (stat_counted(event) && stat_metric(stat, event, &metric))
-		metric_number(&metric, number, sizeof(number));
-	fprintf(out, "%s%s%s%s\n", sep, number, sep, metric.unit);
+		fprintf(out, "%s%.*f%s%s\n", sep, metric.decimals, metric.value, sep, metric.unit);
+	else
+		fprintf(out, "%s%s\n", sep, sep);
 }
 
 void stat_print_csv(const struct stat *stat, FILE *out)

@@ -82,31 +82,43 @@ static const struct ratio {
 	uint32_t base_type;
 	uint64_t base_config;
 	double factor;
-	const char *format;
+	int width, decimals;
+	const char *sign;
 	const char *unit;
 } ratios[] = {
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES, 1,
-	  "%7.2f ", "insn per cycle" },
+	  7, 2, " ", "insn per cycle" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_BRANCH_MISSES, PERCH_TYPE_HARDWARE,
-	  PERCH_COUNT_HW_BRANCH_INSTRUCTIONS, 100, "%7.2f%%", "of all branches" },
+	  PERCH_COUNT_HW_BRANCH_INSTRUCTIONS, 100, 7, 2, "%", "of all branches" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CACHE_MISSES, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CACHE_REFERENCES,
-	  100, "%8.3f %%", "of all cache refs" },
+	  100, 8, 3, " %", "of all cache refs" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND, PERCH_TYPE_HARDWARE,
-	  PERCH_COUNT_HW_CPU_CYCLES, 100, "%7.2f%%", "frontend cycles idle" },
+	  PERCH_COUNT_HW_CPU_CYCLES, 100, 7, 2, "%", "frontend cycles idle" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_BACKEND, PERCH_TYPE_HARDWARE,
-	  PERCH_COUNT_HW_CPU_CYCLES, 100, "%7.2f%%", "backend cycles idle" },
-	{ MISSES(L1D), 100, "%7.2f%%", "of all L1-dcache accesses" },
-	{ MISSES(L1I), 100, "%7.2f%%", "of all L1-icache accesses" },
-	{ MISSES(LL), 100, "%7.2f%%", "of all LL-cache accesses" },
-	{ MISSES(DTLB), 100, "%7.2f%%", "of all dTLB cache accesses" },
-	{ MISSES(ITLB), 100, "%7.2f%%", "of all iTLB cache accesses" },
+	  PERCH_COUNT_HW_CPU_CYCLES, 100, 7, 2, "%", "backend cycles idle" },
+	{ MISSES(L1D), 100, 7, 2, "%", "of all L1-dcache accesses" },
+	{ MISSES(L1I), 100, 7, 2, "%", "of all L1-icache accesses" },
+	{ MISSES(LL), 100, 7, 2, "%", "of all LL-cache accesses" },
+	{ MISSES(DTLB), 100, 7, 2, "%", "of all dTLB cache accesses" },
+	{ MISSES(ITLB), 100, 7, 2, "%", "of all iTLB cache accesses" },
 };
 
-static bool set(struct stat_metric *metric, const char *format, double value, const char *unit)
+static bool set(struct stat_metric *metric, double value, const char *unit)
 {
-	metric->format = format;
 	metric->value = value;
+	metric->width = 8;
+	metric->decimals = 3;
+	metric->sign = "";
 	snprintf(metric->unit, sizeof(metric->unit), "%s", unit);
+	return true;
+}
+
+static bool set_ratio(struct stat_metric *metric, const struct ratio *ratio, double value)
+{
+	set(metric, ratio->factor * value, ratio->unit);
+	metric->width = ratio->width;
+	metric->decimals = ratio->decimals;
+	metric->sign = ratio->sign;
 	return true;
 }
 
@@ -121,7 +133,7 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 		rate /= 1000.0;
 		unit++;
 	}
-	return set(metric, "%8.3f", rate, units[unit]);
+	return set(metric, rate, units[unit]);
 }
 
 bool stat_metric(const struct stat *stat, const struct stat_event *event, struct stat_metric *metric)
@@ -131,10 +143,10 @@ bool stat_metric(const struct stat *stat, const struct stat_event *event, struct
 
 	if (event->clock)
 		return stat->elapsed_ns.mean > 0 &&
-		       set(metric, "%8.3f", event->value.mean / stat->elapsed_ns.mean, "CPUs utilized");
+		       set(metric, event->value.mean / stat->elapsed_ns.mean, "CPUs utilized");
 	ns = clock_ns(stat);
 	if (attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_CPU_CYCLES)
-		return ns > 0 && set(metric, "%8.3f", event->value.mean / ns, "GHz");
+		return ns > 0 && set(metric, event->value.mean / ns, "GHz");
 	for (size_t i = 0; i < CLI_NR(ratios); i++) {
 		const struct ratio *ratio = &ratios[i];
 		double base;
@@ -143,7 +155,7 @@ bool stat_metric(const struct stat *stat, const struct stat_event *event, struct
 			continue;
 		base = mean_of(stat, event, ratio->base_type, ratio->base_config);
 		if (base > 0)
-			return set(metric, ratio->format, ratio->factor * event->value.mean / base, ratio->unit);
+			return set_ratio(metric, ratio, event->value.mean / base);
 	}
 	return ns > 0 && set_rate(metric, event->value.mean, ns);
 }

@@ -47,12 +47,7 @@ static void print_metric(const struct stat *stat, const struct stat_event *event
 		fprintf(out, "%-*s", METRIC_WIDTH, "");
 		return;
 	}
-	used = fprintf(out, " # ");
-	/* the formats are the metrics' own constants */
-	_Pragma("GCC diagnostic push")
-	_Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
-	used += fprintf(out, metric.format, metric.value);
-	_Pragma("GCC diagnostic pop")
+	used = fprintf(out, " # %*.*f%s", metric.width, metric.decimals, metric.value, metric.sign);
 	fprintf(out, " %-*s", METRIC_WIDTH - used - 1, metric.unit);
 }
 

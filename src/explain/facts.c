@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts of the machine as the rules ask for them, and as their sentences show them. */
+#include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,28 +60,34 @@ bool perch__cpu_absent(const struct perch__case *c)
 }
 
 /* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */
-static bool is_core_pmu(const struct perch_pmu *pmu)
+static bool is_core_pmu(const char *name)
 {
 	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr",
 					      "power", "cstate", "uncore", "i915", "intel_", "amd_", "ibs_" };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strncmp(pmu->name, others[i], strlen(others[i])))
+		if (!strncmp(name, others[i], strlen(others[i])))
 			return false;
-	return true;
+	return name[0] != '.';
 }
 
+/* The folder's names are enough, and far cheaper than perch_machine_pmus(), which reads files of each PMU. */
 bool perch__no_core_pmu(const struct perch__case *c)
 {
-	const struct perch_pmu *pmus;
-	size_t nr;
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *folder;
 
-	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL))
+	if (!c->machine || perch_machine_path(c->machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
 		return false;
-	for (size_t i = 0; i < nr; i++)
-		if (is_core_pmu(&pmus[i]))
-			return false;
-	return true;
+	folder = opendir(path);
+	if (!folder)
+		return false;
+	while (!found && (entry = readdir(folder)))
+		found = is_core_pmu(entry->d_name);
+	closedir(folder);
+	return !found;
 }
 
 static const struct perch_pmu *pmu_of_type(const struct perch__case *c, bool *known)
@@ -180,11 +188,15 @@ bool perch__fact_text(const struct perch__case *c, const char *name, size_t leng
 	} numbers[] = {
 		{ "pid", c->call->pid },	 { "cpu", c->call->cpu },
 		{ "group_fd", c->call->group_fd }, { "type", c->attr.type },
-		{ "frequency", (long long)c->attr.sample_freq }, { "size", c->call->attr ? c->call->attr->size : 0 },
+		{ "size", c->call->attr ? c->call->attr->size : 0 },
 		{ "stack", c->attr.sample_stack_user }, { "depth", c->attr.sample_max_stack },
 		{ "clockid", c->attr.clockid },	 { "precise", c->attr.precise_ip },
-		{ "bp_len", (long long)c->attr.bp_len }, { "bp_type", c->attr.bp_type },
+		{ "bp_type", c->attr.bp_type },
 	};
+	const struct {
+		const char *name;
+		uint64_t value;
+	} large[] = { { "frequency", c->attr.sample_freq }, { "bp_len", c->attr.bp_len } };
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -212,6 +224,8 @@ bool perch__fact_text(const struct perch__case *c, const char *name, size_t leng
 		if (strlen((table)[i].name) == length && !memcmp((table)[i].name, name, length))
 	FOR_THE_NAMED(numbers, i)
 		return snprintf(buffer, size, "%lld", numbers[i].value) > 0;
+	FOR_THE_NAMED(large, i)
+		return snprintf(buffer, size, "%" PRIu64, large[i].value) > 0;
 	FOR_THE_NAMED(bits, i)
 		return snprintf(buffer, size, "0x%" PRIx64, bits[i].value) > 0;
 	FOR_THE_NAMED(sysctls, i)

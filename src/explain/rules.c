@@ -6,6 +6,7 @@
 #include "rules.h"
 
 #define FLAGS(bits) (c->call->flags & (bits))
+#define IN_GROUP (c->call->group_fd >= 0 && !FLAGS(PERCH_FLAG_FD_NO_GROUP))
 #define SAMPLES(what) (c->attr.sample_type & PERCH_SAMPLE_##what)
 #define SOFTWARE (c->attr.type == PERCH_TYPE_SOFTWARE)
 #define TRACEPOINT (c->attr.type == PERCH_TYPE_TRACEPOINT)

@@ -44,8 +44,11 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 		}
 		memcpy(&section, reader->file + at, sizeof(section));
 		at += sizeof(section);
-		if (bit >= PERCH_FEATURE_MAX || section.offset > reader->size ||
-		    section.size > reader->size - section.offset)
+		if (section.offset > reader->size || section.size > reader->size - section.offset) {
+			reader->unfinished = true;
+			continue;
+		}
+		if (bit >= PERCH_FEATURE_MAX)
 			continue;
 		reader->feature[bit].at = reader->file + section.offset;
 		reader->feature[bit].left = section.size;

@@ -172,7 +172,10 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 	rc = reader->path ? open_file(reader, err)
 			  : perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory");
 	if (rc) {
-		perch_error_prefix(err, "%s: ", path);
+		size_t length = strlen(path);
+
+		/* of a very long path the end, so that there is room to say what is wrong */
+		perch_error_prefix(err, "%s: ", length > 200 ? path + length - 200 : path);
 		perch_reader_close(reader);
 		return rc;
 	}

@@ -13,11 +13,9 @@ bool perch__room(void *array, uint32_t nr, size_t element)
 	if (nr & (nr - 1))
 		return true;
 	larger = reallocarray(*list, nr ? (size_t)nr * 2 : 1, element);
-	if (!larger)
-		return false;
-	perch__large(larger, (size_t)nr * 2 * element);
-	*list = larger;
-	return true;
+	if (larger)
+		*list = larger;
+	return larger;
 }
 
 int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,
@@ -37,9 +35,7 @@ void perch_addresses_free(struct perch_addresses *addresses)
 {
 	if (!addresses)
 		return;
-	perch__index_clear(&addresses->known);
 	perch__index_clear(&addresses->index);
-	free(addresses->number);
 	free(addresses->address);
 	free(addresses);
 }
@@ -87,29 +83,21 @@ static char level_of(unsigned mode)
 	return levels[mode & PERCH_MISC_CPUMODE_MASK];
 }
 
-static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t key,
-			uint64_t ip)
+static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip)
 {
 	struct perch_location location;
-	uint32_t known, at;
+	uint32_t at;
 	bool fresh;
 
-	known = perch__index_of(&addresses->known, key, ip, &fresh);
-	if (known == INDEX_FULL || !fresh)
-		return known == INDEX_FULL ? known : addresses->number[known];
-	if (!perch__room(&addresses->number, known, sizeof(*addresses->number)))
-		return INDEX_FULL;
+	/* a search of a few dozen maps, which stay in the cache, costs less than a second large table */
 	perch_processes_locate(addresses->processes, thread, mode, ip, &location);
 	at = perch__index_of(&addresses->index, (uint64_t)location.binary->index << 3 | mode, location.offset, &fresh);
-	if (at == INDEX_FULL)
+	if (at == INDEX_FULL || !fresh)
 		return at;
-	if (fresh) {
-		if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
-			return INDEX_FULL;
-		addresses->address[at] = (struct perch_address){ .binary = location.binary, .offset = location.offset,
-								 .level = level_of(mode) };
-	}
-	addresses->number[known] = at;
+	if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
+		return INDEX_FULL;
+	addresses->address[at] = (struct perch_address){ .binary = location.binary, .offset = location.offset,
+							 .level = level_of(mode) };
 	return at;
 }
 
@@ -124,7 +112,7 @@ uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_threa
 
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
-	recent->number = look_up(addresses, thread, mode, key, ip);
+	recent->number = look_up(addresses, thread, mode, ip);
 	recent->key = key;
 	recent->ip = ip;
 	return recent->number;
@@ -160,18 +148,51 @@ void perch__chain_of(struct chain *chain, const struct perch_record *record)
 	}
 }
 
+size_t perch__remember(struct memory *memory, const struct perch_processes *processes,
+		       const struct perch_thread *thread, const struct chain *chain)
+{
+	uint64_t generation = perch_thread_generation(thread) + 1;
+	uint64_t kernel = perch_processes_kernel_generation(processes);
+	uint32_t tid = perch_thread_tid(thread);
+	size_t shared = 0, last = chain->nr - 1;
+
+	if (memory->generation == generation && memory->kernel == kernel && memory->tid == tid)
+		/* the modes too: a user's address may have the number of one of the kernel's or of a guest's */
+		while (shared < chain->nr && shared < memory->nr && memory->ip[shared] == chain->ip[last - shared] &&
+		       memory->mode[shared] == chain->mode[last - shared])
+			shared++;
+	for (size_t depth = shared; depth < chain->nr; depth++) {
+		memory->ip[depth] = chain->ip[last - depth];
+		memory->mode[depth] = chain->mode[last - depth];
+	}
+	memory->generation = generation;
+	memory->kernel = kernel;
+	memory->tid = tid;
+	memory->nr = chain->nr;
+	return shared;
+}
+
 int perch_addresses_stack(struct perch_addresses *addresses, struct perch_thread *thread,
 			  const struct perch_record *record, uint32_t *numbers, size_t max)
 {
+	struct memory *memory = &addresses->memory[perch_thread_tid(thread) % MEMORIES];
 	struct chain chain;
-	size_t nr;
+	size_t depth;
 
 	perch__chain_of(&chain, record);
-	nr = chain.nr < max ? chain.nr : max;
-	for (size_t i = 0; i < nr; i++) {
-		numbers[i] = perch__address_of(addresses, thread, chain.mode[i], chain.ip[i]);
-		if (numbers[i] == INDEX_FULL)
+	for (depth = perch__remember(memory, addresses->processes, thread, &chain); depth < chain.nr; depth++) {
+		size_t at = chain.nr - 1 - depth;
+		uint32_t number = perch__address_of(addresses, thread, chain.mode[at], chain.ip[at]);
+
+		if (number == INDEX_FULL) {
+			memory->generation = 0;
 			return -ENOMEM;
+		}
+		memory->number[depth] = number;
 	}
-	return nr;
+	if (max > chain.nr)
+		max = chain.nr;
+	for (size_t i = 0; i < max; i++)
+		numbers[i] = memory->number[chain.nr - 1 - i];
+	return max;
 }

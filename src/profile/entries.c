@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* Entry number of a node; INDEX_FULL when out of memory. */
-static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
+static uint32_t find_entry(struct perch_profile *profile, const struct node *node)
 {
 	unsigned keys = profile->keys;
 	const struct perch_frame *frame = &profile->frame[node->frame];
@@ -34,6 +34,21 @@ static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
 	if (place)
 		profile->entry[at].frame = *frame;
 	return at;
+}
+
+/* The same, remembered by frame: most recordings have one context or few. */
+static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
+{
+	struct known_entry *known = &profile->known_entry[node->frame];
+
+	if (!known->entry || known->context != node->context) {
+		uint32_t entry = find_entry(profile, node);
+
+		if (entry == INDEX_FULL)
+			return entry;
+		*known = (struct known_entry){ node->context, entry + 1 };
+	}
+	return known->entry - 1;
 }
 
 /* One step of a walk through the tree from the outside in. */
@@ -122,13 +137,16 @@ int perch__entries_fill(struct perch_profile *profile)
 
 	profile->hits = calloc(profile->tree.index.nr + 1, sizeof(*profile->hits));
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
-	rc = profile->hits && profile->group_of ? 0 : -ENOMEM;
+	profile->known_entry = calloc(profile->frames.nr + 1, sizeof(*profile->known_entry));
+	rc = profile->hits && profile->group_of && profile->known_entry ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < profile->tree.index.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(profile, i, &steps, &size, &open, &nr_open);
 	free(steps);
 	free(open);
+	free(profile->known_entry);
+	profile->known_entry = NULL;
 	return rc;
 }
 

@@ -14,8 +14,6 @@ struct index {
 	uint64_t (*key)[2];		/* by number */
 };
 #define INDEX_FULL UINT32_MAX
-/* Asks for huge pages below a large table. */
-void perch__large(void *memory, size_t size);
 /* The index of the key, made when it is new (*fresh is then set); INDEX_FULL when out of memory. */
 uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh);
 void perch__index_clear(struct index *index);
@@ -61,6 +59,23 @@ struct chain {
 };
 void perch__chain_of(struct chain *chain, const struct perch_record *record);
 
+/* The stack last seen of a thread: the next one mostly shares its outer frames. */
+struct memory {
+	uint64_t generation, kernel;	/* of the address spaces at that time; generation 0: nothing is remembered */
+	uint32_t tid, context;
+	size_t nr;
+	uint64_t ip[MAX_DEPTH];		/* outermost first */
+	uint8_t mode[MAX_DEPTH];
+	uint32_t number[MAX_DEPTH];	/* of the address, or of the node of the tree */
+};
+#define MEMORIES 64
+/*
+ * Takes the stack up in place of the one remembered. Returns how many outer frames both share, when it was the same
+ * thread's and nothing was mapped in between; number[] is the caller's to fill in beyond those.
+ */
+size_t perch__remember(struct memory *memory, const struct perch_processes *processes,
+		       const struct perch_thread *thread, const struct chain *chain);
+
 /* Addresses met lately, in front of the large table: hot code is a few thousand addresses. */
 #define RECENT 4096
 struct recent {
@@ -72,8 +87,7 @@ struct perch_addresses {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	struct recent recent[RECENT];
-	struct index known;		/* (generation and mode, sampled address) -> number[] */
-	uint32_t *number;
+	struct memory memory[MEMORIES];
 	struct index index;		/* (binary and mode, offset) -> address[] */
 	struct perch_address *address;
 };
@@ -81,17 +95,6 @@ struct perch_addresses {
 uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip);
 /* Room for element nr in a list that is sized by powers of two. False when out of memory. */
 bool perch__room(void *list, uint32_t nr, size_t element);
-
-/* The stack last seen of a thread: the next one mostly shares its outer frames. */
-struct memory {
-	uint64_t generation, kernel;	/* of the address spaces at that time; generation 0: nothing kept */
-	uint32_t tid, context;
-	size_t nr;
-	uint64_t ip[MAX_DEPTH];		/* outermost first */
-	uint8_t mode[MAX_DEPTH];
-	uint32_t node[MAX_DEPTH];
-};
-#define MEMORIES 64
 
 /* An entry's nodes: those that no other of its nodes is above of, and those with samples of their own. */
 struct entry_lists {
@@ -112,6 +115,7 @@ struct perch_profile {
 	struct perch_frame *frame;
 	struct index entries_index;	/* (context, frame's part in the keys) -> entry */
 	struct perch_entry *entry;
+	struct known_entry { uint32_t context, entry; } *known_entry; /* by frame: the last entry it was found in */
 	struct entry_lists *lists;
 	uint64_t *hits;			/* by node, and */
 	uint32_t *group_of;		/* by frame: scratch of perch_profile_calls(), all 0 between calls */

@@ -46,6 +46,7 @@ void perch_profile_free(struct perch_profile *profile)
 	free(profile->entry);
 	free(profile->lists);
 	free(profile->hits);
+	free(profile->known_entry);
 	free(profile->group_of);
 	free(profile->event);
 	free(profile);
@@ -81,38 +82,19 @@ static uint32_t context_of(struct perch_profile *profile, const struct perch_thr
 	return at;
 }
 
-/* How many outer frames the stack shares with the thread's last one, when nothing was mapped in between. */
-static size_t shared_frames(const struct memory *memory, const struct chain *chain)
-{
-	size_t limit = chain->nr < memory->nr ? chain->nr : memory->nr;
-	size_t shared = 0;
-
-	/* the modes too: a user's address may have the number of one of the kernel's or of a guest's */
-	while (shared < limit && memory->ip[shared] == chain->ip[chain->nr - 1 - shared] &&
-	       memory->mode[shared] == chain->mode[chain->nr - 1 - shared])
-		shared++;
-	return shared;
-}
-
 static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thread, uint32_t context,
 			 const struct chain *chain)
 {
 	struct memory *memory = &profile->memory[perch_thread_tid(thread) % MEMORIES];
-	uint64_t generation = perch_thread_generation(thread) + 1;
-	uint64_t kernel = perch_processes_kernel_generation(profile->processes);
+	bool other = memory->context != context;
 	uint32_t node = NO_NODE;
-	size_t depth = 0;
+	size_t depth = perch__remember(memory, profile->processes, thread, chain);
 
-	if (memory->generation == generation && memory->kernel == kernel &&
-	    memory->tid == perch_thread_tid(thread) && memory->context == context)
-		depth = shared_frames(memory, chain);
+	if (other)
+		depth = 0;
 	if (depth)
-		node = memory->node[depth - 1];
-	memory->generation = generation;
-	memory->kernel = kernel;
-	memory->tid = perch_thread_tid(thread);
+		node = memory->number[depth - 1];
 	memory->context = context;
-	memory->nr = chain->nr;
 	for (; depth < chain->nr; depth++) {
 		size_t at = chain->nr - 1 - depth;
 		uint32_t address = perch__address_of(profile->addresses, thread, chain->mode[at],
@@ -123,9 +105,7 @@ static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thr
 			memory->generation = 0;
 			return NO_NODE;
 		}
-		memory->ip[depth] = chain->ip[at];
-		memory->mode[depth] = chain->mode[at];
-		memory->node[depth] = node;
+		memory->number[depth] = node;
 	}
 	return node;
 }

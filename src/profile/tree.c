@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbered sets, and the tree of stacks made from them. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "internal.h"
-
-#define HUGE_PAGE (2u << 20)
-
-/* Tables of this size are met at random places: small pages would cost a fault each, and then a TLB miss at each visit. */
-void perch__large(void *memory, size_t size)
-{
-	uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	uintptr_t end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
-
-	if (end > first)
-		madvise((void *)first, end - first, MADV_HUGEPAGE);
-}
 
 static uint64_t spread(uint64_t high, uint64_t low)
 {
@@ -34,7 +20,6 @@ static bool slots_double(struct index *index)
 
 	if (!slot)
 		return false;
-	perch__large(slot, slots * sizeof(*slot));
 	/* a slot has the hash: the keys need not be looked at, and old and new places ascend together */
 	for (size_t i = 0; i < old; i++) {
 		size_t at = index->slot[i] >> 32 & (slots - 1);
@@ -58,7 +43,6 @@ static bool keys_double(struct index *index)
 
 	if (!key)
 		return false;
-	perch__large(key, size * sizeof(*index->key));
 	index->key = key;
 	index->size = size;
 	return true;
@@ -116,7 +100,6 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 			tree->index.nr--;	/* the slot stays: the profile is given up after this */
 			return NO_NODE;
 		}
-		perch__large(larger, size * sizeof(*larger));
 		tree->node = larger;
 		tree->size = size;
 	}

@@ -34,8 +34,9 @@ struct row {
 	unsigned long flags;
 };
 
-#define ROW(rule, machine, errnum, cause, field, words, ...) \
-	{ #rule, machine, errnum, PERCH_CAUSE_##cause, field, words, ##__VA_ARGS__ }
+/* .words by name: that tells the compilers that the rest is left at 0 on purpose. */
+#define ROW(rule, machine, errnum, cause, field, said, ...) \
+	{ #rule, machine, errnum, PERCH_CAUSE_##cause, field, .words = said, ##__VA_ARGS__ }
 #define ATTR(...) .attr = { __VA_ARGS__ }
 #define SAMPLES(what) .sample_type = PERCH_SAMPLE_##what
 #define BREAKPOINT(kind, length, address) \

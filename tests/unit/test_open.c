@@ -125,6 +125,46 @@ static void every_option_sets_its_field(void **state)
 	}
 }
 
+/* Fields that an option sets together, or that are names of one word. All else stays as it is without the option. */
+static bool go_together(const char *one, const char *other)
+{
+	static const char *const sets[] = {
+		" sample_period sample_freq freq ", " wakeup_events wakeup_watermark watermark ",
+		" mmap mmap2 mmap_data build_id ", " comm comm_exec ", " inherit inherit_thread ", " inherit inherit_stat ",
+		" sigtrap remove_on_exec sig_data ", " use_clockid clockid ", " sample_type branch_sample_type ",
+		" sample_type sample_regs_user ", " sample_type sample_regs_intr ", " sample_type sample_stack_user ",
+		" sample_type sample_max_stack ", " aux_action aux_start_paused ", " aux_action aux_pause ",
+		" aux_action aux_resume ",
+	};
+	char first[64], second[64];
+
+	snprintf(first, sizeof(first), " %s ", one);
+	snprintf(second, sizeof(second), " %s ", other);
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		if (strstr(sets[i], first) && strstr(sets[i], second))
+			return true;
+	return !strcmp(one, other) || !strcmp(other, "size");
+}
+
+static void and_no_other(void **state)
+{
+	const struct perch_options none = { 0 };
+	const struct perch_attr_field *fields;
+	struct perch_attr plain = built("page-faults", &none);
+	size_t nr;
+
+	(void)state;
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
+		struct perch_attr attr = built("page-faults", &each[i].options);
+
+		for (size_t k = 0; k < nr; k++)
+			if (perch_attr_get(&attr, &fields[k]) != perch_attr_get(&plain, &fields[k]) &&
+			    !go_together(each[i].field, fields[k].name))
+				fail_msg("the option of %s sets %s", each[i].field, fields[k].name);
+	}
+}
+
 /* Every flag and field that an attr has can be asked for: none of abi's table is left out above. */
 static void every_field_has_an_option(void **state)
 {
@@ -339,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),		      cmocka_unit_test(every_option_sets_its_field),
+		cmocka_unit_test(and_no_other),
 		cmocka_unit_test(every_field_has_an_option),  cmocka_unit_test(smallest_size_that_holds_it),
 		cmocka_unit_test(modifiers_and_options_add_up), cmocka_unit_test(contradictions_name_both),
 		cmocka_unit_test(out_of_range),		      cmocka_unit_test(one_call),

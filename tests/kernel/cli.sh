@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The command and what users do wrong: one clear sentence on stderr, nothing on stdout, the right exit status.
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+cd "$dir" || exit 1
+status=0
+
+not_ok() {
+	echo "not ok - $1"
+	sed 's/^/  stdout: /' out | head -5
+	sed 's/^/  stderr: /' err | head -5
+	status=1
+}
+
+# refused NAME STATUS PATTERN COMMAND...: fails with the status, says the pattern on stderr, and nothing on stdout
+refused() {
+	local name=$1 wanted=$2 pattern=$3 got
+	shift 3
+	"$@" > out 2> err < /dev/null
+	got=$?
+	if [ $got -eq "$wanted" ] && [ ! -s out ] && grep -Eq -- "$pattern" err && [ "$(wc -l < err)" -le 3 ] &&
+	   ! clean_differs err; then
+		echo "ok - $name"
+	else
+		echo "exit status $got, not $wanted; pattern $pattern"
+		not_ok "$name"
+	fi
+}
+
+# shown NAME PATTERN COMMAND...: succeeds and has the pattern on stdout
+shown() {
+	local name=$1 pattern=$2
+	shift 2
+	if "$@" > out 2> err < /dev/null && grep -Eq -- "$pattern" out; then
+		echo "ok - $name"
+	else
+		not_ok "$name"
+	fi
+}
+
+# Whether a file has control characters other than tab and newline.
+clean_differs() {
+	[ "$(LC_ALL=C tr -d '\000-\010\013-\037\177' < "$1" | wc -c)" -ne "$(stat -c %s "$1")" ]
+}
+
+printf 'this is no perf.data file, and longer than its header would be: %200s\n' end > text.data
+: > empty.data
+printf 'PERFILE2' > magic.data
+mkdir folder.data
+
+"$perch" > out 2> err
+if [ $? -eq 2 ] && [ ! -s out ] && grep -q '^Usage: perch' err; then
+	echo "ok - no command"
+else
+	not_ok 'no command'
+fi
+refused 'unknown command' 2 "no command 'nonsense'.*perch help" "$perch" nonsense
+refused 'unknown command in help' 2 "no command 'nonsense'" "$perch" help nonsense
+refused 'unknown command with escapes' 2 "no command" "$perch" $'\033[31m'
+shown 'perch help' '^  report ' "$perch" help
+shown 'perch --help' '^  report ' "$perch" --help
+shown 'perch --version' '^perch version [0-9]' "$perch" --version
+shown 'perch help help' '^Usage: perch help' "$perch" help help
+for command in stat record report script list; do
+	shown "perch help $command" "^Usage: perch $command" "$perch" help "$command"
+	shown "perch $command --help" "^Usage: perch $command" "$perch" "$command" --help
+	shown "perch $command -h" "^Usage: perch $command" "$perch" "$command" -h
+	refused "$command: unknown option" 2 "no option '--nonsense'.*perch help $command" "$perch" "$command" --nonsense
+	refused "$command: unknown letter" 2 "no option '-Z'" "$perch" "$command" -Z
+done
+for command in report script; do
+	refused "$command: no perf.data" 1 'perf.data.*No such file.*perch record' "$perch" "$command"
+	refused "$command: --no-input" 1 'perf.data.*No such file' "$perch" "$command" --no-input
+	refused "$command: missing file" 1 'gone.data.*No such file' "$perch" "$command" -i gone.data
+	refused "$command: name without end" 1 '([Ff]ile n|N|n)ame too long' "$perch" "$command" -i "$(printf '%5000s' x)"
+	refused "$command: name with escapes" 1 'No such file' "$perch" "$command" -i $'\033[31m\nx'
+	refused "$command: empty name" 1 'No such file' "$perch" "$command" -i ''
+	refused "$command: folder" 1 'folder.data.*(directory|folder)' "$perch" "$command" -i folder.data
+	refused "$command: empty file" 1 'empty.data.*empty' "$perch" "$command" -i empty.data
+	refused "$command: text file" 1 'text.data.*(not|no) .*perf.data' "$perch" "$command" -i text.data
+	refused "$command: magic alone" 1 'magic.data' "$perch" "$command" -i magic.data
+	refused "$command: device" 1 '/dev/null' "$perch" "$command" -i /dev/null
+	refused "$command: option without argument" 2 "'-i' needs an argument" "$perch" "$command" -i
+	refused "$command: operand" 2 "'perf.data' is no option.*-i" "$perch" "$command" perf.data
+done
+refused 'report: unknown sort key' 2 "no sort key 'colour'.*comm" "$perch" report -s comm,colour
+refused 'report: empty sort key' 2 'no sort key' "$perch" report -s comm,
+refused 'report: percentage' 2 "'lots' is no percentage" "$perch" report --percent-limit lots
+refused 'report: percentage above 100' 2 'is no percentage' "$perch" report --percent-limit 101
+refused 'report: percentage nan' 2 'is no percentage' "$perch" report --percent-limit nan
+refused 'report: call graph' 2 "no call graph 'sideways'" "$perch" report -g sideways
+
+# ---- a recording of a program whose names are hostile ----
+cat > name.c <<'END'
+#include <sys/prctl.h>
+#include <time.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void inner(void) { for (int i = 0; i < 10000000; i++) sum += i; }
+__attribute__((noinline)) void other(void) { for (int i = 0; i < 2000000; i++) sum += i; }
+__attribute__((noinline)) void outer(void) { inner(); other(); sum++; }
+int main(void)
+{
+	prctl(PR_SET_NAME, "\033[31mx\a\r\n\x9b\xff");
+	for (clock_t end = clock() + CLOCKS_PER_SEC / 3; clock() < end;)
+		outer();
+	return 0;
+}
+END
+program=$(printf 'na\033]0;me')
+if ! gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls name.c -o "$program" 2> err; then
+	echo "ok - recording # skip no gcc here: $(head -1 err)"
+	exit $status
+fi
+if ! "$perch" record -q -e cpu-clock -F 2000 -g -o p.data -- "./$program" 2> err; then
+	echo "ok - recording # skip cannot record here: $(head -1 err)"
+	exit $status
+fi
+
+for arguments in report 'report -g caller' 'report -g callee' 'report -g none' 'report --no-children' 'report --header' \
+	'report --header-only' 'report --stats' 'report -s comm,dso,sym,pid,tid,cpu' 'report -s pid' script; do
+	# the arguments are words
+	# shellcheck disable=SC2086
+	if "$perch" $arguments -i p.data > out 2> err && [ -s out ] && ! clean_differs out && ! clean_differs err &&
+	   ! grep -q $'\x9b' out; then
+		echo "ok - $arguments shows no control characters"
+	else
+		not_ok "$arguments shows no control characters"
+	fi
+done
+shown 'the cleaned name is shown' '\?\[31mx' "$perch" report -i p.data --stdio
+
+lines() { "$perch" report -i p.data "$@" 2> err | grep -c '^ *[0-9.]*%'; }
+for key in comm dso sym symbol pid tid cpu; do
+	shown "report -s $key" '^ +[0-9]+\.[0-9]+%' "$perch" report -i p.data -g none -s $key
+done
+shown 'report -s sym shows inner' '% .*\[\.\] inner' "$perch" report -i p.data --no-children -g none -s sym
+shown 'report --sort=dso,sym' '% .*\[\.\] inner' "$perch" report -i p.data --sort=dso,sym --no-children -g none
+shown 'report -g caller goes down' '-(-[0-9.]+%-)?-.*(main|outer|_start|libc)' "$perch" report -i p.data -g caller -s sym
+shown 'report -g callee goes up' '-(-[0-9.]+%-)?-.*(inner|outer|main)' "$perch" report -i p.data -g callee --no-children
+if [ "$("$perch" report -i p.data -g none --stdio | grep -c -e '--')" -le 1 ]; then
+	echo "ok - report -g none has no graph"
+else
+	not_ok "report -g none has no graph"
+fi
+all=$(lines -g none --no-children)
+some=$(lines -g none --no-children --percent-limit 50)
+none=$(lines -g none --no-children --percent-limit 100)
+if [ "$all" -gt "$some" ] && [ "$some" -ge 1 ] && [ "$none" -eq 0 ]; then
+	echo "ok - --percent-limit: $all lines, $some above 50 %, none of 100 %"
+else
+	not_ok "--percent-limit: $all lines, $some above 50 %, $none of 100 %"
+fi
+
+# ---- a fixed period is not in each sample ----
+if command -v perf > /dev/null && perf record -q -e cpu-clock -c 1000000 -o fixed.data -- "./$program" 2> err; then
+	shown 'samples of a fixed period have its weight' 'Event count \(approx\.\): [0-9]+000000' "$perch" report -i fixed.data
+else
+	echo "ok - samples of a fixed period # skip no perf here that records"
+fi
+
+# ---- cut off, and not allowed ----
+size=$(stat -c %s p.data)
+for part in 2 3; do
+	head -c $((size / part)) p.data > cut.data
+	if "$perch" report -i cut.data -g none > out 2> err && grep -q '%.*inner' out &&
+	   grep -Eq 'cut.data is truncated: [0-9]+ bytes of its data are missing' err; then
+		echo "ok - a file cut to 1/$part shows what is there"
+	else
+		not_ok "a file cut to 1/$part shows what is there"
+	fi
+done
+damaged=0
+for cut in $(seq 1 37 600) $(seq 700 1013 "$size"); do
+	head -c "$cut" p.data > cut.data
+	for command in report 'report --stats' script; do
+		# shellcheck disable=SC2086
+		timeout 20 "$perch" $command -i cut.data > out 2> err
+		if [ $? -gt 1 ] || [ ! -s err ]; then
+			damaged=1
+			echo "cut to $cut bytes: $command"
+		fi
+	done
+done
+if [ $damaged -eq 0 ]; then
+	echo "ok - a file cut anywhere is told of"
+else
+	not_ok "a file cut anywhere is told of"
+fi
+
+cp p.data private.data
+chmod 600 private.data
+if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && cp "$perch" perch-copy 2> err &&
+   setpriv --reuid 65534 --regid 65534 --clear-groups ./perch-copy --version > out 2> err; then
+	for command in report script; do
+		refused "$command: unreadable" 1 'private.data.*Permission denied' \
+			setpriv --reuid 65534 --regid 65534 --clear-groups ./perch-copy "$command" -i private.data
+	done
+else
+	echo "ok - unreadable file # skip not root, or no setpriv"
+fi
+for command in report script; do
+	"$perch" $command -i p.data > /dev/full 2> err
+	if [ $? -eq 1 ] && grep -q 'standard output' err; then
+		echo "ok - $command: a full disk is told"
+	else
+		not_ok "$command: a full disk is told"
+	fi
+done
+exit $status

@@ -1,0 +1,304 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What `perch stat` does: its numbers beside perf's, its exit status, and what it says to bad input.
+# shellcheck disable=SC2016,SC2181,SC2329
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+cd "$dir" || exit 1
+failed=0
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ -e out ] && sed 's/^/    /' out
+		failed=1
+	fi
+}
+
+skip() {		# name, why
+	echo "ok - $1 # skip $2"
+}
+
+stat() {
+	"$perch" stat "$@" > stdout 2> out
+}
+
+ends_with() {		# name, status wanted, arguments
+	local name=$1 wanted=$2
+	shift 2
+	stat "$@"
+	local got=$?
+	[ $got -eq "$wanted" ]
+	verdict $? "$name: status $wanted (got $got)"
+}
+
+# The status, words that stderr must have, and nothing on stdout; one line where there is no caret.
+refuses() {
+	local name=$1 wanted=$2 words=$3
+	shift 3
+	stat "$@"
+	local got=$?
+	[ $got -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
+	verdict $? "$name: status $wanted"
+}
+
+stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
+
+# ---- the program and its exit status ----
+ends_with "the program's own status" 3 -- sh -c 'exit 3'
+ends_with "a program that succeeds" 0 -- true
+ends_with "a program that was killed" 137 -- sh -c 'kill -9 $$'
+ends_with "a program that was interrupted" 130 -- sh -c 'kill -INT $$'
+grep -q 'page-faults' out && grep -q 'seconds time elapsed' out
+verdict $? "counts are printed all the same"
+stat -- sh -c 'echo to-"std"out'
+[ "$(cat stdout)" = to-stdout ] && ! grep -q to-stdout out
+verdict $? "the program has its own stdout"
+stat -e page-faults sh -c 'true'
+grep -q "Performance counter stats for 'sh -c true':" out
+verdict $? "a program without -- keeps its own options"
+
+# ---- numbers ----
+cat > touch.py <<'PY'
+import mmap
+size = 4096 * 2000
+pages = mmap.mmap(-1, size)
+pages.madvise(mmap.MADV_NOHUGEPAGE)
+for page in range(0, size, 4096):
+    pages[page] = 1
+PY
+value() { awk -F, -v name="$2" '$3 == name { print $1 }' "$1"; }
+stat -x, -e page-faults:u -- python3 touch.py
+cp out few
+sed -i 's/range(0, size/range(4096 * 1000, size/' touch.py
+stat -x, -e page-faults:u -- python3 touch.py
+difference=$(($(value few page-faults:u) - $(value out page-faults:u)))
+# python itself faults a few dozen times more or less; test_count.c counts exactly
+[ $difference -ge 850 ] && [ $difference -le 1150 ]
+verdict $? "a thousand pages more are about a thousand page faults more ($difference)"
+# how much of a CPU the loop gets is up to the machine's load: what is shown must follow from the two times
+stat -e task-clock -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+awk '/task-clock/ { clock = $1 / 1000; shown = $5 } /elapsed/ { elapsed = $1 }
+	END { off = shown - clock / elapsed; exit !(clock > 0.005 && shown < 1.1 && off < 0.002 && off > -0.002) }' out
+verdict $? "CPUs utilized is CPU time by elapsed time"
+stat -x, -e page-faults -- sh -c 'true & true & true & wait'
+with_children=$(value out page-faults)
+stat -x, -e page-faults -i -- sh -c 'true & true & true & wait'
+[ "$with_children" -gt "$(value out page-faults)" ]
+verdict $? "children count too, and not with -i"
+stat -x, -e '{page-faults,task-clock}' -- true
+[ "$(value out page-faults)" -gt 0 ]
+verdict $? "a group counts"
+stat -x, -e page-faults -e context-switches,dummy -- true
+[ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults context-switches dummy ' ]
+verdict $? "several -e keep their order"
+
+# ---- -r, -o, --append, -v ----
+: > runs
+stat -r 3 -e page-faults,task-clock -- sh -c 'echo run >> runs'
+[ "$(wc -l < runs)" -eq 3 ] && grep -q '(3 runs)' out &&
+	grep -Eq '^ +[0-9.]+ \+- [0-9.]+ seconds time elapsed  \( \+- +[0-9.]+% \)$' out
+verdict $? "-r runs again and tells the spread"
+stat -o result -e page-faults -- true
+[ ! -s out ] && grep -q '^# started on ' result && grep -q page-faults result
+verdict $? "-o writes to the file alone"
+stat -o result --append -x, -e task-clock -- true
+grep -q page-faults result && grep -q 'msec,task-clock' result && [ "$(grep -c '^# started on' result)" -eq 2 ]
+verdict $? "--append adds to it"
+stat -o result -e task-clock -- true
+! grep -q page-faults result
+verdict $? "-o alone starts anew"
+stat -v -e page-faults -- true
+grep -Eq '^page-faults: [0-9]+ [0-9]+ [0-9]+$' out
+verdict $? "-v shows raw counts"
+stat -d -d -d -x, -- true
+grep -q ',L1-dcache-load-misses,' out && grep -q ',iTLB-load-misses,' out && grep -q ',L1-dcache-prefetches,' out
+verdict $? "-d adds cache events"
+
+stat -o /dev/full -e page-faults -- true
+[ $? -eq 1 ] && grep -q "cannot write '/dev/full'" out
+verdict $? "a full disk is told"
+stat -x '\t' -e page-faults -- true
+grep -Eq "^[0-9]+$(printf '\t\t')page-faults$(printf '\t')" out
+verdict $? "-x '\\t' is a tab"
+
+# ---- running targets ----
+sleep 5 &
+sleeper=$!
+stat -p $sleeper -e task-clock,page-faults -- sleep 0.1
+[ $? -eq 0 ] && grep -q "for process id '$sleeper':" out && ! grep -q 'seconds user' out
+verdict $? "-p counts a running process"
+"$perch" stat -t $sleeper -e task-clock 2> out &
+counter=$!
+sleep 0.3
+kill -INT $counter 2> /dev/null
+kill $sleeper
+wait $counter
+[ $? -eq 0 ] && grep -q "for thread id '$sleeper':" out
+verdict $? "-t counts until the thread ends or Ctrl-C"
+sleep 0.4 &
+sleeper=$!
+timeout 10 "$perch" stat -p $sleeper -e task-clock 2> out
+[ $? -eq 0 ] && grep -q 'seconds time elapsed' out
+verdict $? "-p ends when the process does"
+if stat -a -e page-faults -- true; then
+	grep -q "for 'system wide':" out
+	verdict $? "-a counts on all CPUs"
+	stat -C 0 -- true
+	grep -q "for 'CPU(s) 0':" out && grep -q cpu-clock out
+	verdict $? "-C counts on the CPUs named"
+else
+	skip "-a counts on all CPUs" "not allowed here"
+fi
+"$perch" stat -e page-faults -- sh -c 'kill -TERM $PPID; sleep 5' 2> out
+[ $? -eq 143 ] && grep -q page-faults out
+verdict $? "SIGTERM ends the program, and the counts are printed"
+
+# perch leads a process group, as on a terminal, where Ctrl-C reaches it and the program alike; SIGINT is made
+# deadly again because shells start their background jobs with it ignored
+interrupted() {		# name, status wanted, the program's script
+	rm -f up
+	setsid env --default-signal=INT "$perch" stat -r 3 -e page-faults -- sh -c "$3" > stdout 2> out &
+	local counter=$!
+	for _ in $(seq 500); do [ -e up ] && break; sleep 0.01; done
+	sleep 0.05
+	kill -INT -- -$counter
+	wait $counter
+	[ $? -eq "$2" ] && grep -q page-faults out && ! grep -q 'runs)' out
+	verdict $? "$1"
+}
+if env --default-signal=INT setsid true 2> /dev/null; then
+	interrupted "Ctrl-C ends the program and the runs, and the counts are printed" 130 \
+		'echo up > up; for i in $(seq 200); do sleep 0.05; done'
+	interrupted "a program that survives Ctrl-C is waited for" 5 'trap : INT; echo up > up; sleep 0.3; sleep 0.1; exit 5'
+else
+	skip "Ctrl-C" "no setsid, or an env without --default-signal"
+fi
+
+# ---- what is not supported ----
+if stat -e cycles -- true && grep -q 'not supported' out; then
+	stat -- true
+	[ "$(grep -c '<not supported>      ' out)" -eq 4 ] &&
+		[ "$(grep -c '^ cycles, instructions, branches, branch-misses: .*\.$' out)" -eq 1 ]
+	verdict $? "unsupported events share one reason under the table"
+	stat -x, -- true
+	grep -qx '<not supported>,,cycles,0,100.00,,' out && [ "$(wc -l < out)" -eq 8 ]
+	verdict $? "fields for programs have no reason among them"
+	stat -x, -e '{cycles,page-faults}' -- true
+	[ "$(value out page-faults)" -gt 0 ]
+	verdict $? "a group goes on without an unsupported leader"
+	stat -x, -e '{page-faults,cycles},minor-faults' -- true
+	[ "$(value out page-faults)" -gt 0 ] && [ "$(value out minor-faults)" -gt 0 ] &&
+		[ "$(value out cycles)" = '<not supported>' ]
+	verdict $? "and without an unsupported member"
+else
+	skip "reasons of unsupported events" "this machine counts cycles"
+fi
+
+# ---- bad input ----
+refuses "a missing program" 127 "no program 'no-such-program'" -- no-such-program
+refuses "a missing path" 127 "no program './no-such'" -- ./no-such
+touch plain
+refuses "a file that is not executable" 126 "not executable" -- ./plain
+refuses "a folder" 126 "perch stat: '/' " -- /
+refuses "an unknown event" 2 "page-faults" -e page-fault -- true
+grep -q '^  ^' out
+verdict $? "a caret points at the unknown event"
+refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
+refuses "no program" 2 "no program"
+refuses "an unknown option" 2 "no option '--frobnicate'" --frobnicate -- true
+refuses "-x with -j" 2 "exclude each other" -x, -j -- true
+refuses "-r 0" 2 "takes 1 to" -r 0 -- true
+refuses "-r word" 2 "not a number" -r many -- true
+refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
+refuses "-p word" 2 "no list of numbers" -p init -- true
+refuses "a process that is gone" 1 "no process 2147483646" -p 2147483646
+refuses "a thread that is gone" 1 "2147483646" -t 2147483646 -- true
+refuses "a CPU that is not there" 1 "no CPU" -C 60000 -- true
+refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
+refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
+stat -- "$(printf 'no\033[31mred')"
+! grep -q "$(printf '\033')" out
+verdict $? "no control characters on the terminal"
+
+# ---- an ordinary user ----
+as_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$@" > stdout 2> out
+}
+cp "$perch" ./perch-copy && chmod 755 ./perch-copy
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody ./perch-copy --version; then
+	as_nobody ./perch-copy stat -e page-faults,task-clock -- true
+	[ $? -eq 0 ] && grep -q ' page-faults:u ' out && grep -q ' task-clock:u ' out
+	verdict $? "an ordinary user gets user space, and sees :u"
+	as_nobody ./perch-copy stat -x, -- true
+	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | grep -c ':u$')" -eq 8 ]
+	verdict $? "with all of the default events"
+	as_nobody ./perch-copy stat -e page-faults:k -- true
+	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q 'kernel.perf_event_paranoid' out
+	verdict $? "the kernel's side alone is refused, not left out"
+	as_nobody ./perch-copy stat -a -e page-faults -- true
+	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid (it is 2)' out
+	verdict $? "what stays forbidden is told with the sysctl's value"
+	as_nobody ./perch-copy stat -p $$ -e page-faults -- true
+	[ $? -eq 1 ] && grep -q "process $$ " out
+	verdict $? "another user's process is refused by name"
+else
+	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
+fi
+
+# ---- beside perf ----
+if command -v perf > /dev/null; then
+	events=page-faults,task-clock,context-switches,cpu-migrations,cycles,instructions,branch-misses,dummy
+	shape() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/,[KMG]?\/sec/,RATE/' "$1"; }
+	for options in "" "-r 2"; do
+		# shellcheck disable=SC2086
+		perf stat -x, $options -e $events -- true 2> theirs
+		# shellcheck disable=SC2086
+		stat -x, $options -e $events -- true
+		[ "$(shape theirs)" = "$(shape out)" ]
+		verdict $? "the same fields as perf stat -x, $options"
+		# shellcheck disable=SC2086
+		perf stat -j $options -e $events -- true 2> theirs
+		# shellcheck disable=SC2086
+		stat -j $options -e $events -- true
+		python3 - theirs out <<'PY'
+import json, sys
+theirs, ours = ([json.loads(line) for line in open(name)] for name in sys.argv[1:])
+assert len(theirs) == len(ours), (len(theirs), len(ours))
+for one, other in zip(theirs, ours):
+    assert list(one) == list(other), (list(one), list(other))
+    assert [type(value) for value in one.values()] == [type(value) for value in other.values()], (one, other)
+    assert one["event"] == other["event"] and one["unit"] == other["unit"]
+    if one["counter-value"].startswith("<"):
+        assert one["counter-value"] == other["counter-value"]
+    if "sec" not in one["metric-unit"]:
+        assert one["metric-unit"] == other["metric-unit"], (one, other)
+PY
+		verdict $? "the same members as perf stat -j $options"
+	done
+	table() { sed -E 's/[0-9]+\.[0-9]+|[0-9]+/N/g; s/ +/ /g; s/ [KMG]\/sec/ \/sec/; s/ \( \+- *N% \)//' "$1" | head -13; }
+	perf stat -- true 2> theirs
+	stat -- true
+	[ "$(table theirs)" = "$(table out)" ]
+	verdict $? "the same table as perf stat"
+	[ "$(grep task-clock theirs | sed 's/[0-9.]* msec.*#.*CPUs/X/')" ] &&
+		[ "$(grep -n 'task-clock' theirs | grep -bo '#' | head -1)" = "$(grep -n 'task-clock' out | grep -bo '#' | head -1)" ] &&
+		[ "$(grep cpu-migrations theirs | wc -c)" = "$(grep cpu-migrations out | wc -c)" ] &&
+		[ "$(grep 'time elapsed' theirs | wc -c)" = "$(grep 'time elapsed' out | wc -c)" ]
+	verdict $? "in the same columns"
+	perf stat -x, -e page-faults:u -- python3 touch.py 2> theirs
+	stat -x, -e page-faults:u -- python3 touch.py
+	theirs=$(value theirs page-faults:u)
+	ours=$(value out page-faults:u)
+	[ $((ours - theirs)) -ge -150 ] && [ $((ours - theirs)) -le 150 ]
+	verdict $? "the same page faults as perf counts ($ours, $theirs)"
+else
+	skip "beside perf" "no perf here"
+fi
+exit $failed

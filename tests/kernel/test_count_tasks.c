@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters of threads, of other tasks, of large groups, and what an ordinary user is told. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/count.h>
+
+#define PAGES 64
+#define MEMBERS 300
+#define NOBODY 65534
+
+static void *touch_pages(void *unused)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return unused;
+	madvise(pages, PAGES * page, MADV_NOHUGEPAGE);
+	for (int i = 0; i < PAGES; i++)
+		((volatile char *)pages)[i * page] = 1;
+	munmap(pages, PAGES * page);
+	return NULL;
+}
+
+static uint64_t faults_with_thread(const struct perch_options *options)
+{
+	struct perch_counter *faults;
+	struct perch_count count;
+	struct perch_error err;
+	pthread_t thread;
+
+	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, options, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(pthread_create(&thread, NULL, touch_pages, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(perch_counter_read(faults, &count, &err), 0);
+	perch_counter_close(faults);
+	return count.value;
+}
+
+static void threads_are_inherited_when_asked(void **state)
+{
+	const struct perch_options alone = { .enabled = 1 };
+	const struct perch_options inherited = { .enabled = 1, .inherit = 1 };
+
+	(void)state;
+	faults_with_thread(&alone);	/* a thread's first stack is libc's to allocate */
+	assert_true(faults_with_thread(&alone) < PAGES);
+	assert_true(faults_with_thread(&inherited) >= PAGES);
+}
+
+static void switches_and_time_in_one_group(void **state)
+{
+	const struct timespec moment = { 0, 1000000 };
+	struct perch_group *group;
+	struct perch_count counts[3];
+	struct perch_error err;
+
+	(void)state;
+	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &PERCH_SELF, NULL, &err)) {
+		assert_int_equal(err.cause, PERCH_CAUSE_PARANOID);
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	assert_int_equal(perch_group_enable(group), 0);
+	touch_pages(NULL);
+	for (int i = 0; i < 5; i++)
+		nanosleep(&moment, NULL);
+	assert_int_equal(perch_group_disable(group), 0);
+	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
+	assert_true(counts[0].value > 0 && counts[0].value <= counts[0].enabled_ns);
+	assert_true(counts[1].value >= PAGES);
+	assert_true(counts[2].value >= 5);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+		assert_true(counts[i].enabled_ns == counts[0].enabled_ns);
+	}
+	perch_group_close(group);
+}
+
+static void large_groups_are_read_whole(void **state)
+{
+	struct perch_options options = { .read = PERCH_FORMAT_ID };
+	static struct perch_count counts[MEMBERS];
+	static char text[MEMBERS * 16];
+	struct perch_group *group;
+	struct perch_error err;
+
+	(void)state;
+	for (int i = 0; i < MEMBERS; i++)
+		strcat(text, i ? ",dummy:u" : "dummy:u");
+	if (perch_group_open(&group, text, &PERCH_SELF, &options, &err)) {
+		assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	assert_int_equal(perch_group_size(group), MEMBERS);
+	assert_int_equal(perch_group_enable(group), 0);
+	assert_int_equal(perch_group_read(group, counts, MEMBERS, &err), 0);
+	for (int i = 1; i < MEMBERS; i++)
+		assert_true(counts[i].id && counts[i].id != counts[i - 1].id);
+	perch_group_close(group);
+}
+
+/* Hardware may be there or not; when it is not, that is what is said. */
+static void cycles_work_or_are_not_supported(void **state)
+{
+	struct perch_options options = { 0 };
+	struct perch_counter *cycles;
+	struct perch_error err;
+	int rc;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&options.machine, NULL, NULL, NULL), 0);
+	rc = perch_counter_open(&cycles, "cycles:u", &PERCH_SELF, &options, &err);
+	if (rc) {
+		assert_int_equal(rc, -ENOENT);
+		assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+		assert_true(err.remedy[0]);
+	}
+	perch_counter_close(cycles);
+	perch_machine_free(options.machine);
+}
+
+static void a_task_that_is_gone(void **state)
+{
+	struct perch_target target = { -1, -1, 0 };
+	struct perch_counter *faults;
+	struct perch_error err;
+	char number[16];
+
+	(void)state;
+	target.pid = fork();
+	if (target.pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(target.pid, NULL, 0), target.pid);
+	assert_int_equal(perch_counter_open(&faults, "page-faults:u", &target, NULL, &err), -ESRCH);
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	snprintf(number, sizeof(number), "%d", target.pid);
+	assert_non_null(strstr(err.message, number));
+	assert_null(faults);
+}
+
+/* x86 has four debug registers, other machines more or fewer: open them until there is none. */
+static void breakpoints_run_out(void **state)
+{
+	struct perch_attr attr = {
+		.type = PERCH_TYPE_BREAKPOINT, .size = sizeof(attr), .bp_type = PERCH_BREAKPOINT_W,
+		.bp_len = 4, .bp_addr = (uintptr_t)&attr & ~(uint64_t)7, .exclude_kernel = 1, .exclude_hv = 1,
+	};
+	struct perch_error err;
+	int fds[64], nr = 0, rc = 0;
+
+	(void)state;
+	while (nr < 64 && (rc = perch_open(&attr, &PERCH_SELF, -1, 0, NULL, &err)) >= 0)
+		fds[nr++] = rc;
+	for (int i = 0; i < nr; i++)
+		close(fds[i]);
+	if (!nr) {
+		print_message("skipped: no breakpoint here: %s\n", err.message);
+		skip();
+	}
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(err.cause, PERCH_CAUSE_BREAKPOINTS);
+}
+
+/* In a child, which gives up root for good. Returns its exit status: 0, or the number of the step that failed. */
+static int ordinary_user(void)
+{
+	struct perch_options options = { 0 };
+	struct perch_counter *faults;
+	struct perch_error err;
+
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY))
+		return 1;
+	if (perch_machine_new(&options.machine, NULL, NULL, NULL) || perch_machine_privileged(options.machine))
+		return 2;
+	if (perch_counter_open(&faults, "page-faults", &PERCH_SELF, &options, &err) != -EACCES)
+		return 3;
+	if (err.cause != PERCH_CAUSE_PARANOID || strcmp(err.field, "exclude_kernel"))
+		return 4;
+	if (!strstr(err.message, "(it is 2)") || !strstr(err.remedy, "exclude_kernel"))
+		return 5;
+	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, &options, &err))
+		return 6;
+	perch_counter_close(faults);
+	if (perch_counter_open(&faults, "page-faults:u", &(struct perch_target){ -1, 0, 0 }, &options, &err) != -EACCES)
+		return 7;
+	if (err.cause != PERCH_CAUSE_PARANOID || strcmp(err.field, "pid"))
+		return 8;
+	perch_machine_free(options.machine);
+	return 0;
+}
+
+static void an_ordinary_user_is_told_of_paranoid(void **state)
+{
+	long paranoid = 0;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	perch_machine_sysctl(NULL, PERCH_SYSCTL_PARANOID, &paranoid, NULL);
+	if (paranoid != 2) {
+		print_message("skipped: kernel.perf_event_paranoid is %ld and not 2\n", paranoid);
+		skip();
+	}
+	pid = fork();
+	if (pid == 0)
+		_exit(ordinary_user());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_are_inherited_when_asked), cmocka_unit_test(switches_and_time_in_one_group),
+		cmocka_unit_test(large_groups_are_read_whole),	    cmocka_unit_test(cycles_work_or_are_not_supported),
+		cmocka_unit_test(a_task_that_is_gone),		    cmocka_unit_test(breakpoints_run_out),
+		cmocka_unit_test(an_ordinary_user_is_told_of_paranoid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
