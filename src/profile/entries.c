@@ -135,12 +135,12 @@ int perch__entries_fill(struct perch_profile *profile)
 	size_t size = 0, nr_open = 0;
 	int rc;
 
-	profile->hits = calloc(profile->tree.index.nr + 1, sizeof(*profile->hits));
+	profile->hits = calloc(profile->tree.nr + 1, sizeof(*profile->hits));
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
 	profile->known_entry = calloc(profile->frames.nr + 1, sizeof(*profile->known_entry));
 	rc = profile->hits && profile->group_of && profile->known_entry ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < profile->tree.index.nr && !rc; i++)
+	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(profile, i, &steps, &size, &open, &nr_open);
 	free(steps);
@@ -161,6 +161,8 @@ static int by_names(const struct perch_entry *a, const struct perch_entry *b, st
 			    perch_symbols_binary_name(symbols, b->frame.binary));
 	if (!rc && a->frame.symbol != b->frame.symbol && a->frame.symbol && b->frame.symbol)
 		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol), perch_symbols_name(symbols, b->frame.symbol));
+	if (!rc)
+		rc = (a->frame.offset > b->frame.offset) - (a->frame.offset < b->frame.offset);
 	if (!rc)
 		rc = (a->index > b->index) - (a->index < b->index);
 	return rc;

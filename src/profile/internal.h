@@ -29,7 +29,8 @@ struct node {
 	uint32_t parent;		/* node, or NO_NODE for the outermost frame */
 	uint32_t context;
 	uint32_t frame;			/* address number while adding; frame number afterwards */
-	uint32_t first_child, next;	/* after folding; NO_NODE: none */
+	uint32_t first_child, next;	/* NO_NODE: none */
+	uint32_t nr_children;
 	uint32_t next_outermost;	/* in the folded tree: lists of an entry's nodes, see struct entry_lists */
 	uint32_t next_hit;
 	uint32_t height;		/* of the deepest stack below, itself included */
@@ -39,13 +40,14 @@ struct node {
 #define NO_NODE UINT32_MAX
 
 struct tree {
-	struct index index;		/* (parent or context, frame) -> node */
 	struct node *node;
-	size_t size;
+	size_t nr, size;
+	struct index index;		/* (context or parent, frame) -> child[]: roots, and children of those with many */
+	uint32_t *child;
 };
 /* The child of the parent (or of the context, with parent NO_NODE) for the frame. NO_NODE when out of memory. */
 uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame);
-/* Gives every node its list of children and its total. */
+/* Gives every node its total and height. */
 void perch__tree_link(struct tree *tree);
 void perch__tree_clear(struct tree *tree);
 

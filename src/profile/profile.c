@@ -153,7 +153,7 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 /* Folds the tree of addresses into the tree of frames. */
 static int fold(struct perch_profile *profile, const uint32_t *frame_of)
 {
-	size_t nr = profile->stacks.index.nr;
+	size_t nr = profile->stacks.nr;
 	uint32_t *folded = calloc(nr ? nr : 1, sizeof(*folded));
 
 	if (!folded)

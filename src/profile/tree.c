@@ -84,33 +84,83 @@ void perch__index_clear(struct index *index)
 	memset(index, 0, sizeof(*index));
 }
 
-uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+/* Most nodes have a child or two: a list is quicker to go through than a table that is larger than the cache. */
+#define LISTED 8
+
+static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
-	bool fresh;
-	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
-	uint32_t at = perch__index_of(&tree->index, above, frame, &fresh);
+	uint32_t at = tree->nr;
 
-	if (at == INDEX_FULL || !fresh)
-		return at;
-	if (at >= tree->size) {
+	if (at == tree->size) {
 		size_t size = tree->size ? tree->size * 2 : 1024;
-		struct node *larger = reallocarray(tree->node, size, sizeof(*larger));
+		struct node *larger = size < NO_NODE ? reallocarray(tree->node, size, sizeof(*larger)) : NULL;
 
-		if (!larger) {
-			tree->index.nr--;	/* the slot stays: the profile is given up after this */
+		if (!larger)
 			return NO_NODE;
-		}
 		tree->node = larger;
 		tree->size = size;
 	}
 	tree->node[at] = (struct node){ .parent = parent, .context = context, .frame = frame,
 					.first_child = NO_NODE, .next = NO_NODE };
+	if (parent != NO_NODE) {
+		tree->node[at].next = tree->node[parent].first_child;
+		tree->node[parent].first_child = at;
+		tree->node[parent].nr_children++;
+	}
+	tree->nr++;
 	return at;
+}
+
+static bool add_to_index(struct tree *tree, uint64_t above, uint32_t frame, uint32_t node)
+{
+	bool fresh;
+	uint32_t number = perch__index_of(&tree->index, above, frame, &fresh);
+
+	if (number == INDEX_FULL || !perch__room(&tree->child, number, sizeof(*tree->child)))
+		return false;
+	tree->child[number] = node;
+	return true;
+}
+
+/* The child by the table, made when it is new. */
+static uint32_t indexed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
+	bool fresh;
+	uint32_t number = perch__index_of(&tree->index, above, frame, &fresh);
+
+	if (number == INDEX_FULL)
+		return NO_NODE;
+	if (!fresh)
+		return tree->child[number];
+	if (!perch__room(&tree->child, number, sizeof(*tree->child)))
+		return NO_NODE;
+	return tree->child[number] = new_node(tree, context, parent, frame);
+}
+
+uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+{
+	uint32_t child;
+
+	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
+		return indexed_child(tree, context, parent, frame);
+	for (child = tree->node[parent].first_child; child != NO_NODE; child = tree->node[child].next)
+		if (tree->node[child].frame == frame)
+			return child;
+	child = new_node(tree, context, parent, frame);
+	if (child == NO_NODE || tree->node[parent].nr_children <= LISTED)
+		return child;
+	/* from now on the table knows them all */
+	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE; each = tree->node[each].next)
+		if (!add_to_index(tree, parent, tree->node[each].frame, each))
+			return NO_NODE;
+	return child;
 }
 
 void perch__tree_link(struct tree *tree)
 {
-	for (size_t i = tree->index.nr; i-- > 0;) {
+	/* children come after their parents */
+	for (size_t i = tree->nr; i-- > 0;) {
 		struct node *node = &tree->node[i];
 		struct node *parent;
 
@@ -122,8 +172,6 @@ void perch__tree_link(struct tree *tree)
 		parent->total += node->total;
 		if (parent->height < node->height)
 			parent->height = node->height;
-		node->next = parent->first_child;
-		parent->first_child = i;
 	}
 }
 
@@ -131,5 +179,6 @@ void perch__tree_clear(struct tree *tree)
 {
 	perch__index_clear(&tree->index);
 	free(tree->node);
+	free(tree->child);
 	memset(tree, 0, sizeof(*tree));
 }
