@@ -94,6 +94,7 @@ struct perch_reader_damage {
 	uint64_t undecoded_records;	/* records whose fields did not fit */
 	uint64_t unknown_records;	/* of a type this version does not know; delivered */
 	bool unfinished;		/* the recorder did not end cleanly (no features) */
+	bool too_large;			/* unpacked, it would be more than 64 times the file and 64 MiB; the rest is in garbled_bytes */
 };
 
 /*

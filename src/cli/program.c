@@ -34,6 +34,8 @@ int cli_program_start(struct cli_program *program, char *const *argv, struct per
 	int go[2], failure[2];
 	pid_t pid;
 
+	/* a parent that ignored it left it so to us: then nobody could wait for the program */
+	signal(SIGCHLD, SIG_DFL);
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "no pipe for the program: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {

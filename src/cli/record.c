@@ -122,9 +122,11 @@ static int check_output(struct record *record)
 	char *copy;
 	int rc;
 
+	if (!stat(record->output, &status) && S_ISCHR(status.st_mode))
+		return 0;	/* /dev/null, for those who time the recorder */
 	if (!stat(record->output, &status) && !S_ISREG(status.st_mode)) {
 		perch_error_set(&err, EINVAL, PERCH_CAUSE_FILE, "'%s' is %s, not a file to write to", record->output,
-				S_ISDIR(status.st_mode) ? "a folder" : "a device or pipe");
+				S_ISDIR(status.st_mode) ? "a folder" : "a block device, pipe or socket");
 		perch_error_remedy(&err, "name another one with -o");
 		return cli_error(COMMAND, &err);
 	}

@@ -75,7 +75,10 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 	else if (damage.unfinished)
 		cli_note(recording->command, "%s was not ended by its recorder, or is cut off behind its data: what it told of its recording is missing.",
 			 recording->path);
-	if (damage.garbled_bytes)
+	if (damage.too_large)
+		cli_note(recording->command, "%s would unpack to more than 64 times its size: %" PRIu64 " bytes of its data were not read.",
+			 recording->path, damage.garbled_bytes);
+	else if (damage.garbled_bytes)
 		cli_note(recording->command, "%s is damaged: the last %" PRIu64 " bytes of its data are no records and were not read.",
 			 recording->path, damage.garbled_bytes);
 	if (damage.undecoded_records)

@@ -34,6 +34,16 @@ static bool continues(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
+/* U+200E, U+200F, U+202A..U+202E, U+2066..U+2069 change the direction of a line: a name could pose as another. */
+static bool turns_text(const unsigned char *src)
+{
+	if (src[0] != 0xe2)
+		return false;
+	if (src[1] == 0x80)
+		return src[2] == 0x8e || src[2] == 0x8f || (src[2] >= 0xaa && src[2] <= 0xae);
+	return src[1] == 0x81 && src[2] >= 0xa6 && src[2] <= 0xa9;
+}
+
 /*
  * The bytes of the character at src when it may be shown, else 0. The final NUL ends every sequence early, for it
  * continues none. Overlong forms, surrogates and what lies beyond U+10FFFF are no characters.
@@ -51,7 +61,7 @@ static size_t shown_bytes(const unsigned char *src)
 	if (!continues(src[2]))
 		return 0;
 	if (first < 0xf0)
-		return (first == 0xe0 && src[1] < 0xa0) || (first == 0xed && src[1] > 0x9f) ? 0 : 3;
+		return (first == 0xe0 && src[1] < 0xa0) || (first == 0xed && src[1] > 0x9f) || turns_text(src) ? 0 : 3;
 	if (!continues(src[3]))
 		return 0;
 	return (first == 0xf0 && src[1] < 0x90) || (first == 0xf4 && src[1] > 0x8f) ? 0 : 4;

@@ -51,12 +51,32 @@ bool perch__above_max_rate(const struct perch__case *c)
 	return c->attr.freq && limit >= 0 && c->attr.sample_freq > (uint64_t)limit;
 }
 
+/* The highest CPU number of a list of sysfs, or -1. */
+static int highest_cpu(const struct perch__case *c, const char *path)
+{
+	struct perch_cpus cpus = { 0 };
+	char text[4096];
+	int highest = -1;
+
+	if (perch_machine_read(c->machine, path, text, sizeof(text)) <= 0 || perch_cpus_parse(&cpus, text, NULL))
+		return -1;
+	if (cpus.nr)
+		highest = cpus.cpu[cpus.nr - 1];
+	perch_cpus_clear(&cpus);
+	return highest;
+}
+
+/* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the highest. */
 bool perch__cpu_absent(const struct perch__case *c)
 {
-	size_t nr;
+	int highest;
 
-	return c->machine && c->call->cpu >= 0 && !perch_machine_cpus_present(c->machine, &nr, NULL) &&
-	       (size_t)c->call->cpu >= nr;
+	if (!c->machine || c->call->cpu < 0)
+		return false;
+	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
+	if (highest < 0)
+		highest = highest_cpu(c, "/sys/devices/system/cpu/present");
+	return highest >= 0 && c->call->cpu > highest;
 }
 
 /* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */

@@ -48,6 +48,8 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 	struct perch_file_event *event = &reader->events[reader->nr_events];
 	uint64_t *copy = NULL;
 
+	if (reader->nr_events == reader->room_events)
+		return 0;
 	copy_attr(&event->attr, attr, attr_bytes);
 	if (nr_ids) {
 		copy = perch__reader_keep(reader, nr_ids * sizeof(*copy));
@@ -95,6 +97,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 		return malformed(err, "it has more than 65535 events");
 	if (!inside(reader, &header->attrs))
 		return truncated(err, "list of events");
+	reader->room_events = nr;
 	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,

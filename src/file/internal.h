@@ -80,6 +80,7 @@ struct perch__walk {
 	uint64_t unpacked_at;  /* the next record among the unpacked bytes, */
 	uint64_t unpacked_end; /* and where these end */
 	bool unpacking;	       /* there may be whole records among them */
+	bool too_large;	       /* more was packed than may be unpacked */
 	uint64_t garbled;
 };
 
@@ -103,7 +104,7 @@ struct perch_reader {
 
 	struct perch__kept *kept;
 	struct perch_file_event *events;
-	size_t nr_events;
+	size_t nr_events, room_events;
 	struct perch_decoder *decoder;
 
 	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
@@ -155,14 +156,23 @@ int perch__walk_next(struct perch_reader *reader, struct perch__walk *walk, uint
 void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
 /*
  * How far a record of the file and what belongs to it reaches: its size and its payload, at most
- * `left`.
+ * `left`. The size is given as it was checked: the file may be written to meanwhile.
  */
-uint64_t perch__record_extent(const uint8_t *record, uint64_t left);
+uint64_t perch__record_extent(const uint8_t *record, uint16_t size, uint64_t left);
 /* The bytes of a record, wherever they are. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
 	return offset < reader->size ? reader->file + offset
 				     : reader->unpacked + (offset - reader->size);
+}
+/*
+ * How many bytes there are from a record on, as far as records go. Its size lies in a mapping that
+ * others may write to, so that it can differ from what the walk saw; it is never read beyond this.
+ */
+static inline uint64_t perch__record_room(const struct perch_reader *reader, uint64_t offset)
+{
+	return offset < reader->size ? reader->data_end - offset
+				     : reader->walk.unpacked_end - (offset - reader->size);
 }
 /* Gives the memory of the mapped file before this offset back. */
 void perch__release(struct perch_reader *reader, uint64_t before);
@@ -170,10 +180,10 @@ void perch__release(struct perch_reader *reader, uint64_t before);
 /* unpack.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_packed(uint32_t type);
 /*
- * Appends what a record holds to reader->unpacked at *end. 0, or a negative errno when it cannot be
+ * Appends what a record of `size` bytes holds to reader->unpacked at *end. 0, or a negative errno when it cannot be
  * unpacked.
  */
-int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint64_t *end,
+int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
 		  struct perch_error *err);
 void perch__unpack_restart(struct perch_reader *reader);
 void perch__unpack_free(struct perch_reader *reader);

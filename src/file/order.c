@@ -158,11 +158,12 @@ struct rounds {
 };
 
 static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds,
-			   const uint8_t *record)
+			   uint64_t offset)
 {
-	uint64_t time;
+	const uint8_t *record = perch__record_at(reader, offset);
+	uint64_t time, room = perch__record_room(reader, offset);
 
-	if (perch_decoder_time(reader->decoder, record, perch__u16(record + 6), &time) && time &&
+	if (perch_decoder_time(reader->decoder, record, room, &time) && time &&
 	    time != UINT64_MAX) {
 		if (time > rounds->latest)
 			rounds->latest = time;
@@ -199,7 +200,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 	reader->index = NULL;
 	perch__walk_start(reader, &reader->walk);
 	while ((rc = perch__walk_next(reader, &reader->walk, &offset, err)) > 0) {
-		uint64_t time = entry_time(reader, &rounds, perch__record_at(reader, offset));
+		uint64_t time = entry_time(reader, &rounds, offset);
 
 		if (reader->nr_index == room && !grow_index(reader, &room))
 			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,

@@ -29,7 +29,7 @@ static int for_each_header_record(struct perch_reader *reader,
 		rc = visit(reader, perch__u32(record), record, size, err);
 		if (rc)
 			return rc;
-		at += perch__record_extent(record, left);
+		at += perch__record_extent(record, size, left);
 	}
 	return 0;
 }
@@ -110,7 +110,9 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 	if (nr > MOST_EVENTS)
 		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
 				       "a recorded pipe with more than %u events", MOST_EVENTS);
+	/* The second look may find other bytes than the first, if someone writes to the file. */
 	reader->nr_events = 0;
+	reader->room_events = nr;
 	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,

@@ -255,7 +255,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 		return next_by_time(reader, offset, err);
 	rc = perch__walk_next(reader, &reader->walk, offset, err);
 	/* The pages of the last record stay until the next call. */
-	if (rc > 0 && *offset<reader->size && * offset - reader->released> RELEASE_EVERY)
+	if (rc > 0 && *offset < reader->size && *offset > reader->released + RELEASE_EVERY)
 		perch__release(reader, *offset);
 	return rc;
 }
@@ -264,15 +264,18 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
  * Records start at multiples of 8 in every file that a recorder wrote; elsewhere they are copied to
  * such a place.
  */
-static const void *aligned(struct perch_reader *reader, const uint8_t *bytes)
+static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, uint64_t room)
 {
+	uint16_t size;
+
 	if (__builtin_expect((uintptr_t)bytes % sizeof(uint64_t) == 0, 1))
 		return bytes;
 	if (!reader->scratch)
 		reader->scratch = malloc(PERCH__MOST_RECORD);
 	if (!reader->scratch)
 		return NULL;
-	memcpy(reader->scratch, bytes, perch__u16(bytes + 6));
+	size = perch__u16(bytes + 6);
+	memcpy(reader->scratch, bytes, size < room ? size : room);
 	return reader->scratch;
 }
 
@@ -283,14 +286,17 @@ int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 	int rc;
 
 	while ((rc = next_in_order(reader, &offset, err)) > 0) {
-		const void *bytes = aligned(reader, perch__record_at(reader, offset));
+		uint64_t room = perch__record_room(reader, offset);
+		const void *bytes = aligned(reader, perch__record_at(reader, offset), room);
 
 		if (!bytes)
 			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
 					       "no memory for a record");
-		if (__builtin_expect(perch_decoder_decode(reader->decoder, record, bytes,
-							  PERCH__MOST_RECORD, NULL) < 0,
-				     0)) {
+		if (room > PERCH__MOST_RECORD)
+			room = PERCH__MOST_RECORD;
+		if (__builtin_expect(
+			    perch_decoder_decode(reader->decoder, record, bytes, room, NULL) < 0,
+			    0)) {
 			reader->undecoded++;
 			continue;
 		}
@@ -311,6 +317,7 @@ void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
 		.unfinished = reader->unfinished,
+		.too_large = reader->walk.too_large,
 	};
 }
 

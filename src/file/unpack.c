@@ -12,7 +12,7 @@
 
 #define HEADER_BYTES 8u
 #define ROOM_LEAST   (64u << 20) /* what any file may unpack to, */
-#define RATIO_MOST   1024u	 /* and how much more for each of its bytes */
+#define RATIO_MOST   64u	 /* and how much more for each of its bytes */
 
 bool perch__is_packed(uint32_t type)
 {
@@ -24,7 +24,7 @@ bool perch__is_packed(uint32_t type)
 struct perch__unpacker {
 	ZSTD_DCtx *zstd;
 	uint64_t total;
-	bool broken; /* what follows in the stream makes no sense any more */
+	int broken; /* why what follows in the stream is of no use any more: a negative errno */
 };
 
 void perch__unpack_restart(struct perch_reader *reader)
@@ -35,7 +35,7 @@ void perch__unpack_restart(struct perch_reader *reader)
 		return;
 	ZSTD_DCtx_reset(unpacker->zstd, ZSTD_reset_session_only);
 	unpacker->total = 0;
-	unpacker->broken = false;
+	unpacker->broken = 0;
 }
 
 void perch__unpack_free(struct perch_reader *reader)
@@ -79,18 +79,18 @@ static bool make_room(struct perch_reader *reader, uint64_t end)
 }
 
 /* COMPRESSED: all behind the header. COMPRESSED2: u64 size, the bytes, padding. */
-static ZSTD_inBuffer packed_bytes(const uint8_t *record)
+static ZSTD_inBuffer packed_bytes(const uint8_t *record, uint16_t size)
 {
 	ZSTD_inBuffer in = { .src = record + HEADER_BYTES,
-			     .size = perch__u16(record + 6) - HEADER_BYTES };
+			     .size = size - HEADER_BYTES };
 
 	if (perch__u32(record) == PERCH_RECORD_COMPRESSED2) {
-		uint64_t size = in.size < 8 ? 0 : perch__u64(in.src);
+		uint64_t packed = in.size < 8 ? 0 : perch__u64(in.src);
 
 		in.size = in.size < 8 ? 0 : in.size - 8;
 		in.src = record + HEADER_BYTES + 8;
-		if (size < in.size)
-			in.size = size;
+		if (packed < in.size)
+			in.size = packed;
 	}
 	return in;
 }
@@ -112,8 +112,8 @@ static int unpack(struct perch_reader *reader, struct perch__unpacker *unpacker,
 					.size = reader->room_unpacked - *end };
 		rc = ZSTD_decompressStream(unpacker->zstd, &out, in);
 		if (ZSTD_isError(rc) || unpacker->total + out.pos > most) {
-			unpacker->broken = true;
-			return -EBADMSG;
+			unpacker->broken = ZSTD_isError(rc) ? -EBADMSG : -EFBIG;
+			return unpacker->broken;
 		}
 		*end += out.pos;
 		unpacker->total += out.pos;
@@ -122,15 +122,15 @@ static int unpack(struct perch_reader *reader, struct perch__unpacker *unpacker,
 	return 0;
 }
 
-int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint64_t *end,
+int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
 		  struct perch_error *err)
 {
 	struct perch__unpacker *unpacker = get_unpacker(reader);
-	ZSTD_inBuffer in = packed_bytes(record);
+	ZSTD_inBuffer in = packed_bytes(record, size);
 	int rc;
 
 	if (unpacker && unpacker->broken)
-		return -EBADMSG;
+		return unpacker->broken;
 	rc = unpacker ? unpack(reader, unpacker, &in, end) : -ENOMEM;
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
@@ -150,11 +150,12 @@ void perch__unpack_free(struct perch_reader *reader)
 	(void)reader;
 }
 
-int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint64_t *end,
+int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
 		  struct perch_error *err)
 {
 	(void)reader;
 	(void)record;
+	(void)size;
 	(void)end;
 	return perch_error_set(err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
 			       "the records are compressed, and perch was built without libzstd");

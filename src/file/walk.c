@@ -16,10 +16,9 @@ void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk)
 }
 
 /* Two types have bytes behind the record that its 16-bit size does not count. */
-uint64_t perch__record_extent(const uint8_t *record, uint64_t left)
+uint64_t perch__record_extent(const uint8_t *record, uint16_t size, uint64_t left)
 {
 	uint32_t type = perch__u32(record);
-	uint64_t size = perch__u16(record + 6);
 	uint64_t payload = 0;
 
 	if (__builtin_expect(type == PERCH_RECORD_AUXTRACE, 0) && size >= 16)
@@ -66,14 +65,15 @@ static void forget_unpacked(struct perch_reader *reader, struct perch__walk *wal
 }
 
 static int unpack(struct perch_reader *reader, struct perch__walk *walk, const uint8_t *record,
-		  struct perch_error *err)
+		  uint16_t size, struct perch_error *err)
 {
 	int rc;
 
 	forget_unpacked(reader, walk);
-	rc = perch__unpack(reader, record, &walk->unpacked_end, err);
-	if (rc == -EBADMSG) {
-		walk->garbled += perch__u16(record + 6);
+	rc = perch__unpack(reader, record, size, &walk->unpacked_end, err);
+	if (rc == -EBADMSG || rc == -EFBIG) {
+		walk->garbled += size;
+		walk->too_large |= rc == -EFBIG;
 		rc = 0;
 	}
 	walk->unpacking = true;
@@ -109,9 +109,9 @@ static int next_in_file(struct perch_reader *reader, struct perch__walk *walk, u
 	if (size > left)
 		return stop(reader, walk, true);
 	*offset = walk->at;
-	walk->at += perch__record_extent(record, left);
+	walk->at += perch__record_extent(record, size, left);
 	if (__builtin_expect(perch__is_packed(perch__u32(record)), 0)) {
-		int rc = unpack(reader, walk, record, err);
+		int rc = unpack(reader, walk, record, size, err);
 
 		if (rc)
 			return rc;

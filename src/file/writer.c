@@ -5,6 +5,7 @@
  * then is that one number raised, by a write of 8 aligned bytes. The bits of the features are set
  * last of all.
  */
+#define _GNU_SOURCE /* renameat2 */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 struct perch_writer {
 	int fd;
 	char *path;
+	char *old;    /* where the file that was there before went, or NULL */
+	bool created; /* the file is new: not a device */
 	struct perch__file_header header;
 	struct perch_file_event *events;
 	size_t nr_events;
@@ -108,6 +111,28 @@ static int keep_old(const char *path, bool *device, char *old, struct perch_erro
 	return 0;
 }
 
+/* Moves a file to a name that must be free: what another program put there meanwhile stays. */
+static void move_back(const char *from, const char *to)
+{
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) || errno == EEXIST)
+		return;
+	/* Some file systems cannot do that; the old name goes only once the new one is there. */
+	if (!link(from, to))
+		unlink(from);
+}
+
+/* As if nothing had been tried: the new file goes, and the old one is back in its place. */
+static void undo_create(struct perch_writer *writer)
+{
+	struct stat ours, there;
+
+	if (writer->created && !fstat(writer->fd, &ours) && !lstat(writer->path, &there) &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+		unlink(writer->path);
+	if (writer->old)
+		move_back(writer->old, writer->path);
+}
+
 static int create_file(struct perch_writer *writer, const char *path, struct perch_error *err)
 {
 	char old[PATH_MAX];
@@ -117,12 +142,21 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 	if (rc)
 		return rc;
 	writer->fd = open(path, O_RDWR | O_CLOEXEC | (device ? 0 : O_CREAT | O_EXCL), 0600);
-	if (writer->fd >= 0)
+	if (writer->fd < 0) {
+		rc = cannot_create(path, errno, err);
+		if (old[0])
+			move_back(old, path);
+		return rc;
+	}
+	writer->created = !device;
+	if (!old[0])
 		return 0;
-	rc = cannot_create(path, errno, err);
-	if (old[0])
-		rename(old, path);
-	return rc;
+	writer->old = strdup(old);
+	if (writer->old)
+		return 0;
+	undo_create(writer);
+	move_back(old, path);
+	return no_memory(err);
 }
 
 /*
@@ -227,6 +261,7 @@ static void free_writer(struct perch_writer *writer)
 	if (writer->fd >= 0)
 		close(writer->fd);
 	free(writer->events);
+	free(writer->old);
 	free(writer->path);
 	free(writer);
 }
@@ -252,8 +287,11 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 	rc = writer->path ? copy_events(writer, events, nr, err) : no_memory(err);
 	if (!rc)
 		rc = create_file(writer, path, err);
-	if (!rc)
+	if (!rc) {
 		rc = write_start(writer, err);
+		if (rc)
+			undo_create(writer);
+	}
 	if (rc) {
 		free_writer(writer);
 		return rc;

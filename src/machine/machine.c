@@ -142,9 +142,13 @@ static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl wh
 int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value, struct perch_error *err)
 {
 	struct kept fresh = { 0 };
-	struct kept *kept = machine ? &machine->sysctl[which] : &fresh;
+	struct kept *kept = &fresh;
 	long number = 0;
 
+	if ((unsigned)which >= PERCH_SYSCTL_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "there is no sysctl %d", (int)which);
+	if (machine)
+		kept = &machine->sysctl[which];
 	if (!kept->known) {
 		kept->error = read_sysctl(machine, which, &number);
 		kept->value = number;

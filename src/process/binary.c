@@ -57,12 +57,12 @@ struct perch_binary *perch__binary_named(struct perch_processes *processes, cons
 		binary->kind = kind;
 		binary->path = copy;
 		processes->binary[processes->nr_binaries++] = binary;
+		if (!size)
+			learn_build_id(processes, binary);
 	}
 	if (size && !binary->build_id_size) {
 		binary->build_id_size = size;
 		memcpy(binary->build_id, build_id, size);
-	} else if (!binary->build_id_size) {
-		learn_build_id(processes, binary);
 	}
 	return binary;
 }

@@ -164,14 +164,17 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
 	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
-	bool kernel = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL;
-	struct perch_binary *binary = perch__binary_of(processes, mmap, kernel);
-	uint64_t end = mmap->start + mmap->length;
-	struct map map = { mmap->start, end < mmap->start ? UINT64_MAX : end, mmap->page_offset, binary };
+	bool kernel = mode == PERCH_MISC_KERNEL;
+	struct map map = { mmap->start, mmap->start + mmap->length, mmap->page_offset, NULL };
 	struct process *process;
 	struct space *own;
 
-	if (!binary)
+	if (mode == PERCH_MISC_GUEST_KERNEL || mode == PERCH_MISC_GUEST_USER)
+		return 0;
+	if (map.end < map.start)
+		map.end = UINT64_MAX;
+	map.binary = perch__binary_of(processes, mmap, kernel);
+	if (!map.binary)
 		return -ENOMEM;
 	if (kernel) {
 		map.offset = map.start;
@@ -243,8 +246,12 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 void perch_processes_locate(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
 			    uint64_t address, struct perch_location *location)
 {
-	bool kernel = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL;
-	const struct map *map = perch__space_find(kernel ? processes->kernel : thread->process->space, address);
+	bool kernel = cpumode == PERCH_MISC_KERNEL;
+	const struct map *map = NULL;
+
+	/* what runs in a guest or a hypervisor is in none of this machine's maps */
+	if (kernel || cpumode == PERCH_MISC_USER)
+		map = perch__space_find(kernel ? processes->kernel : thread->process->space, address);
 
 	location->address = address;
 	location->offset = address;

@@ -224,7 +224,7 @@ static void forget_hits(struct builder *builder, uint32_t entry)
 	const struct node *nodes = builder->profile->tree.node;
 
 	for (uint32_t hit = builder->profile->lists[entry].hit; hit != NO_NODE; hit = nodes[hit].next_hit)
-		for (uint32_t up = hit; up != NO_NODE && builder->hits[up]; up = nodes[up].parent)
+		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent)
 			builder->hits[up] = 0;
 }
 

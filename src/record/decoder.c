@@ -6,6 +6,8 @@
  * table that is at most half full.
  */
 #include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
 #include "internal.h"
 
 #define MOST_EVENTS 65535u /* perch_record.event is 16 bits wide */
@@ -19,6 +21,7 @@ struct slot {
 struct perch_decoder {
 	size_t nr;
 	struct perch_layout *layout;
+	uint64_t seed;
 	unsigned int shift; /* 64 - log2 of the table's size */
 	size_t mask;
 	struct slot *table;
@@ -29,9 +32,27 @@ struct perch_decoder {
 	int8_t *trailer_word;
 };
 
+/*
+ * The ids come from a file that anyone may have made. With a seed that nobody knows beforehand, and
+ * every bit of the id stirred into the upper ones, none can be chosen to fall into one place.
+ */
+static uint64_t make_seed(const struct perch_decoder *decoder)
+{
+	struct timespec now = { 0 };
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return seed;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uintptr_t)decoder ^ (uint64_t)now.tv_nsec << 32 ^ now.tv_sec;
+}
+
 static inline size_t hash(const struct perch_decoder *decoder, uint64_t id)
 {
-	return (id * 0x9e3779b97f4a7c15u) >> decoder->shift;
+	id ^= decoder->seed;
+	id = (id ^ id >> 33) * 0xff51afd7ed558ccdu;
+	id = (id ^ id >> 33) * 0xc4ceb9fe1a85ec53u;
+	return (id ^ id >> 33) >> decoder->shift;
 }
 
 /* The event of an id, or -1. */
@@ -92,6 +113,7 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 		slots *= 2;
 		log2++;
 	}
+	decoder->seed = make_seed(decoder);
 	decoder->shift = 64 - log2;
 	decoder->mask = slots - 1;
 	decoder->table = calloc(slots, sizeof(*decoder->table));

@@ -7,6 +7,8 @@
 
 /* The next record of the batch in hand; NULL at the batch's end. */
 const struct perch_record_header *perch__ring_record(struct perch_ring *ring);
+/* Gives back to the kernel what was handed out. */
+void perch__ring_publish(struct perch_ring *ring);
 /* Gives the batch back to the kernel and takes up what has come since: false when that is nothing. */
 bool perch__ring_advance(struct perch_ring *ring);
 /* perch_ring_peek() that counts what it hands out into *stats, when not NULL. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -26,7 +27,9 @@ struct perch_ring {
 	uint64_t wrapped[RECORD_MAX / 8];
 };
 
-static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine, struct perch_error *err)
+/* The machine is asked for its limits here only: where /proc cannot be read, rings work all the same. */
+static int explain_refusal(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_limits limits = { 0 };
 	const struct perch_cpus *cpus = NULL;
@@ -34,7 +37,7 @@ static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch
 	long mlock_kb = 0;
 	size_t nr;
 
-	if (errnum != EPERM || perch_machine_limits(machine, &limits, NULL) < 0 ||
+	if (errnum != EPERM || !machine || perch_machine_limits(machine, &limits, NULL) < 0 ||
 	    perch_machine_cpus(machine, &cpus, NULL) < 0 ||
 	    perch_machine_sysctl(machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, NULL) < 0)
 		return perch_error_set(err, errnum, errnum == EPERM ? PERCH_CAUSE_MLOCK : PERCH_CAUSE_SYSTEM,
@@ -48,6 +51,18 @@ static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch
 	perch_error_remedy(err, "ask for a smaller ring, end other recordings of this user, or raise a limit: "
 			   "sysctl kernel.perf_event_mlock_kb=%ld as root, or ulimit -l", mlock_kb + (long)ring_kb);
 	return -errnum;
+}
+
+static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_machine *own = NULL;
+	int rc;
+
+	if (!machine && perch_machine_new(&own, NULL, NULL, NULL) >= 0)
+		machine = own;
+	rc = explain_refusal(errnum, pages, page_bytes, machine, err);
+	perch_machine_free(own);
+	return rc;
 }
 
 static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes, struct perch_machine *machine,
@@ -67,41 +82,23 @@ static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_b
 
 int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_limits limits;
-	struct perch_machine *own = NULL;
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_ring *made;
 	int rc;
 
 	*ring = NULL;
-	if (!machine) {
-		rc = perch_machine_new(&own, NULL, NULL, err);
-		if (rc < 0)
-			return rc;
-		machine = own;
-	}
-	rc = perch_machine_limits(machine, &limits, err);
-	if (rc < 0)
-		goto out;
-	rc = -EINVAL;
-	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / limits.page_bytes) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a ring of %zu pages: not a power of two, or too large", pages);
-		goto out;
-	}
-	rc = -ENOMEM;
+	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a ring of %zu pages: not a power of two, or too large",
+				       pages);
 	made = calloc(1, sizeof(*made));
-	if (!made) {
-		perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
-		goto out;
-	}
-	/* the table, not the machine, is kept: a machine made here does not live on */
-	made->calls = own ? &perch_kernel_calls : perch_machine_calls(machine);
-	rc = map_ring(made, fd, pages, limits.page_bytes, machine, err);
+	if (!made)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
+	made->calls = machine ? perch_machine_calls(machine) : &perch_kernel_calls;
+	rc = map_ring(made, fd, pages, page_bytes, machine, err);
 	if (rc < 0)
 		free(made);
 	else
 		*ring = made;
-out:
-	perch_machine_free(own);
 	return rc;
 }
 
@@ -146,7 +143,7 @@ static uint64_t load_head(const struct perch_ring *ring)
 }
 
 /* Release: our reads of the bytes are done before the kernel may write over them. */
-static void publish(struct perch_ring *ring)
+void perch__ring_publish(struct perch_ring *ring)
 {
 	if (ring->tail == ring->next)
 		return;
@@ -158,7 +155,7 @@ static void drop_batch(struct perch_ring *ring)
 {
 	ring->damaged++;
 	ring->next = ring->head;
-	publish(ring);
+	perch__ring_publish(ring);
 }
 
 /* Takes up the head. A distance that no ring can have means a head that was not written by the kernel. */
@@ -249,7 +246,7 @@ void perch_ring_consume(struct perch_ring *ring, size_t bytes)
 	uint64_t left = ring->head - ring->next;
 
 	ring->next += bytes < left ? bytes : left;
-	publish(ring);
+	perch__ring_publish(ring);
 }
 
 const struct perch_record_header *perch__ring_record(struct perch_ring *ring)
@@ -275,7 +272,7 @@ const struct perch_record_header *perch__ring_record(struct perch_ring *ring)
 
 bool perch__ring_advance(struct perch_ring *ring)
 {
-	publish(ring);
+	perch__ring_publish(ring);
 	take_head(ring);
 	return ring->head != ring->next;
 }

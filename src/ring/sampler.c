@@ -6,6 +6,8 @@
 
 #include "internal.h"
 
+#define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
+
 void perch_sampler_close(struct perch_sampler *sampler)
 {
 	const struct perch_calls *calls;
@@ -109,19 +111,40 @@ static void poll_next_of(struct perch_sampler *sampler, size_t ring)
 	sampler->polls[ring].fd = lane->polled < each ? lane->fds[lane->polled] : -1;
 }
 
-/* What poll(2) found; false when every target of every ring has exited. */
-static bool after_poll(struct perch_sampler *sampler)
+enum polled {
+	POLLED_ENDED,		/* every target of every ring has exited */
+	POLLED_STUCK,		/* a descriptor is in error, and would answer at once for ever */
+	POLLED_GOOD,
+};
+
+/*
+ * What poll(2) found. POLLERR is no exit: a pinned event that lost its counter says so, until it is enabled again. A
+ * descriptor that is none (POLLNVAL) will never wake anybody, and is left like one that hung up.
+ */
+static enum polled after_poll(struct perch_sampler *sampler)
 {
-	bool alive = false;
+	enum polled found = POLLED_ENDED;
+	bool stuck = false;
 
 	for (size_t i = 0; i < sampler->nr_lanes; i++) {
 		struct pollfd *polled = &sampler->polls[i];
 
-		if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLERR | POLLNVAL))
+		if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLNVAL))
 			poll_next_of(sampler, i);
-		alive |= polled->fd >= 0;
+		else if (polled->fd >= 0 && polled->revents & POLLERR)
+			stuck = true;
+		if (polled->fd >= 0)
+			found = POLLED_GOOD;
 	}
-	return alive;
+	return stuck ? POLLED_STUCK : found;
+}
+
+static bool any_alive(const struct perch_sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->nr_lanes; i++)
+		if (sampler->polls[i].fd >= 0)
+			return true;
+	return false;
 }
 
 static int64_t now_ms(void)
@@ -132,34 +155,54 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Milliseconds until the end of the waiting; -1: there is none. */
+static int time_left(int timeout_ms, int64_t end)
+{
+	int64_t left = end - now_ms();
+
+	if (timeout_ms <= 0)
+		return timeout_ms;
+	return left > 0 ? (int)left : 0;
+}
+
+/* Beside a descriptor in error poll(2) cannot wait: sleep instead, and look at all rings again. */
+static int sleep_stuck(int left)
+{
+	if (left < 0 || left > STUCK_MS)
+		left = STUCK_MS;
+	return poll(NULL, 0, left) < 0 ? -errno : 0;
+}
+
+/*
+ * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is looked for before, and
+ * when there is some, poll does not wait but only finds out who hung up.
+ */
 int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 {
 	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
-	int left = timeout_ms;
-	int rc = 0;
 
 	for (;;) {
-		bool alive = false;
+		enum polled found = any_alive(sampler) ? POLLED_GOOD : POLLED_ENDED;
+		int left = any_data(sampler) ? 0 : time_left(timeout_ms, end);
+		int rc = 0;
 
-		for (size_t i = 0; i < sampler->nr_lanes; i++)
-			alive |= sampler->polls[i].fd >= 0;
-		if (alive) {
+		if (found != POLLED_ENDED) {
 			rc = poll(sampler->polls, sampler->nr_lanes, left);
 			if (rc < 0)
 				return -errno;
 			if (rc)
-				alive = after_poll(sampler);
+				found = after_poll(sampler);
 		}
 		if (any_data(sampler))
 			return 1;
-		if (!alive)
+		if (found == POLLED_ENDED)
 			return -ENODATA;
-		if (!rc)
+		if (!rc || (found == POLLED_STUCK && !left))
 			return 0;
-		if (timeout_ms > 0) {
-			int64_t remaining = end - now_ms();
-
-			left = remaining > 0 ? (int)remaining : 0;
+		if (found == POLLED_STUCK) {
+			rc = sleep_stuck(left);
+			if (rc < 0)
+				return rc;
 		}
 	}
 }
@@ -180,6 +223,7 @@ static const struct perch_record_header *next_bytes(struct perch_sampler *sample
 
 		if (bytes)
 			return bytes;
+		perch__ring_publish(ring);	/* now, not a round later: the kernel needs the room */
 		sampler->turn = (sampler->turn + 1) % sampler->nr_lanes;
 		perch__ring_advance(sampler->lanes[sampler->turn].ring);
 	}

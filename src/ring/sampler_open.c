@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -33,6 +34,17 @@ static bool has_cpu(const struct perch_cpus *cpus, int cpu)
 	return !cpus;
 }
 
+/* The kernel fills such a ring from its end and does not look at a tail: nothing here reads that. */
+static int refuse_backward(const char *name, struct perch_error *err)
+{
+	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			"event '%s' has write_backward, and the sampler does not read overwrite rings", name);
+	perch_error_field(err, "write_backward", NULL);
+	perch_error_remedy(err, "leave write_backward off, or open the event by perch_open() and map its ring read-only "
+			   "with mmap(2)");
+	return -EINVAL;
+}
+
 /*
  * One event is enough to tell of mappings and names: the first one does. Members of a group start and stop with their
  * leader, which alone begins disabled.
@@ -45,6 +57,8 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	struct perch_options wanted = options ? options->event : (struct perch_options){ 0 };
 	int rc;
 
+	if (wanted.write_backward || from->attr.write_backward)
+		return refuse_backward(from->name, err);
 	wanted.machine = sampler->machine;
 	wanted.sample |= from->attr.sample_type | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME;
 	wanted.sample_id_all = 1;
@@ -73,28 +87,41 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	return 0;
 }
 
+/* The error of a try that another one made up for is nobody's business: only the last one is told. */
+static int tell(struct perch_error *err, const struct perch_error *said, int rc)
+{
+	if (err)
+		*err = *said;
+	return rc;
+}
+
 /* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
 static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds, struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
 	struct perch_target target = sampler->target;
-	int group = event->leader == (int)index ? -1 : fds[event->leader];
+	bool leads = event->leader == (int)index;
+	int group = leads ? -1 : fds[event->leader];
+	struct perch_error said = { 0 };
 	int fd;
 
 	if (!has_cpu(event->cpus, cpu))
 		return 0;
+	/* a member whose leader is not here would count alone, enabled from the start */
+	if (!leads && group < 0)
+		return 0;
 	target.cpu = cpu;
 	if (sampler->threads)
 		target.pid = sampler->threads[thread];
-	fd = perch_open(&event->attr, &target, group, 0, sampler->machine, err);
+	fd = perch_open(&event->attr, &target, group, 0, sampler->machine, &said);
 	while (fd < 0 && event->precise_max && event->attr.precise_ip && fd != -ESRCH && fd != -EACCES) {
 		event->attr.precise_ip--;
-		fd = perch_open(&event->attr, &target, group, 0, sampler->machine, err);
+		fd = perch_open(&event->attr, &target, group, 0, sampler->machine, &said);
 	}
 	if (fd == -ESRCH && sampler->nr_threads > 1)
 		return 0;
 	if (fd < 0)
-		return fd;
+		return tell(err, &said, fd);
 	event->precise_max = false;	/* settled, and the same on every CPU */
 	fds[index] = fd;
 	return 1;
@@ -102,12 +129,15 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 
 static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int fd, struct perch_error *err)
 {
+	struct perch_error said = { 0 };
 	int rc;
 
 	for (;;) {
-		rc = perch_ring_open(&lane->ring, fd, sampler->ring_pages, sampler->machine, err);
-		if (rc != -EPERM || !sampler->shrink || sampler->ring_pages <= PERCH__RING_MIN_PAGES)
+		rc = perch_ring_open(&lane->ring, fd, sampler->ring_pages, sampler->machine, &said);
+		if (rc >= 0)
 			return rc;
+		if (rc != -EPERM || !sampler->shrink || sampler->ring_pages <= PERCH__RING_MIN_PAGES)
+			return tell(err, &said, rc);
 		sampler->ring_pages /= 2;
 	}
 }
@@ -186,7 +216,7 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 static int choose(struct perch_sampler *sampler, const struct perch_target *target,
 		  const struct perch_sampler_options *options, struct perch_error *err)
 {
-	struct perch_limits limits;
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	int rc;
 
 	sampler->target = *target;
@@ -206,13 +236,10 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 		if (rc < 0)
 			return rc;
 	}
-	rc = perch_machine_limits(sampler->machine, &limits, err);
-	if (rc < 0)
-		return rc;
 	sampler->ring_pages = options ? options->ring_pages : 0;
 	sampler->shrink = !sampler->ring_pages;
 	if (sampler->shrink)
-		sampler->ring_pages = PERCH__RING_BYTES / limits.page_bytes ? PERCH__RING_BYTES / limits.page_bytes : 1;
+		sampler->ring_pages = PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
 	return 0;
 }
 

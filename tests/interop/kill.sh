@@ -51,7 +51,7 @@ for n in $(seq "$kills"); do
 	counts perf.out > perf.counts
 	counts perch.out > perch.counts
 	total=$(awk '$1 == "TOTAL" { print $2 }' perch.counts)
-	if [ $perf_status -eq 0 ] && [ $perch_status -eq 0 ] && [ -n "$total" ] && cmp -s perf.counts perch.counts; then
+	if [ $perf_status -eq 0 ] && [ $perch_status -eq 0 ] && [ "${total:-0}" -gt 0 ] && cmp -s perf.counts perch.counts; then
 		echo "ok - kill $n: $total records in $(stat -c %s "$n.data") bytes, the same for both"
 	else
 		echo "not ok - kill $n: perf $perf_status, perch $perch_status"

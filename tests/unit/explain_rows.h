@@ -106,6 +106,7 @@ static const struct row rows[] = {
 	ROW(cpu_negative, NONE, EINVAL, NO_CPU, "cpu", "cpu -2", CPU(-2)),
 	ROW(no_target, NONE, EINVAL, BAD_TARGET, "cpu", "cpu -1", .pid = -1),
 	ROW(cpu_absent, GUEST, EINVAL, NO_CPU, "cpu", "no CPU 9999: this machine has 4 CPUs", CPU(9999)),
+	ROW(cpu_absent, GUEST, EINVAL, NO_CPU, "cpu", "no CPU 6", CPU(6)),
 	ROW(cpu_offline, GUEST, ENODEV, NO_CPU, "cpu", "CPU 3", CPU(3)),
 	ROW(pmu_gone, GUEST, ENODEV, NOT_SUPPORTED, "type", "PMU msr", ATTR(.type = MSR)),
 	ROW(pmu_gone, NONE, ENODEV, NOT_SUPPORTED, "type", "PMU of type 10", ATTR(.type = MSR)),

@@ -28,6 +28,7 @@ static const struct tree_file guest_files[] = {
 			       "Max locked memory         65536                65536                bytes     \n" },
 	{ "/sys/devices/system/cpu/online", "0-2\n" },
 	{ "/sys/devices/system/cpu/present", "0-3\n" },
+	{ "/sys/devices/system/cpu/possible", "0-1,4-5\n" },
 	{ PMUS "software/type", "1\n" },
 	{ PMUS "tracepoint/type", "2\n" },
 	{ PMUS "breakpoint/type", "5\n" },

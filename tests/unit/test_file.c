@@ -168,6 +168,41 @@ static void a_full_disk_loses_nothing_written(void **state)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
+/* Opening in vain, and more than once, leaves all as it was. */
+static void a_full_disk_keeps_the_old_file(void **state)
+{
+	struct rlimit before, limit;
+	struct perch_writer *writer;
+	struct perch_error err;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	unlink(old_path);
+	spill(path, "precious", 8);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 100;
+	for (int i = 0; i < 4; i++) {
+		if (i == 3)
+			unlink(path);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		assert_int_equal(perch_writer_open(&writer, path, events, 2, &err), -EFBIG);
+		setrlimit(RLIMIT_FSIZE, &before);
+		assert_null(writer);
+		assert_int_equal(access(old_path, F_OK), -1);
+		if (i == 3)
+			break;
+		bytes = slurp(path, &size);
+		assert_int_equal(size, 8);
+		assert_memory_equal(bytes, "precious", 8);
+		free(bytes);
+	}
+	assert_int_equal(access(path, F_OK), -1);
+	signal(SIGXFSZ, SIG_DFL);
+}
+
 static void attrs_are_as_large_as_needed(void **state)
 {
 	static const struct {
@@ -357,6 +392,7 @@ int main(void)
 		cmocka_unit_test(the_old_file_is_kept),
 		cmocka_unit_test(bad_places_are_refused),
 		cmocka_unit_test(a_full_disk_loses_nothing_written),
+		cmocka_unit_test(a_full_disk_keeps_the_old_file),
 		cmocka_unit_test(attrs_are_as_large_as_needed),
 		cmocka_unit_test(features_are_described),
 		cmocka_unit_test(records_come_by_time),

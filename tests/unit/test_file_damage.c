@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are cut off, garbled, foreign, or of another kind. */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include "file_fixture.h"
 
 /* Opens what is at path and reads it in both orders: no crash, and either records or a sentence. */
@@ -352,6 +354,69 @@ static void compressed_records_are_read(void **state)
 	assert_int_equal(damage.garbled_bytes, 8 + 8 + 3 + 74 + 4);
 }
 
+/* A block that says 128 KiB of zeros in 4 bytes. */
+static void put_zeros_block(struct built *b)
+{
+	uint32_t block = (128u << 10) << 3 | 1 << 1;
+
+	put_bytes(b, &block, 4);
+}
+
+static void bombs_are_not_unpacked(void **state)
+{
+	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct built b;
+
+	(void)state;
+	for (int i = 0; i < 600; i++) {
+		if (i % 20 == 0)
+			start_record(&b, PERCH_RECORD_COMPRESSED, 0);
+		if (!i)
+			put_bytes(&b, frame, sizeof(frame));
+		put_zeros_block(&b);
+		if (i % 20 == 19) {
+			end_record(&b);
+			put_record(writer, &b);
+		}
+	}
+	put_sample(writer, 21, 1);
+	close_writer(writer);
+	count_now(&damage);
+	if (!damage.garbled_bytes) {
+		print_message("skipped: built without libzstd\n");
+		skip();
+	}
+	assert_true(damage.too_large);
+	make_file();
+	count_now(&damage);
+	assert_false(damage.too_large);
+}
+
+/* Someone empties or rewrites the file while it is read: the size of a record is not to be trusted twice. */
+static void sizes_that_change_are_bounded(void **state)
+{
+	struct perch_reader *reader;
+	struct perch_record record;
+	uint16_t size = UINT16_MAX;
+	struct stat status;
+	int fd;
+
+	(void)state;
+	make_file();
+	reader = open_reader(PERCH_ORDER_TIME);
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(fstat(fd, &status), 0);
+	for (size_t i = 1; i < reader->nr_index; i++)
+		assert_int_equal(pwrite(fd, &size, 2, reader->index[i].offset + 6), 2);
+	close(fd);
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
+	assert_int_equal(reader->undecoded, 10);
+	perch_reader_close(reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +430,8 @@ int main(void)
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(recorded_pipes_are_read),
 		cmocka_unit_test(compressed_records_are_read),
+		cmocka_unit_test(bombs_are_not_unpacked),
+		cmocka_unit_test(sizes_that_change_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

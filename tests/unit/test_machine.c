@@ -85,6 +85,8 @@ static void test_sysctls(void **state)
 	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
 	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
 	assert_true(perch_machine_sysctl(made, PERCH_SYSCTL_KPTR_RESTRICT, &value, &err) < 0);
+	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MAX, &value, &err), -EINVAL);
+	assert_int_equal(perch_machine_sysctl(NULL, (enum perch_sysctl)-1, &value, &err), -EINVAL);
 	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
 		assert_true(!strncmp(perch_sysctl_name(i), "kernel.", 7));
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records other than samples, and which event each belongs to. */
+#include <stdlib.h>
+#include <time.h>
 #include "record_fixture.h"
 
 static int decode_with_trailer(struct perch_record *record, struct built *built)
@@ -419,6 +421,28 @@ static void records_have_names(void **state)
 	assert_null(perch_record_name(UINT32_MAX));
 }
 
+/* Ids made so that a plain multiplication puts all into one place: seconds, if that were the hash. */
+static void chosen_ids_are_found_fast(void **state)
+{
+	enum { NR = 200000 };
+	uint64_t inverse = 1, *ids = malloc(NR * sizeof(*ids));
+	struct perch_attr attr = { .sample_type = PERCH_SAMPLE_IDENTIFIER };
+	struct perch_decoder_event event = { &attr, ids, NR };
+	struct perch_decoder *decoder;
+	clock_t start = clock();
+
+	(void)state;
+	assert_non_null(ids);
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
+	for (uint64_t i = 0; i < NR; i++)
+		ids[i] = (i + 1) * inverse;
+	assert_int_equal(perch_decoder_new(&decoder, &event, 1, NULL), 0);
+	assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
+	perch_decoder_free(decoder);
+	free(ids);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +461,7 @@ int main(void)
 		cmocka_unit_test(decoder_finds_ids_at_different_places),
 		cmocka_unit_test(decoder_of_one_event_needs_no_id),
 		cmocka_unit_test(records_have_names),
+		cmocka_unit_test(chosen_ids_are_found_fast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* Samplers over a table of calls that imitates the kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/ring.h>
+
+/* The kernel's side of a sampler: what was called, and what to refuse. */
+struct kernel {
+	struct { struct perch_attr attr; pid_t pid; int cpu, group, output; bool on, closed; } fd[64];
+	int nr;
+	size_t max_pages;		/* of a ring */
+	unsigned max_precise;
+	pid_t gone;
+	int gone_times;			/* how often it is found gone; 0: always */
+	int maps, unmaps;
+	struct perch_mmap_page *ring;	/* the last one mapped */
+	struct perch_mmap_page *rings[64];
+};
+
+static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	struct kernel *k = context;
+
+	(void)flags;
+	if (pid == k->gone) {
+		if (k->gone_times && !--k->gone_times)
+			k->gone = -5;
+		return errno = ESRCH, -1;
+	}
+	if (attr->precise_ip > k->max_precise)
+		return errno = EOPNOTSUPP, -1;
+	assert_true(k->nr < 64);
+	k->fd[k->nr].attr = *attr;
+	k->fd[k->nr].pid = pid;
+	k->fd[k->nr].cpu = cpu;
+	k->fd[k->nr].group = group;
+	k->fd[k->nr].output = -1;
+	return 1000 + k->nr++;
+}
+
+static int fake_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	struct kernel *k = context;
+
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = 7000 + fd;
+	else if (request == PERCH_IOC_SET_OUTPUT)
+		k->fd[fd - 1000].output = (int)argument;
+	else if (request == PERCH_IOC_ENABLE)
+		k->fd[fd - 1000].on = true;
+	else if (request == PERCH_IOC_DISABLE)
+		k->fd[fd - 1000].on = false;
+	return 0;
+}
+
+static void *fake_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	struct kernel *k = context;
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	(void)fd;
+	(void)flags;
+	if (k->max_pages && size / page > k->max_pages + 1)
+		return errno = EPERM, MAP_FAILED;
+	k->ring = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
+	k->rings[k->maps++ % 64] = k->ring;
+	return k->ring;
+}
+
+static int fake_unmap(void *context, void *address, size_t size)
+{
+	((struct kernel *)context)->unmaps++;
+	return munmap(address, size);
+}
+
+static int fake_close(void *context, int fd)
+{
+	((struct kernel *)context)->fd[fd - 1000].closed = true;
+	return 0;
+}
+
+static ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context;
+	(void)fd;
+	(void)buffer;
+	return (ssize_t)size;
+}
+
+static const pid_t three_threads[] = { 11, 12, 13 };
+static int two_cpus_list[] = { 0, 1 };
+static const struct perch_cpus two_cpus = { 2, two_cpus_list };
+
+static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine, struct kernel *k, struct perch_calls *calls,
+		     const char *events, struct perch_sampler_options *options, struct perch_error *err)
+{
+	static const struct perch_target nobody = { 11, -1, 0 };
+
+	*calls = (struct perch_calls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	assert_int_equal(perch_machine_new(machine, NULL, calls, NULL), 0);
+	options->event.machine = *machine;
+	options->event.sample |= PERCH_SAMPLE_IP;
+	options->cpus = &two_cpus;
+	return perch_sampler_open(sampler, events, &nobody, options, err);
+}
+
+static void end_fake(struct perch_sampler *sampler, struct perch_machine *machine, const struct kernel *k)
+{
+	perch_sampler_close(sampler);
+	perch_machine_free(machine);
+	assert_int_equal(k->maps, k->unmaps);
+	for (int i = 0; i < k->nr; i++)
+		assert_true(k->fd[i].closed);
+}
+
+/* Two CPUs x three threads x a group of two: two rings, everything of a CPU directed into its ring. */
+static void redirects_into_one_ring(void **state)
+{
+	struct perch_sampler_options options = {
+		.event = { .period = 1000, .follow = PERCH_FOLLOW_MMAP }, .threads = three_threads, .nr_threads = 3,
+	};
+	struct kernel k = { .gone = -5 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}", &options, NULL), 0);
+	assert_int_equal(k.nr, 12);
+	assert_int_equal(perch_sampler_rings(sampler), 2);
+	assert_int_equal(k.maps, 2);
+	for (int i = 0; i < k.nr; i++) {
+		assert_int_equal(k.fd[i].cpu, i / 6);
+		assert_int_equal(k.fd[i].pid, three_threads[i / 2 % 3]);
+		assert_int_equal(k.fd[i].group, i % 2 ? 1000 + i - 1 : -1);
+		assert_int_equal(k.fd[i].output, i % 6 ? 1000 + i / 6 * 6 : -1);
+		assert_int_equal(k.fd[i].attr.disabled, !(i % 2));
+		assert_int_equal(k.fd[i].attr.mmap, !(i % 2));
+		assert_true(k.fd[i].attr.sample_id_all);
+		assert_int_equal(k.fd[i].attr.sample_type, PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+				 PERCH_SAMPLE_IDENTIFIER);
+	}
+	assert_int_equal(perch_sampler_event(sampler, 1, &name, &ids, &nr)->config, PERCH_COUNT_SW_PAGE_FAULTS);
+	assert_string_equal(name, "page-faults");
+	assert_int_equal(nr, 6);
+	assert_int_equal(ids[5], 8011);
+	perch_sampler_event(sampler, 2, &name, &ids, &nr);
+	assert_int_equal(nr, 0);
+	assert_int_equal(perch_sampler_enable(sampler), 0);
+	for (int i = 0; i < k.nr; i++)
+		assert_int_equal(k.fd[i].on, !(i % 2));
+	end_fake(sampler, machine, &k);
+}
+
+static void leaves_out_threads_that_ended(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1, .threads = three_threads, .nr_threads = 3 };
+	struct kernel k = { .gone = 11 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	struct perch_error err;
+
+	(void)state;
+	err.cause = PERCH_CAUSE_NONE;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	assert_int_equal(k.nr, 4);
+	assert_int_equal(k.fd[0].pid, 12);
+	end_fake(sampler, machine, &k);
+
+	k = (struct kernel){ .gone = 11 };
+	options.nr_threads = 1;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -ESRCH);
+	assert_null(sampler);
+	end_fake(sampler, machine, &k);
+}
+
+static void leaves_out_members_without_a_leader(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1, .threads = three_threads, .nr_threads = 3 };
+	struct kernel k = { .gone = 11, .gone_times = 1 };	/* as the first leader is opened, and never again */
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}", &options, NULL), 0);
+	assert_int_equal(k.nr, 10);
+	for (int i = 0; i < k.nr; i++)
+		assert_int_equal(k.fd[i].group, i % 2 ? 1000 + i - 1 : -1);
+	end_fake(sampler, machine, &k);
+}
+
+static void refuses_overwrite_rings(void **state)
+{
+	struct perch_sampler_options options = { .event = { .period = 1, .write_backward = 1 } };
+	struct kernel k = { .gone = -5 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_null(sampler);
+	assert_int_equal(k.nr, 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_string_equal(err.field, "write_backward");
+	assert_true(err.remedy[0]);
+	end_fake(sampler, machine, &k);
+}
+
+static void shrinks_rings_to_the_limit(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1 };
+	struct kernel k = { .gone = -5, .max_pages = 16 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	struct perch_error err;
+
+	(void)state;
+	err.cause = PERCH_CAUSE_NONE;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	end_fake(sampler, machine, &k);
+
+	k = (struct kernel){ .gone = -5, .max_pages = 2 };
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	assert_int_equal(err.cause, PERCH_CAUSE_MLOCK);
+	assert_non_null(strstr(err.message, "perf_event_mlock_kb"));
+	assert_non_null(strstr(err.message, "RLIMIT_MEMLOCK"));
+	assert_true(err.remedy[0]);
+	end_fake(sampler, machine, &k);
+
+	k = (struct kernel){ .gone = -5, .max_pages = 16 };
+	options.ring_pages = 32;	/* asked for: not shrunk */
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	end_fake(sampler, machine, &k);
+}
+
+static void finds_the_precision_there_is(void **state)
+{
+	struct perch_sampler_options options = { .event.frequency = 99 };
+	struct kernel k = { .gone = -5, .max_precise = 1 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	struct perch_error err = { 0 };
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cycles:P", &options, &err), 0);
+	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	assert_int_equal(perch_sampler_event(sampler, 0, &name, &ids, &nr)->precise_ip, 1);
+	assert_int_equal(k.nr, 2);
+	end_fake(sampler, machine, &k);
+}
+
+static void keeps_an_event_s_own_period(void **state)
+{
+	struct perch_sampler_options options = { .event.frequency = 99, .event.machine = NULL };
+	struct perch_target target = { 11, 0, 0 };
+	struct perch_events events = { 0 };
+	struct kernel k = { .gone = -5 };
+	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+	assert_int_equal(perch_events_parse(&events, "cpu-clock,page-faults", machine, NULL), 0);
+	events.event[1].attr.sample_period = 5;
+	options.event.machine = machine;
+	assert_int_equal(perch_sampler_open_events(&sampler, &events, &target, &options, NULL), 0);
+	assert_int_equal(k.nr, 2);
+	assert_true(k.fd[0].attr.freq);
+	assert_int_equal(k.fd[0].attr.sample_freq, 99);
+	assert_false(k.fd[1].attr.freq);
+	assert_int_equal(k.fd[1].attr.sample_period, 5);
+	perch_events_clear(&events);
+	end_fake(sampler, machine, &k);
+}
+
+/* A record as the kernel would write it: the body's words, then pid, tid and time. */
+static void inject(struct kernel *k, uint32_t type, const uint64_t *body, size_t words)
+{
+	char *data = (char *)k->ring + sysconf(_SC_PAGESIZE);
+	struct perch_record_header header = { type, 0, (uint16_t)(8 + 8 * words) };
+
+	memcpy(data + k->ring->data_head, &header, sizeof(header));
+	memcpy(data + k->ring->data_head + 8, body, 8 * words);
+	k->ring->data_head += header.size;
+}
+
+static void inject_some(struct kernel *k)
+{
+	static const uint64_t sample[] = { 0x401000, 11, 1000 };
+	static const uint64_t lost[] = { 7, 30, 11, 1000 };
+	static const uint64_t lost_samples[] = { 12, 11, 1000 };
+	static const uint64_t throttle[] = { 1000, 7, 7, 11, 1000 };
+
+	inject(k, PERCH_RECORD_SAMPLE, sample, 3);
+	inject(k, PERCH_RECORD_SAMPLE, sample, 3);
+	inject(k, PERCH_RECORD_LOST, lost, 4);
+	inject(k, PERCH_RECORD_LOST_SAMPLES, lost_samples, 3);
+	inject(k, PERCH_RECORD_THROTTLE, throttle, 5);
+	inject(k, PERCH_RECORD_UNTHROTTLE, throttle, 5);
+	inject(k, 4711, throttle, 5);		/* of a kernel to come */
+}
+
+static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	size_t *bytes = context;
+
+	assert_int_equal(ring, 0);
+	for (int i = 0; i < nr; i++)
+		*bytes += pieces[i].iov_len;
+	return 0;
+}
+
+static int refuse(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	(void)context;
+	(void)ring;
+	(void)pieces;
+	(void)nr;
+	return -ENOSPC;
+}
+
+static void counts_what_it_drains(void **state)
+{
+	static const uint64_t short_sample[] = { 0x401000 };
+	struct perch_sampler_options options = { .event.period = 1 };
+	struct perch_target target = { 11, 0, 0 };
+	struct kernel k = { .gone = -5 };
+	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	struct perch_sampler_stats stats;
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_record record;
+	size_t bytes = 0, records = 0;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
+	options.event.machine = machine;
+	options.event.sample = PERCH_SAMPLE_IP;
+	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock", &target, &options, NULL), 0);
+	assert_int_equal(perch_sampler_drain(sampler, take, &bytes), 0);
+	inject_some(&k);
+	assert_int_equal(perch_sampler_drain(sampler, take, &bytes), k.ring->data_head);
+	assert_int_equal(bytes, k.ring->data_tail);
+	inject_some(&k);
+	inject(&k, PERCH_RECORD_SAMPLE, short_sample, 1);
+	for (; perch_sampler_next(sampler, &record) > 0; records++)
+		assert_int_equal(record.identity.pid, record.type == 4711 ? record.identity.pid : 11);
+	assert_int_equal(records, 7);
+	perch_sampler_stats(sampler, &stats);
+	assert_int_equal(stats.records, 15);
+	assert_int_equal(stats.samples, 5);
+	assert_int_equal(stats.lost, 84);
+	assert_int_equal(stats.throttled, 2);
+	assert_int_equal(stats.unthrottled, 2);
+	assert_int_equal(stats.unknown, 2);
+	assert_int_equal(stats.damaged, 1);
+	assert_int_equal(stats.bytes, k.ring->data_head);
+	inject_some(&k);
+	assert_int_equal(perch_sampler_drain(sampler, refuse, NULL), -ENOSPC);
+	end_fake(sampler, machine, &k);
+}
+
+/* A lane is given back as it is left, though the batches of other lanes are still to be read. */
+static void gives_back_each_lane_in_turn(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1 };
+	struct kernel k = { .gone = -5 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_record record;
+	struct perch_calls calls;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
+	assert_int_equal(k.maps, 2);
+	for (int i = 0; i < 2; i++) {
+		k.ring = k.rings[i];
+		inject_some(&k);
+	}
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(perch_sampler_next(sampler, &record), 1);
+	/* which of the lanes came first does not matter: seven records are of one, and the eighth of the other */
+	assert_int_equal(k.rings[0]->data_tail + k.rings[1]->data_tail, k.rings[0]->data_head);
+	while (perch_sampler_next(sampler, &record) > 0)
+		;
+	assert_int_equal(k.rings[0]->data_tail, k.rings[0]->data_head);
+	assert_int_equal(k.rings[1]->data_tail, k.rings[1]->data_head);
+	end_fake(sampler, machine, &k);
+}
+
+/* Puts one end of a pipe where the fake kernel's descriptors are: reading from it waits, writing is in error. */
+static void lay_descriptors(bool in_error)
+{
+	int pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	for (int fd = 1000; fd < 1002; fd++)
+		if (dup2(pipes[in_error], fd) < 0) {
+			print_message("skipped: no descriptor %d: %s\n", fd, strerror(errno));
+			skip();
+		}
+	close(pipes[in_error]);
+	if (in_error)
+		close(pipes[0]);	/* else the other end stays open, or reading would find the pipe hung up */
+}
+
+static void waits_for_nothing_while_there_is_data(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1 };
+	struct kernel k = { .gone = -5 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_record record;
+	struct perch_calls calls;
+
+	(void)state;
+	lay_descriptors(false);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
+	inject_some(&k);
+	alarm(20);
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(perch_sampler_wait(sampler, -1), 1);
+		assert_int_equal(perch_sampler_next(sampler, &record), 1);
+	}
+	alarm(0);
+	assert_int_equal(perch_sampler_wait(sampler, 1), 0);
+	end_fake(sampler, machine, &k);
+	close(1000);
+	close(1001);
+}
+
+static void an_error_is_no_exit(void **state)
+{
+	struct perch_sampler_options options = { .event.period = 1 };
+	struct kernel k = { .gone = -5 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+
+	(void)state;
+	lay_descriptors(true);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
+	alarm(20);
+	assert_int_equal(perch_sampler_wait(sampler, 0), 0);
+	assert_int_equal(perch_sampler_wait(sampler, 30), 0);
+	assert_int_equal(perch_sampler_ring_fd(sampler, 0), 1000);
+	inject_some(&k);
+	assert_int_equal(perch_sampler_wait(sampler, -1), 1);
+	alarm(0);
+	end_fake(sampler, machine, &k);
+	close(1000);
+	close(1001);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(redirects_into_one_ring),
+		cmocka_unit_test(leaves_out_threads_that_ended),
+		cmocka_unit_test(shrinks_rings_to_the_limit),
+		cmocka_unit_test(finds_the_precision_there_is),
+		cmocka_unit_test(keeps_an_event_s_own_period),
+		cmocka_unit_test(counts_what_it_drains),
+		cmocka_unit_test(leaves_out_members_without_a_leader),
+		cmocka_unit_test(refuses_overwrite_rings),
+		cmocka_unit_test(gives_back_each_lane_in_turn),
+		cmocka_unit_test(waits_for_nothing_while_there_is_data),
+		cmocka_unit_test(an_error_is_no_exit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
