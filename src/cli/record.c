@@ -108,6 +108,8 @@ static int check(struct record *record)
 		return cli_usage_error(COMMAND, "nothing to record: name a program, or -p PID, or -a");
 	if (!record->output)
 		record->output = "perf.data";
+	if (!strcmp(record->output, "-"))
+		return cli_usage_error(COMMAND, "a recording is not written to a pipe: name a file with -o");
 	return 0;
 }
 

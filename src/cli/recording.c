@@ -64,6 +64,20 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 	return 1;
 }
 
+/* Why the kernel's addresses have no names; files without symbols are common and speak for themselves. */
+static void tell_trouble(const struct cli_recording *recording)
+{
+	const struct perch_binary *const *binaries;
+	size_t nr = perch_processes_binaries(recording->processes, &binaries);
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *trouble = perch_symbols_trouble(recording->symbols, binaries[i]);
+
+		if (binaries[i]->kind == PERCH_BINARY_KERNEL && binaries[i]->used && trouble)
+			cli_note(recording->command, "the kernel's addresses have no names: %s", trouble);
+	}
+}
+
 void cli_recording_tell_damage(const struct cli_recording *recording)
 {
 	struct perch_reader_damage damage;
@@ -87,6 +101,7 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 	if (damage.unknown_records)
 		cli_note(recording->command, "%" PRIu64 " records of %s are of types this version does not know.",
 			 damage.unknown_records, recording->path);
+	tell_trouble(recording);
 	if (recording->throttled)
 		cli_note(recording->command, "the kernel throttled sampling %" PRIu64 " times: a lower frequency (record -F) samples evenly.",
 			 recording->throttled);

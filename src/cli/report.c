@@ -157,6 +157,7 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 {
 	const struct perch_file_event *events;
 	struct perch_profile *profile = NULL;
+	struct perch_reader_damage damage;
 	struct perch_profile_total total;
 	size_t nr, printed = 0;
 	bool chains;
@@ -179,7 +180,8 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 		printed++;
 	}
 	perch_profile_free(profile);
-	if (!printed)
+	perch_reader_damage(recording->reader, &damage);
+	if (!printed && !damage.missing_bytes && !damage.garbled_bytes)
 		cli_note("report", "%s has no samples. A program that ran for less than a sample's period leaves none: record longer or with a higher -F.",
 			 recording->path);
 	return rc;

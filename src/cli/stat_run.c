@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* One run: open the events, let the program go, wait, read. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,16 +32,15 @@ bool stat_stopped(void)
 	return stopped;
 }
 
-/* A signal that is ignored (nohup, a shell's background jobs) stays ignored, here and in the program. */
+/* Also where they were ignored, as in a script's background jobs: counting until a signal is what -p and -a are for. */
 void stat_catch_signals(struct stat *stat)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
-	struct sigaction now, action = { .sa_handler = on_signal };
+	const struct sigaction action = { .sa_handler = on_signal };
 
 	(void)stat;
 	for (size_t i = 0; i < CLI_NR(numbers); i++)
-		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &action, NULL);
+		sigaction(numbers[i], &action, NULL);
 }
 
 static double now_ns(void)
@@ -235,10 +237,23 @@ static void read_event(const struct stat *stat, struct stat_event *event)
 		fprintf(stat->output, "%s: %.0f %.0f %.0f\n", event->name, sums[0], sums[1], sums[2]);
 }
 
+/* A process that has ended but whose parent has not asked for its status answers kill(2) still, a pidfd (5.3) not. */
+static bool lives(pid_t pid)
+{
+	struct pollfd ended = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	int ready;
+
+	if (ended.fd < 0)
+		return !kill(pid, 0) || errno == EPERM;
+	ready = poll(&ended, 1, 0);
+	close(ended.fd);
+	return ready == 0;
+}
+
 static bool targets_live(const struct stat *stat)
 {
 	for (size_t i = 0; i < stat->nr_targets; i++)
-		if (stat->target[i].cpu >= 0 || !kill(stat->target[i].pid, 0) || errno == EPERM)
+		if (stat->target[i].cpu >= 0 || lives(stat->target[i].pid))
 			return true;
 	return false;
 }
@@ -264,8 +279,10 @@ static int wait_for_program(struct stat *stat)
 
 	rc = cli_program_wait(&stat->program, 0, &wait_status, &usage);
 	child = 0;
-	if (rc < 0)
+	if (rc < 0) {
+		cli_note(STAT_COMMAND, "the program's status is lost: %s", strerror(-rc));
 		return CLI_EXIT_FAILURE;
+	}
 	stat->status = cli_program_status(wait_status);
 	stat->user_seconds = seconds(&usage.ru_utime);
 	stat->sys_seconds = seconds(&usage.ru_stime);

@@ -107,7 +107,7 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 	else
 		rc = perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "there is no event '%s'", word);
 	perch__nearest_offer_generic(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "perch list shows the events of this machine");
+	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events of this machine");
 	return rc;
 }
 

@@ -61,7 +61,7 @@ static int unknown_term(const struct terms *terms, const char *name)
 		    perch_machine_path(parser->machine, path, sizeof(path), inside) >= 0)
 			perch__nearest_offer_folder(&nearest, path);
 	perch__nearest_offer(&nearest, "config");
-	perch__nearest_remedy(&nearest, parser->err, "perch list shows the PMU's events");
+	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMU's events");
 	return -EINVAL;
 }
 
@@ -204,7 +204,7 @@ static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char
 	if (!perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		for (size_t i = 0; i < nr; i++)
 			perch__nearest_offer(&nearest, pmus[i].name);
-	perch__nearest_remedy(&nearest, parser->err, "perch list shows the PMUs of this machine");
+	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMUs of this machine");
 	return NULL;
 }
 

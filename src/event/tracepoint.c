@@ -30,7 +30,7 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 			perch__refuse(parser, at_name, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
 				      "there is no tracepoint '%s:%s'", system, name);
 			perch__nearest_offer_folder(&nearest, folder);
-			perch__nearest_remedy(&nearest, parser->err, "perch list shows the tracepoints");
+			perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the tracepoints");
 			return -ENOENT;
 		}
 	}
@@ -38,7 +38,7 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 		      "there is no event '%s' and no tracepoint '%s:%s'", system, system, name);
 	perch__nearest_offer_folder(&nearest, events);
 	perch__nearest_offer_generic(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "perch list shows the events");
+	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events");
 	return -ENOENT;
 }
 

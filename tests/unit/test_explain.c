@@ -178,6 +178,18 @@ static void test_rows(void **state)
 		check_row(&rows[i]);
 }
 
+/* CPU numbers with a gap: 5 is above the count of the CPUs, and yet there. */
+static void test_cpu_behind_a_gap(void **state)
+{
+	const struct row row = { .machine = GUEST, .errnum = EINVAL, .cpu_plus_1 = 5 + 1,
+				 .attr = { .type = PERCH_TYPE_SOFTWARE } };
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(explain_row(&row, &err), -EINVAL);
+	assert_int_not_equal(err.cause, PERCH_CAUSE_NO_CPU);
+}
+
 /* A rule that nobody can reach is a rule that an earlier one hides, or that nobody thought of testing. */
 static void test_every_rule_is_reached(void **state)
 {
@@ -356,7 +368,7 @@ static void test_nothing_to_explain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows), cmocka_unit_test(test_every_rule_is_reached),
+		cmocka_unit_test(test_rows), cmocka_unit_test(test_cpu_behind_a_gap), cmocka_unit_test(test_every_rule_is_reached),
 		cmocka_unit_test(test_any_call), cmocka_unit_test(test_too_new_for_release),
 		cmocka_unit_test(test_guess_or_proof), cmocka_unit_test(test_too_new_for_size),
 		cmocka_unit_test(test_size_hides), cmocka_unit_test(test_privileged),

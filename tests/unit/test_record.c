@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records other than samples, and which event each belongs to. */
 #include <stdlib.h>
-#include <time.h>
 #include "record_fixture.h"
 
 static int decode_with_trailer(struct perch_record *record, struct built *built)
@@ -421,15 +420,14 @@ static void records_have_names(void **state)
 	assert_null(perch_record_name(UINT32_MAX));
 }
 
-/* Ids made so that a plain multiplication puts all into one place: seconds, if that were the hash. */
-static void chosen_ids_are_found_fast(void **state)
+/* Ids made so that a plain multiplication puts all into one place: with that for a hash, this test would never end. */
+static void chosen_ids_do_no_harm(void **state)
 {
-	enum { NR = 200000 };
+	enum { NR = 1000000 };
 	uint64_t inverse = 1, *ids = malloc(NR * sizeof(*ids));
 	struct perch_attr attr = { .sample_type = PERCH_SAMPLE_IDENTIFIER };
 	struct perch_decoder_event event = { &attr, ids, NR };
 	struct perch_decoder *decoder;
-	clock_t start = clock();
 
 	(void)state;
 	assert_non_null(ids);
@@ -438,7 +436,6 @@ static void chosen_ids_are_found_fast(void **state)
 	for (uint64_t i = 0; i < NR; i++)
 		ids[i] = (i + 1) * inverse;
 	assert_int_equal(perch_decoder_new(&decoder, &event, 1, NULL), 0);
-	assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
 	perch_decoder_free(decoder);
 	free(ids);
 }
@@ -461,7 +458,7 @@ int main(void)
 		cmocka_unit_test(decoder_finds_ids_at_different_places),
 		cmocka_unit_test(decoder_of_one_event_needs_no_id),
 		cmocka_unit_test(records_have_names),
-		cmocka_unit_test(chosen_ids_are_found_fast),
+		cmocka_unit_test(chosen_ids_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
