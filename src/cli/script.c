@@ -10,12 +10,15 @@
 /* Output is put together in one large buffer: a script has some hundred million lines. */
 #define BUFFER (1 << 20)
 #define LONGEST_LINE 8192
+#define CHUNK (256 << 10)
 
 struct script {
 	struct cli_recording recording;
 	struct perch_addresses *addresses;
 	struct line { char *text; uint32_t length; } *line;	/* of each address, made once */
 	size_t nr_lines;
+	struct chunk { struct chunk *before; char text[CHUNK]; } *chunk; /* where lines lie, one after the other */
+	size_t chunk_used;
 	char *buffer;
 	size_t used;
 	bool failed;			/* standard output went away */
@@ -61,6 +64,22 @@ static int describe(struct script *script, const struct perch_address *address, 
 			address->offset - address->symbol->start, path);
 }
 
+/* Copies a text to where it stays: lines that are printed together were mostly made together. */
+static char *keep_text(struct script *script, const char *text, size_t length)
+{
+	if (!script->chunk || script->chunk_used + length > CHUNK) {
+		struct chunk *chunk = malloc(sizeof(*chunk));
+
+		if (!chunk)
+			return NULL;
+		chunk->before = script->chunk;
+		script->chunk = chunk;
+		script->chunk_used = 0;
+	}
+	script->chunk_used += length;
+	return memcpy(script->chunk->text + script->chunk_used - length, text, length);
+}
+
 /* The line of one frame of a call chain; its text is made when the address is first met. */
 static const struct line *line_of(struct script *script, uint32_t number)
 {
@@ -87,7 +106,7 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	length += describe(script, address, text + length, sizeof(text) - length);
 	if ((size_t)length >= sizeof(text))
 		length = sizeof(text) - 1;
-	line->text = strndup(text, length);
+	line->text = keep_text(script, text, length);
 	line->length = length;
 	return line->text ? line : NULL;
 }
@@ -250,8 +269,12 @@ static int run(struct script *script)
 static void clear(struct script *script)
 {
 	perch_addresses_free(script->addresses);
-	for (size_t i = 0; i < script->nr_lines; i++)
-		free(script->line[i].text);
+	while (script->chunk) {
+		struct chunk *before = script->chunk->before;
+
+		free(script->chunk);
+		script->chunk = before;
+	}
 	free(script->line);
 	free(script->event);
 	free(script->buffer);

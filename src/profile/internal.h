@@ -79,7 +79,7 @@ size_t perch__remember(struct memory *memory, const struct perch_processes *proc
 		       const struct perch_thread *thread, const struct chain *chain);
 
 /* Addresses met lately, in front of the large table: hot code is a few thousand addresses. */
-#define RECENT 4096
+#define RECENT 16384
 struct recent {
 	uint64_t key, ip;		/* key 0: empty */
 	uint32_t number;
