@@ -151,7 +151,7 @@ static int measure(struct stat *stat)
 		status = open_output(stat);
 	if (status)
 		return status;
-	stat_catch_signals(stat);
+	stat_catch_signals();
 	while (!status && stat->elapsed_ns.nr < stat->repeat && !(stat_stopped() && stat->elapsed_ns.nr))
 		status = stat_run(stat);
 	if (status)

@@ -71,7 +71,7 @@ int stat_choose_targets(struct stat *stat);
 int stat_run(struct stat *stat);
 /* SIGINT ends the counting and not the report. Also true after SIGTERM. */
 bool stat_stopped(void);
-void stat_catch_signals(struct stat *stat);
+void stat_catch_signals(void);
 
 bool stat_counted(const struct stat_event *event);
 

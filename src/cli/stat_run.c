@@ -33,12 +33,11 @@ bool stat_stopped(void)
 }
 
 /* Also where they were ignored, as in a script's background jobs: counting until a signal is what -p and -a are for. */
-void stat_catch_signals(struct stat *stat)
+void stat_catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
 	const struct sigaction action = { .sa_handler = on_signal };
 
-	(void)stat;
 	for (size_t i = 0; i < CLI_NR(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
 }

@@ -34,12 +34,7 @@ static void copy_attr(struct perch_attr *attr, const uint8_t *bytes, size_t size
 
 	if (own < PERCH__ATTR_LEAST)
 		own = PERCH__ATTR_LEAST;
-	if (size > own)
-		size = own;
-	if (size > sizeof(*attr))
-		size = sizeof(*attr);
-	memset(attr, 0, sizeof(*attr));
-	memcpy(attr, bytes, size);
+	perch_attr_from_bytes(attr, bytes, size < own ? size : own, false);
 }
 
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,

@@ -17,7 +17,8 @@ struct perch_machine {
 	const struct perch_calls *calls;
 	struct kept sysctl[PERCH_SYSCTL_MAX];
 	struct kept capabilities;
-	bool cpus_known, pmus_known;
+	bool release_known, cpus_known, pmus_known;
+	struct perch_release release;
 	struct perch_cpus cpus;
 	struct perch_pmu *pmu;
 	size_t nr_pmus;

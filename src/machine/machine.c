@@ -90,7 +90,7 @@ ssize_t perch_machine_read(const struct perch_machine *machine, const char *path
 	return used;
 }
 
-int perch_machine_release(struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
+static int read_release(const struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
 {
 	struct utsname name;
 	ssize_t got;
@@ -107,6 +107,23 @@ int perch_machine_release(struct perch_machine *machine, struct perch_release *r
 	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) < 2)
 		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "'%s' is no kernel release", release->text);
 	return 0;
+}
+
+/* Kept: the rules that explain a refusal ask for it again and again. */
+int perch_machine_release(struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
+{
+	int rc;
+
+	if (machine && machine->release_known) {
+		*release = machine->release;
+		return 0;
+	}
+	rc = read_release(machine, release, err);
+	if (!rc && machine) {
+		machine->release = *release;
+		machine->release_known = true;
+	}
+	return rc;
 }
 
 static const char *const sysctls[PERCH_SYSCTL_MAX] = {
