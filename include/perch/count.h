@@ -3,6 +3,7 @@
 #ifndef PERCH_COUNT_H
 #define PERCH_COUNT_H
 
+#include <stdbool.h>
 #include <perch/abi.h>
 #include <perch/error.h>
 #include <perch/open.h>
@@ -16,6 +17,8 @@ enum perch_count_state {
 	PERCH_COUNT_SCALED,		/* multiplexed: scaled is an estimate */
 	PERCH_COUNT_NEVER,		/* enabled but never scheduled: value says nothing, it is not 0 */
 	PERCH_COUNT_IDLE,		/* not enabled since the open or the last reset */
+	PERCH_COUNT_ERROR,		/* pinned, and lost its counter: value says nothing */
+	PERCH_COUNT_ABSENT,		/* not open there: sets alone */
 };
 
 struct perch_count {
@@ -51,6 +54,14 @@ PERCH_API int perch_counter_reset(struct perch_counter *counter);
 /* One read(2). -ENODATA with PERCH_CAUSE_SCHEDULE for a pinned event in error state. */
 PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err);
 PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err);
+/* What options.optional let go; NULL when nothing. */
+PERCH_API const struct perch_attr *perch_counter_dropped(const struct perch_counter *counter);
+/*
+ * Reading without a system call, asked for by options.user_read: on x86 and arm64, for a hardware event of the calling
+ * thread (target PERCH_SELF) that is on the PMU now. perch_counter_read() falls back to read(2) by itself. Says how the
+ * last read was made; err, when not NULL, tells why not without a system call.
+ */
+PERCH_API bool perch_counter_user_read(const struct perch_counter *counter, struct perch_error *err);
 
 struct perch_group;
 
@@ -71,6 +82,57 @@ PERCH_API int perch_group_reset(struct perch_group *group);	/* as perch_counter_
 /* Fills counts[0..nr-1]; nr must be the group's size. */
 PERCH_API int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
 			       struct perch_error *err);
+
+/*
+ * A set: every event on every target, behind one handle. Groups stay groups on each target, and one read(2) gets all
+ * of a group there.
+ */
+struct perch_set;
+
+/* What perch_set_open() may do where it would have to fail; 0: nothing. */
+enum perch_set_may {
+	PERCH_SET_MAY_SKIP = 1 << 0,		/* leave out events that this machine has not (ENOENT, EOPNOTSUPP, EINVAL...) */
+	PERCH_SET_MAY_DROP_KERNEL = 1 << 1,	/* count user space alone where the kernel's side is forbidden (EACCES) */
+	PERCH_SET_MAY_LOSE_TARGETS = 1 << 2,	/* go on when some threads have ended, as long as one is left */
+};
+
+/* What became of an event of the set. */
+struct perch_set_event {
+	struct perch_event event;	/* leader and members as opened: a broken weak group's lead themselves */
+	struct perch_attr attr;		/* as opened, or as refused */
+	bool skipped;			/* reason says why */
+	bool user_only;			/* PERCH_SET_MAY_DROP_KERNEL was used */
+	bool broken;			/* was in a weak group that did not fit */
+	struct perch_attr dropped;	/* what options.optional let go; all 0: nothing */
+	struct perch_error reason;
+};
+
+/* Events and targets are copied, the strings of the events are not: keep them until perch_set_close(). */
+PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *events,
+			     const struct perch_targets *targets, const struct perch_options *options, unsigned may,
+			     struct perch_error *err);
+PERCH_API void perch_set_close(struct perch_set *set);
+PERCH_API size_t perch_set_events(const struct perch_set *set);
+PERCH_API size_t perch_set_targets(const struct perch_set *set);
+PERCH_API const struct perch_set_event *perch_set_event(const struct perch_set *set, size_t event);
+PERCH_API const struct perch_target *perch_set_target(const struct perch_set *set, size_t target);
+/* -1 where it is not open: skipped, the thread was gone, or its PMU is not on that CPU. */
+PERCH_API int perch_set_fd(const struct perch_set *set, size_t event, size_t target);
+/* Explains the skipped events with facts of the machine (open tells by static rules alone, to be quick). */
+PERCH_API void perch_set_explain(struct perch_set *set, struct perch_machine *machine);
+PERCH_API int perch_set_enable(struct perch_set *set, struct perch_error *err);
+PERCH_API int perch_set_disable(struct perch_set *set, struct perch_error *err);
+PERCH_API int perch_set_reset(struct perch_set *set, struct perch_error *err);	/* as perch_counter_reset() */
+/*
+ * Fills counts[event * perch_set_targets() + target]. An event that is not open there has state PERCH_COUNT_ABSENT, a
+ * pinned one that lost its counter PERCH_COUNT_ERROR; neither is a failure of the read.
+ */
+PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err);
+/* Adds counts up: values, scaled values and times; state is the worst of those that are there. */
+PERCH_API void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr);
+/* What was counted between two reads; earlier may be NULL. Scaled from the times between them. */
+PERCH_API void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
+				 const struct perch_count *earlier);
 
 /* value * enabled / running without overflow, rounded to nearest; 0 when running is 0. */
 PERCH_API uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running);

@@ -25,6 +25,7 @@ struct perch_calls {
 	void *(*map)(void *context, size_t size, int protection, int flags, int fd, off_t offset); /* mmap(2) */
 	int (*unmap)(void *context, void *address, size_t size);
 	int (*close)(void *context, int fd);
+	int (*tasks)(void *context, bool enable); /* prctl(2): PR_TASK_PERF_EVENTS_ENABLE, _DISABLE; NULL: the kernel's */
 };
 
 /* The real system calls. */
@@ -108,11 +109,33 @@ struct perch_pmu {
 	char name[64];
 	uint32_t type;			/* attr.type */
 	struct perch_cpus cpus;		/* its cpumask or cpus file; nr 0: every CPU */
+	bool core;			/* counts what CPUs execute: "cpu", or one that has a cpus file (arm, hybrid x86) */
 };
 /* All PMUs, sorted by name; the machine keeps the array. */
 PERCH_API int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus, size_t *nr,
 				 struct perch_error *err);
 PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine, const char *name);
+
+/* The PMU of that type number; NULL when there is none. */
+PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine, uint32_t type);
+
+/* Where a CPU sits. Numbers are the kernel's own; -1 where /sys does not say (perf shows it as 0). */
+struct perch_cpu_place {
+	int cpu;
+	int core;			/* topology/core_id: unique within a die */
+	int die;			/* topology/die_id */
+	int socket;			/* topology/physical_package_id */
+	int node;			/* the NUMA node whose folder lists the CPU */
+};
+PERCH_API int perch_machine_place(struct perch_machine *machine, int cpu, struct perch_cpu_place *place,
+				  struct perch_error *err);
+
+/*
+ * Where the cgroups that events can be bound to are mounted: the v1 hierarchy with the perf_event controller, else
+ * cgroup2's; with the root. -ENOENT.
+ */
+PERCH_API int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t size,
+				    struct perch_error *err);
 
 /* Where tracefs is mounted ("/sys/kernel/tracing" or the debugfs one), with the root; -ENOENT, -EACCES. */
 PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,

@@ -26,6 +26,36 @@ PERCH_API extern const struct perch_target perch_all_cpus;	/* { .pid = -1, .cpu 
 #define PERCH_SELF perch_self
 #define PERCH_ALL_CPUS perch_all_cpus
 
+/*
+ * Many targets, for what is opened on each of them: every thread of a process, every CPU, every CPU of a cgroup. Start
+ * with { 0 }, add, use, clear. The add functions leave the list as it was when they fail.
+ */
+struct perch_targets {
+	size_t nr;
+	struct perch_target *target;
+	/* private: the cgroups opened here, closed by perch_targets_clear() */
+	size_t nr_cgroups;
+	int *cgroup;
+};
+PERCH_API int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
+				struct perch_error *err);
+/* Every thread that the process has now. New ones are followed where options.inherit is set. -ESRCH. */
+PERCH_API int perch_targets_add_process(struct perch_targets *targets, pid_t pid, struct perch_machine *machine,
+					struct perch_error *err);
+/* One thread. -ESRCH when there is none. */
+PERCH_API int perch_targets_add_thread(struct perch_targets *targets, pid_t tid, struct perch_machine *machine,
+				       struct perch_error *err);
+/* Everything on each of these CPUs; cpus NULL: all online ones. -ENODEV for one that is offline or not there. */
+PERCH_API int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
+				     struct perch_machine *machine, struct perch_error *err);
+/* The processes of a cgroup, on each of these CPUs; path relative to where cgroups are mounted. -ENOENT. */
+PERCH_API int perch_targets_add_cgroup(struct perch_targets *targets, const char *path, const struct perch_cpus *cpus,
+				       struct perch_machine *machine, struct perch_error *err);
+/* Every target that has no CPU of its own becomes one for each of these CPUs (NULL: all online ones). */
+PERCH_API int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus,
+				  struct perch_machine *machine, struct perch_error *err);
+PERCH_API void perch_targets_clear(struct perch_targets *targets);
+
 /* Records beside samples, for perch_options.follow. */
 enum perch_follow {
 	PERCH_FOLLOW_MMAP = 1 << 0,		/* executable mappings, as MMAP2 (3.16) */
@@ -90,6 +120,13 @@ struct perch_options {
 	uint32_t aux_watermark;		/* bytes */
 	uint32_t aux_sample_size;	/* bytes, up to 64 KiB (5.5) */
 	uint16_t sample_max_stack;	/* frames; 0: kernel.perf_event_max_stack (4.8) */
+	unsigned user_read : 1;		/* counters: read without a system call where the machine lets (count.h) */
+	/*
+	 * Fields, or bits of sample_type, read_format and branch_sample_type, to do without where the kernel is too old
+	 * for them: whatever is not 0 here. NULL: none. What was left out is told by perch_open_optional() and by
+	 * perch_counter_dropped() and their like.
+	 */
+	const struct perch_attr *optional;
 	struct perch_machine *machine;	/* NULL: this machine, the kernel's own calls */
 };
 
@@ -104,6 +141,49 @@ PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event
  */
 PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd,
 			 unsigned long flags, struct perch_machine *machine, struct perch_error *err);
+
+/*
+ * perch_open() that does without optional parts of the attr, the newest first, when the kernel does not know them.
+ * *attr is left as it was accepted; *dropped (may be NULL) has what was cleared. optional NULL: nothing is.
+ */
+PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+				  const struct perch_target *target, int group_fd, unsigned long flags,
+				  struct perch_machine *machine, struct perch_error *err);
+/* "ksymbol, sample_type CGROUP": the parts that are not 0, for telling. Returns buffer. */
+PERCH_API const char *perch_attr_parts(const struct perch_attr *attr, char *buffer, size_t size);
+
+/*
+ * The calls on an open event, by its descriptor: perch_counter_fd(), perch_group_fd(), perch_set_fd(),
+ * perch_sampler_ring_fd(). machine NULL: this one. Each is one system call; a refusal says what the kernel wants.
+ */
+/* group: the whole group of the leader fd. */
+PERCH_API int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err);
+PERCH_API int perch_event_disable(int fd, bool group, struct perch_machine *machine, struct perch_error *err);
+/* The count becomes 0; the times go on. */
+PERCH_API int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct perch_error *err);
+/* Enables a sampling event for so many more samples, then it disables itself (POLLHUP, SIGIO). Not for inherited ones. */
+PERCH_API int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine, struct perch_error *err);
+/* A new period, or frequency when the event has attr.freq: 1..2^63-1. */
+PERCH_API int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine, struct perch_error *err);
+/* Its records go into the ring of another event, which is mapped; -1: into its own again. */
+PERCH_API int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine, struct perch_error *err);
+/* A tracepoint's filter expression (2.6.33), or an address filter. */
+PERCH_API int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine, struct perch_error *err);
+/* The id in samples and reads (3.12). */
+PERCH_API int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine, struct perch_error *err);
+/* Runs a BPF program, by its descriptor, on each hit (4.1). */
+PERCH_API int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine, struct perch_error *err);
+/* The ids of BPF programs on a tracepoint (4.16): *nr is how many there are; at most room of them are stored. */
+PERCH_API int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, struct perch_machine *machine,
+				    struct perch_error *err);
+/* Stops and lets go on the writing into the event's ring (4.7). */
+PERCH_API int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine, struct perch_error *err);
+/* Moves a breakpoint: another address, length or kind, the rest as it was (4.17). */
+PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine,
+				 struct perch_error *err);
+/* Every event that this thread has opened on itself, leaders alone: prctl(2). */
+PERCH_API int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err);
+PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err);
 
 #ifdef __cplusplus
 }

@@ -41,6 +41,8 @@ struct perch__parser {
 };
 
 void perch__advance(struct perch__parser *parser);
+/* Goes on at a byte offset of the text, for parts that are no words: paths, expressions. */
+void perch__advance_to(struct perch__parser *parser, size_t at);
 /* A mistake at a byte offset of the text. Returns -errnum. */
 int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_cause cause, const char *format,
 		  ...) __attribute__((format(printf, 5, 6)));
@@ -66,6 +68,26 @@ int perch__named_pmu_event(struct perch__parser *parser, const char *name, size_
 /* system:name of tracefs. at: where the system's name starts in the text, at_name: the event's. */
 int perch__tracepoint(struct perch__parser *parser, const char *system, size_t at, const char *name, size_t at_name,
 		      struct perch_event *event);
+
+/*
+ * Events that begin with a keyword and a colon, and whose rest is no words: the token is the colon, `at` is where the
+ * keyword starts. Each leaves the parser at what comes behind the event: letters, a slash of terms, a comma, the end.
+ */
+/* mem:ADDRESS[/LENGTH][:rwx] */
+int perch__breakpoint(struct perch__parser *parser, size_t at, struct perch_event *event);
+/* uprobe, uretprobe, kprobe, kretprobe, usdt; keyword is one of them. Fills event->path, which the event then owns. */
+int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, struct perch_event *event);
+/* pfm:NAME[:UMASK...]: names of libpfm4. */
+int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *event);
+
+/*
+ * A function of an ELF file: *offset is where its first instruction is in the file. -ENOENT: no such symbol; -EBADMSG:
+ * no ELF file, or a damaged one. machine: whose file system; NULL: this one's.
+ */
+int perch__elf_function(const char *path, const char *symbol, uint64_t *offset, const struct perch_machine *machine);
+/* A USDT probe (note .note.stapsdt): offset of its location in the file, and of its reference counter (0: none). */
+int perch__elf_usdt(const char *path, const char *provider, const char *name, uint64_t *offset, uint64_t *counter,
+		    const struct perch_machine *machine);
 
 /* The up to three names nearest to a word that nobody knows. */
 #define PERCH__NEAREST 3

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a command measures: -p, -t, -a, -C and -G, the same for all of them. */
+#ifndef PERCH_CLI_TARGET_H
+#define PERCH_CLI_TARGET_H
+
+#include <perch/open.h>
+
+#include "options.h"
+
+/* As asked for on the command line. */
+struct cli_target {
+	const char *pids;		/* -p 12,34: processes, all their threads */
+	const char *tids;		/* -t 12,34: threads */
+	const char *cpu_list;		/* -C 0-2,5 */
+	bool all_cpus;			/* -a */
+	const char *cgroups;		/* -G a,b: for the command to hand out among its events */
+};
+
+/* Rows for a command's table of options. */
+#define CLI_TARGET_OPTIONS(target) \
+	{ 'p', "pid", "PID[,PID]", "running processes", CLI_STRING, &(target)->pids, NULL, false, false }, \
+	{ 't', "tid", "TID[,TID]", "running threads", CLI_STRING, &(target)->tids, NULL, false, false }, \
+	{ 'a', "all-cpus", NULL, "everything on all CPUs", CLI_FLAG, &(target)->all_cpus, NULL, false, false }, \
+	{ 'C', "cpu", "CPUS", "on these CPUs only: 0-2,5", CLI_STRING, &(target)->cpu_list, NULL, false, false }, \
+	{ 'G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C", CLI_STRING, \
+	  &(target)->cgroups, NULL, false, false }
+
+/* Neither processes nor threads: everything on some CPUs. */
+bool cli_target_system_wide(const struct cli_target *target);
+/*
+ * The CPUs of -C; nr 0 without it. Tells of those that are offline. Returns 0 or the exit status after having told what
+ * is wrong. Clear with perch_cpus_clear().
+ */
+int cli_target_cpus(const char *command, const struct cli_target *target, struct perch_machine *machine,
+		    struct perch_cpus *cpus);
+/*
+ * Fills *targets: the threads of -p and -t (on each CPU of -C when there are any), or the CPUs of -a and -C. Nothing
+ * where none of the options is there: the program is the target then. Contradictions (-p with -a) are usage errors.
+ */
+int cli_target_choose(const char *command, const struct cli_target *target, struct perch_machine *machine,
+		      struct perch_targets *targets);
+#endif
