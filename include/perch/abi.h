@@ -415,6 +415,17 @@ PERCH_API uint64_t perch_attr_get(const struct perch_attr *attr, const struct pe
 /* Sets a field; bits that it has no room for are dropped. */
 PERCH_API void perch_attr_set(struct perch_attr *attr, const struct perch_attr_field *field, uint64_t value);
 
+/* A bit of sample_type, read_format or branch_sample_type. */
+struct perch_attr_bit {
+	const char *field;		/* the field's name */
+	uint64_t bit;
+	const char *name;		/* the kernel's, without what all of them begin with: "CGROUP", "LOST", "CALL_STACK" */
+	const char *since;		/* the kernel release that first had it; "" when it is as old as its field */
+};
+
+/* Every such bit, by field and in ascending order; *nr is set to their number. */
+PERCH_API const struct perch_attr_bit *perch_attr_bits(size_t *nr);
+
 /*
  * Reads the attr of another time or machine out of raw bytes: size is at least PERCH_ATTR_SIZE_VER0, what the bytes
  * lack is zero in *out, and out->size is what the bytes say. swap: they come from a machine of the other endianness

@@ -47,13 +47,15 @@ struct perch_event_terms {
  * perf from 6.13 on, guests are excluded only where the text says so (H, or p without G); older ones do it unasked.
  */
 struct perch_event {
-	char name[128];			/* as written, with its modifiers: "cycles:u"; cut to fit */
+	char name[128];			/* as written, with its modifiers: "cycles:u"; cut to fit. A generic name on several
+					 * core PMUs is "cpu_core/cycles/u" and so on, a glob of tracepoints each's own. */
 	struct perch_attr attr;
 	int leader;			/* index in the list of the group's leader; its own index when it leads or is alone */
 	int members;			/* for a leader: how many events its group has, itself included; else 0 */
 	int first;			/* index of the first event that the same name stands for: less than its own when a
-					 * PMU's name is a glob or the start of several, or a name means one event on each
-					 * core PMU. Their counts add up (perf shows one line). Else its own index. */
+					 * PMU's name is a glob or the start of several, a name means one event on each core
+					 * PMU, or a USDT probe is in several places. Their counts add up (perf shows one
+					 * line, but for core PMUs). Else its own index. */
 	bool modified;			/* the text has a u, k, h, G or H modifier: the exclude_* bits are the user's will */
 	bool precise_max;		/* modifier P: as precise as the machine can */
 	bool leader_sampling;		/* modifier S: the leader's samples hold the members' counts (PERCH_FORMAT_GROUP) */
@@ -74,8 +76,9 @@ struct perch_events {
 };
 
 /*
- * Parses "cycles:u,{page-faults,context-switches},msr/tsc/,sched:sched_switch" (perch-events(7)). machine NULL: this one; generic names
- * read no file. On failure err->column is the byte offset of what is wrong. End with perch_events_clear().
+ * Parses "cycles:u,{page-faults,context-switches},msr/tsc/,sched:sched_switch" (perch-events(7)). machine NULL: this
+ * one. Software names read no file, hardware names only look whether there are several kinds of cores. On failure
+ * err->column is the byte offset of what is wrong. At most 65536 events. End with perch_events_clear().
  */
 PERCH_API int perch_events_parse(struct perch_events *events, const char *text, struct perch_machine *machine,
 				 struct perch_error *err);

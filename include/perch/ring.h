@@ -51,6 +51,10 @@ struct perch_sampler_options {
 	const struct perch_cpus *cpus;	/* NULL: all online ones */
 	const pid_t *threads;		/* with nr_threads: these threads instead of target.pid */
 	size_t nr_threads;
+	const int *cgroups;		/* one an event: a descriptor of the cgroup's folder that it is bound to; 0: none.
+					 * NULL: target.cgroup_fd holds for all. They want CPUs: a target.pid of -1 */
+	bool follow_apart;		/* what .event.follow asks for comes from an event of the sampler's own, and from the
+					 * moment of opening: for events that are enabled later */
 };
 
 struct perch_sampler;
@@ -59,6 +63,15 @@ struct perch_sampler;
  * Opens every event on every CPU (and thread) of the target; one ring per CPU, into which all events of the CPU write.
  * With target.cpu -1 and a pid, per-CPU rings too, so that inheriting works. Everything starts disabled unless enabled
  * or enable_on_exec is set in options.
+ *
+ * What .event.follow asks for comes from one event: the first, when it can tell all of it. When it cannot (its PMU has
+ * not all of the CPUs, it is pinned and may lose its counter, its terms say no-inherit or time=0, events are bound to
+ * cgroups each), or with follow_apart, the sampler adds a software event "dummy" of its own, which runs from the start.
+ *
+ * Of a group with the modifier S the leader alone takes samples, each with the counts of all members
+ * (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and _ID), and the group is not inherited. A group with W is broken up when the
+ * kernel refuses one of its members. The filter of an event is set before anything runs. An event with the term
+ * overwrite, like the option write_backward, is refused: -EINVAL.
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
 				 const struct perch_sampler_options *options, struct perch_error *err);
@@ -77,9 +90,20 @@ PERCH_API int perch_sampler_disable(struct perch_sampler *sampler);
 PERCH_API size_t perch_sampler_rings(const struct perch_sampler *sampler);
 PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring);
 PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring);
-/* The attr and the ids (one per CPU and thread) of event number index; *nr 0 past the end. */
+/*
+ * The attr and the ids (one per CPU and thread) of event number index; *nr 0 past the end. The caller's events keep
+ * their numbers; behind the last one comes the sampler's own, when it has one: records in perch_record.event, and a file
+ * that is to be read again, need it like the others.
+ */
 PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
 						       const char **name, const uint64_t **ids, size_t *nr);
+/* Where id number id of an event counts: its CPU, the thread (-1: all, or those of a cgroup) and the ring. -EINVAL. */
+PERCH_API int perch_sampler_place(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid,
+				  size_t *ring);
+/* The event that leads the group of event number index: its own number when alone, also when its group was broken up. */
+PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index);
+/* What was left out of the event's attr because the kernel does not know it (options.event.optional); NULL: nothing. */
+PERCH_API const struct perch_attr *perch_sampler_dropped(const struct perch_sampler *sampler, size_t index);
 /* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ENODATA when every target has exited
  * and the rings are empty; -EINTR. */
 PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms);

@@ -29,8 +29,7 @@ static bool wanted(const struct list_filter *filter, enum list_kind kind, const 
 	return false;
 }
 
-/* Adds an event that the filter wants: *added is then the new event, else NULL. */
-static int add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added)
+int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added)
 {
 	struct list_event *larger;
 
@@ -76,6 +75,33 @@ static void try(struct list *list, struct list_event *event, uint32_t type, uint
 	perch_explain(&call, list->machine, &event->reason);
 }
 
+/* Where there are several kinds of cores, each of their PMUs has the event, by a name that chooses it. */
+static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config, const char *name)
+{
+	const struct perch_pmu *pmus;
+	size_t nr, cores = 0;
+
+	if (type == PERCH_TYPE_SOFTWARE || perch_machine_pmus(list->machine, &pmus, &nr, NULL))
+		return 0;
+	for (size_t i = 0; i < nr; i++)
+		cores += pmus[i].core;
+	for (size_t i = 0; cores > 1 && i < nr; i++) {
+		struct list_event *event;
+		char whole[256];
+
+		if (!pmus[i].core)
+			continue;
+		snprintf(whole, sizeof(whole), "%s/%s/", pmus[i].name, name);
+		if (list_add(list, kind, whole, NULL, &event))
+			return -ENOMEM;
+		if (!event)
+			continue;
+		event->pmu = &pmus[i];
+		try(list, event, type, config | (uint64_t)pmus[i].type << PERCH_PMU_TYPE_SHIFT);
+	}
+	return 0;
+}
+
 static int gather_named(struct list *list, uint32_t type, enum list_kind kind)
 {
 	const struct perch_event_name *name;
@@ -84,10 +110,12 @@ static int gather_named(struct list *list, uint32_t type, enum list_kind kind)
 	for (size_t i = 0; (name = perch_event_name(i)); i++) {
 		if (name->type != type)
 			continue;
-		if (add(list, kind, name->name, name->alias, &event))
+		if (list_add(list, kind, name->name, name->alias, &event))
 			return -ENOMEM;
 		if (event)
 			try(list, event, name->type, name->config);
+		if (gather_hybrid(list, kind, type, name->config, name->name))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -104,10 +132,12 @@ static int gather_cache(struct list *list)
 
 				if (!perch_cache_event_name(config, name, sizeof(name)))
 					continue;
-				if (add(list, LIST_CACHE, name, NULL, &event))
+				if (list_add(list, LIST_CACHE, name, NULL, &event))
 					return -ENOMEM;
 				if (event)
 					try(list, event, PERCH_TYPE_HW_CACHE, config);
+				if (gather_hybrid(list, LIST_CACHE, PERCH_TYPE_HW_CACHE, config, name))
+					return -ENOMEM;
 			}
 	return 0;
 }
@@ -133,53 +163,6 @@ static void free_names(struct dirent **names, int nr)
 		free(names);
 }
 
-/* The events folder of a PMU; EVENT.unit, EVENT.scale and their like describe others. */
-static int gather_pmu(struct list *list, const struct perch_pmu *pmu)
-{
-	char path[PATH_MAX], below[128], name[384];
-	struct list_event *event;
-	struct dirent **names;
-	int nr, rc = 0;
-
-	snprintf(below, sizeof(below), "/sys/bus/event_source/devices/%s/events", pmu->name);
-	if (perch_machine_path(list->machine, path, sizeof(path), below) < 0)
-		return 0;
-	nr = names_in(path, &names);
-	for (int i = 0; i < nr && !rc; i++) {
-		if (strchr(names[i]->d_name, '.'))
-			continue;
-		snprintf(name, sizeof(name), "%s/%s/", pmu->name, names[i]->d_name);
-		rc = add(list, LIST_PMU, name, NULL, &event);
-	}
-	free_names(names, nr);
-	return rc;
-}
-
-static int gather_pmus(struct list *list)
-{
-	const struct perch_pmu *pmus;
-	size_t nr;
-
-	if (perch_machine_pmus(list->machine, &pmus, &nr, NULL))
-		return 0;	/* no sysfs: nothing to list */
-	for (size_t i = 0; i < nr; i++)
-		if (gather_pmu(list, &pmus[i]))
-			return -ENOMEM;
-	return 0;
-}
-
-/* What is written by number. */
-static int gather_forms(struct list *list)
-{
-	struct list_event *event;
-
-	if (add(list, LIST_RAW, "rNNN", NULL, &event))
-		return -ENOMEM;
-	if (add(list, LIST_RAW, "PMU/TERM=VALUE,.../MODIFIERS", NULL, &event))
-		return -ENOMEM;
-	return 0;
-}
-
 /* ftrace's own are formats of the trace file, of which few can be opened as events. */
 static bool has_id(const char *folder, const char *name)
 {
@@ -203,7 +186,7 @@ static int gather_system(struct list *list, const char *events, const char *syst
 		if (names[i]->d_type != DT_DIR || (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", system, names[i]->d_name);
-		rc = add(list, LIST_TRACEPOINT, name, NULL, &event);
+		rc = list_add(list, LIST_TRACEPOINT, name, NULL, &event);
 	}
 	free_names(names, nr);
 	return rc;
@@ -233,8 +216,11 @@ int list_gather(struct list *list, struct perch_error *err)
 	if ((kinds & 1u << LIST_HARDWARE && gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
 	    (kinds & 1u << LIST_SOFTWARE && gather_named(list, PERCH_TYPE_SOFTWARE, LIST_SOFTWARE)) ||
 	    (kinds & 1u << LIST_CACHE && gather_cache(list)) ||
-	    (kinds & 1u << LIST_PMU && gather_pmus(list)) ||
-	    (kinds & 1u << LIST_RAW && gather_forms(list)) ||
+	    (kinds & 1u << LIST_PMU && list_gather_pmus(list)) ||
+	    (kinds & 1u << LIST_RAW && (list_gather_forms(list, LIST_RAW) || list_gather_formats(list))) ||
+	    (kinds & 1u << LIST_BREAKPOINT && list_gather_forms(list, LIST_BREAKPOINT)) ||
+	    (kinds & 1u << LIST_PROBE && list_gather_forms(list, LIST_PROBE)) ||
+	    (kinds & 1u << LIST_PFM && list_gather_forms(list, LIST_PFM)) ||
 	    (kinds & 1u << LIST_TRACEPOINT && gather_tracepoints(list)))
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of events");
 	return 0;
@@ -242,8 +228,12 @@ int list_gather(struct list *list, struct perch_error *err)
 
 void list_clear(struct list *list)
 {
-	for (size_t i = 0; i < list->nr; i++)
+	for (size_t i = 0; i < list->nr; i++) {
 		free(list->event[i].name);
+		free(list->event[i].terms);
+		free(list->event[i].unit);
+		free(list->event[i].scale);
+	}
 	free(list->event);
 	list->event = NULL;
 	list->nr = 0;

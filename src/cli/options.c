@@ -60,6 +60,7 @@ static void apply(const struct parser *parser, const struct cli_option *option, 
 			set_number(parser, option, argument);
 		break;
 	case CLI_CALL:
+	case CLI_CALL_ATTACHED:
 		if (option->call(option->value, argument, negated))
 			exit(CLI_EXIT_USAGE);
 		break;
@@ -71,6 +72,8 @@ static const char *argument_word(struct parser *parser, const struct cli_option 
 {
 	bool there = parser->next < parser->argc;
 
+	if (option->kind == CLI_CALL_ATTACHED)
+		return NULL;
 	if (option->optional && (!there || parser->argv[parser->next][0] == '-'))
 		return NULL;
 	if (!there)

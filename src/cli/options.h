@@ -24,6 +24,7 @@ enum cli_kind {
 	CLI_STRING,		/* const char ** */
 	CLI_NUMBER,		/* uint64_t *: decimal or 0x hex */
 	CLI_CALL,		/* .call(.value, argument or NULL, negated) */
+	CLI_CALL_ATTACHED,	/* the same, but only -Iword and --name=word are its argument: the next word never is */
 };
 
 /* Returns 0, or a negative errno after having said what is wrong by cli_usage_error(). */

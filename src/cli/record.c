@@ -15,104 +15,6 @@
 
 #define COMMAND "record"
 
-static int add_events(void *value, const char *text, bool negated)
-{
-	struct record *record = value;
-	struct perch_error err;
-	int rc;
-
-	(void)negated;
-	rc = perch_events_add(&record->events, text, record->machine, &err);
-	if (rc < 0)
-		cli_event_error(COMMAND, text, &err);
-	return rc;
-}
-
-static int set_call_graph(void *value, const char *text, bool negated)
-{
-	struct record *record = value;
-
-	record->callchain = !negated;
-	if (negated || !text || !strcmp(text, "fp"))
-		return 0;
-	cli_usage_error(COMMAND, "--call-graph %s: this version walks stacks by frame pointers only: say fp", text);
-	return -EINVAL;
-}
-
-/* Pages, or bytes with a unit. Rounded up to a power of two, as the kernel wants it. */
-static int set_pages(void *value, const char *text, bool negated)
-{
-	static const char units[] = "BKMG";
-	struct record *record = value;
-	long page = sysconf(_SC_PAGESIZE);
-	unsigned long long number;
-	const char *unit;
-	char *end;
-
-	record->ring_pages = 0;
-	if (negated)
-		return 0;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-	if (errno || end == text || text[0] == '-' || !number || number > 1u << 30 || (*end && (!unit || end[1]))) {
-		cli_usage_error(COMMAND, "-m %s: not a number of pages, nor a size such as 512K or 4M", text);
-		return -EINVAL;
-	}
-	if (unit)
-		number = ((number << (10 * (unit - units))) + page - 1) / page;
-	for (record->ring_pages = 1; record->ring_pages < number;)
-		record->ring_pages *= 2;
-	return 0;
-}
-
-static int parse(struct record *record, int argc, char **argv)
-{
-	bool ignored;
-	const struct cli_option options[] = {
-		{ 'e', "event", "EVENTS", "what to sample by (perch list)", CLI_CALL, record, add_events, false, false },
-		{ 'F', "freq", "HZ|max", "samples a second (4000)", CLI_STRING, &record->frequency_text, NULL, false, false },
-		{ 'c', "count", "N", "a sample every N events", CLI_NUMBER, &record->period, NULL, false, false },
-		{ 'g', NULL, NULL, "record call stacks", CLI_FLAG, &record->callchain, NULL, false, false },
-		{ 0, "call-graph", "fp", "the same, by frame pointers", CLI_CALL, record, set_call_graph, true, false },
-		{ 'p', "pid", "PID[,PID]", "running processes", CLI_STRING, &record->pids, NULL, false, false },
-		{ 't', "tid", "TID[,TID]", "running threads", CLI_STRING, &record->tids, NULL, false, false },
-		{ 'a', "all-cpus", NULL, "everything on all CPUs", CLI_FLAG, &record->all_cpus, NULL, false, false },
-		{ 'C', "cpu", "CPUS", "everything on these CPUs (0-2,5)", CLI_STRING, &record->cpu_list, NULL, false, false },
-		{ 'o', "output", "FILE", "where to (perf.data)", CLI_STRING, &record->output, NULL, false, false },
-		{ 'm', "mmap-pages", "PAGES", "size of each CPU's ring (512K)", CLI_CALL, record, set_pages, false, false },
-		{ 'i', "no-inherit", NULL, "leave out children and new threads", CLI_FLAG, &record->no_inherit, NULL, false,
-		  false },
-		{ 'B', "no-buildid", NULL, "do not look up build ids", CLI_FLAG, &record->no_build_ids, NULL, false, false },
-		{ 'q', "quiet", NULL, "say nothing but errors", CLI_FLAG, &record->quiet, NULL, false, false },
-		{ 'v', "verbose", NULL, "say more", CLI_COUNT, &record->verbose, NULL, false, false },
-		{ 'N', "no-buildid-cache", NULL, "", CLI_FLAG, &ignored, NULL, false, true },
-		{ 'P', "period", NULL, "", CLI_FLAG, &ignored, NULL, false, true },
-		{ 'T', "timestamp", NULL, "", CLI_FLAG, &ignored, NULL, false, true },
-	};
-
-	return cli_parse(COMMAND, options, CLI_NR(options), argc, argv);
-}
-
-/* Contradictions among the options. */
-static int check(struct record *record)
-{
-	bool attached = record->pids || record->tids;
-
-	if (record->frequency_text && record->period)
-		return cli_usage_error(COMMAND, "-F (samples a second) and -c (events a sample) exclude each other");
-	if (attached && (record->all_cpus || record->cpu_list))
-		return cli_usage_error(COMMAND, "-p and -t name processes, -a and -C take everything: choose one");
-	record->system_wide = record->all_cpus || record->cpu_list;
-	if (!attached && !record->system_wide && !record->program_argv)
-		return cli_usage_error(COMMAND, "nothing to record: name a program, or -p PID, or -a");
-	if (!record->output)
-		record->output = "perf.data";
-	if (!strcmp(record->output, "-"))
-		return cli_usage_error(COMMAND, "a recording is not written to a pipe: name a file with -o");
-	return 0;
-}
-
 /*
  * The output file is made when the program runs: one that cannot be started must leave the old file alone. That it can be
  * made is found out before.
@@ -155,22 +57,53 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+/* The sampler's events as the file has them; *nr with the sampler's own. */
+static struct perch_file_event *file_events(struct record *record, size_t *nr)
+{
+	struct perch_file_event *events = calloc(record->events.nr + 1, sizeof(*events));
+
+	for (*nr = 0; events && *nr <= record->events.nr; ++*nr) {
+		struct perch_file_event *event = &events[*nr];
+		const struct perch_attr *attr = perch_sampler_event(record->sampler, *nr, &event->name, &event->ids,
+								    &event->nr_ids);
+
+		if (!attr)
+			break;
+		event->attr = *attr;
+		events[perch_sampler_leader(record->sampler, *nr)].members++;
+	}
+	return events;
+}
+
+/* Where times and names are in the records of this recording. */
+static void choose_layouts(struct record *record, const struct perch_file_event *events, size_t nr)
+{
+	perch_layout_init(&record->layout, &events[0].attr);
+	record->told_layout = record->layout;
+	record->samples_alike = true;
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_layout layout;
+
+		perch_layout_init(&layout, &events[i].attr);
+		if (events[i].attr.mmap)
+			record->told_layout = layout;
+		if (layout.sample_time_word != record->layout.sample_time_word)
+			record->samples_alike = false;
+	}
+}
+
 static int open_writer(struct record *record)
 {
-	struct perch_file_event *events = calloc(record->events.nr, sizeof(*events));
+	struct perch_file_event *events;
 	struct perch_error err;
+	size_t nr;
 	int rc;
 
+	events = file_events(record, &nr);
 	if (!events)
 		return CLI_EXIT_FAILURE;
-	for (size_t i = 0; i < record->events.nr; i++) {
-		const struct perch_attr *attr;
-
-		attr = perch_sampler_event(record->sampler, i, &events[i].name, &events[i].ids, &events[i].nr_ids);
-		events[i].attr = *attr;
-	}
-	perch_layout_init(&record->layout, &events[0].attr);
-	rc = perch_writer_open(&record->writer, record->output, events, record->events.nr, &err);
+	choose_layouts(record, events, nr);
+	rc = perch_writer_open(&record->writer, record->output, events, nr, &err);
 	free(events);
 	return rc < 0 ? cli_error(COMMAND, &err) : 0;
 }
@@ -203,7 +136,7 @@ static int begin(struct record *record)
 		return status;
 	if (record_prepare_loop(record) < 0 || record_block_signals(record) < 0)
 		return cli_error(COMMAND, &record->err);
-	if (record->system_wide || record->threads) {
+	if ((record->system_wide || record->threads) && !record->delayed) {
 		int rc = perch_sampler_enable(record->sampler);
 
 		if (rc < 0) {
@@ -211,6 +144,7 @@ static int begin(struct record *record)
 			return cli_error(COMMAND, &err);
 		}
 	}
+	clock_gettime(CLOCK_MONOTONIC, &record->start);
 	if (record->program_argv) {
 		status = release(record);
 		if (status)
@@ -238,11 +172,13 @@ static void end_program(struct record *record)
 	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);	/* the file is whole: from here on a signal may end us at once */
-	if (!record->ended_by) {
+	if (!record->ended_by && !record->full) {
 		cli_note(COMMAND, "the program goes on, unrecorded");
 		cli_program_wait(&record->program, 0, &record->program_status, NULL);
 		return;
 	}
+	if (record->full && !record->ended_by)
+		kill(record->program.pid, SIGTERM);
 	for (int i = 0; i < 100; i++) {
 		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			return;
@@ -294,6 +230,7 @@ static int run(struct record *record)
 static void clear(struct record *record)
 {
 	perch_sampler_close(record->sampler);
+	record_clear_cgroups(record);
 	perch_events_clear(&record->events);
 	perch_cpus_clear(&record->cpus);
 	perch_machine_free(record->machine);
@@ -318,14 +255,15 @@ int perch_cmd_record(int argc, char **argv)
 	record->signals = record->program.go = -1;
 	record->argc = argc;
 	record->argv = argv;
-	if (perch_machine_new(&record->machine, NULL, NULL, &err) < 0) {
+	cli_show_calls(&record->shown, &record->verbose);
+	if (perch_machine_new(&record->machine, NULL, &record->shown.calls, &err) < 0) {
 		free(record);
 		return cli_error(COMMAND, &err);
 	}
-	first = parse(record, argc, argv);
+	first = record_parse(record, argc, argv);
 	if (first < argc)
 		record->program_argv = argv + first;
-	status = check(record);
+	status = record_check(record);
 	if (!status)
 		status = run(record);
 	clear(record);

@@ -4,12 +4,15 @@
 #define PERCH_CLI_RECORD_H
 
 #include <poll.h>
+#include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
 #include <perch/ring.h>
 
+#include "attr_print.h"
 #include "options.h"
 #include "program.h"
+#include "target.h"
 
 /* A set of names: each is kept once. */
 struct record_names {
@@ -17,39 +20,73 @@ struct record_names {
 	size_t nr, slots;
 };
 
+/* Options that say yes or no. What the ones up to RECORD_ADDS ask of samples is a table in record_events.c. */
+enum record_flag {
+	RECORD_DATA, RECORD_PHYS_DATA, RECORD_DATA_PAGE_SIZE, RECORD_CODE_PAGE_SIZE, RECORD_WEIGHT, RECORD_TRANSACTION,
+	RECORD_RAW, RECORD_CPU, RECORD_IDENTIFIER, RECORD_STAT, RECORD_RUNNING_TIME, RECORD_NAMESPACES, RECORD_CGROUPS,
+	RECORD_SWITCHES, RECORD_BUILD_ID_MMAP, RECORD_PERIOD, RECORD_ADDS,
+	RECORD_NO_BPF = RECORD_ADDS, RECORD_NO_SAMPLES, RECORD_KERNEL_CHAINS, RECORD_USER_CHAINS,
+	RECORD_ALL_KERNEL, RECORD_ALL_USER, RECORD_FLAGS
+};
+
+#define RECORD_TURNS 64
+
 struct record {
 	/* as asked for */
 	struct perch_events events;
+	size_t last_events;		/* index of the first one of the last -e */
 	const char *frequency_text;
+	bool strict_frequency;
 	uint64_t period;
 	uint64_t frequency;
-	bool callchain;
-	const char *pids, *tids, *cpu_list;
-	bool all_cpus, no_inherit, quiet, no_build_ids;
+	enum perch_call_graph call_graph;
+	uint32_t stack_bytes;		/* of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
+	uint64_t regs_user, regs_intr;	/* masks; 0: none */
+	uint64_t branches;		/* PERCH_SAMPLE_BRANCH_* */
+	bool use_clock;
+	int32_t clock;
+	bool flag[RECORD_FLAGS];
+	struct cli_target target;
+	char **cgroups;			/* names in the order of events; "" for none */
+	size_t nr_cgroups;
+	bool delayed;			/* -D: events wait for the turns below */
+	unsigned turn_ms[RECORD_TURNS];	/* since the program's start: on, off, on... */
+	size_t nr_turns;
+	uint64_t max_bytes;		/* of the file; 0: no limit */
+	bool no_inherit, quiet, no_build_ids, ignored;
 	int verbose;
 	const char *output;
 	size_t ring_pages;
+	bool rounded_pages;		/* they are more than was asked for */
 	int argc;			/* of the whole command line */
 	char **argv;
 	char **program_argv;		/* NULL: no program */
 
 	/* as found out */
+	struct cli_shown_calls shown;	/* the machine's */
 	struct perch_machine *machine;
 	struct perch_cpus cpus;		/* of -C */
 	pid_t *threads;			/* of -p and -t */
 	size_t nr_threads;
+	int *cgroup_fds;		/* one an event; NULL without -G */
 	bool system_wide;
 	bool user_only;			/* this user may not look into the kernel */
+	bool data_maps;			/* mappings of data are told too */
 	bool replaced;			/* the default event does not exist here */
 
 	/* at work */
 	struct cli_program program;
 	struct perch_sampler *sampler;
 	struct perch_writer *writer;
-	struct perch_layout layout;
+	struct perch_layout layout;	/* of records made here: of the first event */
+	struct perch_layout told_layout;	/* of records that tell of mappings */
+	bool samples_alike;		/* the time is in the same word of every event's samples */
 	struct perch_error err;		/* of what ended the recording early */
 	int signals;			/* signalfd(2) */
 	int ended_by;			/* the signal that ended the recording; 0: none */
+	bool full;			/* it ended because the file is as large as it may be */
+	struct timespec start;
+	size_t turn;			/* the next one of turn_ms */
 	bool program_ended;
 	int program_status;		/* as of wait(2) */
 	size_t nr_rings;
@@ -64,6 +101,27 @@ struct record {
 	struct record_names binaries;	/* mapped executable, for their build ids */
 	uint64_t wrapped[(1 << 16) / 8];	/* a record that wraps, put together */
 };
+
+/* record_options.c: the command line. Returns the index of its first operand. */
+int record_parse(struct record *record, int argc, char **argv);
+/* Contradictions among the options. Exit status; 0: fine. */
+int record_check(struct record *record);
+
+/* record_values.c: arguments made into bits. 0, or a negative errno after having told. */
+int record_set_clock(void *value, const char *text, bool negated);
+int record_set_branches(void *value, const char *text, bool negated);
+int record_set_any_branch(void *value, const char *text, bool negated);
+int record_set_user_registers(void *value, const char *text, bool negated);
+int record_set_intr_registers(void *value, const char *text, bool negated);
+int record_set_delay(void *value, const char *text, bool negated);
+int record_set_max_size(void *value, const char *text, bool negated);
+/* "4M", "512k", or a number, which is in units of one byte; *unit tells whether a unit was there. -EINVAL. */
+int record_parse_size(const char *text, uint64_t *bytes, bool *unit);
+
+/* record_cgroups.c: -G, and the cgroups opened once events are known. */
+int record_set_cgroups(void *value, const char *text, bool negated);
+int record_open_cgroups(struct record *record);
+void record_clear_cgroups(struct record *record);
 
 /* record_events.c: the default event, rates, what this user may do. Exit status; 0: fine. */
 int record_choose_events(struct record *record);
@@ -86,10 +144,19 @@ struct record_made {
 	int rc;				/* the first failure; nothing is made after it */
 	uint64_t bytes[(1 << 16) / 8];
 };
-/* name is padded, and followed by an empty trailer. */
+/* name is padded, NULL when the record has none; an empty trailer follows. */
 void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body, size_t size, const char *name);
+/* A record of the file's own, which has no trailer; size is a multiple of 8. */
+void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size);
+/* record_maps.c: ID_INDEX, THREAD_MAP and CPU_MAP. */
+void record_make_maps(struct record_made *made);
+/* record_groups.c */
+void record_make_cgroups(struct record_made *made);
+void record_make_namespaces(struct record_made *made, pid_t pid);
 /* record_processes.c: names and executable mappings of processes that run already. */
 void record_make_all_processes(struct record_made *made);
+/* The name of a thread; false when it has ended. */
+bool record_comm_of(pid_t pid, pid_t tid, char *comm, size_t size);
 void record_make_threads(struct record_made *made, const pid_t *threads, size_t nr);
 
 /* record_loop.c: until the program, the targets or the user end it. 0 or a negative errno in record->err. */

@@ -11,10 +11,19 @@
 #define DEFAULT_EVENT "cycles:P"
 #define REPLACEMENT "cpu-clock"
 
-static int too_often(uint64_t asked, long limit)
+static int too_often(struct record *record, long limit)
 {
+	uint64_t asked = record->frequency;
 	struct perch_error err;
 
+	if (!record->strict_frequency) {
+		record->frequency = (uint64_t)limit;
+		if (!record->quiet)
+			cli_note(COMMAND, "sampling at %ld Hz instead of %llu, the limit of this machine (%s); with --strict-freq "
+				 "this is an error", limit, (unsigned long long)asked,
+				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
+		return 0;
+	}
 	perch_error_set(&err, EINVAL, PERCH_CAUSE_FREQUENCY,
 			"-F %llu is above this machine's limit of %ld samples a second (%s)", (unsigned long long)asked, limit,
 			perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
@@ -30,9 +39,7 @@ int record_choose_rate(struct record *record)
 	long limit = 0;
 	char *end;
 
-	if (record->period >> 63)
-		return cli_usage_error(COMMAND, "-c takes a period below 2^63");
-	if (record->period)
+	if (record->period || record->flag[RECORD_NO_SAMPLES])
 		return 0;
 	if (perch_machine_sysctl(record->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit, NULL) < 0)
 		limit = 0;
@@ -54,7 +61,7 @@ int record_choose_rate(struct record *record)
 	if (errno || end == text || *end || text[0] == '-' || !record->frequency)
 		return cli_usage_error(COMMAND, "-F %s: not a number of samples a second, nor 'max'", text);
 	if (limit > 0 && record->frequency > (uint64_t)limit)
-		return too_often(record->frequency, limit);
+		return too_often(record, limit);
 	return 0;
 }
 
@@ -88,6 +95,39 @@ static void restrict_all(struct record *record)
 			restrict_to_user(&record->events.event[i]);
 }
 
+/*
+ * A tracepoint or breakpoint is hit rarely enough to record each time. A tracepoint's own fields are in its raw data. The
+ * period is in samples whose period varies, as perf has it.
+ */
+static void choose_for_kind(const struct record *record, struct perch_event *event)
+{
+	bool tracepoint = event->attr.type == PERCH_TYPE_TRACEPOINT;
+	bool own = event->attr.sample_period != 0;
+	bool asked = record->period || record->frequency_text;
+
+	if (record->flag[RECORD_NO_SAMPLES])
+		event->attr.sample_period = event->attr.freq = 0;
+	else if ((tracepoint || event->attr.type == PERCH_TYPE_BREAKPOINT) && !asked && !own)
+		event->attr.sample_period = 1;
+	if (event->attr.sample_period ? event->attr.freq : !record->period)
+		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
+	if (tracepoint)
+		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU | (own ? 0 : PERCH_SAMPLE_PERIOD);
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSAID) {
+		event->terms.call_graph = record->call_graph;
+		event->terms.stack_bytes = record->stack_bytes;
+	}
+	/* a copy of the stack is unwound with the data that it points into */
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_DWARF)
+		event->attr.sample_type |= PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC;
+}
+
+static void choose_for_all(struct record *record)
+{
+	for (size_t i = 0; i < record->events.nr; i++)
+		choose_for_kind(record, &record->events.event[i]);
+}
+
 static int add_default(struct record *record, const char *name)
 {
 	struct perch_error err;
@@ -95,59 +135,115 @@ static int add_default(struct record *record, const char *name)
 	if (perch_events_add(&record->events, name, record->machine, &err) < 0)
 		return cli_error(COMMAND, &err);
 	restrict_all(record);
+	choose_for_all(record);
 	return 0;
-}
-
-/* A tracepoint or breakpoint is hit rarely enough to record each time. A tracepoint's own fields are in its raw data. */
-static void choose_for_kind(const struct record *record, struct perch_event *event)
-{
-	bool tracepoint = event->attr.type == PERCH_TYPE_TRACEPOINT;
-
-	if ((tracepoint || event->attr.type == PERCH_TYPE_BREAKPOINT) && !record->period && !record->frequency_text)
-		event->attr.sample_period = 1;
-	if (tracepoint)
-		event->attr.sample_type |= PERCH_SAMPLE_RAW;
 }
 
 int record_choose_events(struct record *record)
 {
-	record->user_only = kernel_forbidden(record);
+	record->user_only = !record->flag[RECORD_ALL_USER] && !record->flag[RECORD_ALL_KERNEL] && kernel_forbidden(record);
 	if (!record->events.nr)
 		return 0;
 	restrict_all(record);
+	choose_for_all(record);
+	return record_open_cgroups(record);
+}
+
+/* What the options that say yes or no add to samples, counts and records. */
+static const struct { uint64_t sample, read; uint32_t follow; } adds[RECORD_ADDS] = {
+	[RECORD_DATA] = { PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC, 0, PERCH_FOLLOW_MMAP_DATA },
+	[RECORD_PHYS_DATA] = { PERCH_SAMPLE_PHYS_ADDR, 0, 0 },
+	[RECORD_DATA_PAGE_SIZE] = { PERCH_SAMPLE_DATA_PAGE_SIZE, 0, 0 },
+	[RECORD_CODE_PAGE_SIZE] = { PERCH_SAMPLE_CODE_PAGE_SIZE, 0, 0 },
+	[RECORD_WEIGHT] = { PERCH_SAMPLE_WEIGHT_STRUCT, 0, 0 },
+	[RECORD_TRANSACTION] = { PERCH_SAMPLE_TRANSACTION, 0, 0 },
+	[RECORD_RAW] = { PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU, 0, 0 },
+	[RECORD_CPU] = { PERCH_SAMPLE_CPU, 0, 0 },
+	[RECORD_IDENTIFIER] = { PERCH_SAMPLE_IDENTIFIER, 0, 0 },
+	[RECORD_STAT] = { 0, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING, 0 },
+	[RECORD_RUNNING_TIME] = { 0, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING, 0 },
+	[RECORD_NAMESPACES] = { 0, 0, PERCH_FOLLOW_NAMESPACES },
+	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_FOLLOW_CGROUP },
+	[RECORD_SWITCHES] = { 0, 0, PERCH_FOLLOW_SWITCH },
+	[RECORD_BUILD_ID_MMAP] = { 0, 0, PERCH_FOLLOW_BUILD_ID },
+	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
+};
+
+/* Older kernels do without: nobody asked for these by name. */
+static const struct perch_attr optional = {
+	.ksymbol = 1, .bpf_event = 1, .read_format = PERCH_FORMAT_LOST, .branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
+};
+
+static void add_flags(const struct record *record, struct perch_options *options)
+{
+	for (int i = 0; i < RECORD_ADDS; i++) {
+		if (!record->flag[i])
+			continue;
+		options->sample |= adds[i].sample;
+		options->read |= adds[i].read;
+		options->follow |= adds[i].follow;
+	}
+	if (record->call_graph == PERCH_CALL_GRAPH_DWARF)
+		options->sample |= adds[RECORD_DATA].sample;
 	for (size_t i = 0; i < record->events.nr; i++)
-		choose_for_kind(record, &record->events.event[i]);
-	return 0;
+		if (record->events.event[i].terms.call_graph == PERCH_CALL_GRAPH_DWARF)
+			options->follow |= adds[RECORD_DATA].follow;
+	if (!record->flag[RECORD_NO_BPF])
+		options->follow |= PERCH_FOLLOW_BPF;
+	if (record->system_wide)
+		options->sample |= PERCH_SAMPLE_CPU;
+}
+
+static void add_parts(const struct record *record, struct perch_options *options)
+{
+	if (record->branches) {
+		options->sample |= PERCH_SAMPLE_BRANCH_STACK;
+		options->branch_sample_type = record->branches;
+	}
+	if (record->regs_user) {
+		options->sample |= PERCH_SAMPLE_REGS_USER;
+		options->sample_regs_user = record->regs_user;
+	}
+	if (record->regs_intr) {
+		options->sample |= PERCH_SAMPLE_REGS_INTR;
+		options->sample_regs_intr = record->regs_intr;
+	}
 }
 
 static struct perch_sampler_options sampler_options(struct record *record)
 {
-	struct perch_release release;
+	bool inherit = !record->no_inherit;
 	struct perch_sampler_options options = {
 		.event = {
 			.period = record->period,
 			.frequency = record->period ? 0 : record->frequency,
-			.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_PERIOD,
-			.read = PERCH_FORMAT_ID,
-			.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
-			.inherit = !record->no_inherit && !record->system_wide,
-			.enable_on_exec = record->program_argv && !record->system_wide && !record->threads,
+			.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
+			.read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,
+			.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_KSYMBOL,
+			.inherit = inherit,
+			.inherit_stat = inherit && record->flag[RECORD_STAT],
+			.enable_on_exec = record->program_argv && !record->system_wide && !record->threads && !record->delayed,
 			.sample_id_all = 1,
+			.exclude_kernel = record->flag[RECORD_ALL_USER],
+			.exclude_user = record->flag[RECORD_ALL_KERNEL],
+			.exclude_callchain_kernel = record->flag[RECORD_USER_CHAINS],
+			.exclude_callchain_user = record->flag[RECORD_KERNEL_CHAINS],
+			.use_clockid = record->use_clock,
+			.clockid = record->use_clock ? record->clock : 0,
+			.optional = &optional,
 			.machine = record->machine,
 		},
 		.ring_pages = record->ring_pages,
 		.cpus = record->cpus.nr ? &record->cpus : NULL,
 		.threads = record->threads,
 		.nr_threads = record->nr_threads,
+		.cgroups = record->cgroup_fds,
+		.follow_apart = record->delayed || record->system_wide,
 	};
 
-	if (record->callchain)
-		options.event.sample |= PERCH_SAMPLE_CALLCHAIN;
-	if (record->system_wide)
-		options.event.sample |= PERCH_SAMPLE_CPU;
-	if (perch_machine_release(record->machine, &release, NULL) >= 0 &&
-	    (release.major > 5 || (release.major == 5 && release.minor >= 1)))
-		options.event.follow |= PERCH_FOLLOW_KSYMBOL | PERCH_FOLLOW_BPF;
+	add_flags(record, &options.event);
+	add_parts(record, &options.event);
+	record->data_maps = options.event.follow & PERCH_FOLLOW_MMAP_DATA;
 	return options;
 }
 
@@ -168,18 +264,35 @@ static int try_open(struct record *record, struct perch_error *err)
 
 static void tell_events(struct record *record)
 {
-	for (size_t i = 0; i < record->events.nr; i++) {
-		const char *name;
-		const uint64_t *ids;
-		size_t nr;
-		const struct perch_attr *attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr);
+	const struct perch_attr *attr;
+	const uint64_t *ids;
+	const char *name;
+	char parts[256];
+	size_t nr;
+
+	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
+		const struct perch_attr *dropped = perch_sampler_dropped(record->sampler, i);
 
 		cli_note(COMMAND, "event %s: type %u, config %#llx, %s %llu, sample_type %#llx, flags %#llx, precise_ip %u, "
 			 "%zu descriptors", name, attr->type, (unsigned long long)attr->config,
 			 attr->freq ? "frequency" : "period", (unsigned long long)attr->sample_period,
 			 (unsigned long long)attr->sample_type, (unsigned long long)attr->flags, (unsigned)attr->precise_ip, nr);
+		if (dropped)
+			cli_note(COMMAND, "event %s: without %s, which this kernel does not know", name,
+				 perch_attr_parts(dropped, parts, sizeof(parts)));
 	}
 	cli_note(COMMAND, "%zu rings", perch_sampler_rings(record->sampler));
+}
+
+/* Weak groups that the kernel did not take whole. */
+static void tell_broken_groups(struct record *record)
+{
+	for (size_t i = 0; i < record->events.nr; i++) {
+		const struct perch_event *event = &record->events.event[i];
+
+		if (event->leader != (int)i && perch_sampler_leader(record->sampler, i) == i)
+			cli_note(COMMAND, "'%s' counts apart from its weak group, which does not fit the PMU", event->name);
+	}
 }
 
 int record_open_sampler(struct record *record)
@@ -202,6 +315,8 @@ int record_open_sampler(struct record *record)
 		return cli_error(COMMAND, &err);
 	if (record->verbose)
 		tell_events(record);
+	if (!record->quiet)
+		tell_broken_groups(record);
 	return 0;
 }
 

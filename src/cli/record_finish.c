@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <perch/symbol.h>
 
@@ -76,11 +77,36 @@ static int describe(struct record *record)
 	return rc;
 }
 
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+/* The clock of -k: its resolution, and one moment by it and by the wall clock, so that readers can show times of day. */
+static int write_clock(struct record *record)
+{
+	struct { uint32_t version, clock; uint64_t wall, time; } data = { 1, (uint32_t)record->clock, 0, 0 };
+	struct timespec resolution, wall, time;
+	uint64_t ns;
+	int rc;
+
+	if (!record->use_clock || clock_getres(record->clock, &resolution) || clock_gettime(record->clock, &time) ||
+	    clock_gettime(CLOCK_REALTIME, &wall))
+		return 0;
+	ns = ns_of(&resolution);
+	data.wall = ns_of(&wall);
+	data.time = ns_of(&time);
+	rc = perch_writer_feature(record->writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns), &record->err);
+	return rc < 0 ? rc : perch_writer_feature(record->writer, PERCH_FEATURE_CLOCK_DATA, &data, sizeof(data), &record->err);
+}
+
 static int write_features(struct record *record)
 {
 	int rc = describe(record);
 
-	if (rc >= 0 && record->samples)
+	if (rc >= 0)
+		rc = write_clock(record);
+	if (rc >= 0 && record->last_time)
 		rc = perch_writer_sample_time(record->writer, record->first_time, record->last_time, &record->err);
 	if (rc >= 0)
 		rc = record_write_tracing_data(record);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -35,6 +36,7 @@ int record_block_signals(struct record *record)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);
 	/* under nohup(1) it goes on */
@@ -104,6 +106,42 @@ static bool take_signals(struct record *record)
 	return record->ended_by || record->program_ended;
 }
 
+static int64_t ms_since_start(const struct record *record)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 + (now.tv_nsec - record->start.tv_nsec) / 1000000;
+}
+
+/* Starts and stops the events when their times of -D have come. Returns the milliseconds that may be slept. */
+static int take_turns(struct record *record)
+{
+	while (record->turn < record->nr_turns) {
+		int64_t left = record->turn_ms[record->turn] - ms_since_start(record);
+
+		if (left > 0)
+			return left < FLUSH_MS ? (int)left : FLUSH_MS;
+		if (record->turn % 2)
+			perch_sampler_disable(record->sampler);
+		else
+			perch_sampler_enable(record->sampler);
+		record->turn++;
+	}
+	return FLUSH_MS;
+}
+
+/* The file is as large as it may become. */
+static bool is_full(struct record *record)
+{
+	if (!record->max_bytes || perch_writer_size(record->writer) < record->max_bytes)
+		return false;
+	if (!record->quiet)
+		cli_note("record", "the file has reached the size of --max-size: the recording ends");
+	record->full = true;
+	return true;
+}
+
 /*
  * Waits for data or a signal. False: the recording ends, because of a signal, or because all targets have exited. (The
  * program's own exit is told by a signal.)
@@ -119,9 +157,9 @@ static bool wait_for_more(struct record *record)
 		alive |= record->polls[i + 1].fd >= 0;
 	}
 	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
-	if (!alive)
+	if (!alive || is_full(record))
 		return false;
-	ready = poll(record->polls, record->nr_rings + 1, FLUSH_MS);
+	ready = poll(record->polls, record->nr_rings + 1, take_turns(record));
 	record->wakeups += ready > 0;
 	for (size_t i = 1; ready > 0 && i <= record->nr_rings; i++)
 		hung_up |= record->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);

@@ -18,26 +18,34 @@ struct mmap2_body {
 	uint32_t protection, flags;
 };
 
-static void make_comm(struct record_made *made, pid_t pid, pid_t tid)
+bool record_comm_of(pid_t pid, pid_t tid, char *comm, size_t size)
 {
-	uint32_t body[2] = { pid, tid };
-	char path[64], comm[64];
+	char path[64];
 	ssize_t length;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	length = read(fd, comm, sizeof(comm) - 1);
+		return false;
+	length = read(fd, comm, size - 1);
 	close(fd);
 	if (length <= 0)
-		return;
+		return false;
 	comm[length - (comm[length - 1] == '\n')] = 0;
-	record_make(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), comm);
+	return true;
 }
 
-/* One line of /proc/PID/maps: "start-end rwxp offset major:minor inode   path". False when it is not executable. */
+static void make_comm(struct record_made *made, pid_t pid, pid_t tid)
+{
+	uint32_t body[2] = { pid, tid };
+	char comm[64];
+
+	if (record_comm_of(pid, tid, comm, sizeof(comm)))
+		record_make(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), comm);
+}
+
+/* One line of /proc/PID/maps: "start-end rwxp offset major:minor inode   path". */
 static bool parse_mapping(const char *line, struct mmap2_body *body, const char **name)
 {
 	unsigned long long start, end, offset, inode;
@@ -46,11 +54,12 @@ static bool parse_mapping(const char *line, struct mmap2_body *body, const char 
 	int used = 0;
 
 	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu%n", &start, &end, protection, &offset, &major, &minor, &inode,
-		   &used) != 7 || strlen(protection) < 4 || protection[2] != 'x' || end <= start)
+		   &used) != 7 || strlen(protection) < 4 || end <= start)
 		return false;
 	*body = (struct mmap2_body){
 		.start = start, .length = end - start, .page_offset = offset, .major = major, .minor = minor, .inode = inode,
-		.protection = (protection[0] == 'r' ? PROT_READ : 0) | (protection[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC,
+		.protection = (protection[0] == 'r' ? PROT_READ : 0) | (protection[1] == 'w' ? PROT_WRITE : 0) |
+			(protection[2] == 'x' ? PROT_EXEC : 0),
 		.flags = protection[3] == 's' ? MAP_SHARED : MAP_PRIVATE,
 	};
 	line += used;
@@ -64,11 +73,17 @@ static void make_mapping(struct record_made *made, const char *line, pid_t pid)
 {
 	struct mmap2_body body;
 	const char *name;
+	bool data;
 
 	if (!parse_mapping(line, &body, &name))
 		return;
+	data = !(body.protection & PROT_EXEC);
+	if (data && !made->record->data_maps)
+		return;
 	body.pid = body.tid = pid;
-	record_make(made, PERCH_RECORD_MMAP2, PERCH_MISC_USER, &body, sizeof(body), name);
+	record_make(made, PERCH_RECORD_MMAP2, PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0), &body, sizeof(body), name);
+	if (data)
+		return;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
 		record_add_name(&made->record->binaries, name);
 }
@@ -118,6 +133,8 @@ static void make_process(struct record_made *made, pid_t pid)
 	while ((tid = next_number(folder)))
 		make_comm(made, pid, tid);
 	closedir(folder);
+	if (made->record->flag[RECORD_NAMESPACES])
+		record_make_namespaces(made, pid);
 	make_mappings(made, pid);
 }
 

@@ -93,7 +93,7 @@ static void note_mapping(struct record *record, const void *bytes, uint16_t size
 	struct perch_record mapping;
 	const char *name;
 
-	if (perch_record_decode(&mapping, &record->layout, bytes, size, NULL) < 0 || mapping.misc & PERCH_MISC_MMAP_DATA)
+	if (perch_record_decode(&mapping, &record->told_layout, bytes, size, NULL) < 0 || mapping.misc & PERCH_MISC_MMAP_DATA)
 		return;
 	name = mapping.mmap.filename.text;
 	if (name[0] == '/' && name[1] != '/')
@@ -155,7 +155,8 @@ void record_scan(struct record *record, const struct iovec pieces[2])
 	}
 	record->samples += samples;
 	/* within a ring they lie in the order of time */
-	if (samples && first + time + 8 <= bytes && last + time + 8 <= bytes) {
+	if (samples && record->samples_alike && record->layout.sample_time_word >= 0 && first + time + 8 <= bytes &&
+	    last + time + 8 <= bytes) {
 		note_sample_time(record, word(pieces, first + time));
 		note_sample_time(record, word(pieces, last + time));
 	}

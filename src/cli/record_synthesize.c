@@ -15,25 +15,47 @@ static void flush(struct record_made *made)
 	made->used = 0;
 }
 
+/* Room for a record of so many bytes; NULL: not for one as large. */
+static char *room_for(struct record_made *made, size_t size)
+{
+	char *room;
+
+	if (made->rc || size > UINT16_MAX)
+		return NULL;
+	if (made->used + size > sizeof(made->bytes))
+		flush(made);
+	room = (char *)made->bytes + made->used;
+	memset(room, 0, size);
+	made->used += size;
+	return room;
+}
+
 void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body, size_t size, const char *name)
 {
-	size_t length = strlen(name);
-	size_t padded = (length + 8) & ~(size_t)7;
+	size_t length = name ? strlen(name) : 0;
+	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;
 	struct perch_record_header header = { type, misc, 0 };
 	size_t all = sizeof(header) + size + padded + made->record->layout.id_size;
-	char *to;
+	char *to = room_for(made, all);
 
-	if (made->rc || all > UINT16_MAX)
+	if (!to)
 		return;
-	if (made->used + all > sizeof(made->bytes))
-		flush(made);
-	to = (char *)made->bytes + made->used;
-	memset(to, 0, all);
 	header.size = (uint16_t)all;
 	memcpy(to, &header, sizeof(header));
 	memcpy(to + sizeof(header), body, size);
-	memcpy(to + sizeof(header) + size, name, length);
-	made->used += all;
+	if (name)
+		memcpy(to + sizeof(header) + size, name, length);
+}
+
+void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size)
+{
+	struct perch_record_header header = { type, 0, (uint16_t)(sizeof(header) + size) };
+	char *to = room_for(made, sizeof(header) + size);
+
+	if (!to)
+		return;
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), body, size);
 }
 
 struct mapping {
@@ -137,6 +159,9 @@ int record_synthesize(struct record *record)
 	made->err = &record->err;
 	made->used = 0;
 	made->rc = 0;
+	record_make_maps(made);
+	if (record->flag[RECORD_CGROUPS])
+		record_make_cgroups(made);
 	if (!record->user_only) {
 		make_kernel(made);
 		make_modules(made);

@@ -9,6 +9,8 @@
  *   systems:u32, for each: name\0, formats:u32, for each: size:u64 text
  *   kallsyms size:u32 (0)   printk formats size:u32 (0)   saved comms size:u64 (0)
  */
+#define _GNU_SOURCE /* DT_DIR */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -81,66 +83,141 @@ static void append_file(struct text *text, const char *path)
 	free(buffer);
 }
 
-static bool is_tracepoint(const struct perch_event *event)
+/* A recorded tracepoint as tracefs has it. Events may have names of their own, so what counts is the id. */
+struct point {
+	uint64_t id;
+	char system[NAME_MAX + 1], name[NAME_MAX + 1];
+};
+
+static bool has_id(const char *tracefs, const struct point *point)
 {
-	return event->attr.type == PERCH_TYPE_TRACEPOINT;
+	char path[PATH_MAX], line[32];
+	unsigned long long id;
+	bool same;
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs, point->system, point->name) >= (int)sizeof(path))
+		return false;
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	same = fgets(line, sizeof(line), file) && sscanf(line, "%llu", &id) == 1 && id == point->id;
+	fclose(file);
+	return same;
 }
 
-/* "sched" of "sched:sched_switch:u": bytes of the system, and of the name behind its colon. */
-static void split(const struct perch_event *event, size_t *system, size_t *name)
+/* "sched:sched_switch:u" and its like say which one it is. */
+static bool find_by_name(const char *tracefs, const char *name, struct point *point)
 {
-	*system = strcspn(event->name, ":");
-	*name = event->name[*system] ? strcspn(event->name + *system + 1, ":") : 0;
+	size_t system = strcspn(name, ":/"), length = name[system] == ':' ? strcspn(name + system + 1, ":/") : 0;
+
+	if (!system || !length || system > NAME_MAX || length > NAME_MAX)
+		return false;
+	snprintf(point->system, sizeof(point->system), "%.*s", (int)system, name);
+	snprintf(point->name, sizeof(point->name), "%.*s", (int)length, name + system + 1);
+	return has_id(tracefs, point);
 }
 
-static bool same_system(const struct perch_event *a, const struct perch_event *b)
+static bool find_in_system(const char *tracefs, struct point *point)
 {
-	size_t system = strcspn(a->name, ":");
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *folder;
 
-	return is_tracepoint(a) && is_tracepoint(b) && system == strcspn(b->name, ":") && !strncmp(a->name, b->name, system);
+	if (snprintf(path, sizeof(path), "%s/events/%s", tracefs, point->system) >= (int)sizeof(path))
+		return false;
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		snprintf(point->name, sizeof(point->name), "%s", entry->d_name);
+		found = has_id(tracefs, point);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
 }
 
-static bool first_of_system(const struct perch_events *events, size_t index)
+/* One that was given another name: all ids are read, which takes a while. */
+static bool find_by_id(const char *tracefs, struct point *point)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "%s/events", tracefs);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		snprintf(point->system, sizeof(point->system), "%s", entry->d_name);
+		found = find_in_system(tracefs, point);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* Each tracepoint once. One that is gone meanwhile is left out. Returns how many; -ENOMEM. */
+static ssize_t find_points(const struct perch_events *events, const char *tracefs, struct point **points)
+{
+	size_t nr = 0;
+
+	*points = calloc(events->nr, sizeof(**points));
+	if (!*points)
+		return -ENOMEM;
+	for (size_t i = 0; i < events->nr; i++) {
+		const struct perch_event *event = &events->event[i];
+		struct point *point = &(*points)[nr];
+		size_t same = 0;
+
+		if (event->attr.type != PERCH_TYPE_TRACEPOINT)
+			continue;
+		while (same < nr && (*points)[same].id != event->attr.config)
+			same++;
+		point->id = event->attr.config;
+		nr += same == nr && (find_by_name(tracefs, event->name, point) || find_by_id(tracefs, point));
+	}
+	return (ssize_t)nr;
+}
+
+static bool first_of_system(const struct point *points, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (same_system(&events->event[i], &events->event[index]))
+		if (!strcmp(points[i].system, points[index].system))
 			return false;
-	return is_tracepoint(&events->event[index]);
+	return true;
 }
 
-static void append_system(struct text *text, const struct perch_events *events, size_t first, const char *tracefs)
+static void append_system(struct text *text, const struct point *points, size_t nr, size_t first, const char *tracefs)
 {
-	uint32_t nr = 0;
+	uint32_t members = 0;
+	char path[PATH_MAX];
 
-	append(text, events->event[first].name, strcspn(events->event[first].name, ":"));
-	append(text, "", 1);
-	for (size_t i = first; i < events->nr; i++)
-		nr += same_system(&events->event[first], &events->event[i]);
-	append_u32(text, nr);
-	for (size_t i = first; i < events->nr; i++) {
-		const struct perch_event *event = &events->event[i];
-		char path[PATH_MAX];
-		size_t system, name;
-
-		if (!same_system(&events->event[first], event))
+	append_string(text, points[first].system);
+	for (size_t i = first; i < nr; i++)
+		members += !strcmp(points[first].system, points[i].system);
+	append_u32(text, members);
+	for (size_t i = first; i < nr; i++) {
+		if (strcmp(points[first].system, points[i].system))
 			continue;
-		split(event, &system, &name);
-		snprintf(path, sizeof(path), "%s/events/%.*s/%.*s/format", tracefs, (int)system, event->name, (int)name,
-			 event->name + system + 1);
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs, points[i].system, points[i].name);
 		append_file(text, path);
 	}
 }
 
-static void append_systems(struct text *text, const struct perch_events *events, const char *tracefs)
+static void append_systems(struct text *text, const struct point *points, size_t nr, const char *tracefs)
 {
-	uint32_t nr = 0;
+	uint32_t systems = 0;
 
-	for (size_t i = 0; i < events->nr; i++)
-		nr += first_of_system(events, i);
-	append_u32(text, nr);
-	for (size_t i = 0; i < events->nr; i++)
-		if (first_of_system(events, i))
-			append_system(text, events, i, tracefs);
+	for (size_t i = 0; i < nr; i++)
+		systems += first_of_system(points, i);
+	append_u32(text, systems);
+	for (size_t i = 0; i < nr; i++)
+		if (first_of_system(points, i))
+			append_system(text, points, nr, i, tracefs);
 }
 
 static void append_header(struct text *text, const char *tracefs)
@@ -163,22 +240,33 @@ static void append_header(struct text *text, const char *tracefs)
 	append_u32(text, 0);
 }
 
+static bool any_tracepoint(const struct perch_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].attr.type == PERCH_TYPE_TRACEPOINT)
+			return true;
+	return false;
+}
+
 int record_write_tracing_data(struct record *record)
 {
 	struct text text = { 0 };
 	char tracefs[PATH_MAX / 2];
-	size_t i = 0;
+	struct point *points;
+	ssize_t nr;
 	int rc;
 
-	while (i < record->events.nr && !is_tracepoint(&record->events.event[i]))
-		i++;
-	if (i == record->events.nr)
+	if (!any_tracepoint(&record->events))
 		return 0;
 	rc = perch_machine_tracefs(record->machine, tracefs, sizeof(tracefs), &record->err);
 	if (rc < 0)
 		return rc;
+	nr = find_points(&record->events, tracefs, &points);
 	append_header(&text, tracefs);
-	append_systems(&text, &record->events, tracefs);
+	if (nr < 0)
+		text.rc = (int)nr;
+	else
+		append_systems(&text, points, (size_t)nr, tracefs);
 	append_u32(&text, 0);
 	append_u32(&text, 0);
 	append_u64(&text, 0);
@@ -188,5 +276,6 @@ int record_write_tracing_data(struct record *record)
 	else
 		rc = perch_writer_feature(record->writer, PERCH_FEATURE_TRACING_DATA, text.bytes, text.used, &record->err);
 	free(text.bytes);
+	free(points);
 	return rc;
 }

@@ -187,6 +187,20 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	return rc;
 }
 
+/* record --call-graph dwarf: what is to be unwound from a copy of the stack is not in the call chains. */
+static void tell_unwound(const struct cli_recording *recording)
+{
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(recording->reader, &events);
+
+	for (size_t i = 0; i < nr; i++)
+		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER) {
+			cli_note("report", "the samples hold copies of user stacks, which this version does not unwind: call "
+				 "chains are those of the kernel. Record with -g to have user space in them.");
+			return;
+		}
+}
+
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
@@ -225,6 +239,8 @@ int perch_cmd_report(int argc, char **argv)
 		cli_note("report", "standard output cannot take the text: it is cut off");
 		status = CLI_EXIT_FAILURE;
 	}
+	if (!report.header_only && !report.stats)
+		tell_unwound(&recording);
 	if (!report.header_only)
 		cli_recording_tell_damage(&recording);
 	cli_recording_close(&recording);

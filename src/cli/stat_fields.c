@@ -4,42 +4,58 @@
 
 #include "stat.h"
 
-static const char *missing(const struct stat_event *event)
+static const char *missing(const struct stat_line *line)
 {
-	return event->supported ? "<not counted>" : "<not supported>";
+	return line->supported ? "<not counted>" : "<not supported>";
 }
 
-static double percent_running(const struct stat_event *event)
+static int decimals(const struct stat_line *line)
 {
-	return event->enabled.mean > 0 ? 100.0 * event->running.mean / event->enabled.mean : 100.0;
+	return line->scale == (double)(uint64_t)line->scale ? 0 : 2;
 }
 
-static void print_csv_event(const struct stat *stat, const struct stat_event *event, FILE *out)
+/* A second metric has a line of its own, in the same column. */
+static void print_csv_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
 {
 	const char *sep = stat->separator;
-	struct stat_metric metric;
+	struct stat_metric metrics[STAT_METRICS];
+	size_t nr = stat_metrics(stat, line, group, metrics);
+	int empty = 3 + (*line->cgroup != '\0') + (stat->repeat != 1) + 1;
 
-	if (stat_counted(event))
-		fprintf(out, "%.*f%s%s%s%s", event->scale == (double)(uint64_t)event->scale ? 0 : 2,
-			event->value.mean * event->scale, sep, event->unit, sep, event->name);
-	else
-		fprintf(out, "%s%s%s%s", missing(event), sep, sep, event->name);
-	if (stat->repeat > 1)
-		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&event->value));
-	fprintf(out, "%s%.0f%s%.2f", sep, event->running.mean, sep, percent_running(event));
-	if (stat_counted(event) && stat_metric(stat, event, &metric))
-		fprintf(out, "%s%.*f%s%s\n", sep, metric.decimals, metric.value, sep, metric.unit);
-	else
+	if (!nr)
 		fprintf(out, "%s%s\n", sep, sep);
+	for (size_t i = 0; i < nr; i++) {
+		if (i) {
+			stat_print_prefix(stat, line, group, out);
+			for (int k = 0; k < empty; k++)
+				fputs(sep, out);
+		}
+		fprintf(out, "%s%.*f%s%s\n", sep, metrics[i].decimals, metrics[i].value, sep, metrics[i].unit);
+	}
 }
 
-void stat_print_csv(const struct stat *stat, FILE *out)
+void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
 {
-	for (size_t i = 0; i < stat->events.nr; i++)
-		print_csv_event(stat, &stat->event[i], out);
+	const struct stat_cell *cell = &line->cell[group];
+	const char *sep = stat->separator;
+
+	stat_print_prefix(stat, line, group, out);
+	if (stat_counted(line, group))
+		fprintf(out, "%.*f", decimals(line), cell->value.mean * line->scale);
+	else
+		fputs(missing(line), out);
+	fprintf(out, "%s%s%s%s", sep, line->unit, sep, line->name);
+	if (*line->cgroup) {
+		fputs(sep, out);
+		cli_put_clean(out, line->cgroup);
+	}
+	if (stat->repeat != 1)
+		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&cell->value));
+	fprintf(out, "%s%.0f%s%.2f", sep, cell->running.mean, sep, stat_percent_running(cell));
+	print_csv_metrics(stat, line, group, out);
 }
 
-static void put_json_string(FILE *out, const char *text)
+void stat_put_json_string(FILE *out, const char *text)
 {
 	char clean[512];
 
@@ -53,29 +69,39 @@ static void put_json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void print_json_event(const struct stat *stat, const struct stat_event *event, FILE *out)
+static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
 {
-	bool counted = stat_counted(event);
-	struct stat_metric metric;
+	struct stat_metric metrics[STAT_METRICS] = { 0 };
+	size_t nr = stat_metrics(stat, line, group, metrics);
 
-	if (counted)
-		fprintf(out, "{\"counter-value\" : \"%f\", \"unit\" : ", event->value.mean * event->scale);
-	else
-		fprintf(out, "{\"counter-value\" : \"%s\", \"unit\" : ", missing(event));
-	put_json_string(out, counted ? event->unit : "");
-	fputs(", \"event\" : ", out);
-	put_json_string(out, event->name);
-	if (stat->repeat > 1)
-		fprintf(out, ", \"variance\" : %.2f", stat_error_percent(&event->value));
-	fprintf(out, ", \"event-runtime\" : %.0f, \"pcnt-running\" : %.2f", event->running.mean,
-		percent_running(event));
-	if (!counted || !stat_metric(stat, event, &metric))
-		metric = (struct stat_metric){ 0 };
-	fprintf(out, ", \"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metric.value, metric.unit);
+	fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[0].value, metrics[0].unit);
+	for (size_t i = 1; i < nr; i++) {
+		fputc('{', out);
+		stat_print_json_prefix(stat, line, group, out);
+		fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[i].value, metrics[i].unit);
+	}
 }
 
-void stat_print_json(const struct stat *stat, FILE *out)
+void stat_print_json_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
 {
-	for (size_t i = 0; i < stat->events.nr; i++)
-		print_json_event(stat, &stat->event[i], out);
+	const struct stat_cell *cell = &line->cell[group];
+
+	fputc('{', out);
+	stat_print_json_prefix(stat, line, group, out);
+	if (stat_counted(line, group))
+		fprintf(out, "\"counter-value\" : \"%f\", \"unit\" : ", cell->value.mean * line->scale);
+	else
+		fprintf(out, "\"counter-value\" : \"%s\", \"unit\" : ", missing(line));
+	stat_put_json_string(out, line->unit);
+	fputs(", \"event\" : ", out);
+	stat_put_json_string(out, line->name);
+	if (*line->cgroup) {
+		fputs(", \"cgroup\" : ", out);
+		stat_put_json_string(out, line->cgroup);
+	}
+	if (stat->repeat != 1)
+		fprintf(out, ", \"variance\" : %.2f", stat_error_percent(&cell->value));
+	fprintf(out, ", \"event-runtime\" : %.0f, \"pcnt-running\" : %.2f, ", cell->running.mean,
+		stat_percent_running(cell));
+	print_json_metrics(stat, line, group, out);
 }

@@ -40,33 +40,51 @@ double stat_error_percent(const struct stat_spread *spread)
 	return spread->mean != 0 ? 100.0 * stat_error(spread) / spread->mean : 0;
 }
 
-bool stat_counted(const struct stat_event *event)
+double stat_percent_running(const struct stat_cell *cell)
 {
-	return event->supported && event->enabled.mean > 0 && event->running.mean > 0;
+	return cell->enabled.mean > 0 ? 100.0 * cell->running.mean / cell->enabled.mean : 100.0;
+}
+
+/* Above the config of a hardware or cache event: the core PMU that counts it, where there are several. */
+#define CONFIG_BITS 0xffffffffu
+
+static bool is_event(const struct perch_attr *attr, uint32_t type, uint64_t config)
+{
+	return attr->type == type && (attr->config & CONFIG_BITS) == config;
+}
+
+static bool same_side(const struct stat_line *one, const struct stat_line *other)
+{
+	const struct perch_attr *attr = &one->event->attr, *beside = &other->event->attr;
+
+	return one->part == other->part && one->user_only == other->user_only &&
+	       attr->exclude_user == beside->exclude_user && attr->exclude_kernel == beside->exclude_kernel;
 }
 
 /* The mean of an event of that kind, counted on the same side (user, kernel) as `beside`; 0 when there is none. */
-static double mean_of(const struct stat *stat, const struct stat_event *beside, uint32_t type, uint64_t config)
+static double mean_of(const struct stat_job *stat, const struct stat_line *beside, size_t group, uint32_t type,
+		      uint64_t config)
 {
-	for (size_t i = 0; i < stat->events.nr; i++) {
-		const struct stat_event *event = &stat->event[i];
-		const struct perch_attr *attr = &event->event->attr;
+	uint64_t pmu = beside->event->attr.config & ~(uint64_t)CONFIG_BITS;
 
-		if (attr->type == type && attr->config == config && stat_counted(event) &&
-		    event->user_only == beside->user_only && attr->exclude_user == beside->event->attr.exclude_user &&
-		    attr->exclude_kernel == beside->event->attr.exclude_kernel)
-			return event->value.mean;
+	for (size_t i = 0; i < stat->nr_lines; i++) {
+		const struct stat_line *line = &stat->line[i];
+		const struct perch_attr *attr = &line->event->attr;
+
+		if (line->into == i && is_event(attr, type, config) && (attr->config & ~(uint64_t)CONFIG_BITS) == pmu &&
+		    same_side(line, beside) && stat_counted(line, group))
+			return line->cell[group].value.mean;
 	}
 	return 0;
 }
 
-static double clock_ns(const struct stat *stat)
+static double clock_ns(const struct stat_job *stat, const struct stat_line *beside, size_t group)
 {
 	struct stat_spread clocks = { 0 };
 
-	for (size_t i = 0; i < stat->events.nr; i++)
-		if (stat->event[i].clock && stat_counted(&stat->event[i]))
-			stat_add(&clocks, stat->event[i].value.mean);
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if (stat->line[i].clock && stat->line[i].part == beside->part && stat_counted(&stat->line[i], group))
+			stat_add(&clocks, stat->line[i].cell[group].value.mean);
 	return clocks.mean;
 }
 
@@ -136,26 +154,70 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 	return set(metric, rate, units[unit]);
 }
 
-bool stat_metric(const struct stat *stat, const struct stat_event *event, struct stat_metric *metric)
+/* Cycles in which nothing could be done, for each instruction: the worse of both ends of the pipeline. */
+static bool set_stalled(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			struct stat_metric *metric)
 {
-	const struct perch_attr *attr = &event->event->attr;
-	double ns;
+	double front = mean_of(stat, line, group, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
+	double back = mean_of(stat, line, group, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_BACKEND);
+	double stalled = front > back ? front : back, instructions = line->cell[group].value.mean;
 
-	if (event->clock)
-		return stat->elapsed_ns.mean > 0 &&
-		       set(metric, event->value.mean / stat->elapsed_ns.mean, "CPUs utilized");
-	ns = clock_ns(stat);
-	if (attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_CPU_CYCLES)
-		return ns > 0 && set(metric, event->value.mean / ns, "GHz");
-	for (size_t i = 0; i < CLI_NR(ratios); i++) {
-		const struct ratio *ratio = &ratios[i];
-		double base;
+	if (stalled <= 0 || instructions <= 0)
+		return false;
+	set(metric, stalled / instructions, "stalled cycles per insn");
+	metric->width = 7;
+	metric->decimals = 2;
+	metric->sign = " ";
+	return true;
+}
 
-		if (attr->type != ratio->type || attr->config != ratio->config)
-			continue;
-		base = mean_of(stat, event, ratio->base_type, ratio->base_config);
-		if (base > 0)
-			return set_ratio(metric, ratio, event->value.mean / base);
-	}
-	return ns > 0 && set_rate(metric, event->value.mean, ns);
+static const struct ratio *ratio_of(const struct perch_attr *attr)
+{
+	for (size_t i = 0; i < CLI_NR(ratios); i++)
+		if (is_event(attr, ratios[i].type, ratios[i].config))
+			return &ratios[i];
+	return NULL;
+}
+
+const char *stat_metric_unit(const struct stat_line *line)
+{
+	const struct perch_attr *attr = &line->event->attr;
+	const struct ratio *ratio = ratio_of(attr);
+
+	if (is_event(attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES))
+		return "GHz";
+	return ratio ? ratio->unit : NULL;
+}
+
+static bool first_metric(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			 struct stat_metric *metric)
+{
+	const struct perch_attr *attr = &line->event->attr;
+	const struct ratio *ratio = ratio_of(attr);
+	double value = line->cell[group].value.mean;
+	double ns, base = 0;
+
+	if (line->clock)
+		return stat->wall_ns > 0 && set(metric, value / stat->wall_ns, "CPUs utilized");
+	ns = clock_ns(stat, line, group);
+	if (is_event(attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES))
+		return ns > 0 && set(metric, value / ns, "GHz");
+	if (ratio)
+		base = mean_of(stat, line, group, ratio->base_type, ratio->base_config);
+	if (base > 0)
+		return set_ratio(metric, ratio, value / base);
+	return ns > 0 && set_rate(metric, value, ns);
+}
+
+size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group,
+		    struct stat_metric metrics[STAT_METRICS])
+{
+	size_t nr;
+
+	if (!stat_counted(line, group))
+		return 0;
+	nr = first_metric(stat, line, group, &metrics[0]);
+	if (is_event(&line->event->attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS))
+		nr += set_stalled(stat, line, group, &metrics[nr]);
+	return nr;
 }

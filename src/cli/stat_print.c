@@ -1,145 +1,171 @@
 /* SPDX-License-Identifier: MIT */
-/* The table, column by column as perf 6.1 prints it. */
+/* What was counted, to where it is wanted, as it is wanted. */
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stat.h"
 
-#define VALUE_WIDTH 18
-#define UNIT_WIDTH 4
-#define NAME_WIDTH 32
-#define BARE_NAME_WIDTH 25		/* of an event without a number */
-#define METRIC_WIDTH 35
+#define HEADER_EVERY 25
 
-static void print_title(const struct stat *stat, FILE *out)
+static int by_value(const void *one, const void *other)
 {
-	fputs("\n Performance counter stats for ", out);
-	if (stat->all_cpus) {
-		fputs("'system wide", out);
-	} else if (stat->cpu_list) {
-		fputs("'CPU(s) ", out);
-		cli_put_clean(out, stat->cpu_list);
-	} else if (stat->pids) {
-		fputs("process id '", out);
-		cli_put_clean(out, stat->pids);
-	} else if (stat->tids) {
-		fputs("thread id '", out);
-		cli_put_clean(out, stat->tids);
-	} else {
-		fputc('\'', out);
-		for (char **word = stat->argv; *word; word++) {
-			if (word != stat->argv)
-				fputc(' ', out);
-			cli_put_clean(out, *word);
+	double a = (*(const struct stat_cell *const *)one)->value.mean;
+	double b = (*(const struct stat_cell *const *)other)->value.mean;
+
+	return (a < b) - (a > b);
+}
+
+/* Of all threads of the machine most did nothing: those are left out. */
+static bool shown_thread(const struct stat_job *stat, const struct stat_line *line, size_t group)
+{
+	return stat_shown(stat, line, group) && (!stat->target.all_cpus || line->cell[group].value.mean > 0);
+}
+
+/* The busiest thread first. */
+static void print_threads(const struct stat_job *stat, const struct stat_line *line, stat_print_line *print, FILE *out)
+{
+	const struct stat_cell **sorted = calloc(stat->nr_groups + 1, sizeof(*sorted));
+	size_t nr = 0;
+
+	if (!sorted)
+		return;
+	for (size_t i = 0; i < stat->nr_groups; i++)
+		if (shown_thread(stat, line, i))
+			sorted[nr++] = &line->cell[i];
+	qsort(sorted, nr, sizeof(*sorted), by_value);
+	for (size_t i = 0; i < nr; i++)
+		print(stat, line, sorted[i] - line->cell, out);
+	free(sorted);
+}
+
+void stat_for_each(const struct stat_job *stat, stat_print_line *print, FILE *out)
+{
+	/* CPUs beside each other for each event, all events together for a socket, as perf has it */
+	bool groups_first = stat->aggregation != STAT_CPU && stat->aggregation != STAT_THREAD;
+	size_t outer = groups_first ? stat->nr_groups : stat->nr_lines;
+	size_t inner = groups_first ? stat->nr_lines : stat->nr_groups;
+
+	for (size_t i = 0; i < outer; i++) {
+		if (stat->aggregation == STAT_THREAD) {
+			print_threads(stat, &stat->line[i], print, out);
+			continue;
+		}
+		for (size_t k = 0; k < inner; k++) {
+			const struct stat_line *line = &stat->line[groups_first ? k : i];
+			size_t group = groups_first ? i : k;
+
+			if (stat_shown(stat, line, group))
+				print(stat, line, group, out);
 		}
 	}
-	fputc('\'', out);
-	if (stat->repeat > 1)
-		fprintf(out, " (%llu runs)", (unsigned long long)stat->repeat);
-	fputs(":\n\n", out);
 }
 
-static void print_metric(const struct stat *stat, const struct stat_event *event, FILE *out)
+/* Again and again: 25 lines fit a screen; perf, and what reads its output, counts intervals. */
+static void print_header_when_due(struct stat_job *stat, FILE *out)
 {
-	struct stat_metric metric;
-	int used;
+	bool clear = stat->terminal && stat->interval_clear;
+	unsigned shown = stat->terminal ? stat->lines_shown : stat->intervals_shown;
 
-	if (!stat_metric(stat, event, &metric)) {
-		fprintf(out, "%-*s", METRIC_WIDTH, "");
+	if (clear)
+		fputs("\033[H\033[2J\033[3J", out);
+	if (!clear && stat->header_shown && shown < HEADER_EVERY)
 		return;
+	if (stat->metric_only)
+		stat_print_metric_header(stat, out);
+	else
+		stat_print_interval_header(stat, out);
+	stat->header_shown = true;
+	stat->lines_shown = stat->intervals_shown = 0;
+}
+
+static void print_interval(struct stat_job *stat, FILE *out)
+{
+	print_header_when_due(stat, out);
+	if (stat->metric_only)
+		stat_print_metric_rows(stat, out);
+	else
+		stat_for_each(stat, stat_print_table_line, out);
+	stat->intervals_shown++;
+}
+
+/* Whether the user's locale may group digits: C and its like do not, and finding that out costs a dozen files. */
+static bool locale_groups(void)
+{
+	static const char *const variables[] = { "LC_ALL", "LC_NUMERIC", "LANG" };
+	const char *name = NULL;
+
+	for (size_t i = 0; i < CLI_NR(variables) && !(name && *name); i++)
+		name = getenv(variables[i]);
+	return name && *name && strcmp(name, "C") && strncmp(name, "C.", 2) && strcmp(name, "POSIX");
+}
+
+static void print(struct stat_job *stat, FILE *out)
+{
+	bool group = stat->big_num && !stat->separator && !stat->json && locale_groups();
+
+	if (stat->json) {
+		stat_for_each(stat, stat_print_json_line, out);
+	} else if (stat->separator && stat->metric_only) {
+		if (!stat->header_shown && stat->interval_ms)
+			stat_print_metric_header(stat, out);
+		stat->header_shown = true;
+		stat_print_metric_rows(stat, out);
+	} else if (stat->separator) {
+		stat_for_each(stat, stat_print_csv_line, out);
+	} else {
+		/* the locale's way with numbers is for people */
+		if (group)
+			setlocale(LC_NUMERIC, "");
+		if (stat->interval_ns)
+			print_interval(stat, out);
+		else
+			stat_print_table(stat, out);
+		if (group)
+			setlocale(LC_NUMERIC, "C");
 	}
-	used = fprintf(out, " # %*.*f%s", metric.width, metric.decimals, metric.value, metric.sign);
-	fprintf(out, " %-*s", METRIC_WIDTH - used - 1, metric.unit);
 }
 
-static void print_event(const struct stat *stat, const struct stat_event *event, FILE *out)
+static unsigned lines_in(const char *text)
 {
-	double percent = stat_error_percent(&event->value);
+	unsigned lines = 0;
 
-	if (!stat_counted(event)) {
-		fprintf(out, "%*s %-*s %-*s%-*s", VALUE_WIDTH,
-			event->supported ? "<not counted>" : "<not supported>", UNIT_WIDTH, "", BARE_NAME_WIDTH,
-			event->name, METRIC_WIDTH, "");
-		fputc('\n', out);
-		return;
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static int cannot_write(const struct stat_job *stat)
+{
+	int error = errno ? errno : EIO;
+	struct perch_error err;
+
+	if (stat->output == stderr)
+		return CLI_EXIT_FAILURE;	/* nowhere to tell it */
+	perch_error_set(&err, error, PERCH_CAUSE_FILE, "cannot write '%s': %s",
+			stat->output_path ? stat->output_path : "the descriptor of --log-fd", strerror(error));
+	return cli_error(STAT_COMMAND, &err);
+}
+
+int stat_print(struct stat_job *stat)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *memory;
+
+	if (stat->quiet)
+		return 0;
+	/* in one piece, so that what the program still writes to the same terminal does not fall between the lines */
+	memory = open_memstream(&text, &length);
+	if (memory) {
+		print(stat, memory);
+		if (fclose(memory) || fwrite(text, 1, length, stat->output) != length)
+			length = 0;
+		stat->lines_shown += length ? lines_in(text) : 0;
+		free(text);
+	} else {
+		print(stat, stat->output);
 	}
-	fprintf(out, "%*.*f %-*s %-*s", VALUE_WIDTH, event->scale == (double)(uint64_t)event->scale ? 0 : 2,
-		event->value.mean * event->scale, UNIT_WIDTH, event->unit, NAME_WIDTH, event->name);
-	print_metric(stat, event, out);
-	if (stat->repeat > 1 && percent != 0)
-		fprintf(out, "  ( +-%6.2f%% )", percent);
-	if (event->running.mean < event->enabled.mean)
-		fprintf(out, "  (%.2f%%)", 100.0 * event->running.mean / event->enabled.mean);
-	fputc('\n', out);
-}
-
-/* Two digits more than the spread makes certain. */
-static int digits_for(double spread)
-{
-	int digits = 2;
-
-	if (spread <= 0)
-		return 9;
-	for (; spread < 1 && digits < 9; digits++)
-		spread *= 10;
-	return digits;
-}
-
-static void print_times(const struct stat *stat, FILE *out)
-{
-	double elapsed = stat->elapsed_ns.mean / 1e9;
-	double spread = stat_error(&stat->elapsed_ns) / 1e9;
-	int digits = digits_for(spread);
-
-	if (stat->repeat > 1) {
-		fprintf(out, "\n %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits, spread);
-		if (spread > 0)
-			fprintf(out, "  ( +-%6.2f%% )", stat_error_percent(&stat->elapsed_ns));
-		fputs("\n\n", out);
-		return;
-	}
-	fprintf(out, "\n %17.9f seconds time elapsed\n", elapsed);
-	if (stat->program.pid > 0 && !stat->all_cpus && !stat->cpu_list && !stat->pids && !stat->tids)
-		fprintf(out, "\n %17.9f seconds user\n %17.9f seconds sys\n", stat->user_seconds, stat->sys_seconds);
-	fputs("\n\n", out);
-}
-
-static bool same_reason(const struct stat_event *one, const struct stat_event *other)
-{
-	return !one->supported && !other->supported && !strcmp(one->reason.message, other->reason.message) &&
-	       !strcmp(one->reason.remedy, other->reason.remedy);
-}
-
-/* Each reason once, with the events it keeps away. */
-static void print_reasons(const struct stat *stat, FILE *out)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < stat->events.nr; i++) {
-		size_t first = 0;
-
-		if (stat->event[i].supported || !stat->event[i].reason.errnum)
-			continue;
-		while (!same_reason(&stat->event[first], &stat->event[i]))
-			first++;
-		if (first < i)
-			continue;
-		fprintf(out, " %s", stat->event[i].name);
-		for (size_t k = i + 1; k < stat->events.nr; k++)
-			if (same_reason(&stat->event[i], &stat->event[k]))
-				fprintf(out, ", %s", stat->event[k].name);
-		fputs(": ", out);
-		perch_error_print(out, &stat->event[i].reason);
-		any = true;
-	}
-	if (any)
-		fputc('\n', out);
-}
-
-void stat_print_table(const struct stat *stat, FILE *out)
-{
-	print_title(stat, out);
-	for (size_t i = 0; i < stat->events.nr; i++)
-		print_event(stat, &stat->event[i], out);
-	print_times(stat, out);
-	print_reasons(stat, out);
+	return fflush(stat->output) || ferror(stat->output) ? cannot_write(stat) : 0;
 }

@@ -16,14 +16,16 @@ struct cli_target {
 	const char *cgroups;		/* -G a,b: for the command to hand out among its events */
 };
 
-/* Rows for a command's table of options. */
+/* Rows for a command's table of options; the second without -G, for commands where the order of -e and -G matters. */
 #define CLI_TARGET_OPTIONS(target) \
+	CLI_TARGET_OPTIONS_BUT_CGROUPS(target), \
+	{ 'G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C", CLI_STRING, \
+	  &(target)->cgroups, NULL, false, false }
+#define CLI_TARGET_OPTIONS_BUT_CGROUPS(target) \
 	{ 'p', "pid", "PID[,PID]", "running processes", CLI_STRING, &(target)->pids, NULL, false, false }, \
 	{ 't', "tid", "TID[,TID]", "running threads", CLI_STRING, &(target)->tids, NULL, false, false }, \
 	{ 'a', "all-cpus", NULL, "everything on all CPUs", CLI_FLAG, &(target)->all_cpus, NULL, false, false }, \
-	{ 'C', "cpu", "CPUS", "on these CPUs only: 0-2,5", CLI_STRING, &(target)->cpu_list, NULL, false, false }, \
-	{ 'G', "cgroup", "NAME[,NAME]", "processes of these cgroups, on the CPUs of -a or -C", CLI_STRING, \
-	  &(target)->cgroups, NULL, false, false }
+	{ 'C', "cpu", "CPUS", "on these CPUs only: 0-2,5", CLI_STRING, &(target)->cpu_list, NULL, false, false }
 
 /* Neither processes nor threads: everything on some CPUs. */
 bool cli_target_system_wide(const struct cli_target *target);

@@ -4,51 +4,127 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "user_read.h"
 
 #define MOST_WORDS 5			/* value, two times, id, lost */
 
 struct perch_counter {
-	const struct perch_calls *calls;
+	const struct perch__user *user;	/* &perch__no_user: each read is a system call */
+	enum perch__user_how how;	/* the last read was made */
 	int fd;
+	struct perch__base base;
+	uint64_t id;			/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
 	uint64_t read_format;
 	size_t words;			/* of one read */
-	struct perch__base base;
+	const struct perch_calls *calls;
+	int user_errno;			/* why there is no page */
+	bool has_dropped;
+	struct perch_attr dropped;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
+
+static int build(struct perch_attr *attr, const struct perch_event *event, const struct perch_options *options,
+		 struct perch_error *err)
+{
+	int rc = perch_attr_build(attr, event, options, err);
+
+	if (rc)
+		return rc;
+	attr->read_format |= PERCH__TIMES;
+	if (!(attr->read_format & PERCH_FORMAT_GROUP))
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "PERCH_FORMAT_GROUP is for groups: perch_group_open()");
+	perch_error_field(err, "read_format", NULL);
+	return -EINVAL;
+}
+
+/*
+ * On some architectures the wish to read in user space is part of the event, and the kernel refuses those that it cannot
+ * give so: they are opened without.
+ */
+static int open_without_wish(struct perch_counter *counter, struct perch_attr *attr, const struct perch_event *event,
+			     const struct perch_target *target, const struct perch_options *options)
+{
+	struct perch_options plain = *options;
+	struct perch_attr other;
+
+	plain.user_read = 0;
+	if (build(&other, event, &plain, NULL) || !memcmp(&other, attr, sizeof(other)))
+		return -1;
+	*attr = other;
+	counter->how = PERCH__USER_REFUSED;
+	return perch__open_counting(attr, options->optional, &counter->dropped, target, -1, options->machine, NULL);
+}
+
+static int open_descriptor(struct perch_counter *counter, struct perch_attr *attr, const struct perch_event *event,
+			   const struct perch_target *target, const struct perch_options *options,
+			   struct perch_error *err)
+{
+	struct perch_error said;
+	int fd = perch__open_counting(attr, options->optional, &counter->dropped, target, -1, options->machine, &said);
+	int rc = fd;
+
+	if (fd < 0 && options->user_read && (rc == -EINVAL || rc == -EOPNOTSUPP))
+		fd = open_without_wish(counter, attr, event, target, options);
+	if (fd < 0) {
+		if (err)
+			*err = said;
+		return rc;
+	}
+	counter->fd = fd;
+	if (!event->filter)
+		return 0;
+	rc = perch_event_set_filter(fd, event->filter, options->machine, err);
+	if (rc)
+		counter->calls->close(counter->calls->context, fd);
+	return rc;
+}
+
+/* Whatever hinders it leaves a counter that is read by system calls. */
+static void prepare_user_read(struct perch_counter *counter, const struct perch_attr *attr,
+			      const struct perch_target *target)
+{
+	if (counter->how == PERCH__USER_REFUSED)
+		return;
+	counter->how = perch__user_map(&counter->user, counter->fd, attr, target, counter->calls, &counter->user_errno);
+	if (counter->user->page && counter->read_format & PERCH_FORMAT_ID &&
+	    perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)&counter->id))
+		counter->id = 0;
+}
 
 int perch_counter_open_event(struct perch_counter **counter, const struct perch_event *event,
 			     const struct perch_target *target, const struct perch_options *options,
 			     struct perch_error *err)
 {
-	struct perch_machine *machine = options ? options->machine : NULL;
+	static const struct perch_options plain;
 	struct perch_counter *made;
 	struct perch_attr attr;
 	int rc;
 
 	*counter = NULL;
-	rc = perch_attr_build(&attr, event, options, err);
+	rc = build(&attr, event, options, err);
 	if (rc)
 		return rc;
-	attr.read_format |= PERCH__TIMES;
-	if (attr.read_format & PERCH_FORMAT_GROUP) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "PERCH_FORMAT_GROUP is for groups: perch_group_open()");
-		perch_error_field(err, "read_format", NULL);
-		return -EINVAL;
-	}
-	made = malloc(sizeof(*made));
+	if (!options)
+		options = &plain;
+	made = calloc(1, sizeof(*made));
 	if (!made)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the counter");
-	*made = (struct perch_counter){ .calls = perch_machine_calls(machine), .read_format = attr.read_format,
-					.words = perch__read_words(attr.read_format, 1) };
-	memcpy(made->name, event->name, sizeof(made->name));
-	made->name[sizeof(made->name) - 1] = '\0';
-	made->fd = perch_open(&attr, target, -1, 0, machine, err);
-	if (made->fd < 0) {
-		rc = made->fd;
+	made->calls = perch_machine_calls(options->machine);
+	made->user = &perch__no_user;
+	made->how = PERCH__USER_NOT_ASKED;
+	rc = open_descriptor(made, &attr, event, target, options, err);
+	if (rc) {
 		free(made);
 		return rc;
 	}
+	made->has_dropped = perch__any_part(&made->dropped);
+	made->read_format = attr.read_format;
+	made->words = perch__read_words(attr.read_format, 1);
+	memcpy(made->name, event->name, sizeof(made->name));
+	made->name[sizeof(made->name) - 1] = '\0';
+	if (options->user_read)
+		prepare_user_read(made, &attr, target);
 	*counter = made;
 	return 0;
 }
@@ -77,6 +153,7 @@ void perch_counter_close(struct perch_counter *counter)
 {
 	if (!counter)
 		return;
+	perch__user_unmap(counter->user, counter->calls);
 	counter->calls->close(counter->calls->context, counter->fd);
 	free(counter);
 }
@@ -114,7 +191,9 @@ int perch_counter_reset(struct perch_counter *counter)
 	return rc;
 }
 
-int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err)
+/* Apart, so that the way without a system call has no stack to set up. */
+static __attribute__((noinline)) int read_by_call(struct perch_counter *counter, struct perch_count *count,
+						  struct perch_error *err)
 {
 	uint64_t words[MOST_WORDS];
 	int rc;
@@ -123,6 +202,63 @@ int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 	if (!rc)
 		perch__take_counts(count, words, counter->read_format, &counter->base);
 	return rc;
+}
+
+/* The usual case in a few steps: on the PMU all the time since the last reset. */
+static inline int take_words(struct perch_counter *counter, struct perch_count *count, const uint64_t words[3])
+{
+	uint64_t enabled = words[1] - counter->base.enabled_ns;
+	uint64_t running = words[2] - counter->base.running_ns;
+
+	counter->how = PERCH__USER_READ;
+	count->value = count->scaled = words[0];
+	count->enabled_ns = enabled;
+	count->running_ns = running;
+	count->id = counter->id;
+	count->lost = 0;
+	count->state = PERCH_COUNT_FULL;
+	if (PERCH__UNLIKELY(enabled != running || (int64_t)enabled <= 0))
+		return perch__judge_signed(count, enabled, running);
+	return 0;
+}
+
+/* The first try came to nothing: more of them if the page just changed, else the system call. */
+static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter, struct perch_count *count,
+						    enum perch__user_how how, struct perch_error *err)
+{
+	uint64_t words[3] = { 0 };
+
+	if (how == PERCH__USER_BUSY)
+		how = perch__page_read(counter->user->page, words, perch__read_register, perch__read_clock);
+	if (how == PERCH__USER_READ)
+		return take_words(counter, count, words);
+	if (counter->user != &perch__no_user)	/* otherwise it is known since the open */
+		counter->how = how;
+	return read_by_call(counter, count, err);
+}
+
+int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err)
+{
+	struct perch__user user = *counter->user;
+	enum perch__user_how how = PERCH__USER_OTHER_THREAD;
+	uint64_t words[3];
+
+	if (PERCH__LIKELY(user.thread == perch__this_thread())) {
+		how = perch__page_try(user.page, words, perch__read_register, perch__read_clock);
+		if (PERCH__LIKELY(how == PERCH__USER_READ))
+			return take_words(counter, count, words);
+	}
+	return read_otherwise(counter, count, how, err);
+}
+
+bool perch_counter_user_read(const struct perch_counter *counter, struct perch_error *err)
+{
+	return perch__user_tell(counter->how, counter->user_errno, counter->name, err);
+}
+
+const struct perch_attr *perch_counter_dropped(const struct perch_counter *counter)
+{
+	return counter->has_dropped ? &counter->dropped : NULL;
 }
 
 int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err)

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-#define STACK_WORDS 64			/* a group read of up to 20 members in every format */
+#define SINGLE_WORDS 5			/* of a member read by itself: value, two times, id, lost */
 
 struct member {
 	int fd;
@@ -18,8 +18,7 @@ struct perch_group {
 	const struct perch_calls *calls;
 	uint64_t read_format;
 	bool one_by_one;		/* inherited: each member has its own read */
-	size_t words;			/* of one read */
-	uint64_t *buffer;		/* when STACK_WORDS do not do */
+	struct perch__words words;	/* what was read */
 	size_t nr;
 	struct member member[];
 };
@@ -44,22 +43,14 @@ static struct perch_group *make(size_t nr, const struct perch_options *options, 
 	bool one_by_one = options && options->inherit;
 	struct perch_group *group = calloc(1, sizeof(*group) + nr * sizeof(group->member[0]));
 
-	if (!group)
-		goto no_memory;
+	if (!group) {
+		perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the group");
+		return NULL;
+	}
 	group->calls = perch_machine_calls(options ? options->machine : NULL);
 	group->one_by_one = one_by_one;
 	group->read_format = one_by_one ? read_format & ~(uint64_t)PERCH_FORMAT_GROUP : read_format | PERCH_FORMAT_GROUP;
-	group->words = perch__read_words(group->read_format, nr);
-	if (group->words > STACK_WORDS) {
-		group->buffer = malloc(group->words * sizeof(*group->buffer));
-		if (!group->buffer)
-			goto no_memory;
-	}
 	return group;
-no_memory:
-	free(group);
-	perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the group");
-	return NULL;
 }
 
 /* Members follow their leader, which alone waits, is pinned or exclusive. */
@@ -68,7 +59,7 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 {
 	struct member *member = &group->member[group->nr];
 	int leader = group->nr ? group->member[0].fd : -1;
-	struct perch_attr attr;
+	struct perch_attr attr, dropped = { 0 };
 	int rc;
 
 	rc = perch_attr_build(&attr, event, options, err);
@@ -79,16 +70,20 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 		attr.disabled = attr.enable_on_exec = attr.pinned = attr.exclusive = 0;
 	else
 		attr.disabled = 1;
-	rc = perch_open(&attr, target, leader, 0, options ? options->machine : NULL, err);
+	rc = perch__open_counting(&attr, options ? options->optional : NULL, &dropped, target, leader,
+				  options ? options->machine : NULL, err);
 	if (rc < 0) {
 		perch_error_prefix(err, "%s: ", event->name);
 		return rc;
 	}
+	/* what this kernel does not read for the leader it reads for none */
+	group->read_format = attr.read_format;
 	member->fd = rc;
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
-	return 0;
+	return event->filter ? perch_event_set_filter(member->fd, event->filter, options ? options->machine : NULL, err)
+			     : 0;
 }
 
 /* Not before all are there: a member that joins a running group stands still, with times as if it counted. */
@@ -135,7 +130,7 @@ void perch_group_close(struct perch_group *group)
 		return;
 	while (group->nr--)
 		group->calls->close(group->calls->context, group->member[group->nr].fd);
-	free(group->buffer);
+	free(group->words.at);
 	free(group);
 }
 
@@ -167,40 +162,43 @@ int perch_group_disable(struct perch_group *group)
 
 static int read_one_by_one(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
 {
-	uint64_t words[STACK_WORDS];
+	uint64_t words[SINGLE_WORDS];
+	size_t nr = perch__read_words(group->read_format, 1);
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < group->nr; i++) {
 		const struct member *member = &group->member[i];
 
-		rc = perch__read(group->calls, member->fd, words, group->words, member->name, err);
+		rc = perch__read(group->calls, member->fd, words, nr, member->name, err);
 		if (!rc)
 			perch__take_counts(&counts[i], words, group->read_format, &member->base);
 	}
 	return rc;
 }
 
+static int read_strays(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < group->nr; i++)
+		rc = perch__read_astray(group->calls, group->member[i].fd, group->read_format, &group->words,
+					group->member[i].name, &group->member[i].base, &counts[i], err);
+	return rc;
+}
+
 static int read_together(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
 {
-	uint64_t stack[STACK_WORDS];
-	uint64_t *words = group->buffer ? group->buffer : stack;
 	const struct member *leader = &group->member[0];
-	const uint64_t *next;
-	int rc;
+	int given;
 
-	rc = perch__read(group->calls, leader->fd, words, group->words, leader->name, err);
-	if (rc)
-		return rc;
-	if (words[0] != group->nr)
-		return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ, "the group has %zu members and read gave %llu",
-				       group->nr, (unsigned long long)words[0]);
-	next = words + 3;
-	for (size_t i = 0; i < group->nr; i++) {
-		counts[i].value = *next++;
-		counts[i].id = group->read_format & PERCH_FORMAT_ID ? *next++ : 0;
-		counts[i].lost = group->read_format & PERCH_FORMAT_LOST ? *next++ : 0;
-		perch__judge(&counts[i], words[1], words[2], &leader->base);
-	}
+	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr, &group->words, leader->name,
+				  err);
+	if (given < 0)
+		return given;
+	if ((size_t)given < group->nr)
+		return read_strays(group, counts, err);
+	for (size_t i = 0; i < group->nr; i++)
+		perch__take_member(&counts[i], group->words.at, group->read_format, i, &group->member[i].base);
 	return 0;
 }
 

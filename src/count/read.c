@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What read(2) gives for an event, and what it means. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
+
+/* The kernel refuses members whose group could not be read into this. */
+#define MOST_GROUP_BYTES 16384
 
 size_t perch__read_words(uint64_t read_format, size_t members)
 {
@@ -32,14 +36,63 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 			       wanted);
 }
 
+/* Signals do not interrupt the kernel's own read of an event, but the table may be anybody's. */
+static ssize_t read_whole(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr)
+{
+	ssize_t got;
+
+	do
+		got = calls->read(calls->context, fd, words, nr * sizeof(*words));
+	while (PERCH__UNLIKELY(got < 0) && errno == EINTR);
+	return got;
+}
+
 int perch__read(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr, const char *name,
 		struct perch_error *err)
 {
-	ssize_t got = calls->read(calls->context, fd, words, nr * sizeof(*words));
+	ssize_t got = read_whole(calls, fd, words, nr);
 
-	if (__builtin_expect(got != (ssize_t)(nr * sizeof(*words)), 0))
+	if (PERCH__UNLIKELY(got != (ssize_t)(nr * sizeof(*words))))
 		return read_error(got, nr * sizeof(*words), name, err);
 	return 0;
+}
+
+static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
+{
+	uint64_t *more;
+
+	if (nr <= words->room)
+		return 0;
+	more = realloc(words->at, nr * sizeof(*more));
+	if (!more)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read a group of events");
+	words->at = more;
+	words->room = nr;
+	return 0;
+}
+
+int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_format, size_t members,
+		      struct perch__words *words, const char *name, struct perch_error *err)
+{
+	size_t wanted = perch__read_words(read_format, members);
+	ssize_t got;
+	int rc = grow(words, wanted, err);
+
+	if (rc)
+		return rc;
+	got = read_whole(calls, fd, words->at, words->room);
+	if (PERCH__UNLIKELY(got < 0) && errno == ENOSPC) {
+		rc = grow(words, MOST_GROUP_BYTES / sizeof(uint64_t), err);
+		if (rc)
+			return rc;
+		got = read_whole(calls, fd, words->at, words->room);
+	}
+	if (PERCH__UNLIKELY(got < (ssize_t)sizeof(uint64_t)))
+		return read_error(got, wanted * sizeof(uint64_t), name, err);
+	if (PERCH__UNLIKELY((size_t)got > words->room * sizeof(uint64_t) || words->at[0] > words->room ||
+			    got != (ssize_t)(perch__read_words(read_format, words->at[0]) * sizeof(uint64_t))))
+		return read_error(got, wanted * sizeof(uint64_t), name, err);
+	return words->at[0];
 }
 
 int perch__control(const struct perch_calls *calls, int fd, unsigned long request, unsigned long argument)
@@ -68,20 +121,20 @@ uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
 #endif
 }
 
-void perch__judge(struct perch_count *count, uint64_t enabled, uint64_t running, const struct perch__base *base)
+int perch__judge_scaled(struct perch_count *count, uint64_t enabled, uint64_t running)
 {
-	count->enabled_ns = enabled - base->enabled_ns;
-	count->running_ns = running - base->running_ns;
-	if (count->running_ns >= count->enabled_ns) {
-		count->state = count->enabled_ns ? PERCH_COUNT_FULL : PERCH_COUNT_IDLE;
-		count->scaled = count->value;
-	} else if (!count->running_ns) {
-		count->state = PERCH_COUNT_NEVER;
-		count->scaled = 0;
-	} else {
-		count->state = PERCH_COUNT_SCALED;
-		count->scaled = perch_scale(count->value, count->enabled_ns, count->running_ns);
-	}
+	count->enabled_ns = enabled;
+	count->running_ns = running;
+	count->scaled = perch_scale(count->value, enabled, running);
+	count->state = running ? PERCH_COUNT_SCALED : PERCH_COUNT_NEVER;
+	return 0;
+}
+
+int perch__judge_signed(struct perch_count *count, uint64_t enabled, uint64_t running)
+{
+	static const struct perch__base none;
+
+	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled, (int64_t)running < 0 ? 0 : running, &none);
 }
 
 void perch__take_counts(struct perch_count *count, const uint64_t *words, uint64_t read_format,
@@ -93,4 +146,36 @@ void perch__take_counts(struct perch_count *count, const uint64_t *words, uint64
 	count->id = read_format & PERCH_FORMAT_ID ? *more++ : 0;
 	count->lost = read_format & PERCH_FORMAT_LOST ? *more : 0;
 	perch__judge(count, words[1], words[2], base);
+}
+
+void perch__take_member(struct perch_count *count, const uint64_t *words, uint64_t read_format, size_t member,
+			const struct perch__base *base)
+{
+	size_t each = 1 + !!(read_format & PERCH_FORMAT_ID) + !!(read_format & PERCH_FORMAT_LOST);
+	const uint64_t *next = words + 3 + member * each;
+
+	count->value = *next++;
+	count->id = read_format & PERCH_FORMAT_ID ? *next++ : 0;
+	count->lost = read_format & PERCH_FORMAT_LOST ? *next : 0;
+	perch__judge(count, words[1], words[2], base);
+}
+
+int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_format, struct perch__words *words,
+		       const char *name, const struct perch__base *base, struct perch_count *count,
+		       struct perch_error *err)
+{
+	uint64_t id = 0;
+	int nr = perch__read_group(calls, fd, read_format, 1, words, name, err);
+
+	if (nr < 0)
+		return nr;
+	if (nr > 1 && read_format & PERCH_FORMAT_ID && perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
+		nr = 0;
+	for (int i = 0; i < nr; i++) {
+		perch__take_member(count, words->at, read_format, i, base);
+		if (nr == 1 || (id && count->id == id))
+			return 0;
+	}
+	return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ,
+			       "the group of '%s' has lost members, and none of the %d it gives is that one", name, nr);
 }

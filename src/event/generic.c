@@ -40,8 +40,7 @@ const struct perch_event_name *perch_event_name(size_t index)
 	return index < PERCH__NR(names) ? &names[index] : NULL;
 }
 
-/* rNNN: up to 16 hexadecimal digits. */
-static bool raw_event(const char *word, uint64_t *config)
+bool perch__raw_event(const char *word, uint64_t *config)
 {
 	size_t digits = strspn(word + 1, "0123456789abcdefABCDEF");
 
@@ -64,7 +63,7 @@ bool perch__generic_event(const char *word, struct perch_attr *attr)
 		}
 	if (perch__cache_event(word, &config, &legal) && legal)
 		attr->type = PERCH_TYPE_HW_CACHE;
-	else if (raw_event(word, &config))
+	else if (perch__raw_event(word, &config))
 		attr->type = PERCH_TYPE_RAW;
 	else
 		return false;

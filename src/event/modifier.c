@@ -39,6 +39,36 @@ static void choose_machine(struct perch_attr *attr, char letter, struct said *sa
 		attr->exclude_host = 0;
 }
 
+/* Letters that say one thing, whatever else is said. */
+static int claim(struct perch_event *event, char letter)
+{
+	switch (letter) {
+	case 'I':
+		event->attr.exclude_idle = 1;
+		return 0;
+	case 'P':
+		event->precise_max = true;
+		return 0;
+	case 'D':
+		event->attr.pinned = 1;
+		return 0;
+	case 'e':
+		event->attr.exclusive = 1;
+		return 0;
+	case 'S':
+		event->leader_sampling = true;
+		return 0;
+	case 'W':
+		event->weak = true;
+		return 0;
+	case 'b':
+		event->bpf_counter = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int apply(struct perch_event *event, char letter, struct said *said)
 {
 	struct perch_attr *attr = &event->attr;
@@ -57,9 +87,6 @@ static int apply(struct perch_event *event, char letter, struct said *said)
 		choose_machine(attr, letter, said);
 		event->modified = true;
 		return 0;
-	case 'I':
-		attr->exclude_idle = 1;
-		return 0;
 	case 'p':
 		if (attr->precise_ip == 3)
 			return -ERANGE;
@@ -67,18 +94,14 @@ static int apply(struct perch_event *event, char letter, struct said *said)
 		if (!said->machine)
 			attr->exclude_guest = 1;
 		return 0;
-	case 'P':
-		event->precise_max = true;
-		return 0;
-	case 'D':
-		attr->pinned = 1;
-		return 0;
-	case 'e':
-		attr->exclusive = 1;
-		return 0;
 	default:
-		return -EINVAL;
+		return claim(event, letter);
 	}
+}
+
+bool perch__all_letters(const char *word, size_t length)
+{
+	return strspn(word, "ukhGHIpPDeSWb") >= length;
 }
 
 static bool repeated(const char *letters, size_t i)
@@ -94,7 +117,8 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "modifier %s %s",
 		      perch__token_name(parser->text, &token, shown, sizeof(shown)), why);
 	perch_error_remedy(parser->err, "modifiers are u (user), k (kernel), h (hypervisor), G (guest), H (host), "
-			   "I (not idle), p to ppp or P (precise), D (pinned), e (exclusive)");
+			   "I (not idle), p to ppp or P (precise), D (pinned), e (exclusive), S (the leader samples), "
+			   "W (weak group), b (BPF)");
 	return -EINVAL;
 }
 

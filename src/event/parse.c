@@ -3,12 +3,16 @@
  * Event strings, by recursive descent:
  *
  *	list  = item { "," item }
- *	item  = event | "{" event { "," event } "}" [ ":" letters ]
- *	event = name [ ":" letters ]			hardware, software, cache, rNNN, a PMU's event by its bare name
- *	      | system ":" name [ ":" letters ]		a tracepoint
- *	      | pmu "/" [ term { "," term } ] "/" [ [ ":" ] letters ]
+ *	item  = event | [ name ] "{" event { "," event } "}" [ ":" letters ]
+ *	event = what [ "/" [ term { "," term } ] "/" ] [ ":" letters ]
+ *	what  = name					hardware, software, cache, rNNN, a PMU's event by its bare name
+ *	      | system ":" name				tracepoints; both may be globs
+ *	      | type ":" config				as numbers
+ *	      | keyword ":" ...				mem, uprobe, kprobe, usdt, pfm: see there
+ *	      | pmu					with terms: a PMU of sysfs, or several of them
+ *	term  = name [ "=" value ]			values in quotes may hold anything
  *
- * Spaces may stand between tokens.
+ * Behind terms letters need no colon. Spaces may stand between tokens.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,9 +23,14 @@
 
 #include "internal.h"
 
+void perch__advance_to(struct perch__parser *parser, size_t at)
+{
+	parser->token = perch__token_at(parser->text, at);
+}
+
 void perch__advance(struct perch__parser *parser)
 {
-	parser->token = perch__token_at(parser->text, parser->token.at + parser->token.length);
+	perch__advance_to(parser, parser->token.at + parser->token.length);
 }
 
 int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_cause cause, const char *format, ...)
@@ -70,27 +79,10 @@ int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD], const
 	return 0;
 }
 
-static struct perch_event *new_event(struct perch__parser *parser)
+/* Times that perf names as events and measures itself. */
+static bool is_clock(const char *word)
 {
-	struct perch_events *events = parser->events;
-	struct perch_event *event, *larger;
-
-	/* there is room for the next power of two, so the number alone tells when it is used up */
-	if (!(events->nr & (events->nr - 1))) {
-		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1, sizeof(*larger));
-		if (!larger) {
-			perch_error_set(parser->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for one more event");
-			return NULL;
-		}
-		events->event = larger;
-	}
-	event = &events->event[events->nr];
-	memset(event, 0, sizeof(*event));
-	event->attr.size = sizeof(event->attr);
-	event->leader = events->nr++;
-	event->members = 1;
-	event->scale = 1.0;
-	return event;
+	return !strcmp(word, "duration_time") || !strcmp(word, "user_time") || !strcmp(word, "system_time");
 }
 
 /* A name that is nothing here. Cache events that no cache has are told apart from slips of the pen. */
@@ -106,10 +98,25 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 				   "'%s' is no event: that cache has no such operation", word);
 	else
 		rc = perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "there is no event '%s'", word);
+	if (is_clock(word)) {
+		perch_error_remedy(parser->err, "it is a clock of perf's own; 'perch stat' shows it below the counts");
+		return rc;
+	}
 	perch__nearest_offer_generic(&nearest);
+	perch__nearest_offer_pmu_events(&nearest, parser->machine);
 	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events of this machine");
 	return rc;
 }
+
+/* One item of a list while it is read. */
+struct item {
+	size_t from;			/* where its text begins */
+	size_t behind;			/* where its name ends, and terms and letters begin */
+	size_t first;			/* its first event */
+	size_t letters_at, letters;	/* where its letters are, and how many */
+	bool generic;			/* a generic name: one event for each PMU of cores */
+	struct perch__terms terms;	/* .nr 0: none */
+};
 
 static int parse_letters(struct perch__parser *parser, struct perch_event *event, bool group)
 {
@@ -121,29 +128,45 @@ static int parse_letters(struct perch__parser *parser, struct perch_event *event
 	return perch__modify(parser, event, token.at, token.length, group);
 }
 
-/* Letters behind the closing slash may go without a colon, but not without touching it. */
-static int parse_pmu_event(struct perch__parser *parser, const char *name, size_t at, struct perch_event *event)
+/* Terms behind an event that has been made, in each of those that its name stands for. */
+static int parse_terms(struct perch__parser *parser, struct item *item)
 {
-	size_t end;
+	struct perch_events *events = parser->events;
 	int rc;
 
-	perch__advance(parser);
-	rc = perch__parse_pmu(parser, name, at, event);
-	if (rc)
-		return rc;
-	end = parser->token.at;
-	if (parser->token.kind == PERCH__TOKEN_WORD && parser->text[end - 1] == '/')
-		return parse_letters(parser, event, false);
-	return 0;
+	if (parser->token.kind != PERCH__TOKEN_SLASH)
+		return 0;
+	rc = perch__read_terms(parser, &item->terms);
+	for (size_t i = item->first; i < events->nr && !rc; i++)
+		rc = perch__apply_terms(parser, &item->terms, &events->event[i]);
+	return rc;
 }
 
-static int parse_tracepoint(struct perch__parser *parser, const char *system, size_t at, struct perch_event *event)
+static int parse_pmu_event(struct perch__parser *parser, const char *name, struct item *item)
+{
+	bool known;
+	int rc = perch__read_terms(parser, &item->terms);
+
+	if (rc)
+		return rc;
+	rc = perch__pmu_events(parser, name, &item->terms, &known);
+	if (known)
+		return rc;
+	rc = perch__named_pmu_events(parser, name, item->from, &item->terms, &known);
+	return known ? rc : perch__unknown_pmu(parser, name, item->from);
+}
+
+static int parse_tracepoint(struct perch__parser *parser, const char *system, struct item *item)
 {
 	size_t at_name = parser->token.at;
 	char name[PERCH__WORD];
 	int rc = perch__take_word(parser, name, "the name of a tracepoint after ':'");
 
-	return rc ? rc : perch__tracepoint(parser, system, at, name, at_name, event);
+	if (rc)
+		return rc;
+	item->behind = at_name + strlen(name);
+	rc = perch__tracepoints(parser, system, item->from, name, at_name);
+	return rc ? rc : parse_terms(parser, item);
 }
 
 /* "system:name" rather than "name:letters": what comes after the colon is not all letters of modifiers. */
@@ -154,53 +177,185 @@ static bool names_tracepoint(const struct perch__parser *parser)
 	if (parser->token.kind != PERCH__TOKEN_COLON)
 		return false;
 	after = perch__token_at(parser->text, parser->token.at + 1);
-	return strspn(parser->text + after.at, "ukhGHIpPDe") < after.length;
+	return !perch__all_letters(parser->text + after.at, after.length);
+}
+
+/* Keywords whose events are described behind a colon by something else than words. */
+static int parse_keyword(struct perch__parser *parser, const char *word, struct item *item, bool *taken)
+{
+	static const char *const probes[] = { "uprobe", "uretprobe", "kprobe", "kretprobe", "usdt" };
+	bool memory = !strcmp(word, "mem"), pfm = !strcmp(word, "pfm"), probe = false;
+	struct perch_event *event;
+	int rc;
+
+	for (size_t i = 0; i < PERCH__NR(probes); i++)
+		probe |= !strcmp(word, probes[i]);
+	*taken = parser->token.kind == PERCH__TOKEN_COLON && (memory || pfm || probe);
+	if (!*taken)
+		return 0;
+	rc = perch__new_event(parser, &event);
+	if (rc)
+		return rc;
+	if (memory)
+		rc = perch__breakpoint(parser, item->from, event);
+	else if (pfm)
+		rc = perch__pfm(parser, item->from, event);
+	else
+		rc = perch__probe(parser, word, item->from, event);
+	item->behind = parser->token.at;
+	parser->fixed_words = true;
+	rc = rc ? rc : parse_terms(parser, item);
+	parser->fixed_words = false;
+	return rc;
+}
+
+/* TYPE:CONFIG, both as numbers. */
+static int parse_numbers(struct perch__parser *parser, const char *word, struct item *item, bool *taken)
+{
+	uint64_t type, config;
+	char number[PERCH__WORD];
+	struct perch_event *event;
+	size_t at;
+	int rc;
+
+	*taken = parser->token.kind == PERCH__TOKEN_COLON && !perch__number(word, strlen(word), &type);
+	if (!*taken)
+		return 0;
+	if (type > UINT32_MAX)
+		return perch__refuse(parser, item->from, ERANGE, PERCH_CAUSE_SYNTAX,
+				     "a type has 32 bits, %s has more", word);
+	perch__advance(parser);
+	at = parser->token.at;
+	rc = perch__take_word(parser, number, "the event's number behind its type");
+	if (rc)
+		return rc;
+	if (perch__number(number, strlen(number), &config))
+		return perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "expected a number, found '%s'", number);
+	item->behind = at + strlen(number);
+	rc = perch__new_event(parser, &event);
+	if (rc)
+		return rc;
+	event->attr.type = type;
+	event->attr.config = config;
+	return parse_terms(parser, item);
+}
+
+static int parse_generic(struct perch__parser *parser, const struct perch_attr *attr, struct item *item)
+{
+	int rc = perch__generic_events(parser, attr);
+
+	item->generic = true;
+	return rc ? rc : parse_terms(parser, item);
 }
 
 /* What is measured, up to the letters. */
-static int parse_name(struct perch__parser *parser, struct perch_event *event)
+static int parse_name(struct perch__parser *parser, struct item *item)
 {
-	size_t at = parser->token.at;
+	struct perch_attr generic = { 0 };
 	char word[PERCH__WORD];
+	bool taken;
 	int rc = perch__take_word(parser, word, "an event");
 
 	if (rc)
 		return rc;
+	item->behind = item->from + strlen(word);
+	rc = parse_keyword(parser, word, item, &taken);
+	if (!taken)
+		rc = parse_numbers(parser, word, item, &taken);
+	if (taken)
+		return rc;
+	if (perch__generic_event(word, &generic))
+		return parse_generic(parser, &generic, item);
 	if (parser->token.kind == PERCH__TOKEN_SLASH)
-		return parse_pmu_event(parser, word, at, event);
-	if (perch__generic_event(word, &event->attr))
-		return 0;
+		return parse_pmu_event(parser, word, item);
 	if (!names_tracepoint(parser)) {
-		rc = perch__named_pmu_event(parser, word, at, event);
-		if (rc)
-			return rc < 0 ? rc : 0;
+		rc = perch__named_pmu_events(parser, word, item->from, NULL, &taken);
+		if (taken)
+			return rc;
 	}
 	if (parser->token.kind != PERCH__TOKEN_COLON)
-		return unknown_event(parser, word, at);
+		return unknown_event(parser, word, item->from);
 	perch__advance(parser);
-	return parse_tracepoint(parser, word, at, event);
+	return parse_tracepoint(parser, word, item);
 }
 
-/* The name is the text as written, the spaces behind it left out and cut at what fits. */
-static void set_name(struct perch_event *event, const char *text, size_t from, size_t to)
+/* Text as written, the spaces behind it left out; cut at what fits. Returns the bytes in dst. */
+static size_t copy_text(char *dst, size_t size, const char *text, size_t from, size_t to)
 {
 	while (to > from && strchr(" \t\n", text[to - 1]))
 		to--;
-	snprintf(event->name, sizeof(event->name), "%.*s", (int)(to - from < 1000 ? to - from : 1000), text + from);
+	snprintf(dst, size, "%.*s", (int)(to - from < size ? to - from : size), text + from);
+	return strlen(dst);
+}
+
+/* cycles:u on a PMU of cores: cpu_core/cycles/u. */
+static void name_core_event(struct perch__parser *parser, const struct item *item, struct perch_event *event)
+{
+	bool wide = event->attr.type == PERCH_TYPE_HARDWARE || event->attr.type == PERCH_TYPE_HW_CACHE;
+	const struct perch_pmu *pmu = perch_machine_pmu_of_type(
+		parser->machine, wide ? event->attr.config >> PERCH_PMU_TYPE_SHIFT : event->attr.type);
+	size_t size = sizeof(event->name), used;
+
+	used = snprintf(event->name, size, "%s/", pmu ? pmu->name : "cpu");
+	used += copy_text(event->name + used, size - used, parser->text, item->from, item->behind);
+	if (item->terms.nr && used + 1 < size) {
+		event->name[used++] = ',';
+		used += copy_text(event->name + used, size - used, parser->text, item->terms.from, item->terms.to);
+	}
+	snprintf(event->name + used, size - used, "/%.*s", (int)item->letters, parser->text + item->letters_at);
+}
+
+/* Events are called as they are written, unless they have a name=, or the text stands for several of them. */
+static void name_events(struct perch__parser *parser, const struct item *item)
+{
+	struct perch_events *events = parser->events;
+
+	if (perch__find_term(parser, &item->terms, "name"))
+		return;
+	for (size_t i = item->first; i < events->nr; i++) {
+		struct perch_event *event = &events->event[i];
+		size_t used = strlen(event->name);
+		bool several = events->nr - item->first > 1;
+
+		if (item->generic && several)
+			name_core_event(parser, item, event);
+		else if (used < sizeof(event->name))
+			copy_text(event->name + used, sizeof(event->name) - used, parser->text,
+				  used ? item->behind : item->from, parser->token.at);
+	}
+}
+
+/* Letters behind a closing slash may go without a colon, but not without touching it. */
+static bool letters_follow(struct perch__parser *parser, const struct item *item)
+{
+	size_t at = parser->token.at;
+
+	if (parser->token.kind == PERCH__TOKEN_COLON) {
+		perch__advance(parser);
+		return true;
+	}
+	return parser->token.kind == PERCH__TOKEN_WORD && at > item->behind && parser->text[at - 1] == '/';
 }
 
 static int parse_event(struct perch__parser *parser)
 {
-	struct perch_event *event = new_event(parser);
-	size_t from = parser->token.at;
-	int rc = event ? parse_name(parser, event) : -ENOMEM;
+	struct item item = { .from = parser->token.at, .first = parser->events->nr };
+	int rc = parse_name(parser, &item);
 
-	if (!rc && parser->token.kind == PERCH__TOKEN_COLON) {
-		perch__advance(parser);
-		rc = parse_letters(parser, event, false);
+	if (rc)
+		return rc;
+	if (letters_follow(parser, &item)) {
+		struct perch__token token = parser->token;
+
+		item.letters_at = token.at;
+		item.letters = token.length;
+		for (size_t i = item.first; i < parser->events->nr && !rc; i++) {
+			parser->token = token;
+			rc = parse_letters(parser, &parser->events->event[i], false);
+		}
 	}
-	if (!rc && !event->name[0])
-		set_name(event, parser->text, from, parser->token.at);
+	if (!rc)
+		name_events(parser, &item);
 	return rc;
 }
 
@@ -245,14 +400,26 @@ static int parse_group(struct perch__parser *parser)
 		parser->events->event[i].members = 0;
 	}
 	parser->events->event[leader].members = parser->events->nr - leader;
-	return parser->token.kind == PERCH__TOKEN_COLON ? parse_group_letters(parser, leader) : 0;
+	rc = parser->token.kind == PERCH__TOKEN_COLON ? parse_group_letters(parser, leader) : 0;
+	return rc ? rc : perch__split_group(parser, leader);
+}
+
+/* name{a,b}: perf shows the name in reports; it changes nothing of the events. */
+static bool names_group(const struct perch__parser *parser)
+{
+	const struct perch__token *token = &parser->token;
+
+	return token->kind == PERCH__TOKEN_WORD && parser->text[token->at + token->length] == '{';
 }
 
 static int parse_list(struct perch__parser *parser)
 {
 	while (true) {
-		int rc = parser->token.kind == PERCH__TOKEN_OPEN ? parse_group(parser) : parse_event(parser);
+		int rc;
 
+		if (names_group(parser))
+			perch__advance(parser);
+		rc = parser->token.kind == PERCH__TOKEN_OPEN ? parse_group(parser) : parse_event(parser);
 		if (rc || parser->token.kind == PERCH__TOKEN_END)
 			return rc;
 		if (parser->token.kind != PERCH__TOKEN_COMMA)
@@ -272,25 +439,16 @@ int perch_events_add(struct perch_events *events, const char *text, struct perch
 	rc = parse_list(&parser);
 	if (parser.own_machine)
 		perch_machine_free(parser.machine);
-	if (rc)
-		events->nr = before;
+	if (rc && before)
+		perch__drop_events(events, before);
+	else if (rc)
+		perch_events_clear(events);
 	return rc;
 }
 
 int perch_events_parse(struct perch_events *events, const char *text, struct perch_machine *machine,
 		       struct perch_error *err)
 {
-	int rc;
-
 	memset(events, 0, sizeof(*events));
-	rc = perch_events_add(events, text, machine, err);
-	if (rc)
-		perch_events_clear(events);
-	return rc;
-}
-
-void perch_events_clear(struct perch_events *events)
-{
-	free(events->event);
-	memset(events, 0, sizeof(*events));
+	return perch_events_add(events, text, machine, err);
 }

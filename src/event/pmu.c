@@ -1,73 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of PMUs in sysfs: "pmu/name/", "pmu/term=value,.../", by the PMU's own format and events files. */
+/* Terms of PMUs in sysfs: "pmu/name,term=value,.../", by the PMU's own format and events files. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "format.h"
 
 #define PMUS "/sys/bus/event_source/devices"
 
 /* A PMU's event while its terms are read. */
-struct terms {
+struct reading {
 	struct perch__parser *parser;
 	const char *pmu;
 	struct perch_event *event;
+	const struct perch__terms *terms;	/* the user's own, for the parameters of aliases */
 	const char *alias;	/* the events file whose text is read; NULL: the user's own text */
 	size_t at;		/* where in the user's text the term stands */
+	unsigned fields;	/* terms that made the config words */
+	bool generic;		/* one of them is a generic name, as cycles */
 };
 
-static int pmu_path(const struct terms *terms, char *path, size_t size, const char *folder, const char *name)
+static int pmu_path(const struct reading *reading, char *path, size_t size, const char *folder, const char *name)
 {
-	int length = snprintf(path, size, PMUS "/%s/%s/%s", terms->pmu, folder, name);
+	int length = snprintf(path, size, PMUS "/%s/%s/%s", reading->pmu, folder, name);
 
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
 /* A file of the PMU's folder; negative errno when there is none. Names from the text never leave the folder. */
-static ssize_t pmu_file(const struct terms *terms, const char *folder, const char *name, char *text, size_t size)
+static ssize_t pmu_file(const struct reading *reading, const char *folder, const char *name, char *text, size_t size)
 {
 	char path[PATH_MAX];
 
-	if (name[0] == '.' || strchr(name, '/') || pmu_path(terms, path, sizeof(path), folder, name))
+	if (name[0] == '.' || strchr(name, '/') || pmu_path(reading, path, sizeof(path), folder, name))
 		return -ENOENT;
-	return perch_machine_read(terms->parser->machine, path, text, size);
+	return perch_machine_read(reading->parser->machine, path, text, size);
 }
 
-static int parse_number(const char *text, uint64_t *value)
+static int unknown_term(const struct reading *reading, const char *name)
 {
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return text[0] == '-' || end == text || *end || errno ? -EINVAL : 0;
-}
-
-static int unknown_term(const struct terms *terms, const char *name)
-{
-	struct perch__parser *parser = terms->parser;
+	struct perch__parser *parser = reading->parser;
 	struct perch__nearest nearest = { .word = name };
 	char inside[PATH_MAX], path[PATH_MAX];
 	static const char *const folders[] = { "format", "events" };
 
-	perch__refuse(parser, terms->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM, "PMU '%s' has no event or term '%s'",
-		      terms->pmu, name);
+	perch__refuse(parser, reading->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM, "PMU '%s' has no event or term '%s'",
+		      reading->pmu, name);
 	for (size_t i = 0; i < PERCH__NR(folders); i++)
-		if (!pmu_path(terms, inside, sizeof(inside), folders[i], "") &&
+		if (!pmu_path(reading, inside, sizeof(inside), folders[i], "") &&
 		    perch_machine_path(parser->machine, path, sizeof(path), inside) >= 0)
 			perch__nearest_offer_folder(&nearest, path);
-	perch__nearest_offer(&nearest, "config");
+	perch__nearest_offer_terms(&nearest);
 	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMU's events");
 	return -EINVAL;
 }
 
-static int apply_value(const struct terms *terms, const char *name, uint64_t value)
+static int apply_value(const struct reading *reading, const char *name, uint64_t value)
 {
-	struct perch_attr *attr = &terms->event->attr;
+	struct perch_attr *attr = &reading->event->attr;
 	uint64_t *word = perch__config_word(attr, name);
 	struct perch__format format;
 	char text[256];
@@ -77,61 +73,89 @@ static int apply_value(const struct terms *terms, const char *name, uint64_t val
 		*word = value;
 		return 0;
 	}
-	got = pmu_file(terms, "format", name, text, sizeof(text));
+	got = pmu_file(reading, "format", name, text, sizeof(text));
 	if (got < 0)
-		return unknown_term(terms, name);
+		return unknown_term(reading, name);
 	if (perch__format_parse(&format, text))
-		return perch__refuse(terms->parser, terms->at, EBADMSG, PERCH_CAUSE_FORMAT,
-				     "the format file of term '%s' of PMU '%s' says '%s'", name, terms->pmu, text);
+		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_CAUSE_FORMAT,
+				     "the format file of term '%s' of PMU '%s' says '%s'", name, reading->pmu, text);
 	if (perch__format_apply(&format, attr, value))
-		return perch__refuse(terms->parser, terms->at, ERANGE, PERCH_CAUSE_UNKNOWN_TERM,
+		return perch__refuse(reading->parser, reading->at, ERANGE, PERCH_CAUSE_UNKNOWN_TERM,
 				     "0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
-				     (unsigned long long)value, name, terms->pmu, (1ull << format.bits) - 1);
+				     (unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
 	return 0;
 }
 
-static int bad_alias(const struct terms *terms, const char *term)
+static int bad_alias(const struct reading *reading, const char *term)
 {
-	perch__refuse(terms->parser, terms->at, EBADMSG, PERCH_CAUSE_FORMAT,
-		      "event '%s' of PMU '%s' has the term '%s', which has no value", terms->alias, terms->pmu, term);
-	perch_error_remedy(terms->parser->err, "spell out the event's terms, as in pmu/config=0x1/");
+	perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_CAUSE_FORMAT,
+		      "event '%s' of PMU '%s' has the term '%s', which has no value", reading->alias, reading->pmu,
+		      term);
+	perch_error_remedy(reading->parser->err, "spell out the event's terms, as in pmu/config=0x1/");
 	return -EBADMSG;
 }
 
+/* "core=?": the user has to say which core. */
+static int parameter(const struct reading *reading, const char *name, uint64_t *value)
+{
+	struct perch__parser *parser = reading->parser;
+	const struct perch__term *given = reading->terms ? perch__find_term(parser, reading->terms, name) : NULL;
+
+	if (given)
+		return perch__term_number(parser, given, value);
+	perch__refuse(parser, reading->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias, reading->pmu,
+		      name);
+	perch_error_remedy(parser->err, "write %s/%s,%s=NUMBER/", reading->pmu, reading->alias, name);
+	return -EINVAL;
+}
+
 /* The text of an events file: "event=0x3c,umask=0x1,any". */
-static int apply_alias(struct terms *terms, char *text)
+static int apply_alias(const struct reading *reading, char *text)
 {
 	char *save = NULL;
 
 	for (char *term = strtok_r(text, ",\n", &save); term; term = strtok_r(NULL, ",\n", &save)) {
 		char *equals = strchr(term, '=');
 		uint64_t value = 1;
-		int rc;
+		int rc = 0;
 
 		if (equals)
 			*equals = '\0';
-		if (equals && parse_number(equals + 1, &value))
-			return bad_alias(terms, term);
-		rc = apply_value(terms, term, value);
+		if (equals && !strcmp(equals + 1, "?"))
+			rc = parameter(reading, term, &value);
+		else if (equals && perch__number(equals + 1, strlen(equals + 1), &value))
+			return bad_alias(reading, term);
+		if (!rc)
+			rc = apply_value(reading, term, value);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-/* NAME.scale and NAME.unit, which events that are not plain counts have. */
-static void read_unit(const struct terms *terms, const char *name)
+/* A file beside an event's own, as NAME.scale. */
+static ssize_t beside(const struct reading *reading, const char *suffix, char *text, size_t size)
 {
-	struct perch_event *event = terms->event;
-	char file[160], text[64];
+	char file[PERCH__WORD + 16];
+
+	snprintf(file, sizeof(file), "%s.%s", reading->alias, suffix);
+	return pmu_file(reading, "events", file, text, size);
+}
+
+/* What the files beside it say, which events that are not plain counts have. */
+static void read_unit(const struct reading *reading)
+{
+	struct perch_event *event = reading->event;
+	char text[64];
 	locale_t plain;
 	double scale;
 
-	snprintf(file, sizeof(file), "%s.unit", name);
-	if (pmu_file(terms, "events", file, text, sizeof(text)) > 0)
+	if (beside(reading, "unit", text, sizeof(text)) > 0)
 		perch_clean_text(event->unit, sizeof(event->unit), text);
-	snprintf(file, sizeof(file), "%s.scale", name);
-	if (pmu_file(terms, "events", file, text, sizeof(text)) <= 0)
+	event->per_package |= beside(reading, "per-pkg", text, sizeof(text)) >= 0 && strcmp(text, "0");
+	event->snapshot |= beside(reading, "snapshot", text, sizeof(text)) >= 0 && strcmp(text, "0");
+	if (beside(reading, "scale", text, sizeof(text)) <= 0)
 		return;
 	/* the kernel writes a point, whatever the caller's locale says */
 	plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -142,113 +166,131 @@ static void read_unit(const struct terms *terms, const char *name)
 		event->scale = scale;
 }
 
-/* The PMU's event of that name, its terms applied: 1; 0 when it has none; or a negative errno. */
-static int apply_name(struct terms *terms, const char *name)
+/* The PMU's event whose name differs in case alone; of several the first by name. */
+static bool other_case(const struct reading *reading, const char *name, char found[PERCH__WORD])
 {
-	char text[1024];
-	ssize_t got = pmu_file(terms, "events", name, text, sizeof(text));
+	char inside[PATH_MAX], path[PATH_MAX];
+	struct dirent *entry;
+	DIR *folder = NULL;
+
+	found[0] = '\0';
+	if (!pmu_path(reading, inside, sizeof(inside), "events", "") &&
+	    perch_machine_path(reading->parser->machine, path, sizeof(path), inside) >= 0)
+		folder = opendir(path);
+	while (folder && (entry = readdir(folder)))
+		if (!strcasecmp(entry->d_name, name) && (!found[0] || strcmp(entry->d_name, found) < 0))
+			memcpy(found, entry->d_name, strlen(name) + 1);
+	if (folder)
+		closedir(folder);
+	return found[0];
+}
+
+/* The PMU's event of that name, its terms applied: 1; 0 when it has none; or a negative errno. */
+static int apply_name(struct reading *reading, const char *name)
+{
+	char text[1024], field[8], found[PERCH__WORD];
+	ssize_t got = pmu_file(reading, "events", name, text, sizeof(text));
 	int rc;
 
+	/* "event.scale" is no event, but a file beside one */
+	if (strchr(name, '.'))
+		return 0;
+	if (got < 0 && pmu_file(reading, "format", name, field, sizeof(field)) < 0 &&
+	    other_case(reading, name, found)) {
+		name = found;
+		got = pmu_file(reading, "events", name, text, sizeof(text));
+	}
 	if (got < 0)
 		return 0;
-	terms->alias = name;
-	rc = apply_alias(terms, text);
-	terms->alias = NULL;
-	if (rc)
-		return rc;
-	read_unit(terms, name);
-	return 1;
+	reading->alias = name;
+	rc = apply_alias(reading, text);
+	if (!rc)
+		read_unit(reading);
+	reading->alias = NULL;
+	return rc ? rc : 1;
 }
 
-/* NAME or NAME=VALUE. name=WORD renames the event. */
-static int parse_term(struct terms *terms, char rename[PERCH__WORD])
+int perch__apply_pmu_name(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
+			  const struct perch__terms *terms, struct perch_event *event)
 {
-	struct perch__parser *parser = terms->parser;
-	char name[PERCH__WORD], word[PERCH__WORD];
+	struct reading reading = { .parser = parser, .pmu = pmu->name, .event = event, .terms = terms, .at = at };
+
+	return apply_name(&reading, name);
+}
+
+/* A term of neither every event nor a named one: a field of the format, rNNN, or a generic name in a core PMU. */
+static int apply_field(struct reading *reading, const struct perch_pmu *pmu, const struct perch__term *term,
+		       const char *name)
+{
+	struct perch_attr *attr = &reading->event->attr;
+	char text[256];
 	uint64_t value;
-	size_t at;
 	int rc;
 
-	terms->at = parser->token.at;
-	rc = perch__take_word(parser, name, "a term of the PMU");
-	if (rc)
-		return rc;
-	if (parser->token.kind != PERCH__TOKEN_EQUALS) {
-		rc = apply_name(terms, name);
-		return rc ? (rc < 0 ? rc : 0) : apply_value(terms, name, 1);
+	if (!term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0) {
+		if (perch__raw_event(name, &value)) {
+			attr->config = value;
+			return 0;
+		}
+		if (perch__core_event(reading->parser, pmu, name, attr)) {
+			reading->generic = true;
+			return 0;
+		}
 	}
-	perch__advance(parser);
-	at = parser->token.at;
-	if (!strcmp(name, "name"))
-		return perch__take_word(parser, rename, "the event's new name");
-	rc = perch__take_word(parser, word, "a number");
-	if (rc)
-		return rc;
-	if (parse_number(word, &value))
-		return perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "expected a number, found '%s'", word);
-	return apply_value(terms, name, value);
+	if (term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0)
+		return unknown_term(reading, name);	/* before its value is looked at */
+	rc = perch__term_number(reading->parser, term, &value);
+	return rc ? rc : apply_value(reading, name, value);
 }
 
-static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char *name, size_t at)
+/* filter and raw are common terms, unless the PMU has a field of that name. */
+static bool is_common(const struct reading *reading, const char *name)
 {
-	struct perch__nearest nearest = { .word = name };
-	const struct perch_pmu *pmu, *pmus;
-	size_t nr;
+	char text[8];
 
-	if (perch__need_machine(parser))
-		return NULL;
-	pmu = perch_machine_pmu(parser->machine, name);
-	if (pmu)
-		return pmu;
-	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_PMU, "this machine has no PMU '%s'", name);
-	if (!perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
-		for (size_t i = 0; i < nr; i++)
-			perch__nearest_offer(&nearest, pmus[i].name);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMUs of this machine");
-	return NULL;
+	return (strcmp(name, "filter") && strcmp(name, "raw")) ||
+	       pmu_file(reading, "format", name, text, sizeof(text)) < 0;
 }
 
-int perch__parse_pmu(struct perch__parser *parser, const char *name, size_t at, struct perch_event *event)
+enum pass { PASS_COMMON, PASS_NAMES, PASS_FIELDS };
+
+/* One term in one pass: what belongs to another one is left alone. */
+static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu, const struct perch__term *term,
+			 enum pass pass, uint64_t *done, uint64_t bit)
 {
-	struct terms terms = { .parser = parser, .pmu = name, .event = event, .at = at };
-	const struct perch_pmu *pmu = find_pmu(parser, name, at);
-	char rename[PERCH__WORD] = "";
+	char name[PERCH__WORD];
+	int rc = 0;
 
-	if (!pmu)
-		return parser->machine ? -ENOENT : -ENOMEM;
-	event->attr.type = pmu->type;
-	while (parser->token.kind != PERCH__TOKEN_SLASH) {
-		int rc = parse_term(&terms, rename);
-
-		if (rc)
-			return rc;
-		if (parser->token.kind == PERCH__TOKEN_COMMA)
-			perch__advance(parser);
-		else if (parser->token.kind != PERCH__TOKEN_SLASH)
-			return perch__expected(parser, "',' or '/' after a term");
-	}
-	perch__advance(parser);
-	snprintf(event->name, sizeof(event->name), "%s", rename);
-	return 0;
-}
-
-int perch__named_pmu_event(struct perch__parser *parser, const char *name, size_t at, struct perch_event *event)
-{
-	struct terms terms = { .parser = parser, .event = event, .at = at };
-	const struct perch_pmu *pmus;
-	size_t nr;
-
-	if (perch__need_machine(parser) || perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
+	if (*done & bit)
 		return 0;
-	for (size_t i = 0; i < nr; i++) {
-		int rc;
+	reading->at = term->at;
+	perch__term_name(reading->parser, term, name);
+	if (pass == PASS_COMMON)
+		rc = is_common(reading, name) ? perch__common_term(reading->parser, term, reading->event, true) : 0;
+	else if (pass == PASS_NAMES)
+		rc = term->valued ? 0 : apply_name(reading, name);
+	else
+		rc = apply_field(reading, pmu, term, name);
+	if (rc > 0)
+		*done |= bit;
+	reading->fields += pass == PASS_FIELDS || (rc > 0 && (pass == PASS_NAMES || perch__config_name(name)));
+	return rc < 0 ? rc : 0;
+}
 
-		terms.pmu = pmus[i].name;
-		event->attr.type = pmus[i].type;
-		rc = apply_name(&terms, name);
-		if (rc)
-			return rc;
-	}
-	event->attr.type = 0;
-	return 0;
+/* Config words come first, then named events, then fields: what is said in more detail wins, wherever it stands. */
+int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu *pmu,
+			   const struct perch__terms *terms, struct perch_event *event)
+{
+	struct reading reading = { .parser = parser, .pmu = pmu->name, .event = event, .terms = terms };
+	uint64_t done = 0;
+	int rc = 0;
+
+	for (enum pass pass = PASS_COMMON; pass <= PASS_FIELDS; pass++)
+		for (size_t i = 0; i < terms->nr && !rc; i++)
+			rc = apply_in_pass(&reading, pmu, &terms->term[i], pass, &done, UINT64_C(1) << i);
+	/* fields beside a generic name would change the number of it, which is no config of the PMU's format */
+	if (!rc && reading.generic && reading.fields > 1)
+		return perch__refuse(parser, terms->from, EINVAL, PERCH_CAUSE_CONFLICT,
+				     "a generic event of PMU '%s' goes with no other event or field of it", pmu->name);
+	return rc ? rc : perch__check_terms(parser, terms, event);
 }

@@ -9,7 +9,7 @@
 static bool in_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("_-.*?!@", c));
+	       (c && strchr("_-.*?!@[]", c));
 }
 
 static enum perch__token_kind kind_of(char c)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -42,11 +41,37 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 	return -ENOENT;
 }
 
-int perch__tracepoint(struct perch__parser *parser, const char *system, size_t at, const char *name, size_t at_name,
-		      struct perch_event *event)
+int perch__add_tracepoint(struct perch__parser *parser, const char *events, const char *system, const char *name,
+			  size_t at)
 {
-	char tracefs[PATH_MAX], path[PATH_MAX], text[32], *end;
+	char path[PATH_MAX], text[32];
+	struct perch_event *event;
 	ssize_t got = -ENOENT;
+	uint64_t id;
+	int rc;
+
+	/* the path has the machine's root already, hence no machine here */
+	if (plain(system) && plain(name) &&
+	    snprintf(path, sizeof(path), "%s/%s/%s/id", events, system, name) < (int)sizeof(path))
+		got = perch_machine_read(NULL, path, text, sizeof(text));
+	if (got == -ENOENT || got == -ENOTDIR)
+		return -ENOENT;
+	if (got < 0)
+		return perch__refuse(parser, at, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
+	if (perch__number(text, strlen(text), &id))
+		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "%s says '%s', which is no number", path,
+				     text);
+	rc = perch__new_event(parser, &event);
+	if (rc)
+		return rc;
+	event->attr.type = PERCH_TYPE_TRACEPOINT;
+	event->attr.config = id;
+	return 0;
+}
+
+int perch__tracepoints(struct perch__parser *parser, const char *system, size_t at, const char *name, size_t at_name)
+{
+	char tracefs[PATH_MAX];
 	int rc = perch__need_machine(parser);
 
 	if (!rc)
@@ -60,19 +85,8 @@ int perch__tracepoint(struct perch__parser *parser, const char *system, size_t a
 	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
 		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_CAUSE_FILE, "tracefs has too long a path");
 	strcat(tracefs, "/events");
-	/* the path has the machine's root already, hence no machine here */
-	if (plain(system) && plain(name) &&
-	    snprintf(path, sizeof(path), "%s/%s/%s/id", tracefs, system, name) < (int)sizeof(path))
-		got = perch_machine_read(NULL, path, text, sizeof(text));
-	if (got == -ENOENT || got == -ENOTDIR)
-		return unknown(parser, tracefs, system, at, name, at_name);
-	if (got < 0)
-		return perch__refuse(parser, at, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
-	errno = 0;
-	event->attr.type = PERCH_TYPE_TRACEPOINT;
-	event->attr.config = strtoull(text, &end, 10);
-	if (end == text || *end || errno || text[0] == '-')
-		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "%s says '%s', which is no number", path,
-				     text);
-	return 0;
+	if (perch__is_glob(system) || perch__is_glob(name))
+		return perch__tracepoint_glob(parser, tracefs, system, at, name, at_name);
+	rc = perch__add_tracepoint(parser, tracefs, system, name, at);
+	return rc == -ENOENT ? unknown(parser, tracefs, system, at, name, at_name) : rc;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,4 +46,12 @@ static int close_descriptor(void *context, int fd)
 	return close(fd);
 }
 
-const struct perch_calls perch_kernel_calls = { NULL, open_event, control, read_bytes, map, unmap, close_descriptor };
+static int tasks(void *context, bool enable)
+{
+	(void)context;
+	return prctl(enable ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0);
+}
+
+const struct perch_calls perch_kernel_calls = {
+	NULL, open_event, control, read_bytes, map, unmap, close_descriptor, tasks,
+};

@@ -91,7 +91,7 @@ void perch_cpus_clear(struct perch_cpus *cpus)
 	cpus->nr = 0;
 }
 
-static int read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus, struct perch_error *err)
+int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus, struct perch_error *err)
 {
 	char text[16384];
 	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
@@ -106,7 +106,7 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 	int rc;
 
 	if (!machine->cpus_known) {
-		rc = read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus, err);
+		rc = perch__read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus, err);
 		if (rc)
 			return rc;
 		machine->cpus_known = true;
@@ -118,7 +118,7 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err)
 {
 	struct perch_cpus cpus;
-	int rc = read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
+	int rc = perch__read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
 
 	if (rc)
 		return rc;
@@ -141,11 +141,15 @@ static bool read_pmu(struct perch_machine *machine, const char *name, struct per
 		return false;
 	pmu->type = strtoul(text, NULL, 10);
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
-	if (read_cpus(machine, path, &pmu->cpus, NULL)) {
+	if (perch__read_cpus(machine, path, &pmu->cpus, NULL)) {
 		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpus", name);
-		if (read_cpus(machine, path, &pmu->cpus, NULL))
+		if (perch__read_cpus(machine, path, &pmu->cpus, NULL))
 			pmu->cpus = (struct perch_cpus){ 0, NULL };
+		else
+			pmu->core = true;
 	}
+	if (!strcmp(name, "cpu"))
+		pmu->core = true;
 	return true;
 }
 
@@ -215,6 +219,19 @@ const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine, const c
 		return NULL;
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp(pmus[i].name, name))
+			return &pmus[i];
+	return NULL;
+}
+
+const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine, uint32_t type)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (perch_machine_pmus(machine, &pmus, &nr, NULL))
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].type == type)
 			return &pmus[i];
 	return NULL;
 }

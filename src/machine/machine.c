@@ -40,6 +40,7 @@ void perch_machine_free(struct perch_machine *machine)
 	for (size_t i = 0; i < machine->nr_pmus; i++)
 		perch_cpus_clear(&machine->pmu[i].cpus);
 	free(machine->pmu);
+	perch__forget_nodes(machine);
 	free(machine);
 }
 

@@ -1,116 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Event + options -> attr. */
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
-#include <perch/open.h>
-
-/* Two wishes that contradict each other, or one that needs another. */
-struct contradiction {
-	bool there;
-	const char *field;		/* of the attr */
-	const char *sentence;		/* names both */
-};
-
-#define NR(array) (sizeof(array) / sizeof(*(array)))
-#define SAMPLES(what) (options->sample & PERCH_SAMPLE_##what)
-#define FOLLOWS(what) (options->follow & PERCH_FOLLOW_##what)
-
-static int first_contradiction(const struct contradiction *table, size_t nr, struct perch_error *err)
-{
-	for (size_t i = 0; i < nr; i++) {
-		if (!table[i].there)
-			continue;
-		perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "%s", table[i].sentence);
-		perch_error_field(err, table[i].field, NULL);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* What the kernel would refuse, or take and not do, told before it is asked. */
-static int check_sampling(const struct perch_options *options, struct perch_error *err)
-{
-	const struct contradiction table[] = {
-		{ options->period && options->frequency, "sample_period",
-		  "period and frequency exclude each other: a sample comes every so many events, or so many times a second" },
-		{ options->wakeup_events && options->wakeup_bytes, "wakeup_events",
-		  "wakeup_events and wakeup_bytes exclude each other: the kernel has one field for both" },
-		{ SAMPLES(WEIGHT) && SAMPLES(WEIGHT_STRUCT), "sample_type",
-		  "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT exclude each other: a sample has one weight" },
-		{ SAMPLES(BRANCH_STACK) && !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
-		  "branch_sample_type",
-		  "PERCH_SAMPLE_BRANCH_STACK needs branch_sample_type to name a kind, as PERCH_SAMPLE_BRANCH_ANY" },
-		{ options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
-		  "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample" },
-		{ SAMPLES(REGS_USER) && !options->sample_regs_user, "sample_regs_user",
-		  "PERCH_SAMPLE_REGS_USER needs sample_regs_user to name registers" },
-		{ options->sample_regs_user && !SAMPLES(REGS_USER), "sample_regs_user",
-		  "sample_regs_user needs PERCH_SAMPLE_REGS_USER in sample" },
-		{ SAMPLES(REGS_INTR) && !options->sample_regs_intr, "sample_regs_intr",
-		  "PERCH_SAMPLE_REGS_INTR needs sample_regs_intr to name registers" },
-		{ options->sample_regs_intr && !SAMPLES(REGS_INTR), "sample_regs_intr",
-		  "sample_regs_intr needs PERCH_SAMPLE_REGS_INTR in sample" },
-		{ options->sample_stack_user && !SAMPLES(STACK_USER), "sample_stack_user",
-		  "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample" },
-		{ options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
-		  "sample_max_stack needs PERCH_SAMPLE_CALLCHAIN in sample" },
-		{ options->clockid && !options->use_clockid, "clockid",
-		  "clockid needs use_clockid: the kernel ignores it otherwise" },
-		{ options->aux_pause && options->aux_resume, "aux_action",
-		  "aux_pause and aux_resume exclude each other: an event does one of them" },
-		{ options->aux_output && (options->aux_pause || options->aux_resume), "aux_output",
-		  "aux_output excludes aux_pause and aux_resume" },
-		{ options->aux_output && options->aux_sample_size, "aux_output",
-		  "aux_output and aux_sample_size exclude each other" },
-		{ FOLLOWS(MMAP_DATA) && !FOLLOWS(MMAP), "mmap_data",
-		  "PERCH_FOLLOW_MMAP_DATA needs PERCH_FOLLOW_MMAP: data maps are told with the others" },
-		{ FOLLOWS(BUILD_ID) && !FOLLOWS(MMAP), "build_id",
-		  "PERCH_FOLLOW_BUILD_ID needs PERCH_FOLLOW_MMAP: build ids come in MMAP2 records" },
-	};
-
-	return first_contradiction(table, NR(table), err);
-}
-
-static int check_scope(const struct perch_options *options, struct perch_error *err)
-{
-	const struct contradiction table[] = {
-		{ options->inherit_thread && !options->inherit, "inherit_thread",
-		  "inherit_thread needs inherit: it narrows what is inherited to threads" },
-		{ options->inherit_stat && !options->inherit, "inherit_stat",
-		  "inherit_stat needs inherit: it is about the counts of children" },
-		{ options->inherit && SAMPLES(READ) && !SAMPLES(TID), "inherit",
-		  "inherit and PERCH_SAMPLE_READ need PERCH_SAMPLE_TID, which tells whose count a sample has" },
-		{ options->enable_on_exec && options->remove_on_exec, "remove_on_exec",
-		  "enable_on_exec and remove_on_exec exclude each other: an exec cannot do both" },
-		{ options->enabled && options->enable_on_exec, "enable_on_exec",
-		  "enabled and enable_on_exec exclude each other: what counts from the start has nothing to wait for" },
-		{ options->sigtrap && !options->remove_on_exec, "sigtrap",
-		  "sigtrap needs remove_on_exec: a new program would not have the handler" },
-		{ options->sig_data && !options->sigtrap, "sig_data", "sig_data needs sigtrap" },
-	};
-
-	return first_contradiction(table, NR(table), err);
-}
-
-/* Single fields out of their range. */
-static int check_ranges(const struct perch_options *options, struct perch_error *err)
-{
-	if (options->period >> 63) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_PERIOD, "a period of %" PRIu64 " is beyond 2^63-1", options->period);
-		perch_error_field(err, "sample_period", NULL);
-		return -EINVAL;
-	}
-	if (options->sample_stack_user % 8 || options->sample_stack_user >= 65535) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD,
-				"sample_stack_user is %" PRIu32 ", which is no multiple of 8 up to 65528",
-				options->sample_stack_user);
-		perch_error_field(err, "sample_stack_user", NULL);
-		return -EINVAL;
-	}
-	return 0;
-}
+#include "internal.h"
 
 static void set_sampling(struct perch_attr *attr, const struct perch_options *options)
 {
@@ -186,25 +79,35 @@ static void set_scope(struct perch_attr *attr, const struct perch_options *optio
 		attr->precise_ip = options->precise;
 }
 
-/* Modifier P: what the core PMU says it can do; a machine that does not say is not asked for anything. */
-static void set_precise_max(struct perch_attr *attr, const struct perch_machine *machine)
+/*
+ * Modifier P: what the event's core PMU says it can do; a machine that does not say is not asked for anything. Counters
+ * have no place that could be precise.
+ */
+static void set_precise_max(struct perch_attr *attr, const struct perch_options *options)
 {
-	char text[8];
+	const struct perch_pmu *pmu = NULL;
+	char path[192], text[8];
 
-	if (perch_machine_read(machine, "/sys/bus/event_source/devices/cpu/caps/max_precise", text, sizeof(text)) > 0 &&
-	    text[0] >= '1' && text[0] <= '3')
+	if (options->precise || !perch__samples(options))
+		return;
+	if (options->machine && (attr->type >= PERCH_TYPE_MAX || attr->config >> PERCH_PMU_TYPE_SHIFT))
+		pmu = perch__core_pmu(attr, options->machine);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", pmu ? pmu->name : "cpu");
+	if (perch_machine_read(options->machine, path, text, sizeof(text)) > 0 && text[0] >= '1' && text[0] <= '3')
 		attr->precise_ip = text[0] - '0';
 }
 
 /* The event's modifiers and the options together may leave nothing to measure. */
 static int check_sides(const struct perch_attr *attr, const struct perch_event *event, struct perch_error *err)
 {
-	if (!attr->exclude_user || !attr->exclude_kernel || !attr->exclude_hv)
+	bool nobody = attr->exclude_user && attr->exclude_kernel && attr->exclude_hv;
+
+	if (!nobody && !(attr->exclude_host && attr->exclude_guest))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT,
-			"nothing of '%s' is left to measure: exclude_user, exclude_kernel and exclude_hv are all set",
-			event->name);
-	perch_error_field(err, "exclude_user", NULL);
+	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "nothing of '%s' is left to measure: %s", event->name,
+			nobody ? "exclude_user, exclude_kernel and exclude_hv are all set"
+			       : "exclude_host and exclude_guest are both set");
+	perch_error_field(err, nobody ? "exclude_user" : "exclude_host", NULL);
 	perch_error_remedy(err, "leave out the modifier, or the exclude_* option that takes away what it asks for");
 	return -EINVAL;
 }
@@ -222,7 +125,7 @@ static uint32_t size_of(const struct perch_attr *attr)
 
 	while (used && !bytes[used - 1])
 		used--;
-	for (size_t i = 0; i < NR(sizes); i++)
+	for (size_t i = 0; i < PERCH__NR(sizes); i++)
 		if (used <= sizes[i])
 			return sizes[i];
 	return sizeof(*attr);
@@ -234,24 +137,26 @@ int perch_attr_build(struct perch_attr *attr, const struct perch_event *event, c
 	static const struct perch_options plain = {
 		.read = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING,
 	};
+	struct perch_options wanted = options ? *options : plain;
 	int rc;
 
-	if (!options)
-		options = &plain;
-	rc = check_sampling(options, err);
+	options = &wanted;
+	rc = perch__options_from_terms(&wanted, event, err);
 	if (!rc)
-		rc = check_scope(options, err);
-	if (!rc)
-		rc = check_ranges(options, err);
+		rc = perch__check_options(&wanted, event, err);
 	if (rc)
 		return rc;
 	*attr = event->attr;
+	attr->freq = 0;
+	attr->sample_period = 0;
 	attr->read_format = options->read;
 	set_sampling(attr, options);
 	set_follow(attr, options->follow);
 	set_scope(attr, options);
-	if (event->precise_max && !options->precise)
-		set_precise_max(attr, options->machine);
+	if (event->precise_max)
+		set_precise_max(attr, options);
+	if (options->user_read)
+		attr->config1 |= perch__user_read_bit(attr, options->machine);
 	rc = check_sides(attr, event, err);
 	if (rc)
 		return rc;

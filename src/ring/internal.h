@@ -22,13 +22,26 @@ void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64
 /* Index of the u64 in a record that says how many were lost; 0: the record says no such thing. */
 unsigned perch__lost_word(uint32_t type, uint16_t size);
 
+/* Where an id counts. */
+struct perch__place {
+	int cpu;
+	pid_t pid;
+	size_t lane;
+};
+
 struct perch__sampler_event {
 	struct perch_attr attr;
+	struct perch_attr dropped;	/* optional parts that the kernel did not take */
 	char name[128];
 	int leader;			/* index of the group's leader; its own when alone */
+	int first;			/* index of the first event of the same name */
 	bool precise_max;		/* not yet opened: lower precise_ip until the kernel takes it */
+	bool weak;			/* its group may be broken up */
+	int cgroup_fd;			/* > 0: instead of the target's */
+	const char *filter;		/* the caller's: valid while opening only */
 	const struct perch_cpus *cpus;	/* the CPUs of its PMU; NULL: all */
 	uint64_t *ids;
+	struct perch__place *places;	/* of each id */
 	size_t nr_ids;
 };
 
@@ -43,7 +56,10 @@ struct perch_sampler {
 	struct perch_machine *machine;
 	bool own_machine;
 	struct perch__sampler_event *events;
-	size_t nr_events;
+	size_t nr_events;		/* with the sampler's own */
+	bool own_event;			/* the last one is: it carries what options.event.follow asks for */
+	const struct perch_attr *optional;	/* the caller's: valid while opening only, as what is marked so below */
+	int unfit;			/* leader of a weak group that the kernel refused; -1: none */
 	struct perch_target target;
 	const struct perch_cpus *cpus;
 	struct perch_cpus one_cpu;	/* target.cpu as a list */
@@ -61,6 +77,18 @@ struct perch_sampler {
 	size_t turn;			/* lane whose batch perch_sampler_next() is in */
 	struct perch_sampler_stats stats;
 };
+
+/*
+ * sampler_event.c. Fills sampler->events and sets nr_events: the attrs of the caller's events, and the sampler's own when
+ * it needs one. Needs sampler->cpus. To be called again once a group is broken up, which is not undone.
+ */
+int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
+			 const struct perch_sampler_options *options, struct perch_error *err);
+/* A weak group comes apart. */
+void perch__sampler_break(struct perch_sampler *sampler, int leader);
+/* Closes everything that was opened; the events stay, to be opened again. */
+void perch__sampler_close(struct perch_sampler *sampler);
+bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 
 #define PERCH__RING_BYTES (512u << 10)
 #define PERCH__RING_MIN_PAGES 4

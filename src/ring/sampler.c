@@ -2,31 +2,45 @@
 /* A sampler at work: waiting, handing out records, counting. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "internal.h"
 
 #define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
 
-void perch_sampler_close(struct perch_sampler *sampler)
+void perch__sampler_close(struct perch_sampler *sampler)
 {
-	const struct perch_calls *calls;
+	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
 
-	if (!sampler)
-		return;
-	calls = perch_machine_calls(sampler->machine);
 	for (size_t i = 0; i < sampler->nr_lanes; i++)
 		perch_ring_close(sampler->lanes[i].ring);
 	for (size_t i = 0; i < sampler->nr_fds; i++)
 		if (sampler->fds[i] >= 0)
 			calls->close(calls->context, sampler->fds[i]);
-	for (size_t i = 0; sampler->events && i < sampler->nr_events; i++)
+	for (size_t i = 0; sampler->events && i < sampler->nr_events; i++) {
 		free(sampler->events[i].ids);
-	perch_decoder_free(sampler->decoder);
-	free(sampler->events);
+		free(sampler->events[i].places);
+		sampler->events[i].ids = NULL;
+		sampler->events[i].places = NULL;
+		sampler->events[i].nr_ids = 0;
+	}
 	free(sampler->fds);
 	free(sampler->lanes);
 	free(sampler->polls);
+	sampler->fds = NULL;
+	sampler->lanes = NULL;
+	sampler->polls = NULL;
+	sampler->nr_fds = sampler->nr_lanes = 0;
+}
+
+void perch_sampler_close(struct perch_sampler *sampler)
+{
+	if (!sampler)
+		return;
+	perch__sampler_close(sampler);
+	perch_decoder_free(sampler->decoder);
+	free(sampler->events);
 	if (sampler->own_machine)
 		perch_machine_free(sampler->machine);
 	free(sampler);
@@ -86,6 +100,32 @@ const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler
 	*ids = event->ids;
 	*nr = event->nr_ids;
 	return &event->attr;
+}
+
+int perch_sampler_place(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid, size_t *ring)
+{
+	const struct perch__place *place;
+
+	if (index >= sampler->nr_events || id >= sampler->events[index].nr_ids)
+		return -EINVAL;
+	place = &sampler->events[index].places[id];
+	*cpu = place->cpu;
+	*pid = place->pid;
+	*ring = place->lane;
+	return 0;
+}
+
+size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index)
+{
+	return index < sampler->nr_events ? (size_t)sampler->events[index].leader : index;
+}
+
+const struct perch_attr *perch_sampler_dropped(const struct perch_sampler *sampler, size_t index)
+{
+	static const struct perch_attr nothing;
+	const struct perch_attr *dropped = index < sampler->nr_events ? &sampler->events[index].dropped : &nothing;
+
+	return memcmp(dropped, &nothing, sizeof(nothing)) ? dropped : NULL;
 }
 
 static bool any_data(const struct perch_sampler *sampler)

@@ -12,81 +12,6 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a sampler");
 }
 
-/* A PMU that counts on some CPUs only (one of a hybrid machine's, an uncore's) lists them. */
-static const struct perch_cpus *pmu_cpus(struct perch_machine *machine, uint32_t type)
-{
-	const struct perch_pmu *pmus;
-	size_t nr;
-
-	if (type < PERCH_TYPE_MAX || perch_machine_pmus(machine, &pmus, &nr, NULL) < 0)
-		return NULL;
-	for (size_t i = 0; i < nr; i++)
-		if (pmus[i].type == type)
-			return pmus[i].cpus.nr ? &pmus[i].cpus : NULL;
-	return NULL;
-}
-
-static bool has_cpu(const struct perch_cpus *cpus, int cpu)
-{
-	for (size_t i = 0; cpus && i < cpus->nr; i++)
-		if (cpus->cpu[i] == cpu)
-			return true;
-	return !cpus;
-}
-
-/* The kernel fills such a ring from its end and does not look at a tail: nothing here reads that. */
-static int refuse_backward(const char *name, struct perch_error *err)
-{
-	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
-			"event '%s' has write_backward, and the sampler does not read overwrite rings", name);
-	perch_error_field(err, "write_backward", NULL);
-	perch_error_remedy(err, "leave write_backward off, or open the event by perch_open() and map its ring read-only "
-			   "with mmap(2)");
-	return -EINVAL;
-}
-
-/*
- * One event is enough to tell of mappings and names: the first one does. Members of a group start and stop with their
- * leader, which alone begins disabled.
- */
-static int build_event(struct perch_sampler *sampler, size_t index, const struct perch_events *events,
-		       const struct perch_sampler_options *options, struct perch_error *err)
-{
-	struct perch__sampler_event *event = &sampler->events[index];
-	const struct perch_event *from = &events->event[index];
-	struct perch_options wanted = options ? options->event : (struct perch_options){ 0 };
-	int rc;
-
-	if (wanted.write_backward || from->attr.write_backward)
-		return refuse_backward(from->name, err);
-	wanted.machine = sampler->machine;
-	wanted.sample |= from->attr.sample_type | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME;
-	wanted.sample_id_all = 1;
-	if (events->nr > 1)
-		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
-	if (from->attr.sample_period) {
-		wanted.period = from->attr.freq ? 0 : from->attr.sample_period;
-		wanted.frequency = from->attr.freq ? from->attr.sample_freq : 0;
-	}
-	if (index)
-		wanted.follow = 0;
-	if (from->leader != (int)index) {
-		wanted.enabled = 1;
-		wanted.enable_on_exec = 0;
-		wanted.pinned = wanted.exclusive = 0;
-	}
-	rc = perch_attr_build(&event->attr, from, &wanted, err);
-	if (rc < 0)
-		return rc;
-	snprintf(event->name, sizeof(event->name), "%s", from->name);
-	event->leader = from->leader;
-	event->precise_max = from->precise_max;
-	event->cpus = pmu_cpus(sampler->machine, event->attr.type);
-	if (event->precise_max)
-		event->attr.precise_ip = 3;
-	return 0;
-}
-
 /* The error of a try that another one made up for is nobody's business: only the last one is told. */
 static int tell(struct perch_error *err, const struct perch_error *said, int rc)
 {
@@ -95,35 +20,62 @@ static int tell(struct perch_error *err, const struct perch_error *said, int rc)
 	return rc;
 }
 
+/* Whom the event is bound to on a CPU. */
+static struct perch_target target_of(const struct perch_sampler *sampler, size_t index, int cpu, size_t thread)
+{
+	struct perch_target target = sampler->target;
+
+	target.cpu = cpu;
+	if (sampler->threads)
+		target.pid = sampler->threads[thread];
+	if (sampler->events[index].cgroup_fd > 0)
+		target.cgroup_fd = sampler->events[index].cgroup_fd;
+	return target;
+}
+
+/* One call, or several where precision or optional parts are to be found out. Afterwards the attr is as accepted. */
+static int settle(struct perch_sampler *sampler, struct perch__sampler_event *event, const struct perch_target *target,
+		  int group, struct perch_error *said)
+{
+	for (;;) {
+		struct perch_attr dropped = { 0 };
+		int fd = perch_open_optional(&event->attr, sampler->optional, &dropped, target, group, 0, sampler->machine,
+					     said);
+
+		for (size_t i = 0; fd >= 0 && i < sizeof(dropped); i++)
+			((unsigned char *)&event->dropped)[i] |= ((const unsigned char *)&dropped)[i];
+		if (fd >= 0 || !event->precise_max || !event->attr.precise_ip || fd == -ESRCH || fd == -EACCES)
+			return fd;
+		event->attr.precise_ip--;
+	}
+}
+
 /* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
 static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds, struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
-	struct perch_target target = sampler->target;
+	struct perch_target target = target_of(sampler, index, cpu, thread);
 	bool leads = event->leader == (int)index;
 	int group = leads ? -1 : fds[event->leader];
 	struct perch_error said = { 0 };
 	int fd;
 
-	if (!has_cpu(event->cpus, cpu))
+	if (!perch__has_cpu(event->cpus, cpu))
 		return 0;
 	/* a member whose leader is not here would count alone, enabled from the start */
 	if (!leads && group < 0)
 		return 0;
-	target.cpu = cpu;
-	if (sampler->threads)
-		target.pid = sampler->threads[thread];
-	fd = perch_open(&event->attr, &target, group, 0, sampler->machine, &said);
-	while (fd < 0 && event->precise_max && event->attr.precise_ip && fd != -ESRCH && fd != -EACCES) {
-		event->attr.precise_ip--;
-		fd = perch_open(&event->attr, &target, group, 0, sampler->machine, &said);
-	}
+	fd = settle(sampler, event, &target, group, &said);
 	if (fd == -ESRCH && sampler->nr_threads > 1)
 		return 0;
+	if (!leads && event->weak && (fd == -EINVAL || fd == -EBADF))
+		sampler->unfit = event->leader;
 	if (fd < 0)
 		return tell(err, &said, fd);
 	event->precise_max = false;	/* settled, and the same on every CPU */
 	fds[index] = fd;
+	if (event->filter && perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0)
+		return tell(err, &said, -said.errnum);
 	return 1;
 }
 
@@ -142,8 +94,10 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 	}
 }
 
-static int attach(struct perch_sampler *sampler, struct perch__lane *lane, size_t index, int fd, struct perch_error *err)
+static int attach(struct perch_sampler *sampler, size_t index, int fd, const struct perch__place *place,
+		  struct perch_error *err)
 {
+	struct perch__lane *lane = &sampler->lanes[place->lane];
 	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
 	struct perch__sampler_event *event = &sampler->events[index];
 	uint64_t id = 0;
@@ -152,6 +106,7 @@ static int attach(struct perch_sampler *sampler, struct perch__lane *lane, size_
 	if (calls->control(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
 		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "no id for event '%s': %s", event->name,
 				       strerror(errno));
+	event->places[event->nr_ids] = *place;
 	event->ids[event->nr_ids++] = id;
 	if (!lane->ring) {
 		int rc = map_lane(sampler, lane, fd, err);
@@ -167,26 +122,57 @@ static int attach(struct perch_sampler *sampler, struct perch__lane *lane, size_
 	return 0;
 }
 
+/* Every event on one CPU and thread. */
+static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds, struct perch_error *err)
+{
+	for (size_t index = 0; index < sampler->nr_events; index++) {
+		int rc = open_one(sampler, index, cpu, thread, fds, err);
+		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes };
+
+		if (rc > 0)
+			rc = attach(sampler, index, fds[index], &place, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
 static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, struct perch_error *err)
 {
 	struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
 	int *fds = sampler->fds + cpu_index * sampler->nr_threads * sampler->nr_events;
-	int cpu = sampler->cpus->cpu[cpu_index];
+	int rc = 0;
 
 	lane->fds = fds;
-	for (size_t thread = 0; thread < sampler->nr_threads; thread++, fds += sampler->nr_events)
-		for (size_t index = 0; index < sampler->nr_events; index++) {
-			int rc = open_one(sampler, index, cpu, thread, fds, err);
+	for (size_t thread = 0; thread < sampler->nr_threads && rc >= 0; thread++, fds += sampler->nr_events)
+		rc = open_thread(sampler, sampler->cpus->cpu[cpu_index], thread, fds, err);
+	if (lane->ring) {
+		sampler->polls[sampler->nr_lanes] = (struct pollfd){ lane->fds[lane->polled], POLLIN, 0 };
+		sampler->nr_lanes++;
+	}
+	return rc;
+}
 
-			if (rc > 0)
-				rc = attach(sampler, lane, index, fds[index], err);
-			if (rc < 0) {
-				sampler->nr_lanes += lane->ring != NULL;
-				return rc;
-			}
-		}
-	if (lane->ring)
-		sampler->polls[sampler->nr_lanes++] = (struct pollfd){ lane->fds[lane->polled], POLLIN, 0 };
+/* Whether the event, or another one that its name stands for, was opened anywhere. */
+static bool is_anywhere(const struct perch_sampler *sampler, size_t index)
+{
+	for (size_t i = 0; i < sampler->nr_events; i++)
+		if (sampler->events[i].nr_ids && sampler->events[i].first == sampler->events[index].first)
+			return true;
+	return false;
+}
+
+static int check_opened(const struct perch_sampler *sampler, struct perch_error *err)
+{
+	for (size_t i = 0; i < sampler->nr_events; i++) {
+		if (is_anywhere(sampler, i))
+			continue;
+		if (sampler->nr_threads > 1)
+			return perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS,
+					       "none of the %zu threads to sample is there any more", sampler->nr_threads);
+		return perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "the PMU of '%s' has none of the CPUs asked for",
+				       sampler->events[i].name);
+	}
 	return 0;
 }
 
@@ -206,7 +192,8 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 	memset(sampler->fds, 0xff, all * sizeof(*sampler->fds));
 	for (size_t i = 0; i < sampler->nr_events; i++) {
 		sampler->events[i].ids = calloc(each, sizeof(uint64_t));
-		if (!sampler->events[i].ids)
+		sampler->events[i].places = calloc(each, sizeof(struct perch__place));
+		if (!sampler->events[i].ids || !sampler->events[i].places)
 			return no_memory(err);
 	}
 	return 0;
@@ -258,46 +245,80 @@ static int make_decoder(struct perch_sampler *sampler, struct perch_error *err)
 	return rc;
 }
 
-static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
-		    const struct perch_sampler_options *options, struct perch_error *err)
+static int open_everywhere(struct perch_sampler *sampler, const struct perch_events *events,
+			   const struct perch_sampler_options *options, struct perch_error *err)
 {
-	int rc = 0;
+	int rc = perch__sampler_build(sampler, events, options, err);
 
-	for (size_t i = 0; i < sampler->nr_events && rc >= 0; i++)
-		rc = build_event(sampler, i, events, options, err);
+	for (size_t i = 0; i < events->nr; i++)
+		sampler->events[i].cgroup_fd = options && options->cgroups ? options->cgroups[i] : 0;
 	if (rc >= 0)
 		rc = allocate(sampler, err);
 	for (size_t i = 0; rc >= 0 && i < sampler->cpus->nr; i++)
 		rc = open_cpu(sampler, i, err);
-	if (rc >= 0 && !sampler->nr_lanes && sampler->nr_threads > 1)
-		rc = perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS, "none of the %zu threads to sample is there any more",
-				     sampler->nr_threads);
-	else if (rc >= 0 && !sampler->nr_lanes)
-		rc = perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "the PMU of '%s' has none of the CPUs asked for",
-				     sampler->events[0].name);
-	sampler->threads = NULL;	/* the caller's memory, like the list of CPUs: not needed from here on */
+	return rc < 0 ? rc : check_opened(sampler, err);
+}
+
+/*
+ * A weak group that the kernel refuses is broken up on all CPUs, and everything opened again: its other members have been
+ * opened as such already.
+ */
+static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
+		    const struct perch_sampler_options *options, struct perch_error *err)
+{
+	struct perch_error said = { 0 };
+	int rc;
+
+	sampler->optional = options ? options->event.optional : NULL;
+	for (size_t i = 0; i < events->nr; i++)
+		sampler->events[i].leader = events->event[i].leader;
+	for (;;) {
+		sampler->unfit = -1;
+		rc = open_everywhere(sampler, events, options, &said);
+		if (rc >= 0 || sampler->unfit < 0)
+			break;
+		perch__sampler_close(sampler);
+		perch__sampler_break(sampler, sampler->unfit);
+	}
+	/* the caller's memory, not needed from here on */
+	sampler->threads = NULL;
 	sampler->cpus = NULL;
-	return rc < 0 ? rc : make_decoder(sampler, err);
+	sampler->optional = NULL;
+	for (size_t i = 0; i < sampler->nr_events; i++)
+		sampler->events[i].filter = NULL;
+	return rc < 0 ? tell(err, &said, rc) : make_decoder(sampler, err);
+}
+
+static int check_events(const struct perch_events *events, struct perch_error *err)
+{
+	if (!events->nr || events->nr >= UINT16_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a sampler of %zu events", events->nr);
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].leader < 0 || events->event[i].leader > (int)i)
+			return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+					       "event '%s' is led by number %d, which does not come before it",
+					       events->event[i].name, events->event[i].leader);
+	return 0;
 }
 
 int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch_events *events,
 			      const struct perch_target *target, const struct perch_sampler_options *options,
 			      struct perch_error *err)
 {
-	struct perch_sampler *made = calloc(1, sizeof(*made));
-	int rc = 0;
+	struct perch_sampler *made;
+	int rc;
 
 	*sampler = NULL;
+	rc = check_events(events, err);
+	if (rc < 0)
+		return rc;
+	made = calloc(1, sizeof(*made));
 	if (!made)
 		return no_memory(err);
-	if (!events->nr || events->nr > UINT16_MAX) {
-		free(made);
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a sampler of %zu events", events->nr);
-	}
 	made->machine = options ? options->event.machine : NULL;
 	made->own_machine = !made->machine;
 	made->nr_events = events->nr;
-	made->events = calloc(events->nr, sizeof(*made->events));
+	made->events = calloc(events->nr + 1, sizeof(*made->events));
 	if (!made->events)
 		rc = no_memory(err);
 	if (rc >= 0 && made->own_machine)

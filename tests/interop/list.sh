@@ -30,6 +30,10 @@ finds() { # pattern, then the words for perch list
 check "lists hardware events" finds '^  cycles OR cpu-cycles +\[Hardware event\]' hw
 check "lists software events, which work" finds '^  page-faults OR faults +\[Software event\]$' sw
 check "lists cache events" finds '^  L1-dcache-load-misses +\[Hardware cache event\]' cache
+check "lists raw events" finds '^  rNNN +\[Raw event descriptor\]$' raw
+check "lists breakpoints" finds '^  mem:<addr>\[/len\]\[:access\] +\[Hardware breakpoint\]' mem
+check "lists probes" finds '^  uprobe:PATH:SYMBOL\[\+OFF\] +\[Probe\]' probe
+check "lists names of libpfm4" finds '^  pfm:NAME' pfm
 check "finds an event by its alias" finds '^  context-switches OR cs ' cs
 check "takes globs" finds '^  page-faults OR faults ' 'page-*'
 check "refuses a word that nothing matches" sh -c '! "$1" list no-such-event-anywhere' sh "$perch"
@@ -37,6 +41,13 @@ check "refuses an unknown option with status 2" sh -c '"$1" list --frobnicate; [
 check "has help" sh -c '"$1" list --help | grep -q -- --json' sh "$perch"
 
 if command -v python3 >/dev/null 2>&1; then
+	check "tells in JSON what a PMU understands" sh -c '"$1" list -j raw pmu | python3 -c "
+import glob, json, sys
+formats = {event[\"pmu\"]: event[\"formats\"] for event in json.load(sys.stdin) if \"formats\" in event}
+for path in glob.glob(\"/sys/bus/event_source/devices/*/format/*\"):
+    pmu, name = path.split(\"/\")[5], path.split(\"/\")[7]
+    assert formats[pmu][name] == open(path).read().strip(), path
+"' sh "$perch"
 	check "prints JSON" sh -c '"$1" list -j | python3 -c "
 import json, sys
 events = {event[\"name\"]: event for event in json.load(sys.stdin)}
@@ -56,6 +67,24 @@ if command -v perf >/dev/null 2>&1; then
 		"$folder/perfs" "$folder/perches"
 else
 	echo "ok - shows what perf list shows # skip: no perf here"
+fi
+
+events=/sys/kernel/tracing/events
+if [ -r $events/sched/sched_switch/format ]; then
+	check "shows the fields of a tracepoint" finds '^      pid_t next_pid +offset [0-9]+, 4 bytes, signed$' -v \
+		sched:sched_switch
+	check "... and of all of them" sh -c '"$1" list -j -v tracepoint | python3 -c "
+import json, re, sys
+events = json.load(sys.stdin)
+assert len(events) > 100
+for event in events:
+    text = open(\"$2/\" + event[\"name\"].replace(\":\", \"/\") + \"/format\").read()
+    fields = re.findall(r\"field:([^;]*?) ?([^ *;]+);\toffset:(\d+);\tsize:(\d+);\", text)
+    ours = [(field[\"type\"], field[\"name\"], str(field[\"offset\"]), str(field[\"size\"])) for field in event[\"fields\"]]
+    assert ours == fields, (event[\"name\"], ours, fields)
+"' sh "$perch" $events
+else
+	echo "ok - shows the fields of tracepoints # skip: tracefs cannot be read here"
 fi
 
 if command -v strace >/dev/null 2>&1; then

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/setup with a package system that is not there: what it would install, and when it leaves all alone.
+# scripts/setup with a package system that is not there: what it would install, and when it leaves all alone. And what the
+# emulated tests do where it could not install what they take.
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +32,7 @@ verdict() {
 }
 
 mkdir "$work/bin"
-for tool in awk sort wc env cat grep sh; do
+for tool in awk sort wc env cat grep sh timeout dirname; do
 	ln -s "$(command -v $tool)" "$work/bin/$tool"
 done
 fake dpkg-query <<'EOF'
@@ -75,6 +76,47 @@ EOF
 : >"$work/unknown"
 setup 1000 test && grep -q '^sudo .*apt-get install .* clang$' "$work/calls"
 verdict $? "an ordinary user with sudo: installs through it"
+
+echo cpio >"$work/missing"
+setup 0 test && grep -q '^apt-get install .*--no-remove .* cpio$' "$work/calls" && ! grep -q update "$work/calls"
+verdict $? "what the emulated tests take is installed, unless something must go for it"
+
+setup 0 build && [ ! -s "$work/calls" ] && [ ! -s "$work/out" ]
+verdict $? "what the emulated tests take is no matter for a build"
+
+fake apt-get <<'EOF'
+echo "apt-get $*" >>"$WORK/calls"
+exit 100
+EOF
+setup 0 test && grep -q 'emulated tests will be skipped' "$work/out"
+verdict $? "what the emulated tests take cannot be had: says so and goes on"
+
+fake sudo <<'EOF'
+echo "sudo $*" >>"$WORK/calls"
+exit 1
+EOF
+setup 1000 test && grep -q '^sudo -n ' "$work/calls" && ! grep -qv '^sudo -n ' "$work/calls"
+verdict $? "what the emulated tests take: nobody is asked for a password"
+
+emulated() { # what was missing lies in $work/missing
+	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/tests/emulated/run" >"$work/out" 2>&1
+}
+
+echo gcc-multilib >"$work/missing"
+emulated
+[ $? -eq 77 ] && grep -qx 'skip: no aarch64-linux-gnu-gcc' "$work/out"
+verdict $? "the emulated tests without a cross compiler: skipped, and why"
+
+: >"$work/missing"
+emulated
+[ $? -eq 77 ] && grep -q '^skip: .*gcc-multilib' "$work/out"
+verdict $? "the emulated tests where gcc-multilib is in the way: skipped, and why"
+
+fake aarch64-linux-gnu-gcc <<'EOF'
+EOF
+emulated
+[ $? -eq 77 ] && grep -qx 'skip: no qemu-system-aarch64' "$work/out"
+verdict $? "the emulated tests without the emulator: skipped, and why"
 
 rm "$work/bin/dpkg-query"
 setup 1000 test && grep -q 'no Debian' "$work/out"

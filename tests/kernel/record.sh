@@ -112,6 +112,7 @@ signal() {	# name, expected status
 }
 signal INT 130
 signal TERM 143
+signal QUIT 131
 
 # ---- files ----
 echo precious > keep.data
@@ -159,7 +160,10 @@ fi
 
 # ---- bad input ----
 limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
-refuses "too often" 2 "limit of $limit samples a second (kernel.perf_event_max_sample_rate)" -F $((limit + 1)) -- true
+refuses "too often, strictly" 2 "limit of $limit samples a second (kernel.perf_event_max_sample_rate)" \
+	--strict-freq -F $((limit + 1)) -- true
+record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "sampling at $limit Hz instead of $((limit + 1))" out
+verdict $? "too often: the limit is taken, and told"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
 refuses "-F that is no number" 2 "not a number" -F often -- true
 refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
@@ -167,7 +171,7 @@ refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
 refuses "a CPU that is not there" 1 "CPU 60000" -C 60000 -- true
 refuses "an unknown option" 2 "no option" --no-such-option -- true
-refuses "another call graph" 2 "frame pointers" --call-graph lbr -- true
+refuses "another call graph" 2 "say fp, dwarf" --call-graph orc -- true
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
 	chmod 777 "$dir"

@@ -213,13 +213,13 @@ refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
 refuses "no program" 2 "no program"
 refuses "an unknown option" 2 "no option '--frobnicate'" --frobnicate -- true
 refuses "-x with -j" 2 "exclude each other" -x, -j -- true
-refuses "-r 0" 2 "takes 1 to" -r 0 -- true
+refuses "-r beyond reason" 2 "takes 1 to" -r 1000001 -- true
 refuses "-r word" 2 "not a number" -r many -- true
 refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
-refuses "-p word" 2 "no list of numbers" -p init -- true
+refuses "-p word" 2 "not a number, nor a list" -p init -- true
 refuses "a process that is gone" 1 "no process 2147483646" -p 2147483646
 refuses "a thread that is gone" 1 "2147483646" -t 2147483646 -- true
-refuses "a CPU that is not there" 1 "no CPU" -C 60000 -- true
+refuses "a CPU that is not there" 1 "CPU 60000 is not there" -C 60000 -- true
 refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
 refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
 stat -- "$(printf 'no\033[31mred')"

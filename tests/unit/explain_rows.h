@@ -100,7 +100,6 @@ static const struct row rows[] = {
 	ROW(descriptors_all, NONE, ENFILE, DESCRIPTORS, "", "whole system"),
 	ROW(group_fd, NONE, EBADF, BAD_GROUP, "group_fd", "group_fd 77", GROUP(77)),
 	ROW(cgroup_fd, NONE, EBADF, BAD_TARGET, "pid", "pid 7", .pid = 7, CPU(0), .flags = PERCH_FLAG_PID_CGROUP),
-	ROW(cgroup_gone, NONE, ENOENT, BAD_TARGET, "pid", "cgroup", .pid = 7, CPU(0), .flags = PERCH_FLAG_PID_CGROUP),
 	ROW(no_process, NONE, ESRCH, NO_PROCESS, "pid", "4711", .pid = 4711),
 	ROW(no_leader, NONE, ENODEV, BAD_GROUP, "group_fd", "leader", GROUP(3)),
 	ROW(cpu_negative, NONE, EINVAL, NO_CPU, "cpu", "cpu -2", CPU(-2)),

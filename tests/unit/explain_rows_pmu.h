@@ -3,6 +3,12 @@
 
 	/* the PMU */
 	ROW(no_hardware, GUEST, ENOENT, NOT_SUPPORTED, "type", "no hardware PMU"),
+	ROW(no_hardware, GUEST, ENOENT, NOT_SUPPORTED, "type", "no hardware PMU", .pid = 7, CPU(0),
+	    .flags = PERCH_FLAG_PID_CGROUP),
+	ROW(cgroup_or_event, OLD, ENOENT, NOT_SUPPORTED, "config", "or the cgroup", .pid = 7, CPU(0),
+	    .flags = PERCH_FLAG_PID_CGROUP),
+	ROW(cgroup_gone, NONE, ENOENT, BAD_TARGET, "pid", "the cgroup", .pid = 7, CPU(0), .flags = PERCH_FLAG_PID_CGROUP,
+	    ATTR(.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CGROUP_SWITCHES)),
 	ROW(no_hardware_event, OLD, ENOENT, NOT_SUPPORTED, "config", "does not count this event"),
 	ROW(software_unknown, NONE, ENOENT, BAD_FIELD, "config", "event 0x63",
 	    ATTR(.type = PERCH_TYPE_SOFTWARE, .config = 0x63)),
@@ -59,7 +65,9 @@
 	ROW(group_member, NONE, EINVAL, BAD_GROUP, "pinned", "leader", ATTR(.pinned = 1), GROUP(3)),
 	ROW(group_member, NONE, EINVAL, BAD_GROUP, "pinned", "leader", ATTR(.exclusive = 1), GROUP(0)),
 	ROW(group_size, NONE, E2BIG, BAD_GROUP, "group_fd", "16 KiB", ATTR(.read_format = PERCH_FORMAT_GROUP), GROUP(3)),
-	ROW(aux_group, NONE, EINVAL, BAD_GROUP, "group_fd", "AUX event", ATTR(.aux_sample_size = 1)),
+	ROW(aux_sample, NONE, EINVAL, BAD_GROUP, "group_fd", "AUX event",
+	    ATTR(.aux_sample_size = 1, .read_format = PERCH_FORMAT_LOST)),
+	ROW(aux_group, GUEST, EINVAL, BAD_GROUP, "group_fd", "AUX event", ATTR(.aux_pause = 1)),
 
 	/* guesses */
 	ROW(output_only, NONE, EINVAL, BAD_GROUP, "flags", "descriptor 3", GROUP(3),

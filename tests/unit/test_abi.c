@@ -298,6 +298,44 @@ static const unsigned char big[PERCH_ATTR_SIZE_VER9] = {
 	[90] = 0x10, [92] = 0xff, 0xff, 0xff, 0xff, [109] = 127, [116] = 0xa0, [143] = 9,
 };
 
+/* Every known bit of a word is in the table once, in ascending order, and not before its field came. */
+static void check_bits(const char *field, uint64_t all)
+{
+	const struct perch_attr_bit *bits;
+	uint64_t seen = 0;
+	size_t nr;
+
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(bits[i].field, field))
+			continue;
+		if (!bits[i].bit || bits[i].bit & (bits[i].bit - 1) || bits[i].bit <= seen || !bits[i].name[0])
+			fail_msg("%s %s", field, bits[i].name);
+		seen |= bits[i].bit;
+	}
+	if (seen != all)
+		fail_msg("%s: %#llx", field, (unsigned long long)(seen ^ all));
+}
+
+static void test_named_bits(void **state)
+{
+	const struct perch_attr_bit *bits;
+	size_t nr, known = 0;
+
+	(void)state;
+	check_bits("sample_type", PERCH_SAMPLE_MAX - 1);
+	check_bits("read_format", PERCH_FORMAT_MAX - 1);
+	check_bits("branch_sample_type", PERCH_SAMPLE_BRANCH_MAX - 1);
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		assert_non_null(perch_attr_field(bits[i].field));
+		known += !strcmp(bits[i].name, "CGROUP") && bits[i].bit == PERCH_SAMPLE_CGROUP && !strcmp(bits[i].since, "5.7");
+		known += !strcmp(bits[i].name, "LOST") && bits[i].bit == PERCH_FORMAT_LOST && !strcmp(bits[i].since, "6.0");
+		known += !strcmp(bits[i].name, "COUNTERS") && bits[i].bit == PERCH_SAMPLE_BRANCH_COUNTERS;
+	}
+	assert_int_equal(known, 3);
+}
+
 static void check_attr(const struct perch_attr *attr)
 {
 	assert_int_equal(attr->type, 1);
@@ -372,7 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_events), cmocka_unit_test(test_sample_bits), cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_memory), cmocka_unit_test(test_calls), cmocka_unit_test(test_records),
-		cmocka_unit_test(test_layout), cmocka_unit_test(test_bits), cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_layout), cmocka_unit_test(test_bits), cmocka_unit_test(test_named_bits), cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_both_endians), cmocka_unit_test(test_other_sizes),
 	};
 

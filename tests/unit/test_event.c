@@ -320,7 +320,7 @@ static void test_mistakes(void **state)
 		{ "cpu/bad=1/", 4, PERCH_CAUSE_FORMAT, "config9" },
 		{ "cpu/worse=1/", 4, PERCH_CAUSE_FORMAT, "config:60-70" },
 		{ "cpu/empty=1/", 4, PERCH_CAUSE_FORMAT, "format file" },
-		{ "cpu/asks/", 4, PERCH_CAUSE_FORMAT, "'umask'" },
+		{ "cpu/asks/", 4, PERCH_CAUSE_UNKNOWN_TERM, "its parameter 'umask'" },
 		{ "cpu/../", 4, PERCH_CAUSE_UNKNOWN_TERM, "'..'" },
 		{ "../cpu/", 0, PERCH_CAUSE_UNKNOWN_PMU, "'..'" },
 		{ "sched:sched_swich", 6, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean sched_switch?" },

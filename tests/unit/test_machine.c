@@ -40,6 +40,16 @@ static const struct tree_file files[] = {
 	{ PMUS "broken/type", "" },
 	{ PMUS "nothing/events/x", "event=1\n" },
 	{ "/sys/kernel/debug/tracing/events/sched/sched_switch/id", "314\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/core_id", "4\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/die_id", "1\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/physical_package_id", "2\n" },
+	{ "/sys/devices/system/cpu/cpu5/topology/core_id", "-1\n" },
+	{ "/sys/devices/system/cpu/cpu5/topology/die_id", "1x\n" },
+	{ "/sys/devices/system/node/node0/cpulist", "1-3\n" },
+	{ "/sys/devices/system/node/node17/cpulist", "0,5\n" },
+	{ "/sys/devices/system/node/node3/cpulist", "\n" },
+	{ "/sys/devices/system/node/node/cpulist", "0\n" },
+	{ "/sys/devices/system/node/nodes", "0\n" },
 };
 
 static struct perch_machine *made;
@@ -158,7 +168,81 @@ static void test_pmus(void **state)
 	assert_string_equal(pmus[2].name, "uncore_imc");
 	assert_int_equal(pmus[2].cpus.cpu[1], 4);
 	assert_ptr_equal(perch_machine_pmu(made, "cpu_atom"), &pmus[1]);
+	assert_true(pmus[0].core && pmus[1].core);
+	assert_false(pmus[2].core);
+	assert_ptr_equal(perch_machine_pmu_of_type(made, 10), &pmus[1]);
+	assert_null(perch_machine_pmu_of_type(made, 11));
 	assert_null(perch_machine_pmu(made, "nothing"));
+}
+
+static void test_places(void **state)
+{
+	struct perch_cpu_place place;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_machine_place(made, 0, &place, &err), 0);
+	assert_int_equal(place.cpu, 0);
+	assert_int_equal(place.core, 4);
+	assert_int_equal(place.die, 1);
+	assert_int_equal(place.socket, 2);
+	assert_int_equal(place.node, 17);
+	assert_int_equal(perch_machine_place(made, 5, &place, &err), 0);
+	assert_int_equal(place.cpu, 5);
+	assert_int_equal(place.core, -1);	/* the kernel's own word for "not known" */
+	assert_int_equal(place.die, -1);	/* no number */
+	assert_int_equal(place.socket, -1);	/* no file */
+	assert_int_equal(place.node, 17);
+	assert_int_equal(perch_machine_place(made, 4, &place, &err), -ENODEV);
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(perch_machine_place(made, -1, &place, &err), -EINVAL);
+}
+
+/* What perch_machine_cgroups() says of a machine with these mounts, without the root; "" when it finds none. */
+static const char *cgroups_of(const char *mounts)
+{
+	const struct tree_file file = { "/proc/self/mounts", mounts };
+	static char path[2 * PATH_MAX];
+	char place[PATH_MAX];
+	struct perch_machine *machine;
+	struct perch_error err;
+	size_t length;
+	int rc;
+
+	tree_make(place, &file, 1);
+	length = strlen(place);
+	assert_int_equal(perch_machine_new(&machine, place, NULL, NULL), 0);
+	rc = perch_machine_cgroups(machine, path, sizeof(path), &err);
+	if (rc == 0) {
+		char small[8];
+
+		assert_memory_equal(path, place, length);
+		assert_int_equal(perch_machine_cgroups(machine, small, sizeof(small), &err), -ENAMETOOLONG);
+	} else {
+		assert_int_equal(rc, -ENOENT);
+		assert_true(err.remedy[0]);
+	}
+	perch_machine_free(machine);
+	tree_remove(place);
+	return rc ? "" : path + length;
+}
+
+static void test_cgroups(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_string_equal(cgroups_of("proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"),
+			    "/sys/fs/cgroup");
+	assert_string_equal(cgroups_of("cgroup2 /u cgroup2 rw 0 0\ncgroup /c cgroup rw,cpu 0 0\n"
+				       "cgroup /p cgroup rw,net_cls,perf_event 0 0\n"), "/p");
+	assert_string_equal(cgroups_of("cgroup /p cgroup rw,perf_events,my_perf_event 0 0\ncgroup2 /u cgroup2 rw 0 0\n"),
+			    "/u");
+	assert_string_equal(cgroups_of("cgroup2 /a\\040b\\134c cgroup2 rw 0 0\n"), "/a b\\c");
+	assert_string_equal(cgroups_of("cgroup2 /first cgroup2 rw 0 0\ncgroup2 /second cgroup2 rw 0 0\n"), "/first");
+	assert_string_equal(cgroups_of("x cgroup2 cgroup2 rw 0 0\n\n \ncgroup2\ncgroup2 /x\ncgroup2 /x cgroup2\n"), "");
+	assert_string_equal(cgroups_of(""), "");
+	assert_int_equal(perch_machine_cgroups(made, path, sizeof(path), NULL), -ENOENT);	/* no file of mounts */
 }
 
 static void test_files(void **state)
@@ -248,6 +332,12 @@ static void test_this_machine(void **state)
 	assert_true(release.major >= 3);
 	assert_int_equal(perch_machine_cpus(here, &cpus, NULL), 0);
 	assert_int_equal(cpus->nr, sysconf(_SC_NPROCESSORS_ONLN));
+	for (size_t i = 0; i < cpus->nr; i++) {
+		struct perch_cpu_place place;
+
+		assert_int_equal(perch_machine_place(here, cpus->cpu[i], &place, NULL), 0);
+		assert_int_equal(place.cpu, cpus->cpu[i]);
+	}
 	assert_int_equal(perch_machine_limits(here, &limits, NULL), 0);
 	assert_true(limits.descriptors && limits.descriptors <= limits.descriptors_hard);
 	perch_machine_free(here);
@@ -259,7 +349,7 @@ int main(void)
 		cmocka_unit_test(test_release), cmocka_unit_test(test_sysctls), cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_cpus), cmocka_unit_test(test_cpu_lists), cmocka_unit_test(test_pmus),
 		cmocka_unit_test(test_files), cmocka_unit_test(test_empty_machine), cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_this_machine), cmocka_unit_test(test_places), cmocka_unit_test(test_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -74,7 +74,7 @@ static const struct {
 	{ "wakeup_events", { .wakeup_events = 3 }, 3 },
 	{ "wakeup_watermark", { .wakeup_bytes = 4096 }, 4096 },
 	{ "watermark", { .wakeup_bytes = 4096 }, 1 },
-	{ "precise_ip", { .precise = 3 }, 3 },
+	{ "precise_ip", { .period = 1, .precise = 3 }, 3 },
 	{ "disabled", { .enabled = 1 }, 0 },
 	{ "inherit", { .inherit = 1 }, 1 },
 	{ "inherit_thread", { .inherit = 1, .inherit_thread = 1 }, 1 },
@@ -97,10 +97,10 @@ static const struct {
 	{ "aux_start_paused", { .aux_start_paused = 1 }, 1 },
 	{ "aux_pause", { .aux_pause = 1 }, 1 },
 	{ "aux_resume", { .aux_resume = 1 }, 1 },
-	{ "defer_callchain", { .defer_callchain = 1 }, 1 },
+	{ "defer_callchain", { .sample = PERCH_SAMPLE_CALLCHAIN, .defer_callchain = 1 }, 1 },
 	{ "defer_output", { .defer_output = 1 }, 1 },
-	{ "sigtrap", { .sigtrap = 1, .remove_on_exec = 1 }, 1 },
-	{ "sig_data", { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 77 }, 77 },
+	{ "sigtrap", { .period = 1, .sigtrap = 1, .remove_on_exec = 1 }, 1 },
+	{ "sig_data", { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 77 }, 77 },
 	{ "use_clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, 1 },
 	{ "clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, CLOCK_MONOTONIC_RAW },
 	{ "branch_sample_type", { .sample = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 8 }, 8 },
@@ -108,7 +108,7 @@ static const struct {
 	{ "sample_regs_intr", { .sample = PERCH_SAMPLE_REGS_INTR, .sample_regs_intr = 255 }, 255 },
 	{ "sample_stack_user", { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 8192 }, 8192 },
 	{ "aux_watermark", { .aux_watermark = 65536 }, 65536 },
-	{ "aux_sample_size", { .aux_sample_size = 4096 }, 4096 },
+	{ "aux_sample_size", { .sample = PERCH_SAMPLE_AUX, .aux_sample_size = 4096 }, 4096 },
 	{ "sample_max_stack", { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 }, 5 },
 };
 
@@ -131,10 +131,11 @@ static bool go_together(const char *one, const char *other)
 	static const char *const sets[] = {
 		" sample_period sample_freq freq ", " wakeup_events wakeup_watermark watermark ",
 		" mmap mmap2 mmap_data build_id ", " comm comm_exec ", " inherit inherit_thread ", " inherit inherit_stat ",
-		" sigtrap remove_on_exec sig_data ", " use_clockid clockid ", " sample_type branch_sample_type ",
-		" sample_type sample_regs_user ", " sample_type sample_regs_intr ", " sample_type sample_stack_user ",
-		" sample_type sample_max_stack ", " aux_action aux_start_paused ", " aux_action aux_pause ",
-		" aux_action aux_resume ",
+		" sigtrap remove_on_exec sig_data sample_period sample_freq ", " precise_ip sample_period sample_freq ",
+		" use_clockid clockid ", " sample_type branch_sample_type ", " sample_type sample_regs_user ",
+		" sample_type sample_regs_intr ", " sample_type sample_stack_user ", " sample_type sample_max_stack ",
+		" sample_type defer_callchain ", " sample_type aux_sample_size ", " aux_action aux_start_paused ",
+		" aux_action aux_pause ", " aux_action aux_resume ",
 	};
 	char first[64], second[64];
 
@@ -165,28 +166,42 @@ static void and_no_other(void **state)
 	}
 }
 
-/* Every flag and field that an attr has can be asked for: none of abi's table is left out above. */
-static void every_field_has_an_option(void **state)
+static bool listed(const char *const *list, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(list[i], name))
+			return true;
+	return false;
+}
+
+/* Every flag and field that an attr has can be asked for, by an option or by what the event is; none is left out. */
+static void every_field_can_be_reached(void **state)
 {
 	static const char *const of_the_event[] = {
-		"type", "size", "config", "config1", "config2", "config3", "config4", "bp_type", "bp_addr", "bp_len",
-		"kprobe_func", "uprobe_path", "kprobe_addr", "probe_offset", "reserved_1", "reserved_2", "reserved_3",
-		"aux_action",
+		"type", "config", "config1", "config2", "config3", "config4", "bp_type", "bp_addr", "bp_len", "kprobe_func",
+		"uprobe_path", "kprobe_addr", "probe_offset",
 	};
+	static const char *const of_nobody[] = { "size", "reserved_1", "reserved_2", "reserved_3", "aux_action" };
 	const struct perch_attr_field *fields;
 	size_t nr;
 
 	(void)state;
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++) {
+		struct perch_event one = { .name = "one", .scale = 1.0 };
+		struct perch_attr attr;
 		bool found = false;
 
-		for (size_t k = 0; k < sizeof(of_the_event) / sizeof(*of_the_event); k++)
-			found |= !strcmp(of_the_event[k], fields[i].name);
 		for (size_t k = 0; k < sizeof(each) / sizeof(*each); k++)
 			found |= !strcmp(each[k].field, fields[i].name);
-		if (!found)
-			fail_msg("no option sets %s", fields[i].name);
+		if (found || listed(of_nobody, sizeof(of_nobody) / sizeof(*of_nobody), fields[i].name))
+			continue;
+		if (!listed(of_the_event, sizeof(of_the_event) / sizeof(*of_the_event), fields[i].name))
+			fail_msg("nothing sets %s", fields[i].name);
+		perch_attr_set(&one.attr, &fields[i], 1);
+		assert_int_equal(perch_attr_build(&attr, &one, NULL, NULL), 0);
+		if (perch_attr_get(&attr, &fields[i]) != 1)
+			fail_msg("%s of the event is lost", fields[i].name);
 	}
 }
 
@@ -195,7 +210,7 @@ static void smallest_size_that_holds_it(void **state)
 	const struct perch_options clock = { .use_clockid = 1, .clockid = 1 };
 	const struct perch_options stack = { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 };
 	const struct perch_options paused = { .aux_start_paused = 1 };
-	const struct perch_options trap = { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
 
 	(void)state;
 	assert_int_equal(built("cycles", NULL).size, PERCH_ATTR_SIZE_VER0);
@@ -207,7 +222,7 @@ static void smallest_size_that_holds_it(void **state)
 
 static void modifiers_and_options_add_up(void **state)
 {
-	const struct perch_options idle = { .exclude_idle = 1, .precise = 1 };
+	const struct perch_options idle = { .period = 1, .exclude_idle = 1, .precise = 1 };
 	struct perch_attr attr = built("cycles:upp", &idle);
 
 	(void)state;
@@ -240,7 +255,29 @@ static const struct {
 	{ "sample_max_stack", "CALLCHAIN", { .sample_max_stack = 8 } },
 	{ "aux_pause", "aux_resume", { .aux_pause = 1, .aux_resume = 1 } },
 	{ "aux_output", "aux_pause", { .aux_output = 1, .aux_pause = 1 } },
-	{ "aux_output", "aux_sample_size", { .aux_output = 1, .aux_sample_size = 8 } },
+	{ "aux_output", "aux_sample_size", { .aux_output = 1, .sample = PERCH_SAMPLE_AUX, .aux_sample_size = 8 } },
+	{ "aux_start_paused", "aux_resume", { .aux_start_paused = 1, .aux_resume = 1 } },
+	{ "aux_sample_size", "PERCH_SAMPLE_AUX", { .aux_sample_size = 8 } },
+	{ "PERCH_SAMPLE_AUX", "aux_sample_size", { .sample = PERCH_SAMPLE_AUX } },
+	{ "STACK_USER", "sample_stack_user", { .sample = PERCH_SAMPLE_STACK_USER } },
+	{ "precise", "period", { .precise = 1 } },
+	{ "sigtrap", "period", { .sigtrap = 1, .remove_on_exec = 1 } },
+	{ "exclude_callchain_user", "exclude_callchain_kernel",
+	  { .sample = PERCH_SAMPLE_CALLCHAIN, .exclude_callchain_user = 1, .exclude_callchain_kernel = 1 } },
+	{ "defer_callchain", "CALLCHAIN", { .defer_callchain = 1 } },
+	{ "defer_callchain", "exclude_callchain_user",
+	  { .sample = PERCH_SAMPLE_CALLCHAIN, .defer_callchain = 1, .exclude_callchain_user = 1 } },
+	{ "BRANCH_CALL_STACK", "BRANCH_ANY",
+	  { .sample = PERCH_SAMPLE_BRANCH_STACK,
+	    .branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_ANY } },
+	{ "BRANCH_CALL_STACK", "BRANCH_KERNEL",
+	  { .sample = PERCH_SAMPLE_BRANCH_STACK,
+	    .branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_KERNEL } },
+	{ "BRANCH_CALL_STACK", "BRANCH_COUNTERS",
+	  { .sample = PERCH_SAMPLE_BRANCH_STACK,
+	    .branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_COUNTERS } },
+	{ "clockid", "type", { .use_clockid = 1, .clockid = CLOCK_TAI } },
+	{ "exclude_host", "exclude_guest", { .exclude_host = 1, .exclude_guest = 1 } },
 	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
 	{ "MMAP_DATA", "FOLLOW_MMAP", { .follow = PERCH_FOLLOW_MMAP_DATA } },
 	{ "BUILD_ID", "FOLLOW_MMAP", { .follow = PERCH_FOLLOW_BUILD_ID } },
@@ -343,7 +380,7 @@ static void refusals_are_explained(void **state)
 {
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
 	struct perch_calls calls = perch_kernel_calls;
-	const struct perch_options trap = { .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
 	struct perch_attr attr = built("page-faults", &trap);
 	struct perch_machine *machine;
 	struct perch_error err;
@@ -380,7 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),		      cmocka_unit_test(every_option_sets_its_field),
 		cmocka_unit_test(and_no_other),
-		cmocka_unit_test(every_field_has_an_option),  cmocka_unit_test(smallest_size_that_holds_it),
+		cmocka_unit_test(every_field_can_be_reached),  cmocka_unit_test(smallest_size_that_holds_it),
 		cmocka_unit_test(modifiers_and_options_add_up), cmocka_unit_test(contradictions_name_both),
 		cmocka_unit_test(out_of_range),		      cmocka_unit_test(one_call),
 		cmocka_unit_test(refusals_are_explained),

@@ -10,90 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/ring.h>
-
-/* The kernel's side of a sampler: what was called, and what to refuse. */
-struct kernel {
-	struct { struct perch_attr attr; pid_t pid; int cpu, group, output; bool on, closed; } fd[64];
-	int nr;
-	size_t max_pages;		/* of a ring */
-	unsigned max_precise;
-	pid_t gone;
-	int gone_times;			/* how often it is found gone; 0: always */
-	int maps, unmaps;
-	struct perch_mmap_page *ring;	/* the last one mapped */
-	struct perch_mmap_page *rings[64];
-};
-
-static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
-{
-	struct kernel *k = context;
-
-	(void)flags;
-	if (pid == k->gone) {
-		if (k->gone_times && !--k->gone_times)
-			k->gone = -5;
-		return errno = ESRCH, -1;
-	}
-	if (attr->precise_ip > k->max_precise)
-		return errno = EOPNOTSUPP, -1;
-	assert_true(k->nr < 64);
-	k->fd[k->nr].attr = *attr;
-	k->fd[k->nr].pid = pid;
-	k->fd[k->nr].cpu = cpu;
-	k->fd[k->nr].group = group;
-	k->fd[k->nr].output = -1;
-	return 1000 + k->nr++;
-}
-
-static int fake_control(void *context, int fd, unsigned long request, unsigned long argument)
-{
-	struct kernel *k = context;
-
-	if (request == PERCH_IOC_ID)
-		*(uint64_t *)argument = 7000 + fd;
-	else if (request == PERCH_IOC_SET_OUTPUT)
-		k->fd[fd - 1000].output = (int)argument;
-	else if (request == PERCH_IOC_ENABLE)
-		k->fd[fd - 1000].on = true;
-	else if (request == PERCH_IOC_DISABLE)
-		k->fd[fd - 1000].on = false;
-	return 0;
-}
-
-static void *fake_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
-{
-	struct kernel *k = context;
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	(void)fd;
-	(void)flags;
-	if (k->max_pages && size / page > k->max_pages + 1)
-		return errno = EPERM, MAP_FAILED;
-	k->ring = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
-	k->rings[k->maps++ % 64] = k->ring;
-	return k->ring;
-}
-
-static int fake_unmap(void *context, void *address, size_t size)
-{
-	((struct kernel *)context)->unmaps++;
-	return munmap(address, size);
-}
-
-static int fake_close(void *context, int fd)
-{
-	((struct kernel *)context)->fd[fd - 1000].closed = true;
-	return 0;
-}
-
-static ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
-{
-	(void)context;
-	(void)fd;
-	(void)buffer;
-	return (ssize_t)size;
-}
+#include "sampler_fixture.h"
 
 static const pid_t three_threads[] = { 11, 12, 13 };
 static int two_cpus_list[] = { 0, 1 };
@@ -104,7 +21,7 @@ static int open_fake(struct perch_sampler **sampler, struct perch_machine **mach
 {
 	static const struct perch_target nobody = { 11, -1, 0 };
 
-	*calls = (struct perch_calls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	*calls = (struct perch_calls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	assert_int_equal(perch_machine_new(machine, NULL, calls, NULL), 0);
 	options->event.machine = *machine;
 	options->event.sample |= PERCH_SAMPLE_IP;
@@ -277,7 +194,7 @@ static void keeps_an_event_s_own_period(void **state)
 	struct perch_target target = { 11, 0, 0 };
 	struct perch_events events = { 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 
@@ -348,7 +265,7 @@ static void counts_what_it_drains(void **state)
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_target target = { 11, 0, 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close };
+	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	struct perch_sampler_stats stats;
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that watches one of its own variables: whoever writes to it is interrupted by SIGTRAP, and told of. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+#include <perch/count.h>
+
+enum { MOST = 16 };
+
+static volatile long balance;
+
+static struct trap {
+	uintptr_t at;			/* the instruction after the write */
+	const volatile long *variable;	/* what the event was told to hand over */
+	long value;
+} traps[MOST];
+static volatile sig_atomic_t nr_traps;
+
+__attribute__((noinline)) static void deposit(long amount)
+{
+	balance += amount;
+}
+
+__attribute__((noinline)) static void withdraw(long amount)
+{
+	balance -= amount;
+}
+
+static const struct writer {
+	const char *name;
+	void (*function)(long);
+} writers[] = { { "deposit", deposit }, { "withdraw", withdraw } };
+
+static uintptr_t where(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return context->uc_mcontext.pc;
+#else
+	return (void)context, 0;
+#endif
+}
+
+/* The C library's siginfo_t may be older than this part of it: si_addr, then si_perf_data. */
+static uintptr_t data_of(const siginfo_t *info)
+{
+	uintptr_t data;
+
+	memcpy(&data, (const char *)&info->si_addr + sizeof(info->si_addr), sizeof(data));
+	return data;
+}
+
+static void trapped(int signal, siginfo_t *info, void *context)
+{
+	const volatile long *variable = (const volatile long *)data_of(info);
+
+	(void)signal;
+	if (nr_traps < MOST)
+		traps[nr_traps++] = (struct trap){ where(context), variable, *variable };
+}
+
+/* The function that begins nearest before the address. */
+static const char *writer_at(uintptr_t at)
+{
+	const struct writer *found = NULL;
+
+	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+		uintptr_t begin = (uintptr_t)writers[i].function;
+
+		if (begin <= at && (!found || begin > (uintptr_t)found->function))
+			found = &writers[i];
+	}
+	return found ? found->name : "somebody";
+}
+
+int main(void)
+{
+	const struct sigaction action = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO };
+	const struct perch_options options = {
+		.period = 1,			/* each write */
+		.sigtrap = 1,
+		.remove_on_exec = 1,		/* what sigtrap needs: another program has no such handler */
+		.sig_data = (uintptr_t)&balance,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	struct perch_counter *writes;
+	struct perch_count count;
+	struct perch_error err;
+	char event[64];
+
+	if (sigaction(SIGTRAP, &action, NULL) < 0)
+		return perror("no handler"), 1;
+	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
+	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
+		return perch_error_print(stderr, &err), 1;	/* what failed, why, what to do */
+
+	perch_counter_enable(writes);
+	deposit(100);
+	withdraw(30);
+	deposit(5);
+	perch_counter_disable(writes);
+	balance = 0;			/* nobody looks any more */
+
+	if (perch_counter_read(writes, &count, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+	for (int i = 0; i < nr_traps; i++)
+		printf("%s() wrote: the balance is %ld\n", writer_at(traps[i].at), traps[i].value);
+	printf("%llu writes, %d traps\n", (unsigned long long)count.value, (int)nr_traps);
+	perch_counter_close(writes);
+	return count.value == 3 && nr_traps == 3 && traps[2].variable == &balance && traps[2].value == 75 ? 0 : 1;
+}

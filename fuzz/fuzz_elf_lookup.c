@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as the ELF file of a probe: functions, versions and USDT probes are looked for in it.
+ *
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_elf_lookup.c \
+ *		src/event/{elf,elf_function,usdt,nearest}.c src/{error,machine}/?*.c -o fuzz_elf_lookup
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "event/elf_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void look_around(const struct perch__elf *elf)
+{
+	static const char *const names[] = { "main", "f", "f@V1", "f@@V2", "@", "" };
+	struct perch__nearest nearest = { .word = "mian" };
+	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__elf_function function;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < PERCH__NR(names); i++)
+		if (!perch__elf_find_function(elf, names[i], &function) && function.offset >= elf->size)
+			abort();
+	perch__elf_offer_functions(elf, &nearest);
+	if (!perch__elf_usdt_sites(elf, "p", "n", site, &nr, &nearest))
+		for (size_t i = 0; i < nr; i++)
+			if (site[i].offset >= elf->size || site[i].counter >= elf->size)
+				abort();
+	if (nr > PERCH__USDT_SITES || nearest.nr > PERCH__NEAREST)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static int fd = -1;
+	struct perch__elf elf;
+	char path[64];
+
+	if (fd < 0)
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, bytes, size, 0) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!perch__elf_file_open(&elf, path, NULL)) {
+		look_around(&elf);
+		perch__elf_file_close(&elf);
+	}
+	return 0;
+}

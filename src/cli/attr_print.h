@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Attrs and calls as -vv shows them, in the manner of perf's -vv. */
+#ifndef PERCH_CLI_ATTR_PRINT_H
+#define PERCH_CLI_ATTR_PRINT_H
+
+#include <stdio.h>
+#include <sys/types.h>
+#include <perch/machine.h>
+
+/* The fields that are not 0, one a line, and the call below them: the descriptor it gave, or a negative errno. */
+void cli_print_attr(FILE *out, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags,
+		    int result);
+/* The call alone: another one with the attr shown last. */
+void cli_print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result);
+
+/*
+ * The kernel's calls, of which each perf_event_open is shown on stderr while *level is 2 or more. To be given to
+ * perch_machine_new(), so that what is shown is what was asked of the kernel, failed tries included.
+ */
+struct cli_shown_calls {
+	struct perch_calls calls;	/* for the machine */
+	const int *level;
+	struct perch_attr last;		/* shown: an attr that does not change is shown once */
+};
+void cli_show_calls(struct cli_shown_calls *shown, const int *level);
+#endif

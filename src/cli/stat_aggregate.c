@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* From counts of each event on each target to the sums that are shown. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat.h"
+
+void stat_clear_cells(struct stat_job *stat)
+{
+	memset(stat->cells, 0, stat->nr_lines * stat->nr_groups * sizeof(*stat->cells));
+}
+
+struct sums {
+	double value, enabled, running;
+	unsigned nr;
+};
+
+static bool same_package(const struct perch_cpu_place *one, const struct perch_cpu_place *other)
+{
+	return one->socket == other->socket && one->die == other->die;
+}
+
+/* A count of a whole socket that several of its CPUs report: the first one that ran is taken. */
+static bool counted_before(const struct stat_part *part, const struct perch_count *counts, size_t upto)
+{
+	for (size_t i = 0; i < upto; i++)
+		if (counts[i].running_ns && same_package(&part->place[i], &part->place[upto]))
+			return true;
+	return false;
+}
+
+/* Of an event with the term percore, -A shows cores: all goes to the first of the core's CPUs. */
+static size_t group_for(const struct stat_job *stat, const struct stat_line *line, size_t target)
+{
+	const struct stat_part *part = &stat->part[line->part];
+
+	if (stat->aggregation != STAT_CPU || !line->event->terms.percore)
+		return part->group[target];
+	for (size_t i = 0; i < target; i++)
+		if (part->place[i].core == part->place[target].core &&
+		    same_package(&part->place[i], &part->place[target]))
+			return part->group[i];
+	return part->group[target];
+}
+
+static void add_count(const struct stat_job *stat, struct sums *sums, const struct perch_count *count)
+{
+	sums->nr++;
+	if (count->state == PERCH_COUNT_ERROR)
+		return;		/* a pinned event that lost its counter: its value says nothing */
+	sums->value += stat->scale ? count->scaled : count->value;
+	sums->enabled += count->enabled_ns;
+	sums->running += count->running_ns;
+}
+
+/* What one line has counted, by group. counts: of its targets, all times since the open. */
+static void add_line(struct stat_job *stat, const struct stat_line *line, struct sums *sums, bool intervals)
+{
+	struct stat_part *part = &stat->part[line->part];
+	size_t at = line->index * part->targets.nr;
+	const struct perch_count *now = part->now + at, *before = part->before + at;
+	bool package = line->event->per_package && part->place;
+
+	for (size_t i = 0; i < part->targets.nr; i++) {
+		struct perch_count count = now[i];
+
+		if (count.state == PERCH_COUNT_ABSENT)
+			continue;
+		if (package && count.running_ns && counted_before(part, now, i))
+			continue;
+		if (intervals) {
+			perch_count_delta(&count, &now[i], &before[i]);
+			if (line->event->snapshot) {	/* a level: what it is now, not what it was more than then */
+				count.value = now[i].value;
+				count.scaled = now[i].scaled;
+			}
+		}
+		add_count(stat, &sums[group_for(stat, line, i)], &count);
+	}
+}
+
+static void tell_raw(const struct stat_job *stat, const struct stat_line *line, const struct sums *sums)
+{
+	struct sums total = { 0 };
+
+	for (size_t i = 0; i < stat->nr_groups; i++) {
+		total.value += sums[i].value;
+		total.enabled += sums[i].enabled;
+		total.running += sums[i].running;
+	}
+	if (line->supported)
+		fprintf(stat->output, "%s: %.0f %.0f %.0f\n", line->name, total.value, total.enabled, total.running);
+}
+
+/* The sums of a line, with those of the lines that are merged into it. */
+static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums *sums, bool intervals)
+{
+	size_t own = line - stat->line;
+
+	memset(sums, 0, stat->nr_groups * sizeof(*sums));
+	for (size_t i = own; i < stat->nr_lines; i++)
+		if (stat->line[i].into == own)
+			add_line(stat, &stat->line[i], sums, intervals);
+	for (size_t i = 0; i < stat->nr_groups; i++) {
+		struct stat_cell *cell = &line->cell[i];
+
+		stat_add(&cell->value, sums[i].value);
+		stat_add(&cell->enabled, sums[i].enabled);
+		stat_add(&cell->running, sums[i].running);
+		cell->nr = sums[i].nr;
+		line->present |= sums[i].nr > 0;
+	}
+	if (stat->verbose && !stat->quiet)
+		tell_raw(stat, line, sums);
+}
+
+int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
+{
+	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
+
+	if (!sums)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the sums");
+	for (size_t i = 0; i < stat->nr_parts; i++) {
+		struct stat_part *part = &stat->part[i];
+		struct perch_count *swap = part->before;
+		int rc;
+
+		if (intervals) {
+			part->before = part->now;
+			part->now = swap;
+		}
+		rc = perch_set_read(part->set, part->now, part->events.nr * part->targets.nr, err);
+		if (rc) {
+			free(sums);
+			return rc;
+		}
+	}
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if (stat->line[i].into == i)
+			fill_line(stat, &stat->line[i], sums, intervals);
+	free(sums);
+	return 0;
+}
+
+/* "cycles:u", and "cache-misses [cpu_atom]" where one name has a line for each PMU. */
+static void name_line(struct stat_job *stat, struct stat_line *line)
+{
+	const struct perch_event *event = line->event;
+	const char *name = event->name;
+	size_t length = strlen(name);
+	bool modifiers = event->modified || event->attr.precise_ip || event->attr.pinned || event->attr.exclusive ||
+			 event->precise_max || event->weak || event->leader_sampling || event->bpf_counter ||
+			 (length && name[length - 1] == '/');
+	const char *side = !line->user_only ? "" : modifiers ? "u" : ":u";
+	const struct perch_pmu *pmu = NULL;
+	uint32_t type = event->attr.type;
+	bool several = false;
+
+	for (size_t i = 0; stat->no_merge && i < stat->nr_lines && !several; i++)
+		several = stat->line[i].event != event && stat->line[i].event->first == event->first &&
+			  stat->line[i].part == line->part;
+	if (several && type <= PERCH_TYPE_HW_CACHE && event->attr.config >> 32)
+		type = event->attr.config >> 32;	/* of several core PMUs: the extended type */
+	if (several)
+		pmu = perch_machine_pmu_of_type(stat->machine, type);
+	if (pmu)
+		snprintf(line->name, sizeof(line->name), "%s%s [%s]", name, side, pmu->name);
+	else
+		snprintf(line->name, sizeof(line->name), "%s%s", name, side);
+}
+
+void stat_learn(struct stat_job *stat)
+{
+	bool told = !stat->separator && !stat->json && !stat->quiet &&
+		    (!stat->interval_ms || stat->summary);
+
+	/* reading the machine's files is worth it where reasons are printed */
+	for (size_t i = 0; told && i < stat->nr_parts; i++)
+		perch_set_explain(stat->part[i].set, stat->machine);
+	for (size_t i = 0; i < stat->nr_lines; i++) {
+		struct stat_line *line = &stat->line[i];
+		const struct perch_set_event *event = perch_set_event(stat->part[line->part].set, line->index);
+
+		line->user_only = event->user_only;
+		line->supported = !event->skipped;
+		name_line(stat, line);
+		if (line->into != i && line->supported)
+			stat->line[line->into].supported = true;
+	}
+}
+
+bool stat_shown(const struct stat_job *stat, const struct stat_line *line, size_t group)
+{
+	if (line->into != (size_t)(line - stat->line))
+		return false;
+	if (stat->aggregation == STAT_GLOBAL)
+		return true;
+	if (line->present)
+		return line->cell[group].nr > 0;
+	return true;
+}
+
+bool stat_counted(const struct stat_line *line, size_t group)
+{
+	const struct stat_cell *cell = &line->cell[group];
+
+	return line->supported && cell->enabled.mean > 0 && cell->running.mean > 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* What `perch stat` counts: events, the cgroups that are handed out to them, and the lines and sets made of both. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat.h"
+
+static int no_memory(void)
+{
+	struct perch_error err;
+
+	perch_error_set(&err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of events");
+	return cli_error(STAT_COMMAND, &err);
+}
+
+int stat_add_events(void *value, const char *text, bool negated)
+{
+	struct stat_job *stat = value;
+	struct perch_error err;
+
+	(void)negated;
+	stat->last_events = stat->events.nr;
+	if (text && !perch_events_add(&stat->events, text, stat->machine, &err))
+		return 0;
+	if (text)
+		cli_event_error(STAT_COMMAND, text, &err);
+	else
+		cli_usage_error(STAT_COMMAND, "--event cannot be negated");
+	return -EINVAL;
+}
+
+int stat_add_event_file(void *value, const char *path, bool negated)
+{
+	struct stat_job *stat = value;
+	struct perch_error err;
+
+	(void)negated;
+	stat->last_events = stat->events.nr;
+	if (path && !perch_events_add_file(&stat->events, path, stat->machine, &err))
+		return 0;
+	if (path)
+		cli_error(STAT_COMMAND, &err);
+	else
+		cli_usage_error(STAT_COMMAND, "--event-file cannot be negated");
+	return -EINVAL;
+}
+
+/* For the events of the last -e, as with perf. */
+int stat_add_filter(void *value, const char *filter, bool negated)
+{
+	struct stat_job *stat = value;
+	struct perch_error err;
+
+	(void)negated;
+	if (!filter || !stat->events.nr) {
+		cli_usage_error(STAT_COMMAND, filter ? "--filter must follow the -e that it filters" :
+						       "--filter cannot be negated");
+		return -EINVAL;
+	}
+	if (!perch_events_set_filter(&stat->events, stat->last_events, filter, stat->machine, &err))
+		return 0;
+	cli_error(STAT_COMMAND, &err);
+	return -EINVAL;
+}
+
+/* The next name of "a,,b", which may be empty; NULL behind the last one. */
+static char *next_name(const char **list)
+{
+	const char *end;
+	char *name;
+
+	if (!*list)
+		return NULL;
+	end = strchrnul(*list, ',');
+	name = strndup(*list, end - *list);
+	*list = *end ? end + 1 : NULL;
+	return name;
+}
+
+/* Hands names out to the events that have none yet, in order; a single one goes to all events so far. */
+static int hand_out(struct stat_job *stat, const char *names)
+{
+	size_t nr = stat->events.nr;
+	char **grown = reallocarray(stat->cgroup, nr, sizeof(*grown));
+	const char *rest = names;
+	char *name;
+
+	if (!grown)
+		return no_memory();
+	stat->cgroup = grown;
+	for (size_t i = stat->cgroup_room; i < nr; i++)
+		grown[i] = NULL;
+	stat->cgroup_room = nr > stat->cgroup_room ? nr : stat->cgroup_room;
+	while (rest) {
+		name = next_name(&rest);
+		if (!name)
+			return no_memory();
+		while (stat->nr_cgroups < nr && grown[stat->nr_cgroups])
+			stat->nr_cgroups++;
+		if (stat->nr_cgroups == nr) {
+			free(name);
+			return cli_usage_error(STAT_COMMAND, "-G %s names more cgroups than there are events before it",
+					       names);
+		}
+		grown[stat->nr_cgroups++] = name;
+	}
+	for (size_t i = 1; stat->nr_cgroups == 1 && i < nr; i++) {
+		grown[i] = strdup(grown[0]);
+		if (!grown[i])
+			return no_memory();
+	}
+	return 0;
+}
+
+int stat_add_cgroups(void *value, const char *names, bool negated)
+{
+	struct stat_job *stat = value;
+
+	(void)negated;
+	if (!names) {
+		cli_usage_error(STAT_COMMAND, "--cgroup cannot be negated");
+		return -EINVAL;
+	}
+	stat->target.cgroups = names;
+	if (stat->events.nr)
+		return hand_out(stat, names) ? -EINVAL : 0;
+	stat->cgroups_first = names;	/* the events to come, or the default ones */
+	return 0;
+}
+
+/* perf's default set, and what -d, -dd and -ddd add to any set. */
+static const char *const detailed_events[] = {
+	"L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+	"L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+	"L1-dcache-prefetches,L1-dcache-prefetch-misses",
+};
+
+static int add_defaults(struct stat_job *stat)
+{
+	int rc = 0;
+
+	if (!stat->events.nr) {
+		rc = stat_add_events(stat, cli_target_system_wide(&stat->target) ? "cpu-clock" : "task-clock", false);
+		if (!rc)
+			rc = stat_add_events(stat, "context-switches,cpu-migrations,page-faults,cycles,instructions,"
+						   "branches,branch-misses", false);
+	}
+	for (int i = 0; !rc && i < stat->detailed && i < (int)CLI_NR(detailed_events); i++)
+		rc = stat_add_events(stat, detailed_events[i], false);
+	return rc ? CLI_EXIT_USAGE : 0;
+}
+
+static bool is_clock(const struct perch_attr *attr)
+{
+	return attr->type == PERCH_TYPE_SOFTWARE &&
+	       (attr->config == PERCH_COUNT_SW_CPU_CLOCK || attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+}
+
+static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
+{
+	struct stat_part *grown;
+
+	for (size_t i = 0; i < stat->nr_parts; i++)
+		if (!strcmp(stat->part[i].cgroup, cgroup))
+			return &stat->part[i];
+	grown = reallocarray(stat->part, stat->nr_parts + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	stat->part = grown;
+	grown[stat->nr_parts] = (struct stat_part){ .cgroup = cgroup };
+	grown[stat->nr_parts].events.event = calloc(stat->events.nr, sizeof(struct perch_event));
+	return grown[stat->nr_parts].events.event ? &grown[stat->nr_parts++] : NULL;
+}
+
+/* The line of event `index` in a cgroup; base: the line of the first event there. */
+static int add_line(struct stat_job *stat, size_t base, size_t index, const char *cgroup)
+{
+	const struct perch_event *event = &stat->events.event[index];
+	struct stat_line *line = &stat->line[stat->nr_lines], *leader = &stat->line[base + event->leader],
+			 *first = &stat->line[base + event->first];
+	struct stat_part *part = part_of(stat, cgroup);
+	struct perch_event *copy;
+
+	if (!part)
+		return no_memory();
+	copy = &part->events.event[part->events.nr];
+	*line = (struct stat_line){ .event = event, .cgroup = cgroup, .part = part - stat->part,
+				    .index = part->events.nr++, .into = stat->nr_lines,
+				    .clock = is_clock(&event->attr) };
+	stat->nr_lines++;
+	line->unit = line->clock ? "msec" : event->unit;
+	line->scale = line->clock ? 1e-6 : event->scale;
+	if (leader->part != line->part)
+		return cli_usage_error(STAT_COMMAND, "the group of %s and %s must be in one cgroup",
+				       leader->event->name, event->name);
+	*copy = *event;
+	copy->leader = leader->index;
+	copy->first = line->index;
+	if (first->part != line->part)
+		return 0;
+	copy->first = first->index;
+	if (!stat->no_merge)
+		line->into = first - stat->line;
+	return 0;
+}
+
+static int add_lines(struct stat_job *stat, const char *cgroup)
+{
+	size_t base = stat->nr_lines;
+	int status = 0;
+
+	for (size_t i = 0; !status && i < stat->events.nr; i++) {
+		const char *own = i < stat->cgroup_room ? stat->cgroup[i] : NULL;
+
+		status = add_line(stat, base, i, cgroup ? cgroup : own ? own : "");
+	}
+	return status;
+}
+
+/* --for-each-cgroup: everything once for each name. */
+static int cut_names(struct stat_job *stat)
+{
+	const char *rest = stat->each_cgroup;
+	char *name;
+
+	while (rest) {
+		char **grown = reallocarray(stat->each, stat->nr_each + 1, sizeof(*grown));
+
+		name = next_name(&rest);
+		if (grown)
+			stat->each = grown;
+		if (!grown || !name) {
+			free(name);
+			return no_memory();
+		}
+		grown[stat->nr_each++] = name;
+		if (!*name)
+			return cli_usage_error(STAT_COMMAND, "--for-each-cgroup %s has an empty name",
+					       stat->each_cgroup);
+	}
+	return 0;
+}
+
+int stat_complete_events(struct stat_job *stat)
+{
+	int status = stat->null_run ? 0 : add_defaults(stat);
+
+	if (!status && stat->cgroups_first && stat->events.nr)
+		status = hand_out(stat, stat->cgroups_first);
+	if (!status)
+		status = cut_names(stat);
+	if (status)
+		return status;
+	stat->line = calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
+	if (!stat->line)
+		return no_memory();
+	if (!stat->nr_each)
+		return add_lines(stat, NULL);
+	for (size_t i = 0; !status && i < stat->nr_each; i++)
+		status = add_lines(stat, stat->each[i]);
+	return status;
+}
+
+static void free_strings(char **strings, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(strings[i]);
+	free(strings);
+}
+
+void stat_free_events(struct stat_job *stat)
+{
+	for (size_t i = 0; i < stat->nr_parts; i++) {
+		struct stat_part *part = &stat->part[i];
+
+		perch_set_close(part->set);
+		perch_targets_clear(&part->targets);
+		free(part->events.event);
+		free(part->group);
+		free(part->place);
+		free(part->now);
+		free(part->before);
+	}
+	free(stat->part);
+	free(stat->line);
+	free(stat->group);
+	free(stat->cells);
+	free_strings(stat->cgroup, stat->cgroup_room);
+	free_strings(stat->each, stat->nr_each);
+	perch_events_clear(&stat->events);
+}

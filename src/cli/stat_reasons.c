@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Below the table: why events are not counted, and what became of others. */
+#include <string.h>
+
+#include "stat.h"
+
+static const struct perch_set_event *opened(const struct stat_job *stat, size_t line)
+{
+	return perch_set_event(stat->part[stat->line[line].part].set, stat->line[line].index);
+}
+
+static bool has_reason(const struct stat_job *stat, size_t line)
+{
+	const struct perch_set_event *event = opened(stat, line);
+
+	return event->skipped && event->reason.errnum;
+}
+
+static bool same_reason(const struct stat_job *stat, size_t one, size_t other)
+{
+	const struct perch_error *a = &opened(stat, one)->reason, *b = &opened(stat, other)->reason;
+
+	return has_reason(stat, one) && has_reason(stat, other) && !strcmp(a->message, b->message) &&
+	       !strcmp(a->remedy, b->remedy);
+}
+
+static bool named_before(const struct stat_job *stat, size_t from, size_t line)
+{
+	for (size_t i = from; i < line; i++)
+		if (same_reason(stat, i, line) && !strcmp(stat->line[i].name, stat->line[line].name))
+			return true;
+	return false;
+}
+
+/* Each reason once, with the events it keeps away. */
+static bool print_skipped(const struct stat_job *stat, FILE *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < stat->nr_lines; i++) {
+		size_t first = 0;
+
+		if (!has_reason(stat, i))
+			continue;
+		while (!same_reason(stat, first, i))
+			first++;
+		if (first < i)
+			continue;
+		fprintf(out, " %s", stat->line[i].name);
+		for (size_t k = i + 1; k < stat->nr_lines; k++)
+			if (same_reason(stat, i, k) && !named_before(stat, i, k))
+				fprintf(out, ", %s", stat->line[k].name);
+		fputs(": ", out);
+		perch_error_print(out, &opened(stat, i)->reason);
+		any = true;
+	}
+	return any;
+}
+
+/* A list of the lines of which test says yes, and what is said of them. */
+static bool print_list(const struct stat_job *stat, bool (*test)(const struct perch_set_event *), const char *sentence,
+		       FILE *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < stat->nr_lines; i++) {
+		if (!test(opened(stat, i)))
+			continue;
+		fprintf(out, "%s%s", any ? ", " : " ", stat->line[i].name);
+		any = true;
+	}
+	if (any)
+		fprintf(out, ": %s\n", sentence);
+	return any;
+}
+
+static bool is_broken(const struct perch_set_event *event)
+{
+	return event->broken && !event->skipped;
+}
+
+static bool wants_bpf(const struct perch_set_event *event)
+{
+	return event->event.bpf_counter && !event->skipped;
+}
+
+static bool print_dropped(const struct stat_job *stat, FILE *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < stat->nr_lines; i++) {
+		char parts[256];
+
+		perch_attr_parts(&opened(stat, i)->dropped, parts, sizeof(parts));
+		if (!*parts)
+			continue;
+		fprintf(out, " %s: opened without %s, which this kernel does not know.\n", stat->line[i].name, parts);
+		any = true;
+	}
+	return any;
+}
+
+void stat_print_reasons(const struct stat_job *stat, FILE *out)
+{
+	bool any = print_skipped(stat, out);
+
+	any |= print_list(stat, is_broken,
+			  "the weak group (W) did not fit the PMU: its events were counted one by one.", out);
+	any |= print_list(stat, wants_bpf,
+			  "the modifier b makes no difference: perch opens the event itself, no BPF program.", out);
+	any |= print_dropped(stat, out);
+	if (any)
+		fputc('\n', out);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The table, column by column as perf 6.1 prints it. */
+#include <string.h>
+
+#include "stat.h"
+
+#define VALUE_WIDTH 18
+#define UNIT_WIDTH 4			/* more where a unit is longer */
+#define NAME_WIDTH 32
+#define BARE_NAME_WIDTH 25		/* of an event without a number */
+#define METRIC_WIDTH 35
+
+static int unit_width(const struct stat_job *stat)
+{
+	int width = UNIT_WIDTH;
+
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if ((int)strlen(stat->line[i].unit) > width)
+			width = strlen(stat->line[i].unit);
+	return width;
+}
+
+static void print_title(const struct stat_job *stat, FILE *out)
+{
+	const struct cli_target *target = &stat->target;
+	const char *tasks = target->pids ? target->pids : target->tids;
+
+	fputs("\n Performance counter stats for ", out);
+	if (tasks) {
+		fprintf(out, "%s id '", target->pids ? "process" : "thread");
+		cli_put_clean(out, tasks);
+	} else if (target->cpu_list) {
+		fputs("'CPU(s) ", out);
+		cli_put_clean(out, target->cpu_list);
+	} else if (target->all_cpus) {
+		fputs("'system wide", out);
+	} else {
+		fputc('\'', out);
+		for (char **word = stat->argv; *word; word++) {
+			if (word != stat->argv)
+				fputc(' ', out);
+			cli_put_clean(out, *word);
+		}
+	}
+	fputc('\'', out);
+	if (stat->repeat > 1)
+		fprintf(out, " (%llu runs)", (unsigned long long)stat->repeat);
+	fputs(":\n\n", out);
+}
+
+void stat_print_interval_header(const struct stat_job *stat, FILE *out)
+{
+	static const char *const groups[] = {
+		[STAT_GLOBAL] = "", [STAT_CPU] = "CPU        ", [STAT_SOCKET] = "socket cpus ",
+		[STAT_DIE] = "die          cpus ", [STAT_CORE] = "core            cpus ", [STAT_NODE] = "node   cpus ",
+		[STAT_THREAD] = "            comm-pid      ",
+	};
+
+	fprintf(out, "#           time %s%*s %-*s events\n", groups[stat->aggregation], VALUE_WIDTH, "counts",
+		unit_width(stat), "unit");
+}
+
+static void print_metric(const struct stat_metric *metric, FILE *out)
+{
+	int used = fprintf(out, " # %*.*f%s", metric->width, metric->decimals, metric->value, metric->sign);
+
+	fprintf(out, " %-*s", METRIC_WIDTH - used - 1, metric->unit);
+}
+
+static void print_missing(const struct stat_job *stat, const struct stat_line *line, FILE *out)
+{
+	fprintf(out, "%*s %-*s %-*s", VALUE_WIDTH, line->supported ? "<not counted>" : "<not supported>",
+		unit_width(stat), line->unit, BARE_NAME_WIDTH, line->name);
+	if (*line->cgroup) {
+		fputc(' ', out);
+		cli_put_clean(out, line->cgroup);
+	}
+	fprintf(out, "%*s\n", METRIC_WIDTH, "");
+}
+
+/* What else was worked out, below the first metric. */
+static void print_more(const struct stat_job *stat, const struct stat_line *line, size_t group,
+		       const struct stat_metric *metric, FILE *out)
+{
+	stat_print_prefix(stat, line, group, out);
+	fprintf(out, "%*s", VALUE_WIDTH + 1 + unit_width(stat) + 1 + NAME_WIDTH, "");
+	print_metric(metric, out);
+	fputc('\n', out);
+}
+
+void stat_print_table_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+{
+	const struct stat_cell *cell = &line->cell[group];
+	double percent = stat_error_percent(&cell->value);
+	struct stat_metric metrics[STAT_METRICS];
+	size_t nr = stat_metrics(stat, line, group, metrics);
+
+	stat_print_prefix(stat, line, group, out);
+	if (!stat_counted(line, group)) {
+		print_missing(stat, line, out);
+		return;
+	}
+	fprintf(out, stat->big_num ? "%'*.*f" : "%*.*f", VALUE_WIDTH,
+		line->scale == (double)(uint64_t)line->scale ? 0 : 2, cell->value.mean * line->scale);
+	fprintf(out, " %-*s %-*s", unit_width(stat), line->unit, NAME_WIDTH, line->name);
+	if (*line->cgroup) {
+		fputc(' ', out);
+		cli_put_clean(out, line->cgroup);
+	}
+	if (nr)
+		print_metric(&metrics[0], out);
+	else
+		fprintf(out, "%-*s", METRIC_WIDTH, "");
+	if (stat->repeat > 1 && percent != 0)
+		fprintf(out, "  ( +-%6.2f%% )", percent);
+	if (cell->running.mean < cell->enabled.mean)
+		fprintf(out, "  (%.2f%%)", stat_percent_running(cell));
+	fputc('\n', out);
+	for (size_t i = 1; i < nr; i++)
+		print_more(stat, line, group, &metrics[i], out);
+}
+
+/* Two digits more than the spread makes certain. */
+static int digits_for(double spread)
+{
+	int digits = 2;
+
+	if (spread <= 0)
+		return 9;
+	for (; spread < 1 && digits < 9; digits++)
+		spread *= 10;
+	return digits;
+}
+
+static void print_times(const struct stat_job *stat, FILE *out)
+{
+	double elapsed = stat->elapsed_ns.mean / 1e9;
+	double spread = stat_error(&stat->elapsed_ns) / 1e9;
+	int digits = digits_for(spread);
+	const struct cli_target *target = &stat->target;
+
+	if (stat->nr_lines)
+		fputc('\n', out);
+	if (stat->repeat > 1) {
+		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits, spread);
+		if (spread > 0)
+			fprintf(out, "  ( +-%6.2f%% )", stat_error_percent(&stat->elapsed_ns));
+		fputs("\n\n", out);
+		return;
+	}
+	fprintf(out, " %17.9f seconds time elapsed\n", elapsed);
+	if (stat->argv && !cli_target_system_wide(target) && !target->pids && !target->tids)
+		fprintf(out, "\n %17.9f seconds user\n %17.9f seconds sys\n\n", stat->user_seconds,
+			stat->sys_seconds);
+	fputc('\n', out);
+}
+
+void stat_print_table(const struct stat_job *stat, FILE *out)
+{
+	print_title(stat, out);
+	if (stat->metric_only)
+		stat_print_metric_rows(stat, out);
+	else
+		stat_for_each(stat, stat_print_table_line, out);
+	print_times(stat, out);
+	stat_print_reasons(stat, out);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting: for the program, for processes of others, for the time of an interval, and for Ctrl-C. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat.h"
+
+static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t child;
+
+static void on_signal(int number)
+{
+	stopped = 1;
+	if (number == SIGTERM && child > 0)
+		kill(child, SIGTERM);	/* Ctrl-C reaches the program by itself */
+}
+
+bool stat_stopped(void)
+{
+	return stopped;
+}
+
+/* Also where they were ignored, as in a script's background jobs: counting until a signal is what -p and -a are for. */
+void stat_catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM };
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	for (size_t i = 0; i < CLI_NR(numbers); i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+void stat_pass_signals_to(pid_t pid)
+{
+	child = pid;
+}
+
+uint64_t stat_now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/*
+ * Sleeps until the time, a signal, or the end of the process behind the pidfd (-1: none). The signals are let in during
+ * the sleep alone: one that comes between a look at `stopped` and the sleep would be slept over.
+ */
+static void sleep_until(uint64_t until_ns, int pidfd)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	uint64_t now = stat_now_ns();
+	uint64_t rest = until_ns > now ? until_ns - now : 0;
+	struct timespec left = { .tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000 };
+	sigset_t ours, before;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	if (!stopped)
+		ppoll(&ended, pidfd >= 0, until_ns == UINT64_MAX ? NULL : &left, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Where there is no pidfd (before 5.3, and of threads that do not lead) a look every 10 ms. */
+#define GLANCE_NS 10000000
+
+static uint64_t glance(uint64_t until_ns)
+{
+	uint64_t soon = stat_now_ns() + GLANCE_NS;
+
+	return soon < until_ns ? soon : until_ns;
+}
+
+/* A process that has ended but whose parent has not asked for its status answers kill(2) still, a pidfd not. */
+static bool lives(pid_t pid, int *pidfd)
+{
+	struct pollfd ended = { .events = POLLIN };
+
+	*pidfd = ended.fd = syscall(SYS_pidfd_open, pid, 0);
+	if (*pidfd < 0)
+		return !kill(pid, 0) || errno == EPERM;
+	if (!poll(&ended, 1, 0))
+		return true;
+	close(*pidfd);
+	*pidfd = -1;
+	return false;
+}
+
+static bool program_ended(const struct stat_job *stat)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, stat->program.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid;
+}
+
+/* Waits for one process; false when it is over. */
+static bool wait_for_process(pid_t pid, uint64_t until_ns)
+{
+	int pidfd;
+
+	if (!lives(pid, &pidfd))
+		return false;
+	sleep_until(pidfd < 0 ? glance(until_ns) : until_ns, pidfd);
+	if (pidfd >= 0)
+		close(pidfd);
+	return true;
+}
+
+/* True when none of them lives any more. */
+static bool wait_for_targets(const struct perch_targets *targets, uint64_t until_ns)
+{
+	for (size_t i = 0; i < targets->nr; i++) {
+		if (i && targets->target[i].pid == targets->target[i - 1].pid)
+			continue;
+		while (!stopped && stat_now_ns() < until_ns && wait_for_process(targets->target[i].pid, until_ns))
+			;
+		if (stopped || stat_now_ns() >= until_ns)
+			return false;
+	}
+	return true;
+}
+
+static bool wait_for_program(const struct stat_job *stat, uint64_t until_ns)
+{
+	int pidfd = -1;
+	bool ended;
+
+	if (!program_ended(stat))
+		pidfd = syscall(SYS_pidfd_open, stat->program.pid, 0);
+	for (;;) {
+		ended = program_ended(stat);
+		if (ended || stopped || stat_now_ns() >= until_ns)
+			break;
+		sleep_until(pidfd < 0 ? glance(until_ns) : until_ns, pidfd);
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	return ended;
+}
+
+bool stat_wait(const struct stat_job *stat, uint64_t until_ns)
+{
+	bool wide = cli_target_system_wide(&stat->target) || !stat->nr_parts;
+
+	if (stat->argv)
+		return wait_for_program(stat, until_ns);
+	/* with --per-thread -a too: some thread always runs */
+	if (!wide)
+		return wait_for_targets(&stat->part[0].targets, until_ns);
+	while (!stopped && stat_now_ns() < until_ns)
+		sleep_until(until_ns, -1);
+	return false;
+}

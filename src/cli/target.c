@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a command measures, from what the command line says to a list of targets. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "target.h"
+
+bool cli_target_system_wide(const struct cli_target *target)
+{
+	return !target->pids && !target->tids && (target->all_cpus || target->cpu_list);
+}
+
+static bool is_there(const struct perch_cpus *online, int cpu)
+{
+	for (size_t i = 0; i < online->nr; i++)
+		if (online->cpu[i] == cpu)
+			return true;
+	return false;
+}
+
+int cli_target_cpus(const char *command, const struct cli_target *target, struct perch_machine *machine,
+		    struct perch_cpus *cpus)
+{
+	const struct perch_cpus *online;
+	struct perch_error err;
+
+	*cpus = (struct perch_cpus){ 0 };
+	if (!target->cpu_list)
+		return 0;
+	if (perch_cpus_parse(cpus, target->cpu_list, &err)) {
+		cli_error(command, &err);
+		return CLI_EXIT_USAGE;
+	}
+	if (perch_machine_cpus(machine, &online, &err))
+		return cli_error(command, &err);
+	for (size_t i = 0; i < cpus->nr; i++) {
+		if (is_there(online, cpus->cpu[i]))
+			continue;
+		perch_error_set(&err, ENODEV, PERCH_CAUSE_NO_CPU, "CPU %d is not there or offline", cpus->cpu[i]);
+		perch_error_remedy(&err, "/sys/devices/system/cpu/online lists those that run");
+		return cli_error(command, &err);
+	}
+	return 0;
+}
+
+typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machine *machine, struct perch_error *err);
+
+/* The processes or threads of "12,34". */
+static int add_tasks(const char *command, const char *option, const char *list, add_task *add,
+		     struct perch_machine *machine, struct perch_targets *targets)
+{
+	const char *at = list;
+
+	for (;;) {
+		struct perch_error err;
+		char *end;
+		long number;
+
+		errno = 0;
+		number = strtol(at, &end, 10);
+		if (errno || end == at || (*end && *end != ',') || number <= 0 || number > INT32_MAX)
+			return cli_usage_error(command, "%s %s: not a number, nor a list such as 12,34", option, list);
+		if (add(targets, (pid_t)number, machine, &err))
+			return cli_error(command, &err);
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
+static int by_pid(const void *one, const void *other)
+{
+	pid_t a = ((const struct perch_target *)one)->pid, b = ((const struct perch_target *)other)->pid;
+
+	return (a > b) - (a < b);
+}
+
+/* A thread that was named twice (-p 12,12, or -t with one of its threads) counts once. */
+static void drop_repeated(struct perch_targets *targets)
+{
+	size_t kept = 0;
+
+	if (targets->nr < 2)
+		return;
+	qsort(targets->target, targets->nr, sizeof(*targets->target), by_pid);
+	for (size_t i = 1; i < targets->nr; i++)
+		if (targets->target[i].pid != targets->target[kept].pid)
+			targets->target[++kept] = targets->target[i];
+	targets->nr = kept + 1;
+}
+
+static int contradiction(const char *command, const struct cli_target *target)
+{
+	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : NULL;
+
+	if (tasks && target->all_cpus)
+		return cli_usage_error(command, "%s and -a exclude each other: choose one", tasks);
+	if (tasks && target->cgroups)
+		return cli_usage_error(command, "%s and -G exclude each other: choose one", tasks);
+	if (target->cgroups && !target->all_cpus && !target->cpu_list)
+		return cli_usage_error(command, "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
+	return 0;
+}
+
+int cli_target_choose(const char *command, const struct cli_target *target, struct perch_machine *machine,
+		      struct perch_targets *targets)
+{
+	struct perch_cpus cpus = { 0 };
+	struct perch_error err;
+	int status = contradiction(command, target);
+	int rc = 0;
+
+	if (!status && target->pids)
+		status = add_tasks(command, "-p", target->pids, perch_targets_add_process, machine, targets);
+	if (!status && target->tids)
+		status = add_tasks(command, "-t", target->tids, perch_targets_add_thread, machine, targets);
+	if (!status)
+		status = cli_target_cpus(command, target, machine, &cpus);
+	if (status)
+		goto out;
+	drop_repeated(targets);
+	if (cli_target_system_wide(target))
+		rc = perch_targets_add_cpus(targets, cpus.nr ? &cpus : NULL, machine, &err);
+	else if (cpus.nr && targets->nr)
+		rc = perch_targets_split(targets, &cpus, machine, &err);
+	if (rc)
+		status = cli_error(command, &err);
+out:
+	perch_cpus_clear(&cpus);
+	return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening what will be read: what reading relies on is never optional. */
+#include "internal.h"
+
+bool perch__any_part(const struct perch_attr *attr)
+{
+	const unsigned char *bytes = (const unsigned char *)attr;
+
+	for (size_t i = 0; i < sizeof(*attr); i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
+void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts)
+{
+	unsigned char *to = (unsigned char *)sum;
+	const unsigned char *from = (const unsigned char *)parts;
+
+	for (size_t i = 0; i < sizeof(*sum); i++)
+		to[i] |= from[i];
+}
+
+int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
+			 struct perch_error *err)
+{
+	struct perch_attr may_go, gone = { 0 };
+	int fd;
+
+	if (!optional)
+		return perch_open(attr, target, group_fd, 0, machine, err);
+	may_go = *optional;
+	may_go.read_format &= ~(uint64_t)(PERCH__TIMES | PERCH_FORMAT_GROUP);
+	fd = perch_open_optional(attr, &may_go, &gone, target, group_fd, 0, machine, err);
+	if (fd >= 0)
+		perch__add_parts(dropped, &gone);
+	return fd;
+}

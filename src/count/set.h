@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of a set share. */
+#ifndef PERCH_COUNT_SET_H
+#define PERCH_COUNT_SET_H
+
+#include "internal.h"
+
+/* The call that made the kernel refuse an event that is skipped. */
+struct perch__refusal {
+	struct perch_target target;
+	int group_fd;
+	int errnum;			/* 0: not refused by the kernel */
+};
+
+struct perch_set {
+	const struct perch_calls *calls;
+	struct perch_machine *machine;	/* as given; may be NULL */
+	struct perch_machine *own;	/* made when facts are needed and none was given */
+	size_t nr_events, nr_targets;
+	struct perch_set_event *event;
+	struct perch__refusal *refusal;	/* of each event */
+	struct perch_target *target;
+	bool *gone;			/* of each target: its thread has ended */
+	int *fd;			/* [event * nr_targets + target]; -1: not open there */
+	struct perch__base *base;	/* the same way; NULL until the first reset */
+	struct perch__words words;
+	bool single_reads;		/* the kernel lets inherited events be read one by one alone */
+};
+
+/* Events [first, end) may be one group: they were, when parsed. */
+struct perch__run {
+	size_t first, end;
+};
+/* The run that begins with that event. */
+struct perch__run perch__run_at(const struct perch_set *set, size_t first);
+/* The first event of the run that is open on a target, which leads there; end when none is. */
+size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size_t target);
+
+static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t target)
+{
+	return set->fd[event * set->nr_targets + target];
+}
+
+/* Puts the names of an event and a target in front of an error. Returns rc. */
+int perch__set_blame(const struct perch_set *set, size_t event, size_t target, struct perch_error *err, int rc);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening a set: one event after the other, each on all targets. All are disabled until the last one is there: an event
+ * that joins running ones makes the kernel schedule all of them anew, which makes thousands of events quadratic.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <perch/explain.h>
+
+#include "set_open.h"
+
+enum { OPENED, SKIPPED, TOO_LARGE };	/* what became of an event, beside a negative errno */
+
+struct opening {
+	struct perch_set *set;
+	struct perch_options options;
+	unsigned may;
+	struct perch_error *err;
+	/* of the event in hand */
+	size_t event;
+	struct perch__run run;		/* its group */
+	struct perch_attr attr;		/* as a leader's */
+	struct perch_attr given;	/* as last tried */
+	const struct perch_cpus *cpus;	/* where its PMU counts; NULL: anywhere */
+};
+
+static struct perch_set_event *event_of(const struct opening *o)
+{
+	return &o->set->event[o->event];
+}
+
+static bool has_cpu(const struct perch_cpus *cpus, int cpu)
+{
+	for (size_t i = 0; cpus && cpu >= 0 && i < cpus->nr; i++)
+		if (cpus->cpu[i] == cpu)
+			return true;
+	return !cpus || cpu < 0;
+}
+
+/* What the kernel itself counts is counted on every CPU: no need to look for a PMU. */
+static bool may_have_cpus(const struct perch_attr *attr)
+{
+	return attr->type != PERCH_TYPE_SOFTWARE && attr->type != PERCH_TYPE_TRACEPOINT &&
+	       attr->type != PERCH_TYPE_BREAKPOINT;
+}
+
+static int find_cpus(struct opening *o)
+{
+	struct perch_machine *machine;
+	bool wanted = false;
+	int rc;
+
+	o->cpus = NULL;
+	for (size_t i = 0; !wanted && i < o->set->nr_targets; i++)
+		wanted = o->set->target[i].cpu >= 0;
+	if (!wanted || !may_have_cpus(&o->attr))
+		return 0;
+	rc = perch__set_machine(o->set, &machine, o->err);
+	if (!rc)
+		o->cpus = perch_attr_cpus(&o->attr, machine);
+	return rc;
+}
+
+static int build(struct opening *o)
+{
+	const struct perch_event *event = &event_of(o)->event;
+	bool group = o->run.end - o->run.first > 1 && !o->set->single_reads;
+	int rc = perch_attr_build(&o->attr, event, &o->options, o->err);
+
+	if (rc) {
+		perch_error_prefix(o->err, "%s: ", event->name);
+		return rc;
+	}
+	/* ids of members, too: they tell who is who when some have left */
+	o->attr.read_format = (o->options.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
+	if (group)
+		o->attr.read_format |= PERCH_FORMAT_GROUP | PERCH_FORMAT_ID;
+	o->attr.disabled = 1;
+	o->given = o->attr;
+	return find_cpus(o);
+}
+
+/* Members follow their leader, which alone waits, is pinned or exclusive. */
+static void follow_leader(struct perch_attr *attr)
+{
+	attr->disabled = attr->enable_on_exec = attr->pinned = attr->exclusive = 0;
+}
+
+static int try_open(struct opening *o, size_t target, int leader)
+{
+	struct perch_attr before;
+	int fd;
+
+	o->given = o->attr;
+	if (leader >= 0)
+		follow_leader(&o->given);
+	fd = perch__open_counting(&o->given, o->options.optional, &event_of(o)->dropped, &o->set->target[target], leader,
+				  o->set->machine, NULL);
+	if (fd < 0 || !o->options.optional)
+		return fd;
+	/* what was left out here is not asked for on the other targets */
+	before = o->attr;
+	o->attr = o->given;
+	o->attr.disabled = before.disabled;
+	o->attr.enable_on_exec = before.enable_on_exec && !event_of(o)->dropped.enable_on_exec;
+	o->attr.pinned = before.pinned && !event_of(o)->dropped.pinned;
+	o->attr.exclusive = before.exclusive && !event_of(o)->dropped.exclusive;
+	return fd;
+}
+
+/* Kernels before 4.13 have no group reads of what is inherited. */
+static int try_single_reads(struct opening *o, size_t target, int refused)
+{
+	int fd;
+
+	o->attr.read_format &= ~(uint64_t)PERCH_FORMAT_GROUP;
+	fd = try_open(o, target, -1);
+	if (fd >= 0) {
+		o->set->single_reads = true;
+		return fd;
+	}
+	o->attr.read_format |= PERCH_FORMAT_GROUP;
+	return refused;
+}
+
+/* What perf takes for "this machine has it not". */
+static bool means_absent(int rc)
+{
+	return rc == -EINVAL || rc == -ENOSYS || rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENXIO;
+}
+
+/*
+ * The kernel looks at permission first: only now an event shows that the machine has it not, which may be skipped. Any
+ * other refusal leaves the event as it was, and the first refusal to be told.
+ */
+static int try_user_side(struct opening *o, size_t target, int leader, int refused)
+{
+	struct perch_attr before = o->attr;
+	int fd;
+
+	o->attr.exclude_kernel = o->attr.exclude_hv = 1;
+	fd = try_open(o, target, leader);
+	if (fd >= 0 || (means_absent(fd) && o->may & PERCH_SET_MAY_SKIP)) {
+		event_of(o)->user_only = true;
+		return fd;
+	}
+	if (fd != -EACCES)
+		o->attr = before;
+	return refused;
+}
+
+static int open_there(struct opening *o, size_t target, int leader)
+{
+	bool user_may_do = !o->attr.exclude_kernel && !o->attr.exclude_user && o->may & PERCH_SET_MAY_DROP_KERNEL;
+	int fd = try_open(o, target, leader);
+
+	if (PERCH__LIKELY(fd >= 0))
+		return fd;
+	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max && o->attr.precise_ip) {
+		o->attr.precise_ip--;
+		fd = try_open(o, target, leader);
+	}
+	if (fd == -EINVAL && leader < 0 && o->attr.inherit && o->attr.read_format & PERCH_FORMAT_GROUP)
+		fd = try_single_reads(o, target, fd);
+	if (fd == -EACCES && user_may_do)
+		fd = try_user_side(o, target, leader, fd);
+	return fd;
+}
+
+/* Kernels before 3.3 said ENOSPC. */
+static bool may_be_too_large(const struct opening *o, int leader, int rc)
+{
+	bool weak = false;
+
+	for (size_t i = o->run.first; i < o->run.end; i++)
+		weak |= o->set->event[i].event.weak;
+	return weak && leader >= 0 && (rc == -EINVAL || rc == -ENOSPC);
+}
+
+static void close_event(struct perch_set *set, size_t event)
+{
+	for (size_t i = 0; i < set->nr_targets; i++) {
+		int *fd = &set->fd[event * set->nr_targets + i];
+
+		if (*fd >= 0)
+			set->calls->close(set->calls->context, *fd);
+		*fd = -1;
+	}
+}
+
+/* The next one leads where a leader is left out. */
+static int skip(struct opening *o)
+{
+	struct perch_set_event *event = event_of(o);
+
+	close_event(o->set, o->event);
+	event->skipped = true;
+	if (o->event != o->run.first) {
+		o->set->event[o->run.first].event.members--;
+		return SKIPPED;
+	}
+	o->run.first++;
+	for (size_t i = o->run.first; i < o->run.end; i++)
+		o->set->event[i].event.leader = o->run.first;
+	if (o->run.first < o->run.end)
+		o->set->event[o->run.first].event.members = o->run.end - o->run.first;
+	event->event.members = 1;
+	return SKIPPED;
+}
+
+static int tell_refusal(struct opening *o, const struct perch_call *call, size_t target)
+{
+	int fd, rc = -call->errnum;
+
+	if (call->errnum == E2BIG) {
+		/* the kernel told its own size, and perch_open() alone has seen it */
+		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0, o->set->machine, o->err);
+		if (fd >= 0)
+			o->set->calls->close(o->set->calls->context, fd);
+	} else {
+		perch_explain(call, o->set->machine, o->err);
+	}
+	return perch__set_blame(o->set, o->event, target, o->err, rc);
+}
+
+static int refused(struct opening *o, size_t target, int leader, int rc)
+{
+	const struct perch_target *at = &o->set->target[target];
+	bool cgroup = at->cgroup_fd > 0;
+	struct perch_call call = { &o->given, cgroup ? at->cgroup_fd : at->pid, at->cpu, leader,
+				   PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), -rc };
+
+	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
+		o->set->gone[target] = true;
+		return OPENED;
+	}
+	if (may_be_too_large(o, leader, rc))
+		return TOO_LARGE;
+	if (!means_absent(rc) || !(o->may & PERCH_SET_MAY_SKIP))
+		return tell_refusal(o, &call, target);
+	event_of(o)->attr = o->given;
+	o->set->refusal[o->event] = (struct perch__refusal){ *at, leader, -rc };
+	perch_explain(&call, NULL, &event_of(o)->reason);
+	return skip(o);
+}
+
+static int set_filter(struct opening *o, size_t target, int fd)
+{
+	const char *filter = event_of(o)->event.filter;
+	int rc = filter ? perch_event_set_filter(fd, filter, o->set->machine, o->err) : 0;
+
+	return rc ? perch__set_blame(o->set, o->event, target, o->err, rc) : 0;
+}
+
+/* Its PMU counts on other CPUs than those that are wanted. */
+static int nowhere(struct opening *o)
+{
+	struct perch_error *err = o->may & PERCH_SET_MAY_SKIP ? &event_of(o)->reason : o->err;
+
+	perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "%s: its PMU counts on none of the CPUs asked for",
+			event_of(o)->event.name);
+	perch_error_field(err, "cpu", NULL);
+	if (o->cpus->nr)
+		perch_error_remedy(err, "measure on CPU %d, which is one where it counts", o->cpus->cpu[0]);
+	event_of(o)->attr = o->attr;
+	return o->may & PERCH_SET_MAY_SKIP ? skip(o) : -ENODEV;
+}
+
+static int open_event(struct opening *o)
+{
+	struct perch_set *set = o->set;
+	size_t nr_there = 0;
+	int rc = build(o);
+
+	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
+		struct perch__run before = { o->run.first, o->event };
+		size_t leader = perch__leader_at(set, before, i);
+		int leader_fd = leader < o->event ? perch__fd_at(set, leader, i) : -1;
+		int fd;
+
+		if (!has_cpu(o->cpus, set->target[i].cpu))
+			continue;
+		nr_there++;
+		if (set->gone[i])
+			continue;
+		fd = open_there(o, i, leader_fd);
+		if (fd < 0) {
+			rc = refused(o, i, leader_fd, fd);
+			continue;
+		}
+		set->fd[o->event * set->nr_targets + i] = fd;
+		rc = set_filter(o, i, fd);
+	}
+	if (!rc && !nr_there)
+		return nowhere(o);
+	if (!rc)
+		event_of(o)->attr = o->given;
+	return rc;
+}
+
+static int open_alone(struct opening *o, struct perch__run group)
+{
+	int rc = 0;
+
+	for (size_t i = group.first; i < group.end; i++) {
+		struct perch_set_event *event = &o->set->event[i];
+
+		close_event(o->set, i);
+		event->event.leader = i;
+		event->event.members = 1;
+		event->broken = !event->skipped;
+	}
+	for (size_t i = group.first; rc >= 0 && i < group.end; i++) {
+		if (o->set->event[i].skipped)
+			continue;
+		o->event = i;
+		o->run = (struct perch__run){ i, i + 1 };
+		rc = open_event(o);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int open_group(struct opening *o, const struct perch_events *events, struct perch__run group)
+{
+	int rc;
+
+	o->run = group;
+	for (size_t i = group.first; i < group.end; i++)
+		perch__set_take(o->set, i, &events->event[i]);
+	for (size_t i = group.first; i < group.end; i++) {
+		o->event = i;
+		rc = open_event(o);
+		if (rc < 0)
+			return rc;
+		if (rc == TOO_LARGE)
+			return open_alone(o, o->run);
+	}
+	return 0;
+}
+
+static int check_left(const struct perch_set *set, struct perch_error *err)
+{
+	for (size_t i = 0; i < set->nr_targets; i++)
+		if (!set->gone[i])
+			return 0;
+	perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS, "every thread to be measured has ended");
+	perch_error_field(err, "pid", NULL);
+	return -ESRCH;
+}
+
+int perch_set_open(struct perch_set **set, const struct perch_events *events, const struct perch_targets *targets,
+		   const struct perch_options *options, unsigned may, struct perch_error *err)
+{
+	struct opening o = { .options = options ? *options : (struct perch_options){ 0 }, .may = may, .err = err };
+	struct perch__run group;
+	int rc;
+
+	*set = NULL;
+	o.options.user_read = 0;	/* counters alone */
+	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
+	if (rc)
+		return rc;
+	for (group.end = 0; !rc && group.end < events->nr;) {
+		group.first = group.end++;
+		while (group.end < events->nr && events->event[group.end].leader == (int)group.first)
+			group.end++;
+		rc = open_group(&o, events, group);
+	}
+	if (!rc)
+		rc = check_left(o.set, err);
+	if (!rc && o.options.enabled)
+		rc = perch_set_enable(o.set, err);
+	if (rc)
+		perch_set_close(o.set);
+	else
+		*set = o.set;
+	return rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading without a system call: the page, and why not. The reading itself is in user_read.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "user_read.h"
+
+const struct perch__user perch__no_user;
+
+static enum perch__user_how why_not(const struct perch_attr *attr, const struct perch_target *target)
+{
+	if (!PERCH__USER_ARCH)
+		return PERCH__USER_NO_ARCH;
+	if (target && (target->pid || target->cgroup_fd > 0))
+		return PERCH__USER_NOT_SELF;
+	if (attr->type == PERCH_TYPE_SOFTWARE || attr->type == PERCH_TYPE_TRACEPOINT ||
+	    attr->type == PERCH_TYPE_BREAKPOINT)
+		return PERCH__USER_NO_HARDWARE;
+	if (attr->read_format & PERCH_FORMAT_LOST)
+		return PERCH__USER_WANTS_LOST;
+	return PERCH__USER_READ;
+}
+
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_attr *attr,
+				     const struct perch_target *target, const struct perch_calls *calls, int *errnum)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+	enum perch__user_how how = why_not(attr, target);
+	struct perch__user *made;
+	void *page;
+
+	*user = &perch__no_user;
+	if (how != PERCH__USER_READ)
+		return how;
+	page = calls->map(calls->context, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		*errnum = errno;
+		return PERCH__USER_NO_PAGE;
+	}
+	made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED || madvise(made, size, MADV_WIPEONFORK)) {
+		*errnum = errno;
+		if (made != MAP_FAILED)
+			munmap(made, size);
+		calls->unmap(calls->context, page, size);
+		return PERCH__USER_NO_PAGE;
+	}
+	*made = (struct perch__user){ .thread = perch__this_thread(), .page = page };
+	*user = made;
+	return PERCH__USER_NOT_YET;
+}
+
+void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+
+	if (user == &perch__no_user)
+		return;
+	if (user->page)		/* not in a child, which has not inherited it */
+		calls->unmap(calls->context, (void *)user->page, size);
+	munmap((void *)user, size);
+}
+
+#if defined(__aarch64__)
+#define ALLOW "as root: sysctl kernel.perf_user_access=1 (Linux 5.17)"
+#else
+#define ALLOW "as root: echo 1 >/sys/bus/event_source/devices/cpu/rdpmc"
+#endif
+
+static const struct {
+	int errnum;
+	enum perch_cause cause;
+	const char *sentence, *remedy;
+} reasons[PERCH__USER_MAX] = {
+	[PERCH__USER_NOT_ASKED] = { EINVAL, PERCH_CAUSE_USAGE, "user_read was not asked for",
+				    "set user_read in the options" },
+	[PERCH__USER_NOT_YET] = { EAGAIN, PERCH_CAUSE_USAGE, "nothing was read yet", "" },
+	[PERCH__USER_NO_ARCH] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				  "on this architecture counters are read by system calls alone", "" },
+	[PERCH__USER_NOT_SELF] = { EINVAL, PERCH_CAUSE_BAD_TARGET,
+				   "only an event of the calling thread can be read without a system call",
+				   "open it with PERCH_SELF, in the thread that reads it" },
+	[PERCH__USER_NO_HARDWARE] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				      "the kernel counts this event itself, and no hardware does", "" },
+	[PERCH__USER_WANTS_LOST] = { EINVAL, PERCH_CAUSE_CONFLICT,
+				     "user_read cannot give PERCH_FORMAT_LOST, which read_format asks for",
+				     "leave out one of the two" },
+	[PERCH__USER_REFUSED] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				  "the PMU counts this event, but not so that user space could read it", "" },
+	[PERCH__USER_NO_PAGE] = { ENOMEM, PERCH_CAUSE_SYSTEM, "the event's page cannot be mapped",
+				  "inherited events have no page: leave out inherit" },
+	[PERCH__USER_OTHER_THREAD] = { EINVAL, PERCH_CAUSE_BAD_TARGET,
+				       "another thread or process reads it than the one that opened it", "" },
+	[PERCH__USER_OFF_PMU] = { EAGAIN, PERCH_CAUSE_SCHEDULE,
+				  "the event was not on the PMU, or user space may not read it there",
+				  "enable it, count fewer events at once, or " ALLOW },
+	[PERCH__USER_FORBIDDEN] = { EACCES, PERCH_CAUSE_PRIVILEGE,
+				    "the kernel does not let user space read this event's counter", ALLOW },
+	[PERCH__USER_NO_CLOCK] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				   "the CPU's clock is not one that user space can tell the event's times by", "" },
+	[PERCH__USER_NO_REGISTER] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				      "the event is on a counter that has no register for user space", "" },
+	[PERCH__USER_BUSY] = { EAGAIN, PERCH_CAUSE_SCHEDULE, "the kernel changed the event's page at each try", "" },
+};
+
+bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err)
+{
+	if (how == PERCH__USER_READ)
+		return true;
+	perch_error_set(err, errnum ? errnum : reasons[how].errnum, reasons[how].cause,
+			"'%s' was not read in user space: %s%s%s", name, reasons[how].sentence, errnum ? ": " : "",
+			errnum ? strerror(errnum) : "");
+	if (*reasons[how].remedy)
+		perch_error_remedy(err, "%s", reasons[how].remedy);
+	return false;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading an event without a system call, from the page that the kernel shares. All of the hot path is here, so that
+ * perch_counter_read() is one piece of straight code; the arithmetic takes the two registers' readers as constants,
+ * which compilers inline and tests replace.
+ */
+#ifndef PERCH_COUNT_USER_READ_H
+#define PERCH_COUNT_USER_READ_H
+
+#include "internal.h"
+
+/* How the last read was made, or why not from the page. */
+enum perch__user_how {
+	PERCH__USER_READ,		/* from the page */
+	PERCH__USER_NOT_ASKED,
+	PERCH__USER_NOT_YET,		/* nothing was read yet */
+	PERCH__USER_NO_ARCH,
+	PERCH__USER_NOT_SELF,
+	PERCH__USER_NO_HARDWARE,
+	PERCH__USER_WANTS_LOST,
+	PERCH__USER_REFUSED,		/* the kernel takes the event only without the wish */
+	PERCH__USER_NO_PAGE,
+	PERCH__USER_OTHER_THREAD,
+	PERCH__USER_OFF_PMU,
+	PERCH__USER_FORBIDDEN,
+	PERCH__USER_NO_CLOCK,
+	PERCH__USER_NO_REGISTER,
+	PERCH__USER_BUSY,
+	PERCH__USER_MAX
+};
+
+/*
+ * In memory that a child after fork(2) finds full of zeros: it has neither the page nor the thread, and must not touch
+ * what its parent mapped.
+ */
+struct perch__user {
+	uintptr_t thread;		/* who may read: the event is on the PMU that this thread runs on */
+	const struct perch_mmap_page *page;
+};
+/* No thread's: for counters without a page. */
+extern const struct perch__user perch__no_user;
+
+#define PERCH__INLINE static inline __attribute__((always_inline))
+/* A thread that is interrupted at each try is not worth waiting for: read(2) does it. */
+#define PERCH__USER_TRIES 16
+
+/* The page's capabilities by number, as the bits of struct perch_mmap_page are laid out: one test for several. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define PERCH__CAN(bit) ((uint64_t)1 << (bit))
+#else
+#define PERCH__CAN(bit) ((uint64_t)1 << (63 - (bit)))
+#endif
+#define PERCH__CAN_READ PERCH__CAN(2)
+#define PERCH__CAN_TIME PERCH__CAN(3)
+#define PERCH__CAN_TIME_SHORT PERCH__CAN(5)
+
+/* Everything that belongs together, taken between two equal locks. */
+struct perch__page_view {
+	uint64_t value, enabled, running, can, clock, offset, cycles, mask, mult, shift;
+};
+
+/*
+ * The kernel writes the page on the CPU that the thread runs on, between two of its instructions, as a signal handler
+ * would: the compiler alone must keep the order. (Who changes the event from another CPU while its own thread reads it
+ * finds no order in the kernel's stores either.)
+ */
+#define PERCH__IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
+
+/*
+ * Shifts by the lower six bits of a number. That is what the instruction does; compilers for arm64 do not see it where
+ * one number serves several shifts, and mask it first.
+ */
+#ifdef __aarch64__
+#define PERCH__SHIFT(instruction, expression) __asm__(instruction " %0, %1, %2" : "=r"(shifted) : "r"(value), "r"(by))
+#else
+#define PERCH__SHIFT(instruction, expression) (shifted = (expression))
+#endif
+
+PERCH__INLINE uint64_t perch__left(uint64_t value, uint64_t by)
+{
+	uint64_t shifted;
+
+	PERCH__SHIFT("lsl", value << (by & 63));
+	return shifted;
+}
+
+PERCH__INLINE uint64_t perch__right(uint64_t value, uint64_t by)
+{
+	uint64_t shifted;
+
+	PERCH__SHIFT("lsr", value >> (by & 63));
+	return shifted;
+}
+
+PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
+{
+	uint64_t shifted;
+
+	PERCH__SHIFT("asr", (uint64_t)((int64_t)value >> (by & 63)));
+	return shifted;
+}
+
+/* The counter's bits are the lower ones of a signed number. */
+PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, unsigned width)
+{
+	uint64_t unused = -(uint64_t)width;	/* 64 less it, for a shift */
+
+	return perch__right_signed(perch__left(value, unused), unused);
+}
+
+/*
+ * Nanoseconds since the kernel wrote the page. A clock that is a little behind that of the kernel's CPU makes them
+ * negative: whoever takes the difference of two times must see to that.
+ */
+PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
+{
+	uint64_t clock = view->clock, whole, rest;
+
+	/* a clock of fewer bits than 64 has gone round since */
+	if (view->can & PERCH__CAN_TIME_SHORT)
+		clock = view->cycles + ((clock - view->cycles) & view->mask);
+	whole = perch__right(clock, view->shift);
+	rest = clock - perch__left(whole, view->shift);
+	return view->offset + whole * view->mult + perch__right(rest * view->mult, view->shift);
+}
+
+/*
+ * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__USER_BUSY when it did meanwhile.
+ * read_counter(index, &value) takes the page's index, which is 0 where there is no counter, and is false where there is
+ * no way to it; words: value, time enabled, time running, as read(2) would give them.
+ */
+PERCH__INLINE enum perch__user_how perch__page_try(const struct perch_mmap_page *page, uint64_t words[3],
+						   bool (*read_counter)(uint32_t index, uint64_t *value),
+						   uint64_t (*read_clock)(void))
+{
+	const volatile uint32_t *now = &page->lock;
+	uint32_t lock = *now, index;
+	struct perch__page_view view;
+	uint64_t value, elapsed;
+
+	PERCH__IN_ORDER();
+	index = page->index;
+	view.can = page->capabilities;
+	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_READ)))
+		return PERCH__USER_FORBIDDEN;
+	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_TIME)))
+		return PERCH__USER_NO_CLOCK;
+	view.enabled = page->time_enabled;
+	view.running = page->time_running;
+	view.offset = page->time_offset;
+	view.mult = page->time_mult;
+	view.shift = page->time_shift;
+	view.cycles = page->time_cycles;
+	view.mask = page->time_mask;
+	view.clock = read_clock();
+	if (PERCH__UNLIKELY(!read_counter(index, &value)))
+		return index ? PERCH__USER_NO_REGISTER : PERCH__USER_OFF_PMU;
+	view.value = page->offset + perch__sign_extend(value, page->pmc_width);
+	PERCH__IN_ORDER();
+	if (PERCH__UNLIKELY(lock & 1 || lock != *now))
+		return PERCH__USER_BUSY;
+	elapsed = perch__page_elapsed(&view);
+	words[0] = view.value;
+	words[1] = view.enabled + elapsed;
+	words[2] = view.running + elapsed;
+	return PERCH__USER_READ;
+}
+
+/* Several tries. */
+PERCH__INLINE enum perch__user_how perch__page_read(const struct perch_mmap_page *page, uint64_t words[3],
+						    bool (*read_counter)(uint32_t index, uint64_t *value),
+						    uint64_t (*read_clock)(void))
+{
+	enum perch__user_how how = PERCH__USER_BUSY;
+
+	for (unsigned tries = 0; how == PERCH__USER_BUSY && tries < PERCH__USER_TRIES; tries++)
+		how = perch__page_try(page, words, read_counter, read_clock);
+	return how;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+#define PERCH__USER_ARCH 1
+
+PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
+{
+	uint32_t low, high;
+
+	if (!index)
+		return false;
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index - 1));
+	*value = (uint64_t)high << 32 | low;
+	return true;
+}
+
+PERCH__INLINE uint64_t perch__read_clock(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+/* The same in one thread, different in two. */
+PERCH__INLINE uintptr_t perch__this_thread(void)
+{
+	uintptr_t thread;
+
+#ifdef __x86_64__
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+#else
+	__asm__("mov %%gs:0, %0" : "=r"(thread));
+#endif
+	return thread;
+}
+#elif defined(__aarch64__)
+#define PERCH__USER_ARCH 1
+
+#define PERCH__READ(name)                                                                          \
+	({                                                                                         \
+		uint64_t read_;                                                                    \
+		__asm__ volatile("mrs %0, " name : "=r"(read_));                                   \
+		read_;                                                                             \
+	})
+/* Where indirect jumps must land on an instruction made for it (bti j), each has that and a filling. */
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+#define PERCH__LANDING "hint #36\n\tnop\n\t"
+#define PERCH__STEP "4"
+#else
+#define PERCH__LANDING ""
+#define PERCH__STEP "3"
+#endif
+#define PERCH__EVENT_COUNTERS                                                                      \
+	"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30"
+
+/*
+ * The number of the register is part of the instruction, so there is one of each, and a jump to the one. Index 32 is the cycle counter.
+ */
+PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
+{
+	uint64_t to, number = index - 1;
+
+	if (PERCH__UNLIKELY(number > 31))
+		return false;
+	__asm__ volatile("adr %1, 1f\n\t"
+			 "add %1, %1, %2, lsl #" PERCH__STEP "\n\t"
+			 "br %1\n"
+			 "1:\n\t"
+			 ".irp n, " PERCH__EVENT_COUNTERS "\n\t"
+			 PERCH__LANDING
+			 "mrs %0, pmevcntr\\n\\()_el0\n\t"
+			 "b 2f\n\t"
+			 ".endr\n\t"
+			 PERCH__LANDING
+			 "mrs %0, pmccntr_el0\n"
+			 "2:"
+			 : "=r"(*value), "=&r"(to)
+			 : "r"(number));
+	return true;
+}
+
+PERCH__INLINE uint64_t perch__read_clock(void)
+{
+	return PERCH__READ("cntvct_el0");
+}
+
+PERCH__INLINE uintptr_t perch__this_thread(void)
+{
+	uintptr_t thread;
+
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+	return thread;
+}
+#else
+#define PERCH__USER_ARCH 0
+
+PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
+{
+	(void)index, (void)value;
+	return false;
+}
+
+PERCH__INLINE uint64_t perch__read_clock(void)
+{
+	return 0;
+}
+
+PERCH__INLINE uintptr_t perch__this_thread(void)
+{
+	return 0;
+}
+#endif
+
+/*
+ * Maps the page of an event of the calling thread. *user is &perch__no_user where that cannot be, and the answer says why;
+ * *errnum has what the kernel said.
+ */
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_attr *attr,
+				     const struct perch_target *target, const struct perch_calls *calls, int *errnum);
+void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls);
+/* True when how is PERCH__USER_READ; else tells why not. */
+bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions in the symbol tables of ELF files: .symtab, which strip removes, then .dynsym, which it leaves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf_file.h"
+
+#define MOST_STRINGS ((size_t)256 << 20)	/* bytes of names; browsers with all symbols have 150 MiB */
+#define MOST_OFFERED 400000			/* functions compared with an unknown name: a fraction of a second */
+#define CHUNK 1024				/* symbols that are read at once */
+#define VERSION_HIDDEN 0x8000			/* bit of a version number: not the one that a plain name means */
+
+struct symbol {
+	const char *name;
+	uint64_t value;
+	unsigned char info;
+	uint16_t section;
+	uint16_t version;			/* with VERSION_HIDDEN; 0: none */
+};
+
+/* A symbol table being read. */
+struct table {
+	const struct perch__elf *elf;
+	const struct perch__elf_section *section;
+	char *strings;
+	size_t strings_size;
+	unsigned char *versions;		/* two bytes each; NULL: the table has none */
+	size_t nr_versions;
+};
+
+typedef void visit_symbol(void *context, const struct symbol *symbol);
+
+static const struct perch__elf_section *of_type(const struct perch__elf *elf, uint32_t type)
+{
+	for (size_t i = 1; i < elf->nr_sections; i++)
+		if (elf->section[i].type == type)
+			return &elf->section[i];
+	return NULL;
+}
+
+static int load_strings(const struct perch__elf *elf, uint32_t link, char **strings, size_t *size)
+{
+	unsigned char *bytes;
+	int rc;
+
+	if (link >= elf->nr_sections || elf->section[link].type != SHT_STRTAB)
+		return -EBADMSG;
+	rc = perch__elf_load(elf, &bytes, elf->section[link].offset, elf->section[link].size, MOST_STRINGS);
+	if (rc)
+		return rc;
+	*strings = (char *)bytes;
+	*size = elf->section[link].size;
+	return 0;
+}
+
+static int open_table(struct table *table, const struct perch__elf *elf, uint32_t type)
+{
+	const struct perch__elf_section *versions = of_type(elf, SHT_GNU_versym);
+	int rc;
+
+	*table = (struct table){ .elf = elf, .section = of_type(elf, type) };
+	if (!table->section)
+		return 0;
+	if (table->section->offset > elf->size || table->section->size > elf->size - table->section->offset)
+		return -EBADMSG;
+	rc = load_strings(elf, table->section->link, &table->strings, &table->strings_size);
+	if (rc || type != SHT_DYNSYM || !versions)
+		return rc;
+	rc = perch__elf_load(elf, &table->versions, versions->offset, versions->size, MOST_STRINGS);
+	table->nr_versions = rc ? 0 : versions->size / 2;
+	if (rc)
+		free(table->strings);
+	return rc;
+}
+
+static void close_table(struct table *table)
+{
+	free(table->strings);
+	free(table->versions);
+}
+
+static void visit_one(const struct table *table, uint64_t index, const unsigned char *bytes, visit_symbol *visit,
+		      void *context)
+{
+	const struct perch__elf *elf = table->elf;
+	uint64_t name = PERCH__ELF_FIELD(elf, bytes, Sym, st_name);
+	struct symbol symbol = {
+		.value = PERCH__ELF_FIELD(elf, bytes, Sym, st_value),
+		.info = PERCH__ELF_FIELD(elf, bytes, Sym, st_info),
+		.section = PERCH__ELF_FIELD(elf, bytes, Sym, st_shndx),
+	};
+
+	if (!name || name >= table->strings_size)
+		return;
+	symbol.name = table->strings + name;
+	if (index < table->nr_versions)
+		symbol.version = perch__elf_word(elf, table->versions + 2 * index, 2);
+	visit(context, &symbol);
+}
+
+static int visit_table(const struct table *table, visit_symbol *visit, void *context)
+{
+	size_t size = PERCH__ELF_SIZE(table->elf, Sym);
+	uint64_t nr = table->section ? table->section->size / size : 0;
+	unsigned char buffer[CHUNK * sizeof(Elf64_Sym)];
+
+	for (uint64_t first = 0; first < nr; first += CHUNK) {
+		size_t here = nr - first < CHUNK ? nr - first : CHUNK;
+		ssize_t got = perch__elf_read(table->elf, buffer, table->section->offset + first * size, here * size);
+
+		if (got != (ssize_t)(here * size))
+			return got < 0 ? got : -EBADMSG;
+		for (size_t i = 0; i < here; i++)
+			visit_one(table, first + i, buffer + i * size, visit, context);
+	}
+	return 0;
+}
+
+/* Both tables; *found, when not NULL, ends it after the first one in which it became true. */
+static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *context, const unsigned *found)
+{
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+
+	for (size_t i = 0; i < PERCH__NR(types); i++) {
+		struct table table;
+		int rc = open_table(&table, elf, types[i]);
+
+		if (rc)
+			return rc;
+		rc = visit_table(&table, visit, context);
+		close_table(&table);
+		if (rc || (found && *found))
+			return rc;
+	}
+	return 0;
+}
+
+static bool in_code(const struct perch__elf *elf, const struct symbol *symbol, uint64_t *offset)
+{
+	uint64_t address = symbol->value;
+
+	if (elf->machine == EM_ARM)
+		address &= ~UINT64_C(1);	/* set: the function is in Thumb code */
+	return symbol->section != SHN_UNDEF && perch__elf_place(elf, address, true, offset);
+}
+
+/* Labels of assembly code have no type: those that others may see count too. */
+static bool is_function(const struct symbol *symbol)
+{
+	switch (ELF64_ST_TYPE(symbol->info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return true;
+	case STT_NOTYPE:
+		return ELF64_ST_BIND(symbol->info) != STB_LOCAL;
+	default:
+		return false;
+	}
+}
+
+/* A function that is looked for. */
+struct search {
+	const struct perch__elf *elf;
+	const char *name, *version;		/* version NULL: the one that a plain name means */
+	size_t length;				/* of the name */
+	uint16_t version_number;		/* in this file; 0: it defines no such version */
+	struct perch__elf_function *function;
+};
+
+/* The number of a version that the file defines. Each entry tells how far the next one is. */
+static int find_version(const struct perch__elf *elf, const char *version, uint16_t *number)
+{
+	const struct perch__elf_section *section = of_type(elf, SHT_GNU_verdef);
+	size_t strings_size = 0, at = 0, size;
+	unsigned char *bytes;
+	char *strings;
+	int rc;
+
+	if (!section)
+		return 0;
+	size = section->size;
+	rc = perch__elf_load(elf, &bytes, section->offset, size, 1 << 24);
+	if (rc)
+		return rc;
+	rc = load_strings(elf, section->link, &strings, &strings_size);
+	while (!rc && size >= sizeof(Elf64_Verdef) && at <= size - sizeof(Elf64_Verdef)) {
+		size_t name = at + PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_aux);
+		size_t next = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_next), text = strings_size;
+
+		if (name <= size - sizeof(Elf64_Verdaux))
+			text = PERCH__ELF_FIELD(elf, bytes + name, Verdaux, vda_name);
+		if (text < strings_size && !strcmp(strings + text, version))
+			*number = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_ndx) & ~VERSION_HIDDEN;
+		if (!next || next > size - at)
+			break;
+		at += next;
+	}
+	if (!rc)
+		free(strings);
+	free(bytes);
+	return rc;
+}
+
+/* How much right a symbol has to the name: 0 none; local ones 1, versions not meant by plain names 2, others 3. */
+static unsigned rank(const struct search *search, const struct symbol *symbol)
+{
+	const char *behind = symbol->name + search->length;
+	bool hidden = symbol->version & VERSION_HIDDEN;
+
+	if (strncmp(symbol->name, search->name, search->length) || (*behind && *behind != '@'))
+		return 0;
+	if (*behind == '@') {			/* linkers write versions into the names of .symtab */
+		hidden = behind[1] != '@';
+		behind += hidden ? 1 : 2;
+		if (search->version && strcmp(behind, search->version))
+			return 0;
+	} else if (search->version && (!search->version_number ||
+				       (symbol->version & ~VERSION_HIDDEN) != search->version_number)) {
+		return 0;
+	}
+	if (ELF64_ST_BIND(symbol->info) == STB_LOCAL)
+		return 1;
+	return hidden && !search->version ? 2 : 3;
+}
+
+static void consider(void *context, const struct symbol *symbol)
+{
+	struct search *search = context;
+	struct perch__elf_function *function = search->function;
+	uint64_t offset = 0;
+	unsigned right;
+	bool here;
+
+	if (!is_function(symbol))
+		return;
+	here = in_code(search->elf, symbol, &offset);
+	function->any |= here;
+	right = rank(search, symbol);
+	function->elsewhere |= right && symbol->section == SHN_UNDEF;
+	if (!right || !here)
+		return;
+	if (right == function->rank && offset != function->offset)
+		function->several = true;
+	if (right <= function->rank)
+		return;
+	function->rank = right;
+	function->offset = offset;
+	function->several = false;
+	function->indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC;
+}
+
+int perch__elf_find_function(const struct perch__elf *elf, const char *name, struct perch__elf_function *function)
+{
+	struct search search = { .elf = elf, .name = name, .length = strcspn(name, "@"), .function = function };
+	int rc = 0;
+
+	memset(function, 0, sizeof(*function));
+	function->stripped = !of_type(elf, SHT_SYMTAB);
+	if (!search.length)
+		return -ENOENT;
+	if (name[search.length]) {
+		search.version = name + search.length + (name[search.length + 1] == '@' ? 2 : 1);
+		rc = find_version(elf, search.version, &search.version_number);
+	}
+	if (!rc)
+		rc = visit_all(elf, consider, &search, &function->rank);
+	if (rc)
+		return rc;
+	return function->rank ? 0 : -ENOENT;
+}
+
+struct offers {
+	const struct perch__elf *elf;
+	struct perch__nearest *nearest;
+	size_t length, nr;
+};
+
+/* Names much shorter or longer than the word are near only if it begins them: that is cheap to see. */
+static void offer(void *context, const struct symbol *symbol)
+{
+	struct offers *offers = context;
+	size_t length = strcspn(symbol->name, "@"), apart;
+	char name[64];
+	uint64_t offset;
+
+	apart = length < offers->length ? offers->length - length : length - offers->length;
+	if (length >= sizeof(name) || offers->nr == MOST_OFFERED || !is_function(symbol) ||
+	    !in_code(offers->elf, symbol, &offset) ||
+	    (apart > 1 + offers->length / 3 && strncmp(symbol->name, offers->nearest->word, offers->length)))
+		return;
+	offers->nr++;
+	memcpy(name, symbol->name, length);
+	name[length] = '\0';
+	perch__nearest_offer(offers->nearest, name);
+}
+
+void perch__elf_offer_functions(const struct perch__elf *elf, struct perch__nearest *nearest)
+{
+	struct offers offers = { .elf = elf, .nearest = nearest, .length = strlen(nearest->word) };
+
+	visit_all(elf, offer, &offers, NULL);
+}
+
+int perch__elf_function(const char *path, const char *symbol, uint64_t *offset, const struct perch_machine *machine)
+{
+	struct perch__elf_function function;
+	struct perch__elf elf;
+	int rc = perch__elf_file_open(&elf, path, machine);
+
+	if (rc)
+		return rc;
+	rc = perch__elf_find_function(&elf, symbol, &function);
+	perch__elf_file_close(&elf);
+	if (rc)
+		return rc == -EFBIG ? -EBADMSG : rc;
+	if (function.several)
+		return -ENOTUNIQ;
+	*offset = function.offset;
+	return 0;
+}

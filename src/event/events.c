@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of events: it grows, shrinks, and owns strings. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+int perch__new_event(struct perch__parser *parser, struct perch_event **result)
+{
+	struct perch_events *events = parser->events;
+	struct perch_event *event, *larger;
+
+	if (events->nr >= PERCH__EVENTS) {
+		perch__refuse(parser, parser->token.at, E2BIG, PERCH_CAUSE_USAGE, "these are more than %d events",
+			      PERCH__EVENTS);
+		perch_error_remedy(parser->err, "write narrower globs");
+		return -E2BIG;
+	}
+	/* there is room for the next power of two, so the number alone tells when it is used up */
+	if (!(events->nr & (events->nr - 1))) {
+		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1, sizeof(*larger));
+		if (!larger)
+			return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+					     "no memory for one more event");
+		events->event = larger;
+	}
+	event = &events->event[events->nr];
+	memset(event, 0, sizeof(*event));
+	event->attr.size = sizeof(event->attr);
+	event->leader = event->first = events->nr++;
+	event->members = 1;
+	event->scale = 1.0;
+	*result = event;
+	return 0;
+}
+
+void perch__drop_events(struct perch_events *events, size_t nr)
+{
+	while (events->nr > nr) {
+		struct perch_event *event = &events->event[--events->nr];
+
+		free(event->filter);
+		free(event->path);
+	}
+}
+
+void perch_events_clear(struct perch_events *events)
+{
+	perch__drop_events(events, 0);
+	free(events->event);
+	memset(events, 0, sizeof(*events));
+}

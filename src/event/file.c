@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of events from a file: its lines are made one text, whose mistakes are told by line. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* A megabyte is tens of thousands of events, more than any process may open. */
+#define LARGEST (1 << 20)
+
+static int cannot_read(const char *path, int errnum, struct perch_error *err)
+{
+	return perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot read events from %s: %s", path, strerror(errnum));
+}
+
+static int open_file(const char *path, struct perch_error *err)
+{
+	struct stat status;
+	int fd, error = 0;
+
+	if (!strcmp(path, "-"))
+		return STDIN_FILENO;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return cannot_read(path, errno, err);
+	if (fstat(fd, &status))
+		error = errno;
+	else if (S_ISDIR(status.st_mode))
+		error = EISDIR;
+	if (!error && S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	if (error)
+		return cannot_read(path, error, err);
+	perch_error_set(err, EINVAL, PERCH_CAUSE_FILE, "%s is no regular file", path);
+	perch_error_remedy(err, "give - to read events from standard input");
+	return -EINVAL;
+}
+
+/* The whole of it, with a NUL behind. */
+static int read_all(int fd, const char *path, char **text, size_t *size, struct perch_error *err)
+{
+	size_t room = 0;
+
+	*text = NULL;
+	*size = 0;
+	while (true) {
+		ssize_t got;
+
+		if (room - *size < 2) {
+			char *larger = realloc(*text, room ? 2 * room : 4096);
+
+			if (!larger)
+				return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read %s", path);
+			*text = larger;
+			room = room ? 2 * room : 4096;
+		}
+		got = read(fd, *text + *size, room - *size - 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return cannot_read(path, errno, err);
+		if (!got)
+			break;
+		*size += got;
+		if (*size > LARGEST)
+			return perch_error_set(err, EFBIG, PERCH_CAUSE_FILE,
+					       "%s has more than %d bytes, which are too many for lists of events", path,
+					       LARGEST);
+	}
+	(*text)[*size] = '\0';
+	return 0;
+}
+
+/* Puts spaces for comments. A '#' in quotes is part of a filter or a name; quotes end with the line. */
+static void blank_comments(char *text)
+{
+	char quote = '\0';
+
+	for (; *text; text++) {
+		if (*text == '\n')
+			quote = '\0';
+		else if (quote)
+			quote = *text == quote ? '\0' : quote;
+		else if (*text == '\'' || *text == '"')
+			quote = *text;
+		else if (*text == '#')
+			while (text[0] && text[0] != '\n') {
+				*text = ' ';
+				if (!text[1] || text[1] == '\n')
+					break;
+				text++;
+			}
+	}
+}
+
+/* Lines follow each other as events of one list do, with a comma where none is; its place is the newline's. */
+static void join_lines(char *text)
+{
+	char before = ',';
+
+	while (*text) {
+		size_t blanks = strspn(text, " \t\r\n");
+		char after = text[blanks], *newline = memchr(text, '\n', blanks);
+
+		if (newline && after && !strchr(",{", before) && !strchr(",}", after))
+			*newline = ',';
+		for (size_t i = 0; i < blanks; i++)
+			if (text[i] == '\r')
+				text[i] = ' ';
+		text += blanks;
+		if (after) {
+			before = after;
+			text++;
+		}
+	}
+}
+
+/* The column in the joined text becomes a line and a column in it. */
+static void tell_line(const char *path, const size_t *ends, size_t lines, struct perch_error *err)
+{
+	size_t line = 0, start;
+
+	if (!err)
+		return;
+	if (err->column < 0) {
+		perch_error_prefix(err, "%s: ", path);
+		return;
+	}
+	while (line + 1 < lines && ends[line] < (size_t)err->column)
+		line++;
+	start = line ? ends[line - 1] + 1 : 0;
+	err->column -= start;
+	perch_error_prefix(err, "%s:%zu: ", path, line + 1);
+}
+
+/* Where each line's newline was: joining overwrites them. */
+static size_t *line_ends(const char *text, size_t *lines)
+{
+	size_t *ends, nr = 1;
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		nr++;
+	ends = malloc(nr * sizeof(*ends));
+	if (!ends)
+		return NULL;
+	*lines = 0;
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		ends[(*lines)++] = at - text;
+	ends[(*lines)++] = strlen(text);
+	return ends;
+}
+
+static int add_text(struct perch_events *events, const char *path, char *text, size_t size,
+		    struct perch_machine *machine, struct perch_error *err)
+{
+	size_t lines, *ends = line_ends(text, &lines);
+	int rc;
+
+	if (!ends)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read %s", path);
+	if (strlen(text) != size) {
+		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "a byte 0 is in no event's name");
+		if (err)
+			err->column = strlen(text);
+	} else {
+		blank_comments(text);
+		join_lines(text);
+		rc = text[strspn(text, " \t\n")]
+			     ? perch_events_add(events, text, machine, err)
+			     : perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "there is no event in it");
+	}
+	if (rc)
+		tell_line(path, ends, lines, err);
+	free(ends);
+	return rc;
+}
+
+int perch_events_add_file(struct perch_events *events, const char *path, struct perch_machine *machine,
+			  struct perch_error *err)
+{
+	int rc, fd = open_file(path, err);
+	char *text;
+	size_t size;
+
+	if (fd < 0)
+		return fd;
+	rc = read_all(fd, path, &text, &size, err);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	if (!rc)
+		rc = add_text(events, path, text, size, machine, err);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters for events that are already in a list. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "words.h"
+
+/* Tracepoints, and PMUs with address filters: the file is there where the driver has them. */
+static bool takes_filter(const struct perch_attr *attr, struct perch_machine *machine)
+{
+	const struct perch_pmu *pmu;
+	char path[PATH_MAX], text[32];
+	uint64_t nr;
+	ssize_t got;
+
+	if (attr->type == PERCH_TYPE_TRACEPOINT)
+		return true;
+	if (attr->type < PERCH_TYPE_MAX)
+		return false;
+	pmu = perch_machine_pmu_of_type(machine, attr->type);
+	if (!pmu)
+		return false;
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/nr_addr_filters", pmu->name);
+	got = perch_machine_read(machine, path, text, sizeof(text));
+	return got > 0 && !perch__number(text, got, &nr) && nr;
+}
+
+/* One copy for each event that takes it: all are made before the first is changed. */
+static int set_all(struct perch_events *events, size_t from, const char *filter, struct perch_machine *machine,
+		   struct perch_error *err)
+{
+	size_t nr = from < events->nr ? events->nr - from : 0, takers = 0;
+	char **copies = calloc(nr + 1, sizeof(*copies));
+	int rc = 0;
+
+	for (size_t i = 0; copies && i < nr && !rc; i++) {
+		if (!takes_filter(&events->event[from + i].attr, machine))
+			continue;
+		takers++;
+		copies[i] = strdup(filter);
+		rc = copies[i] ? 0 : -ENOMEM;
+	}
+	if (!copies || rc) {
+		rc = perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
+	} else if (!takers) {
+		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "no event before the filter '%s' takes one",
+				     filter);
+		perch_error_remedy(err, "tracepoints take filters, and PMUs that have nr_addr_filters");
+	}
+	for (size_t i = 0; copies && i < nr; i++)
+		if (copies[i] && !rc) {
+			free(events->event[from + i].filter);
+			events->event[from + i].filter = copies[i];
+		} else {
+			free(copies[i]);
+		}
+	free(copies);
+	return rc;
+}
+
+int perch_events_set_filter(struct perch_events *events, size_t from, const char *filter,
+			    struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_machine *own = NULL;
+	size_t length = strlen(filter);
+	int rc = 0;
+
+	if (!length)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "an empty filter keeps nothing out");
+	if (length > PERCH__FILTER)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the kernel takes filters of at most %d bytes",
+				       PERCH__FILTER);
+	if (!machine)
+		rc = perch_machine_new(&own, NULL, NULL, err);
+	if (!rc)
+		rc = set_all(events, from, filter, machine ? machine : own, err);
+	perch_machine_free(own);
+	return rc;
+}

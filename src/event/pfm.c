@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of libpfm4, which has tables of the events of many CPUs: pfm:NAME[:UMASK...]. Such a name goes on to the next
+ * comma, closing brace or space, for its colons separate what libpfm4 reads itself: unit masks, u, k, h, period=.
+ * The library is loaded when the first such name is met, so that programs without one neither need it nor wait for it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define NAME_ENDS ",} \t\n"
+#define LONGEST 512
+
+#ifdef PERCH_HAVE_PFM
+
+#include <dlfcn.h>
+#include <strings.h>
+#include <threads.h>
+#include <perfmon/pfmlib_perf_event.h>
+
+#define LIBRARY "libpfm.so.4"
+
+static struct {
+	__typeof__(pfm_get_os_event_encoding) *encode;
+	__typeof__(pfm_strerror) *strerror;
+	__typeof__(pfm_get_pmu_info) *pmu_info;
+	__typeof__(pfm_get_event_info) *event_info;
+	__typeof__(pfm_get_event_next) *event_next;
+	bool ready;
+	char why[256];			/* it is not */
+} pfm;
+
+static void load(void)
+{
+	__typeof__(pfm_initialize) *initialize;
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	const char *why = library ? NULL : dlerror();
+	int rc;
+
+	if (!library) {
+		perch_clean_text(pfm.why, sizeof(pfm.why), why ? why : LIBRARY " cannot be loaded");
+		return;
+	}
+	initialize = (__typeof__(initialize))dlsym(library, "pfm_initialize");
+	pfm.encode = (__typeof__(pfm.encode))dlsym(library, "pfm_get_os_event_encoding");
+	pfm.strerror = (__typeof__(pfm.strerror))dlsym(library, "pfm_strerror");
+	pfm.pmu_info = (__typeof__(pfm.pmu_info))dlsym(library, "pfm_get_pmu_info");
+	pfm.event_info = (__typeof__(pfm.event_info))dlsym(library, "pfm_get_event_info");
+	pfm.event_next = (__typeof__(pfm.event_next))dlsym(library, "pfm_get_event_next");
+	if (!initialize || !pfm.encode || !pfm.strerror || !pfm.pmu_info || !pfm.event_info || !pfm.event_next) {
+		snprintf(pfm.why, sizeof(pfm.why), LIBRARY " lacks a function that perch calls");
+		return;
+	}
+	rc = initialize();
+	if (rc != PFM_SUCCESS)
+		perch_clean_text(pfm.why, sizeof(pfm.why), pfm.strerror(rc));
+	pfm.ready = rc == PFM_SUCCESS;
+}
+
+static int need_library(struct perch__parser *parser, size_t at)
+{
+	static once_flag once = ONCE_FLAG_INIT;
+
+	call_once(&once, load);
+	if (pfm.ready)
+		return 0;
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED, "names of libpfm4 cannot be read: %s",
+		      pfm.why);
+	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
+	return -EOPNOTSUPP;
+}
+
+/* Whether one of the parts behind the event's name is the attribute: "u", "u=1" or "u=0". */
+static bool says(const char *name, const char *attribute)
+{
+	size_t length = strlen(attribute);
+	const char *pmu = strstr(name, "::"), *part = pmu ? pmu + 2 : name;
+
+	while ((part = strpbrk(part, ":.")))
+		if (!strncasecmp(++part, attribute, length) && (!part[length] || strchr(":.=", part[length])))
+			return true;
+	return false;
+}
+
+/* The names of those events that libpfm4 knows for the PMUs that this machine has. */
+static void offer_names(struct perch__nearest *nearest)
+{
+	for (int number = 0; number < PFM_PMU_MAX; number++) {
+		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
+
+		if (pfm.pmu_info(number, &pmu) != PFM_SUCCESS || !pmu.is_present)
+			continue;
+		for (int i = pmu.first_event; i >= 0; i = pfm.event_next(i)) {
+			pfm_event_info_t event = { .size = sizeof(event) };
+
+			if (pfm.event_info(i, PFM_OS_PERF_EVENT, &event) == PFM_SUCCESS)
+				perch__nearest_offer(nearest, event.name);
+		}
+	}
+}
+
+static int refuse_name(struct perch__parser *parser, size_t at, const char *name, int rc)
+{
+	const char *pmu = strstr(name, "::"), *event = pmu ? pmu + 2 : name;
+	size_t length = strcspn(event, ":.");
+	char word[64];
+	struct perch__nearest nearest = { .word = word };
+
+	if (rc != PFM_ERR_NOTFOUND) {
+		if (event[length])
+			at += event + length + 1 - name;
+		perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "libpfm4 does not take '%s': %s", name,
+			      pfm.strerror(rc));
+		perch_error_remedy(parser->err, "the event's unit masks are in libpfm4's own list (showevtinfo)");
+		return -EINVAL;
+	}
+	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
+	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+		      "libpfm4 knows no event '%s' of this machine's PMUs", name);
+	offer_names(&nearest);
+	perch__nearest_remedy(&nearest, parser->err, "showevtinfo of libpfm4 lists its events");
+	return -ENOENT;
+}
+
+/*
+ * All levels are counted unless the name says which. libpfm4 excludes guests by itself; perch, where the text says so.
+ */
+static int take_attr(struct perch__parser *parser, size_t at, const char *name, struct perf_event_attr *from,
+		     struct perch_event *event)
+{
+	struct perch_attr *attr = &event->attr;
+	bool guests = says(name, "mg") || says(name, "mh");
+
+	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
+		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "libpfm4 made no attr that perch knows");
+	attr->size = sizeof(*attr);
+	if (!guests)
+		attr->exclude_guest = attr->exclude_host = 0;
+	event->modified = guests || says(name, "u") || says(name, "k") || says(name, "h");
+	return 0;
+}
+
+static int encode(struct perch__parser *parser, size_t at, const char *name, struct perch_event *event)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	pfm_perf_encode_arg_t argument = { .attr = &attr, .size = sizeof(argument), .cpu = -1 };
+	int rc = need_library(parser, at);
+
+	if (rc)
+		return rc;
+	rc = pfm.encode(name, PFM_PLM0 | PFM_PLM3 | PFM_PLMH, PFM_OS_PERF_EVENT_EXT, &argument);
+	if (rc != PFM_SUCCESS)
+		return refuse_name(parser, at, name, rc);
+	if (argument.cpu != -1) {
+		perch__refuse(parser, at, EINVAL, PERCH_CAUSE_CONFLICT, "an event's name does not choose its CPU");
+		perch_error_remedy(parser->err, "leave cpu= out and name the CPU as the target");
+		return -EINVAL;
+	}
+	return take_attr(parser, at, name, &attr, event);
+}
+
+#else
+
+static int encode(struct perch__parser *parser, size_t at, const char *name, struct perch_event *event)
+{
+	(void)name, (void)event;
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED, "this perch was built without libpfm4");
+	perch_error_remedy(parser->err, "install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *event)
+{
+	size_t from = parser->token.at + 1, length = strcspn(parser->text + from, NAME_ENDS);
+	char name[LONGEST];
+	int rc;
+
+	(void)at;		/* nothing is said of the keyword itself */
+	if (!length) {
+		perch__advance_to(parser, from);
+		return perch__expected(parser, "an event of libpfm4, as in pfm:perf::PAGE-FAULTS");
+	}
+	if (length >= sizeof(name))
+		return perch__refuse(parser, from, EINVAL, PERCH_CAUSE_SYNTAX, "%zu bytes are no name of libpfm4",
+				     length);
+	memcpy(name, parser->text + from, length);
+	name[length] = '\0';
+	rc = encode(parser, from, name, event);
+	if (!rc)
+		perch__advance_to(parser, from + length);
+	return rc;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes, by the kernel's PMUs uprobe and kprobe (4.17), which make a probe for as long as the event is open:
+ *
+ *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]	uprobe:PATH:OFFSET[(COUNTER)]	and uretprobe
+ *	kprobe:FUNCTION[+OFFSET]			kprobe:ADDRESS			and kretprobe
+ *	usdt:PATH:PROVIDER:NAME
+ *
+ * PATH and names may stand in quotes of either kind, and then hold any other byte. COUNTER is the place in the file of
+ * a 16-bit number that the kernel raises in each process while the probe is there (4.20).
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format.h"
+#include "number.h"
+#include "probe.h"
+
+/* What ends a path and a name that are not in quotes. */
+#define PATH_ENDS ":,{} \t\n"
+#define NAME_ENDS PATH_ENDS "/+("
+
+static const struct {
+	const char *keyword, *pmu;
+	enum perch__probe_kind kind;
+	bool returns;
+} keywords[] = {
+	{ "uprobe", "uprobe", PERCH__PROBE_USER, false },
+	{ "uretprobe", "uprobe", PERCH__PROBE_USER, true },
+	{ "kprobe", "kprobe", PERCH__PROBE_KERNEL, false },
+	{ "kretprobe", "kprobe", PERCH__PROBE_KERNEL, true },
+	{ "usdt", "uprobe", PERCH__PROBE_USDT, false },
+};
+
+static int expected_at(struct perch__parser *parser, size_t at, const char *what)
+{
+	perch__advance_to(parser, at);
+	return perch__expected(parser, what);
+}
+
+/* A path or a name at *at, which then is behind it. */
+static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX], const char *ends, const char *what)
+{
+	const char *from = parser->text + *at;
+	bool quoted = *from == '"' || *from == '\'';
+	size_t length = quoted ? 0 : strcspn(from, ends);
+
+	if (quoted) {
+		const char *close = strchr(from + 1, *from);
+
+		if (!close)
+			return perch__refuse(parser, *at, EINVAL, PERCH_CAUSE_SYNTAX, "the quote is not closed");
+		length = close - ++from;
+	}
+	if (!length)
+		return expected_at(parser, *at, what);
+	if (length >= PATH_MAX)
+		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_CAUSE_SYNTAX, "%zu bytes are more than a path "
+				     "or a name has", length);
+	memcpy(part, from, length);
+	part[length] = '\0';
+	*at += length + 2 * quoted;
+	return 0;
+}
+
+static int take_colon(struct perch__parser *parser, size_t *at, const char *what)
+{
+	if (parser->text[*at] != ':')
+		return expected_at(parser, *at, what);
+	++*at;
+	return 0;
+}
+
+/* FUNCTION[+OFFSET], or a number alone. */
+static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe, const char *what)
+{
+	int rc;
+
+	probe->at_symbol = probe->at_offset = *at;
+	probe->numbered = isdigit((unsigned char)parser->text[*at]);
+	if (probe->numbered)
+		return perch__take_number(parser, at, &probe->offset, what);
+	rc = take_part(parser, at, probe->symbol, NAME_ENDS, what);
+	if (rc || parser->text[*at] != '+')
+		return rc;
+	probe->at_offset = ++*at;
+	rc = perch__take_number(parser, at, &probe->offset, "an offset in bytes after '+'");
+	if (rc || !probe->returns || !probe->offset)
+		return rc;
+	/* where a function has begun, the top of the stack need not be where it returns to */
+	perch__refuse(parser, probe->at_offset, EINVAL, PERCH_CAUSE_CONFLICT,
+		      "a probe of returns is put at a function's first instruction, not behind it");
+	perch_error_remedy(parser->err, "leave the offset out");
+	return -EINVAL;
+}
+
+static int take_counter(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe)
+{
+	int rc;
+
+	if (parser->text[*at] != '(')
+		return 0;
+	probe->at_counter = ++*at;
+	rc = perch__take_number(parser, at, &probe->counter, "the place of a reference counter after '('");
+	if (rc)
+		return rc;
+	if (parser->text[*at] != ')')
+		return expected_at(parser, *at, "')' after the reference counter");
+	++*at;
+	return 0;
+}
+
+static int take_text(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe)
+{
+	int rc;
+
+	if (probe->kind == PERCH__PROBE_KERNEL)
+		return take_place(parser, at, probe, "a function of the kernel or an address, as in kprobe:vfs_read");
+	probe->at_file = *at;
+	rc = take_part(parser, at, probe->file, PATH_ENDS, "a program or library, as in uprobe:/bin/bash:main");
+	if (!rc)
+		rc = take_colon(parser, at, "':' after the file, as in uprobe:/bin/bash:main");
+	if (rc)
+		return rc;
+	if (probe->kind == PERCH__PROBE_USER) {
+		rc = take_place(parser, at, probe, "a function of the file, or an offset in it");
+		return rc ? rc : take_counter(parser, at, probe);
+	}
+	probe->at_provider = *at;
+	rc = take_part(parser, at, probe->provider, NAME_ENDS, "the provider of a USDT probe");
+	if (!rc)
+		rc = take_colon(parser, at, "':' and a name after the provider, as in usdt:./server:shop:sold");
+	probe->at_symbol = *at;
+	return rc ? rc : take_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
+}
+
+static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char *name, size_t at)
+{
+	const struct perch_pmu *pmu = perch_machine_pmu(parser->machine, name);
+
+	if (pmu)
+		return pmu;
+	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_PMU, "this kernel makes no %ss for events", name);
+	perch_error_field(parser->err, "type", "4.17");
+	perch_error_remedy(parser->err, "it takes Linux 4.17 or later with CONFIG_%s_EVENTS",
+			   name[0] == 'u' ? "UPROBE" : "KPROBE");
+	return NULL;
+}
+
+/* Sets bits of config as a file in the PMU's format folder says. -ENOENT: there is no such file. */
+static int apply_format(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
+			struct perch_attr *attr, uint64_t value)
+{
+	struct perch__format format;
+	char path[PATH_MAX], text[256];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/format/%s", pmu->name, name);
+	got = perch_machine_read(parser->machine, path, text, sizeof(text));
+	if (got < 0)
+		return got;
+	return perch__format_parse(&format, text) ? -EBADMSG : perch__format_apply(&format, attr, value);
+}
+
+static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, const struct perch__probe_text *probe,
+		    const struct perch__usdt_site *site, struct perch_event *event)
+{
+	const char *path = probe->kind == PERCH__PROBE_KERNEL ? probe->symbol : probe->path;
+	struct perch_attr *attr = &event->attr;
+	int rc = 0;
+
+	attr->type = pmu->type;
+	if (probe->returns)
+		rc = apply_format(parser, pmu, "retprobe", attr, 1);
+	if (rc)
+		return perch__refuse(parser, probe->at_symbol, EBADMSG, PERCH_CAUSE_FORMAT,
+				     "the PMU %s has no format of retprobe that perch understands", pmu->name);
+	if (site->counter)
+		rc = apply_format(parser, pmu, "ref_ctr_offset", attr, site->counter);
+	if (rc) {
+		perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol, EINVAL,
+			      PERCH_CAUSE_TOO_NEW, "this kernel keeps no reference counters of probes");
+		perch_error_field(parser->err, "config", "4.20");
+		return -EINVAL;
+	}
+	attr->probe_offset = site->offset;
+	if (!path[0])		/* an address in the kernel */
+		return 0;
+	event->path = strdup(path);
+	if (!event->path)
+		return perch_error_set(parser->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the name of a file");
+	attr->config1 = (uintptr_t)event->path;
+	return 0;
+}
+
+/* One event for each place: they count as one. */
+static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu,
+		       const struct perch__probe_text *probe, const struct perch__usdt_site *site, size_t nr,
+		       size_t first)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct perch_event *event = &parser->events->event[first];
+		int rc = i ? perch__new_event(parser, &event) : 0;
+
+		if (!rc)
+			rc = set_attr(parser, pmu, probe, &site[i], event);
+		if (rc)
+			return rc;
+		event->first = first;
+	}
+	return 0;
+}
+
+static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at, struct perch__probe_text *probe,
+		   size_t first)
+{
+	struct perch__usdt_site site[PERCH__USDT_SITES] = { { .offset = probe->offset } };
+	const struct perch_pmu *pmu;
+	size_t nr = 1;
+	int rc = perch__need_machine(parser);
+
+	if (rc)
+		return rc;
+	pmu = find_pmu(parser, pmu_name, at);
+	if (!pmu)
+		return -ENOENT;
+	if (probe->kind != PERCH__PROBE_KERNEL)
+		rc = perch__probe_sites(parser, probe, site, &nr);
+	else if (!probe->numbered)
+		rc = perch__kernel_function(parser, probe);
+	return rc ? rc : make_events(parser, pmu, probe, site, nr, first);
+}
+
+int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, struct perch_event *event)
+{
+	size_t end = parser->token.at + 1, which = 0, first = event - parser->events->event;
+	struct perch__probe_text *probe = calloc(1, sizeof(*probe));
+	int rc;
+
+	if (!probe)
+		return perch_error_set(parser->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the text of a probe");
+	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
+		which++;
+	probe->kind = keywords[which].kind;
+	probe->returns = keywords[which].returns;
+	rc = take_text(parser, &end, probe);
+	if (!rc)
+		rc = resolve(parser, keywords[which].pmu, at, probe, first);
+	free(probe);
+	if (!rc)
+		perch__advance_to(parser, end);
+	return rc;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands between the slashes of an event, cut into terms. What the terms mean is said elsewhere. */
+#include <errno.h>
+#include <string.h>
+
+#include "words.h"
+
+int perch__number(const char *text, size_t length, uint64_t *value)
+{
+	unsigned base = 10;
+	size_t i = 0;
+
+	if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+		base = 16;
+		i = 2;
+	}
+	*value = 0;
+	for (; i < length; i++) {
+		static const char digits[] = "0123456789abcdef";
+		char c = text[i] >= 'A' && text[i] <= 'F' ? text[i] - 'A' + 'a' : text[i];
+		const char *digit = c ? strchr(digits, c) : NULL;
+
+		if (!digit || (unsigned)(digit - digits) >= base)
+			return -EINVAL;
+		if (__builtin_mul_overflow(*value, base, value) ||
+		    __builtin_add_overflow(*value, (uint64_t)(digit - digits), value))
+			return -ERANGE;
+	}
+	return length ? 0 : -EINVAL;
+}
+
+void perch__term_name(const struct perch__parser *parser, const struct perch__term *term, char name[PERCH__WORD])
+{
+	memcpy(name, parser->text + term->at, term->length);	/* shorter than PERCH__WORD: read_term() saw to it */
+	name[term->length] = '\0';
+}
+
+int perch__term_number(struct perch__parser *parser, const struct perch__term *term, uint64_t *value)
+{
+	int shown = term->value_length < 64 ? (int)term->value_length : 64;
+	const char *text = parser->text + term->value_at;
+	int rc;
+
+	*value = 1;
+	rc = term->valued ? perch__number(text, term->value_length, value) : 0;
+	if (rc == -ERANGE)
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "expected a number, found '%.*s', which has more than 64 bits", shown, text);
+	if (rc)
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "expected a number, found '%.*s'", shown, text);
+	return 0;
+}
+
+const struct perch__term *perch__find_term(const struct perch__parser *parser, const struct perch__terms *terms,
+					   const char *name)
+{
+	for (size_t i = 0; i < terms->nr; i++) {
+		const struct perch__term *term = &terms->term[i];
+
+		if (term->valued && strlen(name) == term->length &&
+		    !memcmp(parser->text + term->at, name, term->length))
+			return term;
+	}
+	return NULL;
+}
+
+/* A value in quotes, which may hold what ends others. */
+static int read_quoted(struct perch__parser *parser, struct perch__term *term)
+{
+	const char *text = parser->text + parser->token.at, *end = strchr(text + 1, *text);
+
+	if (!end)
+		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "the quote that begins here does not end");
+	term->value_at = parser->token.at + 1;
+	term->value_length = end - text - 1;
+	perch__advance_to(parser, parser->token.at + (end - text) + 1);
+	return 0;
+}
+
+static int read_value(struct perch__parser *parser, struct perch__term *term, const char *name)
+{
+	const char *text;
+
+	perch__advance(parser);		/* over '=' */
+	text = parser->text + parser->token.at;
+	term->valued = true;
+	if (*text == '\'' || *text == '"')
+		return read_quoted(parser, term);
+	term->value_at = parser->token.at;
+	term->value_length = strcspn(text, ",/ \t\n'\"");
+	if (!term->value_length)
+		return perch__expected(parser, perch__term_wants(name));
+	perch__advance_to(parser, parser->token.at + term->value_length);
+	return 0;
+}
+
+static int read_term(struct perch__parser *parser, struct perch__terms *terms)
+{
+	struct perch__term *term = &terms->term[terms->nr];
+	char name[PERCH__WORD];
+	int rc;
+
+	if (terms->nr == PERCH__TERMS)
+		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "an event takes at most %d terms", PERCH__TERMS);
+	*term = (struct perch__term){ .at = parser->token.at, .length = parser->token.length };
+	rc = perch__take_word(parser, name, "a term");
+	if (rc)
+		return rc;
+	if (name[0] == '@') {
+		perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+			      "'%s' is for a driver of perf's own", name);
+		perch_error_remedy(parser->err, "leave it out: perch opens events only by what sysfs says of them");
+		return -EINVAL;
+	}
+	if (parser->token.kind == PERCH__TOKEN_EQUALS)
+		rc = read_value(parser, term, name);
+	terms->nr += !rc;
+	return rc;
+}
+
+int perch__read_terms(struct perch__parser *parser, struct perch__terms *terms)
+{
+	terms->nr = 0;
+	perch__advance(parser);
+	terms->from = parser->token.at;
+	while (parser->token.kind != PERCH__TOKEN_SLASH) {
+		int rc = read_term(parser, terms);
+
+		if (rc)
+			return rc;
+		if (parser->token.kind == PERCH__TOKEN_COMMA) {
+			perch__advance(parser);
+			if (parser->token.kind == PERCH__TOKEN_SLASH)
+				return perch__expected(parser, "a term after ','");
+		} else if (parser->token.kind != PERCH__TOKEN_SLASH) {
+			return perch__expected(parser, "',' or '/' after a term");
+		}
+	}
+	terms->to = parser->token.at;
+	perch__advance(parser);
+	return 0;
+}
+
+static int refuse_pair(struct perch__parser *parser, const struct perch__terms *terms, const char *one,
+		       const char *other, const char *why)
+{
+	const struct perch__term *first = perch__find_term(parser, terms, one);
+	const struct perch__term *second = perch__find_term(parser, terms, other);
+
+	if (!first || !second)
+		return 0;
+	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL, PERCH_CAUSE_CONFLICT,
+			     "%s= and %s= exclude each other: %s", one, other, why);
+}
+
+int perch__check_terms(struct perch__parser *parser, const struct perch__terms *terms,
+		       const struct perch_event *event)
+{
+	const struct perch__term *stack = perch__find_term(parser, terms, "stack-size");
+	int rc = refuse_pair(parser, terms, "period", "freq",
+			     "a sample comes every so many events, or so many times a second");
+
+	if (rc)
+		return rc;
+	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSAID &&
+	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
+		return perch__refuse(parser, stack->at, EINVAL, PERCH_CAUSE_CONFLICT,
+				     "stack-size= is of call-graph=dwarf alone, which copies the stack");
+	if (event->terms.max_stack && event->terms.call_graph == PERCH_CALL_GRAPH_NONE)
+		return perch__refuse(parser, terms->from, EINVAL, PERCH_CAUSE_CONFLICT,
+				     "max-stack= and call-graph=no exclude each other: there is no stack to limit");
+	return 0;
+}
+
+/* A name that no event without a PMU takes. */
+static int unknown_term(struct perch__parser *parser, const struct perch__term *term)
+{
+	char name[PERCH__WORD];
+	struct perch__nearest nearest = { .word = name };
+
+	perch__term_name(parser, term, name);
+	perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM, "this event has no term '%s'", name);
+	perch__nearest_offer_terms(&nearest);
+	perch__nearest_remedy(&nearest, parser->err, "perch-events(7) lists the terms that every event takes");
+	return -EINVAL;
+}
+
+int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *terms, struct perch_event *event)
+{
+	for (size_t i = 0; i < terms->nr; i++) {
+		const struct perch__term *term = &terms->term[i];
+		char name[PERCH__WORD];
+		uint64_t config;
+		int rc = perch__common_term(parser, term, event, true);
+
+		if (rc < 0)
+			return rc;
+		if (rc)
+			continue;
+		perch__term_name(parser, term, name);
+		if (term->valued || !perch__raw_event(name, &config) || parser->fixed_words)
+			return unknown_term(parser, term);
+		event->attr.config = config;
+	}
+	return perch__check_terms(parser, terms, event);
+}

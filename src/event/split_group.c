@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * {cycles,instructions} on a machine with two kinds of cores is two groups, for no group spans two PMUs. So it is with
+ * the units of an uncore PMU. What is there once, as software events are, joins the first group.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+struct split {
+	struct perch_event *event;	/* of the group, in the old order */
+	size_t nr, leader;
+	size_t *place;			/* the new index of each; before that, the number of its new group */
+	uint32_t *pmu;			/* of each new group */
+	size_t groups;
+};
+
+static uint32_t pmu_of(const struct perch_event *event)
+{
+	const struct perch_attr *attr = &event->attr;
+	bool wide = attr->type == PERCH_TYPE_HARDWARE || attr->type == PERCH_TYPE_HW_CACHE;
+
+	return wide ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
+}
+
+static size_t group_of(struct split *split, uint32_t pmu)
+{
+	for (size_t i = 0; i < split->groups; i++)
+		if (split->pmu[i] == pmu)
+			return i;
+	split->pmu[split->groups] = pmu;
+	return split->groups++;
+}
+
+/* Whether other events stand for the same name. Copies of one name lie together. */
+static bool has_copies(const struct split *split, size_t i)
+{
+	return split->event[i].first != (int)(split->leader + i) ||
+	       (i + 1 < split->nr && split->event[i + 1].first == split->event[i].first);
+}
+
+static void choose_groups(struct split *split)
+{
+	for (size_t i = 0; i < split->nr; i++)
+		split->place[i] = has_copies(split, i) ? group_of(split, pmu_of(&split->event[i])) : 0;
+}
+
+/* Puts the events into the list, group by group. */
+static void move(struct split *split, struct perch_event *list)
+{
+	size_t next = split->leader;
+
+	for (size_t group = 0; group < split->groups; group++) {
+		size_t leader = next;
+
+		for (size_t i = 0; i < split->nr; i++) {
+			if (split->place[i] != group)
+				continue;
+			list[next] = split->event[i];
+			list[next].leader = leader;
+			list[next].members = 0;
+			next++;
+		}
+		list[leader].members = next - leader;
+		list[leader].attr.pinned |= split->event[0].attr.pinned;
+		list[leader].attr.exclusive |= split->event[0].attr.exclusive;
+	}
+}
+
+/* .first still has the old indices: the least new one of those that share it takes its place. */
+static void mend_first(struct split *split, struct perch_event *list)
+{
+	size_t *least = split->place;		/* no longer needed for the groups */
+
+	for (size_t i = 0; i < split->nr; i++)
+		least[i] = SIZE_MAX;
+	for (size_t i = split->leader; i < split->leader + split->nr; i++) {
+		size_t old = list[i].first - split->leader;
+
+		if (least[old] == SIZE_MAX)
+			least[old] = i;
+		list[i].first = least[old];
+	}
+}
+
+int perch__split_group(struct perch__parser *parser, size_t leader)
+{
+	struct perch_event *list = parser->events->event;
+	struct split split = { .nr = parser->events->nr - leader, .leader = leader };
+	bool copies = false;
+
+	for (size_t i = leader; i < parser->events->nr; i++)
+		copies |= list[i].first != (int)i;
+	if (!copies)
+		return 0;
+	split.event = malloc(split.nr * sizeof(*split.event));
+	split.place = malloc(split.nr * sizeof(*split.place));
+	split.pmu = malloc(split.nr * sizeof(*split.pmu));
+	if (split.event && split.place && split.pmu) {
+		memcpy(split.event, list + leader, split.nr * sizeof(*list));
+		choose_groups(&split);
+		move(&split, list);
+		mend_first(&split, list);
+	}
+	free(split.event);
+	free(split.place);
+	free(split.pmu);
+	if (split.groups)
+		return 0;
+	return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to split a group");
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * USDT probes: notes of the owner "stapsdt" in sections of ELF files. Each describes one place in the code: its
+ * address, the address that the section .stapsdt.base had when the note was made (what moved it moved the place), the
+ * address of the reference counter or 0, then the names of provider and probe and how to get at the arguments.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf_file.h"
+
+#define OWNER "stapsdt"
+#define NOTE_PROBE 3
+#define MOST_NOTES ((size_t)64 << 20)	/* bytes of one section of notes */
+
+struct note {
+	uint64_t place, base, counter;
+	const char *provider, *name;
+};
+
+struct search {
+	const struct perch__elf *elf;
+	const char *provider, *name;
+	uint64_t base;			/* where .stapsdt.base is; 0: the file has none */
+	struct perch__usdt_site *site;
+	size_t nr;
+	struct perch__nearest *nearest;
+};
+
+/* A string that ends within `size` bytes, and what is behind it; NULL: it does not end there. */
+static const char *take_string(const char **at, size_t *size)
+{
+	const char *text = *at;
+	size_t length = strnlen(text, *size);
+
+	if (length == *size)
+		return NULL;
+	*at += length + 1;
+	*size -= length + 1;
+	return text;
+}
+
+static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, size_t size, struct note *note)
+{
+	size_t word = elf->wide ? 8 : 4;
+	const char *at = (const char *)bytes + 3 * word;
+
+	if (size < 3 * word)
+		return false;
+	size -= 3 * word;
+	note->place = perch__elf_word(elf, bytes, word);
+	note->base = perch__elf_word(elf, bytes + word, word);
+	note->counter = perch__elf_word(elf, bytes + 2 * word, word);
+	note->provider = take_string(&at, &size);
+	note->name = note->provider ? take_string(&at, &size) : NULL;
+	return note->name;
+}
+
+static void offer(struct perch__nearest *nearest, const struct note *note)
+{
+	char name[128];
+
+	if (snprintf(name, sizeof(name), "%s:%s", note->provider, note->name) < (int)sizeof(name))
+		perch__nearest_offer(nearest, name);
+}
+
+/* Compilers that copy code make several notes of one place, and one place is hit once. */
+static bool known(const struct search *search, uint64_t offset)
+{
+	for (size_t i = 0; i < search->nr; i++)
+		if (search->site[i].offset == offset)
+			return true;
+	return false;
+}
+
+static int take_note(struct search *search, const struct note *note)
+{
+	uint64_t moved = search->base && note->base ? search->base - note->base : 0;
+	struct perch__usdt_site site = { 0 };
+
+	if (strcmp(note->provider, search->provider) || strcmp(note->name, search->name)) {
+		if (search->nearest)
+			offer(search->nearest, note);
+		return 0;
+	}
+	if (!perch__elf_place(search->elf, note->place + moved, true, &site.offset) ||
+	    (note->counter && !perch__elf_place(search->elf, note->counter + moved, false, &site.counter)))
+		return -EBADMSG;
+	if (known(search, site.offset))
+		return 0;
+	if (search->nr == PERCH__USDT_SITES)
+		return -E2BIG;
+	search->site[search->nr++] = site;
+	return 0;
+}
+
+/* Sizes are 32 bit and padded to 4 bytes, so sums stay far from what 64 bits hold. */
+static int walk_notes(struct search *search, const unsigned char *bytes, uint64_t size)
+{
+	uint64_t at = 0;
+
+	while (size - at >= sizeof(Elf64_Nhdr)) {
+		uint64_t name_size = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_namesz);
+		uint64_t text_size = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_descsz);
+		uint64_t type = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_type);
+		uint64_t name = at + sizeof(Elf64_Nhdr), text = name + ((name_size + 3) & ~UINT64_C(3));
+		struct note note;
+		int rc;
+
+		if (text > size || text_size > size - text)
+			return -EBADMSG;
+		if (type == NOTE_PROBE && name_size == sizeof(OWNER) && !memcmp(bytes + name, OWNER, sizeof(OWNER))) {
+			if (!read_note(search->elf, bytes + text, text_size, &note))
+				return -EBADMSG;
+			rc = take_note(search, &note);
+			if (rc)
+				return rc;
+		}
+		at = text + ((text_size + 3) & ~UINT64_C(3));
+		if (at > size)
+			break;
+	}
+	return 0;
+}
+
+/* What sections are called; the names end with a NUL behind them. */
+struct names {
+	unsigned char *text;
+	size_t size;
+};
+
+static bool named(const struct names *names, const struct perch__elf_section *section, const char *name)
+{
+	return section->name < names->size && !strcmp((char *)names->text + section->name, name);
+}
+
+/* Other sections of notes may have other alignment. */
+static int walk_section(struct search *search, const struct perch__elf_section *section)
+{
+	unsigned char *bytes;
+	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size, MOST_NOTES);
+
+	if (rc)
+		return rc;
+	rc = walk_notes(search, bytes, section->size);
+	free(bytes);
+	return rc;
+}
+
+static int walk_sections(struct search *search, const struct names *names)
+{
+	const struct perch__elf *elf = search->elf;
+	int rc = 0;
+
+	for (size_t i = 1; i < elf->nr_sections && !search->base; i++)
+		if (named(names, &elf->section[i], ".stapsdt.base"))
+			search->base = elf->section[i].address;
+	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
+		if (elf->section[i].type == SHT_NOTE && named(names, &elf->section[i], ".note.stapsdt"))
+			rc = walk_section(search, &elf->section[i]);
+	return rc;
+}
+
+int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
+			  struct perch__usdt_site site[PERCH__USDT_SITES], size_t *nr, struct perch__nearest *nearest)
+{
+	struct search search = { .elf = elf, .provider = provider, .name = name, .site = site, .nearest = nearest };
+	struct names names;
+	int rc;
+
+	if (elf->names >= elf->nr_sections)
+		return -ENOENT;
+	names.size = elf->section[elf->names].size;
+	rc = perch__elf_load(elf, &names.text, elf->section[elf->names].offset, names.size, 1 << 24);
+	if (rc)
+		return rc;
+	rc = walk_sections(&search, &names);
+	free(names.text);
+	if (rc)
+		return rc;
+	*nr = search.nr;
+	return search.nr ? 0 : -ENOENT;
+}
+
+int perch__elf_usdt(const char *path, const char *provider, const char *name, uint64_t *offset, uint64_t *counter,
+		    const struct perch_machine *machine)
+{
+	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__elf elf;
+	size_t nr;
+	int rc = perch__elf_file_open(&elf, path, machine);
+
+	if (rc)
+		return rc;
+	rc = perch__elf_usdt_sites(&elf, provider, name, site, &nr, NULL);
+	perch__elf_file_close(&elf);
+	if (rc)
+		return rc;
+	*offset = site[0].offset;
+	*counter = site[0].counter;
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Terms whose values are words of a fixed set. */
+#include <errno.h>
+#include <string.h>
+
+#include "words.h"
+
+struct word {
+	const char *name;
+	uint64_t bits;
+};
+
+#define BRANCH(name, bit) { name, PERCH_SAMPLE_BRANCH_##bit }
+
+static const struct word branches[] = {
+	BRANCH("u", USER), BRANCH("k", KERNEL), BRANCH("hv", HV), BRANCH("any", ANY), BRANCH("any_call", ANY_CALL),
+	BRANCH("any_ret", ANY_RETURN), BRANCH("ind_call", IND_CALL), BRANCH("abort_tx", ABORT_TX),
+	BRANCH("in_tx", IN_TX), BRANCH("no_tx", NO_TX), BRANCH("cond", COND), BRANCH("ind_jmp", IND_JUMP),
+	BRANCH("call", CALL), BRANCH("no_flags", NO_FLAGS), BRANCH("no_cycles", NO_CYCLES),
+	BRANCH("save_type", TYPE_SAVE), BRANCH("stack", CALL_STACK), BRANCH("hw_index", HW_INDEX),
+	BRANCH("priv", PRIV_SAVE), BRANCH("counter", COUNTERS),
+};
+
+/* Bits as attr.aux_action has them. */
+static const struct word actions[] = { { "start-paused", 1 }, { "pause", 2 }, { "resume", 4 } };
+
+static const struct word call_graphs[] = {
+	{ "fp", PERCH_CALL_GRAPH_FP }, { "dwarf", PERCH_CALL_GRAPH_DWARF }, { "lbr", PERCH_CALL_GRAPH_LBR },
+	{ "no", PERCH_CALL_GRAPH_NONE },
+};
+
+static int refuse_word(struct perch__parser *parser, const struct word *words, size_t nr, size_t at, size_t length,
+		       const char *what)
+{
+	char word[64];
+	struct perch__nearest nearest = { .word = word };
+
+	length = length < sizeof(word) ? length : sizeof(word) - 1;
+	memcpy(word, parser->text + at, length);
+	word[length] = '\0';
+	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "'%s' is no %s", word, what);
+	for (size_t i = 0; i < nr; i++)
+		perch__nearest_offer(&nearest, words[i].name);
+	if (nearest.nr || !parser->err)
+		perch__nearest_remedy(&nearest, parser->err, "");
+	else if (words == branches)
+		perch_error_remedy(parser->err, "kinds are any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, "
+				   "abort_tx, in_tx, no_tx; with u, k, hv, no_flags, no_cycles, save_type, hw_index, "
+				   "priv, counter");
+	else
+		perch_error_remedy(parser->err, words == actions ? "write start-paused, pause or resume"
+								  : "write fp, dwarf, lbr or no");
+	return -EINVAL;
+}
+
+static const struct word *find(const struct word *words, size_t nr, const char *text, size_t length)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(words[i].name) == length && !memcmp(words[i].name, text, length))
+			return &words[i];
+	return NULL;
+}
+
+/* Words with ',' or '|' between them: the sum of their bits. */
+static int sum_words(struct perch__parser *parser, const struct perch__term *term, const struct word *words, size_t nr,
+		     const char *what, uint64_t *bits)
+{
+	size_t at = term->value_at, end = at + term->value_length;
+
+	*bits = 0;
+	while (true) {
+		const struct word *word;
+		size_t length = 0;
+
+		while (at + length < end && parser->text[at + length] != ',' && parser->text[at + length] != '|')
+			length++;
+		word = find(words, nr, parser->text + at, length);
+		if (!word)
+			return refuse_word(parser, words, nr, at, length, what);
+		*bits |= word->bits;
+		at += length;
+		if (at == end)
+			return 0;
+		at++;
+	}
+}
+
+int perch__branches(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+{
+	uint64_t *bits = &event->terms.branch_sample_type;
+	int rc = sum_words(parser, term, branches, PERCH__NR(branches), "kind of branch", bits);
+
+	/* whose branches alone: then of every kind, for the kernel wants one */
+	if (!rc && !(*bits & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL))
+		*bits |= PERCH_SAMPLE_BRANCH_ANY;
+	return rc;
+}
+
+int perch__aux_action(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+{
+	uint64_t bits;
+	int rc = sum_words(parser, term, actions, PERCH__NR(actions), "action on an AUX area", &bits);
+
+	if (rc)
+		return rc;
+	if ((bits & 6) == 6)
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_CONFLICT,
+				     "an event pauses the AUX area or resumes it, not both");
+	event->terms.aux_action = bits;
+	return 0;
+}
+
+int perch__call_graph(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+{
+	const char *text = parser->text + term->value_at;
+	size_t length = 0;
+	const struct word *word;
+	uint64_t bytes;
+
+	while (length < term->value_length && text[length] != ',')
+		length++;
+	word = find(call_graphs, PERCH__NR(call_graphs), text, length);
+	if (!word)
+		return refuse_word(parser, call_graphs, PERCH__NR(call_graphs), term->value_at, length,
+				   "way to find callers");
+	event->terms.call_graph = word->bits;
+	if (length == term->value_length)
+		return 0;
+	if (word->bits != PERCH_CALL_GRAPH_DWARF)
+		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "only dwarf has a size of the stack behind it");
+	length++;
+	if (perch__number(text + length, term->value_length - length, &bytes) || !bytes || bytes > 65528 || bytes % 8)
+		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_CAUSE_SYNTAX,
+				     "the stack's size is a multiple of 8, up to 65528 bytes");
+	event->terms.stack_bytes = bytes;
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Terms whose values are words, and how texts of terms are read. */
+#ifndef PERCH_EVENT_WORDS_H
+#define PERCH_EVENT_WORDS_H
+
+#include "internal.h"
+
+/* The kernel takes a page, with the final NUL, at most. */
+#define PERCH__FILTER 4095
+
+/* call-graph=fp, dwarf, lbr or no; 'dwarf,4096' says the stack's bytes too. */
+int perch__call_graph(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+/* branch_type=any_call, any|u, 'any,u'. */
+int perch__branches(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+/* aux-action=start-paused, pause or resume; several with '|'. */
+int perch__aux_action(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+/* What the value of a term is called in a message. */
+const char *perch__term_wants(const char *name);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls on an open event. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define MAX_PROGRAMS 64			/* of BPF on one tracepoint: the kernel refuses to be asked for more */
+
+static int control(int fd, unsigned long request, unsigned long argument, struct perch_machine *machine,
+		   struct perch_error *err)
+{
+	const struct perch_calls *calls = perch_machine_calls(machine);
+
+	if (calls->control(calls->context, fd, request, argument) >= 0)
+		return 0;
+	return perch__refused(request, errno, err);
+}
+
+int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_ENABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+}
+
+int perch_event_disable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_DISABLE, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+}
+
+int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_RESET, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
+}
+
+/* The kernel adds the number to a signed counter, and says nothing of what 0 does. */
+int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine, struct perch_error *err)
+{
+	if (!samples || samples > INT_MAX)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "cannot refresh: %u is no number of samples from 1 to %d", samples, INT_MAX);
+	return control(fd, PERCH_IOC_REFRESH, samples, machine, err);
+}
+
+int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine, struct perch_error *err)
+{
+	if (!period || period >> 63) {
+		perch_error_set(err, EINVAL, PERCH_CAUSE_PERIOD,
+				"cannot set the period: %llu is none from 1 to 2^63-1", (unsigned long long)period);
+		perch_error_field(err, "sample_period", NULL);
+		return -EINVAL;
+	}
+	return control(fd, PERCH_IOC_PERIOD, (unsigned long)&period, machine, err);
+}
+
+int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine, struct perch_error *err)
+{
+	if (fd == into_fd) {
+		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "cannot set the output of an event to the event itself");
+		perch_error_remedy(err, "pass -1: its records go into its own ring");
+		return -EINVAL;
+	}
+	/* as a long: an int of -1 would arrive as a large positive number */
+	return control(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, machine, err);
+}
+
+int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine, struct perch_error *err)
+{
+	int rc;
+
+	if (!filter)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "cannot set the filter: there is none");
+	rc = control(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, machine, err);
+	if (rc)
+		perch_error_prefix(err, "filter '%s': ", filter);
+	return rc;
+}
+
+int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_ID, (unsigned long)id, machine, err);
+}
+
+int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_SET_BPF, (unsigned long)(long)program_fd, machine, err);
+}
+
+/* ENOSPC says that there are more than asked for; their number is told all the same. */
+int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, struct perch_machine *machine,
+			  struct perch_error *err)
+{
+	const struct perch_calls *calls = perch_machine_calls(machine);
+	uint32_t words[2 + MAX_PROGRAMS] = { 0 };
+	struct perch_query_bpf *query = (struct perch_query_bpf *)words;
+	uint32_t stored;
+
+	query->ids_len = room < MAX_PROGRAMS ? room : MAX_PROGRAMS;
+	if (calls->control(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC)
+		return perch__refused(PERCH_IOC_QUERY_BPF, errno, err);
+	*nr = query->prog_cnt;
+	stored = *nr < query->ids_len ? *nr : query->ids_len;
+	if (stored)
+		memcpy(ids, words + 2, stored * sizeof(*ids));
+	return 0;
+}
+
+int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine, struct perch_error *err)
+{
+	return control(fd, PERCH_IOC_PAUSE_OUTPUT, pause, machine, err);
+}
+
+/* The kernel may write its own size into the attr, and the caller's is const. */
+int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_attr given;
+	int rc = perch__check_call(attr, err);
+
+	if (rc)
+		return rc;
+	given = *attr;
+	return control(fd, PERCH_IOC_MODIFY_ATTRIBUTES, (unsigned long)&given, machine, err);
+}
+
+static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)
+{
+	const struct perch_calls *calls = perch_machine_calls(machine);
+	int errnum;
+
+	if (!calls->tasks)
+		calls = &perch_kernel_calls;
+	if (calls->tasks(calls->context, enable) >= 0)
+		return 0;
+	errnum = errno;
+	perch_error_set(err, errnum, PERCH_CAUSE_SYSTEM, "cannot %s this thread's events: %s",
+			enable ? "enable" : "disable", strerror(errnum));
+	if (errnum == EINVAL)
+		perch_error_remedy(err, "use a kernel with CONFIG_PERF_EVENTS");
+	return -errnum;
+}
+
+int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err)
+{
+	return tasks(true, machine, err);
+}
+
+int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err)
+{
+	return tasks(false, machine, err);
+}

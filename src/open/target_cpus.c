@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Targets that are bound to CPUs: everything there, a cgroup, or a thread when it runs there. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* Which CPUs are meant. machine NULL: one of its own, for the while. */
+struct choice {
+	struct perch_machine *own;
+	const struct perch_cpus *cpus;
+};
+
+static bool is_online(const struct perch_cpus *online, int cpu)
+{
+	for (size_t i = 0; i < online->nr; i++)
+		if (online->cpu[i] == cpu)
+			return true;
+	return false;
+}
+
+static int choose(struct choice *choice, const struct perch_cpus *cpus, struct perch_machine *machine,
+		  struct perch_error *err)
+{
+	const struct perch_cpus *online;
+	int rc = 0;
+
+	*choice = (struct choice){ NULL, NULL };
+	if (!machine) {
+		rc = perch_machine_new(&choice->own, NULL, NULL, err);
+		machine = choice->own;
+	}
+	if (!rc)
+		rc = perch_machine_cpus(machine, &online, err);
+	for (size_t i = 0; !rc && cpus && i < cpus->nr; i++) {
+		if (is_online(online, cpus->cpu[i]))
+			continue;
+		rc = perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "CPU %d is offline, or not there", cpus->cpu[i]);
+		perch_error_field(err, "cpu", NULL);
+		perch_error_remedy(err, "/sys/devices/system/cpu/online lists those that work");
+	}
+	if (rc) {
+		perch_machine_free(choice->own);
+		return rc;
+	}
+	choice->cpus = cpus ? cpus : online;
+	return 0;
+}
+
+/* target on each of the CPUs */
+static int add_on_each(struct perch_targets *targets, const struct perch_target *target, const struct perch_cpus *cpus,
+		       struct perch_machine *machine, struct perch_error *err)
+{
+	struct choice choice;
+	int rc = choose(&choice, cpus, machine, err);
+
+	if (rc)
+		return rc;
+	rc = perch__targets_room(targets, choice.cpus->nr, err);
+	for (size_t i = 0; !rc && i < choice.cpus->nr; i++) {
+		targets->target[targets->nr] = *target;
+		targets->target[targets->nr++].cpu = choice.cpus->cpu[i];
+	}
+	perch_machine_free(choice.own);
+	return rc;
+}
+
+int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus, struct perch_machine *machine,
+			   struct perch_error *err)
+{
+	const struct perch_target everyone = { .pid = -1, .cpu = -1 };
+
+	return add_on_each(targets, &everyone, cpus, machine, err);
+}
+
+static int keep_cgroup(struct perch_targets *targets, int fd, struct perch_error *err)
+{
+	int *larger = reallocarray(targets->cgroup, targets->nr_cgroups + 1, sizeof(*larger));
+
+	if (!larger)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of targets");
+	targets->cgroup = larger;
+	targets->cgroup[targets->nr_cgroups++] = fd;
+	return 0;
+}
+
+int perch_targets_add_cgroup(struct perch_targets *targets, const char *path, const struct perch_cpus *cpus,
+			     struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_target cgroup = { .pid = -1, .cpu = -1 };
+	size_t nr = targets->nr;
+	int fd = perch__open_cgroup(path, machine, err), rc;
+
+	if (fd < 0)
+		return fd;
+	cgroup.cgroup_fd = fd;
+	rc = add_on_each(targets, &cgroup, cpus, machine, err);
+	if (!rc)
+		rc = keep_cgroup(targets, fd, err);
+	if (rc) {
+		targets->nr = nr;
+		close(fd);
+	}
+	return rc;
+}
+
+int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus, struct perch_machine *machine,
+			struct perch_error *err)
+{
+	struct perch_targets split = { 0 };
+	struct choice choice;
+	int rc = choose(&choice, cpus, machine, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < targets->nr; i++) {
+		size_t more = targets->target[i].cpu < 0 ? choice.cpus->nr : 1;
+
+		rc = perch__targets_room(&split, more, err);
+		for (size_t k = 0; !rc && k < more; k++) {
+			split.target[split.nr] = targets->target[i];
+			if (targets->target[i].cpu < 0)
+				split.target[split.nr].cpu = choice.cpus->cpu[k];
+			split.nr++;
+		}
+	}
+	perch_machine_free(choice.own);
+	if (rc) {
+		free(split.target);
+		return rc;
+	}
+	free(targets->target);
+	targets->target = split.target;
+	targets->nr = split.nr;
+	return 0;
+}
+
+void perch_targets_clear(struct perch_targets *targets)
+{
+	for (size_t i = 0; i < targets->nr_cgroups; i++)
+		close(targets->cgroup[i]);
+	free(targets->cgroup);
+	free(targets->target);
+	memset(targets, 0, sizeof(*targets));
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* The attrs of a sampler: what each event adds to the options of all, and who tells of mappings, names and tasks. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define IDENTITY (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_CPU | \
+		  PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_IDENTIFIER)
+
+bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
+{
+	for (size_t i = 0; cpus && i < cpus->nr; i++)
+		if (cpus->cpu[i] == cpu)
+			return true;
+	return !cpus;
+}
+
+/* The kernel fills such a ring from its end and does not look at a tail: nothing here reads that. */
+static int refuse_backward(const char *name, struct perch_error *err)
+{
+	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			"event '%s' has write_backward, and the sampler does not read overwrite rings", name);
+	perch_error_field(err, "write_backward", NULL);
+	perch_error_remedy(err, "leave write_backward and the term overwrite off, or open the event by perch_open() and map "
+			   "its ring read-only with mmap(2)");
+	return -EINVAL;
+}
+
+/* How many events are left in the group that index leads. */
+static size_t members_of(const struct perch_sampler *sampler, size_t nr, int leader)
+{
+	size_t members = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		members += sampler->events[i].leader == leader;
+	return members;
+}
+
+/*
+ * Modifier S: the leader's samples have the counts of all, and the others, not sampling, are given its sample_type so that
+ * one layout holds for the group. Such a group is not inherited: a child's counts would have no sample to be in.
+ */
+static void sample_by_leader(struct perch_options *wanted, struct perch_event *event, bool leads, size_t members)
+{
+	wanted->sample |= PERCH_SAMPLE_READ;
+	wanted->read |= PERCH_FORMAT_ID;
+	if (members > 1) {
+		wanted->read |= PERCH_FORMAT_GROUP;
+		wanted->inherit = wanted->inherit_thread = wanted->inherit_stat = 0;
+		event->terms.inherit = PERCH_UNSAID;
+	}
+	if (leads)
+		return;
+	wanted->period = wanted->frequency = 0;
+	event->attr.sample_period = 0;
+	event->attr.freq = 0;
+}
+
+/* The event's own rate, when the text or the caller gave it one. */
+static void take_rate(struct perch_options *wanted, const struct perch_attr *attr)
+{
+	if (!attr->sample_period)
+		return;
+	wanted->period = attr->freq ? 0 : attr->sample_period;
+	wanted->frequency = attr->freq ? attr->sample_freq : 0;
+}
+
+/* Members of a group start and stop with their leader, which alone begins disabled. */
+static void join_group(struct perch_options *wanted)
+{
+	wanted->enabled = 1;
+	wanted->enable_on_exec = 0;
+	wanted->pinned = wanted->exclusive = 0;
+}
+
+static int build_event(struct perch_sampler *sampler, size_t index, const struct perch_events *events,
+		       const struct perch_options *options, struct perch_error *err)
+{
+	struct perch__sampler_event *event = &sampler->events[index];
+	struct perch_event from = events->event[index];
+	const struct perch_event *leader = &events->event[event->leader];
+	struct perch_options wanted = *options;
+	bool leads = event->leader == (int)index;
+	int rc;
+
+	if (wanted.write_backward || from.attr.write_backward || from.terms.overwrite == PERCH_SAID_YES)
+		return refuse_backward(from.name, err);
+	wanted.sample |= from.attr.sample_type;
+	take_rate(&wanted, &from.attr);
+	if (index || sampler->own_event)
+		wanted.follow = 0;
+	if (leader->leader_sampling)
+		sample_by_leader(&wanted, &from, leads, members_of(sampler, events->nr, event->leader));
+	if (!leads)
+		join_group(&wanted);
+	rc = perch_attr_build(&event->attr, &from, &wanted, err);
+	if (rc < 0)
+		return rc;
+	snprintf(event->name, sizeof(event->name), "%s", from.name);
+	memset(&event->dropped, 0, sizeof(event->dropped));
+	event->first = from.first;
+	event->weak = leader->weak;
+	event->filter = from.filter;
+	event->precise_max = from.precise_max;
+	event->cpus = perch_attr_cpus(&event->attr, sampler->machine);
+	if (event->precise_max)
+		event->attr.precise_ip = 3;
+	return 0;
+}
+
+/* Whether the first event tells of everything that happens to the targets, whenever and wherever it does. */
+static bool tells_all(const struct perch_sampler *sampler, const struct perch_options *options)
+{
+	const struct perch__sampler_event *first = &sampler->events[0];
+
+	if (first->attr.pinned || first->attr.inherit != options->inherit || !(first->attr.sample_type & PERCH_SAMPLE_TIME))
+		return false;
+	for (size_t i = 0; i < sampler->cpus->nr; i++)
+		if (!perch__has_cpu(first->cpus, sampler->cpus->cpu[i]))
+			return false;
+	return true;
+}
+
+/* Counts nothing, and asks for no more than the first event may have: an ordinary user's leaves the kernel out. */
+static int build_own(struct perch_sampler *sampler, size_t index, const struct perch_options *options,
+		     struct perch_error *err)
+{
+	struct perch__sampler_event *event = &sampler->events[index];
+	const struct perch_attr *first = &sampler->events[0].attr;
+	struct perch_event dummy = {
+		.name = "dummy",
+		.attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY },
+		.leader = (int)index, .members = 1, .first = (int)index, .scale = 1.0,
+	};
+	struct perch_options wanted = {
+		.period = 1, .sample = options->sample & IDENTITY, .read = options->read & ~(uint64_t)PERCH_FORMAT_GROUP,
+		.follow = options->follow, .wakeup_events = options->wakeup_events, .wakeup_bytes = options->wakeup_bytes,
+		.enabled = 1, .inherit = options->inherit, .inherit_thread = options->inherit_thread, .sample_id_all = 1,
+		.exclude_kernel = first->exclude_kernel, .exclude_hv = first->exclude_hv,
+		.remove_on_exec = options->remove_on_exec, .use_clockid = options->use_clockid, .clockid = options->clockid,
+		.optional = options->optional, .machine = options->machine,
+	};
+
+	memcpy(event->name, dummy.name, strlen(dummy.name) + 1);
+	event->leader = event->first = (int)index;
+	return perch_attr_build(&event->attr, &dummy, &wanted, err);
+}
+
+static int build_all(struct perch_sampler *sampler, const struct perch_events *events,
+		     const struct perch_options *options, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < events->nr && rc >= 0; i++)
+		rc = build_event(sampler, i, events, options, err);
+	return rc;
+}
+
+int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
+			 const struct perch_sampler_options *options, struct perch_error *err)
+{
+	struct perch_options wanted = options ? options->event : (struct perch_options){ 0 };
+	bool several = events->nr > 1;
+	int rc;
+
+	wanted.machine = sampler->machine;
+	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | (several ? PERCH_SAMPLE_IDENTIFIER : 0);
+	wanted.sample_id_all = 1;
+	sampler->own_event = wanted.follow && options && (options->follow_apart || options->cgroups);
+	if (sampler->own_event)
+		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
+	rc = build_all(sampler, events, &wanted, err);
+	if (rc < 0)
+		return rc;
+	if (wanted.follow && !sampler->own_event && !tells_all(sampler, &wanted)) {
+		sampler->own_event = true;
+		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
+		rc = build_all(sampler, events, &wanted, err);
+	}
+	sampler->nr_events = events->nr + sampler->own_event;
+	if (rc >= 0 && sampler->own_event)
+		rc = build_own(sampler, events->nr, &wanted, err);
+	return rc;
+}
+
+void perch__sampler_break(struct perch_sampler *sampler, int leader)
+{
+	for (size_t i = 0; i < sampler->nr_events; i++)
+		if (sampler->events[i].leader == leader)
+			sampler->events[i].leader = (int)i;
+}

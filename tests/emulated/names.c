@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of this PMU's events: what sysfs says of them becomes the right attr, and the attr counts the right thing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <perch/count.h>
+
+#include "guest.h"
+
+#define TURNS 100000
+
+/* Parses the one event of a format with %s for the PMU's name. */
+static void parse_one(struct perch_events *events, const char *format)
+{
+	struct perch_error err;
+	char text[256];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), format, guest_pmu());
+#pragma GCC diagnostic pop
+	*events = (struct perch_events){ 0 };
+	CHECK_OK(perch_events_parse(events, text, NULL, &err), &err);
+	CHECK(events->nr == 1, "'%s' is %zu events", text, events->nr);
+}
+
+/* The same event by all names: all count the loop to within a tick. */
+static void retired_instructions(void)
+{
+	static const char *const names[] = {
+		"instructions:u", "r8:u", "r0008:u", "%s/r8/u", "%s/event=8/u", "%s/event=0x8/u", "%s/inst_retired/u",
+		"%s/config=8/u", "inst_retired:u", "instructions:uP",
+	};
+	struct perch_counter *counter;
+	struct perch_events events;
+	struct perch_count count;
+	struct perch_error err;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		parse_one(&events, names[i]);
+		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &PERCH_SELF, NULL, &err), &err);
+		perch_counter_enable(counter);
+		guest_loop(TURNS);
+		perch_counter_disable(counter);
+		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
+		CHECK(count.value >= TURNS * GUEST_TURN && count.value < TURNS * GUEST_TURN + 24000, "%s: %" PRIu64,
+		      names[i], count.value);
+		CHECK(count.state == PERCH_COUNT_FULL, "%s: state %d", names[i], count.state);
+		perch_counter_close(counter);
+		perch_events_clear(&events);
+	}
+}
+
+/* Fields go where the PMU's format files say. */
+static void formats(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t config, config1;
+	} rows[] = {
+		{ "%s/event=0x11/", 0x11, 0 },
+		{ "%s/event=17,long=1/", 0x11, 1 },
+		{ "%s/event=0x11,long/", 0x11, 1 },
+		{ "%s/event=0x11,rdpmc=1/", 0x11, 2 },
+		{ "%s/event=0x11,long=1,rdpmc=1/", 0x11, 3 },
+		{ "%s/event=0x11,config1=3/", 0x11, 3 },
+		{ "%s/cpu_cycles,rdpmc/", 0x11, 2 },
+		{ "%s/cpu_cycles/", 0x11, 0 },
+		{ "%s/event=0xffff/", 0xffff, 0 },
+	};
+	struct perch_machine *machine;
+	const struct perch_pmu *pmu;
+	struct perch_events events;
+	struct perch_error err;
+
+	CHECK_OK(perch_machine_new(&machine, NULL, NULL, &err), &err);
+	pmu = perch_machine_pmu(machine, guest_pmu());
+	CHECK(pmu && pmu->core && pmu->type > PERCH_TYPE_BREAKPOINT, "type %u", pmu ? pmu->type : 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		parse_one(&events, rows[i].text);
+		CHECK(events.event[0].attr.type == pmu->type, "%s: type %u", rows[i].text, events.event[0].attr.type);
+		CHECK(events.event[0].attr.config == rows[i].config && events.event[0].attr.config1 == rows[i].config1,
+		      "%s: config %#" PRIx64 " config1 %#" PRIx64, rows[i].text, (uint64_t)events.event[0].attr.config,
+		      (uint64_t)events.event[0].attr.config1);
+		perch_events_clear(&events);
+	}
+	perch_machine_free(machine);
+}
+
+/* What is wrong with a term is told at its place. */
+static void wrong_terms(void)
+{
+	static const struct {
+		const char *term;
+		enum perch_cause cause;
+		const char *says;		/* in message or remedy */
+	} rows[] = {
+		{ "event=0x10000", PERCH_CAUSE_SYNTAX, "event" },
+		{ "long=2", PERCH_CAUSE_SYNTAX, "long" },
+		{ "inst_retird", PERCH_CAUSE_UNKNOWN_TERM, "inst_retired" },
+		{ "evnt=8", PERCH_CAUSE_UNKNOWN_TERM, "event" },
+	};
+	struct perch_events events = { 0 };
+	size_t at = strlen(guest_pmu()) + 1;
+	struct perch_error err;
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int rc;
+
+		snprintf(text, sizeof(text), "%s/%s/", guest_pmu(), rows[i].term);
+		rc = perch_events_parse(&events, text, NULL, &err);
+		CHECK(rc < 0 && !events.nr, "%s: %d", text, rc);
+		CHECK(err.column >= (int)at && err.column < (int)(at + strlen(rows[i].term)), "%s: column %d", text,
+		      err.column);
+		CHECK(strstr(err.message, rows[i].says) || strstr(err.remedy, rows[i].says), "%s: '%s' '%s'", text,
+		      err.message, err.remedy);
+		if (rows[i].cause == PERCH_CAUSE_UNKNOWN_TERM)
+			CHECK(err.cause == rows[i].cause, "%s: %s", text, perch_cause_slug(err.cause));
+	}
+}
+
+/* Sampling terms on a generic hardware name and on the PMU's own. */
+static void terms_of_generic_names(void)
+{
+	struct perch_events events;
+
+	parse_one(&events, "cycles/period=12345/u");
+	CHECK(events.event[0].attr.sample_period == 12345 && !events.event[0].attr.freq, "%" PRIu64,
+	      (uint64_t)events.event[0].attr.sample_period);
+	CHECK(events.event[0].attr.exclude_kernel && !events.event[0].attr.exclude_user, "sides");
+	perch_events_clear(&events);
+	parse_one(&events, "%s/inst_retired,freq=777,name=mine/");
+	CHECK(events.event[0].attr.sample_freq == 777 && events.event[0].attr.freq, "%" PRIu64,
+	      (uint64_t)events.event[0].attr.sample_freq);
+	CHECK(!strcmp(events.event[0].name, "mine"), "'%s'", events.event[0].name);
+	perch_events_clear(&events);
+}
+
+/* A PMU's name may be the beginning of it, or a pattern. */
+static void names_of_the_pmu(void)
+{
+	struct perch_events events;
+
+	parse_one(&events, "armv8*/event=8/");
+	CHECK(events.event[0].attr.config == 8, "%" PRIu64, (uint64_t)events.event[0].attr.config);
+	perch_events_clear(&events);
+}
+
+const struct guest_test guest_names[] = {
+	{ .name = "instructions by all their names", .run = retired_instructions },
+	{ .name = "fields of the PMU's format", .run = formats },
+	{ .name = "wrong terms of the PMU", .run = wrong_terms },
+	{ .name = "sampling terms", .run = terms_of_generic_names },
+	{ .name = "patterns of PMU names", .run = names_of_the_pmu },
+	{ 0 },
+};

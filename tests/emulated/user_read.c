@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters read without a system call, compared with read(2) just before and just after: the value and both times lie
+ * between. Where the counter cannot be read so, perch_counter_read() takes read(2), and says why.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <perch/count.h>
+
+#include "guest.h"
+#include "hand_read.h"
+
+/* A step of the clock that the times come from (62.5 MHz). */
+#define CLOCK_STEP_NS 16
+
+/* What the kernel says, in the order of read_format with both times. */
+struct told {
+	uint64_t value, enabled_ns, running_ns;
+};
+
+/* The counters here ask for no more than the times beside the value. */
+static struct told ask_kernel(const struct perch_counter *counter)
+{
+	struct told told = { 0 };
+	ssize_t got = read(perch_counter_fd(counter), &told, sizeof(told));
+
+	CHECK(got == sizeof(told), "%zd bytes: %s", got, strerror(errno));
+	return told;
+}
+
+static struct perch_counter *open_running(const char *text, uint64_t period)
+{
+	struct perch_options options = { .enabled = 1, .user_read = 1, .period = period };
+	struct perch_counter *counter;
+	struct perch_error err;
+
+	if (access(GUEST_USER_ACCESS, F_OK))
+		guest_skip("this kernel lets no user space read counters: Linux 5.17 does");
+	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, &options, &err), &err);
+	return counter;
+}
+
+static bool between(uint64_t value, uint64_t from, uint64_t to, uint64_t slack)
+{
+	return value + slack >= from && value <= to + slack;
+}
+
+/* One read between two of the kernel's. Says whether it was made without a system call. */
+static bool compare(struct perch_counter *counter, struct perch_error *err)
+{
+	struct told before = ask_kernel(counter), after;
+	struct perch_count count;
+
+	CHECK_OK(perch_counter_read(counter, &count, err), err);
+	after = ask_kernel(counter);
+	CHECK(between(count.value, before.value, after.value, 0), "%" PRIu64 " is not in %" PRIu64 "..%" PRIu64,
+	      count.value, before.value, after.value);
+	CHECK(between(count.enabled_ns, before.enabled_ns, after.enabled_ns, CLOCK_STEP_NS),
+	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.enabled_ns, before.enabled_ns, after.enabled_ns);
+	CHECK(between(count.running_ns, before.running_ns, after.running_ns, CLOCK_STEP_NS),
+	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.running_ns, before.running_ns, after.running_ns);
+	return perch_counter_user_read(counter, err);
+}
+
+/* Some thousand reads over a few milliseconds, ticks and all: each must be without a system call, and right. */
+static void compare_many(struct perch_counter *counter, int reads)
+{
+	struct perch_error err = { 0 };
+
+	for (int i = 0; i < reads; i++) {
+		CHECK(compare(counter, &err), "read %d of '%s': %s", i, perch_counter_name(counter), err.message);
+		guest_loop(1 + i % 64);
+	}
+}
+
+static void instructions_32_bit(void)
+{
+	struct perch_counter *counter = open_running("instructions:u", 0);
+
+	compare_many(counter, 2000);
+	perch_counter_close(counter);
+}
+
+static void cycles_32_bit(void)
+{
+	struct perch_counter *counter = open_running("cycles:u", 0);
+
+	compare_many(counter, 2000);
+	perch_counter_close(counter);
+}
+
+/* The PMU's own names, with a counter of 64 bits; the user need not ask for what makes it readable. */
+static void cycles_64_bit(void)
+{
+	char text[96];
+	struct perch_counter *counter;
+
+	snprintf(text, sizeof(text), "%s/cpu_cycles,long=1/u", guest_pmu());
+	counter = open_running(text, 0);
+	compare_many(counter, 2000);
+	perch_counter_close(counter);
+}
+
+/*
+ * A counter of 64 bits for other events: CPUs have it, or take two of 32 bits for it, which user space cannot read at
+ * once. The kernel refuses to let it then; perch_counter_open() does without, and tells.
+ */
+static void instructions_64_bit(void)
+{
+	struct perch_error err = { 0 };
+	struct perch_counter *counter;
+	char text[96];
+	bool first;
+
+	snprintf(text, sizeof(text), "%s/inst_retired,long=1/u", guest_pmu());
+	counter = open_running(text, 0);
+	first = compare(counter, &err);
+	CHECK(first || err.message[0], "no reason");
+	guest_note("%s", first ? "without system calls" : err.message);
+	for (int i = 0; i < 500; i++) {
+		CHECK(compare(counter, &err) == first, "read %d", i);
+		guest_loop(100);
+	}
+	perch_counter_close(counter);
+}
+
+/* Both sides counted: the kernel's part grows by the reads themselves. */
+static void both_sides(void)
+{
+	struct perch_counter *counter = open_running("instructions", 0);
+
+	compare_many(counter, 500);
+	perch_counter_close(counter);
+}
+
+/* The counter of 32 bits wraps each 10,000 cycles, for the kernel sets it to just below its end. */
+static void across_overflows(void)
+{
+	struct perch_counter *counter = open_running("cycles:u", 10000);
+	uint64_t before = 0, turned = 0;
+	struct perch_error err = { 0 };
+	struct perch_count count;
+
+	for (int i = 0; i < 4000; i++) {
+		compare(counter, &err);
+		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
+		CHECK(count.value >= before, "%" PRIu64 " after %" PRIu64, count.value, before);
+		turned += perch_counter_user_read(counter, &err);
+		before = count.value;
+		guest_loop(500);
+	}
+	CHECK(before > 4000 * 500 && turned > 3900, "%" PRIu64 " cycles, %" PRIu64 " of 4000: %s", before, turned,
+	      err.message);
+	perch_counter_close(counter);
+}
+
+/*
+ * More than 2^31 instructions: the kernel starts a counter of 32 bits in the middle, so that it goes through 0 and its
+ * sign turns. QEMU tells of that only at the next tick: until then the page is of before.
+ */
+static void across_wraps(void)
+{
+	struct perch_counter *counter = open_running("instructions:u", 0);
+	struct perch_error err = { 0 };
+	uint64_t wanted = 0;
+
+	for (int i = 0; i < 12; i++) {
+		guest_loop(100000000);
+		wanted += 100000000 * GUEST_TURN;
+		for (int j = 0; j < 20; j++)
+			CHECK(compare(counter, &err), "%d: %s", i, err.message);
+	}
+	CHECK(guest_off(ask_kernel(counter).value, wanted) < 5, "%" PRIu64, ask_kernel(counter).value);
+	CHECK(wanted > UINT64_C(1) << 31, "%" PRIu64, wanted);
+	perch_counter_close(counter);
+}
+
+/* Another CPU has other counters; the page tells which. */
+static void across_migrations(void)
+{
+	struct perch_counter *other = open_running("r8:u", 0), *counter;
+	struct perch_error err = { 0 };
+
+	guest_pin(0);
+	counter = open_running("instructions:u", 0);
+	perch_counter_close(other);	/* so that the next one may have another number there */
+	for (int i = 0; i < 200; i++) {
+		guest_pin(i % 2);
+		CHECK(compare(counter, &err), "%d: %s", i, err.message);
+		guest_loop(100);
+	}
+	perch_counter_close(counter);
+}
+
+/* Seven take turns on six counters: whoever is off reads by the system call, and is right as well. */
+static void multiplexed(void)
+{
+	struct perch_counter *counter[7];
+	uint64_t without = 0, with = 0;
+	struct perch_error err = { 0 };
+	struct perch_count count;
+
+	for (int i = 0; i < 7; i++)
+		counter[i] = open_running("r8:u", 0);
+	for (int i = 0; i < 700; i++) {
+		if (compare(counter[i % 7], &err))
+			without++;
+		else if (with++ == 0)
+			guest_note("%s", err.message);
+		guest_loop(50000);
+	}
+	CHECK(without > 350 && with > 20 && err.message[0], "%" PRIu64 " without, %" PRIu64 " with: '%s'", without,
+	      with, err.message);
+	for (int i = 0; i < 7; i++) {
+		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
+		CHECK(count.state == PERCH_COUNT_SCALED, "%d: state %d", i, count.state);
+		perch_counter_close(counter[i]);
+	}
+}
+
+static void reset_and_disabled(void)
+{
+	struct perch_counter *counter = open_running("instructions:u", 0);
+	struct perch_error err = { 0 };
+	struct perch_count count;
+
+	guest_loop(1000000);
+	CHECK(!perch_counter_reset(counter), "");
+	guest_loop(1000);
+	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
+	CHECK(perch_counter_user_read(counter, &err), "%s", err.message);
+	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 20000, "%" PRIu64, count.value);
+	CHECK(count.enabled_ns < 1000000 && count.enabled_ns == count.running_ns, "%" PRIu64 " of %" PRIu64,
+	      count.running_ns, count.enabled_ns);
+	CHECK(count.state == PERCH_COUNT_FULL && count.scaled == count.value, "state %d", count.state);
+	CHECK(!perch_counter_disable(counter), "");
+	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
+	CHECK(!perch_counter_user_read(counter, &err) && err.message[0], "a counter that is off: '%s'", err.message);
+	guest_note("%s", err.message);
+	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 40000, "%" PRIu64, count.value);
+	perch_counter_close(counter);
+}
+
+/* What is not on a hardware counter of this thread reads as ever. */
+static void not_hardware(void)
+{
+	struct perch_target cpu = { .pid = -1, .cpu = 0 };
+	struct perch_options options = { .enabled = 1, .user_read = 1 };
+	struct perch_counter *counter;
+	struct perch_error err = { 0 };
+	struct perch_count count;
+
+	guest_pin(0);
+	counter = open_running("page-faults", 0);
+	CHECK(!compare(counter, &err) && err.message[0], "'%s'", err.message);
+	guest_note("page-faults: %s", err.message);
+	perch_counter_close(counter);
+	CHECK_OK(perch_counter_open(&counter, "cycles:u", &cpu, &options, &err), &err);
+	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
+	err = (struct perch_error){ 0 };
+	CHECK(!perch_counter_user_read(counter, &err) && err.cause == PERCH_CAUSE_BAD_TARGET, "of a CPU: '%s'",
+	      err.message);
+	perch_counter_close(counter);
+}
+
+/* Not asked for, not done. */
+static void not_asked_for(void)
+{
+	struct perch_options options = { .enabled = 1 };
+	struct perch_counter *counter;
+	struct perch_error err = { 0 };
+
+	CHECK_OK(perch_counter_open(&counter, "instructions:u", &PERCH_SELF, &options, &err), &err);
+	CHECK(!compare(counter, &err), "a read without a system call");
+	CHECK(err.message[0], "no reason");
+	perch_counter_close(counter);
+}
+
+/* A machine whose administrator forbids it (the default): read(2) does it, and the reason names the sysctl. */
+static void forbidden(void)
+{
+	struct perch_counter *counter;
+	struct perch_error err = { 0 };
+	bool without;
+
+	guest_write(GUEST_USER_ACCESS, "0");
+	counter = open_running("instructions:u", 0);
+	without = compare(counter, &err);
+	guest_write(GUEST_USER_ACCESS, "1");
+	CHECK(!without, "a read without a system call");
+	CHECK(strstr(err.message, "perf_user_access") || strstr(err.remedy, "perf_user_access"), "'%s' '%s'",
+	      err.message, err.remedy);
+	guest_note("%s. %s", err.message, err.remedy);
+	perch_counter_close(counter);
+}
+
+#define READS 1000
+
+/* The instructions of READS reads, and of nothing: the least of several tries has no tick in it. */
+static uint64_t instructions_of(struct perch_counter *meter, struct perch_counter *counter,
+				const struct perch_mmap_page *page)
+{
+	uint64_t least = UINT64_MAX;
+	struct hand_count hand;
+	struct perch_count count;
+
+	for (int i = 0; i < 10; i++) {
+		uint64_t from, now;
+
+		perch_counter_enable(meter);
+		from = ask_kernel(meter).value;
+		for (int j = 0; j < READS; j++)
+			if (counter)
+				perch_counter_read(counter, &count, NULL);
+			else if (page)
+				hand_read(page, &hand);
+			else
+				__asm__ volatile("");
+		now = ask_kernel(meter).value;
+		perch_counter_disable(meter);
+		if (now - from < least)
+			least = now - from;
+	}
+	return least;
+}
+
+/* What is compared with has to be right as well. */
+static void check_hand(const struct perch_counter *counter, const struct perch_mmap_page *page)
+{
+	struct hand_count hand;
+
+	for (int i = 0; i < 100; i++) {
+		struct told before = ask_kernel(counter), after;
+
+		CHECK(hand_read(page, &hand), "the code by hand cannot read it");
+		after = ask_kernel(counter);
+		CHECK(between(hand.value, before.value, after.value, 0) &&
+		      between(hand.enabled_ns, before.enabled_ns, after.enabled_ns, CLOCK_STEP_NS) &&
+		      between(hand.running_ns, before.running_ns, after.running_ns, CLOCK_STEP_NS), "wrong by hand");
+	}
+}
+
+/* Exact, for the instructions are counted: a read by perch costs at most 1.2 times what code by hand takes. */
+static void cost(void)
+{
+	struct perch_counter *counter = open_running("instructions:u", 0), *meter;
+	const struct perch_mmap_page *page;
+	uint64_t nothing, by_perch, by_hand, ratio;
+	struct perch_error err = { 0 };
+
+	CHECK_OK(perch_counter_open(&meter, "instructions:u", &PERCH_SELF, NULL, &err), &err);
+	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, perch_counter_fd(counter), 0);
+	CHECK(page != MAP_FAILED, "%s", strerror(errno));
+	CHECK(compare(counter, &err), "%s", err.message);
+	check_hand(counter, page);
+	nothing = instructions_of(meter, NULL, NULL);
+	by_perch = instructions_of(meter, counter, NULL) - nothing;
+	by_hand = instructions_of(meter, NULL, page) - nothing;
+	ratio = by_perch * 100 / by_hand;
+	guest_note("%" PRIu64 " instructions by perch, %" PRIu64 " by hand: ratio %" PRIu64 ".%02" PRIu64,
+		   by_perch / READS, by_hand / READS, ratio / 100, ratio % 100);
+	CHECK(perch_counter_user_read(counter, &err), "%s", err.message);
+	CHECK(by_perch * 10 <= by_hand * 12, "%" PRIu64 " and %" PRIu64 " for %d reads", by_perch, by_hand, READS);
+	perch_counter_close(meter);
+	perch_counter_close(counter);
+}
+
+const struct guest_test guest_user_reads[] = {
+	{ .name = "user reads of instructions, 32 bits", .run = instructions_32_bit },
+	{ .name = "user reads of cycles, 32 bits", .run = cycles_32_bit },
+	{ .name = "user reads of cycles, 64 bits", .run = cycles_64_bit },
+	{ .name = "user reads of instructions, 64 bits", .run = instructions_64_bit },
+	{ .name = "user reads of both sides", .run = both_sides },
+	{ .name = "user reads across overflows", .run = across_overflows },
+	{ .name = "user reads across wraps of 32 bits", .run = across_wraps },
+	{ .name = "user reads on one CPU and the other", .run = across_migrations },
+	{ .name = "user reads of multiplexed events", .run = multiplexed },
+	{ .name = "user reads after a reset, and when disabled", .run = reset_and_disabled },
+	{ .name = "no user reads of other events", .run = not_hardware },
+	{ .name = "no user reads unless asked for", .run = not_asked_for },
+	{ .name = "no user reads where they are forbidden", .run = forbidden },
+	{ .name = "instructions of a user read", .run = cost },
+	{ 0 },
+};

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Whatever two Rust crates let a program ask of events has a name in perch, which exists, and stands in perch-options(7)."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
+ATTRS = os.path.join(BUILD, "tests/interop/interop_event_attrs")
+PERCH = os.environ.get("PERCH", os.path.join(BUILD, "perch"))
+PAGE = os.path.join(SOURCE, "man/perch-options.7.scd")
+INVENTORY = os.path.join(SOURCE, "tests/interop/inventory.txt")
+
+# What the page's words in capitals stand for here.
+STAND_FOR = {"EVENT": "cpu-clock", "PMU": "msr", "TERM": "event", "NAME": "tsc", "N": "8", "HEX": "1a8", "ADDR": "0x1000",
+             "LEN": "4", "SYMBOL": "main", "OFF": "4", "PROVIDER": "provider", "PROBE": "probe", "SYSTEM": "sched",
+             "TRACEPOINT": "sched_switch"}
+# Strings may be refused, as long as it is the machine that lacks something.
+LACKING = re.compile(r"no PMU|tracefs|no kprobes|no uprobes|no breakpoints")
+# The program that probes are looked for in has a static one, in the note that <sys/sdt.h> would make of it.
+STATIC_PROBE = r"""
+__asm__(".pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t.4byte 2f-1f, 4f-3f, 3\n1:\t.asciz \"stapsdt\"\n"
+	"2:\t.balign 4\n3:\t.8byte main, 0, 0\n\t.asciz \"provider\", \"probe\", \"\"\n4:\t.balign 4\n\t.popsection");
+"""
+failed = False
+
+
+def verdict(ok, name, *why):
+    global failed
+    print(("ok - " if ok else "not ok - ") + name)
+    for line in why:
+        print("    " + line)
+    failed |= not ok
+
+
+def plain(cell):
+    """A cell of the page without its marks of bold, underlined and escaped text."""
+    text = cell.replace("\\_", "\0").replace("\\*", "\1").replace("*", "")
+    text = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", "", text)
+    return text.replace("\0", "_").replace("\1", "*").strip()
+
+
+def tables(page):
+    """The page's tables, each a list of rows of cells without marks; the first row has the headings."""
+    rows = []
+    for line in page.splitlines() + [""]:
+        if re.match(r"\|[\[ ]", line):
+            rows.append([plain(line[2:])])
+        elif rows and re.match(r":[\[< ]", line):
+            rows[-1].append(plain(line[2:]))
+        elif rows:
+            yield rows
+            rows = []
+
+
+def named(heading, cell):
+    """The perch names in a cell, by what its column's heading says."""
+    if heading == "event text":
+        return ["event: " + text for text in cell.split(" or ") if text]
+    if heading == "command":
+        return ["command: " + text for text in cell.split(" or ") if text]
+    if heading == "perch":
+        return [name for name in cell.split(", ") if name]
+    if heading.endswith("_"):
+        return [heading + name for name in cell.split(", ") if name and name != "prctl"]
+    if heading.startswith("struct ") and cell.startswith("."):
+        return [heading.removeprefix("struct ") + cell]
+    return []
+
+
+def names_of_page(path):
+    """Every name on the page, with the release that its row says it is there since: "" for always."""
+    names = {}
+    with open(path, encoding="utf-8") as file:
+        for rows in tables(file.read()):
+            for row in rows[1:]:
+                if len(row) != len(rows[0]):
+                    verdict(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
+                since = dict(zip(rows[0], row)).get("since")
+                for heading, cell in zip(rows[0], row):
+                    names.update((name, since) for name in named(heading, cell))
+    return names
+
+
+def releases():
+    """The releases that abi.h gives for each constant and each field of the attr."""
+    with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
+        text = file.read()
+    found = {}
+    for name, said in re.findall(r"^[ \t]*(?:#define )?(PERCH_\w+)[^/\n]*/\*([^\n]*)", text, re.M):
+        found[name] = re.findall(r"since (\d[\d.]*\d)", said)
+    attr = text[text.index("struct perch_attr {"):text.index("struct perch_attr_field {")]
+    for name, said in re.findall(r"\w+ (\w+)(?: : \d+)?;[ \t]*/\*([^\n]*)", attr):
+        found["perch_attr." + name] = found["perch_options." + name] = re.findall(r"since (\d[\d.]*\d)", said)
+    return {name: since for name, since in found.items() if since}
+
+
+def check_fields(page):
+    """Each field of the attr is told of in a table."""
+    with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
+        text = file.read()
+    attr = text[text.index("struct perch_attr {"):text.index("/* A field of struct perch_attr")]
+    fields = [name for name in re.findall(r"^\s*uint\d+_t (\w+)|^\s*int32_t (\w+)", attr, re.M)]
+    fields = [one or other for one, other in fields if not (one or other).startswith("reserved")]
+    with open(page, encoding="utf-8") as file:
+        words = {word for rows in tables(file.read()) for row in rows for cell in row for word in re.findall(r"\w+", cell)}
+    bad = [f"{field} is not there" for field in fields if field not in words]
+    verdict(len(fields) > 60 and not bad, f"{len(fields)} fields of the attr are told of", *bad)
+
+
+def check_releases(page):
+    known = releases()
+    bad = [f"{name}: '{since}' on the page, {' or '.join(known[name])} in abi.h"
+           for name, since in page.items() if since is not None and name in known and since not in known[name]]
+    checked = [name for name, since in page.items() if since is not None and name in known]
+    verdict(len(checked) > 60 and not bad, f"{len(checked)} releases are those of abi.h", *bad)
+
+
+def items_of_inventory(path):
+    """(section, peer's name, perch's names) of each line."""
+    section = ""
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            if line.startswith("# ---- "):
+                section = line.removeprefix("# ---- ")
+            elif line and not line.startswith("#"):
+                peer, *names = line.split("\t")
+                yield section, peer, names
+
+
+def use(number, name):
+    """A line of C that does not compile, or not link, unless the name is there."""
+    if name.endswith("()"):
+        body = f"(void) {{ call = (void (*)(void)){name[:-2]}; }}"
+    elif name.startswith("struct "):
+        body = f"(void) {{ size = sizeof({name}); }}"
+    elif "." in name:
+        struct, member = name.split(".", 1)
+        body = f"(struct {struct} *at) {{ (void)at->{member}; }}"
+    else:
+        body = f"(void) {{ size = sizeof({name}); }}"
+    return f"void use_{number}{body}"
+
+
+def compile_names(names, program):
+    """Compiles and links a program that uses each name; a line for each that is not there."""
+    headers = sorted(name for name in os.listdir(os.path.join(SOURCE, "include/perch")) if name.endswith(".h"))
+    lines = [f"#include <perch/{header}>" for header in headers]
+    lines += ["void (*volatile call)(void);", "volatile unsigned long size;"]
+    first = len(lines) + 1
+    lines += [use(number, name) for number, name in enumerate(names)]
+    lines += ["int main(void) { return 0; }", STATIC_PROBE]
+    source = program + ".c"
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    library = os.path.join(BUILD, "src")
+    result = subprocess.run(["gcc", "-std=gnu17", "-w", "-g0", "-fno-pie", "-no-pie", "-I", os.path.join(SOURCE, "include"),
+                             source, "-o", program, "-L", library, "-lperch",
+                             "-Wl,-rpath-link," + library, "-Wl,--no-as-needed"],
+                            capture_output=True, text=True, errors="replace", env=dict(os.environ, LC_ALL="C"))
+    missing = {}
+    for line in result.stderr.splitlines():
+        at = re.search(r"\.c:(\d+):\d+: error: (.*)", line)
+        if at and 0 <= int(at[1]) - first < len(names):
+            missing.setdefault(names[int(at[1]) - first], at[2])
+        symbol = re.search(r"undefined reference to [`'](\w+)'", line)
+        if symbol:
+            missing.setdefault(symbol[1] + "()", "no library has it")
+    if result.returncode and not missing:
+        missing["the program"] = result.stderr
+    return missing
+
+
+def spelled(text, program):
+    """The event string of a pattern, with words in capitals filled in."""
+    words = dict(STAND_FOR, PATH=program)
+    text = re.sub(r"\brHEX\b", "r" + words["HEX"], text)
+    return re.sub(r"\b[A-Z][A-Z]+\b|\bN\b", lambda match: words.get(match[0], match[0]), text)
+
+
+def parse_events(texts, program):
+    """What perch says to each pattern that it cannot parse."""
+    strings = {spelled(text, program): text for text in texts}
+    result = subprocess.run([ATTRS, *strings], capture_output=True, text=True, errors="replace")
+    refused = {}
+    for line in result.stdout.splitlines():
+        string, _, said = line.partition("\t")
+        if said.startswith("error ") and not LACKING.search(said):
+            refused[strings.get(string, string)] = f"{string}: {said}"
+    if result.returncode:
+        refused["event_attrs"] = f"ended with {result.returncode}: {result.stderr}"
+    return refused
+
+
+def check_commands(commands):
+    """The commands' help has each option that the page gives them."""
+    bad = []
+    for command in commands:
+        _, name, option = command.split()
+        shown = subprocess.run([PERCH, name, "--help"], capture_output=True, text=True, errors="replace").stdout
+        if not re.search(r"^ +" + re.escape(option) + r"\b", shown, re.M):
+            bad.append(f"{command}: not in its --help")
+    verdict(commands and not bad, f"{len(commands)} options of the commands are there", *bad)
+
+
+def main():
+    items = list(items_of_inventory(INVENTORY))
+    page = names_of_page(PAGE)
+    verdict(len(items) > 350 and len(page) > 300, f"{len(items)} options of the peers, {len(page)} names on the page")
+    check_fields(PAGE)
+    check_releases(page)
+    names = sorted({name for _, _, all_names in items for name in all_names} | set(page))
+    texts = [name.removeprefix("event: ") for name in names if name.startswith("event: ")]
+    check_commands([name.removeprefix("command: ") for name in names if name.startswith("command: ")])
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "program")
+        absent = compile_names([name for name in names if ": " not in name], program)
+        if "the program" not in absent and not absent:
+            absent = {"event: " + text: why for text, why in parse_events(texts, program).items()}
+    by_section = {}
+    for section, peer, wanted in items:
+        bad = by_section.setdefault(section, [0])
+        bad[0] += 1
+        bad += [f"{peer}: {name}: {absent[name]}" for name in wanted if name in absent]
+        bad += [f"{peer}: {name} is not on the page" for name in wanted if name not in page]
+        if not wanted:
+            bad.append(f"{peer}: perch has no name for it")
+    for section, (count, *bad) in by_section.items():
+        verdict(not bad, f"{section}: {count} options have a name", *bad)
+    bad = [f"{name}: {why}" for name, why in sorted(absent.items())]
+    verdict(not bad, f"all {len(names)} names exist, {len(texts)} of them event strings", *bad)
+    return failed
+
+
+sys.exit(main())

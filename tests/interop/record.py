@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+perch record asks the kernel for what perf record asks for: the attrs that both show with -vv, option by option. And what
+it wrote, perf reads: the same samples of the same events.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "build/perch")
+PROGRAM = ["--", "true"]
+
+CASES = [
+    "-e cpu-clock",
+    "-e cpu-clock -F 99",
+    "-e cpu-clock -c 100000",
+    "-e cpu-clock -c 100000 -P",
+    "-e cpu-clock -n",
+    "-e cpu-clock -g",
+    "-e cpu-clock --call-graph fp",
+    "-e cpu-clock --call-graph dwarf",
+    "-e cpu-clock --call-graph dwarf,1024",
+    "-e cpu-clock --call-graph lbr",
+    "-e cpu-clock -g --user-callchains",
+    "-e cpu-clock -g --kernel-callchains",
+    "-e cpu-clock -d",
+    "-e cpu-clock --phys-data",
+    "-e cpu-clock --data-page-size --code-page-size",
+    "-e cpu-clock -W",
+    "-e cpu-clock --transaction",
+    "-e cpu-clock -b",
+    "-e cpu-clock -j any_call,u",
+    "-e cpu-clock -j ind_call,cond,k,save_type",
+    "-e cpu-clock -I",
+    "-e cpu-clock --intr-regs=ax,ip",
+    "-e cpu-clock --user-regs=ax,bx",
+    "-e cpu-clock -R",
+    "-e cpu-clock -s",
+    "-e cpu-clock --sample-cpu",
+    "-e cpu-clock --sample-identifier",
+    "-e cpu-clock -k monotonic",
+    "-e cpu-clock -k raw",
+    "-e cpu-clock --namespaces --switch-events",
+    "-e cpu-clock --all-cgroups",
+    "-e cpu-clock --no-bpf-event",
+    "-e cpu-clock --buildid-mmap",
+    "-e cpu-clock --all-user",
+    "-e cpu-clock --all-kernel",
+    "-e cpu-clock -i",
+    "-e cpu-clock -D 5",
+    "-e cpu-clock -a",
+    "-e cpu-clock -C 0",
+    "-e cpu-clock,cs",
+    "-e cpu-clock -e cs:u -c 100",
+    "-e {cpu-clock,cs}",
+    "-e {cpu-clock,cs}:S",
+    "-e {cpu-clock,cs}:S --running-time",
+    "-e cpu-clock/call-graph=no/,cs/period=1/ -g",
+    "-e cpu-clock/freq=123/,faults/period=7,call-graph=fp/",
+    "-e cpu-clock/call-graph=dwarf,stack-size=2048/",
+    "-e cpu-clock/max-stack=7/ -g",
+    "-e cpu-clock/no-inherit/",
+    "-e cpu-clock/time=0/",
+    "-e faults",
+    "-e mem:0x1000/4:w",
+    "-e sched:sched_switch",
+    "-e sched:sched_switch -c 2",
+    "-e sched:sched_switch -F 50",
+    "-e sched:sched_switch/call-graph=fp/",
+]
+IGNORED = {
+    "size",             # perch asks with the smallest size that holds what is set
+    "exclude_guest",    # perf sets it unasked before 6.13
+}
+
+
+def blocks(text):
+    """The attrs of the first opening of each event, as one dict each."""
+    found = []
+    for body, call in re.findall(r"^perf_event_attr:\n(.*?)^-{20,}\n(sys_perf_event_open[^\n]*)", text, re.M | re.S):
+        attr = {}
+        for line in body.splitlines():
+            match = re.match(r"  (\{.*?\}|\S+)\s+(\S+)$", line)
+            attr[match.group(1)] = match.group(2)
+        attr["member"] = "group_fd -1 " not in call
+        found.append(attr)
+    return found
+
+
+def shown(command, arguments, folder):
+    run = subprocess.run([*command, "-vv", "-o", os.path.join(folder, "out.data"), *arguments, *PROGRAM],
+                         capture_output=True, text=True, errors="replace", timeout=60)
+    return blocks(run.stderr + run.stdout)
+
+
+def number(value):
+    return int(value, 0)
+
+
+def normal(attr, several):
+    """An attr in a form where the agreed differences are gone."""
+    flat = {}
+    for name, value in attr.items():
+        if name in IGNORED:
+            continue
+        if name in ("sample_type", "read_format", "branch_sample_type"):
+            bits = set(value.split("|"))
+            if name == "sample_type" and several:
+                # perf takes ID where one layout holds for all events; perch always IDENTIFIER, which is found in any
+                bits -= {"ID", "IDENTIFIER"}
+            bits.discard("TRANSACTION")     # perf 6.1 does not print it
+            value = frozenset(bits)
+        else:
+            value = value if isinstance(value, bool) else number(value)
+        flat[name] = value
+    return {name: value for name, value in flat.items() if value}
+
+
+def is_bpf_listener(attr):
+    """perf's own event for BPF programs, which a thread of it listens to: not part of the recording."""
+    return number(attr.get("config", "0")) == 9 and "mmap" not in attr and "bpf_event" in attr
+
+
+def once(attrs):
+    """perch opens CPU after CPU, and shows an attr again when its turn comes again."""
+    found = []
+    for attr in attrs:
+        if attr not in found:
+            found.append(attr)
+    return found
+
+
+FOLLOWED = ["mmap", "mmap2", "mmap_data", "comm", "comm_exec", "task", "ksymbol", "bpf_event"]
+
+
+def give_back(ours, theirs):
+    """
+    Where perch tells of mappings by an event of its own, because the first one does not see all of them (it is not
+    inherited, or has no time), and perf by the first all the same: as if perch had done so too.
+    """
+    if len(ours) == len(theirs) + 1 and is_dummy(ours[-1]) and not is_dummy(theirs[-1]):
+        for field in FOLLOWED:
+            if field in ours[-1]:
+                ours[0][field] = ours[-1][field]
+        ours = ours[:-1]
+    return ours
+
+
+def is_dummy(attr):
+    return number(attr.get("type", "0")) == 1 and number(attr.get("config", "0")) == 9
+
+
+def compare(case, ours, theirs):
+    several = len(once(ours)) > 1
+    theirs = once(attr for attr in theirs if not is_bpf_listener(attr))
+    ours = give_back(once(ours), theirs)
+    if len(ours) != len(theirs):
+        return f"perch opens {len(ours)} events, perf {len(theirs)}"
+    for index, (mine, perfs) in enumerate(zip(ours, theirs)):
+        mine, perfs = normal(mine, several), normal(perfs, several)
+        for field in sorted(mine.keys() | perfs.keys()):
+            # the event that tells of mappings runs from the start: nothing has to be turned on at the exec
+            if field in ("disabled", "enable_on_exec") and is_dummy(ours[index]) and " -D" in case:
+                continue
+            # without samples there is no frequency
+            if field == "freq" and " -n" in case:
+                continue
+            if mine.get(field) != perfs.get(field):
+                return f"event {index}: {field}: perch {mine.get(field)}, perf {perfs.get(field)}"
+    return None
+
+
+BURN = ["--", "sh", "-c", "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); done"]
+READ = [
+    "-e cpu-clock",
+    "-e cpu-clock -g",
+    "-e cpu-clock --call-graph dwarf,2048",
+    "-e cpu-clock -d -I --user-regs=ax,ip -R --code-page-size --data-page-size -W",
+    "-e cpu-clock -k monotonic --switch-events --namespaces --all-cgroups",
+    "-e cpu-clock,faults -s",
+    "-e cpu-clock/call-graph=no/,faults/period=1/ -g",
+    "-e faults/time=0/ -e cpu-clock",
+    "-e cpu-clock -D 5",
+    "-e cpu-clock -a",
+    "-e sched:sched_switch/name=leaves/ -e cpu-clock -a",
+    "-e {cpu-clock,faults}",
+]
+
+
+def samples(command, path):
+    """How many samples of each event the command finds in a file, and what it complains of."""
+    run = subprocess.run([*command, "-i", path, *(["-F", "event"] if command[0] == "perf" else [])],
+                         capture_output=True, text=True, errors="replace", timeout=60)
+    found = {}
+    for name in re.findall(r"(?:^|\s)(cpu-clock(?:/\S*/)?|faults(?:/\S*/)?|leaves):", run.stdout):
+        found[name] = found.get(name, 0) + 1
+    return found, run.returncode
+
+
+def read_again(case, folder):
+    path = os.path.join(folder, "read.data")
+    run = subprocess.run([PERCH, "record", "-o", path, *case.split(), *BURN], capture_output=True, text=True,
+                         errors="replace", timeout=60)
+    told = re.search(r"\((\d+) samples\)", run.stderr)
+    if run.returncode or not told:
+        return f"perch does not record it: {run.stderr}"
+    perfs, status = samples(["perf", "script"], path)
+    ours, _ = samples([PERCH, "script"], path)
+    if status or perfs != ours or sum(perfs.values()) != int(told.group(1)):
+        return f"told {told.group(1)} samples; perf finds {perfs}, perch {ours}"
+    return None
+
+
+def main():
+    if not shutil.which("perf"):
+        print("skip: no perf here to compare with")
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            arguments = case.split()
+            theirs = shown(["perf", "record"], arguments, folder)
+            if not theirs:
+                print(f"ok - {case} # skip: this perf shows no attr for it")
+                continue
+            wrong = compare(case, shown([PERCH, "record"], arguments, folder), theirs)
+            print(f"not ok - {case}: {wrong}" if wrong else f"ok - {case}")
+            failed += wrong is not None
+        for case in READ:
+            wrong = read_again(case, folder)
+            print(f"not ok - perf reads {case}: {wrong}" if wrong else f"ok - perf reads {case}")
+            failed += wrong is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `perch stat` prints and counts beside the installed perf: the same fields in the same order, the same numbers."""
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ["PERCH"]
+PERF = shutil.which("perf")
+EVENTS = "page-faults,task-clock,context-switches,cycles,dummy"
+failed = False
+
+
+def skip_all(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def verdict(good, name, *details):
+    global failed
+    print(f"{'ok' if good else 'not ok'} - {name}")
+    if not good:
+        failed = True
+        for detail in details:
+            print("    " + str(detail).replace("\n", "\n    "))
+
+
+def skip(name, reason):
+    print(f"ok - {name} # skip {reason}")
+
+
+def stat(command, options, program=("sleep", "0.05")):
+    """The lines of one result, which both commands write to stderr."""
+    done = subprocess.run([command, "stat", *options, "--", *program], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    return [line for line in done.stderr.splitlines() if line.strip()]
+
+
+NUMBER = re.compile(r"\s*[0-9]+(\.[0-9]+)?$")
+RATE = re.compile(r"[KMG]?/sec$")
+
+
+def shape(field):
+    """What kind of thing stands there; names and units stand for themselves."""
+    if NUMBER.match(field):
+        # digits behind the point belong to the format, but where zeroes are left out
+        return "number"
+    if field.endswith("%") and NUMBER.match(field[:-1]):
+        return "percentage"
+    if RATE.search(field):
+        return "rate"
+    return field
+
+
+def csv_shapes(lines):
+    return [[shape(field) for field in line.split(",")] for line in lines]
+
+
+def json_shapes(lines):
+    shapes = []
+    for line in lines:
+        members = json.loads(line)
+        shapes.append([(key, type(value).__name__, shape(str(value))) for key, value in members.items()])
+    return shapes
+
+
+def alike(theirs, ours):
+    """
+    Line by line the same, but a sleeping target may have run a little for one of them and not for the other: then one
+    has a number and the other '<not counted>' and no metric.
+    """
+    def uncounted(fields):
+        return any("<not counted>" in str(field) for field in fields)
+
+    if len(theirs) != len(ours):
+        return False
+    for one, other in zip(theirs, ours):
+        if uncounted(one) != uncounted(other) and len(one) == len(other):
+            continue
+        if one != other:
+            return False
+    return True
+
+
+def first_interval(lines, kind):
+    """Both print as many lines an interval; how many intervals there are is up to the time."""
+    def time_of(line):
+        return json.loads(line)["interval"] if kind == "-j" else line.split(",")[0]
+
+    return [line for line in lines if time_of(line) == time_of(lines[0])] if lines else []
+
+
+def compare_fields(name, options, interval=False, program=("sleep", "0.05")):
+    for kind, shapes in (("-x,", csv_shapes), ("-j", json_shapes)):
+        theirs, ours = (stat(command, [kind, "-e", EVENTS, *options], program) for command in (PERF, PERCH))
+        if interval:
+            theirs, ours = first_interval(theirs, kind), first_interval(ours, kind)
+        try:
+            good = bool(theirs) and alike(shapes(theirs), shapes(ours))
+        except (ValueError, KeyError) as error:
+            good = False
+            ours.append(repr(error))
+        verdict(good, f"the same fields as perf: {kind} {name}", "perf:", *theirs, "perch:", *ours)
+
+
+def compare_tables(name, options):
+    """The columns of a table: numbers and rates aside the same text, at the same places."""
+    def columns(lines):
+        rows = [line for line in lines if " # " in line or "<not " in line or "#           time" in line]
+        return [re.sub(r"[0-9.]+", lambda found: "9" * len(found.group()), row.replace("(+-", "( +-")).split(" # ")[0]
+                for row in rows]
+
+    def blur(row):
+        # right-aligned numbers differ in length: what counts is where they end
+        return re.sub(r" *9+", lambda found: "." * len(found.group()), row)
+
+    theirs, ours = (stat(command, ["-e", EVENTS, *options]) for command in (PERF, PERCH))
+    one, other = ([blur(row) for row in columns(lines)] for lines in (theirs, ours))
+    verdict(one and one == other, f"the same columns as perf: {name}", "perf:", *theirs, "perch:", *ours)
+
+
+def busy():
+    """A process of one thread that runs all the time."""
+    return subprocess.Popen(["sh", "-c", "while :; do :; done"])
+
+
+def fields():
+    compare_fields("a program", [])
+    compare_fields("-r 2", ["-r", "2"])
+    compare_fields("-I 20", ["-I", "20"], interval=True)
+    compare_tables("a program", [])
+    if not stat(PERCH, ["-x,", "-a", "-e", "dummy"])[0].startswith("0"):
+        skip("the same fields as perf: -a", "not allowed here")
+        return
+    wide = [[], ["-A"], ["--per-socket"], ["--per-die"], ["--per-core"], ["--per-node"]]
+    for options in wide:
+        name = " ".join(["-a", *options])
+        compare_fields(name, ["-a", *options])
+        compare_fields(f"-I 20 {name}", ["-I", "20", "-a", *options], interval=True)
+        compare_tables(name, ["-a", *options])
+    compare_fields("-r 2 -a", ["-r", "2", "-a"])
+    compare_fields("-r 2 -a -A", ["-r", "2", "-a", "-A"])
+    compare_fields("-C 0", ["-C", "0"])
+
+
+def threads():
+    child = busy()
+    try:
+        target = ["--per-thread", "-p", str(child.pid)]
+        compare_fields("--per-thread -p", target)
+        compare_fields("-I 20 --per-thread -p", ["-I", "20", *target], interval=True)
+        compare_tables("--per-thread -p", target)
+        compare_fields("-p", ["-p", str(child.pid)])
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+
+def cgroup2():
+    """Where a cgroup can be made for the test; None."""
+    with open("/proc/self/mounts", encoding="ascii", errors="replace") as mounts:
+        for line in mounts:
+            where, kind = line.split()[1:3]
+            if kind == "cgroup2" and os.access(where, os.W_OK):
+                return where
+    return None
+
+
+def cgroups():
+    root = cgroup2()
+    names = [f"perch-test-{os.getpid()}-{letter}" for letter in "ab"]
+    if not root or os.geteuid():
+        skip("the same fields as perf: -G", "no cgroup2 hierarchy that this user may write")
+        return
+    try:
+        for name in names:
+            os.mkdir(os.path.join(root, name))
+        # every process of the test's shell moves into the first group, so that something is counted there
+        program = ("sh", "-c", f"echo $$ > {root}/{names[0]}/cgroup.procs; i=0; "
+                               "while [ $i -lt 20000 ]; do i=$((i + 1)); done")
+        compare_fields("-G one", ["-a", "-G", names[0]], program=program)
+        compare_fields("-A -G one", ["-a", "-A", "-G", names[0]], program=program)
+        compare_fields("--for-each-cgroup", ["-a", "--for-each-cgroup", ",".join(names)], program=program)
+        counts = [json.loads(line) for line in stat(PERCH, ["-j", "-a", "-e", "task-clock,task-clock", "-G",
+                                                            ",".join(names)], program)]
+        verdict(float(counts[0]["counter-value"]) > 1 and counts[1]["counter-value"] == "<not counted>",
+                "the work of one cgroup is counted there and in no other", *counts)
+    finally:
+        for name in names:
+            try:
+                os.rmdir(os.path.join(root, name))
+            except OSError:
+                pass
+
+
+SOURCE = "\n".join(f"int f{i}(int a, int b) {{ int s = 0; for (int i = a; i < b; i++) s += i * {i}; return s; }}"
+                   for i in range(150))
+
+# What a difference of means may be even where the repetitions do not spread: the command's own few pages, the grain
+# of the clock, and a scheduler that is in another mood.
+FLOORS = {
+    "page-faults": lambda mean: 0.005 * mean,
+    "task-clock": lambda mean: 0.05 * mean,
+    "context-switches": lambda mean: 10,
+    "cpu-migrations": lambda mean: 5,
+}
+
+
+def batch(command, program):
+    """{event: (mean, standard error)} of five repetitions."""
+    lines = stat(command, ["-e", ",".join(FLOORS), "-r", "5", "-j"], program)
+    result = {}
+    for line in lines:
+        members = json.loads(line)
+        mean = float(members["counter-value"])
+        result[members["event"].removesuffix(":u")] = mean, mean * members["variance"] / 100
+    return result
+
+
+def pool(batches, event):
+    """Mean and standard error of two batches; the batches' own distance is spread, too: the machine drifts."""
+    (one, one_error), (other, other_error) = (result[event] for result in batches)
+    return (one + other) / 2, math.hypot(one_error, other_error) / 2, abs(one - other)
+
+
+def numbers():
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if not compiler:
+        skip("the same numbers as perf", "no compiler here")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "source.c")
+        with open(source, "w", encoding="ascii") as out:
+            out.write(SOURCE)
+        program = (compiler, "-O2", "-c", "-o", os.path.join(folder, "source.o"), source)
+        subprocess.run(program, check=True)
+        batches = {PERCH: [], PERF: []}
+        for _ in range(2):
+            for command, results in batches.items():
+                results.append(batch(command, program))
+    for event, floor in FLOORS.items():
+        (ours, our_error, our_drift), (theirs, their_error, their_drift) = (pool(results, event)
+                                                                           for results in batches.values())
+        allowed = max(4 * math.hypot(our_error, their_error), our_drift, their_drift, floor(theirs))
+        verdict(abs(ours - theirs) <= allowed,
+                f"the same {event} of a compiler as perf: {ours:.1f}, {theirs:.1f} (may differ by {allowed:.1f})")
+
+
+def main():
+    if not PERF:
+        skip_all("no perf here to compare with")
+    if not re.search(r"version 6\.1\.", subprocess.run([PERF, "--version"], capture_output=True, text=True,
+                                                       check=False).stdout):
+        skip_all("fields are compared with those of perf 6.1, which is not the one installed")
+    if not stat(PERCH, ["-x,", "-e", "dummy"])[0].startswith("0"):
+        skip_all("cannot count here")
+    fields()
+    threads()
+    cgroups()
+    numbers()
+    sys.exit(failed)
+
+
+main()

@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What an ordinary user may measure at each level of kernel.perf_event_paranoid, and what is said of the rest.
+# shellcheck disable=SC2016,SC2181
+set -u
+perch=${PERCH:?the perch command to test}
+sysctl=/proc/sys/kernel/perf_event_paranoid
+failed=0
+
+[ "$(id -u)" -eq 0 ] || { echo "skipped: only root can become an ordinary user"; exit 77; }
+before=$(cat $sysctl) || { echo "skipped: no kernel.perf_event_paranoid here"; exit 77; }
+echo "$before" 2> /dev/null > $sysctl || { echo "skipped: kernel.perf_event_paranoid cannot be written here"; exit 77; }
+dir=$(mktemp -d) || exit 1
+trap 'echo "$before" > $sysctl; rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# The command and its files where anybody can reach them: the build may lie in a folder that others cannot enter.
+chmod 755 "$dir"
+mkdir "$dir/work" "$dir/tracing"
+chmod 777 "$dir/work"
+cp "$perch" "$dir/perch"
+chmod 755 "$dir/perch"
+cd "$dir/work" || exit 1
+
+nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all -- "$@"
+}
+nobody "$dir/perch" --version > "$dir/out" 2>&1 || { echo "skipped: cannot run as another user: $(cat "$dir/out")"; exit 77; }
+
+perch() {		# as an ordinary user; what it says goes to $dir/out
+	nobody "$dir/perch" "$@" < /dev/null > "$dir/out" 2>&1
+}
+
+level() {
+	echo "$1" > $sysctl
+	now=$1
+}
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - at $now, $2"
+	else
+		echo "not ok - at $now, $2"
+		sed 's/^/    /' "$dir/out"
+		failed=1
+	fi
+}
+
+value() { awk -F, -v name="$1" '$3 == name { print $1 }' "$dir/out"; }
+
+counts() {		# event, the name it is shown by, least value, what is checked, further options
+	local event=$1 shown=$2 least=$3 name=$4
+	shift 4
+	perch stat -x, "$@" -e "$event" -- sh -c 'sleep 0.01; :'
+	[ $? -eq 0 ] && [ "$(value "$shown")" -ge "$least" ] 2> /dev/null
+	verdict $? "$name"
+}
+
+records() {		# what is checked, further arguments
+	local name=$1
+	shift
+	rm -f data
+	perch record -o data "$@" -- dd if=/dev/zero of=/dev/null bs=4k count=20000
+	[ $? -eq 0 ] && grep -q 'samples)' "$dir/out" && [ -s data ]
+	verdict $? "$name"
+}
+
+# A refusal ends with status 1 and one sentence that has the value now and the value that would do.
+refused() {		# value that would do, what is checked, arguments
+	local needed=$1 name=$2
+	shift 2
+	perch "$@"
+	[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid (it is $now)" "$dir/out" && grep -q -- "above $needed\b" "$dir/out"
+	verdict $? "$name"
+}
+
+kernel_is_seen() {	# of the recording in the file data
+	"$dir/perch" script -i data 2>&1 | grep -Eq '\bffff[0-9a-f]{12}\b|\[kernel'
+}
+
+# ---- 2, which kernels start with: user space of one's own processes ----
+level 2
+counts page-faults page-faults:u 10 "user space is counted in place of all"
+counts context-switches context-switches:u 0 "and is what is left of an event of the kernel"
+counts page-faults:u page-faults:u 10 "what asks for user space alone is as asked for"
+records "user space is sampled" -e cpu-clock
+grep -q 'user space only' "$dir/out"
+verdict $? "which is said"
+! kernel_is_seen
+verdict $? "and no sample is of the kernel"
+refused 1 "the kernel's side alone is refused" stat -e context-switches:k -- true
+refused 1 "as it is to record" record -o data -e cpu-clock:k -- true
+refused 0 "all CPUs are refused" stat -a -e page-faults -- true
+refused 0 "one CPU is refused" stat -C 0 -e page-faults:u -- true
+refused 0 "all CPUs are refused to record" record -o data -a -e cpu-clock -- true
+
+# ---- 1: the kernel's side of one's own processes ----
+level 1
+counts page-faults page-faults 10 "both sides are counted"
+counts context-switches context-switches 1 "context switches are counted"
+counts context-switches:k context-switches:k 1 "the kernel's side alone is counted"
+records "the kernel is sampled too" -e cpu-clock
+kernel_is_seen
+verdict $? "its addresses are in the samples"
+records "or alone" -e cpu-clock:k
+refused 0 "all CPUs are refused" stat -a -e page-faults -- true
+refused 0 "all CPUs are refused to record" record -o data -a -e cpu-clock -- true
+perch stat -p $$ -e page-faults:u -- true
+[ $? -eq 1 ] && grep -q "process $$ " "$dir/out" && ! grep -q "sysctl kernel.perf_event_paranoid" "$dir/out"
+verdict $? "another user's process is refused whatever the level, and it is not blamed"
+
+# ---- 0: whole CPUs ----
+level 0
+counts page-faults page-faults 10 "all CPUs are counted" -a
+counts context-switches context-switches 0 "one CPU is counted" -C 0
+records "all CPUs are sampled" -a -e cpu-clock
+
+# ---- tracepoints, whose raw data is for -1 alone ----
+# Ordinary users cannot read tracefs; a folder with two of its events is put in its place, for this test's processes.
+traced() {
+	unshare -m sh -c 'mount --bind "$0" /sys/kernel/tracing && exec setpriv --reuid=65534 --regid=65534 \
+		--clear-groups --inh-caps=-all --bounding-set=-all -- "$@"' "$dir/tracing" "$dir/perch" "$@" \
+		< /dev/null > "$dir/out" 2>&1
+}
+for event in sched/sched_switch syscalls/sys_enter_nanosleep syscalls/sys_enter_clock_nanosleep; do
+	mkdir -p "$dir/tracing/events/$event"
+	for file in id format; do
+		cat /sys/kernel/tracing/events/$event/$file > "$dir/tracing/events/$event/$file" 2> /dev/null
+	done
+done
+for file in header_page header_event; do
+	cat /sys/kernel/tracing/events/$file > "$dir/tracing/events/$file" 2> /dev/null
+done
+if [ -s "$dir/tracing/events/sched/sched_switch/id" ] && traced --version; then
+	for number in 2 1 0 -1; do
+		level $number
+		sides=$([ "$number" -eq 2 ] && echo :u)
+		traced stat -x, -e sched:sched_switch -- sleep 0.01
+		[ $? -eq 0 ] && [ "$(value "sched:sched_switch$sides")" -ge $((number < 2)) ]
+		verdict $? "tracepoints are counted"
+		traced record -o data -e syscalls:sys_enter_clock_nanosleep -- sleep 0.01
+		[ $? -eq 0 ] && grep -q 'samples)' "$dir/out"
+		verdict $? "system calls of one's own processes are recorded"
+		traced record -o data -e sched:sched_switch -- sleep 0.01
+		if [ "$number" -eq -1 ]; then
+			[ $? -eq 0 ] && grep -Eq '\([1-9][0-9]* samples\)' "$dir/out"
+			verdict $? "other tracepoints are recorded"
+		else
+			[ $? -eq 1 ] && grep -q "kernel.perf_event_paranoid (it is $number) forbids above -1" "$dir/out"
+			verdict $? "the raw data of other tracepoints is refused"
+		fi
+	done
+else
+	echo "ok - raw data of tracepoints # skip no tracefs, or no mount namespaces here"
+fi
+
+# ---- 3, which some distributions give a meaning to ----
+level 3
+perch stat -x, -e page-faults:u -- true
+status=$?
+if [ $status -eq 0 ]; then
+	[ "$(value page-faults:u)" -ge 1 ]
+	verdict $? "user space is counted: this kernel has no such level"
+else
+	[ $status -eq 1 ] && grep -q "above 2 (it is 3)" "$dir/out" && grep -q "sysctl kernel.perf_event_paranoid=2" "$dir/out"
+	verdict $? "everything is refused"
+fi
+perch stat -a -e page-faults -- true
+[ $? -eq 1 ] && grep -q '(it is 3)' "$dir/out"
+verdict $? "all CPUs are refused"
+exit $failed

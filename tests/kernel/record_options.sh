@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Each option of `perch record` that asks for more than samples: what it adds is in the file, and nonsense is told.
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+cgroup=
+trap 'rm -rf "$dir"; [ -z "$cgroup" ] || rmdir "$cgroup"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ -e out ] && sed 's/^/    /' out
+		failed=1
+	fi
+}
+
+record() {
+	"$perch" record -o a.data "$@" > out 2>&1
+}
+
+refuses() {		# name, exit status, words that the message has, options
+	local name=$1 wanted=$2 words=$3
+	shift 3
+	record "$@"
+	local got=$?
+	[ $got -eq "$wanted" ] && grep -q -e "$words" out
+	verdict $? "refuses $name: status $wanted"
+}
+
+# Number of samples, or of other records, in the file.
+count() {
+	"$perch" report --stats -i a.data 2> /dev/null | awk -v kind="$1" '$1 == kind { print $3; found = 1; exit }
+		END { if (!found) print 0 }'
+}
+
+at_least() {
+	[ "$(count "$1")" -ge "$2" ] 2> /dev/null
+}
+
+# The value of a field in the attr that -vv shows for the first event.
+field() {
+	awk -v name="$1" '/^perf_event_attr/ { inside = 1 } /^sys_perf/ { exit } inside && $1 == name { print $2 }' out
+}
+
+burn='i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done'
+forever='while :; do :; done'
+
+record -e cpu-clock -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
+
+# ---- events ----
+printf 'cpu-clock	# a timer\n\n# nothing here\npage-faults\n' > events
+record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data > out 2>&1 &&
+	grep -q '^cpu-clock stats:' out && grep -q '^page-faults stats:' out
+verdict $? "--event-file"
+record -e '{cpu-clock,page-faults}:S' -- sh -c "$burn" && at_least SAMPLE 20 &&
+	[ "$("$perch" script -i a.data 2> /dev/null | grep -c page-faults)" -eq 0 ]
+verdict $? "a group with S: samples by its leader alone"
+record -e cpu-clock/period=1000000/ -e page-faults/period=1/ -F 100 -vv -- sh -c "$burn" &&
+	[ "$(grep -c 'sample_period, sample_freq }  *1000000$' out)" -ge 1 ]
+verdict $? "a term's period wins over -F"
+record -n -e cpu-clock -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least COMM 1
+verdict $? "-n: no samples, names all the same"
+record -vv -e cpu-clock -c 250000 -- true && grep -q '^perf_event_attr:$' out && [ "$(field sample_type)" = "IP|TID|TIME" ] &&
+	grep -q '^sys_perf_event_open: pid [0-9]*  cpu 0  group_fd -1  flags 0x8 = [0-9]*$' out
+verdict $? "-vv shows attrs and calls"
+
+filter() {
+	record -a -e sched:sched_switch --filter 'prev_pid == 0' -- sleep 0.2 || return 77
+	"$perch" report --stats -i a.data > out 2>&1
+}
+if filter; then
+	# of swapper alone
+	[ "$("$perch" script -i a.data 2> /dev/null | grep sched_switch | grep -vc '^ *swapper')" -eq 0 ]
+	verdict $? "--filter: what it leaves out is not in the file"
+	refuses "a filter on a field that there is not" 1 "filter" -a -e sched:sched_switch --filter 'nofield == 1' -- true
+else
+	echo "ok - --filter # skip tracepoints cannot be recorded here: $(head -1 out)"
+fi
+refuses "a filter for no tracepoint" 2 "filter" -e cpu-clock --filter 'x == 1' -- true
+refuses "a filter before any event" 2 "filter" --filter 'x == 1' -e cpu-clock -- true
+
+# ---- when, and how much ----
+record -e cpu-clock -- sh -c "$burn; sleep 0.3"
+without=$(count SAMPLE)
+record -e cpu-clock -D 250 -- sh -c "$burn; sleep 0.3" && [ "$(count SAMPLE)" -lt $((without / 2)) ] && at_least MMAP2 2
+verdict $? "-D: later samples, and all mappings"
+record -e cpu-clock -D -1 -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least MMAP2 2
+verdict $? "-D -1: no samples"
+record -e cpu-clock -D 50-100,200-250 -- timeout 0.4 sh -c "$forever"
+spans=$("$perch" script -i a.data 2> /dev/null | awk '/cpu-clock/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) {
+	time = $i + 0; if (last && time - last > 0.04) gaps++; last = time } } END { print gaps + 1 }')
+[ "$spans" -eq 2 ]
+verdict $? "-D 50-100,200-250: two spans of samples"
+record -e cpu-clock -F 10000 --max-size 100K -- timeout 20 sh -c "$forever"
+[ $? -eq 143 ] && grep -q "has reached the size" out && [ "$(stat -c %s a.data)" -ge 102400 ]
+verdict $? "--max-size ends recording and program"
+record -e cpu-clock -m 3 -- true && grep -q "rounded up to 4 pages" out
+verdict $? "-m that is no power of two"
+refuses "a period of 0" 2 "every 0 events" -c 0 -- true
+refuses "spans that go back" 2 "-D 5-3" -D 5-3 -- true
+refuses "a size that is none" 2 "max-size" --max-size lots -- true
+refuses "-n with -F" 2 "choose one" -n -F 5 -- true
+refuses "--all-user with --all-kernel" 2 "choose one" --all-user --all-kernel -- true
+
+# ---- what samples hold ----
+adds() {		# bit of sample_type, options
+	local bit=$1
+	shift
+	record -vv -e cpu-clock "$@" -- sh -c "$burn"
+	local rc=$?
+	case "|$(field sample_type)|" in *"|$bit|"*) ;; *) rc=1 ;; esac
+	[ $rc -eq 0 ] && at_least SAMPLE 20
+	verdict $? "$*: $bit"
+}
+adds ADDR -d
+adds DATA_SRC -d
+adds WEIGHT_STRUCT -W
+adds TRANSACTION --transaction
+adds RAW -R
+adds CPU --sample-cpu
+adds IDENTIFIER --sample-identifier
+adds PERIOD -c 250000 -P
+adds CALLCHAIN -g
+adds STACK_USER --call-graph dwarf,1024
+adds REGS_USER --call-graph dwarf
+adds REGS_INTR -I
+adds REGS_USER --user-regs
+if [ "$(id -u)" -eq 0 ]; then
+	adds PHYS_ADDR --phys-data
+fi
+if record -e cpu-clock --data-page-size --code-page-size -- true; then
+	adds DATA_PAGE_SIZE --data-page-size
+	adds CODE_PAGE_SIZE --code-page-size
+else
+	echo "ok - page sizes # skip this kernel has none: $(head -1 out)"
+fi
+record -vv -e cpu-clock --user-regs=0x3 -- true && [ "$(field sample_regs_user)" = 0x3 ]
+verdict $? "--user-regs by a mask"
+"$perch" record --user-regs=? > out && grep -q '^available registers: ' out
+verdict $? "--user-regs=? lists the registers"
+refuses "an unknown register" 2 "no register 'q9'" --user-regs=q9 -- true
+refuses "an unknown kind of branch" 2 "no kind of branch 'sideways'" -j any,sideways -- true
+refuses "branches of a timer" 1 "branch" -e cpu-clock -b -- true
+
+# ---- what else is told ----
+record -e cpu-clock --switch-events -- sh -c "sleep 0.05; sleep 0.05; $burn" && at_least SWITCH 4
+verdict $? "--switch-events"
+record -e cpu-clock --namespaces -p $$ -- sleep 0.05 && at_least NAMESPACES 1
+verdict $? "--namespaces"
+record -e cpu-clock --all-cgroups -- sh -c "$burn" && at_least CGROUP 1
+verdict $? "--all-cgroups"
+record -s -e cpu-clock -- sh -c "sh -c '$burn'; exit 0" && at_least READ 1
+verdict $? "-s: counts of tasks that ended"
+record -e cpu-clock -- true && at_least ID_INDEX 1 && at_least THREAD_MAP 1 && at_least CPU_MAP 1
+verdict $? "maps of ids, threads and CPUs"
+
+before=$(awk '{ print $1 }' /proc/uptime)
+record -k boottime -e cpu-clock -- sh -c "$burn"
+rc=$?
+after=$(awk '{ print $1 }' /proc/uptime)
+"$perch" script -i a.data 2> /dev/null | awk -v before="$before" -v after="$after" '/cpu-clock/ {
+	for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) { nr++; if ($i + 0 < before - 1 || $i + 0 > after + 1) wrong++ }
+} END { exit !(nr > 10 && !wrong) }' && [ $rc -eq 0 ]
+verdict $? "-k boottime: samples have the times of that clock"
+refuses "an unknown clock" 2 "-k sundial" -k sundial -- true
+
+# ---- whom ----
+sh -c "$forever" &
+busy=$!
+record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
+	! "$perch" report --stats -i a.data | grep -q 'LOST' && record -vv -e cpu-clock -p $busy -C 0 -- true &&
+	grep -q "pid $busy  cpu 0 " out && ! grep -q 'cpu 1 ' out
+verdict $? "-p with -C: the process, on these CPUs"
+record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
+verdict $? "-a: an event of its own tells of mappings"
+refuses "-G without CPUs" 2 "-G needs the CPUs" -e cpu-clock -G x -- true
+refuses "-G before any event" 2 "no -e before" -a -G x -- true
+refuses "more cgroups than events" 2 "more cgroups than events" -a -e cpu-clock -G a,b -- true
+refuses "a cgroup that there is not" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
+
+mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+grep -q ' cgroup .*perf_event' /proc/mounts && mount=$(awk '$3 == "cgroup" && $4 ~ /perf_event/ { print $2; exit }' /proc/mounts)
+if [ -n "$mount" ] && mkdir "$mount/perch-test-$$" 2> /dev/null; then
+	cgroup=$mount/perch-test-$$
+	echo $busy > "$cgroup/cgroup.procs"
+	record -a -e cpu-clock -G "perch-test-$$" -- sh -c "$burn; sleep 0.2" && at_least SAMPLE 10 &&
+		! "$perch" script -i a.data 2> /dev/null | grep cpu-clock | grep -vq " $busy "
+	verdict $? "-G: samples of its processes alone"
+else
+	echo "ok - -G # skip no cgroup can be made here"
+fi
+kill $busy
+wait $busy 2> /dev/null
+exit $failed

@@ -1,0 +1,238 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The options of `perch stat`: each on the real kernel, and what it refuses. stat.sh has the program and its status.
+# shellcheck disable=SC2016,SC2181
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"
+cd "$dir" || exit 1
+failed=0
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ -e out ] && sed 's/^/    /' out
+		failed=1
+	fi
+}
+
+skip() {		# name, why
+	echo "ok - $1 # skip $2"
+}
+
+stat() {
+	timeout 20 "$perch" stat "$@" > stdout 2> out
+}
+
+refuses() {		# name, status, words that stderr must have, arguments
+	local name=$1 wanted=$2 words=$3
+	shift 3
+	stat "$@"
+	[ $? -eq "$wanted" ] && grep -q -- "$words" out && [ ! -s stdout ] && ! grep -q 'counter stats' out
+	verdict $? "$name is refused"
+}
+
+value() { awk -F, -v name="$1" '$3 == name { print $1; exit }' out; }
+
+stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
+
+# ---- intervals ----
+stat -I 50 -x, -e page-faults,task-clock -- sh -c 'sleep 0.12; true'
+awk -F, '{ times[$1] = 1; if ($1 + 0 < last) bad = 1; last = $1 + 0 } NR == 1 { first = $1 + 0 }
+	END { for (t in times) n++; exit !(n == 3 && !bad && first >= 0.05 && first < 0.2) }' out
+verdict $? "-I prints each interval and the rest"
+stat -I 20 --interval-count 2 -x, -e page-faults -- sleep 5
+[ $? -eq 0 ] && [ "$(wc -l < out)" -eq 2 ]
+verdict $? "--interval-count ends the program and is no failure"
+stat -I 30 --summary -x, -e page-faults -- sh -c 'sleep 0.1; true; true'
+awk -F, '/summary/ { total = $2; next } $2 ~ /^[0-9]+$/ { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
+verdict $? "the intervals add up to the --summary"
+stat -I 5 -e page-faults -- sleep 0.3
+[ "$(grep -c '^#           time             counts unit events$' out)" -ge 2 ]
+verdict $? "the header comes again every 25 intervals"
+if python3 -c 'import pty' 2> /dev/null; then
+	cat > terminal.py <<'PY'
+import os, pty, sys
+got = b""
+def read(fd):
+    global got
+    data = os.read(fd, 65536)
+    got += data
+    return data
+pty.spawn(sys.argv[1:], read)
+sys.stderr.write(f"{got.count(b'[2J')} {got.count(b'counts unit events')}\n")
+PY
+	timeout 20 python3 terminal.py "$perch" stat -I 20 --interval-clear -e page-faults -- sleep 0.1 > stdout 2> out < /dev/null
+	read -r clears headers < <(tail -1 out)
+	[ "${clears:-0}" -ge 4 ] && [ "$clears" = "$headers" ]
+	verdict $? "--interval-clear clears a terminal, with a header each time"
+	timeout 20 python3 terminal.py "$perch" stat -I 5 -e page-faults,task-clock -- sleep 0.2 > stdout 2> out < /dev/null
+	read -r clears headers < <(tail -1 out)
+	[ "${clears:-1}" -eq 0 ] && [ "${headers:-0}" -ge 2 ]
+	verdict $? "on a terminal the header comes again every 25 lines"
+else
+	skip "--interval-clear" "no python3"
+fi
+stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
+! grep -q "$(printf '\033')" out
+verdict $? "--interval-clear leaves a pipe alone"
+
+# ---- time ----
+start=$(date +%s%N)
+stat --timeout 100 -e task-clock -- sleep 5
+[ $? -eq 0 ] && [ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] && grep -q 'time elapsed' out
+verdict $? "--timeout ends the program and is no failure"
+stat --timeout 2000 -e task-clock -- sh -c 'exit 4'
+[ $? -eq 4 ]
+verdict $? "a program that ends before --timeout keeps its status"
+stat -D 100 -x, -e page-faults -- sh -c 'sleep 0.3'
+late=$(value page-faults)
+stat -x, -e page-faults -- sh -c 'sleep 0.3'
+[ "${late:-none}" != none ] && { [ "$late" = '<not counted>' ] || [ "$late" -lt "$(value page-faults)" ]; }
+verdict $? "-D leaves out what comes before ($late)"
+stat -D -1 -x, -e page-faults -- true
+[ "$(value page-faults)" = '<not counted>' ]
+verdict $? "-D -1 never enables"
+stat -D 2000 -x, -e page-faults -- true
+[ $? -eq 0 ] && [ "$(value page-faults)" = '<not counted>' ]
+verdict $? "a program that ends before -D is not counted"
+
+# ---- repetition ----
+: > runs
+timeout -s INT 1 "$perch" stat -r 0 -x, -e page-faults -- sh -c 'echo run >> runs; sleep 0.1' > stdout 2> out
+[ "$(wc -l < out)" -ge 2 ] && [ "$(wc -l < out)" -eq "$(wc -l < runs)" ]
+verdict $? "-r 0 runs and prints until Ctrl-C"
+stat -r 2 --pre 'echo before' --post 'echo after' -e page-faults -- echo run
+[ "$(tr '\n' ' ' < stdout)" = 'before run after before run after ' ]
+verdict $? "--pre and --post come around each run"
+stat --pre 'exit 3' -e page-faults -- echo run
+[ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
+verdict $? "a --pre that fails ends it all"
+stat -S -e page-faults -- true
+verdict $? "-S syncs first"
+if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
+	strace -f -o trace "$perch" stat -r 2 -S -e page-faults -- true > stdout 2> out
+	[ "$(grep -c ' sync()' trace)" -eq 2 ]
+	verdict $? "before each run"
+else
+	skip "before each run" "no strace, or it may not trace"
+fi
+
+# ---- what is counted ----
+stat -n -- sh -c 'exit 5'
+[ $? -eq 5 ] && grep -q 'seconds time elapsed' out && ! grep -Eq 'page-faults|task-clock|supported' out
+verdict $? "-n tells the time alone"
+stat -x, --all-user -e page-faults -- true
+user=$(value page-faults)
+stat -x, --all-kernel -e page-faults -- true
+kernel=$(value page-faults)
+stat -x, -e page-faults -- true
+[ "$user" -gt 0 ] && [ "$kernel" -gt 0 ] && [ $((user + kernel)) -ge $(($(value page-faults) - 8)) ] &&
+	[ $((user + kernel)) -le $(($(value page-faults) + 8)) ]
+verdict $? "--all-user and --all-kernel count one side each ($user, $kernel)"
+printf '# software\npage-faults, task-clock # two\n\n{context-switches,dummy}\n' > events
+stat -x, --event-file events -- true
+[ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults task-clock context-switches dummy ' ]
+verdict $? "--event-file reads events from a file"
+printf 'page-faults\nno-such-event\n' > events
+refuses "an event file with a mistake" 2 'events:2' --event-file events -- true
+refuses "a missing event file" 2 'no-such-file' --event-file no-such-file -- true
+stat -x, -e '{page-faults,task-clock}:S' -e '{page-faults,minor-faults}:W' -- true
+[ $? -eq 0 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(cut -d, -f3 out | grep -c .)" -eq 4 ]
+verdict $? "the modifiers S and W do no harm"
+stat -e page-faults:b -- true
+[ $? -eq 0 ] && [ "$(grep -c 'modifier b makes no difference' out)" -eq 1 ]
+verdict $? "the modifier b is told of once"
+stat --no-scale -x, -e page-faults -- true
+[ "$(value page-faults)" -gt 0 ]
+verdict $? "--no-scale"
+if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
+	stat -x, -e 'sched:sched_process_e*' -- true
+	cut -d, -f3 out | grep -qx 'sched:sched_process_exec' && cut -d, -f3 out | grep -qx 'sched:sched_process_exit'
+	verdict $? "a glob counts each tracepoint in a line of its own"
+	[ "$(value sched:sched_process_exec)" -eq 1 ]
+	verdict $? "a program's exec is counted once"
+	stat -x, -e sched:sched_process_exec --filter 'filename ~ "*/true"' -- sh -c '/bin/true; /bin/false; /bin/true'
+	[ "$(value sched:sched_process_exec)" -eq 2 ]
+	verdict $? "--filter leaves out other hits"
+	refuses "--filter in front of -e" 2 'must follow' --filter 'pid == 1' -e sched:sched_process_exec -- true
+	refuses "--filter for an event without fields" 2 'perch stat: ' -e page-faults --filter 'pid == 1' -- true
+else
+	skip "tracepoints" "no tracefs that this user may read"
+fi
+
+# ---- output ----
+stat --quiet -e page-faults -- echo run
+[ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
+verdict $? "--quiet prints no result"
+"$perch" stat --log-fd 7 -x, -e page-faults -- true 7> descriptor 2> out
+[ $? -eq 0 ] && grep -q ',page-faults,' descriptor && [ ! -s out ]
+verdict $? "--log-fd writes to a descriptor"
+stat --log-fd 99 -e page-faults -- true
+[ $? -eq 1 ] && grep -q "descriptor '99'" out
+verdict $? "a descriptor that is not open is told"
+stat -j -o lines -e page-faults -- true
+python3 -c 'import json, sys; json.load(open("lines"))' 2> /dev/null || ! command -v python3 > /dev/null
+verdict $? "-j writes nothing but JSON to a file"
+stat -vv -e page-faults,cpu-clock -- true
+[ "$(grep -c '^perf_event_attr:$' out)" -eq 2 ] && grep -Eq '^  config +0x2$' out &&
+	grep -Eq '^sys_perf_event_open: pid [0-9]+  cpu -1  group_fd -1  flags 0x8 = [0-9]+$' out
+verdict $? "-vv shows each attr and call"
+if command -v localedef > /dev/null && localedef -i en_US -f UTF-8 ./en_US.UTF-8 2> /dev/null; then
+	cat > touch.py <<'PY'
+import mmap
+size = 4096 * 2000
+pages = mmap.mmap(-1, size)
+pages.madvise(mmap.MADV_NOHUGEPAGE)
+for page in range(0, size, 4096):
+    pages[page] = 1
+PY
+	american() {
+		env LOCPATH="$dir" LC_ALL=en_US.UTF-8 timeout 20 "$perch" stat "$@" -- python3 touch.py > stdout 2> out
+	}
+	american -e page-faults
+	grep -Eq '^ +[0-9]+,[0-9]{3}      page-faults' out
+	verdict $? "digits are grouped as the locale does"
+	american --no-big-num -e page-faults
+	grep -Eq '^ +[0-9]{4,}      page-faults' out
+	verdict $? "and not with --no-big-num"
+	american -x, -e page-faults
+	grep -Eq '^[0-9]{4,},,page-faults' out
+	verdict $? "nor in fields"
+else
+	skip "digits are grouped as the locale does" "no localedef, or no source of a locale"
+fi
+stat -B -e page-faults -- true
+verdict $? "-B where the locale groups nothing"
+stat --metric-only -x, -e cycles,instructions,branches,branch-misses -- true
+[ "$(grep -c . out)" -eq 2 ] && grep -qx 'GHz,insn per cycle,branch-misses of all branches,' out &&
+	[ "$(tail -1 out | tr -dc , | wc -c)" -eq 3 ]
+verdict $? "--metric-only -x: a header and a row"
+stat --metric-only -e cycles,instructions -- true
+grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
+verdict $? "--metric-only as a table"
+
+# ---- what excludes each other ----
+refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true
+refuses "-I beyond reason" 2 'milliseconds' -I 99999999999 -- true
+refuses "--interval-count without -I" 2 'needs intervals' --interval-count 2 -- true
+refuses "--timeout below 10" 2 '10 to' --timeout 5 -- true
+refuses "-D word" 2 'milliseconds' -D soon -- true
+refuses "-o with --log-fd" 2 'exclude each other' -o file --log-fd 2 -- true
+refuses "-B with -x" 2 'for the table' -B -x, -- true
+refuses "--metric-only with -r" 2 'exclude each other' --metric-only -r 2 -- true
+refuses "--metric-only with -j" 2 'exclude each other' --metric-only -j -- true
+refuses "-A without CPUs" 2 'needs CPUs' -A -- true
+refuses "--per-core without CPUs" 2 'needs CPUs' --per-core -- true
+refuses "-A with --per-core" 2 'exclude each other' -a -A --per-core -- true
+refuses "--per-thread of a program" 2 'run already' --per-thread -- true
+refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
+refuses "-n with -e" 2 'counts nothing' -n -e page-faults -- true
+refuses "-M" 2 'no tables' -M IPC -- true
+refuses "-G without CPUs" 2 'needs the CPUs' -e page-faults -G / -- true
+refuses "--for-each-cgroup without CPUs" 2 'needs the CPUs' --for-each-cgroup / -- true
+exit $failed

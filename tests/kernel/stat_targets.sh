@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Whom `perch stat` counts and how it adds up: processes, threads, CPUs, cgroups; also as an ordinary user.
+# shellcheck disable=SC2016,SC2181,SC2317,SC2329
+set -u
+perch=${PERCH:?the perch command to test}
+dir=$(mktemp -d) || exit 1
+busy=
+cgroups=
+clean() {
+	[ -n "$busy" ] && kill "$busy" 2> /dev/null
+	[ -n "$cgroups" ] && rmdir "$cgroups"-a "$cgroups"-b 2> /dev/null
+	rm -rf "$dir"
+}
+trap clean EXIT
+chmod 755 "$dir"
+cd "$dir" || exit 1
+failed=0
+
+verdict() {		# status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		[ -e out ] && sed 's/^/    /' out
+		failed=1
+	fi
+}
+
+skip() {		# name, why
+	echo "ok - $1 # skip $2"
+}
+
+stat() {
+	timeout 20 "$perch" stat "$@" > stdout 2> out
+}
+
+# The sum of a field over the lines of an event: field number, event, number of the event's field
+sum() { awk -F, -v field="$1" -v name="$2" -v at="$3" '$at == name { sum += $field } END { print sum + 0 }' out; }
+
+stat -e page-faults -- true || { echo "skipped: cannot count here: $(cat out)"; exit 77; }
+
+# ---- processes and threads ----
+sh -c 'while :; do :; done' &
+busy=$!
+stat -x, -p $busy -e task-clock --timeout 200
+[ $? -eq 0 ] && [ "$(sum 1 task-clock 3 | cut -d. -f1)" -ge 20 ]
+verdict $? "-p without a program, until --timeout"
+once=$(sum 4 task-clock 3)
+stat -x, -p $busy,$busy -t $busy -e task-clock --timeout 200
+[ "$(sum 4 task-clock 3)" -lt $((once * 3 / 2 + 100000000)) ]
+verdict $? "a process that is named twice is counted once"
+stat -x, -p $busy,$$ --per-thread -e task-clock -- sleep 0.1
+grep -q "^sh-$busy,[0-9.]*,msec,task-clock," out && grep -q "^[^,]*-$$,.*,task-clock," out
+verdict $? "--per-thread shows each thread"
+head -1 out | grep -q "^sh-$busy,"
+verdict $? "the busiest one first"
+stat -x, -p $busy -C 0 -e task-clock -- sleep 0.05
+[ $? -eq 0 ]
+verdict $? "-p with -C counts what the process does there"
+cat > threads.py <<'PY'
+import threading, time
+def turn():
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end:
+        pass
+others = [threading.Thread(target=turn) for _ in range(3)]
+for one in others:
+    one.start()
+print("ready", flush=True)
+for one in others:
+    one.join()
+PY
+python3 threads.py > ready &
+sleeper=$!
+for _ in $(seq 100); do [ -s ready ] && break; sleep 0.01; done
+stat -x, --per-thread -p $sleeper -e task-clock -- sleep 0.1
+[ "$(grep -c task-clock out)" -eq 4 ] && [ "$(grep -cv 'not counted' out)" -ge 3 ]
+verdict $? "-p has all threads of a process"
+wait $sleeper
+
+for number in INT TERM; do
+	env --default-signal=$number "$perch" stat -p $busy -e task-clock 2> out &
+	counter=$!
+	sleep 0.3
+	kill -$number $counter
+	wait $counter
+	[ $? -eq 0 ] && grep -q 'time elapsed' out
+	verdict $? "SIG$number ends -p, and that is no failure"
+done
+
+# ---- CPUs ----
+if stat -a -e dummy -- true; then
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	stat -x, -a -e cpu-clock -- sleep 0.1
+	awk -F, -v cpus="$cpus" '{ exit !($7 == "CPUs utilized" && $6 > cpus * 0.9 && $6 < cpus * 1.1) }' out
+	verdict $? "-a counts all CPUs"
+	stat -x, -a -A -e cpu-clock,page-faults -- sleep 0.1
+	[ "$(grep -c ',cpu-clock,' out)" -eq "$cpus" ] && [ "$(cut -d, -f1 out | sort -u | wc -l)" -eq "$cpus" ]
+	verdict $? "-A shows each CPU"
+	for option in --per-socket --per-die --per-core --per-node; do
+		stat -x, -a $option -e cpu-clock -- sleep 0.05
+		[ "$(sum 2 cpu-clock 5)" -eq "$cpus" ]
+		verdict $? "$option adds up to all CPUs"
+	done
+	stat -x, -C 0 -A -e cpu-clock,dummy -- sleep 0.05
+	[ "$(cut -d, -f1 out | sort -u)" = CPU0 ]
+	verdict $? "-C 0 -A is CPU 0 alone"
+	stat -I 50 -x, -a --per-socket -e cpu-clock -- sleep 0.12
+	[ "$(grep -c '^ *[0-9.]*,S[0-9]*,[0-9]*,.*cpu-clock' out)" -ge 3 ]
+	verdict $? "intervals of sockets"
+	stat -x, -a --per-thread -e task-clock -- sleep 0.1
+	grep -q "^sh-$busy,.*task-clock" out && ! grep -q 'not counted' out
+	verdict $? "-a --per-thread shows the threads that ran"
+	for number in INT TERM; do
+		env --default-signal=$number "$perch" stat -a -e cpu-clock 2> out &
+		counter=$!
+		sleep 0.3
+		kill -$number $counter
+		wait $counter
+		[ $? -eq 0 ] && grep -q "'system wide'" out
+		verdict $? "SIG$number ends -a, and that is no failure"
+	done
+	if [ -d /sys/bus/event_source/devices/msr ]; then
+		stat -x, -a -A -e msr/tsc/ -- sleep 0.05
+		[ "$(grep -c '^CPU[0-9]*,[0-9]*,,msr/tsc/,' out)" -eq "$cpus" ]
+		verdict $? "an event of a PMU is counted on each CPU"
+	else
+		skip "an event of a PMU" "no msr PMU here"
+	fi
+	# a CPU in a second descriptor each: more of them than the soft limit lets
+	many=$(printf 'dummy,%.0s' $(seq 200) | sed 's/,$//')
+	(ulimit -S -n 64 && stat -x, -a -e "$many" -- true)
+	[ $? -eq 0 ] && [ "$(grep -c dummy out)" -eq 200 ]
+	verdict $? "the soft limit of descriptors is raised where it must be"
+else
+	skip "-a" "not allowed here: $(tail -1 out)"
+fi
+
+# ---- cgroups ----
+root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+cgroups=$root/perch-test-$$
+if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> /dev/null; then
+	a=perch-test-$$-a b=perch-test-$$-b
+	work='echo $$ > '"$cgroups"'-a/cgroup.procs; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
+	stat -x, -a -e task-clock,page-faults -G $a -- sh -c "$work"
+	[ "$(cut -d, -f4 out | sort -u)" = $a ] && [ "$(sum 5 task-clock 3)" -gt 1000000 ]
+	verdict $? "one -G is for all events, and counts the cgroup's work"
+	stat -x, -a -e task-clock,task-clock -G $a,$b -- sh -c "$work"
+	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ] && [ "$(grep -c 'not counted' out)" -eq 1 ] &&
+		grep "not counted" out | grep -q ",$b,"
+	verdict $? "several are handed out in order"
+	stat -x, -a -e task-clock,task-clock -G ,$a -e cpu-migrations -- sh -c "$work"
+	[ "$(head -1 out | tr -dc , | wc -c)" -eq 6 ] && sed -n 2p out | grep -q ",$a," &&
+		[ "$(tail -1 out | tr -dc , | wc -c)" -eq 6 ]
+	verdict $? "an empty name leaves an event without a cgroup, as the events behind it"
+	stat -x, -a -e task-clock -G $a -e task-clock -G $b -- sh -c "$work"
+	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ]
+	verdict $? "several -G go on where the last one ended"
+	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b -- sh -c "$work"
+	[ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
+	verdict $? "--for-each-cgroup counts all events in each"
+	stat -x, -C 0 -A -e task-clock -G $a -- sh -c "$work"
+	grep -q "^CPU0,.*,$a," out && [ "$(wc -l < out)" -eq 1 ]
+	verdict $? "a cgroup on one CPU"
+	stat -a -e task-clock -G $a,$b -- true
+	[ $? -eq 2 ] && grep -q 'more cgroups than' out
+	verdict $? "more cgroups than events are refused"
+	stat -a -e '{task-clock,page-faults}' -G $a,$b -- true
+	[ $? -eq 2 ] && grep -q 'must be in one cgroup' out
+	verdict $? "a group in two cgroups is refused"
+	stat -a -e task-clock -G no/such/cgroup -- true
+	[ $? -eq 1 ] && grep -q 'no/such/cgroup' out
+	verdict $? "a cgroup that is not there is told"
+else
+	cgroups=
+	skip "cgroups" "no cgroup2 hierarchy that this user may write"
+fi
+
+# ---- an ordinary user ----
+as_nobody() {
+	timeout 20 setpriv --reuid=65534 --regid=65534 --clear-groups ./perch-copy stat "$@" > stdout 2> out
+}
+cp "$perch" ./perch-copy && chmod 755 ./perch-copy
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+if [ "$(id -u)" -eq 0 ] && [ "$paranoid" -eq 2 ] && as_nobody --quiet -n -- true; then
+	as_nobody -I 50 -x, -e page-faults,task-clock -- sleep 0.12
+	[ $? -eq 0 ] && grep -q ',page-faults:u,' out && grep -q ',task-clock:u,' out
+	verdict $? "intervals for an ordinary user"
+	as_nobody -r 3 -j -e page-faults -- true
+	[ $? -eq 0 ] && grep -q '"event" : "page-faults:u", "variance" : ' out
+	verdict $? "repetition for an ordinary user"
+	as_nobody -x, -e '{page-faults,task-clock}' -- true
+	[ $? -eq 0 ] && [ "$(cut -d, -f3 out | tr '\n' ' ')" = 'page-faults:u task-clock:u ' ]
+	verdict $? "a group for an ordinary user"
+	as_nobody -d -x, -- true
+	[ $? -eq 0 ] && [ "$(wc -l < out)" -eq 12 ]
+	verdict $? "-d for an ordinary user"
+	as_nobody -a -A -e page-faults -- true
+	[ $? -eq 1 ] && grep -q 'kernel.perf_event_paranoid (it is 2)' out
+	verdict $? "all CPUs are refused with the sysctl's value"
+	as_nobody --per-thread -p $busy -e page-faults -- true
+	[ $? -eq 1 ] && grep -q "$busy" out
+	verdict $? "threads of others are refused by number"
+else
+	skip "an ordinary user" "needs root and kernel.perf_event_paranoid 2"
+fi
+exit $failed

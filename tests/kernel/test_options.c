@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/* Options that only a running kernel can prove: signals, clocks, what is inherited, what an exec ends, cgroups. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/open.h>
+
+#ifndef TRAP_PERF
+#define TRAP_PERF 6
+#endif
+
+static int open_built(const struct perch_event *event, const struct perch_options *options,
+		      const struct perch_target *target)
+{
+	struct perch_attr attr;
+	struct perch_error err;
+	int fd;
+
+	if (perch_attr_build(&attr, event, options, &err))
+		fail_msg("%s", err.message);
+	fd = perch_open(&attr, target, -1, 0, NULL, &err);
+	if (fd == -EACCES || fd == -EPERM || (fd < 0 && err.cause == PERCH_CAUSE_TOO_NEW) || fd == -ENOSPC) {
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	if (fd < 0)
+		fail_msg("%s", err.message);
+	return fd;
+}
+
+static struct perch_event software(uint64_t config)
+{
+	return (struct perch_event){ .name = "software", .members = 1, .scale = 1.0,
+				     .attr = { .type = PERCH_TYPE_SOFTWARE, .config = config } };
+}
+
+static struct perch_event breakpoint_on(volatile void *place)
+{
+	struct perch_event event = { .name = "write", .members = 1, .scale = 1.0,
+				     .attr = { .type = PERCH_TYPE_BREAKPOINT } };
+
+	event.attr.bp_type = PERCH_BREAKPOINT_W;
+	event.attr.bp_addr = (uintptr_t)place;
+	event.attr.bp_len = sizeof(long);
+	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
+	return event;
+}
+
+static uint64_t value_of(int fd)
+{
+	uint64_t words[5] = { 0 };
+
+	assert_true(read(fd, words, sizeof(words)) >= 8);
+	return words[0];
+}
+
+static void touch_pages(int nr)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	volatile char *pages = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		_exit(9);
+	madvise((void *)pages, nr * page, MADV_NOHUGEPAGE);
+	for (int i = 0; i < nr; i++)
+		pages[i * page] = 1;
+	munmap((void *)pages, nr * page);
+}
+
+/* ---- SIGTRAP --------------------------------------------------------------------------------------------------- */
+
+static volatile long watched;
+/* What the handler was told; volatile, for the compiler knows of no call between the write and the look at it. */
+static volatile sig_atomic_t traps, trap_code;
+static void *volatile trap_address;
+static volatile unsigned long trap_data;
+static volatile uint32_t trap_type;
+
+/* What the C library may not have names for lies behind si_addr: data (a long), type and flags (32 bits each). */
+static void on_trap(int number, siginfo_t *info, void *unused)
+{
+	const char *behind = (const char *)&info->si_addr + sizeof(info->si_addr);
+	unsigned long data;
+	uint32_t type;
+
+	(void)number, (void)unused;
+	memcpy(&data, behind, sizeof(data));
+	memcpy(&type, behind + sizeof(data), sizeof(type));
+	trap_data = data;
+	trap_type = type;
+	trap_code = info->si_code;
+	trap_address = info->si_addr;
+	traps++;
+}
+
+static void signals_with_data(void **state)
+{
+	const struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	const struct perch_options options = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 0x12345678,
+					       .enabled = 1 };
+	struct perch_event event = breakpoint_on(&watched);
+	int fd;
+
+	(void)state;
+	sigaction(SIGTRAP, &action, NULL);
+	fd = open_built(&event, &options, &PERCH_SELF);
+	traps = 0;
+	for (int i = 1; i <= 3; i++) {
+		watched = i;
+		assert_int_equal(traps, i);
+		assert_int_equal(trap_code, TRAP_PERF);
+		assert_ptr_equal(trap_address, (void *)&watched);
+		assert_int_equal(trap_data, 0x12345678);
+		assert_int_equal(trap_type, PERCH_TYPE_BREAKPOINT);
+	}
+	close(fd);
+	watched = 4;
+	assert_int_equal(traps, 3);
+}
+
+/* The data can be changed with the breakpoint. */
+static void other_data(void **state)
+{
+	const struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	const struct perch_options options = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1, .enabled = 1 };
+	struct perch_event event = breakpoint_on(&watched);
+	struct perch_attr attr;
+	struct perch_error err;
+	int fd;
+
+	(void)state;
+	sigaction(SIGTRAP, &action, NULL);
+	fd = open_built(&event, &options, &PERCH_SELF);
+	assert_int_equal(perch_attr_build(&attr, &event, &options, NULL), 0);
+	attr.sig_data = 99;
+	if (perch_event_modify(fd, &attr, NULL, &err))
+		fail_msg("%s", err.message);
+	traps = 0;
+	watched = 5;
+	assert_int_equal(traps, 1);
+	assert_int_equal(trap_data, 99);
+	close(fd);
+}
+
+/* ---- Clocks ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* Samples of page faults, each with nothing but its time: 16 bytes. */
+static void check_clock(clockid_t clock)
+{
+	const struct perch_options options = { .period = 1, .sample = PERCH_SAMPLE_TIME, .use_clockid = 1, .clockid = clock,
+					       .enabled = 1, .exclude_kernel = 1 };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	size_t page = sysconf(_SC_PAGESIZE), nr = 0;
+	int fd = open_built(&event, &options, &PERCH_SELF);
+	struct perch_mmap_page *ring = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t before, after, earlier;
+
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	earlier = before = now(clock);
+	touch_pages(50);
+	after = now(clock);
+	assert_int_equal(perch_event_disable(fd, false, NULL, NULL), 0);
+	for (uint64_t at = 0; at < ring->data_head;) {
+		const char *record = (const char *)ring + ring->data_offset + at;
+		const struct perch_record_header *header = (const void *)record;
+		uint64_t time;
+
+		at += header->size;
+		memcpy(&time, record + sizeof(*header), sizeof(time));
+		/* those of the mapping itself, and of what comes behind, lie outside */
+		if (header->type != PERCH_RECORD_SAMPLE || time < before || time > after)
+			continue;
+		assert_true(time >= earlier);
+		earlier = time;
+		nr++;
+	}
+	assert_true(nr >= 50);
+	munmap(ring, 9 * page);
+	close(fd);
+}
+
+static void clocks(void **state)
+{
+	(void)state;
+	check_clock(CLOCK_MONOTONIC);
+	check_clock(CLOCK_MONOTONIC_RAW);
+	check_clock(CLOCK_REALTIME);
+	check_clock(CLOCK_BOOTTIME);
+	check_clock(CLOCK_TAI);
+}
+
+/* ---- Lost samples ---------------------------------------------------------------------------------------------- */
+
+static void what_was_lost(void **state)
+{
+	const struct perch_options options = { .period = 1, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME, .enabled = 1,
+					       .exclude_kernel = 1,
+					       .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	size_t page = sysconf(_SC_PAGESIZE);
+	int fd = open_built(&event, &options, &PERCH_SELF);
+	void *ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t words[3];
+
+	(void)state;
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	touch_pages(2000);	/* a page holds some 170 of them */
+	assert_int_equal(read(fd, words, sizeof(words)), sizeof(words));
+	assert_true(words[0] >= 2000);
+	assert_true(words[1]);
+	assert_in_range(words[2], words[0] - page / 24, words[0]);
+	munmap(ring, 2 * page);
+	close(fd);
+}
+
+/* ---- Who inherits, and until when ------------------------------------------------------------------------------ */
+
+static void *touch_twenty(void *unused)
+{
+	touch_pages(20);
+	return unused;
+}
+
+/* The faults of a thread's 20 pages and of a child's 1000, as far as the event goes with them. */
+static uint64_t faults_of_others(const struct perch_options *options)
+{
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	int fd = open_built(&event, options, &PERCH_SELF), status;
+	uint64_t value;
+	pthread_t thread;
+	pid_t child;
+
+	assert_int_equal(pthread_create(&thread, NULL, touch_twenty, NULL), 0);
+	pthread_join(thread, NULL);
+	child = fork();
+	if (!child) {
+		touch_pages(1000);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	value = value_of(fd);
+	close(fd);
+	return value;
+}
+
+static void threads_alone(void **state)
+{
+	const struct perch_options nobody = { .enabled = 1, .exclude_kernel = 1 };
+	const struct perch_options all = { .enabled = 1, .exclude_kernel = 1, .inherit = 1 };
+	const struct perch_options threads = { .enabled = 1, .exclude_kernel = 1, .inherit = 1, .inherit_thread = 1 };
+	uint64_t alone = faults_of_others(&nobody), with_threads = faults_of_others(&threads);
+
+	(void)state;
+	assert_true(with_threads >= 20);
+	assert_true(alone + 20 <= with_threads + 10);	/* this thread's own faults vary a little */
+	assert_true(with_threads < 900);
+	assert_true(faults_of_others(&all) >= 1020);
+}
+
+/* A child that waits, then becomes a program: its faults before and after the exec. */
+static uint64_t faults_over_exec(bool removed)
+{
+	const struct perch_options options = { .enabled = 1, .exclude_kernel = 1, .remove_on_exec = removed };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	struct perch_target target = { .cpu = -1 };
+	uint64_t value;
+	int go[2], fd;
+
+	assert_int_equal(pipe(go), 0);
+	target.pid = fork();
+	if (!target.pid) {
+		char byte;
+
+		close(go[1]);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(8);
+		touch_pages(10);
+		execl("/bin/true", "true", NULL);
+		_exit(7);
+	}
+	close(go[0]);
+	fd = open_built(&event, &options, &target);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	waitpid(target.pid, NULL, 0);
+	value = value_of(fd);
+	close(fd);
+	close(go[1]);
+	return value;
+}
+
+static void gone_with_the_exec(void **state)
+{
+	uint64_t removed = faults_over_exec(true), kept = faults_over_exec(false);
+
+	(void)state;
+	assert_true(removed >= 10);
+	assert_true(kept > removed + 20);	/* a dynamic program's start takes some dozens */
+}
+
+/* ---- Doing without --------------------------------------------------------------------------------------------- */
+
+static void newer_than_this_kernel(void **state)
+{
+	const struct perch_options options = { .period = 100, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
+					       .defer_callchain = 1, .exclude_kernel = 1 };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	struct perch_attr attr, wanted, optional = { 0 }, dropped;
+	struct perch_release release;
+	struct perch_error err = { 0 };
+	bool old;
+	int fd;
+
+	(void)state;
+	assert_int_equal(perch_machine_release(NULL, &release, NULL), 0);
+	old = release.major < 6 || (release.major == 6 && release.minor < 19);
+	assert_int_equal(perch_attr_build(&wanted, &event, &options, NULL), 0);
+	wanted.size = sizeof(wanted);
+	wanted.config4 = 1;
+	wanted.ksymbol = 1;
+	optional.defer_callchain = optional.ksymbol = 1;
+	attr = wanted;
+	fd = perch_open_optional(&attr, &optional, &dropped, NULL, -1, 0, NULL, &err);
+	if (old)
+		assert_int_equal(fd, -E2BIG);	/* config4 must be, as it stands */
+	if (fd >= 0)
+		close(fd);
+	optional.config4 = 1;
+	attr = wanted;
+	fd = perch_open_optional(&attr, &optional, &dropped, NULL, -1, 0, NULL, &err);
+	if (fd < 0 && old)
+		fail_msg("%s", err.message);
+	if (fd < 0)
+		skip();	/* a newer kernel may have its own mind about config4 */
+	assert_true(attr.ksymbol && !dropped.ksymbol);
+	assert_true(attr.defer_callchain != dropped.defer_callchain);
+	assert_true(attr.config4 != dropped.config4);
+	if (old)
+		assert_true(dropped.defer_callchain && dropped.config4);
+	close(fd);
+}
+
+/* ---- Cgroups --------------------------------------------------------------------------------------------------- */
+
+static int write_to(const char *folder, const char *name, const char *text)
+{
+	char path[PATH_MAX + 64];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	rc = write(fd, text, strlen(text)) < 0 ? -1 : 0;
+	close(fd);
+	return rc;
+}
+
+/* A child that enters the cgroup and touches pages when told to. */
+static void touch_inside(const char *folder)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (write_to(folder, "cgroup.procs", "0"))
+			_exit(6);
+		touch_pages(500);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (status)
+		fail_msg("the child ended with %#x", status);
+}
+
+static uint64_t count_on(const struct perch_targets *targets, const char *folder)
+{
+	const struct perch_options options = { .enabled = 1, .exclude_kernel = 1 };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	uint64_t sum = 0;
+	int fds[64];
+
+	assert_in_range(targets->nr, 1, 64);
+	for (size_t i = 0; i < targets->nr; i++)
+		fds[i] = open_built(&event, &options, &targets->target[i]);
+	touch_pages(5000);	/* outside */
+	touch_inside(folder);
+	for (size_t i = 0; i < targets->nr; i++) {
+		sum += value_of(fds[i]);
+		close(fds[i]);
+	}
+	return sum;
+}
+
+static void processes_of_a_cgroup(void **state)
+{
+	char mount[PATH_MAX], folder[PATH_MAX + 32], name[32];
+	struct perch_targets targets = { 0 };
+	struct perch_machine *machine;
+	struct perch_error err;
+
+	(void)state;
+	snprintf(name, sizeof(name), "perch-test-%d", getpid());
+	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
+	if (perch_machine_cgroups(machine, mount, sizeof(mount), &err)) {
+		perch_machine_free(machine);
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	snprintf(folder, sizeof(folder), "%s/%s", mount, name);
+	if (mkdir(folder, 0755)) {
+		perch_machine_free(machine);
+		print_message("skipped: no cgroup can be made in %s: %s\n", mount, strerror(errno));
+		skip();
+	}
+	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), 0);
+	assert_in_range(count_on(&targets, folder), 500, 1500);
+	perch_targets_clear(&targets);
+	rmdir(folder);
+	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), -ENOENT);
+	assert_non_null(strstr(err.message, mount));
+	perch_machine_free(machine);
+}
+
+/* What is no cgroup's folder, and what has no CPU. */
+static void refused_cgroups(void **state)
+{
+	const struct perch_options options = { .exclude_kernel = 1 };
+	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
+	struct perch_target target = { .pid = -1, .cpu = 0, .cgroup_fd = open("/tmp", O_RDONLY | O_DIRECTORY) };
+	struct perch_attr attr;
+	struct perch_error err;
+	int rc;
+
+	(void)state;
+	assert_true(target.cgroup_fd > 0);
+	assert_int_equal(perch_attr_build(&attr, &event, &options, NULL), 0);
+	rc = perch_open(&attr, &target, -1, 0, NULL, &err);
+	if (rc != -EACCES) {
+		assert_int_equal(rc, -EBADF);
+		assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+		assert_non_null(strstr(err.message, "cgroup"));
+	}
+	target.cpu = -1;
+	rc = perch_open(&attr, &target, -1, 0, NULL, &err);
+	assert_int_equal(rc, -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+	assert_non_null(strstr(err.message, "cgroup"));
+	assert_non_null(strstr(err.message, "CPU"));
+	close(target.cgroup_fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(signals_with_data), cmocka_unit_test(other_data), cmocka_unit_test(clocks),
+		cmocka_unit_test(what_was_lost), cmocka_unit_test(threads_alone), cmocka_unit_test(gone_with_the_exec),
+		cmocka_unit_test(newer_than_this_kernel), cmocka_unit_test(processes_of_a_cgroup),
+		cmocka_unit_test(refused_cgroups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

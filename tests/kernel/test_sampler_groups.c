@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* Samplers with the real kernel: leaders that sample for their group, the sampler's own event, cgroups, filters. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/ring.h>
+
+static volatile uint64_t sink;
+
+static void burn(double duration)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		for (int i = 0; i < 1000; i++)
+			sink += i;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) + (now.tv_nsec - start.tv_nsec) / 1e9 < duration);
+}
+
+static int open_sampler(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
+			const struct perch_sampler_options *options)
+{
+	struct perch_error err;
+	int rc = perch_sampler_open(sampler, events, target, options, &err);
+
+	if (rc < 0)
+		print_message("perch_sampler_open: %s\n", err.message);
+	return rc;
+}
+
+/* As many page faults as pages are touched. */
+static void touch(size_t pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	madvise(memory, pages * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		memory[i * page] = 1;
+	munmap(memory, pages * page);
+}
+
+/* Samples of the timer hold the page faults so far, of which the last have all. */
+static void a_leader_tells_the_counts_of_its_group(void **state)
+{
+	struct perch_sampler_options options = { .event = { .frequency = 2000, .sample = PERCH_SAMPLE_IP } };
+	int one = sched_getcpu();
+	struct perch_cpus cpus = { 1, &one };
+	struct perch_record record;
+	struct perch_sampler *sampler;
+	struct perch_read_value value;
+	uint64_t faults = 0;
+	size_t samples = 0;
+	cpu_set_t set;
+
+	(void)state;
+	CPU_ZERO(&set);
+	CPU_SET(one, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	options.cpus = &cpus;
+	assert_int_equal(open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &PERCH_SELF, &options), 0);
+	touch(1);
+	assert_int_equal(perch_sampler_enable(sampler), 0);
+	touch(500);
+	burn(0.1);
+	perch_sampler_disable(sampler);
+	while (perch_sampler_next(sampler, &record) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		samples++;
+		assert_int_equal(record.event, 0);
+		assert_int_equal(record.sample.read.nr, 2);
+		perch_read_values_at(&record.sample.read, 1, &value);
+		assert_true(value.value >= faults);
+		faults = value.value;
+	}
+	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
+	assert_in_range(samples, 20, 400);
+	assert_in_range(faults, 500, 560);
+	perch_sampler_close(sampler);
+}
+
+/* Events that never start: what the target maps and is called is told all the same, from the moment of opening. */
+static void the_own_event_runs_from_the_start(void **state)
+{
+	struct perch_sampler_options options = {
+		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP, .inherit = 1,
+			   .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK },
+		.follow_apart = true,
+	};
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	struct perch_target target = { 0, -1, 0 };
+	size_t execs = 0, maps = 0, exits = 0, samples = 0;
+	int gate[2];
+
+	(void)state;
+	assert_int_equal(pipe(gate), 0);
+	target.pid = fork();
+	if (!target.pid) {
+		char byte;
+
+		if (read(gate[0], &byte, 1) == 1)
+			execlp("true", "true", NULL);
+		_exit(1);
+	}
+	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", &target, &options), 0);
+	assert_int_equal(write(gate[1], "", 1), 1);
+	waitpid(target.pid, NULL, 0);
+	while (perch_sampler_next(sampler, &record) > 0) {
+		samples += record.type == PERCH_RECORD_SAMPLE;
+		execs += record.type == PERCH_RECORD_COMM && record.comm.exec && !strcmp(record.comm.comm.text, "true");
+		maps += record.type == PERCH_RECORD_MMAP2;
+		exits += record.type == PERCH_RECORD_EXIT;
+		assert_int_equal(record.event, 1);
+		assert_true(record.identity.time != 0);
+	}
+	assert_int_equal(samples, 0);
+	assert_int_equal(execs, 1);
+	assert_true(maps >= 2);
+	assert_int_equal(exits, 1);
+	perch_sampler_close(sampler);
+	close(gate[0]);
+	close(gate[1]);
+}
+
+/* A cgroup of our own with a busy child in it; returns its descriptor, or skips the test. */
+static int make_cgroup(char *path, size_t size, pid_t *child)
+{
+	char mounted[PATH_MAX / 2], procs[PATH_MAX];
+	struct perch_machine *machine;
+	FILE *file;
+	int rc;
+
+	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
+	rc = perch_machine_cgroups(machine, mounted, sizeof(mounted), NULL);
+	perch_machine_free(machine);
+	snprintf(path, size, "%s/perch-sampler-%d", mounted, getpid());
+	if (rc < 0 || mkdir(path, 0755) < 0) {
+		print_message("skipped: no cgroup can be made here\n");
+		skip();
+	}
+	*child = fork();
+	if (!*child)
+		for (;;)
+			burn(1);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	file = fopen(procs, "w");
+	assert_non_null(file);
+	fprintf(file, "%d\n", *child);
+	assert_int_equal(fclose(file), 0);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void samples_of_a_cgroup_alone(void **state)
+{
+	struct perch_sampler_options options = { .event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP } };
+	struct perch_target target = { -1, -1, 0 };
+	char path[PATH_MAX];
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	size_t samples = 0, others = 0;
+	pid_t child;
+
+	(void)state;
+	target.cgroup_fd = make_cgroup(path, sizeof(path), &child);
+	assert_true(target.cgroup_fd > 0);
+	assert_int_equal(open_sampler(&sampler, "cpu-clock", &target, &options), 0);
+	perch_sampler_enable(sampler);
+	burn(0.3);
+	perch_sampler_disable(sampler);
+	while (perch_sampler_next(sampler, &record) > 0) {
+		if (record.type != PERCH_RECORD_SAMPLE)
+			continue;
+		samples++;
+		others += record.sample.pid != (uint32_t)child;
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(target.cgroup_fd);
+	rmdir(path);
+	print_message("%zu samples, %zu of others\n", samples, others);
+	assert_true(samples > 10);
+	assert_int_equal(others, 0);
+	perch_sampler_close(sampler);
+}
+
+/* Of two identical tracepoints one has a filter: it lets as many through as fit it. */
+static void filters_leave_out(void **state)
+{
+	struct perch_sampler_options options = { .event = { .period = 1, .sample = PERCH_SAMPLE_RAW } };
+	struct perch_events events = { 0 };
+	struct perch_sampler *sampler;
+	struct perch_record record;
+	struct perch_error err;
+	size_t hits[2] = { 0, 0 };
+
+	(void)state;
+	if (perch_events_parse(&events, "syscalls:sys_enter_close,syscalls:sys_enter_close", NULL, &err) < 0) {
+		print_message("skipped: %s\n", err.message);
+		skip();
+	}
+	events.event[1].filter = strdup("fd == 987");
+	if (perch_sampler_open_events(&sampler, &events, &PERCH_SELF, &options, &err) < 0) {
+		print_message("skipped: %s\n", err.message);
+		perch_events_clear(&events);
+		skip();
+	}
+	perch_sampler_enable(sampler);
+	for (int i = 0; i < 30; i++)
+		close(i % 3 ? 988 : 987);
+	perch_sampler_disable(sampler);
+	while (perch_sampler_next(sampler, &record) > 0)
+		if (record.type == PERCH_RECORD_SAMPLE && record.event < 2)
+			hits[record.event]++;
+	assert_int_equal(hits[0], 30);
+	assert_int_equal(hits[1], 10);
+	perch_sampler_close(sampler);
+	perch_events_clear(&events);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_leader_tells_the_counts_of_its_group),
+		cmocka_unit_test(the_own_event_runs_from_the_start),
+		cmocka_unit_test(samples_of_a_cgroup_alone),
+		cmocka_unit_test(filters_leave_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a counter counts, exactly: threads, children, programs executed, whole processes, CPUs and cgroups. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "exact.h"
+
+#define PAGES 256
+#define CALLS 500
+
+static const struct timespec moment = { 0, 200000 };
+
+static void touch_some(void *unused)
+{
+	char *pages = fresh_pages(PAGES);
+
+	(void)unused;
+	touch(pages, PAGES);
+	drop(pages, PAGES);
+}
+
+static void call_some(void *unused)
+{
+	(void)unused;
+	call_getppid(CALLS);
+}
+
+/* ---- children -------------------------------------------------------------------------------------------------- */
+
+/* What a counter of this thread, opened before the child was made, sees of the child's work. */
+static uint64_t faults_of_a_child(bool inherit)
+{
+	struct perch_options options = { .inherit = inherit };
+	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, &options);
+	struct child child = child_start(touch_some, NULL);
+
+	child_work(&child);
+	perch_counter_enable(counter);
+	child_work(&child);
+	perch_counter_disable(counter);
+	child_end(&child);
+	return value_of(counter);
+}
+
+static void children_count_when_inherited_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(faults_of_a_child(true), PAGES);
+	assert_int_equal(faults_of_a_child(false), 0);
+}
+
+static void a_child_counts_apart_from_its_parent(void **state)
+{
+	struct child child = child_start(touch_some, NULL);
+	struct perch_counter *counter = open_on("page-faults:u", &(struct perch_target){ child.pid, -1, 0 }, NULL);
+
+	(void)state;
+	child_work(&child);
+	touch_some(NULL);
+	perch_counter_enable(counter);
+	touch_some(NULL);	/* not the child's */
+	child_work(&child);
+	perch_counter_disable(counter);
+	child_end(&child);
+	assert_int_equal(value_of(counter), PAGES);
+}
+
+static void counts_outlive_their_target(void **state)
+{
+	struct child child = child_start(call_some, NULL);
+	struct perch_target target = { child.pid, -1, 0 };
+	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &target, NULL);
+
+	(void)state;
+	perch_counter_enable(counter);
+	child_work(&child);
+	child_work(&child);
+	child_end(&child);
+	assert_int_equal(read_of(counter).value, 2 * CALLS);
+	assert_int_equal(value_of(counter), 2 * CALLS);	/* once more: the same */
+}
+
+/* ---- exec ------------------------------------------------------------------------------------------------------ */
+
+static void call_and_execute(void *unused)
+{
+	(void)unused;
+	call_getppid(CALLS);
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(127);
+}
+
+/* Counts two tracepoints in a child that makes calls and then becomes another program. */
+static void across_an_exec(const struct perch_options *options, uint64_t *calls, uint64_t *exits)
+{
+	struct child child = child_start(call_and_execute, NULL);
+	struct perch_target target = { child.pid, -1, 0 };
+	struct perch_counter *before = open_on("syscalls:sys_enter_getppid", &target, options);
+	struct perch_counter *after = open_on("syscalls:sys_enter_exit_group", &target, options);
+	int status;
+
+	assert_int_equal(read_of(before).value, 0);
+	assert_int_equal(write(child.go, "g", 1), 1);
+	assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(child.go);
+	close(child.done);
+	*calls = read_of(before).value;
+	*exits = read_of(after).value;
+	perch_counter_close(before);
+	perch_counter_close(after);
+}
+
+static void counting_starts_and_ends_with_an_exec(void **state)
+{
+	struct perch_options from_exec = { .enable_on_exec = 1 };
+	struct perch_options until_exec = { .enabled = 1, .remove_on_exec = 1 };
+	struct perch_options both = { .enabled = 1 };
+	uint64_t calls, exits;
+
+	(void)state;
+	across_an_exec(&both, &calls, &exits);
+	assert_int_equal(calls, CALLS);
+	assert_int_equal(exits, 1);
+	across_an_exec(&from_exec, &calls, &exits);
+	assert_int_equal(calls, 0);
+	assert_int_equal(exits, 1);
+	across_an_exec(&until_exec, &calls, &exits);
+	assert_int_equal(calls, CALLS);
+	assert_int_equal(exits, 0);
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
+struct worker {
+	pthread_t thread;
+	pid_t tid;
+	int times;
+	pthread_barrier_t *ready, *go;
+};
+
+static void *work_in_thread(void *argument)
+{
+	struct worker *worker = argument;
+
+	worker->tid = syscall(SYS_gettid);
+	pthread_barrier_wait(worker->ready);
+	pthread_barrier_wait(worker->go);
+	call_getppid(CALLS * worker->times);
+	return NULL;
+}
+
+#define WORKERS 3
+
+static void start_workers(struct worker *workers, pthread_barrier_t *ready, pthread_barrier_t *go)
+{
+	pthread_barrier_init(ready, NULL, WORKERS + 1);
+	pthread_barrier_init(go, NULL, WORKERS + 1);
+	for (int i = 0; i < WORKERS; i++) {
+		workers[i] = (struct worker){ .times = i + 1, .ready = ready, .go = go };
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
+	}
+	pthread_barrier_wait(ready);
+}
+
+static void let_workers_go(struct worker *workers, pthread_barrier_t *go)
+{
+	pthread_barrier_wait(go);
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(workers[i].thread, NULL);
+}
+
+static void one_thread_of_several(void **state)
+{
+	struct worker workers[WORKERS];
+	pthread_barrier_t ready, go;
+	struct perch_counter *counter;
+
+	(void)state;
+	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));	/* skip before there are threads */
+	start_workers(workers, &ready, &go);
+	counter = open_on("syscalls:sys_enter_getppid", &(struct perch_target){ workers[1].tid, -1, 0 }, NULL);
+	perch_counter_enable(counter);
+	let_workers_go(workers, &go);
+	assert_int_equal(value_of(counter), CALLS * workers[1].times);
+}
+
+/* ---- sets ------------------------------------------------------------------------------------------------------ */
+
+static struct perch_set *open_set(const char *text, struct perch_events *events, const struct perch_targets *targets)
+{
+	struct perch_error err = { 0 };
+	struct perch_set *set = NULL;
+	int rc = perch_events_parse(events, text, NULL, &err);
+
+	if (!rc)
+		rc = perch_set_open(&set, events, targets, NULL, 0, &err);
+	if (rc)
+		skip_or_fail(text, rc, &err);
+	assert_int_equal(perch_set_enable(set, NULL), 0);
+	assert_int_equal(perch_set_disable(set, NULL), 0);
+	assert_int_equal(perch_set_reset(set, NULL), 0);
+	return set;
+}
+
+static void read_set(struct perch_set *set, struct perch_count *counts)
+{
+	struct perch_error err = { 0 };
+
+	if (perch_set_read(set, counts, perch_set_events(set) * perch_set_targets(set), &err))
+		fail_msg("%s", err.message);
+}
+
+static size_t target_of(const struct perch_set *set, pid_t pid)
+{
+	size_t target = 0;
+
+	while (target < perch_set_targets(set) && perch_set_target(set, target)->pid != pid)
+		target++;
+	assert_true(target < perch_set_targets(set));
+	return target;
+}
+
+static void a_process_is_all_of_its_threads(void **state)
+{
+	struct perch_count counts[2 * (WORKERS + 1)], sum;
+	struct perch_events events = { 0 };
+	struct perch_targets targets = { 0 };
+	struct worker workers[WORKERS];
+	pthread_barrier_t ready, go;
+	struct perch_error err = { 0 };
+	struct perch_set *set;
+
+	(void)state;
+	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
+	start_workers(workers, &ready, &go);
+	if (perch_targets_add_process(&targets, getpid(), NULL, &err))
+		fail_msg("%s", err.message);
+	assert_int_equal(targets.nr, WORKERS + 1);
+	set = open_set("{syscalls:sys_enter_getppid,page-faults:u}", &events, &targets);
+	assert_int_equal(perch_set_targets(set), WORKERS + 1);
+	assert_int_equal(perch_set_enable(set, &err), 0);
+	let_workers_go(workers, &go);
+	call_getppid(CALLS);
+	assert_int_equal(perch_set_disable(set, &err), 0);
+	read_set(set, counts);
+	for (int i = 0; i < WORKERS; i++)
+		assert_int_equal(counts[target_of(set, workers[i].tid)].value, CALLS * workers[i].times);
+	assert_int_equal(counts[target_of(set, getpid())].value, CALLS);
+	perch_count_sum(&sum, counts, WORKERS + 1);
+	assert_int_equal(sum.value, CALLS * (1 + 1 + 2 + 3));
+	assert_int_equal(sum.state, PERCH_COUNT_FULL);
+	perch_set_close(set);
+	perch_events_clear(&events);
+	perch_targets_clear(&targets);
+}
+
+/* What CPUs count while everyone may run is at least what one process does there. */
+static void cpus_count_whoever_runs_there(void **state)
+{
+	struct perch_count counts[256], sum;
+	struct perch_events events = { 0 };
+	struct perch_targets targets = { 0 };
+	struct perch_error err = { 0 };
+	struct perch_set *set;
+	cpu_set_t before;
+
+	(void)state;
+	if (perch_targets_add_cpus(&targets, NULL, NULL, &err))
+		fail_msg("%s", err.message);
+	assert_true(targets.nr && targets.nr <= 256);
+	sched_getaffinity(0, sizeof(before), &before);
+	set = open_set("syscalls:sys_enter_getppid", &events, &targets);
+	assert_true(stay_on(targets.target[0].cpu));
+	assert_int_equal(perch_set_enable(set, &err), 0);
+	call_getppid(CALLS);
+	assert_int_equal(perch_set_disable(set, &err), 0);
+	sched_setaffinity(0, sizeof(before), &before);
+	read_set(set, counts);
+	assert_true(counts[0].value >= CALLS);
+	perch_count_sum(&sum, counts, targets.nr);
+	assert_true(sum.value >= counts[0].value);
+	for (size_t i = 0; i < targets.nr; i++)
+		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+	perch_set_close(set);
+	perch_events_clear(&events);
+	perch_targets_clear(&targets);
+}
+
+/* ---- cgroups --------------------------------------------------------------------------------------------------- */
+
+/* A new cgroup below the root, for one test; skips where there can be none. Its name goes into name. */
+static void make_cgroup(char *name, size_t size, char *folder, size_t folder_size)
+{
+	struct perch_machine *machine;
+	char root[4096];
+
+	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
+	if (perch_machine_cgroups(machine, root, sizeof(root), NULL) < 0)
+		*root = 0;
+	perch_machine_free(machine);
+	snprintf(name, size, "perch-test-%d", getpid());
+	snprintf(folder, folder_size, "%s/%s", root, name);
+	if (!*root || mkdir(folder, 0755)) {
+		print_message("skipped: no cgroup can be made: %s\n", *root ? strerror(errno) : "none are mounted");
+		skip();
+	}
+}
+
+static int join_cgroup(const char *folder)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		return -1;
+	return close(fd);
+}
+
+static void join_once_then_touch(void *argument)
+{
+	static bool joined;
+
+	if (!joined && join_cgroup(argument))
+		_exit(1);
+	joined = true;
+	touch_some(NULL);
+}
+
+static void a_cgroup_counts_its_own_processes(void **state)
+{
+	char name[64], folder[4160];
+	struct perch_count counts[256], sum;
+	struct perch_events events = { 0 };
+	struct perch_targets targets = { 0 };
+	struct perch_error err = { 0 };
+	struct perch_set *set;
+	struct child child;
+	int rc;
+
+	(void)state;
+	make_cgroup(name, sizeof(name), folder, sizeof(folder));
+	child = child_start(join_once_then_touch, folder);
+	child_work(&child);
+	rc = perch_targets_add_cgroup(&targets, name, NULL, NULL, &err);
+	if (rc)
+		fail_msg("%s", err.message);
+	assert_true(targets.nr && targets.nr <= 256);
+	set = open_set("page-faults:u", &events, &targets);
+	touch_some(NULL);
+	assert_int_equal(perch_set_enable(set, &err), 0);
+	child_work(&child);
+	touch_some(NULL);	/* this process is in another cgroup */
+	assert_int_equal(perch_set_disable(set, &err), 0);
+	read_set(set, counts);
+	perch_count_sum(&sum, counts, targets.nr);
+	perch_set_close(set);
+	perch_events_clear(&events);
+	perch_targets_clear(&targets);
+	child_end(&child);
+	rmdir(folder);
+	assert_int_equal(sum.value, PAGES);
+}
+
+static void join_once_then_sleep(void *argument)
+{
+	static bool joined;
+
+	if (!joined && join_cgroup(argument))
+		_exit(1);
+	joined = true;
+	for (int i = 0; i < 20; i++)
+		nanosleep(&moment, NULL);
+}
+
+/* Nobody else is in its cgroup, not even the idle task: whenever it leaves the CPU, the cgroup there changes. */
+static void each_switch_away_is_a_switch_of_cgroups(void **state)
+{
+	struct perch_counter *switches, *cgroup_switches;
+	char name[64], folder[4160];
+	struct perch_target target = { 0, -1, 0 };
+	struct child child;
+	uint64_t all, of_cgroups;
+
+	(void)state;
+	perch_counter_close(open_on("cgroup-switches", &PERCH_SELF, NULL));
+	make_cgroup(name, sizeof(name), folder, sizeof(folder));
+	child = child_start(join_once_then_sleep, folder);
+	child_work(&child);
+	target.pid = child.pid;
+	switches = open_on("context-switches", &target, NULL);
+	cgroup_switches = open_on("cgroup-switches", &target, NULL);
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);	/* until it sleeps: it counts nothing while both start */
+	perch_counter_enable(switches);
+	perch_counter_enable(cgroup_switches);
+	child_work(&child);
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	all = value_of(switches);
+	of_cgroups = value_of(cgroup_switches);
+	child_end(&child);
+	rmdir(folder);
+	assert_true(all >= 20);
+	assert_int_equal(of_cgroups, all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(children_count_when_inherited_alone),
+		cmocka_unit_test(a_child_counts_apart_from_its_parent),
+		cmocka_unit_test(counts_outlive_their_target),
+		cmocka_unit_test(counting_starts_and_ends_with_an_exec),
+		cmocka_unit_test(one_thread_of_several),
+		cmocka_unit_test(a_process_is_all_of_its_threads),
+		cmocka_unit_test(cpus_count_whoever_runs_there),
+		cmocka_unit_test(a_cgroup_counts_its_own_processes),
+		cmocka_unit_test(each_switch_away_is_a_switch_of_cgroups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

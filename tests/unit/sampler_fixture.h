@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* A table of calls that imitates the kernel's side of samplers. Included after cmocka. */
+#ifndef PERCH_SAMPLER_FIXTURE_H
+#define PERCH_SAMPLER_FIXTURE_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <perch/ring.h>
+
+/* The kernel's side of a sampler: what was called, and what to refuse. */
+struct kernel {
+	struct {
+		struct perch_attr attr;
+		pid_t pid;
+		int cpu, group, output;
+		unsigned long flags;
+		char filter[64];
+		bool on, closed;
+	} fd[64];
+	int (*refuse)(const struct perch_attr *attr, int cpu, int group);	/* an errno; 0: opens */
+	int nr;
+	size_t max_pages;		/* of a ring */
+	unsigned max_precise;
+	pid_t gone;
+	int gone_times;			/* how often it is found gone; 0: always */
+	int maps, unmaps;
+	struct perch_mmap_page *ring;	/* the last one mapped */
+	struct perch_mmap_page *rings[64];
+};
+
+static inline int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	struct kernel *k = context;
+
+	if (pid == k->gone) {
+		if (k->gone_times && !--k->gone_times)
+			k->gone = -5;
+		return errno = ESRCH, -1;
+	}
+	if (attr->precise_ip > k->max_precise)
+		return errno = EOPNOTSUPP, -1;
+	if (k->refuse && (errno = k->refuse(attr, cpu, group)))
+		return -1;
+	assert_true(k->nr < 64);
+	k->fd[k->nr].attr = *attr;
+	k->fd[k->nr].pid = pid;
+	k->fd[k->nr].cpu = cpu;
+	k->fd[k->nr].group = group;
+	k->fd[k->nr].output = -1;
+	k->fd[k->nr].flags = flags;
+	return 1000 + k->nr++;
+}
+
+static inline int fake_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	struct kernel *k = context;
+
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = 7000 + fd;
+	else if (request == PERCH_IOC_SET_OUTPUT)
+		k->fd[fd - 1000].output = (int)argument;
+	else if (request == PERCH_IOC_ENABLE)
+		k->fd[fd - 1000].on = true;
+	else if (request == PERCH_IOC_DISABLE)
+		k->fd[fd - 1000].on = false;
+	else if (request == PERCH_IOC_SET_FILTER)
+		snprintf(k->fd[fd - 1000].filter, sizeof(k->fd[0].filter), "%s", (const char *)argument);
+	return 0;
+}
+
+static inline void *fake_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	struct kernel *k = context;
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	(void)fd;
+	(void)flags;
+	if (k->max_pages && size / page > k->max_pages + 1)
+		return errno = EPERM, MAP_FAILED;
+	k->ring = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
+	k->rings[k->maps++ % 64] = k->ring;
+	return k->ring;
+}
+
+static inline int fake_unmap(void *context, void *address, size_t size)
+{
+	((struct kernel *)context)->unmaps++;
+	return munmap(address, size);
+}
+
+static inline int fake_close(void *context, int fd)
+{
+	((struct kernel *)context)->fd[fd - 1000].closed = true;
+	return 0;
+}
+
+static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context;
+	(void)fd;
+	(void)buffer;
+	return (ssize_t)size;
+}
+
+static inline struct perch_calls fake_calls(struct kernel *k)
+{
+	return (struct perch_calls){
+		.context = k, .open_event = fake_open, .control = fake_control, .read = fake_read, .map = fake_map,
+		.unmap = fake_unmap, .close = fake_close,
+	};
+}
+
+#endif

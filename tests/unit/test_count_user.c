@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads without a system call: the arithmetic on made-up pages, and the ways back to read(2). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "count/user_read.h"
+
+static struct perch_mmap_page page;
+static uint64_t in_register, in_clock;
+static uint32_t asked_index;
+static int reads, changes_left;
+
+/* What the kernel does when it interrupts: the lock is another one afterwards, and the numbers are. */
+static bool read_counter(uint32_t index, uint64_t *value)
+{
+	reads++;
+	asked_index = index;
+	*value = in_register;
+	if (changes_left) {
+		changes_left--;
+		page.lock += 2;
+		page.offset += 1000;
+	}
+	return index && index != 99;
+}
+
+static uint64_t read_clock(void)
+{
+	return in_clock;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&page, 0, sizeof(page));
+	page.lock = 6;
+	page.index = 3;
+	page.cap_user_rdpmc = page.cap_user_time = 1;
+	page.pmc_width = 48;
+	page.time_mult = 1;
+	in_register = in_clock = asked_index = reads = changes_left = 0;
+	return 0;
+}
+
+static enum perch__user_how read_page(uint64_t words[3])
+{
+	return perch__page_read(&page, words, read_counter, read_clock);
+}
+
+static void values_are_signed(void **state)
+{
+	static const struct {
+		unsigned width;
+		uint64_t in_register;
+		int64_t offset;
+		uint64_t value;
+	} cases[] = {
+		{ 48, 5, 100, 105 },
+		{ 48, 0xffffffffffff, 100, 99 },		/* -1 */
+		{ 48, 0x800000000000, INT64_C(1) << 47, 0 },	/* the least there is */
+		{ 48, 0x7fffffffffff, 1, UINT64_C(1) << 47 },
+		{ 40, 0xfffffffffe, 10, 8 },
+		{ 40, 0x7fffffffff, 0, 0x7fffffffff },
+		{ 40, 0xabff00000001, 0, 0xffffffff00000001 | 0xffffff0000000000 },	/* bits above the width are none */
+		{ 32, 0xffffffff, 0x100000000, 0xffffffff },
+		{ 32, 0x80000000, 0x80000000, 0 },
+		{ 64, 0xfffffffffffffff0, 0x20, 0x10 },
+		{ 64, 0x123456789abcdef0, 0, 0x123456789abcdef0 },
+	};
+	uint64_t words[3];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		page.pmc_width = cases[i].width;
+		page.offset = cases[i].offset;
+		in_register = cases[i].in_register;
+		assert_int_equal(read_page(words), PERCH__USER_READ);
+		if (words[0] != cases[i].value)
+			fail_msg("case %zu: %#llx", i, (unsigned long long)words[0]);
+	}
+	assert_int_equal(asked_index, 3);
+	/* the whole range of shifts is defined, whatever the page says */
+	for (unsigned width = 0; width < 200; width++)
+		(void)perch__sign_extend(0x123456789abcdef0, width);
+}
+
+static void times_go_on(void **state)
+{
+	uint64_t words[3];
+
+	(void)state;
+	page.time_enabled = 5000;
+	page.time_running = 3000;
+	page.time_offset = -(UINT64_C(7) << 20);	/* as of when the clock said 7 << 20, at one ns a tick */
+	in_clock = (7 << 20) + 250;
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(words[1], 5250);
+	assert_int_equal(words[2], 3250);
+	/* 2.5 GHz: 0.4 ns a tick; the product of both has more than 64 bits */
+	page.time_shift = 31;
+	page.time_mult = 858993459;
+	page.time_offset = 0;
+	in_clock = UINT64_C(1) << 60;
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
+	assert_true(words[1] - words[2] == 2000);
+	/* a clock behind the kernel's: less than the page says, and whoever takes differences sees to it */
+	page.time_shift = 0;
+	page.time_mult = 1;
+	page.time_offset = -UINT64_C(100);
+	in_clock = 90;
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(words[1], 4990);
+}
+
+static void short_clocks_wrap(void **state)
+{
+	uint64_t words[3];
+
+	(void)state;
+	page.cap_user_time_short = 1;
+	page.time_mask = 0xffffffff;
+	page.time_cycles = 0x3fffffff0;		/* the 34 bits that were counted so far */
+	page.time_offset = -UINT64_C(0x3fffffff0);
+	in_clock = 0x10;			/* gone round since */
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(words[1], 0x20);
+	in_clock = 0xfffffff8;			/* not yet */
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(words[1], 8);
+	page.cap_user_time_short = 0;
+	in_clock = 0x3fffffff8;
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(words[1], 8);
+}
+
+static void a_changing_page_is_read_again(void **state)
+{
+	uint64_t words[3];
+
+	(void)state;
+	in_register = 5;
+	changes_left = 3;
+	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(reads, 4);
+	assert_int_equal(words[0], 3005);	/* of the last try alone */
+	reads = 0;
+	changes_left = 1000;
+	assert_int_equal(read_page(words), PERCH__USER_BUSY);
+	assert_int_equal(reads, PERCH__USER_TRIES);
+	changes_left = 0;
+	page.lock = 7;				/* being written, by whom we interrupted for good */
+	assert_int_equal(read_page(words), PERCH__USER_BUSY);
+}
+
+static void pages_that_cannot_tell(void **state)
+{
+	uint64_t words[3];
+
+	(void)state;
+	page.index = 0;
+	assert_int_equal(read_page(words), PERCH__USER_OFF_PMU);
+	page.index = 99;
+	assert_int_equal(read_page(words), PERCH__USER_NO_REGISTER);
+	page.index = 3;
+	page.cap_user_time = 0;
+	assert_int_equal(read_page(words), PERCH__USER_NO_CLOCK);
+	page.cap_user_rdpmc = 0;
+	assert_int_equal(read_page(words), PERCH__USER_FORBIDDEN);
+}
+
+/* The bits by number are those of the struct. */
+static void capabilities_are_where_they_should(void **state)
+{
+	struct perch_mmap_page can = { 0 };
+
+	(void)state;
+	can.cap_user_rdpmc = 1;
+	assert_true(can.capabilities == PERCH__CAN_READ);
+	can.capabilities = 0;
+	can.cap_user_time = 1;
+	assert_true(can.capabilities == PERCH__CAN_TIME);
+	can.capabilities = 0;
+	can.cap_user_time_short = 1;
+	assert_true(can.capabilities == PERCH__CAN_TIME_SHORT);
+}
+
+/* A kernel whose events have one page and read as 77. */
+static struct {
+	struct perch_mmap_page *page;
+	int maps, unmaps, reads, map_errno, opened, refuse_first;
+	size_t mapped;
+	uint64_t config1[4];
+} kernel;
+
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		       unsigned long flags)
+{
+	(void)context, (void)pid, (void)cpu, (void)group_fd, (void)flags;
+	kernel.config1[kernel.opened++ & 3] = attr->config1;
+	if (kernel.opened <= kernel.refuse_first) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return 1000;
+}
+
+static int replay_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context, (void)fd;
+	if (request == PERCH_IOC_ID)
+		*(uint64_t *)argument = 4711;
+	return 0;
+}
+
+static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
+{
+	const uint64_t words[] = { 77, 10, 10, 4711 };
+
+	(void)context, (void)fd;
+	kernel.reads++;
+	memcpy(buffer, words, size < sizeof(words) ? size : sizeof(words));
+	return size;
+}
+
+static void *replay_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	(void)context;
+	assert_int_equal(protection, PROT_READ);
+	assert_int_equal(flags, MAP_SHARED);
+	assert_int_equal(offset, 0);
+	assert_int_equal(fd, 1000);
+	kernel.maps++;
+	kernel.mapped = size;
+	if (kernel.map_errno) {
+		errno = kernel.map_errno;
+		return MAP_FAILED;
+	}
+	kernel.page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return kernel.page;
+}
+
+static int replay_unmap(void *context, void *address, size_t size)
+{
+	(void)context;
+	kernel.unmaps++;
+	assert_ptr_equal(address, kernel.page);
+	return munmap(address, size);
+}
+
+static int replay_close(void *context, int fd)
+{
+	(void)context, (void)fd;
+	return 0;
+}
+
+static const struct perch_calls calls = {
+	.open_event = replay_open, .control = replay_control, .read = replay_read, .map = replay_map,
+	.unmap = replay_unmap, .close = replay_close,
+};
+static struct perch_machine *machine;
+
+static int setup_kernel(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	return perch_machine_new(&machine, "/nowhere", &calls, NULL);
+}
+
+static int teardown_kernel(void **state)
+{
+	(void)state;
+	assert_int_equal(kernel.unmaps, kernel.maps - !!kernel.map_errno);
+	perch_machine_free(machine);
+	return 0;
+}
+
+static struct perch_counter *open_counter(const char *text, const struct perch_target *target, uint64_t read_format)
+{
+	struct perch_options options = { .machine = machine, .user_read = 1, .read = read_format };
+	struct perch_counter *counter;
+	struct perch_error err;
+
+	if (perch_counter_open(&counter, text, target, &options, &err))
+		fail_msg("%s", err.message);
+	return counter;
+}
+
+static void off_the_pmu_is_read_by_the_kernel(void **state)
+{
+	struct perch_counter *counter = open_counter("cycles:u", NULL, PERCH_FORMAT_ID);
+	struct perch_count count;
+	struct perch_error err;
+
+	(void)state;
+#if PERCH__USER_ARCH
+	assert_int_equal(kernel.maps, 1);
+	assert_int_equal(kernel.mapped, sysconf(_SC_PAGESIZE));
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_non_null(strstr(err.message, "nothing was read yet"));
+	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_int_equal(err.cause, PERCH_CAUSE_PRIVILEGE);	/* no capability in a page of zeros */
+	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
+	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_int_equal(err.cause, PERCH_CAUSE_SCHEDULE);
+	assert_non_null(strstr(err.message, "cycles:u"));
+	assert_int_equal(kernel.reads, 2);
+#else
+	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+#endif
+	assert_int_equal(count.value, 77);
+	assert_int_equal(count.id, 4711);
+	perch_counter_close(counter);
+}
+
+static void *read_elsewhere(void *given)
+{
+	struct perch_count count;
+
+	return perch_counter_read(given, &count, NULL) || count.value != 77 ? given : NULL;
+}
+
+/* The event is on the PMU of its own thread's CPU. This would die of a privileged instruction if it were tried. */
+static void other_threads_and_children_ask_the_kernel(void **state)
+{
+	struct perch_counter *counter = open_counter("cycles:u", NULL, 0);
+	struct perch_count count;
+	struct perch_error err;
+	pthread_t thread;
+	void *failed;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (kernel.page) {
+		kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
+		kernel.page->index = 1;
+		madvise(kernel.page, kernel.mapped, MADV_DONTFORK);	/* as the kernel's own pages are */
+	}
+	assert_int_equal(pthread_create(&thread, NULL, read_elsewhere, counter), 0);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(kernel.reads, 1);
+	assert_false(perch_counter_user_read(counter, &err));
+	if (kernel.page)
+		assert_non_null(strstr(err.message, "another thread"));
+	pid = fork();
+	if (!pid) {
+		status = perch_counter_read(counter, &count, NULL) || count.value != 77;
+		perch_counter_close(counter);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	perch_counter_close(counter);
+}
+
+static void why_there_is_no_page(void **state)
+{
+	static const struct perch_target somebody = { 1, -1, 0 };
+	struct perch_options options = { .machine = machine };
+	struct perch_counter *counter;
+	struct perch_count count;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_counter_open(&counter, "cycles", NULL, &options, &err), 0);
+	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_false(perch_counter_user_read(counter, NULL));
+	perch_counter_close(counter);
+#if PERCH__USER_ARCH
+	static const struct {
+		const char *text, *sentence;
+		bool other;
+		uint64_t read_format;
+	} cases[] = {
+		{ "page-faults", "the kernel counts this event itself", false, 0 },
+		{ "cycles", "only an event of the calling thread", true, 0 },
+		{ "cycles", "PERCH_FORMAT_LOST", false, PERCH_FORMAT_LOST },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		counter = open_counter(cases[i].text, cases[i].other ? &somebody : NULL, cases[i].read_format);
+		assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+		assert_int_equal(count.value, 77);
+		assert_false(perch_counter_user_read(counter, &err));
+		if (!strstr(err.message, cases[i].sentence))
+			fail_msg("%s", err.message);
+		perch_counter_close(counter);
+	}
+	assert_int_equal(kernel.maps, 0);
+	kernel.map_errno = EPERM;
+	counter = open_counter("cycles", NULL, 0);
+	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
+	assert_false(perch_counter_user_read(counter, &err));
+	assert_int_equal(err.errnum, EPERM);
+	perch_counter_close(counter);
+#else
+	(void)somebody;
+#endif
+}
+
+int main(void)
+{
+#define PAGE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup_kernel, teardown_kernel)
+	const struct CMUnitTest tests[] = {
+		PAGE(values_are_signed), PAGE(times_go_on), PAGE(short_clocks_wrap), PAGE(a_changing_page_is_read_again),
+		PAGE(pages_that_cannot_tell), PAGE(capabilities_are_where_they_should),
+		CASE(off_the_pmu_is_read_by_the_kernel), CASE(other_threads_and_children_ask_the_kernel),
+		CASE(why_there_is_no_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: MIT */
+/* Breakpoints, probes and libpfm4's names in event strings, and the ELF files that probes are looked up in. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/event.h>
+
+#include "event/elf_file.h"
+#include "elf_fixture.h"
+#include "tree.h"
+
+#define UPROBE "/sys/bus/event_source/devices/uprobe/"
+#define KPROBE "/sys/bus/event_source/devices/kprobe/"
+
+static const struct tree_file files[] = {
+	{ UPROBE "type", "8\n" },
+	{ UPROBE "format/retprobe", "config:0\n" },
+	{ UPROBE "format/ref_ctr_offset", "config:32-63\n" },
+	{ KPROBE "type", "6\n" },
+	{ KPROBE "format/retprobe", "config:0\n" },
+	{ "/proc/kallsyms", "ffffffff81000000 T _stext\nffffffff81000010 T vfs_read\nffffffff81000020 t vfs_write\n"
+			    "ffffffff81000030 t twice\nffffffff81000040 t twice\nffffffff81000050 D vfs_data\n"
+			    "ffffffffc0000000 t twice\t[nf_tables]\n"
+			    "ffffffffc0000010 T nft_do_chain\t[nf_tables]\nbroken\nffff T \n" },
+	{ "/opt/script", "#!/bin/sh\n" },
+	{ "/opt/empty", "" },
+	{ "/opt/bin/tool", "" },
+	{ "/usr/lib/strange-linux-gnu/libfix.so", "INPUT(libfix.so.1)\n" },
+	{ "/usr/lib/libfix.so.0", "" },
+	{ "/old/sys/bus/event_source/devices/uprobe/type", "7\n" },
+	{ "/old/sys/bus/event_source/devices/uprobe/format/retprobe", "config:0\n" },
+	{ "/old/opt/bin/tool", "" },
+};
+
+static const struct elf_symbol symbols[] = {
+	{ "main", ELF_CODE_ADDRESS + 0x10, STT_FUNC, STB_GLOBAL, 0 },
+	{ "serve", ELF_CODE_ADDRESS + 0x20, STT_FUNC, STB_LOCAL, 0 },
+	{ "twin", ELF_CODE_ADDRESS + 0x30, STT_FUNC, STB_LOCAL, 0 },
+	{ "twin", ELF_CODE_ADDRESS + 0x40, STT_FUNC, STB_LOCAL, 0 },
+	{ "seen", ELF_CODE_ADDRESS + 0x50, STT_FUNC, STB_LOCAL, 0 },
+	{ "seen", ELF_CODE_ADDRESS + 0x60, STT_FUNC, STB_WEAK, 0 },
+	{ "fastest", ELF_CODE_ADDRESS + 0x70, STT_GNU_IFUNC, STB_GLOBAL, 0 },
+	{ "_start", ELF_CODE_ADDRESS, STT_NOTYPE, STB_GLOBAL, 0 },
+	{ "malloc", 0, STT_FUNC, STB_GLOBAL, 0 },
+	{ "number", ELF_DATA_ADDRESS, STT_OBJECT, STB_GLOBAL, 0 },
+	{ "lost", 0x10, STT_FUNC, STB_GLOBAL, 0 },
+	{ "worn@@NEW", ELF_CODE_ADDRESS + 0x80, STT_FUNC, STB_GLOBAL, 0 },
+	{ "worn@OLD", ELF_CODE_ADDRESS + 0x90, STT_FUNC, STB_GLOBAL, 0 },
+	{ "name with spaces, (all)", ELF_CODE_ADDRESS + 0xa0, STT_FUNC, STB_GLOBAL, 0 },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static const struct elf_symbol dynamic[] = {
+	{ "copy", ELF_CODE_ADDRESS + 0x100, STT_FUNC, STB_GLOBAL, 0x8002 },
+	{ "copy", ELF_CODE_ADDRESS + 0x110, STT_FUNC, STB_GLOBAL, 3 },
+	{ "free", ELF_CODE_ADDRESS + 0x120, STT_FUNC, STB_GLOBAL, 3 },
+	{ "gone", ELF_CODE_ADDRESS + 0x130, STT_FUNC, STB_GLOBAL, 0x8002 },
+	{ "gone", ELF_CODE_ADDRESS + 0x140, STT_FUNC, STB_GLOBAL, 0x8003 },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static const char *const versions[] = { "V_1", "V_2", NULL };
+
+static const struct elf_note notes[] = {
+	{ "shop", "opened", ELF_CODE_ADDRESS + 0x11, 0, 0 },
+	{ "shop", "sold", ELF_CODE_ADDRESS + 0x21, 0x500000, ELF_DATA_ADDRESS + 2 },
+	{ "shop", "sold", ELF_CODE_ADDRESS + 0x31, 0x500000, ELF_DATA_ADDRESS + 2 },
+	{ "shop", "sold", ELF_CODE_ADDRESS + 0x21, 0x500000, ELF_DATA_ADDRESS + 2 },
+	{ "shop", "nowhere", 0x77, 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static struct perch_machine *machine, *old;
+static char root[PATH_MAX];
+static struct elf_fixture whole = { .symbols = symbols, .dynamic = dynamic, .versions = versions, .notes = notes,
+				    .base = 0x500000 };
+static struct elf_fixture bare;
+
+static void write_elf(const struct elf_fixture *elf, const char *path, size_t size)
+{
+	char inside[PATH_MAX + 64];
+
+	snprintf(inside, sizeof(inside), "%s%s", root, path);
+	elf_write(elf, inside, size);
+}
+
+/* Libraries are looked up among those that this machine can load: the fixture says that it is such a one. */
+static int setup(void **state)
+{
+	static const char *const programs[] = { "/opt/bin/tool", "/old/opt/bin/tool" };
+	char path[PATH_MAX + 64];
+	struct perch__elf mine;
+
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	assert_int_equal(perch__elf_file_open(&mine, "/proc/self/exe", NULL), 0);
+	whole.wide = bare.wide = mine.wide;
+	whole.machine = bare.machine = mine.machine;
+	perch__elf_file_close(&mine);
+	elf_make(&whole);
+	elf_make(&bare);
+	write_elf(&whole, "/opt/whole", whole.size);
+	write_elf(&bare, "/opt/bare", bare.size);
+	write_elf(&whole, "/opt/a:b", whole.size);
+	write_elf(&whole, "/usr/lib/strange-linux-gnu/libfix.so.9", whole.size);
+	write_elf(&whole, "/usr/lib/strange-linux-gnu/libfix.so.10", whole.size);
+	write_elf(&whole, "/usr/lib/libfix.so.11", whole.size);
+	write_elf(&whole, "/usr/lib/libplain.so", whole.size);
+	for (size_t i = 0; i < PERCH__NR(programs); i++) {
+		write_elf(&whole, programs[i], whole.size);
+		snprintf(path, sizeof(path), "%s%s", root, programs[i]);
+		assert_int_equal(chmod(path, 0755), 0);
+	}
+	setenv("PATH", "relative:/nowhere::/opt/bin", 1);
+	snprintf(path, sizeof(path), "%s/old", root);
+	return perch_machine_new(&machine, root, NULL, NULL) || perch_machine_new(&old, path, NULL, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perch_machine_free(machine);
+	perch_machine_free(old);
+	tree_remove(root);
+	return 0;
+}
+
+static uint64_t place(const struct perch_machine *of, const char *path, const char *symbol)
+{
+	uint64_t offset = 0;
+	int rc = perch__elf_function(path, symbol, &offset, of);
+
+	if (rc)
+		fail_msg("%s in %s: %s", symbol, path, strerror(-rc));
+	return offset;
+}
+
+static void functions_are_found_in_every_kind_of_file(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 4; kind++) {
+		static struct elf_fixture elf;
+		uint64_t offset;
+
+		elf = (struct elf_fixture){ .wide = kind & 1, .swapped = kind & 2, .machine = EM_SPARC,
+					    .symbols = symbols, .dynamic = dynamic, .versions = versions };
+		elf_make(&elf);
+		write_elf(&elf, "/opt/kind", elf.size);
+		assert_int_equal(place(machine, "/opt/kind", "main"), ELF_CODE + 0x10);
+		assert_int_equal(place(machine, "/opt/kind", "serve"), ELF_CODE + 0x20);
+		assert_int_equal(place(machine, "/opt/kind", "seen"), ELF_CODE + 0x60);
+		assert_int_equal(place(machine, "/opt/kind", "_start"), ELF_CODE);
+		assert_int_equal(place(machine, "/opt/kind", "worn"), ELF_CODE + 0x80);
+		assert_int_equal(place(machine, "/opt/kind", "worn@NEW"), ELF_CODE + 0x80);
+		assert_int_equal(place(machine, "/opt/kind", "worn@OLD"), ELF_CODE + 0x90);
+		assert_int_equal(place(machine, "/opt/kind", "copy"), ELF_CODE + 0x110);
+		assert_int_equal(place(machine, "/opt/kind", "copy@V_1"), ELF_CODE + 0x100);
+		assert_int_equal(place(machine, "/opt/kind", "copy@@V_2"), ELF_CODE + 0x110);
+		assert_int_equal(place(machine, "/opt/kind", "gone@V_2"), ELF_CODE + 0x140);
+		assert_int_equal(perch__elf_function("/opt/kind", "copy@V_3", &offset, machine), -ENOENT);
+		assert_int_equal(perch__elf_function("/opt/kind", "gone", &offset, machine), -ENOTUNIQ);
+		assert_int_equal(perch__elf_function("/opt/kind", "twin", &offset, machine), -ENOTUNIQ);
+		assert_int_equal(perch__elf_function("/opt/kind", "number", &offset, machine), -ENOENT);
+		assert_int_equal(perch__elf_function("/opt/kind", "lost", &offset, machine), -ENOENT);
+		assert_int_equal(perch__elf_function("/opt/kind", "mai", &offset, machine), -ENOENT);
+		assert_int_equal(perch__elf_function("/opt/kind", "", &offset, machine), -ENOENT);
+	}
+}
+
+static void thumb_functions_are_at_even_places(void **state)
+{
+	static const struct elf_symbol odd[] = {
+		{ "thumb", ELF_CODE_ADDRESS + 0x11, STT_FUNC, STB_GLOBAL, 0 },
+		{ NULL, 0, 0, 0, 0 },
+	};
+	static struct elf_fixture elf = { .machine = EM_ARM, .symbols = odd };
+
+	(void)state;
+	elf_make(&elf);
+	write_elf(&elf, "/opt/thumb", elf.size);
+	assert_int_equal(place(machine, "/opt/thumb", "thumb"), ELF_CODE + 0x10);
+}
+
+static void usdt_probes_are_found_in_every_kind_of_file(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 8; kind++) {
+		static struct elf_fixture elf;
+		struct perch__usdt_site site[PERCH__USDT_SITES];
+		struct perch__elf file;
+		uint64_t offset, counter;
+		unsigned moved = kind & 4 ? 0x40 : 0;
+		size_t nr;
+
+		elf = (struct elf_fixture){ .wide = kind & 1, .swapped = kind & 2, .notes = notes,
+					    .base = 0x500000 + moved };
+		elf_make(&elf);
+		write_elf(&elf, "/opt/kind", elf.size);
+		assert_int_equal(perch__elf_usdt("/opt/kind", "shop", "opened", &offset, &counter, machine), 0);
+		assert_int_equal(offset, ELF_CODE + 0x11);
+		assert_int_equal(counter, 0);
+		assert_int_equal(perch__elf_usdt("/opt/kind", "shop", "sold", &offset, &counter, machine), 0);
+		assert_int_equal(offset, ELF_CODE + 0x21 + moved);
+		assert_int_equal(counter, ELF_DATA + 2 + moved);
+		assert_int_equal(perch__elf_usdt("/opt/kind", "shop", "nowhere", &offset, &counter, machine), -EBADMSG);
+		assert_int_equal(perch__elf_usdt("/opt/kind", "shop", "closed", &offset, &counter, machine), -ENOENT);
+		assert_int_equal(perch__elf_usdt("/opt/kind", "sho", "sold", &offset, &counter, machine), -ENOENT);
+		assert_int_equal(perch__elf_file_open(&file, "/opt/kind", machine), 0);
+		assert_int_equal(perch__elf_usdt_sites(&file, "shop", "sold", site, &nr, NULL), 0);
+		assert_int_equal(nr, 2);
+		assert_int_equal(site[1].offset, ELF_CODE + 0x31 + moved);
+		perch__elf_file_close(&file);
+	}
+}
+
+/* In memory, for there are thousands of files to make. */
+static void look_into(const unsigned char *bytes, size_t size)
+{
+	static int fd = -1;
+	struct perch__nearest nearest = { .word = "mian" };
+	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__elf_function function;
+	struct perch__elf elf;
+	char path[64];
+	size_t nr = 0;
+
+	if (fd < 0)
+		fd = memfd_create("elf", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, bytes, size, 0), size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (perch__elf_file_open(&elf, path, NULL))
+		return;
+	if (!perch__elf_find_function(&elf, "copy@V_1", &function))
+		assert_true(function.offset < elf.size);
+	perch__elf_offer_functions(&elf, &nearest);
+	if (!perch__elf_usdt_sites(&elf, "shop", "sold", site, &nr, &nearest))
+		for (size_t i = 0; i < nr; i++)
+			assert_true(site[i].offset < elf.size && site[i].counter < elf.size);
+	perch__elf_file_close(&elf);
+}
+
+/* Nothing comes of it but answers and errors: the sanitizers see the rest. */
+static void damaged_files_do_no_harm(void **state)
+{
+	static const unsigned char values[] = { 0x00, 0x7f, 0xff };
+	static struct elf_fixture elf;
+
+	(void)state;
+	elf = whole;
+	for (size_t at = 0; at < elf.size; at++) {
+		unsigned char good;
+
+		if (at == 0x100)
+			at = ELF_DATA + ELF_DATA_SIZE;	/* code and data are not looked at */
+		good = elf.bytes[at];
+		for (size_t i = 0; i < PERCH__NR(values); i++) {
+			elf.bytes[at] = values[i];
+			look_into(elf.bytes, elf.size);
+		}
+		elf.bytes[at] = good;
+		look_into(elf.bytes, at);
+	}
+}
+
+static struct perch_event first_of(struct perch_events *events, const char *text, struct perch_machine *of)
+{
+	struct perch_error err;
+
+	if (perch_events_parse(events, text, of, &err))
+		fail_msg("%s: %s (column %d)", text, err.message, err.column);
+	return events->event[0];
+}
+
+struct good_probe {
+	const char *text, *path;	/* path NULL: config1 is no pointer */
+	uint32_t type;
+	uint64_t config, config2;
+};
+
+static const struct good_probe good_probes[] = {
+	{ "uprobe:/opt/whole:main", "/opt/whole", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:/opt/whole:main+0x6", "/opt/whole", 8, 0, ELF_CODE + 0x16 },
+	{ "uprobe:/opt/whole:0x1010", "/opt/whole", 8, 0, 0x1010 },
+	{ "uprobe:/opt/bare:16", "/opt/bare", 8, 0, 16 },
+	{ "uprobe:/opt/whole:main(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32, ELF_CODE + 0x10 },
+	{ "uprobe:/opt/whole:0x1010(4612):u", "/opt/whole", 8, UINT64_C(4612) << 32, 0x1010 },
+	{ "uretprobe:/opt/whole:main", "/opt/whole", 8, 1, ELF_CODE + 0x10 },
+	{ "uretprobe:/opt/whole:main+0", "/opt/whole", 8, 1, ELF_CODE + 0x10 },
+	{ "uretprobe:/opt/whole:0x1010(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32 | 1, 0x1010 },
+	{ "uprobe:\"/opt/a:b\":main", "/opt/a:b", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:'/opt/a:b':'name with spaces, (all)'", "/opt/a:b", 8, 0, ELF_CODE + 0xa0 },
+	{ "uprobe:/opt/whole:copy@V_1", "/opt/whole", 8, 0, ELF_CODE + 0x100 },
+	{ "uprobe:tool:main", "/opt/bin/tool", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:libfix:main", "/usr/lib/strange-linux-gnu/libfix.so.10", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:libfix.so.9:main", "/usr/lib/strange-linux-gnu/libfix.so.9", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:libfix.so.11:main", "/usr/lib/libfix.so.11", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:libplain:main", "/usr/lib/libplain.so", 8, 0, ELF_CODE + 0x10 },
+	{ "usdt:/opt/whole:shop:opened", "/opt/whole", 8, 0, ELF_CODE + 0x11 },
+	{ "usdt:/opt/whole:shop:sold:u", "/opt/whole", 8, (uint64_t)(ELF_DATA + 2) << 32, ELF_CODE + 0x21 },
+	{ "kprobe:vfs_read", "vfs_read", 6, 0, 0 },
+	{ "kprobe:vfs_read+0x10:k", "vfs_read", 6, 0, 0x10 },
+	{ "kprobe:'nf_tables:nft_do_chain'", "nf_tables:nft_do_chain", 6, 0, 0 },
+	{ "kprobe:nft_do_chain", "nft_do_chain", 6, 0, 0 },
+	{ "kprobe:'nf_tables:twice'", "nf_tables:twice", 6, 0, 0 },
+	{ "kretprobe:vfs_read", "vfs_read", 6, 1, 0 },
+	{ "kprobe:0xffffffff81000000", NULL, 6, 0, 0xffffffff81000000 },
+};
+
+static void probes_become_attrs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(good_probes); i++) {
+		const struct good_probe *good = &good_probes[i];
+		struct perch_events events;
+		struct perch_event event = first_of(&events, good->text, machine);
+
+		print_message("%s\n", good->text);
+		assert_string_equal(event.name, good->text);
+		assert_int_equal(event.attr.type, good->type);
+		assert_int_equal(event.attr.config, good->config);
+		assert_int_equal(event.attr.probe_offset, good->config2);
+		assert_int_equal(event.attr.config1, (uintptr_t)event.path);
+		if (good->path)
+			assert_string_equal(event.path, good->path);
+		else
+			assert_null(event.path);
+		perch_events_clear(&events);
+	}
+}
+
+static void a_usdt_probe_has_an_event_for_each_place(void **state)
+{
+	struct perch_events events;
+
+	(void)state;
+	first_of(&events, "page-faults,usdt:/opt/whole:shop:sold:u,uprobe:/opt/whole:main", machine);
+	assert_int_equal(events.nr, 4);
+	assert_int_equal(events.event[1].first, 1);
+	assert_int_equal(events.event[2].first, 1);
+	assert_int_equal(events.event[3].first, 3);
+	assert_int_equal(events.event[1].attr.probe_offset, ELF_CODE + 0x21);
+	assert_int_equal(events.event[2].attr.probe_offset, ELF_CODE + 0x31);
+	assert_int_equal(events.event[2].attr.config1, (uintptr_t)events.event[2].path);
+	assert_ptr_not_equal(events.event[1].path, events.event[2].path);
+	assert_true(events.event[1].attr.exclude_kernel && events.event[2].attr.exclude_kernel);
+	perch_events_clear(&events);
+}
+
+struct bad_event {
+	const char *text;
+	int rc;
+	int column;
+	const char *message, *remedy;	/* parts of them; NULL: any */
+};
+
+static const struct bad_event bad_events[] = {
+	{ "uprobe:", -EINVAL, 7, "expected a program or library", NULL },
+	{ "uprobe:/opt/whole", -EINVAL, 17, "expected ':' after the file", NULL },
+	{ "uprobe:/opt/whole,cycles", -EINVAL, 17, "found ','", NULL },
+	{ "uprobe:/opt/whole:", -EINVAL, 18, "expected a function", NULL },
+	{ "uprobe:\"/opt/whole:main", -EINVAL, 7, "quote", NULL },
+	{ "uprobe:/opt/whole:main+", -EINVAL, 23, "expected an offset", NULL },
+	{ "uprobe:/opt/whole:main+x", -EINVAL, 23, "expected an offset", NULL },
+	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the place of a reference counter", NULL },
+	{ "uprobe:/opt/whole:main(2", -EINVAL, 24, "expected ')'", NULL },
+	{ "uprobe:/opt/whole:main(3)", -EINVAL, 23, "even", NULL },
+	{ "uprobe:/opt/whole:main(0x10000)", -EINVAL, 23, "beyond the end", NULL },
+	{ "uprobe:/opt/whole:0x10000", -EINVAL, 18, "beyond the end", NULL },
+	{ "uprobe:/opt/whole:main+0xfffffffffffffff0", -EINVAL, 23, "beyond the end", NULL },
+	{ "uprobe:/opt/whole:0x10000000000000000", -ERANGE, 18, "64 bits", NULL },
+	{ "uprobe:/opt/whole:0x10zz", -EINVAL, 22, "'z'", NULL },
+	{ "uprobe:/opt/whole:mian", -ENOENT, 18, "no function 'mian'", "did you mean main?" },
+	{ "uprobe:/opt/whole:malloc", -ENOENT, 18, "does not hold it", "library" },
+	{ "uprobe:/opt/whole:twin", -ENOTUNIQ, 18, "several functions", "0xOFFSET" },
+	{ "uprobe:/opt/whole:gone", -ENOTUNIQ, 18, "several functions", "VERSION" },
+	{ "uprobe:/opt/whole:fastest", -EINVAL, 18, "picks one of several", NULL },
+	{ "uprobe:/opt/bare:main", -ENOENT, 17, "stripped", "0xOFFSET" },
+	{ "uprobe:/opt/none:main", -ENOENT, 7, "no file '/opt/none'", NULL },
+	{ "uprobe:/opt:main", -EISDIR, 7, NULL, NULL },
+	{ "uprobe:/opt/script:main", -EBADMSG, 7, "no ELF file", "script" },
+	{ "uprobe:/opt/empty:main", -EBADMSG, 7, "no ELF file", NULL },
+	{ "uprobe:toool:main", -ENOENT, 7, "in PATH", "path" },
+	{ "uretprobe:/opt/whole:main+4", -EINVAL, 26, "first instruction", "offset" },
+	{ "usdt:/opt/whole", -EINVAL, 15, "expected ':'", NULL },
+	{ "usdt:/opt/whole:shop", -EINVAL, 20, "expected ':' and a name", NULL },
+	{ "usdt:/opt/whole:shop:", -EINVAL, 21, "expected the name", NULL },
+	{ "usdt:/opt/whole:shop:solt", -ENOENT, 16, "no USDT probe 'shop:solt'", "shop:sold" },
+	{ "usdt:/opt/whole:shop:nowhere", -EBADMSG, 5, "damaged", NULL },
+	{ "kprobe:", -EINVAL, 7, "expected a function of the kernel", NULL },
+	{ "kprobe:vfs_read(2)", -EINVAL, 15, NULL, NULL },
+	{ "kprobe:vfs_reed", -ENOENT, 7, "no function 'vfs_reed'", "vfs_read" },
+	{ "kprobe:vfs_data", -ENOENT, 7, "no function 'vfs_data'", NULL },
+	{ "kprobe:'nf:nft_do_chain'", -ENOENT, 7, "no function", NULL },
+	{ "kretprobe:twice", -ENOTUNIQ, 10, "3 functions", "0xADDRESS" },
+	{ "kretprobe:vfs_read+4", -EINVAL, 19, "first instruction", NULL },
+	{ "cycles,uprobe:/opt/whole:mian", -ENOENT, 25, "mian", NULL },
+	{ "{uprobe:/opt/whole:main,uprobe:/opt/whole:mian}", -ENOENT, 42, "mian", NULL },
+	{ "mem:", -EINVAL, 4, "expected the address", NULL },
+	{ "mem:here", -EINVAL, 4, "found 'here'", NULL },
+	{ "mem:0x", -EINVAL, 4, "expected the address", NULL },
+	{ "mem:0x10g", -EINVAL, 8, "hexadecimal", NULL },
+	{ "mem:18446744073709551616", -ERANGE, 4, "64 bits", NULL },
+	{ "mem:0x1000/4:rwx", -EINVAL, 13, "not both", "two events" },
+	{ "mem:0x1000:ww", -EINVAL, 12, "twice", NULL },
+	{ "mem:0x1000:rk", -EINVAL, 12, "'k'", "mem:0x1000:rw:u" },
+	{ "mem:0x1000/0", -EINVAL, 11, NULL, NULL },
+	{ "mem:0x1000/9", -EINVAL, 11, NULL, NULL },
+	{ "mem:0x1000/1:x", -EINVAL, 11, "instruction", "leave the length out" },
+#if defined(__x86_64__)
+	{ "mem:0x1000:r", -EINVAL, 11, "x86", "rw" },
+	{ "mem:0x1000/3", -EINVAL, 11, "1, 2, 4 or 8", NULL },
+	{ "mem:0x1001", -EINVAL, 4, "multiple of 4", "mem:0x1001/1" },
+	{ "mem:0x1004/8:w", -EINVAL, 4, "multiple of 8", "mem:0x1004/4" },
+#endif
+	{ "pfm:", -EINVAL, 4, "expected an event of libpfm4", NULL },
+};
+
+static void mistakes_are_pointed_at(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(bad_events); i++) {
+		const struct bad_event *bad = &bad_events[i];
+		struct perch_events events;
+		struct perch_error err = { 0 };
+		int rc = perch_events_parse(&events, bad->text, machine, &err);
+
+		print_message("%s: %s: %s\n", bad->text, err.message, err.remedy);
+		assert_int_equal(rc, bad->rc);
+		assert_int_equal(err.column, bad->column);
+		if (bad->message)
+			assert_non_null(strstr(err.message, bad->message));
+		if (bad->remedy)
+			assert_non_null(strstr(err.remedy, bad->remedy));
+	}
+}
+
+static void kernels_without_probes_are_told(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "kprobe:vfs_read", old, &err), -ENOENT);
+	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_PMU);
+	assert_int_equal(err.column, 0);
+	assert_string_equal(err.since, "4.17");
+	assert_non_null(strstr(err.remedy, "CONFIG_KPROBE_EVENTS"));
+	first_of(&events, "uretprobe:tool:main", old);
+	assert_int_equal(events.event[0].attr.type, 7);
+	assert_int_equal(events.event[0].attr.config, 1);
+	perch_events_clear(&events);
+	assert_int_equal(perch_events_parse(&events, "usdt:tool:shop:sold", old, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_string_equal(err.since, "4.20");
+	assert_int_equal(perch_events_parse(&events, "uprobe:tool:main(0x1202)", old, &err), -EINVAL);
+	assert_int_equal(err.column, 17);
+}
+
+struct good_breakpoint {
+	const char *text, *name;
+	uint64_t address, length;
+	unsigned access;
+	bool user;
+};
+
+#if defined(__aarch64__) || defined(__arm__)
+#define CODE_LENGTH 4
+#else
+#define CODE_LENGTH sizeof(long)
+#endif
+
+static const struct good_breakpoint good_breakpoints[] = {
+	{ "mem:0x1000", "mem:0x1000", 0x1000, 4, PERCH_BREAKPOINT_RW, false },
+	{ "mem:0", "mem:0", 0, 4, PERCH_BREAKPOINT_RW, false },
+	{ "mem:4096:u", "mem:4096:u", 4096, 4, PERCH_BREAKPOINT_RW, true },
+	{ "mem:0X1000:w", "mem:0X1000:w", 0x1000, 4, PERCH_BREAKPOINT_W, false },
+	{ "mem:0x1000:wr:u", "mem:0x1000:wr:u", 0x1000, 4, PERCH_BREAKPOINT_RW, true },
+	{ "mem:0x1001/1:w", "mem:0x1001/1:w", 0x1001, 1, PERCH_BREAKPOINT_W, false },
+	{ "mem:0x1002/2", "mem:0x1002/2", 0x1002, 2, PERCH_BREAKPOINT_RW, false },
+	{ "mem:0xfffffffffffffff8/8:rw", "mem:0xfffffffffffffff8/8:rw", 0xfffffffffffffff8, 8, PERCH_BREAKPOINT_RW,
+	  false },
+	{ "mem:0x1003:x", "mem:0x1003:x", 0x1003, CODE_LENGTH, PERCH_BREAKPOINT_X, false },
+	{ "mem:0x1000:x:u", "mem:0x1000:x:u", 0x1000, CODE_LENGTH, PERCH_BREAKPOINT_X, true },
+	{ "mem:0x1000/name=x/", "x", 0x1000, 4, PERCH_BREAKPOINT_RW, false },
+	{ "mem:0x1000/8/name=y/", "y", 0x1000, 8, PERCH_BREAKPOINT_RW, false },
+	{ "mem:0x1000/8:w/name=z/u", "z", 0x1000, 8, PERCH_BREAKPOINT_W, true },
+};
+
+static void breakpoints_become_attrs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PERCH__NR(good_breakpoints); i++) {
+		const struct good_breakpoint *good = &good_breakpoints[i];
+		struct perch_events events;
+		struct perch_event event = first_of(&events, good->text, machine);
+
+		print_message("%s\n", good->text);
+		assert_string_equal(event.name, good->name);
+		assert_int_equal(event.attr.type, PERCH_TYPE_BREAKPOINT);
+		assert_int_equal(event.attr.bp_addr, good->address);
+		assert_int_equal(event.attr.bp_len, good->length);
+		assert_int_equal(event.attr.bp_type, good->access);
+		assert_int_equal(event.attr.exclude_kernel, good->user);
+		assert_int_equal(event.attr.exclude_user, 0);
+		perch_events_clear(&events);
+	}
+}
+
+static bool have_pfm(void)
+{
+	struct perch_events events;
+	struct perch_error err;
+
+	if (!perch_events_parse(&events, "pfm:perf::PERF_COUNT_SW_PAGE_FAULTS", machine, &err)) {
+		perch_events_clear(&events);
+		return true;
+	}
+	print_message("skipped: %s\n", err.message);
+	assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+	assert_int_equal(err.errnum, EOPNOTSUPP);
+	assert_non_null(strstr(err.remedy, "libpfm4"));
+	return false;
+}
+
+static void names_of_libpfm_become_attrs(void **state)
+{
+	struct perch_events events;
+
+	(void)state;
+	if (!have_pfm())
+		skip();
+	first_of(&events, "{pfm:perf::PAGE-FAULTS:u=1,pfm:perf::MINOR-FAULTS},"
+		 "pfm:perf::PERF_COUNT_HW_CPU_CYCLES:k:precise=2", machine);
+	assert_int_equal(events.nr, 3);
+	assert_string_equal(events.event[0].name, "pfm:perf::PAGE-FAULTS:u=1");
+	assert_int_equal(events.event[0].attr.type, PERCH_TYPE_SOFTWARE);
+	assert_int_equal(events.event[0].attr.config, PERCH_COUNT_SW_PAGE_FAULTS);
+	assert_int_equal(events.event[0].attr.exclude_kernel, 1);
+	assert_int_equal(events.event[0].attr.exclude_user, 0);
+	assert_true(events.event[0].modified);
+	assert_int_equal(events.event[0].members, 2);
+	assert_int_equal(events.event[1].attr.config, PERCH_COUNT_SW_PAGE_FAULTS_MIN);
+	assert_int_equal(events.event[1].attr.flags, 0);
+	assert_int_equal(events.event[1].attr.size, sizeof(struct perch_attr));
+	assert_false(events.event[1].modified);
+	assert_int_equal(events.event[2].attr.type, PERCH_TYPE_HARDWARE);
+	assert_int_equal(events.event[2].attr.exclude_user, 1);
+	assert_int_equal(events.event[2].attr.precise_ip, 2);
+	perch_events_clear(&events);
+}
+
+static void mistakes_in_names_of_libpfm_are_pointed_at(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	if (!have_pfm())
+		skip();
+	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTZ", machine, &err), -ENOENT);
+	assert_int_equal(err.column, 4);
+	assert_non_null(strstr(err.remedy, "PAGE-FAULTS"));
+	assert_int_equal(perch_events_parse(&events, "cycles,pfm:perf::PAGE-FAULTS:zz", machine, &err), -EINVAL);
+	assert_int_equal(err.column, 29);
+	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTS:cpu=0", machine, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_are_found_in_every_kind_of_file),
+		cmocka_unit_test(thumb_functions_are_at_even_places),
+		cmocka_unit_test(usdt_probes_are_found_in_every_kind_of_file),
+		cmocka_unit_test(damaged_files_do_no_harm),
+		cmocka_unit_test(probes_become_attrs),
+		cmocka_unit_test(a_usdt_probe_has_an_event_for_each_place),
+		cmocka_unit_test(mistakes_are_pointed_at),
+		cmocka_unit_test(kernels_without_probes_are_told),
+		cmocka_unit_test(breakpoints_become_attrs),
+		cmocka_unit_test(names_of_libpfm_become_attrs),
+		cmocka_unit_test(mistakes_in_names_of_libpfm_are_pointed_at),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

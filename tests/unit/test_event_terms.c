@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* Terms between slashes on events of every kind, filters, and events from files. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/event.h>
+
+#include "tree.h"
+
+#define TRACING "/sys/kernel/tracing/events/"
+#define PT "/sys/bus/event_source/devices/intel_pt/"
+
+static const struct tree_file files[] = {
+	{ TRACING "sched/sched_switch/id", "314\n" },
+	{ TRACING "sched/sched_wakeup/id", "317\n" },
+	{ TRACING "sched/enable", "0\n" },
+	{ TRACING "sched/filter", "none\n" },
+	{ TRACING "irq/irq_handler_entry/id", "90\n" },
+	{ TRACING "syscalls/sys_enter_open/id", "700\n" },
+	{ TRACING "syscalls/sys_exit_open/id", "699\n" },
+	{ TRACING "syscalls/sys_enter_close/id", "698\n" },
+	{ TRACING "ftrace/function/id", "1\n" },
+	{ TRACING "header_page", "x\n" },
+	{ PT "type", "8\n" },
+	{ PT "nr_addr_filters", "2\n" },
+	{ PT "format/tsc", "config:10\n" },
+	{ "/sys/bus/event_source/devices/power/type", "21\n" },
+	{ "/sys/bus/event_source/devices/power/nr_addr_filters", "0\n" },
+};
+
+static struct perch_machine *machine;
+static char root[PATH_MAX];
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	return perch_machine_new(&machine, root, NULL, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perch_machine_free(machine);
+	tree_remove(root);
+	return 0;
+}
+
+/* The one event of a text that owns no strings. */
+static struct perch_event one(const char *text)
+{
+	struct perch_events events;
+	struct perch_error err;
+	struct perch_event event;
+
+	if (perch_events_parse(&events, text, machine, &err))
+		fail_msg("%s: %s (column %d)", text, err.message, err.column);
+	assert_int_equal(events.nr, 1);
+	event = events.event[0];
+	perch_events_clear(&events);
+	return event;
+}
+
+static void test_periods(void **state)
+{
+	struct perch_event event = one("cycles/period=1000/u");
+
+	(void)state;
+	assert_true(event.attr.sample_period == 1000 && !event.attr.freq);
+	assert_int_equal(event.attr.exclude_kernel, 1);
+	assert_string_equal(event.name, "cycles/period=1000/u");
+	event = one("sched:sched_switch/freq=0x63/:k");
+	assert_true(event.attr.sample_freq == 99 && event.attr.freq);
+	assert_int_equal(event.attr.config, 314);
+	assert_true(one("L1-dcache-loads/period=9223372036854775807/").attr.sample_period == INT64_MAX);
+	assert_true(one("r1a8/period=010/").attr.sample_period == 10);
+	assert_true(one("cs/period/").attr.sample_period == 1);
+	assert_true(one("1:3/period=5/").attr.sample_period == 5);
+	assert_true(one("mem:0x1000:w/period=6/u").attr.sample_period == 6);
+	assert_int_equal(one("cs//u").attr.exclude_kernel, 1);
+	assert_int_equal(one("cs/ period = 4 , name = b /").attr.sample_period, 4);
+}
+
+static void test_stacks(void **state)
+{
+	struct perch_event_terms terms = one("cycles/call-graph=dwarf,stack-size=4096,max-stack=12/").terms;
+
+	(void)state;
+	assert_int_equal(terms.call_graph, PERCH_CALL_GRAPH_DWARF);
+	assert_int_equal(terms.stack_bytes, 4096);
+	assert_int_equal(terms.max_stack, 12);
+	terms = one("cycles/call-graph=\"dwarf,65528\"/").terms;
+	assert_int_equal(terms.stack_bytes, 65528);
+	assert_int_equal(one("cs/call-graph=fp/").terms.call_graph, PERCH_CALL_GRAPH_FP);
+	assert_int_equal(one("cs/call-graph=lbr/").terms.call_graph, PERCH_CALL_GRAPH_LBR);
+	assert_int_equal(one("cs/call-graph=no/").terms.call_graph, PERCH_CALL_GRAPH_NONE);
+	assert_int_equal(one("cs").terms.call_graph, PERCH_CALL_GRAPH_UNSAID);
+	assert_int_equal(one("cs/max-stack=65535/").terms.max_stack, 65535);
+}
+
+static void test_said(void **state)
+{
+	(void)state;
+	assert_int_equal(one("cs/inherit/").terms.inherit, PERCH_SAID_YES);
+	assert_int_equal(one("cs/inherit=0/").terms.inherit, PERCH_SAID_NO);
+	assert_int_equal(one("cs/no-inherit/").terms.inherit, PERCH_SAID_NO);
+	assert_int_equal(one("cs/no-inherit=0/").terms.inherit, PERCH_SAID_YES);
+	assert_int_equal(one("cs/overwrite/").terms.overwrite, PERCH_SAID_YES);
+	assert_int_equal(one("cs/no-overwrite/").terms.overwrite, PERCH_SAID_NO);
+	assert_int_equal(one("cs/time=1/").terms.time, PERCH_SAID_YES);
+	assert_int_equal(one("cs/time=0/").terms.time, PERCH_SAID_NO);
+	assert_int_equal(one("cs").terms.time, PERCH_UNSAID);
+	assert_true(one("cs/percore/").terms.percore);
+	assert_false(one("cs/percore=0/").terms.percore);
+	assert_true(one("cs/aux-output/").terms.aux_output);
+	assert_int_equal(one("cs/aux-sample-size=65536/").terms.aux_sample_bytes, 65536);
+	assert_int_equal(one("cs/aux-action=pause/").terms.aux_action, 2);
+	assert_int_equal(one("cs/aux-action=start-paused|resume/").terms.aux_action, 5);
+	assert_int_equal(one("intel_pt/tsc,aux-action=start-paused/").terms.aux_action, 1);
+	assert_int_equal(one("cs/metric-id=any.thing,config=3/").attr.config, 3);
+}
+
+static void test_branches(void **state)
+{
+	(void)state;
+	assert_true(one("cycles/branch_type=any_call/").terms.branch_sample_type == PERCH_SAMPLE_BRANCH_ANY_CALL);
+	assert_true(one("cycles/branch_type='any,u'/").terms.branch_sample_type ==
+		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
+	assert_true(one("cycles/branch_type=cond|k|save_type/").terms.branch_sample_type ==
+		    (PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_KERNEL | PERCH_SAMPLE_BRANCH_TYPE_SAVE));
+	/* sides alone: branches of every kind */
+	assert_true(one("cycles/branch_type=u/").terms.branch_sample_type ==
+		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
+}
+
+static void test_config_words(void **state)
+{
+	struct perch_event event = one("cs/config1=0x7,config2=8,config3=9,config4=10/");
+
+	(void)state;
+	assert_int_equal(event.attr.config, PERCH_COUNT_SW_CONTEXT_SWITCHES);
+	assert_true(event.attr.config1 == 7 && event.attr.config2 == 8);
+	assert_true(event.attr.config3 == 9 && event.attr.config4 == 10);
+	assert_int_equal(one("cycles/config=5/").attr.config, 5);
+	assert_int_equal(one("cycles/r1a8/").attr.config, 0x1a8);
+	assert_int_equal(one("cycles/raw=0x1a8/").attr.config, 0x1a8);
+	event = one("4:0x1a8/name=loads/pp");
+	assert_int_equal(event.attr.type, 4);
+	assert_int_equal(event.attr.config, 0x1a8);
+	assert_string_equal(event.name, "loads");
+	assert_string_equal(one("cs/name='to be, or/not'/u").name, "to be, or/not");
+}
+
+static void test_letters(void **state)
+{
+	struct perch_events events;
+	struct perch_event event = one("cs:SWb");
+
+	(void)state;
+	assert_true(event.leader_sampling && event.weak && event.bpf_counter && !event.modified);
+	assert_int_equal(perch_events_parse(&events, "{cs,faults/period=3/u}:SW,dummy", machine, NULL), 0);
+	assert_true(events.event[0].leader_sampling && events.event[0].weak);
+	assert_true(events.event[1].leader_sampling && events.event[1].weak && events.event[1].modified);
+	assert_false(events.event[2].leader_sampling || events.event[2].weak);
+	perch_events_clear(&events);
+}
+
+static void test_globs(void **state)
+{
+	static const char *const wanted[] = { "sched:sched_switch:u", "sched:sched_wakeup:u", "cs" };
+	static const struct {
+		const char *text, *first, *last;
+		size_t nr;
+	} cases[] = {
+		{ "sched:*", "sched:sched_switch", "sched:sched_wakeup", 2 },
+		{ "sys*:sys_enter_*/period=2/", "syscalls:sys_enter_close/period=2/",
+		  "syscalls:sys_enter_open/period=2/", 2 },
+		{ "syscalls:sys_e[nx]*_open", "syscalls:sys_enter_open", "syscalls:sys_exit_open", 2 },
+		{ "[is]*:*_[hs]*", "irq:irq_handler_entry", "sched:sched_switch", 2 },
+		{ "sched:sched_switc?", "sched:sched_switch", "sched:sched_switch", 1 },
+		{ "*:*", "irq:irq_handler_entry", "syscalls:sys_exit_open", 6 },
+		{ "ftrace:f*", "ftrace:function", "ftrace:function", 1 },
+	};
+	struct perch_events events;
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "sched:*:u,cs", machine, NULL), 0);
+	assert_int_equal(events.nr, 3);
+	for (size_t i = 0; i < events.nr; i++) {
+		assert_string_equal(events.event[i].name, wanted[i]);
+		assert_int_equal(events.event[i].first, i);
+		assert_int_equal(events.event[i].leader, i);
+	}
+	perch_events_clear(&events);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), 0);
+		assert_int_equal(events.nr, cases[i].nr);
+		assert_string_equal(events.event[0].name, cases[i].first);
+		assert_string_equal(events.event[events.nr - 1].name, cases[i].last);
+		perch_events_clear(&events);
+	}
+	assert_int_equal(perch_events_parse(&events, "{cs,sched:*}:D", machine, NULL), 0);
+	assert_int_equal(events.event[0].members, 3);
+	assert_int_equal(events.event[2].leader, 0);
+	perch_events_clear(&events);
+}
+
+static void test_growth(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+	char *text = malloc(4 * 12000);
+
+	(void)state;
+	text[0] = '\0';
+	for (size_t i = 0; i < 11000; i++)
+		memcpy(text + 4 * i, "*:*,", 5);
+	text[4 * 11000 - 1] = '\0';
+	assert_int_equal(perch_events_parse(&events, text, machine, &err), -E2BIG);
+	assert_int_equal(err.errnum, E2BIG);
+	assert_non_null(strstr(err.message, "65536"));
+	assert_non_null(strstr(err.remedy, "globs"));
+	free(text);
+}
+
+static void test_filters(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+	char longest[4200];
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "cs,sched:*/filter=\"prev_comm == 'a,b/c'\"/u,intel_pt/tsc/,"
+					    "power/config=1/", machine, &err), 0);
+	assert_int_equal(events.nr, 5);
+	assert_null(events.event[0].filter);
+	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
+	assert_string_equal(events.event[2].filter, "prev_comm == 'a,b/c'");
+	assert_int_equal(events.event[2].attr.exclude_kernel, 1);
+	/* more text that fails leaves it, and forgets its own strings */
+	assert_int_equal(perch_events_add(&events, "sched:sched_switch/filter=x/,nonsense", machine, &err), -ENOENT);
+	assert_int_equal(events.nr, 5);
+	assert_int_equal(perch_events_set_filter(&events, 2, "cpu == 1", machine, &err), 0);
+	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
+	assert_string_equal(events.event[2].filter, "cpu == 1");
+	assert_string_equal(events.event[3].filter, "cpu == 1");
+	assert_null(events.event[4].filter);
+	assert_int_equal(perch_events_set_filter(&events, 4, "cpu == 1", machine, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "no event before the filter"));
+	assert_int_equal(perch_events_set_filter(&events, 9, "cpu == 1", machine, &err), -EINVAL);
+	assert_int_equal(perch_events_set_filter(&events, 0, "", machine, &err), -EINVAL);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(perch_events_set_filter(&events, 0, longest, machine, &err), -EINVAL);
+	assert_string_equal(events.event[3].filter, "cpu == 1");
+	perch_events_clear(&events);
+}
+
+static void test_mistakes(void **state)
+{
+	static const struct {
+		const char *text;
+		int column;
+		enum perch_cause cause;
+		const char *says;	/* in the message or the remedy */
+	} cases[] = {
+		{ "cs/perod=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" },
+		{ "cs/call-grap=fp/", 3, PERCH_CAUSE_UNKNOWN_TERM, "call-graph" },
+		{ "cs/bogus/", 3, PERCH_CAUSE_UNKNOWN_TERM, "no term 'bogus'" },
+		{ "cs/period=/", 10, PERCH_CAUSE_SYNTAX, "expected a number, found '/'" },
+		{ "cs/period=x/", 10, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" },
+		{ "cs/period=0/", 10, PERCH_CAUSE_SYNTAX, "out of the range" },
+		{ "cs/period=0x8000000000000000/", 10, PERCH_CAUSE_SYNTAX, "out of the range" },
+		{ "cs/period=0x10000000000000000/", 10, PERCH_CAUSE_SYNTAX, "64 bits" },
+		{ "cs/period=1,freq=2/", 12, PERCH_CAUSE_CONFLICT, "exclude each other" },
+		{ "cs/period=1,/", 12, PERCH_CAUSE_SYNTAX, "expected a term after ','" },
+		{ "cs/,/", 3, PERCH_CAUSE_SYNTAX, "expected a term, found ','" },
+		{ "cs/period=1", 11, PERCH_CAUSE_SYNTAX, "',' or '/' after a term" },
+		{ "cs/time=2/", 8, PERCH_CAUSE_SYNTAX, "0 or 1" },
+		{ "cs/percore=7/", 11, PERCH_CAUSE_SYNTAX, "0 or 1" },
+		{ "cs/max-stack=65536/", 13, PERCH_CAUSE_SYNTAX, "1 to 65535" },
+		{ "cs/stack-size=12/", 14, PERCH_CAUSE_SYNTAX, "multiple of 8" },
+		{ "cs/stack-size/", 3, PERCH_CAUSE_SYNTAX, "8 to 65528" },
+		{ "cs/stack-size=65536/", 14, PERCH_CAUSE_SYNTAX, "8 to 65528" },
+		{ "cs/call-graph=fp,stack-size=64/", 17, PERCH_CAUSE_CONFLICT, "call-graph=dwarf" },
+		{ "cs/call-graph=no,max-stack=4/", 3, PERCH_CAUSE_CONFLICT, "exclude each other" },
+		{ "cs/call-graph=dwrf/", 14, PERCH_CAUSE_SYNTAX, "did you mean dwarf?" },
+		{ "cs/call-graph=xyzzy/", 14, PERCH_CAUSE_SYNTAX, "fp, dwarf, lbr or no" },
+		{ "cs/call-graph='fp,64'/", 17, PERCH_CAUSE_SYNTAX, "only dwarf" },
+		{ "cs/call-graph='dwarf,65'/", 21, PERCH_CAUSE_SYNTAX, "multiple of 8" },
+		{ "cs/call-graph/", 13, PERCH_CAUSE_SYNTAX, "needs a value" },
+		{ "cs/name=/", 8, PERCH_CAUSE_SYNTAX, "the event's new name" },
+		{ "cs/name='a/", 8, PERCH_CAUSE_SYNTAX, "does not end" },
+		{ "cs/branch_type=any|an_call/", 19, PERCH_CAUSE_SYNTAX, "any_call" },
+		{ "cs/branch_type=qqqqqq/", 15, PERCH_CAUSE_SYNTAX, "ind_jmp" },
+		{ "cs/branch_type=''/", 16, PERCH_CAUSE_SYNTAX, "no kind of branch" },
+		{ "cs/aux-action=pause|resume/", 14, PERCH_CAUSE_CONFLICT, "not both" },
+		{ "cs/aux-action=stop/", 14, PERCH_CAUSE_SYNTAX, "start-paused, pause or resume" },
+		{ "cs/aux-sample-size=65537/", 19, PERCH_CAUSE_SYNTAX, "1 to 65536" },
+		{ "cs/nr=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "perf trace" },
+		{ "cs/driver-config=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "drivers" },
+		{ "intel_pt/@sink/", 9, PERCH_CAUSE_UNKNOWN_TERM, "driver" },
+		{ "intel_pt/tcs/", 9, PERCH_CAUSE_UNKNOWN_TERM, "did you mean tsc?" },
+		{ "mem:0x1000:w/config1=3/", 13, PERCH_CAUSE_UNKNOWN_TERM, "overwrite" },
+		{ "1:", 2, PERCH_CAUSE_SYNTAX, "behind its type" },
+		{ "1:zz", 2, PERCH_CAUSE_SYNTAX, "expected a number" },
+		{ "4294967296:1", 0, PERCH_CAUSE_SYNTAX, "32 bits" },
+		{ "cs,sched:nosuch*", 9, PERCH_CAUSE_UNKNOWN_EVENT, "no tracepoint matches" },
+		{ "cs,nosuch*:*", 3, PERCH_CAUSE_UNKNOWN_EVENT, "no tracepoint matches" },
+		{ "cs/period=1/x", 12, PERCH_CAUSE_SYNTAX, "'x' is unknown" },
+		{ "cs:SS", 4, PERCH_CAUSE_SYNTAX, "twice" },
+		{ "cs:uy", 4, PERCH_CAUSE_SYNTAX, "S (the leader samples)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct perch_events events = { 0 };
+		struct perch_error err;
+
+		if (!perch_events_parse(&events, cases[i].text, machine, &err))
+			fail_msg("%s is taken", cases[i].text);
+		assert_int_equal(events.nr, 0);
+		if (err.column != cases[i].column || err.cause != cases[i].cause ||
+		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
+			fail_msg("%s: column %d, cause %s: %s. %s", cases[i].text, err.column,
+				 perch_cause_slug(err.cause), err.message, err.remedy);
+		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), -err.errnum);
+	}
+}
+
+static void test_many_terms(void **state)
+{
+	char text[2048] = "cs/period=1";
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	for (size_t i = 1; i < 64; i++)
+		strcat(text, ",period=1");
+	strcat(text, "/");
+	assert_int_equal(perch_events_parse(&events, text, machine, &err), 0);
+	perch_events_clear(&events);
+	strcpy(text + strlen(text) - 1, ",period=1/");
+	assert_int_equal(perch_events_parse(&events, text, machine, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "64 terms"));
+}
+
+/* Writes a file into the machine's tree and reads events from it. */
+static int from_file(struct perch_events *events, const char *bytes, size_t size, struct perch_error *err,
+		     char path[PATH_MAX + 16])
+{
+	FILE *stream;
+
+	snprintf(path, PATH_MAX + 16, "%s/list", root);
+	stream = fopen(path, "w");
+	assert_non_null(stream);
+	assert_int_equal(fwrite(bytes, 1, size, stream), size);
+	fclose(stream);
+	memset(events, 0, sizeof(*events));
+	return perch_events_add_file(events, path, machine, err);
+}
+
+static void test_files(void **state)
+{
+	static const char good[] = "# what to count\n"
+				   "cycles:u, cs # two of them\n"
+				   "\r\n"
+				   "{faults,\n"
+				   "  dummy   # inside\n"
+				   "  task-clock\n"
+				   "}:k\n"
+				   "sched:sched_switch/filter='prev_comm == \"#1\"'/,\n"
+				   "minor-faults";
+	struct perch_events events;
+	struct perch_error err;
+	char path[PATH_MAX + 16];
+
+	(void)state;
+	if (from_file(&events, good, sizeof(good) - 1, &err, path))
+		fail_msg("%s", err.message);
+	assert_int_equal(events.nr, 7);
+	assert_string_equal(events.event[0].name, "cycles:u");
+	assert_int_equal(events.event[2].members, 3);
+	assert_string_equal(events.event[4].name, "task-clock");
+	assert_int_equal(events.event[4].attr.exclude_user, 1);
+	assert_string_equal(events.event[5].filter, "prev_comm == \"#1\"");
+	assert_string_equal(events.event[6].name, "minor-faults");
+	perch_events_clear(&events);
+}
+
+static void test_standard_input(void **state)
+{
+	static const char text[] = "cs\n\nfaults:u # two\n";
+	int kept = dup(STDIN_FILENO), ends[2];
+	struct perch_events events = { 0 };
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], text, sizeof(text) - 1), sizeof(text) - 1);
+	close(ends[1]);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	assert_int_equal(perch_events_add_file(&events, "-", machine, NULL), 0);
+	dup2(kept, STDIN_FILENO);
+	close(kept);
+	assert_int_equal(events.nr, 2);
+	assert_string_equal(events.event[1].name, "faults:u");
+	perch_events_clear(&events);
+}
+
+/* As large as a file may be, and of the shapes that cost most. */
+static void test_large_files(void **state)
+{
+	size_t size = 1 << 20;
+	char *text = malloc(size), path[PATH_MAX + 16];
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	memset(text, '\n', size);
+	memcpy(text, "cs", 2);
+	assert_int_equal(from_file(&events, text, size, &err, path), 0);
+	assert_int_equal(events.nr, 1);
+	perch_events_clear(&events);
+	memset(text, '#', size);
+	assert_int_equal(from_file(&events, text, size, &err, path), -EINVAL);
+	for (size_t i = 0; i + 3 <= size; i += 3)
+		memcpy(text + i, "cs\n", 3);
+	text[size - 1] = '\n';
+	assert_int_equal(from_file(&events, text, size, &err, path), -E2BIG);
+	assert_non_null(strstr(err.message, ":65537: "));
+	assert_int_equal(err.column, 2);
+	free(text);
+}
+
+static void test_bad_files(void **state)
+{
+	static const struct {
+		const char *text;
+		int line, column;
+		const char *says;
+	} cases[] = {
+		{ "cs\n  cycels\n", 2, 2, "no event 'cycels'" },
+		{ "cs\n\n# x\nfaults/perod=1/\ncs", 4, 7, "perod" },
+		{ "{cs\nfaults", 2, 6, "found the end" },
+		{ "cs,\n,faults", 2, 0, "found ','" },
+		{ "cs:", 1, 3, "expected modifiers" },
+	};
+	struct perch_events events;
+	struct perch_error err;
+	char path[PATH_MAX + 16], prefix[PATH_MAX + 64], *large;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_true(from_file(&events, cases[i].text, strlen(cases[i].text), &err, path) < 0);
+		assert_int_equal(events.nr, 0);
+		snprintf(prefix, sizeof(prefix), "%s:%d: ", path, cases[i].line);
+		if (strncmp(err.message, prefix, strlen(prefix)) || err.column != cases[i].column ||
+		    !strstr(err.message, cases[i].says))
+			fail_msg("case %zu: column %d: %s", i, err.column, err.message);
+	}
+	assert_int_equal(from_file(&events, "cs\ncs\0cs", 8, &err, path), -EINVAL);
+	assert_non_null(strstr(err.message, ":2: a byte 0"));
+	assert_int_equal(from_file(&events, " # nothing\n", 11, &err, path), -EINVAL);
+	assert_non_null(strstr(err.message, "no event in it"));
+	large = malloc(1100000);
+	memset(large, ' ', 1100000);
+	assert_int_equal(from_file(&events, large, 1100000, &err, path), -EFBIG);
+	free(large);
+	assert_int_equal(perch_events_add_file(&events, root, machine, &err), -EISDIR);
+	assert_int_equal(perch_events_add_file(&events, "/dev/zero", machine, &err), -EINVAL);
+	assert_int_equal(perch_events_add_file(&events, "/nonexistent", machine, &err), -ENOENT);
+	assert_int_equal(perch_events_add_file(&events, "/nonexistent", machine, NULL), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_periods), cmocka_unit_test(test_stacks), cmocka_unit_test(test_said),
+		cmocka_unit_test(test_branches), cmocka_unit_test(test_config_words), cmocka_unit_test(test_letters),
+		cmocka_unit_test(test_globs), cmocka_unit_test(test_growth), cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_mistakes), cmocka_unit_test(test_many_terms), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_standard_input),
+		cmocka_unit_test(test_large_files),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening without what the kernel does not know, on kernels of all ages. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include <perch/open.h>
+
+/* A kernel that knows an attr of so many bytes, and what had come by its release. */
+struct kernel {
+	unsigned major, minor;
+	uint32_t size;
+	int answer;			/* to everything, when it is not 0 */
+	int calls;
+};
+
+static bool newer(const struct kernel *kernel, const char *since)
+{
+	unsigned major = 0, minor = 0;
+
+	sscanf(since, "%u.%u", &major, &minor);
+	return major > kernel->major || (major == kernel->major && minor > kernel->minor);
+}
+
+static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
+{
+	const struct perch_attr_field *fields;
+	const struct perch_attr_bit *bits;
+	size_t nr;
+
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (perch_attr_get(attr, &fields[i]) && newer(kernel, fields[i].since) &&
+		    strcmp(fields[i].name, "kprobe_func") && strcmp(fields[i].name, "uprobe_path") &&
+		    strcmp(fields[i].name, "kprobe_addr") && strcmp(fields[i].name, "probe_offset"))
+			return false;
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (perch_attr_get(attr, perch_attr_field(bits[i].field)) & bits[i].bit && newer(kernel, bits[i].since))
+			return false;
+	return true;
+}
+
+static int replay(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+{
+	struct kernel *kernel = context;
+
+	(void)pid, (void)cpu, (void)group_fd, (void)flags;
+	kernel->calls++;
+	errno = kernel->answer;
+	if (kernel->answer)
+		return -1;
+	for (size_t i = kernel->size; i < sizeof(*attr) && i < attr->size; i++)
+		if (((const unsigned char *)attr)[i]) {
+			((struct perch_attr *)attr)->size = kernel->size;
+			errno = E2BIG;
+			return -1;
+		}
+	if (knows(kernel, attr))
+		return 42;
+	errno = EINVAL;
+	return -1;
+}
+
+static int open_on(struct kernel *kernel, struct perch_attr *attr, const struct perch_attr *optional,
+		   struct perch_attr *dropped, struct perch_error *err)
+{
+	struct perch_calls calls = perch_kernel_calls;
+	struct perch_machine *machine;
+	int fd;
+
+	calls.context = kernel;
+	calls.open_event = replay;
+	kernel->calls = 0;
+	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
+	fd = perch_open_optional(attr, optional, dropped, NULL, -1, 0, machine, err);
+	perch_machine_free(machine);
+	return fd;
+}
+
+/* A wish of each age; optional are all but the first. */
+static struct perch_attr wishes(void)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
+
+	attr.sample_period = 1;
+	attr.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_WEIGHT_STRUCT;
+	attr.sample_regs_intr = 1;
+	attr.read_format = PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
+	attr.mmap = attr.mmap2 = attr.build_id = 1;
+	attr.context_switch = attr.namespaces = attr.ksymbol = attr.cgroup = attr.text_poke = 1;
+	attr.defer_callchain = 1;
+	attr.sample_max_stack = 9;
+	return attr;
+}
+
+static struct perch_attr optional_wishes(void)
+{
+	struct perch_attr optional = wishes();
+
+	optional.type = 0;
+	optional.size = 0;
+	optional.sample_period = 0;
+	optional.sample_type &= ~(uint64_t)PERCH_SAMPLE_IP;
+	optional.read_format &= ~(uint64_t)PERCH_FORMAT_ID;
+	optional.mmap = 0;
+	return optional;
+}
+
+static const struct {
+	unsigned major, minor;
+	uint32_t size;
+	const char *dropped;
+	int calls;
+} ages[] = {
+	{ 6, 19, PERCH_ATTR_SIZE_VER9, "", 1 },
+	{ 6, 18, PERCH_ATTR_SIZE_VER8, "defer_callchain", 2 },
+	{ 5, 19, PERCH_ATTR_SIZE_VER7, "read_format LOST, defer_callchain", 3 },
+	{ 5, 11, PERCH_ATTR_SIZE_VER6, "sample_type WEIGHT_STRUCT, read_format LOST, build_id, defer_callchain", 5 },
+	{ 5, 4, PERCH_ATTR_SIZE_VER5,
+	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain", 8 },
+	{ 3, 16, PERCH_ATTR_SIZE_VER3,	/* what is beyond its size goes at once */
+	  "sample_type REGS_INTR, sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, context_switch, "
+	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack", 12 },
+};
+
+static void kernels_of_all_ages(void **state)
+{
+	const struct perch_attr optional = optional_wishes(), wanted = wishes();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
+		struct kernel kernel = { ages[i].major, ages[i].minor, ages[i].size, 0, 0 };
+		struct perch_attr attr = wanted, dropped;
+		struct perch_error err;
+		char text[512];
+
+		if (open_on(&kernel, &attr, &optional, &dropped, &err) != 42)
+			fail_msg("%u.%u: %s", ages[i].major, ages[i].minor, err.message);
+		perch_attr_parts(&dropped, text, sizeof(text));
+		if (strcmp(text, ages[i].dropped))
+			fail_msg("%u.%u drops %s", ages[i].major, ages[i].minor, text);
+		assert_true(kernel.calls <= ages[i].calls);
+		assert_true(attr.sample_type & PERCH_SAMPLE_IP && attr.mmap && attr.mmap2 && attr.sample_period == 1);
+		/* what was dropped and what is left make up what was asked for */
+		for (size_t k = 0; k < sizeof(attr); k++)
+			if (((unsigned char *)&attr)[k] + ((unsigned char *)&dropped)[k] != ((const unsigned char *)&wanted)[k])
+				fail_msg("%u.%u: byte %zu", ages[i].major, ages[i].minor, k);
+	}
+}
+
+static void nothing_else_is_dropped(void **state)
+{
+	struct perch_attr optional = optional_wishes(), attr = wishes(), dropped, before = attr;
+	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, 0, 0 };
+	struct perch_error err;
+
+	(void)state;
+	optional.cgroup = 0;	/* must be, and is too new */
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -EINVAL);
+	assert_memory_equal(&attr, &before, sizeof(attr));
+	assert_string_equal(err.field, "defer_callchain");	/* the first refusal is told */
+	assert_true(kernel.calls <= 13);
+	memset(&before, 0, sizeof(before));
+	assert_memory_equal(&dropped, &before, sizeof(dropped));
+	assert_int_equal(open_on(&kernel, &attr, NULL, NULL, &err), -EINVAL);
+	assert_int_equal(kernel.calls, 1);
+	kernel.answer = EACCES;
+	assert_int_equal(open_on(&kernel, &attr, &optional, NULL, &err), -EACCES);
+	assert_int_equal(kernel.calls, 1);
+	attr.size = 7;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -E2BIG);
+	assert_int_equal(kernel.calls, 0);
+	assert_int_equal(open_on(&kernel, NULL, &optional, &dropped, &err), -EINVAL);
+}
+
+static void too_large_for_the_kernel(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2 };
+	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 }, dropped;
+	struct kernel kernel = { 6, 3, PERCH_ATTR_SIZE_VER8, 0, 0 };
+	struct perch_error err;
+
+	(void)state;
+	attr.ksymbol = 1;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), 42);
+	assert_int_equal(kernel.calls, 2);
+	assert_int_equal(dropped.config4, 2);
+	assert_false(dropped.ksymbol);
+	attr.config4 = 2;
+	kernel.size = PERCH_ATTR_SIZE_VER7;	/* config3 must be: nothing helps */
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -E2BIG);
+	assert_string_equal(err.field, "config3");
+	assert_int_equal(attr.config4, 2);
+}
+
+static void what_depends_on_it_goes_too(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) }, dropped;
+	struct perch_attr optional = { 0 };
+	struct kernel kernel = { 4, 0, PERCH_ATTR_SIZE_VER4, 0, 0 };
+
+	(void)state;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC_RAW;
+	optional.clockid = -1;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+	assert_false(attr.use_clockid || attr.clockid);
+	assert_int_equal(dropped.clockid, CLOCK_MONOTONIC_RAW);
+	attr.inherit = attr.inherit_thread = attr.remove_on_exec = attr.sigtrap = 1;
+	memset(&optional, 0, sizeof(optional));
+	optional.inherit_thread = optional.remove_on_exec = 1;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+	assert_true(attr.inherit && dropped.sigtrap && dropped.remove_on_exec && dropped.inherit_thread);
+	assert_false(attr.sigtrap || attr.remove_on_exec || attr.inherit_thread);
+	kernel.minor = 0;
+	kernel.major = 3;
+	attr.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK;
+	attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY;
+	memset(&optional, 0, sizeof(optional));
+	optional.sample_type = PERCH_SAMPLE_BRANCH_STACK;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+	assert_int_equal(attr.sample_type, PERCH_SAMPLE_IP);
+	assert_int_equal(attr.branch_sample_type, 0);
+	assert_int_equal(dropped.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
+}
+
+/* Whatever is asked for of whatever kernel: exactly what is newer goes. */
+static void any_wishes_on_any_kernel(void **state)
+{
+	const struct perch_attr optional = optional_wishes(), all = wishes();
+	const struct perch_attr_field *fields;
+	size_t nr;
+
+	(void)state;
+	fields = perch_attr_fields(&nr);
+	srand(1);
+	for (int round = 0; round < 3000; round++) {
+		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9, 0, 0 };
+		struct perch_attr attr = all, dropped;
+
+		attr.sample_type &= rand() | PERCH_SAMPLE_IP;
+		attr.flags &= (uint64_t)rand() << 20 | rand();
+		attr.read_format &= rand();
+		attr.mmap = attr.mmap2 = 1;
+		if (kernel.major == 3 && kernel.minor < 19)
+			kernel.minor = 19;	/* what the wishes must have came with it */
+		assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+		for (size_t i = 0; i < nr; i++)
+			if (fields[i].bits == 1 && perch_attr_get(&dropped, &fields[i]) && !newer(&kernel, fields[i].since))
+				fail_msg("%u.%u knows %s", kernel.major, kernel.minor, fields[i].name);
+		if (dropped.sample_type & PERCH_SAMPLE_CGROUP)
+			assert_true(newer(&kernel, "5.7"));
+		if (dropped.read_format)
+			assert_true(newer(&kernel, "6.0"));
+	}
+}
+
+static void parts_in_words(void **state)
+{
+	struct perch_attr attr = { .type = 5, .size = 128, .config = 3 };
+	char text[64], small[12], none[1] = "x";
+
+	(void)state;
+	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "");
+	attr.ksymbol = 1;
+	attr.sample_type = PERCH_SAMPLE_CGROUP;
+	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "sample_type CGROUP, ksymbol");
+	assert_string_equal(perch_attr_parts(&attr, small, sizeof(small)), "sample_type");
+	perch_attr_parts(&attr, none, 0);
+	assert_int_equal(none[0], 'x');
+	attr.sample_type = 1ull << 60;
+	attr.flags = 0;
+	attr.config1 = 1;
+	attr.aux_pause = 1;
+	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "sample_type, config1, aux_pause");
+	memset(&attr, 0xff, sizeof(attr));
+	perch_attr_parts(&attr, text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernels_of_all_ages), cmocka_unit_test(nothing_else_is_dropped),
+		cmocka_unit_test(too_large_for_the_kernel), cmocka_unit_test(what_depends_on_it_goes_too),
+		cmocka_unit_test(any_wishes_on_any_kernel), cmocka_unit_test(parts_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* Which events a sampler opens where: PMUs of some CPUs, the sampler's own event, groups, terms, cgroups, filters. */
+#define _GNU_SOURCE /* nftw */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sampler_fixture.h"
+#include "tree.h"
+
+#define PMUS "/sys/bus/event_source/devices/"
+
+/* Two kinds of cores, and an uncore PMU that is read on CPU 2. */
+static const struct tree_file hybrid[] = {
+	{ "/sys/devices/system/cpu/online", "0-3\n" },
+	{ "/sys/devices/system/cpu/present", "0-3\n" },
+	{ PMUS "cpu_core/type", "4\n" }, { PMUS "cpu_core/cpus", "0-1\n" }, { PMUS "cpu_core/format/event", "config:0-7\n" },
+	{ PMUS "cpu_atom/type", "10\n" }, { PMUS "cpu_atom/cpus", "2-3\n" }, { PMUS "cpu_atom/format/event", "config:0-7\n" },
+	{ PMUS "uncore_imc/type", "24\n" }, { PMUS "uncore_imc/cpumask", "2\n" },
+	{ PMUS "uncore_imc/format/event", "config:0-7\n" },
+};
+
+struct scene {
+	char root[PATH_MAX];
+	struct kernel k;
+	struct perch_calls calls;
+	struct perch_machine *machine;
+	struct perch_events events;
+	struct perch_sampler *sampler;
+	struct perch_sampler_options options;
+	struct perch_error err;
+};
+
+static int set_up(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	tree_make(scene->root, hybrid, sizeof(hybrid) / sizeof(*hybrid));
+	scene->k.gone = -5;
+	scene->calls = fake_calls(&scene->k);
+	assert_int_equal(perch_machine_new(&scene->machine, scene->root, &scene->calls, NULL), 0);
+	scene->options.event = (struct perch_options){
+		.frequency = 1000, .sample = PERCH_SAMPLE_IP, .read = PERCH_FORMAT_ID, .machine = scene->machine,
+		.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
+	};
+	*state = scene;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	perch_sampler_close(scene->sampler);
+	perch_events_clear(&scene->events);
+	perch_machine_free(scene->machine);
+	tree_remove(scene->root);
+	assert_int_equal(scene->k.maps, scene->k.unmaps);
+	for (int i = 0; i < scene->k.nr; i++)
+		assert_true(scene->k.fd[i].closed);
+	free(scene);
+	return 0;
+}
+
+static int open_scene(struct scene *scene, const char *text, pid_t pid)
+{
+	struct perch_target target = { pid, -1, 0 };
+
+	assert_int_equal(perch_events_parse(&scene->events, text, scene->machine, &scene->err), 0);
+	return perch_sampler_open_events(&scene->sampler, &scene->events, &target, &scene->options, &scene->err);
+}
+
+/* The descriptors of a type and config: how many, and on which CPUs (bit n). */
+static int opened(const struct scene *scene, uint32_t type, uint64_t config, unsigned *cpus)
+{
+	int nr = 0;
+
+	*cpus = 0;
+	for (int i = 0; i < scene->k.nr; i++) {
+		const struct perch_attr *attr = &scene->k.fd[i].attr;
+
+		if (scene->k.fd[i].closed || attr->type != type || attr->config != config)
+			continue;
+		nr++;
+		*cpus |= 1u << scene->k.fd[i].cpu;
+	}
+	return nr;
+}
+
+static const struct perch_attr *own_event(struct scene *scene)
+{
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+	const struct perch_attr *attr = perch_sampler_event(scene->sampler, scene->events.nr, &name, &ids, &nr);
+
+	if (attr) {
+		assert_string_equal(name, "dummy");
+		assert_int_equal(attr->type, PERCH_TYPE_SOFTWARE);
+		assert_int_equal(attr->config, PERCH_COUNT_SW_DUMMY);
+	}
+	return attr;
+}
+
+static void opens_on_the_cpus_of_a_pmu(void **state)
+{
+	struct scene *scene = *state;
+	const struct perch_attr *own;
+	unsigned cpus;
+
+	assert_int_equal(open_scene(scene, "cpu_core/event=3/,cpu_atom/event=4/,uncore_imc/event=5/,cpu-clock", -1), 0);
+	assert_int_equal(opened(scene, 4, 3, &cpus), 2);
+	assert_int_equal(cpus, 0x3);
+	assert_int_equal(opened(scene, 10, 4, &cpus), 2);
+	assert_int_equal(cpus, 0xc);
+	assert_int_equal(opened(scene, 24, 5, &cpus), 1);
+	assert_int_equal(cpus, 0x4);
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &cpus), 4);
+	/* the first event sees two CPUs of four: another one tells of mappings, on all of them */
+	own = own_event(scene);
+	assert_non_null(own);
+	assert_int_equal(opened(scene, own->type, own->config, &cpus), 4);
+	assert_int_equal(cpus, 0xf);
+	for (int i = 0; i < scene->k.nr; i++)
+		assert_int_equal(scene->k.fd[i].attr.mmap, scene->k.fd[i].attr.config == PERCH_COUNT_SW_DUMMY &&
+				 scene->k.fd[i].attr.type == PERCH_TYPE_SOFTWARE);
+	assert_true(own->comm && own->task && own->mmap2 && !own->disabled && own->sample_id_all);
+	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
+}
+
+static void tells_where_ids_count(void **state)
+{
+	struct scene *scene = *state;
+	size_t ring;
+	pid_t pid;
+	int cpu;
+
+	assert_int_equal(open_scene(scene, "cpu_atom/event=4/", 77), 0);
+	assert_int_equal(perch_sampler_place(scene->sampler, 0, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(cpu, 3);
+	assert_int_equal(pid, 77);
+	assert_int_equal(ring, 3);
+	assert_int_equal(perch_sampler_place(scene->sampler, 0, 2, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_place(scene->sampler, 9, 0, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_place(scene->sampler, 1, 3, &cpu, &pid, &ring), 0);
+	assert_int_equal(cpu, 3);
+}
+
+static void one_event_does_for_all_cpus(void **state)
+{
+	struct scene *scene = *state;
+	unsigned cpus;
+
+	assert_int_equal(open_scene(scene, "cpu-clock,cpu_core/event=3/", -1), 0);
+	assert_null(own_event(scene));
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &cpus), 0);
+	assert_true(scene->k.fd[0].attr.mmap);
+}
+
+static void only_the_chosen_cpus_matter(void **state)
+{
+	static int list[] = { 0, 1 };
+	struct perch_cpus cpus = { 2, list };
+	struct scene *scene = *state;
+
+	scene->options.cpus = &cpus;
+	assert_int_equal(open_scene(scene, "cpu_core/event=3/", -1), 0);
+	assert_null(own_event(scene));
+	assert_int_equal(scene->k.nr, 2);
+}
+
+static void refuses_a_pmu_that_is_elsewhere(void **state)
+{
+	static int list[] = { 0, 1 };
+	struct perch_cpus cpus = { 2, list };
+	struct scene *scene = *state;
+
+	scene->options.cpus = &cpus;
+	assert_int_equal(open_scene(scene, "cpu-clock,cpu_atom/event=3/", -1), -ENODEV);
+	assert_int_equal(scene->err.cause, PERCH_CAUSE_NO_CPU);
+	assert_non_null(strstr(scene->err.message, "cpu_atom/event=3/"));
+	assert_null(scene->sampler);
+}
+
+static void tells_apart_when_asked(void **state)
+{
+	struct scene *scene = *state;
+	const struct perch_attr *own;
+
+	scene->options.follow_apart = true;
+	scene->options.event.inherit = 1;
+	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
+	own = own_event(scene);
+	assert_non_null(own);
+	assert_true(own->inherit && own->mmap && !own->disabled);
+	assert_int_equal(own->sample_period, 1);
+	assert_int_equal(own->sample_type & PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IDENTIFIER);
+	assert_true(scene->k.fd[0].attr.disabled && !scene->k.fd[0].attr.mmap);
+	assert_int_equal(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IDENTIFIER);
+}
+
+/* What the terms of the first event take away must not be missing from the recording. */
+static void adds_an_event_where_the_first_is_unfit(void **state)
+{
+	static const char *const unfit[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/", "cpu-clock:D", "{cpu-clock,cs}:S" };
+	struct scene *scene = *state;
+
+	scene->options.event.inherit = 1;
+	for (size_t i = 0; i < sizeof(unfit) / sizeof(*unfit); i++) {
+		const struct perch_attr *own;
+
+		assert_int_equal(open_scene(scene, unfit[i], 77), 0);
+		own = own_event(scene);
+		if (!own)
+			print_error("%s\n", unfit[i]);
+		assert_non_null(own);
+		assert_true(own->inherit && !own->pinned && own->mmap);
+		assert_true(own->sample_type & PERCH_SAMPLE_TIME);
+		assert_false(scene->k.fd[0].attr.mmap);
+		perch_sampler_close(scene->sampler);
+		perch_events_clear(&scene->events);
+		scene->k.nr = 0;
+	}
+	scene->sampler = NULL;
+	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
+	assert_null(own_event(scene));
+}
+
+static void follows_nothing_unasked(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.event.follow = 0;
+	scene->options.follow_apart = true;
+	assert_int_equal(open_scene(scene, "cpu_core/event=3/", -1), 0);
+	assert_null(own_event(scene));
+	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
+}
+
+static void the_leader_samples_for_its_group(void **state)
+{
+	struct scene *scene = *state;
+	const struct perch_attr *leader = &scene->k.fd[0].attr, *member = &scene->k.fd[1].attr;
+
+	scene->options.event.inherit = 1;
+	assert_int_equal(open_scene(scene, "{cpu-clock,cs/period=7/}:S,faults", 77), 0);
+	assert_int_equal(leader->sample_freq, 1000);
+	assert_true(leader->freq);
+	assert_int_equal(member->config, PERCH_COUNT_SW_CONTEXT_SWITCHES);
+	assert_int_equal(member->sample_period, 0);
+	assert_false(member->freq);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(scene->k.fd[i].attr.read_format, PERCH_FORMAT_ID | PERCH_FORMAT_GROUP);
+		assert_int_equal(scene->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ, PERCH_SAMPLE_READ);
+		assert_false(scene->k.fd[i].attr.inherit);
+	}
+	assert_int_equal(scene->k.fd[2].attr.sample_freq, 1000);
+	assert_int_equal(scene->k.fd[2].attr.read_format, PERCH_FORMAT_ID);
+	assert_true(scene->k.fd[2].attr.inherit);
+	assert_int_equal(perch_sampler_leader(scene->sampler, 1), 0);
+	assert_int_equal(perch_sampler_leader(scene->sampler, 2), 2);
+}
+
+static int no_faults_in_groups(const struct perch_attr *attr, int cpu, int group)
+{
+	return attr->config == PERCH_COUNT_SW_PAGE_FAULTS && group >= 0 && cpu == 1 ? EINVAL : 0;
+}
+
+static void a_weak_group_comes_apart(void **state)
+{
+	struct scene *scene = *state;
+	unsigned cpus;
+
+	scene->k.refuse = no_faults_in_groups;
+	assert_int_equal(open_scene(scene, "cpu-clock,{cs,faults,migrations}:W", 77), 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(perch_sampler_leader(scene->sampler, i), i);
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS, &cpus), 4);
+	for (int i = 0; i < scene->k.nr; i++)
+		if (!scene->k.fd[i].closed) {
+			assert_int_equal(scene->k.fd[i].group, -1);
+			assert_true(scene->k.fd[i].attr.disabled);
+		}
+}
+
+static void a_strong_group_does_not(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->k.refuse = no_faults_in_groups;
+	assert_int_equal(open_scene(scene, "{cs,faults}", 77), -EINVAL);
+	assert_null(scene->sampler);
+}
+
+static void refuses_the_term_overwrite(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(open_scene(scene, "cpu-clock,cs/overwrite/", 77), -EINVAL);
+	assert_string_equal(scene->err.field, "write_backward");
+	assert_int_equal(scene->k.nr, 0);
+}
+
+static void terms_win_over_options(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.event.sample |= PERCH_SAMPLE_CALLCHAIN;
+	assert_int_equal(open_scene(scene, "cpu-clock/period=5/,cs/freq=7,call-graph=no/,faults/time=0/", 77), 0);
+	assert_int_equal(scene->k.fd[0].attr.sample_period, 5);
+	assert_false(scene->k.fd[0].attr.freq);
+	assert_true(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
+	assert_int_equal(scene->k.fd[1].attr.sample_freq, 7);
+	assert_true(scene->k.fd[1].attr.freq);
+	assert_false(scene->k.fd[1].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
+	assert_false(scene->k.fd[2].attr.sample_type & PERCH_SAMPLE_TIME);
+}
+
+static void binds_each_event_to_its_cgroup(void **state)
+{
+	const int cgroups[] = { 50, 0 };
+	struct scene *scene = *state;
+
+	scene->options.cgroups = cgroups;
+	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
+	assert_int_equal(scene->k.nr, 12);
+	for (int i = 0; i < 12; i++) {
+		bool bound = i % 3 == 0;
+
+		assert_int_equal(scene->k.fd[i].pid, bound ? 50 : -1);
+		assert_int_equal(!!(scene->k.fd[i].flags & PERCH_FLAG_PID_CGROUP), bound);
+		assert_int_equal(scene->k.fd[i].attr.mmap, i % 3 == 2);
+	}
+}
+
+static void sets_filters(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	scene->events.event[1].filter = strdup("prev_pid > 5");
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options, NULL), 0);
+	for (int i = 0; i < scene->k.nr; i++)
+		assert_string_equal(scene->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
+}
+
+static int knows_no_ksymbol(const struct perch_attr *attr, int cpu, int group)
+{
+	(void)cpu, (void)group;
+	return attr->ksymbol ? EINVAL : 0;
+}
+
+static void does_without_what_is_optional(void **state)
+{
+	static const struct perch_attr optional = { .ksymbol = 1 };
+	struct scene *scene = *state;
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	scene->k.refuse = knows_no_ksymbol;
+	scene->options.event.follow |= PERCH_FOLLOW_KSYMBOL;
+	scene->options.event.optional = &optional;
+	assert_int_equal(open_scene(scene, "cpu-clock,cs", 77), 0);
+	assert_true(perch_sampler_dropped(scene->sampler, 0)->ksymbol);
+	assert_null(perch_sampler_dropped(scene->sampler, 1));
+	assert_null(perch_sampler_dropped(scene->sampler, 99));
+	assert_false(perch_sampler_event(scene->sampler, 0, &name, &ids, &nr)->ksymbol);
+	assert_true(scene->k.fd[0].attr.mmap);
+}
+
+static void refuses_leaders_that_come_later(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	scene->events.event[0].leader = 1;
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options,
+						   &scene->err), -EINVAL);
+	assert_int_equal(scene->err.cause, PERCH_CAUSE_USAGE);
+	scene->events.event[0].leader = 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(opens_on_the_cpus_of_a_pmu), TEST(tells_where_ids_count), TEST(one_event_does_for_all_cpus),
+		TEST(only_the_chosen_cpus_matter), TEST(refuses_a_pmu_that_is_elsewhere), TEST(tells_apart_when_asked),
+		TEST(adds_an_event_where_the_first_is_unfit), TEST(follows_nothing_unasked),
+		TEST(the_leader_samples_for_its_group), TEST(a_weak_group_comes_apart), TEST(a_strong_group_does_not),
+		TEST(refuses_the_term_overwrite), TEST(terms_win_over_options), TEST(binds_each_event_to_its_cgroup),
+		TEST(sets_filters), TEST(does_without_what_is_optional), TEST(refuses_leaders_that_come_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
