@@ -23,7 +23,7 @@ def start_up(command, options):
     return float(done.stdout) - start
 
 
-def compare_start_up(title, options, rounds):
+def compare_start_up(title, options, rounds, target=None):
     perch, perf = compare.commands()
     times = [], []
     for turn in range(rounds + 1):
@@ -32,8 +32,8 @@ def compare_start_up(title, options, rounds):
             if turn:
                 seconds.append(cost)
     first, second = (statistics.median(seconds) for seconds in times)
-    print(f"{title}: perch/perf until the program runs {compare.verdict(first / second, 0.25)}, "
-          f"{first * 1e3:.1f} and {second * 1e3:.1f} ms", flush=True)
+    ratio = compare.verdict(first / second, target) if target else f"{first / second:.3f}"
+    print(f"{title}: perch/perf until the program runs {ratio}, {first * 1e3:.1f} and {second * 1e3:.1f} ms", flush=True)
 
 
 def main():
@@ -48,8 +48,9 @@ def main():
     wide = ["stat", "-a", "-e", GROUP, "--", "true"]
     compare.tell("stat -a -e {all software events} -- true",
                  *compare.alternate([perch, *wide], [perf, *wide], 21), 0.25)
-    compare_start_up("stat -a -e {all software events}", ["-a", "-e", GROUP], 21)
-    compare_start_up("stat -a -e 'sched:*'", ["-a", "-e", "sched:*"], 3)
+    compare_start_up("stat -a -e {all software events}", ["-a", "-e", GROUP], 21, 0.25)
+    # no target: most of it is the kernel's time to switch tracepoints on, for both
+    compare_start_up("stat -a -e 'sched:*'", ["-a", "-e", "sched:*"], 5)
 
 
 main()

@@ -67,7 +67,7 @@ struct perch_group;
 
 /*
  * Opens the events of text, with or without braces, as one group: scheduled together, read by one read(2). With
- * options->inherit the members are read one by one, which older kernels require (group reads of inherited events: 6.12).
+ * options->inherit the members are read one by one, which kernels before 4.13 require.
  * options->enabled takes one ioctl(2) when all are open: members that join a running group would not count at once.
  */
 PERCH_API int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,

@@ -11,16 +11,21 @@
 
 #define COMMAND "record"
 
-/* Calls take() with each word of a list; ends with the first that is refused. */
-static int each_word(const char *list, int (*take)(void *context, const char *word), void *context)
+/* Calls take() with each word of an option's list; ends with the first that is refused, which has been told. */
+static int each_word(const char *option, const char *list, int (*take)(void *context, const char *word), void *context)
 {
+	const char *whole = list;
 	char word[64];
 
 	for (;;) {
 		size_t length = strcspn(list, ",");
 
 		snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
-		if (!length || length >= sizeof(word) || take(context, word) < 0)
+		if (!length || length >= sizeof(word)) {
+			cli_usage_error(COMMAND, "%s %s: a word of the list is %s", option, whole, length ? "too long" : "empty");
+			return -EINVAL;
+		}
+		if (take(context, word) < 0)
 			return -EINVAL;
 		if (!list[length])
 			return 0;
@@ -95,7 +100,7 @@ int record_set_branches(void *value, const char *text, bool negated)
 	record->branches = 0;
 	if (negated)
 		return 0;
-	if (each_word(text, add_branch, &record->branches) < 0)
+	if (each_word("-j", text, add_branch, &record->branches) < 0)
 		return -EINVAL;
 	if (!(record->branches & ~not_kinds))
 		record->branches |= PERCH_SAMPLE_BRANCH_ANY;	/* u alone: any branch there */
@@ -183,7 +188,7 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 		return 0;
 	}
 	if (strncmp(text, "0x", 2))
-		return each_word(text, add_register, mask);
+		return each_word(option, text, add_register, mask);
 	errno = 0;
 	*mask = strtoull(text, &end, 16);
 	if (!errno && !*end && *mask)
@@ -261,7 +266,9 @@ int record_parse_size(const char *text, uint64_t *bytes, bool *unit)
 	*bytes = strtoull(text, &end, 10);
 	found = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	*unit = found != NULL;
-	if (errno || !isdigit((unsigned char)text[0]) || *bytes > 1ull << 40 || (*end && (!found || end[1])))
+	if (errno || !isdigit((unsigned char)text[0]) || (*end && (!found || end[1])))
+		return -EINVAL;
+	if (found && *bytes > UINT64_MAX >> 1 >> 10 * (found - units))
 		return -EINVAL;
 	if (found)
 		*bytes <<= 10 * (found - units);

@@ -147,8 +147,8 @@ int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
 static void name_line(struct stat_job *stat, struct stat_line *line)
 {
 	const struct perch_event *event = line->event;
-	const char *name = event->name;
-	size_t length = strlen(name);
+	char name[sizeof(event->name)];
+	size_t length = perch_clean_text(name, sizeof(name), event->name);
 	bool modifiers = event->modified || event->attr.precise_ip || event->attr.pinned || event->attr.exclusive ||
 			 event->precise_max || event->weak || event->leader_sampling || event->bpf_counter ||
 			 (length && name[length - 1] == '/');

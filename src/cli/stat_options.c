@@ -120,6 +120,8 @@ static int check(struct stat_job *stat)
 		return cli_usage_error(STAT_COMMAND, "--for-each-cgroup needs the CPUs to watch on: -a, or -C CPUS");
 	if (stat->all_user && stat->all_kernel)
 		return cli_usage_error(STAT_COMMAND, "--all-user and --all-kernel exclude each other");
+	if (stat->null_run && !stat->argv && (stat->target.pids || stat->target.tids))
+		return cli_usage_error(STAT_COMMAND, "-n needs a program to tell the time of");
 	if (stat->null_run && (stat->events.nr || stat->detailed))
 		return cli_usage_error(STAT_COMMAND, "-n counts nothing: not with -e and -d");
 	return 0;

@@ -81,12 +81,11 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 }
 
 /* Whatever hinders it leaves a counter that is read by system calls. */
-static void prepare_user_read(struct perch_counter *counter, const struct perch_attr *attr,
-			      const struct perch_target *target)
+static void prepare_user_read(struct perch_counter *counter)
 {
 	if (counter->how == PERCH__USER_REFUSED)
 		return;
-	counter->how = perch__user_map(&counter->user, counter->fd, attr, target, counter->calls, &counter->user_errno);
+	counter->how = perch__user_map(&counter->user, counter->fd, counter->calls, &counter->user_errno);
 	if (counter->user->page && counter->read_format & PERCH_FORMAT_ID &&
 	    perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)&counter->id))
 		counter->id = 0;
@@ -96,23 +95,29 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 			     const struct perch_target *target, const struct perch_options *options,
 			     struct perch_error *err)
 {
-	static const struct perch_options plain;
+	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
+	enum perch__user_how may = PERCH__USER_NOT_ASKED;
 	struct perch_counter *made;
 	struct perch_attr attr;
 	int rc;
 
 	*counter = NULL;
+	options = &wanted;
 	rc = build(&attr, event, options, err);
+	if (!rc && wanted.user_read)
+		may = perch__user_may(&attr, target);
+	if (!rc && wanted.user_read && may != PERCH__USER_READ) {
+		wanted.user_read = 0;	/* some PMUs would refuse the event for the wish */
+		rc = build(&attr, event, options, err);
+	}
 	if (rc)
 		return rc;
-	if (!options)
-		options = &plain;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the counter");
 	made->calls = perch_machine_calls(options->machine);
 	made->user = &perch__no_user;
-	made->how = PERCH__USER_NOT_ASKED;
+	made->how = may;
 	rc = open_descriptor(made, &attr, event, target, options, err);
 	if (rc) {
 		free(made);
@@ -124,7 +129,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	memcpy(made->name, event->name, sizeof(made->name));
 	made->name[sizeof(made->name) - 1] = '\0';
 	if (options->user_read)
-		prepare_user_read(made, &attr, target);
+		prepare_user_read(made);
 	*counter = made;
 	return 0;
 }
@@ -222,7 +227,7 @@ static inline int take_words(struct perch_counter *counter, struct perch_count *
 	return 0;
 }
 
-/* The first try came to nothing: more of them if the page just changed, else the system call. */
+/* The first try came to nothing: more and careful ones if the page just changed, else the system call. */
 static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter, struct perch_count *count,
 						    enum perch__user_how how, struct perch_error *err)
 {
@@ -244,7 +249,7 @@ int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 	uint64_t words[3];
 
 	if (PERCH__LIKELY(user.thread == perch__this_thread())) {
-		how = perch__page_try(user.page, words, perch__read_register, perch__read_clock);
+		how = perch__page_try(user.page, words, false, perch__read_register, perch__read_clock);
 		if (PERCH__LIKELY(how == PERCH__USER_READ))
 			return take_words(counter, count, words);
 	}

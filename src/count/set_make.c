@@ -78,6 +78,18 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 	return 0;
 }
 
+/* Field by field: most of an event is room for a reason, which thousands of events rarely have. */
+static void take_event(struct perch_set_event *made, const struct perch_event *event)
+{
+	made->event = *event;
+	made->skipped = made->user_only = made->broken = false;
+	memset(&made->dropped, 0, sizeof(made->dropped));
+	made->reason.cause = PERCH_CAUSE_NONE;
+	made->reason.errnum = 0;
+	made->reason.column = -1;
+	made->reason.field[0] = made->reason.since[0] = made->reason.message[0] = made->reason.remedy[0] = '\0';
+}
+
 static int make_arrays(struct perch_set *set, const struct perch_events *events, struct perch_error *err)
 {
 	size_t nr;
@@ -95,6 +107,8 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)
 		set->fd[i] = -1;
+	for (size_t i = 0; i < events->nr; i++)
+		take_event(&set->event[i], &events->event[i]);
 	return 0;
 }
 
@@ -122,18 +136,4 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events, c
 	else
 		*set = made;
 	return rc;
-}
-
-/* Field by field: most of an event is room for a reason, which thousands of events rarely have. */
-void perch__set_take(struct perch_set *set, size_t number, const struct perch_event *event)
-{
-	struct perch_set_event *made = &set->event[number];
-
-	made->event = *event;
-	made->skipped = made->user_only = made->broken = false;
-	memset(&made->dropped, 0, sizeof(made->dropped));
-	made->reason.cause = PERCH_CAUSE_NONE;
-	made->reason.errnum = 0;
-	made->reason.column = -1;
-	made->reason.field[0] = made->reason.since[0] = made->reason.message[0] = made->reason.remedy[0] = '\0';
 }

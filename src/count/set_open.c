@@ -62,16 +62,22 @@ static int find_cpus(struct opening *o)
 	return rc;
 }
 
-static int build(struct opening *o)
+/* What text and options make of an event, without what depends on its company. */
+static int build(struct opening *o, size_t number)
 {
-	const struct perch_event *event = &event_of(o)->event;
-	bool group = o->run.end - o->run.first > 1 && !o->set->single_reads;
-	int rc = perch_attr_build(&o->attr, event, &o->options, o->err);
+	struct perch_set_event *event = &o->set->event[number];
+	int rc = perch_attr_build(&event->attr, &event->event, &o->options, o->err);
 
-	if (rc) {
-		perch_error_prefix(o->err, "%s: ", event->name);
-		return rc;
-	}
+	if (rc)
+		perch_error_prefix(o->err, "%s: ", event->event.name);
+	return rc;
+}
+
+static int prepare(struct opening *o)
+{
+	bool group = o->run.end - o->run.first > 1 && !o->set->single_reads;
+
+	o->attr = event_of(o)->attr;
 	/* ids of members, too: they tell who is who when some have left */
 	o->attr.read_format = (o->options.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
 	if (group)
@@ -271,7 +277,7 @@ static int open_event(struct opening *o)
 {
 	struct perch_set *set = o->set;
 	size_t nr_there = 0;
-	int rc = build(o);
+	int rc = prepare(o);
 
 	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
 		struct perch__run before = { o->run.first, o->event };
@@ -316,18 +322,18 @@ static int open_alone(struct opening *o, struct perch__run group)
 			continue;
 		o->event = i;
 		o->run = (struct perch__run){ i, i + 1 };
-		rc = open_event(o);
+		rc = build(o, i);
+		if (!rc)
+			rc = open_event(o);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-static int open_group(struct opening *o, const struct perch_events *events, struct perch__run group)
+static int open_group(struct opening *o, struct perch__run group)
 {
 	int rc;
 
 	o->run = group;
-	for (size_t i = group.first; i < group.end; i++)
-		perch__set_take(o->set, i, &events->event[i]);
 	for (size_t i = group.first; i < group.end; i++) {
 		o->event = i;
 		rc = open_event(o);
@@ -361,11 +367,12 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;
-	for (group.end = 0; !rc && group.end < events->nr;) {
-		group.first = group.end++;
-		while (group.end < events->nr && events->event[group.end].leader == (int)group.first)
-			group.end++;
-		rc = open_group(&o, events, group);
+	/* all attrs first: between system calls the same work takes three times as long, for the caches are the kernel's */
+	for (size_t i = 0; !rc && i < events->nr; i++)
+		rc = build(&o, i);
+	for (size_t first = 0; !rc && first < events->nr; first = group.end) {
+		group = perch__run_at(o.set, first);
+		rc = open_group(&o, group);
 	}
 	if (!rc)
 		rc = check_left(o.set, err);

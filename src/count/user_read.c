@@ -10,7 +10,7 @@
 
 const struct perch__user perch__no_user;
 
-static enum perch__user_how why_not(const struct perch_attr *attr, const struct perch_target *target)
+enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct perch_target *target)
 {
 	if (!PERCH__USER_ARCH)
 		return PERCH__USER_NO_ARCH;
@@ -24,17 +24,14 @@ static enum perch__user_how why_not(const struct perch_attr *attr, const struct 
 	return PERCH__USER_READ;
 }
 
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_attr *attr,
-				     const struct perch_target *target, const struct perch_calls *calls, int *errnum)
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_calls *calls,
+				     int *errnum)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
-	enum perch__user_how how = why_not(attr, target);
 	struct perch__user *made;
 	void *page;
 
 	*user = &perch__no_user;
-	if (how != PERCH__USER_READ)
-		return how;
 	page = calls->map(calls->context, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		*errnum = errno;

@@ -7,6 +7,8 @@
 #ifndef PERCH_COUNT_USER_READ_H
 #define PERCH_COUNT_USER_READ_H
 
+#include <string.h>
+
 #include "internal.h"
 
 /* How the last read was made, or why not from the page. */
@@ -54,6 +56,15 @@ extern const struct perch__user perch__no_user;
 #define PERCH__CAN_TIME PERCH__CAN(3)
 #define PERCH__CAN_TIME_SHORT PERCH__CAN(5)
 
+/* arm64 kernels that let counters be read give a short clock always (5.9, 5.17): one test does for both. */
+#ifdef __aarch64__
+#define PERCH__ALWAYS_SHORT 1
+#define PERCH__CAN_TELL_TIME PERCH__CAN_TIME_SHORT
+#else
+#define PERCH__ALWAYS_SHORT 0
+#define PERCH__CAN_TELL_TIME PERCH__CAN_TIME
+#endif
+
 /* Everything that belongs together, taken between two equal locks. */
 struct perch__page_view {
 	uint64_t value, enabled, running, can, clock, offset, cycles, mask, mult, shift;
@@ -100,10 +111,21 @@ PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
 	return shifted;
 }
 
+/* pmc_width, time_shift and time_mult lie in one word: one load. Of the first two the lower six bits count alone. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define PERCH__WIDTH(packed) (packed)
+#define PERCH__SHIFT_BITS(packed) ((packed) >> 16)
+#define PERCH__MULT(packed) ((packed) >> 32)
+#else
+#define PERCH__WIDTH(packed) ((packed) >> 48)
+#define PERCH__SHIFT_BITS(packed) ((packed) >> 32)
+#define PERCH__MULT(packed) ((packed) & UINT32_MAX)
+#endif
+
 /* The counter's bits are the lower ones of a signed number. */
-PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, unsigned width)
+PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, uint64_t width)
 {
-	uint64_t unused = -(uint64_t)width;	/* 64 less it, for a shift */
+	uint64_t unused = -width;	/* 64 less it, for a shift */
 
 	return perch__right_signed(perch__left(value, unused), unused);
 }
@@ -117,7 +139,7 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 	uint64_t clock = view->clock, whole, rest;
 
 	/* a clock of fewer bits than 64 has gone round since */
-	if (view->can & PERCH__CAN_TIME_SHORT)
+	if (PERCH__ALWAYS_SHORT || view->can & PERCH__CAN_TIME_SHORT)
 		clock = view->cycles + ((clock - view->cycles) & view->mask);
 	whole = perch__right(clock, view->shift);
 	rest = clock - perch__left(whole, view->shift);
@@ -128,36 +150,43 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
  * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__USER_BUSY when it did meanwhile.
  * read_counter(index, &value) takes the page's index, which is 0 where there is no counter, and is false where there is
  * no way to it; words: value, time enabled, time running, as read(2) would give them.
+ *
+ * The kernel's own copy of the counter, which offset makes up for, is signed when the counter has just been set, and not
+ * when it has been read since: with a page written after that, by a reset, the value is too low by the counter's whole
+ * range, and negative. Only the careful try, which takes more instructions, makes up for that.
  */
-PERCH__INLINE enum perch__user_how perch__page_try(const struct perch_mmap_page *page, uint64_t words[3],
+PERCH__INLINE enum perch__user_how perch__page_try(const struct perch_mmap_page *page, uint64_t words[3], bool careful,
 						   bool (*read_counter)(uint32_t index, uint64_t *value),
 						   uint64_t (*read_clock)(void))
 {
 	const volatile uint32_t *now = &page->lock;
 	uint32_t lock = *now, index;
 	struct perch__page_view view;
-	uint64_t value, elapsed;
+	uint64_t value, packed, elapsed;
 
 	PERCH__IN_ORDER();
 	index = page->index;
 	view.can = page->capabilities;
 	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_READ)))
 		return PERCH__USER_FORBIDDEN;
-	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_TIME)))
+	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_TELL_TIME)))
 		return PERCH__USER_NO_CLOCK;
 	view.enabled = page->time_enabled;
 	view.running = page->time_running;
+	memcpy(&packed, &page->pmc_width, sizeof(packed));
 	view.offset = page->time_offset;
-	view.mult = page->time_mult;
-	view.shift = page->time_shift;
+	view.mult = PERCH__MULT(packed);
+	view.shift = PERCH__SHIFT_BITS(packed);
 	view.cycles = page->time_cycles;
 	view.mask = page->time_mask;
 	view.clock = read_clock();
 	if (PERCH__UNLIKELY(!read_counter(index, &value)))
 		return index ? PERCH__USER_NO_REGISTER : PERCH__USER_OFF_PMU;
-	view.value = page->offset + perch__sign_extend(value, page->pmc_width);
+	view.value = page->offset + perch__sign_extend(value, PERCH__WIDTH(packed));
 	PERCH__IN_ORDER();
-	if (PERCH__UNLIKELY(lock & 1 || lock != *now))
+	if (careful && (int64_t)view.value < 0 && page->pmc_width < 64)
+		view.value += UINT64_C(1) << (page->pmc_width & 63);
+	if (PERCH__UNLIKELY(lock & 1 || lock != *now || (!careful && (int64_t)view.value < 0)))
 		return PERCH__USER_BUSY;
 	elapsed = perch__page_elapsed(&view);
 	words[0] = view.value;
@@ -174,7 +203,7 @@ PERCH__INLINE enum perch__user_how perch__page_read(const struct perch_mmap_page
 	enum perch__user_how how = PERCH__USER_BUSY;
 
 	for (unsigned tries = 0; how == PERCH__USER_BUSY && tries < PERCH__USER_TRIES; tries++)
-		how = perch__page_try(page, words, read_counter, read_clock);
+		how = perch__page_try(page, words, true, read_counter, read_clock);
 	return how;
 }
 
@@ -287,12 +316,14 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 }
 #endif
 
+/* PERCH__USER_READ when such an event of such a target may be read so; else why not. */
+enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct perch_target *target);
 /*
- * Maps the page of an event of the calling thread. *user is &perch__no_user where that cannot be, and the answer says why;
+ * Maps the page of an event that may be read so. *user is &perch__no_user where that cannot be, and the answer says why;
  * *errnum has what the kernel said.
  */
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_attr *attr,
-				     const struct perch_target *target, const struct perch_calls *calls, int *errnum);
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_calls *calls,
+				     int *errnum);
 void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls);
 /* True when how is PERCH__USER_READ; else tells why not. */
 bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err);

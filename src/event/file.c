@@ -184,14 +184,17 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 int perch_events_add_file(struct perch_events *events, const char *path, struct perch_machine *machine,
 			  struct perch_error *err)
 {
+	bool input = !strcmp(path, "-");
 	int rc, fd = open_file(path, err);
 	char *text;
 	size_t size;
 
 	if (fd < 0)
 		return fd;
+	if (input)
+		path = "standard input";
 	rc = read_all(fd, path, &text, &size, err);
-	if (fd != STDIN_FILENO)
+	if (!input)
 		close(fd);
 	if (!rc)
 		rc = add_text(events, path, text, size, machine, err);

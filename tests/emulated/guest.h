@@ -16,9 +16,7 @@
 struct guest_test {
 	const char *name;
 	void (*run)(void);
-	unsigned seconds;		/* of the guest's clock, which counts instructions; 0: GUEST_SECONDS */
 };
-#define GUEST_SECONDS 20
 
 /* Ends the test as failed: "not ok - NAME: ...". */
 __attribute__((noreturn, format(printf, 1, 2))) void guest_fail(const char *format, ...);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void a_leader_tells_the_counts_of_its_group(void **state)
 		faults = value.value;
 	}
 	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
-	assert_in_range(samples, 20, 400);
+	assert_in_range(samples, 5, 400);
 	assert_in_range(faults, 500, 560);
 	perch_sampler_close(sampler);
 }
@@ -144,7 +145,7 @@ static void the_own_event_runs_from_the_start(void **state)
 /* A cgroup of our own with a busy child in it; returns its descriptor, or skips the test. */
 static int make_cgroup(char *path, size_t size, pid_t *child)
 {
-	char mounted[PATH_MAX / 2], procs[PATH_MAX];
+	char mounted[PATH_MAX / 2], procs[PATH_MAX + 16];
 	struct perch_machine *machine;
 	FILE *file;
 	int rc;

@@ -46,6 +46,10 @@ static int setup(void **state)
 	page.lock = 6;
 	page.index = 3;
 	page.cap_user_rdpmc = page.cap_user_time = 1;
+#ifdef __aarch64__
+	page.cap_user_time_short = 1;
+	page.time_mask = UINT64_MAX;
+#endif
 	page.pmc_width = 48;
 	page.time_mult = 1;
 	in_register = in_clock = asked_index = reads = changes_left = 0;
@@ -71,11 +75,14 @@ static void values_are_signed(void **state)
 		{ 48, 0x7fffffffffff, 1, UINT64_C(1) << 47 },
 		{ 40, 0xfffffffffe, 10, 8 },
 		{ 40, 0x7fffffffff, 0, 0x7fffffffff },
-		{ 40, 0xabff00000001, 0, 0xffffffff00000001 | 0xffffff0000000000 },	/* bits above the width are none */
+		{ 40, 0xab7f00000001, 0, 0x7f00000001 },		/* bits above the width are none */
 		{ 32, 0xffffffff, 0x100000000, 0xffffffff },
 		{ 32, 0x80000000, 0x80000000, 0 },
 		{ 64, 0xfffffffffffffff0, 0x20, 0x10 },
 		{ 64, 0x123456789abcdef0, 0, 0x123456789abcdef0 },
+		/* after a reset the kernel's copy is not signed: offset is -0x80001000, and -0xffff00000000 */
+		{ 32, 0x80001234, -INT64_C(0x80001000), 0x234 },
+		{ 48, 0xffff00000077, -INT64_C(0xffff00000000), 0x77 },
 	};
 	uint64_t words[3];
 
@@ -138,7 +145,8 @@ static void short_clocks_wrap(void **state)
 	in_clock = 0xfffffff8;			/* not yet */
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(words[1], 8);
-	page.cap_user_time_short = 0;
+	page.cap_user_time_short = PERCH__ALWAYS_SHORT;
+	page.time_mask = UINT64_MAX;
 	in_clock = 0x3fffffff8;
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(words[1], 8);
@@ -173,7 +181,7 @@ static void pages_that_cannot_tell(void **state)
 	page.index = 99;
 	assert_int_equal(read_page(words), PERCH__USER_NO_REGISTER);
 	page.index = 3;
-	page.cap_user_time = 0;
+	page.cap_user_time = page.cap_user_time_short = 0;
 	assert_int_equal(read_page(words), PERCH__USER_NO_CLOCK);
 	page.cap_user_rdpmc = 0;
 	assert_int_equal(read_page(words), PERCH__USER_FORBIDDEN);

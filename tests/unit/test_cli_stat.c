@@ -11,11 +11,52 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "machine_tree.h"
 #include "cli/stat.h"
+#include "tree.h"
 
 #define MOST 64
 #define FIRST_FD 1000
+
+#define DEVICES "/sys/bus/event_source/devices/"
+
+static const struct tree_file machine[] = {
+	{ "/sys/devices/system/cpu/online", "0-3\n" },
+	{ "/sys/devices/system/cpu/present", "0-3\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/core_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/die_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu1/topology/core_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu1/topology/die_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu1/topology/physical_package_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu2/topology/core_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu2/topology/die_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu2/topology/physical_package_id", "1\n" },
+	{ "/sys/devices/system/cpu/cpu3/topology/core_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu3/topology/die_id", "0\n" },
+	{ "/sys/devices/system/cpu/cpu3/topology/physical_package_id", "1\n" },
+	{ "/sys/devices/system/node/online", "0-1\n" },
+	{ "/sys/devices/system/node/node0/cpulist", "0-1\n" },
+	{ "/sys/devices/system/node/node1/cpulist", "2-3\n" },
+	{ DEVICES "cpu/type", "4\n" },
+	{ DEVICES "cpu/format/event", "config:0-7\n" },
+	{ DEVICES "cpu/events/cycles", "event=0x3c\n" },
+	{ DEVICES "cpu/events/whole", "event=0x05\n" },
+	{ DEVICES "cpu/events/whole.per-pkg", "1\n" },
+	{ DEVICES "cpu/events/level", "event=0x07\n" },
+	{ DEVICES "cpu/events/level.snapshot", "1\n" },
+	{ DEVICES "power/type", "9\n" },
+	{ DEVICES "power/cpumask", "0,2\n" },
+	{ DEVICES "power/format/event", "config:0-7\n" },
+	{ DEVICES "power/events/energy-pkg", "event=0x02\n" },
+	{ DEVICES "power/events/energy-pkg.scale", "0.5\n" },
+	{ DEVICES "power/events/energy-pkg.unit", "Joules\n" },
+	{ DEVICES "uncore_box_0/type", "20\n" },
+	{ DEVICES "uncore_box_0/cpumask", "0,2\n" },
+	{ DEVICES "uncore_box_0/format/event", "config:0-7\n" },
+	{ DEVICES "uncore_box_1/type", "21\n" },
+	{ DEVICES "uncore_box_1/cpumask", "0,2\n" },
+	{ DEVICES "uncore_box_1/format/event", "config:0-7\n" },
+};
 
 /* What the replayed kernel was asked to open. */
 static struct {
@@ -24,7 +65,8 @@ static struct {
 	unsigned reads;
 } opened[MOST];
 static int nr_opened;
-static char root[4096];
+static int (*refuse)(const struct perch_attr *attr, int group_fd); /* errno; 0: take it */
+static char root[PATH_MAX];
 
 /* Options and the program stand in main.c, which is not linked here. */
 const struct cli_command *cli_command(const char *name)
@@ -36,7 +78,10 @@ const struct cli_command *cli_command(const char *name)
 static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
 		       unsigned long flags)
 {
-	(void)context, (void)pid, (void)group_fd, (void)flags;
+	(void)context, (void)pid, (void)flags;
+	errno = refuse ? refuse(attr, group_fd) : 0;
+	if (errno)
+		return -1;
 	assert_true(nr_opened < MOST);
 	opened[nr_opened].attr = *attr;
 	opened[nr_opened].cpu = cpu;
@@ -192,17 +237,73 @@ static void test_metrics(void **state)
 	       "cpu,GHz,insn per cycle,branch-misses of all branches,\nCPU0,,1.00,100.00,\nCPU1,,1.00,100.00,\n");
 }
 
+/* No group of more than one event fits, and there are no hardware events. */
+static int refuse_groups(const struct perch_attr *attr, int group_fd)
+{
+	return attr->type == PERCH_TYPE_HARDWARE ? ENOENT : group_fd >= 0 ? EINVAL : 0;
+}
+
+static void expect_part(char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void test_reasons(void **state)
+{
+	char *text;
+
+	(void)state;
+	refuse = refuse_groups;
+	text = COUNTED("-e", "{page-faults,minor-faults}:W,cycles,instructions,dummy:b");
+	refuse = NULL;
+	expect_part(text, "               406      page-faults   ");
+	expect_part(text, " page-faults, minor-faults: the weak group (W) did not fit the PMU");
+	expect_part(text, "   <not supported>      cycles ");
+	expect_part(text, "\n cycles, instructions: ");
+	expect_part(text, "\n dummy:b: the modifier b makes no difference");
+	free(text);
+}
+
+/* The kernel's side is forbidden: what is shown says so, also of what the machine has not. */
+static int refuse_kernel(const struct perch_attr *attr, int group_fd)
+{
+	(void)group_fd;
+	return !attr->exclude_kernel ? EACCES : attr->type == PERCH_TYPE_HARDWARE ? ENOENT : 0;
+}
+
+static void test_user_side(void **state)
+{
+	(void)state;
+	refuse = refuse_kernel;
+	expect(COUNTED("-x,", "-e", "page-faults,cycles,cpu/cycles/"),
+	       "406,,page-faults:u,4000,100.00,,\n<not supported>,,cycles:u,0,100.00,,\n"
+	       "406,,cpu/cycles/u,4000,100.00,,\n");
+	refuse = NULL;
+}
+
+/* What stands in a file of events is not for the terminal to obey. */
+static void test_clean_names(void **state)
+{
+	char *text = COUNTED("-x,", "-e", "cpu/event=1,name=a\033[31mb/");
+
+	(void)state;
+	assert_null(strchr(text, '\033'));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scale_and_unit), cmocka_unit_test(test_sockets),
 		cmocka_unit_test(test_per_package), cmocka_unit_test(test_percore), cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_snapshot), cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_reasons), cmocka_unit_test(test_user_side), cmocka_unit_test(test_clean_names),
 	};
 	int failed;
 
-	machine_tree_make(root);
+	tree_make(root, machine, CLI_NR(machine));
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	machine_tree_remove(root);
+	tree_remove(root);
 	return failed;
 }
