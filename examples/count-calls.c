@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts how often a program calls a function, in its own code or in a library's; its children count too:
+ * Counts how often a program calls a function, in its own code or in a library's; what it starts is not counted, for
+ * probes are not inherited:
  *
  *	count-calls libc malloc -- ls -l
  *	count-calls ./server handle_request -- ./server --once
@@ -37,7 +38,7 @@ static pid_t start(char **argv, int *go)
 
 int main(int argc, char **argv)
 {
-	struct perch_options options = { .inherit = 1, .enable_on_exec = 1 };
+	struct perch_options options = { .enable_on_exec = 1 };
 	struct perch_target target = { .cpu = -1 };
 	struct perch_counter *counter;
 	struct perch_count count;

@@ -16,7 +16,7 @@ static void print_counts(const struct perch_set *set, const struct perch_count *
 		const struct perch_set_event *event = perch_set_event(set, i);
 
 		if (event->skipped) {
-			printf("%s: %s\n", event->event.name, event->reason.message);
+			printf("%s: %s\n", event->event.name, event->reason->message);
 			continue;
 		}
 		perch_count_sum(&sum, counts + i * targets, targets);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a list of events, on three described machines; as the contents of a file of events; as a filter. What is
+ * Any text as a list of events, on four described machines; as the contents of a file of events; as a filter. What is
  * taken must be whole, and what is refused must say where.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests/unit fuzz/fuzz_event.c \
@@ -63,15 +63,32 @@ static const struct tree_file hybrid[] = {
 	{ PMUS "uncore_imc_1/events/reads", "event=0x4\n" },
 };
 
-static char roots[2][PATH_MAX];
-static struct perch_machine *machines[3];
+/* arm before 6.6: generic events are those of each PMU's own folder, where it has them */
+static const struct tree_file older[] = {
+	{ "/proc/sys/kernel/osrelease", "6.1.75\n" },
+	{ "/proc/kallsyms", "ffff0010 T vfs_read\nffff0020 t twice\nffff0030 t twice\t[module]\n" },
+	{ PMUS "armv8_cortex_a53/type", "8\n" },
+	{ PMUS "armv8_cortex_a53/cpus", "0-3\n" },
+	{ PMUS "armv8_cortex_a53/format/event", "config:0-15\n" },
+	{ PMUS "armv8_cortex_a53/events/cpu_cycles", "event=0x0011\n" },
+	{ PMUS "armv8_cortex_a53/events/inst_retired", "event=0x0008\n" },
+	{ PMUS "armv8_cortex_a72/type", "9\n" },
+	{ PMUS "armv8_cortex_a72/cpus", "4-5\n" },
+	{ PMUS "armv8_cortex_a72/format/event", "config:0-15\n" },
+	{ PMUS "armv8_cortex_a72/events/cpu_cycles", "event=0x0011\n" },
+	{ PMUS "kprobe/type", "6\n" },
+};
+
+#define MACHINES 4
+static char roots[3][PATH_MAX];
+static struct perch_machine *machines[MACHINES];
 
 static void tidy(void)
 {
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < MACHINES; i++)
 		perch_machine_free(machines[i]);
-	tree_remove(roots[0]);
-	tree_remove(roots[1]);
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
+		tree_remove(roots[i]);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -82,8 +99,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc, (void)argv;
 	tree_make(roots[0], plain, sizeof(plain) / sizeof(*plain));
 	tree_make(roots[1], hybrid, sizeof(hybrid) / sizeof(*hybrid));
+	tree_make(roots[2], older, sizeof(older) / sizeof(*older));
 	if (perch_machine_new(&machines[0], roots[0], NULL, NULL) ||
 	    perch_machine_new(&machines[1], roots[1], NULL, NULL) ||
+	    perch_machine_new(&machines[3], roots[2], NULL, NULL) ||
 	    perch_machine_new(&machines[2], "/nonexistent", NULL, NULL))
 		abort();
 	atexit(tidy);
@@ -140,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || size > 4096)
 		return 0;
-	machine = machines[data[0] % 3];
+	machine = machines[data[0] % MACHINES];
 	text = malloc(size);
 	if (!text)
 		return 0;

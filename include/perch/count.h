@@ -66,8 +66,8 @@ PERCH_API bool perch_counter_user_read(const struct perch_counter *counter, stru
 struct perch_group;
 
 /*
- * Opens the events of text, with or without braces, as one group: scheduled together, read by one read(2). With
- * options->inherit the members are read one by one, which kernels before 4.13 require.
+ * Opens the events of text, with or without braces, as one group: scheduled together, read by one read(2); by one each
+ * with options->inherit on kernels before 4.13, which have no other way.
  * options->enabled takes one ioctl(2) when all are open: members that join a running group would not count at once.
  */
 PERCH_API int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,
@@ -76,6 +76,8 @@ PERCH_API void perch_group_close(struct perch_group *group);
 PERCH_API size_t perch_group_size(const struct perch_group *group);
 PERCH_API int perch_group_fd(const struct perch_group *group, size_t member);
 PERCH_API const char *perch_group_name(const struct perch_group *group, size_t member);
+/* What options.optional let go of a member; NULL when nothing. */
+PERCH_API const struct perch_attr *perch_group_dropped(const struct perch_group *group, size_t member);
 PERCH_API int perch_group_enable(struct perch_group *group);
 PERCH_API int perch_group_disable(struct perch_group *group);
 PERCH_API int perch_group_reset(struct perch_group *group);	/* as perch_counter_reset(), all members */
@@ -103,11 +105,14 @@ struct perch_set_event {
 	bool skipped;			/* reason says why */
 	bool user_only;			/* PERCH_SET_MAY_DROP_KERNEL was used */
 	bool broken;			/* was in a weak group that did not fit */
-	struct perch_attr dropped;	/* what options.optional let go; all 0: nothing */
-	struct perch_error reason;
+	const struct perch_attr *dropped;	/* what options.optional let go; NULL: nothing */
+	const struct perch_error *reason;	/* NULL: not skipped */
 };
 
-/* Events and targets are copied, the strings of the events are not: keep them until perch_set_close(). */
+/*
+ * Events and targets are copied; the events' strings (filter, path) are not: keep them until perch_set_close(). Cgroups
+ * need no descriptor once the set is open: perch_targets_clear() may close them.
+ */
 PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *events,
 			     const struct perch_targets *targets, const struct perch_options *options, unsigned may,
 			     struct perch_error *err);

@@ -32,7 +32,8 @@ struct perch_event_terms {
 	enum perch_call_graph call_graph;
 	uint32_t stack_bytes;		/* stack-size=, of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
 	uint16_t max_stack;		/* max-stack=: frames */
-	enum perch_said inherit;	/* inherit, no-inherit */
+	enum perch_said inherit;	/* inherit, no-inherit: all of a group alike. Always no for probes with a path: the
+					 * kernel reads that again at each fork, in the program that forks, which then fails */
 	enum perch_said overwrite;	/* overwrite, no-overwrite */
 	enum perch_said time;		/* time=1, time=0: sampled times */
 	bool percore;			/* percore: counts of a core's threads are added up */
@@ -82,7 +83,10 @@ struct perch_events {
  */
 PERCH_API int perch_events_parse(struct perch_events *events, const char *text, struct perch_machine *machine,
 				 struct perch_error *err);
-/* Parses more text and appends (several -e). On failure *events is as before. */
+/*
+ * Parses more text and appends (several -e). *events: zero, or made by these functions, for they know how much room a
+ * list of theirs has. On failure it is as before.
+ */
 PERCH_API int perch_events_add(struct perch_events *events, const char *text, struct perch_machine *machine,
 			       struct perch_error *err);
 /*

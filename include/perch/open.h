@@ -39,13 +39,17 @@ struct perch_targets {
 };
 PERCH_API int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
 				struct perch_error *err);
-/* Every thread that the process has now; pid 0: this one. New ones are followed where options.inherit is set. -ESRCH. */
+/*
+ * Every thread that the process has now; pid 0: this one. With options.inherit, those that they start once the events are
+ * open are counted too; those started between this call and the open are not: stop a process whose start must be whole.
+ * -ESRCH.
+ */
 PERCH_API int perch_targets_add_process(struct perch_targets *targets, pid_t pid, struct perch_machine *machine,
 					struct perch_error *err);
 /* One thread; tid 0: the calling one. -ESRCH when there is none. */
 PERCH_API int perch_targets_add_thread(struct perch_targets *targets, pid_t tid, struct perch_machine *machine,
 				       struct perch_error *err);
-/* Everything on each of these CPUs; cpus NULL: all online ones. -ENODEV for one that is offline or not there. */
+/* Everything on each of these CPUs; cpus NULL: all online ones. -ENODEV for one that is offline or not there; -EINVAL for none. */
 PERCH_API int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
 				     struct perch_machine *machine, struct perch_error *err);
 /*
@@ -62,7 +66,7 @@ PERCH_API void perch_targets_clear(struct perch_targets *targets);
 /* Records beside samples, for perch_options.follow. */
 enum perch_follow {
 	PERCH_FOLLOW_MMAP = 1 << 0,		/* executable mappings, as MMAP2 (3.16) */
-	PERCH_FOLLOW_MMAP_DATA = 1 << 1,	/* also the non-executable ones */
+	PERCH_FOLLOW_MMAP_DATA = 1 << 1,	/* the non-executable ones, as MMAP where they are alone (2.6.36) */
 	PERCH_FOLLOW_COMM = 1 << 2,		/* names of threads, exec flagged (3.16) */
 	PERCH_FOLLOW_TASK = 1 << 3,		/* FORK and EXIT */
 	PERCH_FOLLOW_SWITCH = 1 << 4,		/* context switches (4.3) */
@@ -93,7 +97,8 @@ struct perch_options {
 	uint32_t wakeup_bytes;		/* wake when so many bytes wait in the ring (2.6.32); 0: when it is half full */
 	unsigned precise : 2;		/* skid: 0 any, 1 constant, 2 asked 0, 3 must be 0 (2.6.35); for samples alone */
 	unsigned enabled : 1;		/* start counting at once (attr.disabled is set otherwise) */
-	unsigned inherit : 1;		/* children and threads made later too; with PERCH_SAMPLE_READ: 6.13, and _TID */
+	unsigned inherit : 1;		/* children and threads made later too; with PERCH_SAMPLE_READ: 6.13, and _TID. Not of an
+					 * event with a path (probes): the measured process could not fork any more */
 	unsigned inherit_thread : 1;	/* threads only (5.13); needs inherit */
 	unsigned inherit_stat : 1;	/* a READ record with the counts of each task that ends; needs inherit */
 	unsigned pinned : 1;		/* always on the PMU, or in error: then read(2) gives nothing. Leaders alone */
@@ -163,8 +168,9 @@ PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_targe
 			 unsigned long flags, struct perch_machine *machine, struct perch_error *err);
 
 /*
- * perch_open() that does without optional parts of the attr, the newest first, when the kernel does not know them.
- * *attr is left as it was accepted; *dropped (may be NULL) has what was cleared. optional NULL: nothing is.
+ * perch_open() that does without optional parts of the attr when the kernel does not know them (E2BIG, EINVAL): the newest
+ * go first, until it takes the rest; then each that went before the last one is tried again, so that none is missing but
+ * those that must. *attr is left as it was accepted; *dropped (may be NULL) has what was cleared. optional NULL: nothing is.
  */
 PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
 				  const struct perch_target *target, int group_fd, unsigned long flags,

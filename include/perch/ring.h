@@ -53,8 +53,9 @@ struct perch_sampler_options {
 	size_t nr_threads;
 	const int *cgroups;		/* one an event: a descriptor of the cgroup's folder that it is bound to; 0: none.
 					 * NULL: target.cgroup_fd holds for all. They want CPUs: a target.pid of -1 */
-	bool follow_apart;		/* what .event.follow asks for comes from an event of the sampler's own, and from the
-					 * moment of opening: for events that are enabled later */
+	bool follow_apart;		/* what .event.follow asks for comes from an event of the sampler's own, from the moment
+					 * of opening, and from all online CPUs, also where .cpus has fewer: for events that are
+					 * enabled later, and for tasks that come to the CPUs from elsewhere */
 };
 
 struct perch_sampler;
@@ -71,7 +72,8 @@ struct perch_sampler;
  * Of a group with the modifier S the leader alone takes samples, each with the counts of all members
  * (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and _ID), and the group is not inherited. A group with W is broken up when the
  * kernel refuses one of its members. The filter of an event is set before anything runs. An event with the term
- * overwrite, like the option write_backward, is refused: -EINVAL.
+ * overwrite, like the option write_backward, is refused: -EINVAL. So is inherit for a probe with a path, which its
+ * terms.inherit may leave out.
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
 				 const struct perch_sampler_options *options, struct perch_error *err);
@@ -100,6 +102,13 @@ PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sample
 /* Where id number id of an event counts: its CPU, the thread (-1: all, or those of a cgroup) and the ring. -EINVAL. */
 PERCH_API int perch_sampler_place(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid,
 				  size_t *ring);
+/*
+ * How many records of event number index, under its id number id, the kernel had no room for since it was opened: with
+ * PERCH_FORMAT_LOST in options.event.read (6.0). A LOST record tells of those alone that something was written behind.
+ * -EINVAL: no such id, or not asked for.
+ */
+PERCH_API int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, uint64_t *lost,
+				 struct perch_error *err);
 /* The event that leads the group of event number index: its own number when alone, also when its group was broken up. */
 PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index);
 /* What was left out of the event's attr because the kernel does not know it (options.event.optional); NULL: nothing. */

@@ -100,20 +100,13 @@ static void print_block(FILE *out, const struct perch_attr *attr)
 	fputs(line, out);
 }
 
-void cli_print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result)
+static void print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result)
 {
 	fprintf(out, "sys_perf_event_open: pid %d  cpu %d  group_fd %d  flags %#lx", pid, cpu, group_fd, flags);
 	if (result < 0)
 		fprintf(out, "\nsys_perf_event_open failed, error %d\n", result);
 	else
 		fprintf(out, " = %d\n", result);
-}
-
-void cli_print_attr(FILE *out, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags,
-		    int result)
-{
-	print_block(out, attr);
-	cli_print_call(out, pid, cpu, group_fd, flags, result);
 }
 
 static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
@@ -127,7 +120,7 @@ static int open_event(void *context, const struct perch_attr *attr, pid_t pid, i
 	if (memcmp(attr, &shown->last, sizeof(*attr)))
 		print_block(stderr, attr);
 	shown->last = *attr;
-	cli_print_call(stderr, pid, cpu, group_fd, flags, fd < 0 ? -error : fd);
+	print_call(stderr, pid, cpu, group_fd, flags, fd < 0 ? -error : fd);
 	errno = error;
 	return fd;
 }

@@ -3,15 +3,7 @@
 #ifndef PERCH_CLI_ATTR_PRINT_H
 #define PERCH_CLI_ATTR_PRINT_H
 
-#include <stdio.h>
-#include <sys/types.h>
 #include <perch/machine.h>
-
-/* The fields that are not 0, one a line, and the call below them: the descriptor it gave, or a negative errno. */
-void cli_print_attr(FILE *out, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags,
-		    int result);
-/* The call alone: another one with the attr shown last. */
-void cli_print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result);
 
 /*
  * The kernel's calls, of which each perf_event_open is shown on stderr while *level is 2 or more. To be given to

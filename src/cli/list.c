@@ -43,10 +43,12 @@ static int show(struct list *list, bool json)
 		status = cli_error("list", &err);
 	else if (json)
 		status = list_print_json(list);
-	else if (!list->nr)
-		status = nothing(list);
-	else
+	else if (list->nr)
 		list_print_text(list);
+	if (!status && !list->nr)
+		status = nothing(list);
+	else if (json && list->no_tracepoints.cause != PERCH_CAUSE_NONE)
+		cli_error("list", &list->no_tracepoints);	/* there is no place for it in the array */
 	if (fflush(stdout) || ferror(stdout)) {
 		perch_error_set(&err, errno ? errno : EIO, PERCH_CAUSE_FILE, "cannot write the list: %s",
 				strerror(errno ? errno : EIO));

@@ -3,6 +3,7 @@
 #ifndef PERCH_CLI_LIST_H
 #define PERCH_CLI_LIST_H
 
+#include <dirent.h>
 #include <perch/event.h>
 #include <perch/explain.h>
 
@@ -72,6 +73,9 @@ int list_gather(struct list *list, struct perch_error *err);
 void list_clear(struct list *list);
 /* Adds an event that the filter wants: *added is then the new event, else NULL. 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added);
+/* A folder's entries in the order of their names, but hidden ones: how many, or -errno. To be freed by the other. */
+int list_names_in(const char *path, struct dirent ***names);
+void list_free_names(struct dirent **names, int nr);
 /* list_pmu.c: the events and formats of PMUs. 0 or -ENOMEM. */
 int list_gather_pmus(struct list *list);
 int list_gather_formats(struct list *list);

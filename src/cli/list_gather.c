@@ -147,15 +147,14 @@ static int not_hidden(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* A folder's entries in the order of their names; -errno. The caller frees with free_names(). */
-static int names_in(const char *path, struct dirent ***names)
+int list_names_in(const char *path, struct dirent ***names)
 {
 	int nr = scandir(path, names, not_hidden, alphasort);
 
 	return nr < 0 ? -errno : nr;
 }
 
-static void free_names(struct dirent **names, int nr)
+void list_free_names(struct dirent **names, int nr)
 {
 	for (int i = 0; i < nr; i++)
 		free(names[i]);
@@ -181,14 +180,14 @@ static int gather_system(struct list *list, const char *events, const char *syst
 
 	if (snprintf(path, sizeof(path), "%s/%s", events, system) >= (int)sizeof(path))
 		return 0;
-	nr = names_in(path, &names);
+	nr = list_names_in(path, &names);
 	for (int i = 0; i < nr && !rc; i++) {
 		if (names[i]->d_type != DT_DIR || (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", system, names[i]->d_name);
 		rc = list_add(list, LIST_TRACEPOINT, name, NULL, &event);
 	}
-	free_names(names, nr);
+	list_free_names(names, nr);
 	return rc;
 }
 
@@ -201,11 +200,11 @@ static int gather_tracepoints(struct list *list)
 	if (perch_machine_tracefs(list->machine, path, sizeof(path), &list->no_tracepoints))
 		return 0;
 	snprintf(events, sizeof(events), "%s/events", path);
-	nr = names_in(events, &names);
+	nr = list_names_in(events, &names);
 	for (int i = 0; i < nr && !rc; i++)
 		if (names[i]->d_type == DT_DIR)
 			rc = gather_system(list, events, names[i]->d_name);
-	free_names(names, nr);
+	list_free_names(names, nr);
 	return rc;
 }
 

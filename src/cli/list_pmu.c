@@ -12,30 +12,15 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-static int not_hidden(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-/* The entries of a PMU's folder in the order of their names; -errno. The caller frees with free_names(). */
+/* The entries of a PMU's folder, as list_names_in() has them. */
 static int names_in(const struct list *list, const struct perch_pmu *pmu, const char *folder, struct dirent ***names)
 {
 	char path[PATH_MAX], below[192];
-	int nr;
 
 	snprintf(below, sizeof(below), DEVICES "/%s/%s", pmu->name, folder);
 	if (perch_machine_path(list->machine, path, sizeof(path), below) < 0)
 		return -ENAMETOOLONG;
-	nr = scandir(path, names, not_hidden, alphasort);
-	return nr < 0 ? -errno : nr;
-}
-
-static void free_names(struct dirent **names, int nr)
-{
-	for (int i = 0; i < nr; i++)
-		free(names[i]);
-	if (nr >= 0)
-		free(names);
+	return list_names_in(path, names);
 }
 
 /* A file of a PMU's events folder, as NULL-terminated text; NULL when there is none. */
@@ -69,7 +54,7 @@ static int gather_events(struct list *list, const struct perch_pmu *pmu)
 		event->unit = file_of(list, pmu, names[i]->d_name, ".unit");
 		event->scale = file_of(list, pmu, names[i]->d_name, ".scale");
 	}
-	free_names(names, nr);
+	list_free_names(names, nr);
 	return rc;
 }
 
@@ -87,7 +72,7 @@ int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_
 		snprintf(part.name, sizeof(part.name), "%.127s", names[i]->d_name);
 		rc = call(context, &part);
 	}
-	free_names(names, nr);
+	list_free_names(names, nr);
 	return rc;
 }
 

@@ -99,10 +99,8 @@ static void count_refused(const struct list *list, const struct list_event *like
 
 static void print_reason(const char *what, const char *state, const struct perch_error *reason)
 {
-	printf("\n%s %s: %s.", what, state, reason->message);
-	if (reason->remedy[0])
-		printf(" %s.", reason->remedy);
-	putchar('\n');
+	printf("\n%s %s: ", what, state);
+	perch_error_print(stdout, reason);
 }
 
 static void print_reasons(const struct list *list)

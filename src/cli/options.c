@@ -8,6 +8,8 @@
 
 #include "options.h"
 
+#define CARET_MAX 120			/* bytes before the character at fault that are shown */
+
 struct parser {
 	const char *command;
 	const struct cli_option *options;
@@ -235,15 +237,37 @@ int cli_error(const char *command, const struct perch_error *err)
 	return CLI_EXIT_FAILURE;
 }
 
+/* Columns that the first bytes of the text take up on a terminal, when each character takes one. */
+static int columns(const char *text, int bytes)
+{
+	int nr = 0;
+
+	for (int i = 0; i < bytes && text[i]; i++)
+		nr += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return nr;
+}
+
+/* The text up to the fault and a little behind it, in one line of a terminal. */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err)
 {
-	char clean[256];
+	char before[256], part[256], clean[256];
+	const char *from = events;
+	int column = err->column;
 
 	cli_error(command, err);
-	if (err->column >= 0 && err->column <= 200) {
-		perch_clean_text(clean, sizeof(clean), events);
-		fprintf(stderr, "  %s\n  %*s^\n", clean, err->column, "");
+	if (column < 0 || (size_t)column > strlen(events))
+		return CLI_EXIT_USAGE;
+	if (column > CARET_MAX) {
+		from = events + column - CARET_MAX / 2;
+		while (((unsigned char)*from & 0xc0) == 0x80)
+			from++;
+		column -= (int)(from - events);
 	}
+	snprintf(part, sizeof(part), "%.*s", column, from);
+	perch_clean_text(before, sizeof(before), part);
+	perch_clean_text(clean, sizeof(clean), from);
+	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean, columns(before, sizeof(before)), "",
+		from > events ? "   " : "");
 	return CLI_EXIT_USAGE;
 }
 

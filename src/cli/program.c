@@ -88,19 +88,25 @@ static int start_error(const struct cli_program *program, int error, struct perc
 	return -error;
 }
 
-int cli_program_release(struct cli_program *program, struct perch_error *err)
+void cli_program_let_go(struct cli_program *program)
+{
+	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells */
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	ssize_t unused;
+
+	sigaction(SIGPIPE, &ignore, &before);
+	unused = write(program->go, "", 1);
+	(void)unused;
+	sigaction(SIGPIPE, &before, NULL);
+	close(program->go);
+	program->go = -1;
+}
+
+int cli_program_started(struct cli_program *program, struct perch_error *err)
 {
 	int error = 0;
 	ssize_t got;
 
-	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells */
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-
-	sigaction(SIGPIPE, &ignore, &before);
-	got = write(program->go, "", 1);
-	sigaction(SIGPIPE, &before, NULL);
-	close(program->go);
-	program->go = -1;
 	do
 		got = read(program->failure, &error, sizeof(error));
 	while (got < 0 && errno == EINTR);
@@ -111,6 +117,12 @@ int cli_program_release(struct cli_program *program, struct perch_error *err)
 	while (waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return start_error(program, error, err);
+}
+
+int cli_program_release(struct cli_program *program, struct perch_error *err)
+{
+	cli_program_let_go(program);
+	return cli_program_started(program, err);
 }
 
 void cli_program_cancel(struct cli_program *program)

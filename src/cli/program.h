@@ -18,6 +18,12 @@ struct cli_program {
 int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err);
 /* Lets it exec and returns when it has: 0, or a negative errno with PERCH_CAUSE_PROGRAM (the child is then reaped). */
 int cli_program_release(struct cli_program *program, struct perch_error *err);
+/*
+ * The same in two steps: the second waits until it has executed and then returns as above. For those who do not need to
+ * know before the program ends: one who waits for the exec is woken by it, and may take the CPU away from the program.
+ */
+void cli_program_let_go(struct cli_program *program);
+int cli_program_started(struct cli_program *program, struct perch_error *err);
 /* Ends a child that was never released. */
 void cli_program_cancel(struct cli_program *program);
 /* waitpid: status as of wait(2), usage may be NULL. Returns 0 or -errno. flags: WNOHANG -> 1 when still running. */

@@ -219,7 +219,7 @@ static int run(struct record *record)
 		end_program(record);
 		return status;
 	}
-	if (record_synthesize(record) < 0 || record_loop(record) < 0)
+	if (record_synthesize(record) < 0 || record_loop(record) < 0 || record_tell_lost(record) < 0)
 		status = cli_error(COMMAND, &record->err);
 	if (record_finish(record))
 		status = CLI_EXIT_FAILURE;

@@ -10,6 +10,7 @@
 #include <perch/ring.h>
 
 #include "attr_print.h"
+#include "event_options.h"
 #include "options.h"
 #include "program.h"
 #include "target.h"
@@ -69,6 +70,7 @@ struct record {
 	pid_t *threads;			/* of -p and -t */
 	size_t nr_threads;
 	int *cgroup_fds;		/* one an event; NULL without -G */
+	struct perch_targets opened_cgroups;	/* whose descriptors they are */
 	bool system_wide;
 	bool user_only;			/* this user may not look into the kernel */
 	bool data_maps;			/* mappings of data are told too */
@@ -169,6 +171,9 @@ int record_block_signals(struct record *record);
 void record_scan(struct record *record, const struct iovec pieces[2]);
 void record_add_name(struct record_names *names, const char *name);
 void record_clear_names(struct record_names *names);
+
+/* record_lost.c: writes how many records were lost, which events know in the end. 0 or a negative errno in record->err. */
+int record_tell_lost(struct record *record);
 
 /* record_tracing.c: descriptions of the tracepoints, when there are any. 0 or a negative errno in record->err. */
 int record_write_tracing_data(struct record *record);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* -G: each event belongs to the cgroup of its place in the list; a single cgroup, to all events before it. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "record.h"
 
@@ -29,8 +26,10 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 {
 	struct record *record = value;
 
-	if (negated)
-		return 0;
+	if (negated) {
+		cli_usage_error(COMMAND, "--cgroup cannot be negated");
+		return -EINVAL;
+	}
 	if (!record->events.nr) {
 		cli_usage_error(COMMAND, "-G binds the events before it, and there is no -e before it");
 		return -EINVAL;
@@ -55,27 +54,19 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 	return 0;
 }
 
+/* The library knows where cgroups are mounted, and keeps the descriptor. The CPU does not matter: the sampler has its own. */
 static int open_cgroup(struct record *record, const char *name)
 {
-	char mounted[PATH_MAX / 2], path[PATH_MAX];
+	int cpu = 0;
+	const struct perch_cpus one = { 1, &cpu };
+	struct perch_targets *opened = &record->opened_cgroups;
 	struct perch_error err;
-	int fd;
 
-	if (perch_machine_cgroups(record->machine, mounted, sizeof(mounted), &err) < 0) {
+	if (perch_targets_add_cgroup(opened, name, &one, record->machine, &err) < 0) {
 		cli_error(COMMAND, &err);
 		return -1;
 	}
-	if (snprintf(path, sizeof(path), "%s/%s", mounted, name) >= (int)sizeof(path)) {
-		cli_usage_error(COMMAND, "-G: a name too long for a cgroup");
-		return -1;
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	perch_error_set(&err, errno, PERCH_CAUSE_FILE, "no cgroup '%s': %s: %s", name, path, strerror(errno));
-	perch_error_remedy(&err, "name a folder below %s", mounted);
-	cli_error(COMMAND, &err);
-	return -1;
+	return opened->target[opened->nr - 1].cgroup_fd;
 }
 
 /* Events of one cgroup share its descriptor. */
@@ -104,16 +95,7 @@ int record_open_cgroups(struct record *record)
 
 void record_clear_cgroups(struct record *record)
 {
-	for (size_t i = 0; record->cgroup_fds && i < record->nr_cgroups; i++) {
-		int fd = record->cgroup_fds[i];
-
-		if (fd <= 0)
-			continue;
-		close(fd);
-		for (size_t k = i; k < record->nr_cgroups; k++)
-			if (record->cgroup_fds[k] == fd)
-				record->cgroup_fds[k] = 0;
-	}
+	perch_targets_clear(&record->opened_cgroups);
 	for (size_t i = 0; i < record->nr_cgroups; i++)
 		free(record->cgroups[i]);
 	free(record->cgroups);

@@ -95,11 +95,22 @@ static void restrict_all(struct record *record)
 			restrict_to_user(&record->events.event[i]);
 }
 
+/* What is put into a place of a program or the kernel: recorded each time, where a frequency would leave most hits out. */
+static bool hits_a_place(struct record *record, const struct perch_event *event)
+{
+	const struct perch_pmu *pmu;
+
+	if (event->attr.type == PERCH_TYPE_TRACEPOINT || event->attr.type == PERCH_TYPE_BREAKPOINT)
+		return true;
+	pmu = event->attr.type > PERCH_TYPE_BREAKPOINT ? perch_machine_pmu_of_type(record->machine, event->attr.type) : NULL;
+	return pmu && (!strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe"));
+}
+
 /*
- * A tracepoint or breakpoint is hit rarely enough to record each time. A tracepoint's own fields are in its raw data. The
- * period is in samples whose period varies, as perf has it.
+ * A tracepoint's own fields are in its raw data; a probe has none but the address, which the sample has. The period is in
+ * samples whose period varies, as perf has it.
  */
-static void choose_for_kind(const struct record *record, struct perch_event *event)
+static void choose_for_kind(struct record *record, struct perch_event *event)
 {
 	bool tracepoint = event->attr.type == PERCH_TYPE_TRACEPOINT;
 	bool own = event->attr.sample_period != 0;
@@ -107,7 +118,7 @@ static void choose_for_kind(const struct record *record, struct perch_event *eve
 
 	if (record->flag[RECORD_NO_SAMPLES])
 		event->attr.sample_period = event->attr.freq = 0;
-	else if ((tracepoint || event->attr.type == PERCH_TYPE_BREAKPOINT) && !asked && !own)
+	else if (!asked && !own && hits_a_place(record, event))
 		event->attr.sample_period = 1;
 	if (event->attr.sample_period ? event->attr.freq : !record->period)
 		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
@@ -122,10 +133,30 @@ static void choose_for_kind(const struct record *record, struct perch_event *eve
 		event->attr.sample_type |= PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC;
 }
 
+/*
+ * Where a software event is there twice, the kernel makes one sample and hands it on to the other, the id with it (seen on
+ * 6.18). So the samples of both have the same fields, or one of them could not be read.
+ */
+static void make_twins_alike(struct perch_events *events)
+{
+	uint64_t fields[PERCH_COUNT_SW_MAX] = { 0 };
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < events->nr; i++) {
+			struct perch_attr *attr = &events->event[i].attr;
+
+			if (attr->type != PERCH_TYPE_SOFTWARE || attr->config >= PERCH_COUNT_SW_MAX)
+				continue;
+			fields[attr->config] |= attr->sample_type;
+			attr->sample_type = pass ? fields[attr->config] : attr->sample_type;
+		}
+}
+
 static void choose_for_all(struct record *record)
 {
 	for (size_t i = 0; i < record->events.nr; i++)
 		choose_for_kind(record, &record->events.event[i]);
+	make_twins_alike(&record->events);
 }
 
 static int add_default(struct record *record, const char *name)
@@ -144,6 +175,8 @@ int record_choose_events(struct record *record)
 	record->user_only = !record->flag[RECORD_ALL_USER] && !record->flag[RECORD_ALL_KERNEL] && kernel_forbidden(record);
 	if (!record->events.nr)
 		return 0;
+	if (!record->no_inherit && !record->quiet)
+		cli_target_tell_children(COMMAND, &record->target, &record->events);
 	restrict_all(record);
 	choose_for_all(record);
 	return record_open_cgroups(record);
@@ -238,7 +271,7 @@ static struct perch_sampler_options sampler_options(struct record *record)
 		.threads = record->threads,
 		.nr_threads = record->nr_threads,
 		.cgroups = record->cgroup_fds,
-		.follow_apart = record->delayed || record->system_wide,
+		.follow_apart = record->delayed || record->system_wide || record->cpus.nr,
 	};
 
 	add_flags(record, &options.event);

@@ -115,6 +115,18 @@ static int write_features(struct record *record)
 	return rc;
 }
 
+static void tell_no_samples(const struct record *record)
+{
+	if (record->flag[RECORD_NO_SAMPLES])
+		return;
+	if (record->delayed && !record->turn)
+		cli_note(COMMAND, "no samples: the recording ended before -D started the events");
+	else if (record->program_argv && !record->system_wide && !record->threads)
+		cli_note(COMMAND, "no samples: the program used next to no CPU time, or did not cause the event");
+	else
+		cli_note(COMMAND, "no samples: nothing that was recorded used CPU time, or caused the event");
+}
+
 static void tell_trouble(const struct record *record)
 {
 	if (record->lost)
@@ -124,7 +136,7 @@ static void tell_trouble(const struct record *record)
 		cli_note(COMMAND, "the kernel throttled sampling %llu times: sample less often (-F)",
 			 (unsigned long long)record->throttled);
 	if (!record->samples)
-		cli_note(COMMAND, "no samples: the program used next to no CPU time, or did not cause the event");
+		tell_no_samples(record);
 }
 
 static void tell(const struct record *record)

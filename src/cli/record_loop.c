@@ -15,6 +15,7 @@
 #include "record.h"
 
 #define FLUSH_MS 1000
+#define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
 
 int record_prepare_loop(struct record *record)
 {
@@ -142,29 +143,52 @@ static bool is_full(struct record *record)
 	return true;
 }
 
+/* Fills record->polls. False: no target of any ring is left. */
+static bool look_at_rings(struct record *record)
+{
+	bool alive = false;
+
+	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
+	for (size_t i = 0; i < record->nr_rings; i++) {
+		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i), POLLIN, 0 };
+		alive |= record->polls[i + 1].fd >= 0;
+	}
+	return alive;
+}
+
+/*
+ * Who of a ring is still there, after a descriptor hung up. One in error, as that of a pinned event without a counter, would
+ * wake us at once for ever: then signals alone are waited for, for a moment.
+ */
+static void look_at_troubles(struct record *record)
+{
+	bool hung_up = false, error = false;
+
+	for (size_t i = 1; i <= record->nr_rings; i++) {
+		hung_up |= record->polls[i].revents & (POLLHUP | POLLNVAL);
+		error |= record->polls[i].revents & POLLERR;
+	}
+	if (hung_up)
+		perch_sampler_wait(record->sampler, 0);
+	else if (error && !record->polls[0].revents)
+		poll(record->polls, 1, STUCK_MS);
+}
+
 /*
  * Waits for data or a signal. False: the recording ends, because of a signal, or because all targets have exited. (The
  * program's own exit is told by a signal.)
  */
 static bool wait_for_more(struct record *record)
 {
-	bool alive = record->program_argv != NULL;
-	bool hung_up = false;
+	bool alive = look_at_rings(record) || record->program_argv;
 	int ready;
 
-	for (size_t i = 0; i < record->nr_rings; i++) {
-		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i), POLLIN, 0 };
-		alive |= record->polls[i + 1].fd >= 0;
-	}
-	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
 	if (!alive || is_full(record))
 		return false;
 	ready = poll(record->polls, record->nr_rings + 1, take_turns(record));
 	record->wakeups += ready > 0;
-	for (size_t i = 1; ready > 0 && i <= record->nr_rings; i++)
-		hung_up |= record->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL);
-	if (hung_up)
-		perch_sampler_wait(record->sampler, 0);	/* finds out who of a ring is still there */
+	if (ready > 0)
+		look_at_troubles(record);
 	return !(record->polls[0].revents && take_signals(record));
 }
 

@@ -12,50 +12,25 @@
 static int add_events(void *value, const char *text, bool negated)
 {
 	struct record *record = value;
-	size_t before = record->events.nr;
-	struct perch_error err;
-	int rc;
 
 	(void)negated;
-	rc = perch_events_add(&record->events, text, record->machine, &err);
-	if (rc < 0)
-		cli_event_error(COMMAND, text, &err);
-	else
-		record->last_events = before;
-	return rc;
+	return cli_add_events(COMMAND, &record->events, &record->last_events, text, record->machine);
 }
 
 static int add_event_file(void *value, const char *path, bool negated)
 {
 	struct record *record = value;
-	size_t before = record->events.nr;
-	struct perch_error err;
-	int rc;
 
 	(void)negated;
-	rc = perch_events_add_file(&record->events, path, record->machine, &err);
-	if (rc < 0)
-		cli_error(COMMAND, &err);
-	else
-		record->last_events = before;
-	return rc;
+	return cli_add_event_file(COMMAND, &record->events, &record->last_events, path, record->machine);
 }
 
 static int set_filter(void *value, const char *text, bool negated)
 {
 	struct record *record = value;
-	struct perch_error err;
-	int rc;
 
 	(void)negated;
-	if (!record->events.nr) {
-		cli_usage_error(COMMAND, "--filter belongs to the tracepoints of the -e before it, and there is none");
-		return -EINVAL;
-	}
-	rc = perch_events_set_filter(&record->events, record->last_events, text, record->machine, &err);
-	if (rc < 0)
-		cli_error(COMMAND, &err);
-	return rc;
+	return cli_add_filter(COMMAND, &record->events, record->last_events, text, record->machine);
 }
 
 /* fp, dwarf with the bytes of stack to copy, lbr, or no. */
@@ -238,6 +213,8 @@ int record_check(struct record *record)
 	if (record->flag[RECORD_NO_SAMPLES] && (record->frequency_text || record->period))
 		return cli_usage_error(COMMAND, "-n takes no samples, %s says how often: choose one",
 				       record->period ? "-c" : "-F");
+	if (record->flag[RECORD_STAT] && record->no_inherit)
+		return cli_usage_error(COMMAND, "-s (counts of threads as they end) and -i (without them) exclude each other");
 	if (record->flag[RECORD_ALL_USER] && record->flag[RECORD_ALL_KERNEL])
 		return cli_usage_error(COMMAND, "--all-user and --all-kernel exclude each other: choose one");
 	if (record->flag[RECORD_USER_CHAINS] && record->flag[RECORD_KERNEL_CHAINS])

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #include "record.h"
@@ -57,9 +58,11 @@ int record_set_clock(void *value, const char *text, bool negated)
 		}
 	errno = 0;
 	number = strtol(text, &end, 10);
-	record->clock = (int32_t)number;
-	if (!errno && end != text && !*end && number >= 0 && number <= INT32_MAX)
-		return 0;
+	for (size_t i = 0; !errno && end != text && !*end && i < CLI_NR(clocks); i++)
+		if (number == clocks[i].clock) {
+			record->clock = clocks[i].clock;
+			return 0;
+		}
 	cli_usage_error(COMMAND, "-k %s: say monotonic, monotonic_raw, realtime, boottime, tai, or a clock's number", text);
 	return -EINVAL;
 }
@@ -86,7 +89,7 @@ static int add_branch(void *context, const char *word)
 			return 0;
 		}
 	cli_usage_error(COMMAND, "no kind of branch '%s': say any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
-			"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles", word);
+			"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter", word);
 	return -EINVAL;
 }
 
@@ -126,6 +129,7 @@ static const char *const registers[] = {
 #elif defined(__aarch64__)
 	"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
 	"x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr", "sp", "pc",
+	[46] = "vg",
 #elif defined(__riscv)
 	"pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
 	"s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
@@ -134,12 +138,23 @@ static const char *const registers[] = {
 #endif
 };
 
+/* The length of vectors is a register where the CPU has scalable ones. */
+static bool is_here(size_t number)
+{
+#if defined(__aarch64__)
+	return number != 46 || getauxval(AT_HWCAP) & 1u << 22;
+#else
+	(void)number;
+	return true;
+#endif
+}
+
 static uint64_t all_registers(void)
 {
 	uint64_t mask = 0;
 
 	for (size_t i = 0; i < CLI_NR(registers); i++)
-		if (registers[i])
+		if (registers[i] && is_here(i))
 			mask |= 1ull << i;
 	return mask;
 }
@@ -147,7 +162,7 @@ static uint64_t all_registers(void)
 static int add_register(void *context, const char *word)
 {
 	for (size_t i = 0; i < CLI_NR(registers); i++)
-		if (registers[i] && !strcasecmp(word, registers[i])) {
+		if (registers[i] && is_here(i) && !strcasecmp(word, registers[i])) {
 			*(uint64_t *)context |= 1ull << i;
 			return 0;
 		}
@@ -159,7 +174,7 @@ __attribute__((noreturn)) static void list_registers(void)
 {
 	fputs("available registers:", stdout);
 	for (size_t i = 0; i < CLI_NR(registers); i++) {
-		if (!registers[i])
+		if (!registers[i] || !is_here(i))
 			continue;
 		putchar(' ');
 		for (const char *letter = registers[i]; *letter; letter++)

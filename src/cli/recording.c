@@ -64,6 +64,11 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 	return 1;
 }
 
+uint64_t cli_recording_lost(const struct cli_recording *recording)
+{
+	return recording->lost_samples > recording->lost_records ? recording->lost_samples : recording->lost_records;
+}
+
 /* Why the kernel's addresses have no names; files without symbols are common and speak for themselves. */
 static void tell_trouble(const struct cli_recording *recording)
 {
@@ -105,7 +110,7 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 	if (recording->throttled)
 		cli_note(recording->command, "the kernel throttled sampling %" PRIu64 " times: a lower frequency (record -F) samples evenly.",
 			 recording->throttled);
-	if (recording->lost_records)
+	if (cli_recording_lost(recording))
 		cli_note(recording->command, "%" PRIu64 " records were lost while recording: larger rings (record -m) or a lower frequency (-F) help.",
-			 recording->lost_records);
+			 cli_recording_lost(recording));
 }

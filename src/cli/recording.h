@@ -23,6 +23,8 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 void cli_recording_close(struct cli_recording *recording);
 /* The next record, applied to the processes: 1; 0 at the end; negative when failed (already told). */
 int cli_recording_next(struct cli_recording *recording, struct perch_record *record);
+/* Records lost so far. A recorder that asks its events at the end writes LOST_SAMPLES, which count those of LOST again. */
+uint64_t cli_recording_lost(const struct cli_recording *recording);
 /* Tells on stderr what of the file could not be read. */
 void cli_recording_tell_damage(const struct cli_recording *recording);
 

@@ -170,7 +170,7 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	settle_graph(report, chains);
 	if (!report->header)
 		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n", out);
-	fprintf(out, "#\n# Total Lost Samples: %llu\n", (unsigned long long)(recording->lost_records + recording->lost_samples));
+	fprintf(out, "#\n# Total Lost Samples: %llu\n", (unsigned long long)cli_recording_lost(recording));
 	nr = perch_reader_events(recording->reader, &events);
 	for (size_t event = 0; event < nr && !rc; event++) {
 		perch_profile_total(profile, event, &total);

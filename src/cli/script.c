@@ -237,6 +237,8 @@ static int name_events(struct script *script)
 
 		perch_clean_text(clean, sizeof(clean), events[i].name);
 		event->type = events[i].attr.sample_type;
+		if (!events[i].attr.freq)
+			event->type |= PERCH_SAMPLE_PERIOD;	/* the same for all, as the decoder gives it */
 		event->length = snprintf(event->text, sizeof(event->text), "%*s: ", width, clean);
 	}
 	return 0;

@@ -41,7 +41,7 @@ static int open_output(struct stat_job *stat)
 
 static bool more_runs(const struct stat_job *stat)
 {
-	if (stat_stopped())
+	if (stat_stopped() || stat->told_to_stop || stat->post_failed)
 		return !stat->elapsed_ns.nr;	/* at least one, which Ctrl-C then ends too */
 	return stat->elapsed_ns.nr < stat->repeat;
 }
@@ -58,7 +58,7 @@ static int repeat_forever(struct stat_job *stat)
 		status = stat_run(stat);
 		if (!status)
 			status = stat_print(stat);
-	} while (!status && !stat_stopped());
+	} while (!status && !stat_stopped() && !stat->told_to_stop && !stat->post_failed);
 	return status;
 }
 
@@ -68,8 +68,9 @@ static int repeat(struct stat_job *stat)
 
 	while (!status && more_runs(stat))
 		status = stat_run(stat);
-	if (status)
+	if (status && !(stat_stopped() && stat->elapsed_ns.nr))
 		return status;
+	stat->status = status ? status : stat->status;
 	stat->repeat = stat->elapsed_ns.nr;	/* fewer when it was stopped */
 	return stat_print(stat);
 }
@@ -79,12 +80,14 @@ static int count_in_intervals(struct stat_job *stat)
 	struct perch_error err;
 	int status = stat_run(stat);
 
+	if (!status && !stat->summary && !stat->separator && !stat->json && !stat->quiet)
+		stat_print_reasons(stat, stat->output);
 	if (status || !stat->summary)
 		return status;
 	stat->interval_ns = 0;
 	stat->wall_ns = stat->elapsed_ns.mean;
 	stat_clear_cells(stat);
-	if (stat_gather(stat, false, &err))
+	if (stat_sum_up(stat, false, &err))	/* of the last interval's end: then the intervals add up to it */
 		return cli_error(STAT_COMMAND, &err);
 	return stat_print(stat);
 }
@@ -99,6 +102,9 @@ static int measure(struct stat_job *stat)
 		status = open_output(stat);
 	if (status)
 		return status;
+	status = stat_open_control(stat);
+	if (status)
+		return status;
 	stat_catch_signals();
 	if (stat->interval_ms)
 		status = count_in_intervals(stat);
@@ -108,12 +114,14 @@ static int measure(struct stat_job *stat)
 		return status;
 	if (stat->output != stderr && fclose(stat->output))
 		status = cannot_open("", stat->output_path ? stat->output_path : "--log-fd");
-	return stat->status ? stat->status : status;
+	if (status || stat->status)
+		return stat->status ? stat->status : status;
+	return stat->post_failed ? CLI_EXIT_FAILURE : 0;
 }
 
 int perch_cmd_stat(int argc, char **argv)
 {
-	struct stat_job stat = { .repeat = 1, .scale = true, .big_num = -1 };
+	struct stat_job stat = STAT_DEFAULTS;
 	struct perch_error err;
 	int status;
 

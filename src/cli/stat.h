@@ -91,16 +91,18 @@ struct stat_job {
 	char **argv;			/* the program; NULL: none */
 	/* how */
 	uint64_t repeat;		/* 0: until Ctrl-C */
+	bool spread;			/* -x and -j have a field for it, even when Ctrl-C left one run alone */
 	uint64_t interval_ms, interval_count, timeout_ms;
 	const char *delay;
 	long delay_ms;			/* -1: never enabled */
 	bool sync;
 	const char *pre, *post;
+	const char *control;		/* fd:CTL[,ACK] or fifo:CTL[,ACK] */
 	/* how it is shown */
 	bool no_aggregation, per_socket, per_die, per_core, per_node, per_thread;
 	enum stat_aggregation aggregation;
 	const char *separator;		/* -x; NULL: none */
-	bool json, metric_only, no_merge, scale, quiet, interval_clear, summary;
+	bool json, metric_only, no_merge, scale, quiet, interval_clear, summary, name_summary, table;
 	int big_num;			/* -B: 1, --no-big-num: 0, neither: -1 */
 	const char *output_path;
 	bool append;
@@ -127,16 +129,26 @@ struct stat_job {
 	FILE *output;
 	bool terminal;			/* the output is one */
 
+	int control_fd, ack_fd;		/* of --control; -1: none */
+	char command[64];		/* the part of one that has come in */
+	size_t command_length;
+	bool told_to_stop;
+	uint64_t descriptors;		/* the soft limit before it was raised; 0: it was not */
 	struct cli_program program;
 	int status;			/* exit status of the program's last run */
+	bool post_failed;
 	bool cut_short;			/* the program was ended by --timeout or --interval-count */
 	struct stat_spread elapsed_ns;
+	double *each_ns;		/* the time of each run, as many as elapsed_ns.nr: --table alone */
 	double wall_ns;			/* what CPUs utilized is worked out of: the interval, or the mean of the runs */
 	uint64_t interval_ns;		/* since the start; 0: not in interval mode */
 	unsigned intervals_shown, lines_shown;	/* since the last header */
 	bool header_shown;
 	double user_seconds, sys_seconds;
 };
+
+#define STAT_DEFAULTS \
+	{ .repeat = 1, .scale = true, .name_summary = true, .big_num = -1, .control_fd = -1, .ack_fd = -1 }
 
 /* stat_options.c: fills what was asked for; ends the process where it makes no sense. Returns 0 or the exit status. */
 int stat_parse(struct stat_job *stat, int argc, char **argv);
@@ -155,21 +167,28 @@ int stat_choose_targets(struct stat_job *stat);
 
 /* stat_run.c: one run from open to read. Returns 0 or the exit status after having told what is wrong. */
 int stat_run(struct stat_job *stat);
-/* stat_wait.c: SIGINT ends the counting and not the report. Also true after SIGTERM. */
-bool stat_stopped(void);
+/* stat_control.c: opens what --control names, if it is there. Returns 0 or the exit status. */
+int stat_open_control(struct stat_job *stat);
+/* What has come in; show: whether an interval ends by it. Returns 0 or the exit status. */
+int stat_obey_control(struct stat_job *stat, bool *show);
+/* stat_wait.c: SIGINT and SIGTERM end the counting and not the report. Which of them came; 0: none. */
+int stat_stopped(void);
 void stat_catch_signals(void);
 /* From now on SIGTERM is passed on to that process; 0: to none. */
 void stat_pass_signals_to(pid_t pid);
 uint64_t stat_now_ns(void);
 /*
  * Waits for the program, or for all processes of -p and -t, to end. False when the time (of stat_now_ns(), UINT64_MAX:
- * none) came first, or a signal. Does not reap the program.
+ * none) came first, or a signal, or a command (stat_commanded()). Does not reap the program.
  */
 bool stat_wait(const struct stat_job *stat, uint64_t until_ns);
+bool stat_commanded(void);
 
-/* stat_aggregate.c: fills the cells. intervals: with what was counted since the last call; else since the open. */
+/* stat_aggregate.c: reads and fills the cells. intervals: with what came since the last call; else since the open. */
 void stat_clear_cells(struct stat_job *stat);
 int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err);
+/* The same without reading: from what was read last. */
+int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err);
 /* The names, and what is supported, once the sets are open. */
 void stat_learn(struct stat_job *stat);
 /* Is the line shown for that group? Merged lines are not, nor those of a PMU that is not there. */
@@ -206,6 +225,8 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out);
 void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
 void stat_print_json_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
 void stat_put_json_string(FILE *out, const char *text);
+/* A field of -x: in double quotes where it could be taken for several, as readers of CSV expect. */
+void stat_put_field(const struct stat_job *stat, const char *text, FILE *out);
 /* stat_prefix.c: time and group, in front of a line; the second as members of a JSON object. */
 void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
 void stat_print_json_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);

@@ -115,12 +115,21 @@ static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums
 		tell_raw(stat, line, sums);
 }
 
-int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
+int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err)
 {
 	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
 
 	if (!sums)
 		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the sums");
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if (stat->line[i].into == i)
+			fill_line(stat, &stat->line[i], sums, intervals);
+	free(sums);
+	return 0;
+}
+
+int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
+{
 	for (size_t i = 0; i < stat->nr_parts; i++) {
 		struct stat_part *part = &stat->part[i];
 		struct perch_count *swap = part->before;
@@ -131,16 +140,10 @@ int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
 			part->now = swap;
 		}
 		rc = perch_set_read(part->set, part->now, part->events.nr * part->targets.nr, err);
-		if (rc) {
-			free(sums);
+		if (rc)
 			return rc;
-		}
 	}
-	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (stat->line[i].into == i)
-			fill_line(stat, &stat->line[i], sums, intervals);
-	free(sums);
-	return 0;
+	return stat_sum_up(stat, intervals, err);
 }
 
 /* "cycles:u", and "cache-misses [cpu_atom]" where one name has a line for each PMU. */
@@ -172,8 +175,7 @@ static void name_line(struct stat_job *stat, struct stat_line *line)
 
 void stat_learn(struct stat_job *stat)
 {
-	bool told = !stat->separator && !stat->json && !stat->quiet &&
-		    (!stat->interval_ms || stat->summary);
+	bool told = !stat->separator && !stat->json && !stat->quiet;
 
 	/* reading the machine's files is worth it where reasons are printed */
 	for (size_t i = 0; told && i < stat->nr_parts; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event_options.h"
 #include "stat.h"
 
 static int no_memory(void)
@@ -18,51 +19,26 @@ static int no_memory(void)
 int stat_add_events(void *value, const char *text, bool negated)
 {
 	struct stat_job *stat = value;
-	struct perch_error err;
 
 	(void)negated;
-	stat->last_events = stat->events.nr;
-	if (text && !perch_events_add(&stat->events, text, stat->machine, &err))
-		return 0;
-	if (text)
-		cli_event_error(STAT_COMMAND, text, &err);
-	else
-		cli_usage_error(STAT_COMMAND, "--event cannot be negated");
-	return -EINVAL;
+	return cli_add_events(STAT_COMMAND, &stat->events, &stat->last_events, text, stat->machine);
 }
 
 int stat_add_event_file(void *value, const char *path, bool negated)
 {
 	struct stat_job *stat = value;
-	struct perch_error err;
 
 	(void)negated;
-	stat->last_events = stat->events.nr;
-	if (path && !perch_events_add_file(&stat->events, path, stat->machine, &err))
-		return 0;
-	if (path)
-		cli_error(STAT_COMMAND, &err);
-	else
-		cli_usage_error(STAT_COMMAND, "--event-file cannot be negated");
-	return -EINVAL;
+	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, path, stat->machine);
 }
 
 /* For the events of the last -e, as with perf. */
 int stat_add_filter(void *value, const char *filter, bool negated)
 {
 	struct stat_job *stat = value;
-	struct perch_error err;
 
 	(void)negated;
-	if (!filter || !stat->events.nr) {
-		cli_usage_error(STAT_COMMAND, filter ? "--filter must follow the -e that it filters" :
-						       "--filter cannot be negated");
-		return -EINVAL;
-	}
-	if (!perch_events_set_filter(&stat->events, stat->last_events, filter, stat->machine, &err))
-		return 0;
-	cli_error(STAT_COMMAND, &err);
-	return -EINVAL;
+	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, filter, stat->machine);
 }
 
 /* The next name of "a,,b", which may be empty; NULL behind the last one. */
@@ -219,7 +195,15 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 	return status;
 }
 
-/* --for-each-cgroup: everything once for each name. */
+static bool named_before(const struct stat_job *stat, const char *name)
+{
+	for (size_t i = 0; i < stat->nr_each; i++)
+		if (!strcmp(stat->each[i], name))
+			return true;
+	return false;
+}
+
+/* --for-each-cgroup: everything once for each name, also where it is there twice. */
 static int cut_names(struct stat_job *stat)
 {
 	const char *rest = stat->each_cgroup;
@@ -234,6 +218,10 @@ static int cut_names(struct stat_job *stat)
 		if (!grown || !name) {
 			free(name);
 			return no_memory();
+		}
+		if (named_before(stat, name)) {
+			free(name);
+			continue;
 		}
 		grown[stat->nr_each++] = name;
 		if (!*name)
@@ -253,6 +241,8 @@ int stat_complete_events(struct stat_job *stat)
 		status = cut_names(stat);
 	if (status)
 		return status;
+	if (!stat->no_inherit && !stat->json && !stat->separator && !stat->quiet)
+		cli_target_tell_children(STAT_COMMAND, &stat->target, &stat->events);
 	stat->line = calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
 	if (!stat->line)
 		return no_memory();
@@ -287,6 +277,7 @@ void stat_free_events(struct stat_job *stat)
 	free(stat->line);
 	free(stat->group);
 	free(stat->cells);
+	free(stat->each_ns);
 	free_strings(stat->cgroup, stat->cgroup_room);
 	free_strings(stat->each, stat->nr_each);
 	perch_events_clear(&stat->events);

@@ -4,6 +4,25 @@
 
 #include "stat.h"
 
+void stat_put_field(const struct stat_job *stat, const char *text, FILE *out)
+{
+	const char *sep = stat->separator;
+	char clean[512];
+
+	perch_clean_text(clean, sizeof(clean), text);
+	if (!strchr(clean, '"') && (!*sep || !strstr(clean, sep))) {
+		fputs(clean, out);
+		return;
+	}
+	fputc('"', out);
+	for (const char *at = clean; *at; at++) {
+		if (*at == '"')
+			fputc('"', out);
+		fputc(*at, out);
+	}
+	fputc('"', out);
+}
+
 static const char *missing(const struct stat_line *line)
 {
 	return line->supported ? "<not counted>" : "<not supported>";
@@ -20,7 +39,7 @@ static void print_csv_metrics(const struct stat_job *stat, const struct stat_lin
 	const char *sep = stat->separator;
 	struct stat_metric metrics[STAT_METRICS];
 	size_t nr = stat_metrics(stat, line, group, metrics);
-	int empty = 3 + (*line->cgroup != '\0') + (stat->repeat != 1) + 1;
+	int empty = 3 + (*line->cgroup != '\0') + stat->spread + 1;
 
 	if (!nr)
 		fprintf(out, "%s%s\n", sep, sep);
@@ -30,7 +49,9 @@ static void print_csv_metrics(const struct stat_job *stat, const struct stat_lin
 			for (int k = 0; k < empty; k++)
 				fputs(sep, out);
 		}
-		fprintf(out, "%s%.*f%s%s\n", sep, metrics[i].decimals, metrics[i].value, sep, metrics[i].unit);
+		fprintf(out, "%s%.*f%s", sep, metrics[i].decimals, metrics[i].value, sep);
+		stat_put_field(stat, metrics[i].unit, out);
+		fputc('\n', out);
 	}
 }
 
@@ -43,13 +64,16 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 	if (stat_counted(line, group))
 		fprintf(out, "%.*f", decimals(line), cell->value.mean * line->scale);
 	else
-		fputs(missing(line), out);
-	fprintf(out, "%s%s%s%s", sep, line->unit, sep, line->name);
+		stat_put_field(stat, missing(line), out);
+	fputs(sep, out);
+	stat_put_field(stat, line->unit, out);
+	fputs(sep, out);
+	stat_put_field(stat, line->name, out);
 	if (*line->cgroup) {
 		fputs(sep, out);
-		cli_put_clean(out, line->cgroup);
+		stat_put_field(stat, line->cgroup, out);
 	}
-	if (stat->repeat != 1)
+	if (stat->spread)
 		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&cell->value));
 	fprintf(out, "%s%.0f%s%.2f", sep, cell->running.mean, sep, stat_percent_running(cell));
 	print_csv_metrics(stat, line, group, out);
@@ -99,7 +123,7 @@ void stat_print_json_line(const struct stat_job *stat, const struct stat_line *l
 		fputs(", \"cgroup\" : ", out);
 		stat_put_json_string(out, line->cgroup);
 	}
-	if (stat->repeat != 1)
+	if (stat->spread)
 		fprintf(out, ", \"variance\" : %.2f", stat_error_percent(&cell->value));
 	fprintf(out, ", \"event-runtime\" : %.0f, \"pcnt-running\" : %.2f, ", cell->running.mean,
 		stat_percent_running(cell));

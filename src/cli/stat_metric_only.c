@@ -47,10 +47,12 @@ static void for_each_column(const struct stat_job *stat, size_t group, print_col
 static void print_name(const struct stat_job *stat, const char *name, const struct stat_metric *metric, FILE *out)
 {
 	(void)metric;
-	if (stat->separator)
-		fprintf(out, "%s%s", name, stat->separator);
-	else
+	if (stat->separator) {
+		stat_put_field(stat, name, out);
+		fputs(stat->separator, out);
+	} else {
 		fprintf(out, "%*s ", column_width(name), name);
+	}
 }
 
 static void print_value(const struct stat_job *stat, const char *name, const struct stat_metric *metric, FILE *out)

@@ -63,6 +63,7 @@ static int check_times(struct stat_job *stat)
 
 	if (stat->repeat > 1000000)
 		return cli_usage_error(STAT_COMMAND, "-r takes 1 to 1000000 runs, or 0: until Ctrl-C");
+	stat->spread = stat->repeat > 1;
 	if (stat->repeat != 1 && !stat->argv)
 		return cli_usage_error(STAT_COMMAND, "-r needs a program to run again");
 	if (stat->repeat != 1 && stat->interval_ms)
@@ -94,6 +95,10 @@ static int check_output(struct stat_job *stat)
 		return cli_usage_error(STAT_COMMAND, "-o and --log-fd exclude each other");
 	if (stat->append && !stat->output_path && !stat->log_fd)
 		return cli_usage_error(STAT_COMMAND, "--append needs -o FILE");
+	if (stat->table && stat->repeat <= 1)
+		return cli_usage_error(STAT_COMMAND, "--table needs several runs: -r N");
+	if (stat->table && (stat->separator || stat->json))
+		return cli_usage_error(STAT_COMMAND, "--table is for the table: not with %s", stat->json ? "-j" : "-x");
 	if (stat->metric_only && (stat->repeat != 1 || stat->json))
 		return cli_usage_error(STAT_COMMAND, "--metric-only and %s exclude each other",
 				       stat->json ? "-j" : "-r");
@@ -150,13 +155,17 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 		FLAG('i', "no-inherit", "leave children and new threads out", &stat->no_inherit),
 		NUMBER('r', "repeat", "N", "run the program N times, show means and spread; 0: until Ctrl-C",
 		       &stat->repeat),
+		FLAG(0, "table", "with -r: the time of each run, too", &stat->table),
 		NUMBER('I', "interval-print", "MSEC", "print what was counted every MSEC milliseconds",
 		       &stat->interval_ms),
 		NUMBER(0, "interval-count", "N", "stop after N intervals", &stat->interval_count),
 		FLAG(0, "interval-clear", "clear the terminal before each interval", &stat->interval_clear),
 		FLAG(0, "summary", "after intervals, print the sums", &stat->summary),
+		FLAG(0, "csv-summary", "call them 'summary' in the fields of -x (default)", &stat->name_summary),
 		NUMBER(0, "timeout", "MSEC", "stop after MSEC milliseconds", &stat->timeout_ms),
 		STRING('D', "delay", "MSEC", "count from MSEC after the start; -1: start disabled", &stat->delay),
+		STRING(0, "control", "fd:CTL[,ACK]", "take commands from a descriptor; fifo:CTL[,ACK]: from a file",
+		       &stat->control),
 		FLAG('S', "sync", "call sync(2) before each run", &stat->sync),
 		STRING(0, "pre", "COMMAND", "run by the shell before each run", &stat->pre),
 		STRING(0, "post", "COMMAND", "run by the shell after each run", &stat->post),
@@ -167,7 +176,7 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 		FLAG(0, "per-node", "sums for each NUMA node", &stat->per_node),
 		FLAG(0, "per-thread", "sums for each thread of -p, -t or -a", &stat->per_thread),
 		FLAG(0, "no-merge", "one line for each PMU that an event's name stands for", &stat->no_merge),
-		FLAG(0, "scale", "scale up for the time off the PMU (default)", &stat->scale),
+		FLAG('c', "scale", "scale up for the time off the PMU (default)", &stat->scale),
 		FLAG(0, "metric-only", "what is worked out of counts, without the counts", &stat->metric_only),
 		CALL('M', "metrics", "NAMES", "not there", stat, refuse_metrics),
 		STRING('x', "field-separator", "SEP", "print fields between separators, for programs",

@@ -73,6 +73,19 @@ static void print_time(const struct stat_job *stat, FILE *out)
 		(unsigned long long)(stat->interval_ns % 1000000000), stat->separator ? stat->separator : " ");
 }
 
+static void print_thread(const struct stat_job *stat, const struct stat_group *group, FILE *out)
+{
+	char name[sizeof(group->comm) + 16];
+
+	if (!stat->separator) {
+		fprintf(out, "%16s-%-8d ", group->comm, (int)group->tid);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s-%d", group->comm, (int)group->tid);
+	stat_put_field(stat, name, out);
+	fputs(stat->separator, out);
+}
+
 void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
 {
 	const char *sep = stat->separator ? stat->separator : " ";
@@ -81,17 +94,20 @@ void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line
 
 	if (stat->interval_ns)
 		print_time(stat, out);
-	else if (stat->summary && stat->separator)
+	else if (stat->summary && stat->separator && stat->name_summary)
 		fprintf(out, "%16s%s", "summary", sep);
 	if (stat->aggregation == STAT_GLOBAL)
 		return;
 	if (stat->aggregation == STAT_THREAD) {
-		fprintf(out, "%*s-%*d%s", stat->separator ? 0 : 16, stat->group[group].comm, stat->separator ? 0 : -8,
-			(int)stat->group[group].tid, sep);
+		print_thread(stat, &stat->group[group], out);
 		return;
 	}
 	width = name_group(stat, line, group, name, sizeof(name));
-	fprintf(out, "%*s%s", stat->separator ? 0 : -width, name, sep);
+	if (stat->separator)
+		stat_put_field(stat, name, out);
+	else
+		fprintf(out, "%*s", -width, name);
+	fputs(sep, out);
 	if (adds_up(stat))
 		fprintf(out, "%*u%s", stat->separator ? 0 : 4, width_of(stat, line, group), sep);
 }

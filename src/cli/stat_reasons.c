@@ -13,15 +13,14 @@ static bool has_reason(const struct stat_job *stat, size_t line)
 {
 	const struct perch_set_event *event = opened(stat, line);
 
-	return event->skipped && event->reason.errnum;
+	return event->skipped && event->reason;
 }
 
 static bool same_reason(const struct stat_job *stat, size_t one, size_t other)
 {
-	const struct perch_error *a = &opened(stat, one)->reason, *b = &opened(stat, other)->reason;
+	const struct perch_error *a = opened(stat, one)->reason, *b = opened(stat, other)->reason;
 
-	return has_reason(stat, one) && has_reason(stat, other) && !strcmp(a->message, b->message) &&
-	       !strcmp(a->remedy, b->remedy);
+	return a && b && !strcmp(a->message, b->message) && !strcmp(a->remedy, b->remedy);
 }
 
 static bool named_before(const struct stat_job *stat, size_t from, size_t line)
@@ -51,7 +50,7 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 			if (same_reason(stat, i, k) && !named_before(stat, i, k))
 				fprintf(out, ", %s", stat->line[k].name);
 		fputs(": ", out);
-		perch_error_print(out, &opened(stat, i)->reason);
+		perch_error_print(out, opened(stat, i)->reason);
 		any = true;
 	}
 	return any;
@@ -91,9 +90,9 @@ static bool print_dropped(const struct stat_job *stat, FILE *out)
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		char parts[256];
 
-		perch_attr_parts(&opened(stat, i)->dropped, parts, sizeof(parts));
-		if (!*parts)
+		if (!opened(stat, i)->dropped)
 			continue;
+		perch_attr_parts(opened(stat, i)->dropped, parts, sizeof(parts));
 		fprintf(out, " %s: opened without %s, which this kernel does not know.\n", stat->line[i].name, parts);
 		any = true;
 	}
@@ -102,8 +101,12 @@ static bool print_dropped(const struct stat_job *stat, FILE *out)
 
 void stat_print_reasons(const struct stat_job *stat, FILE *out)
 {
-	bool any = print_skipped(stat, out);
+	bool any;
 
+	for (size_t i = 0; i < stat->nr_parts; i++)
+		if (!stat->part[i].set)
+			return;		/* a signal came while the last run's were opened */
+	any = print_skipped(stat, out);
 	any |= print_list(stat, is_broken,
 			  "the weak group (W) did not fit the PMU: its events were counted one by one.", out);
 	any |= print_list(stat, wants_bpf,

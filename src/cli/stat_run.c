@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One run: open the events, let the program go, wait, read. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,14 +14,26 @@
 #define MSEC 1000000ull
 
 /* More descriptors than the soft limit, once: the hard one is what the administrator means. */
-static bool raise_descriptors(void)
+static bool raise_descriptors(struct stat_job *stat)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
 		return false;
+	stat->descriptors = limit.rlim_cur;
 	limit.rlim_cur = limit.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/* The next run's program is to have the limit that the first one's had. */
+static void lower_descriptors(struct stat_job *stat)
+{
+	struct rlimit limit;
+
+	if (!stat->descriptors || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = stat->descriptors;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool follows_program(const struct stat_job *stat)
@@ -45,8 +58,10 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 	if (follows_program(stat))
 		part->targets.target[0].pid = stat->program.pid;
 	rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
-	if (rc && err.errnum == EMFILE && raise_descriptors())
+	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
+	if (rc == -ESRCH && follows_program(stat) && stat_stopped())
+		return 128 + stat_stopped();	/* ended with us, before its exec: no mistake */
 	return rc ? cli_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -73,16 +88,23 @@ static double seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
+/* Also tells when it could not be executed: whoever waited for its exec would disturb what is counted. */
 static int reap_program(struct stat_job *stat)
 {
 	struct rusage usage = { 0 };
+	struct perch_error err;
 	int wait_status = 0;
-	int rc;
+	int lost, rc;
 
-	rc = cli_program_wait(&stat->program, 0, &wait_status, &usage);
+	lost = cli_program_wait(&stat->program, 0, &wait_status, &usage);
 	stat_pass_signals_to(0);
-	if (rc < 0) {
-		cli_note(STAT_COMMAND, "the program's status is lost: %s", strerror(-rc));
+	rc = cli_program_started(&stat->program, &err);
+	if (rc) {
+		cli_error(STAT_COMMAND, &err);
+		return cli_program_exit_status(-rc);
+	}
+	if (lost < 0) {
+		cli_note(STAT_COMMAND, "the program's status is lost: %s", strerror(-lost));
 		return CLI_EXIT_FAILURE;
 	}
 	stat->status = cli_program_status(wait_status);
@@ -102,17 +124,6 @@ static int start_program(struct stat_job *stat)
 		return cli_error(STAT_COMMAND, &err);
 	stat_pass_signals_to(stat->program.pid);
 	return 0;
-}
-
-static int release_program(struct stat_job *stat)
-{
-	struct perch_error err;
-	int rc = cli_program_release(&stat->program, &err);
-
-	if (!rc)
-		return 0;
-	cli_error(STAT_COMMAND, &err);
-	return cli_program_exit_status(-rc);
 }
 
 static int gather(struct stat_job *stat, bool intervals)
@@ -145,20 +156,49 @@ static uint64_t next_beat(uint64_t beat, uint64_t every)
 	return beat > now ? beat : now + every - (now - beat) % every;
 }
 
+/* A command of --control: an interval ends by it, for what comes after is another matter. */
+static int obey(struct stat_job *stat, uint64_t start_ns, uint64_t *last_ns)
+{
+	bool show;
+	int status = stat_obey_control(stat, &show);
+
+	return !status && show && stat->interval_ms ? show_interval(stat, start_ns, last_ns) : status;
+}
+
+/* -D: false when the end came first. */
+static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
+{
+	bool show;
+
+	while (!stat_wait(stat, until) && !stat_stopped() && !*status && !stat->told_to_stop) {
+		if (!stat_commanded())
+			return true;
+		*status = stat_obey_control(stat, &show);
+	}
+	return false;
+}
+
 /* Until the end: of the program, of the targets, of the time given, or by a signal. Prints intervals on the way. */
 static int watch(struct stat_job *stat, uint64_t start_ns)
 {
 	uint64_t every = stat->interval_ms * MSEC, last = start_ns, shown = 0;
 	uint64_t end = stat->timeout_ms ? start_ns + stat->timeout_ms * MSEC : UINT64_MAX;
 	uint64_t beat = every ? start_ns + every : UINT64_MAX;
-	bool ended, finished = false, late = false;
+	bool ended, finished = false, late = stat->told_to_stop;
 	int status = 0;
 
-	for (;;) {
+	while (!late) {
 		ended = stat_wait(stat, beat < end ? beat : end);
 		late = !ended && !stat_stopped() && stat_now_ns() >= end;
 		if (ended || stat_stopped() || late)
 			break;
+		if (stat_commanded()) {
+			status = obey(stat, start_ns, &last);
+			late = stat->told_to_stop;
+			if (status || late)
+				break;
+			continue;
+		}
 		status = show_interval(stat, start_ns, &last);
 		finished = stat->interval_count && ++shown >= stat->interval_count;
 		if (status || finished)
@@ -169,28 +209,47 @@ static int watch(struct stat_job *stat, uint64_t start_ns)
 		stat->cut_short = true;
 		kill(stat->program.pid, SIGTERM);
 	}
-	if (stat->argv && reap_program(stat) && !status)
-		status = CLI_EXIT_FAILURE;
+	if (stat->argv) {
+		int reaped = reap_program(stat);
+
+		status = status ? status : reaped;
+	}
 	if (every && !finished && !status)
 		status = show_interval(stat, start_ns, &last);	/* the rest */
 	return status;
+}
+
+static int add_time(struct stat_job *stat, uint64_t ns)
+{
+	unsigned nr = stat->elapsed_ns.nr;
+	double *grown;
+
+	stat_add(&stat->elapsed_ns, ns);
+	if (!stat->table)
+		return 0;
+	grown = reallocarray(stat->each_ns, nr + 1, sizeof(*grown));
+	if (!grown) {
+		cli_note(STAT_COMMAND, "no memory for the times of all runs");
+		return CLI_EXIT_FAILURE;
+	}
+	stat->each_ns = grown;
+	grown[nr] = ns;
+	return 0;
 }
 
 static int wait_and_count(struct stat_job *stat, uint64_t start)
 {
 	int status = 0;
 
-	if (stat->delay_ms > 0 && !stat_wait(stat, start + stat->delay_ms * MSEC) && !stat_stopped()) {
+	if (stat->delay_ms > 0 && wait_delay(stat, start + stat->delay_ms * MSEC, &status)) {
 		start = stat_now_ns();
 		status = enable_parts(stat);
 	}
-	if (!status && stat->argv && !stat->interval_ms && !stat->timeout_ms)
+	if (!status && stat->argv && !stat->interval_ms && !stat->timeout_ms && !stat->control)
 		status = reap_program(stat);	/* one system call */
 	else
 		status = status ? status : watch(stat, start);
-	if (!status)
-		stat_add(&stat->elapsed_ns, stat_now_ns() - start);
-	return status;
+	return status ? status : add_time(stat, stat_now_ns() - start);
 }
 
 static int shell(const char *option, const char *command)
@@ -207,7 +266,6 @@ static int open_parts(struct stat_job *stat)
 {
 	int status = 0;
 
-	close_parts(stat);	/* of the run before; the last one's stay, for what is told of them */
 	for (size_t i = 0; !status && i < stat->nr_parts; i++)
 		status = open_part(stat, &stat->part[i]);
 	if (!status && !follows_program(stat) && !stat->delay_ms)
@@ -219,6 +277,8 @@ static int prepare(struct stat_job *stat)
 {
 	int status;
 
+	close_parts(stat);	/* of the run before; the last one's stay, for what is told of them */
+	lower_descriptors(stat);
 	if (stat->sync)
 		sync();
 	status = shell("--pre", stat->pre);
@@ -235,19 +295,21 @@ int stat_run(struct stat_job *stat)
 	if (status)
 		return status;
 	status = open_parts(stat);
-	if (status && stat->argv)
+	if (status && stat->argv) {
+		stat_pass_signals_to(0);
 		cli_program_cancel(&stat->program);
+	}
 	start = stat_now_ns();
 	if (!status && stat->argv)
-		status = release_program(stat);
+		cli_program_let_go(&stat->program);
 	if (!status) {
 		stat_learn(stat);	/* while the program runs, for it reads files */
 		status = wait_and_count(stat, start);
 	}
-	if (!status)
-		status = shell("--post", stat->post);
 	if (!status && !stat->interval_ms)
 		status = gather(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;
+	if (!status && shell("--post", stat->post))
+		stat->post_failed = true;	/* what was counted is true all the same */
 	return status;
 }

@@ -132,6 +132,23 @@ static int digits_for(double spread)
 	return digits;
 }
 
+/* --table: each run's time, its distance from the mean, and a mark more for each 5% of that. */
+static void print_runs(const struct stat_job *stat, int digits, FILE *out)
+{
+	double mean = stat->elapsed_ns.mean;
+
+	fprintf(out, "%*s# Table of individual measurements:\n", 16 - digits, "");
+	for (unsigned i = 0; i < stat->elapsed_ns.nr; i++) {
+		double off = stat->each_ns[i] - mean;
+		double share = mean > 0 ? (off < 0 ? -off : off) / mean : 0;
+		int marks = share < 2 ? 1 + (int)(share * 20) : 40;
+
+		fprintf(out, " %17.*f (%+.*f) %.*s\n", digits, stat->each_ns[i] / 1e9, digits, off / 1e9, marks,
+			"########################################");
+	}
+	fprintf(out, "\n%*s# Final result:\n", 16 - digits, "");
+}
+
 static void print_times(const struct stat_job *stat, FILE *out)
 {
 	double elapsed = stat->elapsed_ns.mean / 1e9;
@@ -142,6 +159,8 @@ static void print_times(const struct stat_job *stat, FILE *out)
 	if (stat->nr_lines)
 		fputc('\n', out);
 	if (stat->repeat > 1) {
+		if (stat->table)
+			print_runs(stat, digits, out);
 		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits, spread);
 		if (spread > 0)
 			fprintf(out, "  ( +-%6.2f%% )", stat_error_percent(&stat->elapsed_ns));

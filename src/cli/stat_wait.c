@@ -11,17 +11,26 @@
 
 #include "stat.h"
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped;	/* the signal's number */
 static volatile sig_atomic_t child;
+static pid_t own;
+static int control_fd = -1;		/* of the wait that goes on */
+static bool commanded;			/* something came in there */
 
 static void on_signal(int number)
 {
-	stopped = 1;
+	/* the program before its exec, which waits while events are opened: to be killed as it would be after it */
+	if (getpid() != own) {
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	stopped = number;
 	if (number == SIGTERM && child > 0)
 		kill(child, SIGTERM);	/* Ctrl-C reaches the program by itself */
 }
 
-bool stat_stopped(void)
+int stat_stopped(void)
 {
 	return stopped;
 }
@@ -32,6 +41,7 @@ void stat_catch_signals(void)
 	static const int numbers[] = { SIGINT, SIGTERM };
 	const struct sigaction action = { .sa_handler = on_signal };
 
+	own = getpid();
 	for (size_t i = 0; i < CLI_NR(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
 }
@@ -39,6 +49,8 @@ void stat_catch_signals(void)
 void stat_pass_signals_to(pid_t pid)
 {
 	child = pid;
+	if (pid && stopped)
+		kill(pid, stopped);	/* it came before there was anyone to pass it on to */
 }
 
 uint64_t stat_now_ns(void)
@@ -50,12 +62,12 @@ uint64_t stat_now_ns(void)
 }
 
 /*
- * Sleeps until the time, a signal, or the end of the process behind the pidfd (-1: none). The signals are let in during
- * the sleep alone: one that comes between a look at `stopped` and the sleep would be slept over.
+ * Sleeps until the time, a signal, a command, or the end of the process behind the pidfd (-1: none). The signals are let
+ * in during the sleep alone: one that comes between a look at `stopped` and the sleep would be slept over.
  */
 static void sleep_until(uint64_t until_ns, int pidfd)
 {
-	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	struct pollfd ends[] = { { .fd = pidfd, .events = POLLIN }, { .fd = control_fd, .events = POLLIN } };
 	uint64_t now = stat_now_ns();
 	uint64_t rest = until_ns > now ? until_ns - now : 0;
 	struct timespec left = { .tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000 };
@@ -65,9 +77,14 @@ static void sleep_until(uint64_t until_ns, int pidfd)
 	sigaddset(&ours, SIGINT);
 	sigaddset(&ours, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ours, &before);
-	if (!stopped)
-		ppoll(&ended, pidfd >= 0, until_ns == UINT64_MAX ? NULL : &left, &before);
+	if (!stopped && ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
+		commanded = ends[1].revents != 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool disturbed(void)
+{
+	return stopped || commanded;
 }
 
 /* Where there is no pidfd (before 5.3, and of threads that do not lead) a look every 10 ms. */
@@ -121,9 +138,10 @@ static bool wait_for_targets(const struct perch_targets *targets, uint64_t until
 	for (size_t i = 0; i < targets->nr; i++) {
 		if (i && targets->target[i].pid == targets->target[i - 1].pid)
 			continue;
-		while (!stopped && stat_now_ns() < until_ns && wait_for_process(targets->target[i].pid, until_ns))
+		while (!disturbed() && stat_now_ns() < until_ns &&
+		       wait_for_process(targets->target[i].pid, until_ns))
 			;
-		if (stopped || stat_now_ns() >= until_ns)
+		if (disturbed() || stat_now_ns() >= until_ns)
 			return false;
 	}
 	return true;
@@ -138,7 +156,7 @@ static bool wait_for_program(const struct stat_job *stat, uint64_t until_ns)
 		pidfd = syscall(SYS_pidfd_open, stat->program.pid, 0);
 	for (;;) {
 		ended = program_ended(stat);
-		if (ended || stopped || stat_now_ns() >= until_ns)
+		if (ended || disturbed() || stat_now_ns() >= until_ns)
 			break;
 		sleep_until(pidfd < 0 ? glance(until_ns) : until_ns, pidfd);
 	}
@@ -147,16 +165,23 @@ static bool wait_for_program(const struct stat_job *stat, uint64_t until_ns)
 	return ended;
 }
 
+bool stat_commanded(void)
+{
+	return commanded;
+}
+
 bool stat_wait(const struct stat_job *stat, uint64_t until_ns)
 {
 	bool wide = cli_target_system_wide(&stat->target) || !stat->nr_parts;
 
+	control_fd = stat->control_fd;
+	commanded = false;
 	if (stat->argv)
 		return wait_for_program(stat, until_ns);
 	/* with --per-thread -a too: some thread always runs */
 	if (!wide)
 		return wait_for_targets(&stat->part[0].targets, until_ns);
-	while (!stopped && stat_now_ns() < until_ns)
+	while (!disturbed() && stat_now_ns() < until_ns)
 		sleep_until(until_ns, -1);
 	return false;
 }

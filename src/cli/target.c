@@ -89,6 +89,24 @@ static void drop_repeated(struct perch_targets *targets)
 	targets->nr = kept + 1;
 }
 
+static bool group_has_path(const struct perch_events *events, int leader)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->event[i].leader == leader && events->event[i].path)
+			return true;
+	return false;
+}
+
+void cli_target_tell_children(const char *command, const struct cli_target *target, const struct perch_events *events)
+{
+	if (cli_target_system_wide(target))
+		return;
+	for (size_t i = 0; i < events->nr; i++)
+		if (group_has_path(events, events->event[i].leader))
+			cli_note(command, "'%s' leaves children and new threads out, to which the kernel cannot hand a probe; with "
+				 "-a it has everybody", events->event[i].name);
+}
+
 static int contradiction(const char *command, const struct cli_target *target)
 {
 	const char *tasks = target->pids ? "-p" : target->tids ? "-t" : NULL;

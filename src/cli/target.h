@@ -3,6 +3,7 @@
 #ifndef PERCH_CLI_TARGET_H
 #define PERCH_CLI_TARGET_H
 
+#include <perch/event.h>
 #include <perch/open.h>
 
 #include "options.h"
@@ -41,4 +42,9 @@ int cli_target_cpus(const char *command, const struct cli_target *target, struct
  */
 int cli_target_choose(const char *command, const struct cli_target *target, struct perch_machine *machine,
 		      struct perch_targets *targets);
+/*
+ * A probe whose attr points to a path is not inherited, and neither is its group: the kernel would read the path from the
+ * memory of the process that forks, and refuse it the fork. Tells so where it matters.
+ */
+void cli_target_tell_children(const char *command, const struct cli_target *target, const struct perch_events *events);
 #endif

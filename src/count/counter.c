@@ -6,8 +6,6 @@
 
 #include "user_read.h"
 
-#define MOST_WORDS 5			/* value, two times, id, lost */
-
 struct perch_counter {
 	const struct perch__user *user;	/* &perch__no_user: each read is a system call */
 	enum perch__user_how how;	/* the last read was made */
@@ -185,7 +183,7 @@ int perch_counter_disable(struct perch_counter *counter)
 
 int perch_counter_reset(struct perch_counter *counter)
 {
-	uint64_t words[MOST_WORDS];
+	uint64_t words[PERCH__SINGLE_WORDS];
 	int rc;
 
 	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_RESET, 0);
@@ -200,12 +198,12 @@ int perch_counter_reset(struct perch_counter *counter)
 static __attribute__((noinline)) int read_by_call(struct perch_counter *counter, struct perch_count *count,
 						  struct perch_error *err)
 {
-	uint64_t words[MOST_WORDS];
+	uint64_t words[PERCH__SINGLE_WORDS];
 	int rc;
 
 	rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name, err);
 	if (!rc)
-		perch__take_counts(count, words, counter->read_format, &counter->base);
+		perch__take_single(count, words, counter->read_format, &counter->base);
 	return rc;
 }
 

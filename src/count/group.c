@@ -6,19 +6,19 @@
 
 #include "internal.h"
 
-#define SINGLE_WORDS 5			/* of a member read by itself: value, two times, id, lost */
-
 struct member {
 	int fd;
 	struct perch__base base;
+	bool has_dropped;
+	struct perch_attr dropped;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
 
 struct perch_group {
 	const struct perch_calls *calls;
-	uint64_t read_format;
-	bool one_by_one;		/* inherited: each member has its own read */
+	uint64_t read_format;		/* without PERCH_FORMAT_GROUP each member has its own read */
 	struct perch__words words;	/* what was read */
+	struct perch__company company;
 	size_t nr;
 	struct member member[];
 };
@@ -39,50 +39,57 @@ static int check_events(const struct perch_events *events, const char *text, str
 
 static struct perch_group *make(size_t nr, const struct perch_options *options, struct perch_error *err)
 {
-	uint64_t read_format = (options ? options->read : 0) | PERCH__TIMES;
-	bool one_by_one = options && options->inherit;
 	struct perch_group *group = calloc(1, sizeof(*group) + nr * sizeof(group->member[0]));
 
 	if (!group) {
 		perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the group");
 		return NULL;
 	}
-	group->calls = perch_machine_calls(options ? options->machine : NULL);
-	group->one_by_one = one_by_one;
-	group->read_format = one_by_one ? read_format & ~(uint64_t)PERCH_FORMAT_GROUP : read_format | PERCH_FORMAT_GROUP;
+	group->calls = perch_machine_calls(options->machine);
+	group->read_format = (options->read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
 	return group;
 }
 
-/* Members follow their leader, which alone waits, is pinned or exclusive. */
+/* Members follow their leader, which alone is switched and read, waits, is pinned or exclusive. */
+static void take_place(const struct perch_group *group, struct perch_attr *attr)
+{
+	attr->read_format = group->read_format;
+	if (group->nr) {
+		attr->disabled = attr->enable_on_exec = attr->pinned = attr->exclusive = 0;
+	} else {
+		attr->disabled = 1;
+		attr->read_format |= perch__group_format(attr);
+	}
+}
+
 static int open_member(struct perch_group *group, const struct perch_event *event, const struct perch_target *target,
 		       const struct perch_options *options, struct perch_error *err)
 {
 	struct member *member = &group->member[group->nr];
 	int leader = group->nr ? group->member[0].fd : -1;
-	struct perch_attr attr, dropped = { 0 };
+	struct perch_attr attr;
 	int rc;
 
 	rc = perch_attr_build(&attr, event, options, err);
 	if (rc)
 		return rc;
-	attr.read_format = group->read_format;
-	if (group->nr)
-		attr.disabled = attr.enable_on_exec = attr.pinned = attr.exclusive = 0;
-	else
-		attr.disabled = 1;
-	rc = perch__open_counting(&attr, options ? options->optional : NULL, &dropped, target, leader,
-				  options ? options->machine : NULL, err);
+	take_place(group, &attr);
+	rc = perch__open_counting(&attr, options->optional, &member->dropped, target, leader, options->machine, err);
+	if (rc == -EINVAL && leader >= 0)
+		perch__explain_member(&group->company, &attr, target, options->machine, err);
 	if (rc < 0) {
 		perch_error_prefix(err, "%s: ", event->name);
 		return rc;
 	}
-	/* what this kernel does not read for the leader it reads for none */
+	/* what this kernel does not read of the leader it reads of none */
 	group->read_format = attr.read_format;
+	perch__company_add(&group->company, &attr);
 	member->fd = rc;
+	member->has_dropped = perch__any_part(&member->dropped);
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
-	return event->filter ? perch_event_set_filter(member->fd, event->filter, options ? options->machine : NULL, err)
+	return event->filter ? perch_event_set_filter(member->fd, event->filter, options->machine, err)
 			     : 0;
 }
 
@@ -99,12 +106,15 @@ static int start(struct perch_group *group, struct perch_error *err)
 int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,
 		     const struct perch_options *options, struct perch_error *err)
 {
+	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_events events = { 0 };
 	struct perch_group *made = NULL;
 	int rc;
 
 	*group = NULL;
-	rc = perch_events_parse(&events, text, options ? options->machine : NULL, err);
+	wanted.user_read = 0;	/* counters alone: some PMUs would refuse the wish */
+	options = &wanted;
+	rc = perch_events_parse(&events, text, options->machine, err);
 	if (rc)
 		return rc;
 	rc = check_events(&events, text, err);
@@ -114,7 +124,7 @@ int perch_group_open(struct perch_group **group, const char *text, const struct 
 	}
 	for (size_t i = 0; !rc && i < events.nr; i++)
 		rc = open_member(made, &events.event[i], target, options, err);
-	if (!rc && options && options->enabled)
+	if (!rc && options->enabled)
 		rc = start(made, err);
 	perch_events_clear(&events);
 	if (rc)
@@ -149,6 +159,11 @@ const char *perch_group_name(const struct perch_group *group, size_t member)
 	return member < group->nr ? group->member[member].name : NULL;
 }
 
+const struct perch_attr *perch_group_dropped(const struct perch_group *group, size_t member)
+{
+	return member < group->nr && group->member[member].has_dropped ? &group->member[member].dropped : NULL;
+}
+
 /* The leader's switch is the group's. */
 int perch_group_enable(struct perch_group *group)
 {
@@ -162,7 +177,7 @@ int perch_group_disable(struct perch_group *group)
 
 static int read_one_by_one(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
 {
-	uint64_t words[SINGLE_WORDS];
+	uint64_t words[PERCH__SINGLE_WORDS];
 	size_t nr = perch__read_words(group->read_format, 1);
 	int rc = 0;
 
@@ -171,7 +186,7 @@ static int read_one_by_one(struct perch_group *group, struct perch_count *counts
 
 		rc = perch__read(group->calls, member->fd, words, nr, member->name, err);
 		if (!rc)
-			perch__take_counts(&counts[i], words, group->read_format, &member->base);
+			perch__take_single(&counts[i], words, group->read_format, &member->base);
 	}
 	return rc;
 }
@@ -189,6 +204,7 @@ static int read_strays(struct perch_group *group, struct perch_count *counts, st
 static int read_together(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
 {
 	const struct member *leader = &group->member[0];
+	const uint64_t *next;
 	int given;
 
 	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr, &group->words, leader->name,
@@ -197,8 +213,10 @@ static int read_together(struct perch_group *group, struct perch_count *counts, 
 		return given;
 	if ((size_t)given < group->nr)
 		return read_strays(group, counts, err);
+	next = group->words.at + PERCH__FIRST_MEMBER;
 	for (size_t i = 0; i < group->nr; i++)
-		perch__take_member(&counts[i], group->words.at, group->read_format, i, &group->member[i].base);
+		next = perch__take(&counts[i], next, group->words.at + PERCH__GROUP_TIMES, group->read_format,
+				   &group->member[i].base);
 	return 0;
 }
 
@@ -229,5 +247,6 @@ int perch_group_read(struct perch_group *group, struct perch_count *counts, size
 	if (nr != group->nr)
 		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the group has %zu members, and room is for %zu",
 				       group->nr, nr);
-	return group->one_by_one ? read_one_by_one(group, counts, err) : read_together(group, counts, err);
+	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
+						       : read_one_by_one(group, counts, err);
 }

@@ -20,6 +20,8 @@ struct perch__words {
 	size_t room;
 };
 
+#define PERCH__SINGLE_WORDS 5		/* of an event read by itself, at most: value, two times, id, lost */
+
 /* 64-bit words that read(2) gives for events of that read_format; members counts for PERCH_FORMAT_GROUP alone. */
 size_t perch__read_words(uint64_t read_format, size_t members);
 /*
@@ -34,12 +36,6 @@ int perch__read(const struct perch_calls *calls, int fd, uint64_t *words, size_t
  */
 int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_format, size_t members,
 		      struct perch__words *words, const char *name, struct perch_error *err);
-/* A count from what read(2) gave for a single event; read_format has PERCH__TIMES and no GROUP. */
-void perch__take_counts(struct perch_count *count, const uint64_t *words, uint64_t read_format,
-		   const struct perch__base *base);
-/* The same for number `member` of what perch__read_group() gave. */
-void perch__take_member(struct perch_count *count, const uint64_t *words, uint64_t read_format, size_t member,
-			const struct perch__base *base);
 /*
  * A member of a group that gives fewer members than it had: the leader has gone (remove_on_exec), or members have been
  * taken out. Each is read by its own descriptor, and found by its id where it is still in company.
@@ -49,11 +45,28 @@ int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_fo
 		       struct perch_error *err);
 /*
  * perch_open(), and perch_open_optional() where something is: *attr is as it was accepted then, and what was left out is
- * added to *dropped.
+ * added to *dropped. A leader loses PERCH_FORMAT_GROUP where it is inherited and the kernel older than 4.13: its group is
+ * read one by one then, and the members have to be opened so.
  */
 int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
 			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
 			 struct perch_error *err);
+/* The members of a group that are open already. */
+struct perch__company {
+	size_t counters;		/* those that PMUs count, and not the kernel itself */
+	uint32_t pmu;			/* of the first of those; the cores' own: PERCH_TYPE_RAW */
+	bool mixed;			/* others name another PMU, which may be the cores' by its own name */
+};
+void perch__company_add(struct perch__company *company, const struct perch_attr *attr);
+/*
+ * Tells why a member was refused by EINVAL, which is all that the kernel says, by opening it once more without the group.
+ * False: nothing is known, and err is as it was.
+ */
+bool perch__explain_member(const struct perch__company *company, const struct perch_attr *attr,
+			   const struct perch_target *target, struct perch_machine *machine, struct perch_error *err);
+
+/* What a group's members add to their read_format. */
+uint64_t perch__group_format(const struct perch_attr *attr);
 bool perch__any_part(const struct perch_attr *attr);
 void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts);
 /* ioctl(2) on an event; 0 or -errno. */
@@ -79,5 +92,33 @@ static inline int perch__judge(struct perch_count *count, uint64_t enabled, uint
 	count->state = enabled ? PERCH_COUNT_FULL : PERCH_COUNT_IDLE;
 	return 0;
 }
+
+/*
+ * A count from the words that read(2) gave; read_format has PERCH__TIMES. next: the event's value, with what the format
+ * puts behind it; times: the two that a single event has behind its value, and a group in front of all. Returns where
+ * the next member's value is.
+ */
+static inline const uint64_t *perch__take(struct perch_count *count, const uint64_t *next, const uint64_t *times,
+					  uint64_t read_format, const struct perch__base *base)
+{
+	count->value = *next++;
+	if (!(read_format & PERCH_FORMAT_GROUP))
+		next += 2;
+	count->id = read_format & PERCH_FORMAT_ID ? *next++ : 0;
+	count->lost = read_format & PERCH_FORMAT_LOST ? *next++ : 0;
+	perch__judge(count, times[0], times[1], base);
+	return next;
+}
+
+/* Of a single event, read without PERCH_FORMAT_GROUP. */
+static inline void perch__take_single(struct perch_count *count, const uint64_t *words, uint64_t read_format,
+				      const struct perch__base *base)
+{
+	perch__take(count, words, words + 1, read_format, base);
+}
+
+/* Where the first member's value is in what perch__read_group() gave, and the times of all. */
+#define PERCH__FIRST_MEMBER 3
+#define PERCH__GROUP_TIMES 1
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening what will be read: what reading relies on is never optional. */
+#include <errno.h>
+
 #include "internal.h"
 
 bool perch__any_part(const struct perch_attr *attr)
@@ -21,11 +23,17 @@ void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts)
 		to[i] |= from[i];
 }
 
-int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
-			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
-			 struct perch_error *err)
+/* Where members may leave, their ids tell who is who of the rest. */
+uint64_t perch__group_format(const struct perch_attr *attr)
 {
-	struct perch_attr may_go, gone = { 0 };
+	return PERCH_FORMAT_GROUP | (attr->remove_on_exec ? PERCH_FORMAT_ID : 0);
+}
+
+static int open_once(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+		     const struct perch_target *target, int group_fd, struct perch_machine *machine,
+		     struct perch_error *err)
+{
+	struct perch_attr may_go, gone;
 	int fd;
 
 	if (!optional)
@@ -36,4 +44,22 @@ int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optio
 	if (fd >= 0)
 		perch__add_parts(dropped, &gone);
 	return fd;
+}
+
+int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
+			 struct perch_error *err)
+{
+	int fd = open_once(attr, optional, dropped, target, group_fd, machine, err), other;
+	struct perch_attr single;
+
+	if (fd != -EINVAL || group_fd >= 0 || !attr->inherit || !(attr->read_format & PERCH_FORMAT_GROUP))
+		return fd;
+	single = *attr;
+	single.read_format &= ~(uint64_t)PERCH_FORMAT_GROUP;
+	other = open_once(&single, optional, dropped, target, -1, machine, NULL);
+	if (other < 0)
+		return fd;
+	*attr = single;
+	return other;
 }

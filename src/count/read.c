@@ -87,10 +87,12 @@ int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_for
 			return rc;
 		got = read_whole(calls, fd, words->at, words->room);
 	}
-	if (PERCH__UNLIKELY(got < (ssize_t)sizeof(uint64_t)))
+	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) && words->at[0] == members))
+		return members;
+	if (got < (ssize_t)sizeof(uint64_t))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
-	if (PERCH__UNLIKELY((size_t)got > words->room * sizeof(uint64_t) || words->at[0] > words->room ||
-			    got != (ssize_t)(perch__read_words(read_format, words->at[0]) * sizeof(uint64_t))))
+	if ((size_t)got > words->room * sizeof(uint64_t) || words->at[0] > words->room ||
+	    got != (ssize_t)(perch__read_words(read_format, words->at[0]) * sizeof(uint64_t)))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
 	return words->at[0];
 }
@@ -137,42 +139,21 @@ int perch__judge_signed(struct perch_count *count, uint64_t enabled, uint64_t ru
 	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled, (int64_t)running < 0 ? 0 : running, &none);
 }
 
-void perch__take_counts(struct perch_count *count, const uint64_t *words, uint64_t read_format,
-		   const struct perch__base *base)
-{
-	const uint64_t *more = words + 3;
-
-	count->value = words[0];
-	count->id = read_format & PERCH_FORMAT_ID ? *more++ : 0;
-	count->lost = read_format & PERCH_FORMAT_LOST ? *more : 0;
-	perch__judge(count, words[1], words[2], base);
-}
-
-void perch__take_member(struct perch_count *count, const uint64_t *words, uint64_t read_format, size_t member,
-			const struct perch__base *base)
-{
-	size_t each = 1 + !!(read_format & PERCH_FORMAT_ID) + !!(read_format & PERCH_FORMAT_LOST);
-	const uint64_t *next = words + 3 + member * each;
-
-	count->value = *next++;
-	count->id = read_format & PERCH_FORMAT_ID ? *next++ : 0;
-	count->lost = read_format & PERCH_FORMAT_LOST ? *next : 0;
-	perch__judge(count, words[1], words[2], base);
-}
-
 int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_format, struct perch__words *words,
 		       const char *name, const struct perch__base *base, struct perch_count *count,
 		       struct perch_error *err)
 {
 	uint64_t id = 0;
 	int nr = perch__read_group(calls, fd, read_format, 1, words, name, err);
+	const uint64_t *next;
 
 	if (nr < 0)
 		return nr;
+	next = words->at + PERCH__FIRST_MEMBER;
 	if (nr > 1 && read_format & PERCH_FORMAT_ID && perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
 		nr = 0;
 	for (int i = 0; i < nr; i++) {
-		perch__take_member(count, words->at, read_format, i, base);
+		next = perch__take(count, next, words->at + PERCH__GROUP_TIMES, read_format, base);
 		if (nr == 1 || (id && count->id == id))
 			return 0;
 	}

@@ -9,15 +9,6 @@
 
 #include "set.h"
 
-struct perch__run perch__run_at(const struct perch_set *set, size_t first)
-{
-	struct perch__run run = { first, first + 1 };
-
-	while (run.end < set->nr_events && set->event[run.end].event.leader == (int)first)
-		run.end++;
-	return run;
-}
-
 size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size_t target)
 {
 	size_t event = run.first;
@@ -27,13 +18,22 @@ size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size
 	return event;
 }
 
+struct perch__aside *perch__set_aside(struct perch_set *set, size_t event)
+{
+	if (!set->aside[event])
+		set->aside[event] = calloc(1, sizeof(*set->aside[event]));
+	return set->aside[event];
+}
+
 int perch__set_blame(const struct perch_set *set, size_t event, size_t target, struct perch_error *err, int rc)
 {
 	const struct perch_target *at = &set->target[target];
 	char where[64] = "";
 
-	if (at->cgroup_fd > 0)
+	if (at->cgroup_fd > 0 && at->cpu >= 0)
 		snprintf(where, sizeof(where), " for the cgroup on CPU %d", at->cpu);
+	else if (at->cgroup_fd > 0)
+		snprintf(where, sizeof(where), " for the cgroup");
 	else if (at->pid > 0 && at->cpu >= 0)
 		snprintf(where, sizeof(where), " for thread %d on CPU %d", (int)at->pid, at->cpu);
 	else if (at->pid > 0)
@@ -53,8 +53,11 @@ void perch_set_close(struct perch_set *set)
 		if (set->fd[i] >= 0)
 			set->calls->close(set->calls->context, set->fd[i]);
 	perch_machine_free(set->own);
+	for (size_t i = 0; set->aside && i < set->nr_events; i++)
+		free(set->aside[i]);
 	free(set->event);
-	free(set->refusal);
+	free(set->aside);
+	free(set->run);
 	free(set->target);
 	free(set->gone);
 	free(set->fd);
@@ -91,18 +94,20 @@ int perch_set_fd(const struct perch_set *set, size_t event, size_t target)
 void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 {
 	for (size_t i = 0; i < set->nr_events; i++) {
-		struct perch_set_event *event = &set->event[i];
-		const struct perch__refusal *refusal = &set->refusal[i];
-		struct perch_call call = { &event->attr, refusal->target.pid, refusal->target.cpu, refusal->group_fd,
-					   PERCH_FLAG_FD_CLOEXEC, refusal->errnum };
+		struct perch__aside *aside = set->aside[i];
+		struct perch_call call = { .attr = &set->event[i].attr, .flags = PERCH_FLAG_FD_CLOEXEC };
 
-		if (!event->skipped || !refusal->errnum)
+		if (!set->event[i].skipped || !aside->errnum)
 			continue;
-		if (refusal->target.cgroup_fd > 0) {
-			call.pid = refusal->target.cgroup_fd;
+		call.pid = aside->target.pid;
+		call.cpu = aside->target.cpu;
+		call.group_fd = aside->group_fd;
+		call.errnum = aside->errnum;
+		if (aside->target.cgroup_fd > 0) {
+			call.pid = aside->target.cgroup_fd;
 			call.flags |= PERCH_FLAG_PID_CGROUP;
 		}
-		perch_explain(&call, machine, &event->reason);
+		perch_explain(&call, machine, &aside->reason);
 	}
 }
 
@@ -110,15 +115,12 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument, const char *verb,
 			   struct perch_error *err)
 {
-	struct perch__run run;
-
-	for (size_t first = 0; first < set->nr_events; first = run.end) {
-		run = perch__run_at(set, first);
+	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
-			size_t leader = perch__leader_at(set, run, i);
+			size_t leader = perch__leader_at(set, *run, i);
 			int rc;
 
-			if (leader == run.end)
+			if (leader == run->end)
 				continue;
 			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request, argument);
 			if (!rc)
@@ -126,7 +128,6 @@ static int control_leaders(struct perch_set *set, unsigned long request, unsigne
 			perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot %s it: %s", verb, strerror(-rc));
 			return perch__set_blame(set, leader, i, err, rc);
 		}
-	}
 	return 0;
 }
 

@@ -5,11 +5,20 @@
 
 #include "internal.h"
 
-/* The call that made the kernel refuse an event that is skipped. */
-struct perch__refusal {
+/* What few events have: kept apart, so that thousands of the others take less memory, and time to fill it. */
+struct perch__aside {
+	struct perch_attr dropped;
+	struct perch_error reason;
+	/* the call that made the kernel refuse an event that is skipped */
 	struct perch_target target;
 	int group_fd;
 	int errnum;			/* 0: not refused by the kernel */
+};
+
+/* Events [first, end) may be one group: they were, when parsed. */
+struct perch__run {
+	size_t first, end;
+	bool whole;			/* open on every target: nothing to look for when it is read */
 };
 
 struct perch_set {
@@ -18,7 +27,9 @@ struct perch_set {
 	struct perch_machine *own;	/* made when facts are needed and none was given */
 	size_t nr_events, nr_targets;
 	struct perch_set_event *event;
-	struct perch__refusal *refusal;	/* of each event */
+	struct perch__aside **aside;	/* of each event; NULL: it has nothing to tell */
+	struct perch__run *run;		/* of all that is open, in order; at the array's end, those to be opened */
+	size_t nr_runs, first_group;
 	struct perch_target *target;
 	bool *gone;			/* of each target: its thread has ended */
 	int *fd;			/* [event * nr_targets + target]; -1: not open there */
@@ -27,12 +38,6 @@ struct perch_set {
 	bool single_reads;		/* the kernel lets inherited events be read one by one alone */
 };
 
-/* Events [first, end) may be one group: they were, when parsed. */
-struct perch__run {
-	size_t first, end;
-};
-/* The run that begins with that event. */
-struct perch__run perch__run_at(const struct perch_set *set, size_t first);
 /* The first event of the run that is open on a target, which leads there; end when none is. */
 size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size_t target);
 
@@ -40,6 +45,9 @@ static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t
 {
 	return set->fd[event * set->nr_targets + target];
 }
+
+/* What is told of an event beside its attr; NULL: no memory. */
+struct perch__aside *perch__set_aside(struct perch_set *set, size_t event);
 
 /* Puts the names of an event and a target in front of an error. Returns rc. */
 int perch__set_blame(const struct perch_set *set, size_t event, size_t target, struct perch_error *err, int rc);

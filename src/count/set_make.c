@@ -2,14 +2,13 @@
 /* Events and targets into a set with nothing open yet. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "set_open.h"
 
 /* More descriptors than any machine gives out: beyond it is a mistake, or an attempt at an overflow. */
 #define MOST_DESCRIPTORS (1 << 26)
 
-static int no_memory(struct perch_error *err)
+int perch__set_no_memory(struct perch_error *err)
 {
 	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a set of events");
 }
@@ -68,7 +67,7 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 		return rc;
 	set->target = calloc(nr, sizeof(*set->target));
 	if (!set->target)
-		return no_memory(err);
+		return perch__set_no_memory(err);
 	for (size_t i = 0; i < targets->nr; i++)
 		if (!everywhere(&targets->target[i]))
 			set->target[set->nr_targets++] = targets->target[i];
@@ -78,37 +77,54 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 	return 0;
 }
 
-/* Field by field: most of an event is room for a reason, which thousands of events rarely have. */
+/* Field by field: the attr is yet to be built. */
 static void take_event(struct perch_set_event *made, const struct perch_event *event)
 {
 	made->event = *event;
 	made->skipped = made->user_only = made->broken = false;
-	memset(&made->dropped, 0, sizeof(made->dropped));
-	made->reason.cause = PERCH_CAUSE_NONE;
-	made->reason.errnum = 0;
-	made->reason.column = -1;
-	made->reason.field[0] = made->reason.since[0] = made->reason.message[0] = made->reason.remedy[0] = '\0';
+	made->dropped = NULL;
+	made->reason = NULL;
+}
+
+/*
+ * The groups, at the end of the array: what they become is written from its start as they are opened, and never reaches
+ * those that are left, of which each has an event or more.
+ */
+static void find_groups(struct perch_set *set)
+{
+	struct perch__run group = { .end = set->nr_events };
+
+	set->first_group = set->nr_events;
+	for (size_t i = set->nr_events; i-- > 0;) {
+		if (set->event[i].event.leader != (int)i)
+			continue;
+		group.first = i;
+		set->run[--set->first_group] = group;
+		group.end = i;
+	}
 }
 
 static int make_arrays(struct perch_set *set, const struct perch_events *events, struct perch_error *err)
 {
 	size_t nr;
 
-	if (__builtin_mul_overflow(events->nr, set->nr_targets, &nr) || nr > MOST_DESCRIPTORS || events->nr > MOST_DESCRIPTORS)
+	if (__builtin_mul_overflow(events->nr, set->nr_targets, &nr) || nr > MOST_DESCRIPTORS)
 		return perch_error_set(err, EMFILE, PERCH_CAUSE_DESCRIPTORS,
 				       "%zu events on %zu targets are more than a process can have open", events->nr,
 				       set->nr_targets);
 	set->event = malloc(events->nr * sizeof(*set->event));
-	set->refusal = calloc(events->nr, sizeof(*set->refusal));
+	set->aside = calloc(events->nr, sizeof(*set->aside));
+	set->run = malloc(events->nr * sizeof(*set->run));
 	set->gone = calloc(set->nr_targets, sizeof(*set->gone));
 	set->fd = malloc(nr * sizeof(*set->fd));
-	if (!set->event || !set->refusal || !set->gone || !set->fd)
-		return no_memory(err);
+	if (!set->event || !set->aside || !set->run || !set->gone || !set->fd)
+		return perch__set_no_memory(err);
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)
 		set->fd[i] = -1;
 	for (size_t i = 0; i < events->nr; i++)
 		take_event(&set->event[i], &events->event[i]);
+	find_groups(set);
 	return 0;
 }
 
@@ -125,7 +141,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events, c
 		return rc;
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return no_memory(err);
+		return perch__set_no_memory(err);
 	made->machine = machine;
 	made->calls = perch_machine_calls(machine);
 	rc = copy_targets(made, targets, err);

@@ -78,10 +78,9 @@ static int prepare(struct opening *o)
 	bool group = o->run.end - o->run.first > 1 && !o->set->single_reads;
 
 	o->attr = event_of(o)->attr;
-	/* ids of members, too: they tell who is who when some have left */
 	o->attr.read_format = (o->options.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
 	if (group)
-		o->attr.read_format |= PERCH_FORMAT_GROUP | PERCH_FORMAT_ID;
+		o->attr.read_format |= perch__group_format(&o->attr);
 	o->attr.disabled = 1;
 	o->given = o->attr;
 	return find_cpus(o);
@@ -93,41 +92,46 @@ static void follow_leader(struct perch_attr *attr)
 	attr->disabled = attr->enable_on_exec = attr->pinned = attr->exclusive = 0;
 }
 
+/* What was left out here is told, and not asked for on the other targets. */
+static int keep_dropped(struct opening *o, const struct perch_attr *dropped)
+{
+	struct perch__aside *aside = perch__set_aside(o->set, o->event);
+	struct perch_attr before = o->attr;
+
+	if (!aside)
+		return perch__set_no_memory(o->err);
+	perch__add_parts(&aside->dropped, dropped);
+	event_of(o)->dropped = &aside->dropped;
+	o->attr = o->given;
+	o->attr.disabled = before.disabled;
+	o->attr.enable_on_exec = before.enable_on_exec && !dropped->enable_on_exec;
+	o->attr.pinned = before.pinned && !dropped->pinned;
+	o->attr.exclusive = before.exclusive && !dropped->exclusive;
+	return 0;
+}
+
 static int try_open(struct opening *o, size_t target, int leader)
 {
-	struct perch_attr before;
-	int fd;
+	struct perch_attr dropped;
+	int fd, rc;
 
+	if (o->options.optional)
+		memset(&dropped, 0, sizeof(dropped));
 	o->given = o->attr;
 	if (leader >= 0)
 		follow_leader(&o->given);
-	fd = perch__open_counting(&o->given, o->options.optional, &event_of(o)->dropped, &o->set->target[target], leader,
+	fd = perch__open_counting(&o->given, o->options.optional, &dropped, &o->set->target[target], leader,
 				  o->set->machine, NULL);
-	if (fd < 0 || !o->options.optional)
-		return fd;
-	/* what was left out here is not asked for on the other targets */
-	before = o->attr;
-	o->attr = o->given;
-	o->attr.disabled = before.disabled;
-	o->attr.enable_on_exec = before.enable_on_exec && !event_of(o)->dropped.enable_on_exec;
-	o->attr.pinned = before.pinned && !event_of(o)->dropped.pinned;
-	o->attr.exclusive = before.exclusive && !event_of(o)->dropped.exclusive;
-	return fd;
-}
-
-/* Kernels before 4.13 have no group reads of what is inherited. */
-static int try_single_reads(struct opening *o, size_t target, int refused)
-{
-	int fd;
-
-	o->attr.read_format &= ~(uint64_t)PERCH_FORMAT_GROUP;
-	fd = try_open(o, target, -1);
-	if (fd >= 0) {
+	if (PERCH__UNLIKELY(fd >= 0 && (o->attr.read_format & ~o->given.read_format) & PERCH_FORMAT_GROUP)) {
 		o->set->single_reads = true;
-		return fd;
+		o->attr.read_format = o->given.read_format;
 	}
-	o->attr.read_format |= PERCH_FORMAT_GROUP;
-	return refused;
+	if (fd < 0 || !o->options.optional || !perch__any_part(&dropped))
+		return fd;
+	rc = keep_dropped(o, &dropped);
+	if (rc)
+		o->set->calls->close(o->set->calls->context, fd);
+	return rc ? rc : fd;
 }
 
 /* What perf takes for "this machine has it not". */
@@ -167,8 +171,6 @@ static int open_there(struct opening *o, size_t target, int leader)
 		o->attr.precise_ip--;
 		fd = try_open(o, target, leader);
 	}
-	if (fd == -EINVAL && leader < 0 && o->attr.inherit && o->attr.read_format & PERCH_FORMAT_GROUP)
-		fd = try_single_reads(o, target, fd);
 	if (fd == -EACCES && user_may_do)
 		fd = try_user_side(o, target, leader, fd);
 	return fd;
@@ -196,12 +198,13 @@ static void close_event(struct perch_set *set, size_t event)
 }
 
 /* The next one leads where a leader is left out. */
-static int skip(struct opening *o)
+static int skip(struct opening *o, const struct perch__aside *aside)
 {
 	struct perch_set_event *event = event_of(o);
 
 	close_event(o->set, o->event);
 	event->skipped = true;
+	event->reason = &aside->reason;
 	if (o->event != o->run.first) {
 		o->set->event[o->run.first].event.members--;
 		return SKIPPED;
@@ -215,17 +218,32 @@ static int skip(struct opening *o)
 	return SKIPPED;
 }
 
+/* Of a group, the kernel says only that a member does not fit. */
+static bool explain_member(const struct opening *o, size_t target, int leader, int rc, struct perch_error *err)
+{
+	struct perch__company company = { 0 };
+
+	if (leader < 0 || rc != -EINVAL)
+		return false;
+	for (size_t i = o->run.first; i < o->event; i++)
+		if (perch__fd_at(o->set, i, target) >= 0)
+			perch__company_add(&company, &o->set->event[i].attr);
+	return perch__explain_member(&company, &o->given, &o->set->target[target], o->set->machine, err);
+}
+
 static int tell_refusal(struct opening *o, const struct perch_call *call, size_t target)
 {
+	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
 
+	perch__set_machine(o->set, &machine, NULL);	/* facts are worth reading where nothing else is left to do */
 	if (call->errnum == E2BIG) {
 		/* the kernel told its own size, and perch_open() alone has seen it */
 		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0, o->set->machine, o->err);
 		if (fd >= 0)
 			o->set->calls->close(o->set->calls->context, fd);
-	} else {
-		perch_explain(call, o->set->machine, o->err);
+	} else if (!explain_member(o, target, call->group_fd, rc, o->err)) {
+		perch_explain(call, machine, o->err);
 	}
 	return perch__set_blame(o->set, o->event, target, o->err, rc);
 }
@@ -236,6 +254,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	bool cgroup = at->cgroup_fd > 0;
 	struct perch_call call = { &o->given, cgroup ? at->cgroup_fd : at->pid, at->cpu, leader,
 				   PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), -rc };
+	struct perch__aside *aside;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
 		o->set->gone[target] = true;
@@ -245,10 +264,17 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 		return TOO_LARGE;
 	if (!means_absent(rc) || !(o->may & PERCH_SET_MAY_SKIP))
 		return tell_refusal(o, &call, target);
+	aside = perch__set_aside(o->set, o->event);
+	if (!aside)
+		return perch__set_no_memory(o->err);
 	event_of(o)->attr = o->given;
-	o->set->refusal[o->event] = (struct perch__refusal){ *at, leader, -rc };
-	perch_explain(&call, NULL, &event_of(o)->reason);
-	return skip(o);
+	aside->target = *at;
+	aside->group_fd = leader;
+	if (!explain_member(o, target, leader, rc, &aside->reason)) {
+		aside->errnum = -rc;
+		perch_explain(&call, NULL, &aside->reason);
+	}
+	return skip(o, aside);
 }
 
 static int set_filter(struct opening *o, size_t target, int fd)
@@ -262,15 +288,24 @@ static int set_filter(struct opening *o, size_t target, int fd)
 /* Its PMU counts on other CPUs than those that are wanted. */
 static int nowhere(struct opening *o)
 {
-	struct perch_error *err = o->may & PERCH_SET_MAY_SKIP ? &event_of(o)->reason : o->err;
+	struct perch__aside *aside = NULL;
+	struct perch_error *err = o->err;
 
-	perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "%s: its PMU counts on none of the CPUs asked for",
-			event_of(o)->event.name);
+	if (o->may & PERCH_SET_MAY_SKIP) {
+		aside = perch__set_aside(o->set, o->event);
+		if (!aside)
+			return perch__set_no_memory(o->err);
+		err = &aside->reason;
+	}
+	perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "its PMU counts on none of the CPUs asked for");
 	perch_error_field(err, "cpu", NULL);
 	if (o->cpus->nr)
 		perch_error_remedy(err, "measure on CPU %d, which is one where it counts", o->cpus->cpu[0]);
 	event_of(o)->attr = o->attr;
-	return o->may & PERCH_SET_MAY_SKIP ? skip(o) : -ENODEV;
+	if (aside)
+		return skip(o, aside);
+	perch_error_prefix(err, "%s: ", event_of(o)->event.name);
+	return -ENODEV;
 }
 
 static int open_event(struct opening *o)
@@ -280,7 +315,7 @@ static int open_event(struct opening *o)
 	int rc = prepare(o);
 
 	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
-		struct perch__run before = { o->run.first, o->event };
+		struct perch__run before = { .first = o->run.first, .end = o->event };
 		size_t leader = perch__leader_at(set, before, i);
 		int leader_fd = leader < o->event ? perch__fd_at(set, leader, i) : -1;
 		int fd;
@@ -316,12 +351,13 @@ static int open_alone(struct opening *o, struct perch__run group)
 		event->event.leader = i;
 		event->event.members = 1;
 		event->broken = !event->skipped;
+		event->user_only = false;
 	}
 	for (size_t i = group.first; rc >= 0 && i < group.end; i++) {
 		if (o->set->event[i].skipped)
 			continue;
 		o->event = i;
-		o->run = (struct perch__run){ i, i + 1 };
+		o->run = (struct perch__run){ .first = i, .end = i + 1 };
 		rc = build(o, i);
 		if (!rc)
 			rc = open_event(o);
@@ -343,6 +379,21 @@ static int open_group(struct opening *o, struct perch__run group)
 			return open_alone(o, o->run);
 	}
 	return 0;
+}
+
+/* What became of a group: if it broke, as many runs as events; skipped ones are runs of nothing, which reads tell. */
+static void keep_runs(struct perch_set *set, struct perch__run group)
+{
+	struct perch__run run;
+
+	for (size_t first = group.first; first < group.end; first = run.end) {
+		run = (struct perch__run){ .first = first, .end = first + 1, .whole = true };
+		while (run.end < group.end && set->event[run.end].event.leader == (int)first)
+			run.end++;
+		for (size_t at = first * set->nr_targets; at < run.end * set->nr_targets; at++)
+			run.whole &= set->fd[at] >= 0;
+		set->run[set->nr_runs++] = run;
+	}
 }
 
 static int check_left(const struct perch_set *set, struct perch_error *err)
@@ -370,9 +421,10 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 	/* all attrs first: between system calls the same work takes three times as long, for the caches are the kernel's */
 	for (size_t i = 0; !rc && i < events->nr; i++)
 		rc = build(&o, i);
-	for (size_t first = 0; !rc && first < events->nr; first = group.end) {
-		group = perch__run_at(o.set, first);
+	for (size_t i = o.set->first_group; !rc && i < events->nr; i++) {
+		group = o.set->run[i];
 		rc = open_group(&o, group);
+		keep_runs(o.set, group);
 	}
 	if (!rc)
 		rc = check_left(o.set, err);

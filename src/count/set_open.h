@@ -7,6 +7,7 @@
 /* A set of these events and targets, none of them open. */
 int perch__set_make(struct perch_set **set, const struct perch_events *events, const struct perch_targets *targets,
 		    struct perch_machine *machine, struct perch_error *err);
+int perch__set_no_memory(struct perch_error *err);
 /* The machine to ask for facts: the caller's, or one of the set's own. */
 int perch__set_machine(struct perch_set *set, struct perch_machine **machine, struct perch_error *err);
 

@@ -5,8 +5,6 @@
 
 #include "set.h"
 
-#define MOST_WORDS 5			/* of a single event: value, two times, id, lost */
-
 static const struct perch__base never_reset;
 
 static const struct perch__base *base_at(const struct perch_set *set, size_t at)
@@ -32,7 +30,7 @@ static int read_single(struct perch_set *set, size_t event, size_t target, struc
 {
 	size_t at = event * set->nr_targets + target;
 	uint64_t read_format = set->event[event].attr.read_format;
-	uint64_t words[MOST_WORDS];
+	uint64_t words[PERCH__SINGLE_WORDS];
 	struct perch_error said;
 	int rc;
 
@@ -40,7 +38,7 @@ static int read_single(struct perch_set *set, size_t event, size_t target, struc
 			 set->event[event].event.name, &said);
 	if (PERCH__UNLIKELY(rc))
 		return judge_failure(set, event, target, &counts[at], rc, &said, err);
-	perch__take_counts(&counts[at], words, read_format, base_at(set, at));
+	perch__take_single(&counts[at], words, read_format, base_at(set, at));
 	return 0;
 }
 
@@ -65,50 +63,62 @@ static int read_strays(struct perch_set *set, struct perch__run run, size_t targ
 	return rc;
 }
 
-static int read_group(struct perch_set *set, struct perch__run run, size_t leader, size_t target,
+static int read_group(struct perch_set *set, const struct perch__run *run, size_t leader, size_t members, size_t target,
 		      struct perch_count *counts, struct perch_error *err)
 {
 	uint64_t read_format = set->event[leader].attr.read_format;
 	const char *name = set->event[leader].event.name;
 	struct perch_error said;
-	size_t members = 0, next = 0;
+	const uint64_t *next;
 	int given;
 
-	for (size_t i = leader; i < run.end; i++)
-		members += perch__fd_at(set, i, target) >= 0;
 	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format, members, &set->words, name,
 				  &said);
 	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
 		return judge_failure(set, leader, target, NULL, given, &said, err);
 	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
-		return read_strays(set, run, target, counts, err);
-	for (size_t i = leader; i < run.end; i++) {
-		size_t at = i * set->nr_targets + target;
-
-		if (set->fd[at] < 0)
+		return read_strays(set, *run, target, counts, err);
+	next = set->words.at + PERCH__FIRST_MEMBER;
+	for (size_t at = leader * set->nr_targets + target; members; at += set->nr_targets) {
+		if (PERCH__UNLIKELY(!run->whole) && set->fd[at] < 0)
 			continue;
-		if (given < 0)
+		if (PERCH__UNLIKELY(given < 0))
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_ERROR };
 		else
-			perch__take_member(&counts[at], set->words.at, read_format, next++, base_at(set, at));
+			next = perch__take(&counts[at], next, set->words.at + PERCH__GROUP_TIMES, read_format,
+					   base_at(set, at));
+		members--;
 	}
 	return 0;
 }
 
-static int read_run(struct perch_set *set, struct perch__run run, size_t target, struct perch_count *counts,
+/* Tells those that are not open there. Returns how many are. */
+static size_t find_members(const struct perch_set *set, const struct perch__run *run, size_t target,
+			   struct perch_count *counts, size_t *leader)
+{
+	size_t at = run->first * set->nr_targets + target, members = 0;
+
+	for (size_t i = run->first; i < run->end; i++, at += set->nr_targets)
+		if (set->fd[at] < 0)
+			counts[at] = (struct perch_count){ .state = PERCH_COUNT_ABSENT };
+		else if (!members++)
+			*leader = i;
+	return members;
+}
+
+static int read_run(struct perch_set *set, const struct perch__run *run, size_t target, struct perch_count *counts,
 		    struct perch_error *err)
 {
-	size_t leader = perch__leader_at(set, run, target);
+	size_t leader = run->first, members = run->end - run->first;
 	int rc = 0;
 
-	for (size_t i = run.first; i < run.end; i++)
-		if (perch__fd_at(set, i, target) < 0)
-			counts[i * set->nr_targets + target] = (struct perch_count){ .state = PERCH_COUNT_ABSENT };
-	if (leader == run.end)
+	if (PERCH__UNLIKELY(!run->whole))
+		members = find_members(set, run, target, counts, &leader);
+	if (!members)
 		return 0;
 	if (set->event[leader].attr.read_format & PERCH_FORMAT_GROUP)
-		return read_group(set, run, leader, target, counts, err);
-	for (size_t i = leader; !rc && i < run.end; i++)
+		return read_group(set, run, leader, members, target, counts, err);
+	for (size_t i = leader; !rc && i < run->end; i++)
 		if (perch__fd_at(set, i, target) >= 0)
 			rc = read_single(set, i, target, counts, err);
 	return rc;
@@ -116,21 +126,17 @@ static int read_run(struct perch_set *set, struct perch__run run, size_t target,
 
 int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err)
 {
-	struct perch__run run;
-
 	if (nr != set->nr_events * set->nr_targets)
 		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
 				       "the set has %zu events on %zu targets, and room is for %zu counts",
 				       set->nr_events, set->nr_targets, nr);
-	for (size_t first = 0; first < set->nr_events; first = run.end) {
-		run = perch__run_at(set, first);
+	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
 			int rc = read_run(set, run, i, counts, err);
 
 			if (rc)
 				return rc;
 		}
-	}
 	return 0;
 }
 

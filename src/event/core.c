@@ -2,6 +2,7 @@
 /* Machines whose CPUs are not all alike: a generic name is then one event on each PMU of cores. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include <unistd.h>
 
 #include "internal.h"
-
-#define PMUS "/sys/bus/event_source/devices"
 
 /* PMUs that every kernel has, or nearly: no need to look into them. */
 static bool known(const char *name)
@@ -40,8 +39,8 @@ static bool look_for_cores(const struct perch_machine *machine)
 	unsigned cores = 0;
 	DIR *devices;
 
-	if (perch_machine_path(machine, folder, sizeof(folder), PMUS) < 0 ||
-	    perch_machine_path(machine, cpu, sizeof(cpu), PMUS "/cpu") < 0 || !access(cpu, F_OK))
+	if (perch_machine_path(machine, folder, sizeof(folder), PERCH__PMUS) < 0 ||
+	    perch_machine_path(machine, cpu, sizeof(cpu), PERCH__PMUS "/cpu") < 0 || !access(cpu, F_OK))
 		return false;
 	devices = opendir(folder);
 	if (!devices)
@@ -81,16 +80,77 @@ static bool extends(uint32_t type)
 	return type == PERCH_TYPE_HARDWARE || type == PERCH_TYPE_HW_CACHE;
 }
 
-/* A raw event is one of the PMU's own type; the others keep theirs and say the PMU above bit 32. */
-static void put_on(struct perch_attr *attr, const struct perch_pmu *pmu)
+uint32_t perch__pmu_type(const struct perch_attr *attr)
 {
-	if (extends(attr->type))
-		attr->config |= (uint64_t)pmu->type << PERCH_PMU_TYPE_SHIFT;
-	else
-		attr->type = pmu->type;
+	return extends(attr->type) ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
 }
 
-static int add(struct perch__parser *parser, const struct perch_attr *attr, const struct perch_pmu *pmu, size_t first)
+void perch__set_config(struct perch_attr *attr, uint64_t config)
+{
+	/* what the text says of the event leaves it on its PMU, unless it says a PMU too */
+	if (extends(attr->type) && config <= PERCH_HW_EVENT_MASK)
+		config |= attr->config >> PERCH_PMU_TYPE_SHIFT << PERCH_PMU_TYPE_SHIFT;
+	attr->config = config;
+}
+
+/*
+ * Whether the kernel puts a generic event on the PMU above bit 32 of config: on x86 from the first that has two kinds
+ * of cores, on arm from 6.6 on; older ones find no PMU for it.
+ */
+static bool kernel_extends(struct perch__parser *parser, const struct perch_pmu *pmu)
+{
+	struct perch_release release;
+
+	return !strncmp(pmu->name, "cpu", 3) || perch_machine_release(parser->machine, &release, NULL) ||
+	       release.major > 6 || (release.major == 6 && release.minor >= 6);
+}
+
+/* What the kernel's driver of arm's PMUs makes of hardware events, by the names in sysfs. */
+static const char *const arm_names[PERCH_COUNT_HW_MAX][2] = {
+	[PERCH_COUNT_HW_CPU_CYCLES] = { "cpu_cycles" },
+	[PERCH_COUNT_HW_INSTRUCTIONS] = { "inst_retired" },
+	[PERCH_COUNT_HW_CACHE_REFERENCES] = { "l1d_cache" },
+	[PERCH_COUNT_HW_CACHE_MISSES] = { "l1d_cache_refill" },
+	[PERCH_COUNT_HW_BRANCH_INSTRUCTIONS] = { "br_retired", "pc_write_retired" },
+	[PERCH_COUNT_HW_BRANCH_MISSES] = { "br_mis_pred" },
+	[PERCH_COUNT_HW_BUS_CYCLES] = { "bus_cycles" },
+	[PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND] = { "stall_frontend" },
+	[PERCH_COUNT_HW_STALLED_CYCLES_BACKEND] = { "stall_backend" },
+};
+
+/* The event of the PMU's own that is the same as a generic one: 1; 0 when it has none; or a negative errno. */
+static int put_own(struct perch__parser *parser, const struct perch_attr *attr, const struct perch_pmu *pmu, size_t at,
+		   struct perch_event *event)
+{
+	int rc = 0;
+
+	if (attr->type != PERCH_TYPE_HARDWARE || attr->config >= PERCH_COUNT_HW_MAX)
+		return 0;
+	for (size_t i = 0; i < PERCH__NR(arm_names[0]) && arm_names[attr->config][i] && !rc; i++) {
+		event->attr.type = pmu->type;
+		event->attr.config = 0;
+		rc = perch__apply_pmu_name(parser, pmu, arm_names[attr->config][i], at, NULL, event);
+	}
+	return rc;
+}
+
+/*
+ * Makes what a generic attr means on one PMU of cores: 1; 0 when this kernel has no way to say it; or a negative errno.
+ * A raw event is one of the PMU's own type; the others keep theirs and say the PMU above bit 32.
+ */
+static int put_on(struct perch__parser *parser, const struct perch_attr *attr, const struct perch_pmu *pmu, size_t at,
+		  struct perch_event *event)
+{
+	if (extends(attr->type) && !kernel_extends(parser, pmu))
+		return put_own(parser, attr, pmu, at, event);
+	event->attr.type = extends(attr->type) ? attr->type : pmu->type;
+	event->attr.config = attr->config;
+	if (extends(attr->type))
+		event->attr.config |= (uint64_t)pmu->type << PERCH_PMU_TYPE_SHIFT;
+	return 1;
+}
+
+static int add_plain(struct perch__parser *parser, const struct perch_attr *attr)
 {
 	struct perch_event *event;
 	int rc = perch__new_event(parser, &event);
@@ -99,43 +159,67 @@ static int add(struct perch__parser *parser, const struct perch_attr *attr, cons
 		return rc;
 	event->attr.type = attr->type;
 	event->attr.config = attr->config;
-	event->first = first;
-	if (pmu)
-		put_on(&event->attr, pmu);
 	return 0;
 }
 
-int perch__generic_events(struct perch__parser *parser, const struct perch_attr *attr)
+/* One event for each PMU of cores; plain, as perf has it, where one of them cannot be told from the others. */
+static int add_on_cores(struct perch__parser *parser, const struct perch_attr *attr, size_t at)
 {
 	size_t first = parser->events->nr, nr, i = 0;
 	const struct perch_pmu *pmus, *pmu;
-	int rc = 0;
 
-	if ((!extends(attr->type) && attr->type != PERCH_TYPE_RAW) || !perch__hybrid(parser))
-		return add(parser, attr, NULL, first);
 	perch_machine_pmus(parser->machine, &pmus, &nr, NULL);
-	while (!rc && (pmu = next_core(pmus, nr, &i)))
-		rc = add(parser, attr, pmu, first);
-	return rc;
+	while ((pmu = next_core(pmus, nr, &i))) {
+		struct perch_event *event;
+		int rc = perch__new_event(parser, &event);
+
+		if (rc)
+			return rc;
+		event->first = first;
+		rc = put_on(parser, attr, pmu, at, event);
+		if (rc < 0)
+			return rc;
+		if (!rc) {
+			perch__drop_events(parser->events, first);
+			return add_plain(parser, attr);
+		}
+	}
+	return 0;
 }
 
-bool perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
-		       struct perch_attr *attr)
+int perch__generic_events(struct perch__parser *parser, const struct perch_attr *attr, size_t at)
+{
+	if ((!extends(attr->type) && attr->type != PERCH_TYPE_RAW) || !perch__hybrid(parser))
+		return add_plain(parser, attr);
+	return add_on_cores(parser, attr, at);
+}
+
+int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
+		      struct perch_event *event)
 {
 	struct perch_attr generic = { 0 };
+	int rc;
 
 	if (!pmu->core || !perch__generic_event(name, &generic) || !extends(generic.type))
-		return false;
-	attr->type = generic.type;
-	attr->config = generic.config;
-	if (perch__hybrid(parser))
-		put_on(attr, pmu);
-	return true;
+		return 0;
+	if (!perch__hybrid(parser)) {
+		event->attr.type = generic.type;
+		event->attr.config = generic.config;
+		return 1;
+	}
+	rc = put_on(parser, &generic, pmu, at, event);
+	if (rc)
+		return rc;
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_TOO_NEW, "this kernel cannot count '%s' on PMU '%s' alone",
+		      name, pmu->name);
+	perch_error_field(parser->err, "config", "6.6");
+	perch_error_remedy(parser->err, "take an event of the PMU's own: 'perch list' shows them");
+	return -EOPNOTSUPP;
 }
 
 const struct perch_cpus *perch_attr_cpus(const struct perch_attr *attr, struct perch_machine *machine)
 {
-	uint32_t type = extends(attr->type) ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
+	uint32_t type = perch__pmu_type(attr);
 	const struct perch_pmu *pmu = NULL;
 
 	/* 0: hardware events of any core; software, tracepoints and breakpoints are every CPU's */

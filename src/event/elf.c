@@ -13,7 +13,7 @@
 #include "elf_file.h"
 
 enum {
-	MOST_SEGMENTS = 1 << 12,	/* linkers make a dozen */
+	MOST_SEGMENTS = 1 << 9,		/* linkers make a dozen; each symbol is held against all of them */
 	MOST_SECTIONS = 1 << 18,	/* objects may have one for each function; executables have dozens */
 };
 

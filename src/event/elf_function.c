@@ -234,9 +234,11 @@ static void consider(void *context, const struct symbol *symbol)
 
 	if (!is_function(symbol))
 		return;
+	right = rank(search, symbol);
+	if (!right && function->any)		/* nothing more to know of it: that spares most symbols a look */
+		return;
 	here = in_code(search->elf, symbol, &offset);
 	function->any |= here;
-	right = rank(search, symbol);
 	function->elsewhere |= right && symbol->section == SHN_UNDEF;
 	if (!right || !here)
 		return;
@@ -300,22 +302,4 @@ void perch__elf_offer_functions(const struct perch__elf *elf, struct perch__near
 	struct offers offers = { .elf = elf, .nearest = nearest, .length = strlen(nearest->word) };
 
 	visit_all(elf, offer, &offers, NULL);
-}
-
-int perch__elf_function(const char *path, const char *symbol, uint64_t *offset, const struct perch_machine *machine)
-{
-	struct perch__elf_function function;
-	struct perch__elf elf;
-	int rc = perch__elf_file_open(&elf, path, machine);
-
-	if (rc)
-		return rc;
-	rc = perch__elf_find_function(&elf, symbol, &function);
-	perch__elf_file_close(&elf);
-	if (rc)
-		return rc == -EFBIG ? -EBADMSG : rc;
-	if (function.several)
-		return -ENOTUNIQ;
-	*offset = function.offset;
-	return 0;
 }

@@ -77,26 +77,28 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 	return 0;
 }
 
-/* Puts spaces for comments. A '#' in quotes is part of a filter or a name; quotes end with the line. */
-static void blank_comments(char *text)
+/*
+ * Puts spaces for comments. A '#' in quotes is part of a filter or a name. NULL; or a quote that does not end in its
+ * line: joined with the next one it would end somewhere else.
+ */
+static const char *blank_comments(char *text)
 {
-	char quote = '\0';
+	const char *quote = NULL;
 
-	for (; *text; text++) {
-		if (*text == '\n')
-			quote = '\0';
-		else if (quote)
-			quote = *text == quote ? '\0' : quote;
+	for (; *text && (!quote || *text != '\n'); text++) {
+		if (quote)
+			quote = *text == *quote ? NULL : quote;
 		else if (*text == '\'' || *text == '"')
-			quote = *text;
+			quote = text;
 		else if (*text == '#')
-			while (text[0] && text[0] != '\n') {
+			while (true) {
 				*text = ' ';
 				if (!text[1] || text[1] == '\n')
 					break;
 				text++;
 			}
 	}
+	return quote;
 }
 
 /* Lines follow each other as events of one list do, with a comma where none is; its place is the newline's. */
@@ -160,6 +162,7 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 		    struct perch_machine *machine, struct perch_error *err)
 {
 	size_t lines, *ends = line_ends(text, &lines);
+	const char *quote = NULL;
 	int rc;
 
 	if (!ends)
@@ -168,8 +171,11 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "a byte 0 is in no event's name");
 		if (err)
 			err->column = strlen(text);
+	} else if ((quote = blank_comments(text))) {
+		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "the quote that begins here does not end in its line");
+		if (err)
+			err->column = quote - text;
 	} else {
-		blank_comments(text);
 		join_lines(text);
 		rc = text[strspn(text, " \t\n")]
 			     ? perch_events_add(events, text, machine, err)

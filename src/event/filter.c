@@ -24,7 +24,7 @@ static bool takes_filter(const struct perch_attr *attr, struct perch_machine *ma
 	pmu = perch_machine_pmu_of_type(machine, attr->type);
 	if (!pmu)
 		return false;
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/nr_addr_filters", pmu->name);
+	snprintf(path, sizeof(path), PERCH__PMUS "/%s/nr_addr_filters", pmu->name);
 	got = perch_machine_read(machine, path, text, sizeof(text));
 	return got > 0 && !perch__number(text, got, &nr) && nr;
 }

@@ -40,14 +40,26 @@ const struct perch_event_name *perch_event_name(size_t index)
 	return index < PERCH__NR(names) ? &names[index] : NULL;
 }
 
-bool perch__raw_event(const char *word, uint64_t *config)
+/* Up to 16 hexadecimal digits and nothing else. */
+static bool raw_number(const char *text, uint64_t *config)
 {
-	size_t digits = strspn(word + 1, "0123456789abcdefABCDEF");
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
 
-	if (word[0] != 'r' || !digits || digits > 16 || word[1 + digits])
+	if (!digits || digits > 16 || text[digits])
 		return false;
-	*config = strtoull(word + 1, NULL, 16);
+	*config = strtoull(text, NULL, 16);
 	return true;
+}
+
+/* rNNN */
+static bool raw_event(const char *word, uint64_t *config)
+{
+	return word[0] == 'r' && raw_number(word + 1, config);
+}
+
+bool perch__raw_term(const char *word, uint64_t *config)
+{
+	return raw_event(word, config) || (!strncmp(word, "r0x", 3) && raw_number(word + 3, config));
 }
 
 bool perch__generic_event(const char *word, struct perch_attr *attr)
@@ -63,7 +75,7 @@ bool perch__generic_event(const char *word, struct perch_attr *attr)
 		}
 	if (perch__cache_event(word, &config, &legal) && legal)
 		attr->type = PERCH_TYPE_HW_CACHE;
-	else if (perch__raw_event(word, &config))
+	else if (strcmp(word, "read") && raw_event(word, &config))	/* "read" is a word, to perf as well */
 		attr->type = PERCH_TYPE_RAW;
 	else
 		return false;

@@ -4,9 +4,11 @@
 
 #include <perch/event.h>
 
+#define PERCH__PMUS "/sys/bus/event_source/devices"
 #define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
 
 struct perch__nearest;
+struct perch__kernel_functions;
 
 enum perch__token_kind {
 	PERCH__TOKEN_END,
@@ -31,6 +33,9 @@ struct perch__token perch__token_at(const char *text, size_t at);
 /* What a token is called in a message: "','", "'x'", "the end". Returns buffer. */
 const char *perch__token_name(const char *text, const struct perch__token *token, char *buffer, size_t size);
 
+/* The most events that a list may have. */
+#define PERCH__EVENTS 65536
+
 /* Whether the machine has several PMUs of CPU cores, as far as the parser knows. */
 enum perch__hybrid { PERCH__HYBRID_UNKNOWN, PERCH__HYBRID_NO, PERCH__HYBRID_YES };
 
@@ -40,10 +45,11 @@ struct perch__parser {
 	struct perch_machine *machine;		/* made when first needed if the caller gave none */
 	bool own_machine;
 	enum perch__hybrid hybrid;
+	struct perch__kernel_functions *kernel;	/* read when the first kprobe asks for them */
 	bool fixed_words;			/* the text before the terms made the config words of the event */
 	struct perch_events *events;
 	size_t group;				/* index of the first event of the group in hand */
-	uint64_t said_machine;			/* bit n: member n of it (of the first 64) has a G or H of its own */
+	uint64_t said_machine[PERCH__EVENTS / 64];	/* bit n: member n of it has a G or H of its own */
 	struct perch_error *err;
 };
 
@@ -61,7 +67,6 @@ int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD], const
 int perch__need_machine(struct perch__parser *parser);
 
 /* One more event, of no type yet, a leader of itself; pointers to older ones end. -ENOMEM; -E2BIG: too many. */
-#define PERCH__EVENTS 65536
 int perch__new_event(struct perch__parser *parser, struct perch_event **event);
 /* Takes the events from number `nr` on away again, and frees what they own. */
 void perch__drop_events(struct perch_events *events, size_t nr);
@@ -70,8 +75,8 @@ void perch__drop_events(struct perch_events *events, size_t nr);
 bool perch__generic_event(const char *word, struct perch_attr *attr);
 /* A hardware cache event. False: it is none. *legal false: spelled right, but no cache does that ("iTLB-stores"). */
 bool perch__cache_event(const char *word, uint64_t *config, bool *legal);
-/* rNNN: up to 16 hexadecimal digits. */
-bool perch__raw_event(const char *word, uint64_t *config);
+/* rNNN between slashes, or r0xNNN: up to 16 hexadecimal digits. */
+bool perch__raw_term(const char *word, uint64_t *config);
 /* 3, 0x3: decimal or hexadecimal, as perf reads numbers. The text need not end with a NUL. -EINVAL, -ERANGE. */
 int perch__number(const char *text, size_t length, uint64_t *value);
 
@@ -94,12 +99,8 @@ struct perch__terms {
 };
 /* Reads terms from the opening slash, which is the token, to behind the closing one. */
 int perch__read_terms(struct perch__parser *parser, struct perch__terms *terms);
-/*
- * Applies a term that every event takes: 1; 0 when it is no such term; or a negative errno. Those that say config words
- * are left to the caller when words is false.
- */
-int perch__common_term(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event,
-		       bool words);
+/* Applies a term that every event takes: 1; 0 when it is no such term; or a negative errno. */
+int perch__common_term(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
 /* Applies all terms to an event of no PMU's folder. */
 int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *terms, struct perch_event *event);
 /* Terms that contradict each other. */
@@ -129,13 +130,20 @@ int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu 
 int perch__apply_pmu_name(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
 			  const struct perch__terms *terms, struct perch_event *event);
 
+/* The type of the PMU that counts an attr: its own, or of generic ones that above bit 32 (0: any PMU of cores). */
+uint32_t perch__pmu_type(const struct perch_attr *attr);
+/* Sets config from a term; a generic event stays on the PMU that its upper half says. */
+void perch__set_config(struct perch_attr *attr, uint64_t config);
 /* The machine has several PMUs of CPU cores. */
 bool perch__hybrid(struct perch__parser *parser);
-/* Makes one event of a generic attr, or one for each core PMU of a hybrid machine. */
-int perch__generic_events(struct perch__parser *parser, const struct perch_attr *attr);
-/* A generic name inside a core PMU, as cpu_core/cycles/: false when the PMU or the name is no such one. */
-bool perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
-		       struct perch_attr *attr);
+/* Makes one event of a generic attr, whose name is at `at`, or one for each core PMU of a hybrid machine. */
+int perch__generic_events(struct perch__parser *parser, const struct perch_attr *attr, size_t at);
+/*
+ * A generic name inside a core PMU, as cpu_core/cycles/: 1; 0 when the PMU or the name is no such one; or a negative
+ * errno.
+ */
+int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
+		      struct perch_event *event);
 /* Makes a group for each PMU when its events, from leader on, are there once for each of several PMUs. */
 int perch__split_group(struct perch__parser *parser, size_t leader);
 
@@ -160,17 +168,16 @@ bool perch__is_glob(const char *text);
 int perch__breakpoint(struct perch__parser *parser, size_t at, struct perch_event *event);
 /* uprobe, uretprobe, kprobe, kretprobe, usdt; keyword is one of them. Fills event->path, which the event then owns. */
 int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, struct perch_event *event);
+/* Frees what a parser has read of the kernel's functions. */
+void perch__forget_kernel_functions(struct perch__parser *parser);
 /* pfm:NAME[:UMASK...]: names of libpfm4. */
 int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *event);
 
 /*
- * A function of an ELF file: *offset is where its first instruction is in the file. -ENOENT: no such symbol; -EBADMSG:
- * no ELF file, or a damaged one. machine: whose file system; NULL: this one's.
+ * Makes the events from number `first` on, one event's or a group's, agree on whether children are followed: never
+ * those of probes. at: where the text of the event or group starts.
  */
-int perch__elf_function(const char *path, const char *symbol, uint64_t *offset, const struct perch_machine *machine);
-/* A USDT probe (note .note.stapsdt): offset of its location in the file, and of its reference counter (0: none). */
-int perch__elf_usdt(const char *path, const char *provider, const char *name, uint64_t *offset, uint64_t *counter,
-		    const struct perch_machine *machine);
+int perch__settle_inherit(struct perch__parser *parser, size_t first, size_t at);
 
 /* The up to three names nearest to a word that nobody knows. */
 #define PERCH__NEAREST 3
@@ -186,6 +193,7 @@ void perch__nearest_offer(struct perch__nearest *nearest, const char *name);
 /* Offers what a folder holds, hidden files and those with a dot excepted. */
 void perch__nearest_offer_folder(struct perch__nearest *nearest, const char *path);
 void perch__nearest_offer_generic(struct perch__nearest *nearest);
+void perch__nearest_offer_keywords(struct perch__nearest *nearest);
 /* Offers what the PMUs of the machine (NULL: none) have in their events folders. */
 void perch__nearest_offer_pmu_events(struct perch__nearest *nearest, struct perch_machine *machine);
 /* Makes a remedy of it: "did you mean a, b or c?"; otherwise (none near) the words given. */

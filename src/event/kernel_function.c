@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe.h"
 
-#define LINE 1024	/* the longest names have 511 bytes */
+#define MOST_TEXT ((size_t)256 << 20)	/* kernels have 10 MiB of it, with many modules 20 */
 
-/* What is known of a name after the whole file has been read. */
-struct search {
-	const char *name, *module;	/* module "": any, or none */
-	size_t functions;		/* in the file */
-	size_t found;			/* of that name */
-	struct perch__nearest *nearest;	/* NULL: names are not offered */
+/* Read once for all probes of a text: the kernel takes tens of milliseconds to write it. */
+struct perch__kernel_functions {
+	char *text;
+	size_t nr;
+	struct kernel_function {
+		const char *name, *module;	/* "": of the kernel itself */
+	} *function;
 };
 
 /* "ffffffff81234560 t name [module]": false when it is no function. */
@@ -43,54 +45,112 @@ static bool read_line(char *line, const char **name, const char **module)
 	return end > text;
 }
 
-static int walk(const struct perch_machine *machine, struct search *search)
+/* All of a file, with a NUL behind it; NULL: it cannot be read. */
+static char *read_text(const char *path)
 {
-	char path[PATH_MAX], line[LINE];
-	const char *name, *module;
-	FILE *stream;
+	FILE *stream = fopen(path, "re");
+	size_t room = 1 << 16, used = 0, got;
+	char *text = stream ? malloc(room) : NULL;
 
-	if (perch_machine_path(machine, path, sizeof(path), "/proc/kallsyms") < 0)
-		return -ENAMETOOLONG;
-	stream = fopen(path, "re");
-	if (!stream)
-		return -errno;
-	while (fgets(line, sizeof(line), stream)) {
-		if (!read_line(line, &name, &module))
-			continue;
-		search->functions++;
-		if (search->nearest)
-			perch__nearest_offer(search->nearest, name);
-		else
-			search->found += !strcmp(name, search->name) &&
-					 (!*search->module || !strcmp(module, search->module));
+	while (text && (got = fread(text + used, 1, room - used - 1, stream)) > 0) {
+		char *larger = text;
+
+		used += got;
+		if (room - used < 2) {
+			room *= 2;
+			larger = room <= MOST_TEXT ? realloc(text, room) : NULL;
+			if (!larger)
+				free(text);
+		}
+		text = larger;
 	}
-	fclose(stream);
-	return 0;
+	if (text)
+		text[used] = '\0';
+	if (stream)
+		fclose(stream);
+	return text;
+}
+
+static void take_functions(struct perch__kernel_functions *kernel)
+{
+	size_t lines = 0;
+	char *next;
+
+	for (const char *at = kernel->text; (at = strchr(at, '\n')); at++)
+		lines++;
+	kernel->function = malloc((lines + 1) * sizeof(*kernel->function));
+	for (char *line = kernel->text; kernel->function && line; line = next) {
+		struct kernel_function *function = &kernel->function[kernel->nr];
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		kernel->nr += read_line(line, &function->name, &function->module);
+	}
+}
+
+/* Those of this parser. nr 0: nothing is known. NULL: no memory. */
+static const struct perch__kernel_functions *functions_of(struct perch__parser *parser)
+{
+	struct perch__kernel_functions *kernel = parser->kernel;
+	char path[PATH_MAX];
+
+	if (kernel)
+		return kernel;
+	kernel = parser->kernel = calloc(1, sizeof(*kernel));
+	if (kernel && perch_machine_path(parser->machine, path, sizeof(path), "/proc/kallsyms") >= 0)
+		kernel->text = read_text(path);
+	if (kernel && kernel->text)
+		take_functions(kernel);
+	return kernel;
+}
+
+void perch__forget_kernel_functions(struct perch__parser *parser)
+{
+	if (!parser->kernel)
+		return;
+	free(parser->kernel->function);
+	free(parser->kernel->text);
+	free(parser->kernel);
+	parser->kernel = NULL;
+}
+
+static int no_function(struct perch__parser *parser, const struct perch__probe_text *probe,
+		       const struct perch__kernel_functions *kernel, const char *name)
+{
+	struct perch__nearest nearest = { .word = name };
+
+	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "the kernel has no function '%s'",
+		      probe->symbol);
+	for (size_t i = 0; i < kernel->nr; i++)
+		perch__nearest_offer(&nearest, kernel->function[i].name);
+	perch__nearest_remedy(&nearest, parser->err, "/proc/kallsyms lists its functions");
+	return -ENOENT;
 }
 
 int perch__kernel_function(struct perch__parser *parser, const struct perch__probe_text *probe)
 {
-	const char *colon = strchr(probe->symbol, ':');
-	char module[64] = "";
-	struct search search = { .name = colon ? colon + 1 : probe->symbol, .module = module };
-	struct perch__nearest nearest = { .word = search.name };
+	const struct perch__kernel_functions *kernel = functions_of(parser);
+	const char *colon = strchr(probe->symbol, ':'), *name = colon ? colon + 1 : probe->symbol;
+	size_t length = colon ? (size_t)(colon - probe->symbol) : 0, found = 0;
 
-	if (colon && (size_t)(colon - probe->symbol) < sizeof(module))
-		memcpy(module, probe->symbol, colon - probe->symbol);
-	if (walk(parser->machine, &search) || !search.functions || search.found == 1)
+	if (!kernel || !kernel->nr)
 		return 0;
-	if (search.found) {
-		/* from 6.6 on the kernel refuses these; older ones take the first */
-		perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_CAUSE_UNKNOWN_EVENT,
-			      "the kernel has %zu functions '%s'", search.found, probe->symbol);
-		perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
-				   module[0] ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");
-		return -ENOTUNIQ;
+	for (size_t i = 0; i < kernel->nr; i++) {
+		const struct kernel_function *function = &kernel->function[i];
+
+		if (!strcmp(function->name, name) &&
+		    (!length || (!strncmp(function->module, probe->symbol, length) && !function->module[length])))
+			found++;
 	}
-	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "the kernel has no function '%s'",
-		      probe->symbol);
-	search.nearest = &nearest;
-	walk(parser->machine, &search);
-	perch__nearest_remedy(&nearest, parser->err, "/proc/kallsyms lists its functions");
-	return -ENOENT;
+	if (found == 1)
+		return 0;
+	if (!found)
+		return no_function(parser, probe, kernel, name);
+	/* from 6.6 on the kernel refuses these; older ones take the first */
+	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_CAUSE_UNKNOWN_EVENT, "the kernel has %zu functions '%s'",
+		      found, probe->symbol);
+	perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
+			   length ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");
+	return -ENOTUNIQ;
 }

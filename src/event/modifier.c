@@ -128,12 +128,13 @@ int perch__modify(struct perch__parser *parser, struct perch_event *event, size_
 	const struct perch_attr *attr = &event->attr;
 	struct said said = { 0 };
 	size_t index = event - parser->events->event;
-	uint64_t bit = index - parser->group < 64 ? UINT64_C(1) << (index - parser->group) : 0;
+	uint64_t *said_machine = &parser->said_machine[(index - parser->group) / 64];
+	uint64_t bit = UINT64_C(1) << (index - parser->group) % 64;
 	bool leads = (size_t)event->leader == index;
 
 	if (group) {
 		said.side = attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
-		said.machine = parser->said_machine & bit;
+		said.machine = *said_machine & bit;
 	}
 	for (size_t i = 0; i < length; i++) {
 		int rc;
@@ -149,6 +150,6 @@ int perch__modify(struct perch__parser *parser, struct perch_event *event, size_
 			return refuse_letter(parser, at + i, "is unknown");
 	}
 	if (said.machine)
-		parser->said_machine |= bit;
+		*said_machine |= bit;
 	return 0;
 }

@@ -156,12 +156,36 @@ static int parse_pmu_event(struct perch__parser *parser, const char *name, struc
 	return known ? rc : perch__unknown_pmu(parser, name, item->from);
 }
 
+/* Words whose events are described behind a colon by something else than words. */
+static const char *const keywords[] = { "mem", "pfm", "uprobe", "uretprobe", "kprobe", "kretprobe", "usdt" };
+
+void perch__nearest_offer_keywords(struct perch__nearest *nearest)
+{
+	for (size_t i = 0; i < PERCH__NR(keywords); i++)
+		perch__nearest_offer(nearest, keywords[i]);
+}
+
+/* What is behind the colon is no name: the word before it may be a keyword with a slip. */
+static int no_name(struct perch__parser *parser, const char *word)
+{
+	struct perch__nearest nearest = { .word = word };
+	int rc = perch__expected(parser, "the name of a tracepoint after ':'");
+
+	perch__nearest_offer_keywords(&nearest);
+	if (nearest.nr)
+		perch__nearest_remedy(&nearest, parser->err, "");
+	return rc;
+}
+
 static int parse_tracepoint(struct perch__parser *parser, const char *system, struct item *item)
 {
 	size_t at_name = parser->token.at;
 	char name[PERCH__WORD];
-	int rc = perch__take_word(parser, name, "the name of a tracepoint after ':'");
+	int rc;
 
+	if (parser->token.kind != PERCH__TOKEN_WORD)
+		return no_name(parser, system);
+	rc = perch__take_word(parser, name, "the name of a tracepoint");
 	if (rc)
 		return rc;
 	item->behind = at_name + strlen(name);
@@ -180,25 +204,22 @@ static bool names_tracepoint(const struct perch__parser *parser)
 	return !perch__all_letters(parser->text + after.at, after.length);
 }
 
-/* Keywords whose events are described behind a colon by something else than words. */
 static int parse_keyword(struct perch__parser *parser, const char *word, struct item *item, bool *taken)
 {
-	static const char *const probes[] = { "uprobe", "uretprobe", "kprobe", "kretprobe", "usdt" };
-	bool memory = !strcmp(word, "mem"), pfm = !strcmp(word, "pfm"), probe = false;
 	struct perch_event *event;
 	int rc;
 
-	for (size_t i = 0; i < PERCH__NR(probes); i++)
-		probe |= !strcmp(word, probes[i]);
-	*taken = parser->token.kind == PERCH__TOKEN_COLON && (memory || pfm || probe);
+	*taken = false;
+	for (size_t i = 0; i < PERCH__NR(keywords); i++)
+		*taken |= parser->token.kind == PERCH__TOKEN_COLON && !strcmp(word, keywords[i]);
 	if (!*taken)
 		return 0;
 	rc = perch__new_event(parser, &event);
 	if (rc)
 		return rc;
-	if (memory)
+	if (!strcmp(word, "mem"))
 		rc = perch__breakpoint(parser, item->from, event);
-	else if (pfm)
+	else if (!strcmp(word, "pfm"))
 		rc = perch__pfm(parser, item->from, event);
 	else
 		rc = perch__probe(parser, word, item->from, event);
@@ -242,7 +263,7 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 
 static int parse_generic(struct perch__parser *parser, const struct perch_attr *attr, struct item *item)
 {
-	int rc = perch__generic_events(parser, attr);
+	int rc = perch__generic_events(parser, attr, item->from);
 
 	item->generic = true;
 	return rc ? rc : parse_terms(parser, item);
@@ -291,9 +312,7 @@ static size_t copy_text(char *dst, size_t size, const char *text, size_t from, s
 /* cycles:u on a PMU of cores: cpu_core/cycles/u. */
 static void name_core_event(struct perch__parser *parser, const struct item *item, struct perch_event *event)
 {
-	bool wide = event->attr.type == PERCH_TYPE_HARDWARE || event->attr.type == PERCH_TYPE_HW_CACHE;
-	const struct perch_pmu *pmu = perch_machine_pmu_of_type(
-		parser->machine, wide ? event->attr.config >> PERCH_PMU_TYPE_SHIFT : event->attr.type);
+	const struct perch_pmu *pmu = perch_machine_pmu_of_type(parser->machine, perch__pmu_type(&event->attr));
 	size_t size = sizeof(event->name), used;
 
 	used = snprintf(event->name, size, "%s/", pmu ? pmu->name : "cpu");
@@ -354,9 +373,10 @@ static int parse_event(struct perch__parser *parser)
 			rc = parse_letters(parser, &parser->events->event[i], false);
 		}
 	}
-	if (!rc)
-		name_events(parser, &item);
-	return rc;
+	if (rc)
+		return rc;
+	name_events(parser, &item);
+	return perch__settle_inherit(parser, item.first, item.from);
 }
 
 static int parse_group_letters(struct perch__parser *parser, size_t leader)
@@ -378,11 +398,11 @@ static int parse_group_letters(struct perch__parser *parser, size_t leader)
 
 static int parse_group(struct perch__parser *parser)
 {
-	size_t leader = parser->events->nr;
+	size_t leader = parser->events->nr, at = parser->token.at;
 	int rc;
 
 	parser->group = leader;
-	parser->said_machine = 0;
+	memset(parser->said_machine, 0, sizeof(parser->said_machine));
 	do {
 		perch__advance(parser);		/* over '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
@@ -401,6 +421,8 @@ static int parse_group(struct perch__parser *parser)
 	}
 	parser->events->event[leader].members = parser->events->nr - leader;
 	rc = parser->token.kind == PERCH__TOKEN_COLON ? parse_group_letters(parser, leader) : 0;
+	if (!rc)
+		rc = perch__settle_inherit(parser, leader, at);
 	return rc ? rc : perch__split_group(parser, leader);
 }
 
@@ -437,6 +459,7 @@ int perch_events_add(struct perch_events *events, const char *text, struct perch
 
 	parser.token = perch__token_at(text, 0);
 	rc = parse_list(&parser);
+	perch__forget_kernel_functions(&parser);
 	if (parser.own_machine)
 		perch_machine_free(parser.machine);
 	if (rc && before)

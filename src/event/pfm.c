@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of libpfm4, which has tables of the events of many CPUs: pfm:NAME[:UMASK...]. Such a name goes on to the next
- * comma, closing brace or space, for its colons separate what libpfm4 reads itself: unit masks, u, k, h, period=.
+ * comma, slash, closing brace or space: its colons separate what libpfm4 reads itself, unit masks, u, k, h, period=.
  * The library is loaded when the first such name is met, so that programs without one neither need it nor wait for it.
  */
 #define _GNU_SOURCE
@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-#define NAME_ENDS ",} \t\n"
+#define NAME_ENDS ",}/ \t\n"
 #define LONGEST 512
 
 #ifdef PERCH_HAVE_PFM

@@ -12,8 +12,6 @@
 
 #include "format.h"
 
-#define PMUS "/sys/bus/event_source/devices"
-
 /* A PMU's event while its terms are read. */
 struct reading {
 	struct perch__parser *parser;
@@ -28,7 +26,7 @@ struct reading {
 
 static int pmu_path(const struct reading *reading, char *path, size_t size, const char *folder, const char *name)
 {
-	int length = snprintf(path, size, PMUS "/%s/%s/%s", reading->pmu, folder, name);
+	int length = snprintf(path, size, PERCH__PMUS "/%s/%s/%s", reading->pmu, folder, name);
 
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
@@ -61,7 +59,8 @@ static int unknown_term(const struct reading *reading, const char *name)
 	return -EINVAL;
 }
 
-static int apply_value(const struct reading *reading, const char *name, uint64_t value)
+/* at: where in the user's text the value stands, or what stands for it. */
+static int apply_value(const struct reading *reading, const char *name, uint64_t value, size_t at)
 {
 	struct perch_attr *attr = &reading->event->attr;
 	uint64_t *word = perch__config_word(attr, name);
@@ -80,7 +79,7 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_CAUSE_FORMAT,
 				     "the format file of term '%s' of PMU '%s' says '%s'", name, reading->pmu, text);
 	if (perch__format_apply(&format, attr, value))
-		return perch__refuse(reading->parser, reading->at, ERANGE, PERCH_CAUSE_UNKNOWN_TERM,
+		return perch__refuse(reading->parser, at, ERANGE, PERCH_CAUSE_UNKNOWN_TERM,
 				     "0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
 				     (unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
 	return 0;
@@ -96,13 +95,15 @@ static int bad_alias(const struct reading *reading, const char *term)
 }
 
 /* "core=?": the user has to say which core. */
-static int parameter(const struct reading *reading, const char *name, uint64_t *value)
+static int parameter(const struct reading *reading, const char *name, uint64_t *value, size_t *at)
 {
 	struct perch__parser *parser = reading->parser;
 	const struct perch__term *given = reading->terms ? perch__find_term(parser, reading->terms, name) : NULL;
 
-	if (given)
+	if (given) {
+		*at = given->value_at;
 		return perch__term_number(parser, given, value);
+	}
 	perch__refuse(parser, reading->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
 		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias, reading->pmu,
 		      name);
@@ -117,17 +118,18 @@ static int apply_alias(const struct reading *reading, char *text)
 
 	for (char *term = strtok_r(text, ",\n", &save); term; term = strtok_r(NULL, ",\n", &save)) {
 		char *equals = strchr(term, '=');
+		size_t at = reading->at;
 		uint64_t value = 1;
 		int rc = 0;
 
 		if (equals)
 			*equals = '\0';
 		if (equals && !strcmp(equals + 1, "?"))
-			rc = parameter(reading, term, &value);
+			rc = parameter(reading, term, &value, &at);
 		else if (equals && perch__number(equals + 1, strlen(equals + 1), &value))
 			return bad_alias(reading, term);
 		if (!rc)
-			rc = apply_value(reading, term, value);
+			rc = apply_value(reading, term, value, at);
 		if (rc)
 			return rc;
 	}
@@ -185,16 +187,28 @@ static bool other_case(const struct reading *reading, const char *name, char fou
 	return found[0];
 }
 
+/* "event.scale" is no event, but a file beside one. */
+static bool lies_beside(const char *name)
+{
+	static const char *const suffixes[] = { ".unit", ".scale", ".per-pkg", ".snapshot" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < PERCH__NR(suffixes); i++)
+		if (!strcmp(dot, suffixes[i]))
+			return true;
+	return false;
+}
+
 /* The PMU's event of that name, its terms applied: 1; 0 when it has none; or a negative errno. */
 static int apply_name(struct reading *reading, const char *name)
 {
-	char text[1024], field[8], found[PERCH__WORD];
-	ssize_t got = pmu_file(reading, "events", name, text, sizeof(text));
+	char text[4097], field[8], found[PERCH__WORD];	/* sysfs writes at most a page */
+	ssize_t got;
 	int rc;
 
-	/* "event.scale" is no event, but a file beside one */
-	if (strchr(name, '.'))
+	if (lies_beside(name))
 		return 0;
+	got = pmu_file(reading, "events", name, text, sizeof(text));
 	if (got < 0 && pmu_file(reading, "format", name, field, sizeof(field)) < 0 &&
 	    other_case(reading, name, found)) {
 		name = found;
@@ -228,19 +242,19 @@ static int apply_field(struct reading *reading, const struct perch_pmu *pmu, con
 	int rc;
 
 	if (!term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0) {
-		if (perch__raw_event(name, &value)) {
+		if (perch__raw_term(name, &value)) {
 			attr->config = value;
 			return 0;
 		}
-		if (perch__core_event(reading->parser, pmu, name, attr)) {
-			reading->generic = true;
-			return 0;
-		}
+		rc = perch__core_event(reading->parser, pmu, name, term->at, reading->event);
+		reading->generic |= rc > 0;
+		if (rc)
+			return rc < 0 ? rc : 0;
 	}
 	if (term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0)
 		return unknown_term(reading, name);	/* before its value is looked at */
 	rc = perch__term_number(reading->parser, term, &value);
-	return rc ? rc : apply_value(reading, name, value);
+	return rc ? rc : apply_value(reading, name, value, term->valued ? term->value_at : term->at);
 }
 
 /* filter and raw are common terms, unless the PMU has a field of that name. */
@@ -266,7 +280,7 @@ static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu, c
 	reading->at = term->at;
 	perch__term_name(reading->parser, term, name);
 	if (pass == PASS_COMMON)
-		rc = is_common(reading, name) ? perch__common_term(reading->parser, term, reading->event, true) : 0;
+		rc = is_common(reading, name) ? perch__common_term(reading->parser, term, reading->event) : 0;
 	else if (pass == PASS_NAMES)
 		rc = term->valued ? 0 : apply_name(reading, name);
 	else

@@ -17,13 +17,19 @@ bool perch__is_glob(const char *text)
 	return strpbrk(text, "*?[");
 }
 
-/* What is left of a unit's name behind the PMU's: nothing, or a number, as in imc_0 and imc0. */
+/*
+ * What is left of a unit's name behind the PMU's: nothing; a number, as in imc_0 and imc0; or an address of three hex
+ * digits or more, as in arm_smmuv3_pmcg_3b402. Fewer make words, as the cf of cpum_cf.
+ */
 static bool is_unit(const char *rest)
 {
+	bool underscore = *rest == '_';
+	size_t length = strlen(rest + underscore);
+
 	if (!*rest)
 		return true;
-	rest += *rest == '_';
-	return *rest && !rest[strspn(rest, "0123456789")];
+	return length && (strspn(rest + underscore, "0123456789") == length ||
+			  (underscore && length > 2 && strspn(rest + 1, "0123456789abcdef") == length));
 }
 
 static bool matches(const char *word, const char *pmu)
@@ -67,7 +73,7 @@ void perch__nearest_offer_pmu_events(struct perch__nearest *nearest, struct perc
 	if (!machine || perch_machine_pmus(machine, &pmus, &nr, NULL))
 		return;
 	for (size_t i = 0; i < nr; i++) {
-		snprintf(inside, sizeof(inside), "/sys/bus/event_source/devices/%s/events", pmus[i].name);
+		snprintf(inside, sizeof(inside), PERCH__PMUS "/%s/events", pmus[i].name);
 		if (perch_machine_path(machine, path, sizeof(path), inside) >= 0)
 			perch__nearest_offer_folder(nearest, path);
 	}
@@ -85,6 +91,16 @@ static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu, 
 	if (rc)
 		perch__drop_events(parser->events, parser->events->nr - 1);
 	return rc;
+}
+
+/* The newest event, of a name that the event number `first` has too: their counts add up if they count in one unit. */
+static void join_first(struct perch__parser *parser, size_t first)
+{
+	const struct perch_event *other = &parser->events->event[first];
+	struct perch_event *event = &parser->events->event[parser->events->nr - 1];
+
+	if (event->scale == other->scale && !strcmp(event->unit, other->unit))
+		event->first = first;
 }
 
 static bool fatal(int rc)
@@ -112,7 +128,7 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 		rc = add_event(parser, &pmus[i], terms);
 		parser->err = told;
 		if (!rc) {
-			parser->events->event[parser->events->nr - 1].first = before;
+			join_first(parser, before);
 			continue;
 		}
 		if (!refused || fatal(rc)) {
@@ -154,30 +170,31 @@ int perch__named_pmu_events(struct perch__parser *parser, const char *name, size
 {
 	size_t before = parser->events->nr, nr;
 	const struct perch_pmu *pmus;
+	int rc = perch__need_machine(parser);
 
-	*known = false;
-	if (perch__need_machine(parser) || perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
+	*known = rc;		/* what failed otherwise is told as such */
+	if (rc)
+		return rc;
+	if (perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		return -ENOENT;
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_event *event;
-		int rc = perch__new_event(parser, &event);
 
+		rc = perch__new_event(parser, &event);
+		*known |= rc != 0;
 		if (rc)
 			return rc;
 		event->attr.type = pmus[i].type;
-		event->first = before;
 		rc = perch__apply_pmu_name(parser, &pmus[i], name, at, terms, event);
 		if (rc == 1 && terms)
 			rc = perch__apply_pmu_terms(parser, &pmus[i], terms, event) ?: 1;
-		if (rc == 1) {
-			*known = true;
-			continue;
-		}
-		perch__drop_events(parser->events, parser->events->nr - 1);
-		if (rc < 0) {
-			*known = true;
+		*known |= rc != 0;
+		if (rc == 1)
+			join_first(parser, before);
+		else
+			perch__drop_events(parser->events, parser->events->nr - 1);
+		if (rc < 0)
 			return rc;
-		}
 	}
 	return *known ? 0 : -ENOENT;
 }

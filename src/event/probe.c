@@ -159,7 +159,7 @@ static int apply_format(struct perch__parser *parser, const struct perch_pmu *pm
 	char path[PATH_MAX], text[256];
 	ssize_t got;
 
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/format/%s", pmu->name, name);
+	snprintf(path, sizeof(path), PERCH__PMUS "/%s/format/%s", pmu->name, name);
 	got = perch_machine_read(parser->machine, path, text, sizeof(text));
 	if (got < 0)
 		return got;
@@ -192,7 +192,8 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, c
 		return 0;
 	event->path = strdup(path);
 	if (!event->path)
-		return perch_error_set(parser->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the name of a file");
+		return perch__refuse(parser, probe->at_file, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+				     "no memory for the name of a file");
 	attr->config1 = (uintptr_t)event->path;
 	return 0;
 }
@@ -242,7 +243,7 @@ int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, s
 	int rc;
 
 	if (!probe)
-		return perch_error_set(parser->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the text of a probe");
+		return perch__refuse(parser, at, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the text of a probe");
 	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
 		which++;
 	probe->kind = keywords[which].kind;

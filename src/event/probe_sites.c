@@ -26,8 +26,8 @@ static int no_file(struct perch__parser *parser, const struct perch__probe_text 
 		perch__refuse(parser, probe->at_file, ENOENT, PERCH_CAUSE_FILE, "there is no file '%s'", probe->file);
 		perch_error_remedy(parser->err, "a name without a slash is looked up in PATH and the library folders");
 	} else {
-		perch__refuse(parser, probe->at_file, -rc, PERCH_CAUSE_FILE, "cannot read '%s': %s",
-			      probe->path[0] ? probe->path : probe->file, strerror(-rc));
+		perch__refuse(parser, probe->at_file, -rc, rc == -ENOMEM ? PERCH_CAUSE_NO_MEMORY : PERCH_CAUSE_FILE,
+			      "cannot read '%s': %s", probe->path[0] ? probe->path : probe->file, strerror(-rc));
 	}
 	return rc;
 }

@@ -5,30 +5,6 @@
 
 #include "words.h"
 
-int perch__number(const char *text, size_t length, uint64_t *value)
-{
-	unsigned base = 10;
-	size_t i = 0;
-
-	if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-		base = 16;
-		i = 2;
-	}
-	*value = 0;
-	for (; i < length; i++) {
-		static const char digits[] = "0123456789abcdef";
-		char c = text[i] >= 'A' && text[i] <= 'F' ? text[i] - 'A' + 'a' : text[i];
-		const char *digit = c ? strchr(digits, c) : NULL;
-
-		if (!digit || (unsigned)(digit - digits) >= base)
-			return -EINVAL;
-		if (__builtin_mul_overflow(*value, base, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)(digit - digits), value))
-			return -ERANGE;
-	}
-	return length ? 0 : -EINVAL;
-}
-
 void perch__term_name(const struct perch__parser *parser, const struct perch__term *term, char name[PERCH__WORD])
 {
 	memcpy(name, parser->text + term->at, term->length);	/* shorter than PERCH__WORD: read_term() saw to it */
@@ -194,16 +170,16 @@ int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *
 		const struct perch__term *term = &terms->term[i];
 		char name[PERCH__WORD];
 		uint64_t config;
-		int rc = perch__common_term(parser, term, event, true);
+		int rc = perch__common_term(parser, term, event);
 
 		if (rc < 0)
 			return rc;
 		if (rc)
 			continue;
 		perch__term_name(parser, term, name);
-		if (term->valued || !perch__raw_event(name, &config) || parser->fixed_words)
+		if (term->valued || !perch__raw_term(name, &config) || parser->fixed_words)
 			return unknown_term(parser, term);
-		event->attr.config = config;
+		perch__set_config(&event->attr, config);
 	}
 	return perch__check_terms(parser, terms, event);
 }

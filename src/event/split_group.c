@@ -17,34 +17,42 @@ struct split {
 	size_t groups;
 };
 
-static uint32_t pmu_of(const struct perch_event *event)
+static size_t find_group(const struct split *split, uint32_t pmu)
 {
-	const struct perch_attr *attr = &event->attr;
-	bool wide = attr->type == PERCH_TYPE_HARDWARE || attr->type == PERCH_TYPE_HW_CACHE;
+	size_t group = 0;
 
-	return wide ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
+	while (group < split->groups && split->pmu[group] != pmu)
+		group++;
+	return group;
 }
 
-static size_t group_of(struct split *split, uint32_t pmu)
+/* Two events stand for one name, each on a PMU of its own. The places of a USDT probe are all of one PMU. */
+static bool are_copies(const struct perch_event *one, const struct perch_event *other)
 {
-	for (size_t i = 0; i < split->groups; i++)
-		if (split->pmu[i] == pmu)
-			return i;
-	split->pmu[split->groups] = pmu;
-	return split->groups++;
+	return one->first == other->first && perch__pmu_type(&one->attr) != perch__pmu_type(&other->attr);
 }
 
-/* Whether other events stand for the same name. Copies of one name lie together. */
-static bool has_copies(const struct split *split, size_t i)
+/* Copies of one name lie together. */
+static bool has_copies(const struct perch_event *event, size_t i, size_t nr)
 {
-	return split->event[i].first != (int)(split->leader + i) ||
-	       (i + 1 < split->nr && split->event[i + 1].first == split->event[i].first);
+	return (i && are_copies(&event[i], &event[i - 1])) || (i + 1 < nr && are_copies(&event[i], &event[i + 1]));
 }
 
+/* What is there once, on a PMU that has a group, as cpu_core/cycles/ beside instructions, belongs to that group. */
 static void choose_groups(struct split *split)
 {
 	for (size_t i = 0; i < split->nr; i++)
-		split->place[i] = has_copies(split, i) ? group_of(split, pmu_of(&split->event[i])) : 0;
+		if (has_copies(split->event, i, split->nr)) {
+			uint32_t pmu = perch__pmu_type(&split->event[i].attr);
+
+			if (find_group(split, pmu) == split->groups)
+				split->pmu[split->groups++] = pmu;
+		}
+	for (size_t i = 0; i < split->nr; i++) {
+		split->place[i] = find_group(split, perch__pmu_type(&split->event[i].attr));
+		if (split->place[i] == split->groups)
+			split->place[i] = 0;
+	}
 }
 
 /* Puts the events into the list, group by group. */
@@ -91,8 +99,8 @@ int perch__split_group(struct perch__parser *parser, size_t leader)
 	struct split split = { .nr = parser->events->nr - leader, .leader = leader };
 	bool copies = false;
 
-	for (size_t i = leader; i < parser->events->nr; i++)
-		copies |= list[i].first != (int)i;
+	for (size_t i = 0; i < split.nr; i++)
+		copies |= has_copies(list + leader, i, split.nr);
 	if (!copies)
 		return 0;
 	split.event = malloc(split.nr * sizeof(*split.event));

@@ -58,7 +58,7 @@ static const struct kind {
 	{ .name = "time", .takes = TAKES_YES, .member = FIELD(time), .most = 1 },
 	{ .name = "percore", .takes = TAKES_FLAG, .member = FIELD(percore), .most = 1 },
 	{ .name = "aux-output", .takes = TAKES_FLAG, .member = FIELD(aux_output), .most = 1 },
-	NUMBER("aux-sample-size", aux_sample_bytes, 1, 65536, 1),
+	NUMBER("aux-sample-size", aux_sample_bytes, 1, UINT16_MAX, 1),
 	{ .name = "aux-action", .takes = TAKES_AUX_ACTION },
 	{ .name = "branch_type", .takes = TAKES_BRANCHES },
 	{ .name = "filter", .takes = TAKES_FILTER },
@@ -140,7 +140,10 @@ static int apply_config(struct perch__parser *parser, const struct perch__term *
 		return perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
 				     "the words before the slash make the config words of this event: '%s' would "
 				     "overwrite them", kind->name);
-	*perch__config_word(&event->attr, kind->takes == TAKES_RAW ? "config" : kind->name) = value;
+	if (kind->takes == TAKES_RAW || !strcmp(kind->name, "config"))
+		perch__set_config(&event->attr, value);
+	else
+		*perch__config_word(&event->attr, kind->name) = value;
 	return 0;
 }
 
@@ -212,8 +215,7 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 	}
 }
 
-int perch__common_term(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event,
-		       bool words)
+int perch__common_term(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
 {
 	const struct kind *kind;
 	char name[PERCH__WORD];
@@ -226,8 +228,6 @@ int perch__common_term(struct perch__parser *parser, const struct perch__term *t
 	if (kind->takes == TAKES_NOTHING)
 		return perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
 				     "term '%s' means nothing here: %s", name, kind->why);
-	if (!words && (kind->takes == TAKES_CONFIG || kind->takes == TAKES_RAW))
-		return 1;
 	rc = kind->takes < TAKES_NAME ? apply_number(parser, term, kind, event)
 				      : apply_text(parser, term, kind, event);
 	return rc ? rc : 1;

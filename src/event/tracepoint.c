@@ -37,6 +37,7 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 		      "there is no event '%s' and no tracepoint '%s:%s'", system, system, name);
 	perch__nearest_offer_folder(&nearest, events);
 	perch__nearest_offer_generic(&nearest);
+	perch__nearest_offer_keywords(&nearest);
 	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events");
 	return -ENOENT;
 }

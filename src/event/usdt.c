@@ -14,7 +14,8 @@
 
 #define OWNER "stapsdt"
 #define NOTE_PROBE 3
-#define MOST_NOTES ((size_t)64 << 20)	/* bytes of one section of notes */
+#define MOST_NOTES ((size_t)64 << 20)	/* bytes of notes: of all sections, for many may lie in one place */
+#define MOST_OFFERED 100000		/* names compared with an unknown one: a fraction of a second */
 
 struct note {
 	uint64_t place, base, counter;
@@ -27,7 +28,9 @@ struct search {
 	uint64_t base;			/* where .stapsdt.base is; 0: the file has none */
 	struct perch__usdt_site *site;
 	size_t nr;
+	size_t notes;			/* bytes of them so far */
 	struct perch__nearest *nearest;
+	size_t offered;
 };
 
 /* A string that ends within `size` bytes, and what is behind it; NULL: it does not end there. */
@@ -82,7 +85,7 @@ static int take_note(struct search *search, const struct note *note)
 	struct perch__usdt_site site = { 0 };
 
 	if (strcmp(note->provider, search->provider) || strcmp(note->name, search->name)) {
-		if (search->nearest)
+		if (search->nearest && search->offered++ < MOST_OFFERED)
 			offer(search->nearest, note);
 		return 0;
 	}
@@ -141,10 +144,11 @@ static bool named(const struct names *names, const struct perch__elf_section *se
 static int walk_section(struct search *search, const struct perch__elf_section *section)
 {
 	unsigned char *bytes;
-	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size, MOST_NOTES);
+	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size, MOST_NOTES - search->notes);
 
 	if (rc)
 		return rc;
+	search->notes += section->size;
 	rc = walk_notes(search, bytes, section->size);
 	free(bytes);
 	return rc;
@@ -183,23 +187,4 @@ int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, co
 		return rc;
 	*nr = search.nr;
 	return search.nr ? 0 : -ENOENT;
-}
-
-int perch__elf_usdt(const char *path, const char *provider, const char *name, uint64_t *offset, uint64_t *counter,
-		    const struct perch_machine *machine)
-{
-	struct perch__usdt_site site[PERCH__USDT_SITES];
-	struct perch__elf elf;
-	size_t nr;
-	int rc = perch__elf_file_open(&elf, path, machine);
-
-	if (rc)
-		return rc;
-	rc = perch__elf_usdt_sites(&elf, provider, name, site, &nr, NULL);
-	perch__elf_file_close(&elf);
-	if (rc)
-		return rc;
-	*offset = site[0].offset;
-	*counter = site[0].counter;
-	return 0;
 }

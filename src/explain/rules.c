@@ -10,6 +10,12 @@
 #define SAMPLES(what) (c->attr.sample_type & PERCH_SAMPLE_##what)
 #define SOFTWARE (c->attr.type == PERCH_TYPE_SOFTWARE)
 #define TRACEPOINT (c->attr.type == PERCH_TYPE_TRACEPOINT)
+/* Others watch any number of bytes, or take an odd place without a word. */
+#if defined(__x86_64__) || defined(__i386__)
+#define X86 1
+#else
+#define X86 0
+#endif
 #define BREAKPOINT (c->attr.type == PERCH_TYPE_BREAKPOINT)
 #define OTHER_PMU (c->attr.type >= PERCH_TYPE_MAX)	/* its number is in sysfs */
 #define HARDWARE                                                                                   \

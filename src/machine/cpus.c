@@ -174,7 +174,7 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 	DIR *folder;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
-		return -ENAMETOOLONG;
+		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
 	folder = opendir(path);
 	if (!folder)
 		return perch_error_set(err, errno, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(errno));

@@ -62,7 +62,7 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 	int rc = 0;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/devices/system/node") < 0)
-		return -ENAMETOOLONG;
+		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
 	folder = opendir(path);
 	while (folder && !rc && machine->nr_nodes < MAX_NODES && (entry = readdir(folder))) {
 		int number = node_number(entry->d_name);

@@ -2,6 +2,7 @@
 /* Event + options -> attr. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -112,24 +113,22 @@ static int check_sides(const struct perch_attr *attr, const struct perch_event *
 	return -EINVAL;
 }
 
-/* The smallest version that holds what is set, so that old kernels are not asked for what nobody wants. */
+/*
+ * The smallest version that holds what is set, so that old kernels are not asked for what nobody wants. Each
+ * version is a word longer than the one before it, but for VER3, which is two.
+ */
 static uint32_t size_of(const struct perch_attr *attr)
 {
-	static const uint32_t sizes[] = {
-		PERCH_ATTR_SIZE_VER0, PERCH_ATTR_SIZE_VER1, PERCH_ATTR_SIZE_VER2, PERCH_ATTR_SIZE_VER3,
-		PERCH_ATTR_SIZE_VER4, PERCH_ATTR_SIZE_VER5, PERCH_ATTR_SIZE_VER6, PERCH_ATTR_SIZE_VER7,
-		PERCH_ATTR_SIZE_VER8, PERCH_ATTR_SIZE_VER9,
-	};
-	const unsigned char *bytes = (const unsigned char *)attr;
-	size_t used = sizeof(*attr);
+	uint64_t words[sizeof(*attr) / sizeof(uint64_t)];
+	size_t used = PERCH__NR(words);
 
-	while (used && !bytes[used - 1])
+	memcpy(words, attr, sizeof(words));
+	while (used > PERCH_ATTR_SIZE_VER0 / sizeof(*words) && !words[used - 1])
 		used--;
-	for (size_t i = 0; i < PERCH__NR(sizes); i++)
-		if (used <= sizes[i])
-			return sizes[i];
-	return sizeof(*attr);
+	used *= sizeof(*words);
+	return used > PERCH_ATTR_SIZE_VER2 && used < PERCH_ATTR_SIZE_VER3 ? PERCH_ATTR_SIZE_VER3 : used;
 }
+_Static_assert(sizeof(struct perch_attr) == PERCH_ATTR_SIZE_VER9, "size_of() knows the versions up to this one");
 
 int perch_attr_build(struct perch_attr *attr, const struct perch_event *event, const struct perch_options *options,
 		     struct perch_error *err)

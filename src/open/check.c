@@ -13,139 +13,118 @@
 	 PERCH_SAMPLE_BRANCH_CALL | PERCH_SAMPLE_BRANCH_ABORT_TX)
 #define NMI_SAFE_CLOCK (options->clockid == CLOCK_MONOTONIC || options->clockid == CLOCK_MONOTONIC_RAW)
 
-/* Two wishes that contradict each other, or one that needs another. */
-struct contradiction {
-	bool there;
-	const char *field;		/* of the attr */
-	const char *sentence;		/* names both */
-};
-
 #define SAMPLES(what) (options->sample & PERCH_SAMPLE_##what)
 #define FOLLOWS(what) (options->follow & PERCH_FOLLOW_##what)
 
-static int first_contradiction(const struct contradiction *table, size_t nr, struct perch_error *err)
+static int contradiction(const char *field, const char *sentence, struct perch_error *err)
 {
-	for (size_t i = 0; i < nr; i++) {
-		if (!table[i].there)
-			continue;
-		perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "%s", table[i].sentence);
-		perch_error_field(err, table[i].field, NULL);
-		return -EINVAL;
-	}
-	return 0;
+	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "%s", sentence);
+	perch_error_field(err, field, NULL);
+	return -EINVAL;
 }
+
+/*
+ * Two wishes that contradict each other, or one that needs another: the attr's field, and a sentence that names both.
+ * Straight code: conditions in a table take as long as the rest of perch_attr_build().
+ */
+#define REFUSE(condition, field, sentence)                                                         \
+	do {                                                                                       \
+		if (__builtin_expect(!!(condition), 0))                                            \
+			return contradiction(field, sentence, err);                                \
+	} while (0)
 
 static int check_sampling(const struct perch_options *options, struct perch_error *err)
 {
-	const struct contradiction table[] = {
-		{ options->period && options->frequency, "sample_period",
-		  "period and frequency exclude each other: a sample comes every so many events, or so many times a second" },
-		{ options->wakeup_events && options->wakeup_bytes, "wakeup_events",
-		  "wakeup_events and wakeup_bytes exclude each other: the kernel has one field for both" },
-		{ SAMPLES(WEIGHT) && SAMPLES(WEIGHT_STRUCT), "sample_type",
-		  "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT exclude each other: a sample has one weight" },
-		{ options->clockid && !options->use_clockid, "clockid",
-		  "clockid needs use_clockid: the kernel ignores it otherwise" },
-		{ options->precise && !perch__samples(options), "precise_ip",
-		  "precise needs period or frequency: it is about where samples point, and this event takes none" },
-		{ FOLLOWS(MMAP_DATA) && !FOLLOWS(MMAP), "mmap_data",
-		  "PERCH_FOLLOW_MMAP_DATA needs PERCH_FOLLOW_MMAP: data maps are told with the others" },
-		{ FOLLOWS(BUILD_ID) && !FOLLOWS(MMAP), "build_id",
-		  "PERCH_FOLLOW_BUILD_ID needs PERCH_FOLLOW_MMAP: build ids come in MMAP2 records" },
-	};
-
-	return first_contradiction(table, PERCH__NR(table), err);
+	REFUSE(options->period && options->frequency, "sample_period",
+	       "period and frequency exclude each other: a sample comes every so many events, or so many times a second");
+	REFUSE(options->wakeup_events && options->wakeup_bytes, "wakeup_events",
+	       "wakeup_events and wakeup_bytes exclude each other: the kernel has one field for both");
+	REFUSE(SAMPLES(WEIGHT) && SAMPLES(WEIGHT_STRUCT), "sample_type",
+	       "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT exclude each other: a sample has one weight");
+	REFUSE(options->clockid && !options->use_clockid, "clockid",
+	       "clockid needs use_clockid: the kernel ignores it otherwise");
+	REFUSE(options->precise && !perch__samples(options), "precise_ip",
+	       "precise needs period or frequency: it is about where samples point, and this event takes none");
+	REFUSE(FOLLOWS(BUILD_ID) && !FOLLOWS(MMAP), "build_id",
+	       "PERCH_FOLLOW_BUILD_ID needs PERCH_FOLLOW_MMAP: build ids come in MMAP2 records");
+	return 0;
 }
 
 static int check_branches(const struct perch_options *options, struct perch_error *err)
 {
-	const struct contradiction table[] = {
-		{ SAMPLES(BRANCH_STACK) && !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
-		  "branch_sample_type",
-		  "PERCH_SAMPLE_BRANCH_STACK needs branch_sample_type to name a kind, as PERCH_SAMPLE_BRANCH_ANY" },
-		{ options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
-		  "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample" },
-		{ BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS, "branch_sample_type",
-		  "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other kinds, as PERCH_SAMPLE_BRANCH_ANY: the CPU keeps calls alone" },
-		{ BRANCHES(CALL_STACK) && (BRANCHES(KERNEL) || BRANCHES(HV)), "branch_sample_type",
-		  "PERCH_SAMPLE_BRANCH_CALL_STACK excludes PERCH_SAMPLE_BRANCH_KERNEL and _HV: it follows user space alone" },
-		{ BRANCHES(CALL_STACK) && BRANCHES(COUNTERS), "branch_sample_type",
-		  "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS exclude each other" },
-	};
-
-	return first_contradiction(table, PERCH__NR(table), err);
+	REFUSE(SAMPLES(BRANCH_STACK) && !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
+	       "branch_sample_type",
+	       "PERCH_SAMPLE_BRANCH_STACK needs branch_sample_type to name a kind, as PERCH_SAMPLE_BRANCH_ANY");
+	REFUSE(options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
+	       "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample");
+	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS, "branch_sample_type",
+	       "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other kinds, as PERCH_SAMPLE_BRANCH_ANY: the CPU keeps calls alone");
+	REFUSE(BRANCHES(CALL_STACK) && BRANCHES(COUNTERS), "branch_sample_type",
+	       "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS exclude each other");
+	return 0;
 }
 
 static int check_stacks(const struct perch_options *options, struct perch_error *err)
 {
-	const struct contradiction table[] = {
-		{ SAMPLES(REGS_USER) && !options->sample_regs_user, "sample_regs_user",
-		  "PERCH_SAMPLE_REGS_USER needs sample_regs_user to name registers" },
-		{ options->sample_regs_user && !SAMPLES(REGS_USER), "sample_regs_user",
-		  "sample_regs_user needs PERCH_SAMPLE_REGS_USER in sample" },
-		{ SAMPLES(REGS_INTR) && !options->sample_regs_intr, "sample_regs_intr",
-		  "PERCH_SAMPLE_REGS_INTR needs sample_regs_intr to name registers" },
-		{ options->sample_regs_intr && !SAMPLES(REGS_INTR), "sample_regs_intr",
-		  "sample_regs_intr needs PERCH_SAMPLE_REGS_INTR in sample" },
-		{ SAMPLES(STACK_USER) && !options->sample_stack_user, "sample_stack_user",
-		  "PERCH_SAMPLE_STACK_USER needs sample_stack_user to say how many bytes" },
-		{ options->sample_stack_user && !SAMPLES(STACK_USER), "sample_stack_user",
-		  "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample" },
-		{ options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
-		  "sample_max_stack needs PERCH_SAMPLE_CALLCHAIN in sample" },
-		{ SAMPLES(CALLCHAIN) && options->exclude_callchain_user && options->exclude_callchain_kernel,
-		  "exclude_callchain_user",
-		  "exclude_callchain_user and exclude_callchain_kernel leave nothing of PERCH_SAMPLE_CALLCHAIN" },
-		{ options->defer_callchain && !SAMPLES(CALLCHAIN), "defer_callchain",
-		  "defer_callchain needs PERCH_SAMPLE_CALLCHAIN in sample: it is about call chains" },
-		{ options->defer_callchain && options->exclude_callchain_user, "defer_callchain",
-		  "defer_callchain and exclude_callchain_user exclude each other: it is the user's part that is deferred" },
-	};
-
-	return first_contradiction(table, PERCH__NR(table), err);
+	REFUSE(SAMPLES(REGS_USER) && !options->sample_regs_user, "sample_regs_user",
+	       "PERCH_SAMPLE_REGS_USER needs sample_regs_user to name registers");
+	REFUSE(options->sample_regs_user && !SAMPLES(REGS_USER), "sample_regs_user",
+	       "sample_regs_user needs PERCH_SAMPLE_REGS_USER in sample");
+	REFUSE(SAMPLES(REGS_INTR) && !options->sample_regs_intr, "sample_regs_intr",
+	       "PERCH_SAMPLE_REGS_INTR needs sample_regs_intr to name registers");
+	REFUSE(options->sample_regs_intr && !SAMPLES(REGS_INTR), "sample_regs_intr",
+	       "sample_regs_intr needs PERCH_SAMPLE_REGS_INTR in sample");
+	REFUSE(SAMPLES(STACK_USER) && !options->sample_stack_user, "sample_stack_user",
+	       "PERCH_SAMPLE_STACK_USER needs sample_stack_user to say how many bytes");
+	REFUSE(options->sample_stack_user && !SAMPLES(STACK_USER), "sample_stack_user",
+	       "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample");
+	REFUSE(options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
+	       "sample_max_stack needs PERCH_SAMPLE_CALLCHAIN in sample");
+	REFUSE(SAMPLES(CALLCHAIN) && options->exclude_callchain_user && options->exclude_callchain_kernel,
+	       "exclude_callchain_user",
+	       "exclude_callchain_user and exclude_callchain_kernel leave nothing of PERCH_SAMPLE_CALLCHAIN");
+	REFUSE(options->defer_callchain && !SAMPLES(CALLCHAIN), "defer_callchain",
+	       "defer_callchain needs PERCH_SAMPLE_CALLCHAIN in sample: it is about call chains");
+	REFUSE(options->defer_callchain && options->exclude_callchain_user, "defer_callchain",
+	       "defer_callchain and exclude_callchain_user exclude each other: it is the user's part that is deferred");
+	return 0;
 }
 
 static int check_aux(const struct perch_options *options, struct perch_error *err)
 {
-	const struct contradiction table[] = {
-		{ options->aux_pause && options->aux_resume, "aux_action",
-		  "aux_pause and aux_resume exclude each other: an event does one of them" },
-		{ options->aux_output && (options->aux_pause || options->aux_resume), "aux_output",
-		  "aux_output excludes aux_pause and aux_resume" },
-		{ options->aux_output && options->aux_sample_size, "aux_output",
-		  "aux_output and aux_sample_size exclude each other" },
-		{ options->aux_start_paused && (options->aux_pause || options->aux_resume), "aux_start_paused",
-		  "aux_start_paused excludes aux_pause and aux_resume: one is for the AUX event, the others for those beside it" },
-		{ options->aux_sample_size && !SAMPLES(AUX), "aux_sample_size",
-		  "aux_sample_size needs PERCH_SAMPLE_AUX in sample" },
-		{ SAMPLES(AUX) && !options->aux_sample_size, "aux_sample_size",
-		  "PERCH_SAMPLE_AUX needs aux_sample_size to say how many bytes" },
-	};
-
-	return first_contradiction(table, PERCH__NR(table), err);
+	REFUSE(options->aux_pause && options->aux_resume, "aux_action",
+	       "aux_pause and aux_resume exclude each other: an event does one of them");
+	REFUSE(options->aux_output && (options->aux_pause || options->aux_resume), "aux_output",
+	       "aux_output excludes aux_pause and aux_resume");
+	REFUSE(options->aux_output && options->aux_sample_size, "aux_output",
+	       "aux_output and aux_sample_size exclude each other");
+	REFUSE(options->aux_start_paused && (options->aux_pause || options->aux_resume), "aux_start_paused",
+	       "aux_start_paused excludes aux_pause and aux_resume: one is for the AUX event, the others for those beside it");
+	REFUSE(options->aux_sample_size && !SAMPLES(AUX), "aux_sample_size",
+	       "aux_sample_size needs PERCH_SAMPLE_AUX in sample");
+	REFUSE(SAMPLES(AUX) && !options->aux_sample_size, "aux_sample_size",
+	       "PERCH_SAMPLE_AUX needs aux_sample_size to say how many bytes");
+	return 0;
 }
 
 static int check_scope(const struct perch_options *options, struct perch_error *err)
 {
-	const struct contradiction table[] = {
-		{ options->inherit_thread && !options->inherit, "inherit_thread",
-		  "inherit_thread needs inherit: it narrows what is inherited to threads" },
-		{ options->inherit_stat && !options->inherit, "inherit_stat",
-		  "inherit_stat needs inherit: it is about the counts of children" },
-		{ options->inherit && SAMPLES(READ) && !SAMPLES(TID), "inherit",
-		  "inherit and PERCH_SAMPLE_READ need PERCH_SAMPLE_TID, which tells whose count a sample has" },
-		{ options->enable_on_exec && options->remove_on_exec, "remove_on_exec",
-		  "enable_on_exec and remove_on_exec exclude each other: an exec cannot do both" },
-		{ options->enabled && options->enable_on_exec, "enable_on_exec",
-		  "enabled and enable_on_exec exclude each other: what counts from the start has nothing to wait for" },
-		{ options->sigtrap && !options->remove_on_exec, "sigtrap",
-		  "sigtrap needs remove_on_exec: a new program would not have the handler" },
-		{ options->sigtrap && !perch__samples(options), "sigtrap",
-		  "sigtrap needs period or frequency: the signal comes with a sample, and this event takes none" },
-		{ options->sig_data && !options->sigtrap, "sig_data", "sig_data needs sigtrap" },
-	};
-
-	return first_contradiction(table, PERCH__NR(table), err);
+	REFUSE(options->inherit_thread && !options->inherit, "inherit_thread",
+	       "inherit_thread needs inherit: it narrows what is inherited to threads");
+	REFUSE(options->inherit_stat && !options->inherit, "inherit_stat",
+	       "inherit_stat needs inherit: it is about the counts of children");
+	REFUSE(options->inherit && SAMPLES(READ) && !SAMPLES(TID), "inherit",
+	       "inherit and PERCH_SAMPLE_READ need PERCH_SAMPLE_TID, which tells whose count a sample has");
+	REFUSE(options->enable_on_exec && options->remove_on_exec, "remove_on_exec",
+	       "enable_on_exec and remove_on_exec exclude each other: an exec cannot do both");
+	REFUSE(options->enabled && options->enable_on_exec, "enable_on_exec",
+	       "enabled and enable_on_exec exclude each other: what counts from the start has nothing to wait for");
+	REFUSE(options->sigtrap && !options->remove_on_exec, "sigtrap",
+	       "sigtrap needs remove_on_exec: a new program would not have the handler");
+	REFUSE(options->sigtrap && !perch__samples(options), "sigtrap",
+	       "sigtrap needs period or frequency: the signal comes with a sample, and this event takes none");
+	REFUSE(options->sig_data && !options->sigtrap, "sig_data", "sig_data needs sigtrap");
+	return 0;
 }
 
 /* Single fields out of their range. */
@@ -195,6 +174,22 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 	return -EINVAL;
 }
 
+/*
+ * To inherit a probe the kernel makes it anew, and looks for its path where the event of the parent points: in the memory of
+ * the process that forks, which has something else there, or nothing. Its fork(2) then fails with EFAULT.
+ */
+static int check_path(const struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+{
+	if (!options->inherit || !event->path)
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT,
+			"inherit and the path that config1 of '%s' points to exclude each other: the measured process could not "
+			"fork any more", event->name);
+	perch_error_field(err, "inherit", NULL);
+	perch_error_remedy(err, "leave inherit off, or count everybody on all CPUs");
+	return -EINVAL;
+}
+
 int perch__check_options(const struct perch_options *options, const struct perch_event *event, struct perch_error *err)
 {
 	int (*const checks[])(const struct perch_options *options, struct perch_error *err) = {
@@ -207,5 +202,7 @@ int perch__check_options(const struct perch_options *options, const struct perch
 		if (rc)
 			return rc;
 	}
+	if (check_path(options, event, err))
+		return -EINVAL;
 	return check_clock(options, event, err);
 }

@@ -28,9 +28,10 @@ struct perch__part {
 	uint64_t mask;			/* of the field's value */
 	unsigned rank;			/* of the release that first had it: greater is newer; 0: all have it */
 };
+#define PERCH__MOST_PARTS 128		/* more than abi's tables have */
 struct perch__parts {
 	size_t nr;
-	struct perch__part part[128];	/* more than abi's tables have */
+	struct perch__part part[PERCH__MOST_PARTS];
 };
 /* Those that are not 0, in the order of the attr. */
 void perch__parts_of(struct perch__parts *parts, const struct perch_attr *attr);

@@ -67,17 +67,15 @@ static bool same(const char *one, const char *other)
 	return one && other ? !strcmp(one, other) : one == other;
 }
 
-/* False: it is not asked for, or no longer. */
-static bool drop(const struct perch__part *part, struct perch_attr *attr, struct perch_attr *dropped)
+static void drop(const struct perch__part *part, struct perch_attr *attr, struct perch_attr *dropped)
 {
 	if (!(perch_attr_get(attr, part->field) & part->mask))
-		return false;
+		return;
 	move(attr, dropped, part->field, part->mask);
 	for (size_t i = 0; i < PERCH__NR(dependents); i++)
 		if (!strcmp(dependents[i].field, part->field->name) && same(dependents[i].bit, part->name))
 			move(attr, dropped, perch_attr_field(dependents[i].goes),
 			     mask_of(dependents[i].goes, dependents[i].goes_bit));
-	return true;
 }
 
 /* Newest first; of one release, what comes later in the attr first, for it tends to need what comes before. */
@@ -93,33 +91,90 @@ static void newest_first(struct perch__parts *parts)
 	}
 }
 
-/* Drops what the refusal may be about. False: there is nothing left that it could be. */
-static bool drop_next(const struct perch__parts *parts, size_t *next, const struct perch__try *refused,
-		      struct perch_attr *attr, struct perch_attr *dropped)
-{
-	bool found = false;
+/* What is wanted, and which of the optional parts are gone. */
+struct dropping {
+	const struct perch_attr *wanted;
+	struct perch__parts parts;	/* the newest first */
+	bool gone[PERCH__MOST_PARTS];
+	bool guessed[PERCH__MOST_PARTS];	/* gone, and the kernel did not say that it is that one */
+	size_t next;			/* to be guessed */
+	struct perch_attr attr, dropped;
+};
 
+/* The attr without what is gone. False: that is the same as before. */
+static bool leave_out(struct dropping *d)
+{
+	struct perch_attr before = d->attr;
+
+	d->attr = *d->wanted;
+	memset(&d->dropped, 0, sizeof(d->dropped));
+	for (size_t i = 0; i < d->parts.nr; i++)
+		if (d->gone[i])
+			drop(&d->parts.part[i], &d->attr, &d->dropped);
+	return memcmp(&before, &d->attr, sizeof(before)) != 0;
+}
+
+/* Drops what the refusal may be about. False: there is nothing left that it could be. */
+static bool drop_next(struct dropping *d, const struct perch__try *refused)
+{
 	if (refused->call.errnum == EINVAL) {
-		while (!found && *next < parts->nr)
-			found = drop(&parts->part[(*next)++], attr, dropped);
-		return found;
+		while (d->next < d->parts.nr) {
+			size_t i = d->next++;
+
+			if (d->gone[i])
+				continue;
+			d->gone[i] = true;
+			d->guessed[i] = leave_out(d);
+			if (d->guessed[i])
+				return true;
+		}
+		return false;
 	}
 	/* the kernel wrote its own size into the attr: all that lies beyond is unknown to it */
-	if (refused->call.errnum == E2BIG && refused->given.size >= PERCH_ATTR_SIZE_VER0)
-		for (size_t i = *next; i < parts->nr; i++)
-			if (parts->part[i].field->offset >= refused->given.size)
-				found |= drop(&parts->part[i], attr, dropped);
-	return found;
+	if (refused->call.errnum != E2BIG || refused->given.size < PERCH_ATTR_SIZE_VER0)
+		return false;
+	for (size_t i = 0; i < d->parts.nr; i++)
+		d->gone[i] |= d->parts.part[i].field->offset >= refused->given.size;
+	return leave_out(d);
+}
+
+/*
+ * The refusal may have been about the last part alone, with newer ones gone in vain: each is tried once more. None is
+ * open meanwhile: of breakpoints and counters there may be room for one.
+ */
+static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd, unsigned long flags,
+		     struct perch_machine *machine, struct perch__try *made)
+{
+	const struct perch_calls *calls = perch_machine_calls(machine);
+	size_t nr = d->next ? d->next - 1 : 0;
+	bool any = false;
+
+	for (size_t i = 0; i < nr; i++)
+		any |= d->guessed[i];
+	if (!any)
+		return fd;
+	calls->close(calls->context, fd);
+	while (nr-- > 0) {
+		if (!d->guessed[nr])
+			continue;
+		d->gone[nr] = false;
+		if (!leave_out(d))
+			continue;
+		fd = perch__try_open(made, &d->attr, target, group_fd, flags, machine);
+		if (fd >= 0)
+			calls->close(calls->context, fd);
+		d->gone[nr] = fd < 0;
+		leave_out(d);
+	}
+	return perch__try_open(made, &d->attr, target, group_fd, flags, machine);
 }
 
 int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_attr tried, gone = { 0 };
+	struct dropping d;
 	struct perch__try first, later;
-	struct perch__parts parts;
-	size_t next = 0;
 	int fd, rc;
 
 	if (dropped)
@@ -130,18 +185,23 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	fd = perch__try_open(&first, attr, target, group_fd, flags, machine);
 	if (fd >= 0)
 		return fd;
-	tried = *attr;
+	if (!optional)
+		return perch__explain_try(&first, machine, err);
+	memset(&d, 0, sizeof(d));
+	d.wanted = attr;
+	d.attr = *attr;
+	perch__parts_of(&d.parts, optional);
+	newest_first(&d.parts);
 	later = first;
-	parts.nr = 0;
-	if (optional)
-		perch__parts_of(&parts, optional);
-	newest_first(&parts);
-	while (fd < 0 && drop_next(&parts, &next, &later, &tried, &gone))
-		fd = perch__try_open(&later, &tried, target, group_fd, flags, machine);
+	while (fd < 0 && drop_next(&d, &later))
+		fd = perch__try_open(&later, &d.attr, target, group_fd, flags, machine);
 	if (fd < 0)
 		return perch__explain_try(&first, machine, err);
-	*attr = tried;
+	fd = take_back(&d, fd, target, group_fd, flags, machine, &later);
+	if (fd < 0)
+		return perch__explain_try(&later, machine, err);
+	*attr = d.attr;
 	if (dropped)
-		*dropped = gone;
+		*dropped = d.dropped;
 	return fd;
 }

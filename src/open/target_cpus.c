@@ -29,6 +29,8 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus, struct p
 	int rc = 0;
 
 	*choice = (struct choice){ NULL, NULL };
+	if (cpus && !cpus->nr)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_NO_CPU, "the list of CPUs is empty");
 	if (!machine) {
 		rc = perch_machine_new(&choice->own, NULL, NULL, err);
 		machine = choice->own;

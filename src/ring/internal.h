@@ -27,6 +27,7 @@ struct perch__place {
 	int cpu;
 	pid_t pid;
 	size_t lane;
+	int fd;
 };
 
 struct perch__sampler_event {
@@ -62,6 +63,7 @@ struct perch_sampler {
 	int unfit;			/* leader of a weak group that the kernel refused; -1: none */
 	struct perch_target target;
 	const struct perch_cpus *cpus;
+	const struct perch_cpus *chosen;	/* those of the caller's events; NULL: all of these */
 	struct perch_cpus one_cpu;	/* target.cpu as a list */
 	int one_cpu_number;
 	const pid_t *threads;		/* NULL: target.pid alone; valid while opening only */

@@ -87,6 +87,7 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 
 	if (wanted.write_backward || from.attr.write_backward || from.terms.overwrite == PERCH_SAID_YES)
 		return refuse_backward(from.name, err);
+	wanted.user_read = 0;	/* counters alone: arm64 refuses the wish for whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	take_rate(&wanted, &from.attr);
 	if (index || sampler->own_event)

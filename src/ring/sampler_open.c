@@ -50,6 +50,11 @@ static int settle(struct perch_sampler *sampler, struct perch__sampler_event *ev
 	}
 }
 
+static bool is_own(const struct perch_sampler *sampler, size_t index)
+{
+	return sampler->own_event && index + 1 == sampler->nr_events;
+}
+
 /* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
 static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds, struct perch_error *err)
 {
@@ -60,7 +65,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	struct perch_error said = { 0 };
 	int fd;
 
-	if (!perch__has_cpu(event->cpus, cpu))
+	if (!perch__has_cpu(event->cpus, cpu) || (!is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
 		return 0;
 	/* a member whose leader is not here would count alone, enabled from the start */
 	if (!leads && group < 0)
@@ -74,8 +79,10 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 		return tell(err, &said, fd);
 	event->precise_max = false;	/* settled, and the same on every CPU */
 	fds[index] = fd;
-	if (event->filter && perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0)
+	if (event->filter && perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0) {
+		perch_error_prefix(&said, "event '%s', ", event->name);
 		return tell(err, &said, -said.errnum);
+	}
 	return 1;
 }
 
@@ -127,7 +134,7 @@ static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, in
 {
 	for (size_t index = 0; index < sampler->nr_events; index++) {
 		int rc = open_one(sampler, index, cpu, thread, fds, err);
-		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes };
+		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes, fds[index] };
 
 		if (rc > 0)
 			rc = attach(sampler, index, fds[index], &place, err);
@@ -199,6 +206,26 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 	return 0;
 }
 
+/* The CPUs that the caller lists; beside them, for the sampler's own event, all others. */
+static int choose_listed(struct perch_sampler *sampler, const struct perch_sampler_options *options, struct perch_error *err)
+{
+	const struct perch_cpus *online;
+	int rc;
+
+	sampler->cpus = options->cpus;
+	if (!options->follow_apart || !options->event.follow)
+		return 0;
+	rc = perch_machine_cpus(sampler->machine, &online, err);
+	for (size_t i = 0; !rc && i < options->cpus->nr; i++)
+		if (!perch__has_cpu(online, options->cpus->cpu[i]))
+			return 0;	/* the kernel will say what is wrong with that one */
+	if (rc)
+		return rc;
+	sampler->cpus = online;
+	sampler->chosen = options->cpus;
+	return 0;
+}
+
 /* Which CPUs, which threads. */
 static int choose(struct perch_sampler *sampler, const struct perch_target *target,
 		  const struct perch_sampler_options *options, struct perch_error *err)
@@ -217,7 +244,9 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 		sampler->one_cpu = (struct perch_cpus){ 1, &sampler->one_cpu_number };
 		sampler->cpus = &sampler->one_cpu;
 	} else if (options && options->cpus && options->cpus->nr) {
-		sampler->cpus = options->cpus;
+		rc = choose_listed(sampler, options, err);
+		if (rc < 0)
+			return rc;
 	} else {
 		rc = perch_machine_cpus(sampler->machine, &sampler->cpus, err);
 		if (rc < 0)
@@ -282,7 +311,7 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 	}
 	/* the caller's memory, not needed from here on */
 	sampler->threads = NULL;
-	sampler->cpus = NULL;
+	sampler->cpus = sampler->chosen = NULL;
 	sampler->optional = NULL;
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		sampler->events[i].filter = NULL;

@@ -108,8 +108,8 @@ static void absent_left_out(void)
 		}
 		CHECK(counts[i].state == PERCH_COUNT_ABSENT && perch_set_fd(set, i, 0) == -1, "%zu: state %d", i,
 		      counts[i].state);
-		CHECK(event->reason.cause == PERCH_CAUSE_NOT_SUPPORTED, "%s: %s", perch_cause_slug(event->reason.cause),
-		      event->reason.message);
+		CHECK(event->reason->cause == PERCH_CAUSE_NOT_SUPPORTED, "%s: %s", perch_cause_slug(event->reason->cause),
+		      event->reason->message);
 	}
 	perch_set_close(set);
 }

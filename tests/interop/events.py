@@ -23,7 +23,7 @@ GENERIC = """
     L1-dcache-loads L1-dcache-load-misses l1d-load-miss L1-dcache-stores L1-dcache-prefetch-misses L1-icache-load-misses
     LLC-loads LLC-store-misses LLC-prefetches dTLB-load-misses d-tlb-loads dTLB-stores iTLB-loads iTLB-load-misses
     branch-loads branch-load-misses bpu-loads node-loads node-load-misses node-stores node-prefetch-misses L2-loads
-    r1a8 r0 rffff r1b7:u msr/tsc/ msr/event=0x0/ msr/config=4/ sched:sched_switch sched:sched_switch:u
+    r1a8 r0 rffff r1b7:u r076:p r0C1:p r20000038f msr/r1a8/ msr/r0x1a8/ msr/r0x20000038f/u msr/TSC/ msr/tsc/ msr/event=0x0/ msr/config=4/ sched:sched_switch sched:sched_switch:u
     syscalls:sys_enter_openat:k
 """.split()
 MODIFIERS = """
@@ -160,7 +160,7 @@ DIFFERS = {
         ("no tracepoint matches",
          "perf refuses it as well, and says less"),
 }
-REFUSED = ["cycels", "cycles:x", "cycles:", "{cs", "cs}", "cs,,faults", ",", "cycles:pppp", "L1-icache-stores",
+REFUSED = ["cycels", "read", "msr/r0x/", "CYCLES", "msr/Event=0/", "cycles:x", "cycles:", "{cs", "cs}", "cs,,faults", ",", "cycles:pppp", "L1-icache-stores",
            "iTLB-stores", "branch-stores", "sched:no_such_tracepoint", "nosuchpmu/tsc/", "msr/nosuchterm/", "{}", "r",
            "rxyz", "msr/tsc", "cycles u", "cycles:uu", "cs/bogus/", "cs/bogus=1/", "cs/period=1,/", "cs/,/",
            "cs/period=x/", "cs/period=-1/", "cs/time=2/", "cs/percore=2/", "cs/branch_type=foo/", "cs/stack-size/",

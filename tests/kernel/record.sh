@@ -167,6 +167,19 @@ verdict $? "too often: the limit is taken, and told"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
 refuses "-F that is no number" 2 "not a number" -F often -- true
 refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
+refuses "a long list with a fault" 2 "no event 'nosuch'" -e "$(printf 'cpu-clock,%.0s' $(seq 40))nosuch,faults" -- true
+# where the caret is, and how far the name that it points at is from the start of its line
+caret() {
+	sed -n '/^ *^$/s/^\( *\).*/\1/p' out | tr -d '\n' | wc -m
+}
+starts() {
+	sed -n "/^  .*$1/s/$1.*//p" out | tr -d '\n' | LC_ALL=C.UTF-8 wc -m
+}
+[ "$(caret)" -gt 10 ] && [ "$(caret)" = "$(starts nosuch)" ]
+verdict $? "... a caret points at it"
+refuses "a fault behind letters of two bytes" 2 "no file '/nö/ü'" -e 'uprobe:/nö/ü:main,faults' -- true
+[ "$(caret)" = "$(starts '\/nö')" ]
+verdict $? "... a caret points at it"
 refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
 refuses "a CPU that is not there" 1 "CPU 60000" -C 60000 -- true

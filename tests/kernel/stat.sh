@@ -180,6 +180,27 @@ else
 	skip "Ctrl-C" "no setsid, or an env without --default-signal"
 fi
 
+# Opening tracepoints on all CPUs takes long enough to hit the program between its fork and its exec
+for who in -INT -TERM; do
+	if ! stat -a -e 'sched:*' -- true || ! env --default-signal=INT setsid true 2> /dev/null; then
+		skip "SIG${who#-} while events are opened" "no tracepoints that this user may count"
+		continue
+	fi
+	setsid env --default-signal=INT "$perch" stat -a -e 'sched:*' -- sleep 30 > stdout 2> out &
+	counter=$!
+	for _ in $(seq 500); do
+		[ "$(find /proc/$counter/fd 2> /dev/null | wc -l)" -gt 12 ] && break
+		sleep 0.002
+	done
+	start=$(date +%s)
+	# Ctrl-C reaches all, kill(1) perch alone
+	if [ $who = -INT ]; then kill -INT -- -$counter; else kill -TERM $counter; fi
+	wait $counter
+	got=$?
+	[ $got -eq "$([ $who = -INT ] && echo 130 || echo 143)" ] && [ $(($(date +%s) - start)) -lt 20 ]
+	verdict $? "SIG${who#-} while events are opened ends the program (got $got)"
+done
+
 # ---- what is not supported ----
 if stat -e cycles -- true && grep -q 'not supported' out; then
 	stat -- true

@@ -81,6 +81,14 @@ stat -I 20 --interval-clear -x, -e page-faults -- sleep 0.1
 ! grep -q "$(printf '\033')" out
 verdict $? "--interval-clear leaves a pipe alone"
 
+if stat -e cycles -- true && grep -q 'not supported' out; then
+	stat -I 20 -e cycles,page-faults -- sleep 0.1
+	[ "$(grep -c '^ cycles: ' out)" -eq 1 ]
+	verdict $? "what cannot be counted says why once, behind the intervals"
+else
+	skip "the reason behind intervals" "cycles are supported here"
+fi
+
 # ---- time ----
 start=$(date +%s%N)
 stat --timeout 100 -e task-clock -- sleep 5
@@ -112,6 +120,19 @@ verdict $? "--pre and --post come around each run"
 stat --pre 'exit 3' -e page-faults -- echo run
 [ $? -eq 1 ] && [ ! -s stdout ] && grep -q -- '--pre failed' out
 verdict $? "a --pre that fails ends it all"
+stat --post 'exit 3' -r 2 -x, -e page-faults -- echo run
+[ $? -eq 1 ] && [ "$(value page-faults)" -gt 0 ] && [ "$(wc -l < stdout)" -eq 1 ] && grep -q -- '--post failed' out
+verdict $? "a --post that fails ends it, and what was counted is shown"
+if stat -a -e dummy -- true; then
+	stat -x, -a -e cpu-clock --post 'sleep 0.5' -- sleep 0.05
+	awk -F, -v cpus="$(getconf _NPROCESSORS_ONLN)" '{ exit !($1 > 0 && $1 < cpus * 400) }' out
+	verdict $? "what --post does is not counted"
+	stat -x, -a -I 30 --summary -e page-faults --post 'ls / > /dev/null; sleep 0.2' -- sleep 0.1
+	awk -F, '/summary/ { total = $2; next } { sum += $2 } END { exit !(sum > 0 && sum == total) }' out
+	verdict $? "nor in the --summary"
+else
+	skip "what --post does is not counted" "not allowed here"
+fi
 stat -S -e page-faults -- true
 verdict $? "-S syncs first"
 if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
@@ -121,6 +142,26 @@ if command -v strace > /dev/null && strace -o trace true 2> /dev/null; then
 else
 	skip "before each run" "no strace, or it may not trace"
 fi
+
+# ---- --control ----
+mkfifo ctl ack
+stat -D -1 --control fifo:ctl,ack -e cpu-clock -x, -I 100000 -- bash -c 'exec 3<> ack 4> ctl
+	ask() { echo "$1" >&4; read -r -t 5 answer <&3; echo "$1: $answer"; }
+	spin() { for i in {1..20000}; do :; done; }
+	ask ping; spin; ask enable; spin; ask disable; spin; ask enable; echo stop >&4; sleep 20'
+got=$?
+[ $got -eq 0 ] && [ "$(tr '\n' ' ' < stdout)" = 'ping: ack enable: ack disable: ack enable: ack ' ]
+verdict $? "--control takes enable, disable, ping and stop, and answers (got $got)"
+# an interval ends by each: before it was enabled, while it was, after it was disabled, and the rest
+[ "$(cut -d, -f2 out | head -1)" = '<not counted>' ] && [ "$(cut -d, -f2 out | sed -n 3p)" = '<not counted>' ] &&
+	awk -F, 'NR == 2 { exit !($2 > 0) }' out && [ "$(wc -l < out)" -eq 4 ]
+verdict $? "and counts between enable and disable alone"
+stat --control fd:7 -e page-faults -- sh -c 'printf "nonsense\nping\nst" >&8; printf "op\n" >&8; sleep 20' 7<> ctl 8> ctl
+[ $? -eq 0 ] && grep -q "no command 'nonsense'" out && grep -q page-faults out
+verdict $? "a command in two pieces, and one that is none"
+refuses "--control without fd: or fifo:" 2 'expected fd:' --control 7 -- true
+refuses "--control of a closed descriptor" 1 'no open descriptor' --control fd:99 -- true
+refuses "--control of a fifo that is not there" 1 'cannot open' --control fifo:no-such -- true
 
 # ---- what is counted ----
 stat -n -- sh -c 'exit 5'
@@ -166,6 +207,32 @@ else
 fi
 
 # ---- output ----
+stat -r 3 --table -e page-faults -- true
+[ $? -eq 0 ] && grep -q '# Table of individual measurements:' out &&
+	[ "$(grep -Ec '^ +[0-9.]+ \([-+][0-9.]+\) #+$' out)" -eq 3 ] && grep -A1 '# Final result' out | grep -q 'time elapsed'
+verdict $? "--table shows the time of each run"
+refuses "--table of one run" 2 'several runs' --table -e page-faults -- true
+refuses "--table with -x" 2 'for the table' --table -r 2 -x, -e page-faults -- true
+if env --default-signal=INT setsid true 2> /dev/null; then
+	setsid env --default-signal=INT "$perch" stat -x, -r 3 -e page-faults -- sleep 5 > stdout 2> out &
+	counter=$!
+	sleep 0.3
+	kill -INT -- -$counter
+	wait $counter
+	[ $? -eq 130 ] && grep -Eq '^[0-9]+,,page-faults,0.00%,' out
+	verdict $? "fields stay where they are when Ctrl-C leaves one run of -r"
+else
+	skip "fields after Ctrl-C" "no setsid, or an env without --default-signal"
+fi
+stat -x ' ' -e task-clock -- true
+grep -q ' "CPUs utilized"$' out
+verdict $? "a field that has the separator in it stands in quotes"
+stat -x ';;' -e task-clock -- true
+grep -Eq '^[0-9.]+;;msec;;task-clock;;[0-9]+;;100.00;;[0-9.]+;;CPUs utilized$' out
+verdict $? "a separator of several characters"
+stat -I 20 --summary --no-csv-summary -x, -e page-faults -- sleep 0.05
+! grep -q summary out && tail -1 out | grep -Eq '^[0-9]+,,page-faults,'
+verdict $? "--no-csv-summary leaves the word out"
 stat --quiet -e page-faults -- echo run
 [ $? -eq 0 ] && [ ! -s out ] && [ "$(cat stdout)" = run ]
 verdict $? "--quiet prints no result"

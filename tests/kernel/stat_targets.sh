@@ -133,6 +133,9 @@ if stat -a -e dummy -- true; then
 	(ulimit -S -n 64 && stat -x, -a -e "$many" -- true)
 	[ $? -eq 0 ] && [ "$(grep -c dummy out)" -eq 200 ]
 	verdict $? "the soft limit of descriptors is raised where it must be"
+	(ulimit -S -n 64 && stat -x, -r 3 -a -e "$many" -- sh -c 'ulimit -S -n')
+	[ $? -eq 0 ] && [ "$(sort stdout | uniq -c | tr -s ' ')" = ' 3 64' ]
+	verdict $? "and the program has the one it was given, in each run"
 else
 	skip "-a" "not allowed here: $(tail -1 out)"
 fi
@@ -160,6 +163,9 @@ if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> 
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
 	verdict $? "--for-each-cgroup counts all events in each"
+	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b,$a,$a -- true
+	[ $? -eq 0 ] && [ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
+	verdict $? "a cgroup that is named again is counted once"
 	stat -x, -C 0 -A -e task-clock -G $a -- sh -c "$work"
 	grep -q "^CPU0,.*,$a," out && [ "$(wc -l < out)" -eq 1 ]
 	verdict $? "a cgroup on one CPU"

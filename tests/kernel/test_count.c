@@ -156,14 +156,25 @@ static void an_inherited_group_is_read_too(void **state)
 	struct perch_group *group;
 	struct perch_count counts[2];
 	struct perch_error err;
+	uint64_t before;
+	pid_t pid;
 
 	(void)state;
 	if (perch_group_open(&group, "page-faults:u,task-clock:u", &PERCH_SELF, &options, &err))
 		fail_msg("%s", err.message);
-	touch(fresh_pages());
+	pid = fork();
+	if (pid == 0) {
+		touch(fresh_pages());
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
 	assert_true(counts[0].value >= PAGES);
 	assert_true(counts[1].value > 0);
+	before = counts[0].value;
+	touch(fresh_pages());
+	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
+	assert_in_range(counts[0].value, before + PAGES, before + 2 * PAGES);
 	perch_group_close(group);
 }
 

@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include <perch/count.h>
 
-#include "event/internal.h"
+#include "event/elf_file.h"
 
 #define TIMES 37
 
@@ -233,14 +234,19 @@ static void functions_are_probed_by_name(void **state)
 
 static void functions_are_probed_by_place(void **state)
 {
+	struct perch__elf_function function;
+	unsigned long long offset;
 	char text[PATH_MAX + 64];
-	uint64_t offset;
+	struct perch__elf elf;
 
 	(void)state;
-	assert_int_equal(perch__elf_function(here, "called", &offset, NULL), 0);
-	snprintf(text, sizeof(text), "uprobe:\"%s\":%#llx", here, (unsigned long long)offset);
+	assert_int_equal(perch__elf_file_open(&elf, here, NULL), 0);
+	assert_int_equal(perch__elf_find_function(&elf, "called", &function), 0);
+	perch__elf_file_close(&elf);
+	offset = function.offset;
+	snprintf(text, sizeof(text), "uprobe:\"%s\":%#llx", here, offset);
 	assert_int_equal(hits_of_probe(text), TIMES);
-	snprintf(text, sizeof(text), "uretprobe:\"%s\":%llu", here, (unsigned long long)offset);
+	snprintf(text, sizeof(text), "uretprobe:\"%s\":%llu", here, offset);
 	assert_int_equal(hits_of_probe(text), TIMES);
 }
 
@@ -308,6 +314,49 @@ static void all_places_of_a_usdt_probe_are_counted(void **state)
 	perch_events_clear(&events);
 }
 
+/* A shell that waits for a byte, then starts a program and ends with 7 if that went well. */
+static pid_t start_shell(int *go)
+{
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(ends[1]);
+		if (read(ends[0], &byte, 1) == 1)
+			execl("/bin/sh", "sh", "-c", "/bin/true && exit 7", (char *)NULL);
+		_exit(1);
+	}
+	close(ends[0]);
+	*go = ends[1];
+	return pid;
+}
+
+/* The kernel would make an inherited probe again in the memory of the program that forks, and find no path there. */
+static void a_probed_program_can_start_others(void **state)
+{
+	struct perch_options options = { .inherit = 1, .enable_on_exec = 1 };
+	struct perch_target target = { .cpu = -1 };
+	struct perch_error err = { 0 };
+	struct perch_counter *made;
+	int go, status, rc;
+
+	(void)state;
+	target.pid = start_shell(&go);
+	rc = perch_counter_open(&made, "uprobe:libc:getppid", &target, &options, &err);
+	assert_int_equal(write(go, "", 1), 1);
+	close(go);
+	assert_int_equal(waitpid(target.pid, &status, 0), target.pid);
+	if (rc && lacking("uprobe:libc:getppid", &err))
+		skip();
+	perch_counter_close(made);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 /* Probes in the kernel's own code hit for others too: at least as often as this program reads. */
 static void kernel_functions_are_probed(void **state)
 {
@@ -353,6 +402,7 @@ int main(void)
 		cmocka_unit_test(libraries_are_probed),
 		cmocka_unit_test(usdt_probes_are_counted_and_listened_to),
 		cmocka_unit_test(all_places_of_a_usdt_probe_are_counted),
+		cmocka_unit_test(a_probed_program_can_start_others),
 		cmocka_unit_test(kernel_functions_are_probed),
 	};
 	ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);

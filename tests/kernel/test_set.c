@@ -439,7 +439,7 @@ static void what_the_machine_has_not(void **state)
 	assert_non_null(strstr(err.message, "page-faults:u"));
 	set = open_events(&events, NULL, NULL, PERCH_SET_MAY_SKIP);
 	event = perch_set_event(set, 0);
-	assert_true(event->skipped && event->reason.errnum == ENOENT && *event->reason.message);
+	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
 	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
 	event = perch_set_event(set, 1);	/* leads now */
 	assert_int_equal(event->event.leader, 1);
@@ -448,7 +448,7 @@ static void what_the_machine_has_not(void **state)
 	assert_int_equal(perch_set_event(set, 2)->event.leader, 1);
 	perch_set_explain(set, NULL);
 	assert_true(perch_set_event(set, 3)->skipped);
-	assert_int_equal(perch_set_event(set, 3)->reason.errnum, ENOENT);
+	assert_int_equal(perch_set_event(set, 3)->reason->errnum, ENOENT);
 	assert_int_equal(perch_set_enable(set, NULL), 0);
 	read_set(set, counts);
 	assert_int_equal(counts[0].state, PERCH_COUNT_ABSENT);
@@ -550,6 +550,26 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 	perch_events_clear(&events);
 }
 
+/* Nobody gave a machine: what makes the open fail is told with its facts all the same. */
+static void a_cpu_that_is_not_there(void **state)
+{
+	struct perch_events events = parse("page-faults:u");
+	struct perch_target target = { -1, 4000, 0 };
+	const struct perch_targets there = { .nr = 1, .target = &target };
+	struct perch_set *set;
+	struct perch_error err;
+	int rc;
+
+	(void)state;
+	rc = perch_set_open(&set, &events, &there, NULL, 0, &err);
+	if (rc == -EACCES)
+		skip();
+	assert_int_equal(rc, -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_non_null(strstr(err.message, "page-faults:u on CPU 4000: there is no CPU 4000"));
+	perch_events_clear(&events);
+}
+
 static void lost_samples_are_read(void **state)
 {
 	const struct perch_attr optional = { .read_format = ~UINT64_C(0) };
@@ -564,7 +584,7 @@ static void lost_samples_are_read(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].lost, 0);
 	/* times are never let go, and the rest was kept or told */
-	assert_int_equal(event->attr.read_format | event->dropped.read_format,
+	assert_int_equal(event->attr.read_format | (event->dropped ? event->dropped->read_format : 0),
 			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING | PERCH_FORMAT_ID |
 			 PERCH_FORMAT_LOST);
 	perch_set_close(set);
@@ -688,7 +708,7 @@ int main(void)
 		cmocka_unit_test(what_the_machine_has_not),
 		cmocka_unit_test(weak_groups_break_up),
 		cmocka_unit_test(weak_groups_of_too_many_breakpoints),
-		cmocka_unit_test(lost_samples_are_read),
+		cmocka_unit_test(a_cpu_that_is_not_there), cmocka_unit_test(lost_samples_are_read),
 		cmocka_unit_test(cgroups),
 		cmocka_unit_test(the_kernels_side_is_let_go),
 	};

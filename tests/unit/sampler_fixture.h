@@ -19,11 +19,13 @@ struct kernel {
 		unsigned long flags;
 		char filter[64];
 		bool on, closed;
+		uint64_t lost;
 	} fd[64];
 	int (*refuse)(const struct perch_attr *attr, int cpu, int group);	/* an errno; 0: opens */
 	int nr;
 	size_t max_pages;		/* of a ring */
 	unsigned max_precise;
+	int refuse_filters;		/* an errno; 0: all are good */
 	pid_t gone;
 	int gone_times;			/* how often it is found gone; 0: always */
 	int maps, unmaps;
@@ -66,6 +68,8 @@ static inline int fake_control(void *context, int fd, unsigned long request, uns
 		k->fd[fd - 1000].on = true;
 	else if (request == PERCH_IOC_DISABLE)
 		k->fd[fd - 1000].on = false;
+	else if (request == PERCH_IOC_SET_FILTER && k->refuse_filters)
+		return errno = k->refuse_filters, -1;
 	else if (request == PERCH_IOC_SET_FILTER)
 		snprintf(k->fd[fd - 1000].filter, sizeof(k->fd[0].filter), "%s", (const char *)argument);
 	return 0;
@@ -99,10 +103,26 @@ static inline int fake_close(void *context, int fd)
 
 static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size)
 {
-	(void)context;
-	(void)fd;
-	(void)buffer;
-	return (ssize_t)size;
+	const struct kernel *k = context;
+	const struct perch_attr *attr = &k->fd[fd - 1000].attr;
+	bool group = attr->read_format & PERCH_FORMAT_GROUP;
+	uint64_t *to = buffer;
+
+	assert_true(size >= 16 << 10);
+	if (attr->pinned)
+		return 0;
+	if (group) {		/* the leader and one member, which was opened next: whichever is read */
+		fd = k->fd[fd - 1000].group >= 0 ? k->fd[fd - 1000].group : fd;
+		*to++ = 2;
+	}
+	for (int i = 0; i <= group; i++) {
+		*to++ = 5;
+		if (attr->read_format & PERCH_FORMAT_ID)
+			*to++ = 7000 + fd + i;
+		if (attr->read_format & PERCH_FORMAT_LOST)
+			*to++ = k->fd[fd - 1000 + i].lost;
+	}
+	return (char *)to - (char *)buffer;
 }
 
 static inline struct perch_calls fake_calls(struct kernel *k)

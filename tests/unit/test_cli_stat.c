@@ -121,7 +121,7 @@ static char *counted(const char *const *options)
 {
 	const struct perch_calls calls = { .open_event = replay_open, .control = replay_control, .read = replay_read,
 					   .close = replay_close };
-	struct stat_job stat = { .repeat = 1, .scale = true, .big_num = -1 };
+	struct stat_job stat = STAT_DEFAULTS;
 	char *argv[16] = { (char *)"stat", (char *)"-a", (char *)"--timeout", (char *)"10" };
 	char *text = NULL;
 	size_t length;
@@ -193,8 +193,13 @@ static void test_percore(void **state)
 {
 	(void)state;
 	expect(COUNTED("-x,", "-A", "-e", "cpu/event=9,percore/"),
-	       "S0-D0-C0,201,,cpu/event=9,percore/,2000,100.00,,\n"
-	       "S1-D0-C0,205,,cpu/event=9,percore/,2000,100.00,,\n");
+	       "S0-D0-C0,201,,\"cpu/event=9,percore/\",2000,100.00,,\n"
+	       "S1-D0-C0,205,,\"cpu/event=9,percore/\",2000,100.00,,\n");
+	expect(COUNTED("-x=,", "-A", "-e", "cpu/event=9,percore/"),
+	       "S0-D0-C0=,201=,=,cpu/event=9,percore/=,2000=,100.00=,=,\n"
+	       "S1-D0-C0=,205=,=,cpu/event=9,percore/=,2000=,100.00=,=,\n");
+	expect(COUNTED("-x ", "-C0", "-e", "cycles,instructions"),
+	       "100  cycles 1000 100.00  \n100  instructions 1000 100.00 1.00 \"insn per cycle\"\n");
 }
 
 /* One name, two PMUs: a line for both, or one for each. */

@@ -24,6 +24,9 @@ static struct {
 	uint64_t by_member[MOST][3];
 	size_t bytes;			/* how many of them; 0: end of file */
 	bool one_by_one;
+	bool before_5_1;		/* no KSYMBOL records */
+	bool before_4_13;		/* no group reads of what is inherited */
+	int room;			/* for members of a group beside the leader; 0: any number */
 	int read_errno;
 	size_t asked;			/* size of the last read */
 	int reads, controls;
@@ -39,6 +42,18 @@ static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, 
 	(void)context, (void)pid, (void)cpu, (void)flags;
 	if (kernel.refuse_errno && index >= kernel.refuse_from) {
 		errno = kernel.refuse_errno;
+		return -1;
+	}
+	if (kernel.before_5_1 && attr->ksymbol) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (kernel.before_4_13 && attr->inherit && attr->read_format & PERCH_FORMAT_GROUP) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (kernel.room && group_fd >= 0 && index > kernel.room) {
+		errno = EINVAL;
 		return -1;
 	}
 	kernel.attr[index % MOST] = *attr;
@@ -298,7 +313,7 @@ static void groups(void **state)
 	perch_group_close(group);
 }
 
-static void inherited_groups_read_each(void **state)
+static void inherited_groups_read_at_once(void **state)
 {
 	struct perch_options options = { .machine = machine, .inherit = 1 };
 	struct perch_group *group;
@@ -307,7 +322,45 @@ static void inherited_groups_read_each(void **state)
 
 	(void)state;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+	assert_true(kernel.attr[0].read_format & PERCH_FORMAT_GROUP && kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
+	GIVE(2, 10, 5, 5, 6);
+	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
+	assert_int_equal(kernel.reads, 1);
+	assert_int_equal(counts[1].scaled, 12);
+	perch_group_close(group);
+	kernel.refuse_from = kernel.opened;
+	kernel.refuse_errno = EINVAL;	/* of something else: the first refusal is told, and nothing is left open */
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "cycles"));
+	assert_null(group);
+}
+
+/* The term says it for one event as the option does for all. */
+static void terms_inherit_on_old_kernels(void **state)
+{
+	struct perch_options options = { .machine = machine };
+	struct perch_group *group;
+
+	(void)state;
+	kernel.before_4_13 = true;
+	assert_int_equal(perch_group_open(&group, "cycles/inherit/,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_true(kernel.attr[0].inherit && kernel.attr[0].disabled);
+	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP || kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
+	perch_group_close(group);
+}
+
+static void inherited_groups_read_each(void **state)
+{
+	struct perch_options options = { .machine = machine, .inherit = 1 };
+	struct perch_group *group;
+	struct perch_count counts[2];
+	struct perch_error err;
+
+	(void)state;
+	kernel.before_4_13 = true;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
 	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP);
+	assert_true(kernel.attr[0].disabled);
 	kernel.one_by_one = true;
 	memcpy(kernel.by_member[0], (uint64_t[]){ 5, 10, 10 }, 24);
 	memcpy(kernel.by_member[1], (uint64_t[]){ 6, 10, 5 }, 24);
@@ -318,6 +371,49 @@ static void inherited_groups_read_each(void **state)
 	assert_int_equal(perch_group_reset(group), 0);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
 	assert_int_equal(counts[1].state, PERCH_COUNT_IDLE);
+	perch_group_close(group);
+}
+
+/* The kernel says EINVAL to all of it: what is told is how many fit. */
+static void groups_without_room(void **state)
+{
+	struct perch_options options = { .machine = machine };
+	struct perch_group *group;
+	struct perch_error err;
+
+	(void)state;
+	kernel.room = 2;
+	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches", &PERCH_SELF, &options, &err),
+			 -EINVAL);
+	assert_null(group);
+	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_non_null(strstr(err.message, "branches: the group is too large"));
+	assert_non_null(strstr(err.message, "beside the 2 before"));	/* page faults take no counter */
+	assert_non_null(strstr(err.remedy, "no more than 2"));
+	kernel.opened = kernel.closed = 0;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults", &PERCH_SELF, &options, &err),
+			 -EINVAL);
+	assert_null(strstr(err.message, "too large"));	/* which they cannot be refused for */
+}
+
+/* What options let go is told of the members too; the wish to be read in user space is for counters. */
+static void groups_tell_what_they_drop(void **state)
+{
+	const struct perch_attr optional = { .ksymbol = 1 };
+	struct perch_options options = { .machine = machine, .optional = &optional, .follow = PERCH_FOLLOW_KSYMBOL,
+					 .user_read = 1 };
+	struct perch_group *group;
+
+	(void)state;
+	kernel.before_5_1 = true;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_true(perch_group_dropped(group, 0)->ksymbol && perch_group_dropped(group, 1)->ksymbol);
+	assert_null(perch_group_dropped(group, 2));
+	assert_false(kernel.attr[1].ksymbol);
+	perch_group_close(group);
+	kernel.before_5_1 = false;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_null(perch_group_dropped(group, 1));
 	perch_group_close(group);
 }
 
@@ -365,7 +461,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(scaling), CASE(states), CASE(id_and_lost), CASE(reset_moves_the_times), CASE(bad_reads),
-		CASE(bad_opens), CASE(groups), CASE(inherited_groups_read_each), CASE(enabled_groups_start_whole),
+		CASE(bad_opens), CASE(groups), CASE(inherited_groups_read_at_once), CASE(inherited_groups_read_each),
+		CASE(terms_inherit_on_old_kernels), CASE(groups_without_room), CASE(groups_tell_what_they_drop), CASE(enabled_groups_start_whole),
 		CASE(large_groups),
 	};
 

@@ -203,7 +203,7 @@ static void one_read_for_a_group_and_target(void **state)
 		assert_int_equal(kernel.event[i].leader, leads ? i : i % 3);
 		assert_int_equal(attr->disabled && attr->pinned, leads);
 		assert_int_equal(attr->disabled || attr->pinned, leads);
-		assert_int_equal(attr->read_format & GROUP_ID, i < 9 ? GROUP_ID : 0);
+		assert_int_equal(attr->read_format & GROUP_ID, i < 9 ? PERCH_FORMAT_GROUP : 0);
 		assert_int_equal(kernel.event[i].pid, target[i % 3].pid);
 		assert_int_equal(kernel.event[i].cpu, target[i % 3].cpu);
 		assert_int_equal(perch_set_fd(set, i / 3, i % 3), FIRST_FD + i);
@@ -213,7 +213,6 @@ static void one_read_for_a_group_and_target(void **state)
 	assert_int_equal(kernel.reads, 6 + 2);
 	for (int i = 0; i < 12; i++) {
 		assert_int_equal(counts[i].value, 100 + i);
-		assert_int_equal(counts[i].id, i < 9 ? FIRST_FD + i : 0);
 		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
 	}
 	perch_set_close(set);
@@ -250,11 +249,14 @@ static void counters_that_are_lost_or_never_there(void **state)
 
 static void groups_grow_and_shrink(void **state)
 {
-	struct perch_set *set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 }, 0);
+	/* where members may leave, their ids are read too */
+	const struct perch_options options = { .remove_on_exec = 1 };
+	struct perch_set *set = open_set("{cycles,instructions,branches}", 1, options, 0);
 	struct perch_count counts[3];
 	struct perch_error err;
 
 	(void)state;
+	assert_int_equal(kernel.event[2].attr.read_format & GROUP_ID, GROUP_ID);
 	kernel.strangers = 20;		/* the kernel says ENOSPC once, and there is room from then on */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
@@ -312,12 +314,15 @@ static void weak_groups(void **state)
 	(void)state;
 	kernel.refuse = refuse_third_member;
 	assert_int_equal(try_set(&set, "{cycles,instructions,branches},page-faults", 2, options, 0, &err), -EINVAL);
-	assert_int_equal(kernel.closed, 4);
-	assert_non_null(strstr(err.message, "branches for thread 11: "));
+	assert_int_equal(kernel.closed, 4 + 1);	/* and the one that was tried alone */
+	assert_true(kernel.event[4].leader == 4 && kernel.event[4].attr.disabled);
+	assert_non_null(strstr(err.message, "branches for thread 11: the group is too large: "));
+	assert_non_null(strstr(err.message, "beside the 2 before"));
+	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
 	events.event[0].weak = true;
 	options.machine = machine;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), 0);
-	assert_int_equal(kernel.closed, 8);
+	assert_int_equal(kernel.closed, 9);
 	for (int i = 0; i < 4; i++) {
 		const struct perch_set_event *event = perch_set_event(set, i);
 
@@ -360,7 +365,25 @@ static void skipped_leaders(void **state)
 	assert_int_equal(counts[1].state, PERCH_COUNT_ABSENT);
 	assert_int_equal(counts[8].state, PERCH_COUNT_FULL);
 	perch_set_explain(set, machine);
-	assert_int_equal(perch_set_event(set, 0)->reason.errnum, ENOENT);
+	assert_int_equal(perch_set_event(set, 0)->reason->errnum, ENOENT);
+	perch_set_close(set);
+}
+
+/* A member without room is left out, and the reason stays what opening it alone has shown. */
+static void skipped_members_without_room(void **state)
+{
+	struct perch_count counts[3];
+	struct perch_set *set;
+
+	(void)state;
+	kernel.refuse = refuse_third_member;
+	set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 }, PERCH_SET_MAY_SKIP);
+	perch_set_explain(set, machine);
+	assert_non_null(strstr(perch_set_event(set, 2)->reason->message, "the group is too large"));
+	assert_null(perch_set_event(set, 1)->reason);
+	assert_int_equal(perch_set_read(set, counts, 3, NULL), 0);
+	assert_int_equal(counts[1].value, 101);
+	assert_int_equal(counts[2].state, PERCH_COUNT_ABSENT);
 	perch_set_close(set);
 }
 
@@ -403,7 +426,7 @@ static void optional_parts_are_told(void **state)
 	(void)state;
 	kernel.refuse = refuse_lost;
 	set = open_set("{cycles,instructions}", 2, options, 0);
-	assert_int_equal(perch_set_event(set, 0)->dropped.read_format, PERCH_FORMAT_LOST);
+	assert_int_equal(perch_set_event(set, 0)->dropped->read_format, PERCH_FORMAT_LOST);
 	assert_true(perch_set_event(set, 0)->attr.disabled);
 	assert_true(kernel.event[1].attr.disabled && !kernel.event[2].attr.disabled);
 	assert_int_equal(perch_set_read(set, counts, 4, NULL), 0);
@@ -520,7 +543,7 @@ static void pmus_of_some_cpus(void **state)
 	assert_non_null(strstr(err.remedy, "CPU 7"));
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err), 0);
 	assert_true(perch_set_event(set, 2)->skipped);
-	assert_int_equal(perch_set_event(set, 2)->reason.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(perch_set_event(set, 2)->reason->cause, PERCH_CAUSE_NO_CPU);
 	perch_set_close(set);
 	perch_machine_free(partial);
 	tree_remove(root);
@@ -601,6 +624,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(one_read_for_a_group_and_target), CASE(counters_that_are_lost_or_never_there),
 		CASE(groups_grow_and_shrink), CASE(resets_keep_the_times), CASE(weak_groups), CASE(skipped_leaders),
+		CASE(skipped_members_without_room),
 		CASE(kernels_without_inherited_group_reads), CASE(optional_parts_are_told), CASE(the_kernels_side),
 		CASE(sets_that_make_no_sense), CASE(pmus_of_some_cpus), CASE(sums), CASE(differences),
 	};

@@ -249,6 +249,7 @@ static void test_modifiers(void **state)
 
 static void test_groups(void **state)
 {
+	char many[512];
 	struct perch_events events;
 	struct perch_error err;
 
@@ -279,6 +280,17 @@ static void test_groups(void **state)
 	assert_int_equal(events.event[4].members, 2);
 	perch_events_clear(&events);
 	perch_events_clear(&events);
+	/* the last of many members keeps what its own letters say, as the first ones do */
+	strcpy(many, "{cs");
+	for (size_t i = 0; i < 70; i++)
+		strcat(many, ",cs:G");
+	strcat(many, "}:H");
+	assert_int_equal(perch_events_parse(&events, many, machine, &err), 0);
+	assert_int_equal(events.nr, 71);
+	assert_true(events.event[0].attr.exclude_guest && !events.event[0].attr.exclude_host);
+	for (size_t i = 1; i < events.nr; i++)
+		assert_true(!events.event[i].attr.exclude_guest && !events.event[i].attr.exclude_host);
+	perch_events_clear(&events);
 }
 
 static void test_mistakes(void **state)
@@ -303,6 +315,7 @@ static void test_mistakes(void **state)
 		{ "L1-icache-stores", 0, PERCH_CAUSE_UNKNOWN_EVENT, "no such operation" },
 		{ "zzzzzzzz", 0, PERCH_CAUSE_UNKNOWN_EVENT, "perch list" },
 		{ "rxyz", 0, PERCH_CAUSE_UNKNOWN_EVENT, "no event 'rxyz'" },
+		{ "read", 0, PERCH_CAUSE_UNKNOWN_EVENT, "no event 'read'" },
 		{ "r12345678901234567", 0, PERCH_CAUSE_UNKNOWN_EVENT, "no event" },
 		{ "{cs", 3, PERCH_CAUSE_SYNTAX, "expected ',' or '}'" },
 		{ "{}", 1, PERCH_CAUSE_SYNTAX, "expected an event, found '}'" },
@@ -312,7 +325,7 @@ static void test_mistakes(void **state)
 		{ "cs,cpv/event=1/", 3, PERCH_CAUSE_UNKNOWN_PMU, "did you mean cpu?" },
 		{ "cpu/evnt=1/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean event?" },
 		{ "cpu/event=1,umsk=2/", 12, PERCH_CAUSE_UNKNOWN_TERM, "umask" },
-		{ "cpu/umask=256/", 4, PERCH_CAUSE_UNKNOWN_TERM, "too large" },
+		{ "cpu/umask=256/", 10, PERCH_CAUSE_UNKNOWN_TERM, "too large" },
 		{ "cpu/umask=-1/", 10, PERCH_CAUSE_SYNTAX, "expected a number" },
 		{ "cpu/umask=0x/", 10, PERCH_CAUSE_SYNTAX, "expected a number" },
 		{ "cpu/umask=/", 10, PERCH_CAUSE_SYNTAX, "expected a number, found '/'" },
@@ -325,6 +338,9 @@ static void test_mistakes(void **state)
 		{ "../cpu/", 0, PERCH_CAUSE_UNKNOWN_PMU, "'..'" },
 		{ "sched:sched_swich", 6, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean sched_switch?" },
 		{ "shed:sched_switch", 0, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean sched?" },
+		{ "uporbe:/bin/sh:main", 7, PERCH_CAUSE_SYNTAX, "did you mean uprobe or kprobe?" },
+		{ "kporbe:vfs_read", 0, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean kprobe" },
+		{ "sched:/", 6, PERCH_CAUSE_SYNTAX, "expected the name of a tracepoint after ':', found '/'" },
 		{ "sched:broken", 0, PERCH_CAUSE_FORMAT, "many" },
 		{ "..:sched", 0, PERCH_CAUSE_UNKNOWN_EVENT, "no tracepoint" },
 		{ "cycles:\x1b[2J", 7, PERCH_CAUSE_SYNTAX, "'?'" },
@@ -441,6 +457,24 @@ static void test_long_text(void **state)
 	free(text);
 }
 
+/* Too many is said to be too many, whatever event comes last. */
+static void test_too_many(void **state)
+{
+	static const char *const last[] = { "cs", "mem-loads", "cpu/event=1/", "sched:sched_switch", "sysc*:*", "mem:0" };
+	static char text[3 * PERCH__EVENTS + 32];
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	for (size_t i = 0; i < PERCH__EVENTS; i++)
+		memcpy(text + 3 * i, "cs,", 3);
+	for (size_t i = 0; i < sizeof(last) / sizeof(*last); i++) {
+		strcpy(text + 3 * PERCH__EVENTS, last[i]);
+		assert_int_equal(perch_events_parse(&events, text, machine, &err), -E2BIG);
+		assert_non_null(strstr(err.message, "more than 65536 events"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,7 +482,7 @@ int main(void)
 		cmocka_unit_test(test_cache), cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_pmu), cmocka_unit_test(test_tracepoints), cmocka_unit_test(test_modifiers),
 		cmocka_unit_test(test_groups), cmocka_unit_test(test_mistakes), cmocka_unit_test(test_names_of_attrs),
-		cmocka_unit_test(test_anything), cmocka_unit_test(test_long_text),
+		cmocka_unit_test(test_anything), cmocka_unit_test(test_long_text), cmocka_unit_test(test_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -47,9 +47,13 @@ static const struct tree_file hybrid_files[] = {
 	{ IMC("1") "cpumask", "0\n" },
 	{ IMC("1") "format/event", "config:0-7\n" },
 	{ IMC("1") "events/cas_count_read", "event=0x14\n" },
+	{ IMC("1") "events/cas_count_read.scale", "6.103515625e-5\n" },
+	{ IMC("1") "events/cas_count_read.unit", "MiB\n" },
 	{ IMC("10") "type", "23\n" },
 	{ IMC("10") "format/event", "config:0-7\n" },
 	{ IMC("10") "events/cas_count_read", "event=0x24\n" },
+	{ IMC("10") "events/cas_count_read.scale", "6.103515625e-5\n" },
+	{ IMC("10") "events/cas_count_read.unit", "MiB\n" },
 	{ PMUS "uncore_imc_free_running/type", "22\n" },
 	{ PMUS "uncore_imc_free_running/format/event", "config:0-3\n" },
 	{ PMUS "uncore_imc_free_running/events/data_read", "event=0xf\n" },
@@ -60,10 +64,23 @@ static const struct tree_file hybrid_files[] = {
 	{ PMUS "power/events/energy-pkg", "event=0x02\n" },
 	{ PMUS "power/events/energy-pkg.scale", "2.3283064365386962890625e-10\n" },
 	{ PMUS "power/events/energy-pkg.unit", "Joules\n" },
+	{ PMUS "power/events/power-level", "event=0x04\n" },
+	{ PMUS "power/events/power-level.scale", "0.5\n" },
+	{ PMUS "uncore_imc_free_running/events/power-level", "event=0x5\n" },
+	{ PMUS "power/events/energy-pkg.v2", "event=0x03\n" },
+	{ PMUS "power/events/energy-pkg.v2.scale", "0.5\n" },
+	{ PMUS "arm_smmuv3_pmcg_3b402/type", "40\n" },
+	{ PMUS "arm_smmuv3_pmcg_3b402/format/event", "config:0-7\n" },
+	{ PMUS "arm_smmuv3_pmcg_cf/type", "41\n" },
+	{ PMUS "arm_smmuv3_pmcg_cf/format/event", "config:0-7\n" },
 	{ PMUS "software/type", "1\n" },
 };
 
+#define TEN_TERMS "event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,"
+#define MANY_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS
+
 static const struct tree_file plain_files[] = {
+	{ PMUS "cpu/events/long", MANY_TERMS MANY_TERMS MANY_TERMS "event=0x22\n" },
 	{ PMUS "cpu/type", "4\n" },
 	{ PMUS "cpu/format/event", "config:0-7\n" },
 	{ PMUS "cpu/format/ldlat", "config1:0-15\n" },
@@ -80,15 +97,41 @@ static const struct tree_file plain_files[] = {
 	{ PMUS "hv_24x7/events/PM_CYC", "domain=2,offset=0xe0,core=?\n" },
 };
 
-static struct perch_machine *hybrid, *plain;
-static char roots[2][PATH_MAX];
+/* arm before 6.6, whose kernel puts no generic event on one PMU */
+static const struct tree_file older_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.5.13-rk\n" },
+	{ PMUS "armv8_cortex_a53/type", "8\n" },
+	{ PMUS "armv8_cortex_a53/cpus", "0-3\n" },
+	{ PMUS "armv8_cortex_a53/format/event", "config:0-15\n" },
+	{ PMUS "armv8_cortex_a53/events/cpu_cycles", "event=0x0011\n" },
+	{ PMUS "armv8_cortex_a53/events/inst_retired", "event=0x0008\n" },
+	{ PMUS "armv8_cortex_a53/events/pc_write_retired", "event=0x000c\n" },
+	{ PMUS "armv8_cortex_a72/type", "9\n" },
+	{ PMUS "armv8_cortex_a72/cpus", "4-5\n" },
+	{ PMUS "armv8_cortex_a72/format/event", "config:0-15\n" },
+	{ PMUS "armv8_cortex_a72/events/cpu_cycles", "event=0x0011\n" },
+	{ PMUS "armv8_cortex_a72/events/br_retired", "event=0x0021\n" },
+};
+static const struct tree_file newer_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.6.0\n" },
+	{ PMUS "armv8_cortex_a53/type", "8\n" },
+	{ PMUS "armv8_cortex_a53/cpus", "0-3\n" },
+	{ PMUS "armv8_cortex_a72/type", "9\n" },
+	{ PMUS "armv8_cortex_a72/cpus", "4-5\n" },
+};
+
+static struct perch_machine *hybrid, *plain, *older, *newer;
+static char roots[4][PATH_MAX];
 
 static int setup(void **state)
 {
 	(void)state;
 	tree_make(roots[0], hybrid_files, sizeof(hybrid_files) / sizeof(*hybrid_files));
 	tree_make(roots[1], plain_files, sizeof(plain_files) / sizeof(*plain_files));
-	return perch_machine_new(&hybrid, roots[0], NULL, NULL) || perch_machine_new(&plain, roots[1], NULL, NULL);
+	tree_make(roots[2], older_files, sizeof(older_files) / sizeof(*older_files));
+	tree_make(roots[3], newer_files, sizeof(newer_files) / sizeof(*newer_files));
+	return perch_machine_new(&hybrid, roots[0], NULL, NULL) || perch_machine_new(&plain, roots[1], NULL, NULL) ||
+	       perch_machine_new(&older, roots[2], NULL, NULL) || perch_machine_new(&newer, roots[3], NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -96,8 +139,10 @@ static int teardown(void **state)
 	(void)state;
 	perch_machine_free(hybrid);
 	perch_machine_free(plain);
-	tree_remove(roots[0]);
-	tree_remove(roots[1]);
+	perch_machine_free(older);
+	perch_machine_free(newer);
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots); i++)
+		tree_remove(roots[i]);
 	return 0;
 }
 
@@ -145,6 +190,9 @@ static void test_hybrid_names(void **state)
 	      { 3, ON_CORE | 0x10002, 0, 1, "cpu_core/LLC-load-misses,period=9/k" });
 	CHECK(hybrid, "r1a8", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" },
 	      { CORE_TYPE, 0x1a8, 0, 1, "cpu_core/r1a8/" });
+	/* config words leave each on its PMU */
+	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_ATOM | 5, 0, 0, "c" }, { 0, ON_CORE | 5, 0, 1, "c" });
+	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_ATOM | 6, 0, 0, "c" }, { 0, ON_CORE | 6, 0, 1, "c" });
 	CHECK(hybrid, "cycles/name=c/", { 0, ON_ATOM, 0, 0, "c" }, { 0, ON_CORE, 0, 1, "c" });
 	CHECK(hybrid, "mem-loads", { ATOM_TYPE, 0x5d0, 0, 0, "mem-loads" }, { CORE_TYPE, 0x1cd, 0, 1, "mem-loads" });
 	CHECK(hybrid, "slots:u", { CORE_TYPE, 0x400, 0, 0, "slots:u" });
@@ -171,6 +219,30 @@ static void test_hybrid_pmus(void **state)
 	CHECK(plain, "cycles,r1a8", { 0, 0, 0, 0, "cycles" }, { 4, 0x1a8, 1, 1, "r1a8" });
 }
 
+/* Kernels that do not know the PMU above bit 32: events of each PMU's own mean the same; where it has none, as perf. */
+static void test_arm(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+
+	(void)state;
+	CHECK(newer, "cycles:u", { 0, UINT64_C(8) << 32, 0, 0, "armv8_cortex_a53/cycles/u" },
+	      { 0, UINT64_C(9) << 32, 0, 1, "armv8_cortex_a72/cycles/u" });
+	CHECK(older, "cycles:u", { 8, 0x11, 0, 0, "armv8_cortex_a53/cycles/u" },
+	      { 9, 0x11, 0, 1, "armv8_cortex_a72/cycles/u" });
+	CHECK(older, "{branches,cs}", { 8, 0xc, 0, 0, "armv8_cortex_a53/branches/" }, { 1, 3, 1, 0, "cs" },
+	      { 9, 0x21, 0, 2, "armv8_cortex_a72/branches/" });
+	CHECK(older, "cs,instructions,faults", { 1, 3, 0, 0, "cs" }, { 0, 1, 1, 1, "instructions" },
+	      { 1, 2, 2, 2, "faults" });
+	CHECK(older, "LLC-loads", { 3, 2, 0, 0, "LLC-loads" });
+	CHECK(older, "r11", { 8, 0x11, 0, 0, "armv8_cortex_a53/r11/" }, { 9, 0x11, 0, 1, "armv8_cortex_a72/r11/" });
+	CHECK(older, "armv8_cortex_a72/cycles/k", { 9, 0x11, 0, 0, "armv8_cortex_a72/cycles/k" });
+	assert_int_equal(perch_events_parse(&events, "armv8_cortex_a72/instructions/", older, &err), -EOPNOTSUPP);
+	assert_int_equal(err.column, 17);
+	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_string_equal(err.since, "6.6");
+}
+
 /* No group spans two PMUs. */
 static void test_hybrid_groups(void **state)
 {
@@ -184,6 +256,13 @@ static void test_hybrid_groups(void **state)
 	      { 0, ON_CORE, 0, 2, "cpu_core/cycles/" });
 	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}", { 0, ON_CORE, 0, 0, "cpu_core/cycles/" },
 	      { 0, ON_CORE | 1, 1, 0, "cpu_core/instructions/" });
+	/* what names one PMU goes to the group of that PMU; what is of no PMU of cores, to the first */
+	CHECK(hybrid, "{cs,cpu_core/cycles/,instructions,faults}",
+	      { 1, 3, 0, 0, "cs" }, { 0, ON_ATOM | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
+	      { 0, ON_CORE, 3, 3, "cpu_core/cycles/" }, { 0, ON_CORE | 1, 1, 3, "cpu_core/instructions/" });
+	CHECK(hybrid, "{imc/event=1/,uncore_imc_1/event=2/}", { 20, 1, 0, 0, "imc/event=1/" },
+	      { 21, 1, 0, 1, "imc/event=1/" }, { 21, 2, 2, 1, "uncore_imc_1/event=2/" },
+	      { 23, 1, 0, 3, "imc/event=1/" });
 	assert_int_equal(perch_events_parse(&events, "{cycles,instructions}:DSu", hybrid, NULL), 0);
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(events.event[i].attr.pinned, i % 2 == 0);
@@ -249,6 +328,8 @@ static void test_uncore(void **state)
 	CHECK(hybrid, "uncore_imc_?/event=7/", { 20, 7, 0, 0, "uncore_imc_?/event=7/" },
 	      { 21, 7, 0, 1, "uncore_imc_?/event=7/" });
 	CHECK(hybrid, "imc_[01]/event=7/", { 20, 7, 0, 0, "imc_[01]/event=7/" }, { 21, 7, 0, 1, "imc_[01]/event=7/" });
+	/* units numbered by addresses; two letters are no address */
+	CHECK(hybrid, "arm_smmuv3_pmcg/event=7/", { 40, 7, 0, 0, "arm_smmuv3_pmcg/event=7/" });
 	CHECK(hybrid, "uncore_*/data_read/", { 22, 15, 0, 0, "uncore_*/data_read/" });
 	CHECK(hybrid, "cas_count_read", { 20, 4, 0, 0, "cas_count_read" }, { 21, 0x14, 0, 1, "cas_count_read" },
 	      { 23, 0x24, 0, 2, "cas_count_read" });
@@ -262,10 +343,17 @@ static void test_uncore(void **state)
 	assert_string_equal(events.event[0].unit, "MiB");
 	assert_true(events.event[0].scale == 6.103515625e-5);
 	assert_true(events.event[0].per_package && !events.event[0].snapshot);
-	assert_true(events.event[1].scale == 1.0 && !events.event[1].per_package);
+	assert_true(events.event[1].scale == 6.103515625e-5 && !events.event[1].per_package);
 	assert_true(events.event[3].snapshot);
 	assert_string_equal(events.event[4].unit, "Joules");
 	assert_true(events.event[4].scale > 2.32e-10 && events.event[4].scale < 2.33e-10);
+	perch_events_clear(&events);
+	/* one name, but counts of different size do not add up */
+	CHECK(hybrid, "power-level", { 30, 4, 0, 0, "power-level" }, { 22, 5, 1, 1, "power-level" });
+	/* a dot in a name makes it no file beside an event */
+	assert_int_equal(perch_events_parse(&events, "power/energy-pkg.v2/", hybrid, NULL), 0);
+	assert_int_equal(events.event[0].attr.config, 3);
+	assert_true(events.event[0].scale == 0.5);
 	perch_events_clear(&events);
 }
 
@@ -283,6 +371,9 @@ static void test_terms(void **state)
 	CHECK(plain, "cpu/MEM-Loads/,Mem-loads:u", { 4, 0xcd, 0, 0, "cpu/MEM-Loads/" },
 	      { 4, 0xcd, 1, 1, "Mem-loads:u" });
 	CHECK(plain, "pair{cs,faults},cs", { 1, 3, 0, 0, "cs" }, { 1, 2, 1, 0, "faults" }, { 1, 3, 2, 2, "cs" });
+	CHECK(plain, "cpu/r0x1A8/,cpu/r1a8,period=4/", { 4, 0x1a8, 0, 0, "cpu/r0x1A8/" },
+	      { 4, 0x1a8, 1, 1, "cpu/r1a8,period=4/" });
+	CHECK(plain, "cpu/long/", { 4, 0x22, 0, 0, "cpu/long/" });
 	CHECK(plain, "cpu//", { 4, 0, 0, 0, "cpu//" });
 	CHECK(plain, "cpu//u", { 4, 0, 0, 0, "cpu//u" });
 	CHECK(plain, "hv_24x7/PM_CYC,core=5/", { 6, UINT64_C(0xe000050002), 0, 0, "hv_24x7/PM_CYC,core=5/" });
@@ -307,9 +398,9 @@ static void test_mistakes(void **state)
 		{ "hv_24x7/PM_CYC/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "its parameter 'core'" },
 		{ "hv_24x7/PM_CYC/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" },
 		{ "hv_24x7/PM_CYC,core=x/", false, 20, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" },
-		{ "hv_24x7/PM_CYC,core=65536/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xffff" },
+		{ "hv_24x7/PM_CYC,core=65536/", false, 20, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xffff" },
 		{ "cpu/odd/", false, 4, PERCH_CAUSE_FORMAT, "'event'" },
-		{ "cpu/event=0x100/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xff" },
+		{ "cpu/event=0x100/", false, 10, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xff" },
 		{ "cpu/evnt=0x100/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean event?" },
 		{ "cpu/perid=5/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" },
 		{ "cpu/mem-laods/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean mem-loads?" },
@@ -319,9 +410,11 @@ static void test_mistakes(void **state)
 		{ "cs,nosuch*/event=1/", false, 3, PERCH_CAUSE_UNKNOWN_PMU, "matches 'nosuch*'" },
 		{ "uncore_im/event=1/", true, 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'uncore_im'" },
 		{ "uncore_*/nosuch/", true, 9, PERCH_CAUSE_UNKNOWN_TERM, "uncore_imc_0" },
-		{ "imc/event=256/", true, 4, PERCH_CAUSE_UNKNOWN_TERM, "too large" },
+		{ "imc/event=256/", true, 10, PERCH_CAUSE_UNKNOWN_TERM, "too large" },
+		{ "power/energy-pkg.scale/", true, 6, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" },
 		{ "cpu/event=1/", true, 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'cpu'" },
 		{ "cs,mem-laods", false, 3, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean mem-loads?" },
+		{ "cpu/r0x/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "'r0x'" },
 		{ "duration_time", false, 0, PERCH_CAUSE_UNKNOWN_EVENT, "a clock of perf's own" },
 		{ "{cycles,nosuch}", true, 8, PERCH_CAUSE_UNKNOWN_EVENT, "nosuch" },
 	};
@@ -347,7 +440,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hybrid_names), cmocka_unit_test(test_hybrid_pmus),
-		cmocka_unit_test(test_hybrid_groups), cmocka_unit_test(test_cpus), cmocka_unit_test(test_attr_names),
+		cmocka_unit_test(test_hybrid_groups), cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_cpus), cmocka_unit_test(test_attr_names),
 		cmocka_unit_test(test_uncore), cmocka_unit_test(test_terms), cmocka_unit_test(test_mistakes),
 	};
 

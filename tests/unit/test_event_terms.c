@@ -109,9 +109,15 @@ static void test_stacks(void **state)
 
 static void test_said(void **state)
 {
+	struct perch_events events;
+
 	(void)state;
 	assert_int_equal(one("cs/inherit/").terms.inherit, PERCH_SAID_YES);
 	assert_int_equal(one("cs/inherit=0/").terms.inherit, PERCH_SAID_NO);
+	assert_int_equal(perch_events_parse(&events, "{cs,faults/no-inherit/},cs", machine, NULL), 0);
+	assert_int_equal(events.event[0].terms.inherit, PERCH_SAID_NO);
+	assert_int_equal(events.event[2].terms.inherit, PERCH_UNSAID);
+	perch_events_clear(&events);
 	assert_int_equal(one("cs/no-inherit/").terms.inherit, PERCH_SAID_NO);
 	assert_int_equal(one("cs/no-inherit=0/").terms.inherit, PERCH_SAID_YES);
 	assert_int_equal(one("cs/overwrite/").terms.overwrite, PERCH_SAID_YES);
@@ -122,7 +128,7 @@ static void test_said(void **state)
 	assert_true(one("cs/percore/").terms.percore);
 	assert_false(one("cs/percore=0/").terms.percore);
 	assert_true(one("cs/aux-output/").terms.aux_output);
-	assert_int_equal(one("cs/aux-sample-size=65536/").terms.aux_sample_bytes, 65536);
+	assert_int_equal(one("cs/aux-sample-size=65535/").terms.aux_sample_bytes, 65535);
 	assert_int_equal(one("cs/aux-action=pause/").terms.aux_action, 2);
 	assert_int_equal(one("cs/aux-action=start-paused|resume/").terms.aux_action, 5);
 	assert_int_equal(one("intel_pt/tsc,aux-action=start-paused/").terms.aux_action, 1);
@@ -287,6 +293,7 @@ static void test_mistakes(void **state)
 		{ "cs/period=1", 11, PERCH_CAUSE_SYNTAX, "',' or '/' after a term" },
 		{ "cs/time=2/", 8, PERCH_CAUSE_SYNTAX, "0 or 1" },
 		{ "cs/percore=7/", 11, PERCH_CAUSE_SYNTAX, "0 or 1" },
+		{ "cs,{cs/inherit/,faults/no-inherit/}", 3, PERCH_CAUSE_CONFLICT, "a group does one of them" },
 		{ "cs/max-stack=65536/", 13, PERCH_CAUSE_SYNTAX, "1 to 65535" },
 		{ "cs/stack-size=12/", 14, PERCH_CAUSE_SYNTAX, "multiple of 8" },
 		{ "cs/stack-size/", 3, PERCH_CAUSE_SYNTAX, "8 to 65528" },
@@ -305,7 +312,7 @@ static void test_mistakes(void **state)
 		{ "cs/branch_type=''/", 16, PERCH_CAUSE_SYNTAX, "no kind of branch" },
 		{ "cs/aux-action=pause|resume/", 14, PERCH_CAUSE_CONFLICT, "not both" },
 		{ "cs/aux-action=stop/", 14, PERCH_CAUSE_SYNTAX, "start-paused, pause or resume" },
-		{ "cs/aux-sample-size=65537/", 19, PERCH_CAUSE_SYNTAX, "1 to 65536" },
+		{ "cs/aux-sample-size=65536/", 19, PERCH_CAUSE_SYNTAX, "1 to 65535" },
 		{ "cs/nr=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "perf trace" },
 		{ "cs/driver-config=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "drivers" },
 		{ "intel_pt/@sink/", 9, PERCH_CAUSE_UNKNOWN_TERM, "driver" },
@@ -454,6 +461,7 @@ static void test_bad_files(void **state)
 		{ "{cs\nfaults", 2, 6, "found the end" },
 		{ "cs,\n,faults", 2, 0, "found ','" },
 		{ "cs:", 1, 3, "expected modifiers" },
+		{ "cs\nsched:sched_switch/filter='prev_pid > 0/\ncs/name='x'/", 2, 26, "does not end in its line" },
 	};
 	struct perch_events events;
 	struct perch_error err;

@@ -18,7 +18,8 @@ struct kernel {
 	unsigned major, minor;
 	uint32_t size;
 	int answer;			/* to everything, when it is not 0 */
-	int calls;
+	int calls, opened, closed;
+	uint64_t lacks;			/* bits of sample_type that this one never had, whatever its age */
 };
 
 static bool newer(const struct kernel *kernel, const char *since)
@@ -63,10 +64,21 @@ static int replay(void *context, const struct perch_attr *attr, pid_t pid, int c
 			errno = E2BIG;
 			return -1;
 		}
-	if (knows(kernel, attr))
+	if (knows(kernel, attr) && !(attr->sample_type & kernel->lacks)) {
+		kernel->opened++;
 		return 42;
+	}
 	errno = EINVAL;
 	return -1;
+}
+
+static int replay_close(void *context, int fd)
+{
+	struct kernel *kernel = context;
+
+	assert_int_equal(fd, 42);
+	kernel->closed++;
+	return 0;
 }
 
 static int open_on(struct kernel *kernel, struct perch_attr *attr, const struct perch_attr *optional,
@@ -78,10 +90,12 @@ static int open_on(struct kernel *kernel, struct perch_attr *attr, const struct 
 
 	calls.context = kernel;
 	calls.open_event = replay;
-	kernel->calls = 0;
+	calls.close = replay_close;
+	kernel->calls = kernel->opened = kernel->closed = 0;
 	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
 	fd = perch_open_optional(attr, optional, dropped, NULL, -1, 0, machine, err);
 	perch_machine_free(machine);
+	assert_int_equal(kernel->opened - kernel->closed, fd >= 0);
 	return fd;
 }
 
@@ -122,13 +136,13 @@ static const struct {
 } ages[] = {
 	{ 6, 19, PERCH_ATTR_SIZE_VER9, "", 1 },
 	{ 6, 18, PERCH_ATTR_SIZE_VER8, "defer_callchain", 2 },
-	{ 5, 19, PERCH_ATTR_SIZE_VER7, "read_format LOST, defer_callchain", 3 },
-	{ 5, 11, PERCH_ATTR_SIZE_VER6, "sample_type WEIGHT_STRUCT, read_format LOST, build_id, defer_callchain", 5 },
+	{ 5, 19, PERCH_ATTR_SIZE_VER7, "read_format LOST, defer_callchain", 5 },
+	{ 5, 11, PERCH_ATTR_SIZE_VER6, "sample_type WEIGHT_STRUCT, read_format LOST, build_id, defer_callchain", 9 },
 	{ 5, 4, PERCH_ATTR_SIZE_VER5,
-	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain", 8 },
+	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain", 15 },
 	{ 3, 16, PERCH_ATTR_SIZE_VER3,	/* what is beyond its size goes at once */
 	  "sample_type REGS_INTR, sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, context_switch, "
-	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack", 12 },
+	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack", 23 },
 };
 
 static void kernels_of_all_ages(void **state)
@@ -137,7 +151,7 @@ static void kernels_of_all_ages(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
-		struct kernel kernel = { ages[i].major, ages[i].minor, ages[i].size, 0, 0 };
+		struct kernel kernel = { ages[i].major, ages[i].minor, ages[i].size, .answer = 0 };
 		struct perch_attr attr = wanted, dropped;
 		struct perch_error err;
 		char text[512];
@@ -156,10 +170,28 @@ static void kernels_of_all_ages(void **state)
 	}
 }
 
+/* An older part is lacking for a reason of its own: the newer ones, which went before it, come back. */
+static void what_went_in_vain_comes_back(void **state)
+{
+	const struct perch_attr optional = optional_wishes();
+	struct perch_attr attr = wishes(), dropped;
+	struct kernel kernel = { 6, 18, PERCH_ATTR_SIZE_VER8, .lacks = PERCH_SAMPLE_REGS_INTR };
+	struct perch_error err;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), 42);
+	assert_string_equal(perch_attr_parts(&dropped, text, sizeof(text)),
+			    "sample_type REGS_INTR, defer_callchain, sample_regs_intr");
+	assert_true(attr.cgroup && attr.build_id && attr.ksymbol && attr.read_format & PERCH_FORMAT_LOST);
+	assert_false(attr.sample_regs_intr || attr.sample_type & PERCH_SAMPLE_REGS_INTR);
+	assert_true(kernel.calls <= 30);
+}
+
 static void nothing_else_is_dropped(void **state)
 {
 	struct perch_attr optional = optional_wishes(), attr = wishes(), dropped, before = attr;
-	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, 0, 0 };
+	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
@@ -185,7 +217,7 @@ static void too_large_for_the_kernel(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2 };
 	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 }, dropped;
-	struct kernel kernel = { 6, 3, PERCH_ATTR_SIZE_VER8, 0, 0 };
+	struct kernel kernel = { 6, 3, PERCH_ATTR_SIZE_VER8, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
@@ -205,7 +237,7 @@ static void what_depends_on_it_goes_too(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) }, dropped;
 	struct perch_attr optional = { 0 };
-	struct kernel kernel = { 4, 0, PERCH_ATTR_SIZE_VER4, 0, 0 };
+	struct kernel kernel = { 4, 0, PERCH_ATTR_SIZE_VER4, .answer = 0 };
 
 	(void)state;
 	attr.use_clockid = 1;
@@ -243,7 +275,7 @@ static void any_wishes_on_any_kernel(void **state)
 	fields = perch_attr_fields(&nr);
 	srand(1);
 	for (int round = 0; round < 3000; round++) {
-		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9, 0, 0 };
+		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9, .answer = 0 };
 		struct perch_attr attr = all, dropped;
 
 		attr.sample_type &= rand() | PERCH_SAMPLE_IP;
@@ -289,7 +321,8 @@ static void parts_in_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels_of_all_ages), cmocka_unit_test(nothing_else_is_dropped),
+		cmocka_unit_test(kernels_of_all_ages), cmocka_unit_test(what_went_in_vain_comes_back),
+		cmocka_unit_test(nothing_else_is_dropped),
 		cmocka_unit_test(too_large_for_the_kernel), cmocka_unit_test(what_depends_on_it_goes_too),
 		cmocka_unit_test(any_wishes_on_any_kernel), cmocka_unit_test(parts_in_words),
 	};

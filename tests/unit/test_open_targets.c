@@ -214,7 +214,7 @@ static void splitting(void **state)
 {
 	const struct perch_target there = { .pid = 7, .cpu = 2 };
 	int two[] = { 0, 3 }, wrong[] = { 1 };
-	const struct perch_cpus chosen = { 2, two }, absent = { 1, wrong };
+	const struct perch_cpus chosen = { 2, two }, absent = { 1, wrong }, none = { 0, NULL };
 	struct perch_targets targets = { 0 };
 	struct perch_error err;
 
@@ -225,6 +225,10 @@ static void splitting(void **state)
 	assert_int_equal(perch_targets_add(&targets, &there, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, &err), 0);
 	assert_int_equal(perch_targets_split(&targets, &absent, machine, &err), -ENODEV);
+	/* on no CPU: not what makes targets vanish without a word */
+	assert_int_equal(perch_targets_split(&targets, &none, machine, &err), -EINVAL);
+	assert_int_equal(perch_targets_add_cpus(&targets, &none, machine, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
 	assert_int_equal(targets.nr, 3);
 	assert_int_equal(perch_targets_split(&targets, &chosen, machine, &err), 0);
 	assert_int_equal(targets.nr, 5);

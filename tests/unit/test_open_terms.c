@@ -123,6 +123,24 @@ static void last_branches(void **state)
 	assert_true(attr.sample_type & PERCH_SAMPLE_BRANCH_STACK);
 }
 
+/* The kernel would read the path from the memory of the process that forks. */
+static void paths_are_not_inherited(void **state)
+{
+	char path[] = "/bin/true";
+	struct perch_event probe = { .name = "uprobe:/bin/true:main", .attr = { .type = 9 }, .path = path };
+	struct perch_options inherits = { .inherit = 1 };
+	struct perch_error err = { 0 };
+	struct perch_attr attr;
+
+	(void)state;
+	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), -EINVAL);
+	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+	assert_string_equal(err.field, "inherit");
+	probe.terms.inherit = PERCH_SAID_NO;
+	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), 0);
+	assert_false(attr.inherit);
+}
+
 static void the_rest(void **state)
 {
 	struct perch_options all = { .period = 1, .sample = PERCH_SAMPLE_IP, .inherit = 1, .inherit_thread = 1,
@@ -275,6 +293,7 @@ int main(void)
 		cmocka_unit_test(frame_pointers), cmocka_unit_test(stack_copies), cmocka_unit_test(last_branches),
 		cmocka_unit_test(the_rest), cmocka_unit_test(rates), cmocka_unit_test(counters_take_no_samples),
 		cmocka_unit_test(reads_by_the_user), cmocka_unit_test(as_precise_as_can_be),
+		cmocka_unit_test(paths_are_not_inherited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

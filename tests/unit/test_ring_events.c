@@ -171,6 +171,25 @@ static void only_the_chosen_cpus_matter(void **state)
 	assert_int_equal(scene->k.nr, 2);
 }
 
+/* A task that execs on CPU 3 and moves to CPU 1 must not be unknown there. */
+static void tells_of_all_cpus_apart(void **state)
+{
+	static int list[] = { 1 };
+	struct perch_cpus cpus = { 1, list };
+	struct scene *scene = *state;
+	unsigned where;
+
+	scene->options.cpus = &cpus;
+	scene->options.follow_apart = true;
+	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
+	assert_int_equal(where, 0x2);
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES, &where), 1);
+	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &where), 4);
+	assert_int_equal(where, 0xf);
+	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
+}
+
 static void refuses_a_pmu_that_is_elsewhere(void **state)
 {
 	static int list[] = { 0, 1 };
@@ -346,6 +365,51 @@ static void sets_filters(void **state)
 		assert_string_equal(scene->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
 }
 
+static void a_refused_filter_names_its_event(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	scene->events.event[1].filter = strdup("no_such == 5");
+	scene->k.refuse_filters = EINVAL;
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options,
+						   &scene->err), -EINVAL);
+	assert_non_null(strstr(scene->err.message, "event 'cs', filter 'no_such == 5'"));
+}
+
+static void tells_what_was_lost(void **state)
+{
+	struct scene *scene = *state;
+	uint64_t lost = 1;
+
+	scene->options.event.read |= PERCH_FORMAT_LOST;
+	assert_int_equal(open_scene(scene, "{cpu-clock,cs}:S,faults:D", 77), 0);
+	scene->k.fd[0].lost = 3;	/* three events a CPU */
+	scene->k.fd[1].lost = 40;
+	scene->k.fd[5].lost = 500;
+	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, NULL), 0);
+	assert_int_equal(lost, 3);
+	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 1, &lost, NULL), 0);
+	assert_int_equal(lost, 0);
+	assert_int_equal(perch_sampler_lost(scene->sampler, 1, 0, &lost, NULL), 0);	/* found in its group by its id */
+	assert_int_equal(lost, 40);
+	assert_int_equal(perch_sampler_lost(scene->sampler, 2, 0, &lost, NULL), 0);
+	assert_int_equal(lost, 0);	/* pinned, and reads nothing */
+	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 99, &lost, &scene->err), -EINVAL);
+	assert_int_equal(perch_sampler_lost(scene->sampler, 99, 0, &lost, NULL), -EINVAL);
+}
+
+static void tells_no_loss_unasked(void **state)
+{
+	struct scene *scene = *state;
+	uint64_t lost = 1;
+
+	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
+	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, &scene->err), -EINVAL);
+	assert_int_equal(scene->err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(lost, 1);
+}
+
 static int knows_no_ksymbol(const struct perch_attr *attr, int cpu, int group)
 {
 	(void)cpu, (void)group;
@@ -389,11 +453,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(opens_on_the_cpus_of_a_pmu), TEST(tells_where_ids_count), TEST(one_event_does_for_all_cpus),
-		TEST(only_the_chosen_cpus_matter), TEST(refuses_a_pmu_that_is_elsewhere), TEST(tells_apart_when_asked),
+		TEST(only_the_chosen_cpus_matter), TEST(tells_of_all_cpus_apart), TEST(refuses_a_pmu_that_is_elsewhere), TEST(tells_apart_when_asked),
 		TEST(adds_an_event_where_the_first_is_unfit), TEST(follows_nothing_unasked),
 		TEST(the_leader_samples_for_its_group), TEST(a_weak_group_comes_apart), TEST(a_strong_group_does_not),
 		TEST(refuses_the_term_overwrite), TEST(terms_win_over_options), TEST(binds_each_event_to_its_cgroup),
-		TEST(sets_filters), TEST(does_without_what_is_optional), TEST(refuses_leaders_that_come_later),
+		TEST(sets_filters), TEST(a_refused_filter_names_its_event), TEST(tells_what_was_lost),
+		TEST(tells_no_loss_unasked), TEST(does_without_what_is_optional), TEST(refuses_leaders_that_come_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* --control: commands that come in while it counts, in perf's words: enable, disable, ping, stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stat.h"
+
+static int bad_option(const struct stat_job *stat)
+{
+	return cli_usage_error(STAT_COMMAND, "--control %s: expected fd:CTL[,ACK] or fifo:CTL[,ACK]", stat->control);
+}
+
+/* The descriptor of "7"; -1 where there is none, or it is not open. */
+static int parse_descriptor(const char *text)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (errno || end == text || *end || number < 0 || number > INT32_MAX)
+		return -1;
+	return fcntl((int)number, F_GETFD) < 0 ? -1 : (int)number;
+}
+
+static int open_end(bool fifo, const char *name, int *fd)
+{
+	struct perch_error err;
+
+	/* for reading and writing: it must not end when the first writer goes, nor wait for one */
+	*fd = fifo ? open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC) : parse_descriptor(name);
+	if (*fd >= 0)
+		return 0;
+	if (fifo)
+		perch_error_set(&err, errno, PERCH_CAUSE_FILE, "--control: cannot open '%s': %s", name,
+				strerror(errno));
+	else
+		perch_error_set(&err, EBADF, PERCH_CAUSE_FILE, "--control: '%s' is no open descriptor", name);
+	return cli_error(STAT_COMMAND, &err);
+}
+
+int stat_open_control(struct stat_job *stat)
+{
+	bool fifo = stat->control && !strncmp(stat->control, "fifo:", 5);
+	char *names, *second;
+	int status;
+
+	if (!stat->control)
+		return 0;
+	if (!fifo && strncmp(stat->control, "fd:", 3))
+		return bad_option(stat);
+	names = strdup(strchr(stat->control, ':') + 1);
+	if (!names)
+		return CLI_EXIT_FAILURE;
+	second = strchr(names, ',');
+	if (second)
+		*second++ = '\0';
+	if (!*names || (second && !*second))
+		status = bad_option(stat);
+	else
+		status = open_end(fifo, names, &stat->control_fd);
+	if (!status && second)
+		status = open_end(fifo, second, &stat->ack_fd);
+	free(names);
+	return status;
+}
+
+static int switch_all(struct stat_job *stat, int (*call)(struct perch_set *, struct perch_error *))
+{
+	struct perch_error err;
+
+	for (size_t i = 0; i < stat->nr_parts; i++)
+		if (call(stat->part[i].set, &err))
+			return cli_error(STAT_COMMAND, &err);
+	return 0;
+}
+
+static int obey(struct stat_job *stat, const char *command, bool *show)
+{
+	int status = 0;
+
+	if (!strcmp(command, "enable") || !strcmp(command, "disable")) {
+		status = switch_all(stat, *command == 'e' ? perch_set_enable : perch_set_disable);
+		*show = true;
+	} else if (!strcmp(command, "stop")) {
+		stat->told_to_stop = true;
+	} else if (strcmp(command, "ping")) {
+		char clean[80];
+
+		perch_clean_text(clean, sizeof(clean), command);
+		cli_note(STAT_COMMAND, "--control: no command '%s', but enable, disable, ping and stop", clean);
+		return 0;
+	}
+	if (!status && stat->ack_fd >= 0 && write(stat->ack_fd, "ack\n", 4) != 4)
+		cli_note(STAT_COMMAND, "--control: cannot answer: %s", strerror(errno));
+	return status;
+}
+
+/* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it is far too long. */
+int stat_obey_control(struct stat_job *stat, bool *show)
+{
+	char bytes[256];
+	ssize_t got = read(stat->control_fd, bytes, sizeof(bytes));
+	int status = 0;
+
+	*show = false;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (got <= 0) {
+		stat->control_fd = -1;		/* nobody can write there any more */
+		return 0;
+	}
+	for (ssize_t i = 0; i < got && !status; i++) {
+		if (bytes[i] && bytes[i] != '\n') {
+			if (stat->command_length < sizeof(stat->command) - 1)
+				stat->command[stat->command_length++] = bytes[i];
+			continue;
+		}
+		stat->command[stat->command_length] = '\0';
+		if (stat->command_length)
+			status = obey(stat, stat->command, show);
+		stat->command_length = 0;
+	}
+	return status;
+}

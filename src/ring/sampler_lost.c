@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel had no room for, as it tells each event by read(2). */
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define READ_WORDS 2048			/* the kernel gives no more to one read(2): 16 KiB */
+
+/* A read(2) of the event, dressed as the READ record that has the same body. */
+struct reading {
+	struct perch_record_header header;
+	uint32_t pid, tid;
+	uint64_t word[READ_WORDS];
+};
+
+static int find_lost(const struct perch_read_values *values, uint64_t id, uint64_t *lost)
+{
+	for (uint64_t i = 0; i < values->nr; i++) {
+		struct perch_read_value value;
+
+		perch_read_values_at(values, i, &value);
+		if (values->nr > 1 && value.id != id)
+			continue;
+		*lost = value.lost;
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_event *event, size_t id, uint64_t *lost)
+{
+	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
+	struct reading reading = { .header = { .type = PERCH_RECORD_READ } };
+	struct perch_layout layout;
+	struct perch_record record;
+	ssize_t got = calls->read(calls->context, event->places[id].fd, reading.word, sizeof(reading.word));
+
+	if (got < 0)
+		return -errno;
+	if (!got) {			/* pinned, and in error: it wrote nothing that could be lost */
+		*lost = 0;
+		return 0;
+	}
+	perch_layout_init(&layout, &event->attr);
+	layout.sample_id_all = false;	/* no trailer here */
+	layout.id_size = 0;
+	layout.trailer_id_word = layout.trailer_time_word = -1;
+	reading.header.size = (uint16_t)(offsetof(struct reading, word) + (size_t)got);
+	if (perch_record_decode(&record, &layout, &reading, reading.header.size, NULL) < 0)
+		return -EBADMSG;
+	return find_lost(&record.read.values, event->ids[id], lost);
+}
+
+int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, uint64_t *lost, struct perch_error *err)
+{
+	const struct perch__sampler_event *event = index < sampler->nr_events ? &sampler->events[index] : NULL;
+	int rc;
+
+	if (!event || id >= event->nr_ids)
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the sampler has no event %zu with an id %zu", index, id);
+	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
+	    (event->attr.read_format & PERCH_FORMAT_GROUP && !(event->attr.read_format & PERCH_FORMAT_ID)))
+		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+				       "event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
+				       event->name);
+	rc = read_lost(sampler, event, id, lost);
+	if (rc < 0)
+		return perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot read what event '%s' has lost: %s", event->name,
+				       strerror(-rc));
+	return 0;
+}

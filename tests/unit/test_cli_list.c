@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* `perch list` on a machine that is not here: two kinds of cores, and a PMU of another kind. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/list.h"
+#include "tree.h"
+
+#define DEVICES "/sys/bus/event_source/devices/"
+
+static const struct tree_file machine[] = {
+	{ "/sys/devices/system/cpu/online", "0-3\n" },
+	{ DEVICES "cpu_core/type", "4\n" }, { DEVICES "cpu_core/cpus", "0-1\n" },
+	{ DEVICES "cpu_core/format/event", "config:0-7\n" }, { DEVICES "cpu_core/format/edge", "config:18\n" },
+	{ DEVICES "cpu_core/events/mem-loads", "event=0xcd\n" },
+	{ DEVICES "cpu_atom/type", "10\n" }, { DEVICES "cpu_atom/cpus", "2-3\n" },
+	{ DEVICES "cpu_atom/format/event", "config:0-7\n" },
+	{ DEVICES "power/type", "9\n" }, { DEVICES "power/cpumask", "0\n" },
+	{ DEVICES "power/format/event", "config:0-7\n" },
+	{ DEVICES "power/events/energy-pkg", "event=0x02\n" },
+	{ DEVICES "power/events/energy-pkg.scale", "0.5\n" }, { DEVICES "power/events/energy-pkg.unit", "Joules\n" },
+};
+
+struct scene {
+	char root[PATH_MAX];
+	struct perch_calls calls;
+	struct list list;
+	char *words[4];
+};
+
+/* The small cores have no last-level cache of their own; everything else is there. */
+static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	(void)context, (void)pid, (void)cpu, (void)group, (void)flags;
+	if (attr->type == PERCH_TYPE_HW_CACHE && attr->config >> PERCH_PMU_TYPE_SHIFT == 10)
+		return errno = ENOENT, -1;
+	return 1000;
+}
+
+static int fake_close(void *context, int fd)
+{
+	(void)context;
+	assert_int_equal(fd, 1000);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	tree_make(scene->root, machine, sizeof(machine) / sizeof(*machine));
+	scene->calls = perch_kernel_calls;
+	scene->calls.open_event = fake_open;
+	scene->calls.close = fake_close;
+	assert_int_equal(perch_machine_new(&scene->list.machine, scene->root, &scene->calls, NULL), 0);
+	scene->list.filter.words = scene->words;
+	*state = scene;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	list_clear(&scene->list);
+	perch_machine_free(scene->list.machine);
+	tree_remove(scene->root);
+	free(scene);
+	return 0;
+}
+
+static const struct list_event *find(const struct list *list, const char *name)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (!strcmp(list->event[i].name, name))
+			return &list->event[i];
+	return NULL;
+}
+
+static void each_kind_of_core_has_its_own(void **state)
+{
+	struct list *list = &((struct scene *)*state)->list;
+
+	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_int_equal(find(list, "cycles")->state, LIST_WORKS);
+	assert_int_equal(find(list, "cpu_core/cycles/")->state, LIST_WORKS);
+	assert_string_equal(find(list, "cpu_atom/cycles/")->pmu->name, "cpu_atom");
+	assert_int_equal(find(list, "cpu_core/LLC-loads/")->state, LIST_WORKS);
+	assert_int_equal(find(list, "cpu_atom/LLC-loads/")->state, LIST_UNSUPPORTED);
+	assert_true(find(list, "cpu_atom/LLC-loads/")->reason.message[0]);
+	assert_null(find(list, "power/cycles/"));
+	assert_null(find(list, "cpu_core/page-faults/"));
+	assert_non_null(find(list, "page-faults"));
+}
+
+/* What is listed can be given to -e; one of a kind of core is one event, there alone. */
+static void what_is_listed_can_be_asked_for(void **state)
+{
+	struct list *list = &((struct scene *)*state)->list;
+
+	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE | 1u << LIST_PMU;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_true(list->nr > 100);
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct list_event *event = &list->event[i];
+		struct perch_events events = { 0 };
+		struct perch_error err = { 0 };
+
+		if (perch_events_parse(&events, event->name, list->machine, &err) < 0)
+			fail_msg("%s: %s", event->name, err.message);
+		if (event->pmu) {
+			assert_int_equal(events.nr, 1);
+			assert_true(events.event[0].attr.type == event->pmu->type ||
+				    events.event[0].attr.config >> PERCH_PMU_TYPE_SHIFT == event->pmu->type);
+		}
+		perch_events_clear(&events);
+	}
+}
+
+static void words_and_forms(void **state)
+{
+	struct list *list = &((struct scene *)*state)->list;
+	char word[] = "energy";
+
+	list->filter.words[list->filter.nr_words++] = word;
+	list->filter.kinds = 1u << LIST_RAW;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_string_equal(find(list, "power/energy-pkg/")->unit, "Joules");
+	assert_string_equal(find(list, "power/energy-pkg/")->scale, "0.5");
+	assert_string_equal(find(list, "power/energy-pkg/")->terms, "event=0x02");
+	assert_true(find(list, "cpu_core/edge,event=0..255/modifier")->form);
+	assert_true(find(list, "rNNN")->form);
+	assert_null(find(list, "cpu_core/mem-loads/"));
+	assert_null(find(list, "cycles"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_kind_of_core_has_its_own), TEST(what_is_listed_can_be_asked_for), TEST(words_and_forms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
