@@ -67,7 +67,7 @@ struct perch_event {
 	struct perch_event_terms terms;
 	char unit[32];			/* sysfs .unit, "" when none */
 	double scale;			/* sysfs .scale, 1.0 when none */
-	char *filter;			/* term filter=, or perch_events_set_filter(): set by whoever opens it; NULL: none */
+	char *filter;			/* term filter=, and perch_events_set_filter(): set by whoever opens it; NULL: none */
 	char *path;			/* the string that attr.config1 points to: a uprobe's file, a kprobe's symbol; NULL */
 };
 
@@ -97,7 +97,10 @@ PERCH_API int perch_events_add_file(struct perch_events *events, const char *pat
 				    struct perch_error *err);
 /*
  * Sets the filter of every event from number `from` on that takes one: a tracepoint's expression over its fields, or an
- * address filter of a PMU that has them (nr_addr_filters). -EINVAL when none of them does.
+ * address filter of a PMU that has them (nr_addr_filters). An event that has a filter, of an earlier call or of its term
+ * filter=, gets both as perf has it: "(FIRST) && (SECOND)", and "FIRST,SECOND" of addresses. -EINVAL when none of the
+ * events takes one, when filters are longer than 4095 bytes together, or when a tracepoint whose format file can be read has
+ * no field of a name that the expression compares; on failure all events are as before.
  */
 PERCH_API int perch_events_set_filter(struct perch_events *events, size_t from, const char *filter,
 				      struct perch_machine *machine, struct perch_error *err);

@@ -77,26 +77,17 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 	return 0;
 }
 
-/* Field by field: the attr is yet to be built. */
-static void take_event(struct perch_set_event *made, const struct perch_event *event)
-{
-	made->event = *event;
-	made->skipped = made->user_only = made->broken = false;
-	made->dropped = NULL;
-	made->reason = NULL;
-}
-
 /*
  * The groups, at the end of the array: what they become is written from its start as they are opened, and never reaches
  * those that are left, of which each has an event or more.
  */
-static void find_groups(struct perch_set *set)
+static void find_groups(struct perch_set *set, const struct perch_events *events)
 {
 	struct perch__run group = { .end = set->nr_events };
 
 	set->first_group = set->nr_events;
 	for (size_t i = set->nr_events; i-- > 0;) {
-		if (set->event[i].event.leader != (int)i)
+		if (events->event[i].leader != (int)i)
 			continue;
 		group.first = i;
 		set->run[--set->first_group] = group;
@@ -122,9 +113,7 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)
 		set->fd[i] = -1;
-	for (size_t i = 0; i < events->nr; i++)
-		take_event(&set->event[i], &events->event[i]);
-	find_groups(set);
+	find_groups(set, events);
 	return 0;
 }
 

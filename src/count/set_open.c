@@ -62,6 +62,15 @@ static int find_cpus(struct opening *o)
 	return rc;
 }
 
+/* All but the attr. */
+static void take_event(struct perch_set_event *made, const struct perch_event *event)
+{
+	made->event = *event;
+	made->skipped = made->user_only = made->broken = false;
+	made->dropped = NULL;
+	made->reason = NULL;
+}
+
 /* What text and options make of an event, without what depends on its company. */
 static int build(struct opening *o, size_t number)
 {
@@ -419,8 +428,10 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 	if (rc)
 		return rc;
 	/* all attrs first: between system calls the same work takes three times as long, for the caches are the kernel's */
-	for (size_t i = 0; !rc && i < events->nr; i++)
+	for (size_t i = 0; !rc && i < events->nr; i++) {
+		take_event(&o.set->event[i], &events->event[i]);
 		rc = build(&o, i);
+	}
 	for (size_t i = o.set->first_group; !rc && i < events->nr; i++) {
 		group = o.set->run[i];
 		rc = open_group(&o, group);

@@ -4,7 +4,7 @@
 
 #include "set.h"
 
-/* A set of these events and targets, none of them open. */
+/* A set with room for these events, which are still to be filled in, on these targets; none is open. */
 int perch__set_make(struct perch_set **set, const struct perch_events *events, const struct perch_targets *targets,
 		    struct perch_machine *machine, struct perch_error *err);
 int perch__set_no_memory(struct perch_error *err);

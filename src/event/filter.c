@@ -29,36 +29,67 @@ static bool takes_filter(const struct perch_attr *attr, struct perch_machine *ma
 	return got > 0 && !perch__number(text, got, &nr) && nr;
 }
 
-/* One copy for each event that takes it: all are made before the first is changed. */
+/*
+ * With the filter that the event has already: a hit must pass both. Of address filters each range is one more. To be
+ * freed; NULL: no memory.
+ */
+static char *join(const struct perch_event *event, const char *filter)
+{
+	char *joined;
+
+	if (!event->filter)
+		return strdup(filter);
+	if (asprintf(&joined, event->attr.type == PERCH_TYPE_TRACEPOINT ? "(%s) && (%s)" : "%s,%s", event->filter, filter) < 0)
+		return NULL;
+	return joined;
+}
+
+static int make_one(const struct perch_event *event, const char *filter, struct perch_machine *machine, char **made,
+		    struct perch_error *err)
+{
+	int rc = perch__check_filter(event, filter, machine, err);
+
+	if (rc)
+		return rc;
+	*made = join(event, filter);
+	if (!*made)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
+	if (strlen(*made) <= PERCH__FILTER)
+		return 0;
+	return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			       "the filters of '%s' are longer together than the %d bytes that the kernel takes", event->name,
+			       PERCH__FILTER);
+}
+
+/* One for each event that takes it: all are made before the first is changed. */
 static int set_all(struct perch_events *events, size_t from, const char *filter, struct perch_machine *machine,
 		   struct perch_error *err)
 {
 	size_t nr = from < events->nr ? events->nr - from : 0, takers = 0;
-	char **copies = calloc(nr + 1, sizeof(*copies));
+	char **made = calloc(nr + 1, sizeof(*made));
 	int rc = 0;
 
-	for (size_t i = 0; copies && i < nr && !rc; i++) {
+	if (!made)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
+	for (size_t i = 0; i < nr && !rc; i++) {
 		if (!takes_filter(&events->event[from + i].attr, machine))
 			continue;
 		takers++;
-		copies[i] = strdup(filter);
-		rc = copies[i] ? 0 : -ENOMEM;
+		rc = make_one(&events->event[from + i], filter, machine, &made[i], err);
 	}
-	if (!copies || rc) {
-		rc = perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
-	} else if (!takers) {
+	if (!rc && !takers) {
 		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "no event before the filter '%s' takes one",
 				     filter);
 		perch_error_remedy(err, "tracepoints take filters, and PMUs that have nr_addr_filters");
 	}
-	for (size_t i = 0; copies && i < nr; i++)
-		if (copies[i] && !rc) {
+	for (size_t i = 0; i < nr; i++)
+		if (made[i] && !rc) {
 			free(events->event[from + i].filter);
-			events->event[from + i].filter = copies[i];
+			events->event[from + i].filter = made[i];
 		} else {
-			free(copies[i]);
+			free(made[i]);
 		}
-	free(copies);
+	free(made);
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The options of `perch stat`: each on the real kernel, and what it refuses. stat.sh has the program and its status.
-# shellcheck disable=SC2016,SC2181
+# shellcheck disable=SC2016,SC2094,SC2181
 set -u
 perch=${PERCH:?the perch command to test}
 dir=$(mktemp -d) || exit 1

@@ -257,7 +257,7 @@ static void test_filters(void **state)
 	assert_int_equal(events.nr, 5);
 	assert_int_equal(perch_events_set_filter(&events, 2, "cpu == 1", machine, &err), 0);
 	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
-	assert_string_equal(events.event[2].filter, "cpu == 1");
+	assert_string_equal(events.event[2].filter, "(prev_comm == 'a,b/c') && (cpu == 1)");
 	assert_string_equal(events.event[3].filter, "cpu == 1");
 	assert_null(events.event[4].filter);
 	assert_int_equal(perch_events_set_filter(&events, 4, "cpu == 1", machine, &err), -EINVAL);
