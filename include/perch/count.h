@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters and groups. */
+/*
+ * Counters, groups and sets.
+ *
+ * The functions that open store the object through their first argument: NULL there after any failure. target NULL is the
+ * calling thread, options NULL a plain counter, disabled. The close functions take NULL.
+ */
 #ifndef PERCH_COUNT_H
 #define PERCH_COUNT_H
 
@@ -33,14 +38,17 @@ struct perch_count {
 
 struct perch_counter;
 
-/* Opens the one event of text. NULL options: disabled, this thread's user and kernel side as the text says. */
+/*
+ * Opens the one event of text. NULL options: disabled, user and kernel side as the text says. NULL target: the calling
+ * thread. *counter is NULL after a failure.
+ */
 PERCH_API int perch_counter_open(struct perch_counter **counter, const char *text, const struct perch_target *target,
 				 const struct perch_options *options, struct perch_error *err);
 /* The same from an event parsed before. */
 PERCH_API int perch_counter_open_event(struct perch_counter **counter, const struct perch_event *event,
 				       const struct perch_target *target, const struct perch_options *options,
 				       struct perch_error *err);
-PERCH_API void perch_counter_close(struct perch_counter *counter);
+PERCH_API void perch_counter_close(struct perch_counter *counter);	/* NULL: nothing */
 PERCH_API int perch_counter_fd(const struct perch_counter *counter);
 PERCH_API const char *perch_counter_name(const struct perch_counter *counter);
 PERCH_API int perch_counter_enable(struct perch_counter *counter);
@@ -69,10 +77,11 @@ struct perch_group;
  * Opens the events of text, with or without braces, as one group: scheduled together, read by one read(2); by one each
  * with options->inherit on kernels before 4.13, which have no other way.
  * options->enabled takes one ioctl(2) when all are open: members that join a running group would not count at once.
+ * NULL target: the calling thread. *group is NULL after a failure.
  */
 PERCH_API int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,
 			       const struct perch_options *options, struct perch_error *err);
-PERCH_API void perch_group_close(struct perch_group *group);
+PERCH_API void perch_group_close(struct perch_group *group);	/* NULL: nothing */
 PERCH_API size_t perch_group_size(const struct perch_group *group);
 PERCH_API int perch_group_fd(const struct perch_group *group, size_t member);
 PERCH_API const char *perch_group_name(const struct perch_group *group, size_t member);
@@ -91,11 +100,15 @@ PERCH_API int perch_group_read(struct perch_group *group, struct perch_count *co
  */
 struct perch_set;
 
-/* What perch_set_open() may do where it would have to fail; 0: nothing. */
+/*
+ * What perch_set_open() may do where it would have to fail; 0: nothing. With _SKIP and _DROP_KERNEL an event is skipped,
+ * with the first refusal (EACCES) as the reason, when its PMU cannot count user space alone.
+ */
 enum perch_set_may {
 	PERCH_SET_MAY_SKIP = 1 << 0,		/* leave out events that this machine has not (ENOENT, EOPNOTSUPP, EINVAL...) */
 	PERCH_SET_MAY_DROP_KERNEL = 1 << 1,	/* count user space alone where the kernel's side is forbidden (EACCES) */
 	PERCH_SET_MAY_LOSE_TARGETS = 1 << 2,	/* go on when some threads have ended, as long as one is left */
+	PERCH_SET_MAY_MAX = 1 << 3,		/* above the last one: refused */
 };
 
 /* What became of an event of the set. */
@@ -111,12 +124,13 @@ struct perch_set_event {
 
 /*
  * Events and targets are copied; the events' strings (filter, path) are not: keep them until perch_set_close(). Cgroups
- * need no descriptor once the set is open: perch_targets_clear() may close them.
+ * need no descriptor once the set is open: perch_targets_clear() may close them. may: PERCH_SET_MAY_* bits, no others.
+ * targets is no option here: NULL or an empty list is refused. *set is NULL after a failure.
  */
 PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *events,
 			     const struct perch_targets *targets, const struct perch_options *options, unsigned may,
 			     struct perch_error *err);
-PERCH_API void perch_set_close(struct perch_set *set);
+PERCH_API void perch_set_close(struct perch_set *set);	/* NULL: nothing */
 PERCH_API size_t perch_set_events(const struct perch_set *set);
 PERCH_API size_t perch_set_targets(const struct perch_set *set);
 PERCH_API const struct perch_set_event *perch_set_event(const struct perch_set *set, size_t event);
@@ -135,7 +149,11 @@ PERCH_API int perch_set_reset(struct perch_set *set, struct perch_error *err);	/
 PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err);
 /* Adds counts up: values, scaled values and times; state is the worst of those that are there. */
 PERCH_API void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr);
-/* What was counted between two reads; earlier may be NULL. Scaled from the times between them. */
+/*
+ * What was counted between two reads, scaled from the times between them; earlier NULL: since the open. Where one of the
+ * two is PERCH_COUNT_ERROR or _ABSENT nothing is known: so is the difference then, with a value of 0. Less time now than
+ * earlier means a reset between them: all of now is new.
+ */
 PERCH_API void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
 				 const struct perch_count *earlier);
 

@@ -3,6 +3,7 @@
 #ifndef PERCH_EXPLAIN_H
 #define PERCH_EXPLAIN_H
 
+#include <stdbool.h>
 #include <perch/abi.h>
 #include <perch/error.h>
 #include <perch/machine.h>
@@ -19,6 +20,7 @@ struct perch_call {
 	int group_fd;
 	unsigned long flags;
 	int errnum;			/* the positive errno it failed with */
+	bool pid_is_cgroup_fd;		/* pid is perch_target.cgroup_fd, and called so in what is told */
 };
 
 /*

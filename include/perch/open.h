@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Event + options -> attr; attr + target -> file descriptor. */
+/*
+ * Event + options -> attr; attr + target -> file descriptor.
+ *
+ * target NULL is the calling thread, machine NULL this machine, options NULL all zeros. What opens one event returns its
+ * descriptor, or a negative errno.
+ */
 #ifndef PERCH_OPEN_H
 #define PERCH_OPEN_H
 
@@ -61,6 +66,7 @@ PERCH_API int perch_targets_add_cgroup(struct perch_targets *targets, const char
 /* Every target that has no CPU of its own becomes one for each of these CPUs (NULL: all online ones). */
 PERCH_API int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus,
 				  struct perch_machine *machine, struct perch_error *err);
+/* Closes the cgroups and frees the list, which is empty then. NULL: nothing. */
 PERCH_API void perch_targets_clear(struct perch_targets *targets);
 
 /* Records beside samples, for perch_options.follow. */
@@ -76,6 +82,7 @@ enum perch_follow {
 	PERCH_FOLLOW_CGROUP = 1 << 8,		/* 5.7 */
 	PERCH_FOLLOW_TEXT_POKE = 1 << 9,	/* 5.9 */
 	PERCH_FOLLOW_BUILD_ID = 1 << 10,	/* build ids inside MMAP2 (5.12) */
+	PERCH_FOLLOW_MAX = 1 << 11,		/* above the last one: refused */
 };
 
 /*

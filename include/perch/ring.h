@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The mmap'd ring buffers: one ring, and the sampler: events x CPUs x threads behind one handle. */
+/*
+ * The mmap'd ring buffers: one ring, and the sampler: events x CPUs x threads behind one handle.
+ *
+ * The functions that open store the object through their first argument: NULL there after any failure. The close functions
+ * take NULL.
+ */
 #ifndef PERCH_RING_H
 #define PERCH_RING_H
 
@@ -22,7 +27,7 @@ PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, st
 /* A ring over memory that the caller laid out as the kernel does (tests, replay): control page, then size bytes. */
 PERCH_API int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
 				     struct perch_error *err);
-PERCH_API void perch_ring_close(struct perch_ring *ring);
+PERCH_API void perch_ring_close(struct perch_ring *ring);	/* NULL: nothing */
 /*
  * What the kernel has written and the caller has not consumed, as one or two pieces (the second when it wraps) of whole
  * records. Returns the bytes. They stay valid until perch_ring_consume().
@@ -74,6 +79,12 @@ struct perch_sampler;
  * kernel refuses one of its members. The filter of an event is set before anything runs. An event with the term
  * overwrite, like the option write_backward, is refused: -EINVAL. So is inherit for a probe with a path, which its
  * terms.inherit may leave out.
+ *
+ * Each event needs options.event.period or .frequency, or a rate of its own (terms period=, freq=): without one no sample
+ * would ever come, which is refused, -EINVAL. Not so when other records are asked for (.event.follow, .inherit_stat), for
+ * the software event "dummy", for members of a group with S, and for PMUs that only count.
+ *
+ * target NULL: the calling thread. *sampler is NULL after a failure.
  */
 PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
 				 const struct perch_sampler_options *options, struct perch_error *err);
@@ -82,7 +93,7 @@ PERCH_API int perch_sampler_open(struct perch_sampler **sampler, const char *eve
 PERCH_API int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch_events *events,
 					const struct perch_target *target, const struct perch_sampler_options *options,
 					struct perch_error *err);
-PERCH_API void perch_sampler_close(struct perch_sampler *sampler);
+PERCH_API void perch_sampler_close(struct perch_sampler *sampler);	/* NULL: nothing */
 PERCH_API int perch_sampler_enable(struct perch_sampler *sampler);
 PERCH_API int perch_sampler_disable(struct perch_sampler *sampler);
 /*

@@ -7,15 +7,13 @@
 #include "list.h"
 #include "options.h"
 
-/* Words that name kinds choose all of these; the others, moved to the front of argv, events by their names. */
+/* Words that name kinds choose these; the others, moved to the front of argv, events of them by their names. */
 static void read_filter(struct list_filter *filter, int argc, char **argv)
 {
 	filter->words = argv;
 	for (int i = 0; i < argc; i++)
 		if (!list_kind_word(argv[i], &filter->kinds))
 			filter->words[filter->nr_words++] = argv[i];
-	if (!argc)
-		filter->kinds = (1u << LIST_KINDS) - 1;
 }
 
 /* Nothing found: was it a word, or can tracepoints not be seen? */
@@ -25,7 +23,10 @@ static int nothing(const struct list *list)
 
 	if (list->filter.nr_words) {
 		perch_clean_text(text, sizeof(text), list->filter.words[0]);
-		fprintf(stderr, "perch list: no event of this machine matches '%s'\n", text);
+		fprintf(stderr, "perch list: no event of this machine%s matches '%s'\n",
+			list->filter.kinds ? " of the kind asked for" : "", text);
+		for (size_t i = 0; i < list->filter.nr_words; i++)
+			list_tell_nearest(list, list->filter.words[i]);
 	} else if (list->no_tracepoints.cause == PERCH_CAUSE_NONE) {
 		fprintf(stderr, "perch list: this machine has no such events\n");
 	}
@@ -65,8 +66,9 @@ int perch_cmd_list(int argc, char **argv)
 	const struct cli_option options[] = {
 		{ .letter = 'j', .name = "json", .help = "print JSON: an array of objects", .kind = CLI_FLAG,
 		  .value = &json },
-		{ .letter = 'v', .name = "details", .help = "also fields of tracepoints, terms, units and scales of PMU events",
+		{ .letter = 'v', .name = "verbose", .help = "also fields of tracepoints, terms, units and scales of PMU events",
 		  .kind = CLI_FLAG, .value = &list.details },
+		{ .name = "details", .help = "", .kind = CLI_FLAG, .value = &list.details, .hidden = true },
 		{ .name = "long-desc", .help = "", .kind = CLI_FLAG, .value = &list.details, .hidden = true },
 		{ .letter = 'd', .name = "desc", .help = "", .kind = CLI_FLAG, .value = &ignored, .hidden = true },
 	};

@@ -40,11 +40,11 @@ struct list_event {
 	struct perch_error reason;	/* when it does not work */
 };
 
-/* What the user wants to see: all of some kinds (bit n: kind n), and events whose names match a word. */
+/* What the user wants to see: events of these kinds whose names match a word. */
 struct list_filter {
-	unsigned kinds;
+	unsigned kinds;			/* bit n: kind n; 0: of all kinds */
 	char **words;
-	size_t nr_words;
+	size_t nr_words;		/* 0: whatever the name */
 };
 
 struct list {
@@ -71,11 +71,13 @@ const char *list_state_text(enum list_state state);
  * closed again. */
 int list_gather(struct list *list, struct perch_error *err);
 void list_clear(struct list *list);
-/* Adds an event that the filter wants: *added is then the new event, else NULL. 0 or -ENOMEM. */
+/* list_found.c: adds an event that the filter wants: *added is then the new event, else NULL. 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added);
 /* A folder's entries in the order of their names, but hidden ones: how many, or -errno. To be freed by the other. */
 int list_names_in(const char *path, struct dirent ***names);
 void list_free_names(struct dirent **names, int nr);
+/* Opens the event, stopped and without the kernel's side, on this process, and closes it again: does it work? */
+void list_try(struct list *list, struct list_event *event, uint32_t type, uint64_t config);
 /* list_pmu.c: the events and formats of PMUs. 0 or -ENOMEM. */
 int list_gather_pmus(struct list *list);
 int list_gather_formats(struct list *list);
@@ -86,7 +88,8 @@ int list_gather_forms(struct list *list, enum list_kind kind);
 struct list_part {
 	char name[128];
 	char text[256];			/* format: "config:0-7"; field: its type */
-	unsigned offset, size;		/* field: bytes */
+	unsigned offset, size;		/* field: bytes, of an array as a whole */
+	unsigned count;			/* field: elements of an array; 0: it is none, or of no fixed size */
 	bool is_signed, common;		/* field: of every tracepoint */
 };
 typedef int list_part_call(void *context, const struct list_part *part);
@@ -94,6 +97,9 @@ typedef int list_part_call(void *context, const struct list_part *part);
 int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_part_call *call, void *context);
 /* list_fields.c: calls with each field of a tracepoint "system:name", in their order. */
 int list_each_field(const struct list *list, const char *tracepoint, list_part_call *call, void *context);
+
+/* list_nearest.c: what was meant by a word that nothing matches, on stderr, where something is near. */
+void list_tell_nearest(const struct list *list, const char *word);
 
 /* list_json.c, list_text.c: exit status. */
 int list_print_json(const struct list *list);

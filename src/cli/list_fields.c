@@ -45,7 +45,23 @@ static long number_after(const char *line, const char *word)
 	return at ? strtol(at + strlen(word), NULL, 10) : -1;
 }
 
-/* "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;": the name is the declaration's last word. */
+/* Takes the "[16]" off a name. Returns how many elements that is; 0: none, or not said as a number. */
+static unsigned cut_size(char *name)
+{
+	char *open = strchr(name, '['), *end;
+	unsigned long count;
+
+	if (!open)
+		return 0;
+	*open = '\0';
+	count = strtoul(open + 1, &end, 10);
+	return end > open + 1 && *end == ']' && count <= UINT_MAX ? (unsigned)count : 0;
+}
+
+/*
+ * "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;": the name is the declaration's last
+ * word, sizes aside.
+ */
 static bool read_field(const char *line, struct list_part *part)
 {
 	const char *start = strstr(line, "field:");
@@ -58,7 +74,9 @@ static bool read_field(const char *line, struct list_part *part)
 	start += 6;
 	while (name && start[name - 1] != ' ' && start[name - 1] != '*')
 		name--;
-	snprintf(part->name, sizeof(part->name), "%.*s", (int)(length - name < 127 ? length - name : 127), start + name);
+	snprintf(part->name, sizeof(part->name), "%.*s", (int)(length - name < 127 ? length - name : 127),
+		 start + name);
+	part->count = cut_size(part->name);
 	while (name && start[name - 1] == ' ')
 		name--;
 	snprintf(part->text, sizeof(part->text), "%.*s", (int)(name < 255 ? name : 255), start);

@@ -12,69 +12,6 @@
 #include "list.h"
 #include "options.h"
 
-static bool matches(const char *text, const char *word)
-{
-	if (strpbrk(word, "*?["))
-		return fnmatch(word, text, FNM_CASEFOLD) == 0;
-	return strcasestr(text, word);
-}
-
-static bool wanted(const struct list_filter *filter, enum list_kind kind, const char *name, const char *alias)
-{
-	if (filter->kinds & 1u << kind)
-		return true;
-	for (size_t i = 0; i < filter->nr_words; i++)
-		if (matches(name, filter->words[i]) || (alias && matches(alias, filter->words[i])))
-			return true;
-	return false;
-}
-
-int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added)
-{
-	struct list_event *larger;
-
-	*added = NULL;
-	if (!wanted(&list->filter, kind, name, alias))
-		return 0;
-	if (!(list->nr & (list->nr - 1))) {
-		larger = reallocarray(list->event, list->nr ? 2 * list->nr : 1, sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		list->event = larger;
-	}
-	*added = &list->event[list->nr];
-	**added = (struct list_event){ .name = strdup(name), .alias = alias, .kind = kind };
-	if (!(*added)->name)
-		return -ENOMEM;
-	list->nr++;
-	return 0;
-}
-
-/* Opens the event, stopped and without the kernel's side, on this process, and closes it again. */
-static void try(struct list *list, struct list_event *event, uint32_t type, uint64_t config)
-{
-	const struct perch_calls *calls = perch_machine_calls(list->machine);
-	struct perch_attr attr = {
-		.type = type,
-		.size = sizeof(attr),
-		.config = config,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-	struct perch_call call = { &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC, 0 };
-	int fd = calls->open_event(calls->context, &attr, call.pid, call.cpu, call.group_fd, call.flags);
-
-	if (fd >= 0) {
-		calls->close(calls->context, fd);
-		event->state = LIST_WORKS;
-		return;
-	}
-	call.errnum = errno;
-	event->state = errno == EACCES || errno == EPERM ? LIST_FORBIDDEN : LIST_UNSUPPORTED;
-	perch_explain(&call, list->machine, &event->reason);
-}
-
 /* Where there are several kinds of cores, each of their PMUs has the event, by a name that chooses it. */
 static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config, const char *name)
 {
@@ -97,7 +34,7 @@ static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, 
 		if (!event)
 			continue;
 		event->pmu = &pmus[i];
-		try(list, event, type, config | (uint64_t)pmus[i].type << PERCH_PMU_TYPE_SHIFT);
+		list_try(list, event, type, config | (uint64_t)pmus[i].type << PERCH_PMU_TYPE_SHIFT);
 	}
 	return 0;
 }
@@ -113,7 +50,7 @@ static int gather_named(struct list *list, uint32_t type, enum list_kind kind)
 		if (list_add(list, kind, name->name, name->alias, &event))
 			return -ENOMEM;
 		if (event)
-			try(list, event, name->type, name->config);
+			list_try(list, event, name->type, name->config);
 		if (gather_hybrid(list, kind, type, name->config, name->name))
 			return -ENOMEM;
 	}
@@ -135,31 +72,11 @@ static int gather_cache(struct list *list)
 				if (list_add(list, LIST_CACHE, name, NULL, &event))
 					return -ENOMEM;
 				if (event)
-					try(list, event, PERCH_TYPE_HW_CACHE, config);
+					list_try(list, event, PERCH_TYPE_HW_CACHE, config);
 				if (gather_hybrid(list, LIST_CACHE, PERCH_TYPE_HW_CACHE, config, name))
 					return -ENOMEM;
 			}
 	return 0;
-}
-
-static int not_hidden(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-int list_names_in(const char *path, struct dirent ***names)
-{
-	int nr = scandir(path, names, not_hidden, alphasort);
-
-	return nr < 0 ? -errno : nr;
-}
-
-void list_free_names(struct dirent **names, int nr)
-{
-	for (int i = 0; i < nr; i++)
-		free(names[i]);
-	if (nr >= 0)
-		free(names);
 }
 
 /* ftrace's own are formats of the trace file, of which few can be opened as events. */
@@ -210,7 +127,7 @@ static int gather_tracepoints(struct list *list)
 
 int list_gather(struct list *list, struct perch_error *err)
 {
-	unsigned kinds = list->filter.nr_words ? UINT_MAX : list->filter.kinds;	/* where to look */
+	unsigned kinds = list->filter.kinds ? list->filter.kinds : UINT_MAX;	/* where to look */
 
 	if ((kinds & 1u << LIST_HARDWARE && gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
 	    (kinds & 1u << LIST_SOFTWARE && gather_named(list, PERCH_TYPE_SOFTWARE, LIST_SOFTWARE)) ||

@@ -27,6 +27,8 @@ static int add_field(void *context, const struct list_part *part)
 
 	json_object_set_new(field, "name", clean(part->name));
 	json_object_set_new(field, "type", clean(part->text));
+	if (part->count)
+		json_object_set_new(field, "count", json_integer(part->count));
 	json_object_set_new(field, "offset", json_integer(part->offset));
 	json_object_set_new(field, "size", json_integer(part->size));
 	json_object_set_new(field, "signed", json_boolean(part->is_signed));

@@ -129,6 +129,12 @@ static int add_term(void *context, const struct list_part *part)
 	return 0;
 }
 
+/* What these take is a path or a symbol, which terms have no place for: the forms of probes stand for them. */
+static bool needs_text(const struct perch_pmu *pmu)
+{
+	return !strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe");
+}
+
 /* "msr/event=0..0xffffffffffffffff/modifier" for a PMU that has formats. */
 static int gather_format(struct list *list, const struct perch_pmu *pmu)
 {
@@ -137,6 +143,8 @@ static int gather_format(struct list *list, const struct perch_pmu *pmu)
 	size_t bare;
 	int rc;
 
+	if (needs_text(pmu))
+		return 0;
 	form.used = bare = snprintf(form.text, sizeof(form.text), "%s/", pmu->name);
 	list_each_format(list, pmu, add_term, &form);
 	if (form.used == bare)

@@ -23,12 +23,14 @@ static int print_format(void *context, const struct list_part *part)
 
 static int print_field(void *context, const struct list_part *part)
 {
-	char line[512], whole[512];
+	char line[512], whole[512], count[16] = "";
 
 	(void)context;
 	if (part->common)
 		return 0;
-	snprintf(line, sizeof(line), "%s %s", part->text, part->name);
+	if (part->count)
+		snprintf(count, sizeof(count), "[%u]", part->count);
+	snprintf(line, sizeof(line), "%s %s%s", part->text, part->name, count);
 	perch_clean_text(whole, sizeof(whole), line);
 	printf("      %-48s offset %u, %u %s%s\n", whole, part->offset, part->size, part->size == 1 ? "byte" : "bytes",
 	       part->is_signed ? ", signed" : "");
@@ -93,7 +95,8 @@ static void count_refused(const struct list *list, const struct list_event *like
 	text[0] = '\0';
 	for (unsigned kind = 0; kind < LIST_KINDS && used < size; kind++)
 		if (nr[kind])
-			used += snprintf(text + used, size - used, "%s%zu %s", used ? ", " : "", nr[kind],
+			used += snprintf(text + used, size - used, "%s%zu %.*s", used ? ", " : "", nr[kind],
+					 (int)strlen(list_kinds[kind].plural) - (nr[kind] == 1 && kind != LIST_PFM),
 					 list_kinds[kind].plural);
 }
 

@@ -48,8 +48,7 @@ struct record {
 	int32_t clock;
 	bool flag[RECORD_FLAGS];
 	struct cli_target target;
-	char **cgroups;			/* names in the order of events; "" for none */
-	size_t nr_cgroups;
+	struct cli_cgroups cgroups;	/* by event, what -G said */
 	bool delayed;			/* -D: events wait for the turns below */
 	unsigned turn_ms[RECORD_TURNS];	/* since the program's start: on, off, on... */
 	size_t nr_turns;
@@ -138,7 +137,7 @@ int record_choose_target(struct record *record);
 
 /* record_synthesize.c: what was there before the recording began. 0 or a negative errno. */
 int record_synthesize(struct record *record);
-/* Where records made here are gathered before they are written. */
+/* record_make.c: where records made here are gathered before they are written. */
 struct record_made {
 	struct record *record;
 	size_t used;
@@ -150,6 +149,8 @@ struct record_made {
 void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body, size_t size, const char *name);
 /* A record of the file's own, which has no trailer; size is a multiple of 8. */
 void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size);
+/* Writes what is gathered. */
+void record_flush_made(struct record_made *made);
 /* record_maps.c: ID_INDEX, THREAD_MAP and CPU_MAP. */
 void record_make_maps(struct record_made *made);
 /* record_groups.c */

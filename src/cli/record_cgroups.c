@@ -8,20 +8,6 @@
 
 #define COMMAND "record"
 
-static int add_cgroup(struct record *record, const char *name, size_t length)
-{
-	char **larger = reallocarray(record->cgroups, record->nr_cgroups + 1, sizeof(*larger));
-
-	if (!larger)
-		return -ENOMEM;
-	record->cgroups = larger;
-	larger[record->nr_cgroups] = strndup(name, length);
-	if (!larger[record->nr_cgroups])
-		return -ENOMEM;
-	record->nr_cgroups++;
-	return 0;
-}
-
 int record_set_cgroups(void *value, const char *text, bool negated)
 {
 	struct record *record = value;
@@ -34,24 +20,7 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 		cli_usage_error(COMMAND, "-G binds the events before it, and there is no -e before it");
 		return -EINVAL;
 	}
-	for (const char *at = text; ; at++) {
-		size_t length = strcspn(at, ",");
-
-		if (record->nr_cgroups == record->events.nr) {
-			cli_usage_error(COMMAND, "-G %s: more cgroups than events", text);
-			return -EINVAL;
-		}
-		if (add_cgroup(record, at, length) < 0)
-			return -ENOMEM;
-		at += length;
-		if (!*at)
-			break;
-	}
-	if (record->nr_cgroups == 1)
-		for (size_t i = 1; i < record->events.nr; i++)
-			if (add_cgroup(record, text, strlen(text)) < 0)
-				return -ENOMEM;
-	return 0;
+	return cli_hand_out_cgroups(COMMAND, &record->cgroups, text, record->events.nr) ? -EINVAL : 0;
 }
 
 /* The library knows where cgroups are mounted, and keeps the descriptor. The CPU does not matter: the sampler has its own. */
@@ -72,21 +41,21 @@ static int open_cgroup(struct record *record, const char *name)
 /* Events of one cgroup share its descriptor. */
 int record_open_cgroups(struct record *record)
 {
-	size_t nr = record->events.nr;
+	char **name = record->cgroups.name;
 
-	if (!record->nr_cgroups)
+	if (!record->cgroups.nr)
 		return 0;
-	record->cgroup_fds = calloc(nr, sizeof(*record->cgroup_fds));
+	record->cgroup_fds = calloc(record->events.nr, sizeof(*record->cgroup_fds));
 	if (!record->cgroup_fds)
 		return CLI_EXIT_FAILURE;
-	for (size_t i = 0; i < record->nr_cgroups; i++) {
+	for (size_t i = 0; i < record->cgroups.nr; i++) {
 		size_t same = 0;
 
-		if (!record->cgroups[i][0])
+		if (!name[i] || !*name[i])
 			continue;
-		while (strcmp(record->cgroups[same], record->cgroups[i]))
+		while (!name[same] || strcmp(name[same], name[i]))
 			same++;
-		record->cgroup_fds[i] = same < i ? record->cgroup_fds[same] : open_cgroup(record, record->cgroups[i]);
+		record->cgroup_fds[i] = same < i ? record->cgroup_fds[same] : open_cgroup(record, name[i]);
 		if (record->cgroup_fds[i] < 0)
 			return CLI_EXIT_FAILURE;
 	}
@@ -96,8 +65,6 @@ int record_open_cgroups(struct record *record)
 void record_clear_cgroups(struct record *record)
 {
 	perch_targets_clear(&record->opened_cgroups);
-	for (size_t i = 0; i < record->nr_cgroups; i++)
-		free(record->cgroups[i]);
-	free(record->cgroups);
+	cli_clear_cgroups(&record->cgroups);
 	free(record->cgroup_fds);
 }

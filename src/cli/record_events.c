@@ -76,14 +76,12 @@ static bool kernel_forbidden(struct record *record)
 /* As if the user had written :u. */
 static void restrict_to_user(struct perch_event *event)
 {
-	size_t length = strlen(event->name);
-	bool colon = event->attr.type == PERCH_TYPE_TRACEPOINT || event->attr.type == PERCH_TYPE_BREAKPOINT ||
-		     (!strchr(event->name, ':') && length && event->name[length - 1] != '/');
+	char name[sizeof(event->name)];
 
 	event->attr.exclude_kernel = 1;
 	event->attr.exclude_hv = 1;
-	if (length + 3 <= sizeof(event->name))
-		strcpy(event->name + length, colon ? ":u" : "u");
+	cli_user_space_name(event, name, sizeof(name));
+	memcpy(event->name, name, sizeof(name));
 }
 
 static void restrict_all(struct record *record)
@@ -345,7 +343,7 @@ int record_open_sampler(struct record *record)
 		rc = try_open(record, &err);
 	}
 	if (rc < 0)
-		return cli_error(COMMAND, &err);
+		return cli_open_error(COMMAND, &err);
 	if (record->verbose)
 		tell_events(record);
 	if (!record->quiet)

@@ -220,7 +220,7 @@ int record_check(struct record *record)
 	if (record->flag[RECORD_USER_CHAINS] && record->flag[RECORD_KERNEL_CHAINS])
 		return cli_usage_error(COMMAND, "--user-callchains and --kernel-callchains exclude each other: choose one");
 	record->system_wide = cli_target_system_wide(target);
-	if (record->nr_cgroups && !record->system_wide)
+	if (record->cgroups.nr && !record->system_wide)
 		return cli_usage_error(COMMAND, "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
 	if (!target->pids && !target->tids && !record->system_wide && !record->program_argv)
 		return cli_usage_error(COMMAND, "nothing to record: name a program, or -p PID, or -a");

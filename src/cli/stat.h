@@ -15,7 +15,7 @@
 
 #define STAT_COMMAND "stat"
 
-/* Mean and spread of a number over the runs. */
+/* stat_spread.c: mean and spread of a number over the runs. */
 struct stat_spread {
 	unsigned nr;
 	double mean;
@@ -113,10 +113,8 @@ struct stat_job {
 	struct perch_machine *machine;
 	struct perch_events events;
 	size_t last_events;		/* the first one of the last -e */
-	char **cgroup;			/* by event, what -G said: NULL: nothing, "": none */
-	size_t nr_cgroups;		/* how many events it was handed out to */
+	struct cli_cgroups cgroups;	/* by event, what -G said */
 	const char *cgroups_first;	/* a -G in front of all events */
-	size_t cgroup_room;		/* of the array */
 	char **each;			/* the names of --for-each-cgroup */
 	size_t nr_each;
 	struct stat_line *line;
@@ -169,8 +167,9 @@ int stat_choose_targets(struct stat_job *stat);
 int stat_run(struct stat_job *stat);
 /* stat_control.c: opens what --control names, if it is there. Returns 0 or the exit status. */
 int stat_open_control(struct stat_job *stat);
-/* What has come in; show: whether an interval ends by it. Returns 0 or the exit status. */
-int stat_obey_control(struct stat_job *stat, bool *show);
+/* Does what has come in. An interval ends before events are enabled and after they are disabled. Returns as above. */
+typedef int stat_end_interval(struct stat_job *stat, void *context);
+int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, void *context);
 /* stat_wait.c: SIGINT and SIGTERM end the counting and not the report. Which of them came; 0: none. */
 int stat_stopped(void);
 void stat_catch_signals(void);
@@ -212,6 +211,7 @@ double stat_percent_running(const struct stat_cell *cell);
 /* stat_print.c */
 /* Calls print for each line and group that is shown, in the order of the aggregation. */
 typedef void stat_print_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
+/* stat_each.c */
 void stat_for_each(const struct stat_job *stat, stat_print_line *print, FILE *out);
 /* All that was counted, as -x, -j or as a table: to the output, in one piece. Returns 0 or the exit status. */
 int stat_print(struct stat_job *stat);
@@ -224,6 +224,7 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out);
 /* stat_fields.c: for programs */
 void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
 void stat_print_json_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out);
+/* stat_put.c: a text from outside */
 void stat_put_json_string(FILE *out, const char *text);
 /* A field of -x: in double quotes where it could be taken for several, as readers of CSV expect. */
 void stat_put_field(const struct stat_job *stat, const char *text, FILE *out);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event_options.h"
 #include "stat.h"
 
 void stat_clear_cells(struct stat_job *stat)
@@ -150,12 +151,7 @@ int stat_gather(struct stat_job *stat, bool intervals, struct perch_error *err)
 static void name_line(struct stat_job *stat, struct stat_line *line)
 {
 	const struct perch_event *event = line->event;
-	char name[sizeof(event->name)];
-	size_t length = perch_clean_text(name, sizeof(name), event->name);
-	bool modifiers = event->modified || event->attr.precise_ip || event->attr.pinned || event->attr.exclusive ||
-			 event->precise_max || event->weak || event->leader_sampling || event->bpf_counter ||
-			 (length && name[length - 1] == '/');
-	const char *side = !line->user_only ? "" : modifiers ? "u" : ":u";
+	char name[sizeof(event->name) + 2], whole[sizeof(name)];
 	const struct perch_pmu *pmu = NULL;
 	uint32_t type = event->attr.type;
 	bool several = false;
@@ -167,10 +163,15 @@ static void name_line(struct stat_job *stat, struct stat_line *line)
 		type = event->attr.config >> 32;	/* of several core PMUs: the extended type */
 	if (several)
 		pmu = perch_machine_pmu_of_type(stat->machine, type);
-	if (pmu)
-		snprintf(line->name, sizeof(line->name), "%s%s [%s]", name, side, pmu->name);
+	if (line->user_only)
+		cli_user_space_name(event, whole, sizeof(whole));
 	else
-		snprintf(line->name, sizeof(line->name), "%s%s", name, side);
+		snprintf(whole, sizeof(whole), "%s", event->name);
+	perch_clean_text(name, sizeof(name), whole);
+	if (pmu)
+		snprintf(line->name, sizeof(line->name), "%s [%s]", name, pmu->name);
+	else
+		snprintf(line->name, sizeof(line->name), "%s", name);
 }
 
 void stat_learn(struct stat_job *stat)

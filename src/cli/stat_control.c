@@ -78,13 +78,23 @@ static int switch_all(struct stat_job *stat, int (*call)(struct perch_set *, str
 	return 0;
 }
 
-static int obey(struct stat_job *stat, const char *command, bool *show)
+/* What is counted from here on, or was until here, is another interval's: it ends while the events stand still. */
+static int switch_between(struct stat_job *stat, const char *command, stat_end_interval *end_interval, void *context)
+{
+	bool enable = *command == 'e';
+	int status = enable && end_interval ? end_interval(stat, context) : 0;
+
+	if (!status)
+		status = switch_all(stat, enable ? perch_set_enable : perch_set_disable);
+	return !status && !enable && end_interval ? end_interval(stat, context) : status;
+}
+
+static int obey(struct stat_job *stat, const char *command, stat_end_interval *end_interval, void *context)
 {
 	int status = 0;
 
 	if (!strcmp(command, "enable") || !strcmp(command, "disable")) {
-		status = switch_all(stat, *command == 'e' ? perch_set_enable : perch_set_disable);
-		*show = true;
+		status = switch_between(stat, command, end_interval, context);
 	} else if (!strcmp(command, "stop")) {
 		stat->told_to_stop = true;
 	} else if (strcmp(command, "ping")) {
@@ -100,13 +110,12 @@ static int obey(struct stat_job *stat, const char *command, bool *show)
 }
 
 /* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it is far too long. */
-int stat_obey_control(struct stat_job *stat, bool *show)
+int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, void *context)
 {
 	char bytes[256];
 	ssize_t got = read(stat->control_fd, bytes, sizeof(bytes));
 	int status = 0;
 
-	*show = false;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got <= 0) {
@@ -121,7 +130,7 @@ int stat_obey_control(struct stat_job *stat, bool *show)
 		}
 		stat->command[stat->command_length] = '\0';
 		if (stat->command_length)
-			status = obey(stat, stat->command, show);
+			status = obey(stat, stat->command, end_interval, context);
 		stat->command_length = 0;
 	}
 	return status;

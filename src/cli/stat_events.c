@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What `perch stat` counts: events, the cgroups that are handed out to them, and the lines and sets made of both. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,53 +40,9 @@ int stat_add_filter(void *value, const char *filter, bool negated)
 	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, filter, stat->machine);
 }
 
-/* The next name of "a,,b", which may be empty; NULL behind the last one. */
-static char *next_name(const char **list)
-{
-	const char *end;
-	char *name;
-
-	if (!*list)
-		return NULL;
-	end = strchrnul(*list, ',');
-	name = strndup(*list, end - *list);
-	*list = *end ? end + 1 : NULL;
-	return name;
-}
-
-/* Hands names out to the events that have none yet, in order; a single one goes to all events so far. */
 static int hand_out(struct stat_job *stat, const char *names)
 {
-	size_t nr = stat->events.nr;
-	char **grown = reallocarray(stat->cgroup, nr, sizeof(*grown));
-	const char *rest = names;
-	char *name;
-
-	if (!grown)
-		return no_memory();
-	stat->cgroup = grown;
-	for (size_t i = stat->cgroup_room; i < nr; i++)
-		grown[i] = NULL;
-	stat->cgroup_room = nr > stat->cgroup_room ? nr : stat->cgroup_room;
-	while (rest) {
-		name = next_name(&rest);
-		if (!name)
-			return no_memory();
-		while (stat->nr_cgroups < nr && grown[stat->nr_cgroups])
-			stat->nr_cgroups++;
-		if (stat->nr_cgroups == nr) {
-			free(name);
-			return cli_usage_error(STAT_COMMAND, "-G %s names more cgroups than there are events before it",
-					       names);
-		}
-		grown[stat->nr_cgroups++] = name;
-	}
-	for (size_t i = 1; stat->nr_cgroups == 1 && i < nr; i++) {
-		grown[i] = strdup(grown[0]);
-		if (!grown[i])
-			return no_memory();
-	}
-	return 0;
+	return cli_hand_out_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
 }
 
 int stat_add_cgroups(void *value, const char *names, bool negated)
@@ -188,7 +143,7 @@ static int add_lines(struct stat_job *stat, const char *cgroup)
 	int status = 0;
 
 	for (size_t i = 0; !status && i < stat->events.nr; i++) {
-		const char *own = i < stat->cgroup_room ? stat->cgroup[i] : NULL;
+		const char *own = i < stat->cgroups.nr ? stat->cgroups.name[i] : NULL;
 
 		status = add_line(stat, base, i, cgroup ? cgroup : own ? own : "");
 	}
@@ -212,7 +167,7 @@ static int cut_names(struct stat_job *stat)
 	while (rest) {
 		char **grown = reallocarray(stat->each, stat->nr_each + 1, sizeof(*grown));
 
-		name = next_name(&rest);
+		name = cli_next_name(&rest);
 		if (grown)
 			stat->each = grown;
 		if (!grown || !name) {
@@ -231,6 +186,17 @@ static int cut_names(struct stat_job *stat)
 	return 0;
 }
 
+/* --metric-only shows nothing else: without one its lines are blank, as perf's are. */
+static void tell_no_metrics(const struct stat_job *stat)
+{
+	for (size_t i = 0; i < stat->nr_lines; i++)
+		if (stat_metric_unit(&stat->line[i]))
+			return;
+	if (stat->metric_only && !stat->quiet && stat->nr_lines)
+		cli_note(STAT_COMMAND, "--metric-only shows nothing here: these events make no metrics that it has a column for; "
+			 "cycles and instructions do, as two of them");
+}
+
 int stat_complete_events(struct stat_job *stat)
 {
 	int status = stat->null_run ? 0 : add_defaults(stat);
@@ -247,9 +213,11 @@ int stat_complete_events(struct stat_job *stat)
 	if (!stat->line)
 		return no_memory();
 	if (!stat->nr_each)
-		return add_lines(stat, NULL);
+		status = add_lines(stat, NULL);
 	for (size_t i = 0; !status && i < stat->nr_each; i++)
 		status = add_lines(stat, stat->each[i]);
+	if (!status)
+		tell_no_metrics(stat);
 	return status;
 }
 
@@ -278,7 +246,7 @@ void stat_free_events(struct stat_job *stat)
 	free(stat->group);
 	free(stat->cells);
 	free(stat->each_ns);
-	free_strings(stat->cgroup, stat->cgroup_room);
+	cli_clear_cgroups(&stat->cgroups);
 	free_strings(stat->each, stat->nr_each);
 	perch_events_clear(&stat->events);
 }

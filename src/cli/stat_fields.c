@@ -4,25 +4,6 @@
 
 #include "stat.h"
 
-void stat_put_field(const struct stat_job *stat, const char *text, FILE *out)
-{
-	const char *sep = stat->separator;
-	char clean[512];
-
-	perch_clean_text(clean, sizeof(clean), text);
-	if (!strchr(clean, '"') && (!*sep || !strstr(clean, sep))) {
-		fputs(clean, out);
-		return;
-	}
-	fputc('"', out);
-	for (const char *at = clean; *at; at++) {
-		if (*at == '"')
-			fputc('"', out);
-		fputc(*at, out);
-	}
-	fputc('"', out);
-}
-
 static const char *missing(const struct stat_line *line)
 {
 	return line->supported ? "<not counted>" : "<not supported>";
@@ -77,20 +58,6 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&cell->value));
 	fprintf(out, "%s%.0f%s%.2f", sep, cell->running.mean, sep, stat_percent_running(cell));
 	print_csv_metrics(stat, line, group, out);
-}
-
-void stat_put_json_string(FILE *out, const char *text)
-{
-	char clean[512];
-
-	perch_clean_text(clean, sizeof(clean), text);
-	fputc('"', out);
-	for (const char *at = clean; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fputc('\\', out);
-		fputc(*at, out);
-	}
-	fputc('"', out);
 }
 
 static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)

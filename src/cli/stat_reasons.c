@@ -2,6 +2,7 @@
 /* Below the table: why events are not counted, and what became of others. */
 #include <string.h>
 
+#include "event_options.h"
 #include "stat.h"
 
 static const struct perch_set_event *opened(const struct stat_job *stat, size_t line)
@@ -34,6 +35,7 @@ static bool named_before(const struct stat_job *stat, size_t from, size_t line)
 /* Each reason once, with the events it keeps away. */
 static bool print_skipped(const struct stat_job *stat, FILE *out)
 {
+	struct perch_error reworded;
 	bool any = false;
 
 	for (size_t i = 0; i < stat->nr_lines; i++) {
@@ -50,7 +52,7 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 			if (same_reason(stat, i, k) && !named_before(stat, i, k))
 				fprintf(out, ", %s", stat->line[k].name);
 		fputs(": ", out);
-		perch_error_print(out, opened(stat, i)->reason);
+		perch_error_print(out, cli_reword(opened(stat, i)->reason, &reworded));
 		any = true;
 	}
 	return any;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event_options.h"
 #include "stat.h"
 
 #define MSEC 1000000ull
@@ -62,7 +63,7 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
 	if (rc == -ESRCH && follows_program(stat) && stat_stopped())
 		return 128 + stat_stopped();	/* ended with us, before its exec: no mistake */
-	return rc ? cli_error(STAT_COMMAND, &err) : 0;
+	return rc ? cli_open_error(STAT_COMMAND, &err) : 0;
 }
 
 static void close_parts(struct stat_job *stat)
@@ -156,24 +157,25 @@ static uint64_t next_beat(uint64_t beat, uint64_t every)
 	return beat > now ? beat : now + every - (now - beat) % every;
 }
 
-/* A command of --control: an interval ends by it, for what comes after is another matter. */
-static int obey(struct stat_job *stat, uint64_t start_ns, uint64_t *last_ns)
-{
-	bool show;
-	int status = stat_obey_control(stat, &show);
+/* Of the interval in hand. */
+struct span {
+	uint64_t start_ns, last_ns;
+};
 
-	return !status && show && stat->interval_ms ? show_interval(stat, start_ns, last_ns) : status;
+static int end_interval(struct stat_job *stat, void *context)
+{
+	struct span *span = context;
+
+	return stat->interval_ms ? show_interval(stat, span->start_ns, &span->last_ns) : 0;
 }
 
 /* -D: false when the end came first. */
 static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 {
-	bool show;
-
 	while (!stat_wait(stat, until) && !stat_stopped() && !*status && !stat->told_to_stop) {
 		if (!stat_commanded())
 			return true;
-		*status = stat_obey_control(stat, &show);
+		*status = stat_obey_control(stat, NULL, NULL);
 	}
 	return false;
 }
@@ -181,7 +183,8 @@ static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 /* Until the end: of the program, of the targets, of the time given, or by a signal. Prints intervals on the way. */
 static int watch(struct stat_job *stat, uint64_t start_ns)
 {
-	uint64_t every = stat->interval_ms * MSEC, last = start_ns, shown = 0;
+	struct span span = { start_ns, start_ns };
+	uint64_t every = stat->interval_ms * MSEC, shown = 0;
 	uint64_t end = stat->timeout_ms ? start_ns + stat->timeout_ms * MSEC : UINT64_MAX;
 	uint64_t beat = every ? start_ns + every : UINT64_MAX;
 	bool ended, finished = false, late = stat->told_to_stop;
@@ -193,13 +196,13 @@ static int watch(struct stat_job *stat, uint64_t start_ns)
 		if (ended || stat_stopped() || late)
 			break;
 		if (stat_commanded()) {
-			status = obey(stat, start_ns, &last);
+			status = stat_obey_control(stat, end_interval, &span);
 			late = stat->told_to_stop;
 			if (status || late)
 				break;
 			continue;
 		}
-		status = show_interval(stat, start_ns, &last);
+		status = end_interval(stat, &span);
 		finished = stat->interval_count && ++shown >= stat->interval_count;
 		if (status || finished)
 			break;
@@ -215,7 +218,7 @@ static int watch(struct stat_job *stat, uint64_t start_ns)
 		status = status ? status : reaped;
 	}
 	if (every && !finished && !status)
-		status = show_interval(stat, start_ns, &last);	/* the rest */
+		status = end_interval(stat, &span);	/* the rest */
 	return status;
 }
 

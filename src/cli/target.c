@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom a command measures, from what the command line says to a list of targets. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target.h"
 
@@ -87,6 +89,69 @@ static void drop_repeated(struct perch_targets *targets)
 		if (targets->target[i].pid != targets->target[kept].pid)
 			targets->target[++kept] = targets->target[i];
 	targets->nr = kept + 1;
+}
+
+char *cli_next_name(const char **list)
+{
+	const char *end = strchrnul(*list, ',');
+	char *name = strndup(*list, end - *list);
+
+	*list = *end ? end + 1 : NULL;
+	return name;
+}
+
+static int no_memory_for_names(const char *command)
+{
+	struct perch_error err;
+
+	perch_error_set(&err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the names of cgroups");
+	return cli_error(command, &err);
+}
+
+static bool make_room(struct cli_cgroups *cgroups, size_t nr)
+{
+	char **grown = nr > cgroups->nr ? reallocarray(cgroups->name, nr, sizeof(*grown)) : cgroups->name;
+
+	if (!grown)
+		return false;
+	cgroups->name = grown;
+	for (; cgroups->nr < nr; cgroups->nr++)
+		grown[cgroups->nr] = NULL;
+	return true;
+}
+
+int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names, size_t nr_events)
+{
+	const char *rest = names;
+
+	if (!make_room(cgroups, nr_events))
+		return no_memory_for_names(command);
+	while (rest) {
+		char *name = cli_next_name(&rest);
+
+		if (!name)
+			return no_memory_for_names(command);
+		while (cgroups->used < nr_events && cgroups->name[cgroups->used])
+			cgroups->used++;
+		if (cgroups->used == nr_events) {
+			free(name);
+			return cli_usage_error(command, "-G %s: more cgroups than events before it", names);
+		}
+		cgroups->name[cgroups->used++] = name;
+	}
+	for (size_t i = 1; cgroups->used == 1 && i < nr_events; i++) {
+		cgroups->name[i] = strdup(cgroups->name[0]);
+		if (!cgroups->name[i])
+			return no_memory_for_names(command);
+	}
+	return 0;
+}
+
+void cli_clear_cgroups(struct cli_cgroups *cgroups)
+{
+	for (size_t i = 0; i < cgroups->nr; i++)
+		free(cgroups->name[i]);
+	free(cgroups->name);
 }
 
 static bool group_has_path(const struct perch_events *events, int leader)

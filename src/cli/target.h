@@ -42,6 +42,20 @@ int cli_target_cpus(const char *command, const struct cli_target *target, struct
  */
 int cli_target_choose(const char *command, const struct cli_target *target, struct perch_machine *machine,
 		      struct perch_targets *targets);
+/* What -G said, by event: NULL nothing, "" none. */
+struct cli_cgroups {
+	char **name;
+	size_t nr;			/* of the array: events when the last -G came */
+	size_t used;			/* how many events names were handed out to, one by one */
+};
+/*
+ * Hands "a,,b" out to the events that have none yet, in order; the first name, where it is the only one, goes to all
+ * events so far. Later ones have none, as with perf. Returns 0 or the exit status after having told what is wrong.
+ */
+int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names, size_t nr_events);
+void cli_clear_cgroups(struct cli_cgroups *cgroups);
+/* The next name of "a,,b", which may be empty, to be freed; *list: the rest, NULL behind the last one. NULL: no memory. */
+char *cli_next_name(const char **list);
 /*
  * A probe whose attr points to a path is not inherited, and neither is its group: the kernel would read the path from the
  * memory of the process that forks, and refuse it the fork. Tells so where it matters.

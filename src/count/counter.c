@@ -16,6 +16,8 @@ struct perch_counter {
 	size_t words;			/* of one read */
 	const struct perch_calls *calls;
 	int user_errno;			/* why there is no page */
+	uint32_t type;			/* attr.type */
+	struct perch_machine *machine;	/* the caller's, or NULL */
 	bool has_dropped;
 	struct perch_attr dropped;
 	char name[sizeof(((struct perch_event *)0)->name)];
@@ -116,6 +118,8 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	made->calls = perch_machine_calls(options->machine);
 	made->user = &perch__no_user;
 	made->how = may;
+	made->type = attr.type;
+	made->machine = options->machine;
 	rc = open_descriptor(made, &attr, event, target, options, err);
 	if (rc) {
 		free(made);
@@ -256,7 +260,11 @@ int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 
 bool perch_counter_user_read(const struct perch_counter *counter, struct perch_error *err)
 {
-	return perch__user_tell(counter->how, counter->user_errno, counter->name, err);
+	enum perch__user_how how = counter->how;
+
+	if (err)
+		how = perch__user_cause(how, counter->type, counter->machine);
+	return perch__user_tell(how, counter->user_errno, counter->name, err);
 }
 
 const struct perch_attr *perch_counter_dropped(const struct perch_counter *counter)

@@ -106,8 +106,11 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 		if (aside->target.cgroup_fd > 0) {
 			call.pid = aside->target.cgroup_fd;
 			call.flags |= PERCH_FLAG_PID_CGROUP;
+			call.pid_is_cgroup_fd = true;
 		}
 		perch_explain(&call, machine, &aside->reason);
+		if (aside->no_user_side)
+			perch__advise_privilege(&aside->reason);
 	}
 }
 

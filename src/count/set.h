@@ -13,7 +13,15 @@ struct perch__aside {
 	struct perch_target target;
 	int group_fd;
 	int errnum;			/* 0: not refused by the kernel */
+	bool no_user_side;		/* forbidden, and user space alone cannot be counted in its place */
 };
+/* To advise user space alone would be wrong then. */
+static inline void perch__advise_privilege(struct perch_error *err)
+{
+	perch_error_remedy(err, "as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; its PMU cannot "
+			   "count user space alone");
+}
+
 
 /* Events [first, end) may be one group: they were, when parsed. */
 struct perch__run {

@@ -22,6 +22,7 @@ struct opening {
 	struct perch__run run;		/* its group */
 	struct perch_attr attr;		/* as a leader's */
 	struct perch_attr given;	/* as last tried */
+	bool forbidden;			/* and its PMU cannot count user space alone */
 	const struct perch_cpus *cpus;	/* where its PMU counts; NULL: anywhere */
 };
 
@@ -149,6 +150,25 @@ static bool means_absent(int rc)
 	return rc == -EINVAL || rc == -ENOSYS || rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
 
+/* Kernels before 3.3 said ENOSPC. */
+static bool may_be_too_large(const struct opening *o, int leader, int rc)
+{
+	bool weak = false;
+
+	for (size_t i = o->run.first; i < o->run.end; i++)
+		weak |= o->set->event[i].event.weak;
+	return weak && leader >= 0 && (rc == -EINVAL || rc == -ENOSPC);
+}
+
+/*
+ * A PMU of its own that cannot tell user space from the kernel refuses the try and not the event: forbidden it is. It may
+ * be skipped like one that this machine has not, for there is no other way to count it here.
+ */
+static bool cannot_exclude(const struct opening *o, int leader, int rc)
+{
+	return rc == -EINVAL && o->attr.type >= PERCH_TYPE_MAX && !may_be_too_large(o, leader, rc);
+}
+
 /*
  * The kernel looks at permission first: only now an event shows that the machine has it not, which may be skipped. Any
  * other refusal leaves the event as it was, and the first refusal to be told.
@@ -160,12 +180,17 @@ static int try_user_side(struct opening *o, size_t target, int leader, int refus
 
 	o->attr.exclude_kernel = o->attr.exclude_hv = 1;
 	fd = try_open(o, target, leader);
+	if (cannot_exclude(o, leader, fd)) {
+		o->given = o->attr = before;
+		o->forbidden = true;
+		return refused;
+	}
 	if (fd >= 0 || (means_absent(fd) && o->may & PERCH_SET_MAY_SKIP)) {
 		event_of(o)->user_only = true;
 		return fd;
 	}
 	if (fd != -EACCES)
-		o->attr = before;
+		o->given = o->attr = before;
 	return refused;
 }
 
@@ -174,6 +199,7 @@ static int open_there(struct opening *o, size_t target, int leader)
 	bool user_may_do = !o->attr.exclude_kernel && !o->attr.exclude_user && o->may & PERCH_SET_MAY_DROP_KERNEL;
 	int fd = try_open(o, target, leader);
 
+	o->forbidden = false;
 	if (PERCH__LIKELY(fd >= 0))
 		return fd;
 	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max && o->attr.precise_ip) {
@@ -183,16 +209,6 @@ static int open_there(struct opening *o, size_t target, int leader)
 	if (fd == -EACCES && user_may_do)
 		fd = try_user_side(o, target, leader, fd);
 	return fd;
-}
-
-/* Kernels before 3.3 said ENOSPC. */
-static bool may_be_too_large(const struct opening *o, int leader, int rc)
-{
-	bool weak = false;
-
-	for (size_t i = o->run.first; i < o->run.end; i++)
-		weak |= o->set->event[i].event.weak;
-	return weak && leader >= 0 && (rc == -EINVAL || rc == -ENOSPC);
 }
 
 static void close_event(struct perch_set *set, size_t event)
@@ -253,6 +269,8 @@ static int tell_refusal(struct opening *o, const struct perch_call *call, size_t
 			o->set->calls->close(o->set->calls->context, fd);
 	} else if (!explain_member(o, target, call->group_fd, rc, o->err)) {
 		perch_explain(call, machine, o->err);
+		if (o->forbidden)
+			perch__advise_privilege(o->err);
 	}
 	return perch__set_blame(o->set, o->event, target, o->err, rc);
 }
@@ -262,7 +280,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	const struct perch_target *at = &o->set->target[target];
 	bool cgroup = at->cgroup_fd > 0;
 	struct perch_call call = { &o->given, cgroup ? at->cgroup_fd : at->pid, at->cpu, leader,
-				   PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), -rc };
+				   PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), -rc, cgroup };
 	struct perch__aside *aside;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
@@ -271,7 +289,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	}
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
-	if (!means_absent(rc) || !(o->may & PERCH_SET_MAY_SKIP))
+	if (!(means_absent(rc) || o->forbidden) || !(o->may & PERCH_SET_MAY_SKIP))
 		return tell_refusal(o, &call, target);
 	aside = perch__set_aside(o->set, o->event);
 	if (!aside)
@@ -281,7 +299,10 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	aside->group_fd = leader;
 	if (!explain_member(o, target, leader, rc, &aside->reason)) {
 		aside->errnum = -rc;
+		aside->no_user_side = o->forbidden;
 		perch_explain(&call, NULL, &aside->reason);
+		if (o->forbidden)
+			perch__advise_privilege(&aside->reason);
 	}
 	return skip(o, aside);
 }
@@ -424,6 +445,11 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 
 	*set = NULL;
 	o.options.user_read = 0;	/* counters alone */
+	if (may >= PERCH_SET_MAY_MAX) {
+		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
+		perch_error_field(err, "may", NULL);
+		return -EINVAL;
+	}
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;

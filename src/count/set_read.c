@@ -195,8 +195,13 @@ void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
 	struct perch_count between = *now;
 	struct perch__base base = { 0 };
 
+	/* from where it counts is not known, and all since the open would be too much */
+	if (counted(now) && earlier && !counted(earlier)) {
+		*delta = (struct perch_count){ .id = now->id, .state = earlier->state };
+		return;
+	}
 	/* less time than before: there was a reset between, and all of it is new */
-	if (counted(now) && earlier && counted(earlier) && now->enabled_ns >= earlier->enabled_ns) {
+	if (counted(now) && earlier && now->enabled_ns >= earlier->enabled_ns) {
 		base = (struct perch__base){ earlier->enabled_ns, earlier->running_ns };
 		between.value = beyond(now->value, earlier->value);
 		between.lost = beyond(now->lost, earlier->lost);

@@ -82,6 +82,9 @@ static const struct {
 				   "open it with PERCH_SELF, in the thread that reads it" },
 	[PERCH__USER_NO_HARDWARE] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
 				      "the kernel counts this event itself, and no hardware does", "" },
+	[PERCH__USER_NO_CORE] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+				  "only hardware counters of the CPU's cores can be read in user space, and the event is another "
+				  "PMU's", "" },
 	[PERCH__USER_WANTS_LOST] = { EINVAL, PERCH_CAUSE_CONFLICT,
 				     "user_read cannot give PERCH_FORMAT_LOST, which read_format asks for",
 				     "leave out one of the two" },
@@ -102,6 +105,29 @@ static const struct {
 				      "the event is on a counter that has no register for user space", "" },
 	[PERCH__USER_BUSY] = { EAGAIN, PERCH_CAUSE_SCHEDULE, "the kernel changed the event's page at each try", "" },
 };
+
+static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
+{
+	const struct perch_pmu *pmu = perch_machine_pmu_of_type(machine, type);
+
+	return pmu && !pmu->core;
+}
+
+/* No sysctl helps an event that has no register: only asked for when told, for it reads the machine's files. */
+enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, struct perch_machine *machine)
+{
+	struct perch_machine *own = NULL;
+
+	if (type < PERCH_TYPE_MAX || (how != PERCH__USER_REFUSED && how != PERCH__USER_OFF_PMU && how != PERCH__USER_FORBIDDEN &&
+				      how != PERCH__USER_NO_CLOCK && how != PERCH__USER_NO_REGISTER))
+		return how;
+	if (!machine && perch_machine_new(&own, NULL, NULL, NULL))
+		return how;
+	if (is_other_pmu(type, machine ? machine : own))
+		how = PERCH__USER_NO_CORE;
+	perch_machine_free(own);
+	return how;
+}
 
 bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err)
 {

@@ -19,6 +19,7 @@ enum perch__user_how {
 	PERCH__USER_NO_ARCH,
 	PERCH__USER_NOT_SELF,
 	PERCH__USER_NO_HARDWARE,
+	PERCH__USER_NO_CORE,		/* another PMU than the cores' */
 	PERCH__USER_WANTS_LOST,
 	PERCH__USER_REFUSED,		/* the kernel takes the event only without the wish */
 	PERCH__USER_NO_PAGE,
@@ -326,6 +327,8 @@ enum perch__user_how perch__user_map(const struct perch__user **user, int fd, co
 				     int *errnum);
 void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls);
 /* True when how is PERCH__USER_READ; else tells why not. */
+/* What is to be told where the cause turns on which PMU it is. machine NULL: this one. */
+enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, struct perch_machine *machine);
 bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err);
 
 #endif

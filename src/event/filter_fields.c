@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields that a tracepoint's filter compares: a name that the tracepoint has not is told before the kernel says EINVAL. */
+/* The fields that a tracepoint's filter compares: one that the tracepoint has not is told before the kernel says EINVAL. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -114,42 +114,36 @@ static enum answer look_up(const char *format, const char *wanted, struct perch_
 	return any ? HAS_NOT : UNSURE;
 }
 
-/* The format file of an event, to be freed; NULL: it cannot be read, or the event's name is not its tracepoint's. */
-static char *format_of(const struct perch_event *event, struct perch_machine *machine, char name[PERCH__WORD])
+#define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD)
+
+/* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has another's name. */
+static bool find_format(const struct perch_event *event, struct perch_machine *machine, char path[PATH_BYTES],
+			char name[PERCH__WORD])
 {
-	char tracefs[PATH_MAX], path[PATH_MAX + 2 * PERCH__WORD], text[32], *format;
 	size_t system = strcspn(event->name, ":/."), length;
+	char tracefs[PATH_MAX], text[32];
 	uint64_t id;
 	ssize_t got;
 
-	if (event->name[system] != ':' || perch_machine_tracefs(machine, tracefs, sizeof(tracefs), NULL) < 0)
-		return NULL;
+	if (event->attr.type != PERCH_TYPE_TRACEPOINT || event->name[system] != ':' ||
+	    perch_machine_tracefs(machine, tracefs, sizeof(tracefs), NULL) < 0)
+		return false;
 	length = strcspn(event->name + system + 1, ":/.");
 	snprintf(name, PERCH__WORD, "%.*s", (int)(system + 1 + length), event->name);
-	snprintf(path, sizeof(path), "%s/events/%.*s/%.*s/id", tracefs, (int)system, name, (int)length, name + system + 1);
+	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name, (int)length, name + system + 1);
 	/* the path has the machine's root already, hence no machine here */
 	got = perch_machine_read(NULL, path, text, sizeof(text));
 	if (got <= 0 || perch__number(text, strlen(text), &id) || id != event->attr.config)
-		return NULL;
-	format = malloc(FORMAT_BYTES);
-	if (!format)
-		return NULL;
+		return false;
 	strcpy(strrchr(path, '/'), "/format");
-	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
-		return format;
-	free(format);
-	return NULL;
+	return true;
 }
 
-int perch__check_filter(const struct perch_event *event, const char *filter, struct perch_machine *machine,
-			struct perch_error *err)
+static int check_fields(const char *format, const char *tracepoint, const char *filter, struct perch_error *err)
 {
-	char tracepoint[PERCH__WORD], name[PERCH__WORD], *format;
+	char name[PERCH__WORD];
 	int rc = 0;
 
-	format = event->attr.type == PERCH_TYPE_TRACEPOINT ? format_of(event, machine, tracepoint) : NULL;
-	if (!format)
-		return 0;
 	while (!rc && next_field(&filter, name)) {
 		struct perch__nearest nearest = { .word = name };
 
@@ -159,6 +153,22 @@ int perch__check_filter(const struct perch_event *event, const char *filter, str
 				     tracepoint, name);
 		perch__nearest_remedy(&nearest, err, "'perch list --verbose' shows the fields of tracepoints");
 	}
+	return rc;
+}
+
+int perch__check_filter(const struct perch_event *event, const char *filter, struct perch_machine *machine,
+			struct perch_error *err)
+{
+	char path[PATH_BYTES], tracepoint[PERCH__WORD], *format;
+	int rc = 0;
+
+	if (!find_format(event, machine, path, tracepoint))
+		return 0;
+	format = malloc(FORMAT_BYTES);
+	if (!format)
+		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the format of '%s'", tracepoint);
+	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
+		rc = check_fields(format, tracepoint, filter, err);
 	free(format);
 	return rc;
 }

@@ -24,14 +24,31 @@ static void fill_in(const struct perch__case *c, const char *sentence, char *buf
 	buffer[used] = '\0';
 }
 
+/* The fields that no proof was found against share the errno with a CPU that is not there. */
+static void add_cpu(const struct perch__case *c, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (c->call->errnum == EINVAL && !c->machine && c->call->cpu >= 0)
+		snprintf(text + used, size - used, "; or CPU %d may not exist", c->call->cpu);
+}
+
+/* What the call has as pid is another field of the caller's. */
+static const char *field_of(const struct perch__case *c, const char *field)
+{
+	return c->call->pid_is_cgroup_fd && !strcmp(field, "pid") ? "cgroup_fd" : field;
+}
+
 static int tell(const struct perch__case *c, const struct perch__rule *rule, struct perch_error *err)
 {
 	char text[sizeof(err->message)];
 
 	fill_in(c, rule->sentence, text, sizeof(text));
 	perch_error_set(err, c->call->errnum, rule->cause, "%s", text);
-	perch_error_field(err, rule->field, rule->since);
+	perch_error_field(err, field_of(c, rule->field), rule->since);
 	fill_in(c, rule->remedy, text, sizeof(text));
+	if (rule->likely)
+		add_cpu(c, text, sizeof(text));
 	perch_error_remedy(err, "%s", text);
 	return -c->call->errnum;
 }
@@ -88,6 +105,15 @@ static void make_case(struct perch__case *c, const struct perch_call *call, stru
 	memcpy(&c->attr, call->attr, size);
 }
 
+static int tell_nothing_known(const struct perch__case *c, struct perch_error *err)
+{
+	char text[sizeof(err->remedy)] = "some field of the attr, or the target, does not fit the event";
+
+	add_cpu(c, text, sizeof(text));
+	perch_error_remedy(err, "%s", text);
+	return -EINVAL;
+}
+
 static const struct perch__rule *first_that_applies(const struct perch__case *c)
 {
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
@@ -116,7 +142,5 @@ int perch_explain(const struct perch_call *call, struct perch_machine *machine, 
 		return tell(&c, rule, err);
 	perch_error_set(err, call->errnum, PERCH_CAUSE_SYSTEM, "the kernel refused the event: %s",
 			strerror(call->errnum));
-	if (call->errnum == EINVAL)
-		perch_error_remedy(err, "some field of the attr, or the target, does not fit the event");
-	return -call->errnum;
+	return call->errnum == EINVAL ? tell_nothing_known(&c, err) : -call->errnum;
 }

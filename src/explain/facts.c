@@ -180,6 +180,11 @@ static void pmu_name(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "of type %u", c->attr.type);
 }
 
+static void pid_name(const struct perch__case *c, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%s", c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid");
+}
+
 static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
 {
 	size_t nr;
@@ -237,7 +242,9 @@ bool perch__fact_text(const struct perch__case *c, const char *name, size_t leng
 	const struct {
 		const char *name;
 		void (*write)(const struct perch__case *c, char *buffer, size_t size);
-	} others[] = { { "pmu", pmu_name }, { "cpus", cpus_present }, { "descriptors", descriptor_limit } };
+	} others[] = {
+		{ "pmu", pmu_name }, { "pid_name", pid_name }, { "cpus", cpus_present }, { "descriptors", descriptor_limit },
+	};
 
 #define FOR_THE_NAMED(table, i)                                                                    \
 	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++)                              \

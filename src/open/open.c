@@ -44,6 +44,7 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr, cons
 	if (target->cgroup_fd > 0) {
 		call->pid = target->cgroup_fd;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
+		call->pid_is_cgroup_fd = true;
 	}
 	fd = calls->open_event(calls->context, &made->given, call->pid, call->cpu, call->group_fd, call->flags);
 	call->errnum = fd < 0 ? errno : 0;

@@ -142,6 +142,8 @@ int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *
 
 void perch_targets_clear(struct perch_targets *targets)
 {
+	if (!targets)
+		return;
 	for (size_t i = 0; i < targets->nr_cgroups; i++)
 		close(targets->cgroup[i]);
 	free(targets->cgroup);

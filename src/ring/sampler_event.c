@@ -75,6 +75,31 @@ static void join_group(struct perch_options *wanted)
 	wanted->pinned = wanted->exclusive = 0;
 }
 
+/* PMUs beside the cores' count alone, as a rule; the kernel's probes sample like tracepoints. */
+static bool may_only_count(const struct perch_attr *attr, struct perch_machine *machine)
+{
+	const struct perch_pmu *pmu = attr->type < PERCH_TYPE_MAX ? NULL : perch_machine_pmu_of_type(machine, attr->type);
+
+	return pmu && !pmu->core && strcmp(pmu->name, "kprobe") && strcmp(pmu->name, "uprobe");
+}
+
+/* Without a rate the kernel takes the event, and no sample ever comes. */
+static int check_rate(const struct perch__sampler_event *event, const struct perch_options *options,
+		      struct perch_machine *machine, struct perch_error *err)
+{
+	const struct perch_attr *attr = &event->attr;
+	bool dummy = attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
+
+	if (attr->sample_period || dummy || options->follow || options->inherit_stat || may_only_count(attr, machine))
+		return 0;
+	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			"event '%s' has neither period nor frequency: it would never take a sample", event->name);
+	perch_error_field(err, "sample_period", NULL);
+	perch_error_remedy(err, "set .event.frequency or .event.period of struct perch_sampler_options, or give the "
+			   "event a term, as in cycles/freq=1000/");
+	return -EINVAL;
+}
+
 static int build_event(struct perch_sampler *sampler, size_t index, const struct perch_events *events,
 		       const struct perch_options *options, struct perch_error *err)
 {
@@ -100,6 +125,9 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	if (rc < 0)
 		return rc;
 	snprintf(event->name, sizeof(event->name), "%s", from.name);
+	rc = leads || !leader->leader_sampling ? check_rate(event, options, sampler->machine, err) : 0;
+	if (rc < 0)
+		return rc;
 	memset(&event->dropped, 0, sizeof(event->dropped));
 	event->first = from.first;
 	event->weak = leader->weak;

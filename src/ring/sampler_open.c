@@ -75,8 +75,11 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 		return 0;
 	if (!leads && event->weak && (fd == -EINVAL || fd == -EBADF))
 		sampler->unfit = event->leader;
-	if (fd < 0)
+	if (fd < 0) {
+		if (!is_own(sampler, index))
+			perch_error_prefix(&said, "%s: ", event->name);
 		return tell(err, &said, fd);
+	}
 	event->precise_max = false;	/* settled, and the same on every CPU */
 	fds[index] = fd;
 	if (event->filter && perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0) {
@@ -233,14 +236,14 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	int rc;
 
-	sampler->target = *target;
+	sampler->target = target ? *target : PERCH_SELF;
 	sampler->nr_threads = 1;
 	if (options && options->nr_threads && options->threads) {
 		sampler->threads = options->threads;
 		sampler->nr_threads = options->nr_threads;
 	}
-	if (target->cpu >= 0) {
-		sampler->one_cpu_number = target->cpu;
+	if (sampler->target.cpu >= 0) {
+		sampler->one_cpu_number = sampler->target.cpu;
 		sampler->one_cpu = (struct perch_cpus){ 1, &sampler->one_cpu_number };
 		sampler->cpus = &sampler->one_cpu;
 	} else if (options && options->cpus && options->cpus->nr) {

@@ -30,12 +30,22 @@ finds() { # pattern, then the words for perch list
 check "lists hardware events" finds '^  cycles OR cpu-cycles +\[Hardware event\]' hw
 check "lists software events, which work" finds '^  page-faults OR faults +\[Software event\]$' sw
 check "lists cache events" finds '^  L1-dcache-load-misses +\[Hardware cache event\]' cache
-check "lists raw events" finds '^  rNNN +\[Raw event descriptor\]$' raw
+check "lists raw events" finds '^  rNNN +\[Raw event descriptor\]( \(not (supported|permitted) here\))?$' raw
 check "lists breakpoints" finds '^  mem:<addr>\[/len\]\[:access\] +\[Hardware breakpoint\]' mem
 check "lists probes" finds '^  uprobe:PATH:SYMBOL\[\+OFF\] +\[Probe\]' probe
 check "lists names of libpfm4" finds '^  pfm:NAME' pfm
 check "finds an event by its alias" finds '^  context-switches OR cs ' cs
 check "takes globs" finds '^  page-faults OR faults ' 'page-*'
+check "a kind and a word: events of the kind that match" sh -c '
+	"$1" list software clock >"$2" && grep -q "^  task-clock " "$2" && ! grep -Eq "page-faults|tsc" "$2"' sh \
+	"$perch" "$folder/narrow"
+check "says what a misspelt word means" sh -c '! "$1" list cylces 2>"$2" && grep -q "did you mean cycles" "$2"' sh \
+	"$perch" "$folder/meant"
+check "raw events of cores are marked where cores have no PMU" sh -c '
+	grep -qx 4 /sys/bus/event_source/devices/*/type || ls /sys/bus/event_source/devices/*/cpus >/dev/null 2>&1 ||
+		"$1" list raw | grep -q "^  rNNN .*(not .* here)"' sh "$perch"
+check "of probes the forms alone" sh -c '! "$1" list raw | grep -E "^  (uprobe|kprobe)/" && "$1" list probe |
+	grep -q "^  uprobe:PATH"' sh "$perch"
 check "refuses a word that nothing matches" sh -c '! "$1" list no-such-event-anywhere' sh "$perch"
 check "refuses an unknown option with status 2" sh -c '"$1" list --frobnicate; [ $? -eq 2 ]' sh "$perch"
 check "has help" sh -c '"$1" list --help | grep -q -- --json' sh "$perch"
@@ -46,7 +56,7 @@ import glob, json, sys
 formats = {event[\"pmu\"]: event[\"formats\"] for event in json.load(sys.stdin) if \"formats\" in event}
 for path in glob.glob(\"/sys/bus/event_source/devices/*/format/*\"):
     pmu, name = path.split(\"/\")[5], path.split(\"/\")[7]
-    assert formats[pmu][name] == open(path).read().strip(), path
+    assert pmu in (\"uprobe\", \"kprobe\") or formats[pmu][name] == open(path).read().strip(), path
 "' sh "$perch"
 	check "prints JSON" sh -c '"$1" list -j | python3 -c "
 import json, sys
@@ -73,14 +83,18 @@ events=/sys/kernel/tracing/events
 if [ -r $events/sched/sched_switch/format ]; then
 	check "shows the fields of a tracepoint" finds '^      pid_t next_pid +offset [0-9]+, 4 bytes, signed$' -v \
 		sched:sched_switch
+	check "... with --verbose too" finds '^      char next_comm\[16\] ' --verbose sched:sched_switch
+	check "a misspelt tracepoint" sh -c '! "$1" list sched:sched_swich 2>"$2" && grep -q "did you mean sched_switch" "$2"' \
+		sh "$perch" "$folder/meant"
 	check "... and of all of them" sh -c '"$1" list -j -v tracepoint | python3 -c "
 import json, re, sys
 events = json.load(sys.stdin)
 assert len(events) > 100
 for event in events:
     text = open(\"$2/\" + event[\"name\"].replace(\":\", \"/\") + \"/format\").read()
-    fields = re.findall(r\"field:([^;]*?) ?([^ *;]+);\toffset:(\d+);\tsize:(\d+);\", text)
-    ours = [(field[\"type\"], field[\"name\"], str(field[\"offset\"]), str(field[\"size\"])) for field in event[\"fields\"]]
+    fields = re.findall(r\"field:([^;]*?) ?([^ *;[]+)(?:\[(\d*)[^;]*\])?;\toffset:(\d+);\tsize:(\d+);\", text)
+    ours = [(field[\"type\"], field[\"name\"]) + tuple(str(field.get(key, \"\")) for key in (\"count\", \"offset\", \"size\"))
+            for field in event[\"fields\"]]
     assert ours == fields, (event[\"name\"], ours, fields)
 "' sh "$perch" $events
 else

@@ -64,11 +64,23 @@ def named(heading, cell):
         return ["command: " + text for text in cell.split(" or ") if text]
     if heading == "perch":
         return [name for name in cell.split(", ") if name]
-    if heading.endswith("_"):
-        return [heading + name for name in cell.split(", ") if name and name != "prctl"]
+    if heading == "constant":
+        return [cell] if cell and cell != "prctl" else []
+    if heading == "attr":
+        return ["perch_attr." + name for name in cell.split(", ") if name]
     if heading.startswith("struct ") and cell.startswith("."):
         return [heading.removeprefix("struct ") + cell]
     return []
+
+
+def attr_fields_of_commands(path):
+    """What the table of the commands' options has in brackets: fields of the attr."""
+    with open(path, encoding="utf-8") as file:
+        for rows in tables(file.read()):
+            if rows[0][0] == "command":
+                for row in rows[1:]:
+                    said = re.search(r"\(([a-z_, ]+)\)$", row[-1])
+                    yield from said[1].split(", ") if said else []
 
 
 def names_of_page(path):
@@ -81,7 +93,8 @@ def names_of_page(path):
                     verdict(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
                 since = dict(zip(rows[0], row)).get("since")
                 for heading, cell in zip(rows[0], row):
-                    names.update((name, since) for name in named(heading, cell))
+                    for name in named(heading, cell):
+                        names[name] = since if since is not None else names.get(name)
     return names
 
 
@@ -195,6 +208,52 @@ def parse_events(texts, program):
     return refused
 
 
+def fields_of_row(heading, name, meaning):
+    """The attr's fields that a member stands for: of its own name, or those in brackets."""
+    if heading == "struct perch_options":
+        said = re.search(r"\(([^()]*)\)$", meaning)
+        return [name] + [word for word in re.findall(r"[a-z_]+", said[1] if said else "")]
+    return [name]
+
+
+def printed_fields(strings):
+    """What interop_event_attrs prints of each string: {field: value}, or None where the machine lacks something."""
+    result = subprocess.run([ATTRS, *strings], capture_output=True, text=True, errors="replace")
+    found = {}
+    for line in result.stdout.splitlines():
+        string, _, said = line.partition("\t")
+        found[string] = None if said.startswith("error ") else dict(re.findall(r"([\w.]+)=(\S+)", said))
+    return found
+
+
+def check_event_texts(path, program):
+    """The event text in the row of a field makes that field another one than the bare event's."""
+    wanted = []
+    with open(path, encoding="utf-8") as file:
+        for rows in tables(file.read()):
+            if rows[0][0] not in ("struct perch_options", "struct perch_attr") or "event text" not in rows[0]:
+                continue
+            for row in rows[1:]:
+                for text in named("event text", row[1]):
+                    text = text.removeprefix("event: ")
+                    if spelled(text, program) != text:
+                        wanted.append((row[0].lstrip("."), text, fields_of_row(rows[0][0], row[0].lstrip("."), row[-1])))
+    bare, not_inherited = STAND_FOR["EVENT"], STAND_FOR["EVENT"] + "/no-inherit/"
+    printed = printed_fields(sorted({spelled(text, program) for _, text, _ in wanted} | {bare, not_inherited}))
+    bad, checked = [], 0
+    for name, text, fields in wanted:
+        got = printed.get(spelled(text, program))
+        if got is None:
+            continue
+        checked += 1
+        plain = printed[not_inherited if name == "inherit" else bare]  # samplers inherit without a word
+        keys = [prefix + field for field in fields for prefix in ("", "sampling.")]
+        keys += ["precise_max"] if name == "precise" else []
+        if not any(got.get(key, "0") != plain.get(key, "0") for key in keys):
+            bad.append(f"'{text}' leaves {name} as it is")
+    verdict(checked > 25 and not bad, f"{checked} event strings set the field of their row", *bad)
+
+
 def check_commands(commands):
     """The commands' help has each option that the page gives them."""
     bad = []
@@ -211,6 +270,7 @@ def main():
     page = names_of_page(PAGE)
     verdict(len(items) > 350 and len(page) > 300, f"{len(items)} options of the peers, {len(page)} names on the page")
     check_fields(PAGE)
+    page.update((f"perch_attr.{field}", page.get(f"perch_attr.{field}")) for field in attr_fields_of_commands(PAGE))
     check_releases(page)
     names = sorted({name for _, _, all_names in items for name in all_names} | set(page))
     texts = [name.removeprefix("event: ") for name in names if name.startswith("event: ")]
@@ -220,6 +280,7 @@ def main():
         absent = compile_names([name for name in names if ": " not in name], program)
         if "the program" not in absent and not absent:
             absent = {"event: " + text: why for text, why in parse_events(texts, program).items()}
+        check_event_texts(PAGE, program)
     by_section = {}
     for section, peer, wanted in items:
         bad = by_section.setdefault(section, [0])

@@ -88,6 +88,26 @@ grep -q 'user space only' "$dir/out"
 verdict $? "which is said"
 ! kernel_is_seen
 verdict $? "and no sample is of the kernel"
+# The name says so, as if the user had written it: letters of a group are not the event's own.
+shown() {		# names that stat has, in one line; the events
+	perch stat -x, -e "$2" -- true
+	[ "$(cut -d, -f3 "$dir/out" | tr '\n' ' ')" = "$1 " ]
+	verdict $? "$2 is shown as $1"
+}
+for modifier in S W D; do
+	shown 'task-clock:u page-faults:u' "{task-clock,page-faults}:$modifier"
+done
+shown 'x:u cs:u' '{task-clock/name=x/,cs}:S'
+shown 'x:u' 'task-clock/name=x/p'
+shown 'cs:pu' cs:p
+shown 'task-clock:Su cs:u' '{task-clock:S,cs}'
+shown 'task-clock/period=3/u' task-clock/period=3/
+shown 'task-clock/period=3/pu' task-clock/period=3/p
+rm -f data
+perch record -vv -o data -e '{cpu-clock,page-faults}:S,task-clock/name=x/,cs:p' -- true
+[ "$(sed -n 's/^perch record: event \(.*\): type .*/\1/p' "$dir/out" | grep -v dummy | tr '\n' ' ')" = \
+	'cpu-clock:u page-faults:u x:u cs:pu ' ]
+verdict $? "record names events as stat does"
 refused 1 "the kernel's side alone is refused" stat -e context-switches:k -- true
 refused 1 "as it is to record" record -o data -e cpu-clock:k -- true
 refused 0 "all CPUs are refused" stat -a -e page-faults -- true

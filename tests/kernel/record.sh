@@ -1,22 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What `perch record` does: whom it follows, how it ends, and what it says to bad input.
-set -u
-perch=${PERCH:?the perch command to test}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-verdict() {		# status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ -e out ] && sed 's/^/    /' out
-		failed=1
-	fi
-}
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 
 record() {
 	"$perch" record "$@" > out 2>&1

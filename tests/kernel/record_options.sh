@@ -1,22 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Each option of `perch record` that asks for more than samples: what it adds is in the file, and nonsense is told.
-set -u
-perch=${PERCH:?the perch command to test}
-dir=$(mktemp -d) || exit 1
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 cgroup=
-trap 'rm -rf "$dir"; [ -z "$cgroup" ] || rmdir "$cgroup"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-verdict() {		# status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ -e out ] && sed 's/^/    /' out
-		failed=1
-	fi
+clean() {
+	[ -z "$cgroup" ] || rmdir "$cgroup"
 }
 
 record() {
@@ -77,7 +66,7 @@ if filter; then
 	# of swapper alone
 	[ "$("$perch" script -i a.data 2> /dev/null | grep sched_switch | grep -vc '^ *swapper')" -eq 0 ]
 	verdict $? "--filter: what it leaves out is not in the file"
-	refuses "a filter on a field that there is not" 1 "filter" -a -e sched:sched_switch --filter 'nofield == 1' -- true
+	refuses "a filter on a field that there is not" 2 "no field 'nofield'" -a -e sched:sched_switch --filter 'nofield == 1' -- true
 else
 	echo "ok - --filter # skip tracepoints cannot be recorded here: $(head -1 out)"
 fi
@@ -152,8 +141,15 @@ for option in event event-file filter cgroup; do
 done
 refuses "a clock that events do not have" 2 "-k 99" -k 99 -- true
 if [ -r /sys/kernel/tracing/events/sched/sched_switch/id ]; then
-	refuses "a filter of an unknown field" 1 "event 'sched:sched_switch', filter 'no_such == 1'" \
-		-e sched:sched_switch --filter 'no_such == 1' -- true
+	refuses "a filter that the kernel does not take" 1 "event 'sched:sched_switch', filter 'prev_pid =!'" \
+		-e sched:sched_switch --filter 'prev_pid =!' -- true
+	refuses "a filter of a misspelt field" 2 "no field 'prev_pd'.*Did you mean prev_pid?" \
+		-e sched:sched_switch --filter 'prev_pd > 0' -- true
+	for filter in 'common_pid != 7 && cpu >= 0' 'prev_comm != "a && zork > 1"' '!(prev_pid & 1) || next_comm ~ "x*"' \
+		'CPU >= 0' "next_comm != 'zork == 1'"; do
+		record -e sched:sched_switch --filter "$filter" -- true
+		verdict $? "takes the filter $filter"
+	done
 fi
 
 # ---- probes ----
@@ -227,6 +223,17 @@ refuses "-G without CPUs" 2 "-G needs the CPUs" -e cpu-clock -G x -- true
 refuses "-G before any event" 2 "no -e before" -a -G x -- true
 refuses "more cgroups than events" 2 "more cgroups than events" -a -e cpu-clock -G a,b -- true
 refuses "a cgroup that there is not" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
+
+# ---- what the kernel refuses: which event it is, and what to do about it in words of the command ----
+refuses "branches of a clock" 1 "cpu-clock: this event cannot record branch stacks.*Leave out -b" -e cpu-clock -b -- true
+! grep -q BRANCH_STACK out
+verdict $? "... without words of the library"
+refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-clock --call-graph lbr -- true
+refuses "a software event of no meaning" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
+refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
+if [ -d /sys/bus/event_source/devices/msr ]; then
+	refuses "an event that only counts, by its name" 1 "^perch record: msr/tsc/: " -e cpu-clock,msr/tsc/ -- true
+fi
 
 refuses "a cgroup outside" 1 "leads out of" -a -e cpu-clock -G ../.. -- true
 

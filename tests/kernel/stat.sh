@@ -2,27 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What `perch stat` does: its numbers beside perf's, its exit status, and what it says to bad input.
 # shellcheck disable=SC2016,SC2181,SC2329
-set -u
-perch=${PERCH:?the perch command to test}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-chmod 755 "$dir"
-cd "$dir" || exit 1
-failed=0
-
-verdict() {		# status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ -e out ] && sed 's/^/    /' out
-		failed=1
-	fi
-}
-
-skip() {		# name, why
-	echo "ok - $1 # skip $2"
-}
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 
 stat() {
 	"$perch" stat "$@" > stdout 2> out

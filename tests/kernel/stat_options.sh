@@ -2,27 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The options of `perch stat`: each on the real kernel, and what it refuses. stat.sh has the program and its status.
 # shellcheck disable=SC2016,SC2094,SC2181
-set -u
-perch=${PERCH:?the perch command to test}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-chmod 755 "$dir"
-cd "$dir" || exit 1
-failed=0
-
-verdict() {		# status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ -e out ] && sed 's/^/    /' out
-		failed=1
-	fi
-}
-
-skip() {		# name, why
-	echo "ok - $1 # skip $2"
-}
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 
 stat() {
 	timeout 20 "$perch" stat "$@" > stdout 2> out
@@ -200,6 +181,19 @@ if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 	stat -x, -e sched:sched_process_exec --filter 'filename ~ "*/true"' -- sh -c '/bin/true; /bin/false; /bin/true'
 	[ "$(value sched:sched_process_exec)" -eq 2 ]
 	verdict $? "--filter leaves out other hits"
+	# three programs are executed: the first filter leaves two of them, the second one of these
+	exec_filters() {
+		stat -x, -e "$@" -- sh -c '/bin/true; /bin/false; /bin/true'
+	}
+	exec_filters sched:sched_process_exec --filter 'filename ~ "*/true" || filename ~ "*/false"' \
+		--filter 'filename ~ "*/false" || filename ~ "*/sh"'
+	[ "$(value sched:sched_process_exec)" -eq 1 ]
+	verdict $? "a hit must pass each of several --filter"
+	exec_filters "sched:sched_process_exec/name=x,filter='filename ~ \"*e\"'/" --filter 'filename ~ "*/f*"'
+	[ "$(value x)" -eq 1 ]
+	verdict $? "and the term filter= besides"
+	refuses "--filter on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" -e sched:sched_process_exec \
+		--filter 'filenam ~ "*"' -- true
 	refuses "--filter in front of -e" 2 'must follow' --filter 'pid == 1' -e sched:sched_process_exec -- true
 	refuses "--filter for an event without fields" 2 'perch stat: ' -e page-faults --filter 'pid == 1' -- true
 else
@@ -282,6 +276,14 @@ verdict $? "--metric-only -x: a header and a row"
 stat --metric-only -e cycles,instructions -- true
 grep -Eq '^ +GHz +insn per cycle $' out && ! grep -q ' cycles  ' out
 verdict $? "--metric-only as a table"
+stat --metric-only -e task-clock,page-faults -- true
+grep -q 'these events make no metrics' out
+verdict $? "--metric-only without metrics says so"
+! { stat --metric-only -e cycles,instructions -- true; grep -q 'make no metrics' out; }
+verdict $? "and not where there are some"
+stat -e 1:99 -- true
+grep -q "there is no software event.*'perch list sw'" out && ! grep -q PERCH_ out
+verdict $? "why an event is not counted is told in words of the command"
 
 # ---- what excludes each other ----
 refuses "-r with -I" 2 'exclude each other' -r 2 -I 100 -- true

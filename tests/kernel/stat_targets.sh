@@ -2,33 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Whom `perch stat` counts and how it adds up: processes, threads, CPUs, cgroups; also as an ordinary user.
 # shellcheck disable=SC2016,SC2181,SC2317,SC2329
-set -u
-perch=${PERCH:?the perch command to test}
-dir=$(mktemp -d) || exit 1
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
 busy=
 cgroups=
 clean() {
 	[ -n "$busy" ] && kill "$busy" 2> /dev/null
 	[ -n "$cgroups" ] && rmdir "$cgroups"-a "$cgroups"-b 2> /dev/null
-	rm -rf "$dir"
-}
-trap clean EXIT
-chmod 755 "$dir"
-cd "$dir" || exit 1
-failed=0
-
-verdict() {		# status of a check, its name
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		echo "not ok - $2"
-		[ -e out ] && sed 's/^/    /' out
-		failed=1
-	fi
-}
-
-skip() {		# name, why
-	echo "ok - $1 # skip $2"
 }
 
 stat() {
@@ -160,6 +140,9 @@ if [ -n "$root" ] && [ "$(id -u)" -eq 0 ] && mkdir "$cgroups-a" "$cgroups-b" 2> 
 	stat -x, -a -e task-clock -G $a -e task-clock -G $b -- sh -c "$work"
 	[ "$(cut -d, -f4 out | tr '\n' ' ')" = "$a $b " ]
 	verdict $? "several -G go on where the last one ended"
+	stat -x, -a -d -e task-clock -G $a -- true
+	[ "$(grep -c ",$a," out)" -eq 1 ] && grep -q 'L1-dcache-loads,[^/]*$' out
+	verdict $? "the events that -d adds are in no cgroup, as with perf"
 	stat -x, -a -e task-clock,page-faults --for-each-cgroup $a,$b -- sh -c "$work"
 	[ "$(cut -d, -f3,4 out | tr '\n' ' ')" = "task-clock,$a page-faults,$a task-clock,$b page-faults,$b " ]
 	verdict $? "--for-each-cgroup counts all events in each"

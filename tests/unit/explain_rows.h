@@ -93,7 +93,7 @@ static const struct row rows[] = {
 	ROW(phys_addr, GUEST, EACCES, PARANOID, "sample_type", "physical",
 	    ATTR(.exclude_kernel = 1, SAMPLES(PHYS_ADDR))),
 	ROW(lockdown_regs, LOCKED, EPERM, PRIVILEGE, "sample_type", "confidentiality", ATTR(SAMPLES(REGS_INTR))),
-	ROW(cgroup_target, NONE, EINVAL, BAD_TARGET, "cpu", "pid 7, cpu -1", .pid = 7, .flags = PERCH_FLAG_PID_CGROUP),
+	ROW(cgroup_target, NONE, EINVAL, BAD_TARGET, "cpu", "pid 7 with cpu -1 names none", .pid = 7, .flags = PERCH_FLAG_PID_CGROUP),
 
 	/* descriptors and targets */
 	ROW(descriptors, GUEST, EMFILE, DESCRIPTORS, "", "(it is 1024)"),

@@ -132,15 +132,25 @@ static void words_and_forms(void **state)
 	char word[] = "energy";
 
 	list->filter.words[list->filter.nr_words++] = word;
-	list->filter.kinds = 1u << LIST_RAW;
+	list->filter.kinds = 1u << LIST_PMU | 1u << LIST_HARDWARE;
 	assert_int_equal(list_gather(list, NULL), 0);
 	assert_string_equal(find(list, "power/energy-pkg/")->unit, "Joules");
 	assert_string_equal(find(list, "power/energy-pkg/")->scale, "0.5");
 	assert_string_equal(find(list, "power/energy-pkg/")->terms, "event=0x02");
-	assert_true(find(list, "cpu_core/edge,event=0..255/modifier")->form);
-	assert_true(find(list, "rNNN")->form);
 	assert_null(find(list, "cpu_core/mem-loads/"));
 	assert_null(find(list, "cycles"));
+	list_clear(list);
+	/* all of a kind, and what matches of it alone */
+	list->filter.nr_words = 0;
+	list->filter.kinds = 1u << LIST_RAW;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_true(find(list, "cpu_core/edge,event=0..255/modifier")->form);
+	assert_true(find(list, "rNNN")->form);
+	assert_null(find(list, "power/energy-pkg/"));
+	list_clear(list);
+	list->filter.nr_words = 1;
+	assert_int_equal(list_gather(list, NULL), 0);
+	assert_int_equal(list->nr, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

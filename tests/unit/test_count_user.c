@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "count/user_read.h"
+#include "tree.h"
 
 static struct perch_mmap_page page;
 static uint64_t in_register, in_clock;
@@ -424,6 +425,34 @@ static void why_there_is_no_page(void **state)
 #endif
 }
 
+/* What would let the cores' counters be read helps no other PMU's. */
+static void other_pmus_cannot_be_helped(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/sys/bus/event_source/devices/apart/type", "40\n" },
+		{ "/sys/bus/event_source/devices/cpu/type", "41\n" },
+		{ "/sys/bus/event_source/devices/cpu/caps/max_precise", "3\n" },
+	};
+	struct perch_machine *other;
+	struct perch_error err;
+	char root[PATH_MAX];
+
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(files[0]));
+	assert_int_equal(perch_machine_new(&other, root, &perch_kernel_calls, NULL), 0);
+	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 40, other), PERCH__USER_NO_CORE);
+	assert_int_equal(perch__user_cause(PERCH__USER_OFF_PMU, 40, other), PERCH__USER_NO_CORE);
+	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 41, other), PERCH__USER_FORBIDDEN);
+	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, PERCH_TYPE_HARDWARE, other), PERCH__USER_FORBIDDEN);
+	assert_int_equal(perch__user_cause(PERCH__USER_NOT_SELF, 40, other), PERCH__USER_NOT_SELF);
+	assert_int_equal(perch__user_cause(PERCH__USER_READ, 40, other), PERCH__USER_READ);
+	assert_false(perch__user_tell(PERCH__USER_NO_CORE, 0, "apart/x/", &err));
+	assert_non_null(strstr(err.message, "only hardware counters of the CPU's cores"));
+	assert_string_equal(err.remedy, "");
+	perch_machine_free(other);
+	tree_remove(root);
+}
+
 int main(void)
 {
 #define PAGE(name) cmocka_unit_test_setup(name, setup)
@@ -432,7 +461,7 @@ int main(void)
 		PAGE(values_are_signed), PAGE(times_go_on), PAGE(short_clocks_wrap), PAGE(a_changing_page_is_read_again),
 		PAGE(pages_that_cannot_tell), PAGE(capabilities_are_where_they_should),
 		CASE(off_the_pmu_is_read_by_the_kernel), CASE(other_threads_and_children_ask_the_kernel),
-		CASE(why_there_is_no_page),
+		CASE(why_there_is_no_page), cmocka_unit_test(other_pmus_cannot_be_helped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

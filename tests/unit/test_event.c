@@ -14,7 +14,8 @@
 #include <perch/event.h>
 
 #include "event/internal.h"
-#include "tree.h"
+#include "event_fixture.h"
+#include "tree_machine.h"
 
 #define CPU "/sys/bus/event_source/devices/cpu/"
 #define POWER "/sys/bus/event_source/devices/power/"
@@ -44,39 +45,19 @@ static const struct tree_file files[] = {
 	{ TRACING "syscalls/sys_enter_openat/id", "700\n" },
 };
 
-static struct perch_machine *machine;
-static char root[PATH_MAX];
-
 static int setup(void **state)
 {
 	(void)state;
-	tree_make(root, files, sizeof(files) / sizeof(*files));
-	return perch_machine_new(&machine, root, NULL, NULL);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	perch_machine_free(machine);
-	tree_remove(root);
-	return 0;
+	return tree_machine_make(files, sizeof(files) / sizeof(*files));
 }
 
 static struct perch_event one(const char *text)
 {
-	struct perch_events events;
-	struct perch_error err;
-	struct perch_event event;
+	struct perch_event event = event_of(text, machine);
 
-	if (perch_events_parse(&events, text, machine, &err))
-		fail_msg("%s: %s (column %d)", text, err.message, err.column);
-	assert_int_equal(events.nr, 1);
-	event = events.event[0];
 	assert_int_equal(event.attr.size, sizeof(event.attr));
 	assert_int_equal(event.leader, 0);
 	assert_int_equal(event.members, 1);
-	perch_events_clear(&events);
-	assert_null(events.event);
 	return event;
 }
 
@@ -295,12 +276,7 @@ static void test_groups(void **state)
 
 static void test_mistakes(void **state)
 {
-	static const struct {
-		const char *text;
-		int column;
-		enum perch_cause cause;
-		const char *says;	/* in the message or the remedy */
-	} cases[] = {
+	static const struct mistake cases[] = {
 		{ "", 0, PERCH_CAUSE_SYNTAX, "expected an event" },
 		{ ",", 0, PERCH_CAUSE_SYNTAX, "expected an event" },
 		{ "cycles,", 7, PERCH_CAUSE_SYNTAX, "expected an event, found the end" },
@@ -348,19 +324,8 @@ static void test_mistakes(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct perch_events events = { 0 };
-		struct perch_error err;
-
-		assert_true(perch_events_parse(&events, cases[i].text, machine, &err) < 0);
-		assert_int_equal(events.nr, 0);
-		assert_null(events.event);
-		if (err.column != cases[i].column || err.cause != cases[i].cause ||
-		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
-			fail_msg("%s: column %d, cause %s: %s. %s", cases[i].text, err.column,
-				 perch_cause_slug(err.cause), err.message, err.remedy);
-		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), -err.errnum);
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_mistake(&cases[i], machine);
 }
 
 static void test_names_of_attrs(void **state)
@@ -485,5 +450,5 @@ int main(void)
 		cmocka_unit_test(test_anything), cmocka_unit_test(test_long_text), cmocka_unit_test(test_too_many),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, tree_machine_remove);
 }

@@ -14,6 +14,7 @@
 #include <perch/event.h>
 
 #include "event/internal.h"
+#include "event_fixture.h"
 
 static struct perch_machine *machine;
 
@@ -39,13 +40,6 @@ static struct perch_event first_of(struct perch_events *events, const char *text
 	return events->event[0];
 }
 
-struct bad_event {
-	const char *text;
-	int rc;
-	int column;
-	const char *message, *remedy;	/* parts of them; NULL: any */
-};
-
 static const struct bad_event bad_events[] = {
 	{ "mem:", -EINVAL, 4, "expected the address", NULL },
 	{ "mem:here", -EINVAL, 4, "found 'here'", NULL },
@@ -70,20 +64,8 @@ static const struct bad_event bad_events[] = {
 static void mistakes_are_pointed_at(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < PERCH__NR(bad_events); i++) {
-		const struct bad_event *bad = &bad_events[i];
-		struct perch_events events;
-		struct perch_error err = { 0 };
-		int rc = perch_events_parse(&events, bad->text, machine, &err);
-
-		print_message("%s: %s: %s\n", bad->text, err.message, err.remedy);
-		assert_int_equal(rc, bad->rc);
-		assert_int_equal(err.column, bad->column);
-		if (bad->message)
-			assert_non_null(strstr(err.message, bad->message));
-		if (bad->remedy)
-			assert_non_null(strstr(err.remedy, bad->remedy));
-	}
+	for (size_t i = 0; i < PERCH__NR(bad_events); i++)
+		check_bad_event(&bad_events[i], machine);
 }
 
 struct good_breakpoint {

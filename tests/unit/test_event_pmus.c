@@ -13,6 +13,7 @@
 
 #include <perch/event.h>
 
+#include "event_fixture.h"
 #include "tree.h"
 
 #define PMUS "/sys/bus/event_source/devices/"
@@ -389,51 +390,36 @@ static void test_terms(void **state)
 static void test_mistakes(void **state)
 {
 	static const struct {
-		const char *text;
+		struct mistake mistake;
 		bool hybrid;
-		int column;
-		enum perch_cause cause;
-		const char *says;
 	} cases[] = {
-		{ "hv_24x7/PM_CYC/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "its parameter 'core'" },
-		{ "hv_24x7/PM_CYC/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" },
-		{ "hv_24x7/PM_CYC,core=x/", false, 20, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" },
-		{ "hv_24x7/PM_CYC,core=65536/", false, 20, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xffff" },
-		{ "cpu/odd/", false, 4, PERCH_CAUSE_FORMAT, "'event'" },
-		{ "cpu/event=0x100/", false, 10, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xff" },
-		{ "cpu/evnt=0x100/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean event?" },
-		{ "cpu/perid=5/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" },
-		{ "cpu/mem-laods/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean mem-loads?" },
-		{ "cpu/cycles,event=3/", false, 4, PERCH_CAUSE_CONFLICT, "no other event or field" },
-		{ "hv_24x7/cycles/", false, 8, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'cycles'" },
-		{ "mem-loads/perod=5/", false, 10, PERCH_CAUSE_UNKNOWN_TERM, "period" },
-		{ "cs,nosuch*/event=1/", false, 3, PERCH_CAUSE_UNKNOWN_PMU, "matches 'nosuch*'" },
-		{ "uncore_im/event=1/", true, 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'uncore_im'" },
-		{ "uncore_*/nosuch/", true, 9, PERCH_CAUSE_UNKNOWN_TERM, "uncore_imc_0" },
-		{ "imc/event=256/", true, 10, PERCH_CAUSE_UNKNOWN_TERM, "too large" },
-		{ "power/energy-pkg.scale/", true, 6, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" },
-		{ "cpu/event=1/", true, 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'cpu'" },
-		{ "cs,mem-laods", false, 3, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean mem-loads?" },
-		{ "cpu/r0x/", false, 4, PERCH_CAUSE_UNKNOWN_TERM, "'r0x'" },
-		{ "duration_time", false, 0, PERCH_CAUSE_UNKNOWN_EVENT, "a clock of perf's own" },
-		{ "{cycles,nosuch}", true, 8, PERCH_CAUSE_UNKNOWN_EVENT, "nosuch" },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_CAUSE_UNKNOWN_TERM, "its parameter 'core'" }, false },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_CAUSE_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" }, false },
+		{ { "hv_24x7/PM_CYC,core=x/", 20, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" }, false },
+		{ { "hv_24x7/PM_CYC,core=65536/", 20, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xffff" }, false },
+		{ { "cpu/odd/", 4, PERCH_CAUSE_FORMAT, "'event'" }, false },
+		{ { "cpu/event=0x100/", 10, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xff" }, false },
+		{ { "cpu/evnt=0x100/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean event?" }, false },
+		{ { "cpu/perid=5/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" }, false },
+		{ { "cpu/mem-laods/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean mem-loads?" }, false },
+		{ { "cpu/cycles,event=3/", 4, PERCH_CAUSE_CONFLICT, "no other event or field" }, false },
+		{ { "hv_24x7/cycles/", 8, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'cycles'" }, false },
+		{ { "mem-loads/perod=5/", 10, PERCH_CAUSE_UNKNOWN_TERM, "period" }, false },
+		{ { "cs,nosuch*/event=1/", 3, PERCH_CAUSE_UNKNOWN_PMU, "matches 'nosuch*'" }, false },
+		{ { "uncore_im/event=1/", 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'uncore_im'" }, true },
+		{ { "uncore_*/nosuch/", 9, PERCH_CAUSE_UNKNOWN_TERM, "uncore_imc_0" }, true },
+		{ { "imc/event=256/", 10, PERCH_CAUSE_UNKNOWN_TERM, "too large" }, true },
+		{ { "power/energy-pkg.scale/", 6, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" }, true },
+		{ { "cpu/event=1/", 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'cpu'" }, true },
+		{ { "cs,mem-laods", 3, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean mem-loads?" }, false },
+		{ { "cpu/r0x/", 4, PERCH_CAUSE_UNKNOWN_TERM, "'r0x'" }, false },
+		{ { "duration_time", 0, PERCH_CAUSE_UNKNOWN_EVENT, "a clock of perf's own" }, false },
+		{ { "{cycles,nosuch}", 8, PERCH_CAUSE_UNKNOWN_EVENT, "nosuch" }, true },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct perch_machine *machine = cases[i].hybrid ? hybrid : plain;
-		struct perch_events events = { 0 };
-		struct perch_error err;
-
-		if (!perch_events_parse(&events, cases[i].text, machine, &err))
-			fail_msg("%s is taken", cases[i].text);
-		assert_null(events.event);
-		if (err.column != cases[i].column || err.cause != cases[i].cause ||
-		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
-			fail_msg("%s: column %d, cause %s: %s. %s", cases[i].text, err.column,
-				 perch_cause_slug(err.cause), err.message, err.remedy);
-		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), -err.errnum);
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_mistake(&cases[i].mistake, cases[i].hybrid ? hybrid : plain);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include <perch/event.h>
 
 #include "event/elf_file.h"
+#include "event_fixture.h"
 #include "elf_fixture.h"
 #include "tree.h"
 
@@ -436,13 +437,6 @@ static void a_usdt_probe_has_an_event_for_each_place(void **state)
 	perch_events_clear(&events);
 }
 
-struct bad_event {
-	const char *text;
-	int rc;
-	int column;
-	const char *message, *remedy;	/* parts of them; NULL: any */
-};
-
 static const struct bad_event bad_events[] = {
 	{ "uprobe:", -EINVAL, 7, "expected a program or library", NULL },
 	{ "uprobe:/opt/whole", -EINVAL, 17, "expected ':' after the file", NULL },
@@ -492,20 +486,8 @@ static const struct bad_event bad_events[] = {
 static void mistakes_are_pointed_at(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < PERCH__NR(bad_events); i++) {
-		const struct bad_event *bad = &bad_events[i];
-		struct perch_events events;
-		struct perch_error err = { 0 };
-		int rc = perch_events_parse(&events, bad->text, machine, &err);
-
-		print_message("%s: %s: %s\n", bad->text, err.message, err.remedy);
-		assert_int_equal(rc, bad->rc);
-		assert_int_equal(err.column, bad->column);
-		if (bad->message)
-			assert_non_null(strstr(err.message, bad->message));
-		if (bad->remedy)
-			assert_non_null(strstr(err.remedy, bad->remedy));
-	}
+	for (size_t i = 0; i < PERCH__NR(bad_events); i++)
+		check_bad_event(&bad_events[i], machine);
 }
 
 static void kernels_without_probes_are_told(void **state)

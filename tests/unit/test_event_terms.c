@@ -14,12 +14,23 @@
 
 #include <perch/event.h>
 
-#include "tree.h"
+#include "event_fixture.h"
+#include "tree_machine.h"
 
 #define TRACING "/sys/kernel/tracing/events/"
 #define PT "/sys/bus/event_source/devices/intel_pt/"
 
+#define FORMAT(more) \
+	"name: x\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" more
+
 static const struct tree_file files[] = {
+	{ TRACING "syscalls/sys_enter_open/format",
+	  FORMAT("\tfield:const char * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
+		 "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n"
+		 "\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n\nprint fmt: \"%s\", REC->zork\n") },
+	{ TRACING "syscalls/sys_exit_open/format", FORMAT("\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n") },
+	{ TRACING "syscalls/sys_enter_close/format",
+	  FORMAT("\tfield:int (*call)(void);\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n") },
 	{ TRACING "sched/sched_switch/id", "314\n" },
 	{ TRACING "sched/sched_wakeup/id", "317\n" },
 	{ TRACING "sched/enable", "0\n" },
@@ -37,37 +48,15 @@ static const struct tree_file files[] = {
 	{ "/sys/bus/event_source/devices/power/nr_addr_filters", "0\n" },
 };
 
-static struct perch_machine *machine;
-static char root[PATH_MAX];
-
 static int setup(void **state)
 {
 	(void)state;
-	tree_make(root, files, sizeof(files) / sizeof(*files));
-	return perch_machine_new(&machine, root, NULL, NULL);
+	return tree_machine_make(files, sizeof(files) / sizeof(*files));
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	perch_machine_free(machine);
-	tree_remove(root);
-	return 0;
-}
-
-/* The one event of a text that owns no strings. */
 static struct perch_event one(const char *text)
 {
-	struct perch_events events;
-	struct perch_error err;
-	struct perch_event event;
-
-	if (perch_events_parse(&events, text, machine, &err))
-		fail_msg("%s: %s (column %d)", text, err.message, err.column);
-	assert_int_equal(events.nr, 1);
-	event = events.event[0];
-	perch_events_clear(&events);
-	return event;
+	return event_of(text, machine);
 }
 
 static void test_periods(void **state)
@@ -268,6 +257,65 @@ static void test_filters(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	assert_int_equal(perch_events_set_filter(&events, 0, longest, machine, &err), -EINVAL);
 	assert_string_equal(events.event[3].filter, "cpu == 1");
+	perch_events_clear(&events);
+}
+
+/* A field that a tracepoint has not is told; where anything is unsure, the kernel decides. */
+static void test_filter_fields(void **state)
+{
+	static const struct { const char *event, *filter, *unknown; } filters[] = {
+		{ "syscalls:sys_enter_open", "filename == 1 && args & 2 || text ~ 'x'", NULL },
+		{ "syscalls:sys_enter_open", "filenam == 1", "filenam" },
+		{ "syscalls:sys_enter_open:u", "!(args != 0) && ( tex ~ \"filename\")", "tex" },
+		{ "syscalls:sys_enter_open", "text == \"a' && zork == 1\" || zork.ustring ~ 'b'", "zork" },
+		{ "syscalls:sys_enter_open/name=other/", "zork == 1", NULL },
+		{ "syscalls:sys_enter_open", "common_x == 1 && CPU & CPUS{1} && comm ~ 'x' && stacktrace == 2", NULL },
+		{ "syscalls:sys_enter_open", "text ~ 'no end && zork == 1", NULL },
+		{ "syscalls:sys_enter_open", "zork", NULL },
+		{ "syscalls:sys_enter_open", "&& || 7 == zork (", NULL },
+		{ "syscalls:sys_exit_open", "zork == 1", NULL },	/* the format has no end */
+		{ "syscalls:sys_enter_close", "zork == 1", NULL },	/* nor a name that can be read */
+		{ "sched:sched_switch", "zork == 1", NULL },		/* or there is none */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		struct perch_events events;
+		struct perch_error err;
+		char wanted[64];
+
+		assert_int_equal(perch_events_parse(&events, filters[i].event, machine, &err), 0);
+		if (filters[i].unknown) {
+			snprintf(wanted, sizeof(wanted), "no field '%s'", filters[i].unknown);
+			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter, machine, &err), -EINVAL);
+			assert_int_equal(err.cause, PERCH_CAUSE_BAD_FIELD);
+			assert_non_null(strstr(err.message, wanted));
+			assert_null(events.event[0].filter);
+		} else {
+			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter, machine, &err), 0);
+		}
+		perch_events_clear(&events);
+	}
+}
+
+static void test_filters_are_joined(void **state)
+{
+	struct perch_events events;
+	struct perch_error err;
+	char half[2100];
+
+	(void)state;
+	assert_int_equal(perch_events_parse(&events, "sched:sched_switch,intel_pt/tsc/", machine, &err), 0);
+	assert_int_equal(perch_events_set_filter(&events, 0, "filter 0/1", machine, &err), 0);
+	assert_int_equal(perch_events_set_filter(&events, 0, "stop 2/3", machine, &err), 0);
+	assert_string_equal(events.event[0].filter, "(filter 0/1) && (stop 2/3)");
+	assert_string_equal(events.event[1].filter, "filter 0/1,stop 2/3");
+	memset(half, 'x', sizeof(half) - 1);
+	half[sizeof(half) - 1] = '\0';
+	assert_int_equal(perch_events_set_filter(&events, 1, half, machine, &err), 0);
+	assert_int_equal(perch_events_set_filter(&events, 0, half, machine, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "longer together"));
+	assert_string_equal(events.event[0].filter, "(filter 0/1) && (stop 2/3)");
 	perch_events_clear(&events);
 }
 
@@ -496,10 +544,11 @@ int main(void)
 		cmocka_unit_test(test_periods), cmocka_unit_test(test_stacks), cmocka_unit_test(test_said),
 		cmocka_unit_test(test_branches), cmocka_unit_test(test_config_words), cmocka_unit_test(test_letters),
 		cmocka_unit_test(test_globs), cmocka_unit_test(test_growth), cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_filter_fields), cmocka_unit_test(test_filters_are_joined),
 		cmocka_unit_test(test_mistakes), cmocka_unit_test(test_many_terms), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_large_files),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, tree_machine_remove);
 }

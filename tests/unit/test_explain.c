@@ -222,7 +222,7 @@ static void test_any_call(void **state)
 	for (int i = 0; i < 50000; i++) {
 		struct perch_attr attr = { .type = nrand48(seed) % 12, .size = sizeof(attr) };
 		struct perch_call call = { &attr, nrand48(seed) % 4 - 1, nrand48(seed) % 7 - 2, nrand48(seed) % 3 - 1,
-					   nrand48(seed) % 17, errnums[nrand48(seed) % NR(errnums)] };
+					   nrand48(seed) % 17, errnums[nrand48(seed) % NR(errnums)], nrand48(seed) % 2 };
 		const struct perch_attr_field *fields;
 		size_t nr;
 
@@ -241,7 +241,7 @@ static void test_any_call(void **state)
 
 static void explain_attr(const struct perch_attr *attr, enum machine_kind machine, int errnum, struct perch_error *err)
 {
-	struct perch_call call = { attr, 0, -1, -1, 0, errnum };
+	struct perch_call call = { .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
 
 	assert_int_equal(perch_explain(&call, machines[machine], err), -errnum);
 }
@@ -350,7 +350,7 @@ static void test_privileged(void **state)
 static void test_nothing_to_explain(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr) };
-	struct perch_call call = { &attr, 0, -1, -1, 0, 0 };
+	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 0 };
 	struct perch_error err;
 
 	(void)state;

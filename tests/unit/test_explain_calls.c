@@ -174,7 +174,7 @@ static const struct refusal known[] = {
 static void check(const struct refusal *refusal, struct perch_machine *machine)
 {
 	struct perch_call call = { &refusal->attr, refusal->pid, refusal->cpu, refusal->group_fd, refusal->flags,
-				   refusal->errnum };
+				   refusal->errnum, false };
 	struct perch_error err;
 
 	assert_int_equal(perch_explain(&call, machine, &err), -refusal->errnum);
@@ -205,7 +205,7 @@ static void by_facts(void **state)
 static void tells_the_values(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
-	struct perch_call call = { &attr, 0, -1, -1, 0, EACCES };
+	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EACCES };
 	struct perch_error err;
 
 	(void)state;
@@ -223,7 +223,7 @@ static void tells_the_values(void **state)
 
 static void no_attr_and_no_error(void **state)
 {
-	struct perch_call call = { NULL, 0, -1, -1, 0, EFAULT };
+	struct perch_call call = { .cpu = -1, .group_fd = -1, .errnum = EFAULT };
 	struct perch_error err;
 
 	(void)state;
@@ -239,7 +239,7 @@ static void no_attr_and_no_error(void **state)
 static void beyond_size_is_not_at_fault(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1, .sample_stack_user = 7 };
-	struct perch_call call = { &attr, 0, -1, 9, 0, EINVAL };
+	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL };
 	struct perch_error err;
 
 	(void)state;
@@ -248,12 +248,51 @@ static void beyond_size_is_not_at_fault(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
 }
 
+/* Without a machine nothing is read: the CPU stays one of the candidates. */
+static void a_cpu_that_may_be_absent(void **state)
+{
+	struct perch_attr attr = { SOFTWARE };
+	struct perch_call call = { .attr = &attr, .cpu = 99, .group_fd = -1, .errnum = EINVAL };
+	struct perch_error err;
+
+	(void)state;
+	perch_explain(&call, NULL, &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
+	call.group_fd = 9;		/* a likely rule is no proof either */
+	perch_explain(&call, NULL, &err);
+	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
+	call.cpu = call.group_fd = -1;
+	perch_explain(&call, NULL, &err);
+	assert_null(strstr(err.remedy, "CPU"));
+}
+
+/* The caller of a raw call has a pid, whatever it holds. */
+static void cgroups_by_either_name(void **state)
+{
+	struct perch_attr attr = { SOFTWARE };
+	struct perch_call call = { .attr = &attr, .pid = 5, .cpu = 1, .group_fd = -1, .flags = PERCH_FLAG_PID_CGROUP,
+				   .errnum = EBADF };
+	struct perch_error err;
+
+	(void)state;
+	perch_explain(&call, NULL, &err);
+	assert_string_equal(err.field, "pid");
+	assert_non_null(strstr(err.message, "pid 5 is not"));
+	call.pid_is_cgroup_fd = true;
+	perch_explain(&call, NULL, &err);
+	assert_string_equal(err.field, "cgroup_fd");
+	assert_non_null(strstr(err.message, "cgroup_fd 5 is not"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_static_rules),	cmocka_unit_test(by_facts),
 		cmocka_unit_test(tells_the_values),	cmocka_unit_test(no_attr_and_no_error),
 		cmocka_unit_test(beyond_size_is_not_at_fault),
+		cmocka_unit_test(a_cpu_that_may_be_absent),	cmocka_unit_test(cgroups_by_either_name),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

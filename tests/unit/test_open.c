@@ -314,6 +314,19 @@ static void odd_and_meant(void **state)
 	assert_int_equal(attr.branch_sample_type, stack.branch_sample_type);
 }
 
+static void bits_that_are_none(void **state)
+{
+	const struct perch_options all = { .follow = PERCH_FOLLOW_MAX - 1 }, beyond = { .follow = 1u << 20 };
+	struct perch_attr attr;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_attr_build(&attr, event("dummy"), &all, NULL), 0);
+	assert_true(attr.build_id && attr.text_poke);
+	assert_int_equal(perch_attr_build(&attr, event("dummy"), &beyond, &err), -EINVAL);
+	assert_string_equal(err.field, "follow");
+}
+
 static void out_of_range(void **state)
 {
 	const struct perch_options period = { .period = 1ull << 63 };
@@ -392,6 +405,7 @@ static void one_call(void **state)
 static void refusals_are_explained(void **state)
 {
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
+	struct perch_target cgroup = { 0, 1, 5 };
 	struct perch_calls calls = perch_kernel_calls;
 	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
 	struct perch_attr attr = built("page-faults", &trap);
@@ -411,6 +425,15 @@ static void refusals_are_explained(void **state)
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
 	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, NULL), -EMFILE);
+	seen.answer = -EBADF;
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);
+	assert_string_equal(err.field, "cgroup_fd");
+	assert_non_null(strstr(err.message, "cgroup_fd 5 is not"));
+	cgroup.cpu = -1;
+	seen.answer = -EINVAL;
+	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "cgroup_fd 5 with cpu -1"));
+	assert_non_null(strstr(err.remedy, "as cgroup_fd"));
 	attr.size = 10;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
 	assert_string_equal(err.field, "size");
@@ -428,6 +451,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bits_that_are_none),
 		cmocka_unit_test(defaults),		      cmocka_unit_test(every_option_sets_its_field),
 		cmocka_unit_test(and_no_other),
 		cmocka_unit_test(every_field_can_be_reached),  cmocka_unit_test(smallest_size_that_holds_it),

@@ -120,6 +120,61 @@ static void leaves_out_members_without_a_leader(void **state)
 	end_fake(sampler, machine, &k);
 }
 
+/* Without a rate no sample would ever come; other records may be all that is wanted. */
+static void refuses_to_wait_for_no_samples(void **state)
+{
+	static const struct {
+		const char *events;
+		struct perch_options event;
+		int rc;
+	} cases[] = {
+		{ "cpu-clock", { 0 }, -EINVAL },
+		{ "cpu-clock/period=1000/,page-faults", { 0 }, -EINVAL },
+		{ "cpu-clock/period=1000/,page-faults/freq=10/", { 0 }, 0 },
+		{ "page-faults", { .frequency = 100 }, 0 },
+		{ "{page-faults/period=10/,minor-faults}:S", { 0 }, 0 },
+		{ "{page-faults,minor-faults/period=10/}:S", { 0 }, -EINVAL },
+		{ "page-faults", { .follow = PERCH_FOLLOW_COMM }, 0 },
+		{ "page-faults", { .inherit = 1, .inherit_stat = 1 }, 0 },
+		{ "dummy", { 0 }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct perch_sampler_options options = { .event = cases[i].event };
+		struct kernel k = { .gone = -5 };
+		struct perch_sampler *sampler = (void *)1;
+		struct perch_machine *machine;
+		struct perch_calls calls;
+		struct perch_error err;
+
+		if (open_fake(&sampler, &machine, &k, &calls, cases[i].events, &options, &err) != cases[i].rc)
+			fail_msg("'%s', case %zu", cases[i].events, i);
+		if (cases[i].rc) {
+			assert_null(sampler);
+			assert_int_equal(k.nr, 0);
+			assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+			assert_string_equal(err.field, "sample_period");
+			assert_non_null(strstr(err.remedy, "frequency"));
+		}
+		end_fake(sampler, machine, &k);
+	}
+}
+
+static void nobody_is_the_calling_thread(void **state)
+{
+	struct perch_sampler_options options = { .event = { .period = 1000 }, .cpus = &two_cpus };
+	struct kernel k = { .gone = -5 };
+	struct perch_calls calls = fake_calls(&k);
+	struct perch_sampler *sampler;
+
+	(void)state;
+	assert_int_equal(perch_machine_new(&options.event.machine, NULL, &calls, NULL), 0);
+	assert_int_equal(perch_sampler_open(&sampler, "page-faults", NULL, &options, NULL), 0);
+	assert_int_equal(k.fd[0].pid, 0);
+	end_fake(sampler, options.event.machine, &k);
+}
+
 static void refuses_overwrite_rings(void **state)
 {
 	struct perch_sampler_options options = { .event = { .period = 1, .write_backward = 1 } };
@@ -403,7 +458,8 @@ int main(void)
 		cmocka_unit_test(keeps_an_event_s_own_period),
 		cmocka_unit_test(counts_what_it_drains),
 		cmocka_unit_test(leaves_out_members_without_a_leader),
-		cmocka_unit_test(refuses_overwrite_rings),
+		cmocka_unit_test(refuses_to_wait_for_no_samples),
+		cmocka_unit_test(nobody_is_the_calling_thread), cmocka_unit_test(refuses_overwrite_rings),
 		cmocka_unit_test(gives_back_each_lane_in_turn),
 		cmocka_unit_test(waits_for_nothing_while_there_is_data),
 		cmocka_unit_test(an_error_is_no_exit),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Records made here, gathered before they are written. */
+#include <string.h>
+
+#include "record.h"
+
+void record_flush_made(struct record_made *made)
+{
+	struct iovec piece = { made->bytes, made->used };
+
+	if (!made->rc && made->used)
+		made->rc = perch_writer_put(made->record->writer, &piece, 1, made->err);
+	made->used = 0;
+}
+
+/* Room for a record of so many bytes; NULL: not for one as large. */
+static char *room_for(struct record_made *made, size_t size)
+{
+	char *room;
+
+	if (made->rc || size > UINT16_MAX)
+		return NULL;
+	if (made->used + size > sizeof(made->bytes))
+		record_flush_made(made);
+	room = (char *)made->bytes + made->used;
+	memset(room, 0, size);
+	made->used += size;
+	return room;
+}
+
+void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body, size_t size, const char *name)
+{
+	size_t length = name ? strlen(name) : 0;
+	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;
+	struct perch_record_header header = { type, misc, 0 };
+	size_t all = sizeof(header) + size + padded + made->record->layout.id_size;
+	char *to = room_for(made, all);
+
+	if (!to)
+		return;
+	header.size = (uint16_t)all;
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), body, size);
+	if (name)
+		memcpy(to + sizeof(header) + size, name, length);
+}
+
+void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size)
+{
+	struct perch_record_header header = { type, 0, (uint16_t)(sizeof(header) + size) };
+	char *to = room_for(made, sizeof(header) + size);
+
+	if (!to)
+		return;
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), body, size);
+}
