@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "words.h"
 
 /* Times that perf names as events and measures itself. */
 static bool is_clock(const char *word)
@@ -299,6 +300,23 @@ static bool letters_follow(struct perch__parser *parser, const struct item *item
 	return parser->token.kind == PERCH__TOKEN_WORD && at > item->behind && parser->text[at - 1] == '/';
 }
 
+/* When the events have their names, by which a tracepoint's fields are found. */
+static int check_filters(struct perch__parser *parser, const struct item *item)
+{
+	const struct perch__term *term = perch__find_term(parser, &item->terms, "filter");
+	int rc = 0;
+
+	for (size_t i = item->first; term && !rc && i < parser->events->nr; i++) {
+		const struct perch_event *event = &parser->events->event[i];
+
+		if (event->filter)
+			rc = perch__check_filter(event, event->filter, parser->machine, parser->err);
+	}
+	if (rc && parser->err)
+		parser->err->column = term->value_at;
+	return rc;
+}
+
 static int parse_event(struct perch__parser *parser)
 {
 	struct item item = { .from = parser->token.at, .first = parser->events->nr };
@@ -319,7 +337,8 @@ static int parse_event(struct perch__parser *parser)
 	if (rc)
 		return rc;
 	name_events(parser, &item);
-	return perch__settle_inherit(parser, item.first, item.from);
+	rc = check_filters(parser, &item);
+	return rc ? rc : perch__settle_inherit(parser, item.first, item.from);
 }
 
 static int parse_group_letters(struct perch__parser *parser, size_t leader)

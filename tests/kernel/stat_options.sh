@@ -192,6 +192,8 @@ if [ -r /sys/kernel/tracing/events/sched/sched_process_exec/id ]; then
 	exec_filters "sched:sched_process_exec/name=x,filter='filename ~ \"*e\"'/" --filter 'filename ~ "*/f*"'
 	[ "$(value x)" -eq 1 ]
 	verdict $? "and the term filter= besides"
+	refuses "a term filter= on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" \
+		-e "cs,sched:sched_process_exec/filter='filenam ~ \"*true\"'/" -- true
 	refuses "--filter on a misspelt field" 2 "no field 'filenam'.*Did you mean filename?" -e sched:sched_process_exec \
 		--filter 'filenam ~ "*"' -- true
 	refuses "--filter in front of -e" 2 'must follow' --filter 'pid == 1' -e sched:sched_process_exec -- true
