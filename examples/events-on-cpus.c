@@ -32,7 +32,7 @@ static int count_for_a_moment(struct perch_set *set, struct perch_error *err)
 	const struct timespec moment = { .tv_nsec = 100000000 };
 	size_t nr = perch_set_events(set) * perch_set_targets(set);
 	struct perch_count *counts = calloc(nr, sizeof(*counts));
-	int rc = counts ? perch_set_enable(set, err) : perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory");
+	int rc = counts ? perch_set_enable(set, err) : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 
 	if (!rc) {
 		nanosleep(&moment, NULL);

@@ -59,7 +59,7 @@ PERCH_API int perch_counter_disable(struct perch_counter *counter);
  * value: the kernel resets living tasks alone.
  */
 PERCH_API int perch_counter_reset(struct perch_counter *counter);
-/* One read(2). -ENODATA with PERCH_CAUSE_SCHEDULE for a pinned event in error state. */
+/* One read(2). -ENODATA with PERCH_ERROR_SCHEDULE for a pinned event in error state. */
 PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err);
 PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err);
 /* What options.optional let go; NULL when nothing. */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <perch/causes.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,8 +20,11 @@ extern "C" {
 
 #define PERCH_API __attribute__((visibility("default")))
 
-/* The causes: one line each, `X(NAME, "slug", "meaning")`. Slugs are stable: scripts may match them. */
-#define PERCH_CAUSES(X)                                                                            \
+/*
+ * The kinds of errors: one line each, `X(NAME, "slug", "meaning")`. Slugs are stable: scripts may match them. A kind is
+ * what a program decides by; why exactly the kernel refused is the cause (perch/causes.h).
+ */
+#define PERCH_ERROR_KINDS(X)                                                                            \
 	X(NONE, "none", "no error")                                                                \
 	X(SYSTEM, "system", "the kernel said no, and nothing more is known than its errno")        \
 	X(NO_MEMORY, "no-memory", "out of memory")                                                 \
@@ -55,28 +59,31 @@ extern "C" {
 	X(UNSUPPORTED_FILE, "unsupported-file", "a file of a kind that this version does not read") \
 	X(PROGRAM, "program", "the program cannot be started")
 
-enum perch_cause {
-#define PERCH_CAUSE_ENUM(name, slug, meaning) PERCH_CAUSE_##name,
-	PERCH_CAUSES(PERCH_CAUSE_ENUM)
-#undef PERCH_CAUSE_ENUM
-	PERCH_CAUSE_MAX
+enum perch_error_kind {
+#define PERCH_ERROR_ENUM(name, slug, meaning) PERCH_ERROR_##name,
+	PERCH_ERROR_KINDS(PERCH_ERROR_ENUM)
+#undef PERCH_ERROR_ENUM
+	PERCH_ERROR_MAX
 };
 
 struct perch_error {
-	enum perch_cause cause;
+	enum perch_error_kind kind;
+	enum perch_cause cause;	/* why the kernel refused; PERCH_CAUSE_NONE for errors that are not the kernel's */
 	int errnum;		/* positive errno; 0 when there is no error */
 	int column;		/* byte offset into the event string at fault; -1 when there is none */
 	char field[32];		/* the attr field at fault, or pid, cpu, group_fd, flags; "" when unknown */
 	char since[8];		/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
 	char message[512];	/* what failed and why: one sentence, no newline, no control characters */
 	char remedy[384];	/* what to do: one sentence; "" when there is nothing to advise */
+	char next[256];		/* what would fail next once that is mended: one sentence; "" when nothing is known to */
 };
 
 /*
  * Fills *err (when not NULL) and returns -errnum. The message is formatted like printf, then control characters and
- * invalid UTF-8 in it are replaced by '?': it may hold names from outside. field, since and remedy are cleared.
+ * invalid UTF-8 in it are replaced by '?': it may hold names from outside. cause, field, since, remedy
+ * and next are cleared.
  */
-PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_cause cause, const char *format, ...)
+PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Adds the attr field at fault and, when not NULL, the kernel release that has it. NULL err is fine. */
@@ -86,16 +93,28 @@ PERCH_API void perch_error_field(struct perch_error *err, const char *field, con
 PERCH_API void perch_error_remedy(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Adds the cause of a refusal. NULL err is fine. */
+PERCH_API void perch_error_cause(struct perch_error *err, enum perch_cause cause);
+
+/* Adds what would fail next, formatted like printf and cleaned as the message is. NULL err is fine. */
+PERCH_API void perch_error_next(struct perch_error *err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Puts text in front of the message: "a.data: " + message. NULL err is fine. */
 PERCH_API void perch_error_prefix(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes "message. remedy.\n" to the stream. Returns what fprintf returns. */
+/* Writes "message. remedy. Then: next.\n" to the stream, without what is empty. Returns what fprintf returns. */
 PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 
-/* The stable slug of a cause, as "paranoid"; and what it means. Never NULL. */
+/* The stable slug of a kind, as "paranoid"; and what it means. Never NULL. */
+PERCH_API const char *perch_error_kind_slug(enum perch_error_kind kind);
+PERCH_API const char *perch_error_kind_meaning(enum perch_error_kind kind);
+
+/* The stable slug of a cause, as "kernel-side", what it means, and its kind. Never NULL. */
 PERCH_API const char *perch_cause_slug(enum perch_cause cause);
 PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
+PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
 
 /*
  * Copies src into dst (size bytes with the final NUL) with control characters, DEL, C1 controls and bytes that are not

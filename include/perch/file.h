@@ -101,8 +101,8 @@ struct perch_reader_damage {
  * Reads files of the normal kind and recorded pipes, with compressed records where libzstd is built in; the machine's own byte
  * order. PERCH_ORDER_TIME keeps 16 bytes for each record.
  *
- * "-" is not accepted here. Not a perf.data file: PERCH_CAUSE_FORMAT; kinds not read yet: PERCH_CAUSE_UNSUPPORTED_FILE. One
- * that is cut off in its list of events: PERCH_CAUSE_TRUNCATED.
+ * "-" is not accepted here. Not a perf.data file: PERCH_ERROR_FORMAT; kinds not read yet: PERCH_ERROR_UNSUPPORTED_FILE. One
+ * that is cut off in its list of events: PERCH_ERROR_TRUNCATED.
  */
 PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path, enum perch_order order,
 				struct perch_error *err);

@@ -45,6 +45,16 @@ PERCH_API void perch_machine_free(struct perch_machine *machine);
 /* The calls to use with it; machine NULL: the kernel's. */
 PERCH_API const struct perch_calls *perch_machine_calls(const struct perch_machine *machine);
 
+/*
+ * From now on "this process" is another one, whose capabilities, limits and confinement are looked up in /proc/PID; 0: the
+ * caller again. What was kept of the one before is forgotten.
+ */
+PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pid);
+
+/* Whether refusals may be looked into by further calls (perch/explain.h); off at first. */
+PERCH_API void perch_machine_set_probing(struct perch_machine *machine, bool allowed);
+PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
+
 /* A file below the machine's root, as an absolute path in buffer. Returns the length, or -ENAMETOOLONG. */
 PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size, const char *path);
 
@@ -74,6 +84,7 @@ PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);	/* "kernel.per
 
 /* Effective capabilities of this process: bit n is CAP number n of capabilities(7). */
 #define PERCH_CAP_IPC_LOCK 14
+#define PERCH_CAP_KILL 5
 #define PERCH_CAP_SYS_PTRACE 19
 #define PERCH_CAP_SYS_ADMIN 21
 #define PERCH_CAP_SYSLOG 34
@@ -90,6 +101,58 @@ struct perch_limits {
 };
 PERCH_API int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits,
 				   struct perch_error *err);
+
+/* Descriptors open in this process (/proc/self/fd), and the highest number of them that it could have. */
+PERCH_API int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr, struct perch_error *err);
+
+/* The system's open files and their limit (/proc/sys/fs/file-nr). */
+PERCH_API int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64_t *limit,
+				       struct perch_error *err);
+
+enum perch_lockdown {			/* /sys/kernel/security/lockdown; since 5.4 */
+	PERCH_LOCKDOWN_UNKNOWN,		/* no lockdown module, or securityfs cannot be read */
+	PERCH_LOCKDOWN_NONE,
+	PERCH_LOCKDOWN_INTEGRITY,	/* does not concern perf events */
+	PERCH_LOCKDOWN_CONFIDENTIALITY,	/* forbids REGS_INTR and kprobes */
+};
+
+/* What stands between this process and the kernel beside sysctls and capabilities. -1: unknown. */
+struct perch_confinement {
+	int seccomp;			/* Seccomp of /proc/self/status: 0 none, 1 strict, 2 filter */
+	int no_new_privileges;		/* NoNewPrivs: 0, 1 */
+	int user_namespace;		/* 1: not the initial one, where capabilities do not count for perf; 0: the initial one */
+	int pid_namespace;		/* 1: not the initial one, so that pids are others than on the host; 0 */
+	char container[32];		/* "docker", "podman", "lxc", "kubernetes", "systemd-nspawn"...; "" when none is seen */
+	enum perch_lockdown lockdown;
+	char modules[256];		/* /sys/kernel/security/lsm: "lockdown,capability,selinux"; "" unknown */
+	int selinux;			/* 1 enforcing, 0 permissive; -1 not there */
+	int yama;			/* kernel.yama.ptrace_scope: 0..3; -1 not there */
+};
+PERCH_API int perch_machine_confinement(struct perch_machine *machine, struct perch_confinement *confinement,
+					struct perch_error *err);
+
+/* What /proc tells of a process or thread as a target. -ESRCH when there is none. Not kept: it may change. */
+struct perch_process_state {
+	char state;			/* R S D T Z X I of proc(5) */
+	uint32_t uid;			/* effective */
+	uint64_t permitted;		/* capabilities */
+	char name[16];			/* comm, as it is: not cleaned */
+};
+PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch_process_state *state,
+				    struct perch_error *err);
+
+/* "debian 12", "ubuntu 24.04" from /etc/os-release: ID and VERSION_ID. -ENOENT. */
+PERCH_API int perch_machine_distribution(struct perch_machine *machine, char *buffer, size_t size,
+					 struct perch_error *err);
+
+/* Whether a hypervisor is below: 1, 0, -1 unknown (the CPU's flag, /sys/hypervisor, DMI). */
+PERCH_API int perch_machine_virtual(struct perch_machine *machine);
+
+/*
+ * The size of struct perf_event_attr that the kernel knows, asked for by a call that must fail (E2BIG). -ENOSYS, -EPERM
+ * and the like when that call is not answered by perf. Kept.
+ */
+PERCH_API int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size, struct perch_error *err);
 
 /* CPU numbers in ascending order. */
 struct perch_cpus {
@@ -118,6 +181,10 @@ PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machin
 
 /* The PMU of that type number; NULL when there is none. */
 PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine, uint32_t type);
+
+/* A number in the PMU's caps folder in sysfs, as "max_precise" or "branches". -ENOENT when it has none. */
+PERCH_API int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu, const char *name,
+				    long *value, struct perch_error *err);
 
 /* Where a CPU sits. Numbers are the kernel's own; -1 where /sys does not say (perf shows it as 0). */
 struct perch_cpu_place {

@@ -93,31 +93,31 @@ void cli_user_space_name(const struct perch_event *event, char *name, size_t siz
 }
 
 /* The remedies of the library that a command's user cannot follow, by a word in them. */
-static const struct { enum perch_cause cause; const char *field, *word, *remedy; } rewordings[] = {
-	{ PERCH_CAUSE_NOT_SUPPORTED, "sample_type", "BRANCH_STACK",
+static const struct { enum perch_error_kind kind; const char *field, *word, *remedy; } rewordings[] = {
+	{ PERCH_ERROR_NOT_SUPPORTED, "sample_type", "BRANCH_STACK",
 	  "leave out -b, -j, branch_type= and --call-graph lbr; --call-graph fp or dwarf finds callers without" },
-	{ PERCH_CAUSE_NOT_SUPPORTED, "sample_type", "STACK_USER",
+	{ PERCH_ERROR_NOT_SUPPORTED, "sample_type", "STACK_USER",
 	  "leave out --user-regs, --intr-regs and --call-graph dwarf" },
-	{ PERCH_CAUSE_PARANOID, "sample_type", "PHYS_ADDR", "leave out --phys-data, or give the program CAP_PERFMON" },
-	{ PERCH_CAUSE_PARANOID, "sample_type", "RAW",
+	{ PERCH_ERROR_PARANOID, "sample_type", "PHYS_ADDR", "leave out --phys-data, or give the program CAP_PERFMON" },
+	{ PERCH_ERROR_PARANOID, "sample_type", "RAW",
 	  "count it with perch stat, which is allowed, or give the program CAP_PERFMON" },
-	{ PERCH_CAUSE_PRIVILEGE, "sample_type", "REGS_INTR", "leave out --intr-regs" },
-	{ PERCH_CAUSE_PARANOID, "branch_sample_type", "exclude_kernel", "say -j any,u, or measure user space alone (:u)" },
-	{ PERCH_CAUSE_NOT_SUPPORTED, "sample_regs_user", "masks", "name fewer registers with --user-regs and --intr-regs" },
-	{ PERCH_CAUSE_NOT_SUPPORTED, "aux_output", "aux_output", "leave out the term aux-output" },
-	{ PERCH_CAUSE_NOT_SUPPORTED, "aux_action", "aux_start_paused", "leave out the term aux-action" },
-	{ PERCH_CAUSE_NOT_SUPPORTED, "exclude_idle", "exclude_idle", "leave out the modifier I" },
-	{ PERCH_CAUSE_BAD_FIELD, "config", "PERCH_COUNT_SW", "'perch list sw' shows the software events and their names" },
-	{ PERCH_CAUSE_CONFLICT, "exclude_kernel", "exclude_kernel", "leave out the modifier u, or --all-user" },
-	{ PERCH_CAUSE_BAD_FIELD, "bp_len", "sizeof(long)", "write mem:ADDRESS:x without a length" },
-	{ PERCH_CAUSE_BAD_GROUP, "group_fd", "group_fd", "put the AUX event first in the braces of the group" },
-	{ PERCH_CAUSE_BAD_GROUP, "pinned", "members", "write D and e behind the group's brace, or at its first event" },
+	{ PERCH_ERROR_PRIVILEGE, "sample_type", "REGS_INTR", "leave out --intr-regs" },
+	{ PERCH_ERROR_PARANOID, "branch_sample_type", "exclude_kernel", "say -j any,u, or measure user space alone (:u)" },
+	{ PERCH_ERROR_NOT_SUPPORTED, "sample_regs_user", "masks", "name fewer registers with --user-regs and --intr-regs" },
+	{ PERCH_ERROR_NOT_SUPPORTED, "aux_output", "aux_output", "leave out the term aux-output" },
+	{ PERCH_ERROR_NOT_SUPPORTED, "aux_action", "aux_start_paused", "leave out the term aux-action" },
+	{ PERCH_ERROR_NOT_SUPPORTED, "exclude_idle", "exclude_idle", "leave out the modifier I" },
+	{ PERCH_ERROR_BAD_FIELD, "config", "PERCH_COUNT_SW", "'perch list sw' shows the software events and their names" },
+	{ PERCH_ERROR_CONFLICT, "exclude_kernel", "exclude_kernel", "leave out the modifier u, or --all-user" },
+	{ PERCH_ERROR_BAD_FIELD, "bp_len", "sizeof(long)", "write mem:ADDRESS:x without a length" },
+	{ PERCH_ERROR_BAD_GROUP, "group_fd", "group_fd", "put the AUX event first in the braces of the group" },
+	{ PERCH_ERROR_BAD_GROUP, "pinned", "members", "write D and e behind the group's brace, or at its first event" },
 };
 
 const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded)
 {
 	for (size_t i = 0; i < CLI_NR(rewordings); i++)
-		if (rewordings[i].cause == err->cause && !strcmp(rewordings[i].field, err->field) &&
+		if (rewordings[i].kind == err->kind && !strcmp(rewordings[i].field, err->field) &&
 		    strstr(err->remedy, rewordings[i].word)) {
 			*reworded = *err;
 			perch_error_remedy(reworded, "%s", rewordings[i].remedy);

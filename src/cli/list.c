@@ -27,10 +27,10 @@ static int nothing(const struct list *list)
 			list->filter.kinds ? " of the kind asked for" : "", text);
 		for (size_t i = 0; i < list->filter.nr_words; i++)
 			list_tell_nearest(list, list->filter.words[i]);
-	} else if (list->no_tracepoints.cause == PERCH_CAUSE_NONE) {
+	} else if (list->no_tracepoints.kind == PERCH_ERROR_NONE) {
 		fprintf(stderr, "perch list: this machine has no such events\n");
 	}
-	if (list->no_tracepoints.cause != PERCH_CAUSE_NONE)
+	if (list->no_tracepoints.kind != PERCH_ERROR_NONE)
 		cli_error("list", &list->no_tracepoints);
 	return CLI_EXIT_FAILURE;
 }
@@ -48,10 +48,10 @@ static int show(struct list *list, bool json)
 		list_print_text(list);
 	if (!status && !list->nr)
 		status = nothing(list);
-	else if (json && list->no_tracepoints.cause != PERCH_CAUSE_NONE)
+	else if (json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
 		cli_error("list", &list->no_tracepoints);	/* there is no place for it in the array */
 	if (fflush(stdout) || ferror(stdout)) {
-		perch_error_set(&err, errno ? errno : EIO, PERCH_CAUSE_FILE, "cannot write the list: %s",
+		perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE, "cannot write the list: %s",
 				strerror(errno ? errno : EIO));
 		status = cli_error("list", &err);
 	}

@@ -53,7 +53,7 @@ struct list {
 	bool details;
 	struct list_event *event;
 	size_t nr;
-	struct perch_error no_tracepoints;	/* why they are missing; cause NONE: they are not */
+	struct perch_error no_tracepoints;	/* why they are missing; kind NONE: they are not */
 };
 
 /* list_kinds.c */

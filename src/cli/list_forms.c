@@ -41,7 +41,7 @@ static void find_pmu(struct list *list, struct list_event *event, const char *na
 	if (event->pmu)
 		return;
 	event->state = LIST_UNSUPPORTED;
-	perch_error_set(&event->reason, ENOENT, PERCH_CAUSE_UNKNOWN_PMU,
+	perch_error_set(&event->reason, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
 			"the kernel has no PMU '%s': it was built without it", name);
 }
 

@@ -138,7 +138,7 @@ int list_gather(struct list *list, struct perch_error *err)
 	    (kinds & 1u << LIST_PROBE && list_gather_forms(list, LIST_PROBE)) ||
 	    (kinds & 1u << LIST_PFM && list_gather_forms(list, LIST_PFM)) ||
 	    (kinds & 1u << LIST_TRACEPOINT && gather_tracepoints(list)))
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of events");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of events");
 	return 0;
 }
 

@@ -73,7 +73,7 @@ static void print_event(const struct list_event *event)
 
 static bool same_reason(const struct list_event *one, const struct list_event *other)
 {
-	return one->state == other->state && one->reason.cause == other->reason.cause &&
+	return one->state == other->state && one->reason.kind == other->reason.kind &&
 	       one->reason.errnum == other->reason.errnum;
 }
 
@@ -118,7 +118,7 @@ static void print_reasons(const struct list *list)
 		snprintf(state, sizeof(state), "%s here", list_state_text(event->state));
 		print_reason(text, state, &event->reason);
 	}
-	if (list->no_tracepoints.cause != PERCH_CAUSE_NONE)
+	if (list->no_tracepoints.kind != PERCH_ERROR_NONE)
 		print_reason("tracepoints", "not listed", &list->no_tracepoints);
 }
 

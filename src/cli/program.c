@@ -37,13 +37,13 @@ int cli_program_start(struct cli_program *program, char *const *argv, struct per
 	/* a parent that ignored it left it so to us: then nobody could wait for the program */
 	signal(SIGCHLD, SIG_DFL);
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "no pipe for the program: %s", strerror(errno));
+		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "no pipe for the program: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]);
 		close(go[1]);
-		return perch_error_set(err, error, PERCH_CAUSE_SYSTEM, "no pipe for the program: %s", strerror(error));
+		return perch_error_set(err, error, PERCH_ERROR_SYSTEM, "no pipe for the program: %s", strerror(error));
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -58,7 +58,7 @@ int cli_program_start(struct cli_program *program, char *const *argv, struct per
 
 		close(go[1]);
 		close(failure[0]);
-		return perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "cannot fork: %s", strerror(error));
+		return perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot fork: %s", strerror(error));
 	}
 	*program = (struct cli_program){ pid, go[1], failure[0], argv[0] };
 	return 0;
@@ -70,20 +70,20 @@ static int start_error(const struct cli_program *program, int error, struct perc
 
 	switch (error) {
 	case ENOENT:
-		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "no program '%s'%s", name,
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "no program '%s'%s", name,
 				strchr(name, '/') ? "" : " in any folder of PATH");
 		perch_error_remedy(err, "check the name, or give its path");
 		break;
 	case EACCES:
-		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not executable by this user", name);
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "'%s' is not executable by this user", name);
 		perch_error_remedy(err, "make it executable (chmod +x), or check that it is not a directory");
 		break;
 	case ENOEXEC:
-		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "'%s' is not a program this machine can run", name);
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "'%s' is not a program this machine can run", name);
 		perch_error_remedy(err, "a script needs a first line such as #!/bin/sh");
 		break;
 	default:
-		perch_error_set(err, error, PERCH_CAUSE_PROGRAM, "cannot start '%s': %s", name, strerror(error));
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot start '%s': %s", name, strerror(error));
 	}
 	return -error;
 }

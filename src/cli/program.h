@@ -16,7 +16,7 @@ struct cli_program {
 
 /* Forks; the child waits. Say nothing else to it before cli_program_release(). */
 int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err);
-/* Lets it exec and returns when it has: 0, or a negative errno with PERCH_CAUSE_PROGRAM (the child is then reaped). */
+/* Lets it exec and returns when it has: 0, or a negative errno with PERCH_ERROR_PROGRAM (the child is then reaped). */
 int cli_program_release(struct cli_program *program, struct perch_error *err);
 /*
  * The same in two steps: the second waits until it has executed and then returns as above. For those who do not need to

@@ -29,7 +29,7 @@ static int check_output(struct record *record)
 	if (!stat(record->output, &status) && S_ISCHR(status.st_mode))
 		return 0;	/* /dev/null, for those who time the recorder */
 	if (!stat(record->output, &status) && !S_ISREG(status.st_mode)) {
-		perch_error_set(&err, EINVAL, PERCH_CAUSE_FILE, "'%s' is %s, not a file to write to", record->output,
+		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE, "'%s' is %s, not a file to write to", record->output,
 				S_ISDIR(status.st_mode) ? "a folder" : "a block device, pipe or socket");
 		perch_error_remedy(&err, "name another one with -o");
 		return cli_error(COMMAND, &err);
@@ -41,7 +41,7 @@ static int check_output(struct record *record)
 	free(copy);
 	if (!rc)
 		return 0;
-	perch_error_set(&err, rc, PERCH_CAUSE_FILE, "'%s' cannot be written: %s", record->output, strerror(rc));
+	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", record->output, strerror(rc));
 	perch_error_remedy(&err, "name a file in a folder of yours with -o");
 	return cli_error(COMMAND, &err);
 }
@@ -140,7 +140,7 @@ static int begin(struct record *record)
 		int rc = perch_sampler_enable(record->sampler);
 
 		if (rc < 0) {
-			perch_error_set(&err, -rc, PERCH_CAUSE_SYSTEM, "cannot start the events: %s", strerror(-rc));
+			perch_error_set(&err, -rc, PERCH_ERROR_SYSTEM, "cannot start the events: %s", strerror(-rc));
 			return cli_error(COMMAND, &err);
 		}
 	}

@@ -24,7 +24,7 @@ static int too_often(struct record *record, long limit)
 				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
 		return 0;
 	}
-	perch_error_set(&err, EINVAL, PERCH_CAUSE_FREQUENCY,
+	perch_error_set(&err, EINVAL, PERCH_ERROR_FREQUENCY,
 			"-F %llu is above this machine's limit of %ld samples a second (%s)", (unsigned long long)asked, limit,
 			perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
 	perch_error_remedy(&err, "use -F max or less, or raise it as root: sysctl %s=%llu",

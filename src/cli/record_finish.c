@@ -66,7 +66,7 @@ static int describe(struct record *record)
 	int rc;
 
 	if (!argv)
-		return perch_error_set(&record->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the command line");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the command line");
 	if (length < 0)
 		length = snprintf(self, sizeof(self), "perch");
 	self[length] = 0;

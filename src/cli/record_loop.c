@@ -26,7 +26,7 @@ int record_prepare_loop(struct record *record)
 	record->bytes = calloc(rings, sizeof(*record->bytes));
 	record->polls = calloc(rings + 1, sizeof(*record->polls));
 	if (!record->pieces || !record->bytes || !record->polls)
-		return perch_error_set(&record->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 	return 0;
 }
 
@@ -47,7 +47,7 @@ int record_block_signals(struct record *record)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (record->signals < 0)
-		return perch_error_set(&record->err, errno, PERCH_CAUSE_SYSTEM, "no descriptor for signals: %s",
+		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM, "no descriptor for signals: %s",
 				       strerror(errno));
 	return 0;
 }

@@ -102,7 +102,7 @@ int record_synthesize(struct record *record)
 	int rc;
 
 	if (!made)
-		return perch_error_set(&record->err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 	made->record = record;
 	made->err = &record->err;
 	made->used = 0;

@@ -271,7 +271,7 @@ int record_write_tracing_data(struct record *record)
 	append_u32(&text, 0);
 	append_u64(&text, 0);
 	if (text.rc)
-		rc = perch_error_set(&record->err, -text.rc, PERCH_CAUSE_FILE, "no description of the tracepoints for the file: %s",
+		rc = perch_error_set(&record->err, -text.rc, PERCH_ERROR_FILE, "no description of the tracepoints for the file: %s",
 				     strerror(-text.rc));
 	else
 		rc = perch_writer_feature(record->writer, PERCH_FEATURE_TRACING_DATA, text.bytes, text.used, &record->err);

@@ -12,7 +12,7 @@ static int cannot_open(const char *what, const char *path)
 	struct perch_error err;
 	int error = errno;
 
-	perch_error_set(&err, error, PERCH_CAUSE_FILE, "cannot write %s'%s': %s", what, path, strerror(error));
+	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write %s'%s': %s", what, path, strerror(error));
 	return cli_error(STAT_COMMAND, &err);
 }
 

@@ -121,7 +121,7 @@ int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err)
 	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
 
 	if (!sums)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the sums");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the sums");
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat->line[i].into == i)
 			fill_line(stat, &stat->line[i], sums, intervals);

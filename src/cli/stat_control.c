@@ -35,10 +35,10 @@ static int open_end(bool fifo, const char *name, int *fd)
 	if (*fd >= 0)
 		return 0;
 	if (fifo)
-		perch_error_set(&err, errno, PERCH_CAUSE_FILE, "--control: cannot open '%s': %s", name,
+		perch_error_set(&err, errno, PERCH_ERROR_FILE, "--control: cannot open '%s': %s", name,
 				strerror(errno));
 	else
-		perch_error_set(&err, EBADF, PERCH_CAUSE_FILE, "--control: '%s' is no open descriptor", name);
+		perch_error_set(&err, EBADF, PERCH_ERROR_FILE, "--control: '%s' is no open descriptor", name);
 	return cli_error(STAT_COMMAND, &err);
 }
 

@@ -90,7 +90,7 @@ static int cannot_write(const struct stat_job *stat)
 
 	if (stat->output == stderr)
 		return CLI_EXIT_FAILURE;	/* nowhere to tell it */
-	perch_error_set(&err, error, PERCH_CAUSE_FILE, "cannot write '%s': %s",
+	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write '%s': %s",
 			stat->output_path ? stat->output_path : "the descriptor of --log-fd", strerror(error));
 	return cli_error(STAT_COMMAND, &err);
 }

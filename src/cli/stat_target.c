@@ -11,7 +11,7 @@ static int no_memory(void)
 {
 	struct perch_error err;
 
-	perch_error_set(&err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of targets");
+	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of targets");
 	return cli_error(STAT_COMMAND, &err);
 }
 

@@ -38,7 +38,7 @@ int cli_target_cpus(const char *command, const struct cli_target *target, struct
 	for (size_t i = 0; i < cpus->nr; i++) {
 		if (is_there(online, cpus->cpu[i]))
 			continue;
-		perch_error_set(&err, ENODEV, PERCH_CAUSE_NO_CPU, "CPU %d is not there or offline", cpus->cpu[i]);
+		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is not there or offline", cpus->cpu[i]);
 		perch_error_remedy(&err, "/sys/devices/system/cpu/online lists those that run");
 		return cli_error(command, &err);
 	}
@@ -104,7 +104,7 @@ static int no_memory_for_names(const char *command)
 {
 	struct perch_error err;
 
-	perch_error_set(&err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the names of cgroups");
+	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the names of cgroups");
 	return cli_error(command, &err);
 }
 

@@ -52,12 +52,12 @@ bool perch__explain_member(const struct perch__company *company, const struct pe
 	if (!company->counters || with.counters == company->counters)
 		return false;
 	if (with.mixed) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_GROUP,
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_GROUP,
 				"the event opens alone, and not in a group with the %zu before it, which are another "
 				"PMU's or leave it no counter", company->counters);
 		perch_error_remedy(err, "open the events of each PMU as a group of their own");
 	} else {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_GROUP,
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_GROUP,
 				"the group is too large: its members count all at once, and beside the %zu before this "
 				"one the PMU has no counter left that can count it", company->counters);
 		perch_error_remedy(err, "put no more than %zu of them into a group, or let it break up ({...}:W); "

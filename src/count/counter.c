@@ -33,7 +33,7 @@ static int build(struct perch_attr *attr, const struct perch_event *event, const
 	attr->read_format |= PERCH__TIMES;
 	if (!(attr->read_format & PERCH_FORMAT_GROUP))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "PERCH_FORMAT_GROUP is for groups: perch_group_open()");
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "PERCH_FORMAT_GROUP is for groups: perch_group_open()");
 	perch_error_field(err, "read_format", NULL);
 	return -EINVAL;
 }
@@ -114,7 +114,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 		return rc;
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the counter");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the counter");
 	made->calls = perch_machine_calls(options->machine);
 	made->user = &perch__no_user;
 	made->how = may;
@@ -149,7 +149,7 @@ int perch_counter_open(struct perch_counter **counter, const char *text, const s
 	if (events.nr == 1)
 		rc = perch_counter_open_event(counter, &events.event[0], target, options, err);
 	else
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				     "'%s' is %zu events and a counter has one: perch_group_open() takes several", text,
 				     events.nr);
 	perch_events_clear(&events);
@@ -277,7 +277,7 @@ int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_e
 	int rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
 
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot ask the id of '%s': %s", counter->name,
+		return perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot ask the id of '%s': %s", counter->name,
 				       strerror(-rc));
 	return 0;
 }

@@ -30,10 +30,10 @@ static int check_events(const struct perch_events *events, const char *text, str
 
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader != (braces ? 0 : (int)i))
-			return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "'%s' is more than one group: open each by itself", text);
 	if (!events->nr)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a group needs an event");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static struct perch_group *make(size_t nr, const struct perch_options *options, 
 	struct perch_group *group = calloc(1, sizeof(*group) + nr * sizeof(group->member[0]));
 
 	if (!group) {
-		perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the group");
+		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
 		return NULL;
 	}
 	group->calls = perch_machine_calls(options->machine);
@@ -99,7 +99,7 @@ static int start(struct perch_group *group, struct perch_error *err)
 	int rc = perch_group_enable(group);
 
 	if (rc)
-		perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot enable the group: %s", strerror(-rc));
+		perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot enable the group: %s", strerror(-rc));
 	return rc;
 }
 
@@ -245,7 +245,7 @@ int perch_group_reset(struct perch_group *group)
 int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr, struct perch_error *err)
 {
 	if (nr != group->nr)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the group has %zu members, and room is for %zu",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the group has %zu members, and room is for %zu",
 				       group->nr, nr);
 	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
 						       : read_one_by_one(group, counts, err);

@@ -23,16 +23,16 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 	if (got < 0) {
 		int errnum = errno;
 
-		return perch_error_set(err, errnum, PERCH_CAUSE_SYSTEM, "cannot read '%s': %s", name, strerror(errnum));
+		return perch_error_set(err, errnum, PERCH_ERROR_SYSTEM, "cannot read '%s': %s", name, strerror(errnum));
 	}
 	if (got == 0) {
-		perch_error_set(err, ENODATA, PERCH_CAUSE_SCHEDULE, "'%s' is pinned and could not stay on its counter",
+		perch_error_set(err, ENODATA, PERCH_ERROR_SCHEDULE, "'%s' is pinned and could not stay on its counter",
 				name);
 		perch_error_field(err, "pinned", NULL);
 		perch_error_remedy(err, "measure fewer events at once, or do not pin it");
 		return -ENODATA;
 	}
-	return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ, "reading '%s' gave %zd bytes in place of %zu", name, got,
+	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ, "reading '%s' gave %zd bytes in place of %zu", name, got,
 			       wanted);
 }
 
@@ -65,7 +65,7 @@ static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
 		return 0;
 	more = realloc(words->at, nr * sizeof(*more));
 	if (!more)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read a group of events");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read a group of events");
 	words->at = more;
 	words->room = nr;
 	return 0;
@@ -157,6 +157,6 @@ int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_fo
 		if (nr == 1 || (id && count->id == id))
 			return 0;
 	}
-	return perch_error_set(err, EIO, PERCH_CAUSE_SHORT_READ,
+	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ,
 			       "the group of '%s' has lost members, and none of the %d it gives is that one", name, nr);
 }

@@ -128,7 +128,7 @@ static int control_leaders(struct perch_set *set, unsigned long request, unsigne
 			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request, argument);
 			if (!rc)
 				continue;
-			perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot %s it: %s", verb, strerror(-rc));
+			perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot %s it: %s", verb, strerror(-rc));
 			return perch__set_blame(set, leader, i, err, rc);
 		}
 	return 0;
@@ -170,7 +170,7 @@ int perch_set_reset(struct perch_set *set, struct perch_error *err)
 		if (!rc)
 			rc = rebase(set, counts, err);
 	} else {
-		rc = perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to reset the events of a set");
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to reset the events of a set");
 	}
 	free(counts);
 	return rc;

@@ -10,7 +10,7 @@
 
 int perch__set_no_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a set of events");
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a set of events");
 }
 
 /* Facts are read from this machine where the caller gave none. */
@@ -28,13 +28,13 @@ int perch__set_machine(struct perch_set *set, struct perch_machine **machine, st
 static int check_events(const struct perch_events *events, struct perch_error *err)
 {
 	if (!events || !events->nr)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a set needs an event");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs an event");
 	for (size_t i = 0; i < events->nr; i++) {
 		int leader = events->event[i].leader;
 
 		if (leader == (int)i || (i && leader == events->event[i - 1].leader))
 			continue;
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "'%s' is led by event %d, and does not stand in one row with it",
 				       events->event[i].name, leader);
 	}
@@ -100,7 +100,7 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	size_t nr;
 
 	if (__builtin_mul_overflow(events->nr, set->nr_targets, &nr) || nr > MOST_DESCRIPTORS)
-		return perch_error_set(err, EMFILE, PERCH_CAUSE_DESCRIPTORS,
+		return perch_error_set(err, EMFILE, PERCH_ERROR_DESCRIPTORS,
 				       "%zu events on %zu targets are more than a process can have open", events->nr,
 				       set->nr_targets);
 	set->event = malloc(events->nr * sizeof(*set->event));
@@ -125,7 +125,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events, c
 
 	rc = check_events(events, err);
 	if (!rc && (!targets || !targets->nr))
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a set needs a target");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs a target");
 	if (rc)
 		return rc;
 	made = calloc(1, sizeof(*made));

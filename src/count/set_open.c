@@ -327,7 +327,7 @@ static int nowhere(struct opening *o)
 			return perch__set_no_memory(o->err);
 		err = &aside->reason;
 	}
-	perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "its PMU counts on none of the CPUs asked for");
+	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "its PMU counts on none of the CPUs asked for");
 	perch_error_field(err, "cpu", NULL);
 	if (o->cpus->nr)
 		perch_error_remedy(err, "measure on CPU %d, which is one where it counts", o->cpus->cpu[0]);
@@ -431,7 +431,7 @@ static int check_left(const struct perch_set *set, struct perch_error *err)
 	for (size_t i = 0; i < set->nr_targets; i++)
 		if (!set->gone[i])
 			return 0;
-	perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS, "every thread to be measured has ended");
+	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "every thread to be measured has ended");
 	perch_error_field(err, "pid", NULL);
 	return -ESRCH;
 }
@@ -446,7 +446,7 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 	*set = NULL;
 	o.options.user_read = 0;	/* counters alone */
 	if (may >= PERCH_SET_MAY_MAX) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
 		perch_error_field(err, "may", NULL);
 		return -EINVAL;
 	}

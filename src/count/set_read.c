@@ -127,7 +127,7 @@ static int read_run(struct perch_set *set, const struct perch__run *run, size_t 
 int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err)
 {
 	if (nr != set->nr_events * set->nr_targets)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the set has %zu events on %zu targets, and room is for %zu counts",
 				       set->nr_events, set->nr_targets, nr);
 	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)

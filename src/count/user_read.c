@@ -69,41 +69,41 @@ void perch__user_unmap(const struct perch__user *user, const struct perch_calls 
 
 static const struct {
 	int errnum;
-	enum perch_cause cause;
+	enum perch_error_kind kind;
 	const char *sentence, *remedy;
 } reasons[PERCH__USER_MAX] = {
-	[PERCH__USER_NOT_ASKED] = { EINVAL, PERCH_CAUSE_USAGE, "user_read was not asked for",
+	[PERCH__USER_NOT_ASKED] = { EINVAL, PERCH_ERROR_USAGE, "user_read was not asked for",
 				    "set user_read in the options" },
-	[PERCH__USER_NOT_YET] = { EAGAIN, PERCH_CAUSE_USAGE, "nothing was read yet", "" },
-	[PERCH__USER_NO_ARCH] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_NOT_YET] = { EAGAIN, PERCH_ERROR_USAGE, "nothing was read yet", "" },
+	[PERCH__USER_NO_ARCH] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				  "on this architecture counters are read by system calls alone", "" },
-	[PERCH__USER_NOT_SELF] = { EINVAL, PERCH_CAUSE_BAD_TARGET,
+	[PERCH__USER_NOT_SELF] = { EINVAL, PERCH_ERROR_BAD_TARGET,
 				   "only an event of the calling thread can be read without a system call",
 				   "open it with PERCH_SELF, in the thread that reads it" },
-	[PERCH__USER_NO_HARDWARE] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_NO_HARDWARE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				      "the kernel counts this event itself, and no hardware does", "" },
-	[PERCH__USER_NO_CORE] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_NO_CORE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				  "only hardware counters of the CPU's cores can be read in user space, and the event is another "
 				  "PMU's", "" },
-	[PERCH__USER_WANTS_LOST] = { EINVAL, PERCH_CAUSE_CONFLICT,
+	[PERCH__USER_WANTS_LOST] = { EINVAL, PERCH_ERROR_CONFLICT,
 				     "user_read cannot give PERCH_FORMAT_LOST, which read_format asks for",
 				     "leave out one of the two" },
-	[PERCH__USER_REFUSED] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_REFUSED] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				  "the PMU counts this event, but not so that user space could read it", "" },
-	[PERCH__USER_NO_PAGE] = { ENOMEM, PERCH_CAUSE_SYSTEM, "the event's page cannot be mapped",
+	[PERCH__USER_NO_PAGE] = { ENOMEM, PERCH_ERROR_SYSTEM, "the event's page cannot be mapped",
 				  "inherited events have no page: leave out inherit" },
-	[PERCH__USER_OTHER_THREAD] = { EINVAL, PERCH_CAUSE_BAD_TARGET,
+	[PERCH__USER_OTHER_THREAD] = { EINVAL, PERCH_ERROR_BAD_TARGET,
 				       "another thread or process reads it than the one that opened it", "" },
-	[PERCH__USER_OFF_PMU] = { EAGAIN, PERCH_CAUSE_SCHEDULE,
+	[PERCH__USER_OFF_PMU] = { EAGAIN, PERCH_ERROR_SCHEDULE,
 				  "the event was not on the PMU, or user space may not read it there",
 				  "enable it, count fewer events at once, or " ALLOW },
-	[PERCH__USER_FORBIDDEN] = { EACCES, PERCH_CAUSE_PRIVILEGE,
+	[PERCH__USER_FORBIDDEN] = { EACCES, PERCH_ERROR_PRIVILEGE,
 				    "the kernel does not let user space read this event's counter", ALLOW },
-	[PERCH__USER_NO_CLOCK] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_NO_CLOCK] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				   "the CPU's clock is not one that user space can tell the event's times by", "" },
-	[PERCH__USER_NO_REGISTER] = { EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED,
+	[PERCH__USER_NO_REGISTER] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				      "the event is on a counter that has no register for user space", "" },
-	[PERCH__USER_BUSY] = { EAGAIN, PERCH_CAUSE_SCHEDULE, "the kernel changed the event's page at each try", "" },
+	[PERCH__USER_BUSY] = { EAGAIN, PERCH_ERROR_SCHEDULE, "the kernel changed the event's page at each try", "" },
 };
 
 static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
@@ -133,7 +133,7 @@ bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, st
 {
 	if (how == PERCH__USER_READ)
 		return true;
-	perch_error_set(err, errnum ? errnum : reasons[how].errnum, reasons[how].cause,
+	perch_error_set(err, errnum ? errnum : reasons[how].errnum, reasons[how].kind,
 			"'%s' was not read in user space: %s%s%s", name, reasons[how].sentence, errnum ? ": " : "",
 			errnum ? strerror(errnum) : "");
 	if (*reasons[how].remedy)

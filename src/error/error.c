@@ -8,8 +8,35 @@
 static const struct {
 	const char *slug;
 	const char *meaning;
+} kinds[PERCH_ERROR_MAX] = {
+#define CAUSE(name, slug, meaning) [PERCH_ERROR_##name] = { slug, meaning },
+	PERCH_ERROR_KINDS(CAUSE)
+#undef CAUSE
+};
+
+static bool known_kind(enum perch_error_kind kind)
+{
+	return (unsigned)kind < PERCH_ERROR_MAX;
+}
+
+const char *perch_error_kind_slug(enum perch_error_kind kind)
+{
+	return known_kind(kind) ? kinds[kind].slug : "unknown";
+}
+
+const char *perch_error_kind_meaning(enum perch_error_kind kind)
+{
+	return known_kind(kind) ? kinds[kind].meaning : "a kind that this version does not know";
+}
+
+/* Kind NONE for the first: no cause, no error. */
+static const struct {
+	const char *slug;
+	const char *meaning;
+	enum perch_error_kind kind;
 } causes[PERCH_CAUSE_MAX] = {
-#define CAUSE(name, slug, meaning) [PERCH_CAUSE_##name] = { slug, meaning },
+	[PERCH_CAUSE_NONE] = { "none", "no refusal of the kernel", PERCH_ERROR_NONE },
+#define CAUSE(name, slug, kind, meaning) [PERCH_CAUSE_##name] = { slug, meaning, PERCH_ERROR_##kind },
 	PERCH_CAUSES(CAUSE)
 #undef CAUSE
 };
@@ -27,6 +54,11 @@ const char *perch_cause_slug(enum perch_cause cause)
 const char *perch_cause_meaning(enum perch_cause cause)
 {
 	return known_cause(cause) ? causes[cause].meaning : "a cause that this version does not know";
+}
+
+enum perch_error_kind perch_cause_kind(enum perch_cause cause)
+{
+	return known_cause(cause) ? causes[cause].kind : PERCH_ERROR_SYSTEM;
 }
 
 static bool continues(unsigned char byte)
@@ -101,7 +133,7 @@ set_text(char *dst, size_t size, const char *format, va_list arguments)
 	perch_clean_text(dst, size, raw);
 }
 
-int perch_error_set(struct perch_error *err, int errnum, enum perch_cause cause, const char *format, ...)
+int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind, const char *format, ...)
 {
 	va_list arguments;
 
@@ -110,12 +142,14 @@ int perch_error_set(struct perch_error *err, int errnum, enum perch_cause cause,
 	va_start(arguments, format);
 	set_text(err->message, sizeof(err->message), format, arguments);
 	va_end(arguments);
-	err->cause = cause;
+	err->kind = kind;
+	err->cause = PERCH_CAUSE_NONE;
 	err->errnum = errnum;
 	err->column = -1;
 	err->field[0] = '\0';
 	err->since[0] = '\0';
 	err->remedy[0] = '\0';
+	err->next[0] = '\0';
 	return -errnum;
 }
 
@@ -135,6 +169,23 @@ void perch_error_remedy(struct perch_error *err, const char *format, ...)
 		return;
 	va_start(arguments, format);
 	set_text(err->remedy, sizeof(err->remedy), format, arguments);
+	va_end(arguments);
+}
+
+void perch_error_cause(struct perch_error *err, enum perch_cause cause)
+{
+	if (err)
+		err->cause = cause;
+}
+
+void perch_error_next(struct perch_error *err, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!err)
+		return;
+	va_start(arguments, format);
+	set_text(err->next, sizeof(err->next), format, arguments);
 	va_end(arguments);
 }
 
@@ -161,13 +212,19 @@ static const char *full_stop(const char *sentence)
 	return length && strchr(".!?", sentence[length - 1]) ? "" : ".";
 }
 
+/* The message mostly follows a prefix; what comes after it is a sentence of its own. */
+static int print_sentence(FILE *stream, const char *before, const char *text)
+{
+	return *text ? fprintf(stream, " %s%c%s%s", before, *before ? *text : toupper((unsigned char)*text), text + 1,
+			       full_stop(text)) : 0;
+}
+
 int perch_error_print(FILE *stream, const struct perch_error *err)
 {
-	const char *remedy = err->remedy;
+	int message = fprintf(stream, "%s%s", err->message, full_stop(err->message));
+	int remedy = print_sentence(stream, "", err->remedy);
+	int next = print_sentence(stream, "Then: ", err->next);
+	int end = fprintf(stream, "\n");
 
-	if (!*remedy)
-		return fprintf(stream, "%s%s\n", err->message, full_stop(err->message));
-	/* the message mostly follows a prefix; the remedy is a sentence of its own */
-	return fprintf(stream, "%s%s %c%s%s\n", err->message, full_stop(err->message), toupper((unsigned char)*remedy),
-		       remedy + 1, full_stop(remedy));
+	return message < 0 || remedy < 0 || next < 0 || end < 0 ? -1 : message + remedy + next + end;
 }

@@ -48,7 +48,7 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 			       text[at] == 'x' ? PERCH_BREAKPOINT_X : 0;
 
 		if (!bit || breakpoint->access & bit) {
-			perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "'%c' %s a breakpoint", text[at],
+			perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%c' %s a breakpoint", text[at],
 				      bit ? "is there twice in the access of" : "is no access of");
 			perch_error_remedy(parser->err, "the access is w, rw or x; modifiers come behind a colon of "
 					   "their own, as in mem:0x1000:rw:u");
@@ -63,14 +63,14 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 static int check_access(struct perch__parser *parser, const struct breakpoint *breakpoint)
 {
 	if (breakpoint->access & PERCH_BREAKPOINT_X && breakpoint->access != PERCH_BREAKPOINT_X) {
-		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_CAUSE_CONFLICT,
+		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_CONFLICT,
 			      "a breakpoint watches an instruction (x) or data (r, w), not both");
 		perch_error_field(parser->err, "bp_type", NULL);
 		perch_error_remedy(parser->err, "make two events of it");
 		return -EINVAL;
 	}
 	if (X86 && breakpoint->access == PERCH_BREAKPOINT_R) {
-		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_CAUSE_NOT_SUPPORTED,
+		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
 			      "x86 has no breakpoints that hit on reads alone");
 		perch_error_field(parser->err, "bp_type", NULL);
 		perch_error_remedy(parser->err, "say rw, and w in an event beside it to tell the writes");
@@ -82,7 +82,7 @@ static int check_access(struct perch__parser *parser, const struct breakpoint *b
 static int refuse_length(struct perch__parser *parser, const struct breakpoint *breakpoint, const char *what,
 			 const char *remedy)
 {
-	perch__refuse(parser, breakpoint->at_length, EINVAL, PERCH_CAUSE_BAD_FIELD, "%s, not %llu", what,
+	perch__refuse(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD, "%s, not %llu", what,
 		      (unsigned long long)breakpoint->length);
 	perch_error_field(parser->err, "bp_len", NULL);
 	perch_error_remedy(parser->err, "%s", remedy);
@@ -117,7 +117,7 @@ static int check_place(struct perch__parser *parser, const struct breakpoint *br
 
 	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X || !(breakpoint->address & (length - 1)))
 		return 0;
-	perch__refuse(parser, breakpoint->at_address, EINVAL, PERCH_CAUSE_BAD_FIELD,
+	perch__refuse(parser, breakpoint->at_address, EINVAL, PERCH_ERROR_BAD_FIELD,
 		      "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86", (unsigned long long)length,
 		      breakpoint->sized ? "" : ", the length when none is said,", (unsigned long long)length);
 	perch_error_field(parser->err, "bp_addr", NULL);

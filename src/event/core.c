@@ -210,7 +210,7 @@ int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 	rc = put_on(parser, &generic, pmu, at, event);
 	if (rc)
 		return rc;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_TOO_NEW, "this kernel cannot count '%s' on PMU '%s' alone",
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW, "this kernel cannot count '%s' on PMU '%s' alone",
 		      name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
 	perch_error_remedy(parser->err, "take an event of the PMU's own: 'perch list' shows them");

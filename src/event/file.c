@@ -15,7 +15,7 @@
 
 static int cannot_read(const char *path, int errnum, struct perch_error *err)
 {
-	return perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot read events from %s: %s", path, strerror(errnum));
+	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot read events from %s: %s", path, strerror(errnum));
 }
 
 static int open_file(const char *path, struct perch_error *err)
@@ -37,7 +37,7 @@ static int open_file(const char *path, struct perch_error *err)
 	close(fd);
 	if (error)
 		return cannot_read(path, error, err);
-	perch_error_set(err, EINVAL, PERCH_CAUSE_FILE, "%s is no regular file", path);
+	perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is no regular file", path);
 	perch_error_remedy(err, "give - to read events from standard input");
 	return -EINVAL;
 }
@@ -56,7 +56,7 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 			char *larger = realloc(*text, room ? 2 * room : 4096);
 
 			if (!larger)
-				return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read %s", path);
+				return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s", path);
 			*text = larger;
 			room = room ? 2 * room : 4096;
 		}
@@ -69,7 +69,7 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 			break;
 		*size += got;
 		if (*size > LARGEST)
-			return perch_error_set(err, EFBIG, PERCH_CAUSE_FILE,
+			return perch_error_set(err, EFBIG, PERCH_ERROR_FILE,
 					       "%s has more than %d bytes, which are too many for lists of events", path,
 					       LARGEST);
 	}
@@ -166,20 +166,20 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 	int rc;
 
 	if (!ends)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read %s", path);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s", path);
 	if (strlen(text) != size) {
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "a byte 0 is in no event's name");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "a byte 0 is in no event's name");
 		if (err)
 			err->column = strlen(text);
 	} else if ((quote = blank_comments(text))) {
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "the quote that begins here does not end in its line");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "the quote that begins here does not end in its line");
 		if (err)
 			err->column = quote - text;
 	} else {
 		join_lines(text);
 		rc = text[strspn(text, " \t\n")]
 			     ? perch_events_add(events, text, machine, err)
-			     : perch_error_set(err, EINVAL, PERCH_CAUSE_SYNTAX, "there is no event in it");
+			     : perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "there is no event in it");
 	}
 	if (rc)
 		tell_line(path, ends, lines, err);

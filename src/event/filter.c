@@ -53,10 +53,10 @@ static int make_one(const struct perch_event *event, const char *filter, struct 
 		return rc;
 	*made = join(event, filter);
 	if (!*made)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	if (strlen(*made) <= PERCH__FILTER)
 		return 0;
-	return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			       "the filters of '%s' are longer together than the %d bytes that the kernel takes", event->name,
 			       PERCH__FILTER);
 }
@@ -70,7 +70,7 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 	int rc = 0;
 
 	if (!made)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for filters");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	for (size_t i = 0; i < nr && !rc; i++) {
 		if (!takes_filter(&events->event[from + i].attr, machine))
 			continue;
@@ -78,7 +78,7 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 		rc = make_one(&events->event[from + i], filter, machine, &made[i], err);
 	}
 	if (!rc && !takers) {
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "no event before the filter '%s' takes one",
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no event before the filter '%s' takes one",
 				     filter);
 		perch_error_remedy(err, "tracepoints take filters, and PMUs that have nr_addr_filters");
 	}
@@ -101,9 +101,9 @@ int perch_events_set_filter(struct perch_events *events, size_t from, const char
 	int rc = 0;
 
 	if (!length)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "an empty filter keeps nothing out");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "an empty filter keeps nothing out");
 	if (length > PERCH__FILTER)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the kernel takes filters of at most %d bytes",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the kernel takes filters of at most %d bytes",
 				       PERCH__FILTER);
 	if (!machine)
 		rc = perch_machine_new(&own, NULL, NULL, err);

@@ -149,7 +149,7 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 
 		if (is_special(name) || look_up(format, name, &nearest) != HAS_NOT)
 			continue;
-		rc = perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD, "the tracepoint '%s' has no field '%s' to filter by",
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD, "the tracepoint '%s' has no field '%s' to filter by",
 				     tracepoint, name);
 		perch__nearest_remedy(&nearest, err, "'perch list --verbose' shows the fields of tracepoints");
 	}
@@ -166,7 +166,7 @@ int perch__check_filter(const struct perch_event *event, const char *filter, str
 		return 0;
 	format = malloc(FORMAT_BYTES);
 	if (!format)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the format of '%s'", tracepoint);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the format of '%s'", tracepoint);
 	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
 		rc = check_fields(format, tracepoint, filter, err);
 	free(format);

@@ -13,7 +13,7 @@
 
 static int refuse_probe(struct perch__parser *parser, size_t at)
 {
-	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_CONFLICT,
+	perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
 		      "a probe cannot be inherited: the kernel would make each fork of the program fail");
 	perch_error_field(parser->err, "inherit", NULL);
 	perch_error_remedy(parser->err, "leave 'inherit' out; to follow children, count on all CPUs");
@@ -22,7 +22,7 @@ static int refuse_probe(struct perch__parser *parser, size_t at)
 
 static int refuse_both(struct perch__parser *parser, size_t at)
 {
-	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_CONFLICT,
+	perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
 		      "one event of the group says 'inherit' and another 'no-inherit': a group does one of them");
 	perch_error_field(parser->err, "inherit", NULL);
 	return -EINVAL;

@@ -57,7 +57,7 @@ void perch__advance(struct perch__parser *parser);
 /* Goes on at a byte offset of the text, for parts that are no words: paths, expressions. */
 void perch__advance_to(struct perch__parser *parser, size_t at);
 /* A mistake at a byte offset of the text. Returns -errnum. */
-int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_cause cause, const char *format,
+int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_error_kind kind, const char *format,
 		  ...) __attribute__((format(printf, 5, 6)));
 /* "expected WHAT, found the next token". Returns -EINVAL. */
 int perch__expected(struct perch__parser *parser, const char *what);

@@ -120,7 +120,7 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_t
 {
 	struct perch__nearest nearest = { .word = name };
 
-	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "the kernel has no function '%s'",
+	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT, "the kernel has no function '%s'",
 		      probe->symbol);
 	for (size_t i = 0; i < kernel->nr; i++)
 		perch__nearest_offer(&nearest, kernel->function[i].name);
@@ -148,7 +148,7 @@ int perch__kernel_function(struct perch__parser *parser, const struct perch__pro
 	if (!found)
 		return no_function(parser, probe, kernel, name);
 	/* from 6.6 on the kernel refuses these; older ones take the first */
-	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_CAUSE_UNKNOWN_EVENT, "the kernel has %zu functions '%s'",
+	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT, "the kernel has %zu functions '%s'",
 		      found, probe->symbol);
 	perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
 			   length ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");

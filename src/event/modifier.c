@@ -114,7 +114,7 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 	char shown[8];
 	struct perch__token token = { PERCH__TOKEN_WORD, at, 1 };
 
-	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "modifier %s %s",
+	perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "modifier %s %s",
 		      perch__token_name(parser->text, &token, shown, sizeof(shown)), why);
 	perch_error_remedy(parser->err, "modifiers are u (user), k (kernel), h (hypervisor), G (guest), H (host), "
 			   "I (not idle), p to ppp or P (precise), D (pinned), e (exclusive), S (the leader samples), "

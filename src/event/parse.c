@@ -38,10 +38,10 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 	int rc;
 
 	if (perch__cache_event(word, &config, &legal))
-		rc = perch__refuse(parser, at, EINVAL, PERCH_CAUSE_UNKNOWN_EVENT,
+		rc = perch__refuse(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
 				   "'%s' is no event: that cache has no such operation", word);
 	else
-		rc = perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT, "there is no event '%s'", word);
+		rc = perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT, "there is no event '%s'", word);
 	if (is_clock(word)) {
 		perch_error_remedy(parser->err, "it is a clock of perf's own; 'perch stat' shows it below the counts");
 		return rc;
@@ -187,7 +187,7 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 	if (!*taken)
 		return 0;
 	if (type > UINT32_MAX)
-		return perch__refuse(parser, item->from, ERANGE, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, item->from, ERANGE, PERCH_ERROR_SYNTAX,
 				     "a type has 32 bits, %s has more", word);
 	perch__advance(parser);
 	at = parser->token.at;
@@ -195,7 +195,7 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 	if (rc)
 		return rc;
 	if (perch__number(number, strlen(number), &config))
-		return perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "expected a number, found '%s'", number);
+		return perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "expected a number, found '%s'", number);
 	item->behind = at + strlen(number);
 	rc = perch__new_event(parser, &event);
 	if (rc)
@@ -368,7 +368,7 @@ static int parse_group(struct perch__parser *parser)
 	do {
 		perch__advance(parser);		/* over '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
-			return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+			return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 					     "a group cannot hold a group");
 		rc = parse_event(parser);
 		if (rc)

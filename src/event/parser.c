@@ -17,7 +17,7 @@ void perch__advance(struct perch__parser *parser)
 	perch__advance_to(parser, parser->token.at + parser->token.length);
 }
 
-int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_cause cause, const char *format, ...)
+int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_error_kind kind, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -25,7 +25,7 @@ int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perc
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	perch_error_set(parser->err, errnum, cause, "%s", text);
+	perch_error_set(parser->err, errnum, kind, "%s", text);
 	if (parser->err)
 		parser->err->column = at;
 	return -errnum;
@@ -46,7 +46,7 @@ int perch__expected(struct perch__parser *parser, const char *what)
 {
 	char found[80];
 
-	return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX, "expected %s, found %s", what,
+	return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s", what,
 			     perch__token_name(parser->text, &parser->token, found, sizeof(found)));
 }
 
@@ -55,7 +55,7 @@ int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD], const
 	if (parser->token.kind != PERCH__TOKEN_WORD)
 		return perch__expected(parser, what);
 	if (parser->token.length >= PERCH__WORD)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "a word of %zu letters is no event's", parser->token.length);
 	memcpy(word, parser->text + parser->token.at, parser->token.length);
 	word[parser->token.length] = '\0';

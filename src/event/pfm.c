@@ -67,7 +67,7 @@ static int need_library(struct perch__parser *parser, size_t at)
 	call_once(&once, load);
 	if (pfm.ready)
 		return 0;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED, "names of libpfm4 cannot be read: %s",
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "names of libpfm4 cannot be read: %s",
 		      pfm.why);
 	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
 	return -EOPNOTSUPP;
@@ -112,13 +112,13 @@ static int refuse_name(struct perch__parser *parser, size_t at, const char *name
 	if (rc != PFM_ERR_NOTFOUND) {
 		if (event[length])
 			at += event + length + 1 - name;
-		perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "libpfm4 does not take '%s': %s", name,
+		perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "libpfm4 does not take '%s': %s", name,
 			      pfm.strerror(rc));
 		perch_error_remedy(parser->err, "the event's unit masks are in libpfm4's own list (showevtinfo)");
 		return -EINVAL;
 	}
 	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
-	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 		      "libpfm4 knows no event '%s' of this machine's PMUs", name);
 	offer_names(&nearest);
 	perch__nearest_remedy(&nearest, parser->err, "showevtinfo of libpfm4 lists its events");
@@ -135,7 +135,7 @@ static int take_attr(struct perch__parser *parser, size_t at, const char *name, 
 	bool guests = says(name, "mg") || says(name, "mh");
 
 	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
-		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "libpfm4 made no attr that perch knows");
+		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT, "libpfm4 made no attr that perch knows");
 	attr->size = sizeof(*attr);
 	if (!guests)
 		attr->exclude_guest = attr->exclude_host = 0;
@@ -155,7 +155,7 @@ static int encode(struct perch__parser *parser, size_t at, const char *name, str
 	if (rc != PFM_SUCCESS)
 		return refuse_name(parser, at, name, rc);
 	if (argument.cpu != -1) {
-		perch__refuse(parser, at, EINVAL, PERCH_CAUSE_CONFLICT, "an event's name does not choose its CPU");
+		perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT, "an event's name does not choose its CPU");
 		perch_error_remedy(parser->err, "leave cpu= out and name the CPU as the target");
 		return -EINVAL;
 	}
@@ -167,7 +167,7 @@ static int encode(struct perch__parser *parser, size_t at, const char *name, str
 static int encode(struct perch__parser *parser, size_t at, const char *name, struct perch_event *event)
 {
 	(void)name, (void)event;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_CAUSE_NOT_SUPPORTED, "this perch was built without libpfm4");
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "this perch was built without libpfm4");
 	perch_error_remedy(parser->err, "install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
 	return -EOPNOTSUPP;
 }
@@ -186,7 +186,7 @@ int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *even
 		return perch__expected(parser, "an event of libpfm4, as in pfm:perf::PAGE-FAULTS");
 	}
 	if (length >= sizeof(name))
-		return perch__refuse(parser, from, EINVAL, PERCH_CAUSE_SYNTAX, "%zu bytes are no name of libpfm4",
+		return perch__refuse(parser, from, EINVAL, PERCH_ERROR_SYNTAX, "%zu bytes are no name of libpfm4",
 				     length);
 	memcpy(name, parser->text + from, length);
 	name[length] = '\0';

@@ -48,7 +48,7 @@ static int unknown_term(const struct reading *reading, const char *name)
 	char inside[PATH_MAX], path[PATH_MAX];
 	static const char *const folders[] = { "format", "events" };
 
-	perch__refuse(parser, reading->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM, "PMU '%s' has no event or term '%s'",
+	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM, "PMU '%s' has no event or term '%s'",
 		      reading->pmu, name);
 	for (size_t i = 0; i < PERCH__NR(folders); i++)
 		if (!pmu_path(reading, inside, sizeof(inside), folders[i], "") &&
@@ -76,10 +76,10 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 	if (got < 0)
 		return unknown_term(reading, name);
 	if (perch__format_parse(&format, text))
-		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
 				     "the format file of term '%s' of PMU '%s' says '%s'", name, reading->pmu, text);
 	if (perch__format_apply(&format, attr, value))
-		return perch__refuse(reading->parser, at, ERANGE, PERCH_CAUSE_UNKNOWN_TERM,
+		return perch__refuse(reading->parser, at, ERANGE, PERCH_ERROR_UNKNOWN_TERM,
 				     "0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
 				     (unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
 	return 0;
@@ -87,7 +87,7 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 
 static int bad_alias(const struct reading *reading, const char *term)
 {
-	perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_CAUSE_FORMAT,
+	perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
 		      "event '%s' of PMU '%s' has the term '%s', which has no value", reading->alias, reading->pmu,
 		      term);
 	perch_error_remedy(reading->parser->err, "spell out the event's terms, as in pmu/config=0x1/");
@@ -104,7 +104,7 @@ static int parameter(const struct reading *reading, const char *name, uint64_t *
 		*at = given->value_at;
 		return perch__term_number(parser, given, value);
 	}
-	perch__refuse(parser, reading->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias, reading->pmu,
 		      name);
 	perch_error_remedy(parser->err, "write %s/%s,%s=NUMBER/", reading->pmu, reading->alias, name);
@@ -304,7 +304,7 @@ int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu 
 			rc = apply_in_pass(&reading, pmu, &terms->term[i], pass, &done, UINT64_C(1) << i);
 	/* fields beside a generic name would change the number of it, which is no config of the PMU's format */
 	if (!rc && reading.generic && reading.fields > 1)
-		return perch__refuse(parser, terms->from, EINVAL, PERCH_CAUSE_CONFLICT,
+		return perch__refuse(parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
 				     "a generic event of PMU '%s' goes with no other event or field of it", pmu->name);
 	return rc ? rc : perch__check_terms(parser, terms, event);
 }

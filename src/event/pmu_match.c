@@ -54,9 +54,9 @@ int perch__unknown_pmu(struct perch__parser *parser, const char *name, size_t at
 	size_t nr;
 
 	if (perch__is_glob(name))
-		perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_PMU, "no PMU of this machine matches '%s'", name);
+		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "no PMU of this machine matches '%s'", name);
 	else
-		perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_PMU, "this machine has no PMU '%s'", name);
+		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "this machine has no PMU '%s'", name);
 	if (!perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		for (size_t i = 0; i < nr; i++)
 			perch__nearest_offer(&nearest, pmus[i].name);

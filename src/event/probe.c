@@ -53,13 +53,13 @@ static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MA
 		const char *close = strchr(from + 1, *from);
 
 		if (!close)
-			return perch__refuse(parser, *at, EINVAL, PERCH_CAUSE_SYNTAX, "the quote is not closed");
+			return perch__refuse(parser, *at, EINVAL, PERCH_ERROR_SYNTAX, "the quote is not closed");
 		length = close - ++from;
 	}
 	if (!length)
 		return expected_at(parser, *at, what);
 	if (length >= PATH_MAX)
-		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_CAUSE_SYNTAX, "%zu bytes are more than a path "
+		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX, "%zu bytes are more than a path "
 				     "or a name has", length);
 	memcpy(part, from, length);
 	part[length] = '\0';
@@ -92,7 +92,7 @@ static int take_place(struct perch__parser *parser, size_t *at, struct perch__pr
 	if (rc || !probe->returns || !probe->offset)
 		return rc;
 	/* where a function has begun, the top of the stack need not be where it returns to */
-	perch__refuse(parser, probe->at_offset, EINVAL, PERCH_CAUSE_CONFLICT,
+	perch__refuse(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
 		      "a probe of returns is put at a function's first instruction, not behind it");
 	perch_error_remedy(parser->err, "leave the offset out");
 	return -EINVAL;
@@ -144,7 +144,7 @@ static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char
 
 	if (pmu)
 		return pmu;
-	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_PMU, "this kernel makes no %ss for events", name);
+	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "this kernel makes no %ss for events", name);
 	perch_error_field(parser->err, "type", "4.17");
 	perch_error_remedy(parser->err, "it takes Linux 4.17 or later with CONFIG_%s_EVENTS",
 			   name[0] == 'u' ? "UPROBE" : "KPROBE");
@@ -177,13 +177,13 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, c
 	if (probe->returns)
 		rc = apply_format(parser, pmu, "retprobe", attr, 1);
 	if (rc)
-		return perch__refuse(parser, probe->at_symbol, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch__refuse(parser, probe->at_symbol, EBADMSG, PERCH_ERROR_FORMAT,
 				     "the PMU %s has no format of retprobe that perch understands", pmu->name);
 	if (site->counter)
 		rc = apply_format(parser, pmu, "ref_ctr_offset", attr, site->counter);
 	if (rc) {
 		perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol, EINVAL,
-			      PERCH_CAUSE_TOO_NEW, "this kernel keeps no reference counters of probes");
+			      PERCH_ERROR_TOO_NEW, "this kernel keeps no reference counters of probes");
 		perch_error_field(parser->err, "config", "4.20");
 		return -EINVAL;
 	}
@@ -192,7 +192,7 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, c
 		return 0;
 	event->path = strdup(path);
 	if (!event->path)
-		return perch__refuse(parser, probe->at_file, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch__refuse(parser, probe->at_file, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory for the name of a file");
 	attr->config1 = (uintptr_t)event->path;
 	return 0;
@@ -243,7 +243,7 @@ int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, s
 	int rc;
 
 	if (!probe)
-		return perch__refuse(parser, at, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the text of a probe");
+		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the text of a probe");
 	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
 		which++;
 	probe->kind = keywords[which].kind;

@@ -20,10 +20,10 @@ int perch__term_number(struct perch__parser *parser, const struct perch__term *t
 	*value = 1;
 	rc = term->valued ? perch__number(text, term->value_length, value) : 0;
 	if (rc == -ERANGE)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "expected a number, found '%.*s', which has more than 64 bits", shown, text);
 	if (rc)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "expected a number, found '%.*s'", shown, text);
 	return 0;
 }
@@ -47,7 +47,7 @@ static int read_quoted(struct perch__parser *parser, struct perch__term *term)
 	const char *text = parser->text + parser->token.at, *end = strchr(text + 1, *text);
 
 	if (!end)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "the quote that begins here does not end");
 	term->value_at = parser->token.at + 1;
 	term->value_length = end - text - 1;
@@ -79,14 +79,14 @@ static int read_term(struct perch__parser *parser, struct perch__terms *terms)
 	int rc;
 
 	if (terms->nr == PERCH__TERMS)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "an event takes at most %d terms", PERCH__TERMS);
 	*term = (struct perch__term){ .at = parser->token.at, .length = parser->token.length };
 	rc = perch__take_word(parser, name, "a term");
 	if (rc)
 		return rc;
 	if (name[0] == '@') {
-		perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+		perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 			      "'%s' is for a driver of perf's own", name);
 		perch_error_remedy(parser->err, "leave it out: perch opens events only by what sysfs says of them");
 		return -EINVAL;
@@ -128,7 +128,7 @@ static int refuse_pair(struct perch__parser *parser, const struct perch__terms *
 
 	if (!first || !second)
 		return 0;
-	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL, PERCH_CAUSE_CONFLICT,
+	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL, PERCH_ERROR_CONFLICT,
 			     "%s= and %s= exclude each other: %s", one, other, why);
 }
 
@@ -143,10 +143,10 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 		return rc;
 	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSAID &&
 	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
-		return perch__refuse(parser, stack->at, EINVAL, PERCH_CAUSE_CONFLICT,
+		return perch__refuse(parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
 				     "stack-size= is of call-graph=dwarf alone, which copies the stack");
 	if (event->terms.max_stack && event->terms.call_graph == PERCH_CALL_GRAPH_NONE)
-		return perch__refuse(parser, terms->from, EINVAL, PERCH_CAUSE_CONFLICT,
+		return perch__refuse(parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
 				     "max-stack= and call-graph=no exclude each other: there is no stack to limit");
 	return 0;
 }
@@ -158,7 +158,7 @@ static int unknown_term(struct perch__parser *parser, const struct perch__term *
 	struct perch__nearest nearest = { .word = name };
 
 	perch__term_name(parser, term, name);
-	perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM, "this event has no term '%s'", name);
+	perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM, "this event has no term '%s'", name);
 	perch__nearest_offer_terms(&nearest);
 	perch__nearest_remedy(&nearest, parser->err, "perch-events(7) lists the terms that every event takes");
 	return -EINVAL;

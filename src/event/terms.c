@@ -120,14 +120,14 @@ static int ranged(struct perch__parser *parser, const struct perch__term *term, 
 	if (rc)
 		return rc;
 	if (kind->takes != TAKES_NUMBER && kind->most == 1 && *value > 1)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "term '%s' is 0 or 1, not %llu", kind->name, (unsigned long long)*value);
 	if (*value < kind->least || *value > kind->most)
-		return perch__refuse(parser, term->valued ? term->value_at : term->at, ERANGE, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->valued ? term->value_at : term->at, ERANGE, PERCH_ERROR_SYNTAX,
 				     "%llu is out of the range of term '%s': %llu to %llu", (unsigned long long)*value,
 				     kind->name, (unsigned long long)kind->least, (unsigned long long)kind->most);
 	if (kind->step > 1 && *value % kind->step)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "term '%s' is a multiple of %llu, not %llu", kind->name,
 				     (unsigned long long)kind->step, (unsigned long long)*value);
 	return 0;
@@ -137,7 +137,7 @@ static int apply_config(struct perch__parser *parser, const struct perch__term *
 			struct perch_event *event, uint64_t value)
 {
 	if (parser->fixed_words)
-		return perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+		return perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 				     "the words before the slash make the config words of this event: '%s' would "
 				     "overwrite them", kind->name);
 	if (kind->takes == TAKES_RAW || !strcmp(kind->name, "config"))
@@ -187,7 +187,7 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 	const char *value = parser->text + term->value_at;
 
 	if (!term->valued)
-		return perch__refuse(parser, term->at + term->length, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->at + term->length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "term '%s' needs a value: '=' and %s", kind->name,
 				     perch__term_wants(kind->name));
 	switch (kind->takes) {
@@ -204,11 +204,11 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 		return perch__aux_action(parser, term, event);
 	case TAKES_FILTER:
 		if (term->value_length > PERCH__FILTER)
-			return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_SYNTAX,
+			return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 					     "the kernel takes filters of at most %d bytes", PERCH__FILTER);
 		free(event->filter);
 		event->filter = strndup(value, term->value_length);
-		return event->filter ? 0 : perch__refuse(parser, term->at, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return event->filter ? 0 : perch__refuse(parser, term->at, ENOMEM, PERCH_ERROR_NO_MEMORY,
 							 "no memory for a filter");
 	default:
 		return 0;
@@ -226,7 +226,7 @@ int perch__common_term(struct perch__parser *parser, const struct perch__term *t
 	if (!kind)
 		return 0;
 	if (kind->takes == TAKES_NOTHING)
-		return perch__refuse(parser, term->at, EINVAL, PERCH_CAUSE_UNKNOWN_TERM,
+		return perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 				     "term '%s' means nothing here: %s", name, kind->why);
 	rc = kind->takes < TAKES_NAME ? apply_number(parser, term, kind, event)
 				      : apply_text(parser, term, kind, event);

@@ -26,14 +26,14 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 		/* a folder cannot be read as a file, but says that it is there */
 		if (perch_machine_read(NULL, folder, probe, sizeof(probe)) == -EISDIR) {
 			nearest.word = name;
-			perch__refuse(parser, at_name, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+			perch__refuse(parser, at_name, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				      "there is no tracepoint '%s:%s'", system, name);
 			perch__nearest_offer_folder(&nearest, folder);
 			perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the tracepoints");
 			return -ENOENT;
 		}
 	}
-	perch__refuse(parser, at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 		      "there is no event '%s' and no tracepoint '%s:%s'", system, system, name);
 	perch__nearest_offer_folder(&nearest, events);
 	perch__nearest_offer_generic(&nearest);
@@ -58,9 +58,9 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 	if (got == -ENOENT || got == -ENOTDIR)
 		return -ENOENT;
 	if (got < 0)
-		return perch__refuse(parser, at, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
 	if (perch__number(text, strlen(text), &id))
-		return perch__refuse(parser, at, EBADMSG, PERCH_CAUSE_FORMAT, "%s says '%s', which is no number", path,
+		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT, "%s says '%s', which is no number", path,
 				     text);
 	rc = perch__new_event(parser, &event);
 	if (rc)
@@ -84,7 +84,7 @@ int perch__tracepoints(struct perch__parser *parser, const char *system, size_t 
 		return rc;
 	}
 	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
-		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_CAUSE_FILE, "tracefs has too long a path");
+		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE, "tracefs has too long a path");
 	strcat(tracefs, "/events");
 	if (perch__is_glob(system) || perch__is_glob(name))
 		return perch__tracepoint_glob(parser, tracefs, system, at, name, at_name);

@@ -59,7 +59,7 @@ static int find(struct perch__parser *parser, size_t at, struct found *found, co
 	closedir(folder);
 	if (rc) {
 		forget(found);
-		return perch__refuse(parser, at, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory for the names of tracepoints");
 	}
 	if (found->nr)
@@ -96,7 +96,7 @@ static int nothing(struct perch__parser *parser, const char *events, const char 
 {
 	struct perch__nearest nearest = { .word = system };
 
-	perch__refuse(parser, system_there ? at_name : at, ENOENT, PERCH_CAUSE_UNKNOWN_EVENT,
+	perch__refuse(parser, system_there ? at_name : at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 		      "no tracepoint matches '%s:%s'", system, name);
 	if (!system_there)
 		perch__nearest_offer_folder(&nearest, events);

@@ -38,7 +38,7 @@ static int refuse_word(struct perch__parser *parser, const struct word *words, s
 	length = length < sizeof(word) ? length : sizeof(word) - 1;
 	memcpy(word, parser->text + at, length);
 	word[length] = '\0';
-	perch__refuse(parser, at, EINVAL, PERCH_CAUSE_SYNTAX, "'%s' is no %s", word, what);
+	perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%s' is no %s", word, what);
 	for (size_t i = 0; i < nr; i++)
 		perch__nearest_offer(&nearest, words[i].name);
 	if (nearest.nr || !parser->err)
@@ -104,7 +104,7 @@ int perch__aux_action(struct perch__parser *parser, const struct perch__term *te
 	if (rc)
 		return rc;
 	if ((bits & 6) == 6)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_CAUSE_CONFLICT,
+		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_CONFLICT,
 				     "an event pauses the AUX area or resumes it, not both");
 	event->terms.aux_action = bits;
 	return 0;
@@ -127,11 +127,11 @@ int perch__call_graph(struct perch__parser *parser, const struct perch__term *te
 	if (length == term->value_length)
 		return 0;
 	if (word->bits != PERCH_CALL_GRAPH_DWARF)
-		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "only dwarf has a size of the stack behind it");
 	length++;
 	if (perch__number(text + length, term->value_length - length, &bytes) || !bytes || bytes > 65528 || bytes % 8)
-		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_CAUSE_SYNTAX,
+		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "the stack's size is a multiple of 8, up to 65528 bytes");
 	event->terms.stack_bytes = bytes;
 	return 0;

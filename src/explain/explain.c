@@ -7,7 +7,7 @@
 #include "rules.h"
 
 /* Puts facts in the place of {words}. */
-static void fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
+void perch__fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
 {
 	size_t used = 0;
 
@@ -39,15 +39,21 @@ static const char *field_of(const struct perch__case *c, const char *field)
 	return c->call->pid_is_cgroup_fd && !strcmp(field, "pid") ? "cgroup_fd" : field;
 }
 
+static bool rule_is_likely(const struct perch__case *c, const struct perch__rule *rule)
+{
+	return rule->fit(c) == PERCH__MAYBE;
+}
+
 static int tell(const struct perch__case *c, const struct perch__rule *rule, struct perch_error *err)
 {
 	char text[sizeof(err->message)];
 
-	fill_in(c, rule->sentence, text, sizeof(text));
-	perch_error_set(err, c->call->errnum, rule->cause, "%s", text);
-	perch_error_field(err, field_of(c, rule->field), rule->since);
-	fill_in(c, rule->remedy, text, sizeof(text));
-	if (rule->likely)
+	perch__fill_in(c, rule->sentence, text, sizeof(text));
+	perch_error_set(err, c->call->errnum, perch_cause_kind(rule->cause), "%s", text);
+	perch_error_cause(err, rule->cause);
+	perch_error_field(err, field_of(c, rule->fields), rule->since);
+	perch__fill_in(c, rule->remedy, text, sizeof(text));
+	if (rule_is_likely(c, rule))
 		add_cpu(c, text, sizeof(text));
 	perch_error_remedy(err, "%s", text);
 	return -c->call->errnum;
@@ -58,10 +64,10 @@ static int tell_too_new(const struct perch__case *c, const struct perch__feature
 	struct perch_release release;
 
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL))
-		perch_error_set(err, c->call->errnum, PERCH_CAUSE_TOO_NEW, "%s as asked needs Linux %s, and this is %s",
+		perch_error_set(err, c->call->errnum, PERCH_ERROR_TOO_NEW, "%s as asked needs Linux %s, and this is %s",
 				feature->name, feature->since, release.text);
 	else
-		perch_error_set(err, c->call->errnum, PERCH_CAUSE_TOO_NEW,
+		perch_error_set(err, c->call->errnum, PERCH_ERROR_TOO_NEW,
 				"%s as asked needs Linux %s, and this kernel seems to be older", feature->name,
 				feature->since);
 	perch_error_field(err, feature->name, feature->since);
@@ -95,7 +101,10 @@ static void make_case(struct perch__case *c, const struct perch_call *call, stru
 {
 	size_t size = sizeof(c->attr);
 
-	*c = (struct perch__case){ .call = call, .machine = machine };
+	*c = (struct perch__case){
+		.call = call, .size = call->attr ? call->attr->size : 0, .pid = call->pid, .cpu = call->cpu,
+		.group_fd = call->group_fd, .flags = call->flags, .errnum = call->errnum, .machine = machine,
+	};
 	if (!call->attr)
 		return;
 	if (!call->attr->size)
@@ -117,7 +126,7 @@ static int tell_nothing_known(const struct perch__case *c, struct perch_error *e
 static const struct perch__rule *first_that_applies(const struct perch__case *c)
 {
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++)
-		if (rule->errnum == c->call->errnum && rule->applies(c))
+		if (rule->errnum == c->call->errnum && rule->fit(c) != PERCH__NO)
 			return rule;
 	return NULL;
 }
@@ -129,18 +138,18 @@ int perch_explain(const struct perch_call *call, struct perch_machine *machine, 
 	struct perch__case c;
 
 	if (!call || call->errnum <= 0)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "there is no failed call to explain");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no failed call to explain");
 	if (!err)
 		return -call->errnum;
 	make_case(&c, call, machine);
 	if (beyond_kernel(&c, &feature))
 		return tell_too_new(&c, &feature, err);
 	rule = first_that_applies(&c);
-	if ((!rule || rule->likely) && unknown_to_kernel(&c, &feature))
+	if ((!rule || rule_is_likely(&c, rule)) && unknown_to_kernel(&c, &feature))
 		return tell_too_new(&c, &feature, err);
 	if (rule)
 		return tell(&c, rule, err);
-	perch_error_set(err, call->errnum, PERCH_CAUSE_SYSTEM, "the kernel refused the event: %s",
+	perch_error_set(err, call->errnum, PERCH_ERROR_SYSTEM, "the kernel refused the event: %s",
 			strerror(call->errnum));
 	return call->errnum == EINVAL ? tell_nothing_known(&c, err) : -call->errnum;
 }

@@ -5,10 +5,29 @@
 #include <stdbool.h>
 #include <perch/explain.h>
 
-/* What the rules look at: the call, its attr as the kernel saw it, and facts read when first asked for. */
+/*
+ * Whether a rule holds for a call. MAYBE: a fact that nobody knows would settle it, or the condition is no proof.
+ * The numbers matter: of several conditions the least one counts.
+ */
+enum perch__fit {
+	PERCH__NO,
+	PERCH__MAYBE,
+	PERCH__YES,
+};
+
+/*
+ * What the rules look at: the call as the kernel saw it, and facts read when first asked for. A rule's mend changes it
+ * into the call that the rule's remedy describes, so everything that can be mended is a copy here.
+ */
 struct perch__case {
 	const struct perch_call *call;
 	struct perch_attr attr;			/* zero beyond the size given; all zero when the pointer was NULL */
+	uint32_t size;				/* as passed, 0 included */
+	pid_t pid;
+	int cpu;
+	int group_fd;
+	unsigned long flags;
+	int errnum;
 	struct perch_machine *machine;		/* NULL: facts are unknown */
 };
 
@@ -19,7 +38,7 @@ unsigned perch__running_rank(const struct perch__case *c);
 
 /* Something an attr or a call can ask for that older kernels do not know. */
 struct perch__feature {
-	char name[32];
+	char name[32];				/* the field */
 	char since[8];
 };
 /* The newest thing asked for that came after the release of that rank. False: there is none. */
@@ -42,5 +61,8 @@ bool perch__locked_down(const struct perch__case *c);		/* lockdown=confidentiali
 
 /* Writes the value of a placeholder of the rules' sentences. False: no such placeholder. */
 bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size);
+
+/* Puts facts in the place of {words}. */
+void perch__fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size);
 
 #endif

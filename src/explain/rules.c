@@ -49,24 +49,22 @@
 #define OLDER_THAN(release)                                                                        \
 	(perch__running_rank(c) && perch__running_rank(c) < perch__release_rank(release))
 
-#define RULE(name, errnum, cause, field, since, condition, sentence, remedy)                       \
-	static bool applies_##name(const struct perch__case *c)                                    \
+#define SURE(condition) ((condition) ? PERCH__YES : PERCH__NO)
+#define PERHAPS(condition) ((condition) ? PERCH__MAYBE : PERCH__NO)
+
+#define NO_MEND
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
+	static enum perch__fit fit_##name(const struct perch__case *c)                             \
 	{                                                                                          \
 		(void)c;                                                                           \
 		return condition;                                                                  \
 	}
-#define LIKELY RULE
 #include "rules.def"
 #undef RULE
-#undef LIKELY
 
-#define ROW(name, errnum, cause, field, since, likely, sentence, remedy)                           \
-	{ errnum, PERCH_CAUSE_##cause, field, since, likely, applies_##name, sentence, remedy },
-#define RULE(name, errnum, cause, field, since, condition, sentence, remedy)                       \
-	ROW(name, errnum, cause, field, since, false, sentence, remedy)
-#define LIKELY(name, errnum, cause, field, since, condition, sentence, remedy)                     \
-	ROW(name, errnum, cause, field, since, true, sentence, remedy)
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, fit_##name, NULL, sentence, remedy },
 const struct perch__rule perch__rules[] = {
 #include "rules.def"
-	{ 0, PERCH_CAUSE_NONE, NULL, NULL, false, NULL, NULL, NULL },
+	{ NULL, PERCH_CAUSE_NONE, 0, NULL, NULL, NULL, NULL, NULL, NULL },
 };

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of refusals of perf_event_open(2). rules.c makes it of rules*.def; explain.c and probe*.c use it. */
 #ifndef PERCH_EXPLAIN_RULES_H
 #define PERCH_EXPLAIN_RULES_H
 
 #include "internal.h"
 
 struct perch__rule {
+	const char *name;			/* one of its own, for tests */
+	enum perch_cause cause;			/* several rules may share one */
 	int errnum;
-	enum perch_cause cause;
-	const char *field;		/* "" when no field is at fault */
-	const char *since;		/* NULL when the release does not matter */
-	bool likely;			/* no proof: the call would be refused for a feature too new before that */
-	bool (*applies)(const struct perch__case *c);
-	const char *sentence;		/* with {facts} */
+	const char *fields;			/* at fault, by comma: "inherit,sample_type"; "" when none is */
+	const char *since;			/* NULL when the release does not matter */
+	enum perch__fit (*fit)(const struct perch__case *c);
+	void (*mend)(struct perch__case *c);	/* what the remedy advises; NULL: nothing in the call can mend it */
+	const char *sentence;			/* with {facts} */
 	const char *remedy;
 };
 
-/* In the kernel's order of checks; the last has no errno. */
+/* In the kernel's order of checks; the last has errnum 0. */
 extern const struct perch__rule perch__rules[];
 
 #endif

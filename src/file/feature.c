@@ -60,7 +60,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 
 static int no_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 			       "no memory for the file's header");
 }
 

@@ -10,13 +10,13 @@
 
 static int truncated(struct perch_error *err, const char *what)
 {
-	return perch_error_set(err, EBADMSG, PERCH_CAUSE_TRUNCATED,
+	return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
 			       "the file ends before its %s does: nothing can be read", what);
 }
 
 static int malformed(struct perch_error *err, const char *what)
 {
-	return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "not a sound perf.data file: %s",
+	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a sound perf.data file: %s",
 			       what);
 }
 
@@ -49,7 +49,7 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 	if (nr_ids) {
 		copy = perch__reader_keep(reader, nr_ids * sizeof(*copy));
 		if (!copy)
-			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for %llu event ids",
 					       (unsigned long long)nr_ids);
 		memcpy(copy, ids, nr_ids * sizeof(*copy));
@@ -95,7 +95,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	reader->room_events = nr;
 	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %llu events", (unsigned long long)nr);
 	for (uint64_t i = 0; i < nr; i++) {
 		const uint8_t *entry = reader->file + header->attrs.offset + i * header->attr_size;
@@ -153,14 +153,14 @@ static int wrong_magic(uint64_t magic, struct perch_error *err)
 {
 	if (magic == __builtin_bswap64(PERCH__MAGIC))
 		return perch_error_set(
-			err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
+			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 			"recorded on a machine of the other byte order, which is not "
 			"read yet");
 	if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
-		return perch_error_set(err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
+		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 				       "a perf.data file of the first version (before Linux 3.2), "
 				       "which is not read");
-	return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "not a perf.data file");
+	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a perf.data file");
 }
 
 int perch__read_header(struct perch_reader *reader, struct perch_error *err)
@@ -170,11 +170,11 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 	int rc;
 
 	if (!reader->size)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_TRUNCATED, "the file is empty");
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
 	if (size >= sizeof(header->magic) && perch__u64(reader->file) != PERCH__MAGIC)
 		return wrong_magic(perch__u64(reader->file), err);
 	if (size < PERCH__HEADER_SIZE_PIPE)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "not a perf.data file: it has %zu bytes", size);
 	memcpy(header, reader->file, size);
 	if (header->size == PERCH__HEADER_SIZE_PIPE)

@@ -203,7 +203,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 		uint64_t time = entry_time(reader, &rounds, offset);
 
 		if (reader->nr_index == room && !grow_index(reader, &room))
-			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory to put the records in order");
 		reader->index[reader->nr_index++] =
 			(struct perch__entry){ .time = time, .offset = offset };
@@ -246,7 +246,7 @@ int perch__index_build(struct perch_reader *reader, struct perch_error *err)
 	if (!rc)
 		rc = plan_release(reader);
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to put the records in order");
 	reader->indexed = !rc;
 	return rc;

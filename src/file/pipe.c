@@ -105,17 +105,17 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 	for_each_header_record(reader, count_attr, err);
 	nr = reader->nr_events;
 	if (!nr)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "a recorded pipe without events");
 	if (nr > MOST_EVENTS)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "a recorded pipe with more than %u events", MOST_EVENTS);
 	/* The second look may find other bytes than the first, if someone writes to the file. */
 	reader->nr_events = 0;
 	reader->room_events = nr;
 	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %zu events", nr);
 	rc = for_each_header_record(reader, read_record, err);
 	return rc ? rc : perch__parse_features(reader, err);

@@ -44,7 +44,7 @@ const char *perch__reader_keep_text(struct perch_reader *reader, const char *tex
 
 static int cannot_read(int errnum, struct perch_error *err)
 {
-	perch_error_set(err, errnum, PERCH_CAUSE_FILE, "%s", strerror(errnum));
+	perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", strerror(errnum));
 	if (errnum == ENOENT)
 		perch_error_remedy(err, "Record one first: perch record PROGRAM");
 	else if (errnum == EACCES)
@@ -59,15 +59,15 @@ static int not_regular(const char *path, mode_t mode, struct perch_error *err)
 
 	if (!S_ISDIR(mode))
 		return perch_error_set(
-			err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
+			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 			"not a regular file; a recorded pipe must be saved to one first");
 	length = snprintf(data, sizeof(data), "%s/data", path);
 	if (length > 0 && (size_t)length < sizeof(data) && access(data, F_OK) == 0)
 		return perch_error_set(
-			err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
+			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 			"a recording in directory format (perf record --threads), which "
 			"is not read yet");
-	return perch_error_set(err, EISDIR, PERCH_CAUSE_FILE, "a directory, not a perf.data file");
+	return perch_error_set(err, EISDIR, PERCH_ERROR_FILE, "a directory, not a perf.data file");
 }
 
 /* Where a file system cannot map, the file is read as a whole. */
@@ -77,7 +77,7 @@ static int read_whole(struct perch_reader *reader, int fd, struct perch_error *e
 	uint64_t have = 0;
 
 	if (!bytes)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for its %llu bytes",
 				       (unsigned long long)reader->size);
 	while (have < reader->size) {
@@ -127,7 +127,7 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 	int rc;
 
 	if (!events)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for its events");
 	for (size_t i = 0; i < reader->nr_events; i++) {
 		events[i].attr = &reader->events[i].attr;
@@ -165,12 +165,12 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 
 	*result = NULL;
 	if (!reader)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory to read %s",
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
 				       path);
 	reader->order = order;
 	reader->path = strdup(path);
 	rc = reader->path ? open_file(reader, err)
-			  : perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory");
+			  : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 	if (rc) {
 		size_t length = strlen(path);
 
@@ -290,7 +290,7 @@ int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 		const void *bytes = aligned(reader, perch__record_at(reader, offset), room);
 
 		if (!bytes)
-			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for a record");
 		if (room > PERCH__MOST_RECORD)
 			room = PERCH__MOST_RECORD;

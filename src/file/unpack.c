@@ -133,7 +133,7 @@ int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t s
 		return unpacker->broken;
 	rc = unpacker ? unpack(reader, unpacker, &in, end) : -ENOMEM;
 	if (rc == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to unpack compressed records");
 	return rc;
 }
@@ -157,7 +157,7 @@ int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t s
 	(void)record;
 	(void)size;
 	(void)end;
-	return perch_error_set(err, ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE,
+	return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
 			       "the records are compressed, and perch was built without libzstd");
 }
 

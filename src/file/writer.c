@@ -30,14 +30,14 @@ struct perch_writer {
 
 static int no_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 			       "no memory to write a perf.data file");
 }
 
 static int failed_write(struct perch_writer *writer, int errnum, struct perch_error *err)
 {
 	writer->failed = true;
-	perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot write to %s: %s", writer->path,
+	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot write to %s: %s", writer->path,
 			strerror(errnum));
 	if (errnum == ENOSPC || errnum == EDQUOT)
 		perch_error_remedy(err, "Free some space, or write to another file system");
@@ -68,7 +68,7 @@ static int write_all(struct perch_writer *writer, const void *data, size_t size,
 
 static int cannot_create(const char *path, int errnum, struct perch_error *err)
 {
-	perch_error_set(err, errnum, PERCH_CAUSE_FILE, "cannot create %s: %s", path,
+	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot create %s: %s", path,
 			strerror(errnum));
 	if (errnum == EACCES || errnum == EPERM || errnum == EROFS)
 		perch_error_remedy(err, "Choose a place that you may write to");
@@ -92,7 +92,7 @@ static int keep_old(const char *path, bool *device, char *old, struct perch_erro
 		return errno == ENOENT ? 0 : cannot_create(path, errno, err);
 	}
 	if (S_ISDIR(status.st_mode)) {
-		perch_error_set(err, EISDIR, PERCH_CAUSE_FILE, "%s is a directory", path);
+		perch_error_set(err, EISDIR, PERCH_ERROR_FILE, "%s is a directory", path);
 		perch_error_remedy(err, "Name a file in it: %s/perf.data", path);
 		return -EISDIR;
 	}
@@ -102,10 +102,10 @@ static int keep_old(const char *path, bool *device, char *old, struct perch_erro
 		return 0;
 	}
 	if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_FILE, "%s is not a regular file",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is not a regular file",
 				       path);
 	if (rename(path, old) < 0)
-		return perch_error_set(err, errno, PERCH_CAUSE_FILE,
+		return perch_error_set(err, errno, PERCH_ERROR_FILE,
 				       "cannot keep the old %s as %s: %s", path, old,
 				       strerror(errno));
 	return 0;
@@ -274,7 +274,7 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 
 	*result = NULL;
 	if (!nr || nr > UINT16_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a perf.data file holds 1 to %d events, not %zu", UINT16_MAX,
 				       nr);
 	writer = calloc(1, sizeof(*writer));
@@ -399,7 +399,7 @@ int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature
 	struct perch__bytes bytes = { 0 };
 
 	if (feature < PERCH_FEATURE_TRACING_DATA || feature >= PERCH_FEATURE_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perf.data has no feature %d", (int)feature);
 	perch__put(&bytes, data, size);
 	return perch__writer_feature(writer, feature, &bytes, err);
@@ -428,7 +428,7 @@ int perch_writer_build_id(struct perch_writer *writer, uint16_t misc, const uint
 	};
 
 	if (!size || size > sizeof(record.id) || length > PATH_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a build id has 1 to 20 bytes, and a path %d at most",
 				       PATH_MAX);
 	memcpy(record.id, build_id, size);

@@ -80,18 +80,18 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 	FILE *mounts;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/proc/self/mounts") < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "no room for the path of the mounts");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of the mounts");
 	mounts = fopen(path, "re");
 	if (!mounts)
-		return perch_error_set(err, errno, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(errno));
+		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(errno));
 	find_mount(mounts, best);
 	fclose(mounts);
 	if (!best[0]) {
-		perch_error_set(err, ENOENT, PERCH_CAUSE_FILE, "no cgroups are mounted that events can be bound to");
+		perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no cgroups are mounted that events can be bound to");
 		perch_error_remedy(err, "as root: mount -t cgroup2 none /sys/fs/cgroup");
 		return -ENOENT;
 	}
 	if (perch_machine_path(machine, buffer, size, best) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "no room for the path of cgroups");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of cgroups");
 	return 0;
 }

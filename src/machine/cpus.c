@@ -14,7 +14,7 @@
 static int refuse(struct perch_cpus *cpus, const char *text, const char *at, struct perch_error *err)
 {
 	perch_cpus_clear(cpus);
-	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "'%s' is not a list of CPUs", text);
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "'%s' is not a list of CPUs", text);
 	perch_error_remedy(err, "write numbers and ranges, as in 0-3,8");
 	if (err)
 		err->column = at - text;
@@ -72,7 +72,7 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 			return refuse(cpus, text, at, err);
 		if (add_range(cpus, first, last)) {
 			perch_cpus_clear(cpus);
-			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of CPUs");
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of CPUs");
 		}
 		at = end;
 		if (!*at)
@@ -97,7 +97,7 @@ int perch__read_cpus(struct perch_machine *machine, const char *path, struct per
 	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
 
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
 	return perch_cpus_parse(cpus, text, err);
 }
 
@@ -174,10 +174,10 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 	DIR *folder;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
 	folder = opendir(path);
 	if (!folder)
-		return perch_error_set(err, errno, PERCH_CAUSE_FILE, "cannot read %s: %s", path, strerror(errno));
+		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(errno));
 	while ((entry = readdir(folder))) {
 		struct perch_pmu pmu, *larger;
 
@@ -188,7 +188,7 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 			perch_cpus_clear(&pmu.cpus);
 			closedir(folder);
 			forget_pmus(machine);	/* half a list is none: the next call starts anew */
-			return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the list of PMUs");
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of PMUs");
 		}
 		machine->pmu = larger;
 		machine->pmu[machine->nr_pmus++] = pmu;

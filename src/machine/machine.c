@@ -20,11 +20,11 @@ int perch_machine_new(struct perch_machine **result, const char *root, const str
 	while (length && root[length - 1] == '/')
 		length--;
 	if (length >= sizeof(machine->root))
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is a path of %zu bytes",
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is a path of %zu bytes",
 				       length);
 	machine = calloc(1, sizeof(*machine));
 	if (!machine)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the machine's facts");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the machine's facts");
 	if (length)
 		memcpy(machine->root, root, length);
 	machine->calls = calls ? calls : &perch_kernel_calls;
@@ -103,10 +103,10 @@ static int read_release(const struct perch_machine *machine, struct perch_releas
 		got = strlen(release->text);
 	}
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read the kernel's release: %s",
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read the kernel's release: %s",
 				       strerror(-got));
 	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) < 2)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "'%s' is no kernel release", release->text);
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "'%s' is no kernel release", release->text);
 	return 0;
 }
 
@@ -164,7 +164,7 @@ int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 	long number = 0;
 
 	if ((unsigned)which >= PERCH_SYSCTL_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "there is no sysctl %d", (int)which);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no sysctl %d", (int)which);
 	if (machine)
 		kept = &machine->sysctl[which];
 	if (!kept->known) {
@@ -173,7 +173,7 @@ int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 		kept->known = true;
 	}
 	if (kept->error)
-		return perch_error_set(err, -kept->error, PERCH_CAUSE_FILE, "cannot read %s: %s", sysctls[which],
+		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE, "cannot read %s: %s", sysctls[which],
 				       strerror(-kept->error));
 	*value = (long)kept->value;
 	return 0;
@@ -203,7 +203,7 @@ int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effectiv
 		kept->known = true;
 	}
 	if (kept->error)
-		return perch_error_set(err, -kept->error, PERCH_CAUSE_FILE,
+		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE,
 				       "cannot read this process's capabilities: %s", strerror(-kept->error));
 	*effective = kept->value;
 	return 0;
@@ -236,12 +236,12 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 	ssize_t got = perch_machine_read(machine, "/proc/self/limits", text, sizeof(text));
 
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_CAUSE_FILE, "cannot read this process's limits: %s",
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read this process's limits: %s",
 				       strerror(-got));
 	limits->page_bytes = sysconf(_SC_PAGESIZE);
 	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
 	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT, "/proc/self/limits lacks a limit");
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "/proc/self/limits lacks a limit");
 	return 0;
 }
 
@@ -254,14 +254,14 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 		char probe[PATH_MAX + 16];
 
 		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
-			return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "no room for the path of tracefs");
+			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of tracefs");
 		snprintf(probe, sizeof(probe), "%s/events", buffer);
 		if (access(probe, R_OK | X_OK) == 0)
 			return 0;
 		if (errno == EACCES)
 			error = EACCES;
 	}
-	perch_error_set(err, error, PERCH_CAUSE_FILE, error == EACCES ? "this user may not read tracefs"
+	perch_error_set(err, error, PERCH_ERROR_FILE, error == EACCES ? "this user may not read tracefs"
 								       : "tracefs is not mounted");
 	perch_error_remedy(err, error == EACCES ? "run as root, or mount tracefs readable for a group"
 						: "as root: mount -t tracefs nodev /sys/kernel/tracing");

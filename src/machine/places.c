@@ -62,7 +62,7 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 	int rc = 0;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/devices/system/node") < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
 	folder = opendir(path);
 	while (folder && !rc && machine->nr_nodes < MAX_NODES && (entry = readdir(folder))) {
 		int number = node_number(entry->d_name);
@@ -74,7 +74,7 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 		closedir(folder);
 	if (rc) {
 		perch__forget_nodes(machine);
-		return perch_error_set(err, -rc, PERCH_CAUSE_NO_MEMORY, "no memory for the list of NUMA nodes");
+		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory for the list of NUMA nodes");
 	}
 	machine->nodes_known = true;
 	return 0;
@@ -115,10 +115,10 @@ int perch_machine_place(struct perch_machine *machine, int cpu, struct perch_cpu
 	int rc;
 
 	if (cpu < 0)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_NO_CPU, "%d is no CPU", cpu);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU", cpu);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
 	if (perch_machine_path(machine, name, sizeof(name), path) < 0 || access(name, F_OK)) {
-		perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "there is no CPU %d", cpu);
+		perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "there is no CPU %d", cpu);
 		perch_error_remedy(err, "/sys/devices/system/cpu/online lists those that work");
 		return -ENODEV;
 	}

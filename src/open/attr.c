@@ -105,7 +105,7 @@ static int check_sides(const struct perch_attr *attr, const struct perch_event *
 
 	if (!nobody && !(attr->exclude_host && attr->exclude_guest))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "nothing of '%s' is left to measure: %s", event->name,
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "nothing of '%s' is left to measure: %s", event->name,
 			nobody ? "exclude_user, exclude_kernel and exclude_hv are all set"
 			       : "exclude_host and exclude_guest are both set");
 	perch_error_field(err, nobody ? "exclude_user" : "exclude_host", NULL);

@@ -110,9 +110,9 @@ static int not_there(char *whole, const char *mount, const char *own, int error,
 	int nr;
 
 	if (error != ENOENT && error != ENOTDIR)
-		return perch_error_set(err, error, PERCH_CAUSE_FILE, "cannot open the cgroup %s: %s", whole,
+		return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot open the cgroup %s: %s", whole,
 				       strerror(error));
-	perch_error_set(err, ENOENT, PERCH_CAUSE_BAD_TARGET, "there is no cgroup '%s' below %s", own, mount);
+	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' below %s", own, mount);
 	cut_to_existing(whole, strlen(mount));
 	nr = list_children(whole, names, sizeof(names));
 	if (nr)
@@ -142,16 +142,16 @@ int perch__open_cgroup(const char *path, struct perch_machine *machine, struct p
 	int fd, rc;
 
 	if (!path || !*path)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a cgroup needs a name");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a cgroup needs a name");
 	rc = perch_machine_cgroups(machine, mount, sizeof(mount), err);
 	if (rc)
 		return rc;
 	own = below(path, mount, machine);
 	if (strlen(own) >= PATH_MAX)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "a cgroup's name of %zu bytes is too long",
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "a cgroup's name of %zu bytes is too long",
 				       strlen(own));
 	if (leads_out(own)) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_TARGET, "the cgroup '%s' leads out of %s", path, mount);
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "the cgroup '%s' leads out of %s", path, mount);
 		perch_error_remedy(err, "give its path from %s on", mount);
 		return -EINVAL;
 	}

@@ -18,7 +18,7 @@
 
 static int contradiction(const char *field, const char *sentence, struct perch_error *err)
 {
-	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT, "%s", sentence);
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "%s", sentence);
 	perch_error_field(err, field, NULL);
 	return -EINVAL;
 }
@@ -136,21 +136,21 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 
 	if (options->period >> 63) {
 		field = "sample_period";
-		perch_error_set(err, EINVAL, PERCH_CAUSE_PERIOD, "a period of %" PRIu64 " is beyond 2^63-1", options->period);
+		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD, "a period of %" PRIu64 " is beyond 2^63-1", options->period);
 	} else if (options->sample_stack_user % 8 || options->sample_stack_user >= 65535) {
 		field = "sample_stack_user";
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD,
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				"sample_stack_user is %" PRIu32 ", which is no multiple of 8 up to 65528",
 				options->sample_stack_user);
 	} else if (options->aux_sample_size > UINT16_MAX) {
 		field = "aux_sample_size";
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD,
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				"aux_sample_size is %" PRIu32 ", and a sample holds no more than 65535 bytes of AUX data",
 				options->aux_sample_size);
 	} else if (options->use_clockid && !NMI_SAFE_CLOCK && options->clockid != CLOCK_REALTIME &&
 		   options->clockid != CLOCK_BOOTTIME && options->clockid != CLOCK_TAI) {
 		field = "clockid";
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD, "clockid %" PRId32 " is no clock that events can use",
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD, "clockid %" PRId32 " is no clock that events can use",
 				options->clockid);
 		perch_error_remedy(err, "use CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME or "
 				   "CLOCK_TAI");
@@ -168,7 +168,7 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 
 	if (!options->use_clockid || NMI_SAFE_CLOCK || type == PERCH_TYPE_SOFTWARE || type >= PERCH_TYPE_MAX)
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT,
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
 			"clockid %" PRId32 " and an event of type %" PRIu32 " exclude each other: the clock cannot be read in "
 			"that event's interrupt", options->clockid, type);
 	perch_error_field(err, "clockid", NULL);
@@ -184,7 +184,7 @@ static int check_path(const struct perch_options *options, const struct perch_ev
 {
 	if (!options->inherit || !event->path)
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_CONFLICT,
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
 			"inherit and the path that config1 of '%s' points to exclude each other: the measured process could not "
 			"fork any more", event->name);
 	perch_error_field(err, "inherit", NULL);

@@ -37,7 +37,7 @@ int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct 
 int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine, struct perch_error *err)
 {
 	if (!samples || samples > INT_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "cannot refresh: %u is no number of samples from 1 to %d", samples, INT_MAX);
 	return control(fd, PERCH_IOC_REFRESH, samples, machine, err);
 }
@@ -45,7 +45,7 @@ int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine, struct perch_error *err)
 {
 	if (!period || period >> 63) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_PERIOD,
+		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
 				"cannot set the period: %llu is none from 1 to 2^63-1", (unsigned long long)period);
 		perch_error_field(err, "sample_period", NULL);
 		return -EINVAL;
@@ -56,7 +56,7 @@ int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machin
 int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine, struct perch_error *err)
 {
 	if (fd == into_fd) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "cannot set the output of an event to the event itself");
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the output of an event to the event itself");
 		perch_error_remedy(err, "pass -1: its records go into its own ring");
 		return -EINVAL;
 	}
@@ -69,7 +69,7 @@ int perch_event_set_filter(int fd, const char *filter, struct perch_machine *mac
 	int rc;
 
 	if (!filter)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "cannot set the filter: there is none");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the filter: there is none");
 	rc = control(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, machine, err);
 	if (rc)
 		perch_error_prefix(err, "filter '%s': ", filter);
@@ -132,7 +132,7 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 	if (calls->tasks(calls->context, enable) >= 0)
 		return 0;
 	errnum = errno;
-	perch_error_set(err, errnum, PERCH_CAUSE_SYSTEM, "cannot %s this thread's events: %s",
+	perch_error_set(err, errnum, PERCH_ERROR_SYSTEM, "cannot %s this thread's events: %s",
 			enable ? "enable" : "disable", strerror(errnum));
 	if (errnum == EINVAL)
 		perch_error_remedy(err, "use a kernel with CONFIG_PERF_EVENTS");

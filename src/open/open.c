@@ -19,10 +19,10 @@ static bool absurd_size(const struct perch_attr *attr)
 int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 {
 	if (!attr)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "no attr to open an event with");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no attr to open an event with");
 	if (!absurd_size(attr))
 		return 0;
-	perch_error_set(err, E2BIG, PERCH_CAUSE_BAD_FIELD, "attr.size is %u, which is no size of struct perch_attr",
+	perch_error_set(err, E2BIG, PERCH_ERROR_BAD_FIELD, "attr.size is %u, which is no size of struct perch_attr",
 			attr->size);
 	perch_error_field(err, "size", NULL);
 	perch_error_remedy(err, "set it to sizeof(struct perch_attr), or fill the attr by perch_attr_build()");

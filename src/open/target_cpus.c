@@ -30,7 +30,7 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus, struct p
 
 	*choice = (struct choice){ NULL, NULL };
 	if (cpus && !cpus->nr)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_NO_CPU, "the list of CPUs is empty");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "the list of CPUs is empty");
 	if (!machine) {
 		rc = perch_machine_new(&choice->own, NULL, NULL, err);
 		machine = choice->own;
@@ -40,7 +40,7 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus, struct p
 	for (size_t i = 0; !rc && cpus && i < cpus->nr; i++) {
 		if (is_online(online, cpus->cpu[i]))
 			continue;
-		rc = perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "CPU %d is offline, or not there", cpus->cpu[i]);
+		rc = perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is offline, or not there", cpus->cpu[i]);
 		perch_error_field(err, "cpu", NULL);
 		perch_error_remedy(err, "/sys/devices/system/cpu/online lists those that work");
 	}
@@ -83,7 +83,7 @@ static int keep_cgroup(struct perch_targets *targets, int fd, struct perch_error
 	int *larger = reallocarray(targets->cgroup, targets->nr_cgroups + 1, sizeof(*larger));
 
 	if (!larger)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of targets");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of targets");
 	targets->cgroup = larger;
 	targets->cgroup[targets->nr_cgroups++] = fd;
 	return 0;

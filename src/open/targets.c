@@ -20,7 +20,7 @@ int perch__targets_room(struct perch_targets *targets, size_t more, struct perch
 	if (more <= SIZE_MAX - targets->nr)
 		larger = reallocarray(targets->target, targets->nr + more ? targets->nr + more : 1, sizeof(*larger));
 	if (!larger)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of targets");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of targets");
 	targets->target = larger;
 	return 0;
 }
@@ -30,9 +30,9 @@ int perch_targets_add(struct perch_targets *targets, const struct perch_target *
 	int rc;
 
 	if (target->pid < -1)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_TARGET, "%d is no process or thread", (int)target->pid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process or thread", (int)target->pid);
 	if (target->cpu < -1)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_NO_CPU, "%d is no CPU", target->cpu);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU", target->cpu);
 	rc = perch__targets_room(targets, 1, err);
 	if (!rc)
 		targets->target[targets->nr++] = *target;
@@ -119,11 +119,11 @@ static int list_threads(struct threads *threads, const char *path)
 static int no_process(pid_t pid, const char *what, int error, struct perch_error *err)
 {
 	if (error == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a list of threads");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of threads");
 	if (error != -ENOENT && error != -ESRCH)
-		return perch_error_set(err, -error, PERCH_CAUSE_FILE, "cannot list the threads of process %d: %s",
+		return perch_error_set(err, -error, PERCH_ERROR_FILE, "cannot list the threads of process %d: %s",
 				       (int)pid, strerror(-error));
-	perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS, "no %s %d runs here", what, (int)pid);
+	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "no %s %d runs here", what, (int)pid);
 	perch_error_field(err, "pid", NULL);
 	perch_error_remedy(err, "check the number, and that it is one of this pid namespace");
 	return -ESRCH;
@@ -146,9 +146,9 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid, struct p
 	int rc;
 
 	if (pid < 0)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_TARGET, "%d is no process", (int)pid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process", (int)pid);
 	if (task_folder(path, sizeof(path), pid, machine) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
 	rc = list_threads(&threads, path);
 	if (!rc && !threads.nr)
 		rc = -ESRCH;
@@ -169,9 +169,9 @@ int perch_targets_add_thread(struct perch_targets *targets, pid_t tid, struct pe
 	char path[PATH_MAX];
 
 	if (tid < 0)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_TARGET, "%d is no thread", (int)tid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no thread", (int)tid);
 	if (task_folder(path, sizeof(path), tid, machine) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_CAUSE_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
 	if (tid && access(path, F_OK))
 		return no_process(tid, "thread", -errno, err);
 	return perch_targets_add(targets, &target, err);

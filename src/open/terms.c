@@ -59,14 +59,14 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 	uint32_t bytes = stack_bytes ? stack_bytes : STACK_BYTES;
 
 	if (bytes > MAX_STACK_BYTES) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_BAD_FIELD,
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				"a stack copy of %" PRIu32 " bytes is more than a sample may have, which is %d", bytes,
 				MAX_STACK_BYTES);
 		perch_error_field(err, "sample_stack_user", NULL);
 		return -EINVAL;
 	}
 	if (!UNWIND_REGS) {
-		perch_error_set(err, EINVAL, PERCH_CAUSE_NOT_SUPPORTED,
+		perch_error_set(err, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
 				"the registers that unwinding needs are not known for this architecture");
 		perch_error_field(err, "sample_regs_user", NULL);
 		return -EINVAL;

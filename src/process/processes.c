@@ -21,7 +21,7 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 	}
 	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_binary) {
 		perch_processes_free(processes);
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for address spaces");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for address spaces");
 	}
 	*result = processes;
 	return 0;

@@ -24,7 +24,7 @@ int perch_addresses_new(struct perch_addresses **result, struct perch_processes 
 	struct perch_addresses *addresses = calloc(1, sizeof(*addresses));
 
 	if (!addresses)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for addresses");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for addresses");
 	addresses->processes = processes;
 	addresses->symbols = symbols;
 	*result = addresses;

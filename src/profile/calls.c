@@ -250,7 +250,7 @@ int perch_profile_calls(struct perch_profile *profile, const struct perch_entry 
 	if (!rc)
 		return 0;
 	perch_calls_tree_clear(tree);
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a call tree");
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call tree");
 }
 
 void perch_calls_tree_clear(struct perch_calls_tree *tree)

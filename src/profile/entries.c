@@ -201,7 +201,7 @@ int perch_profile_entries(struct perch_profile *profile, unsigned event, bool ch
 		return 0;
 	sorted = calloc(profile->entries_index.nr + 1, sizeof(*sorted));
 	if (!sorted)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the report's lines");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the report's lines");
 	for (size_t i = 0; i < profile->entries_index.nr; i++) {
 		uint32_t context = profile->lists[i].context;
 

@@ -8,7 +8,7 @@
 
 static int no_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for the profile");
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the profile");
 }
 
 int perch_profile_new(struct perch_profile **result, struct perch_processes *processes, struct perch_symbols *symbols,

@@ -105,7 +105,7 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 
 	for (size_t i = 0; i < decoder->nr; i++) {
 		if (events[i].nr_ids > MOST_IDS - ids)
-			return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "more than %u event ids", MOST_IDS);
 		ids += events[i].nr_ids;
 	}
@@ -118,7 +118,7 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 	decoder->mask = slots - 1;
 	decoder->table = calloc(slots, sizeof(*decoder->table));
 	if (!decoder->table)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %zu event ids", ids);
 	for (size_t i = 0; i < decoder->nr; i++) {
 		for (size_t k = 0; k < events[i].nr_ids; k++)
@@ -147,11 +147,11 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 
 	*result = NULL;
 	if (!nr || nr > MOST_EVENTS)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a decoder takes 1 to %u events, not %zu", MOST_EVENTS, nr);
 	decoder = calloc(1, sizeof(*decoder));
 	if (!decoder)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a decoder");
 	decoder->nr = nr;
 	decoder->layout = calloc(nr, sizeof(*decoder->layout));
@@ -159,7 +159,7 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 	decoder->trailer_word = calloc(nr, sizeof(*decoder->trailer_word));
 	if (!decoder->layout || !decoder->sample_word || !decoder->trailer_word) {
 		perch_decoder_free(decoder);
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY,
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the layouts of %zu events", nr);
 	}
 	make_layouts(decoder, events);
@@ -252,7 +252,7 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 
 		rc = perch_record_decode(record, &none, bytes, size, err);
 		return rc ? rc
-			  : perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+			  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 					    "a sample of id %llu, which no event has",
 					    (unsigned long long)id);
 	}

@@ -14,7 +14,7 @@ int perch__too_short(const struct perch_record *record, const void *at, const ch
 	const char *name = perch_record_name(record->type);
 	long offset = (const char *)at - (const char *)record->bytes;
 
-	return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 			       "%s record of %u bytes: %s, at byte %ld, does not fit in it",
 			       name ? name : "unknown", record->size, field, offset);
 }
@@ -237,7 +237,7 @@ static int decode_header(struct perch_record *record, const void *bytes, size_t 
 	struct perch_record_header header;
 
 	if (size < PERCH__HEADER_BYTES)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "%zu bytes are too few for a record's header of 8", size);
 	memcpy(&header, bytes, sizeof(header));
 	record->type = header.type;
@@ -245,14 +245,14 @@ static int decode_header(struct perch_record *record, const void *bytes, size_t 
 	record->size = header.size;
 	record->bytes = bytes;
 	if ((uintptr_t)bytes % sizeof(uint64_t))
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a record must be 8-byte aligned");
 	if (header.size < PERCH__HEADER_BYTES)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_FORMAT,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "a record's size of %u is less than its header of 8",
 				       header.size);
 	if (header.size > size)
-		return perch_error_set(err, EBADMSG, PERCH_CAUSE_TRUNCATED,
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
 				       "a record of %u bytes, of which %zu are there", header.size,
 				       size);
 	return 0;

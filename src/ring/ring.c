@@ -40,10 +40,10 @@ static int explain_refusal(int errnum, size_t pages, size_t page_bytes, struct p
 	if (errnum != EPERM || !machine || perch_machine_limits(machine, &limits, NULL) < 0 ||
 	    perch_machine_cpus(machine, &cpus, NULL) < 0 ||
 	    perch_machine_sysctl(machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, NULL) < 0)
-		return perch_error_set(err, errnum, errnum == EPERM ? PERCH_CAUSE_MLOCK : PERCH_CAUSE_SYSTEM,
+		return perch_error_set(err, errnum, errnum == EPERM ? PERCH_ERROR_MLOCK : PERCH_ERROR_SYSTEM,
 				       "the kernel does not map a ring of 1 + %zu pages: %s", pages, strerror(errnum));
 	nr = cpus->nr;
-	perch_error_set(err, errnum, PERCH_CAUSE_MLOCK,
+	perch_error_set(err, errnum, PERCH_ERROR_MLOCK,
 			"no memory left to lock for a ring of %llu KiB: all rings of a user may take "
 			"kernel.perf_event_mlock_kb (%ld) x %zu CPUs = %llu KiB, and beyond that each process "
 			"RLIMIT_MEMLOCK (%llu KiB)", (unsigned long long)ring_kb, mlock_kb, nr,
@@ -88,11 +88,11 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch
 
 	*ring = NULL;
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a ring of %zu pages: not a power of two, or too large",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of %zu pages: not a power of two, or too large",
 				       pages);
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a ring");
 	made->calls = machine ? perch_machine_calls(machine) : &perch_kernel_calls;
 	rc = map_ring(made, fd, pages, page_bytes, machine, err);
 	if (rc < 0)
@@ -109,11 +109,11 @@ int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *con
 
 	*ring = NULL;
 	if (size < 8 || size & (size - 1) || (uintptr_t)data & 7 || control->data_tail & 7)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a ring's memory must be a power of two of bytes, and it and its tail aligned to 8");
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a ring");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a ring");
 	made->control = control;
 	made->data = data;
 	made->size = size;

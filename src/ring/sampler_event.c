@@ -20,7 +20,7 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 /* The kernel fills such a ring from its end and does not look at a tail: nothing here reads that. */
 static int refuse_backward(const char *name, struct perch_error *err)
 {
-	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			"event '%s' has write_backward, and the sampler does not read overwrite rings", name);
 	perch_error_field(err, "write_backward", NULL);
 	perch_error_remedy(err, "leave write_backward and the term overwrite off, or open the event by perch_open() and map "
@@ -92,7 +92,7 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 
 	if (attr->sample_period || dummy || options->follow || options->inherit_stat || may_only_count(attr, machine))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			"event '%s' has neither period nor frequency: it would never take a sample", event->name);
 	perch_error_field(err, "sample_period", NULL);
 	perch_error_remedy(err, "set .event.frequency or .event.period of struct perch_sampler_options, or give the "

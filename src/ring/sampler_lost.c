@@ -58,15 +58,15 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 	int rc;
 
 	if (!event || id >= event->nr_ids)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "the sampler has no event %zu with an id %zu", index, id);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the sampler has no event %zu with an id %zu", index, id);
 	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
 	    (event->attr.read_format & PERCH_FORMAT_GROUP && !(event->attr.read_format & PERCH_FORMAT_ID)))
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
 				       event->name);
 	rc = read_lost(sampler, event, id, lost);
 	if (rc < 0)
-		return perch_error_set(err, -rc, PERCH_CAUSE_SYSTEM, "cannot read what event '%s' has lost: %s", event->name,
+		return perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot read what event '%s' has lost: %s", event->name,
 				       strerror(-rc));
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 static int no_memory(struct perch_error *err)
 {
-	return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for a sampler");
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a sampler");
 }
 
 /* The error of a try that another one made up for is nobody's business: only the last one is told. */
@@ -114,7 +114,7 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 	int owner;
 
 	if (calls->control(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
-		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "no id for event '%s': %s", event->name,
+		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "no id for event '%s': %s", event->name,
 				       strerror(errno));
 	event->places[event->nr_ids] = *place;
 	event->ids[event->nr_ids++] = id;
@@ -127,7 +127,7 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 	}
 	owner = lane->fds[lane->polled];
 	if (calls->control(calls->context, fd, PERCH_IOC_SET_OUTPUT, (unsigned long)owner) < 0)
-		return perch_error_set(err, errno, PERCH_CAUSE_SYSTEM, "event '%s' cannot write into the ring of '%s': %s",
+		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "event '%s' cannot write into the ring of '%s': %s",
 				       event->name, sampler->events[0].name, strerror(errno));
 	return 0;
 }
@@ -178,9 +178,9 @@ static int check_opened(const struct perch_sampler *sampler, struct perch_error 
 		if (is_anywhere(sampler, i))
 			continue;
 		if (sampler->nr_threads > 1)
-			return perch_error_set(err, ESRCH, PERCH_CAUSE_NO_PROCESS,
+			return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
 					       "none of the %zu threads to sample is there any more", sampler->nr_threads);
-		return perch_error_set(err, ENODEV, PERCH_CAUSE_NO_CPU, "the PMU of '%s' has none of the CPUs asked for",
+		return perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "the PMU of '%s' has none of the CPUs asked for",
 				       sampler->events[i].name);
 	}
 	return 0;
@@ -192,7 +192,7 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 
 	if (__builtin_mul_overflow(sampler->cpus->nr, sampler->nr_threads, &each) ||
 	    __builtin_mul_overflow(each, sampler->nr_events, &all) || all > INT32_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "too many events, threads and CPUs for a sampler");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "too many events, threads and CPUs for a sampler");
 	sampler->fds = malloc(all * sizeof(*sampler->fds));
 	sampler->lanes = calloc(sampler->cpus->nr, sizeof(*sampler->lanes));
 	sampler->polls = calloc(sampler->cpus->nr, sizeof(*sampler->polls));
@@ -324,10 +324,10 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 static int check_events(const struct perch_events *events, struct perch_error *err)
 {
 	if (!events->nr || events->nr >= UINT16_MAX)
-		return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE, "a sampler of %zu events", events->nr);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a sampler of %zu events", events->nr);
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader < 0 || events->event[i].leader > (int)i)
-			return perch_error_set(err, EINVAL, PERCH_CAUSE_USAGE,
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "event '%s' is led by number %d, which does not come before it",
 					       events->event[i].name, events->event[i].leader);
 	return 0;

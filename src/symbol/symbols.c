@@ -64,7 +64,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 		complete = (symbols->sources.kallsyms_path = strdup(options->kallsyms));
 	if (!complete) {
 		perch_symbols_free(symbols);
-		return perch_error_set(err, ENOMEM, PERCH_CAUSE_NO_MEMORY, "no memory for symbols");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for symbols");
 	}
 	symbols->no_demangle = options && options->no_demangle;
 	*result = symbols;

@@ -254,7 +254,7 @@ static void absent_events(void)
 		int rc = perch_counter_open(&counter, names[i], &PERCH_SELF, NULL, &err);
 
 		CHECK(rc == -ENOENT || rc == -EOPNOTSUPP, "%s: %d", names[i], rc);
-		CHECK(err.cause == PERCH_CAUSE_NOT_SUPPORTED, "%s: %s: %s", names[i], perch_cause_slug(err.cause),
+		CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s: %s", names[i], perch_error_kind_slug(err.kind),
 		      err.message);
 	}
 }
@@ -269,7 +269,7 @@ static void idle_cannot_be_excluded(void)
 
 	CHECK(rc == -EOPNOTSUPP || rc == -EPERM || rc == -EINVAL, "%d", rc);
 	CHECK(err.message[0] && err.errnum == -rc, "%s", err.message);
-	guest_note("%s: %s", perch_cause_slug(err.cause), err.message);
+	guest_note("%s: %s", perch_error_kind_slug(err.kind), err.message);
 }
 
 /* CPU 1 is taken away: what is opened on it says so. */
@@ -284,7 +284,7 @@ static void offline_cpu(void)
 	rc = perch_counter_open(&counter, "cycles", &target, NULL, &err);
 	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
 	CHECK(rc == -ENODEV, "%d", rc);
-	CHECK(err.cause == PERCH_CAUSE_NO_CPU, "%s: %s", perch_cause_slug(err.cause), err.message);
+	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind), err.message);
 }
 
 const struct guest_test guest_counts[] = {

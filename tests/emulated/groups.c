@@ -76,7 +76,7 @@ static void too_large(void)
 	int rc = perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL, &err);
 
 	CHECK(rc == -EINVAL && !group, "%d", rc);
-	CHECK(err.cause == PERCH_CAUSE_BAD_GROUP, "%s: %s", perch_cause_slug(err.cause), err.message);
+	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind), err.message);
 	CHECK(strstr(err.message, "the group is too large") && strstr(err.message, "beside the 7 before"), "%s", err.message);
 	CHECK(strstr(err.remedy, "no more than 7"), "%s", err.remedy);
 	guest_note("%s. %s", err.message, err.remedy);
@@ -214,7 +214,7 @@ static void pinned_beyond(void)
 			counted++;
 			continue;
 		}
-		CHECK(rc == -ENODATA && err.cause == PERCH_CAUSE_SCHEDULE, "%d: %d: %s", i, rc, err.message);
+		CHECK(rc == -ENODATA && err.kind == PERCH_ERROR_SCHEDULE, "%d: %d: %s", i, rc, err.message);
 		CHECK(!strcmp(err.field, "pinned") && err.remedy[0], "'%s' '%s'", err.field, err.remedy);
 		lost++;
 	}
@@ -270,7 +270,7 @@ static void pinned_group_beyond(void)
 	CHECK(!perch_group_enable(group), "");
 	guest_loop(100000);
 	rc = perch_group_read(group, count, 2, &err);
-	CHECK(rc == -ENODATA && err.cause == PERCH_CAUSE_SCHEDULE, "%d: %s", rc, err.message);
+	CHECK(rc == -ENODATA && err.kind == PERCH_ERROR_SCHEDULE, "%d: %s", rc, err.message);
 	perch_group_close(group);
 	for (int i = 0; i < COUNTERS - 1; i++)
 		perch_counter_close(holder[i]);

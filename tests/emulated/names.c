@@ -94,13 +94,13 @@ static void wrong_terms(void)
 {
 	static const struct {
 		const char *term;
-		enum perch_cause cause;
+		enum perch_error_kind kind;
 		const char *says;		/* in message or remedy */
 	} rows[] = {
-		{ "event=0x10000", PERCH_CAUSE_SYNTAX, "event" },
-		{ "long=2", PERCH_CAUSE_SYNTAX, "long" },
-		{ "inst_retird", PERCH_CAUSE_UNKNOWN_TERM, "inst_retired" },
-		{ "evnt=8", PERCH_CAUSE_UNKNOWN_TERM, "event" },
+		{ "event=0x10000", PERCH_ERROR_SYNTAX, "event" },
+		{ "long=2", PERCH_ERROR_SYNTAX, "long" },
+		{ "inst_retird", PERCH_ERROR_UNKNOWN_TERM, "inst_retired" },
+		{ "evnt=8", PERCH_ERROR_UNKNOWN_TERM, "event" },
 	};
 	struct perch_events events = { 0 };
 	size_t at = strlen(guest_pmu()) + 1;
@@ -117,8 +117,8 @@ static void wrong_terms(void)
 		      err.column);
 		CHECK(strstr(err.message, rows[i].says) || strstr(err.remedy, rows[i].says), "%s: '%s' '%s'", text,
 		      err.message, err.remedy);
-		if (rows[i].cause == PERCH_CAUSE_UNKNOWN_TERM)
-			CHECK(err.cause == rows[i].cause, "%s: %s", text, perch_cause_slug(err.cause));
+		if (rows[i].kind == PERCH_ERROR_UNKNOWN_TERM)
+			CHECK(err.kind == rows[i].kind, "%s: %s", text, perch_error_kind_slug(err.kind));
 	}
 }
 

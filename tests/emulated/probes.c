@@ -115,7 +115,7 @@ static void watch_too_much(void)
 			break;
 		nr++;
 	}
-	CHECK(nr >= 2 && rc == -ENOSPC && err.cause == PERCH_CAUSE_BREAKPOINTS, "%d opened, then %d: %s", nr, rc,
+	CHECK(nr >= 2 && rc == -ENOSPC && err.kind == PERCH_ERROR_BREAKPOINTS, "%d opened, then %d: %s", nr, rc,
 	      err.message);
 	while (nr--)
 		perch_counter_close(counter[nr]);

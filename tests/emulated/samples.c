@@ -200,8 +200,8 @@ static void no_branch_stacks(void)
 	int rc = perch_sampler_open(&sampler, "cycles:u", &PERCH_SELF, &options, &err);
 
 	CHECK(rc == -EOPNOTSUPP || rc == -EINVAL, "%d", rc);
-	CHECK(err.cause == PERCH_CAUSE_NOT_SUPPORTED && strstr(err.message, "branch"), "%s: %s",
-	      perch_cause_slug(err.cause), err.message);
+	CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED && strstr(err.message, "branch"), "%s: %s",
+	      perch_error_kind_slug(err.kind), err.message);
 }
 
 static volatile sig_atomic_t signals;

@@ -83,7 +83,7 @@ static void group_too_large(void)
 	CHECK_OK(perch_events_parse(&events, "{" EIGHT "}", NULL, &err), &err);
 	rc = perch_set_open(&set, &events, &targets, NULL, 0, &err);
 	CHECK(rc == -EINVAL && !set, "%d", rc);
-	CHECK(err.cause == PERCH_CAUSE_BAD_GROUP, "%s: %s", perch_cause_slug(err.cause), err.message);
+	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind), err.message);
 	guest_note("%s", err.message);
 	perch_events_clear(&events);
 }
@@ -108,7 +108,7 @@ static void absent_left_out(void)
 		}
 		CHECK(counts[i].state == PERCH_COUNT_ABSENT && perch_set_fd(set, i, 0) == -1, "%zu: state %d", i,
 		      counts[i].state);
-		CHECK(event->reason->cause == PERCH_CAUSE_NOT_SUPPORTED, "%s: %s", perch_cause_slug(event->reason->cause),
+		CHECK(event->reason->kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s", perch_error_kind_slug(event->reason->kind),
 		      event->reason->message);
 	}
 	perch_set_close(set);

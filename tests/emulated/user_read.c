@@ -264,7 +264,7 @@ static void not_hardware(void)
 	CHECK_OK(perch_counter_open(&counter, "cycles:u", &cpu, &options, &err), &err);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	err = (struct perch_error){ 0 };
-	CHECK(!perch_counter_user_read(counter, &err) && err.cause == PERCH_CAUSE_BAD_TARGET, "of a CPU: '%s'",
+	CHECK(!perch_counter_user_read(counter, &err) && err.kind == PERCH_ERROR_BAD_TARGET, "of a CPU: '%s'",
 	      err.message);
 	perch_counter_close(counter);
 }

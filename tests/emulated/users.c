@@ -38,8 +38,8 @@ static void check(const char *level, const struct rule *rules, size_t nr)
 			perch_counter_close(counter);
 			continue;
 		}
-		CHECK(err.cause == PERCH_CAUSE_PARANOID, "level %s, %s: %s: %s", level, rules[i].event,
-		      perch_cause_slug(err.cause), err.message);
+		CHECK(err.kind == PERCH_ERROR_PARANOID, "level %s, %s: %s: %s", level, rules[i].event,
+		      perch_error_kind_slug(err.kind), err.message);
 		CHECK(strstr(err.message, "paranoid") || strstr(err.remedy, "paranoid"), "'%s' '%s'", err.message,
 		      err.remedy);
 	}

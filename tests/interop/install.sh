@@ -43,7 +43,7 @@ cat >"$work/core.c" <<'EOF'
 int main(void)
 {
 	struct perch_error err = { 0 };
-	return perch_error_set(&err, EINVAL, PERCH_CAUSE_USAGE, "no such thing") == -EINVAL ? 0 : 1;
+	return perch_error_set(&err, EINVAL, PERCH_ERROR_USAGE, "no such thing") == -EINVAL ? 0 : 1;
 }
 EOF
 {

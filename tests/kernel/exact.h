@@ -18,13 +18,13 @@
 /* What a machine or a user may lack without anything being wrong with perch. */
 static inline void skip_or_fail(const char *text, int rc, const struct perch_error *err)
 {
-	switch (err->cause) {
-	case PERCH_CAUSE_PARANOID:
-	case PERCH_CAUSE_PRIVILEGE:
-	case PERCH_CAUSE_UNKNOWN_PMU:
-	case PERCH_CAUSE_NOT_SUPPORTED:
-	case PERCH_CAUSE_TOO_NEW:
-	case PERCH_CAUSE_BLOCKED:
+	switch (err->kind) {
+	case PERCH_ERROR_PARANOID:
+	case PERCH_ERROR_PRIVILEGE:
+	case PERCH_ERROR_UNKNOWN_PMU:
+	case PERCH_ERROR_NOT_SUPPORTED:
+	case PERCH_ERROR_TOO_NEW:
+	case PERCH_ERROR_BLOCKED:
 		print_message("skipped: %s\n", err->message);
 		skip();
 	default:

@@ -68,7 +68,7 @@ static void expect(int rc, int errnum, const struct perch_error *err, const char
 	if (rc != -errnum || err->errnum != errnum || !strstr(err->message, words))
 		fail_msg("%d, not %d: '%s' lacks '%s'", rc, -errnum, err->message, words);
 	if (errnum != ENOTTY)
-		assert_true(err->remedy[0] || err->cause == PERCH_CAUSE_USAGE || err->cause == PERCH_CAUSE_PERIOD);
+		assert_true(err->remedy[0] || err->kind == PERCH_ERROR_USAGE || err->kind == PERCH_ERROR_PERIOD);
 }
 
 static void getppid_times(int times)

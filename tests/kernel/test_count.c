@@ -189,38 +189,38 @@ static const struct {
 	int group_fd;
 	unsigned long flags;
 	int errnum;
-	enum perch_cause cause;
+	enum perch_error_kind kind;
 	const char *field;
 } refusals[] = {
-	{ { SOFTWARE }, { 0, -1, 0 }, -1, 1 << 20, EINVAL, PERCH_CAUSE_BAD_FIELD, "flags" },
-	{ { SOFTWARE, .reserved_2 = 1 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD, "reserved_2" },
-	{ { SOFTWARE, .sample_type = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD, "sample_type" },
-	{ { SOFTWARE, .read_format = 1 << 12 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD, "read_format" },
+	{ { SOFTWARE }, { 0, -1, 0 }, -1, 1 << 20, EINVAL, PERCH_ERROR_BAD_FIELD, "flags" },
+	{ { SOFTWARE, .reserved_2 = 1 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "reserved_2" },
+	{ { SOFTWARE, .sample_type = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "sample_type" },
+	{ { SOFTWARE, .read_format = 1 << 12 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "read_format" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1 }, { 0, -1, 0 }, -1, 0, EINVAL,
-	  PERCH_CAUSE_BAD_FIELD, "branch_sample_type" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD,
+	  PERCH_ERROR_BAD_FIELD, "branch_sample_type" },
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD,
 	  "sample_regs_user" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 7 }, { 0, -1, 0 }, -1, 0, EINVAL,
-	  PERCH_CAUSE_BAD_FIELD, "sample_stack_user" },
-	{ { SOFTWARE, .sample_period = 1ull << 63 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_PERIOD, "sample_period" },
-	{ { SOFTWARE, .freq = 1, .sample_freq = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_FREQUENCY,
+	  PERCH_ERROR_BAD_FIELD, "sample_stack_user" },
+	{ { SOFTWARE, .sample_period = 1ull << 63 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_PERIOD, "sample_period" },
+	{ { SOFTWARE, .freq = 1, .sample_freq = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_FREQUENCY,
 	  "sample_freq" },
-	{ { SOFTWARE, .use_clockid = 1, .clockid = 2 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD, "clockid" },
-	{ { SOFTWARE }, { -1, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_TARGET, "cpu" },
-	{ { SOFTWARE }, { 0, -5, 0 }, -1, 0, EINVAL, PERCH_CAUSE_NO_CPU, "cpu" },
-	{ { SOFTWARE }, { 0, 100000, 0 }, -1, 0, EINVAL, PERCH_CAUSE_NO_CPU, "cpu" },
-	{ { SOFTWARE }, { INT32_MAX, -1, 0 }, -1, 0, ESRCH, PERCH_CAUSE_NO_PROCESS, "pid" },
-	{ { SOFTWARE }, { 0, -1, 0 }, 9999, 0, EBADF, PERCH_CAUSE_BAD_GROUP, "group_fd" },
+	{ { SOFTWARE, .use_clockid = 1, .clockid = 2 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "clockid" },
+	{ { SOFTWARE }, { -1, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_TARGET, "cpu" },
+	{ { SOFTWARE }, { 0, -5, 0 }, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu" },
+	{ { SOFTWARE }, { 0, 100000, 0 }, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu" },
+	{ { SOFTWARE }, { INT32_MAX, -1, 0 }, -1, 0, ESRCH, PERCH_ERROR_NO_PROCESS, "pid" },
+	{ { SOFTWARE }, { 0, -1, 0 }, 9999, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd" },
 	{ { .type = PERCH_TYPE_SOFTWARE, .size = 64, .config = 9999, .exclude_kernel = 1 }, { 0, -1, 0 }, -1, 0, ENOENT,
-	  PERCH_CAUSE_BAD_FIELD, "config" },
-	{ { .type = 0x7ffffff0, .size = 64, .exclude_kernel = 1 }, { 0, -1, 0 }, -1, 0, ENOENT, PERCH_CAUSE_UNKNOWN_PMU,
+	  PERCH_ERROR_BAD_FIELD, "config" },
+	{ { .type = 0x7ffffff0, .size = 64, .exclude_kernel = 1 }, { 0, -1, 0 }, -1, 0, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
 	  "type" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 9 }, { 0, -1, 0 }, -1, 0, EOPNOTSUPP,
-	  PERCH_CAUSE_NOT_SUPPORTED, "sample_type" },
+	  PERCH_ERROR_NOT_SUPPORTED, "sample_type" },
 	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 65535 }, { 0, -1, 0 }, -1, 0, EOVERFLOW,
-	  PERCH_CAUSE_STACK_DEPTH, "sample_max_stack" },
-	{ { BREAKPOINT, .bp_type = 0, .bp_len = 8 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD, "bp_type" },
-	{ { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_CAUSE_BAD_FIELD,
+	  PERCH_ERROR_STACK_DEPTH, "sample_max_stack" },
+	{ { BREAKPOINT, .bp_type = 0, .bp_len = 8 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "bp_type" },
+	{ { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD,
 	  "bp_len" },
 };
 
@@ -237,8 +237,8 @@ static void refusals_are_explained(void **state)
 
 		if (rc == -EACCES && refusals[i].target.pid == -1)
 			continue;	/* an ordinary user is told that first */
-		if (rc != -refusals[i].errnum || err.cause != refusals[i].cause || strcmp(err.field, refusals[i].field))
-			fail_msg("row %zu (%s, %s): got %d, %s", i, perch_cause_slug(refusals[i].cause),
+		if (rc != -refusals[i].errnum || err.kind != refusals[i].kind || strcmp(err.field, refusals[i].field))
+			fail_msg("row %zu (%s, %s): got %d, %s", i, perch_error_kind_slug(refusals[i].kind),
 				 refusals[i].field, rc, rc < 0 ? err.message : "");
 	}
 	perch_machine_free(machine);
@@ -257,7 +257,7 @@ static void out_of_descriptors(void **state)
 	setrlimit(RLIMIT_NOFILE, &low);
 	assert_int_equal(perch_counter_open(&made, "page-faults:u", &PERCH_SELF, NULL, &err), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
-	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	close(last);
 }
 
@@ -275,7 +275,7 @@ static void too_new_is_told(void **state)
 		skip();
 	}
 	assert_int_equal(rc, -E2BIG);
-	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "config4");
 	assert_string_equal(err.since, "6.19");
 	attr = (struct perch_attr){ SOFTWARE, .defer_callchain = 1 };

@@ -72,7 +72,7 @@ static void switches_and_time_in_one_group(void **state)
 
 	(void)state;
 	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &PERCH_SELF, NULL, &err)) {
-		assert_int_equal(err.cause, PERCH_CAUSE_PARANOID);
+		assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
@@ -104,7 +104,7 @@ static void large_groups_are_read_whole(void **state)
 	for (int i = 0; i < MEMBERS; i++)
 		strcat(text, i ? ",dummy:u" : "dummy:u");
 	if (perch_group_open(&group, text, &PERCH_SELF, &options, &err)) {
-		assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+		assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
@@ -129,7 +129,7 @@ static void cycles_work_or_are_not_supported(void **state)
 	rc = perch_counter_open(&cycles, "cycles:u", &PERCH_SELF, &options, &err);
 	if (rc) {
 		assert_int_equal(rc, -ENOENT);
-		assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+		assert_int_equal(err.kind, PERCH_ERROR_NOT_SUPPORTED);
 		assert_true(err.remedy[0]);
 	}
 	perch_counter_close(cycles);
@@ -149,7 +149,7 @@ static void a_task_that_is_gone(void **state)
 		_exit(0);
 	assert_int_equal(waitpid(target.pid, NULL, 0), target.pid);
 	assert_int_equal(perch_counter_open(&faults, "page-faults:u", &target, NULL, &err), -ESRCH);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
 	snprintf(number, sizeof(number), "%d", target.pid);
 	assert_non_null(strstr(err.message, number));
 	assert_null(faults);
@@ -175,7 +175,7 @@ static void breakpoints_run_out(void **state)
 		skip();
 	}
 	assert_int_equal(rc, -ENOSPC);
-	assert_int_equal(err.cause, PERCH_CAUSE_BREAKPOINTS);
+	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
 }
 
 /* In a child, which gives up root for good. Returns its exit status: 0, or the number of the step that failed. */
@@ -191,7 +191,7 @@ static int ordinary_user(void)
 		return 2;
 	if (perch_counter_open(&faults, "page-faults", &PERCH_SELF, &options, &err) != -EACCES)
 		return 3;
-	if (err.cause != PERCH_CAUSE_PARANOID || strcmp(err.field, "exclude_kernel"))
+	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "exclude_kernel"))
 		return 4;
 	if (!strstr(err.message, "(it is 2)") || !strstr(err.remedy, "exclude_kernel"))
 		return 5;
@@ -200,7 +200,7 @@ static int ordinary_user(void)
 	perch_counter_close(faults);
 	if (perch_counter_open(&faults, "page-faults:u", &(struct perch_target){ -1, 0, 0 }, &options, &err) != -EACCES)
 		return 7;
-	if (err.cause != PERCH_CAUSE_PARANOID || strcmp(err.field, "pid"))
+	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "pid"))
 		return 8;
 	perch_machine_free(options.machine);
 	return 0;

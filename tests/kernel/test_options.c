@@ -36,7 +36,7 @@ static int open_built(const struct perch_event *event, const struct perch_option
 	if (perch_attr_build(&attr, event, options, &err))
 		fail_msg("%s", err.message);
 	fd = perch_open(&attr, target, -1, 0, NULL, &err);
-	if (fd == -EACCES || fd == -EPERM || (fd < 0 && err.cause == PERCH_CAUSE_TOO_NEW) || fd == -ENOSPC) {
+	if (fd == -EACCES || fd == -EPERM || (fd < 0 && err.kind == PERCH_ERROR_TOO_NEW) || fd == -ENOSPC) {
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
@@ -462,13 +462,13 @@ static void refused_cgroups(void **state)
 	rc = perch_open(&attr, &target, -1, 0, NULL, &err);
 	if (rc != -EACCES) {
 		assert_int_equal(rc, -EBADF);
-		assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+		assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 		assert_non_null(strstr(err.message, "cgroup"));
 	}
 	target.cpu = -1;
 	rc = perch_open(&attr, &target, -1, 0, NULL, &err);
 	assert_int_equal(rc, -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 	assert_non_null(strstr(err.message, "cgroup"));
 	assert_non_null(strstr(err.message, "CPU"));
 	close(target.cgroup_fd);

@@ -71,9 +71,9 @@ static char here[PATH_MAX];
 /* A kernel or machine without it is no failure: the reason is printed. */
 static bool lacking(const char *text, const struct perch_error *err)
 {
-	bool lacks = err->cause == PERCH_CAUSE_PRIVILEGE || err->cause == PERCH_CAUSE_PARANOID ||
-		     err->cause == PERCH_CAUSE_UNKNOWN_PMU || err->cause == PERCH_CAUSE_NOT_SUPPORTED ||
-		     err->cause == PERCH_CAUSE_BLOCKED || err->cause == PERCH_CAUSE_NO_SYSCALL;
+	bool lacks = err->kind == PERCH_ERROR_PRIVILEGE || err->kind == PERCH_ERROR_PARANOID ||
+		     err->kind == PERCH_ERROR_UNKNOWN_PMU || err->kind == PERCH_ERROR_NOT_SUPPORTED ||
+		     err->kind == PERCH_ERROR_BLOCKED || err->kind == PERCH_ERROR_NO_SYSCALL;
 
 	if (!lacks)
 		fail_msg("%s: %s", text, err->message);
@@ -198,7 +198,7 @@ static void too_many_breakpoints_are_told(void **state)
 	while (nr < MOST && !(rc = perch_counter_open(&made[nr], text, &PERCH_SELF, NULL, &err)))
 		nr++;
 	assert_int_equal(rc, -ENOSPC);
-	assert_int_equal(err.cause, PERCH_CAUSE_BREAKPOINTS);
+	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
 	assert_true(err.message[0] && err.remedy[0]);
 #if defined(__x86_64__)
 	assert_int_equal(nr, 4);
@@ -372,7 +372,7 @@ static void kernel_functions_are_probed(void **state)
 	perch_machine_free(machine);
 	if (!there) {
 		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &PERCH_SELF, NULL, &err), -ENOENT);
-		assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_PMU);
+		assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_PMU);
 		assert_non_null(strstr(err.message, "kprobe"));
 		assert_non_null(strstr(err.remedy, "CONFIG_KPROBE_EVENTS"));
 		return;

@@ -346,7 +346,7 @@ static void refusals_are_explained(void **state)
 
 	(void)state;
 	assert_true(perch_sampler_open(&sampler, "no-such-event", &target, &options, &err) < 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_EVENT);
+	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	assert_null(sampler);
 	target.cpu = 100000;
 	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0);

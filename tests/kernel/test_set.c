@@ -292,7 +292,7 @@ static void targets_that_are_gone(void **state)
 	assert_non_null(strstr(err.message, text));
 	assert_non_null(strstr(err.message, "page-faults:u"));
 	assert_int_equal(perch_set_open(&set, &events, &gone, NULL, PERCH_SET_MAY_LOSE_TARGETS, &err), -ESRCH);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
 	set = open_events(&events, &both, NULL, PERCH_SET_MAY_LOSE_TARGETS);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
 	assert_true(perch_set_fd(set, 0, 1) >= 0);
@@ -533,7 +533,7 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 		perch_events_clear(&events);
 		skip();
 	}
-	assert_int_equal(err.cause, PERCH_CAUSE_BREAKPOINTS);
+	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
 	assert_int_equal(open_descriptors(), before);
 	events.event[1].leader = 1;
 	events.nr = 1;
@@ -565,7 +565,7 @@ static void a_cpu_that_is_not_there(void **state)
 	if (rc == -EACCES)
 		skip();
 	assert_int_equal(rc, -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.message, "page-faults:u on CPU 4000: there is no CPU 4000"));
 	perch_events_clear(&events);
 }
@@ -663,7 +663,7 @@ static int count_as_nobody(void)
 
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 2;
-	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES || err.cause != PERCH_CAUSE_PARANOID)
+	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES || err.kind != PERCH_ERROR_PARANOID)
 		return 3;
 	if (perch_set_open(&set, &events, &self, NULL, PERCH_SET_MAY_DROP_KERNEL, &err))
 		return 4;

@@ -25,7 +25,7 @@ static inline struct perch_event event_of(const char *text, struct perch_machine
 struct mistake {
 	const char *text;
 	int column;
-	enum perch_cause cause;
+	enum perch_error_kind kind;
 	const char *says;		/* in the message or the remedy */
 };
 
@@ -39,9 +39,9 @@ static inline void check_mistake(const struct mistake *mistake, struct perch_mac
 		fail_msg("%s is taken", mistake->text);
 	assert_int_equal(events.nr, 0);
 	assert_null(events.event);
-	if (err.column != mistake->column || err.cause != mistake->cause ||
+	if (err.column != mistake->column || err.kind != mistake->kind ||
 	    (!strstr(err.message, mistake->says) && !strstr(err.remedy, mistake->says)))
-		fail_msg("%s: column %d, cause %s: %s. %s", mistake->text, err.column, perch_cause_slug(err.cause),
+		fail_msg("%s: column %d, kind %s: %s. %s", mistake->text, err.column, perch_error_kind_slug(err.kind),
 			 err.message, err.remedy);
 	assert_int_equal(perch_events_parse(&events, mistake->text, machine, NULL), -err.errnum);
 }

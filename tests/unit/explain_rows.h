@@ -23,7 +23,7 @@ struct row {
 	const char *rule;
 	enum machine_kind machine;
 	int errnum;
-	enum perch_cause cause;
+	enum perch_error_kind kind;
 	const char *field;
 	const char *words;		/* somewhere in the message */
 	struct perch_attr attr;		/* size 0: this version's */
@@ -35,8 +35,8 @@ struct row {
 };
 
 /* .words by name: that tells the compilers that the rest is left at 0 on purpose. */
-#define ROW(rule, machine, errnum, cause, field, said, ...) \
-	{ #rule, machine, errnum, PERCH_CAUSE_##cause, field, .words = said, ##__VA_ARGS__ }
+#define ROW(rule, machine, errnum, kind, field, said, ...) \
+	{ #rule, machine, errnum, PERCH_ERROR_##kind, field, .words = said, ##__VA_ARGS__ }
 #define ATTR(...) .attr = { __VA_ARGS__ }
 #define SAMPLES(what) .sample_type = PERCH_SAMPLE_##what
 #define BREAKPOINT(kind, length, address) \

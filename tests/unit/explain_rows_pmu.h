@@ -30,7 +30,7 @@
 	    ATTR(BREAKPOINT(W, 8, KERNEL_ADDRESS), .exclude_kernel = 1)),
 	ROW(breakpoint_privilege, GUEST, EPERM, PRIVILEGE, "bp_addr", "CAP_SYS_ADMIN",
 	    ATTR(BREAKPOINT(W, 8, KERNEL_ADDRESS))),
-	ROW(breakpoint_wide, NONE, EOPNOTSUPP, NOT_SUPPORTED, "bp_len", "is 16,", ATTR(BREAKPOINT(W, 16, 0x1000))),
+	ROW(breakpoint_wide, NONE, EOPNOTSUPP, BAD_FIELD, "bp_len", "is 16,", ATTR(BREAKPOINT(W, 16, 0x1000))),
 	ROW(tracepoint_raw, GUEST, EPERM, PARANOID, "sample_type", "(it is 2)",
 	    ATTR(.type = PERCH_TYPE_TRACEPOINT, SAMPLES(RAW))),
 	ROW(tracepoint_id, NONE, EINVAL, BAD_FIELD, "config", "0x1869f",
@@ -57,7 +57,7 @@
 
 	/* the target once more, and the group */
 	ROW(interrupted, NONE, EINTR, SYSTEM, "pid", "signal"),
-	ROW(probe_taken, NONE, EINTR, SYSTEM, "config", "tracefs", ATTR(.type = UPROBE)),
+	ROW(probe_taken, NONE, EINTR, BAD_FIELD, "config", "tracefs", ATTR(.type = UPROBE)),
 	ROW(every_process, GUEST, EACCES, PARANOID, "pid", "every process", ATTR(.exclude_kernel = 1), .pid = -1, CPU(0)),
 	ROW(sigtrap_other, GUEST, EACCES, PRIVILEGE, "sigtrap", "SIGTRAP", ATTR(.exclude_kernel = 1, .sigtrap = 1),
 	    .pid = 7),

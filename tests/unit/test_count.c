@@ -230,11 +230,11 @@ static void bad_reads(void **state)
 	(void)state;
 	kernel.bytes = 0;
 	assert_int_equal(perch_counter_read(made, &count, &err), -ENODATA);
-	assert_int_equal(err.cause, PERCH_CAUSE_SCHEDULE);
+	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
 	assert_int_equal(perch_counter_read(made, &count, NULL), -ENODATA);
 	kernel.bytes = 16;
 	assert_int_equal(perch_counter_read(made, &count, &err), -EIO);
-	assert_int_equal(err.cause, PERCH_CAUSE_SHORT_READ);
+	assert_int_equal(err.kind, PERCH_ERROR_SHORT_READ);
 	kernel.read_errno = EBADF;
 	assert_int_equal(perch_counter_read(made, &count, &err), -EBADF);
 	assert_int_equal(perch_counter_reset(made), -EBADF);
@@ -250,16 +250,16 @@ static void bad_opens(void **state)
 
 	(void)state;
 	assert_int_equal(perch_counter_open(&made, "cycles,instructions", &PERCH_SELF, &options, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_null(made);
 	assert_true(perch_counter_open(&made, "nonsense", &PERCH_SELF, &options, &err) < 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_EVENT);
+	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_EVENT);
 	options.read = PERCH_FORMAT_GROUP;
 	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EINVAL);
 	options.read = 0;
 	kernel.refuse_errno = EMFILE;
 	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EMFILE);
-	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	assert_null(made);
 	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}", &PERCH_SELF, &options, &err),
 			 -EINVAL);
@@ -386,7 +386,7 @@ static void groups_without_room(void **state)
 	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches", &PERCH_SELF, &options, &err),
 			 -EINVAL);
 	assert_null(group);
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.message, "branches: the group is too large"));
 	assert_non_null(strstr(err.message, "beside the 2 before"));	/* page faults take no counter */
 	assert_non_null(strstr(err.remedy, "no more than 2"));

@@ -60,7 +60,7 @@ static void counters_that_are_lost_or_never_there(void **state)
 	kernel.errored = -1;
 	kernel.short_by = 8;
 	assert_int_equal(perch_set_read(set, counts, 6, &err), -EIO);
-	assert_int_equal(err.cause, PERCH_CAUSE_SHORT_READ);
+	assert_int_equal(err.kind, PERCH_ERROR_SHORT_READ);
 	assert_non_null(strstr(err.message, "cycles for thread 11: "));
 	perch_set_close(set);
 }
@@ -214,13 +214,13 @@ static void pmus_that_cannot_exclude(void **state)
 	assert_true(perch_set_event(set, 1)->user_only);
 	perch_set_explain(set, other);
 	assert_int_equal(perch_set_event(set, 0)->reason->errnum, EACCES);
-	assert_int_equal(perch_set_event(set, 0)->reason->cause, PERCH_CAUSE_PARANOID);
+	assert_int_equal(perch_set_event(set, 0)->reason->kind, PERCH_ERROR_PARANOID);
 	assert_null(strstr(perch_set_event(set, 0)->reason->remedy, ":u"));
 	assert_non_null(strstr(perch_set_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
 	perch_set_close(set);
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
 	assert_null(set);
-	assert_int_equal(err.cause, PERCH_CAUSE_PARANOID);
+	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	perch_machine_free(other);
 	tree_remove(root);
 }
@@ -267,10 +267,10 @@ static void sets_that_make_no_sense(void **state)
 	assert_string_equal(err.field, "may");
 	assert_int_equal(perch_set_open(&set, &events, &none, NULL, 0, &err), -EINVAL);
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, 0, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 	events.event[3].leader = 0;
 	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	events.event[3].leader = -7;
 	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0, &err), -EINVAL);
 	perch_set_close(NULL);

@@ -25,7 +25,7 @@ static void weak_groups(void **state)
 	assert_true(kernel.event[4].leader == 4 && kernel.event[4].attr.disabled);
 	assert_non_null(strstr(err.message, "branches for thread 11: the group is too large: "));
 	assert_non_null(strstr(err.message, "beside the 2 before"));
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	events.event[0].weak = true;
 	options.machine = machine;
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), 0);
@@ -158,11 +158,11 @@ static void pmus_of_some_cpus(void **state)
 	perch_set_close(set);
 	events.event[2].attr.type = 41;
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, 0, &err), -ENODEV);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.remedy, "CPU 7"));
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err), 0);
 	assert_true(perch_set_event(set, 2)->skipped);
-	assert_int_equal(perch_set_event(set, 2)->reason->cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(perch_set_event(set, 2)->reason->kind, PERCH_ERROR_NO_CPU);
 	perch_set_close(set);
 	perch_machine_free(partial);
 	tree_remove(root);

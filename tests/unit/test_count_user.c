@@ -319,17 +319,17 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	assert_non_null(strstr(err.message, "nothing was read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_user_read(counter, &err));
-	assert_int_equal(err.cause, PERCH_CAUSE_PRIVILEGE);	/* no capability in a page of zeros */
+	assert_int_equal(err.kind, PERCH_ERROR_PRIVILEGE);	/* no capability in a page of zeros */
 	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_user_read(counter, &err));
-	assert_int_equal(err.cause, PERCH_CAUSE_SCHEDULE);
+	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
 	assert_non_null(strstr(err.message, "cycles:u"));
 	assert_int_equal(kernel.reads, 2);
 #else
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_user_read(counter, &err));
-	assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+	assert_int_equal(err.kind, PERCH_ERROR_NOT_SUPPORTED);
 #endif
 	assert_int_equal(count.value, 77);
 	assert_int_equal(count.id, 4711);
@@ -390,7 +390,7 @@ static void why_there_is_no_page(void **state)
 	assert_int_equal(perch_counter_open(&counter, "cycles", NULL, &options, &err), 0);
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_user_read(counter, &err));
-	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_false(perch_counter_user_read(counter, NULL));
 	perch_counter_close(counter);
 #if PERCH__USER_ARCH

@@ -18,8 +18,8 @@ static void set_fills_and_clears(void **state)
 
 	(void)state;
 	memset(&err, 'x', sizeof(err));
-	assert_int_equal(perch_error_set(&err, ESRCH, PERCH_CAUSE_NO_PROCESS, "pid %d", 7), -ESRCH);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	assert_int_equal(perch_error_set(&err, ESRCH, PERCH_ERROR_NO_PROCESS, "pid %d", 7), -ESRCH);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
 	assert_int_equal(err.errnum, ESRCH);
 	assert_int_equal(err.column, -1);
 	assert_string_equal(err.message, "pid 7");
@@ -31,7 +31,7 @@ static void set_fills_and_clears(void **state)
 static void null_is_fine(void **state)
 {
 	(void)state;
-	assert_int_equal(perch_error_set(NULL, EINVAL, PERCH_CAUSE_USAGE, "%s", "x"), -EINVAL);
+	assert_int_equal(perch_error_set(NULL, EINVAL, PERCH_ERROR_USAGE, "%s", "x"), -EINVAL);
 	perch_error_field(NULL, "pid", "6.13");
 	perch_error_remedy(NULL, "do %s", "this");
 	perch_error_prefix(NULL, "a: ");
@@ -42,8 +42,8 @@ static void arguments_may_be_the_error_itself(void **state)
 	struct perch_error err;
 
 	(void)state;
-	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "inner");
-	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "outer: %s", err.message);
+	perch_error_set(&err, EINVAL, PERCH_ERROR_FORMAT, "inner");
+	perch_error_set(&err, EINVAL, PERCH_ERROR_FORMAT, "outer: %s", err.message);
 	assert_string_equal(err.message, "outer: inner");
 	perch_error_prefix(&err, "%s/", err.message);
 	assert_string_equal(err.message, "outer: inner/outer: inner");
@@ -57,7 +57,7 @@ static void too_long_is_cut(void **state)
 	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	perch_error_set(&err, EINVAL, PERCH_CAUSE_FORMAT, "%s", text);
+	perch_error_set(&err, EINVAL, PERCH_ERROR_FORMAT, "%s", text);
 	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
 	perch_error_remedy(&err, "%s", text);
 	assert_int_equal(strlen(err.remedy), sizeof(err.remedy) - 1);
@@ -114,7 +114,7 @@ static void printed_as_sentences(void **state)
 	FILE *stream = open_memstream(&text, &length);
 
 	(void)state;
-	perch_error_set(&err, EINVAL, PERCH_CAUSE_USAGE, "it is so");
+	perch_error_set(&err, EINVAL, PERCH_ERROR_USAGE, "it is so");
 	perch_error_print(stream, &err);
 	perch_error_remedy(&err, "change it");
 	perch_error_print(stream, &err);
@@ -128,15 +128,15 @@ static void printed_as_sentences(void **state)
 static void every_cause_has_a_slug(void **state)
 {
 	(void)state;
-	for (int i = 0; i < PERCH_CAUSE_MAX; i++) {
-		assert_true(perch_cause_slug(i)[0]);
-		assert_true(perch_cause_meaning(i)[0]);
+	for (int i = 0; i < PERCH_ERROR_MAX; i++) {
+		assert_true(perch_error_kind_slug(i)[0]);
+		assert_true(perch_error_kind_meaning(i)[0]);
 		for (int k = 0; k < i; k++)
-			assert_string_not_equal(perch_cause_slug(i), perch_cause_slug(k));
+			assert_string_not_equal(perch_error_kind_slug(i), perch_error_kind_slug(k));
 	}
-	assert_string_equal(perch_cause_slug(PERCH_CAUSE_PARANOID), "paranoid");
-	assert_string_equal(perch_cause_slug(PERCH_CAUSE_MAX), "unknown");
-	assert_non_null(perch_cause_meaning((enum perch_cause)-1));
+	assert_string_equal(perch_error_kind_slug(PERCH_ERROR_PARANOID), "paranoid");
+	assert_string_equal(perch_error_kind_slug(PERCH_ERROR_MAX), "unknown");
+	assert_non_null(perch_error_kind_meaning((enum perch_error_kind)-1));
 }
 
 int main(void)

@@ -128,7 +128,7 @@ static bool have_pfm(void)
 		return true;
 	}
 	print_message("skipped: %s\n", err.message);
-	assert_int_equal(err.cause, PERCH_CAUSE_NOT_SUPPORTED);
+	assert_int_equal(err.kind, PERCH_ERROR_NOT_SUPPORTED);
 	assert_int_equal(err.errnum, EOPNOTSUPP);
 	assert_non_null(strstr(err.remedy, "libpfm4"));
 	return false;
@@ -182,7 +182,7 @@ static void mistakes_in_names_of_libpfm_are_pointed_at(void **state)
 	assert_int_equal(perch_events_parse(&events, "cycles,pfm:perf::PAGE-FAULTS:zz", machine, &err), -EINVAL);
 	assert_int_equal(err.column, 29);
 	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTS:cpu=0", machine, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 }
 
 int main(void)

@@ -149,7 +149,7 @@ static void an_allocation_fails(const char *text, long which, bool *failed)
 	*failed = left < 0;
 	left = -1;
 	if (rc) {
-		if (rc != -ENOMEM || err.cause != PERCH_CAUSE_NO_MEMORY)
+		if (rc != -ENOMEM || err.kind != PERCH_ERROR_NO_MEMORY)
 			fail_msg("%s, allocation %ld: %d, %s", text, which, rc, err.message);
 		assert_int_equal(events.nr, 3);
 	} else {

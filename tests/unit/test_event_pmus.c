@@ -240,7 +240,7 @@ static void test_arm(void **state)
 	CHECK(older, "armv8_cortex_a72/cycles/k", { 9, 0x11, 0, 0, "armv8_cortex_a72/cycles/k" });
 	assert_int_equal(perch_events_parse(&events, "armv8_cortex_a72/instructions/", older, &err), -EOPNOTSUPP);
 	assert_int_equal(err.column, 17);
-	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.since, "6.6");
 }
 
@@ -393,28 +393,28 @@ static void test_mistakes(void **state)
 		struct mistake mistake;
 		bool hybrid;
 	} cases[] = {
-		{ { "hv_24x7/PM_CYC/", 8, PERCH_CAUSE_UNKNOWN_TERM, "its parameter 'core'" }, false },
-		{ { "hv_24x7/PM_CYC/", 8, PERCH_CAUSE_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" }, false },
-		{ { "hv_24x7/PM_CYC,core=x/", 20, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" }, false },
-		{ { "hv_24x7/PM_CYC,core=65536/", 20, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xffff" }, false },
-		{ { "cpu/odd/", 4, PERCH_CAUSE_FORMAT, "'event'" }, false },
-		{ { "cpu/event=0x100/", 10, PERCH_CAUSE_UNKNOWN_TERM, "at most 0xff" }, false },
-		{ { "cpu/evnt=0x100/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean event?" }, false },
-		{ { "cpu/perid=5/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" }, false },
-		{ { "cpu/mem-laods/", 4, PERCH_CAUSE_UNKNOWN_TERM, "did you mean mem-loads?" }, false },
-		{ { "cpu/cycles,event=3/", 4, PERCH_CAUSE_CONFLICT, "no other event or field" }, false },
-		{ { "hv_24x7/cycles/", 8, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'cycles'" }, false },
-		{ { "mem-loads/perod=5/", 10, PERCH_CAUSE_UNKNOWN_TERM, "period" }, false },
-		{ { "cs,nosuch*/event=1/", 3, PERCH_CAUSE_UNKNOWN_PMU, "matches 'nosuch*'" }, false },
-		{ { "uncore_im/event=1/", 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'uncore_im'" }, true },
-		{ { "uncore_*/nosuch/", 9, PERCH_CAUSE_UNKNOWN_TERM, "uncore_imc_0" }, true },
-		{ { "imc/event=256/", 10, PERCH_CAUSE_UNKNOWN_TERM, "too large" }, true },
-		{ { "power/energy-pkg.scale/", 6, PERCH_CAUSE_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" }, true },
-		{ { "cpu/event=1/", 0, PERCH_CAUSE_UNKNOWN_PMU, "no PMU 'cpu'" }, true },
-		{ { "cs,mem-laods", 3, PERCH_CAUSE_UNKNOWN_EVENT, "did you mean mem-loads?" }, false },
-		{ { "cpu/r0x/", 4, PERCH_CAUSE_UNKNOWN_TERM, "'r0x'" }, false },
-		{ { "duration_time", 0, PERCH_CAUSE_UNKNOWN_EVENT, "a clock of perf's own" }, false },
-		{ { "{cycles,nosuch}", 8, PERCH_CAUSE_UNKNOWN_EVENT, "nosuch" }, true },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "its parameter 'core'" }, false },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" }, false },
+		{ { "hv_24x7/PM_CYC,core=x/", 20, PERCH_ERROR_SYNTAX, "expected a number, found 'x'" }, false },
+		{ { "hv_24x7/PM_CYC,core=65536/", 20, PERCH_ERROR_UNKNOWN_TERM, "at most 0xffff" }, false },
+		{ { "cpu/odd/", 4, PERCH_ERROR_FORMAT, "'event'" }, false },
+		{ { "cpu/event=0x100/", 10, PERCH_ERROR_UNKNOWN_TERM, "at most 0xff" }, false },
+		{ { "cpu/evnt=0x100/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean event?" }, false },
+		{ { "cpu/perid=5/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" }, false },
+		{ { "cpu/mem-laods/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean mem-loads?" }, false },
+		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "no other event or field" }, false },
+		{ { "hv_24x7/cycles/", 8, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'cycles'" }, false },
+		{ { "mem-loads/perod=5/", 10, PERCH_ERROR_UNKNOWN_TERM, "period" }, false },
+		{ { "cs,nosuch*/event=1/", 3, PERCH_ERROR_UNKNOWN_PMU, "matches 'nosuch*'" }, false },
+		{ { "uncore_im/event=1/", 0, PERCH_ERROR_UNKNOWN_PMU, "no PMU 'uncore_im'" }, true },
+		{ { "uncore_*/nosuch/", 9, PERCH_ERROR_UNKNOWN_TERM, "uncore_imc_0" }, true },
+		{ { "imc/event=256/", 10, PERCH_ERROR_UNKNOWN_TERM, "too large" }, true },
+		{ { "power/energy-pkg.scale/", 6, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" }, true },
+		{ { "cpu/event=1/", 0, PERCH_ERROR_UNKNOWN_PMU, "no PMU 'cpu'" }, true },
+		{ { "cs,mem-laods", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean mem-loads?" }, false },
+		{ { "cpu/r0x/", 4, PERCH_ERROR_UNKNOWN_TERM, "'r0x'" }, false },
+		{ { "duration_time", 0, PERCH_ERROR_UNKNOWN_EVENT, "a clock of perf's own" }, false },
+		{ { "{cycles,nosuch}", 8, PERCH_ERROR_UNKNOWN_EVENT, "nosuch" }, true },
 	};
 
 	(void)state;

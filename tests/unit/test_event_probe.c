@@ -497,7 +497,7 @@ static void kernels_without_probes_are_told(void **state)
 
 	(void)state;
 	assert_int_equal(perch_events_parse(&events, "kprobe:vfs_read", old, &err), -ENOENT);
-	assert_int_equal(err.cause, PERCH_CAUSE_UNKNOWN_PMU);
+	assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_PMU);
 	assert_int_equal(err.column, 0);
 	assert_string_equal(err.since, "4.17");
 	assert_non_null(strstr(err.remedy, "CONFIG_KPROBE_EVENTS"));
@@ -506,7 +506,7 @@ static void kernels_without_probes_are_told(void **state)
 	assert_int_equal(events.event[0].attr.config, 1);
 	perch_events_clear(&events);
 	assert_int_equal(perch_events_parse(&events, "usdt:tool:shop:sold", old, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.since, "4.20");
 	assert_int_equal(perch_events_parse(&events, "uprobe:tool:main(0x1202)", old, &err), -EINVAL);
 	assert_int_equal(err.column, 17);

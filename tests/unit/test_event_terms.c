@@ -288,7 +288,7 @@ static void test_filter_fields(void **state)
 		if (filters[i].unknown) {
 			snprintf(wanted, sizeof(wanted), "no field '%s'", filters[i].unknown);
 			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter, machine, &err), -EINVAL);
-			assert_int_equal(err.cause, PERCH_CAUSE_BAD_FIELD);
+			assert_int_equal(err.kind, PERCH_ERROR_BAD_FIELD);
 			assert_non_null(strstr(err.message, wanted));
 			assert_null(events.event[0].filter);
 		} else {
@@ -324,56 +324,56 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *text;
 		int column;
-		enum perch_cause cause;
+		enum perch_error_kind kind;
 		const char *says;	/* in the message or the remedy */
 	} cases[] = {
-		{ "cs/perod=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "did you mean period?" },
-		{ "cs/call-grap=fp/", 3, PERCH_CAUSE_UNKNOWN_TERM, "call-graph" },
-		{ "cs/bogus/", 3, PERCH_CAUSE_UNKNOWN_TERM, "no term 'bogus'" },
-		{ "cs/period=/", 10, PERCH_CAUSE_SYNTAX, "expected a number, found '/'" },
-		{ "cs/period=x/", 10, PERCH_CAUSE_SYNTAX, "expected a number, found 'x'" },
-		{ "cs/period=0/", 10, PERCH_CAUSE_SYNTAX, "out of the range" },
-		{ "cs/period=0x8000000000000000/", 10, PERCH_CAUSE_SYNTAX, "out of the range" },
-		{ "cs/period=0x10000000000000000/", 10, PERCH_CAUSE_SYNTAX, "64 bits" },
-		{ "cs/period=1,freq=2/", 12, PERCH_CAUSE_CONFLICT, "exclude each other" },
-		{ "cs/period=1,/", 12, PERCH_CAUSE_SYNTAX, "expected a term after ','" },
-		{ "cs/,/", 3, PERCH_CAUSE_SYNTAX, "expected a term, found ','" },
-		{ "cs/period=1", 11, PERCH_CAUSE_SYNTAX, "',' or '/' after a term" },
-		{ "cs/time=2/", 8, PERCH_CAUSE_SYNTAX, "0 or 1" },
-		{ "cs/percore=7/", 11, PERCH_CAUSE_SYNTAX, "0 or 1" },
-		{ "cs,{cs/inherit/,faults/no-inherit/}", 3, PERCH_CAUSE_CONFLICT, "a group does one of them" },
-		{ "cs/max-stack=65536/", 13, PERCH_CAUSE_SYNTAX, "1 to 65535" },
-		{ "cs/stack-size=12/", 14, PERCH_CAUSE_SYNTAX, "multiple of 8" },
-		{ "cs/stack-size/", 3, PERCH_CAUSE_SYNTAX, "8 to 65528" },
-		{ "cs/stack-size=65536/", 14, PERCH_CAUSE_SYNTAX, "8 to 65528" },
-		{ "cs/call-graph=fp,stack-size=64/", 17, PERCH_CAUSE_CONFLICT, "call-graph=dwarf" },
-		{ "cs/call-graph=no,max-stack=4/", 3, PERCH_CAUSE_CONFLICT, "exclude each other" },
-		{ "cs/call-graph=dwrf/", 14, PERCH_CAUSE_SYNTAX, "did you mean dwarf?" },
-		{ "cs/call-graph=xyzzy/", 14, PERCH_CAUSE_SYNTAX, "fp, dwarf, lbr or no" },
-		{ "cs/call-graph='fp,64'/", 17, PERCH_CAUSE_SYNTAX, "only dwarf" },
-		{ "cs/call-graph='dwarf,65'/", 21, PERCH_CAUSE_SYNTAX, "multiple of 8" },
-		{ "cs/call-graph/", 13, PERCH_CAUSE_SYNTAX, "needs a value" },
-		{ "cs/name=/", 8, PERCH_CAUSE_SYNTAX, "the event's new name" },
-		{ "cs/name='a/", 8, PERCH_CAUSE_SYNTAX, "does not end" },
-		{ "cs/branch_type=any|an_call/", 19, PERCH_CAUSE_SYNTAX, "any_call" },
-		{ "cs/branch_type=qqqqqq/", 15, PERCH_CAUSE_SYNTAX, "ind_jmp" },
-		{ "cs/branch_type=''/", 16, PERCH_CAUSE_SYNTAX, "no kind of branch" },
-		{ "cs/aux-action=pause|resume/", 14, PERCH_CAUSE_CONFLICT, "not both" },
-		{ "cs/aux-action=stop/", 14, PERCH_CAUSE_SYNTAX, "start-paused, pause or resume" },
-		{ "cs/aux-sample-size=65536/", 19, PERCH_CAUSE_SYNTAX, "1 to 65535" },
-		{ "cs/nr=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "perf trace" },
-		{ "cs/driver-config=3/", 3, PERCH_CAUSE_UNKNOWN_TERM, "drivers" },
-		{ "intel_pt/@sink/", 9, PERCH_CAUSE_UNKNOWN_TERM, "driver" },
-		{ "intel_pt/tcs/", 9, PERCH_CAUSE_UNKNOWN_TERM, "did you mean tsc?" },
-		{ "mem:0x1000:w/config1=3/", 13, PERCH_CAUSE_UNKNOWN_TERM, "overwrite" },
-		{ "1:", 2, PERCH_CAUSE_SYNTAX, "behind its type" },
-		{ "1:zz", 2, PERCH_CAUSE_SYNTAX, "expected a number" },
-		{ "4294967296:1", 0, PERCH_CAUSE_SYNTAX, "32 bits" },
-		{ "cs,sched:nosuch*", 9, PERCH_CAUSE_UNKNOWN_EVENT, "no tracepoint matches" },
-		{ "cs,nosuch*:*", 3, PERCH_CAUSE_UNKNOWN_EVENT, "no tracepoint matches" },
-		{ "cs/period=1/x", 12, PERCH_CAUSE_SYNTAX, "'x' is unknown" },
-		{ "cs:SS", 4, PERCH_CAUSE_SYNTAX, "twice" },
-		{ "cs:uy", 4, PERCH_CAUSE_SYNTAX, "S (the leader samples)" },
+		{ "cs/perod=3/", 3, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" },
+		{ "cs/call-grap=fp/", 3, PERCH_ERROR_UNKNOWN_TERM, "call-graph" },
+		{ "cs/bogus/", 3, PERCH_ERROR_UNKNOWN_TERM, "no term 'bogus'" },
+		{ "cs/period=/", 10, PERCH_ERROR_SYNTAX, "expected a number, found '/'" },
+		{ "cs/period=x/", 10, PERCH_ERROR_SYNTAX, "expected a number, found 'x'" },
+		{ "cs/period=0/", 10, PERCH_ERROR_SYNTAX, "out of the range" },
+		{ "cs/period=0x8000000000000000/", 10, PERCH_ERROR_SYNTAX, "out of the range" },
+		{ "cs/period=0x10000000000000000/", 10, PERCH_ERROR_SYNTAX, "64 bits" },
+		{ "cs/period=1,freq=2/", 12, PERCH_ERROR_CONFLICT, "exclude each other" },
+		{ "cs/period=1,/", 12, PERCH_ERROR_SYNTAX, "expected a term after ','" },
+		{ "cs/,/", 3, PERCH_ERROR_SYNTAX, "expected a term, found ','" },
+		{ "cs/period=1", 11, PERCH_ERROR_SYNTAX, "',' or '/' after a term" },
+		{ "cs/time=2/", 8, PERCH_ERROR_SYNTAX, "0 or 1" },
+		{ "cs/percore=7/", 11, PERCH_ERROR_SYNTAX, "0 or 1" },
+		{ "cs,{cs/inherit/,faults/no-inherit/}", 3, PERCH_ERROR_CONFLICT, "a group does one of them" },
+		{ "cs/max-stack=65536/", 13, PERCH_ERROR_SYNTAX, "1 to 65535" },
+		{ "cs/stack-size=12/", 14, PERCH_ERROR_SYNTAX, "multiple of 8" },
+		{ "cs/stack-size/", 3, PERCH_ERROR_SYNTAX, "8 to 65528" },
+		{ "cs/stack-size=65536/", 14, PERCH_ERROR_SYNTAX, "8 to 65528" },
+		{ "cs/call-graph=fp,stack-size=64/", 17, PERCH_ERROR_CONFLICT, "call-graph=dwarf" },
+		{ "cs/call-graph=no,max-stack=4/", 3, PERCH_ERROR_CONFLICT, "exclude each other" },
+		{ "cs/call-graph=dwrf/", 14, PERCH_ERROR_SYNTAX, "did you mean dwarf?" },
+		{ "cs/call-graph=xyzzy/", 14, PERCH_ERROR_SYNTAX, "fp, dwarf, lbr or no" },
+		{ "cs/call-graph='fp,64'/", 17, PERCH_ERROR_SYNTAX, "only dwarf" },
+		{ "cs/call-graph='dwarf,65'/", 21, PERCH_ERROR_SYNTAX, "multiple of 8" },
+		{ "cs/call-graph/", 13, PERCH_ERROR_SYNTAX, "needs a value" },
+		{ "cs/name=/", 8, PERCH_ERROR_SYNTAX, "the event's new name" },
+		{ "cs/name='a/", 8, PERCH_ERROR_SYNTAX, "does not end" },
+		{ "cs/branch_type=any|an_call/", 19, PERCH_ERROR_SYNTAX, "any_call" },
+		{ "cs/branch_type=qqqqqq/", 15, PERCH_ERROR_SYNTAX, "ind_jmp" },
+		{ "cs/branch_type=''/", 16, PERCH_ERROR_SYNTAX, "no kind of branch" },
+		{ "cs/aux-action=pause|resume/", 14, PERCH_ERROR_CONFLICT, "not both" },
+		{ "cs/aux-action=stop/", 14, PERCH_ERROR_SYNTAX, "start-paused, pause or resume" },
+		{ "cs/aux-sample-size=65536/", 19, PERCH_ERROR_SYNTAX, "1 to 65535" },
+		{ "cs/nr=3/", 3, PERCH_ERROR_UNKNOWN_TERM, "perf trace" },
+		{ "cs/driver-config=3/", 3, PERCH_ERROR_UNKNOWN_TERM, "drivers" },
+		{ "intel_pt/@sink/", 9, PERCH_ERROR_UNKNOWN_TERM, "driver" },
+		{ "intel_pt/tcs/", 9, PERCH_ERROR_UNKNOWN_TERM, "did you mean tsc?" },
+		{ "mem:0x1000:w/config1=3/", 13, PERCH_ERROR_UNKNOWN_TERM, "overwrite" },
+		{ "1:", 2, PERCH_ERROR_SYNTAX, "behind its type" },
+		{ "1:zz", 2, PERCH_ERROR_SYNTAX, "expected a number" },
+		{ "4294967296:1", 0, PERCH_ERROR_SYNTAX, "32 bits" },
+		{ "cs,sched:nosuch*", 9, PERCH_ERROR_UNKNOWN_EVENT, "no tracepoint matches" },
+		{ "cs,nosuch*:*", 3, PERCH_ERROR_UNKNOWN_EVENT, "no tracepoint matches" },
+		{ "cs/period=1/x", 12, PERCH_ERROR_SYNTAX, "'x' is unknown" },
+		{ "cs:SS", 4, PERCH_ERROR_SYNTAX, "twice" },
+		{ "cs:uy", 4, PERCH_ERROR_SYNTAX, "S (the leader samples)" },
 	};
 
 	(void)state;
@@ -384,10 +384,10 @@ static void test_mistakes(void **state)
 		if (!perch_events_parse(&events, cases[i].text, machine, &err))
 			fail_msg("%s is taken", cases[i].text);
 		assert_int_equal(events.nr, 0);
-		if (err.column != cases[i].column || err.cause != cases[i].cause ||
+		if (err.column != cases[i].column || err.kind != cases[i].kind ||
 		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
-			fail_msg("%s: column %d, cause %s: %s. %s", cases[i].text, err.column,
-				 perch_cause_slug(err.cause), err.message, err.remedy);
+			fail_msg("%s: column %d, kind %s: %s. %s", cases[i].text, err.column,
+				 perch_error_kind_slug(err.kind), err.message, err.remedy);
 		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), -err.errnum);
 	}
 }

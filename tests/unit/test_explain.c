@@ -74,19 +74,17 @@ struct rule {
 	const char *name;
 	int errnum;
 	enum perch_cause cause;
-	const char *field;
+	const char *fields;
 	const char *since;
 	const char *sentence;
 };
 
-#define RULE(name, errnum, cause, field, since, condition, sentence, remedy) \
-	{ #name, errnum, PERCH_CAUSE_##cause, field, since, sentence },
-#define LIKELY RULE
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy) \
+	{ #name, errnum, PERCH_CAUSE_##cause, fields, since, sentence },
 static const struct rule rules[] = {
 #include "explain/rules.def"
 };
 #undef RULE
-#undef LIKELY
 
 static int setup(void **state)
 {
@@ -161,7 +159,7 @@ static void check_row(const struct row *row)
 	if (!is_sentence(err.message, rule->sentence) || !strstr(err.message, row->words))
 		fail_msg("%s: got '%s'", row->rule, err.message);
 	assert_int_equal(err.errnum, row->errnum);
-	assert_int_equal(err.cause, row->cause);
+	assert_int_equal(err.kind, row->kind);
 	assert_string_equal(err.field, row->field);
 	assert_string_equal(err.since, rule->since ? rule->since : "");
 	assert_int_equal(err.column, -1);
@@ -187,7 +185,7 @@ static void test_cpu_behind_a_gap(void **state)
 
 	(void)state;
 	assert_int_equal(explain_row(&row, &err), -EINVAL);
-	assert_int_not_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_not_equal(err.kind, PERCH_ERROR_NO_CPU);
 }
 
 /* A rule that nobody can reach is a rule that an earlier one hides, or that nobody thought of testing. */
@@ -234,7 +232,7 @@ static void test_any_call(void **state)
 			attr.size = nrand48(seed) % 200;
 		assert_int_equal(perch_explain(&call, machines[i % NR_MACHINES], &err), -call.errnum);
 		assert_true(err.message[0] && !strpbrk(err.message, "{}\n"));
-		assert_true(err.cause > PERCH_CAUSE_NONE && err.cause < PERCH_CAUSE_MAX);
+		assert_true(err.kind > PERCH_ERROR_NONE && err.kind < PERCH_ERROR_MAX);
 		assert_int_equal(err.errnum, call.errnum);
 	}
 }
@@ -248,7 +246,7 @@ static void explain_attr(const struct perch_attr *attr, enum machine_kind machin
 
 static void assert_too_new(const struct perch_error *err, const char *field, const char *since)
 {
-	assert_int_equal(err->cause, PERCH_CAUSE_TOO_NEW);
+	assert_int_equal(err->kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err->field, field);
 	assert_string_equal(err->since, since);
 	assert_non_null(strstr(err->message, field));
@@ -270,7 +268,7 @@ static void test_too_new_for_release(void **state)
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
 	explain_attr(&attr, GUEST, EINVAL, &err);	/* 6.14 has both */
-	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 	assert_true(err.remedy[0]);
 	attr.defer_callchain = 1;
 	explain_attr(&attr, NONE, EINVAL, &err);	/* no release: a guess */
@@ -298,7 +296,7 @@ static void test_guess_or_proof(void **state)
 	attr.inherit_thread = 1;
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_string_equal(err.field, "inherit_thread");
-	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 }
 
 /* E2BIG: the kernel has written its own size into the attr. */
@@ -314,7 +312,7 @@ static void test_too_new_for_size(void **state)
 	}
 	attr.config3 = 0;
 	explain_attr(&attr, NONE, E2BIG, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 }
 
 /* Bytes beyond the size that was given are not the kernel's to see, nor the rules'. */
@@ -325,7 +323,7 @@ static void test_size_hides(void **state)
 
 	(void)state;
 	explain_attr(&attr, GUEST, EINVAL, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 	attr.size = PERCH_ATTR_SIZE_VER6;
 	explain_attr(&attr, GUEST, EINVAL, &err);
 	assert_string_equal(err.field, "aux_action");
@@ -339,11 +337,11 @@ static void test_privileged(void **state)
 
 	(void)state;
 	explain_attr(&attr, LOCKED, EACCES, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_BLOCKED);
+	assert_int_equal(err.kind, PERCH_ERROR_BLOCKED);
 	explain_attr(&attr, GUEST, EACCES, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_PARANOID);
+	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	explain_attr(&attr, NONE, EACCES, &err);	/* nothing known: the errno's hint, and no number */
-	assert_int_equal(err.cause, PERCH_CAUSE_PARANOID);
+	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	assert_null(strstr(err.message, "(it is"));
 }
 
@@ -355,13 +353,13 @@ static void test_nothing_to_explain(void **state)
 
 	(void)state;
 	assert_int_equal(perch_explain(NULL, NULL, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_int_equal(perch_explain(&call, NULL, &err), -EINVAL);
 	call.errnum = EACCES;
 	assert_int_equal(perch_explain(&call, NULL, NULL), -EACCES);
 	call.errnum = EXDEV;
 	assert_int_equal(perch_explain(&call, NULL, &err), -EXDEV);
-	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 	assert_non_null(strstr(err.message, strerror(EXDEV)));
 }
 

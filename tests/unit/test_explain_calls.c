@@ -64,111 +64,111 @@ struct refusal {
 	int cpu, group_fd;
 	unsigned long flags;
 	int errnum;
-	enum perch_cause cause;
+	enum perch_error_kind kind;
 	const char *field;
 	const char *since;
 };
 
 /* Rules that need no fact. */
 static const struct refusal always[] = {
-	{ "flags", { SOFTWARE }, 0, -1, -1, 1ul << 20, EINVAL, PERCH_CAUSE_BAD_FIELD, "flags", "" },
-	{ "attr size", { .size = 10 }, CALL(E2BIG), PERCH_CAUSE_BAD_FIELD, "size", "" },
-	{ "newer field", { .size = 136, .config4 = 1 }, CALL(E2BIG), PERCH_CAUSE_TOO_NEW, "config4", "6.19" },
-	{ "sig_data on 5.12", { .size = 120, .sig_data = 1 }, CALL(E2BIG), PERCH_CAUSE_TOO_NEW, "sig_data", "5.13" },
-	{ "reserved bit", { SOFTWARE, .reserved_1 = 1 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "reserved_1", "" },
-	{ "padding", { SOFTWARE, .reserved_2 = 1 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "reserved_2", "" },
-	{ "sample_type", { SOFTWARE, .sample_type = 1ull << 40 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "sample_type", "" },
-	{ "read_format", { SOFTWARE, .read_format = 1 << 9 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "read_format", "" },
+	{ "flags", { SOFTWARE }, 0, -1, -1, 1ul << 20, EINVAL, PERCH_ERROR_BAD_FIELD, "flags", "" },
+	{ "attr size", { .size = 10 }, CALL(E2BIG), PERCH_ERROR_BAD_FIELD, "size", "" },
+	{ "newer field", { .size = 136, .config4 = 1 }, CALL(E2BIG), PERCH_ERROR_TOO_NEW, "config4", "6.19" },
+	{ "sig_data on 5.12", { .size = 120, .sig_data = 1 }, CALL(E2BIG), PERCH_ERROR_TOO_NEW, "sig_data", "5.13" },
+	{ "reserved bit", { SOFTWARE, .reserved_1 = 1 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "reserved_1", "" },
+	{ "padding", { SOFTWARE, .reserved_2 = 1 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "reserved_2", "" },
+	{ "sample_type", { SOFTWARE, .sample_type = 1ull << 40 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "sample_type", "" },
+	{ "read_format", { SOFTWARE, .read_format = 1 << 9 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "read_format", "" },
 	{ "branch kind", { HARDWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1 }, CALL(EINVAL),
-	  PERCH_CAUSE_BAD_FIELD, "branch_sample_type", "" },
+	  PERCH_ERROR_BAD_FIELD, "branch_sample_type", "" },
 	{ "branch bits", { HARDWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1ull << 33 },
-	  CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "branch_sample_type", "" },
-	{ "user registers", { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD,
+	  CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "branch_sample_type", "" },
+	{ "user registers", { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD,
 	  "sample_regs_user", "" },
 	{ "stack size", { SOFTWARE, .sample_type = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 7 }, CALL(EINVAL),
-	  PERCH_CAUSE_BAD_FIELD, "sample_stack_user", "" },
+	  PERCH_ERROR_BAD_FIELD, "sample_stack_user", "" },
 	{ "two weights", { SOFTWARE, .sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT }, CALL(EINVAL),
-	  PERCH_CAUSE_CONFLICT, "sample_type", "" },
-	{ "inherit_thread", { SOFTWARE, .inherit_thread = 1 }, CALL(EINVAL), PERCH_CAUSE_CONFLICT, "inherit_thread", "" },
-	{ "on exec", { SOFTWARE, .remove_on_exec = 1, .enable_on_exec = 1 }, CALL(EINVAL), PERCH_CAUSE_CONFLICT,
+	  PERCH_ERROR_CONFLICT, "sample_type", "" },
+	{ "inherit_thread", { SOFTWARE, .inherit_thread = 1 }, CALL(EINVAL), PERCH_ERROR_CONFLICT, "inherit_thread", "" },
+	{ "on exec", { SOFTWARE, .remove_on_exec = 1, .enable_on_exec = 1 }, CALL(EINVAL), PERCH_ERROR_CONFLICT,
 	  "remove_on_exec", "" },
-	{ "sigtrap", { SOFTWARE, .sigtrap = 1 }, CALL(EINVAL), PERCH_CAUSE_CONFLICT, "sigtrap", "" },
-	{ "period", { SOFTWARE, .sample_period = 1ull << 63 }, CALL(EINVAL), PERCH_CAUSE_PERIOD, "sample_period", "" },
-	{ "cgroup target", { SOFTWARE }, 5, -1, -1, PERCH_FLAG_PID_CGROUP, EINVAL, PERCH_CAUSE_BAD_TARGET, "cpu", "" },
-	{ "no target", { SOFTWARE }, -1, -1, -1, 0, EINVAL, PERCH_CAUSE_BAD_TARGET, "cpu", "" },
-	{ "cpu -2", { SOFTWARE }, 0, -2, -1, 0, EINVAL, PERCH_CAUSE_NO_CPU, "cpu", "" },
-	{ "offline", { SOFTWARE }, -1, 1, -1, 0, ENODEV, PERCH_CAUSE_NO_CPU, "cpu", "" },
-	{ "pid", { SOFTWARE }, 99999, -1, -1, 0, ESRCH, PERCH_CAUSE_NO_PROCESS, "pid", "" },
-	{ "group_fd", { SOFTWARE }, 0, -1, 77, 0, EBADF, PERCH_CAUSE_BAD_GROUP, "group_fd", "" },
-	{ "cgroup fd", { SOFTWARE }, 77, 0, -1, PERCH_FLAG_PID_CGROUP, EBADF, PERCH_CAUSE_BAD_TARGET, "pid", "" },
-	{ "EMFILE", { SOFTWARE }, CALL(EMFILE), PERCH_CAUSE_DESCRIPTORS, "", "" },
-	{ "no hardware", { HARDWARE }, CALL(ENOENT), PERCH_CAUSE_NOT_SUPPORTED, "config", "" },
-	{ "software 99", { .type = PERCH_TYPE_SOFTWARE, .config = 99, .size = 64 }, CALL(ENOENT), PERCH_CAUSE_BAD_FIELD,
+	{ "sigtrap", { SOFTWARE, .sigtrap = 1 }, CALL(EINVAL), PERCH_ERROR_CONFLICT, "sigtrap", "" },
+	{ "period", { SOFTWARE, .sample_period = 1ull << 63 }, CALL(EINVAL), PERCH_ERROR_PERIOD, "sample_period", "" },
+	{ "cgroup target", { SOFTWARE }, 5, -1, -1, PERCH_FLAG_PID_CGROUP, EINVAL, PERCH_ERROR_BAD_TARGET, "cpu", "" },
+	{ "no target", { SOFTWARE }, -1, -1, -1, 0, EINVAL, PERCH_ERROR_BAD_TARGET, "cpu", "" },
+	{ "cpu -2", { SOFTWARE }, 0, -2, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu", "" },
+	{ "offline", { SOFTWARE }, -1, 1, -1, 0, ENODEV, PERCH_ERROR_NO_CPU, "cpu", "" },
+	{ "pid", { SOFTWARE }, 99999, -1, -1, 0, ESRCH, PERCH_ERROR_NO_PROCESS, "pid", "" },
+	{ "group_fd", { SOFTWARE }, 0, -1, 77, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd", "" },
+	{ "cgroup fd", { SOFTWARE }, 77, 0, -1, PERCH_FLAG_PID_CGROUP, EBADF, PERCH_ERROR_BAD_TARGET, "pid", "" },
+	{ "EMFILE", { SOFTWARE }, CALL(EMFILE), PERCH_ERROR_DESCRIPTORS, "", "" },
+	{ "no hardware", { HARDWARE }, CALL(ENOENT), PERCH_ERROR_NOT_SUPPORTED, "config", "" },
+	{ "software 99", { .type = PERCH_TYPE_SOFTWARE, .config = 99, .size = 64 }, CALL(ENOENT), PERCH_ERROR_BAD_FIELD,
 	  "config", "" },
-	{ "breakpoints", { BREAKPOINT }, CALL(ENOSPC), PERCH_CAUSE_BREAKPOINTS, "", "" },
-	{ "bp_type", { BREAKPOINT, .bp_type = 0, .bp_len = 8 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD, "bp_type", "" },
-	{ "bp_len", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD,
+	{ "breakpoints", { BREAKPOINT }, CALL(ENOSPC), PERCH_ERROR_BREAKPOINTS, "", "" },
+	{ "bp_type", { BREAKPOINT, .bp_type = 0, .bp_len = 8 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD, "bp_type", "" },
+	{ "bp_len", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD,
 	  "bp_len", "" },
-	{ "bp_len 0", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_addr = 8 }, CALL(EINVAL), PERCH_CAUSE_BAD_FIELD,
+	{ "bp_len 0", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_addr = 8 }, CALL(EINVAL), PERCH_ERROR_BAD_FIELD,
 	  "bp_len", "" },
 	{ "bp_addr", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 4, .bp_addr = 0x1001 }, CALL(EINVAL),
-	  PERCH_CAUSE_BAD_FIELD, "bp_addr", "" },
+	  PERCH_ERROR_BAD_FIELD, "bp_addr", "" },
 	{ "kernel bp", { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 8, .bp_addr = ~0xfffull, .exclude_kernel = 1 },
-	  CALL(EINVAL), PERCH_CAUSE_CONFLICT, "exclude_kernel", "" },
+	  CALL(EINVAL), PERCH_ERROR_CONFLICT, "exclude_kernel", "" },
 	{ "branches", { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 8 }, CALL(EOPNOTSUPP),
-	  PERCH_CAUSE_NOT_SUPPORTED, "sample_type", "" },
-	{ "precise", { HARDWARE, .precise_ip = 2, .sample_period = 1 }, CALL(EOPNOTSUPP), PERCH_CAUSE_NOT_SUPPORTED,
+	  PERCH_ERROR_NOT_SUPPORTED, "sample_type", "" },
+	{ "precise", { HARDWARE, .precise_ip = 2, .sample_period = 1 }, CALL(EOPNOTSUPP), PERCH_ERROR_NOT_SUPPORTED,
 	  "precise_ip", "" },
-	{ "no interrupt", { HARDWARE, .sample_period = 1 }, CALL(EOPNOTSUPP), PERCH_CAUSE_NOT_SUPPORTED, "sample_period",
+	{ "no interrupt", { HARDWARE, .sample_period = 1 }, CALL(EOPNOTSUPP), PERCH_ERROR_NOT_SUPPORTED, "sample_period",
 	  "" },
 	{ "stack depth", { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 500 }, CALL(EOVERFLOW),
-	  PERCH_CAUSE_STACK_DEPTH, "sample_max_stack", "" },
+	  PERCH_ERROR_STACK_DEPTH, "sample_max_stack", "" },
 	{ "clockid", { SOFTWARE, .use_clockid = 1, .clockid = CLOCK_PROCESS_CPUTIME_ID }, CALL(EINVAL),
-	  PERCH_CAUSE_BAD_FIELD, "clockid", "" },
-	{ "clock of NMIs", { HARDWARE, .use_clockid = 1, .clockid = CLOCK_REALTIME }, CALL(EINVAL), PERCH_CAUSE_CONFLICT,
+	  PERCH_ERROR_BAD_FIELD, "clockid", "" },
+	{ "clock of NMIs", { HARDWARE, .use_clockid = 1, .clockid = CLOCK_REALTIME }, CALL(EINVAL), PERCH_ERROR_CONFLICT,
 	  "clockid", "" },
-	{ "pinned member", { SOFTWARE, .pinned = 1 }, 0, -1, 5, 0, EINVAL, PERCH_CAUSE_BAD_GROUP, "pinned", "" },
-	{ "member", { SOFTWARE }, 0, -1, 5, 0, EINVAL, PERCH_CAUSE_BAD_GROUP, "group_fd", "" },
+	{ "pinned member", { SOFTWARE, .pinned = 1 }, 0, -1, 5, 0, EINVAL, PERCH_ERROR_BAD_GROUP, "pinned", "" },
+	{ "member", { SOFTWARE }, 0, -1, 5, 0, EINVAL, PERCH_ERROR_BAD_GROUP, "group_fd", "" },
 	{ "inherit and READ", { SOFTWARE, .inherit = 1, .sample_type = PERCH_SAMPLE_READ }, CALL(EINVAL),
-	  PERCH_CAUSE_CONFLICT, "inherit", "" },
-	{ "deferred callchains", { SOFTWARE, .defer_callchain = 1 }, CALL(EINVAL), PERCH_CAUSE_TOO_NEW, "defer_callchain",
+	  PERCH_ERROR_CONFLICT, "inherit", "" },
+	{ "deferred callchains", { SOFTWARE, .defer_callchain = 1 }, CALL(EINVAL), PERCH_ERROR_TOO_NEW, "defer_callchain",
 	  "6.19" },
-	{ "kernel side", { SOFTWARE }, CALL(EACCES), PERCH_CAUSE_PARANOID, "exclude_kernel", "" },
-	{ "all CPUs", { SOFTWARE, .exclude_kernel = 1 }, -1, 0, -1, 0, EACCES, PERCH_CAUSE_PARANOID, "pid", "" },
-	{ "other process", { SOFTWARE, .exclude_kernel = 1 }, 1, -1, -1, 0, EACCES, PERCH_CAUSE_PRIVILEGE, "pid", "" },
+	{ "kernel side", { SOFTWARE }, CALL(EACCES), PERCH_ERROR_PARANOID, "exclude_kernel", "" },
+	{ "all CPUs", { SOFTWARE, .exclude_kernel = 1 }, -1, 0, -1, 0, EACCES, PERCH_ERROR_PARANOID, "pid", "" },
+	{ "other process", { SOFTWARE, .exclude_kernel = 1 }, 1, -1, -1, 0, EACCES, PERCH_ERROR_PRIVILEGE, "pid", "" },
 	{ "raw tracepoint", { .type = PERCH_TYPE_TRACEPOINT, .size = 64, .sample_type = PERCH_SAMPLE_RAW }, CALL(EPERM),
-	  PERCH_CAUSE_PARANOID, "sample_type", "" },
-	{ "container", { SOFTWARE }, CALL(EPERM), PERCH_CAUSE_BLOCKED, "", "" },
-	{ "no syscall", { SOFTWARE }, CALL(ENOSYS), PERCH_CAUSE_NO_SYSCALL, "", "" },
+	  PERCH_ERROR_PARANOID, "sample_type", "" },
+	{ "container", { SOFTWARE }, CALL(EPERM), PERCH_ERROR_BLOCKED, "", "" },
+	{ "no syscall", { SOFTWARE }, CALL(ENOSYS), PERCH_ERROR_NO_SYSCALL, "", "" },
 	{ "no registers", { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER, .sample_regs_user = 1 }, CALL(ENOSYS),
-	  PERCH_CAUSE_NOT_SUPPORTED, "sample_type", "" },
-	{ "who knows", { SOFTWARE }, CALL(EIO), PERCH_CAUSE_SYSTEM, "", "" },
+	  PERCH_ERROR_NOT_SUPPORTED, "sample_type", "" },
+	{ "who knows", { SOFTWARE }, CALL(EIO), PERCH_ERROR_SYSTEM, "", "" },
 };
 
 /* The same kind of calls on the old machine, whose facts decide. */
 static const struct refusal known[] = {
-	{ "rate", { SOFTWARE, .freq = 1, .sample_freq = 9001 }, CALL(EINVAL), PERCH_CAUSE_FREQUENCY, "sample_freq", "" },
-	{ "absent CPU", { SOFTWARE }, -1, 4, -1, 0, EINVAL, PERCH_CAUSE_NO_CPU, "cpu", "" },
-	{ "no PMU", { HARDWARE }, CALL(ENOENT), PERCH_CAUSE_NOT_SUPPORTED, "type", "" },
-	{ "type 77", { .type = 77, .size = 64 }, CALL(ENOENT), PERCH_CAUSE_UNKNOWN_PMU, "type", "" },
-	{ "uprobe", { .type = 8, .size = 64, .exclude_kernel = 1 }, CALL(EACCES), PERCH_CAUSE_PRIVILEGE, "type", "" },
-	{ "uncore :u", { .type = 23, .size = 64, .exclude_kernel = 1 }, -1, 0, -1, 0, EINVAL, PERCH_CAUSE_CONFLICT,
+	{ "rate", { SOFTWARE, .freq = 1, .sample_freq = 9001 }, CALL(EINVAL), PERCH_ERROR_FREQUENCY, "sample_freq", "" },
+	{ "absent CPU", { SOFTWARE }, -1, 4, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu", "" },
+	{ "no PMU", { HARDWARE }, CALL(ENOENT), PERCH_ERROR_NOT_SUPPORTED, "type", "" },
+	{ "type 77", { .type = 77, .size = 64 }, CALL(ENOENT), PERCH_ERROR_UNKNOWN_PMU, "type", "" },
+	{ "uprobe", { .type = 8, .size = 64, .exclude_kernel = 1 }, CALL(EACCES), PERCH_ERROR_PRIVILEGE, "type", "" },
+	{ "uncore :u", { .type = 23, .size = 64, .exclude_kernel = 1 }, -1, 0, -1, 0, EINVAL, PERCH_ERROR_CONFLICT,
 	  "exclude_kernel", "" },
-	{ "uncore of a task", { .type = 23, .size = 64 }, CALL(EINVAL), PERCH_CAUSE_BAD_TARGET, "pid", "" },
-	{ "too new a bit", { SOFTWARE, .build_id = 1 }, CALL(EINVAL), PERCH_CAUSE_TOO_NEW, "build_id", "5.12" },
-	{ "too new a sample", { SOFTWARE, .sample_type = PERCH_SAMPLE_CODE_PAGE_SIZE }, CALL(EINVAL), PERCH_CAUSE_TOO_NEW,
+	{ "uncore of a task", { .type = 23, .size = 64 }, CALL(EINVAL), PERCH_ERROR_BAD_TARGET, "pid", "" },
+	{ "too new a bit", { SOFTWARE, .build_id = 1 }, CALL(EINVAL), PERCH_ERROR_TOO_NEW, "build_id", "5.12" },
+	{ "too new a sample", { SOFTWARE, .sample_type = PERCH_SAMPLE_CODE_PAGE_SIZE }, CALL(EINVAL), PERCH_ERROR_TOO_NEW,
 	  "sample_type", "5.11" },
-	{ "too new a format", { SOFTWARE, .read_format = PERCH_FORMAT_LOST }, CALL(EINVAL), PERCH_CAUSE_TOO_NEW,
+	{ "too new a format", { SOFTWARE, .read_format = PERCH_FORMAT_LOST }, CALL(EINVAL), PERCH_ERROR_TOO_NEW,
 	  "read_format", "6.0" },
-	{ "too new in a group", { SOFTWARE, .inherit = 1, .inherit_thread = 1 }, 0, -1, 4, 0, EINVAL, PERCH_CAUSE_TOO_NEW,
+	{ "too new in a group", { SOFTWARE, .inherit = 1, .inherit_thread = 1 }, 0, -1, 4, 0, EINVAL, PERCH_ERROR_TOO_NEW,
 	  "inherit_thread", "5.13" },
 	{ "new software event", { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CGROUP_SWITCHES, .size = 64 },
-	  CALL(ENOENT), PERCH_CAUSE_TOO_NEW, "config", "5.13" },
+	  CALL(ENOENT), PERCH_ERROR_TOO_NEW, "config", "5.13" },
 	{ "inherited READ", { SOFTWARE, .inherit = 1, .sample_type = PERCH_SAMPLE_READ | PERCH_SAMPLE_TID }, CALL(EINVAL),
-	  PERCH_CAUSE_TOO_NEW, "inherit", "6.13" },
+	  PERCH_ERROR_TOO_NEW, "inherit", "6.13" },
 	{ "lockdown", { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_INTR, .sample_regs_intr = 1 }, CALL(EPERM),
-	  PERCH_CAUSE_PRIVILEGE, "sample_type", "" },
-	{ "seccomp", { SOFTWARE }, CALL(EPERM), PERCH_CAUSE_BLOCKED, "", "" },
+	  PERCH_ERROR_PRIVILEGE, "sample_type", "" },
+	{ "seccomp", { SOFTWARE }, CALL(EPERM), PERCH_ERROR_BLOCKED, "", "" },
 };
 
 static void check(const struct refusal *refusal, struct perch_machine *machine)
@@ -178,13 +178,13 @@ static void check(const struct refusal *refusal, struct perch_machine *machine)
 	struct perch_error err;
 
 	assert_int_equal(perch_explain(&call, machine, &err), -refusal->errnum);
-	if (err.cause != refusal->cause || strcmp(err.field, refusal->field) || strcmp(err.since, refusal->since))
-		fail_msg("%s: %s, field '%s', since '%s': %s", refusal->what, perch_cause_slug(err.cause), err.field,
+	if (err.kind != refusal->kind || strcmp(err.field, refusal->field) || strcmp(err.since, refusal->since))
+		fail_msg("%s: %s, field '%s', since '%s': %s", refusal->what, perch_error_kind_slug(err.kind), err.field,
 			 err.since, err.message);
 	assert_int_equal(err.errnum, refusal->errnum);
 	assert_true(err.message[0]);
 	assert_null(strchr(err.message, '{'));
-	if (refusal->cause != PERCH_CAUSE_SYSTEM)
+	if (refusal->kind != PERCH_ERROR_SYSTEM)
 		assert_true(err.remedy[0]);
 }
 
@@ -245,7 +245,7 @@ static void beyond_size_is_not_at_fault(void **state)
 	(void)state;
 	attr.size = PERCH_ATTR_SIZE_VER0;
 	perch_explain(&call, NULL, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 }
 
 /* Without a machine nothing is read: the CPU stays one of the candidates. */
@@ -257,11 +257,11 @@ static void a_cpu_that_may_be_absent(void **state)
 
 	(void)state;
 	perch_explain(&call, NULL, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_SYSTEM);
+	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
 	call.group_fd = 9;		/* a likely rule is no proof either */
 	perch_explain(&call, NULL, &err);
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_GROUP);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
 	call.cpu = call.group_fd = -1;
 	perch_explain(&call, NULL, &err);

@@ -186,7 +186,7 @@ static void payloads_are_stepped_over(void **state)
 	assert_int_equal(damage.garbled_bytes, 0);
 }
 
-static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_cause cause)
+static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_error_kind kind)
 {
 	struct perch_error err = { 0 };
 	struct perch_reader *reader;
@@ -194,7 +194,7 @@ static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_ca
 	spill(path, bytes, size);
 	assert_int_equal(perch_reader_open(&reader, path, PERCH_ORDER_FILE, &err), rc);
 	assert_null(reader);
-	assert_int_equal(err.cause, cause);
+	assert_int_equal(err.kind, kind);
 	assert_int_equal(strncmp(err.message, path, strlen(path)), 0);
 }
 
@@ -205,18 +205,18 @@ static void other_files_are_refused(void **state)
 	struct perch_reader *reader;
 
 	(void)state;
-	expect_refusal("", 0, -EBADMSG, PERCH_CAUSE_TRUNCATED);
-	expect_refusal("#!/bin/sh\n", 10, -EBADMSG, PERCH_CAUSE_FORMAT);
-	expect_refusal("PERFILE2", 8, -EBADMSG, PERCH_CAUSE_FORMAT);
-	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE);
+	expect_refusal("", 0, -EBADMSG, PERCH_ERROR_TRUNCATED);
+	expect_refusal("#!/bin/sh\n", 10, -EBADMSG, PERCH_ERROR_FORMAT);
+	expect_refusal("PERFILE2", 8, -EBADMSG, PERCH_ERROR_FORMAT);
+	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE);
 	header[0] = PERCH__MAGIC_V1;
-	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_CAUSE_UNSUPPORTED_FILE);
+	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE);
 	header[0] = PERCH__MAGIC;
 	header[1] = 105;
-	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_CAUSE_FORMAT);
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	header[1] = 104;
-	expect_refusal(header, 100, -EBADMSG, PERCH_CAUSE_TRUNCATED);
-	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_CAUSE_FORMAT);
+	expect_refusal(header, 100, -EBADMSG, PERCH_ERROR_TRUNCATED);
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	assert_int_equal(perch_reader_open(&reader, folder, PERCH_ORDER_FILE, &err), -EISDIR);
 	assert_int_equal(perch_reader_open(&reader, "/nonexistent", PERCH_ORDER_FILE, &err),
 			 -ENOENT);

@@ -194,7 +194,7 @@ static void test_places(void **state)
 	assert_int_equal(place.socket, -1);	/* no file */
 	assert_int_equal(place.node, 17);
 	assert_int_equal(perch_machine_place(made, 4, &place, &err), -ENODEV);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_int_equal(perch_machine_place(made, -1, &place, &err), -EINVAL);
 }
 

@@ -289,7 +289,7 @@ static void contradictions_name_both(void **state)
 
 		if (perch_attr_build(&attr, event("cycles"), &contradictions[i].options, &err) != -EINVAL)
 			fail_msg("%s and %s are taken", contradictions[i].one, contradictions[i].other);
-		assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+		assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 		assert_non_null(perch_attr_field(err.field));
 		if (!strstr(err.message, contradictions[i].one) || !strstr(err.message, contradictions[i].other))
 			fail_msg("'%s' does not name %s and %s", err.message, contradictions[i].one,
@@ -337,7 +337,7 @@ static void out_of_range(void **state)
 
 	(void)state;
 	assert_int_equal(perch_attr_build(&attr, event("cycles"), &period, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_PERIOD);
+	assert_int_equal(err.kind, PERCH_ERROR_PERIOD);
 	assert_int_equal(perch_attr_build(&attr, event("cycles"), &stack, &err), -EINVAL);
 	assert_string_equal(err.field, "sample_stack_user");
 	assert_int_equal(perch_attr_build(&attr, event("cycles:u"), &user, &err), -EINVAL);
@@ -417,13 +417,13 @@ static void refusals_are_explained(void **state)
 	calls.open_event = replay_open;
 	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
-	assert_int_equal(err.cause, PERCH_CAUSE_TOO_NEW);
+	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "sig_data");
 	assert_string_equal(err.since, "5.13");
 	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER7);	/* the caller's is not written to */
 	seen.answer = -EMFILE;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
-	assert_int_equal(err.cause, PERCH_CAUSE_DESCRIPTORS);
+	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, NULL), -EMFILE);
 	seen.answer = -EBADF;
 	assert_int_equal(perch_open(&attr, &cgroup, -1, 0, machine, &err), -EBADF);

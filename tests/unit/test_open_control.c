@@ -237,7 +237,7 @@ static void every_refusal_has_a_sentence(void **state)
 				fail_msg("call %d, errno %d: %d '%s'", number, errnum, rc, err.message);
 			if (errnum == ENOTTY)
 				assert_string_equal(err.since, since[number]);
-			if (err.cause != PERCH_CAUSE_SYSTEM)
+			if (err.kind != PERCH_ERROR_SYSTEM)
 				assert_true(err.remedy[0]);
 			assert_int_equal(one_of_each(number, NULL), -errnum);
 		}

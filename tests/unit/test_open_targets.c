@@ -67,9 +67,9 @@ static void single_targets(void **state)
 	assert_int_equal(perch_targets_add(&targets, &PERCH_SELF, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &wrong_pid, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+	assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 	assert_int_equal(perch_targets_add(&targets, &wrong_cpu, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_int_equal(perch_targets_add_thread(&targets, 57, machine, &err), 0);
 	assert_int_equal(perch_targets_add_thread(&targets, 58, machine, &err), -ESRCH);
 	assert_string_equal(err.field, "pid");
@@ -97,7 +97,7 @@ static void threads_of_a_process(void **state)
 	check(&targets.target[1], 57, -1);
 	check(&targets.target[2], 143, -1);
 	assert_int_equal(perch_targets_add_process(&targets, 43, machine, &err), -ESRCH);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_PROCESS);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
 	assert_non_null(strstr(err.message, "43"));
 	assert_int_equal(perch_targets_add_process(&targets, 77, machine, &err), -ESRCH);
 	assert_int_equal(perch_targets_add_process(&targets, -1, machine, &err), -EINVAL);
@@ -203,7 +203,7 @@ static void cpus(void **state)
 	check(&targets.target[3], -1, 3);
 	check(&targets.target[4], -1, 0);
 	assert_int_equal(perch_targets_add_cpus(&targets, &absent, machine, &err), -ENODEV);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_string_equal(err.field, "cpu");
 	assert_non_null(strstr(err.message, "CPU 1 "));
 	assert_int_equal(targets.nr, 5);
@@ -228,7 +228,7 @@ static void splitting(void **state)
 	/* on no CPU: not what makes targets vanish without a word */
 	assert_int_equal(perch_targets_split(&targets, &none, machine, &err), -EINVAL);
 	assert_int_equal(perch_targets_add_cpus(&targets, &none, machine, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_int_equal(targets.nr, 3);
 	assert_int_equal(perch_targets_split(&targets, &chosen, machine, &err), 0);
 	assert_int_equal(targets.nr, 5);
@@ -303,7 +303,7 @@ static void absent_cgroups(void **state)
 	close(next);
 	for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
 		assert_int_equal(perch_targets_add_cgroup(&targets, outside[i], NULL, machine, &err), -EINVAL);
-		assert_int_equal(err.cause, PERCH_CAUSE_BAD_TARGET);
+		assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 		assert_non_null(strstr(err.message, "leads out"));
 	}
 	assert_int_equal(perch_targets_add_cgroup(&targets, "", NULL, machine, &err), -EINVAL);

@@ -134,7 +134,7 @@ static void paths_are_not_inherited(void **state)
 
 	(void)state;
 	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), -EINVAL);
-	assert_int_equal(err.cause, PERCH_CAUSE_CONFLICT);
+	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 	assert_string_equal(err.field, "inherit");
 	probe.terms.inherit = PERCH_SAID_NO;
 	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), 0);

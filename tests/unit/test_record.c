@@ -140,7 +140,7 @@ static void names_must_end(void **state)
 	end_record(&b);
 	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, sizeof(b.bytes), &err),
 			 -EBADMSG);
-	assert_int_equal(err.cause, PERCH_CAUSE_FORMAT);
+	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
 	assert_non_null(strstr(err.message, "comm"));
 	start_record(&b, PERCH_RECORD_MMAP, 0);
 	for (int i = 0; i < 4; i++)

@@ -198,7 +198,7 @@ static void refuses_a_pmu_that_is_elsewhere(void **state)
 
 	scene->options.cpus = &cpus;
 	assert_int_equal(open_scene(scene, "cpu-clock,cpu_atom/event=3/", -1), -ENODEV);
-	assert_int_equal(scene->err.cause, PERCH_CAUSE_NO_CPU);
+	assert_int_equal(scene->err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(scene->err.message, "cpu_atom/event=3/"));
 	assert_null(scene->sampler);
 }
@@ -406,7 +406,7 @@ static void tells_no_loss_unasked(void **state)
 
 	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, &scene->err), -EINVAL);
-	assert_int_equal(scene->err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(scene->err.kind, PERCH_ERROR_USAGE);
 	assert_int_equal(lost, 1);
 }
 
@@ -443,7 +443,7 @@ static void refuses_leaders_that_come_later(void **state)
 	scene->events.event[0].leader = 1;
 	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options,
 						   &scene->err), -EINVAL);
-	assert_int_equal(scene->err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(scene->err.kind, PERCH_ERROR_USAGE);
 	scene->events.event[0].leader = 0;
 }
 

@@ -90,9 +90,9 @@ static void leaves_out_threads_that_ended(void **state)
 	struct perch_error err;
 
 	(void)state;
-	err.cause = PERCH_CAUSE_NONE;
+	err.kind = PERCH_ERROR_NONE;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	assert_int_equal(err.kind, PERCH_ERROR_NONE);
 	assert_int_equal(k.nr, 4);
 	assert_int_equal(k.fd[0].pid, 12);
 	end_fake(sampler, machine, &k);
@@ -153,7 +153,7 @@ static void refuses_to_wait_for_no_samples(void **state)
 		if (cases[i].rc) {
 			assert_null(sampler);
 			assert_int_equal(k.nr, 0);
-			assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+			assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 			assert_string_equal(err.field, "sample_period");
 			assert_non_null(strstr(err.remedy, "frequency"));
 		}
@@ -188,7 +188,7 @@ static void refuses_overwrite_rings(void **state)
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
 	assert_null(sampler);
 	assert_int_equal(k.nr, 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_USAGE);
+	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_string_equal(err.field, "write_backward");
 	assert_true(err.remedy[0]);
 	end_fake(sampler, machine, &k);
@@ -204,14 +204,14 @@ static void shrinks_rings_to_the_limit(void **state)
 	struct perch_error err;
 
 	(void)state;
-	err.cause = PERCH_CAUSE_NONE;
+	err.kind = PERCH_ERROR_NONE;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	assert_int_equal(err.kind, PERCH_ERROR_NONE);
 	end_fake(sampler, machine, &k);
 
 	k = (struct kernel){ .gone = -5, .max_pages = 2 };
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
-	assert_int_equal(err.cause, PERCH_CAUSE_MLOCK);
+	assert_int_equal(err.kind, PERCH_ERROR_MLOCK);
 	assert_non_null(strstr(err.message, "perf_event_mlock_kb"));
 	assert_non_null(strstr(err.message, "RLIMIT_MEMLOCK"));
 	assert_true(err.remedy[0]);
@@ -237,7 +237,7 @@ static void finds_the_precision_there_is(void **state)
 
 	(void)state;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cycles:P", &options, &err), 0);
-	assert_int_equal(err.cause, PERCH_CAUSE_NONE);
+	assert_int_equal(err.kind, PERCH_ERROR_NONE);
 	assert_int_equal(perch_sampler_event(sampler, 0, &name, &ids, &nr)->precise_ip, 1);
 	assert_int_equal(k.nr, 2);
 	end_fake(sampler, machine, &k);
