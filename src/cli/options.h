@@ -56,6 +56,8 @@ int perch_cmd_record(int argc, char **argv);
 int perch_cmd_report(int argc, char **argv);
 int perch_cmd_script(int argc, char **argv);
 int perch_cmd_list(int argc, char **argv);
+int perch_cmd_explain(int argc, char **argv);
+int perch_cmd_doctor(int argc, char **argv);
 
 /*
  * Parses options up to the first word that is none, or "--". Returns the index of the first operand (argc when none).
