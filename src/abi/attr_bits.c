@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bits of an attr's words as data, with the release that first knew each. */
+/* The bits of an attr's words as data, in the order in which perf prints them, with the release that first knew each. */
 #include <perch/abi.h>
 
 #define SAMPLE(name, release) { "sample_type", PERCH_SAMPLE_##name, #name, release }
@@ -10,10 +10,9 @@ static const struct perch_attr_bit bits[] = {
 	SAMPLE(IP, ""), SAMPLE(TID, ""), SAMPLE(TIME, ""), SAMPLE(ADDR, ""), SAMPLE(READ, ""),
 	SAMPLE(CALLCHAIN, ""), SAMPLE(ID, ""), SAMPLE(CPU, ""), SAMPLE(PERIOD, ""), SAMPLE(STREAM_ID, ""),
 	SAMPLE(RAW, ""), SAMPLE(BRANCH_STACK, "3.4"), SAMPLE(REGS_USER, "3.7"), SAMPLE(STACK_USER, "3.7"),
-	SAMPLE(WEIGHT, "3.10"), SAMPLE(DATA_SRC, "3.10"), SAMPLE(IDENTIFIER, "3.12"),
-	SAMPLE(TRANSACTION, "3.13"), SAMPLE(REGS_INTR, "3.19"), SAMPLE(PHYS_ADDR, "4.14"),
-	SAMPLE(AUX, "5.5"), SAMPLE(CGROUP, "5.7"), SAMPLE(DATA_PAGE_SIZE, "5.11"),
-	SAMPLE(CODE_PAGE_SIZE, "5.11"), SAMPLE(WEIGHT_STRUCT, "5.12"),
+	SAMPLE(IDENTIFIER, "3.12"), SAMPLE(REGS_INTR, "3.19"), SAMPLE(DATA_SRC, "3.10"), SAMPLE(WEIGHT, "3.10"),
+	SAMPLE(PHYS_ADDR, "4.14"), SAMPLE(AUX, "5.5"), SAMPLE(CGROUP, "5.7"), SAMPLE(DATA_PAGE_SIZE, "5.11"),
+	SAMPLE(CODE_PAGE_SIZE, "5.11"), SAMPLE(WEIGHT_STRUCT, "5.12"), SAMPLE(TRANSACTION, "3.13"),
 	READ(TOTAL_TIME_ENABLED, ""), READ(TOTAL_TIME_RUNNING, ""), READ(ID, ""), READ(GROUP, ""),
 	READ(LOST, "6.0"),
 	BRANCH(USER, ""), BRANCH(KERNEL, ""), BRANCH(HV, ""), BRANCH(ANY, ""), BRANCH(ANY_CALL, ""),

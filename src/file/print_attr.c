@@ -3,82 +3,11 @@
  * An attr's fields as perf prints them: those that are not zero, in its order and with its names.
  */
 #include <inttypes.h>
+#include <string.h>
+
 #include "internal.h"
 
-struct bit_name {
-	uint64_t bit;
-	const char *name;
-};
-
-static const struct bit_name sample_names[] = {
-	{ PERCH_SAMPLE_IP, "IP" },
-	{ PERCH_SAMPLE_TID, "TID" },
-	{ PERCH_SAMPLE_TIME, "TIME" },
-	{ PERCH_SAMPLE_ADDR, "ADDR" },
-	{ PERCH_SAMPLE_READ, "READ" },
-	{ PERCH_SAMPLE_CALLCHAIN, "CALLCHAIN" },
-	{ PERCH_SAMPLE_ID, "ID" },
-	{ PERCH_SAMPLE_CPU, "CPU" },
-	{ PERCH_SAMPLE_PERIOD, "PERIOD" },
-	{ PERCH_SAMPLE_STREAM_ID, "STREAM_ID" },
-	{ PERCH_SAMPLE_RAW, "RAW" },
-	{ PERCH_SAMPLE_BRANCH_STACK, "BRANCH_STACK" },
-	{ PERCH_SAMPLE_REGS_USER, "REGS_USER" },
-	{ PERCH_SAMPLE_STACK_USER, "STACK_USER" },
-	{ PERCH_SAMPLE_IDENTIFIER, "IDENTIFIER" },
-	{ PERCH_SAMPLE_REGS_INTR, "REGS_INTR" },
-	{ PERCH_SAMPLE_DATA_SRC, "DATA_SRC" },
-	{ PERCH_SAMPLE_WEIGHT, "WEIGHT" },
-	{ PERCH_SAMPLE_PHYS_ADDR, "PHYS_ADDR" },
-	{ PERCH_SAMPLE_AUX, "AUX" },
-	{ PERCH_SAMPLE_CGROUP, "CGROUP" },
-	{ PERCH_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE" },
-	{ PERCH_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE" },
-	{ PERCH_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
-	{ PERCH_SAMPLE_TRANSACTION, "TRANSACTION" },
-	{ 0, NULL },
-};
-
-static const struct bit_name read_names[] = {
-	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "TOTAL_TIME_ENABLED" },
-	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "TOTAL_TIME_RUNNING" },
-	{ PERCH_FORMAT_ID, "ID" },
-	{ PERCH_FORMAT_GROUP, "GROUP" },
-	{ PERCH_FORMAT_LOST, "LOST" },
-	{ 0, NULL },
-};
-
-static const struct bit_name branch_names[] = {
-	{ PERCH_SAMPLE_BRANCH_USER, "USER" },
-	{ PERCH_SAMPLE_BRANCH_KERNEL, "KERNEL" },
-	{ PERCH_SAMPLE_BRANCH_HV, "HV" },
-	{ PERCH_SAMPLE_BRANCH_ANY, "ANY" },
-	{ PERCH_SAMPLE_BRANCH_ANY_CALL, "ANY_CALL" },
-	{ PERCH_SAMPLE_BRANCH_ANY_RETURN, "ANY_RETURN" },
-	{ PERCH_SAMPLE_BRANCH_IND_CALL, "IND_CALL" },
-	{ PERCH_SAMPLE_BRANCH_ABORT_TX, "ABORT_TX" },
-	{ PERCH_SAMPLE_BRANCH_IN_TX, "IN_TX" },
-	{ PERCH_SAMPLE_BRANCH_NO_TX, "NO_TX" },
-	{ PERCH_SAMPLE_BRANCH_COND, "COND" },
-	{ PERCH_SAMPLE_BRANCH_CALL_STACK, "CALL_STACK" },
-	{ PERCH_SAMPLE_BRANCH_IND_JUMP, "IND_JUMP" },
-	{ PERCH_SAMPLE_BRANCH_CALL, "CALL" },
-	{ PERCH_SAMPLE_BRANCH_NO_FLAGS, "NO_FLAGS" },
-	{ PERCH_SAMPLE_BRANCH_NO_CYCLES, "NO_CYCLES" },
-	{ PERCH_SAMPLE_BRANCH_TYPE_SAVE, "TYPE_SAVE" },
-	{ PERCH_SAMPLE_BRANCH_HW_INDEX, "HW_INDEX" },
-	{ PERCH_SAMPLE_BRANCH_PRIV_SAVE, "PRIV_SAVE" },
-	{ PERCH_SAMPLE_BRANCH_COUNTERS, "COUNTERS" },
-	{ 0, NULL },
-};
-
-enum style { UNSIGNED, SIGNED, HEX, SAMPLE_BITS, READ_BITS, BRANCH_BITS };
-
-static const struct bit_name *const bit_names[] = {
-	[SAMPLE_BITS] = sample_names,
-	[READ_BITS] = read_names,
-	[BRANCH_BITS] = branch_names,
-};
+enum style { UNSIGNED, SIGNED, HEX, BITS };
 
 static const struct {
 	const char *field; /* the kernel's name */
@@ -89,8 +18,8 @@ static const struct {
 	{ "size", NULL, UNSIGNED },
 	{ "config", NULL, HEX },
 	{ "sample_period", "{ sample_period, sample_freq }", UNSIGNED },
-	{ "sample_type", NULL, SAMPLE_BITS },
-	{ "read_format", NULL, READ_BITS },
+	{ "sample_type", NULL, BITS },
+	{ "read_format", NULL, BITS },
 	{ "disabled", NULL, UNSIGNED },
 	{ "inherit", NULL, UNSIGNED },
 	{ "pinned", NULL, UNSIGNED },
@@ -134,7 +63,7 @@ static const struct {
 	{ "bp_type", NULL, UNSIGNED },
 	{ "bp_addr", "{ bp_addr, config1 }", HEX },
 	{ "bp_len", "{ bp_len, config2 }", HEX },
-	{ "branch_sample_type", NULL, BRANCH_BITS },
+	{ "branch_sample_type", NULL, BITS },
 	{ "sample_regs_user", NULL, HEX },
 	{ "sample_stack_user", NULL, UNSIGNED },
 	{ "clockid", NULL, SIGNED },
@@ -150,19 +79,22 @@ static const struct {
 	{ "config4", NULL, HEX },
 };
 
-static void print_bits(FILE *stream, uint64_t value, const struct bit_name *names)
+static void print_bits(FILE *stream, const char *field, uint64_t value)
 {
+	const struct perch_attr_bit *bits;
 	const char *between = "";
+	size_t nr;
 
-	for (; names->name; names++) {
-		if (!(value & names->bit))
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(bits[i].field, field) || !(value & bits[i].bit))
 			continue;
-		fprintf(stream, "%s%s", between, names->name);
+		fprintf(stream, "%s%s", between, bits[i].name);
 		between = "|";
 	}
 }
 
-static void print_value(FILE *stream, uint64_t value, enum style style)
+static void print_value(FILE *stream, const char *field, uint64_t value, enum style style)
 {
 	switch (style) {
 	case UNSIGNED:
@@ -174,10 +106,8 @@ static void print_value(FILE *stream, uint64_t value, enum style style)
 	case HEX:
 		fprintf(stream, "%#" PRIx64, value);
 		break;
-	case SAMPLE_BITS:
-	case READ_BITS:
-	case BRANCH_BITS:
-		print_bits(stream, value, bit_names[style]);
+	case BITS:
+		print_bits(stream, field, value);
 		break;
 	}
 }
@@ -192,6 +122,6 @@ void perch__file_print_attr(FILE *stream, const struct perch_attr *attr)
 			continue;
 		fprintf(stream, ", %s = ",
 			shown_fields[i].shown ? shown_fields[i].shown : shown_fields[i].field);
-		print_value(stream, value, shown_fields[i].style);
+		print_value(stream, shown_fields[i].field, value, shown_fields[i].style);
 	}
 }
