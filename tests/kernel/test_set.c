@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on the running kernel: events on CPUs, threads and cgroups, groups that break up, targets that end. */
+/* Sets on the running kernel: events on CPUs, threads and cgroups, targets that end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,102 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <perch/count.h>
-
-#define PAGES 64
-#define NOBODY 65534
-#define NO_SUCH_TYPE 0x7ffffff0
-
-static char *fresh_pages(void)
-{
-	size_t size = PAGES * sysconf(_SC_PAGESIZE);
-	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(pages != MAP_FAILED);
-	madvise(pages, size, MADV_NOHUGEPAGE);
-	return pages;
-}
-
-/* The first `nr` of them, one fault each. */
-static void touch(char *pages, int nr)
-{
-	for (int i = 0; i < nr; i++)
-		((volatile char *)pages)[i * sysconf(_SC_PAGESIZE)] = 1;
-}
-
-static void drop(char *pages)
-{
-	munmap(pages, PAGES * sysconf(_SC_PAGESIZE));
-}
-
-static struct perch_events parse(const char *text)
-{
-	struct perch_events events = { 0 };
-	struct perch_error err;
-
-	if (perch_events_parse(&events, text, NULL, &err))
-		fail_msg("%s: %s", text, err.message);
-	return events;
-}
-
-static struct perch_set *open_events(const struct perch_events *events, const struct perch_targets *targets,
-				     const struct perch_options *options, unsigned may)
-{
-	static struct perch_target self = PERCH_SELF_INIT;
-	const struct perch_targets mine = { .nr = 1, .target = &self };
-	struct perch_set *set;
-	struct perch_error err;
-
-	if (perch_set_open(&set, events, targets ? targets : &mine, options, may, &err))
-		fail_msg("%s", err.message);
-	return set;
-}
-
-/* The set copies what it needs but strings, and these events have none. */
-static struct perch_set *open_set(const char *text, const struct perch_targets *targets,
-				  const struct perch_options *options)
-{
-	struct perch_events events = parse(text);
-	struct perch_set *set = open_events(&events, targets, options, 0);
-
-	perch_events_clear(&events);
-	return set;
-}
-
-static void read_set(struct perch_set *set, struct perch_count *counts)
-{
-	struct perch_error err;
-
-	if (perch_set_read(set, counts, perch_set_events(set) * perch_set_targets(set), &err))
-		fail_msg("%s", err.message);
-}
-
-static struct perch_count sum_of(const struct perch_set *set, const struct perch_count *counts, size_t event)
-{
-	struct perch_count sum;
-
-	perch_count_sum(&sum, counts + event * perch_set_targets(set), perch_set_targets(set));
-	return sum;
-}
-
-static struct perch_cpus online(struct perch_machine *machine)
-{
-	const struct perch_cpus *cpus;
-	struct perch_error err;
-
-	if (perch_machine_cpus(machine, &cpus, &err))
-		fail_msg("%s", err.message);
-	return *cpus;
-}
-
-static void run_on(int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
-}
+#include "set_fixture.h"
 
 /* This thread on each CPU: another number of faults on each, and their sum is what one counter of the thread says. */
 static void cpus_of_a_thread_add_up(void **state)
@@ -397,179 +302,6 @@ static void resets_and_differences_are_exact(void **state)
 	perch_set_close(set);
 }
 
-/* Somebody joins the group by its descriptor: its own members are read as before. */
-static void strangers_in_the_group(void **state)
-{
-	struct perch_set *set = open_set("{page-faults:u,dummy:u}", NULL, NULL);
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERCH_COUNT_SW_CPU_CLOCK,
-				   .exclude_kernel = 1 };
-	int fd = perch_open(&attr, NULL, perch_set_fd(set, 0, 0), 0, NULL, NULL);
-	struct perch_count counts[2];
-	char *pages = fresh_pages();
-
-	(void)state;
-	assert_true(fd >= 0);
-	assert_int_equal(perch_set_enable(set, NULL), 0);
-	touch(pages, PAGES);
-	assert_int_equal(perch_set_disable(set, NULL), 0);
-	read_set(set, counts);
-	assert_int_equal(counts[0].value, PAGES);
-	assert_int_equal(counts[1].value, 0);
-	read_set(set, counts);
-	close(fd);
-	read_set(set, counts);
-	assert_int_equal(counts[0].value, PAGES);
-	drop(pages);
-	perch_set_close(set);
-}
-
-static void what_the_machine_has_not(void **state)
-{
-	struct perch_events events = parse("{page-faults:u,dummy:u,task-clock:u},page-faults:u");
-	struct perch_target target = PERCH_SELF_INIT;
-	struct perch_targets self = { .nr = 1, .target = &target };
-	const struct perch_set_event *event;
-	struct perch_count counts[4];
-	struct perch_set *set;
-	struct perch_error err;
-
-	(void)state;
-	events.event[0].attr.type = events.event[3].attr.type = NO_SUCH_TYPE;
-	assert_int_equal(perch_set_open(&set, &events, &self, NULL, 0, &err), -ENOENT);
-	assert_non_null(strstr(err.message, "page-faults:u"));
-	set = open_events(&events, NULL, NULL, PERCH_SET_MAY_SKIP);
-	event = perch_set_event(set, 0);
-	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
-	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
-	event = perch_set_event(set, 1);	/* leads now */
-	assert_int_equal(event->event.leader, 1);
-	assert_int_equal(event->event.members, 2);
-	assert_true(event->attr.disabled);
-	assert_int_equal(perch_set_event(set, 2)->event.leader, 1);
-	perch_set_explain(set, NULL);
-	assert_true(perch_set_event(set, 3)->skipped);
-	assert_int_equal(perch_set_event(set, 3)->reason->errnum, ENOENT);
-	assert_int_equal(perch_set_enable(set, NULL), 0);
-	read_set(set, counts);
-	assert_int_equal(counts[0].state, PERCH_COUNT_ABSENT);
-	assert_int_equal(counts[1].state, PERCH_COUNT_FULL);
-	assert_true(counts[2].value > 0);
-	assert_null(perch_set_event(set, 4));
-	assert_null(perch_set_target(set, 1));
-	assert_int_equal(perch_set_fd(set, 4, 0), -1);
-	assert_int_equal(perch_set_read(set, counts, 3, &err), -EINVAL);
-	perch_set_close(set);
-	perch_events_clear(&events);
-}
-
-/* An inherited leader takes no member that is not: what a PMU with too few counters says as well. */
-static void weak_groups_break_up(void **state)
-{
-	struct perch_options options = { .enabled = 1, .inherit = 1 };
-	struct perch_events events = parse("{page-faults:u,dummy:u,task-clock:u}");
-	struct perch_target target = PERCH_SELF_INIT;
-	struct perch_targets self = { .nr = 1, .target = &target };
-	struct perch_count counts[3];
-	struct perch_set *set;
-	struct perch_error err;
-
-	(void)state;
-	events.event[1].terms.inherit = PERCH_SAID_NO;
-	assert_int_equal(perch_set_open(&set, &events, &self, &options, 0, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "dummy:u"));
-	events.event[0].weak = true;
-	set = open_events(&events, NULL, &options, 0);
-	for (int i = 0; i < 3; i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
-
-		assert_true(event->broken && !event->skipped);
-		assert_int_equal(event->event.leader, i);
-		assert_int_equal(event->event.members, 1);
-		assert_int_equal(event->attr.inherit, i != 1);
-	}
-	read_set(set, counts);
-	assert_true(counts[2].value > 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_FULL);
-	perch_set_close(set);
-	perch_events_clear(&events);
-}
-
-static int open_descriptors(void)
-{
-	int nr = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		nr += fcntl(fd, F_GETFD) >= 0;
-	return nr;
-}
-
-/* To break it up frees no debug register: the event that finds none is the error, and nothing stays open. */
-static void weak_groups_of_too_many_breakpoints(void **state)
-{
-	static uint64_t watched[20];
-	struct perch_events events = parse("{dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,"
-					   "dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u}");
-	struct perch_target target = PERCH_SELF_INIT;
-	struct perch_targets self = { .nr = 1, .target = &target };
-	int before = open_descriptors(), rc;
-	struct perch_set *set;
-	struct perch_error err;
-
-	(void)state;
-	for (size_t i = 0; i < events.nr; i++) {
-		struct perch_event *event = &events.event[i];
-
-		event->attr.type = PERCH_TYPE_BREAKPOINT;
-		event->attr.config = 0;
-		event->attr.bp_type = PERCH_BREAKPOINT_W;
-		event->attr.bp_addr = (uintptr_t)&watched[i];
-		event->attr.bp_len = 8;
-		event->weak = true;
-	}
-	rc = perch_set_open(&set, &events, &self, NULL, 0, &err);
-	if (rc != -ENOSPC) {
-		print_message("skipped: %s\n", rc ? err.message : "this machine has more debug registers");
-		perch_set_close(set);
-		perch_events_clear(&events);
-		skip();
-	}
-	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
-	assert_int_equal(open_descriptors(), before);
-	events.event[1].leader = 1;
-	events.nr = 1;
-	set = open_events(&events, NULL, NULL, 0);
-	assert_int_equal(perch_set_enable(set, NULL), 0);
-	for (int i = 0; i < 5; i++)
-		((volatile uint64_t *)watched)[0] = i;
-	assert_int_equal(perch_set_disable(set, NULL), 0);
-	struct perch_count count;
-	read_set(set, &count);
-	assert_int_equal(count.value, 5);
-	perch_set_close(set);
-	events.nr = 18;
-	perch_events_clear(&events);
-}
-
-/* Nobody gave a machine: what makes the open fail is told with its facts all the same. */
-static void a_cpu_that_is_not_there(void **state)
-{
-	struct perch_events events = parse("page-faults:u");
-	struct perch_target target = { -1, 4000, 0 };
-	const struct perch_targets there = { .nr = 1, .target = &target };
-	struct perch_set *set;
-	struct perch_error err;
-	int rc;
-
-	(void)state;
-	rc = perch_set_open(&set, &events, &there, NULL, 0, &err);
-	if (rc == -EACCES)
-		skip();
-	assert_int_equal(rc, -EINVAL);
-	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
-	assert_non_null(strstr(err.message, "page-faults:u on CPU 4000: there is no CPU 4000"));
-	perch_events_clear(&events);
-}
-
 static void lost_samples_are_read(void **state)
 {
 	const struct perch_attr optional = { .read_format = ~UINT64_C(0) };
@@ -653,47 +385,6 @@ static void cgroups(void **state)
 	perch_machine_free(machine);
 }
 
-static int count_as_nobody(void)
-{
-	struct perch_events events = parse("{page-faults,dummy:u},page-faults:u");
-	struct perch_target target = PERCH_SELF_INIT;
-	struct perch_targets self = { .nr = 1, .target = &target };
-	struct perch_set *set;
-	struct perch_error err;
-
-	if (setgid(NOBODY) || setuid(NOBODY))
-		return 2;
-	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES || err.kind != PERCH_ERROR_PARANOID)
-		return 3;
-	if (perch_set_open(&set, &events, &self, NULL, PERCH_SET_MAY_DROP_KERNEL, &err))
-		return 4;
-	if (!perch_set_event(set, 0)->user_only || !perch_set_event(set, 0)->attr.exclude_kernel)
-		return 5;
-	return perch_set_event(set, 1)->user_only || perch_set_event(set, 2)->user_only ? 6 : 0;
-}
-
-static void the_kernels_side_is_let_go(void **state)
-{
-	struct perch_machine *machine;
-	int status;
-	long paranoid;
-	pid_t pid;
-
-	(void)state;
-	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (geteuid() || perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) || paranoid != 2) {
-		print_message("skipped: needs root and kernel.perf_event_paranoid=2\n");
-		perch_machine_free(machine);
-		skip();
-	}
-	perch_machine_free(machine);
-	pid = fork();
-	if (!pid)
-		_exit(count_as_nobody());
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -704,13 +395,8 @@ int main(void)
 		cmocka_unit_test(children_are_counted_in_groups),
 		cmocka_unit_test(enable_on_exec_waits),
 		cmocka_unit_test(resets_and_differences_are_exact),
-		cmocka_unit_test(strangers_in_the_group),
-		cmocka_unit_test(what_the_machine_has_not),
-		cmocka_unit_test(weak_groups_break_up),
-		cmocka_unit_test(weak_groups_of_too_many_breakpoints),
-		cmocka_unit_test(a_cpu_that_is_not_there), cmocka_unit_test(lost_samples_are_read),
+		cmocka_unit_test(lost_samples_are_read),
 		cmocka_unit_test(cgroups),
-		cmocka_unit_test(the_kernels_side_is_let_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -298,7 +298,7 @@ static const unsigned char big[PERCH_ATTR_SIZE_VER9] = {
 	[90] = 0x10, [92] = 0xff, 0xff, 0xff, 0xff, [109] = 127, [116] = 0xa0, [143] = 9,
 };
 
-/* Every known bit of a word is in the table once, in ascending order, and not before its field came. */
+/* Every known bit of a word is in the table once; the order is that of printing. */
 static void check_bits(const char *field, uint64_t all)
 {
 	const struct perch_attr_bit *bits;
@@ -309,7 +309,7 @@ static void check_bits(const char *field, uint64_t all)
 	for (size_t i = 0; i < nr; i++) {
 		if (strcmp(bits[i].field, field))
 			continue;
-		if (!bits[i].bit || bits[i].bit & (bits[i].bit - 1) || bits[i].bit <= seen || !bits[i].name[0])
+		if (!bits[i].bit || bits[i].bit & (bits[i].bit - 1) || bits[i].bit & seen || !bits[i].name[0])
 			fail_msg("%s %s", field, bits[i].name);
 		seen |= bits[i].bit;
 	}
