@@ -79,7 +79,9 @@
 	X(PMU_PERIOD, "pmu-period", PERIOD, "the PMU does not take that period or frequency")                              \
 	X(WIDE_REGS, "wide-regs", NOT_SUPPORTED, "vector registers cannot be sampled with this event")                     \
 	X(TRACEPOINT_ID, "tracepoint-id", BAD_FIELD, "config is not the id of a tracepoint for perf")                      \
-	X(TRACEPOINT_FUNCTION, "tracepoint-function", CONFLICT, "ftrace:function samples without user callchain and stack") \
+	X(TRACEPOINT_FUNCTION, "tracepoint-function", CONFLICT, "ftrace:function samples no user callchain or stack")      \
+	X(TRACEPOINT_SAMPLES, "tracepoint-samples", CONFLICT, "the tracepoint can be counted and not sampled")            \
+	X(FUNCTION_TRACING, "function-tracing", BLOCKED, "the kernel does not let its functions be traced")                \
 	X(TRACEPOINT_RAW, "tracepoint-raw", PARANOID, "raw data of a tracepoint needs privilege")                          \
 	X(PROBE_TAKEN, "probe-taken", BAD_FIELD, "the probe is enabled through tracefs already")                           \
 	X(PROBE_PRIVILEGE, "probe-privilege", PRIVILEGE, "probes need CAP_SYS_ADMIN (kprobes CAP_PERFMON)")                \
@@ -148,6 +150,7 @@
 	X(MAP_AUX_FIELDS, "map-aux-fields", USAGE, "aux_offset and aux_size do not describe the AUX mapping")              \
 	X(MAP_NO_AUX, "map-no-aux", NOT_SUPPORTED, "the event's PMU has no AUX area")                                      \
 	X(MAP_SPLIT, "map-split", USAGE, "a ring is unmapped as a whole")                                                  \
+	X(MAP_FLAGS, "map-flags", USAGE, "a ring takes no MAP_HUGETLB and no MAP_SYNC")                                    \
 	X(MAP_MEMORY, "map-memory", NO_MEMORY, "the kernel has no memory for the ring")                                    \
 	X(CONTROL_UNKNOWN, "control-unknown", USAGE, "no such ioctl on events, or this kernel is older than it")           \
 	X(CONTROL_POINTER, "control-pointer", USAGE, "the argument of the ioctl cannot be read or written")                \
@@ -191,7 +194,19 @@
 	X(LINT_EXCLUDE_HV, "lint-exclude-hv", USAGE, "exclude_hv does nothing on this architecture")                       \
 	X(LINT_NOTHING, "lint-nothing", USAGE, "user and kernel are both excluded: nothing is counted")                    \
 	X(LINT_FREQ_ZERO, "lint-freq-zero", USAGE, "freq with sample_freq 0 only counts")                                  \
-	X(LINT_NO_READER, "lint-no-reader", USAGE, "records are asked for by an event that does not sample")
+	X(LINT_NO_READER, "lint-no-reader", USAGE, "records are asked for by an event that does not sample")               \
+	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 without mmap")                                                           \
+	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec without comm")                                               \
+	X(LINT_WATERMARK, "lint-watermark", USAGE, "wakeup_events and wakeup_watermark share a word, and the other one is meant") \
+	X(LINT_NO_GROUP, "lint-no-group", USAGE, "group_fd together with FD_NO_GROUP, and no FD_OUTPUT")                   \
+	X(LINT_SIG_DATA, "lint-sig-data", USAGE, "sig_data without sigtrap")                                               \
+	X(LINT_AUX_WATERMARK, "lint-aux-watermark", USAGE, "aux_watermark of an event without an AUX area")                \
+	X(LINT_EXEC, "lint-exec", USAGE, "enable_on_exec or remove_on_exec can never come true")                           \
+	X(LINT_CALLCHAIN, "lint-callchain", USAGE, "settings of call chains without call chains, or chains without frames") \
+	X(LINT_BP_TYPE, "lint-bp-type", USAGE, "bp_type of an event that is no breakpoint")                                \
+	X(LINT_EXCLUDE_IDLE, "lint-exclude-idle", USAGE, "exclude_idle is ignored by this kind of event")                  \
+	X(LINT_CLOCK_EXCLUDE, "lint-clock-exclude", USAGE, "the clocks count in user space and in the kernel alike")       \
+	X(LINT_FORMAT_ID, "lint-format-id", USAGE, "counts of a group in samples without ids")
 
 #define PERCH_CAUSES(X) PERCH_OPEN_CAUSES(X) PERCH_OPERATION_CAUSES(X) PERCH_LINT_CAUSES(X)
 

@@ -32,8 +32,9 @@ struct perch_call_leader {
 
 /* The raw call, as it was made, so that any program's call can be explained. Not said: zero. */
 struct perch_call {
-	const struct perch_attr *attr;	/* as passed: attr->size bytes are read (64 when that is 0), at most 4096; NULL:
-					 * the pointer was NULL, or nobody could read there */
+	const struct perch_attr *attr;	/* as passed: attr->size bytes are read (64 when that is 0), at most 4096; after
+					 * E2BIG without kernel_size, when size is the kernel's, a whole struct perch_attr;
+					 * NULL: the pointer was NULL, or nobody could read there */
 	pid_t pid;
 	int cpu;
 	int group_fd;
@@ -65,7 +66,7 @@ struct perch_finding {
 	enum perch_error_kind kind;
 	size_t nr_fields;
 	const char *field[4];		/* names of struct perf_event_attr, or pid, cpu, group_fd, flags; static strings. For an
-					 * operation: length, protection, flags, offset, fd, request, argument, size */
+					 * operation also: length, protection, offset, fd, request, argument, size */
 	char since[8];			/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
 	char message[512];		/* what failed and why: one sentence */
 	char remedy[384];		/* what to do: one sentence */
@@ -105,6 +106,7 @@ enum perch_operation_kind {
 	PERCH_OPERATION_MAP,		/* mmap(2) */
 	PERCH_OPERATION_CONTROL,	/* ioctl(2) */
 	PERCH_OPERATION_READ,		/* read(2); errnum 0 means that it gave no byte: end of file */
+	PERCH_OPERATION_UNMAP,		/* munmap(2), mremap(2): length from offset on, of a mapping of ring_size */
 };
 
 /* What was done to an event's descriptor, as it was done. Not said: zero, -1 for descriptors. */
@@ -125,7 +127,8 @@ struct perch_operation {
 	/* ioctl */
 	unsigned long request;
 	unsigned long argument;
-	uint64_t period;		/* what PERIOD's argument points to; 0: unknown */
+	uint64_t period;		/* what PERIOD's argument points to, where period_known */
+	bool period_known;
 	const char *filter;		/* SET_FILTER's text; NULL: unknown */
 	int other_fd;			/* SET_OUTPUT's */
 	const struct perch_call_leader *other;	/* what is known of that event; NULL: nothing */
@@ -142,7 +145,8 @@ PERCH_API int perch_explanation_error(const struct perch_explanation *explanatio
 
 /*
  * What the kernel accepts without a word and cannot have been meant: fills at most max findings (cause PERCH_CAUSE_LINT_*)
- * and returns how many there are. call->errnum is not looked at. machine NULL: what needs no fact.
+ * and returns how many there are. call->errnum is not looked at. machine NULL: what needs no fact. call->attr is a whole
+ * struct perch_attr here, whatever its size says: that fields behind size are set and ignored is a finding.
  */
 PERCH_API size_t perch_lint(const struct perch_call *call, struct perch_machine *machine, struct perch_finding *findings,
 			    size_t max);

@@ -51,6 +51,9 @@ PERCH_API const struct perch_calls *perch_machine_calls(const struct perch_machi
  */
 PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pid);
 
+/* How many seccomp filters of that process are the caller's own and refuse nothing: it is not confined by them. */
+PERCH_API void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters);
+
 /* Whether refusals may be looked into by further calls (perch/explain.h); off at first. */
 PERCH_API void perch_machine_set_probing(struct perch_machine *machine, bool allowed);
 PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
@@ -90,7 +93,7 @@ PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);	/* "kernel.per
 #define PERCH_CAP_SYSLOG 34
 #define PERCH_CAP_PERFMON 38	/* since 5.8 */
 PERCH_API int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err);
-/* CAP_PERFMON or CAP_SYS_ADMIN: perf_event_paranoid does not apply. */
+/* CAP_PERFMON or CAP_SYS_ADMIN in the initial user namespace: perf_event_paranoid does not apply. */
 PERCH_API bool perch_machine_privileged(struct perch_machine *machine);
 
 struct perch_limits {
@@ -102,7 +105,10 @@ struct perch_limits {
 PERCH_API int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits,
 				   struct perch_error *err);
 
-/* Descriptors open in this process (/proc/self/fd), and the highest number of them that it could have. */
+/*
+ * Descriptors open in this process (/proc/self/fd) whose numbers are below its limit: those above it, from before the limit
+ * was lowered, take no place. As many as it may have when not even that folder can be opened.
+ */
 PERCH_API int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr, struct perch_error *err);
 
 /* The system's open files and their limit (/proc/sys/fs/file-nr). */
@@ -140,6 +146,15 @@ struct perch_process_state {
 };
 PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch_process_state *state,
 				    struct perch_error *err);
+
+/*
+ * The text (with its final NUL) that this process has at an address; -EFAULT, -ENAMETOOLONG, -EPERM; -ENOSYS for a
+ * described machine, which has no memory.
+ */
+PERCH_API int perch_machine_process_text(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
+					 struct perch_error *err);
+/* A path of this process as the caller can open it. Returns the length, or -ENAMETOOLONG. */
+PERCH_API int perch_machine_process_path(struct perch_machine *machine, const char *path, char *buffer, size_t size);
 
 /* "debian 12", "ubuntu 24.04" from /etc/os-release: ID and VERSION_ID. -ENOENT. */
 PERCH_API int perch_machine_distribution(struct perch_machine *machine, char *buffer, size_t size,

@@ -21,7 +21,7 @@ extern "C" {
 
 struct perch_ring;
 
-/* Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. EPERM is explained (mlock limit). */
+/* Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. A refusal is explained. */
 PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine,
 			      struct perch_error *err);
 /* A ring over memory that the caller laid out as the kernel does (tests, replay): control page, then size bytes. */

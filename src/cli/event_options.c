@@ -92,33 +92,43 @@ void cli_user_space_name(const struct perch_event *event, char *name, size_t siz
 		snprintf(name, size, "%s", event->name);
 }
 
-/* The remedies of the library that a command's user cannot follow, by a word in them. */
-static const struct { enum perch_error_kind kind; const char *field, *word, *remedy; } rewordings[] = {
-	{ PERCH_ERROR_NOT_SUPPORTED, "sample_type", "BRANCH_STACK",
+/* Where the library's remedy speaks of the attr: what a user of the command does instead. */
+static const struct {
+	enum perch_cause cause;
+	const char *field;		/* the first one at fault; NULL: any */
+	const char *remedy;
+} rewordings[] = {
+	{ PERCH_CAUSE_BRANCH_STACK, NULL,
 	  "leave out -b, -j, branch_type= and --call-graph lbr; --call-graph fp or dwarf finds callers without" },
-	{ PERCH_ERROR_NOT_SUPPORTED, "sample_type", "STACK_USER",
-	  "leave out --user-regs, --intr-regs and --call-graph dwarf" },
-	{ PERCH_ERROR_PARANOID, "sample_type", "PHYS_ADDR", "leave out --phys-data, or give the program CAP_PERFMON" },
-	{ PERCH_ERROR_PARANOID, "sample_type", "RAW",
-	  "count it with perch stat, which is allowed, or give the program CAP_PERFMON" },
-	{ PERCH_ERROR_PRIVILEGE, "sample_type", "REGS_INTR", "leave out --intr-regs" },
-	{ PERCH_ERROR_PARANOID, "branch_sample_type", "exclude_kernel", "say -j any,u, or measure user space alone (:u)" },
-	{ PERCH_ERROR_NOT_SUPPORTED, "sample_regs_user", "masks", "name fewer registers with --user-regs and --intr-regs" },
-	{ PERCH_ERROR_NOT_SUPPORTED, "aux_output", "aux_output", "leave out the term aux-output" },
-	{ PERCH_ERROR_NOT_SUPPORTED, "aux_action", "aux_start_paused", "leave out the term aux-action" },
-	{ PERCH_ERROR_NOT_SUPPORTED, "exclude_idle", "exclude_idle", "leave out the modifier I" },
-	{ PERCH_ERROR_BAD_FIELD, "config", "PERCH_COUNT_SW", "'perch list sw' shows the software events and their names" },
-	{ PERCH_ERROR_CONFLICT, "exclude_kernel", "exclude_kernel", "leave out the modifier u, or --all-user" },
-	{ PERCH_ERROR_BAD_FIELD, "bp_len", "sizeof(long)", "write mem:ADDRESS:x without a length" },
-	{ PERCH_ERROR_BAD_GROUP, "group_fd", "group_fd", "put the AUX event first in the braces of the group" },
-	{ PERCH_ERROR_BAD_GROUP, "pinned", "members", "write D and e behind the group's brace, or at its first event" },
+	{ PERCH_CAUSE_BRANCH_PRIVILEGE, NULL, "say -j any,u, or measure user space alone (:u)" },
+	{ PERCH_CAUSE_NO_REGS, NULL, "leave out --user-regs, --intr-regs and --call-graph dwarf" },
+	{ PERCH_CAUSE_WIDE_REGS, NULL, "name fewer registers with --user-regs and --intr-regs" },
+	{ PERCH_CAUSE_LOCKDOWN_REGS, NULL, "leave out --intr-regs" },
+	{ PERCH_CAUSE_SAMPLE_CGROUP, NULL, "leave out --all-cgroups" },
+	{ PERCH_CAUSE_PHYS_ADDR, NULL, "leave out --phys-data, or give the program CAP_PERFMON" },
+	{ PERCH_CAUSE_TRACEPOINT_RAW, "sample_type", "count it with perch stat, which is allowed, or give the program CAP_PERFMON" },
+	{ PERCH_CAUSE_CALLCHAIN_KERNEL, NULL, "say --user-callchains, or give the program CAP_PERFMON" },
+	{ PERCH_CAUSE_NAMESPACES, NULL, "leave out --namespaces, or give the program CAP_PERFMON" },
+	{ PERCH_CAUSE_CLOCKID_NMI, NULL, "say -k monotonic or -k monotonic_raw" },
+	{ PERCH_CAUSE_STACK_DEPTH, NULL, "ask for fewer frames (max-stack=), or as root raise kernel.perf_event_max_stack" },
+	{ PERCH_CAUSE_EXCLUDE_IDLE, NULL, "leave out the modifier I" },
+	{ PERCH_CAUSE_EXCLUDE_GUEST, NULL, "write the modifier H: the host alone" },
+	{ PERCH_CAUSE_NO_INTERRUPT, NULL, "count it with perch stat, or sample by a timer: -e cpu-clock" },
+	{ PERCH_CAUSE_PMU_SAMPLING, NULL, "count it with perch stat, or sample by a timer: -e cpu-clock" },
+	{ PERCH_CAUSE_PMU_TASK, NULL, "measure all processes of the CPUs (-a)" },
+	{ PERCH_CAUSE_AUX_OUTPUT, NULL, "leave out the term aux-output" },
+	{ PERCH_CAUSE_AUX_START_PAUSED, NULL, "leave out the term aux-action" },
+	{ PERCH_CAUSE_SOFTWARE_EVENT, NULL, "'perch list sw' shows the software events and their names" },
+	{ PERCH_CAUSE_BREAKPOINT_KERNEL, NULL, "leave out the modifier u, or --all-user" },
+	{ PERCH_CAUSE_BREAKPOINT_LENGTH, NULL, "write mem:ADDRESS/LENGTH with 1, 2, 4 or 8 bytes, mem:ADDRESS:x without a length" },
+	{ PERCH_CAUSE_GROUP_AUX, NULL, "put the AUX event first in the braces of the group" },
+	{ PERCH_CAUSE_GROUP_PINNED, NULL, "write D and e behind the group's brace, or at its first event" },
 };
 
 const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded)
 {
 	for (size_t i = 0; i < CLI_NR(rewordings); i++)
-		if (rewordings[i].kind == err->kind && !strcmp(rewordings[i].field, err->field) &&
-		    strstr(err->remedy, rewordings[i].word)) {
+		if (rewordings[i].cause == err->cause && (!rewordings[i].field || !strcmp(rewordings[i].field, err->field))) {
 			*reworded = *err;
 			perch_error_remedy(reworded, "%s", rewordings[i].remedy);
 			return reworded;

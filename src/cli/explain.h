@@ -3,8 +3,9 @@
  * perch explain: where calls are seen (a watched program, a log of strace) and what becomes of them (text, JSON).
  *
  *   explain_watch*.c  ptrace and a seccomp filter  ---+
- *                                                     +-->  explain_calls.c  ---->  explain_print.c
- *   explain_strace*.c a log                        ---+     numbers, descriptors    text, JSON
+ *                                                     +-->  explain_calls.c  ---->  explain_print*.c
+ *   explain_strace*.c a log                        ---+     explain_events.c        explain_told.c
+ *                                                           numbers, descriptors    text, JSON
  */
 #ifndef PERCH_CLI_EXPLAIN_H
 #define PERCH_CLI_EXPLAIN_H
@@ -16,26 +17,30 @@
 
 #define EXPLAIN_COMMAND "explain"
 
-struct explain_descriptors;		/* what is known of each process's events; explain_calls.c */
+struct explain_descriptors;		/* what is known of each process's events; explain_events.h */
+struct explain_told;			/* which refusals were told already; explain_told.c */
 
 struct explain_job {
 	FILE *out;			/* stderr, or the file of -o */
 	bool json;
 	bool colours;			/* out is a terminal and NO_COLOR is not set */
+	bool from_log;			/* processes are those of a log: nothing can be asked about them */
 	bool probe;			/* further calls are allowed */
 	int verbose;			/* 1: calls that succeeded too, and what they cannot have meant */
-	struct perch_machine *machine;	/* of this process, for facts that are the whole machine's; NULL: another machine's log */
-	struct explain_descriptors *descriptors;
+	struct perch_machine *machine;	/* of this process: facts of the whole machine; NULL: another's log */
+	struct explain_descriptors *descriptors;	/* made when the first is there */
+	struct explain_told *told;
 	uint64_t calls;			/* of perf_event_open seen */
 	uint64_t refused;		/* of those */
 	uint64_t operations_refused;
 	uint64_t unreadable;		/* calls seen in part only */
 	bool write_failed;
+	int write_error;		/* the errno of the first that did */
 };
 
 /*
- * What the sources tell. process is the thread group, thread the caller. machine has the caller's facts, and calls that are
- * made in its place; NULL: nothing is known of the caller's machine.
+ * What the sources tell. process is the thread group, thread the caller. machine has the caller's facts, and calls that
+ * are made in its place; NULL: nothing is known of the caller's machine.
  */
 
 /* A call of perf_event_open has ended: fd >= 0, or call->errnum. */
@@ -43,12 +48,14 @@ void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const 
 		    struct perch_machine *machine);
 /*
  * An mmap, ioctl or read of a descriptor has ended; operation->errnum 0 with result 0 bytes of a read is end of file,
- * otherwise success. The event's fields of the operation (attr, pid, cpu, group_size, ring_size, other) are filled in here.
+ * otherwise success. The event's fields of the operation (attr, pid, cpu, group_size, ring_size, other) are filled in
+ * here.
  */
 void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd, struct perch_operation *operation,
 		      long result, struct perch_machine *machine);
-/* Descriptors that came and went otherwise. */
+/* Descriptors that came and went otherwise. An exec that succeeds closes those of PERCH_FLAG_FD_CLOEXEC. */
 void explain_forked(struct explain_job *job, pid_t parent, pid_t child);
+void explain_executed(struct explain_job *job, pid_t process);
 void explain_closed(struct explain_job *job, pid_t process, int fd);
 void explain_ended(struct explain_job *job, pid_t process);
 /* Whether the descriptor is known to be an event's. */
@@ -61,15 +68,59 @@ int explain_watch_process(struct explain_job *job, pid_t pid);
 /* Explains a log of strace; "-" is stdin. Returns an exit status. */
 int explain_strace(struct explain_job *job, const char *path);
 
-/* One failed call, told. number: of the perf_event_open call, from 1. */
-void explain_print_call(struct explain_job *job, uint64_t number, pid_t thread, const struct perch_call *call,
-			const struct perch_explanation *explanation);
-void explain_print_operation(struct explain_job *job, uint64_t number, pid_t thread,
+/* Who made a call. */
+struct explain_caller {
+	pid_t process, thread;
+	char name[64];			/* comm, cleaned; "" unknown */
+	bool several;			/* more than one process was seen: the name is worth telling */
+};
+
+/* One failed call, told. number: of the perf_event_open call, from 1; of an operation, of its descriptor's. */
+void explain_print_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
+			const struct perch_call *call, const struct perch_explanation *explanation);
+/* number 0: the descriptor was there before anything was seen. */
+void explain_print_operation(struct explain_job *job, uint64_t number, const struct explain_caller *caller, int fd,
 			     const struct perch_operation *operation, const struct perch_explanation *explanation);
 /* A call that succeeded (verbose), with what it cannot have meant. */
-void explain_print_success(struct explain_job *job, uint64_t number, pid_t thread, const struct perch_call *call, int fd,
-			   const struct perch_finding *lint, size_t nr);
-/* The last line: how many calls, how many refused. */
+void explain_print_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
+			   const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
+/* What is still to be told of repeated refusals, and the last line: how many calls, how many refused. */
 void explain_print_summary(struct explain_job *job);
+
+/* The same as JSON: one object, one line. */
+void explain_json_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
+		       const struct perch_call *call, const struct perch_explanation *explanation);
+void explain_json_operation(struct explain_job *job, uint64_t number, const struct explain_caller *caller, int fd,
+			    const struct perch_operation *operation, const struct perch_explanation *explanation);
+void explain_json_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
+			  const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
+/* Pushes out what was printed, and notes when that fails. */
+void explain_flush(struct explain_job *job);
+/* --causes */
+int explain_list_causes(bool json);
+
+/* What makes two refusals the same to a reader, who is told once. */
+struct explain_refusal {
+	uint64_t number;
+	int cpu;			/* -1: any, or unknown */
+	pid_t process;
+	int operation;			/* enum perch_operation_kind + 1; 0: perf_event_open */
+	unsigned long request;
+	int errnum;
+	enum perch_cause cause;
+	uint32_t type;
+	uint64_t config;
+	char fields[64];
+};
+/* Whether it was told already, and is counted now. What was counted of the one before is printed first. */
+bool explain_told_before(struct explain_job *job, const struct explain_refusal *refusal);
+/* Prints the run of repetitions that ends because something else is told; and what is counted and not told yet. */
+void explain_told_run(struct explain_job *job);
+void explain_told_rest(struct explain_job *job);
+void explain_told_forget(struct explain_job *job);
+
+/* "ENOENT"; "errno 4000" in buffer. And back: 0 when there is no such name. */
+const char *explain_errno_name(int errnum, char *buffer, size_t size);
+int explain_errno_number(const char *name, size_t length);
 
 #endif

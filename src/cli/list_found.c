@@ -70,7 +70,11 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 		return;
 	}
 	call.errnum = errno;
-	event->state = errno == EACCES || errno == EPERM ? LIST_FORBIDDEN : LIST_UNSUPPORTED;
+	if (call.errnum == E2BIG) {
+		call.kernel_size = attr.size;
+		attr.size = sizeof(attr);
+	}
+	event->state = call.errnum == EACCES || call.errnum == EPERM ? LIST_FORBIDDEN : LIST_UNSUPPORTED;
 	perch_explain(&call, list->machine, &event->reason);
 }
 

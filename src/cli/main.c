@@ -14,6 +14,10 @@ static const struct cli_command commands[] = {
 	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.", perch_cmd_report },
 	{ "script", "[OPTIONS]", "Prints each sample of a perf.data file.", perch_cmd_script },
 	{ "list", "[OPTIONS] [WORD...]", "Lists the events of this machine.", perch_cmd_list },
+	{ "explain", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Says why the kernel refused what a program asked of perf events.",
+	  perch_cmd_explain },
+	{ "doctor", "[OPTIONS]", "Says what this user can measure on this machine, and what would allow more.",
+	  perch_cmd_doctor },
 	{ "help", "[COMMAND]", "Shows the commands, or the options of one.", help },
 };
 

@@ -11,7 +11,8 @@
 #include "program.h"
 
 /* In the child: wait for the word, then become the program; tell the parent when that fails. */
-__attribute__((noreturn)) static void become(char *const *argv, int go, int failure)
+__attribute__((noreturn)) static void become(char *const *argv, int go, int failure, void (*prepare)(void *context),
+						 void *context)
 {
 	char byte;
 	ssize_t got;
@@ -22,6 +23,8 @@ __attribute__((noreturn)) static void become(char *const *argv, int go, int fail
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
 		_exit(0);		/* the parent gave up */
+	if (prepare)
+		prepare(context);
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)
@@ -29,7 +32,8 @@ __attribute__((noreturn)) static void become(char *const *argv, int go, int fail
 	_exit(cli_program_exit_status(error));
 }
 
-int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err)
+int cli_program_start_prepared(struct cli_program *program, char *const *argv, void (*prepare)(void *context),
+			       void *context, struct perch_error *err)
 {
 	int go[2], failure[2];
 	pid_t pid;
@@ -49,7 +53,7 @@ int cli_program_start(struct cli_program *program, char *const *argv, struct per
 	if (pid == 0) {
 		close(go[1]);
 		close(failure[0]);
-		become(argv, go[0], failure[1]);
+		become(argv, go[0], failure[1], prepare, context);
 	}
 	close(go[0]);
 	close(failure[1]);
@@ -62,6 +66,11 @@ int cli_program_start(struct cli_program *program, char *const *argv, struct per
 	}
 	*program = (struct cli_program){ pid, go[1], failure[0], argv[0] };
 	return 0;
+}
+
+int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err)
+{
+	return cli_program_start_prepared(program, argv, NULL, NULL, err);
 }
 
 static int start_error(const struct cli_program *program, int error, struct perch_error *err)

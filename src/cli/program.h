@@ -16,6 +16,9 @@ struct cli_program {
 
 /* Forks; the child waits. Say nothing else to it before cli_program_release(). */
 int cli_program_start(struct cli_program *program, char *const *argv, struct perch_error *err);
+/* The same; the child calls prepare when it was let go, before it executes. */
+int cli_program_start_prepared(struct cli_program *program, char *const *argv, void (*prepare)(void *context),
+			       void *context, struct perch_error *err);
 /* Lets it exec and returns when it has: 0, or a negative errno with PERCH_ERROR_PROGRAM (the child is then reaped). */
 int cli_program_release(struct cli_program *program, struct perch_error *err);
 /*

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <perch/explain.h>
+
 #include "record.h"
 
 #define COMMAND "record"
@@ -121,6 +123,21 @@ static int release(struct record *record)
 	return cli_program_exit_status(-rc);
 }
 
+static int cannot_start(struct record *record, int errnum)
+{
+	struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .errnum = errnum, .cpu = -1,
+					     .request = PERCH_IOC_ENABLE, .other_fd = -1 };
+	struct perch_explanation told;
+	struct perch_error err;
+
+	if (perch_explain_operation(&operation, record->machine, &told))
+		perch_error_set(&err, errnum, PERCH_ERROR_SYSTEM, "%s", strerror(errnum));
+	else
+		perch_explanation_error(&told, &err);
+	perch_error_prefix(&err, "the events cannot be started: ");
+	return cli_error(COMMAND, &err);
+}
+
 static int begin(struct record *record)
 {
 	struct perch_error err;
@@ -139,10 +156,8 @@ static int begin(struct record *record)
 	if ((record->system_wide || record->threads) && !record->delayed) {
 		int rc = perch_sampler_enable(record->sampler);
 
-		if (rc < 0) {
-			perch_error_set(&err, -rc, PERCH_ERROR_SYSTEM, "cannot start the events: %s", strerror(-rc));
-			return cli_error(COMMAND, &err);
-		}
+		if (rc < 0)
+			return cannot_start(record, -rc);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
 	if (record->program_argv) {
@@ -260,6 +275,7 @@ int perch_cmd_record(int argc, char **argv)
 		free(record);
 		return cli_error(COMMAND, &err);
 	}
+	perch_machine_set_probing(record->machine, true);	/* a user waits for the one answer */
 	first = record_parse(record, argc, argv);
 	if (first < argc)
 		record->program_argv = argv + first;

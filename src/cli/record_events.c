@@ -283,6 +283,31 @@ static bool not_on_this_machine(int rc)
 	return rc == -ENOENT || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
 
+/* As perf does, but not without a word: where cycles are not counted, the timer samples in their place. */
+static bool replace_cycles(struct record *record)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < record->events.nr; i++) {
+		struct perch_event *event = &record->events.event[i];
+		struct perch_attr *attr = &event->attr;
+
+		if (attr->type != PERCH_TYPE_HARDWARE || attr->config != PERCH_COUNT_HW_CPU_CYCLES)
+			continue;
+		attr->type = PERCH_TYPE_SOFTWARE;
+		attr->config = PERCH_COUNT_SW_CPU_CLOCK;
+		attr->precise_ip = 0;
+		event->precise_max = false;
+		if (!strncmp(event->name, "cycles", 6) || !strncmp(event->name, "cpu-cycles", 10))
+			snprintf(event->name, sizeof(event->name), REPLACEMENT "%s",
+				 attr->exclude_kernel ? ":u" : attr->exclude_user ? ":k" : "");
+		any = true;
+	}
+	if (any)
+		make_twins_alike(&record->events);
+	return any;
+}
+
 static int try_open(struct record *record, struct perch_error *err)
 {
 	struct perch_sampler_options options = sampler_options(record);
@@ -335,11 +360,9 @@ int record_open_sampler(struct record *record)
 	if (by_default && add_default(record, DEFAULT_EVENT))
 		return CLI_EXIT_FAILURE;
 	rc = try_open(record, &err);
-	if (by_default && not_on_this_machine(rc)) {
+	/* one that is there and cannot be as precise as was asked for is the user's to mend */
+	if (not_on_this_machine(rc) && (by_default || rc != -EOPNOTSUPP) && replace_cycles(record)) {
 		record->replaced = true;
-		perch_events_clear(&record->events);
-		if (add_default(record, REPLACEMENT))
-			return CLI_EXIT_FAILURE;
 		rc = try_open(record, &err);
 	}
 	if (rc < 0)

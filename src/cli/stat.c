@@ -128,6 +128,7 @@ int perch_cmd_stat(int argc, char **argv)
 	cli_show_calls(&stat.calls, &stat.verbose);
 	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
+	perch_machine_set_probing(stat.machine, true);	/* a user waits for the one answer */
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = measure(&stat);

@@ -302,13 +302,13 @@ int stat_run(struct stat_job *stat)
 		stat_pass_signals_to(0);
 		cli_program_cancel(&stat->program);
 	}
+	if (!status)
+		stat_learn(stat);	/* before the program runs: one that has ended would be taken for a cause */
 	start = stat_now_ns();
 	if (!status && stat->argv)
 		cli_program_let_go(&stat->program);
-	if (!status) {
-		stat_learn(stat);	/* while the program runs, for it reads files */
+	if (!status)
 		status = wait_and_count(stat, start);
-	}
 	if (!status && !stat->interval_ms)
 		status = gather(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;

@@ -277,7 +277,6 @@ int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_e
 	int rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
 
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot ask the id of '%s': %s", counter->name,
-				       strerror(-rc));
+		return perch__tell_control(-rc, PERCH_IOC_ID, counter->name, err);
 	return 0;
 }

@@ -99,7 +99,7 @@ static int start(struct perch_group *group, struct perch_error *err)
 	int rc = perch_group_enable(group);
 
 	if (rc)
-		perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot enable the group: %s", strerror(-rc));
+		perch__tell_control(-rc, PERCH_IOC_ENABLE, group->member[0].name, err);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #define PERCH_COUNT_INTERNAL_H
 
 #include <perch/count.h>
+#include <perch/explain.h>
 
 #define PERCH__TIMES (PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING)
 #define PERCH__LIKELY(what) __builtin_expect(!!(what), 1)
@@ -69,6 +70,10 @@ bool perch__explain_member(const struct perch__company *company, const struct pe
 uint64_t perch__group_format(const struct perch_attr *attr);
 bool perch__any_part(const struct perch_attr *attr);
 void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts);
+/* Why a read, an ioctl or a mapping of the event of that name (NULL: none) was refused. Returns -errno; -ENODATA for an end
+ * of file. */
+int perch__tell_refusal(const struct perch_operation *operation, const char *name, struct perch_error *err);
+int perch__tell_control(int errnum, unsigned long request, const char *name, struct perch_error *err);
 /* ioctl(2) on an event; 0 or -errno. */
 int perch__control(const struct perch_calls *calls, int fd, unsigned long request, unsigned long argument);
 

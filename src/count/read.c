@@ -18,20 +18,36 @@ size_t perch__read_words(uint64_t read_format, size_t members)
 	return read_format & PERCH_FORMAT_GROUP ? 1 + times + members * each : times + each;
 }
 
+int perch__tell_refusal(const struct perch_operation *operation, const char *name, struct perch_error *err)
+{
+	struct perch_explanation explanation;
+	int errnum = operation->errnum ? operation->errnum : ENODATA;
+
+	if (!err)
+		return -errnum;
+	perch_explain_operation(operation, NULL, &explanation);
+	perch_explanation_error(&explanation, err);
+	err->errnum = errnum;		/* an end of file has none of its own */
+	if (name)
+		perch_error_prefix(err, "'%s': ", name);
+	return -errnum;
+}
+
+int perch__tell_control(int errnum, unsigned long request, const char *name, struct perch_error *err)
+{
+	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_CONTROL, .errnum = errnum,
+							      .request = request, .other_fd = -1 },
+				   name, err);
+}
+
 static int read_error(ssize_t got, size_t wanted, const char *name, struct perch_error *err)
 {
-	if (got < 0) {
-		int errnum = errno;
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_READ, .errnum = got < 0 ? errno : 0, .size = wanted, .other_fd = -1,
+	};
 
-		return perch_error_set(err, errnum, PERCH_ERROR_SYSTEM, "cannot read '%s': %s", name, strerror(errnum));
-	}
-	if (got == 0) {
-		perch_error_set(err, ENODATA, PERCH_ERROR_SCHEDULE, "'%s' is pinned and could not stay on its counter",
-				name);
-		perch_error_field(err, "pinned", NULL);
-		perch_error_remedy(err, "measure fewer events at once, or do not pin it");
-		return -ENODATA;
-	}
+	if (got <= 0)
+		return perch__tell_refusal(&operation, name, err);
 	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ, "reading '%s' gave %zd bytes in place of %zu", name, got,
 			       wanted);
 }

@@ -96,6 +96,8 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 	for (size_t i = 0; i < set->nr_events; i++) {
 		struct perch__aside *aside = set->aside[i];
 		struct perch_call call = { .attr = &set->event[i].attr, .flags = PERCH_FLAG_FD_CLOEXEC };
+		struct perch_call_leader known;
+		size_t leader = set->event[i].event.leader;
 
 		if (!set->event[i].skipped || !aside->errnum)
 			continue;
@@ -108,6 +110,10 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 			call.flags |= PERCH_FLAG_PID_CGROUP;
 			call.pid_is_cgroup_fd = true;
 		}
+		if (call.group_fd >= 0 && leader < set->nr_events && leader != i && !set->event[leader].skipped) {
+			perch__describe_leader(set, leader, &aside->target, set->event[leader].event.members, &known);
+			call.leader = &known;
+		}
 		perch_explain(&call, machine, &aside->reason);
 		if (aside->no_user_side)
 			perch__advise_privilege(&aside->reason);
@@ -115,8 +121,7 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 }
 
 /* One ioctl(2) on whoever leads, on every target. */
-static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument, const char *verb,
-			   struct perch_error *err)
+static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument, struct perch_error *err)
 {
 	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
@@ -128,7 +133,7 @@ static int control_leaders(struct perch_set *set, unsigned long request, unsigne
 			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request, argument);
 			if (!rc)
 				continue;
-			perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot %s it: %s", verb, strerror(-rc));
+			perch__tell_control(-rc, request, NULL, err);
 			return perch__set_blame(set, leader, i, err, rc);
 		}
 	return 0;
@@ -136,12 +141,12 @@ static int control_leaders(struct perch_set *set, unsigned long request, unsigne
 
 int perch_set_enable(struct perch_set *set, struct perch_error *err)
 {
-	return control_leaders(set, PERCH_IOC_ENABLE, 0, "enable", err);
+	return control_leaders(set, PERCH_IOC_ENABLE, 0, err);
 }
 
 int perch_set_disable(struct perch_set *set, struct perch_error *err)
 {
-	return control_leaders(set, PERCH_IOC_DISABLE, 0, "disable", err);
+	return control_leaders(set, PERCH_IOC_DISABLE, 0, err);
 }
 
 /* The times of the kernel go on: where they are now is what later reads begin from. */
@@ -166,7 +171,7 @@ int perch_set_reset(struct perch_set *set, struct perch_error *err)
 	if (!set->base)
 		set->base = calloc(nr, sizeof(*set->base));
 	if (counts && set->base) {
-		rc = control_leaders(set, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, "reset", err);
+		rc = control_leaders(set, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, err);
 		if (!rc)
 			rc = rebase(set, counts, err);
 	} else {

@@ -3,6 +3,8 @@
 #ifndef PERCH_COUNT_SET_H
 #define PERCH_COUNT_SET_H
 
+#include <perch/explain.h>
+
 #include "internal.h"
 
 /* What few events have: kept apart, so that thousands of the others take less memory, and time to fill it. */
@@ -53,6 +55,10 @@ static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t
 {
 	return set->fd[event * set->nr_targets + target];
 }
+
+/* An event of the set as that which leads others on a target, for the explanation of their refusal. */
+void perch__describe_leader(const struct perch_set *set, size_t event, const struct perch_target *at, size_t members,
+			    struct perch_call_leader *leader);
 
 /* What is told of an event beside its attr; NULL: no memory. */
 struct perch__aside *perch__set_aside(struct perch_set *set, size_t event);

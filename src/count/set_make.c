@@ -24,6 +24,17 @@ int perch__set_machine(struct perch_set *set, struct perch_machine **machine, st
 	return rc;
 }
 
+void perch__describe_leader(const struct perch_set *set, size_t event, const struct perch_target *at, size_t members,
+			    struct perch_call_leader *leader)
+{
+	bool cgroup = at->cgroup_fd > 0;
+
+	*leader = (struct perch_call_leader){
+		.attr = &set->event[event].attr, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .members = members,
+	};
+}
+
 /* Members stand behind their leader, one group after the other. */
 static int check_events(const struct perch_events *events, struct perch_error *err)
 {

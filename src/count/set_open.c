@@ -256,6 +256,20 @@ static bool explain_member(const struct opening *o, size_t target, int leader, i
 	return perch__explain_member(&company, &o->given, &o->set->target[target], o->set->machine, err);
 }
 
+/* The leader that the event in hand was to follow on a target, in the call. */
+static void add_leader(const struct opening *o, size_t target, struct perch_call *call, struct perch_call_leader *leader)
+{
+	struct perch__run before = { .first = o->run.first, .end = o->event };
+	size_t first = perch__leader_at(o->set, before, target), members = 0;
+
+	if (call->group_fd < 0 || first == before.end)
+		return;
+	for (size_t i = first; i < before.end; i++)
+		members += perch__fd_at(o->set, i, target) >= 0;
+	perch__describe_leader(o->set, first, &o->set->target[target], members, leader);
+	call->leader = leader;
+}
+
 static int tell_refusal(struct opening *o, const struct perch_call *call, size_t target)
 {
 	struct perch_machine *machine = NULL;
@@ -279,8 +293,12 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 {
 	const struct perch_target *at = &o->set->target[target];
 	bool cgroup = at->cgroup_fd > 0;
-	struct perch_call call = { &o->given, cgroup ? at->cgroup_fd : at->pid, at->cpu, leader,
-				   PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), -rc, cgroup };
+	struct perch_call call = {
+		.attr = &o->given, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu, .group_fd = leader,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .errnum = -rc,
+		.pid_is_cgroup_fd = cgroup,
+	};
+	struct perch_call_leader known;
 	struct perch__aside *aside;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
@@ -289,6 +307,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	}
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
+	add_leader(o, target, &call, &known);
 	if (!(means_absent(rc) || o->forbidden) || !(o->may & PERCH_SET_MAY_SKIP))
 		return tell_refusal(o, &call, target);
 	aside = perch__set_aside(o->set, o->event);

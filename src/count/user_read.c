@@ -129,13 +129,26 @@ enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, 
 	return how;
 }
 
+/* Only the page has an errno: that of mmap(2). */
+static void tell_no_page(int errnum, const char *name, struct perch_error *err)
+{
+	perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_MAP, .errnum = errnum,
+						       .length = sysconf(_SC_PAGESIZE), .protection = PROT_READ,
+						       .map_flags = MAP_SHARED, .other_fd = -1 },
+			    NULL, err);
+	perch_error_prefix(err, "'%s' was not read in user space: ", name);
+}
+
 bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err)
 {
 	if (how == PERCH__USER_READ)
 		return true;
+	if (errnum && err) {
+		tell_no_page(errnum, name, err);
+		return false;
+	}
 	perch_error_set(err, errnum ? errnum : reasons[how].errnum, reasons[how].kind,
-			"'%s' was not read in user space: %s%s%s", name, reasons[how].sentence, errnum ? ": " : "",
-			errnum ? strerror(errnum) : "");
+			"'%s' was not read in user space: %s", name, reasons[how].sentence);
 	if (*reasons[how].remedy)
 		perch_error_remedy(err, "%s", reasons[how].remedy);
 	return false;

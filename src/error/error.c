@@ -112,7 +112,9 @@ size_t perch_clean_text(char *dst, size_t size, const char *src)
 
 		if (size - written <= step)
 			break;
-		if (bytes)
+		if (bytes == 1)
+			dst[written] = *from;
+		else if (bytes)
 			memmove(dst + written, from, bytes);
 		else
 			dst[written] = '?';

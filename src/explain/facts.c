@@ -1,54 +1,201 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of the machine as the rules ask for them, and as their sentences show them. */
-#include <dirent.h>
-#include <inttypes.h>
+/* Facts of the machine and its processes, as the rules ask for them. What nobody knows is MAYBE. */
+#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "facts.h"
+
+static enum perch__fit known(bool fact)
+{
+	return fact ? PERCH__YES : PERCH__NO;
+}
 
 static bool sysctl(const struct perch__case *c, enum perch_sysctl which, long *value)
 {
 	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
 }
 
-bool perch__may_lack_privilege(const struct perch__case *c)
+/* -1 unknown, 0 no, 1 yes. */
+static int in_user_namespace(const struct perch__case *c)
 {
-	return !c->machine || !perch_machine_privileged(c->machine);
+	struct perch_confinement confinement;
+
+	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+		return -1;
+	return confinement.user_namespace;
 }
 
-bool perch__may_lack_admin(const struct perch__case *c)
+static enum perch__fit holds_any(const struct perch__case *c, uint64_t wanted)
 {
 	uint64_t effective;
 
 	if (!c->machine || perch_machine_capabilities(c->machine, &effective, NULL))
-		return true;
-	return !(effective >> PERCH_CAP_SYS_ADMIN & 1);
+		return PERCH__MAYBE;
+	return known(effective & wanted);
 }
 
-bool perch__paranoid_exceeds(const struct perch__case *c, long level)
+/* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds does not count. */
+static enum perch__fit lacks_all(const struct perch__case *c, uint64_t wanted)
+{
+	enum perch__fit holds = holds_any(c, wanted);
+
+	if (holds != PERCH__YES)
+		return perch__not(holds);
+	return known(in_user_namespace(c) == 1);
+}
+
+#define PRIVILEGES (UINT64_C(1) << PERCH_CAP_PERFMON | UINT64_C(1) << PERCH_CAP_SYS_ADMIN)
+
+enum perch__fit perch__unprivileged(const struct perch__case *c)
+{
+	return lacks_all(c, PRIVILEGES);
+}
+
+enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability)
+{
+	return lacks_all(c, UINT64_C(1) << capability);
+}
+
+enum perch__fit perch__vain_capabilities(const struct perch__case *c)
+{
+	return known(holds_any(c, PRIVILEGES) == PERCH__YES && in_user_namespace(c) == 1);
+}
+
+enum perch__fit perch__paranoid_above(const struct perch__case *c, long level)
 {
 	long value;
 
-	return sysctl(c, PERCH_SYSCTL_PARANOID, &value) && value > level;
+	return sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? known(value > level) : PERCH__MAYBE;
 }
 
-bool perch__paranoid_may_exceed(const struct perch__case *c, long level)
+enum perch__fit perch__seccomp_filters(const struct perch__case *c)
+{
+	struct perch_confinement confinement;
+
+	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL) || confinement.seccomp < 0)
+		return PERCH__MAYBE;
+	return known(confinement.seccomp > 0);
+}
+
+/* Without lockdown's file there is most likely no lockdown. */
+enum perch__fit perch__locked_down(const struct perch__case *c)
+{
+	struct perch_confinement confinement;
+
+	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+		return PERCH__MAYBE;
+	if (confinement.lockdown == PERCH_LOCKDOWN_UNKNOWN)
+		return strstr(confinement.modules, "lockdown") ? PERCH__MAYBE : PERCH__NO;
+	return known(confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
+}
+
+enum perch__fit perch__selinux_enforces(const struct perch__case *c)
+{
+	struct perch_confinement confinement;
+
+	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+		return PERCH__MAYBE;
+	return known(confinement.selinux == 1);
+}
+
+enum perch__fit perch__older_than(const struct perch__case *c, const char *release)
+{
+	unsigned running = perch__running_rank(c);
+
+	return running && running >= perch__release_rank(release) ? PERCH__NO : PERCH__MAYBE;
+}
+
+/* Who may not read the sysctl's file still finds it there. */
+enum perch__fit perch__no_perf(const struct perch__case *c)
 {
 	long value;
+	int rc;
 
-	return !sysctl(c, PERCH_SYSCTL_PARANOID, &value) || value > level;
+	if (!c->machine)
+		return PERCH__MAYBE;
+	rc = perch_machine_sysctl(c->machine, PERCH_SYSCTL_PARANOID, &value, NULL);
+	return known(rc == -ENOENT);
 }
 
-/* Without the fact: the limit that kernels start with. */
-bool perch__above_max_rate(const struct perch__case *c)
+enum perch__fit perch__no_cgroup_events(const struct perch__case *c)
+{
+	char text[2048];
+
+	if (!c->machine || perch_machine_read(c->machine, "/proc/cgroups", text, sizeof(text)) <= 0)
+		return PERCH__MAYBE;
+	return known(!strstr(text, "perf_event"));
+}
+
+enum perch__fit perch__has_change(const struct perch__case *c, const char *release, int errnum)
+{
+	if (c->machine && perch__older_than(c, release) == PERCH__NO)
+		return PERCH__YES;
+	return c->errnum == errnum ? PERCH__MAYBE : PERCH__NO;
+}
+
+/*
+ * Debian's kernels refuse every event above 2, Ubuntu's above 3, to all who have not CAP_SYS_ADMIN. Whose kernel it is
+ * tells its release: the userland may be a container's.
+ */
+long perch__gate_level(const struct perch__case *c)
+{
+	static const struct {
+		const char *part;
+		long level;
+	} builds[] = {
+		{ "-generic", 3 }, { "-lowlatency", 3 }, { "-azure", 3 }, { "-aws", 3 }, { "-gcp", 3 }, { "-oem", 3 },
+		{ "+deb", 2 }, { "+bpo", 2 }, { "-amd64", 2 }, { "-arm64", 2 }, { "-686", 2 }, { "-armmp", 2 },
+		{ "-android", 2 },
+	};
+	struct perch_release release;
+
+	if (!c->machine || perch_machine_release(c->machine, &release, NULL))
+		return -1;
+	for (size_t i = 0; i < sizeof(builds) / sizeof(*builds); i++)
+		if (strstr(release.text, builds[i].part))
+			return builds[i].level;
+	return -1;
+}
+
+enum perch__fit perch__gated_by_paranoid(const struct perch__case *c)
+{
+	long level = perch__gate_level(c);
+
+	if (perch__paranoid_above(c, 2) != PERCH__YES)
+		return PERCH__NO;
+	if (level >= 0)
+		return perch__paranoid_above(c, level);
+	return c->errnum == EACCES ? PERCH__MAYBE : PERCH__NO;
+}
+
+/* Without the fact: the limit that kernels start with; they lower it, and people raise it. */
+enum perch__fit perch__above_max_rate(const struct perch__case *c)
 {
 	long limit;
 
-	if (!sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
-		limit = 100000;
-	return c->attr.freq && limit >= 0 && c->attr.sample_freq > (uint64_t)limit;
+	if (!c->attr.freq)
+		return PERCH__NO;
+	if (sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
+		return known(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
+	/* the sysctl is an int */
+	return c->attr.sample_freq > INT_MAX ? PERCH__YES : c->attr.sample_freq > 100000 ? PERCH__MAYBE : PERCH__NO;
+}
+
+uint64_t perch__highest_rate(const struct perch__case *c)
+{
+	long limit;
+
+	return sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit) && limit > 0 ? (uint64_t)limit : 1000;
+}
+
+enum perch__fit perch__above_max_stack(const struct perch__case *c)
+{
+	long limit;
+
+	if (sysctl(c, PERCH_SYSCTL_MAX_STACK, &limit))
+		return known(limit >= 0 && c->attr.sample_max_stack > limit);
+	return c->attr.sample_max_stack ? PERCH__MAYBE : PERCH__NO;
 }
 
 /* The highest CPU number of a list of sysfs, or -1. */
@@ -67,198 +214,58 @@ static int highest_cpu(const struct perch__case *c, const char *path)
 }
 
 /* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the highest. */
-bool perch__cpu_absent(const struct perch__case *c)
+enum perch__fit perch__cpu_absent(const struct perch__case *c)
 {
-	int highest;
+	int highest = -1;
 
-	if (!c->machine || c->call->cpu < 0)
-		return false;
-	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
-	if (highest < 0)
-		highest = highest_cpu(c, "/sys/devices/system/cpu/present");
-	return highest >= 0 && c->call->cpu > highest;
+	if (c->cpu < 0 || perch__cpu_offline(c) == PERCH__NO)	/* kept, and mostly the whole answer */
+		return PERCH__NO;
+	if (c->machine) {
+		highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
+		if (highest < 0)
+			highest = highest_cpu(c, "/sys/devices/system/cpu/present");
+	}
+	return highest < 0 ? PERCH__MAYBE : known(c->cpu > highest);
 }
 
-/* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */
-static bool is_core_pmu(const char *name)
+enum perch__fit perch__cpu_offline(const struct perch__case *c)
 {
-	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr",
-					      "power", "cstate", "uncore", "i915", "intel_", "amd_", "ibs_" };
+	const struct perch_cpus *cpus;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strncmp(name, others[i], strlen(others[i])))
-			return false;
-	return name[0] != '.';
+	if (c->cpu < 0)
+		return PERCH__NO;
+	if (!c->machine || perch_machine_cpus(c->machine, &cpus, NULL))
+		return PERCH__MAYBE;
+	for (size_t i = 0; i < cpus->nr; i++)
+		if (cpus->cpu[i] == c->cpu)
+			return PERCH__NO;
+	return PERCH__YES;
 }
 
-/* The folder's names are enough, and far cheaper than perch_machine_pmus(), which reads files of each PMU. */
-bool perch__no_core_pmu(const struct perch__case *c)
+enum perch__fit perch__process_absent(const struct perch__case *c)
 {
-	char path[PATH_MAX];
-	const struct dirent *entry;
-	bool found = false;
-	DIR *folder;
+	struct perch_process_state state;
 
-	if (!c->machine || perch_machine_path(c->machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
-		return false;
-	folder = opendir(path);
-	if (!folder)
-		return false;
-	while (!found && (entry = readdir(folder)))
-		found = is_core_pmu(entry->d_name);
-	closedir(folder);
-	return !found;
+	if (c->pid < -1)
+		return PERCH__YES;
+	if (c->pid <= 0)
+		return PERCH__NO;
+	if (!c->machine)
+		return PERCH__MAYBE;
+	if (perch_machine_process(c->machine, c->pid, &state, NULL))
+		return PERCH__YES;
+	return known(state.state == 'Z' || state.state == 'X');
 }
 
-static const struct perch_pmu *pmu_of_type(const struct perch__case *c, bool *known)
+/* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces count too. */
+enum perch__fit perch__process_foreign(const struct perch__case *c)
 {
-	const struct perch_pmu *pmus;
-	size_t nr;
+	struct perch_process_state own, other;
 
-	*known = c->machine && !perch_machine_pmus(c->machine, &pmus, &nr, NULL);
-	if (!*known)
-		return NULL;
-	for (size_t i = 0; i < nr; i++)
-		if (pmus[i].type == c->attr.type)
-			return &pmus[i];
-	return NULL;
-}
-
-bool perch__type_unregistered(const struct perch__case *c)
-{
-	bool known;
-
-	return !pmu_of_type(c, &known) && known;
-}
-
-bool perch__pmu_is(const struct perch__case *c, const char *name)
-{
-	bool known;
-	const struct perch_pmu *pmu = pmu_of_type(c, &known);
-
-	return pmu && !strcmp(pmu->name, name);
-}
-
-bool perch__seccomp_filters(const struct perch__case *c)
-{
-	char text[4096];
-	const char *line;
-
-	if (!c->machine || perch_machine_read(c->machine, "/proc/self/status", text, sizeof(text)) < 0)
-		return false;
-	line = strstr(text, "\nSeccomp:");
-	return line && strspn(line + 9, " \t2") > strspn(line + 9, " \t");
-}
-
-bool perch__locked_down(const struct perch__case *c)
-{
-	char text[128];
-
-	return c->machine && perch_machine_read(c->machine, "/sys/kernel/security/lockdown", text, sizeof(text)) >= 0 &&
-	       strstr(text, "[confidentiality]");
-}
-
-/* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
-static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
-{
-	long value;
-
-	if (sysctl(c, which, &value))
-		snprintf(buffer, size, " (it is %ld)", value);
-	else
-		buffer[0] = '\0';
-}
-
-static void pmu_name(const struct perch__case *c, char *buffer, size_t size)
-{
-	bool known;
-	const struct perch_pmu *pmu = pmu_of_type(c, &known);
-
-	if (pmu)
-		snprintf(buffer, size, "%s", pmu->name);
-	else
-		snprintf(buffer, size, "of type %u", c->attr.type);
-}
-
-static void pid_name(const struct perch__case *c, char *buffer, size_t size)
-{
-	snprintf(buffer, size, "%s", c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid");
-}
-
-static void cpus_present(const struct perch__case *c, char *buffer, size_t size)
-{
-	size_t nr;
-
-	if (c->machine && !perch_machine_cpus_present(c->machine, &nr, NULL))
-		snprintf(buffer, size, "%zu CPU%s", nr, nr == 1 ? "" : "s");
-	else
-		snprintf(buffer, size, "fewer CPUs");
-}
-
-static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
-{
-	struct perch_limits limits;
-
-	if (c->machine && !perch_machine_limits(c->machine, &limits, NULL))
-		snprintf(buffer, size, " (it is %" PRIu64 ")", limits.descriptors);
-	else
-		buffer[0] = '\0';
-}
-
-bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size)
-{
-	const struct {
-		const char *name;
-		long long value;
-	} numbers[] = {
-		{ "pid", c->call->pid },	 { "cpu", c->call->cpu },
-		{ "group_fd", c->call->group_fd }, { "type", c->attr.type },
-		{ "size", c->call->attr ? c->call->attr->size : 0 },
-		{ "stack", c->attr.sample_stack_user }, { "depth", c->attr.sample_max_stack },
-		{ "clockid", c->attr.clockid },	 { "precise", c->attr.precise_ip },
-		{ "bp_type", c->attr.bp_type },
-	};
-	const struct {
-		const char *name;
-		uint64_t value;
-	} large[] = { { "frequency", c->attr.sample_freq }, { "bp_len", c->attr.bp_len } };
-	const struct {
-		const char *name;
-		uint64_t value;
-	} bits[] = {
-		{ "config", c->attr.config }, { "flags", c->call->flags }, { "bp_addr", c->attr.bp_addr },
-		{ "sample_bits", c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1) },
-		{ "read_bits", c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1) },
-		{ "branch_bits", c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1) },
-	};
-	const struct {
-		const char *name;
-		enum perch_sysctl which;
-	} sysctls[] = {
-		{ "paranoid", PERCH_SYSCTL_PARANOID },
-		{ "max_rate", PERCH_SYSCTL_MAX_SAMPLE_RATE },
-		{ "max_stack", PERCH_SYSCTL_MAX_STACK },
-	};
-	const struct {
-		const char *name;
-		void (*write)(const struct perch__case *c, char *buffer, size_t size);
-	} others[] = {
-		{ "pmu", pmu_name }, { "pid_name", pid_name }, { "cpus", cpus_present }, { "descriptors", descriptor_limit },
-	};
-
-#define FOR_THE_NAMED(table, i)                                                                    \
-	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++)                              \
-		if (strlen((table)[i].name) == length && !memcmp((table)[i].name, name, length))
-	FOR_THE_NAMED(numbers, i)
-		return snprintf(buffer, size, "%lld", numbers[i].value) > 0;
-	FOR_THE_NAMED(large, i)
-		return snprintf(buffer, size, "%" PRIu64, large[i].value) > 0;
-	FOR_THE_NAMED(bits, i)
-		return snprintf(buffer, size, "0x%" PRIx64, bits[i].value) > 0;
-	FOR_THE_NAMED(sysctls, i)
-		return current_value(c, sysctls[i].which, buffer, size), true;
-	FOR_THE_NAMED(others, i)
-		return others[i].write(c, buffer, size), true;
-#undef FOR_THE_NAMED
-	return false;
+	if (c->pid <= 0)
+		return PERCH__NO;
+	if (!c->machine || perch_machine_process(c->machine, c->pid, &other, NULL) ||
+	    perch_machine_process(c->machine, 0, &own, NULL))
+		return PERCH__MAYBE;
+	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES : PERCH__MAYBE;
 }

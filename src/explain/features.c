@@ -53,14 +53,20 @@ static void offer(struct search *search, const char *name, const char *since)
 static void offer_bits(struct search *search, const struct perch_attr *attr)
 {
 	const struct perch_attr_bit *bits;
+	const char *name = NULL;
+	uint64_t value = 0;
 	size_t nr;
 
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++) {
-		if (!strcmp(bits[i].field, "branch_sample_type") && !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
-			continue;
-		if (perch_attr_get(attr, perch_attr_field(bits[i].field)) & bits[i].bit)
-			offer(search, bits[i].field, bits[i].since);
+		if (name != bits[i].field) {
+			name = bits[i].field;
+			value = perch_attr_get(attr, perch_attr_field(name));
+			if (!strcmp(name, "branch_sample_type") && !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
+				value = 0;
+		}
+		if (value & bits[i].bit)
+			offer(search, name, bits[i].since);
 	}
 }
 
@@ -84,7 +90,7 @@ bool perch__newest_feature(const struct perch__case *c, unsigned after, struct p
 
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (field_is_judged(&fields[i]) && perch_attr_get(&c->attr, &fields[i]))
+		if (fields[i].since[0] && perch_attr_get(&c->attr, &fields[i]) && field_is_judged(&fields[i]))
 			offer(&search, fields[i].name, fields[i].since);
 	offer_bits(&search, &c->attr);
 	for (size_t i = 0; i < sizeof(call_bits) / sizeof(*call_bits); i++)
@@ -107,4 +113,23 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct pe
 		return true;
 	}
 	return false;
+}
+
+/* Bits of a release newer than the feature's go with it: what does not know the older does not know them either. */
+void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature)
+{
+	const struct perch_attr_field *field = perch_attr_field(feature->name);
+	const struct perch_attr_bit *bits;
+	uint64_t value, dropped = 0;
+	size_t nr;
+
+	if (!field)
+		return;
+	value = perch_attr_get(attr, field);
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(bits[i].field, feature->name) &&
+		    perch__release_rank(bits[i].since) >= perch__release_rank(feature->since))
+			dropped |= value & bits[i].bit;
+	perch_attr_set(attr, field, dropped ? value & ~dropped : 0);
 }

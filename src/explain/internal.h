@@ -22,12 +22,14 @@ enum perch__fit {
 struct perch__case {
 	const struct perch_call *call;
 	struct perch_attr attr;			/* zero beyond the size given; all zero when the pointer was NULL */
-	uint32_t size;				/* as passed, 0 included */
+	uint32_t size;				/* as passed, 0 included; what the kernel wrote where that is unknown */
+	uint32_t kernel_size;			/* as the kernel wrote it after E2BIG; 0: unknown */
+	uint32_t unknown_at;			/* the first byte beyond struct perch_attr that is not zero; 0: none is */
 	pid_t pid;
 	int cpu;
 	int group_fd;
 	unsigned long flags;
-	int errnum;
+	int errnum;				/* 0: not refused, or not known to be; the call and the facts alone count */
 	struct perch_machine *machine;		/* NULL: facts are unknown */
 };
 
@@ -45,19 +47,8 @@ struct perch__feature {
 bool perch__newest_feature(const struct perch__case *c, unsigned after, struct perch__feature *feature);
 /* The first attr field that is not zero at or beyond an offset, with its release. */
 bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct perch__feature *feature);
-
-/* Facts. Those that name a comparison say true when the fact is unknown: the errno already hints at it. */
-bool perch__may_lack_privilege(const struct perch__case *c);	/* neither CAP_PERFMON nor CAP_SYS_ADMIN */
-bool perch__may_lack_admin(const struct perch__case *c);	/* no CAP_SYS_ADMIN */
-bool perch__paranoid_may_exceed(const struct perch__case *c, long level);
-bool perch__paranoid_exceeds(const struct perch__case *c, long level);	/* false when unknown */
-bool perch__above_max_rate(const struct perch__case *c);
-bool perch__cpu_absent(const struct perch__case *c);
-bool perch__no_core_pmu(const struct perch__case *c);		/* false when unknown */
-bool perch__type_unregistered(const struct perch__case *c);	/* false when unknown */
-bool perch__pmu_is(const struct perch__case *c, const char *name);
-bool perch__seccomp_filters(const struct perch__case *c);	/* false when unknown */
-bool perch__locked_down(const struct perch__case *c);		/* lockdown=confidentiality; false when unknown */
+/* Takes a feature out: its bits where the field has other, older ones, else the whole field. */
+void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature);
 
 /* Writes the value of a placeholder of the rules' sentences. False: no such placeholder. */
 bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size);

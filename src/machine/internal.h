@@ -2,6 +2,7 @@
 #ifndef PERCH_MACHINE_INTERNAL_H
 #define PERCH_MACHINE_INTERNAL_H
 
+#include <errno.h>
 #include <limits.h>
 #include <perch/machine.h>
 
@@ -10,6 +11,18 @@ struct kept {
 	bool known;
 	int error;			/* 0 or a negative errno */
 	uint64_t value;
+};
+
+/* What /proc tells of a thread in its status. */
+struct status {
+	char state;			/* '?': not told, and so on below */
+	int64_t uid;			/* effective; -1 */
+	uint64_t effective, permitted;	/* capabilities */
+	bool has_capabilities;
+	int seccomp, no_new_privileges;	/* -1 */
+	int filters;			/* of seccomp; -1, as before Linux 5.9 */
+	int pid_levels;			/* numbers that the process has, one for each pid namespace seen from here; 0 */
+	char name[16];
 };
 
 /* A NUMA node and the CPUs that belong to it. */
@@ -22,8 +35,15 @@ struct perch_machine {
 	char root[PATH_MAX];		/* without a slash at its end; "" for this machine */
 	const struct perch_calls *calls;
 	struct kept sysctl[PERCH_SYSCTL_MAX];
-	struct kept capabilities;
-	bool release_known, cpus_known, pmus_known, nodes_known;
+	pid_t process;			/* whose facts are asked for; 0: the caller's */
+	bool probing;
+	unsigned own_filters;		/* seccomp filters of the process that refuse nothing */
+	struct kept attr_size;
+	struct kept is_virtual;	/* value: as perch_machine_virtual() tells, plus 1 */
+	int status_error;
+	struct status status;
+	struct perch_confinement confinement;
+	bool status_known, confinement_known, release_known, cpus_known, pmus_known, nodes_known;
 	struct perch_release release;
 	struct perch_cpus cpus;
 	struct perch_pmu *pmu;
@@ -31,6 +51,23 @@ struct perch_machine {
 	struct node *node;
 	size_t nr_nodes;
 };
+
+/* Whether an error says something lasting of the machine, not that no descriptor or memory was left. */
+static inline bool perch__lasts(int error)
+{
+	return error != -EMFILE && error != -ENFILE && error != -ENOMEM && error != -EINTR;
+}
+
+/* Parses a status file, reading at most 1 MiB: the line of groups may be long. 0 or -errno. */
+int perch__read_status(const struct perch_machine *machine, const char *path, struct status *status);
+/* The status of "this process", kept. */
+int perch__process_status(struct perch_machine *machine, const struct status **status);
+/* "/proc/self" + name, or "/proc/PID" + name. */
+void perch__process_path(const struct perch_machine *machine, char *path, size_t size, const char *name);
+/* The marks of a container, below the process's own root folder; "" in name when there are none. */
+void perch__find_container(const struct perch_machine *machine, char *name, size_t size);
+/* Reads a number and nothing else from a small file. 0, -EBADMSG or another -errno. */
+int perch__read_number(const struct perch_machine *machine, const char *path, long *value);
 
 /* Reads a list of CPUs from a file of the machine; the caller frees it. */
 int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus,

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,6 +46,21 @@ void perch_machine_free(struct perch_machine *machine)
 const struct perch_calls *perch_machine_calls(const struct perch_machine *machine)
 {
 	return machine ? machine->calls : &perch_kernel_calls;
+}
+
+void perch_machine_set_probing(struct perch_machine *machine, bool allowed)
+{
+	machine->probing = allowed;
+}
+
+void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters)
+{
+	machine->own_filters = filters;
+}
+
+bool perch_machine_probing(const struct perch_machine *machine)
+{
+	return machine && machine->probing;
 }
 
 int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size, const char *path)
@@ -143,18 +157,24 @@ const char *perch_sysctl_name(enum perch_sysctl which)
 	return (unsigned)which < PERCH_SYSCTL_MAX ? sysctls[which] : "";
 }
 
-static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl which, long *value)
+int perch__read_number(const struct perch_machine *machine, const char *path, long *value)
 {
-	char path[128], text[64], *end;
-	ssize_t got;
+	char text[64], *end;
+	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", sysctls[which] + strlen("kernel."));
-	got = perch_machine_read(machine, path, text, sizeof(text));
 	if (got < 0)
 		return got;
 	errno = 0;
 	*value = strtol(text, &end, 10);
 	return errno || end == text ? -EBADMSG : 0;
+}
+
+static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl which, long *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", sysctls[which] + strlen("kernel."));
+	return perch__read_number(machine, path, value);
 }
 
 int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value, struct perch_error *err)
@@ -170,78 +190,12 @@ int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 	if (!kept->known) {
 		kept->error = read_sysctl(machine, which, &number);
 		kept->value = number;
-		kept->known = true;
+		kept->known = perch__lasts(kept->error);
 	}
 	if (kept->error)
 		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE, "cannot read %s: %s", sysctls[which],
 				       strerror(-kept->error));
 	*value = (long)kept->value;
-	return 0;
-}
-
-static int read_capabilities(const struct perch_machine *machine, uint64_t *effective)
-{
-	char text[32768], *line;	/* the line of groups, which comes first, may be long */
-	ssize_t got = perch_machine_read(machine, "/proc/self/status", text, sizeof(text));
-
-	if (got < 0)
-		return got;
-	line = strstr(text, "\nCapEff:");
-	if (!line)
-		return -EBADMSG;
-	*effective = strtoull(line + strlen("\nCapEff:"), NULL, 16);
-	return 0;
-}
-
-int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err)
-{
-	struct kept fresh = { 0 };
-	struct kept *kept = machine ? &machine->capabilities : &fresh;
-
-	if (!kept->known) {
-		kept->error = read_capabilities(machine, &kept->value);
-		kept->known = true;
-	}
-	if (kept->error)
-		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE,
-				       "cannot read this process's capabilities: %s", strerror(-kept->error));
-	*effective = kept->value;
-	return 0;
-}
-
-bool perch_machine_privileged(struct perch_machine *machine)
-{
-	uint64_t effective = 0;
-
-	return perch_machine_capabilities(machine, &effective, NULL) == 0 &&
-	       effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN);
-}
-
-static bool limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
-{
-	const char *line = strstr(text, name);
-	char values[2][32];
-
-	if (!line || sscanf(line + strlen(name), "%31s %31s", values[0], values[1]) != 2)
-		return false;
-	*soft = strcmp(values[0], "unlimited") ? strtoull(values[0], NULL, 10) : UINT64_MAX;
-	*hard = strcmp(values[1], "unlimited") ? strtoull(values[1], NULL, 10) : UINT64_MAX;
-	return true;
-}
-
-int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits, struct perch_error *err)
-{
-	uint64_t hard;
-	char text[4096];
-	ssize_t got = perch_machine_read(machine, "/proc/self/limits", text, sizeof(text));
-
-	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read this process's limits: %s",
-				       strerror(-got));
-	limits->page_bytes = sysconf(_SC_PAGESIZE);
-	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
-	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "/proc/self/limits lacks a limit");
 	return 0;
 }
 

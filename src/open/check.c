@@ -172,6 +172,7 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 			"clockid %" PRId32 " and an event of type %" PRIu32 " exclude each other: the clock cannot be read in "
 			"that event's interrupt", options->clockid, type);
 	perch_error_field(err, "clockid", NULL);
+	perch_error_cause(err, PERCH_CAUSE_CLOCKID_NMI);
 	perch_error_remedy(err, "use CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW");
 	return -EINVAL;
 }

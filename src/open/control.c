@@ -8,14 +8,38 @@
 
 #define MAX_PROGRAMS 64			/* of BPF on one tracepoint: the kernel refuses to be asked for more */
 
-static int control(int fd, unsigned long request, unsigned long argument, struct perch_machine *machine,
-		   struct perch_error *err)
+/* Why the kernel refused, by rules alone: facts are read where the caller gives a machine. */
+static int refused(const struct perch_operation *operation, struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_explanation explanation;
+
+	if (!err)
+		return -operation->errnum;
+	perch_explain_operation(operation, machine, &explanation);
+	return perch_explanation_error(&explanation, err);
+}
+
+/* known: what the argument points to. */
+static int control_known(int fd, unsigned long request, unsigned long argument, struct perch_operation *known,
+			 struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_calls *calls = perch_machine_calls(machine);
 
 	if (calls->control(calls->context, fd, request, argument) >= 0)
 		return 0;
-	return perch__refused(request, errno, err);
+	known->kind = PERCH_OPERATION_CONTROL;
+	known->errnum = errno;
+	known->request = request;
+	known->argument = argument;
+	return refused(known, machine, err);
+}
+
+static int control(int fd, unsigned long request, unsigned long argument, struct perch_machine *machine,
+		   struct perch_error *err)
+{
+	struct perch_operation nothing_known = { .other_fd = -1 };
+
+	return control_known(fd, request, argument, &nothing_known, machine, err);
 }
 
 int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
@@ -44,33 +68,38 @@ int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 
 int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine, struct perch_error *err)
 {
+	struct perch_operation known = { .other_fd = -1, .period = period, .period_known = true };
+
 	if (!period || period >> 63) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
 				"cannot set the period: %llu is none from 1 to 2^63-1", (unsigned long long)period);
 		perch_error_field(err, "sample_period", NULL);
 		return -EINVAL;
 	}
-	return control(fd, PERCH_IOC_PERIOD, (unsigned long)&period, machine, err);
+	return control_known(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &known, machine, err);
 }
 
 int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine, struct perch_error *err)
 {
+	struct perch_operation known = { .other_fd = into_fd };
+
 	if (fd == into_fd) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the output of an event to the event itself");
 		perch_error_remedy(err, "pass -1: its records go into its own ring");
 		return -EINVAL;
 	}
 	/* as a long: an int of -1 would arrive as a large positive number */
-	return control(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, machine, err);
+	return control_known(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known, machine, err);
 }
 
 int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine, struct perch_error *err)
 {
+	struct perch_operation known = { .other_fd = -1, .filter = filter };
 	int rc;
 
 	if (!filter)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the filter: there is none");
-	rc = control(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, machine, err);
+	rc = control_known(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &known, machine, err);
 	if (rc)
 		perch_error_prefix(err, "filter '%s': ", filter);
 	return rc;
@@ -93,11 +122,16 @@ int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, st
 	const struct perch_calls *calls = perch_machine_calls(machine);
 	uint32_t words[2 + MAX_PROGRAMS] = { 0 };
 	struct perch_query_bpf *query = (struct perch_query_bpf *)words;
+	struct perch_operation known = {
+		.kind = PERCH_OPERATION_CONTROL, .request = PERCH_IOC_QUERY_BPF, .argument = (unsigned long)words, .other_fd = -1,
+	};
 	uint32_t stored;
 
 	query->ids_len = room < MAX_PROGRAMS ? room : MAX_PROGRAMS;
-	if (calls->control(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC)
-		return perch__refused(PERCH_IOC_QUERY_BPF, errno, err);
+	if (calls->control(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC) {
+		known.errnum = errno;
+		return refused(&known, machine, err);
+	}
 	*nr = query->prog_cnt;
 	stored = *nr < query->ids_len ? *nr : query->ids_len;
 	if (stored)
@@ -125,6 +159,7 @@ int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machi
 static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_calls *calls = perch_machine_calls(machine);
+	const char *verb = enable ? "enable" : "disable";
 	int errnum;
 
 	if (!calls->tasks)
@@ -132,10 +167,18 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 	if (calls->tasks(calls->context, enable) >= 0)
 		return 0;
 	errnum = errno;
-	perch_error_set(err, errnum, PERCH_ERROR_SYSTEM, "cannot %s this thread's events: %s",
-			enable ? "enable" : "disable", strerror(errnum));
-	if (errnum == EINVAL)
+	if (errnum == EINVAL) {
+		perch_error_set(err, errnum, PERCH_ERROR_NO_SYSCALL, "cannot %s this thread's events: this kernel has none",
+				verb);
+		perch_error_cause(err, PERCH_CAUSE_NO_SYSCALL);
 		perch_error_remedy(err, "use a kernel with CONFIG_PERF_EVENTS");
+		return -errnum;
+	}
+	perch_error_set(err, errnum, PERCH_ERROR_BLOCKED,
+			"cannot %s this thread's events: a seccomp filter or a security module refuses it (%s)", verb,
+			strerror(errnum));
+	perch_error_cause(err, PERCH_CAUSE_OPERATION_BLOCKED);
+	perch_error_remedy(err, "let the sandbox pass prctl(2) with PR_TASK_PERF_EVENTS_*");
 	return -errnum;
 }
 

@@ -39,6 +39,7 @@ void perch__parts_of(struct perch__parts *parts, const struct perch_attr *attr);
 /* One call of perf_event_open(2), kept to be explained. */
 struct perch__try {
 	struct perch_attr given;	/* the kernel may have written into it */
+	uint32_t size;			/* as it was before that */
 	struct perch_call call;
 };
 /* What is wrong before the kernel is asked. */
@@ -47,9 +48,6 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err);
 int perch__try_open(struct perch__try *made, const struct perch_attr *attr, const struct perch_target *target,
 		    int group_fd, unsigned long flags, struct perch_machine *machine);
 int perch__explain_try(struct perch__try *made, struct perch_machine *machine, struct perch_error *err);
-
-/* Says why a request on an open event was refused. Returns -errnum. */
-int perch__refused(unsigned long request, int errnum, struct perch_error *err);
 
 /* Makes room for more targets. */
 int perch__targets_room(struct perch_targets *targets, size_t more, struct perch_error *err);

@@ -24,6 +24,7 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 		return 0;
 	perch_error_set(err, E2BIG, PERCH_ERROR_BAD_FIELD, "attr.size is %u, which is no size of struct perch_attr",
 			attr->size);
+	perch_error_cause(err, PERCH_CAUSE_ATTR_SIZE);
 	perch_error_field(err, "size", NULL);
 	perch_error_remedy(err, "set it to sizeof(struct perch_attr), or fill the attr by perch_attr_build()");
 	return -E2BIG;
@@ -39,6 +40,7 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr, cons
 	if (!target)
 		target = &PERCH_SELF;
 	made->given = *attr;
+	made->size = attr->size;
 	*call = (struct perch_call){ .pid = target->pid, .cpu = target->cpu, .group_fd = group_fd,
 				     .flags = flags | PERCH_FLAG_FD_CLOEXEC };
 	if (target->cgroup_fd > 0) {
@@ -53,8 +55,15 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr, cons
 
 int perch__explain_try(struct perch__try *made, struct perch_machine *machine, struct perch_error *err)
 {
-	made->call.attr = &made->given;
-	return perch_explain(&made->call, machine, err);
+	struct perch_attr passed = made->given;
+	struct perch_call call = made->call;
+
+	call.attr = &passed;
+	if (call.errnum == E2BIG) {
+		call.kernel_size = passed.size;
+		passed.size = made->size;
+	}
+	return perch_explain(&call, machine, err);
 }
 
 int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd, unsigned long flags,

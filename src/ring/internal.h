@@ -3,6 +3,7 @@
 #define PERCH_RING_INTERNAL_H
 
 #include <poll.h>
+#include <perch/explain.h>
 #include <perch/ring.h>
 
 /* The next record of the batch in hand; NULL at the batch's end. */

@@ -28,51 +28,34 @@ struct perch_ring {
 };
 
 /* The machine is asked for its limits here only: where /proc cannot be read, rings work all the same. */
-static int explain_refusal(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine,
-			   struct perch_error *err)
+static int map_refused(const struct perch_operation *operation, struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_limits limits = { 0 };
-	const struct perch_cpus *cpus = NULL;
-	uint64_t ring_kb = (uint64_t)(pages + 1) * page_bytes >> 10;
-	long mlock_kb = 0;
-	size_t nr;
-
-	if (errnum != EPERM || !machine || perch_machine_limits(machine, &limits, NULL) < 0 ||
-	    perch_machine_cpus(machine, &cpus, NULL) < 0 ||
-	    perch_machine_sysctl(machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, NULL) < 0)
-		return perch_error_set(err, errnum, errnum == EPERM ? PERCH_ERROR_MLOCK : PERCH_ERROR_SYSTEM,
-				       "the kernel does not map a ring of 1 + %zu pages: %s", pages, strerror(errnum));
-	nr = cpus->nr;
-	perch_error_set(err, errnum, PERCH_ERROR_MLOCK,
-			"no memory left to lock for a ring of %llu KiB: all rings of a user may take "
-			"kernel.perf_event_mlock_kb (%ld) x %zu CPUs = %llu KiB, and beyond that each process "
-			"RLIMIT_MEMLOCK (%llu KiB)", (unsigned long long)ring_kb, mlock_kb, nr,
-			(unsigned long long)mlock_kb * nr, (unsigned long long)(limits.locked_bytes >> 10));
-	perch_error_remedy(err, "ask for a smaller ring, end other recordings of this user, or raise a limit: "
-			   "sysctl kernel.perf_event_mlock_kb=%ld as root, or ulimit -l", mlock_kb + (long)ring_kb);
-	return -errnum;
-}
-
-static int map_refused(int errnum, size_t pages, size_t page_bytes, struct perch_machine *machine, struct perch_error *err)
-{
+	struct perch_explanation explanation;
 	struct perch_machine *own = NULL;
-	int rc;
 
+	if (!err)
+		return -operation->errnum;
 	if (!machine && perch_machine_new(&own, NULL, NULL, NULL) >= 0)
 		machine = own;
-	rc = explain_refusal(errnum, pages, page_bytes, machine, err);
+	perch_explain_operation(operation, machine, &explanation);
 	perch_machine_free(own);
-	return rc;
+	return perch_explanation_error(&explanation, err);
 }
 
 static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes, struct perch_machine *machine,
 		    struct perch_error *err)
 {
 	size_t bytes = (pages + 1) * page_bytes;
-	void *base = ring->calls->map(ring->calls->context, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.other_fd = -1,
+	};
+	void *base = ring->calls->map(ring->calls->context, bytes, operation.protection, operation.map_flags, fd, 0);
 
-	if (base == MAP_FAILED)
-		return map_refused(errno, pages, page_bytes, machine, err);
+	if (base == MAP_FAILED) {
+		operation.errnum = errno;
+		return map_refused(&operation, machine, err);
+	}
 	ring->control = base;
 	ring->data = (char *)base + page_bytes;
 	ring->size = pages * page_bytes;

@@ -52,6 +52,21 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 	return find_lost(&record.read.values, event->ids[id], lost);
 }
 
+static int tell_unread(const struct perch_sampler *sampler, const struct perch__sampler_event *event, size_t id,
+		       int errnum, struct perch_error *err)
+{
+	const struct perch_operation operation = {
+		.kind = PERCH_OPERATION_READ, .errnum = errnum, .attr = &event->attr, .pid = event->places[id].pid,
+		.cpu = event->places[id].cpu, .size = READ_WORDS * sizeof(uint64_t), .other_fd = -1,
+	};
+	struct perch_explanation explanation;
+
+	perch_explain_operation(&operation, sampler->machine, &explanation);
+	perch_explanation_error(&explanation, err);
+	perch_error_prefix(err, "what event '%s' has lost: ", event->name);
+	return -errnum;
+}
+
 int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, uint64_t *lost, struct perch_error *err)
 {
 	const struct perch__sampler_event *event = index < sampler->nr_events ? &sampler->events[index] : NULL;
@@ -65,8 +80,8 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 				       "event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
 				       event->name);
 	rc = read_lost(sampler, event, id, lost);
-	if (rc < 0)
-		return perch_error_set(err, -rc, PERCH_ERROR_SYSTEM, "cannot read what event '%s' has lost: %s", event->name,
-				       strerror(-rc));
-	return 0;
+	if (rc == -EBADMSG)
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_SHORT_READ,
+				       "what event '%s' has lost is not in what the kernel gives", event->name);
+	return rc < 0 ? tell_unread(sampler, event, id, -rc, err) : 0;
 }

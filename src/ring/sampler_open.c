@@ -104,6 +104,29 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 	}
 }
 
+/* Both events are known: whose ring a lane's is tells its place among the descriptors. Reads errno. */
+static int tell_control(struct perch_sampler *sampler, size_t index, const struct perch__place *place,
+			unsigned long request, int owner_fd, struct perch_error *err)
+{
+	size_t owner = sampler->lanes[place->lane].polled % sampler->nr_events;
+	size_t thread = sampler->lanes[place->lane].polled / sampler->nr_events;
+	const struct perch_call_leader other = {
+		.attr = &sampler->events[owner].attr, .pid = target_of(sampler, owner, place->cpu, thread).pid,
+		.cpu = place->cpu, .has_ring = true,
+	};
+	const struct perch_operation operation = {
+		.kind = PERCH_OPERATION_CONTROL, .errnum = errno, .attr = &sampler->events[index].attr, .pid = place->pid,
+		.cpu = place->cpu, .request = request, .argument = (unsigned long)owner_fd, .other_fd = owner_fd,
+		.other = request == PERCH_IOC_SET_OUTPUT ? &other : NULL,
+	};
+	struct perch_explanation explanation;
+
+	perch_explain_operation(&operation, sampler->machine, &explanation);
+	perch_explanation_error(&explanation, err);
+	perch_error_prefix(err, "event '%s': ", sampler->events[index].name);
+	return -operation.errnum;
+}
+
 static int attach(struct perch_sampler *sampler, size_t index, int fd, const struct perch__place *place,
 		  struct perch_error *err)
 {
@@ -114,8 +137,7 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 	int owner;
 
 	if (calls->control(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
-		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "no id for event '%s': %s", event->name,
-				       strerror(errno));
+		return tell_control(sampler, index, place, PERCH_IOC_ID, 0, err);
 	event->places[event->nr_ids] = *place;
 	event->ids[event->nr_ids++] = id;
 	if (!lane->ring) {
@@ -127,8 +149,7 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 	}
 	owner = lane->fds[lane->polled];
 	if (calls->control(calls->context, fd, PERCH_IOC_SET_OUTPUT, (unsigned long)owner) < 0)
-		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "event '%s' cannot write into the ring of '%s': %s",
-				       event->name, sampler->events[0].name, strerror(errno));
+		return tell_control(sampler, index, place, PERCH_IOC_SET_OUTPUT, owner, err);
 	return 0;
 }
 

@@ -58,6 +58,16 @@ for path in glob.glob(\"/sys/bus/event_source/devices/*/format/*\"):
     pmu, name = path.split(\"/\")[5], path.split(\"/\")[7]
     assert pmu in (\"uprobe\", \"kprobe\") or formats[pmu][name] == open(path).read().strip(), path
 "' sh "$perch"
+	check "tells in JSON why an event does not work, in the words of the headers" sh -c '"$1" list -j hw cache sw | python3 -c "
+import json, re, sys
+def slugs(name):
+    return set(re.findall(r\"^\\s+X\\(\\w+, .([a-z0-9-]+).,\", open(sys.argv[1] + name).read(), re.M))
+causes, kinds = slugs(\"/include/perch/causes.h\"), slugs(\"/include/perch/error.h\")
+assert len(causes) > 100 and len(kinds) > 20
+for event in json.load(sys.stdin):
+    if not event.get(\"works\", True):
+        assert event[\"cause\"] in causes and event[\"error_kind\"] in kinds and event[\"reason\"], event
+" "$2"' sh "$perch" "${PERCH_SOURCE_ROOT:-.}"
 	check "prints JSON" sh -c '"$1" list -j | python3 -c "
 import json, sys
 events = {event[\"name\"]: event for event in json.load(sys.stdin)}

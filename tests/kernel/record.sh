@@ -185,4 +185,23 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 		verdict 1 "an ordinary user gets user space, and is told"
 	fi
 fi
+
+# ---- where there are no cycles, a timer stands in, and it is said ----
+if "$perch" stat -x, -e cycles -- true 2>&1 | grep -q 'not supported'; then
+	for event in cycles cycles:u cycles:pp cpu-cycles cycles/name=x/ '{cycles,page-faults}'; do
+		"$perch" record -o a.data -e "$event" -- sh -c "$burn" > out 2>&1 &&
+			grep -q 'sampling by cpu-clock, a timer' out && at_least a.data SAMPLE 10
+		verdict $? "$event: the timer samples in their place, and it is said"
+	done
+	"$perch" record -o a.data -e cycles:u -- sh -c "$burn" > out 2>&1 && "$perch" report --stats -i a.data > out 2>&1 &&
+		grep -q '^cpu-clock:u stats:' out
+	verdict $? "under its own name, and in user space as was asked"
+	"$perch" record -q -o a.data -e cycles -- sh -c "$burn" > out 2>&1 && [ ! -s out ]
+	verdict $? "with -q it is not said"
+	"$perch" record -o a.data -e cycles,instructions -- true > out 2>&1
+	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q '^perch record: instructions: .*no hardware PMU' out
+	verdict $? "what no timer can stand for is refused, by name and with why"
+else
+	skip "a timer in place of cycles" "this machine counts cycles"
+fi
 exit $failed

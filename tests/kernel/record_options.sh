@@ -225,12 +225,14 @@ refuses "more cgroups than events" 2 "more cgroups than events" -a -e cpu-clock 
 refuses "a cgroup that there is not" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
 
 # ---- what the kernel refuses: which event it is, and what to do about it in words of the command ----
-refuses "branches of a clock" 1 "cpu-clock: this event cannot record branch stacks.*Leave out -b" -e cpu-clock -b -- true
+refuses "branches of a clock" 1 "cpu-clock: .*cannot record branch stacks.*Leave out -b" -e cpu-clock -b -- true
 ! grep -q BRANCH_STACK out
 verdict $? "... without words of the library"
 refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-clock --call-graph lbr -- true
 refuses "a software event of no meaning" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
 refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
+refuses "frames beyond the limit" 1 "perf_event_max_stack.*(max-stack=)" -g -e cpu-clock/max-stack=60000/ -- true
+refuses "a clock that an interrupt cannot read" 1 "Say -k monotonic" -k tai -e mem:0x1000:w -- true
 if [ -d /sys/bus/event_source/devices/msr ]; then
 	refuses "an event that only counts, by its name" 1 "^perch record: msr/tsc/: " -e cpu-clock,msr/tsc/ -- true
 fi

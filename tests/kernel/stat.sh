@@ -184,6 +184,8 @@ done
 
 # ---- what is not supported ----
 if stat -e cycles -- true && grep -q 'not supported' out; then
+	grep -q '^ cycles: .*no hardware PMU.*\. Use .*\.$' out && ! grep -q 'Then:\|process' out
+	verdict $? "why is said in a sentence, and what to do; that the program has ended is no part of it"
 	stat -- true
 	[ "$(grep -c '<not supported>      ' out)" -eq 4 ] &&
 		[ "$(grep -c '^ cycles, instructions, branches, branch-misses: .*\.$' out)" -eq 1 ]

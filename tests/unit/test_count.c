@@ -230,6 +230,8 @@ static void bad_reads(void **state)
 	(void)state;
 	kernel.bytes = 0;
 	assert_int_equal(perch_counter_read(made, &count, &err), -ENODATA);
+	assert_int_equal(err.errnum, ENODATA);
+	assert_int_equal(err.cause, PERCH_CAUSE_READ_ERROR_STATE);
 	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
 	assert_int_equal(perch_counter_read(made, &count, NULL), -ENODATA);
 	kernel.bytes = 16;

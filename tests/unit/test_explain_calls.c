@@ -102,7 +102,7 @@ static const struct refusal always[] = {
 	{ "group_fd", { SOFTWARE }, 0, -1, 77, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd", "" },
 	{ "cgroup fd", { SOFTWARE }, 77, 0, -1, PERCH_FLAG_PID_CGROUP, EBADF, PERCH_ERROR_BAD_TARGET, "pid", "" },
 	{ "EMFILE", { SOFTWARE }, CALL(EMFILE), PERCH_ERROR_DESCRIPTORS, "", "" },
-	{ "no hardware", { HARDWARE }, CALL(ENOENT), PERCH_ERROR_NOT_SUPPORTED, "config", "" },
+	{ "no hardware", { HARDWARE }, CALL(ENOENT), PERCH_ERROR_NOT_SUPPORTED, "type", "" },
 	{ "software 99", { .type = PERCH_TYPE_SOFTWARE, .config = 99, .size = 64 }, CALL(ENOENT), PERCH_ERROR_BAD_FIELD,
 	  "config", "" },
 	{ "breakpoints", { BREAKPOINT }, CALL(ENOSPC), PERCH_ERROR_BREAKPOINTS, "", "" },
@@ -128,9 +128,9 @@ static const struct refusal always[] = {
 	{ "clock of NMIs", { HARDWARE, .use_clockid = 1, .clockid = CLOCK_REALTIME }, CALL(EINVAL), PERCH_ERROR_CONFLICT,
 	  "clockid", "" },
 	{ "pinned member", { SOFTWARE, .pinned = 1 }, 0, -1, 5, 0, EINVAL, PERCH_ERROR_BAD_GROUP, "pinned", "" },
-	{ "member", { SOFTWARE }, 0, -1, 5, 0, EINVAL, PERCH_ERROR_BAD_GROUP, "group_fd", "" },
+	{ "member", { SOFTWARE }, 0, -1, 5, 0, EINVAL, PERCH_ERROR_BAD_GROUP, "inherit", "" },
 	{ "inherit and READ", { SOFTWARE, .inherit = 1, .sample_type = PERCH_SAMPLE_READ }, CALL(EINVAL),
-	  PERCH_ERROR_CONFLICT, "inherit", "" },
+	  PERCH_ERROR_CONFLICT, "inherit", "6.13" },
 	{ "deferred callchains", { SOFTWARE, .defer_callchain = 1 }, CALL(EINVAL), PERCH_ERROR_TOO_NEW, "defer_callchain",
 	  "6.19" },
 	{ "kernel side", { SOFTWARE }, CALL(EACCES), PERCH_ERROR_PARANOID, "exclude_kernel", "" },
@@ -173,8 +173,10 @@ static const struct refusal known[] = {
 
 static void check(const struct refusal *refusal, struct perch_machine *machine)
 {
-	struct perch_call call = { &refusal->attr, refusal->pid, refusal->cpu, refusal->group_fd, refusal->flags,
-				   refusal->errnum, false };
+	struct perch_call call = {
+		.attr = &refusal->attr, .pid = refusal->pid, .cpu = refusal->cpu, .group_fd = refusal->group_fd,
+		.flags = refusal->flags, .errnum = refusal->errnum,
+	};
 	struct perch_error err;
 
 	assert_int_equal(perch_explain(&call, machine, &err), -refusal->errnum);
@@ -248,6 +250,41 @@ static void beyond_size_is_not_at_fault(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 }
 
+/* A log that left the attr out: its type is unknown, and not that of hardware. What the arguments tell stays told. */
+static void an_untold_attr_proves_nothing(void **state)
+{
+	struct perch_call call = { .cpu = -1, .group_fd = -1, .errnum = ENOENT, .attr_is_partial = true };
+	struct perch_explanation told;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(&call, old, NULL, &told), 0);
+	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(told.nr_next, 0);
+	call.errnum = EINVAL;
+	call.cpu = -2;
+	assert_int_equal(perch_explain_call(&call, old, NULL, &told), 0);
+	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_CPU_NEGATIVE);
+	assert_int_equal(told.nr_findings, 1);
+}
+
+/* Fields that a log left out may be set: what depends on their being zero is no proof. */
+static void a_partial_attr_proves_less(void **state)
+{
+	struct perch_attr attr = { SOFTWARE, .inherit_thread = 1 };
+	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+	struct perch_explanation told;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
+	call.attr_is_partial = true;
+	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
+	attr.reserved_2 = 1;		/* what is there is there */
+	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
+}
+
 /* Without a machine nothing is read: the CPU stays one of the candidates. */
 static void a_cpu_that_may_be_absent(void **state)
 {
@@ -257,15 +294,15 @@ static void a_cpu_that_may_be_absent(void **state)
 
 	(void)state;
 	perch_explain(&call, NULL, &err);
-	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
-	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
+	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
+	assert_non_null(strstr(err.message, "may be no CPU 99"));
 	call.group_fd = 9;		/* a likely rule is no proof either */
 	perch_explain(&call, NULL, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
-	assert_non_null(strstr(err.remedy, "CPU 99 may not exist"));
+	assert_non_null(strstr(err.message, "may be no CPU 99"));
 	call.cpu = call.group_fd = -1;
 	perch_explain(&call, NULL, &err);
-	assert_null(strstr(err.remedy, "CPU"));
+	assert_null(strstr(err.message, "CPU"));
 }
 
 /* The caller of a raw call has a pid, whatever it holds. */
@@ -292,6 +329,7 @@ int main(void)
 		cmocka_unit_test(by_static_rules),	cmocka_unit_test(by_facts),
 		cmocka_unit_test(tells_the_values),	cmocka_unit_test(no_attr_and_no_error),
 		cmocka_unit_test(beyond_size_is_not_at_fault),
+		cmocka_unit_test(an_untold_attr_proves_nothing), cmocka_unit_test(a_partial_attr_proves_less),
 		cmocka_unit_test(a_cpu_that_may_be_absent),	cmocka_unit_test(cgroups_by_either_name),
 	};
 

@@ -174,6 +174,7 @@ static void all_of_this_thread(void **state)
 	seen.answer = -EINVAL;
 	assert_int_equal(perch_tasks_disable(machine, &err), -EINVAL);
 	assert_non_null(strstr(err.remedy, "CONFIG_PERF_EVENTS"));
+	assert_int_equal(err.cause, PERCH_CAUSE_NO_SYSCALL);
 	assert_int_equal(perch_tasks_enable(machine, NULL), -EINVAL);
 	assert_int_equal(seen.calls, 4);
 	older.tasks = NULL;	/* a table without it: the kernel's own */
@@ -237,8 +238,8 @@ static void every_refusal_has_a_sentence(void **state)
 				fail_msg("call %d, errno %d: %d '%s'", number, errnum, rc, err.message);
 			if (errnum == ENOTTY)
 				assert_string_equal(err.since, since[number]);
-			if (err.kind != PERCH_ERROR_SYSTEM)
-				assert_true(err.remedy[0]);
+			assert_true(err.remedy[0]);
+			assert_int_not_equal(err.cause, PERCH_CAUSE_NONE);
 			assert_int_equal(one_of_each(number, NULL), -errnum);
 		}
 }

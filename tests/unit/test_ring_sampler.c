@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samplers over a table of calls that imitates the kernel. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +12,14 @@
 #include <cmocka.h>
 
 #include "sampler_fixture.h"
+#include "tree.h"
 
 static const pid_t three_threads[] = { 11, 12, 13 };
 static int two_cpus_list[] = { 0, 1 };
 static const struct perch_cpus two_cpus = { 2, two_cpus_list };
+
+/* The machine's root; "": this one. */
+static char root[PATH_MAX];
 
 static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine, struct kernel *k, struct perch_calls *calls,
 		     const char *events, struct perch_sampler_options *options, struct perch_error *err)
@@ -22,7 +27,7 @@ static int open_fake(struct perch_sampler **sampler, struct perch_machine **mach
 	static const struct perch_target nobody = { 11, -1, 0 };
 
 	*calls = (struct perch_calls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
-	assert_int_equal(perch_machine_new(machine, NULL, calls, NULL), 0);
+	assert_int_equal(perch_machine_new(machine, root, calls, NULL), 0);
 	options->event.machine = *machine;
 	options->event.sample |= PERCH_SAMPLE_IP;
 	options->cpus = &two_cpus;
@@ -194,8 +199,17 @@ static void refuses_overwrite_rings(void **state)
 	end_fake(sampler, machine, &k);
 }
 
+/* For an ordinary user: root may lock what it likes. */
 static void shrinks_rings_to_the_limit(void **state)
 {
+	static const struct tree_file files[] = {
+		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		{ "/proc/sys/kernel/perf_event_mlock_kb", "516\n" },
+		{ "/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n" },
+		{ "/proc/self/limits", "Max open files            1024                 4096                 files     \n"
+				       "Max locked memory         65536                65536                bytes     \n" },
+		{ "/sys/devices/system/cpu/online", "0-1\n" },
+	};
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct kernel k = { .gone = -5, .max_pages = 16 };
 	struct perch_sampler *sampler;
@@ -204,6 +218,7 @@ static void shrinks_rings_to_the_limit(void **state)
 	struct perch_error err;
 
 	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
 	err.kind = PERCH_ERROR_NONE;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
 	assert_int_equal(err.kind, PERCH_ERROR_NONE);
@@ -213,7 +228,9 @@ static void shrinks_rings_to_the_limit(void **state)
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
 	assert_int_equal(err.kind, PERCH_ERROR_MLOCK);
 	assert_non_null(strstr(err.message, "perf_event_mlock_kb"));
-	assert_non_null(strstr(err.message, "RLIMIT_MEMLOCK"));
+	assert_non_null(strstr(err.message, "(516) x 2 CPUs = 1032 KiB"));
+	assert_non_null(strstr(err.message, "RLIMIT_MEMLOCK (64 KiB)"));
+	assert_int_equal(err.cause, PERCH_CAUSE_MAP_LOCKED);
 	assert_true(err.remedy[0]);
 	end_fake(sampler, machine, &k);
 
@@ -221,6 +238,8 @@ static void shrinks_rings_to_the_limit(void **state)
 	options.ring_pages = 32;	/* asked for: not shrunk */
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
 	end_fake(sampler, machine, &k);
+	tree_remove(root);
+	root[0] = '\0';
 }
 
 static void finds_the_precision_there_is(void **state)

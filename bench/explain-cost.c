@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an explanation costs: of the rules alone, with facts that are known already, and with calls. Over the broken
+ * calls that the tests make (tests/kernel/generated), as root and as an ordinary user. Each answer is asked for several
+ * times, and the least time counts: what is beyond it was somebody else's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../tests/kernel/generated/generated.h"
+
+#define CASES 3000
+#define REPEAT_STATIC 15
+#define REPEAT_FULL 3
+#define STATIC_TARGET 2000.0
+#define FULL_TARGET 1000.0
+#define CALLS_TARGET 25
+
+struct cost {
+	double took[CASES], sum, most;
+	size_t nr;
+	const char *of;			/* what cost most */
+};
+
+struct costs {
+	unsigned cases;
+	struct cost rules, facts, full;
+	uint64_t calls;
+	unsigned most_calls;
+	const char *most_calls_of;
+};
+
+static double now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static void add(struct cost *cost, double took, const char *name)
+{
+	cost->took[cost->nr++] = took;
+	cost->sum += took;
+	if (took <= cost->most)
+		return;
+	cost->most = took;
+	cost->of = name;
+}
+
+/* The least of some times that the answer takes. */
+static double time_of(const struct perch_call *asked, struct perch_machine *machine,
+		      const struct perch_probing *probing, unsigned repeats, struct perch_explanation *explanation)
+{
+	double start, took, least = 0;
+
+	for (unsigned i = 0; i < repeats; i++) {
+		start = now_ns();
+		perch_explain_call(asked, machine, probing, explanation);
+		took = now_ns() - start;
+		if (!least || took < least)
+			least = took;
+	}
+	return least;
+}
+
+static void measure(const struct world *world, const struct perch_call *asked, const char *name, struct costs *costs)
+{
+	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
+	struct perch_explanation explanation;
+
+	/* once for the facts, which are read when first asked for */
+	perch_explain_call(asked, world->machine, &generous, &explanation);
+	add(&costs->rules, time_of(asked, NULL, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->facts, time_of(asked, world->machine, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->full, time_of(asked, world->machine, &generous, REPEAT_FULL, &explanation), name);
+	costs->cases++;
+	costs->calls += explanation.calls;
+	if (explanation.calls <= costs->most_calls)
+		return;
+	costs->most_calls = explanation.calls;
+	costs->most_calls_of = name;
+}
+
+static void one_case(const struct world *world, const struct breakage *const *list, size_t nr, uint64_t seed,
+		     struct costs *costs)
+{
+	struct chance chance = { seed };
+	const struct breakage *breakage = list[breakage_pick(list, nr, &chance)];
+	struct generated_call call;
+	struct perch_call asked;
+	uint32_t kernel_size;
+	int errnum = 0;
+
+	if (!generated_valid(world, &chance, breakage->wish, &call))
+		return;
+	if (breakage_apply(breakage, world, &chance, &call))
+		errnum = generated_refused(&call, &kernel_size);
+	if (errnum) {
+		generated_describe(&call, errnum, kernel_size, &asked);
+		measure(world, &asked, breakage->name, costs);
+	}
+	generated_end(&call);
+}
+
+static int by_value(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The mean is held to the target: what cost most may have been in somebody's way. */
+static void print_cost(const char *what, struct cost *cost, const char *unit, double scale, double target)
+{
+	double mean = cost->sum / cost->nr / scale, nearly_all;
+
+	qsort(cost->took, cost->nr, sizeof(*cost->took), by_value);
+	nearly_all = cost->took[cost->nr * 99 / 100] / scale;
+	printf("  %-26s %8.2f %s on average, 99 %% below %8.2f, at most %8.2f (%s)  target < %.0f%s\n", what, mean, unit,
+	       nearly_all, cost->most / scale, cost->of, target, mean >= target ? "  MISSED" : "");
+}
+
+static bool run(const struct world *world, const char *who)
+{
+	const struct breakage *list[BREAKAGES_MAX];
+	size_t nr = breakages_for(world, list);
+	static struct costs costs;
+	const char *wanted = getenv("PERCH_CASES");
+	unsigned cases = wanted && *wanted ? strtoul(wanted, NULL, 0) : CASES;
+
+	memset(&costs, 0, sizeof(costs));
+	if (cases > CASES)
+		cases = CASES;
+	for (uint64_t seed = 1; costs.cases < cases && seed < 4 * CASES; seed++)
+		one_case(world, list, nr, seed, &costs);
+	if (!costs.cases)
+		return false;
+	printf("%s: %u refused calls\n", who, costs.cases);
+	print_cost("rules alone", &costs.rules, "ns", 1, STATIC_TARGET);
+	print_cost("with facts that are known", &costs.facts, "ns", 1, STATIC_TARGET);
+	print_cost("with calls", &costs.full, "us", 1000, FULL_TARGET);
+	printf("  %-28s %8.2f    on average, %8u at most (%s)  target <= %d%s\n", "calls",
+	       (double)costs.calls / costs.cases, costs.most_calls,
+	       costs.most_calls_of ? costs.most_calls_of : "none", CALLS_TARGET,
+	       costs.most_calls > CALLS_TARGET ? "  MISSED" : "");
+	fflush(stdout);
+	return true;
+}
+
+/* Facts that nobody has read yet: what the first answer of a program costs. */
+static void first_answer(void)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE, .size = sizeof(attr) };
+	const struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 2 };
+	const struct perch_probing by_default = { 0 };
+	struct perch_explanation explanation;
+	struct perch_machine *machine;
+	double start = now_ns();
+
+	if (perch_machine_new(&machine, NULL, NULL, NULL))
+		return;
+	perch_explain_call(&call, machine, &by_default, &explanation);
+	printf("first answer, facts to be read: %.0f us\n", (now_ns() - start) / 1000);
+	perch_machine_free(machine);
+}
+
+static bool run_as_user(struct world *world)
+{
+	bool done;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		done = !world_become(world) && run(world, "user");
+		world_end(world);
+		_exit(!done);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+int main(void)
+{
+	struct world world;
+	bool done;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid()) {
+		printf("explain-cost: needs root, to make calls of root's and of others\n");
+		return 77;
+	}
+	first_answer();
+	if (world_make(&world))
+		return EXIT_FAILURE;
+	done = run(&world, "root");
+	done = run_as_user(&world) && done;
+	world_end(&world);
+	return done ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as a log of strace. Lines come as they are; what is told must be UTF-8, a line of JSON for each refusal.
+ *
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_strace.c \
+ *		src/cli/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c src/cli/explain_strace*.c \
+ *		src/{error,abi,machine,event,explain}/?*.c -ljansson -ldl -o fuzz_strace
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+
+#include "cli/explain_strace.h"
+#include "cli/options.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The little of the command that is not here. */
+int cli_error(const char *command, const struct perch_error *err)
+{
+	(void)command, (void)err;
+	return CLI_EXIT_FAILURE;
+}
+
+void cli_put_clean(FILE *stream, const char *text)
+{
+	char clean[4096];
+
+	perch_clean_text(clean, sizeof(clean), text);
+	fputs(clean, stream);
+}
+
+static void check(const struct explain_job *job, const char *text, size_t size)
+{
+	uint64_t nr = 0;
+
+	for (const char *at = text, *end; (end = memchr(at, '\n', size - (at - text))); at = end + 1) {
+		json_t *object = json_loadb(at, end - at, 0, NULL);
+
+		if (!object)
+			abort();
+		json_decref(object);
+		nr++;
+	}
+	if (nr > job->calls + job->operations_refused || nr < job->refused || job->refused > job->calls)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct explain_job job = { .from_log = true };
+	struct strace_log log = { .job = &job };
+	const char *at = (const char *)data + 1, *end = (const char *)data + size;
+	char *text = NULL;
+	size_t written = 0;
+
+	if (!size)
+		return 0;
+	job.json = data[0] & 1;
+	job.colours = data[0] & 2;
+	job.verbose = data[0] >> 2 & 1;
+	job.out = open_memstream(&text, &written);
+	if (!job.out)
+		abort();
+	while (at < end) {
+		const char *newline = memchr(at, '\n', end - at);
+		size_t length = (newline ? newline : end) - at;
+		char *line = malloc(length ? length : 1);	/* of its own, so that reading beyond is seen */
+
+		if (!line)
+			abort();
+		memcpy(line, at, length);
+		strace_line(&log, line, length);
+		free(line);
+		at += length + 1;
+	}
+	strace_forget(&log);
+	if (!job.json)
+		explain_told_rest(&job);
+	fflush(job.out);
+	if (job.json)
+		check(&job, text, written);
+	explain_forget(&job);
+	fclose(job.out);
+	free(text);
+	return 0;
+}

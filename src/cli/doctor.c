@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* perch doctor: what this user can measure on this machine, and what would have to change for the rest. */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+/* "return 0" for events, as small as programs are. */
+static int load_program(void)
+{
+	static const struct bpf_insn program[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+	attr.insns = (uintptr_t)program;
+	attr.insn_cnt = CLI_NR(program);
+	attr.license = (uintptr_t)"MIT";
+	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Columns of the terminal that out is; 0: it is none, and lines are not broken. */
+static unsigned width_of(FILE *out)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(out)))
+		return 0;
+	return ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < 40 ? 80 : size.ws_col;
+}
+
+static bool print(const struct doctor *doctor, FILE *out, bool json)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	unsigned width = width_of(out);
+
+	if (json)
+		return doctor_print_json(doctor, out);
+	return doctor_print_text(doctor, out, width && !(no_colour && *no_colour), width);
+}
+
+static int cannot_write(const char *file)
+{
+	struct perch_error err;
+	int errnum = errno ? errno : EIO;
+
+	perch_error_set(&err, errnum, PERCH_ERROR_FILE, "cannot write %s: %s", file ? file : "the answer",
+			strerror(errnum));
+	return cli_error(DOCTOR_COMMAND, &err);
+}
+
+/* The file is made before the checks: one that cannot be written should not cost them. */
+static int examine(struct doctor *doctor, const char *file, bool json)
+{
+	FILE *out = file ? fopen(file, "we") : stdout;
+	bool written;
+
+	if (!out)
+		return cannot_write(file);
+	doctor_examine(doctor);
+	errno = 0;
+	written = print(doctor, out, json) && !fflush(out) && !ferror(out);
+	if (file && fclose(out))
+		written = false;
+	if (!written)
+		return cannot_write(file);
+	return doctor->usable ? 0 : CLI_EXIT_FAILURE;
+}
+
+int perch_cmd_doctor(int argc, char **argv)
+{
+	bool json = false;
+	const char *file = NULL;
+	const struct cli_option options[] = {
+		{ .letter = 'j',
+		  .name = "json",
+		  .help = "print JSON: an object with an array of checks",
+		  .kind = CLI_FLAG,
+		  .value = &json },
+		{ .letter = 'o',
+		  .name = "output",
+		  .argument = "FILE",
+		  .help = "write into FILE instead of standard output",
+		  .kind = CLI_STRING,
+		  .value = &file },
+	};
+	struct doctor *doctor;
+	struct perch_error err;
+	int first, status;
+
+	first = cli_parse(DOCTOR_COMMAND, options, CLI_NR(options), argc, argv);
+	if (first < argc)
+		return cli_usage_error(DOCTOR_COMMAND, "'%s' is too much: it takes options alone", argv[first]);
+	doctor = calloc(1, sizeof(*doctor));
+	if (!doctor) {
+		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the checks");
+		return cli_error(DOCTOR_COMMAND, &err);
+	}
+	doctor->load_program = load_program;
+	if (perch_machine_new(&doctor->machine, NULL, NULL, &err))
+		status = cli_error(DOCTOR_COMMAND, &err);
+	else
+		status = examine(doctor, file, json);
+	perch_machine_free(doctor->machine);
+	free(doctor);
+	return status;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a refusal to what an administrator, or the user, can change. The explanation's own remedy is for who wrote the
+ * call: it says how to ask for less. Here the wish is kept and the machine changes.
+ */
+#include <string.h>
+
+#include "doctor.h"
+#include "options.h"
+
+bool doctor_has(struct doctor *doctor, int capability)
+{
+	struct perch_confinement confinement;
+	uint64_t effective;
+
+	if (perch_machine_capabilities(doctor->machine, &effective, NULL) || !(effective >> capability & 1))
+		return false;
+	return perch_machine_confinement(doctor->machine, &confinement, NULL) || confinement.user_namespace != 1;
+}
+
+/* Before 5.8 CAP_SYS_ADMIN had CAP_PERFMON's part. */
+static const char *capability_here(struct doctor *doctor, const char *wanted)
+{
+	struct perch_release release;
+
+	if (!strcmp(wanted, "perfmon") && !perch_machine_release(doctor->machine, &release, NULL) &&
+	    (release.major < 5 || (release.major == 5 && release.minor < 8)))
+		return "sys_admin";
+	return wanted;
+}
+
+/* How this process could come by a capability; false: in no way from in here. */
+static bool capability_text(struct doctor *doctor, const char *wanted, char *text, size_t size)
+{
+	const char *capability = capability_here(doctor, wanted);
+	struct perch_confinement confinement;
+	char upper[32] = "";
+
+	for (size_t i = 0; capability[i] && i < sizeof(upper) - 1; i++)
+		upper[i] = capability[i] == '_' ? '_' : capability[i] - 'a' + 'A';
+	if (perch_machine_confinement(doctor->machine, &confinement, NULL))
+		memset(&confinement, 0, sizeof(confinement));
+	if (confinement.user_namespace == 1)
+		return false;
+	if (!strcmp(confinement.container, "kubernetes"))
+		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s]", upper);
+	else if (!strcmp(confinement.container, "docker") || !strcmp(confinement.container, "podman"))
+		snprintf(text, size, "start the container with: %s run --cap-add %s", confinement.container, upper);
+	else if (confinement.no_new_privileges == 1)
+		snprintf(text, size,
+			 "start perch by a process that has CAP_%s (no_new_privs keeps it from gaining one)", upper);
+	else if (!strcmp(capability, "syslog"))	/* setcap replaces what was set before */
+		snprintf(text, size,
+			 "as root, for perch alone: setcap cap_perfmon,cap_syslog+ep \"$(command -v perch)\"");
+	else if (!strcmp(capability, "sys_admin"))
+		snprintf(text, size, "run perch as root (CAP_SYS_ADMIN)");
+	else
+		snprintf(text, size, "as root, for perch alone: setcap cap_%s+ep \"$(command -v perch)\"", capability);
+	return true;
+}
+
+static bool level_text(struct doctor *doctor, long level, char *text, size_t size)
+{
+	struct perch_confinement confinement;
+	bool contained;
+	long now;
+
+	if (level == DOCTOR_ANY_LEVEL || perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &now, NULL) ||
+	    now <= level)
+		return false;
+	contained = !perch_machine_confinement(doctor->machine, &confinement, NULL) &&
+		    (confinement.container[0] || confinement.user_namespace == 1);
+	snprintf(text, size, "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (it is %ld)",
+		 contained ? " outside of the container" : "", level, now);
+	if (contained && !confinement.container[0])
+		snprintf(text, size, "as root outside of the user namespace, for everybody: sysctl "
+			 "kernel.perf_event_paranoid=%ld (it is %ld)", level, now);
+	return true;
+}
+
+void doctor_change_right(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need)
+{
+	char level[256], capability[256];
+	bool has_level = level_text(doctor, need->level, level, sizeof(level));
+	bool has_capability = capability_text(doctor, need->capability, capability, sizeof(capability));
+
+	if (has_level && has_capability)
+		doctor_change(result, "%s; or %s", capability, level);
+	else if (has_level || has_capability)
+		doctor_change(result, "%s", has_level ? level : capability);
+	else
+		doctor_change(result, "run perch outside of the user namespace: capabilities do not count in one");
+}
+
+static bool is_right(enum perch_cause cause)
+{
+	enum perch_error_kind kind = perch_cause_kind(cause);
+
+	return kind == PERCH_ERROR_PARANOID || kind == PERCH_ERROR_PRIVILEGE;
+}
+
+/* The engine's advice is for containers, which most filters belong to. */
+static bool is_filter_alone(struct doctor *doctor, enum perch_cause cause)
+{
+	struct perch_confinement confinement;
+
+	return cause == PERCH_CAUSE_SECCOMP && !perch_machine_confinement(doctor->machine, &confinement, NULL) &&
+	       !confinement.container[0];
+}
+
+void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_call *call,
+		    const struct doctor_need *need)
+{
+	const struct perch_probing budget = { 0 };
+	const struct doctor_need gate = { 2, "sys_admin" };
+	struct perch_explanation explanation;
+	const struct perch_finding *finding = &explanation.finding[0];
+
+	memset(&explanation, 0, sizeof(explanation));
+	if (perch_explain_call(call, doctor->machine, &budget, &explanation) || !explanation.nr_findings) {
+		doctor_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
+		return;
+	}
+	result->cause = perch_cause_slug(finding->cause);
+	doctor_reason(result, DOCTOR_NO, "%s", finding->message);
+	if (finding->cause == PERCH_CAUSE_PARANOID_ALL)
+		doctor_change_right(doctor, result, &gate);
+	else if (is_right(finding->cause) && need)
+		doctor_change_right(doctor, result, need);
+	else if (is_filter_alone(doctor, finding->cause))
+		doctor_change(result, "start perch outside of what installed the filter: a sandbox, or a systemd unit with "
+				      "SystemCallFilter=, which perf_event_open would have to be added to");
+	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE && perch_machine_virtual(doctor->machine) == 1)
+		doctor_change(
+			result,
+			"have the hypervisor give this machine a PMU (QEMU: -cpu host,pmu=on; VMware: virtualized "
+			"CPU performance counters; in a cloud: bare metal); until then -e cpu-clock samples");
+	else
+		doctor_change(result, "%s", finding->remedy);
+}

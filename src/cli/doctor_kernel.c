@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel and its PMUs. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+#define BOOT_RECORDS 8192		/* of the log that are read at most */
+
+void doctor_release(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_release release;
+	struct perch_error err;
+	char system[128];
+
+	if (perch_machine_release(doctor->machine, &release, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	if (perch_machine_distribution(doctor->machine, system, sizeof(system), NULL))
+		doctor_value(result, "Linux %s", release.text);
+	else
+		doctor_value(result, "Linux %s, programs of %s", release.text, system);
+}
+
+/* Names of the attr's fields that begin at or behind an offset, with the release that brought them. */
+static void fields_from(uint32_t offset, char *text, size_t size)
+{
+	size_t nr, used = 0;
+	const struct perch_attr_field *field = perch_attr_fields(&nr);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < nr && used < size; i++)
+		if (field[i].offset >= offset && field[i].since[0])
+			used += snprintf(text + used, size - used, "%s%s (%s)", used ? ", " : "", field[i].name,
+					 field[i].since);
+}
+
+void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
+{
+	char missing[400];
+	struct perch_error err;
+	uint32_t size;
+
+	if (perch_machine_attr_size(doctor->machine, &size, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%u bytes; perch knows %zu", (unsigned)size, sizeof(struct perch_attr));
+	if (size >= sizeof(struct perch_attr))
+		return;
+	fields_from(size, missing, sizeof(missing));
+	doctor_reason(result, DOCTOR_LIMITED, "this kernel is older than %s", missing);
+	doctor_change(result, "a newer kernel, for who needs these");
+}
+
+void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct perch_pmu *pmu;
+	struct perch_error err;
+	char text[sizeof(result->value)] = "";
+	size_t nr, used = 0;
+
+	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
+		used += snprintf(text + used, sizeof(text) - used, "%s%s %u", i ? ", " : "", pmu[i].name,
+				 (unsigned)pmu[i].type);
+		if (pmu[i].cpus.nr && used < sizeof(text))
+			used += snprintf(text + used, sizeof(text) - used, " (%zu CPU%s)", pmu[i].cpus.nr,
+					 pmu[i].cpus.nr == 1 ? "" : "s");
+	}
+	if (used >= sizeof(text))
+		strcpy(text + sizeof(text) - 4, "...");
+	doctor_value(result, "%s", text);
+	result->status = DOCTOR_OK;
+	if (!nr)
+		doctor_reason(result, DOCTOR_NO, "sysfs shows none");
+}
+
+/* What a line of the log has behind its front "6,123,456789,-;"; cut at its end. */
+static char *sentence_of(char *record)
+{
+	char *text = record[0] >= '0' && record[0] <= '9' ? strchr(record, ';') : NULL;
+
+	record[strcspn(record, "\n")] = '\0';
+	return text ? text + 1 : record;
+}
+
+int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text, size_t size)
+{
+	char path[PATH_MAX], record[8192];
+	int fd, rc = -ENOENT;
+	ssize_t got;
+
+	if (perch_machine_path(doctor->machine, path, sizeof(path), "/dev/kmsg") < 0)
+		return -ENOENT;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	for (unsigned i = 0; i < BOOT_RECORDS; i++) {
+		got = read(fd, record,
+			   sizeof(record) - 1); /* one record each; EPIPE: some were overwritten meanwhile */
+		if (got < 0 && (errno == EPIPE || errno == EINTR))
+			continue;
+		if (got <= 0) {
+			if (got < 0 && errno != EAGAIN && rc)
+				rc = -errno;
+			break;
+		}
+		record[got] = '\0';
+		for (size_t word = 0; word < nr; word++)
+			if (strstr(record, words[word])) {
+				perch_clean_text(text, size, sentence_of(record));	/* the last one counts */
+				rc = 0;
+				break;
+			}
+	}
+	close(fd);
+	return rc;
+}
+
+/* Why there is none: what the kernel said when it started, and what can be seen from here. */
+static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const words[] = { "Performance Events:", "hw perfevents:", "no PMU driver" };
+	struct perch_confinement confinement;
+	char said[256], text[400];
+	int rc = doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said));
+	bool virtual = perch_machine_virtual(doctor->machine) == 1;
+
+	if (!rc)
+		snprintf(text, sizeof(text), "the kernel said when it started: %s", said);
+	else if (rc == -EPERM || rc == -EACCES)
+		snprintf(text, sizeof(text), "what the kernel said of it when it started, this user may not read "
+			 "(kernel.dmesg_restrict)");
+	else
+		snprintf(text, sizeof(text), "the kernel's log does not tell why");
+	doctor_reason(result, DOCTOR_NO, "%s; %s",
+		      virtual ? "this is a virtual machine, to which the hypervisor shows no PMU that "
+				"Linux can use"
+			      : "Linux has no driver for this processor's PMU",
+		      text);
+	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) && !strcmp(confinement.container, "gvisor"))
+		doctor_reason(result, DOCTOR_NO, "gVisor is a kernel of its own that has no perf events");
+	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
+	if (virtual)
+		doctor_change(
+			result,
+			"have the hypervisor give this machine a PMU; clocks, tracepoints and breakpoints work without");
+}
+
+void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct perch_pmu *pmu;
+	char text[sizeof(result->value)] = "", branches[32];
+	struct perch_error err;
+	size_t nr, used = 0;
+
+	if (perch_machine_pmus(doctor->machine, &pmu, &nr, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
+		long precise = 0, depth = 0;
+
+		if (!pmu[i].core)
+			continue;
+		branches[0] = '\0';
+		if (!perch_machine_pmu_cap(doctor->machine, &pmu[i], "branches", &depth, NULL))
+			snprintf(branches, sizeof(branches), ", %ld branches", depth);
+		used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? "; " : "", pmu[i].name);
+		if (used < sizeof(text) &&
+		    !perch_machine_pmu_cap(doctor->machine, &pmu[i], "max_precise", &precise, NULL))
+			used += snprintf(text + used, sizeof(text) - used, " (precise up to %ld%s)", precise, branches);
+	}
+	doctor_value(result, "%s", text);
+	if (!used)
+		tell_no_core(doctor, result);
+	else
+		result->status = DOCTOR_OK;
+}

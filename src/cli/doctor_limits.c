@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* How much: memory for rings, descriptors, samples, frames. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "options.h"
+
+#define USUAL_RING_KB 512		/* of perch record for each CPU */
+#define USUAL_RATE 4000			/* of perch record, a second */
+#define USUAL_DEPTH 127
+
+static size_t nr_cpus(struct doctor *doctor)
+{
+	const struct perch_cpus *cpus;
+
+	return perch_machine_cpus(doctor->machine, &cpus, NULL) || !cpus->nr ? 1 : cpus->nr;
+}
+
+/* Each ring is a page for itself and a power of two of them for records: that power, of as many pages. */
+static uint64_t ring_of(uint64_t pages)
+{
+	uint64_t data = 1;
+
+	if (pages < 2)
+		return 0;
+	while (data * 2 <= pages - 1)
+		data *= 2;
+	return data;
+}
+
+/*
+ * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that what RLIMIT_MEMLOCK
+ * leaves.
+ */
+static void tell_rings(struct doctor *doctor, struct doctor_result *result, long mlock_kb,
+		       const struct perch_limits *limits)
+{
+	uint64_t page_kb = limits->page_bytes / 1024, cpus = nr_cpus(doctor), data_kb, total;
+	char memlock[48] = "unlimited";
+
+	if (limits->locked_bytes == UINT64_MAX) {
+		doctor_value(result, "as much as there is (RLIMIT_MEMLOCK unlimited)");
+		return;
+	}
+	total = (uint64_t)mlock_kb / page_kb * cpus + limits->locked_bytes / limits->page_bytes;
+	data_kb = ring_of(total / cpus) * page_kb;
+	snprintf(memlock, sizeof(memlock), "%" PRIu64 " KiB", limits->locked_bytes / 1024);
+	doctor_value(result,
+		     "a ring of %" PRIu64 " KiB on each of %" PRIu64 " CPUs (%ld KiB x %" PRIu64
+		     " of the user, and %s of "
+		     "RLIMIT_MEMLOCK)",
+		     data_kb, cpus, mlock_kb, cpus, memlock);
+	if (data_kb >= USUAL_RING_KB)
+		return;
+	result->cause = perch_cause_slug(PERCH_CAUSE_MAP_LOCKED);
+	doctor_reason(result, DOCTOR_LIMITED, "perch record takes %d KiB for each CPU, unless -m asks for less",
+		      USUAL_RING_KB);
+	doctor_change(result, "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64 ", or raise the limit: ulimit -l",
+		      USUAL_RING_KB + page_kb);
+}
+
+void doctor_rings(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_limits limits;
+	struct perch_error err;
+	long mlock_kb, level;
+
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MLOCK_KB, &mlock_kb, &err) ||
+	    perch_machine_limits(doctor->machine, &limits, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	if (doctor_has(doctor, PERCH_CAP_IPC_LOCK))
+		doctor_value(result, "as much as there is (CAP_IPC_LOCK)");
+	else if (!perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL) && level < 0)
+		doctor_value(result, "as much as there is (kernel.perf_event_paranoid %ld)", level);
+	else
+		tell_rings(doctor, result, mlock_kb < 0 ? 0 : mlock_kb, &limits);
+}
+
+void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
+{
+	uint64_t cpus = nr_cpus(doctor), left, open;
+	struct perch_limits limits;
+	struct perch_error err;
+	size_t nr;
+
+	if (perch_machine_limits(doctor->machine, &limits, &err) ||
+	    perch_machine_open_descriptors(doctor->machine, &nr, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	open = nr;
+	left = limits.descriptors > open ? limits.descriptors - open : 0;
+	doctor_value(result,
+		     "%" PRIu64 " left of %" PRIu64 ": %" PRIu64 " event%s of one thread, or %" PRIu64
+		     " on each of %" PRIu64 " CPUs",
+		     left, limits.descriptors, left, left == 1 ? "" : "s", left / cpus, cpus);
+	result->status = DOCTOR_OK;
+	if (left / cpus >= 32)
+		return;
+	result->cause = perch_cause_slug(PERCH_CAUSE_DESCRIPTORS);
+	doctor_reason(result, left ? DOCTOR_LIMITED : DOCTOR_NO,
+		      "each event takes a descriptor for each CPU or thread");
+	if (limits.descriptors_hard > limits.descriptors)
+		doctor_change(result, "ulimit -n %" PRIu64, limits.descriptors_hard);
+	else
+		doctor_change(result,
+			      "as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
+}
+
+/* Linux starts with 100000 and goes down where the interrupts of samples take too long; so may an administrator. */
+void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const words[] = { "lowering kernel.perf_event_max_sample_rate" };
+	struct perch_error err;
+	char said[256];
+	long rate;
+
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	doctor_value(result, "at most %ld", rate);
+	result->status = rate < USUAL_RATE ? DOCTOR_LIMITED : DOCTOR_OK;
+	if (rate >= 100000)
+		return;
+	result->cause = rate < USUAL_RATE ? perch_cause_slug(PERCH_CAUSE_FREQUENCY) : NULL;
+	if (!doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said)))
+		doctor_reason(result, result->status, "the kernel lowered it, for interrupts took too long: %s", said);
+	else
+		doctor_reason(result, result->status, "the kernel or an administrator lowered it from 100000");
+	if (rate < USUAL_RATE)
+		doctor_change(result, "as root: sysctl kernel.perf_event_max_sample_rate=100000; until then -F %ld",
+			      rate);
+}
+
+void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_error err;
+	long frames, contexts;
+
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_STACK, &frames, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_MAX_CONTEXTS, &contexts, NULL))
+		doctor_value(result, "%ld frames", frames);
+	else
+		doctor_value(result, "%ld frames, %ld contexts", frames, contexts);
+	if (frames >= USUAL_DEPTH)
+		return;
+	doctor_reason(result, DOCTOR_LIMITED, "it was lowered from %d: deeper callchains are cut", USUAL_DEPTH);
+	doctor_change(result, "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d", USUAL_DEPTH);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Probes by permission alone: one that opens changes the text of whatever it is put into. And BPF programs. */
+#include <errno.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "options.h"
+
+#define CAP_BPF 39			/* since 5.8 */
+
+static unsigned release_rank(struct doctor *doctor)
+{
+	struct perch_release release;
+
+	return perch_machine_release(doctor->machine, &release, NULL) ? 0
+								      : (unsigned)release.major * 1000 + release.minor;
+}
+
+/* What stands in the way of every event stands in the way of probes too. */
+static bool all_refused(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	struct perch_error err;
+	uint32_t size;
+
+	if (!perch_machine_attr_size(doctor->machine, &size, &err) || err.kind == PERCH_ERROR_SYSTEM)
+		return false;
+	result->cause = count->cause;
+	doctor_reason(result, DOCTOR_NO, "%s", count->reason);
+	doctor_change(result, "%s", count->change);
+	return true;
+}
+
+static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const char *name, const char *option)
+{
+	if (perch_machine_pmu(doctor->machine, name))
+		return true;
+	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
+	doctor_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
+	doctor_change(result, "a kernel of 4.17 or later with %s=y", option);
+	return false;
+}
+
+static void lacks(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need,
+		  const char *reason)
+{
+	result->cause = perch_cause_slug(PERCH_CAUSE_PROBE_PRIVILEGE);
+	doctor_reason(result, DOCTOR_NO, "%s", reason);
+	doctor_change_right(doctor, result, need);
+}
+
+void doctor_uprobes(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "sys_admin" };
+	unsigned rank = release_rank(doctor);
+
+	if (all_refused(doctor, result) || !has_pmu(doctor, result, "uprobe", "CONFIG_UPROBE_EVENTS"))
+		return;
+	doctor_value(result, "by rights, not tried");
+	if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN))
+		result->status = DOCTOR_OK;
+	else if (doctor_has(doctor, PERCH_CAP_PERFMON) && rank >= 5008 && rank < 6016)
+		doctor_reason(result, DOCTOR_UNKNOWN, "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
+			      "distribution has brought back the need of CAP_SYS_ADMIN");
+	else
+		lacks(doctor, result, &need, "uprobes need CAP_SYS_ADMIN");
+}
+
+void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
+	struct perch_confinement confinement;
+
+	if (all_refused(doctor, result) || !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
+		return;
+	doctor_value(result, "by rights, not tried");
+	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) &&
+	    confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
+		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
+		doctor_reason(result, DOCTOR_NO, "the kernel is locked down (confidentiality), which forbids kprobes");
+		doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot alone may ask for it");
+	} else if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || doctor_has(doctor, PERCH_CAP_PERFMON)) {
+		result->status = DOCTOR_OK;
+	} else {
+		lacks(doctor, result, &need, "kprobes need CAP_PERFMON");
+	}
+}
+
+void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "sys_admin" };
+	int rc = doctor->load_program();
+
+	if (!rc) {
+		result->status = DOCTOR_OK;
+		doctor_value(result, "a program of type perf_event loads");
+	} else if (rc == -ENOSYS) {
+		doctor_reason(result, DOCTOR_NO, "the kernel has no bpf(2)");
+		doctor_change(result, "a kernel with CONFIG_BPF_SYSCALL=y");
+	} else if (rc == -EPERM || rc == -EACCES) {
+		if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) ||
+		    (doctor_has(doctor, CAP_BPF) && doctor_has(doctor, PERCH_CAP_PERFMON))) {
+			doctor_reason(result, DOCTOR_NO,
+				      "loading a program is refused in spite of the capabilities: by a "
+				      "seccomp filter, lockdown or a security module");
+			return;
+		}
+		doctor_reason(result, DOCTOR_NO,
+			      "loading a program for events needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
+		doctor_change_right(doctor, result, &need);
+	} else {
+		doctor_reason(result, DOCTOR_NO, "loading a program fails: %s", strerror(-rc));
+	}
+}

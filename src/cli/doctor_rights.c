@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* What this process may, and what confines it. */
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+/* What a level leaves to who has no capability. */
+static const char *level_means(long level)
+{
+	if (level < 0)
+		return "everybody may measure everything";
+	if (level == 0)
+		return "everybody may measure whole CPUs and the kernel, without the data of most tracepoints";
+	if (level == 1)
+		return "others' processes and whole CPUs are closed to ordinary users, the kernel's side is open";
+	return "ordinary users may measure the user space of their own processes alone";
+}
+
+/* Mainline knows no level above 2; distributions that do refuse everything there. What holds here has been tried. */
+static void tell_gate(struct doctor *doctor, struct doctor_result *result, long level)
+{
+	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	const struct doctor_need need = { 2, "sys_admin" };
+
+	if (count->status == DOCTOR_OK) {
+		doctor_reason(result, DOCTOR_LIMITED, "%s: this kernel has no level above 2, and takes %ld for it",
+			      level_means(level), level);
+		return;
+	}
+	if (count->cause && strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_PARANOID_ALL))) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "something else refuses events before the level counts");
+		return;
+	}
+	doctor_reason(result, DOCTOR_NO,
+		      "this distribution's kernel refuses every event to ordinary users at %ld, with "
+		      "CAP_PERFMON too",
+		      level);
+	doctor_change_right(doctor, result, &need);
+}
+
+void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct doctor_need need = { 1, "perfmon" };
+	struct perch_error err;
+	long level;
+
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s: the kernel may be built without perf events", err.message);
+		return;
+	}
+	doctor_value(result, "%ld", level);
+	result->status = DOCTOR_OK;
+	if (perch_machine_privileged(doctor->machine) && (level <= 2 || doctor_has(doctor, PERCH_CAP_SYS_ADMIN))) {
+		doctor_value(result, "%ld, which does not bind this process", level);
+	} else if (level > 2) {
+		tell_gate(doctor, result, level);
+	} else if (level > 0) {
+		doctor_reason(result, DOCTOR_LIMITED, "%s", level_means(level));
+		if (level == 2)
+			doctor_change_right(doctor, result, &need);
+	} else {
+		doctor_value(result, "%ld: %s", level, level_means(level));
+	}
+}
+
+static const struct {
+	int number;
+	const char *name;
+} capabilities[] = {
+	{ PERCH_CAP_PERFMON, "CAP_PERFMON" }, { PERCH_CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+	{ PERCH_CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, { 39, "CAP_BPF" }, { PERCH_CAP_IPC_LOCK, "CAP_IPC_LOCK" },
+	{ PERCH_CAP_SYSLOG, "CAP_SYSLOG" }, { PERCH_CAP_KILL, "CAP_KILL" },
+};
+
+void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
+	char text[sizeof(result->value)] = "";
+	struct perch_error err;
+	uint64_t effective;
+	size_t used = 0;
+
+	if (perch_machine_capabilities(doctor->machine, &effective, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	for (size_t i = 0; i < CLI_NR(capabilities); i++)
+		if (effective >> capabilities[i].number & 1)
+			used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "",
+					 capabilities[i].name);
+	doctor_value(result, "%s", used ? text : "none that events ask for");
+	result->status = DOCTOR_OK;
+	if (perch_machine_privileged(doctor->machine))
+		return;
+	if (effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)) {
+		result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "they are held in a user namespace of this process's own, where they count "
+			      "for nothing to perf");
+	} else {
+		doctor_reason(result, DOCTOR_LIMITED, "an ordinary user: CAP_PERFMON lifts kernel.perf_event_paranoid");
+	}
+	doctor_change_right(doctor, result, &need);
+}
+
+void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const modes[] = { "none", "strict", "a filter" };
+	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	struct perch_confinement confinement;
+	struct perch_error err;
+	uint32_t size;
+
+	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.seccomp < 0) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%s%s", modes[confinement.seccomp],
+		     confinement.no_new_privileges == 1 ? "; no_new_privs" : "");
+	if (!confinement.seccomp)
+		return;
+	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
+		doctor_value(result, "%s, which lets perf_event_open through%s", modes[confinement.seccomp],
+			     confinement.no_new_privileges == 1 ? "; no_new_privs" : "");
+		return;
+	}
+	result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
+	doctor_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s", strerror(err.errnum));
+	if (count->cause && !strcmp(count->cause, result->cause))
+		doctor_change(result, "%s", count->change);
+}
+
+void doctor_container(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_confinement confinement;
+	struct perch_error err;
+
+	if (perch_machine_confinement(doctor->machine, &confinement, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%s%s", confinement.container[0] ? confinement.container : "no sign of one",
+		     confinement.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
+	if (confinement.container[0])
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "sysctls and the PMU are the host's: what has to change there cannot be changed "
+			      "from in here");
+}
+
+void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_confinement confinement;
+	struct perch_error err;
+
+	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.user_namespace < 0) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of one");
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, confinement.user_namespace ? "one of its own" : "the initial one");
+	if (!confinement.user_namespace)
+		return;
+	result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
+	doctor_reason(result, DOCTOR_LIMITED,
+		      "perf asks for capabilities in the initial user namespace; root in here is an "
+		      "ordinary user to it");
+	doctor_change(result, "run perch outside of it");
+}
+
+void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_confinement confinement;
+
+	result->status = DOCTOR_OK;
+	if (perch_machine_confinement(doctor->machine, &confinement, NULL))
+		confinement.lockdown = PERCH_LOCKDOWN_UNKNOWN;
+	switch (confinement.lockdown) {
+	case PERCH_LOCKDOWN_NONE:
+		doctor_value(result, "none");
+		break;
+	case PERCH_LOCKDOWN_INTEGRITY:
+		doctor_value(result, "integrity, which does not concern events");
+		break;
+	case PERCH_LOCKDOWN_CONFIDENTIALITY:
+		doctor_value(result, "confidentiality");
+		doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
+		doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+		break;
+	case PERCH_LOCKDOWN_UNKNOWN:
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "/sys/kernel/security/lockdown cannot be read: no lockdown, securityfs is not "
+			      "mounted, or this user may not enter it");
+		break;
+	}
+}
+
+void doctor_security_modules(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
+	struct perch_confinement confinement;
+	char yama[48] = "";
+
+	if (perch_machine_confinement(doctor->machine, &confinement, NULL)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell");
+		return;
+	}
+	if (confinement.yama >= 0)
+		snprintf(yama, sizeof(yama), "%syama.ptrace_scope %d",
+			 confinement.modules[0] || confinement.selinux >= 0 ? "; " : "", confinement.yama);
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%.160s%s%s", confinement.modules, confinement.selinux < 0 ? "" : confinement.selinux ?
+		     "; SELinux enforcing" : "; SELinux permissive", yama);
+	if (count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECURITY_MODULE)))
+		doctor_reason(result, DOCTOR_NO, "%s", count->reason);
+	else if (confinement.selinux == 1)
+		doctor_reason(result, DOCTOR_LIMITED, "SELinux decides over perf events too (class perf_event)");
+	else if (!confinement.modules[0] && confinement.selinux < 0)
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "/sys/kernel/security/lsm cannot be read: securityfs is not mounted, or this "
+			      "user may not enter it");
+}

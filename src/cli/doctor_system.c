@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What else bears on measuring: tracefs, symbols, BPF, the watchdog, CPUs. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+static bool small_number(const struct doctor *doctor, const char *path, long *value)
+{
+	char text[32], *end;
+
+	if (perch_machine_read(doctor->machine, path, text, sizeof(text)) <= 0)
+		return false;
+	*value = strtol(text, &end, 10);
+	return end != text;
+}
+
+/* Who may enter it, where it is mounted and closed to this user. Its files are for one group: root's, unless told. */
+static void tell_closed(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", "/sys/kernel/debug" };
+	struct stat status;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < CLI_NR(places); i++) {
+		if (perch_machine_path(doctor->machine, path, sizeof(path), places[i]) < 0 || stat(path, &status))
+			continue;
+		doctor_reason(result, DOCTOR_NO,
+			      "%s, where events have their numbers, is closed to this user (owner %u, group %u, "
+			      "mode %04o)",
+			      path, (unsigned)status.st_uid, (unsigned)status.st_gid, (unsigned)status.st_mode & 07777);
+		doctor_change(result, "as root, for this user's group: mount -o remount,gid=%u,mode=750 %s",
+			      (unsigned)getgid(), path);
+		return;
+	}
+}
+
+void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
+{
+	char path[PATH_MAX], file[PATH_MAX + 64];
+	struct perch_error err;
+
+	if (perch_machine_tracefs(doctor->machine, path, sizeof(path), &err)) {
+		doctor_reason(result, DOCTOR_NO, "%s", err.message);
+		doctor_change(result, "%s", err.remedy);
+		if (err.errnum == EACCES)
+			tell_closed(doctor, result);
+		return;
+	}
+	snprintf(file, sizeof(file), "%s/events/sched/sched_switch/id", path);
+	if (access(file, R_OK) && errno == EACCES) {
+		tell_closed(doctor, result);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%s, which this user can read", path);
+}
+
+/* Whether addresses are shown: hidden ones are all zero. */
+static int shows_addresses(const struct doctor *doctor)
+{
+	char text[16384];
+	const char *line = text;
+	ssize_t got = perch_machine_read(doctor->machine, "/proc/kallsyms", text, sizeof(text));
+
+	if (got <= 0)
+		return -1;
+	while (line && *line) {
+		if (strtoull(line, NULL, 16))
+			return 1;
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return 0;
+}
+
+void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
+{
+	/* Only where kptr_restrict is 0 does the level count. */
+	static const struct doctor_need either = { 1, "syslog" }, capability = { DOCTOR_ANY_LEVEL, "syslog" };
+	long restricted = -1;
+	int shown = shows_addresses(doctor);
+
+	perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_KPTR_RESTRICT, &restricted, NULL);
+	if (shown < 0) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "/proc/kallsyms cannot be read");
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)", shown ? "shown" : "hidden", restricted);
+	if (shown)
+		return;
+	doctor_reason(result, DOCTOR_LIMITED, "samples of the kernel's side have no names for this user");
+	if (restricted >= 2)
+		doctor_change(result, "as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
+	else
+		doctor_change_right(doctor, result, restricted ? &capability : &either);
+}
+
+void doctor_bpf_settings(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const meaning[] = { "open to ordinary users",
+					       "closed to ordinary users until the next start",
+					       "closed to ordinary users" };
+	long disabled, stats;
+
+	if (!small_number(doctor, "/proc/sys/kernel/unprivileged_bpf_disabled", &disabled)) {
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "no kernel.unprivileged_bpf_disabled: the kernel may be built without BPF");
+		return;
+	}
+	result->status = DOCTOR_OK;
+	if (small_number(doctor, "/proc/sys/kernel/bpf_stats_enabled", &stats))
+		doctor_value(result, "unprivileged_bpf_disabled %ld (%s); bpf_stats_enabled %ld (%s)", disabled,
+			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown", stats,
+			     stats ? "run times of programs are counted" : "run times of programs are not counted");
+	else
+		doctor_value(result, "unprivileged_bpf_disabled %ld (%s)", disabled,
+			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown");
+}
+
+void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct doctor_result *core = doctor_result_of(doctor, "core-pmu");
+	long on;
+
+	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_NMI_WATCHDOG, &on, NULL)) {
+		result->status = DOCTOR_OK;
+		doctor_value(result, "this kernel has none");
+		return;
+	}
+	result->status = DOCTOR_OK;
+	doctor_value(result, on ? "on" : "off");
+	if (!on || core->status != DOCTOR_OK)
+		return;
+	doctor_reason(result, DOCTOR_LIMITED, "it takes one hardware counter of each core");
+	doctor_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
+}
+
+void doctor_cpus(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct perch_cpus *cpus;
+	struct perch_error err;
+	size_t present;
+
+	if (perch_machine_cpus(doctor->machine, &cpus, &err)) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
+		return;
+	}
+	result->status = DOCTOR_OK;
+	if (perch_machine_cpus_present(doctor->machine, &present, NULL))
+		doctor_value(result, "%zu online", cpus->nr);
+	else
+		doctor_value(result, "%zu of %zu online", cpus->nr, present);
+}
+
+/* Functions of the vDSO have names only where it is mapped, and the time is cheap only with some clock sources. */
+void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
+{
+	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit" };
+	char source[32] = "unknown", *maps = malloc(1 << 16);
+	bool mapped;
+
+	if (!maps || perch_machine_read(doctor->machine, "/proc/self/maps", maps, 1 << 16) < 0) {
+		doctor_reason(result, DOCTOR_UNKNOWN, "/proc/self/maps cannot be read");
+		free(maps);
+		return;
+	}
+	mapped = strstr(maps, "[vdso]");
+	free(maps);
+	if (perch_machine_read(doctor->machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			       source, sizeof(source)) < 0)
+		strcpy(source, "unknown");
+	result->status = DOCTOR_OK;
+	doctor_value(result, "%s; clock source %s", mapped ? "mapped" : "not mapped", source);
+	if (!mapped)
+		doctor_reason(result, DOCTOR_LIMITED, "reading the time is a system call");
+	for (size_t i = 0; i < CLI_NR(slow); i++)
+		if (!strcmp(source, slow[i]))
+			doctor_reason(result, DOCTOR_LIMITED,
+				      "reading the time is a system call with this clock source");
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* What works is found by opening events: stopped, on what is asked about, and closed again at once. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "options.h"
+
+#define SOFTWARE(event) \
+	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_##event, .disabled = 1
+#define CYCLES                                                                                               \
+	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES, \
+	.disabled = 1
+#define USER_SIDE .exclude_kernel = 1, .exclude_hv = 1
+#define SAMPLES .freq = 1, .sample_freq = 100, .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME
+#define CHAINS .freq = 1, .sample_freq = 100, .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN
+
+static const struct doctor_need user_need = { 2, "perfmon" }, kernel_need = { 1, "perfmon" },
+				wide_need = { 0, "perfmon" };
+static const struct doctor_need raw_need = { -1, "perfmon" }, process_need = { DOCTOR_ANY_LEVEL, "perfmon" };
+static const struct doctor_need admin_need = { DOCTOR_ANY_LEVEL, "sys_admin" };
+
+static struct perch_call own(const struct perch_attr *attr)
+{
+	return (struct perch_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
+}
+
+/* 0, or the errno that it was refused with, which is then in the call. */
+static int open_and_close(struct doctor *doctor, struct perch_call *call)
+{
+	const struct perch_calls *calls = perch_machine_calls(doctor->machine);
+	struct perch_attr attr = *call->attr;	/* the kernel may write into it */
+	int fd = calls->open_event(calls->context, &attr, call->pid, call->cpu, call->group_fd,
+				   call->flags | PERCH_FLAG_FD_CLOEXEC);
+
+	call->errnum = fd < 0 ? errno : 0;
+	if (fd < 0 && call->errnum == E2BIG)
+		call->kernel_size = attr.size;
+	if (fd >= 0)
+		calls->close(calls->context, fd);
+	return call->errnum;
+}
+
+static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_call *call,
+		const struct doctor_need *need)
+{
+	if (!open_and_close(doctor, call)) {
+		result->status = DOCTOR_OK;
+		return true;
+	}
+	doctor_refused(doctor, result, call, need);
+	return false;
+}
+
+static bool try_own(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
+		    const struct doctor_need *need)
+{
+	struct perch_call call = own(attr);
+
+	return try(doctor, result, &call, need);
+}
+
+/* Where the whole is refused a part may not be: the reason is then the whole's. */
+static void try_part(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
+		     const char *part)
+{
+	struct perch_call call = own(attr);
+
+	if (result->status == DOCTOR_OK || open_and_close(doctor, &call))
+		return;
+	result->status = DOCTOR_LIMITED;
+	doctor_value(result, "%s", part);
+}
+
+void doctor_count_user(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK), USER_SIDE };
+
+	try_own(doctor, result, &attr, &user_need);
+}
+
+void doctor_count_kernel(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(TASK_CLOCK) };
+
+	try_own(doctor, result, &attr, &kernel_need);
+}
+
+void doctor_clock(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE, SAMPLES };
+
+	if (try_own(doctor, result, &attr, &user_need))
+		doctor_value(result, "cpu-clock");
+}
+
+void doctor_cycles(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr counted = { CYCLES, USER_SIDE }, sampled = { CYCLES, USER_SIDE, SAMPLES };
+
+	try_own(doctor, result, &sampled, &user_need);
+	try_part(doctor, result, &counted, "counted, not sampled");
+}
+
+/* What the verdict rests on. */
+void doctor_sample(struct doctor *doctor, struct doctor_result *result)
+{
+	const struct doctor_result *cycles = doctor_result_of(doctor, "cycles"),
+				   *clock = doctor_result_of(doctor, "clock");
+
+	if (cycles->status == DOCTOR_OK) {
+		result->status = DOCTOR_OK;
+		doctor_value(result, "by cycles");
+		return;
+	}
+	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
+	if (clock->status == DOCTOR_OK) {
+		doctor_reason(result, DOCTOR_LIMITED, "cycles cannot be sampled here; the clock stands in for them");
+		doctor_value(result, "by the clock");
+	} else {
+		doctor_reason(result, DOCTOR_NO, "neither cycles nor the clock can be sampled: %.500s", clock->reason);
+		doctor_change(result, "%s", clock->change);
+	}
+}
+
+void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr clock = { SOFTWARE(CPU_CLOCK), SAMPLES }, cycles = { CYCLES, SAMPLES };
+	bool hardware = doctor_result_of(doctor, "cycles")->status == DOCTOR_OK;
+
+	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_need))
+		doctor_value(result, hardware ? "by cycles" : "by the clock");
+}
+
+void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr whole = { SOFTWARE(CPU_CLOCK), CHAINS };
+	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_SIDE, CHAINS, .exclude_callchain_kernel = 1 };
+
+	if (try_own(doctor, result, &whole, &kernel_need))
+		doctor_value(result, "user and kernel");
+	try_part(doctor, result, &user, "user space alone");
+}
+
+void doctor_precise(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_attr attr = { CYCLES, USER_SIDE, SAMPLES };
+
+	for (unsigned level = 3; level; level--) {
+		struct perch_call call = own(&attr);
+
+		attr.precise_ip = level;
+		if (!open_and_close(doctor, &call)) {
+			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
+			doctor_value(result, "cycles:%.*s", (int)level, "ppp");
+			if (level == 1)
+				doctor_reason(result, DOCTOR_LIMITED, "this hardware has constant skid at best");
+			return;
+		}
+		if (level == 1)
+			doctor_refused(doctor, result, &call, &user_need);
+	}
+}
+
+void doctor_branches(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = {
+		.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES,
+		.disabled = 1, USER_SIDE, .sample_period = 100000,
+		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK,
+		.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER,
+	};
+
+	try_own(doctor, result, &attr, &user_need);
+}
+
+static uint64_t watched;		/* by the breakpoint that is opened stopped */
+
+static const struct perch_attr breakpoint = {
+	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_BREAKPOINT, .disabled = 1,
+	.bp_type = PERCH_BREAKPOINT_W, .bp_len = 4,
+};
+
+void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_attr attr = breakpoint;
+
+	attr.exclude_kernel = attr.exclude_hv = 1;
+	attr.bp_addr = (uintptr_t)&watched;
+	try_own(doctor, result, &attr, &user_need);
+}
+
+/* An address where no architecture has a user's page. Nothing is ever written there. */
+void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_attr attr = breakpoint;
+
+	attr.bp_addr = UINTPTR_MAX & ~(uintptr_t)0xfff;
+	if (try_own(doctor, result, &attr, &admin_need) || doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
+		return;
+	/* The kernel's side is refused first, and would be no use. */
+	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_SIDE)) ||
+	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
+		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
+		doctor_reason(result, DOCTOR_NO, "watching an address of the kernel needs CAP_SYS_ADMIN");
+	}
+}
+
+static int first_cpu(struct doctor *doctor)
+{
+	const struct perch_cpus *cpus;
+
+	return perch_machine_cpus(doctor->machine, &cpus, NULL) || !cpus->nr ? 0 : cpus->cpu[0];
+}
+
+void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
+	struct perch_call call = own(&attr);
+
+	call.pid = -1;
+	call.cpu = first_cpu(doctor);
+	if (try(doctor, result, &call, &wide_need))
+		doctor_value(result, "tried on CPU %d", call.cpu);
+}
+
+/* Whose process is best to try on: another user's; else number 1, which has more rights in most containers too. */
+static pid_t another_process(struct doctor *doctor, uint32_t *uid)
+{
+	struct perch_process_state self = { 0 }, other;
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	pid_t found = 0;
+	DIR *folder;
+
+	if (perch_machine_process(doctor->machine, 0, &self, NULL) ||
+	    perch_machine_path(doctor->machine, path, sizeof(path), "/proc") < 0 || !(folder = opendir(path)))
+		return 0;
+	for (int looked = 0; looked < 4096 && (entry = readdir(folder)); looked++) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || pid > INT_MAX || pid == getpid() ||
+		    perch_machine_process(doctor->machine, pid, &other, NULL) || other.state == 'Z' ||
+		    other.state == 'X' || (other.uid == self.uid && pid != 1))
+			continue;
+		*uid = other.uid;
+		found = pid;
+		if (other.uid != self.uid)
+			break;
+	}
+	closedir(folder);
+	return found;
+}
+
+void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_SIDE };
+	struct perch_call call = own(&attr);
+	uint32_t uid = 0;
+
+	call.pid = another_process(doctor, &uid);
+	if (!call.pid) {
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "no other user's process is to be seen that it could be tried on");
+		return;
+	}
+	try(doctor, result, &call, &process_need);
+	doctor_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
+	if (call.errnum == ESRCH)
+		doctor_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
+}
+
+void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
+	struct perch_call call = own(&attr);
+	char path[PATH_MAX];
+	struct perch_error err;
+	int fd;
+
+	if (perch_machine_cgroups(doctor->machine, path, sizeof(path), &err)) {
+		doctor_reason(result, DOCTOR_NO, "%s", err.message);
+		doctor_change(result, "%s", err.remedy);
+		return;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		doctor_reason(result, DOCTOR_NO, "cannot open %s: %s", path, strerror(errno));
+		return;
+	}
+	call.pid = fd;
+	call.pid_is_cgroup_fd = true;
+	call.cpu = first_cpu(doctor);
+	call.flags = PERCH_FLAG_PID_CGROUP;
+	try(doctor, result, &call, &wide_need);
+	doctor_value(result, "tried on %s", path);
+	close(fd);
+}
+
+/* The number of a tracepoint; false when tracefs does not give it, which is then told. */
+static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name, uint64_t *id)
+{
+	char path[PATH_MAX], file[PATH_MAX + 64], text[32], *end;
+	ssize_t got = -1;
+	int fd;
+
+	doctor_tracefs(doctor, result);
+	result->value[0] = '\0';
+	if (result->status != DOCTOR_OK || perch_machine_tracefs(doctor->machine, path, sizeof(path), NULL))
+		return false;
+	snprintf(file, sizeof(file), "%s/events/%s/id", path, name);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (got > 0) {
+		text[got] = '\0';
+		*id = strtoull(text, &end, 10);
+		if (end != text)
+			return true;
+	}
+	doctor_reason(result, DOCTOR_NO, "%s cannot be read: %s", file,
+		      got < 0 ? strerror(errno) : "it holds no number");
+	return false;
+}
+
+static struct perch_attr tracepoint(uint64_t id)
+{
+	return (struct perch_attr){ .size = sizeof(struct perch_attr), .type = PERCH_TYPE_TRACEPOINT, .config = id,
+				    .disabled = 1, USER_SIDE };
+}
+
+void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result)
+{
+	struct perch_attr attr;
+	uint64_t id;
+
+	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
+		return;
+	attr = tracepoint(id);
+	if (try_own(doctor, result, &attr, &user_need))
+		doctor_value(result, "tried on sched:sched_switch");
+}
+
+static struct perch_attr with_data(uint64_t id)
+{
+	struct perch_attr attr = tracepoint(id);
+
+	attr.sample_period = 1;
+	attr.sample_type = PERCH_SAMPLE_RAW;
+	return attr;
+}
+
+/* Those of system calls are open to whom they are about. */
+void doctor_tracepoint_raw(struct doctor *doctor, struct doctor_result *result)
+{
+	struct doctor_result ignored = *result;
+	struct perch_attr attr;
+	uint64_t id;
+
+	if (!tracepoint_id(doctor, result, "sched/sched_switch", &id))
+		return;
+	attr = with_data(id);
+	if (try_own(doctor, result, &attr, &raw_need) ||
+	    !tracepoint_id(doctor, &ignored, "raw_syscalls/sys_enter", &id))
+		return;
+	attr = with_data(id);
+	try_part(doctor, result, &attr, "of system calls alone");
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A running process: its threads are seized one by one. A seccomp filter cannot be taken away again, and without us the
+ * calls that it stops would fail: so each call of the process stops, and afterwards it is as it was.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "explain_watch.h"
+#include "options.h"
+
+/* Those that are not watched yet. Returns how many were seized, or a negative errno when the whole process is refused. */
+static int seize_threads(struct watch *watch, pid_t pid)
+{
+	char path[32];
+	struct dirent *entry;
+	int seized = 0, error = 0;
+	pid_t tid;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = opendir(path);
+	if (!folder)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(folder))) {
+		tid = atoi(entry->d_name);
+		if (tid <= 0 || watch_find(watch, tid))
+			continue;
+		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)WATCH_OPTIONS)) {
+			error = errno;	/* ESRCH: that thread has ended meanwhile */
+			continue;
+		}
+		if (watch_meet(watch, tid, 0))
+			seized++;
+		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	}
+	closedir(folder);
+	return watch->nr_threads ? seized : -(error ? error : ESRCH);
+}
+
+int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err)
+{
+	int rc;
+
+	/* a thread that was not watched yet may have made others: until none is new */
+	do
+		rc = seize_threads(watch, pid);
+	while (rc > 0);
+	if (rc < 0)
+		return watch_refused(watch, pid, -rc, err);
+	cli_note(EXPLAIN_COMMAND, "every system call of process %d stops while it is watched, which is slow; Ctrl-C ends that",
+		 pid);
+	return 0;
+}
+
+static void interrupt_all(struct watch *watch)
+{
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
+			if (thread->running)
+				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+}
+
+/* Threads that wait for us need no new stop. */
+static void detach_waiting(struct watch *watch)
+{
+	for (size_t i = 0; i < WATCH_BUCKETS; i++) {
+		struct watch_thread *thread = watch->thread[i], *next;
+
+		for (; thread; thread = next) {
+			next = thread->next;
+			if (thread->running)
+				continue;
+			thread->waiting = false;
+			ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
+			watch_leave(watch, thread);
+		}
+	}
+}
+
+/* Only a stopped thread can be left; a signal that stopped it is given to it. */
+void watch_detach(struct watch *watch)
+{
+	struct watch_thread *thread;
+	int status, signal;
+	pid_t tid;
+
+	interrupt_all(watch);
+	detach_waiting(watch);
+	while (watch->nr_threads) {
+		tid = waitpid(-1, &status, __WALL);
+		if (tid < 0 && errno == EINTR)
+			continue;
+		if (tid < 0)
+			return;
+		if (WIFSTOPPED(status)) {
+			signal = status >> 16 || WSTOPSIG(status) == WATCH_CALL_STOP ? 0 : WSTOPSIG(status);
+			ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal);
+		}
+		thread = watch_find(watch, tid);
+		if (thread)
+			watch_leave(watch, thread);
+	}
+}

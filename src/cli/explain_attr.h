@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of a call, for text and JSON: which fields of an attr count, and how its numbers are called. */
+#ifndef PERCH_CLI_EXPLAIN_ATTR_H
+#define PERCH_CLI_EXPLAIN_ATTR_H
+
+#include "explain.h"
+
+/*
+ * The attr as far as it can be read and is known here, zero beyond. attr.size is as passed. Returns false when there is
+ * none.
+ */
+bool explain_attr_copy(struct perch_attr *copy, const struct perch_attr *attr);
+
+/*
+ * Calls each() for every field that is not zero, once for each word: sample_freq or sample_period, bp_addr or config1,
+ * as the attr itself says.
+ */
+typedef void explain_field(void *context, const char *name, uint64_t value, bool is_signed);
+void explain_attr_each(const struct perch_attr *attr, explain_field *each, void *context);
+/* The same for words that lie beyond what is known here: "word_144". */
+void explain_attr_beyond(const struct perch_attr *attr, explain_field *each, void *context);
+
+/* "{type=HARDWARE, size=136, config=cycles, sample_type=IP|TID, disabled, ...}" */
+void explain_attr_put(FILE *out, const struct perch_attr *attr, bool partial);
+
+/* "FD_CLOEXEC|0x40"; "0" */
+const char *explain_flags_name(unsigned long flags, char *buffer, size_t size);
+/* "PERF_EVENT_IOC_PERIOD"; a number in hex when it is none of them. */
+const char *explain_request_name(unsigned long request, char *buffer, size_t size);
+/* And back, without "PERF_EVENT_IOC_"; 0 when there is none of that name. */
+unsigned long explain_request_number(const char *name, size_t length);
+/* "PROT_READ|PROT_WRITE", "MAP_SHARED" */
+const char *explain_protection_name(int protection, char *buffer, size_t size);
+const char *explain_map_flags_name(int flags, char *buffer, size_t size);
+/* A bit of PROT_* or MAP_* by its whole name; -1 when there is none. */
+long explain_map_bit(const char *name, size_t length);
+/* "mmap", "ioctl", "read", "munmap" */
+const char *explain_operation_name(enum perch_operation_kind kind);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of a call as text: numbers by the kernel's names where they have some. */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <perch/event.h>
+
+#include "explain_attr.h"
+#include "options.h"
+
+struct name {
+	const char *name;
+	unsigned long value;
+};
+
+static const char *const types[] = { "HARDWARE", "SOFTWARE", "TRACEPOINT", "HW_CACHE", "RAW", "BREAKPOINT" };
+
+static const struct name call_flags[] = {
+	{ "FD_NO_GROUP", PERCH_FLAG_FD_NO_GROUP }, { "FD_OUTPUT", PERCH_FLAG_FD_OUTPUT },
+	{ "PID_CGROUP", PERCH_FLAG_PID_CGROUP }, { "FD_CLOEXEC", PERCH_FLAG_FD_CLOEXEC },
+};
+
+static const struct name protections[] = {
+	{ "PROT_READ", PROT_READ }, { "PROT_WRITE", PROT_WRITE }, { "PROT_EXEC", PROT_EXEC },
+};
+
+static const struct name map_flags[] = {
+	{ "MAP_SHARED_VALIDATE", MAP_SHARED_VALIDATE }, { "MAP_SHARED", MAP_SHARED }, { "MAP_PRIVATE", MAP_PRIVATE },
+	{ "MAP_FIXED", MAP_FIXED }, { "MAP_ANONYMOUS", MAP_ANONYMOUS }, { "MAP_LOCKED", MAP_LOCKED },
+	{ "MAP_NORESERVE", MAP_NORESERVE }, { "MAP_POPULATE", MAP_POPULATE }, { "MAP_NONBLOCK", MAP_NONBLOCK },
+	{ "MAP_STACK", MAP_STACK }, { "MAP_HUGETLB", MAP_HUGETLB },
+};
+
+#define REQUEST(word) { #word, PERCH_IOC_##word }
+static const struct name requests[] = {
+	REQUEST(ENABLE), REQUEST(DISABLE), REQUEST(REFRESH), REQUEST(RESET), REQUEST(PERIOD), REQUEST(SET_OUTPUT),
+	REQUEST(SET_FILTER), REQUEST(ID), REQUEST(SET_BPF), REQUEST(PAUSE_OUTPUT), REQUEST(QUERY_BPF),
+	REQUEST(MODIFY_ATTRIBUTES),
+};
+
+/* "A|B|0x40" */
+static const char *bits_name(const struct name *names, size_t nr, unsigned long value, char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (size_t i = 0; i < nr && used < size; i++) {
+		if ((value & names[i].value) != names[i].value)
+			continue;
+		used += snprintf(buffer + used, size - used, "%s%s", used ? "|" : "", names[i].name);
+		value &= ~names[i].value;
+	}
+	if ((value || !used) && used < size)
+		snprintf(buffer + used, size - used, value ? "%s%#lx" : "%s%lu", used ? "|" : "", value);
+	return buffer;
+}
+
+const char *explain_flags_name(unsigned long flags, char *buffer, size_t size)
+{
+	return bits_name(call_flags, CLI_NR(call_flags), flags, buffer, size);
+}
+
+const char *explain_protection_name(int protection, char *buffer, size_t size)
+{
+	return bits_name(protections, CLI_NR(protections), (unsigned)protection, buffer, size);
+}
+
+const char *explain_map_flags_name(int flags, char *buffer, size_t size)
+{
+	return bits_name(map_flags, CLI_NR(map_flags), (unsigned)flags, buffer, size);
+}
+
+static const struct name *find(const struct name *names, size_t nr, const char *name, size_t length)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(names[i].name) == length && !memcmp(names[i].name, name, length))
+			return &names[i];
+	return NULL;
+}
+
+long explain_map_bit(const char *name, size_t length)
+{
+	const struct name *found = find(protections, CLI_NR(protections), name, length);
+
+	if (!found)
+		found = find(map_flags, CLI_NR(map_flags), name, length);
+	return found ? (long)found->value : -1;
+}
+
+const char *explain_request_name(unsigned long request, char *buffer, size_t size)
+{
+	for (size_t i = 0; i < CLI_NR(requests); i++)
+		if ((uint32_t)requests[i].value == (uint32_t)request) {
+			snprintf(buffer, size, "PERF_EVENT_IOC_%s", requests[i].name);
+			return buffer;
+		}
+	snprintf(buffer, size, "%#lx", request);
+	return buffer;
+}
+
+unsigned long explain_request_number(const char *name, size_t length)
+{
+	const struct name *found = find(requests, CLI_NR(requests), name, length);
+
+	return found ? found->value : 0;
+}
+
+const char *explain_operation_name(enum perch_operation_kind kind)
+{
+	static const char *const names[] = {
+		[PERCH_OPERATION_MAP] = "mmap", [PERCH_OPERATION_CONTROL] = "ioctl", [PERCH_OPERATION_READ] = "read",
+		[PERCH_OPERATION_UNMAP] = "munmap",
+	};
+
+	return names[kind];
+}
+
+/* Names of the bits of the three words that have some; false for any other field. */
+static bool put_bits(FILE *out, const char *field, uint64_t value)
+{
+	const struct perch_attr_bit *bits;
+	const char *between = "";
+	bool known = false;
+	size_t nr;
+
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(bits[i].field, field))
+			continue;
+		if (!known)
+			fprintf(out, ", %s=", field);
+		known = true;
+		if (!(value & bits[i].bit))
+			continue;
+		fprintf(out, "%s%s", between, bits[i].name);
+		between = "|";
+		value &= ~bits[i].bit;
+	}
+	if (known && value)
+		fprintf(out, "%s%#" PRIx64, between, value);
+	return known;
+}
+
+static void put_field(void *context, const char *name, uint64_t value, bool is_signed)
+{
+	static const char *const first[] = { "type", "size", "config" };
+	FILE *out = context;
+
+	for (size_t i = 0; i < CLI_NR(first); i++)
+		if (!strcmp(first[i], name))
+			return;		/* they were told, zero or not */
+	if (put_bits(out, name, value))
+		return;
+	fprintf(out, ", %s=", name);
+	if (is_signed)
+		fprintf(out, "%" PRId32, (int32_t)value);
+	else
+		fprintf(out, value > 1000000000 ? "%#" PRIx64 : "%" PRIu64, value);
+}
+
+void explain_attr_put(FILE *out, const struct perch_attr *attr, bool partial)
+{
+	struct perch_attr copy, bare;
+	char name[64];
+
+	if (!explain_attr_copy(&copy, attr)) {
+		fputs(partial ? "{...}" : "(unreadable)", out);
+		return;
+	}
+	memset(&bare, 0, sizeof(bare));
+	bare.type = copy.type;
+	bare.config = copy.config;
+	fprintf(out, copy.type < CLI_NR(types) ? "{type=%" PRIu32 " %s" : "{type=%" PRIu32 "%s", copy.type,
+		copy.type < CLI_NR(types) ? types[copy.type] : "");
+	fprintf(out, ", size=%" PRIu32 ", config=%#" PRIx64, copy.size, copy.config);
+	if (copy.type == PERCH_TYPE_HARDWARE || copy.type == PERCH_TYPE_SOFTWARE || copy.type == PERCH_TYPE_HW_CACHE) {
+		fputc(' ', out);
+		cli_put_clean(out, perch_attr_name(&bare, name, sizeof(name)));
+	}
+	explain_attr_each(&copy, put_field, out);
+	explain_attr_beyond(attr, put_field, out);
+	fputs(partial ? ", ...}" : "}", out);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls made in a thread that is stopped at the end of one of its own: with its capabilities, filters, namespaces and
+ * descriptors. The instruction that made its call is executed again, with other registers and all signals blocked.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "explain_watch.h"
+#include "options.h"
+
+#define FILTERS_MAX 8			/* stacked on a process; each is asked at every read and mmap */
+#define GROWTH 8			/* of the range of descriptors, so that these are enough for 2 million */
+
+/* The attr's place is as it was at the end of the program's own call: what the kernel wrote back stays there. */
+static void keep_room(struct watch *watch, const struct watch_thread *thread)
+{
+	watch->room_size = 0;
+	if (!thread->attr)
+		return;
+	if (!watch->room)
+		watch->room = malloc(4096);
+	if (watch->room)
+		watch->room_size = watch_get_memory(thread->tid, thread->call.argument[0], watch->room, thread->attr_size);
+}
+
+static bool begin(struct watch *watch, struct watch_thread *thread)
+{
+	uint64_t all = ~0ull;
+
+	if (watch->before.valid)
+		return true;
+	if (thread->has_status || !watch_get_registers(thread->tid, &watch->before))
+		return false;
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask) ||
+	    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all)) {
+		watch->before.valid = false;
+		return false;
+	}
+	watch->probed = thread;
+	keep_room(watch, thread);
+	return true;
+}
+
+void watch_restore(struct watch *watch)
+{
+	struct watch_thread *thread = watch->probed;
+
+	if (!watch->before.valid)
+		return;
+	if (!thread->has_status) {
+		if (watch->room_size)
+			watch_put_memory(thread->tid, thread->call.argument[0], watch->room, watch->room_size);
+		watch_set_registers(thread->tid, &watch->before);
+		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask);
+		if (watch->interrupt)
+			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+		if (watch->late_signal)
+			syscall(SYS_tgkill, thread->group->pid, thread->tid, watch->late_signal);
+	}
+	watch->before.valid = false;
+	watch->interrupt = false;
+	watch->late_signal = 0;
+}
+
+/* A stop on the way to the end of the injected call. Returns whether that has been reached. */
+static bool step(struct watch *watch, const struct watch_thread *thread, int status, bool *entered)
+{
+	const int event = status >> 16, signal = WSTOPSIG(status);
+	int end;
+
+	if (event == PTRACE_EVENT_STOP) {
+		watch->interrupt = true;	/* SIGSTOP to another thread: this one takes part afterwards */
+	} else if (!event && signal == WATCH_CALL_STOP) {
+		end = watch_is_end(watch, thread->tid);
+		if (end > 0 || (end < 0 && *entered))
+			return true;
+		*entered = true;
+	} else if (!event) {
+		watch->late_signal = signal;	/* SIGSTOP: all others are blocked */
+	}
+	return false;
+}
+
+static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t number, const uint64_t argument[6])
+{
+	struct watch_registers registers = watch->before;
+	bool entered = false;
+	int status;
+	pid_t pid;
+
+	watch_set_call(&registers, thread->call.abi, number, argument);
+	if (!watch_set_registers(thread->tid, &registers))
+		return -ESRCH;
+	do {
+		if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, NULL))
+			return -ESRCH;	/* killed: its end is reported to the loop */
+		do
+			pid = waitpid(thread->tid, &status, __WALL);
+		while (pid < 0 && errno == EINTR);
+		if (pid < 0)
+			return -ESRCH;
+		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC) {
+			thread->has_status = true;	/* ended, or taken over by a thread that executes */
+			thread->status = status;
+			return -ESRCH;
+		}
+	} while (!step(watch, thread, status, &entered));
+	if (!watch_get_registers(thread->tid, &registers))
+		return -ESRCH;
+	return watch_result(&registers, thread->call.abi);
+}
+
+static int answer(int64_t result)
+{
+	if (result >= 0)
+		return result;
+	errno = -result;
+	return -1;
+}
+
+/* Bytes that the kernel reads of an attr. */
+static size_t bytes_of(const struct perch_attr *attr)
+{
+	if (!attr->size)
+		return PERCH_ATTR_SIZE_VER0;
+	/* sizes that it refuses: no further than the size itself */
+	return attr->size < PERCH_ATTR_SIZE_VER0 || attr->size > 4096 ? 8 : attr->size;
+}
+
+/* The kernel tells its own size in the caller's memory; it cannot where that is read-only. */
+static int64_t told_size(const struct watch_thread *thread, struct perch_attr *attr)
+{
+	const bool asked = bytes_of(attr) == 8;
+	const uint32_t before = attr->size;
+
+	watch_get_memory(thread->tid, thread->call.argument[0] + 4, &attr->size, sizeof(attr->size));
+	return asked && attr->size == before ? -ENOSYS : -E2BIG;
+}
+
+static int open_there(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		      unsigned long flags)
+{
+	struct watch *watch = context;
+	struct watch_thread *thread = watch->probed;
+	uint64_t argument[6] = { 0, (int64_t)pid, (int64_t)cpu, (int64_t)group_fd, flags, 0 };
+	int64_t result;
+
+	if (!thread || !begin(watch, thread))
+		return answer(-ENOSYS);
+	if (attr) {
+		if (bytes_of(attr) > watch->room_size)
+			return answer(-ENOSYS);		/* beyond is other data of the program's */
+		argument[0] = thread->call.argument[0];
+		if (!watch_put_memory(thread->tid, argument[0], attr, bytes_of(attr)))
+			return answer(-ENOSYS);
+	}
+	result = run(watch, thread, thread->call.abi->open, argument);
+	return answer(attr && result == -E2BIG ? told_size(thread, (struct perch_attr *)attr) : result);
+}
+
+static int close_there(void *context, int fd)
+{
+	struct watch *watch = context;
+	const uint64_t argument[6] = { (int64_t)fd };
+
+	if (!watch->before.valid)
+		return answer(-EBADF);
+	return answer(run(watch, watch->probed, watch->probed->call.abi->close, argument));
+}
+
+static int control_there(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	(void)context, (void)fd, (void)request, (void)argument;
+	return answer(-ENOSYS);
+}
+
+static ssize_t read_there(void *context, int fd, void *buffer, size_t size)
+{
+	(void)context, (void)fd, (void)buffer, (void)size;
+	return answer(-ENOSYS);
+}
+
+static void *map_there(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	(void)context, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
+	errno = ENOSYS;
+	return MAP_FAILED;
+}
+
+static int unmap_there(void *context, void *address, size_t size)
+{
+	(void)context, (void)address, (void)size;
+	return answer(-ENOSYS);
+}
+
+static int tasks_there(void *context, bool enable)
+{
+	(void)context, (void)enable;
+	return answer(-ENOSYS);
+}
+
+int watch_inject_new(struct watch *watch, struct perch_error *err)
+{
+	int rc;
+
+	watch->calls = (struct perch_calls){ watch, open_there, control_there, read_there, map_there, unmap_there,
+					     close_there, tasks_there };
+	rc = perch_machine_new(&watch->machine, NULL, &watch->calls, err);
+	if (!rc)
+		perch_machine_set_probing(watch->machine, watch->job->probe && WATCH_CAN_INJECT);
+	return rc;
+}
+
+/* Writes the filter and the structure that points to it into a page of the program's. */
+static bool put_filter(const struct watch_thread *thread, uint64_t address, const struct watch_filter *filter)
+{
+	const size_t pointer = thread->call.abi->narrow ? 4 : 8;
+	const uint64_t code = address + 16;
+	const uint32_t narrow = code;
+	unsigned char head[16] = { 0 };
+
+	memcpy(head, &filter->length, sizeof(filter->length));
+	memcpy(head + pointer, pointer == 4 ? (const void *)&narrow : (const void *)&code, pointer);
+	return watch_put_memory(thread->tid, address, head, sizeof(head)) &&
+	       watch_put_memory(thread->tid, code, filter->code, filter->length * sizeof(filter->code[0]));
+}
+
+/* For all threads of the process at once. Returns 0, the number of a thread with other filters, or a negative errno. */
+static int64_t install(struct watch *watch, struct watch_thread *thread, const struct watch_filter *filter)
+{
+	const struct watch_abi *abi = thread->call.abi;
+	const uint64_t map[6] = { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 };
+	uint64_t confine[6] = { SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW };
+	uint64_t unmap[6] = { 0, 4096 };
+	int64_t address, result;
+
+	address = run(watch, thread, abi->map, map);
+	if (address < 0 && address >= -4095)
+		return address;
+	if (abi->narrow)
+		address = (uint32_t)address;
+	confine[2] = unmap[0] = address;
+	result = put_filter(thread, address, filter) ? run(watch, thread, abi->confine, confine) : -EFAULT;
+	run(watch, thread, abi->unmap, unmap);
+	return result;
+}
+
+/* The range that is to stop, so wide that few filters are needed; false: the descriptor is in it already. */
+static bool widen(const struct watch_group *group, uint32_t fd, uint32_t *low, uint32_t *high)
+{
+	uint64_t width;
+
+	if (!group->filters) {
+		*low = *high = fd;
+		return true;
+	}
+	if (fd >= group->low && fd <= group->high)
+		return false;
+	*low = fd < group->low ? 0 : group->low;
+	width = ((uint64_t)group->high - group->low + 1) * GROWTH;
+	*high = fd <= group->high ? group->high : group->low + width - 1;
+	if (*high < fd || group->filters == FILTERS_MAX - 1)
+		*high = INT32_MAX;
+	return true;
+}
+
+void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
+{
+	struct watch_group *group = thread->group;
+	struct watch_filter filter;
+	uint32_t low, high;
+	int64_t rc = -ENOSYS;
+
+	if (watch->every || group->every || !widen(group, fd, &low, &high))
+		return;
+	watch_filter_descriptors(&filter, low, high);
+	watch->probed = thread;
+	if (begin(watch, thread)) {
+		rc = install(watch, thread, &filter);
+		watch_restore(watch);
+	}
+	if (thread->has_status)
+		return;
+	if (rc) {
+		watch_every_call(watch, group, rc == -EACCES ? "it gave up the right to a second filter" :
+				 "it takes no second filter, for mmap and read of events");
+		return;
+	}
+	group->low = low;
+	group->high = high;
+	group->filters++;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* A stopped thread: which call it is in, its registers, its memory. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "explain_watch.h"
+#include "options.h"
+
+bool watch_get_registers(pid_t tid, struct watch_registers *registers)
+{
+#if WATCH_CAN_INJECT
+	struct iovec place = { &registers->native, sizeof(registers->native) };
+
+#if defined(__x86_64__)
+	/* of 32-bit programs too this gives the 64-bit registers */
+	registers->valid = !ptrace(PTRACE_GETREGS, tid, NULL, place.iov_base);
+#else
+	registers->valid = !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &place) &&
+			   place.iov_len == sizeof(registers->native);
+#endif
+#else
+	(void)tid;
+	registers->valid = false;
+#endif
+	return registers->valid;
+}
+
+bool watch_set_registers(pid_t tid, const struct watch_registers *registers)
+{
+#if defined(__x86_64__)
+	return registers->valid && !ptrace(PTRACE_SETREGS, tid, NULL, &registers->native);
+#elif WATCH_CAN_INJECT
+	struct iovec place = { (void *)&registers->native, sizeof(registers->native) };
+
+	return registers->valid && !ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &place);
+#else
+	(void)tid;
+	(void)registers;
+	return false;
+#endif
+}
+
+#if defined(__x86_64__)
+#define CODE_SEGMENT_32 0x23
+
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+{
+	const struct user_regs_struct *r = &registers->native;
+	const bool narrow = r->cs == CODE_SEGMENT_32;
+	const uint64_t wide[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
+	const uint64_t short_ones[6] = { r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp };
+
+	*arch = narrow ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
+	*number = narrow ? (uint32_t)r->orig_rax : r->orig_rax;
+	for (int i = 0; i < 6; i++)
+		argument[i] = narrow ? (uint32_t)short_ones[i] : wide[i];
+}
+
+/* Both instructions, syscall and int 0x80, have two bytes; after sysenter the kernel returns behind an int 0x80. */
+void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
+		    const uint64_t argument[6])
+{
+	struct user_regs_struct *r = &registers->native;
+
+	r->rip -= 2;
+	r->rax = number;
+	r->orig_rax = -1;	/* not in a call: nothing is to be restarted on the way back */
+	if (abi->arch == AUDIT_ARCH_I386) {
+		r->rbx = (uint32_t)argument[0];
+		r->rcx = (uint32_t)argument[1];
+		r->rdx = (uint32_t)argument[2];
+		r->rsi = (uint32_t)argument[3];
+		r->rdi = (uint32_t)argument[4];
+		r->rbp = (uint32_t)argument[5];
+		return;
+	}
+	r->rdi = argument[0];
+	r->rsi = argument[1];
+	r->rdx = argument[2];
+	r->r10 = argument[3];
+	r->r8 = argument[4];
+	r->r9 = argument[5];
+}
+
+int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+{
+	return abi->arch == AUDIT_ARCH_I386 ? (int32_t)registers->native.rax : (int64_t)registers->native.rax;
+}
+#elif defined(__aarch64__)
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+{
+	*arch = AUDIT_ARCH_AARCH64;	/* of a 32-bit program there are fewer registers: it was not got */
+	*number = registers->native.regs[8];
+	for (int i = 0; i < 6; i++)
+		argument[i] = registers->native.regs[i];
+}
+
+void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
+		    const uint64_t argument[6])
+{
+	(void)abi;
+	registers->native.pc -= 4;
+	registers->native.regs[8] = number;
+	for (int i = 0; i < 6; i++)
+		registers->native.regs[i] = argument[i];
+}
+
+int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+{
+	(void)abi;
+	return registers->native.regs[0];
+}
+#else
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+{
+	(void)registers;
+	*arch = 0;
+	*number = 0;
+	memset(argument, 0, 6 * sizeof(*argument));
+}
+
+void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
+		    const uint64_t argument[6])
+{
+	(void)registers, (void)abi, (void)number, (void)argument;
+}
+
+int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+{
+	(void)registers, (void)abi;
+	return -ENOSYS;
+}
+#endif
+
+/* Returns whether the kernel can tell (5.3 and later). */
+static bool information(struct watch *watch, pid_t tid, struct __ptrace_syscall_info *info)
+{
+	if (watch->no_information)
+		return false;
+	errno = 0;
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(*info), info) > 0)
+		return true;
+	if (errno != ESRCH)	/* that is a thread which was killed in the meantime */
+		watch->no_information = true;
+	return false;
+}
+
+static enum watch_kind kind_of(const struct watch_abi *abi, uint32_t number)
+{
+	if (!abi)
+		return WATCH_OTHER;
+	return number == abi->open ? WATCH_OPEN : number == abi->control ? WATCH_CONTROL :
+	       number == abi->map ? WATCH_MAP : number == abi->read ? WATCH_READ :
+	       number == abi->confine || number == abi->option ? WATCH_CONFINE : WATCH_OTHER;
+}
+
+/* The call that begins; false when nothing is known of it. */
+bool watch_get_call(struct watch *watch, struct watch_thread *thread)
+{
+	struct watch_call *call = &thread->call;
+	struct __ptrace_syscall_info info = { 0 };
+	struct watch_registers registers;
+	uint32_t arch;
+
+	call->kind = WATCH_OTHER;
+	if (information(watch, thread->tid, &info)) {
+		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
+			return false;
+		arch = info.arch;
+		call->number = info.entry.nr;	/* at the same places for both kinds of stop */
+		memcpy(call->argument, info.entry.args, sizeof(call->argument));
+	} else {
+		if (!watch_get_registers(thread->tid, &registers))
+			return false;
+		call_of(&registers, &arch, &call->number, call->argument);
+	}
+	call->abi = watch_abi(arch, call->number);
+	call->kind = kind_of(call->abi, call->number);
+	return call->abi;
+}
+
+bool watch_get_result(struct watch *watch, const struct watch_thread *thread, int64_t *result)
+{
+	struct __ptrace_syscall_info info = { 0 };
+	struct watch_registers registers;
+
+	if (information(watch, thread->tid, &info)) {
+		if (info.op != PTRACE_SYSCALL_INFO_EXIT)
+			return false;
+		*result = info.exit.rval;
+		return true;
+	}
+	if (!watch_get_registers(thread->tid, &registers))
+		return false;
+	*result = watch_result(&registers, thread->call.abi);
+	return true;
+}
+
+int watch_is_end(struct watch *watch, pid_t tid)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (!information(watch, tid, &info))
+		return -1;
+	return info.op == PTRACE_SYSCALL_INFO_EXIT;
+}
+
+/* The file of a process's memory: it also takes what the process itself could not read or write. */
+static size_t by_file(pid_t tid, uint64_t address, void *buffer, size_t size, bool write)
+{
+	char path[32];
+	ssize_t moved;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	moved = write ? pwrite(fd, buffer, size, address) : pread(fd, buffer, size, address);
+	close(fd);
+	return moved < 0 ? 0 : moved;
+}
+
+size_t watch_get_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec here = { buffer, size };
+	/* pages apart: of a place whose second half is not there the first is read */
+	const size_t first = 4096 - address % 4096;
+	struct iovec there[2] = {
+		{ (void *)(uintptr_t)address, size < first ? size : first },
+		{ (void *)(uintptr_t)(address + first), size < first ? 0 : size - first },
+	};
+	ssize_t got;
+
+	if (!address || address + size < address)
+		return 0;
+	got = process_vm_readv(tid, &here, 1, there, there[1].iov_len ? 2 : 1, 0);
+	if (got < 0 && errno != EFAULT)
+		return by_file(tid, address, buffer, size, false);
+	return got < 0 ? 0 : got;
+}
+
+bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t size)
+{
+	struct iovec here = { (void *)buffer, size }, there = { (void *)(uintptr_t)address, size };
+
+	if (process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)size)
+		return true;
+	/* a page that is read-only to the program gets a copy of its own, as a debugger's breakpoints make one */
+	return by_file(tid, address, (void *)buffer, size, true) == size;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* A call of interest begins, and ends: what is told of it, and how the thread goes on. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+#include <linux/seccomp.h>
+#include <perch/abi.h>
+
+#include "explain_watch.h"
+#include "options.h"
+
+#define ATTR_MAX 4096			/* what the kernel takes */
+#define FILTER_MAX 4098			/* bytes of a filter's text: the kernel takes a page, and more is to be seen */
+
+void watch_resume(struct watch *watch, struct watch_thread *thread, int signal)
+{
+	bool stop = watch->every || thread->group->every || thread->call.kind != WATCH_OTHER;
+
+	thread->running = true;
+	/* one that was killed in the meantime cannot be told: its end is reported */
+	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
+}
+
+void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason)
+{
+	if (group->every || watch->every)
+		return;
+	group->every = true;
+	if (!watch->said_slow)
+		cli_note(EXPLAIN_COMMAND, "every system call of process %d stops from now on, which is slow: %s", group->pid,
+			 reason);
+	watch->said_slow = true;
+	/* those that run were not told to stop at calls */
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
+			if (thread->group == group && thread->running)
+				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+}
+
+/* What the descriptor is now, whatever was known of it; where the program may not be asked, that. */
+static bool is_event(struct watch *watch, const struct watch_thread *thread, int fd)
+{
+	static const char event[] = "anon_inode:[perf_event]";
+	char path[48], target[sizeof(event)];
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread->tid, fd);
+	length = readlink(path, target, sizeof(target));
+	if (length < 0 && (errno == EACCES || errno == EPERM))
+		return explain_is_event(watch->job, thread->group->pid, fd);
+	return length == sizeof(event) - 1 && !memcmp(target, event, length);
+}
+
+/* What is known of a descriptor is forgotten when it is another file's, or nobody's, by now. */
+static void check_descriptor(struct watch *watch, const struct watch_thread *thread, int fd)
+{
+	if (fd >= 0 && explain_is_event(watch->job, thread->group->pid, fd) && !is_event(watch, thread, fd))
+		explain_closed(watch->job, thread->group->pid, fd);
+}
+
+/* The attr as it is now: the size it says, of that as much as can be read. */
+static void read_attr(struct watch_thread *thread)
+{
+	const uint64_t address = thread->call.argument[0];
+	uint32_t size;
+	unsigned char *attr;
+
+	free(thread->attr);
+	thread->attr = NULL;
+	thread->attr_size = 0;
+	if (watch_get_memory(thread->tid, address + 4, &size, sizeof(size)) != sizeof(size))
+		return;
+	if (!size)
+		size = PERCH_ATTR_SIZE_VER0;
+	/* sizes that no kernel takes: it reads no further than the size; what may be there is told all the same */
+	if (size < PERCH_ATTR_SIZE_VER0)
+		size = PERCH_ATTR_SIZE_VER0;
+	if (size > ATTR_MAX)
+		size = ATTR_MAX;
+	/* zeroes follow, for those who take it for a struct perch_attr */
+	attr = calloc(1, ATTR_MAX);
+	if (!attr)
+		return;
+	thread->attr_size = watch_get_memory(thread->tid, address, attr, size);
+	if (thread->attr_size < 8) {
+		free(attr);
+		thread->attr_size = 0;
+		return;
+	}
+	thread->attr = attr;
+}
+
+/* Whether the attr, as far as its size says, was there for the kernel to read. */
+static bool attr_was_readable(const struct watch_thread *thread)
+{
+	uint32_t size;
+
+	if (!thread->attr)
+		return false;
+	memcpy(&size, thread->attr + 4, sizeof(size));
+	if (!size)
+		size = PERCH_ATTR_SIZE_VER0;
+	return size < PERCH_ATTR_SIZE_VER0 || size > ATTR_MAX || thread->attr_size >= size;
+}
+
+static int descriptor_of(const struct watch_call *call)
+{
+	return (int)call->argument[call->kind == WATCH_MAP ? 4 : 0];
+}
+
+static bool confines(const struct watch_call *call)
+{
+	return (uint32_t)call->argument[0] == (call->number == call->abi->confine ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
+}
+
+/* Whether the end of the call matters. */
+static bool of_interest(struct watch *watch, const struct watch_thread *thread)
+{
+	const struct watch_call *call = &thread->call;
+	int fd = descriptor_of(call);
+
+	switch (call->kind) {
+	case WATCH_OPEN:
+		return true;
+	case WATCH_CONTROL:
+		return ((call->argument[1] >> 8) & 0xff) == '$';
+	case WATCH_MAP:
+		if (call->argument[3] & MAP_ANONYMOUS)
+			return false;
+		/* fall through */
+	case WATCH_READ:
+		return fd >= 0 && (explain_is_event(watch->job, thread->group->pid, fd) || is_event(watch, thread, fd));
+	case WATCH_CONFINE:
+		return confines(call);
+	case WATCH_OTHER:
+		break;
+	}
+	return false;
+}
+
+/*
+ * Threads may share an attr, and what is made of it while one thread's call is looked into must not reach another's call:
+ * so at most one thread of a process is in perf_event_open.
+ */
+static bool must_wait(struct watch_thread *thread)
+{
+	struct watch_group *group = thread->group;
+
+	if (thread->call.kind != WATCH_OPEN)
+		return false;
+	thread->waiting = group->opening && group->opening != thread;
+	if (!thread->waiting)
+		group->opening = thread;
+	return thread->waiting;
+}
+
+void watch_entry(struct watch *watch, struct watch_thread *thread)
+{
+	/* the stop at the filter follows the one at the start of the call */
+	if (thread->entered && thread->call.kind != WATCH_OTHER) {
+		watch_resume(watch, thread, 0);
+		return;
+	}
+	thread->entered = true;
+	if (!watch_get_call(watch, thread) || !of_interest(watch, thread))
+		thread->call.kind = WATCH_OTHER;
+	if (must_wait(thread))
+		return;
+	if (thread->call.kind == WATCH_OPEN)
+		read_attr(thread);
+	/* that of a call that is not waited for is not seen, unless every call stops */
+	if (thread->call.kind == WATCH_OTHER && !watch->every && !thread->group->every)
+		thread->entered = false;
+	watch_resume(watch, thread, 0);
+}
+
+void watch_opening_over(struct watch *watch, struct watch_thread *thread)
+{
+	struct watch_group *group = thread->group;
+
+	if (group->opening != thread)
+		return;
+	group->opening = NULL;
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		for (struct watch_thread *other = watch->thread[i]; other; other = other->next) {
+			if (other == thread || other->group != group || !other->waiting)
+				continue;
+			other->waiting = false;
+			group->opening = other;
+			read_attr(other);
+			watch_resume(watch, other, 0);
+			return;
+		}
+}
+
+/* The machine is the thread's from now on; filters of ours are not to be blamed. */
+static void look_at(struct watch *watch, const struct watch_thread *thread)
+{
+	const bool first = watch->preparation && !watch->every && !watch->preparation->error;
+
+	perch_machine_set_process(watch->machine, thread->tid);
+	perch_machine_set_own_filters(watch->machine, first + thread->group->filters);
+}
+
+static void opened(struct watch *watch, struct watch_thread *thread, int64_t result)
+{
+	const uint64_t *argument = thread->call.argument;
+	struct perch_call call = {
+		.attr = attr_was_readable(thread) ? (const struct perch_attr *)thread->attr : NULL,
+		.pid = (pid_t)argument[1], .cpu = (int)argument[2], .group_fd = (int)argument[3],
+		.flags = thread->call.abi->narrow ? (uint32_t)argument[4] : argument[4],
+		.errnum = result < 0 ? -result : 0,
+	};
+
+	check_descriptor(watch, thread, call.group_fd);
+	if (call.errnum == E2BIG)
+		watch_get_memory(thread->tid, argument[0] + 4, &call.kernel_size, sizeof(call.kernel_size));
+	if (result >= 0)
+		watch_descriptor(watch, thread, (int)result);
+	look_at(watch, thread);
+	watch->probed = call.errnum ? thread : NULL;
+	explain_opened(watch->job, thread->group->pid, thread->tid, &call, call.errnum ? -1 : (int)result, watch->machine);
+	watch_restore(watch);
+	watch->probed = NULL;
+}
+
+/* 32-bit programs have another size of pointers in their requests; the kernel makes them its own. */
+static unsigned long request_of(const struct watch_call *call)
+{
+	const unsigned long request = (uint32_t)call->argument[1];
+
+	if (!call->abi->narrow || _IOC_SIZE(request) != 4)
+		return request;
+	switch (_IOC_NR(request)) {
+	case _IOC_NR(PERCH_IOC_SET_FILTER):
+	case _IOC_NR(PERCH_IOC_ID):
+	case _IOC_NR(PERCH_IOC_QUERY_BPF):
+	case _IOC_NR(PERCH_IOC_MODIFY_ATTRIBUTES):
+		return _IOC(_IOC_DIR(request), '$', _IOC_NR(request), sizeof(uint64_t));
+	}
+	return request;
+}
+
+static void controlled(struct watch *watch, struct watch_thread *thread, struct perch_operation *operation,
+		       char *filter)
+{
+	const struct watch_call *call = &thread->call;
+
+	operation->kind = PERCH_OPERATION_CONTROL;
+	operation->request = request_of(call);
+	operation->argument = call->argument[2];
+	if (operation->request == PERCH_IOC_SET_OUTPUT) {
+		operation->other_fd = (int)call->argument[2];
+		check_descriptor(watch, thread, operation->other_fd);
+	} else if (operation->request == PERCH_IOC_PERIOD) {
+		operation->period_known = watch_get_memory(thread->tid, call->argument[2], &operation->period,
+							   sizeof(operation->period)) == sizeof(operation->period);
+	} else if (operation->request == PERCH_IOC_SET_FILTER) {
+		size_t got = watch_get_memory(thread->tid, call->argument[2], filter, FILTER_MAX - 1);
+
+		filter[got] = 0;
+		operation->filter = got ? filter : NULL;
+	}
+}
+
+static void operated(struct watch *watch, struct watch_thread *thread, int64_t result)
+{
+	const struct watch_call *call = &thread->call;
+	struct perch_operation operation = { .other_fd = -1, .errnum = result < 0 && result >= -4095 ? -result : 0 };
+	char filter[FILTER_MAX];
+	int fd = descriptor_of(call);
+
+	/* numbers of descriptors are used again for other files; those that succeed are too many to look each time */
+	if ((result <= 0 || call->kind == WATCH_MAP || !explain_is_event(watch->job, thread->group->pid, fd)) &&
+	    !is_event(watch, thread, fd)) {
+		check_descriptor(watch, thread, fd);
+		return;
+	}
+	switch (call->kind) {
+	case WATCH_CONTROL:
+		controlled(watch, thread, &operation, filter);
+		break;
+	case WATCH_MAP:
+		operation.kind = PERCH_OPERATION_MAP;
+		operation.length = call->argument[1];
+		operation.protection = call->argument[2];
+		operation.map_flags = call->argument[3];
+		operation.offset = call->argument[5] << call->abi->offset_shift;
+		break;
+	default:
+		operation.kind = PERCH_OPERATION_READ;
+		operation.size = call->argument[2];
+	}
+	look_at(watch, thread);
+	explain_operated(watch->job, thread->group->pid, thread->tid, fd, &operation, result, watch->machine);
+}
+
+void watch_exit(struct watch *watch, struct watch_thread *thread)
+{
+	int64_t result;
+	bool known = thread->call.kind != WATCH_OTHER && watch_get_result(watch, thread, &result);
+
+	thread->entered = false;
+	/* the numbers from 512 on are the kernel's own: the call is made again after a signal */
+	if (known && (result >= 0 || result > -512 || result < -4095)) {
+		if (thread->call.kind == WATCH_OPEN)
+			opened(watch, thread, result);
+		else if (thread->call.kind == WATCH_CONFINE && result >= 0)
+			watch_every_call(watch, thread->group, "it has a seccomp filter of its own, which answers calls "
+					 "before that of perch sees them");
+		else if (thread->call.kind != WATCH_CONFINE)
+			operated(watch, thread, result);
+	}
+	watch_opening_over(watch, thread);
+	thread->call.kind = WATCH_OTHER;
+	if (!thread->has_status)
+		watch_resume(watch, thread, 0);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Logs of strace, from its version 4 on. They come from anywhere: everything here works on a stretch of text with an
+ * end, reads forward alone, and says when it cannot make sense of something.
+ */
+#ifndef PERCH_CLI_EXPLAIN_STRACE_H
+#define PERCH_CLI_EXPLAIN_STRACE_H
+
+#include "explain.h"
+
+struct strace_text {
+	const char *at, *end;
+};
+
+/* A stretch of the text itself. */
+struct strace_word {
+	const char *at;
+	size_t length;
+};
+
+void strace_spaces(struct strace_text *text);
+/* Goes past the word when the text begins with it. */
+bool strace_take(struct strace_text *text, const char *word);
+/* An identifier; length 0 when there is none. */
+struct strace_word strace_identifier(struct strace_text *text);
+bool strace_is(const struct strace_word *word, const char *name);
+/* A plain number: decimal, 0x hex, 0 octal, with a sign. */
+bool strace_number(struct strace_text *text, uint64_t *value);
+/*
+ * A value and what annotates it: "PERF_SAMPLE_IP|0x40", "1<<16|3", then comments and, of descriptors and processes,
+ * "<...>". note, when not NULL, is the last of these annotations. False when a name in it is not known, or it is none.
+ */
+bool strace_value(struct strace_text *text, uint64_t *value, struct strace_word *note);
+/* A quoted string with its escapes undone, cut to the buffer. False when it is none, or strace cut it ("..."). */
+bool strace_string(struct strace_text *text, char *buffer, size_t size);
+/* Goes past a value of any kind, up to the ',' '}' ']' or ')' that ends it. */
+void strace_skip(struct strace_text *text);
+/* Goes past ", ". */
+bool strace_next(struct strace_text *text);
+
+/* The number behind a name of the kernel's headers. */
+bool strace_name(const struct strace_word *word, uint64_t *value);
+
+/* As long as the kernel reads at most. */
+union strace_attr {
+	struct perch_attr attr;
+	char bytes[4096];
+};
+
+/* "{type=..., }": fills the attr and, of the call, attr, attr_is_partial and kernel_size. */
+bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_call *call);
+
+/* A whole call: text is what stands behind "name(". False when it cannot be understood and should be. */
+struct strace_log;
+bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name, struct strace_text text);
+/* Whether a call of that name is of interest, so that it is kept while it is unfinished. */
+bool strace_is_wanted(const struct strace_word *name);
+
+/* Threads and unfinished calls; explain_strace_threads.c. */
+#define STRACE_TEXT_MAX 65536		/* of a line: what is longer is cut */
+struct strace_thread {
+	struct strace_thread *next;
+	pid_t tid;
+	pid_t process;
+	char *unfinished;		/* "name(arguments" so far; NULL: none */
+};
+
+struct strace_log {
+	struct explain_job *job;
+	struct strace_thread *bucket[256];
+	size_t threads;
+	size_t kept;			/* bytes of unfinished calls */
+	bool nameless;			/* lines without a pid were seen: those of the first process */
+	pid_t main;			/* which it turned out to be; 0: not known yet */
+	char *broken;			/* the beginning of a line that a message of strace's own came into */
+};
+
+/* The process of a thread: itself, unless it was cloned as a thread of another. */
+pid_t strace_process(const struct strace_log *log, pid_t thread);
+void strace_add_thread(struct strace_log *log, pid_t thread, pid_t process);
+bool strace_knows(const struct strace_log *log, pid_t thread);
+void strace_thread_ended(struct strace_log *log, pid_t thread);
+/* Keeps the beginning of a call; gives it back, to be freed, or NULL. */
+bool strace_keep(struct strace_log *log, pid_t thread, const char *text, size_t length);
+char *strace_kept(struct strace_log *log, pid_t thread);
+void strace_forget(struct strace_log *log);
+/* One line, of any content, without its newline. */
+void strace_line(struct strace_log *log, const char *line, size_t length);
+
+#endif

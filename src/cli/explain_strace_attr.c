@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The attr as strace shows it: whole with -v, abbreviated without, and without the fields that it does not know yet. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain_strace.h"
+#include "options.h"
+
+struct reader {
+	struct strace_text *text;
+	struct perch_attr *attr;
+	struct perch_call *call;
+};
+
+/* Bits from the first on of the flags word: what an old strace has no names for. */
+static void set_flags_from(struct perch_attr *attr, unsigned first, uint64_t value)
+{
+	const struct perch_attr_field *fields;
+	size_t nr;
+
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct perch_attr_field *field = &fields[i];
+
+		if (field->offset == offsetof(struct perch_attr, flags) && field->bit >= (int)first)
+			perch_attr_set(attr, field, value >> (field->bit - first));
+	}
+}
+
+/* The note of a comment, as NUL-terminated text. */
+static const char *note_text(const struct strace_word *note, char *buffer, size_t size)
+{
+	size_t length = note->length < size ? note->length : size - 1;
+
+	memcpy(buffer, note->at, length);
+	buffer[length] = '\0';
+	return buffer;
+}
+
+/* A later field's bytes, told by their place: "bytes 116..119: 0x5". */
+static void set_bytes(struct perch_attr *attr, const char *note)
+{
+	const struct perch_attr_field *fields;
+	unsigned from, to;
+	unsigned long value;
+	size_t nr;
+
+	if (sscanf(note, " bytes %3u..%3u: %lx", &from, &to, &value) != 3)
+		return;
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (fields[i].offset == from && fields[i].bit < 0 && fields[i].size == to - from + 1)
+			perch_attr_set(attr, &fields[i], value);
+}
+
+static void apply_note(struct reader *reader, bool reserved, uint64_t value, const struct strace_word *note)
+{
+	char buffer[64];
+	unsigned high, low;
+
+	if (!note->length)
+		return;
+	note_text(note, buffer, sizeof(buffer));
+	if (!reserved)
+		set_bytes(reader->attr, buffer);
+	else if (sscanf(buffer, " Bits %2u..%2u", &high, &low) == 2 && low < 64)
+		set_flags_from(reader->attr, low, value);
+	else
+		reader->call->attr_is_partial = true;
+}
+
+/* "=> 0x88": what the kernel wrote back. */
+static void read_size_back(struct reader *reader)
+{
+	struct strace_text ahead = *reader->text;
+	uint64_t size;
+
+	strace_spaces(&ahead);
+	if (!strace_take(&ahead, "=>"))
+		return;
+	strace_spaces(&ahead);
+	if (!strace_value(&ahead, &size, NULL))
+		return;
+	reader->call->kernel_size = size;
+	*reader->text = ahead;
+}
+
+static void set_field(struct reader *reader, const struct strace_word *name, uint64_t value,
+		      const struct strace_word *note)
+{
+	const struct perch_attr_field *field;
+	char buffer[40];
+
+	if (strace_is(name, "__reserved_1")) {
+		apply_note(reader, true, value, note);
+		return;
+	}
+	if (strace_is(name, "__reserved_2"))
+		field = perch_attr_field("reserved_2");
+	else
+		field = perch_attr_field(note_text(name, buffer, sizeof(buffer)));
+	if (field)
+		perch_attr_set(reader->attr, field, value);
+	else if (value)
+		reader->call->attr_is_partial = true;	/* a newer kernel's */
+	apply_note(reader, false, value, note);
+}
+
+/* "name=value". What cannot be read is left out, and the attr is known in part only. */
+static bool read_field(struct reader *reader)
+{
+	struct strace_word name = strace_identifier(reader->text), note;
+	struct strace_text before;
+	uint64_t value;
+
+	if (!name.length || !strace_take(reader->text, "="))
+		return false;
+	before = *reader->text;
+	if (strace_value(reader->text, &value, &note)) {
+		set_field(reader, &name, value, &note);
+		read_size_back(reader);
+	} else {
+		*reader->text = before;
+		reader->call->attr_is_partial = true;
+	}
+	strace_skip(reader->text);
+	return true;
+}
+
+bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_call *call)
+{
+	struct reader reader = { text, &attr->attr, call };
+
+	memset(attr, 0, sizeof(*attr));
+	if (!strace_take(text, "{"))
+		return false;
+	call->attr = &attr->attr;
+	do {
+		strace_spaces(text);
+		if (strace_take(text, "..."))
+			call->attr_is_partial = true;
+		else if (!read_field(&reader))
+			return false;
+	} while (strace_next(text));
+	if (!strace_take(text, "}"))
+		return false;
+	read_size_back(&reader);
+	return true;
+}

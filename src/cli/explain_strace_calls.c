@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of a log that bear on events and their descriptors. */
+#define _GNU_SOURCE /* memmem */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain_strace.h"
+#include "options.h"
+
+struct result {
+	long long value;
+	int errnum;			/* of a value of -1 */
+	bool unknown;			/* "?": it did not return, or will be made again */
+};
+
+struct caller {
+	struct strace_log *log;
+	pid_t process, thread;
+};
+
+/* Whether the call could be read, as far as it is of interest. */
+typedef bool handler(const struct caller *caller, struct strace_text text);
+
+/* "ENOENT (No such file or directory)", "(errno 600)", "ENOTSUPP (Unknown error 524)" */
+static int read_errno(struct strace_text *text)
+{
+	static const char *const before[] = { "errno ", "error " };
+	struct strace_word name;
+	uint64_t value;
+	int errnum;
+
+	strace_spaces(text);
+	name = strace_identifier(text);
+	errnum = explain_errno_number(name.at, name.length);
+	for (size_t i = 0; i < CLI_NR(before) && !errnum; i++) {
+		const char *found = memmem(text->at, text->end - text->at, before[i], strlen(before[i]));
+		struct strace_text number = { found ? found + strlen(before[i]) : NULL, text->end };
+
+		if (found && strace_number(&number, &value) && value && value < 4096)
+			errnum = (int)value;
+	}
+	return errnum;
+}
+
+/* ") = -1 EINVAL (Invalid argument) <0.000011>" */
+static bool read_result(struct strace_text *text, struct result *result)
+{
+	uint64_t value;
+
+	*result = (struct result){ 0 };
+	strace_spaces(text);
+	if (!strace_take(text, ")"))
+		return false;
+	strace_spaces(text);
+	if (!strace_take(text, "="))
+		return false;
+	strace_spaces(text);
+	result->unknown = strace_take(text, "?");
+	if (result->unknown)
+		return true;
+	if (!strace_number(text, &value))
+		return false;
+	result->value = (long long)value;
+	if (result->value == -1)
+		result->errnum = read_errno(text);
+	return result->value >= 0 || result->errnum;
+}
+
+/* The arguments that are left, and how it ended. */
+static bool skip_to_result(struct strace_text *text, struct result *result)
+{
+	do {
+		strace_skip(text);
+	} while (strace_next(text));
+	return read_result(text, result);
+}
+
+static bool next_value(struct strace_text *text, uint64_t *value)
+{
+	return strace_next(text) && strace_value(text, value, NULL);
+}
+
+/* A descriptor; with -y it says what it is, which must be an event then. */
+static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
+{
+	struct strace_word note;
+	uint64_t value;
+
+	if (!strace_value(text, &value, &note))
+		return false;
+	*fd = (int)value;
+	*is_other = note.length && !memmem(note.at, note.length, "perf_event", strlen("perf_event"));
+	return true;
+}
+
+static bool on_open(const struct caller *caller, struct strace_text text)
+{
+	struct explain_job *job = caller->log->job;
+	struct perch_call call = { 0 };
+	uint64_t pointer, pid, cpu, group, flags;
+	union strace_attr attr;
+	struct result result;
+
+	strace_spaces(&text);
+	if (text.at < text.end && *text.at == '{') {
+		if (!strace_attr(&text, &attr, &call))
+			return false;
+	} else if (!strace_value(&text, &pointer, NULL)) {
+		return false;
+	} else {
+		call.attr_is_partial = pointer != 0;
+	}
+	if (!next_value(&text, &pid) || !next_value(&text, &cpu) || !next_value(&text, &group) ||
+	    !next_value(&text, &flags) || !read_result(&text, &result) || result.value > INT32_MAX)
+		return false;
+	if (result.unknown)
+		return true;
+	call.pid = (pid_t)pid;
+	call.cpu = (int)cpu;
+	call.group_fd = (int)group;
+	call.flags = flags;
+	call.errnum = result.errnum;
+	if (call.errnum == EFAULT)
+		call.attr_is_partial &= call.attr != NULL;	/* not even strace could read there */
+	explain_opened(job, caller->process, caller->thread, &call,
+		       result.errnum ? -1 : (int)result.value, job->machine);
+	return true;
+}
+
+static void operated(const struct caller *caller, int fd, struct perch_operation *operation,
+		     const struct result *result)
+{
+	struct explain_job *job = caller->log->job;
+
+	if (result->unknown)
+		return;
+	operation->errnum = result->errnum;
+	explain_operated(job, caller->process, caller->thread, fd, operation, result->value, job->machine);
+}
+
+/* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437; false for requests of other devices. */
+static bool read_request(struct strace_text *text, unsigned long *request)
+{
+	uint64_t part[4];
+
+	if (!strace_take(text, "_IOC(")) {
+		if (!strace_value(text, part, NULL))
+			return false;
+		*request = part[0];
+		return true;
+	}
+	for (size_t i = 0; i < CLI_NR(part); i++)
+		if (i ? !next_value(text, &part[i]) : !strace_value(text, &part[i], NULL))
+			return false;
+	*request = _IOC(part[0] & 3, part[1] & 0xff, part[2] & 0xff, part[3] & 0x3fff);
+	return strace_take(text, ")");
+}
+
+static void read_argument(struct strace_text *text, struct perch_operation *operation, char *buffer, size_t size)
+{
+	uint64_t value;
+
+	if (strace_take(text, "[")) {
+		if (strace_value(text, &value, NULL) && operation->request == PERCH_IOC_PERIOD) {
+			operation->period = value;
+			operation->period_known = true;
+		}
+		strace_skip(text);
+		strace_take(text, "]");
+	} else if (text->at < text->end && *text->at == '"') {
+		struct strace_text ahead = *text;
+
+		if (strace_string(&ahead, buffer, size))
+			operation->filter = buffer;
+	} else if (strace_value(text, &value, NULL)) {
+		operation->argument = value;
+		operation->other_fd = operation->request == PERCH_IOC_SET_OUTPUT ? (int)value : -1;
+	}
+	strace_skip(text);
+}
+
+static bool on_ioctl(const struct caller *caller, struct strace_text text)
+{
+	struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .other_fd = -1 };
+	struct explain_job *job = caller->log->job;
+	struct result result;
+	char filter[4096];
+	bool is_other;
+	int fd;
+
+	if (!read_descriptor(&text, &fd, &is_other) || !strace_next(&text))
+		return false;
+	if (!read_request(&text, &operation.request) || (_IOC_TYPE(operation.request) != '$' && is_other) ||
+	    (_IOC_TYPE(operation.request) != '$' && !explain_is_event(job, caller->process, fd)))
+		return true;
+	strace_skip(&text);
+	if (strace_next(&text))
+		read_argument(&text, &operation, filter, sizeof(filter));
+	if (!read_result(&text, &result))
+		return false;
+	operated(caller, fd, &operation, &result);
+	return true;
+}
+
+static bool on_read(const struct caller *caller, struct strace_text text)
+{
+	struct perch_operation operation = { .kind = PERCH_OPERATION_READ, .other_fd = -1 };
+	struct result result;
+	bool is_other;
+	uint64_t size;
+	int fd;
+
+	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
+	    !explain_is_event(caller->log->job, caller->process, fd))
+		return true;
+	if (!strace_next(&text))
+		return false;
+	strace_skip(&text);
+	if (!next_value(&text, &size) || !read_result(&text, &result))
+		return false;
+	operation.size = size;
+	operated(caller, fd, &operation, &result);
+	return true;
+}
+
+static bool on_map(const struct caller *caller, struct strace_text text)
+{
+	struct perch_operation operation = { .kind = PERCH_OPERATION_MAP, .other_fd = -1 };
+	uint64_t length, protection, flags;
+	struct result result;
+	bool is_other;
+	int fd;
+
+	strace_skip(&text);		/* the address */
+	if (!next_value(&text, &length) || !strace_next(&text))
+		return false;
+	strace_value(&text, &protection, NULL);	/* bits without a name here do no harm */
+	strace_skip(&text);
+	if (!strace_next(&text))
+		return false;
+	strace_value(&text, &flags, NULL);
+	strace_skip(&text);
+	if (!strace_next(&text) || !read_descriptor(&text, &fd, &is_other))
+		return false;
+	if (is_other || !explain_is_event(caller->log->job, caller->process, fd))
+		return true;
+	if (!next_value(&text, &operation.offset) || !read_result(&text, &result))
+		return false;
+	operation.length = length;
+	operation.protection = (int)protection;
+	operation.map_flags = (int)flags;
+	operated(caller, fd, &operation, &result);
+	return true;
+}
+
+static bool on_close(const struct caller *caller, struct strace_text text)
+{
+	struct result result;
+	bool is_other;
+	int fd;
+
+	if (!read_descriptor(&text, &fd, &is_other) || !read_result(&text, &result))
+		return false;
+	if (!result.errnum)
+		explain_closed(caller->log->job, caller->process, fd);
+	return true;
+}
+
+static bool on_clone(const struct caller *caller, struct strace_text text)
+{
+	struct strace_text arguments = text;
+	struct result result;
+	pid_t child;
+
+	if (!skip_to_result(&text, &result))
+		return false;
+	child = (pid_t)result.value;
+	if (result.unknown || child <= 0)
+		return true;
+	if (memmem(arguments.at, text.at - arguments.at, "CLONE_THREAD", strlen("CLONE_THREAD"))) {
+		strace_add_thread(caller->log, child, caller->process);
+		return true;
+	}
+	strace_add_thread(caller->log, child, child);
+	explain_forked(caller->log->job, caller->process, child);
+	return true;
+}
+
+static bool on_exec(const struct caller *caller, struct strace_text text)
+{
+	struct result result;
+
+	if (!skip_to_result(&text, &result))
+		return false;
+	if (!result.unknown && !result.errnum)
+		explain_executed(caller->log->job, caller->process);
+	return true;
+}
+
+/* Whatever gives a descriptor: an event that had the number was closed, though the log does not say so. */
+static bool on_descriptor(const struct caller *caller, struct strace_text text)
+{
+	struct result result;
+
+	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum && result.value <= INT32_MAX)
+		explain_closed(caller->log->job, caller->process, (int)result.value);
+	return true;
+}
+
+static const struct {
+	const char *name;
+	handler *handler;
+} handlers[] = {
+	{ "perf_event_open", on_open }, { "ioctl", on_ioctl }, { "read", on_read }, { "mmap", on_map },
+	{ "mmap2", on_map }, { "close", on_close }, { "clone", on_clone }, { "clone3", on_clone }, { "fork", on_clone },
+	{ "vfork", on_clone }, { "execve", on_exec }, { "execveat", on_exec }, { "open", on_descriptor },
+	{ "openat", on_descriptor }, { "openat2", on_descriptor }, { "creat", on_descriptor }, { "dup", on_descriptor },
+	{ "dup2", on_descriptor }, { "dup3", on_descriptor }, { "socket", on_descriptor }, { "accept", on_descriptor },
+	{ "accept4", on_descriptor }, { "epoll_create1", on_descriptor }, { "eventfd2", on_descriptor },
+	{ "memfd_create", on_descriptor }, { "timerfd_create", on_descriptor }, { "signalfd4", on_descriptor },
+};
+
+bool strace_is_wanted(const struct strace_word *name)
+{
+	for (size_t i = 0; i < CLI_NR(handlers); i++)
+		if (strace_is(name, handlers[i].name))
+			return true;
+	return false;
+}
+
+bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name, struct strace_text text)
+{
+	struct caller caller = { log, strace_process(log, thread), thread };
+
+	for (size_t i = 0; i < CLI_NR(handlers); i++)
+		if (strace_is(name, handlers[i].name))
+			return handlers[i].handler(&caller, text);
+	return true;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the kernel's headers that strace prints in place of numbers. */
+#include <string.h>
+#include <time.h>
+
+#include "explain_attr.h"
+#include "explain_strace.h"
+#include "options.h"
+
+#define PERF(name) { "PERF_" #name, PERCH_##name }
+#define SAME(name) { #name, name }
+
+static const struct {
+	const char *name;
+	uint64_t value;
+} names[] = {
+	PERF(TYPE_HARDWARE), PERF(TYPE_SOFTWARE), PERF(TYPE_TRACEPOINT), PERF(TYPE_HW_CACHE), PERF(TYPE_RAW),
+	PERF(TYPE_BREAKPOINT),
+	PERF(COUNT_HW_CPU_CYCLES), PERF(COUNT_HW_INSTRUCTIONS), PERF(COUNT_HW_CACHE_REFERENCES),
+	PERF(COUNT_HW_CACHE_MISSES), PERF(COUNT_HW_BRANCH_INSTRUCTIONS), PERF(COUNT_HW_BRANCH_MISSES),
+	PERF(COUNT_HW_BUS_CYCLES), PERF(COUNT_HW_STALLED_CYCLES_FRONTEND), PERF(COUNT_HW_STALLED_CYCLES_BACKEND),
+	PERF(COUNT_HW_REF_CPU_CYCLES),
+	PERF(COUNT_HW_CACHE_L1D), PERF(COUNT_HW_CACHE_L1I), PERF(COUNT_HW_CACHE_LL), PERF(COUNT_HW_CACHE_DTLB),
+	PERF(COUNT_HW_CACHE_ITLB), PERF(COUNT_HW_CACHE_BPU), PERF(COUNT_HW_CACHE_NODE),
+	PERF(COUNT_HW_CACHE_OP_READ), PERF(COUNT_HW_CACHE_OP_WRITE), PERF(COUNT_HW_CACHE_OP_PREFETCH),
+	PERF(COUNT_HW_CACHE_RESULT_ACCESS), PERF(COUNT_HW_CACHE_RESULT_MISS),
+	PERF(COUNT_SW_CPU_CLOCK), PERF(COUNT_SW_TASK_CLOCK), PERF(COUNT_SW_PAGE_FAULTS),
+	PERF(COUNT_SW_CONTEXT_SWITCHES), PERF(COUNT_SW_CPU_MIGRATIONS), PERF(COUNT_SW_PAGE_FAULTS_MIN),
+	PERF(COUNT_SW_PAGE_FAULTS_MAJ), PERF(COUNT_SW_ALIGNMENT_FAULTS), PERF(COUNT_SW_EMULATION_FAULTS),
+	PERF(COUNT_SW_DUMMY), PERF(COUNT_SW_BPF_OUTPUT), PERF(COUNT_SW_CGROUP_SWITCHES),
+	PERF(ATTR_SIZE_VER0), PERF(ATTR_SIZE_VER1), PERF(ATTR_SIZE_VER2), PERF(ATTR_SIZE_VER3), PERF(ATTR_SIZE_VER4),
+	PERF(ATTR_SIZE_VER5), PERF(ATTR_SIZE_VER6), PERF(ATTR_SIZE_VER7), PERF(ATTR_SIZE_VER8), PERF(ATTR_SIZE_VER9),
+	PERF(FLAG_FD_NO_GROUP), PERF(FLAG_FD_OUTPUT), PERF(FLAG_PID_CGROUP), PERF(FLAG_FD_CLOEXEC),
+	{ "PERF_IOC_FLAG_GROUP", PERCH_IOC_FLAG_GROUP },
+	{ "HW_BREAKPOINT_EMPTY", PERCH_BREAKPOINT_EMPTY }, { "HW_BREAKPOINT_R", PERCH_BREAKPOINT_R },
+	{ "HW_BREAKPOINT_W", PERCH_BREAKPOINT_W }, { "HW_BREAKPOINT_RW", PERCH_BREAKPOINT_RW },
+	{ "HW_BREAKPOINT_X", PERCH_BREAKPOINT_X }, { "HW_BREAKPOINT_INVALID", 7 },
+	SAME(CLOCK_REALTIME), SAME(CLOCK_MONOTONIC), SAME(CLOCK_PROCESS_CPUTIME_ID), SAME(CLOCK_THREAD_CPUTIME_ID),
+	SAME(CLOCK_MONOTONIC_RAW), SAME(CLOCK_REALTIME_COARSE), SAME(CLOCK_MONOTONIC_COARSE), SAME(CLOCK_BOOTTIME),
+	SAME(CLOCK_REALTIME_ALARM), SAME(CLOCK_BOOTTIME_ALARM), { "CLOCK_SGI_CYCLE", 10 }, SAME(CLOCK_TAI),
+	{ "PROT_NONE", 0 }, { "NULL", 0 },
+	{ "_IOC_NONE", _IOC_NONE }, { "_IOC_READ", _IOC_READ }, { "_IOC_WRITE", _IOC_WRITE },
+};
+
+/* Goes past the beginning of a name. */
+static bool begins(struct strace_word *word, const char *beginning)
+{
+	size_t length = strlen(beginning);
+
+	if (word->length < length || memcmp(word->at, beginning, length))
+		return false;
+	word->at += length;
+	word->length -= length;
+	return true;
+}
+
+/* PERF_SAMPLE_IP, PERF_SAMPLE_BRANCH_ANY, PERF_FORMAT_ID: from the table of all bits. */
+static bool bit_name(struct strace_word word, uint64_t *value)
+{
+	const struct perch_attr_bit *bits;
+	const char *field = "read_format";
+	size_t nr;
+
+	if (!begins(&word, "PERF_FORMAT_")) {
+		if (!begins(&word, "PERF_SAMPLE_"))
+			return false;
+		/* BRANCH_STACK is a bit of sample_type */
+		field = !strace_is(&word, "BRANCH_STACK") && begins(&word, "BRANCH_") ? "branch_sample_type" :
+			"sample_type";
+	}
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(bits[i].field, field) && strace_is(&word, bits[i].name)) {
+			*value = bits[i].bit;
+			return true;
+		}
+	return false;
+}
+
+bool strace_name(const struct strace_word *word, uint64_t *value)
+{
+	struct strace_word rest = *word;
+	long bit;
+
+	for (size_t i = 0; i < CLI_NR(names); i++)
+		if (strace_is(word, names[i].name)) {
+			*value = names[i].value;
+			return true;
+		}
+	if (bit_name(*word, value))
+		return true;
+	if (begins(&rest, "PERF_EVENT_IOC_")) {
+		*value = explain_request_number(rest.at, rest.length);
+		return *value != 0;
+	}
+	bit = explain_map_bit(word->at, word->length);
+	*value = bit;
+	return bit >= 0;
+}

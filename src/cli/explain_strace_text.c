@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Words, numbers and strings as strace writes them. */
+#define _GNU_SOURCE /* memmem */
+#include <ctype.h>
+#include <string.h>
+
+#include "explain_strace.h"
+
+void strace_spaces(struct strace_text *text)
+{
+	while (text->at < text->end && (*text->at == ' ' || *text->at == '\t'))
+		text->at++;
+}
+
+bool strace_take(struct strace_text *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if ((size_t)(text->end - text->at) < length || memcmp(text->at, word, length))
+		return false;
+	text->at += length;
+	return true;
+}
+
+static bool in_identifier(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+struct strace_word strace_identifier(struct strace_text *text)
+{
+	struct strace_word word = { text->at, 0 };
+
+	if (text->at < text->end && isdigit((unsigned char)*text->at))
+		return word;
+	while (text->at < text->end && in_identifier(*text->at))
+		text->at++;
+	word.length = text->at - word.at;
+	return word;
+}
+
+bool strace_is(const struct strace_word *word, const char *name)
+{
+	return word->length == strlen(name) && !memcmp(word->at, name, word->length);
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+}
+
+bool strace_number(struct strace_text *text, uint64_t *value)
+{
+	bool negative = strace_take(text, "-");
+	const char *digits;
+	unsigned base = 10;
+	uint64_t number = 0;
+
+	if (strace_take(text, "0x"))
+		base = 16;
+	else if (text->at < text->end && *text->at == '0')
+		base = 8;
+	digits = text->at;
+	while (text->at < text->end && (unsigned)digit(*text->at) < base)
+		number = number * base + digit(*text->at++);
+	*value = negative ? -number : number;
+	return text->at > digits;
+}
+
+/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a name any more. */
+static const char *end_of_note(const char *at, const char *end)
+{
+	for (; at < end; at++)
+		if (*at == '>' && at[-1] != '-' && (at + 1 == end || strchr(",)]} |\t=", at[1])))
+			return at;
+	return NULL;
+}
+
+/* Comments, and what -y and -Y write behind a number; the last one is told. */
+static void annotations(struct strace_text *text, struct strace_word *note)
+{
+	for (;;) {
+		size_t left = text->end - text->at;
+		struct strace_text ahead = *text;
+		const char *end;
+
+		strace_spaces(&ahead);
+		if (strace_take(&ahead, "/*"))
+			end = memmem(ahead.at, ahead.end - ahead.at, "*/", 2);
+		else if (left > 1 && *text->at == '<' && text->at[1] != '<')
+			end = end_of_note(text->at + 1, text->end);	/* not after a space: "12 <... read" */
+		else
+			return;
+		if (!end)
+			return;
+		if (note)
+			*note = (struct strace_word){ ahead.at, (size_t)(end - ahead.at) };
+		text->at = end + (*end == '*' ? 2 : 1);
+	}
+}
+
+/* A number or a name, perhaps shifted. */
+static bool term(struct strace_text *text, uint64_t *value)
+{
+	struct strace_word word = strace_identifier(text);
+	uint64_t shift;
+
+	if (word.length ? !strace_name(&word, value) : !strace_number(text, value))
+		return false;
+	if (!strace_take(text, "<<"))
+		return true;
+	if (!strace_number(text, &shift) || shift > 63)
+		return false;
+	*value <<= shift;
+	return true;
+}
+
+bool strace_value(struct strace_text *text, uint64_t *value, struct strace_word *note)
+{
+	uint64_t part;
+
+	if (note)
+		*note = (struct strace_word){ text->at, 0 };
+	*value = 0;
+	do {
+		if (!term(text, &part))
+			return false;
+		*value |= part;
+		annotations(text, note);
+	} while (strace_take(text, "|"));
+	return true;
+}
+
+/* One character behind a backslash. */
+static char unescape(struct strace_text *text)
+{
+	static const char letters[] = "n\nt\tr\rv\vf\fa\ab\b";
+	unsigned value = 0;
+	int base = 8, most = 3;
+	const char *found;
+
+	if (text->at == text->end)
+		return '\\';
+	found = strchr(letters, *text->at);
+	if (*text->at && found && !((found - letters) & 1)) {
+		text->at++;
+		return found[1];
+	}
+	if (*text->at == 'x') {
+		text->at++;
+		base = 16;
+		most = 2;
+	} else if (digit(*text->at) >= 8) {
+		return *text->at++;
+	}
+	for (int i = 0; i < most && text->at < text->end && digit(*text->at) < base; i++)
+		value = value * base + digit(*text->at++);
+	return (char)value;
+}
+
+bool strace_string(struct strace_text *text, char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	if (!strace_take(text, "\""))
+		return false;
+	while (text->at < text->end && *text->at != '"') {
+		char c = *text->at++;
+
+		if (c == '\\')
+			c = unescape(text);
+		if (used + 1 < size)
+			buffer[used++] = c;
+	}
+	buffer[used] = '\0';
+	return strace_take(text, "\"") && !strace_take(text, "...");
+}
+
+static void skip_string(struct strace_text *text)
+{
+	text->at++;
+	while (text->at < text->end && *text->at != '"')
+		text->at += *text->at == '\\' && text->at + 1 < text->end ? 2 : 1;
+	if (text->at < text->end)
+		text->at++;
+}
+
+void strace_skip(struct strace_text *text)
+{
+	unsigned depth = 0;
+
+	while (text->at < text->end) {
+		char c = *text->at;
+
+		if (c == '"') {
+			skip_string(text);
+			continue;
+		}
+		if (c == '/' || c == '<') {
+			const char *before = text->at;
+
+			annotations(text, NULL);
+			if (text->at != before)
+				continue;
+		}
+		if (!depth && (c == ',' || c == '}' || c == ')' || c == ']'))
+			return;
+		if (c == '{' || c == '(' || c == '[')
+			depth++;
+		else if (c == '}' || c == ')' || c == ']')
+			depth--;
+		text->at++;
+	}
+}
+
+bool strace_next(struct strace_text *text)
+{
+	strace_spaces(text);
+	if (!strace_take(text, ","))
+		return false;
+	strace_spaces(text);
+	return true;
+}

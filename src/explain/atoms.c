@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What an attr is made of, and how to do without some of it. */
+#include <string.h>
+
+#include "engine.h"
+
+/* Which event it is, other names of a union's word, and what is harmless or given by another field. */
+static bool is_atom(const struct perch_attr_field *field, const struct perch_attr *attr)
+{
+	static const char *const others[] = {
+		"type", "size", "config", "sample_freq", "wakeup_watermark", "bp_type", "bp_addr", "bp_len", "kprobe_func",
+		"uprobe_path", "kprobe_addr", "probe_offset", "aux_action", "disabled",
+	};
+
+	for (size_t i = 0; i < PERCH__NR(others); i++)
+		if (!strcmp(field->name, others[i]))
+			return false;
+	/* the addresses of breakpoints are no settings that could be left out */
+	return attr->type != PERCH_TYPE_BREAKPOINT || (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
+}
+
+/* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all others. */
+static bool is_costly(const struct perch__atom *atom)
+{
+	const char *name = atom->field->name;
+
+	return !strcmp(name, "context_switch") || !strcmp(name, "cgroup") ||
+	       (!strcmp(name, "sample_type") && atom->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
+}
+
+/* Then the newest; of one release the later in the attr, for it tends to need what comes before. */
+static bool comes_before(const struct perch__atom *one, const struct perch__atom *other)
+{
+	if (is_costly(one) != is_costly(other))
+		return is_costly(one);
+	return one->rank >= other->rank;
+}
+
+static void add(struct perch__atoms *atoms, const struct perch_attr_field *field, uint64_t mask, const char *since)
+{
+	struct perch__atom atom = { field, mask, perch__release_rank(since) };
+	size_t at = atoms->nr;
+
+	if (at == PERCH__MOST_ATOMS)
+		return;
+	for (; at && comes_before(&atom, &atoms->atom[at - 1]); at--)
+		atoms->atom[at] = atoms->atom[at - 1];
+	atoms->atom[at] = atom;
+	atoms->nr++;
+}
+
+/* A word of bits: each that is known by itself, all others together. False: it is no such word. */
+static bool add_bits(struct perch__atoms *atoms, const struct perch_attr_field *field, uint64_t value)
+{
+	const struct perch_attr_bit *bits;
+	bool found = false;
+	size_t nr;
+
+	bits = perch_attr_bits(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(bits[i].field, field->name))
+			continue;
+		found = true;
+		if (value & bits[i].bit)
+			add(atoms, field, bits[i].bit, bits[i].since[0] ? bits[i].since : field->since);
+		value &= ~bits[i].bit;
+	}
+	if (found && value)
+		add(atoms, field, value, "999.999");
+	return found;
+}
+
+static bool asks_for_more(const struct perch__case *c, const char *name)
+{
+	return (!strcmp(name, "exclude_kernel") || !strcmp(name, "exclude_hv") ||
+		!strcmp(name, "exclude_callchain_kernel")) &&
+	       !perch_machine_privileged(c->machine);
+}
+
+void perch__atoms_of(struct perch__atoms *atoms, const struct perch__case *c)
+{
+	const struct perch_attr_field *fields;
+	size_t nr;
+
+	atoms->nr = 0;
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t value = perch_attr_get(&c->attr, &fields[i]);
+
+		if (value && is_atom(&fields[i], &c->attr) && !asks_for_more(c, fields[i].name) &&
+		    !add_bits(atoms, &fields[i], value))
+			add(atoms, &fields[i], UINT64_MAX, fields[i].since);
+	}
+}
+
+static void drop_samples(struct perch_attr *attr, uint64_t what)
+{
+	attr->sample_type &= ~what;
+}
+
+/* What makes no sense, or is refused, without what is gone. */
+static void close_attr(struct perch_attr *attr)
+{
+	if (!attr->inherit)
+		attr->inherit_thread = attr->inherit_stat = 0;
+	if (!attr->remove_on_exec)
+		attr->sigtrap = attr->sig_data = 0;
+	if (!attr->use_clockid)
+		attr->clockid = 0;
+	if (!attr->mmap2)
+		attr->build_id = 0;
+	if (!attr->sample_period)
+		attr->freq = attr->precise_ip = 0;
+	if (!(attr->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL))
+		drop_samples(attr, PERCH_SAMPLE_BRANCH_STACK);
+	if (!(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
+		attr->branch_sample_type = 0;
+	if (!attr->sample_regs_user)
+		drop_samples(attr, PERCH_SAMPLE_REGS_USER);
+	if (!attr->sample_regs_intr)
+		drop_samples(attr, PERCH_SAMPLE_REGS_INTR);
+	if (!(attr->sample_type & PERCH_SAMPLE_REGS_USER))
+		attr->sample_regs_user = 0;
+	if (!(attr->sample_type & PERCH_SAMPLE_REGS_INTR))
+		attr->sample_regs_intr = 0;
+	if (!(attr->sample_type & PERCH_SAMPLE_STACK_USER))
+		attr->sample_stack_user = 0;
+	if (!(attr->sample_type & PERCH_SAMPLE_TID) && attr->inherit)
+		drop_samples(attr, PERCH_SAMPLE_READ);
+}
+
+/* An interval for what was a frequency: neither so short that it matters, nor too long for a PMU. */
+#define SOME_PERIOD 1000003
+
+void perch__without(struct perch__case *c, const struct perch__atoms *atoms, const bool *gone)
+{
+	struct perch_attr *attr = &c->attr;
+	bool had_clock = attr->use_clockid;
+
+	for (size_t i = 0; i < atoms->nr; i++) {
+		const struct perch__atom *atom = &atoms->atom[i];
+		uint64_t value = perch_attr_get(attr, atom->field);
+
+		if (!gone[i])
+			continue;
+		perch_attr_set(attr, atom->field, value & ~atom->mask);
+		if (!strcmp(atom->field->name, "freq") && attr->sample_period)
+			attr->sample_period = SOME_PERIOD;
+		if (!strcmp(atom->field->name, "clockid") && had_clock)
+			attr->use_clockid = 0;
+	}
+	close_attr(attr);
+}

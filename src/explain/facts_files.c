@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts that are found in single files: of the CPU, of tracefs, and the file that a uprobe names. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "facts.h"
+
+/* The first CPU's flags stand for all. */
+enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag)
+{
+	char text[8192], *line, *end;
+	size_t length = strlen(flag);
+
+	if (!c->machine || perch_machine_read(c->machine, "/proc/cpuinfo", text, sizeof(text)) <= 0)
+		return PERCH__MAYBE;
+	line = strstr(text, "\nflags");
+	if (!line)
+		return PERCH__MAYBE;
+	end = strchr(line + 1, '\n');
+	if (end)
+		*end = '\0';
+	for (char *word = line; (word = strstr(word, flag)); word += length)
+		if (word[-1] == ' ' && (word[length] == ' ' || !word[length]))
+			return PERCH__NO;
+	return PERCH__YES;
+}
+
+enum perch__fit perch__on_metal(const struct perch__case *c)
+{
+	int virtual = c->machine ? perch_machine_virtual(c->machine) : -1;
+
+	return virtual < 0 ? PERCH__MAYBE : virtual ? PERCH__NO : PERCH__YES;
+}
+
+/* With the root that tracefs() puts in front taken away again, for perch_machine_read(). */
+static ssize_t read_tracefs(const struct perch__case *c, const char *name, char *buffer, size_t size)
+{
+	char root[PATH_MAX], place[PATH_MAX], path[PATH_MAX + 256];
+	int length;
+
+	if (perch_machine_tracefs(c->machine, place, sizeof(place), NULL))
+		return -ENOENT;
+	length = perch_machine_path(c->machine, root, sizeof(root), "");
+	if (length < 0)
+		return length;
+	snprintf(path, sizeof(path), "%s/%s", place + length, name);
+	return perch_machine_read(c->machine, path, buffer, size);
+}
+
+enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
+{
+	char path[256], text[32];
+
+	if (!c->machine)
+		return PERCH__MAYBE;
+	snprintf(path, sizeof(path), "events/%s/id", name);
+	if (read_tracefs(c, path, text, sizeof(text)) <= 0)
+		return PERCH__MAYBE;
+	return strtoull(text, NULL, 10) == c->attr.config ? PERCH__YES : PERCH__NO;
+}
+
+/* A kernel that forbids it gives no list of functions either, not even to root. */
+enum perch__fit perch__function_tracing_locked(const struct perch__case *c)
+{
+	char text[16];
+	ssize_t got;
+
+	if (!c->machine)
+		return PERCH__MAYBE;
+	got = read_tracefs(c, "available_filter_functions", text, sizeof(text));
+	if (got == -EPERM)
+		return PERCH__YES;
+	return got > 0 ? PERCH__NO : PERCH__MAYBE;
+}
+
+/* A path as the process that made the call sees it. False: unknown. */
+static bool uprobe_path(const struct perch__case *c, char *path, size_t size)
+{
+	if (!c->machine || c->call->attr_is_partial || !c->attr.config1)
+		return false;
+	return !perch_machine_process_text(c->machine, c->attr.config1, path, size, NULL);
+}
+
+static enum perch__path look_at_path(const struct perch__case *c)
+{
+	char path[PATH_MAX], whole[PATH_MAX + 64];
+	struct stat status;
+
+	if (!uprobe_path(c, path, sizeof(path)))
+		return PERCH__PATH_UNKNOWN;
+	if (!path[0])
+		return PERCH__PATH_EMPTY;
+	if (perch_machine_process_path(c->machine, path, whole, sizeof(whole)) < 0 || stat(whole, &status))
+		return PERCH__PATH_UNKNOWN;
+	if (!S_ISREG(status.st_mode))
+		return PERCH__PATH_NO_FILE;
+	return c->attr.probe_offset > (uint64_t)status.st_size ? PERCH__PATH_SHORT : PERCH__PATH_FINE;
+}
+
+enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what)
+{
+	return look_at_path(c) == what ? PERCH__YES : PERCH__NO;
+}
+
+bool perch__path_text(const struct perch__case *c, char *buffer, size_t size)
+{
+	char path[PATH_MAX];
+
+	if (!uprobe_path(c, path, sizeof(path)) || !path[0])
+		return false;
+	return snprintf(buffer, size, ": %.128s", path) > 0;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of the PMU that attr.type names: by its name, by sysfs, and by what PMUs of its kind do. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "facts.h"
+
+enum {
+	NO_EXCLUDE = 1 << 0,		/* any exclude bit is refused */
+	ONLY_COUNTS = 1 << 1,		/* a period is refused */
+	NO_TASKS = 1 << 2,		/* counts whole CPUs, packages or the machine */
+	UNCORE = NO_EXCLUDE | ONLY_COUNTS | NO_TASKS,
+};
+
+/* By the start of the name. What is not here may have any trait. */
+static const struct {
+	const char *prefix;
+	unsigned traits;
+} kinds[] = {
+	{ "software", 0 },	{ "tracepoint", 0 },	{ "breakpoint", 0 },	{ "kprobe", 0 },
+	{ "uprobe", 0 },	{ "cpu", 0 },		{ "intel_pt", 0 },	{ "intel_bts", 0 },
+	{ "arm_spe", 0 },	{ "cs_etm", 0 },	{ "msr", NO_EXCLUDE | ONLY_COUNTS },
+	{ "power", UNCORE },	{ "cstate_", UNCORE },	{ "uncore", UNCORE },	{ "amd_df", UNCORE },
+	{ "amd_l3", UNCORE },	{ "amd_umc", UNCORE },	{ "amd_iommu", UNCORE },
+};
+
+static enum perch__fit known(bool fact)
+{
+	return fact ? PERCH__YES : PERCH__NO;
+}
+
+const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	*is_known = c->machine && !perch_machine_pmus(c->machine, &pmus, &nr, NULL) && nr;
+	if (!*is_known)
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].type == c->attr.type)
+			return &pmus[i];
+	return NULL;
+}
+
+static enum perch__fit has_trait(const struct perch__case *c, unsigned trait)
+{
+	bool is_known;
+	const struct perch_pmu *pmu = perch__pmu_of_case(c, &is_known);
+
+	if (c->attr.type < PERCH_TYPE_MAX)
+		return PERCH__NO;
+	if (!pmu)
+		return is_known ? PERCH__NO : PERCH__MAYBE;
+	if (pmu->core)
+		return PERCH__NO;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(pmu->name, kinds[i].prefix, strlen(kinds[i].prefix)))
+			return known(kinds[i].traits & trait);
+	return PERCH__MAYBE;
+}
+
+enum perch__fit perch__pmu_cannot_exclude(const struct perch__case *c)
+{
+	return has_trait(c, NO_EXCLUDE);
+}
+
+enum perch__fit perch__pmu_only_counts(const struct perch__case *c)
+{
+	return has_trait(c, ONLY_COUNTS);
+}
+
+enum perch__fit perch__pmu_refuses_tasks(const struct perch__case *c)
+{
+	return has_trait(c, NO_TASKS);
+}
+
+/* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */
+static bool may_be_core(const struct perch_pmu *pmu)
+{
+	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr",
+					      "power", "cstate", "uncore", "i915", "xe_", "intel_", "amd_", "ibs_" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strncmp(pmu->name, others[i], strlen(others[i])))
+			return false;
+	return true;
+}
+
+enum perch__fit perch__no_core_pmu(const struct perch__case *c)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr)
+		return PERCH__MAYBE;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].core || may_be_core(&pmus[i]))
+			return PERCH__NO;
+	return PERCH__YES;
+}
+
+enum perch__fit perch__type_unregistered(const struct perch__case *c)
+{
+	bool is_known;
+
+	if (perch__pmu_of_case(c, &is_known))
+		return PERCH__NO;
+	return is_known ? PERCH__YES : PERCH__MAYBE;
+}
+
+enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix)
+{
+	bool is_known;
+	const struct perch_pmu *pmu;
+
+	pmu = perch__pmu_of_case(c, &is_known);
+	if (pmu)
+		return known(!strncmp(pmu->name, prefix, strlen(prefix)));
+	return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__MAYBE;
+}
+
+enum perch__fit perch__pmu_is_core(const struct perch__case *c)
+{
+	bool is_known;
+	const struct perch_pmu *pmu;
+
+	if (c->attr.type == PERCH_TYPE_HARDWARE || c->attr.type == PERCH_TYPE_HW_CACHE || c->attr.type == PERCH_TYPE_RAW)
+		return PERCH__YES;
+	if (c->attr.type < PERCH_TYPE_MAX)
+		return PERCH__NO;
+	pmu = perch__pmu_of_case(c, &is_known);
+	if (pmu)
+		return known(pmu->core);
+	return is_known ? PERCH__NO : PERCH__MAYBE;
+}
+
+/*
+ * The PMU that the event goes to: HARDWARE and HW_CACHE may name one in the upper half of config; else these and RAW go
+ * to the cores', on hybrid machines those of the performance cores. NULL: there is none, or it is unknown.
+ */
+const struct perch_pmu *perch__counting_pmu(const struct perch__case *c)
+{
+	struct perch__case other = *c;
+	const struct perch_pmu *pmus;
+	bool is_known;
+	size_t nr;
+
+	if (c->attr.type >= PERCH_TYPE_MAX)
+		return perch__pmu_of_case(c, &is_known);
+	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL))
+		return NULL;
+	if (c->attr.type != PERCH_TYPE_RAW && c->attr.config >> 32) {
+		other.attr.type = c->attr.config >> 32;
+		return perch__pmu_of_case(&other, &is_known);
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(pmus[i].name, "cpu") || !strcmp(pmus[i].name, "cpu_core"))
+			return &pmus[i];
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].core)
+			return &pmus[i];
+	return NULL;
+}
+
+enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix)
+{
+	const struct perch_pmu *pmu;
+
+	if (perch__pmu_is_core(c) == PERCH__NO)
+		return PERCH__NO;
+	pmu = perch__counting_pmu(c);
+	return pmu ? known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix))) : PERCH__MAYBE;
+}
+
+/* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the nearest of its own. */
+enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c)
+{
+	const struct perch_pmu *pmu = perch__counting_pmu(c);
+	bool is_known;
+
+	if (c->cpu < 0)
+		return PERCH__NO;
+	if (!pmu) {
+		perch__pmu_of_case(c, &is_known);
+		return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__MAYBE;
+	}
+	if (!pmu->cpus.nr)
+		return PERCH__NO;
+	for (size_t i = 0; i < pmu->cpus.nr; i++)
+		if (pmu->cpus.cpu[i] == c->cpu)
+			return PERCH__NO;
+	return pmu->core ? PERCH__YES : PERCH__MAYBE;
+}
+
+enum perch__fit perch__above_max_precise(const struct perch__case *c)
+{
+	const struct perch_pmu *pmu;
+	long most;
+
+	if (!c->attr.precise_ip || perch__pmu_is_core(c) == PERCH__NO)
+		return PERCH__NO;
+	pmu = perch__counting_pmu(c);
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL))
+		return PERCH__MAYBE;
+	return known(c->attr.precise_ip > most);
+}
+
+/* caps/branches is there where there are branch records, since 5.13. */
+enum perch__fit perch__no_branches(const struct perch__case *c)
+{
+	const struct perch_pmu *pmu;
+	long nr;
+
+	if (c->attr.type == PERCH_TYPE_SOFTWARE || c->attr.type == PERCH_TYPE_TRACEPOINT ||
+	    c->attr.type == PERCH_TYPE_BREAKPOINT || has_trait(c, ONLY_COUNTS) == PERCH__YES ||
+	    perch__pmu_is(c, "uprobe") == PERCH__YES || perch__pmu_is(c, "kprobe") == PERCH__YES)
+		return PERCH__YES;
+	pmu = perch__counting_pmu(c);
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "branches", &nr, NULL))
+		return PERCH__MAYBE;
+	return known(nr == 0);
+}
+
+enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix)
+{
+	return perch__pmu_is(c, prefix) == PERCH__YES ? PERCH__YES : PERCH__NO;
+}
+
+enum perch__fit perch__pmu_may_trace(const struct perch__case *c)
+{
+	bool is_known;
+
+	if (c->attr.type < PERCH_TYPE_MAX || (perch__pmu_of_case(c, &is_known) && has_trait(c, ~0u) == PERCH__YES))
+		return PERCH__NO;
+	return perch__pmu_is(c, "uprobe") == PERCH__YES || perch__pmu_is(c, "kprobe") == PERCH__YES ? PERCH__NO
+												   : PERCH__MAYBE;
+}
+
+/* "event=0x1f" or "event=0x1f,umask=2": the number of the first term. -1: none. */
+static long long number_of_event(const char *text)
+{
+	long long number;
+
+	return sscanf(text, "event=%lli", &number) == 1 ? number : -1;
+}
+
+/* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no list of numbers. */
+enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
+{
+	const char *folder_name = "/sys/bus/event_source/devices/msr/events";
+	char path[PATH_MAX], text[64];
+	const struct dirent *entry;
+	bool found = false;
+	size_t nr = 0;
+	DIR *folder;
+
+	if (perch__pmu_is(c, "msr") != PERCH__YES)
+		return perch__pmu_is(c, "uprobe") == PERCH__NO && perch__pmu_is(c, "kprobe") == PERCH__NO ? PERCH__MAYBE
+													  : PERCH__NO;
+	if (perch_machine_path(c->machine, path, sizeof(path), folder_name) < 0)
+		return PERCH__MAYBE;
+	folder = opendir(path);
+	if (!folder)
+		return PERCH__MAYBE;
+	while (!found && (entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "%s/%s", folder_name, entry->d_name);
+		if (entry->d_name[0] == '.' || perch_machine_read(c->machine, path, text, sizeof(text)) <= 0 ||
+		    number_of_event(text) < 0)
+			continue;
+		nr++;
+		found = (uint64_t)number_of_event(text) == c->attr.config;
+	}
+	closedir(folder);
+	return found ? PERCH__NO : nr ? PERCH__YES : PERCH__MAYBE;
+}
+
+enum perch__fit perch__extended_type_is_core(const struct perch__case *c)
+{
+	uint32_t type = c->attr.config >> 32;
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (type < PERCH_TYPE_MAX && type != PERCH_TYPE_RAW)
+		return PERCH__NO;
+	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr)
+		return PERCH__MAYBE;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].type == type)
+			return known(pmus[i].core);
+	return PERCH__NO;
+}
+
+/* Software events and their like go into every group. */
+static bool goes_anywhere(const struct perch__case *c, const struct perch_pmu *pmu)
+{
+	static const char *const names[] = { "msr", "uprobe", "kprobe" };
+
+	if (c->attr.type == PERCH_TYPE_SOFTWARE || c->attr.type == PERCH_TYPE_TRACEPOINT ||
+	    c->attr.type == PERCH_TYPE_BREAKPOINT)
+		return true;
+	for (size_t i = 0; pmu && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(pmu->name, names[i]))
+			return true;
+	return false;
+}
+
+enum perch__fit perch__other_pmu_than_leader(const struct perch__case *c)
+{
+	struct perch__case leader = *c;
+	const struct perch_pmu *own, *leaders;
+
+	leader.attr.type = c->call->leader->attr->type;
+	leader.attr.config = c->call->leader->attr->config;
+	own = perch__counting_pmu(c);
+	leaders = perch__counting_pmu(&leader);
+	if (goes_anywhere(c, own) || goes_anywhere(&leader, leaders) || (own && own == leaders))
+		return PERCH__NO;
+	return own && leaders ? PERCH__YES : PERCH__MAYBE;
+}
+
+unsigned perch__most_precise(const struct perch__case *c)
+{
+	const struct perch_pmu *pmu = perch__counting_pmu(c);
+	long most;
+
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL) || most < 0 || most > 3)
+		return 0;
+	return most < c->attr.precise_ip ? most : 0;
+}
+
+int perch__first_cpu(const struct perch__case *c)
+{
+	const struct perch_cpus *cpus;
+
+	if (!c->machine || perch_machine_cpus(c->machine, &cpus, NULL) || !cpus->nr)
+		return 0;
+	return cpus->cpu[0];
+}
+
+int perch__cpu_of_pmu(const struct perch__case *c)
+{
+	const struct perch_pmu *pmu = perch__counting_pmu(c);
+
+	return pmu && pmu->cpus.nr ? pmu->cpus.cpu[0] : perch__first_cpu(c);
+}

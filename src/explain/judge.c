@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks the rules: which fit the call, and which would fit it once the first is mended. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+bool perch__names_field(const char *fields, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*fields) {
+		size_t part = strcspn(fields, ",");
+
+		if (part == length && !memcmp(fields, name, length))
+			return true;
+		fields += part + (fields[part] == ',');
+	}
+	return false;
+}
+
+bool perch__same_call(const struct perch__case *one, const struct perch__case *other)
+{
+	return one->pid == other->pid && one->cpu == other->cpu && one->group_fd == other->group_fd &&
+	       one->flags == other->flags && one->size == other->size &&
+	       !memcmp(&one->attr, &other->attr, sizeof(one->attr));
+}
+
+static struct perch__candidate by_rule(const struct perch__rule *rule, enum perch__fit fit)
+{
+	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .fit = fit };
+}
+
+/* After E2BIG the kernel has told its own size: what lies beyond is what it does not know. */
+static bool beyond_kernel(const struct perch__case *c, struct perch__feature *feature)
+{
+	uint32_t kernel = c->kernel_size ? c->kernel_size : c->size;
+
+	if (c->errnum != E2BIG || kernel < PERCH_ATTR_SIZE_VER0)
+		return false;
+	if (kernel < sizeof(c->attr) && perch__field_beyond(&c->attr, kernel, feature))
+		return true;
+	if (!c->unknown_at || c->size <= sizeof(c->attr))
+		return false;
+	*feature = (struct perch__feature){ .name = "size" };
+	return true;
+}
+
+/*
+ * Whether the call asks for something younger than the running kernel. With the release unknown it is a guess, made
+ * for what came after 5.12 alone: kernels older than that are rare. Distributions bring younger things into older
+ * kernels, so that it is no proof in either case.
+ */
+static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature *feature)
+{
+	unsigned running;
+
+	if (c->errnum != EINVAL)
+		return false;
+	running = perch__running_rank(c);
+	return perch__newest_feature(c, running ? running : perch__release_rank("5.12"), feature);
+}
+
+/* What is wrong for certain comes first: it has to be mended whatever else is wrong. */
+static void move_to_front(struct perch__candidate *found, size_t nr)
+{
+	struct perch__candidate certain = found[nr - 1];
+
+	memmove(&found[1], &found[0], (nr - 1) * sizeof(*found));
+	found[0] = certain;
+}
+
+/* Guesses that differ in what to try alone are one answer. */
+static bool is_told(const struct perch__candidate *found, size_t nr, const struct perch__rule *rule)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (found[i].rule && found[i].cause == rule->cause && !strcmp(found[i].rule->fields, rule->fields))
+			return true;
+	return false;
+}
+
+/*
+ * That the kernel may be too old is told behind what is wrong for certain, and in front of all else; where not even its
+ * release is known it is nothing beside a certain cause.
+ */
+static size_t add_guess(const struct perch__case *c, bool certain, struct perch__candidate *found, size_t nr, size_t max)
+{
+	struct perch__candidate guess = { .cause = PERCH_CAUSE_TOO_NEW, .fit = PERCH__MAYBE, .newer = true };
+	size_t at = certain && found[0].fit == PERCH__YES;
+
+	if ((certain && !perch__running_rank(c)) || !unknown_to_kernel(c, &guess.feature))
+		return nr;
+	nr -= nr == max;
+	memmove(&found[at + 1], &found[at], (nr - at) * sizeof(*found));
+	found[at] = guess;
+	return nr + 1;
+}
+
+size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found, size_t max)
+{
+	bool certain = false;
+	size_t nr = 0;
+
+	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW, .fit = PERCH__YES, .newer = true };
+	if (beyond_kernel(c, &found[0].feature)) {
+		nr = 1;
+		certain = true;
+	}
+	for (const struct perch__rule *rule = perch__rules; rule->errnum && nr < max && (all || !certain); rule++) {
+		enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
+
+		if (fit == PERCH__NO || (!all && is_told(found, nr, rule) && fit == PERCH__MAYBE))
+			continue;
+		found[nr++] = by_rule(rule, fit);
+		if (fit == PERCH__YES && !certain) {
+			certain = true;
+			if (rule->mend)
+				move_to_front(found, nr);
+		}
+	}
+	return add_guess(c, certain, found, nr, max);
+}
+
+bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c)
+{
+	struct perch__case before = *c;
+	const struct perch_attr_field *field;
+
+	if (candidate->rule && candidate->rule->mend) {
+		candidate->rule->mend(c);
+	} else if (candidate->newer) {
+		field = perch_attr_field(candidate->feature.name);
+		if (!strcmp(candidate->feature.name, "flags"))
+			c->flags &= PERCH_FLAG_FD_NO_GROUP | PERCH_FLAG_FD_OUTPUT;
+		else if (!strcmp(candidate->feature.name, "size"))
+			c->size = sizeof(c->attr), c->unknown_at = 0;
+		else if (field)
+			perch__drop_feature(&c->attr, &candidate->feature);
+	}
+	return !perch__same_call(&before, c) || before.unknown_at != c->unknown_at;
+}
+
+/* Each cause is told once; what is too new, and fields without a cause, may be several. */
+static bool tell_the_same(const struct perch__candidate *one, const struct perch__candidate *other)
+{
+	if (one->newer && other->newer)
+		return !strcmp(one->feature.name, other->feature.name);
+	return one->cause == other->cause && !(other->cause == PERCH_CAUSE_UNEXPLAINED && other->nr_fields);
+}
+
+void perch__add_next(struct perch__verdict *verdict, const struct perch__candidate *candidate,
+		     const struct perch__case *at)
+{
+	for (size_t i = 0; i < verdict->nr; i++)
+		if (tell_the_same(&verdict->candidate[i], candidate) && (i == 0 || verdict->candidate[i].fit == PERCH__YES))
+			return;
+	for (size_t i = 0; i < verdict->nr_next; i++)
+		if (tell_the_same(&verdict->next[i].candidate, candidate))
+			return;
+	if (verdict->nr_next == PERCH_NEXT_MAX)
+		return;
+	verdict->next[verdict->nr_next].candidate = *candidate;
+	verdict->next[verdict->nr_next++].at = *at;
+}
+
+/* A rule that holds for a call which nothing is wrong with tells nothing about another. */
+static bool holds_always(const struct perch__rule *rule)
+{
+	const struct perch__case harmless = {
+		.attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(harmless.attr), .config = PERCH_COUNT_SW_DUMMY,
+			  .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1 },
+		.size = sizeof(harmless.attr), .cpu = -1, .group_fd = -1,
+	};
+	const struct perch_call call = { .attr = &harmless.attr, .cpu = -1, .group_fd = -1 };
+	struct perch__case c = harmless;
+
+	c.call = &call;
+	return rule->fit(&c) == PERCH__YES;
+}
+
+/* That a filter or another kernel could answer before perf is no fault of the call. */
+static bool is_before_perf(const struct perch__rule *rule)
+{
+	return rule->cause == PERCH_CAUSE_SECCOMP || rule->cause == PERCH_CAUSE_NO_SYSCALL;
+}
+
+static bool is_of_privilege(const struct perch__rule *rule)
+{
+	return rule->errnum == EACCES || rule->errnum == EPERM;
+}
+
+/*
+ * Behind the answer in the kernel's order; what privilege forbids is looked for in front of it too, for the case may come
+ * from one who has more. No errno is known here, so that a rule has the call and the facts alone to go by.
+ */
+void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdict)
+{
+	const struct perch__rule *answer = verdict->candidate[0].rule;
+	struct perch__case at = *c;
+	bool behind = !answer;
+
+	if (!c->call->attr)
+		return;
+	at.errnum = 0;
+	for (const struct perch__rule *rule = perch__rules; rule->errnum && verdict->nr_next < PERCH_NEXT_MAX; rule++) {
+		struct perch__candidate next;
+
+		if (rule == answer) {
+			behind = true;
+			continue;
+		}
+		if ((!behind && !is_of_privilege(rule)) || is_before_perf(rule) || rule->fit(&at) != PERCH__YES ||
+		    holds_always(rule))
+			continue;
+		next = by_rule(rule, PERCH__YES);
+		at.errnum = rule->errnum;
+		perch__add_next(verdict, &next, &at);
+		at.errnum = 0;
+		perch__mend(&next, &at);
+	}
+}
+
+static enum perch_confidence confidence_of(const struct perch__verdict *verdict)
+{
+	if (verdict->nr > 1)
+		return PERCH_CONFIDENCE_AMBIGUOUS;
+	return verdict->candidate[0].fit == PERCH__YES ? PERCH_CONFIDENCE_CERTAIN : PERCH_CONFIDENCE_LIKELY;
+}
+
+void perch__judge(const struct perch__case *c, struct perch__verdict *verdict)
+{
+	struct perch__case mended = *c;
+
+	verdict->nr_next = 0;
+	verdict->calls = 0;
+	verdict->out_of_budget = verdict->succeeds_now = verdict->mended_succeeds = false;
+	verdict->nr = perch__candidates(c, false, verdict->candidate, PERCH_FINDINGS_MAX);
+	if (!verdict->nr) {
+		verdict->candidate[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+		verdict->nr = 1;
+	}
+	verdict->confidence = confidence_of(verdict);
+	/* of an attr that nobody has seen nothing is certain */
+	if (!c->call->attr && c->call->attr_is_partial && verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
+		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
+	perch__mend(&verdict->candidate[0], &mended);
+	perch__judge_next(&mended, verdict);
+}

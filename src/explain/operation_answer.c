@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks the rules of operations and puts the answer into words. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "finding.h"
+#include "operations.h"
+
+static const struct perch__operation_rule *table_of(enum perch_operation_kind kind)
+{
+	switch (kind) {
+	case PERCH_OPERATION_MAP:
+	case PERCH_OPERATION_UNMAP:
+		return perch__map_rules;
+	case PERCH_OPERATION_CONTROL:
+		return perch__control_rules;
+	case PERCH_OPERATION_READ:
+		return perch__read_rules;
+	}
+	return NULL;
+}
+
+/* What could not be done. */
+static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
+{
+	static const char *const what[] = {
+		[PERCH_OPERATION_MAP] = "map the ring", [PERCH_OPERATION_READ] = "read the event",
+		[PERCH_OPERATION_UNMAP] = "unmap a part of the ring",
+	};
+
+	if (d->op->kind == PERCH_OPERATION_CONTROL)
+		snprintf(buffer, size, "cannot %s: ", perch__request_of(d->op->request)->what);
+	else if (d->op->kind == PERCH_OPERATION_MAP && d->op->offset)
+		snprintf(buffer, size, "cannot map the AUX area: ");
+	else
+		snprintf(buffer, size, "cannot %s: ", what[d->op->kind]);
+}
+
+static void tell(const struct perch__doing *d, const struct perch__operation_rule *rule, struct perch_finding *finding)
+{
+	const char *since = rule->since && *rule->since == '*' ? perch__request_of(d->op->request)->since : rule->since;
+	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
+	size_t used;
+
+	perch__finding_make(finding, rule->cause, rule->field, since);
+	what_failed(d, message, sizeof(message));
+	used = strlen(message);
+	perch__fill_words(rule->sentence, perch__doing_text, d, message + used, sizeof(message) - used);
+	perch__fill_words(rule->remedy, perch__doing_text, d, remedy, sizeof(remedy));
+	perch__finding_say(finding, message, remedy);
+}
+
+static void tell_nothing_known(const struct perch__doing *d, struct perch_finding *finding)
+{
+	static const char *const nothing[] = { NULL };
+	char message[sizeof(finding->message)];
+	size_t used;
+
+	perch__finding_make(finding, PERCH_CAUSE_UNEXPLAINED, nothing, NULL);
+	what_failed(d, message, sizeof(message));
+	used = strlen(message);
+	if (d->op->errnum)
+		snprintf(message + used, sizeof(message) - used, "%s, which events do not answer",
+			 strerror(d->op->errnum));
+	else
+		snprintf(message + used, sizeof(message) - used, "nothing failed");
+	perch__finding_say(finding, message, "check that the descriptor is that of an event, and as root the audit log");
+}
+
+/* What was found in the table: the answer, and the rules before it that a missing fact keeps open. */
+struct found {
+	size_t nr;
+	const struct perch__operation_rule *rule[PERCH_FINDINGS_MAX];
+	bool certain;
+	bool kept_open;			/* a certain one has uncertain ones before it */
+};
+
+static void find(const struct perch__doing *d, bool last_resort, struct found *found)
+{
+	for (const struct perch__operation_rule *rule = table_of(d->op->kind); rule->name; rule++) {
+		enum perch__fit fit;
+
+		if (rule->errnum != d->op->errnum || rule->last_resort != last_resort)
+			continue;
+		fit = rule->fit(d);
+		if (fit == PERCH__YES) {
+			found->kept_open = found->nr;
+			found->rule[0] = rule;
+			found->nr = 1;
+			found->certain = true;
+			return;
+		}
+		if (fit == PERCH__MAYBE && found->nr < PERCH_FINDINGS_MAX)
+			found->rule[found->nr++] = rule;
+		if (last_resort && found->nr)
+			return;
+	}
+}
+
+static bool shares_field(const struct perch__operation_rule *rule, const struct perch_finding *finding)
+{
+	for (size_t i = 0; i < 4 && rule->field[i]; i++)
+		for (size_t j = 0; j < finding->nr_fields; j++)
+			if (!strcmp(rule->field[i], finding->field[j]))
+				return true;
+	return false;
+}
+
+/* Mended with what was told already: its field is given another value. */
+static bool is_mended(const struct perch__operation_rule *rule, const struct perch_explanation *explanation)
+{
+	for (size_t i = 0; i < explanation->nr_next; i++)
+		if (shares_field(rule, &explanation->next[i]))
+			return true;
+	return shares_field(rule, &explanation->finding[0]);
+}
+
+/* Only what is true of the operation itself: the errno is not the later ones'. */
+static void find_next(const struct perch__doing *d, const struct perch__operation_rule *answer,
+		      struct perch_explanation *explanation)
+{
+	struct perch_operation untold = *d->op;
+	struct perch__doing later = *d;
+
+	untold.errnum = 0;
+	later.op = &untold;
+	for (const struct perch__operation_rule *rule = answer + 1; rule->name; rule++) {
+		if (explanation->nr_next == PERCH_NEXT_MAX)
+			return;
+		if (rule->last_resort || !rule->errnum || is_mended(rule, explanation))
+			continue;
+		if (rule->fit(&later) == PERCH__YES)
+			tell(d, rule, &explanation->next[explanation->nr_next++]);
+	}
+}
+
+static void copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
+{
+	size_t size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
+
+	memcpy(copy, attr, size < sizeof(*copy) ? size : sizeof(*copy));
+}
+
+static void look_at(struct perch__doing *d, const struct perch_operation *op, struct perch_machine *machine)
+{
+	struct perch_limits limits;
+
+	*d = (struct perch__doing){
+		.op = op, .has_attr = op->attr, .has_other = op->other && op->other->attr,
+		.call = { .attr = op->attr, .pid = op->pid, .cpu = op->cpu, .group_fd = -1, .flags = op->flags },
+		.c = { .pid = op->pid, .cpu = op->cpu, .group_fd = -1, .flags = op->flags, .machine = machine },
+		.page_bytes = sysconf(_SC_PAGESIZE),
+	};
+	d->c.call = &d->call;
+	if (d->has_attr)
+		copy_attr(&d->c.attr, op->attr);
+	if (d->has_other)
+		copy_attr(&d->other, op->other->attr);
+	if (machine && !perch_machine_limits(machine, &limits, NULL) && limits.page_bytes)
+		d->page_bytes = limits.page_bytes;
+	d->pages = op->length / d->page_bytes + !!(op->length % d->page_bytes);
+}
+
+int perch_explain_operation(const struct perch_operation *operation, struct perch_machine *machine,
+			    struct perch_explanation *explanation)
+{
+	struct found found = { 0 };
+	struct perch__doing d;
+
+	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
+	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ))
+		return -EINVAL;
+	look_at(&d, operation, machine);
+	*explanation = (struct perch_explanation){ .errnum = operation->errnum };
+	find(&d, false, &found);
+	if (!found.nr)
+		find(&d, true, &found);
+	explanation->nr_findings = found.nr;
+	for (size_t i = 0; i < found.nr; i++)
+		tell(&d, found.rule[i], &explanation->finding[i]);
+	if (found.certain && !found.kept_open)
+		explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
+	else if (found.nr == 1)
+		explanation->confidence = PERCH_CONFIDENCE_LIKELY;
+	else
+		explanation->confidence = PERCH_CONFIDENCE_AMBIGUOUS;
+	if (found.nr)
+		find_next(&d, found.rule[0], explanation);
+	if (found.nr)
+		return 0;
+	tell_nothing_known(&d, &explanation->finding[0]);
+	explanation->nr_findings = 1;
+	return 0;
+}

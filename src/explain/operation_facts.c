@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* What the rules of operations compute: how much memory rings may take, how much a read gives, how a filter is made. */
+#include <string.h>
+#include <unistd.h>
+
+#include "operations.h"
+
+static const struct perch__request requests[] = {
+	{ PERCH_IOC_ENABLE, "ENABLE", "enable", "" },
+	{ PERCH_IOC_DISABLE, "DISABLE", "disable", "" },
+	{ PERCH_IOC_REFRESH, "REFRESH", "refresh", "" },
+	{ PERCH_IOC_RESET, "RESET", "reset", "" },
+	{ PERCH_IOC_PERIOD, "PERIOD", "set the period", "" },
+	{ PERCH_IOC_SET_OUTPUT, "SET_OUTPUT", "set the output", "" },
+	{ PERCH_IOC_SET_FILTER, "SET_FILTER", "set the filter", "2.6.33" },
+	{ PERCH_IOC_ID, "ID", "tell the id", "3.12" },
+	{ PERCH_IOC_SET_BPF, "SET_BPF", "set the BPF program", "4.1" },
+	{ PERCH_IOC_PAUSE_OUTPUT, "PAUSE_OUTPUT", "pause the output", "4.7" },
+	{ PERCH_IOC_QUERY_BPF, "QUERY_BPF", "query the BPF programs", "4.16" },
+	{ PERCH_IOC_MODIFY_ATTRIBUTES, "MODIFY_ATTRIBUTES", "modify the event", "4.17" },
+};
+
+const struct perch__request *perch__request_of(unsigned long request)
+{
+	static const struct perch__request unknown = { 0, NULL, "control the event", "" };
+
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
+		if (requests[i].request == request)
+			return &requests[i];
+	return &unknown;
+}
+
+static uint64_t product(uint64_t a, uint64_t b)
+{
+	uint64_t result;
+
+	return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+/* Sums that stay at the top. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	uint64_t result;
+
+	return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *room)
+{
+	const struct perch_cpus *cpus;
+	struct perch_limits limits;
+	long per_cpu;
+
+	room->need = product(d->pages, d->page_bytes) >> 10;
+	if (!d->c.machine || perch_machine_limits(d->c.machine, &limits, NULL) < 0 ||
+	    perch_machine_cpus(d->c.machine, &cpus, NULL) < 0 ||
+	    perch_machine_sysctl(d->c.machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 || per_cpu < 0)
+		return false;
+	room->per_cpu = per_cpu;
+	room->cpus = cpus->nr;
+	room->user = product(room->per_cpu, room->cpus);
+	room->process = limits.locked_bytes == UINT64_MAX ? UINT64_MAX : limits.locked_bytes >> 10;
+	return true;
+}
+
+/* The kernel lets through who has CAP_IPC_LOCK, and everyone where perf_event_paranoid is -1. */
+enum perch__fit perch__memory_is_limited(const struct perch__doing *d)
+{
+	return perch__both(perch__paranoid_above(&d->c, -1), perch__lacks(&d->c, PERCH_CAP_IPC_LOCK));
+}
+
+/* What other rings of the user have taken is told nowhere: a ring that fits alone may still not fit beside them. */
+enum perch__fit perch__ring_above_limit(const struct perch__doing *d)
+{
+	struct perch__ring_room room;
+
+	if (!perch__ring_room(d, &room))
+		return PERCH__MAYBE;
+	if (room.process == UINT64_MAX)
+		return PERCH__NO;
+	return room.need > sum(room.user, room.process) ? PERCH__YES : PERCH__MAYBE;
+}
+
+uint64_t perch__read_bytes(const struct perch__doing *d, bool *exact)
+{
+	uint64_t format = d->c.attr.read_format;
+	uint64_t each = 8 * (1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST));
+	uint64_t head = 8 * (!!(format & PERCH_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING));
+	uint64_t members = d->op->group_size ? d->op->group_size : 1;
+
+	if (exact)
+		*exact = d->has_attr && (!(format & PERCH_FORMAT_GROUP) || d->op->group_size);
+	if (!(format & PERCH_FORMAT_GROUP))
+		return head + each;
+	return sum(head + 8, product(members, each));
+}
+
+/* A quote begins a string that ends with the same one; what is in it counts for nothing else. */
+char perch__filter_fault(const char *filter)
+{
+	char quote = '\0';
+	size_t open = 0;
+
+	for (; *filter; filter++) {
+		if (quote) {
+			if (*filter == quote)
+				quote = '\0';
+		} else if (*filter == '"' || *filter == '\'') {
+			quote = *filter;
+		} else if (*filter == '(') {
+			open++;
+		} else if (*filter == ')' && !open--) {
+			return ')';
+		}
+	}
+	if (quote)
+		return '"';
+	return open ? '(' : '\0';
+}
+
+bool perch__filter_has_file(const char *filter)
+{
+	const char *at = strchr(filter, '@');
+
+	return at && at[1] == '/';
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls like the one that failed. Each is made harmless first and closed at once: it is disabled, and nothing that would
+ * patch code, own a trace unit or hold a debug register that others wait for comes to life by it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine.h"
+
+#define DEFAULT_CALLS 25
+#define DEFAULT_MICROSECONDS 5000
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* Opening an event of these changes code that runs, or takes a unit that there is one of. */
+static bool is_dangerous(const char *pmu)
+{
+	static const char *const prefixes[] = { "kprobe", "uprobe", "intel_pt", "intel_bts", "arm_spe", "arm_trbe",
+						"cs_etm", "coresight", "hisi_ptt", "vpa_pmu" };
+
+	for (size_t i = 0; i < PERCH__NR(prefixes); i++)
+		if (!strncmp(pmu, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* Every branch, one at a time: what x86 makes of it is its branch trace store. */
+static bool traces_branches(const struct perch_attr *attr)
+{
+	return attr->sample_period == 1 && !attr->freq &&
+	       ((attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS) ||
+		(attr->type == PERCH_TYPE_RAW && (attr->config & 0xff) == 0xc4));
+}
+
+/* A tracepoint made of a probe registers that probe as soon as it is opened. */
+static bool has_dynamic_tracepoints(const struct perch_machine *machine)
+{
+	char text[8];
+
+	return perch_machine_read(machine, "/sys/kernel/tracing/dynamic_events", text, sizeof(text)) > 0;
+}
+
+bool perch__stands_in(const struct perch__prober *prober, const struct perch__case *c)
+{
+	const struct perch_pmu *pmus, *pmu;
+	size_t nr = 0;
+
+	if (c->attr.type < PERCH_TYPE_MAX)
+		return traces_branches(&c->attr) ||
+		       (c->attr.type == PERCH_TYPE_TRACEPOINT && prober->dynamic_tracepoints);
+	pmu = perch_machine_pmu_of_type(c->machine, c->attr.type);
+	if (pmu)
+		return is_dangerous(pmu->name);
+	/* no PMU of that type: it is refused in any case, if all of them can be seen */
+	return perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr;
+}
+
+void perch__stand_in(struct perch__case *c)
+{
+	struct perch_attr *attr = &c->attr;
+
+	attr->type = PERCH_TYPE_SOFTWARE;
+	attr->config = PERCH_COUNT_SW_DUMMY;
+	attr->config1 = attr->config2 = attr->config3 = attr->config4 = 0;
+	attr->bp_type = 0;
+}
+
+/* A size that the kernel would not mind says nothing that the bytes do not say: behind what was passed they are zero. */
+static uint32_t size_to_pass(const struct perch__case *c)
+{
+	bool fits = !c->size || (c->size >= PERCH_ATTR_SIZE_VER0 && c->size <= 4096);
+
+	return fits ? sizeof(c->attr) : c->size;
+}
+
+static bool knows_cloexec(const struct perch__case *c)
+{
+	unsigned running = perch__running_rank(c);
+
+	return !running || running >= perch__release_rank("3.14");
+}
+
+static bool may_ask(struct perch__prober *prober)
+{
+	if (prober->made < prober->limit && now() < prober->deadline)
+		return true;
+	prober->out_of_budget = true;
+	return false;
+}
+
+static int call(struct perch__prober *prober, const struct perch_attr *attr, const struct perch__case *c,
+		unsigned long flags)
+{
+	const struct perch_calls *calls = prober->calls;
+	int fd;
+
+	if (!may_ask(prober))
+		return PERCH__NOT_ASKED;
+	prober->made++;
+	fd = calls->open_event(calls->context, attr, c->pid, c->cpu, c->group_fd, flags);
+	if (fd < 0)
+		return errno;
+	calls->close(calls->context, fd);
+	return 0;
+}
+
+int perch__ask(struct perch__prober *prober, const struct perch__case *c)
+{
+	struct perch__case harmless = *c;
+	int rc;
+
+	if (perch__stands_in(prober, c)) {
+		perch__stand_in(&harmless);
+		harmless.attr.enable_on_exec = harmless.attr.sigtrap = harmless.attr.sig_data = 0;
+	}
+	harmless.attr.disabled = 1;
+	harmless.attr.size = size_to_pass(c);
+	if (knows_cloexec(c))
+		harmless.flags |= PERCH_FLAG_FD_CLOEXEC;
+	rc = call(prober, &harmless.attr, &harmless, harmless.flags);
+	/* whoever makes the calls could not make this one */
+	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_ASKED : rc;
+}
+
+/* A call without an attr: perf says EFAULT, whoever else answers says something of his own. */
+static int ask_sentinel(struct perch__prober *prober)
+{
+	const struct perch__case nobody = { .cpu = -1, .group_fd = -1 };
+
+	return call(prober, NULL, &nobody, 0);
+}
+
+/* What needs more of the kernel when it succeeds, and is seldom at fault: left out where the call fails without it too. */
+static void calm(struct perch__case *c)
+{
+	struct perch_attr *attr = &c->attr;
+
+	attr->enable_on_exec = 0;
+	attr->sigtrap = attr->sig_data = 0;
+	attr->context_switch = attr->cgroup = 0;
+	if (c->group_fd < 0)
+		attr->inherit = attr->inherit_thread = attr->inherit_stat = 0;
+}
+
+static void settle(struct perch__verdict *verdict, const struct perch__candidate *candidate)
+{
+	verdict->candidate[0] = *candidate;
+	verdict->nr = 1;
+	verdict->confidence = PERCH_CONFIDENCE_CERTAIN;
+}
+
+/* The rule of that cause which fits, else one that tells the same of any call. */
+static const struct perch__rule *rule_of(const struct perch__case *c, enum perch_cause cause)
+{
+	const struct perch__rule *found = NULL;
+
+	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++) {
+		if (rule->cause != cause)
+			continue;
+		if (rule->errnum == c->errnum && rule->fit(c) != PERCH__NO)
+			return rule;
+		if (!found)
+			found = rule;
+	}
+	return found;
+}
+
+static bool is_before_perf(enum perch_cause cause)
+{
+	return cause == PERCH_CAUSE_SECCOMP || cause == PERCH_CAUSE_NO_SYSCALL;
+}
+
+/* Perf itself has answered: whatever stands in front of it is not to blame. */
+static void leave_out_gatekeepers(struct perch__verdict *verdict)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < verdict->nr; i++)
+		if (!is_before_perf(verdict->candidate[i].cause))
+			verdict->candidate[nr++] = verdict->candidate[i];
+	if (!nr)
+		verdict->candidate[nr++] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+	verdict->nr = nr;
+	if (nr == 1 && verdict->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
+		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
+}
+
+/* True: settled, for perf never saw the call. */
+static bool probe_gate(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+{
+	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
+	struct perch_confinement confinement;
+	struct perch__candidate gate;
+	int rc = ask_sentinel(prober);
+
+	if (rc == EFAULT)
+		leave_out_gatekeepers(verdict);
+	if (rc != c->errnum || rc == EFAULT)
+		return false;
+	if (!perch_machine_confinement(c->machine, &confinement, NULL) && confinement.seccomp == 2)
+		cause = PERCH_CAUSE_SECCOMP;
+	gate = (struct perch__candidate){ .rule = rule_of(c, cause), .cause = cause, .fit = PERCH__YES };
+	settle(verdict, &gate);
+	verdict->nr_next = 0;
+	return true;
+}
+
+static bool needs_gate(const struct perch__case *c, const struct perch__verdict *verdict)
+{
+	for (size_t i = 0; i < verdict->nr; i++)
+		if (is_before_perf(verdict->candidate[i].cause) ||
+		    verdict->candidate[i].cause == PERCH_CAUSE_UNEXPLAINED)
+			return c->errnum != EFAULT;
+	return c->errnum == EPERM || c->errnum == ENOSYS;
+}
+
+/* Nothing of these is in the call: it is made again as it is, and no more than that. */
+static bool is_of_resources(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR || errnum == EAGAIN;
+}
+
+static void tell_transient(const struct perch__case *c, struct perch__verdict *verdict)
+{
+	const struct perch__candidate transient = { .cause = PERCH_CAUSE_TRANSIENT, .fit = PERCH__YES };
+
+	if (!is_of_resources(c->errnum))
+		settle(verdict, &transient);
+	verdict->succeeds_now = true;
+	verdict->nr_next = 0;
+}
+
+/*
+ * Makes the call again, first as calm as it can be: if that is refused alike, what was left out is not to blame, and the
+ * case is calm from now on.
+ */
+static int ask_again(struct perch__prober *prober, struct perch__case *base)
+{
+	struct perch__case calmed = *base;
+	int rc;
+
+	calm(&calmed);
+	if (perch__same_call(&calmed, base))
+		return perch__ask(prober, base);
+	rc = perch__ask(prober, &calmed);
+	if (rc == base->errnum)
+		*base = calmed;
+	return rc == base->errnum ? rc : perch__ask(prober, base);
+}
+
+/* A certain cause that was left out to be calm is still one. */
+static void keep_certain(const struct perch__case *c, const struct perch__case *base, const struct perch__verdict *before,
+			 struct perch__verdict *verdict)
+{
+	for (size_t i = 0; i < before->nr; i++) {
+		const struct perch__candidate *candidate = &before->candidate[i];
+
+		if (candidate->rule && candidate->fit == PERCH__YES && candidate->rule->fit(base) != PERCH__YES)
+			perch__add_next(verdict, candidate, c);
+	}
+}
+
+static void probe_uncertain(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+{
+	bool stands_in = perch__stands_in(prober, c);
+	struct perch__case base = *c;
+	int rc;
+
+	if (needs_gate(c, verdict) && probe_gate(prober, c, verdict))
+		return;
+	if (stands_in) {
+		perch__stand_in(&base);
+		calm(&base);
+	}
+	rc = ask_again(prober, &base);
+	if (!rc && stands_in)
+		perch__blame_stand_in(c, verdict);
+	else if (!rc)
+		tell_transient(c, verdict);
+	else if (rc == c->errnum && !is_of_resources(rc)) {
+		struct perch__verdict before = *verdict;
+
+		if (!perch__probe_mends(prober, &base, verdict))
+			perch__probe_parts(prober, &base, verdict);
+		keep_certain(c, &base, &before, verdict);
+	}
+}
+
+/* An event that is none has no mend: a software event in its place shows what else is wrong. */
+static bool is_of_event(const struct perch__candidate *candidate)
+{
+	static const char *const fields[] = { "type", "config", "config1", "config2", "bp_addr", "bp_type", "bp_len" };
+
+	for (size_t i = 0; candidate->rule && i < PERCH__NR(fields); i++)
+		if (perch__names_field(candidate->rule->fields, fields[i]))
+			return true;
+	return false;
+}
+
+/* What comes next is asked for the call with its first fault mended, as harmless as it can be. */
+void perch__probe_certain(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+{
+	struct perch__case mended = *c;
+	int rc;
+
+	if (!perch__mend(&verdict->candidate[0], &mended)) {
+		if (!is_of_event(&verdict->candidate[0]))
+			return;
+		perch__stand_in(&mended);
+	}
+	if (perch__stands_in(prober, &mended))
+		perch__stand_in(&mended);
+	calm(&mended);
+	rc = perch__ask(prober, &mended);
+	if (rc != PERCH__NOT_ASKED)
+		perch__probe_next(prober, &mended, rc, verdict);
+}
+
+/* A debug register that somebody waits for, or an attr that nobody can read, are not to be asked about. */
+static bool may_probe(const struct perch__case *c)
+{
+	struct perch_confinement confinement;
+
+	if (c->errnum == ENOSPC || c->errnum == EFAULT || !c->call->attr || c->call->attr_is_partial || c->unknown_at)
+		return false;
+	return perch_machine_confinement(c->machine, &confinement, NULL) || confinement.seccomp != 1;
+}
+
+void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget, struct perch__verdict *verdict)
+{
+	unsigned microseconds = budget->microseconds ? budget->microseconds : DEFAULT_MICROSECONDS;
+	struct perch__prober prober = {
+		.calls = perch_machine_calls(c->machine), .machine = c->machine,
+		.limit = budget->calls ? budget->calls : DEFAULT_CALLS,
+	};
+
+	if (!may_probe(c))
+		return;
+	prober.deadline = now() + microseconds * 1000ull;
+	prober.dynamic_tracepoints = c->attr.type == PERCH_TYPE_TRACEPOINT && has_dynamic_tracepoints(c->machine);
+	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
+		perch__probe_certain(&prober, c, verdict);
+	else
+		probe_uncertain(&prober, c, verdict);
+	verdict->calls = prober.made;
+	verdict->out_of_budget = prober.out_of_budget;
+}

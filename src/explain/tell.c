@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the answer into words. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* Puts facts in the place of {words}. */
+void perch__fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	while (*sentence && used + 1 < size) {
+		const char *end = *sentence == '{' ? strchr(sentence, '}') : NULL;
+
+		if (end && perch__fact_text(c, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
+			used += strnlen(buffer + used, size - used - 1);
+			sentence = end + 1;
+		} else {
+			buffer[used++] = *sentence++;
+		}
+	}
+	buffer[used] = '\0';
+}
+
+/* A field's name as a string that stays. NULL: no such field. */
+static const char *field_name(const char *name, size_t length)
+{
+	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
+	const struct perch_attr_field *fields;
+	size_t nr;
+
+	for (size_t i = 0; i < PERCH__NR(arguments); i++)
+		if (!strncmp(arguments[i], name, length) && !arguments[i][length])
+			return arguments[i];
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (fields[i].name[0] == name[0] && !strncmp(fields[i].name, name, length) && !fields[i].name[length])
+			return fields[i].name;
+	return NULL;
+}
+
+/* What the call has as pid is another field of the caller's. */
+static void add_field(const struct perch__case *c, struct perch_finding *finding, const char *name)
+{
+	if (!name || finding->nr_fields == PERCH__NR(finding->field))
+		return;
+	if (c->call->pid_is_cgroup_fd && !strcmp(name, "pid"))
+		name = "cgroup_fd";
+	finding->field[finding->nr_fields++] = name;
+}
+
+static void add_fields(const struct perch__case *c, struct perch_finding *finding, const char *fields)
+{
+	while (*fields) {
+		size_t length = strcspn(fields, ",");
+
+		add_field(c, finding, field_name(fields, length));
+		fields += length + (fields[length] == ',');
+	}
+}
+
+static void tell_rule(const struct perch__case *c, const struct perch__rule *rule, struct perch_finding *finding)
+{
+	perch__fill_in(c, rule->sentence, finding->message, sizeof(finding->message));
+	perch__fill_in(c, rule->remedy, finding->remedy, sizeof(finding->remedy));
+	if (rule->since)
+		snprintf(finding->since, sizeof(finding->since), "%s", rule->since);
+}
+
+static void tell_unknown_size(const struct perch__case *c, struct perch_finding *finding)
+{
+	uint32_t kernel = c->kernel_size;
+
+	if (kernel)
+		snprintf(finding->message, sizeof(finding->message), "byte %u of the attr is not zero, and this kernel "
+			 "knows its first %u bytes alone", c->unknown_at, kernel);
+	else
+		snprintf(finding->message, sizeof(finding->message), "byte %u of the attr is not zero, and this kernel "
+			 "does not know the attr to be so long", c->unknown_at);
+	snprintf(finding->remedy, sizeof(finding->remedy), "clear what is behind the fields in use, or use a newer kernel");
+}
+
+static void tell_too_new(const struct perch__case *c, const struct perch__feature *feature,
+			 struct perch_finding *finding)
+{
+	struct perch_release release;
+
+	if (!feature->since[0])
+		return tell_unknown_size(c, finding);
+	if (c->machine && !perch_machine_release(c->machine, &release, NULL))
+		snprintf(finding->message, sizeof(finding->message), "%s as asked needs Linux %s, and this is %s",
+			 feature->name, feature->since, release.text);
+	else
+		snprintf(finding->message, sizeof(finding->message),
+			 "%s as asked needs Linux %s, and this kernel seems to be older", feature->name, feature->since);
+	snprintf(finding->remedy, sizeof(finding->remedy), "leave it out, or use a newer kernel");
+	memcpy(finding->since, feature->since, sizeof(finding->since));
+}
+
+static void tell_transient(const struct perch__case *c, struct perch_finding *finding)
+{
+	snprintf(finding->message, sizeof(finding->message), "the kernel refused the event: %s; the same call succeeds now",
+		 strerror(c->errnum));
+	snprintf(finding->remedy, sizeof(finding->remedy), "call again: what stood in the way is gone");
+}
+
+static void list_fields(const struct perch__candidate *candidate, char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < candidate->nr_fields && used < size; i++)
+		used += snprintf(buffer + used, size - used, "%s%s", i ? " and " : "", candidate->field[i]);
+}
+
+/* No rule fits: what is known of the call is said, and what calls have found. */
+static void tell_nothing_known(const struct perch__case *c, const struct perch__candidate *candidate,
+			       struct perch_finding *finding)
+{
+	char fields[128];
+
+	if (candidate->nr_fields) {
+		list_fields(candidate, fields, sizeof(fields));
+		snprintf(finding->message, sizeof(finding->message), "the kernel refuses the event for its %s: %s", fields,
+			 strerror(c->errnum));
+		snprintf(finding->remedy, sizeof(finding->remedy), "give %s another value or leave it out", fields);
+		return;
+	}
+	snprintf(finding->message, sizeof(finding->message), "the kernel refused the event: %s (type %u, config 0x%llx)",
+		 strerror(c->errnum), c->attr.type, (unsigned long long)c->attr.config);
+	if (c->errnum == EINVAL)
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "some field of the attr, or the target, does not fit the event");
+	else
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "perf events do not give this errno by themselves: look for what may answer in their place (a "
+			 "sandbox, a security module, an emulator, a driver), and into the kernel's log");
+}
+
+static void tell_one(const struct perch__case *c, const struct perch__candidate *candidate,
+		     struct perch_finding *finding)
+{
+	finding->cause = candidate->cause;
+	finding->kind = perch_cause_kind(candidate->cause);
+	finding->nr_fields = 0;
+	finding->since[0] = finding->message[0] = finding->remedy[0] = '\0';
+	for (size_t i = 0; i < candidate->nr_fields; i++)
+		add_field(c, finding, candidate->field[i]);
+	if (candidate->rule)
+		tell_rule(c, candidate->rule, finding);
+	else if (candidate->newer)
+		tell_too_new(c, &candidate->feature, finding);
+	else if (candidate->cause == PERCH_CAUSE_TRANSIENT)
+		tell_transient(c, finding);
+	else
+		tell_nothing_known(c, candidate, finding);
+	if (!candidate->nr_fields && candidate->rule)
+		add_fields(c, finding, candidate->rule->fields);
+	else if (!candidate->nr_fields && candidate->newer)
+		add_fields(c, finding, candidate->feature.name);
+	perch_clean_text(finding->message, sizeof(finding->message), finding->message);
+	perch_clean_text(finding->remedy, sizeof(finding->remedy), finding->remedy);
+}
+
+void perch__tell(const struct perch__case *c, const struct perch__verdict *verdict,
+		 struct perch_explanation *explanation)
+{
+	explanation->errnum = c->errnum;
+	explanation->confidence = verdict->confidence;
+	explanation->calls = verdict->calls;
+	explanation->out_of_budget = verdict->out_of_budget;
+	explanation->succeeds_now = verdict->succeeds_now;
+	explanation->nr_findings = verdict->nr;
+	for (size_t i = 0; i < verdict->nr; i++)
+		tell_one(c, &verdict->candidate[i], &explanation->finding[i]);
+	explanation->nr_next = verdict->nr_next;
+	for (size_t i = 0; i < verdict->nr_next; i++)
+		tell_one(&verdict->next[i].at, &verdict->next[i].candidate, &explanation->next[i]);
+}
+
+const char *perch_confidence_name(enum perch_confidence confidence)
+{
+	static const char *const names[] = {
+		[PERCH_CONFIDENCE_CERTAIN] = "certain",
+		[PERCH_CONFIDENCE_LIKELY] = "likely",
+		[PERCH_CONFIDENCE_AMBIGUOUS] = "ambiguous",
+	};
+
+	return (unsigned)confidence < PERCH__NR(names) ? names[confidence] : "unknown";
+}
+
+/* What a message has to begin with the first one has said already: "cannot map the ring: ". */
+static const char *without_beginning(const struct perch_finding *first, const struct perch_finding *finding)
+{
+	const char *end = strstr(finding->message, ": ");
+
+	if (finding == first || !end || strncmp(first->message, finding->message, end + 2 - finding->message))
+		return finding->message;
+	return end + 2;
+}
+
+/* The messages with a word between them: as many as fit whole, and of the first what fits. */
+static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr, const char *between)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		int length = snprintf(buffer + used, size - used, "%s%s", i ? between : "",
+				      without_beginning(findings, &findings[i]));
+
+		if (length < 0 || (size_t)length >= size - used) {
+			if (i)
+				buffer[used] = '\0';
+			break;
+		}
+		used += length;
+	}
+}
+
+int perch_explanation_error(const struct perch_explanation *explanation, struct perch_error *err)
+{
+	const struct perch_finding *first = &explanation->finding[0];
+	char text[sizeof(err->message)];
+
+	if (!err)
+		return -explanation->errnum;
+	if (explanation->nr_findings > 1)
+		join(text, sizeof(text), explanation->finding, explanation->nr_findings, "; or ");
+	perch_error_set(err, explanation->errnum, first->kind, "%s",
+			explanation->nr_findings > 1 ? text : first->message);
+	perch_error_cause(err, first->cause);
+	if (first->nr_fields)
+		perch_error_field(err, first->field[0], first->since);
+	else
+		perch_error_field(err, "", first->since);
+	perch_error_remedy(err, "%s", first->remedy);
+	if (explanation->nr_next) {
+		join(text, sizeof(err->next), explanation->next, explanation->nr_next, "; then ");
+		perch_error_next(err, "%s", text);
+	}
+	return -explanation->errnum;
+}

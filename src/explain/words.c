@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts in words: what stands in the place of {words} in the rules' sentences and remedies. Lists are in word_lists.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vocabulary.h"
+#include "words.h"
+
+static bool sysctl(const struct perch__case *c, enum perch_sysctl which, long *value)
+{
+	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
+}
+
+/* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
+static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
+{
+	long value;
+
+	if (sysctl(c, which, &value))
+		snprintf(buffer, size, " (it is %ld)", value);
+}
+
+/* Who holds capabilities and is refused wonders why. */
+static void vain(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (perch__vain_capabilities(c) == PERCH__YES)
+		snprintf(buffer, size, ", and what a user namespace of one's own gives does not count");
+}
+
+static void paranoid(const struct perch__case *c, char *buffer, size_t size)
+{
+	long value;
+
+	if (!sysctl(c, PERCH_SYSCTL_PARANOID, &value))
+		return;
+	if (perch__vain_capabilities(c) == PERCH__YES)
+		snprintf(buffer, size, " (it is %ld; root of a user namespace is an ordinary user here)", value);
+	else
+		snprintf(buffer, size, " (it is %ld)", value);
+}
+
+/* The value itself, in remedies. */
+static void limit_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
+{
+	long value;
+
+	if (sysctl(c, which, &value))
+		snprintf(buffer, size, "%ld", value);
+	else
+		snprintf(buffer, size, "%s", perch_sysctl_name(which));
+}
+
+static void pmu_of_type(const struct perch__case *c, uint32_t type, uint64_t config, char *buffer, size_t size)
+{
+	static const char *const own[] = { "hardware", "software", "tracepoint", "cache", "raw", "breakpoint" };
+	struct perch__case other = *c;
+	const struct perch_pmu *pmu;
+	bool is_known;
+
+	other.attr.type = type;
+	other.attr.config = config;
+	pmu = type == PERCH_TYPE_HARDWARE || type == PERCH_TYPE_HW_CACHE || type == PERCH_TYPE_RAW
+		      ? perch__counting_pmu(&other)
+		      : perch__pmu_of_case(&other, &is_known);
+	if (pmu)
+		snprintf(buffer, size, "%s", pmu->name);
+	else if (type < PERCH_TYPE_MAX)
+		snprintf(buffer, size, "%s", own[type]);
+	else
+		snprintf(buffer, size, "of type %" PRIu32, type);
+}
+
+static void container(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_confinement confinement;
+
+	if (c->machine && !perch_machine_confinement(c->machine, &confinement, NULL) && confinement.container[0])
+		snprintf(buffer, size, "this is a container (%s): ", confinement.container);
+}
+
+/* Docker's and Podman's profiles look at CAP_SYS_ADMIN, newer ones at CAP_PERFMON too. */
+static void unfilter(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_confinement confinement = { .seccomp = -1 };
+
+	if (c->machine)
+		perch_machine_confinement(c->machine, &confinement, NULL);
+	if (strstr(confinement.container, "kube"))
+		snprintf(buffer, size, "set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
+				       "that passes perf_event_open");
+	else if (c->machine && perch__unprivileged(c) == PERCH__NO)
+		snprintf(buffer, size, "the capabilities are there, but the profile does not look at them: start the "
+				       "container with --security-opt seccomp=unconfined, or a profile that passes "
+				       "perf_event_open");
+	else
+		snprintf(buffer, size, "start the container with --cap-add PERFMON and a seccomp profile that passes "
+				       "perf_event_open to it, or with --security-opt seccomp=unconfined");
+}
+
+static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_limits limits;
+	size_t nr;
+
+	if (!c->machine || perch_machine_limits(c->machine, &limits, NULL))
+		return;
+	if (perch_machine_open_descriptors(c->machine, &nr, NULL))
+		snprintf(buffer, size, " (it is %" PRIu64 ")", limits.descriptors);
+	else
+		snprintf(buffer, size, " (it is %" PRIu64 ", and %zu are open)", limits.descriptors, nr);
+}
+
+static void raise_descriptors(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_limits limits;
+
+	if (!c->machine || perch_machine_limits(c->machine, &limits, NULL))
+		snprintf(buffer, size, "ulimit -n");
+	else if (limits.descriptors < limits.descriptors_hard)
+		snprintf(buffer, size, "ulimit -n %" PRIu64, limits.descriptors_hard);
+	else
+		snprintf(buffer, size, "as root: it is the hard limit, too");
+}
+
+static void files(const struct perch__case *c, char *buffer, size_t size)
+{
+	uint64_t nr, limit;
+
+	if (c->machine && !perch_machine_open_files(c->machine, &nr, &limit, NULL))
+		snprintf(buffer, size, " (fs.file-max is %" PRIu64 ", and %" PRIu64 " are open)", limit, nr);
+}
+
+static void this_release(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_release release;
+
+	if (c->machine && !perch_machine_release(c->machine, &release, NULL))
+		snprintf(buffer, size, " (this is %.64s)", release.text);
+}
+
+static void virtual(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (c->machine && perch_machine_virtual(c->machine) == 1)
+		snprintf(buffer, size, " (this is a virtual machine, which has what its host gives it)");
+}
+
+static void branchless(const struct perch__case *c, char *buffer, size_t size)
+{
+	char name[64];
+
+	if (SOFTWARE || TRACEPOINT || BREAKPOINT) {
+		snprintf(buffer, size, "%s", SOFTWARE ? "software events" : TRACEPOINT ? "tracepoints" : "breakpoints");
+		return;
+	}
+	pmu_of_type(c, c->attr.type, c->attr.config, name, sizeof(name));
+	snprintf(buffer, size, "events of the PMU %s", name);
+}
+
+static void excludes(const struct perch__case *c, char *buffer, size_t size)
+{
+	const struct {
+		const char *name;
+		bool set;
+	} bits[] = {
+		{ "exclude_user", c->attr.exclude_user }, { "exclude_kernel", c->attr.exclude_kernel },
+		{ "exclude_hv", c->attr.exclude_hv },	  { "exclude_idle", c->attr.exclude_idle },
+		{ "exclude_host", c->attr.exclude_host }, { "exclude_guest", c->attr.exclude_guest },
+	};
+	size_t used = 0, nr = 0;
+
+	for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
+		if (bits[i].set && used < size)
+			used += snprintf(buffer + used, size - used, "%s%s", nr++ ? ", " : "", bits[i].name);
+	if (used < size)
+		snprintf(buffer + used, size - used, nr == 1 ? " is" : " are");
+}
+
+static void max_precise(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch__case most = *c;
+
+	most.attr.precise_ip = 3;
+	if (perch__above_max_precise(c) == PERCH__YES)
+		snprintf(buffer, size, ": it goes up to %u", perch__most_precise(&most));
+}
+
+static void clock_name(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (c->attr.clockid == CLOCK_REALTIME || c->attr.clockid == CLOCK_BOOTTIME || c->attr.clockid == CLOCK_TAI)
+		snprintf(buffer, size, "CLOCK_%s", c->attr.clockid == CLOCK_REALTIME ? "REALTIME"
+						   : c->attr.clockid == CLOCK_TAI	? "TAI"
+										: "BOOTTIME");
+	else
+		snprintf(buffer, size, "clockid %d", c->attr.clockid);
+}
+
+static void yama(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_confinement confinement;
+
+	if (c->machine && !perch_machine_confinement(c->machine, &confinement, NULL) && confinement.yama > 0)
+		snprintf(buffer, size, " (kernel.yama.ptrace_scope is %d)", confinement.yama);
+}
+
+static void owner(const struct perch__case *c, char *buffer, size_t size)
+{
+	struct perch_process_state state;
+
+	if (c->machine && c->pid > 0 && !perch_machine_process(c->machine, c->pid, &state, NULL))
+		snprintf(buffer, size, " (%.15s, of user %" PRIu32 ")", state.name, state.uid);
+}
+
+static void group_size(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (LEADER && LEADER->members)
+		snprintf(buffer, size, ": it would have %zu events", LEADER->members + 1);
+}
+
+static void leader_pmu(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (LEADER_IS(true))
+		pmu_of_type(c, LEADER->attr->type, LEADER->attr->config, buffer, size);
+}
+
+static void watchdog(const struct perch__case *c, char *buffer, size_t size)
+{
+	long value;
+
+	if (sysctl(c, PERCH_SYSCTL_NMI_WATCHDOG, &value) && value > 0)
+		snprintf(buffer, size, " (the NMI watchdog holds a counter: sysctl kernel.nmi_watchdog=0)");
+}
+
+/* Words that are a number, X(name, format, expression). */
+#define D "%lld"
+#define U "%llu"
+#define HEX "0x%llx"
+#define NUMBERS(X)                                                                                          \
+	X(pid, D, c->pid) X(cpu, D, c->cpu) X(group_fd, D, c->group_fd) X(type, D, c->attr.type)            \
+	X(size, U, c->size) X(stack, U, c->attr.sample_stack_user) X(depth, U, c->attr.sample_max_stack)    \
+	X(clockid, D, c->attr.clockid) X(precise, U, c->attr.precise_ip) X(bp_type, U, c->attr.bp_type)     \
+	X(frequency, U, c->attr.sample_freq) X(period, U, c->attr.sample_period)                            \
+	X(bp_len, U, c->attr.bp_len) X(id, U, c->attr.config) X(inherit, D, c->attr.inherit)                \
+	X(use_clockid, D, c->attr.use_clockid) X(backward, D, c->attr.write_backward)                       \
+	X(leader_inherit, D, LEADER_IS(LEADER->attr->inherit))                                              \
+	X(leader_use_clockid, D, LEADER_IS(LEADER->attr->use_clockid))                                      \
+	X(leader_clockid, D, LEADER && LEADER->attr ? LEADER->attr->clockid : 0)                            \
+	X(leader_cpu, D, LEADER ? LEADER->cpu : 0) X(leader_pid, D, LEADER ? LEADER->pid : 0)               \
+	X(gate, D, perch__gate_level(c) < 0 ? 2 : perch__gate_level(c))                                     \
+	X(cpu_level, D, c->pid == -1 || OF_CGROUP ? 0 : 1)                                                  \
+	X(config, HEX, c->attr.config) X(config1, HEX, c->attr.config1) X(config2, HEX, c->attr.config2)    \
+	X(flags, HEX, c->flags) X(bp_addr, HEX, c->attr.bp_addr)                                            \
+	X(regs_user, HEX, c->attr.sample_regs_user) X(regs_intr, HEX, c->attr.sample_regs_intr)             \
+	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))                        \
+	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))                          \
+	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
+
+/* Words that one call writes, X(name, call). */
+#define TEXTS(X)                                                                                            \
+	X(paranoid, paranoid(c, buffer, size)) X(vain, vain(c, buffer, size))                               \
+	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                           \
+	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                \
+	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                            \
+	X(most_stack, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                 \
+	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                                                  \
+	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                                     \
+	X(leader_pmu, leader_pmu(c, buffer, size))               \
+	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))                \
+	X(builtin, snprintf(buffer, size, TRACEPOINT ? "tracepoints for perf" : "hardware breakpoints"))    \
+	X(slots, snprintf(buffer, size, X86 ? " (x86 has 4)" : ""))                                         \
+	X(path, perch__path_text(c, buffer, size))                                                          \
+	X(container, container(c, buffer, size)) X(unfilter, unfilter(c, buffer, size))                     \
+	X(descriptors, descriptor_limit(c, buffer, size)) X(files, files(c, buffer, size))                  \
+	X(raise_descriptors, raise_descriptors(c, buffer, size)) X(virtual, virtual(c, buffer, size))       \
+	X(this_release, this_release(c, buffer, size)) X(branchless, branchless(c, buffer, size))           \
+	X(excludes, excludes(c, buffer, size)) X(max_precise, max_precise(c, buffer, size))                 \
+	X(clock, clock_name(c, buffer, size)) X(yama, yama(c, buffer, size)) X(owner, owner(c, buffer, size)) \
+	X(group_size, group_size(c, buffer, size)) X(watchdog, watchdog(c, buffer, size))                   \
+	X(cpus, perch__cpus_present_text(c, buffer, size)) X(online, perch__online_text(c, buffer, size))   \
+	X(pmu_cpus, perch__pmu_cpus_text(c, buffer, size)) X(types, perch__types_text(c, buffer, size))     \
+	X(pmu_events, perch__pmu_events_text(c, buffer, size)) X(cgroups, perch__cgroups_text(c, buffer, size))
+
+#define NUMBER_FUNCTION(name, format, expression)                                                           \
+	static void word_##name(const struct perch__case *c, char *buffer, size_t size)                     \
+	{                                                                                                   \
+		snprintf(buffer, size, format, (long long)(expression));                                    \
+	}
+#define TEXT_FUNCTION(name, call)                                                                           \
+	static void word_##name(const struct perch__case *c, char *buffer, size_t size)                     \
+	{                                                                                                   \
+		(void)c;                                                                                    \
+		call;                                                                                       \
+	}
+NUMBERS(NUMBER_FUNCTION)
+TEXTS(TEXT_FUNCTION)
+
+bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size)
+{
+#define NUMBER_ROW(word, format, expression) { #word, sizeof(#word) - 1, word_##word },
+#define TEXT_ROW(word, call) { #word, sizeof(#word) - 1, word_##word },
+	static const struct {
+		const char *name;
+		size_t length;
+		void (*write)(const struct perch__case *c, char *buffer, size_t size);
+	} words[] = { NUMBERS(NUMBER_ROW) TEXTS(TEXT_ROW) };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (words[i].length != length || memcmp(words[i].name, name, length))
+			continue;
+		buffer[0] = '\0';
+		words[i].write(c, buffer, size);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* What the machine and its kernel are made of: hypervisor, abilities of PMUs, the size of the attr. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* What firmware says of machines that are none. */
+static const struct {
+	const char *file, *word;
+} virtual_firmware[] = {
+	{ "sys_vendor", "QEMU" }, { "sys_vendor", "VMware" }, { "sys_vendor", "innotek GmbH" },
+	{ "sys_vendor", "Parallels" }, { "sys_vendor", "Xen" }, { "sys_vendor", "Nutanix" },
+	{ "sys_vendor", "DigitalOcean" }, { "sys_vendor", "Hetzner" }, { "product_name", "KVM" },
+	{ "product_name", "VirtualBox" }, { "product_name", "Virtual Machine" },
+	{ "product_name", "Google Compute Engine" }, { "product_name", "HVM domU" },
+};
+
+static bool is_there(const struct perch_machine *machine, const char *path)
+{
+	char whole[PATH_MAX];
+
+	return perch_machine_path(machine, whole, sizeof(whole), path) > 0 && !access(whole, F_OK);
+}
+
+/* x86 has a flag for it: 1 or 0; -1: the CPU's flags are not told so. */
+static int hypervisor_flag(const struct perch_machine *machine)
+{
+	char text[16384], *flags, *end;
+
+	if (perch_machine_read(machine, "/proc/cpuinfo", text, sizeof(text)) <= 0)
+		return -1;
+	flags = strstr(text, "\nflags");
+	if (!flags)
+		return -1;
+	end = strchr(flags + 1, '\n');
+	if (end)
+		*end = '\0';
+	for (char *at = flags; (at = strstr(at, " hypervisor")); at++)
+		if (at[11] == ' ' || !at[11])
+			return 1;
+	return 0;
+}
+
+static int virtual_by_firmware(const struct perch_machine *machine)
+{
+	char path[64], text[128];
+	bool readable = false;
+
+	for (size_t i = 0; i < sizeof(virtual_firmware) / sizeof(*virtual_firmware); i++) {
+		snprintf(path, sizeof(path), "/sys/class/dmi/id/%s", virtual_firmware[i].file);
+		if (perch_machine_read(machine, path, text, sizeof(text)) <= 0)
+			continue;
+		readable = true;
+		if (strstr(text, virtual_firmware[i].word))
+			return 1;
+	}
+	return readable ? 0 : -1;
+}
+
+static int look_for_hypervisor(const struct perch_machine *machine)
+{
+	char text[16384];
+	int flag = hypervisor_flag(machine);
+
+	if (flag >= 0)
+		return flag;
+	if (is_there(machine, "/sys/hypervisor/type") || is_there(machine, "/proc/device-tree/hypervisor"))
+		return 1;
+	/* s390 lists the layers below, each in its lines. */
+	if (perch_machine_read(machine, "/proc/sysinfo", text, sizeof(text)) > 0 && strstr(text, "LPAR Number"))
+		return strstr(text, "VM00 Control Program") != NULL;
+	return virtual_by_firmware(machine);
+}
+
+int perch_machine_virtual(struct perch_machine *machine)
+{
+	if (!machine)
+		return look_for_hypervisor(NULL);
+	if (!machine->is_virtual.known) {
+		machine->is_virtual.value = look_for_hypervisor(machine) + 1;
+		machine->is_virtual.known = true;
+	}
+	return (int)machine->is_virtual.value - 1;
+}
+
+int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu, const char *name, long *value,
+			  struct perch_error *err)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	if (!pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "that names no ability of a PMU");
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/%s", pmu->name, name);
+	rc = perch__read_number(machine, path, value);
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "the PMU %s does not tell its %s", pmu->name,
+				       name);
+	if (rc)
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-rc));
+	return 0;
+}
+
+/* A page is as much as any kernel takes. Its last byte is no field of any kernel, and the target is none. */
+static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
+{
+	const struct perch_calls *calls = perch_machine_calls(machine);
+	union {
+		struct perch_attr attr;
+		unsigned char bytes[4096];
+	} page;
+	int fd;
+
+	memset(&page, 0, sizeof(page));
+	page.attr.type = PERCH_TYPE_SOFTWARE;
+	page.attr.config = PERCH_COUNT_SW_DUMMY;
+	page.attr.disabled = 1;
+	page.attr.size = sizeof(page);
+	page.bytes[sizeof(page) - 1] = 1;
+	fd = calls->open_event(calls->context, &page.attr, -1, -1, -1, 0);
+	if (fd >= 0) {
+		calls->close(calls->context, fd);
+		return -EBADMSG;
+	}
+	if (errno != E2BIG)
+		return errno == 0 ? -EBADMSG : -errno;
+	/* A filter may give any errno, but writes nothing. */
+	if (page.attr.size == sizeof(page) || page.attr.size < PERCH_ATTR_SIZE_VER0 || page.attr.size > sizeof(page))
+		return -EBADMSG;
+	*size = page.attr.size;
+	return 0;
+}
+
+static enum perch_error_kind kind_of(int errnum)
+{
+	if (errnum == ENOSYS)
+		return PERCH_ERROR_NO_SYSCALL;
+	return errnum == EPERM || errnum == EACCES ? PERCH_ERROR_BLOCKED : PERCH_ERROR_SYSTEM;
+}
+
+int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size, struct perch_error *err)
+{
+	struct kept fresh = { 0 };
+	struct kept *kept = machine ? &machine->attr_size : &fresh;
+
+	if (!kept->known) {
+		kept->error = ask_attr_size(machine, &kept->value);
+		kept->known = perch__lasts(kept->error);
+	}
+	if (kept->error)
+		return perch_error_set(err, -kept->error, kind_of(-kept->error),
+				       "the kernel does not tell the size of its attr: %s",
+				       kept->error == -EBADMSG ? "something else answers in its place"
+							       : strerror(-kept->error));
+	*size = kept->value;
+	return 0;
+}

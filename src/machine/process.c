@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts of one process: rights, limits, descriptors; and what a target is. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+void perch_machine_set_process(struct perch_machine *machine, pid_t pid)
+{
+	machine->process = pid;
+	machine->status_known = false;
+	machine->confinement_known = false;
+}
+
+void perch__process_path(const struct perch_machine *machine, char *path, size_t size, const char *name)
+{
+	if (machine && machine->process)
+		snprintf(path, size, "/proc/%d%s", (int)machine->process, name);
+	else
+		snprintf(path, size, "/proc/self%s", name);
+}
+
+/* Capabilities and filters belong to the thread; a described machine need not have one. */
+static int read_own_status(const struct perch_machine *machine, struct status *status)
+{
+	char path[64];
+	int rc;
+
+	if (!machine || !machine->process) {
+		rc = perch__read_status(machine, "/proc/thread-self/status", status);
+		if (!rc || !perch__lasts(rc))
+			return rc;
+	}
+	perch__process_path(machine, path, sizeof(path), "/status");
+	return perch__read_status(machine, path, status);
+}
+
+int perch__process_status(struct perch_machine *machine, const struct status **status)
+{
+	if (!machine->status_known) {
+		machine->status_error = read_own_status(machine, &machine->status);
+		machine->status_known = perch__lasts(machine->status_error);
+	}
+	*status = &machine->status;
+	return machine->status_error;
+}
+
+int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err)
+{
+	const struct status *status;
+	struct status fresh;
+	int rc;
+
+	if (machine) {
+		rc = perch__process_status(machine, &status);
+	} else {
+		rc = read_own_status(NULL, &fresh);
+		status = &fresh;
+	}
+	if (!rc && !status->has_capabilities)
+		rc = -EBADMSG;
+	if (rc)
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the capabilities of %s: %s",
+				       machine && machine->process ? "that process" : "this process", strerror(-rc));
+	*effective = status->effective;
+	return 0;
+}
+
+bool perch_machine_privileged(struct perch_machine *machine)
+{
+	struct perch_confinement confinement;
+	uint64_t effective = 0;
+
+	if (perch_machine_capabilities(machine, &effective, NULL) ||
+	    !(effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)))
+		return false;
+	return perch_machine_confinement(machine, &confinement, NULL) || confinement.user_namespace != 1;
+}
+
+static bool limit_line(const char *text, const char *name, uint64_t *soft, uint64_t *hard)
+{
+	const char *line = strstr(text, name);
+	char values[2][32];
+
+	if (!line || sscanf(line + strlen(name), "%31s %31s", values[0], values[1]) != 2)
+		return false;
+	*soft = strcmp(values[0], "unlimited") ? strtoull(values[0], NULL, 10) : UINT64_MAX;
+	*hard = strcmp(values[1], "unlimited") ? strtoull(values[1], NULL, 10) : UINT64_MAX;
+	return true;
+}
+
+static uint64_t limit_value(rlim_t limit)
+{
+	return limit == RLIM_INFINITY ? UINT64_MAX : limit;
+}
+
+/* Asks the kernel: where no descriptor is left, no file can be read. */
+static bool ask_limits(const struct perch_machine *machine, struct perch_limits *limits)
+{
+	pid_t process = machine ? machine->process : 0;
+	struct rlimit files, locked;
+
+	if ((machine && machine->root[0]) || prlimit(process, RLIMIT_NOFILE, NULL, &files) ||
+	    prlimit(process, RLIMIT_MEMLOCK, NULL, &locked))
+		return false;
+	limits->descriptors = limit_value(files.rlim_cur);
+	limits->descriptors_hard = limit_value(files.rlim_max);
+	limits->locked_bytes = limit_value(locked.rlim_cur);
+	return true;
+}
+
+int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits, struct perch_error *err)
+{
+	char path[64], text[4096];
+	uint64_t hard;
+	ssize_t got;
+
+	limits->page_bytes = sysconf(_SC_PAGESIZE);
+	perch__process_path(machine, path, sizeof(path), "/limits");
+	got = perch_machine_read(machine, path, text, sizeof(text));
+	if (got < 0 && ask_limits(machine, limits))
+		return 0;
+	if (got < 0)
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
+	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s lacks a limit", path);
+	return 0;
+}
+
+/* Numbers in the folder below the limit, without the one by which the folder itself is read. */
+static size_t count_descriptors(DIR *folder, bool own, uint64_t limit)
+{
+	const struct dirent *entry;
+	size_t nr = 0;
+
+	while ((entry = readdir(folder))) {
+		char *end;
+		unsigned long number = strtoul(entry->d_name, &end, 10);
+
+		if (entry->d_name[0] != '.' && !*end && number < limit && !(own && (int)number == dirfd(folder)))
+			nr++;
+	}
+	return nr;
+}
+
+int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr, struct perch_error *err)
+{
+	bool own = !machine || (!machine->process && !machine->root[0]);
+	struct perch_limits limits = { .descriptors = UINT64_MAX };
+	char path[64], whole[PATH_MAX];
+	DIR *folder;
+	bool limited = !perch_machine_limits(machine, &limits, NULL);
+
+	perch__process_path(machine, path, sizeof(path), "/fd");
+	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+	folder = opendir(whole);
+	if (!folder && errno == EMFILE && own && limited) {
+		*nr = limits.descriptors;	/* every number below the limit is taken */
+		return 0;
+	}
+	if (!folder)
+		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot count the descriptors in %s: %s", whole,
+				       strerror(errno));
+	*nr = count_descriptors(folder, own, limited ? limits.descriptors : UINT64_MAX);
+	closedir(folder);
+	return 0;
+}
+
+int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch_process_state *state,
+			  struct perch_error *err)
+{
+	const struct status *own;
+	struct status status;
+	char path[64];
+	ssize_t got;
+	int rc = -ESRCH;
+
+	if (pid > 0) {
+		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+		rc = perch__read_status(machine, path, &status);
+	} else if (!pid && machine) {
+		rc = perch__process_status(machine, &own);	/* kept */
+		status = *own;
+	} else if (!pid) {
+		rc = read_own_status(NULL, &status);
+	}
+	if (rc == -ENOENT || rc == -ESRCH)
+		return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "there is no process or thread %d",
+				       (int)pid);
+	if (rc)
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the status of process %d: %s", (int)pid,
+				       strerror(-rc));
+	*state = (struct perch_process_state){
+		.state = status.state, .uid = status.uid < 0 ? UINT32_MAX : (uint32_t)status.uid,
+		.permitted = status.permitted,
+	};
+	memcpy(state->name, status.name, sizeof(state->name));
+	if (pid > 0) {	/* the status has it with escapes */
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+		got = perch_machine_read(machine, path, state->name, sizeof(state->name));
+		if (got < 0)
+			memcpy(state->name, status.name, sizeof(state->name));
+	}
+	return 0;
+}

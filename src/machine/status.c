@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The status files of /proc. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define MAX_BYTES (1 << 20)		/* 65536 groups are the kernel's bound: some 700 KiB */
+
+/* What follows the name at the line's start; NULL: another line. */
+static const char *value_of(const char *line, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(line, name, length) || line[length] != ':')
+		return NULL;
+	return line + length + 1 + strspn(line + length + 1, " \t");
+}
+
+static int small_number(const char *text)
+{
+	return text[0] >= '0' && text[0] <= '9' && (text[1] < '0' || text[1] > '9') ? text[0] - '0' : -1;
+}
+
+static int count_words(const char *text)
+{
+	int nr = 0;
+
+	while (*(text += strspn(text, " \t\n"))) {
+		nr++;
+		text += strcspn(text, " \t\n");
+	}
+	return nr;
+}
+
+/* The second of the four uids. */
+static int64_t effective_uid(const char *text)
+{
+	char *end;
+	unsigned long long uid;
+
+	strtoull(text, &end, 10);
+	if (end == text)
+		return -1;
+	text = end;
+	uid = strtoull(text, &end, 10);
+	return end == text || uid > UINT32_MAX ? -1 : (int64_t)uid;
+}
+
+static void take_line(struct status *status, const char *line)
+{
+	const char *value;
+
+	if ((value = value_of(line, "Name")))
+		snprintf(status->name, sizeof(status->name), "%.*s", (int)strcspn(value, "\n"), value);
+	else if ((value = value_of(line, "State")) && *value && *value != '\n')
+		status->state = *value;
+	else if ((value = value_of(line, "Uid")))
+		status->uid = effective_uid(value);
+	else if ((value = value_of(line, "NSpid")))
+		status->pid_levels = count_words(value);
+	else if ((value = value_of(line, "CapPrm")))
+		status->permitted = strtoull(value, NULL, 16);
+	else if ((value = value_of(line, "CapEff"))) {
+		status->effective = strtoull(value, NULL, 16);
+		status->has_capabilities = true;
+	} else if ((value = value_of(line, "NoNewPrivs")))
+		status->no_new_privileges = small_number(value);
+	else if ((value = value_of(line, "Seccomp")))
+		status->seccomp = small_number(value);
+	else if ((value = value_of(line, "Seccomp_filters")))
+		status->filters = atoi(value);
+}
+
+int perch__read_status(const struct perch_machine *machine, const char *path, struct status *status)
+{
+	char whole[PATH_MAX], line[256];
+	bool at_start = true;
+	size_t total = 0;
+	FILE *stream;
+	int fd, rc;
+
+	*status = (struct status){ .state = '?', .uid = -1, .seccomp = -1, .filters = -1,
+				     .no_new_privileges = -1 };
+	rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	if (rc < 0)
+		return rc;
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	stream = fdopen(fd, "r");
+	if (!stream) {
+		close(fd);
+		return -ENOMEM;
+	}
+	/* A long line comes in pieces, of which the first alone has the name. */
+	while (total < MAX_BYTES && fgets(line, sizeof(line), stream)) {
+		size_t length = strlen(line);
+
+		if (at_start)
+			take_line(status, line);
+		at_start = length && line[length - 1] == '\n';
+		total += length ? length : 1;
+	}
+	rc = ferror(stream) ? -ESRCH : 0;	/* it ended while it was read */
+	fclose(stream);
+	return rc;
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch-causes(7) has every cause and kind of the headers, in their order, and of every rule its errno and fields."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+PAGE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "man", "perch-causes.7")
+failed = False
+
+
+def verdict(why, name):
+    global failed
+    print(("not ok - " if why else "ok - ") + name)
+    for line in why[:20]:
+        print("    " + line)
+    failed |= bool(why)
+
+
+def read(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def shown():
+    """The page as a reader has it, in lines as long as they want to be."""
+    roff = subprocess.run(["man", "-l", PAGE], capture_output=True, text=True,
+                          env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
+    return re.sub("[‘’]", "'", roff.stdout), roff.stderr
+
+
+def entries(text):
+    """What stands below each cause: slug -> (kind, lines)."""
+    found = {}
+    for line in text.split("\nCAUSES\n", 1)[-1].splitlines():
+        head = re.fullmatch(r" {7}([a-z0-9-]+) \(([a-z-]+)\)", line)
+        if head:
+            found[head[1]] = (head[2], [])
+        elif found and line.startswith(" " * 8):
+            found[list(found)[-1]][1].append(line.strip())
+    return found
+
+
+def rules():
+    """(cause, errno, fields) of each rule of the tables."""
+    row = re.compile(r'^(?:RULE|LAST)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*"))', re.M)
+    lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)", re.M)
+    for path in sorted(glob.glob(os.path.join(SOURCE, "src/explain/*.def"))):
+        if path.endswith("/lint.def"):
+            for name, cause, fields in lint.findall(read(path)):
+                yield "lint.def: " + name, cause, "accepted", re.findall(r'"(\w+)"', fields)
+        for name, cause, errno, several, one in row.findall(read(path)):
+            yield (os.path.basename(path) + ": " + name, cause, "no error" if errno == "0" else errno,
+                   re.findall(r'"(\w+)"', several) + re.findall(r"\w+", one))
+
+
+def main():
+    if not os.path.exists(PAGE):
+        print("skipped: the pages were not built")
+        return 77
+    text, said = shown()
+    verdict(said.splitlines(), "man shows the page without a word")
+    causes = re.findall(r'^\tX\((\w+), "([a-z0-9-]+)", (\w+), "(.*)"\)', read("include/perch/causes.h"), re.M)
+    kinds = re.findall(r'^\tX\(\w+, "([a-z0-9-]+)", "(.*)"\)', read("include/perch/error.h"), re.M)
+    page = entries(text)
+    verdict([] if len(causes) > 150 else [str(len(causes))], "the headers have causes")
+    verdict([slug for _, slug, _, _ in causes if slug not in page], "every cause is in the page")
+    verdict([] if [slug for _, slug, _, _ in causes] == list(page) else ["the order differs"],
+            "no other is, and they are in the header's order")
+    verdict([slug for _, slug, kind, _ in causes if page.get(slug, [""])[0] != kind.lower().replace("_", "-")],
+            "each with its kind")
+    verdict([slug for _, slug, _, meaning in causes if slug in page and page[slug][1][0] != meaning],
+            "and its meaning")
+    about = text.split("\nKINDS\n", 1)[-1].split("\nCAUSES\n", 1)[0]
+    verdict([slug for slug, meaning in kinds if not re.search(rf"^ +{slug}\n +{re.escape(meaning)}$", about, re.M)],
+            "every kind has its meaning")
+    slugs = {name: slug for name, slug, _, _ in causes}
+    rows = list(rules())
+    verdict([] if len(rows) > 100 else [str(len(rows))], "the tables have rules")
+    verdict([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
+             if not any(re.match(", ".join([errno] + fields) + r"( \(Linux [0-9.]+\))?:", line)
+                        for line in page.get(slugs.get(cause, ""), ["", []])[1])],
+            "every rule is told by its cause, errno and fields")
+    verdict(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")
+    return failed
+
+
+sys.exit(main())

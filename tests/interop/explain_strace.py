@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A log of strace gets the answers that the same program gets when it is watched, however strace was asked to write it."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "build/perch")
+CALLS = "perf_event_open,ioctl,mmap,read,close,clone,clone3,fork,vfork,execve"
+NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+# Calls of all kinds that the kernel refuses, made by what every machine with Python has. {N} is the call's number.
+PROGRAM = r"""
+import ctypes, fcntl, os, struct, threading
+libc = ctypes.CDLL(None, use_errno=True)
+def attr(**fields):
+    a = bytearray(136)
+    struct.pack_into("IIQ", a, 0, fields.get("type", 1), fields.get("size", 136), fields.get("config", 9))
+    for name, (at, form) in {"period": (16, "Q"), "sample_type": (24, "Q"), "read_format": (32, "Q"), "flags": (40, "Q"),
+                             "bp_type": (52, "I"), "bp_addr": (56, "Q"), "bp_len": (64, "Q"), "branch": (72, "Q"),
+                             "regs": (80, "Q"), "stack": (88, "I"), "clockid": (92, "i")}.items():
+        struct.pack_into(form, a, at, fields.get(name, 0))
+    return bytes(a)
+def call(a, pid=0, cpu=-1, group=-1, flags=0):
+    return libc.syscall({N}, a, pid, cpu, group, flags)
+call(attr(flags=1 << 25, clockid=99))
+call(attr(sample_type=1 << 40))
+call(attr(read_format=1 << 20))
+call(attr(type=3, config=0xff))
+call(attr(type=0x7777))
+call(attr(type=2, config=0x7fffffff))
+call(attr(type=5, config=0, bp_type=2, bp_addr=0x1001, bp_len=4))
+call(attr(sample_type=1 << 13, stack=7))
+call(attr(flags=1 << 37))
+call(attr(flags=1 << 35))
+call(attr(), pid=-1)
+call(attr(), cpu=100000)
+call(attr(), cpu=-5)
+call(attr(), pid=4000000)
+call(attr(), group=0)
+call(attr(), flags=0x40)
+call(attr(size=8))
+call(None)
+event = call(attr(flags=1))
+member = call(attr(), group=event)
+call(attr(flags=2), group=event)
+call(attr(), group=member)
+call(attr(flags=4), group=event)
+for request, argument in ((0x2402, 1), (0x2405, 99), (0x2477, 0), (0x40082404, 0)):
+    libc.ioctl(event, ctypes.c_ulong(request), ctypes.c_ulong(argument))
+libc.mmap.restype = ctypes.c_void_p
+for length, offset in ((16384, 0), (3 * 4096, 4096), (0, 0)):
+    libc.mmap(None, ctypes.c_size_t(length), 3, 1, event, ctypes.c_long(offset))
+libc.read(event, ctypes.create_string_buffer(8), ctypes.c_size_t(4))
+thread = threading.Thread(target=lambda: call(attr(flags=1 << 25, clockid=77)))
+thread.start()
+thread.join()
+if not os.fork():
+    libc.ioctl(event, ctypes.c_ulong(0x2402), ctypes.c_ulong(1))
+    call(attr(read_format=1 << 21))
+    os._exit(0)
+os.wait()
+"""
+# How strace may be asked to write the same.
+MANNERS = [[], ["-v"], ["-v", "-tt", "-T"], ["-v", "-r"], ["-v", "-ttt", "-y"], ["-v", "-yy", "-X", "raw"],
+           ["-v", "-X", "verbose"], ["-e", "raw=perf_event_open"]]
+failed = False
+
+
+def verdict(ok, name, *why):
+    global failed
+    print(("ok - " if ok else "not ok - ") + name)
+    for line in why if not ok else ():
+        print("    " + line)
+    failed |= not ok
+
+
+def answers(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def watched(words):
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as out:
+        subprocess.run([PERCH, "explain", "-j", "-o", out.name, "--"] + words, capture_output=True, check=False)
+        return answers(out.read())
+
+
+def traced(words, manner, to_stderr=False):
+    """The log of a run as strace writes it, into a file or among what the program says."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as log:
+        where = [] if to_stderr else ["-o", log.name]
+        run = subprocess.run(["strace", "-f", "-e", "trace=" + CALLS] + manner + where + words, capture_output=True,
+                             text=True, errors="replace", check=False)
+        return run.stderr if to_stderr else log.read()
+
+
+def explained(log, *options):
+    run = subprocess.run([PERCH, "explain", "--strace", "-", "-j", *options], input=log, capture_output=True, text=True,
+                         check=False)
+    return answers(run.stdout), run.stderr, run.returncode
+
+
+def key(answer):
+    """Which call it was: where pids differ from run to run, what does not."""
+    return answer.get("operation", "perf_event_open"), answer["call"], answer["errno"]
+
+
+def disagreement(live, logged):
+    """Empty when the log's answer can be the live one: it has less to go by, and may say so."""
+    if live["cause"] == logged["cause"]:
+        return ""
+    if live["cause"] in [candidate["cause"] for candidate in logged.get("candidates", [])]:
+        return ""
+    if logged["confidence"] != "certain" and (logged.get("attr_is_partial") or logged["attr"] is None):
+        return ""
+    return f"{key(live)}: {live['cause']} ({live['confidence']}), by the log {logged['cause']} ({logged['confidence']})"
+
+
+def compare(name, words, manner, to_stderr=False):
+    live = watched(words)
+    log = traced(words, manner, to_stderr)
+    logged, said, status = explained(log, "--here")
+    why = []
+    if status:
+        why.append(f"status {status}: {said}")
+    if not live:
+        why.append("nothing was refused")
+    if sorted(map(key, live)) != sorted(map(key, logged)):
+        why.append(f"watched {sorted(map(key, live))}")
+        why.append(f"by log  {sorted(map(key, logged))}")
+    else:
+        pairs = zip(sorted(live, key=key), sorted(logged, key=key))
+        why += [line for line in (disagreement(a, b) for a, b in pairs) if line]
+    verdict(not why, name, *why)
+
+
+def shown_alike(words):
+    """With -v the log has the very numbers that were passed."""
+    live = {key(answer): answer for answer in watched(words) if answer.get("operation") is None}
+    logged = {key(answer): answer for answer in explained(traced(words, ["-v"]))[0] if answer.get("operation") is None}
+    why = []
+    for which, answer in live.items():
+        told = logged.get(which, {})
+        if told.get("args") != answer["args"]:
+            why.append(f"{which}: {answer['args']} {told.get('args')}")
+        if told.get("attr_is_partial") or not told.get("attr"):
+            continue
+        seen = {name: value for name, value in answer["attr"].items() if name in told["attr"] or name[:3] in ("typ", "con")}
+        if seen != told["attr"]:
+            why.append(f"{which}: {answer['attr']} {told['attr']}")
+    verdict(live and not why, "the log's numbers are those that were passed", *why)
+
+
+def without_facts(words):
+    """A log of who knows where: no facts, no calls, and nothing certain that the facts contradict."""
+    logged, _, status = explained(traced(words, ["-v"]))
+    live = {}
+    for answer in watched(words):
+        live.setdefault(key(answer), []).append(answer["cause"])
+    why = [f"{key(answer)}: {live.get(key(answer))}, by the log {answer['cause']}" for answer in logged
+           if answer["confidence"] == "certain" and answer["cause"] not in live.get(key(answer), [])]
+    why += [f"{key(answer)}: {answer['probes']} probes" for answer in logged if answer["probes"]]
+    verdict(not status and logged and not why, "without --here no facts and no further calls", *why)
+
+
+def damaged(words):
+    """Every line cut somewhere: nothing but JSON comes out, and what cannot be read is counted."""
+    log = traced(words, ["-v"])
+    for part in (0.3, 0.6, 0.95):
+        cut = "\n".join(line[:int(len(line) * part)] for line in log.splitlines())
+        _, said, status = explained(cut)
+        verdict(status == 0 and re.search(r"; \d+ lines could not be read$", said), f"a log cut at {part:.0%} of each line",
+                said)
+
+
+def usage():
+    for words in (["--strace", "-", "true"], ["--here", "true"], [], ["-p", "1", "true"], ["--causes", "true"],
+                  ["--strace", "-", "-p", "1"], ["-p", "99999999999"], ["-p", "x"], ["--frobnicate"]):
+        run = subprocess.run([PERCH, "explain"] + words, input="", capture_output=True, text=True, check=False)
+        verdict(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
+                f"{run.returncode} {run.stderr}")
+    missing = subprocess.run([PERCH, "explain", "--strace", "/nonexistent"], capture_output=True, text=True, check=False)
+    verdict(missing.returncode == 1 and "No such file" in missing.stderr, "a log that is not there", missing.stderr)
+    log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
+    full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,
+                          check=False)
+    verdict(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)
+    causes = subprocess.run([PERCH, "explain", "--causes", "-j"], capture_output=True, text=True, check=False)
+    listed = json.loads(causes.stdout)
+    verdict(len(listed) > 100 and len({row["cause"] for row in listed}) == len(listed) and
+            all(row["kind"] and row["meaning"] for row in listed), "--causes lists each once")
+
+
+def main():
+    usage()
+    if not shutil.which("strace") or os.uname().machine not in NUMBERS:
+        print("ok - logs of strace # skip no strace, or none that the call's number is known for")
+        return failed
+    program = [sys.executable, "-c", PROGRAM.replace("{N}", str(NUMBERS[os.uname().machine]))]
+    probe = subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False)
+    if probe.returncode:
+        print("ok - logs of strace # skip strace may not trace here")
+        return failed
+    for manner in MANNERS:
+        compare("refusals of all kinds, strace " + " ".join(["-f"] + manner), program, manner)
+    compare("the log among what the program says", program, ["-v"], to_stderr=True)
+    shown_alike(program)
+    without_facts(program)
+    damaged(program)
+    if shutil.which("perf"):
+        with tempfile.TemporaryDirectory() as folder:
+            data = os.path.join(folder, "perf.data")
+            compare("perf stat", ["perf", "stat", "-e", "cycles,instructions,task-clock", "--", "true"], ["-v"])
+            compare("perf record", ["perf", "record", "-o", data, "-e", "cycles:pp", "-a", "--", "true"], ["-v"])
+    else:
+        print("ok - perf # skip no perf here")
+    return failed
+
+
+sys.exit(main())

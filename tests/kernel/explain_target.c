@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For explain.sh: a program to watch, which makes calls that are refused, in the way that its argument says. It checks
+ * itself that nothing changed for it, and exits with 0, or with the line at which something did.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <perch/abi.h>
+
+#define CHECK(condition) do { if (!(condition)) { fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+			      _exit(100); } } while (0)
+
+static struct perch_attr good(void)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER0,
+				   .config = PERCH_COUNT_SW_PAGE_FAULTS, .disabled = 1, .exclude_kernel = 1 };
+
+	return attr;
+}
+
+/* A field of its own to be told apart by: read_format has an unknown bit. */
+static struct perch_attr bad(unsigned bit)
+{
+	struct perch_attr attr = good();
+
+	attr.read_format = 1ull << bit;
+	return attr;
+}
+
+static int open_event(const struct perch_attr *attr, int group)
+{
+	return syscall(SYS_perf_event_open, attr, 0, -1, group, 0ul);
+}
+
+static void fail_once(void)
+{
+	struct perch_attr attr = bad(40), before = attr;
+
+	CHECK(open_event(&attr, -1) == -1 && errno == EINVAL);
+	CHECK(!memcmp(&attr, &before, sizeof(attr)));
+}
+
+static int mode_one(void)
+{
+	fail_once();
+	return 0;
+}
+
+/* The kernel writes the size it knows into the attr, and that stays there. */
+static int mode_size(void)
+{
+	unsigned char bytes[4096] = { 0 };
+	struct perch_attr *attr = (void *)bytes;
+
+	*attr = good();
+	attr->size = 4000;
+	bytes[3999] = 1;
+	CHECK(open_event(attr, -1) == -1 && errno == E2BIG);
+	CHECK(attr->size >= PERCH_ATTR_SIZE_VER0 && attr->size < 1000 && bytes[3999] == 1);
+	return 0;
+}
+
+static const struct perch_attr constant = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER0,
+					    .config = PERCH_COUNT_SW_PAGE_FAULTS, .read_format = 1ull << 41 };
+
+static int mode_constant(void)
+{
+	CHECK(open_event(&constant, -1) == -1 && errno == EINVAL);
+	CHECK(constant.read_format == 1ull << 41 && constant.config == PERCH_COUNT_SW_PAGE_FAULTS);
+	return 0;
+}
+
+static int mode_null(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct perch_attr attr = good();
+
+	CHECK(open_event(NULL, -1) == -1 && errno == EFAULT);
+	CHECK(open_event((void *)8, -1) == -1 && errno == EFAULT);
+	CHECK(open_event((void *)-32l, -1) == -1 && errno == EFAULT);
+	/* the second half of it is not there */
+	CHECK(pages != MAP_FAILED && !munmap(pages + 4096, 4096));
+	memcpy(pages + 4096 - 32, &attr, 32);
+	CHECK(open_event((void *)(pages + 4096 - 32), -1) == -1 && errno == EFAULT);
+	return 0;
+}
+
+static void *many(void *argument)
+{
+	for (int i = 0; i < 25; i++)
+		CHECK(open_event(argument, -1) == -1 && errno == EINVAL);
+	return NULL;
+}
+
+/* All with the same attr, at the same time. */
+static int mode_threads(void)
+{
+	pthread_t thread[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&thread[i], NULL, many, (void *)&constant));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	return 0;
+}
+
+static int ended_with(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Children of all kinds: each is refused once. */
+static int mode_children(void)
+{
+	char *const arguments[] = { (char *)"explain_target", (char *)"one", NULL };
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		fail_once();
+		_exit(3);
+	}
+	CHECK(ended_with(pid) == 3);
+	pid = vfork();
+	if (!pid) {
+		execv("/proc/self/exe", arguments);
+		_exit(99);
+	}
+	CHECK(ended_with(pid) == 0);
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		fail_once();
+		raise(SIGKILL);
+	}
+	CHECK(ended_with(pid) == 128 + SIGKILL);
+	return 0;
+}
+
+static void *execute(void *unused)
+{
+	char *const arguments[] = { (char *)"explain_target", (char *)"one", NULL };
+
+	(void)unused;
+	fail_once();
+	execv("/proc/self/exe", arguments);
+	_exit(99);
+}
+
+static void *sleeper(void *unused)
+{
+	(void)unused;
+	pause();
+	return NULL;
+}
+
+/* A thread that does not lead becomes another program, while the others sleep. */
+static int mode_exec(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, sleeper, NULL));
+	CHECK(!pthread_create(&thread, NULL, execute, NULL));
+	pause();
+	return 99;
+}
+
+/* mmap, ioctl and read of an event fail; what else has such numbers does not concern anyone. */
+static int mode_operations(void)
+{
+	struct perch_attr attr = good();
+	const size_t page = sysconf(_SC_PAGESIZE);
+	char buffer[8] = "";
+	int fd, zero[2];
+
+	fd = open_event(&attr, -1);
+	CHECK(fd >= 0);
+	CHECK(mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EINVAL);
+	CHECK(ioctl(fd, PERCH_IOC_SET_FILTER, "id == 1") == -1 && errno == EINVAL);
+	CHECK(read(fd, buffer, 4) == -1 && errno == ENOSPC);
+	CHECK(read(fd, buffer, 8) == 8);
+	CHECK(!close(fd) && !pipe(zero) && zero[0] == fd);
+	CHECK(read(fd, (void *)8, 0) == 0);
+	CHECK(!close(zero[1]) && read(fd, buffer, 1) == 0);
+	CHECK(ioctl(fd, PERCH_IOC_ENABLE, 0) == -1 && errno == ENOTTY);
+	return 0;
+}
+
+/* So many that the filter has to grow: the last one's refusal is seen as the first one's. */
+static int mode_many(void)
+{
+	struct perch_attr attr = good();
+	char buffer[8];
+	int fd = -1;
+
+	for (int i = 0; i < 300; i++) {
+		fd = open_event(&attr, -1);
+		CHECK(fd >= 0);
+	}
+	CHECK(read(fd, buffer, 4) == -1 && errno == ENOSPC);
+	CHECK(read(fd - 299, buffer, 4) == -1 && errno == ENOSPC);
+	return 0;
+}
+
+static void confine(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0));
+}
+
+static int mode_filtered(void)
+{
+	struct perch_attr attr = good();
+
+	confine();
+	CHECK(open_event(&attr, -1) == -1 && errno == EPERM);
+	return 0;
+}
+
+/* An event, and then no right to anything any more. */
+static int mode_dropped(void)
+{
+	struct perch_attr attr = good();
+	char buffer[8];
+	int fd;
+
+	CHECK(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534));
+	fd = open_event(&attr, -1);
+	CHECK(fd >= 0 && read(fd, buffer, 4) == -1 && errno == ENOSPC);
+	return 0;
+}
+
+static volatile sig_atomic_t signals;
+
+static void count(int number)
+{
+	(void)number;
+	signals++;
+}
+
+/* Signals come in while calls are looked into: none is lost, and every call fails as it would. */
+static int mode_signals(void)
+{
+	const struct itimerspec often = { { 0, 50000 }, { 0, 50000 } }, never = { 0 };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct perch_attr attr = bad(42);
+	timer_t timer;
+
+	signal(SIGUSR1, count);
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer) && !timer_settime(timer, 0, &often, NULL));
+	for (int i = 0; i < 200; i++)
+		CHECK(open_event(&attr, -1) == -1 && errno == EINVAL);
+	CHECK(!timer_settime(timer, 0, &never, NULL) && signals > 0);
+	return 0;
+}
+
+/* Stopped and continued, by itself and by its parent, as with a shell's jobs. */
+static int mode_stopped(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		raise(SIGSTOP);
+		fail_once();
+		_exit(4);
+	}
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	usleep(20000);
+	CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0);
+	CHECK(!kill(pid, SIGCONT) && waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status));
+	CHECK(ended_with(pid) == 4);
+	return 0;
+}
+
+static int mode_interrupted(void)
+{
+	signal(SIGINT, count);
+	puts("ready");
+	fflush(stdout);
+	while (!signals)
+		pause();
+	fail_once();
+	return 40 + signals;
+}
+
+/* To be attached to: fails when a signal says so. Another thread sleeps on. */
+static int mode_waits(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, sleeper, NULL));
+	signal(SIGUSR1, count);
+	puts("ready");
+	fflush(stdout);
+	for (int done = 0; done < 2;) {
+		if (done < signals) {
+			fail_once();
+			done++;
+		}
+		usleep(2000);
+	}
+	return 5;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} modes[] = {
+	{ "one", mode_one }, { "size", mode_size }, { "constant", mode_constant }, { "null", mode_null },
+	{ "threads", mode_threads }, { "children", mode_children }, { "exec", mode_exec },
+	{ "operations", mode_operations }, { "many", mode_many }, { "filtered", mode_filtered },
+	{ "dropped", mode_dropped }, { "signals", mode_signals }, { "stopped", mode_stopped },
+	{ "interrupted", mode_interrupted }, { "waits", mode_waits },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(argv[1], modes[i].name))
+			return modes[i].run();
+	fprintf(stderr, "usage: explain_target MODE\n");
+	return 2;
+}

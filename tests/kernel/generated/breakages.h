@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tables of breakages are written with. */
+#ifndef PERCH_BREAKAGES_H
+#define PERCH_BREAKAGES_H
+
+#include "generated.h"
+
+#define CHANGE(name)                                                                                       \
+	static bool name(__attribute__((unused)) const struct world *world,                                \
+			 __attribute__((unused)) struct chance *chance, struct generated_call *call)
+
+#define ATTR (&call->attr)
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Ways to break what a sample is to hold. */
+#include "breakages.h"
+
+CHANGE(sample_type_bits)
+{
+	ATTR->sample_type |= UINT64_C(1) << (25 + chance_below(chance, 39));
+	return true;
+}
+
+CHANGE(all_sample_type_bits)
+{
+	ATTR->sample_type = ~UINT64_C(0);
+	return true;
+}
+
+CHANGE(two_weights)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT;
+	return true;
+}
+
+/* Branches of user space alone, so that a user may ask for them. */
+CHANGE(branch_stack)
+{
+	static const uint64_t kinds[] = { PERCH_SAMPLE_BRANCH_ANY, PERCH_SAMPLE_BRANCH_ANY_CALL,
+					  PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_NO_FLAGS };
+
+	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
+	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER | kinds[chance_below(chance, COUNT_OF(kinds))];
+	return true;
+}
+
+CHANGE(branch_bits)
+{
+	branch_stack(world, chance, call);
+	ATTR->branch_sample_type |= UINT64_C(1) << (20 + chance_below(chance, 44));
+	return true;
+}
+
+CHANGE(branch_kind)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
+	ATTR->branch_sample_type = chance_below(chance, PERCH_SAMPLE_BRANCH_ANY);
+	return true;
+}
+
+CHANGE(branch_kernel)
+{
+	branch_stack(world, chance, call);
+	ATTR->branch_sample_type |= chance_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL : PERCH_SAMPLE_BRANCH_HV;
+	return true;
+}
+
+CHANGE(branch_like_event)
+{
+	branch_stack(world, chance, call);
+	ATTR->branch_sample_type &= ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL;
+	ATTR->exclude_hv = 0;
+	return true;
+}
+
+/* ---- Registers and stacks -------------------------------------------------------------------------------------- */
+
+CHANGE(regs_user_none)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_USER;
+	ATTR->sample_regs_user = 0;
+	return true;
+}
+
+CHANGE(regs_intr_none)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_INTR;
+	ATTR->sample_regs_intr = 0;
+	return true;
+}
+
+/* The segment registers DS, ES, FS, GS; or numbers that are no register. */
+static uint64_t bad_register(struct chance *chance)
+{
+	return 1 | UINT64_C(1) << (chance_percent(chance, 60) ? 12 + chance_below(chance, 4) :
+							       24 + chance_below(chance, 8));
+}
+
+CHANGE(regs_user_bad)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_USER;
+	ATTR->sample_regs_user |= bad_register(chance);
+	return true;
+}
+
+CHANGE(regs_intr_bad)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_INTR;
+	ATTR->sample_regs_intr |= bad_register(chance);
+	return true;
+}
+
+static uint64_t wide_register(struct chance *chance)
+{
+	return 1 | UINT64_C(3) << (32 + 2 * chance_below(chance, 16));
+}
+
+CHANGE(regs_user_wide)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_USER;
+	ATTR->sample_regs_user |= wide_register(chance);
+	return true;
+}
+
+CHANGE(regs_intr_wide)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_REGS_INTR;
+	ATTR->sample_regs_intr |= wide_register(chance);
+	return true;
+}
+
+/* The kernel looks at the mask though nothing asks for the registers. */
+CHANGE(regs_user_unused)
+{
+	if (ATTR->sample_type & PERCH_SAMPLE_REGS_USER)
+		return false;
+	ATTR->sample_regs_user = wide_register(chance);
+	return true;
+}
+
+CHANGE(stack_odd)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
+	ATTR->sample_stack_user = 8 * chance_below(chance, 8191) + 1 + chance_below(chance, 7);
+	return true;
+}
+
+CHANGE(stack_large)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
+	ATTR->sample_stack_user = 65536 + 8 * (chance_next(chance) >> 36);
+	return true;
+}
+
+CHANGE(stack_depth)
+{
+	if (world->max_stack >= UINT16_MAX)
+		return false;
+	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
+	ATTR->sample_max_stack = world->max_stack + 1 + chance_below(chance, UINT16_MAX - world->max_stack);
+	return true;
+}
+
+CHANGE(inherit_read)
+{
+	ATTR->inherit = 1;
+	ATTR->sample_type |= PERCH_SAMPLE_READ;
+	ATTR->sample_type &= ~(uint64_t)PERCH_SAMPLE_TID;
+	return true;
+}
+
+/* ---- What an ordinary user must not sample --------------------------------------------------------------------- */
+
+CHANGE(phys_addr)
+{
+	ATTR->sample_type |= PERCH_SAMPLE_PHYS_ADDR;
+	return true;
+}
+
+CHANGE(raw)
+{
+	for (size_t i = 0; i < world->nr_open_tracepoints; i++)
+		if (ATTR->config == world->tracepoint[i] && call->cpu == -1)
+			return false;
+	ATTR->sample_type |= PERCH_SAMPLE_RAW;
+	return true;
+}
+
+#define BRANCHES "branch_sample_type"
+
+static const struct breakage table[] = {
+	{ .name = "an unknown sample_type bit", .fields = "sample_type", .is_static = true,
+	  .change = sample_type_bits },
+	{ .name = "every sample_type bit", .fields = "sample_type", .alone = true, .change = all_sample_type_bits },
+	{ .name = "WEIGHT and WEIGHT_STRUCT", .fields = "sample_type", .is_static = true, .change = two_weights },
+	{ .name = "BRANCH_STACK", .fields = "sample_type", .change = branch_stack },
+	{ .name = "an unknown branch_sample_type bit", .fields = BRANCHES, .is_static = true, .change = branch_bits },
+	{ .name = "BRANCH_STACK of no kind of branch", .fields = BRANCHES, .is_static = true, .change = branch_kind },
+	{ .name = "BRANCH_STACK of the kernel", .fields = BRANCHES, .who = FOR_USER, .change = branch_kernel },
+	{ .name = "BRANCH_STACK with the event's own sides",
+	  .fields = BRANCHES ",sample_type,exclude_kernel,exclude_hv",
+	  .who = FOR_USER, .change = branch_like_event },
+	{ .name = "REGS_USER without registers", .fields = "sample_regs_user", .is_static = true,
+	  .change = regs_user_none },
+	{ .name = "REGS_INTR without registers", .fields = "sample_regs_intr", .is_static = true,
+	  .change = regs_intr_none },
+	{ .name = "REGS_USER with a bad register", .fields = "sample_regs_user", .is_static = true,
+	  .change = regs_user_bad },
+	{ .name = "REGS_INTR with a bad register", .fields = "sample_regs_intr", .is_static = true,
+	  .change = regs_intr_bad },
+	{ .name = "REGS_USER with a vector register", .fields = "sample_regs_user", .change = regs_user_wide },
+	{ .name = "REGS_INTR with a vector register", .fields = "sample_regs_intr", .change = regs_intr_wide },
+	{ .name = "a mask of vector registers for nothing", .fields = "sample_regs_user", .change = regs_user_unused },
+	{ .name = "sample_stack_user not a multiple of 8", .fields = "sample_stack_user", .is_static = true,
+	  .change = stack_odd },
+	{ .name = "sample_stack_user too large", .fields = "sample_stack_user", .is_static = true,
+	  .change = stack_large },
+	{ .name = "sample_max_stack above the limit", .fields = "sample_max_stack", .change = stack_depth },
+	{ .name = "inherit and READ without TID", .fields = "inherit,sample_type", .is_static = true,
+	  .change = inherit_read },
+	{ .name = "PHYS_ADDR", .fields = "sample_type", .who = FOR_USER, .change = phys_addr },
+	{ .name = "RAW of a tracepoint", .fields = "sample_type", .who = FOR_USER, .wish = WISH_TRACEPOINT,
+	  .change = raw },
+};
+
+const struct breakages sample_breakages = { table, COUNT_OF(table) };

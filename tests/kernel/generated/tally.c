@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks perch, counts what it answers, and shows it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tally.h"
+
+double percent_of(unsigned part, unsigned whole)
+{
+	return whole ? 100.0 * part / whole : 100.0;
+}
+
+static int lowest_descriptor(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+static void print_finding(const char *what, const struct perch_finding *finding)
+{
+	printf("    %s %s [", what, perch_cause_slug(finding->cause));
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		printf("%s%s", i ? "," : "", finding->field[i]);
+	printf("] %s\n", finding->message);
+}
+
+void print_answer(const struct perch_explanation *explanation)
+{
+	printf("    %s, %u calls%s%s\n", perch_confidence_name(explanation->confidence), explanation->calls,
+	       explanation->out_of_budget ? ", out of budget" : "",
+	       explanation->succeeds_now ? ", succeeds now" : "");
+	for (size_t i = 0; i < explanation->nr_findings; i++)
+		print_finding(i ? "or" : "said", &explanation->finding[i]);
+	for (size_t i = 0; i < explanation->nr_next; i++)
+		print_finding("next", &explanation->next[i]);
+}
+
+/* A sentence and something to do, and no {word} that nobody filled in. */
+static bool finished(const struct perch_finding *finding)
+{
+	return finding->message[0] && finding->remedy[0] && !strpbrk(finding->message, "{}") &&
+	       !strpbrk(finding->remedy, "{}");
+}
+
+static bool all_finished(const struct perch_explanation *explanation)
+{
+	bool all = explanation->nr_findings > 0;
+
+	for (size_t i = 0; i < explanation->nr_findings; i++)
+		all &= finished(&explanation->finding[i]);
+	for (size_t i = 0; i < explanation->nr_next; i++)
+		all &= finished(&explanation->next[i]);
+	return all;
+}
+
+static void look_at_conduct(const struct generated_call *call, const struct perch_explanation *full, int before,
+			    struct tally *tally)
+{
+	const char *misconduct = world_misconduct();
+	unsigned made = world_calls(true);
+
+	tally->calls += full->calls;
+	tally->fields += full->finding[0].nr_fields;
+	if (full->calls > tally->most_calls)
+		tally->most_calls = full->calls;
+	tally->over_budget += full->out_of_budget;
+	tally->leaks += lowest_descriptor() != before;
+	tally->miscounted += made != full->calls;
+	tally->transient += full->succeeds_now;
+	tally->unfinished += !all_finished(full);
+	if (misconduct && !tally->misconduct++) {
+		printf("misconduct: %s\n", misconduct);
+		generated_print(call, full->errnum);
+		print_answer(full);
+	}
+}
+
+void explain_case(const struct world *world, struct generated_call *call, int errnum, uint32_t kernel_size,
+		  struct explained *explained, struct tally *tally)
+{
+	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
+	int before = lowest_descriptor();
+	struct perch_call asked;
+
+	explained->errnum = errnum;
+	generated_describe(call, errnum, kernel_size, &asked);
+	perch_explain_call(&asked, world->machine, NULL, &explained->bare);
+	world_calls(true);
+	perch_explain_call(&asked, world->machine, &generous, &explained->full);
+	look_at_conduct(call, &explained->full, before, tally);
+}
+
+void tally_print(const struct tally *tally, const struct breakage *const *list, size_t nr, const char *who)
+{
+	printf("%-46s %7s %9s %7s %9s\n", who, "right", "ambiguous", "wrong", "accepted");
+	for (size_t i = 0; i < nr; i++)
+		printf("  %-44s %7u %9u %7u %9u%s\n", list[i]->name, tally->by[i].verdict[VERDICT_RIGHT],
+		       tally->by[i].verdict[VERDICT_AMBIGUOUS], tally->by[i].verdict[VERDICT_WRONG],
+		       tally->by[i].accepted, tally->by[i].verdict[VERDICT_WRONG] ? "  <-- wrong" : "");
+	printf("%s: %u cases: %.2f %% right, %.2f %% ambiguous, %.2f %% wrong; without calls %.2f %% right, %.2f %% "
+	       "ambiguous\n", who, tally->cases, percent_of(tally->verdict[VERDICT_RIGHT], tally->cases),
+	       percent_of(tally->verdict[VERDICT_AMBIGUOUS], tally->cases),
+	       percent_of(tally->verdict[VERDICT_WRONG], tally->cases),
+	       percent_of(tally->static_verdict[VERDICT_RIGHT], tally->cases),
+	       percent_of(tally->static_verdict[VERDICT_AMBIGUOUS], tally->cases));
+	if (tally->cases)
+		printf("%s: calls for an answer: %.2f on average, %u at most; fields named: %.2f on average\n", who,
+		       (double)tally->calls / tally->cases, tally->most_calls, (double)tally->fields / tally->cases);
+}

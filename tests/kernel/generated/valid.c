@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls made at random until the kernel accepts one. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "generated.h"
+
+/* What x86 can sample of its registers, the segments of old left out. */
+#define X86_REGS UINT64_C(0xff0fff)
+/* How often a call that the kernel did not accept is made anew. */
+#define ATTEMPTS 60
+
+/* ---- Decorations ----------------------------------------------------------------------------------------------- */
+
+static uint64_t some_bits(struct chance *chance, uint64_t of, unsigned percent)
+{
+	uint64_t bits = 0;
+
+	for (unsigned bit = 0; bit < 64; bit++)
+		if (of >> bit & 1 && chance_percent(chance, percent))
+			bits |= UINT64_C(1) << bit;
+	return bits;
+}
+
+/* Bits that any event may have. */
+static void decorate_flags(const struct world *world, struct chance *chance, struct perch_attr *attr)
+{
+#define MAYBE(field, percent) (attr->field = chance_percent(chance, percent))
+	MAYBE(mmap, 15);
+	MAYBE(comm, 15);
+	MAYBE(task, 15);
+	MAYBE(inherit_stat, 10);
+	MAYBE(watermark, 15);
+	MAYBE(mmap_data, 10);
+	MAYBE(sample_id_all, 30);
+	MAYBE(exclude_callchain_kernel, 10);
+	MAYBE(exclude_callchain_user, 10);
+	MAYBE(mmap2, 15);
+	MAYBE(comm_exec, 10);
+	MAYBE(context_switch, 10);
+	MAYBE(write_backward, 10);
+	MAYBE(bpf_event, 5);
+	MAYBE(cgroup, 10);
+	MAYBE(text_poke, 5);
+	MAYBE(build_id, 10);
+	if (world->privileged) {
+		MAYBE(namespaces, 5);
+		MAYBE(ksymbol, 5);
+	}
+	if (MAYBE(remove_on_exec, 20))
+		MAYBE(sigtrap, 40);
+	else
+		MAYBE(enable_on_exec, 20);
+	if (MAYBE(inherit, 25))
+		MAYBE(inherit_thread, 25);
+	attr->precise_ip = chance_percent(chance, 15) ? chance_below(chance, 4) : 0;
+	attr->wakeup_events = chance_percent(chance, 20) ? chance_below(chance, 1000) : 0;
+#undef MAYBE
+}
+
+static void decorate_excludes(const struct world *world, struct chance *chance, struct perch_attr *attr)
+{
+	attr->exclude_user = chance_percent(chance, 8);
+	attr->exclude_kernel = chance_percent(chance, 25) || !world->privileged;
+	attr->exclude_hv = chance_percent(chance, 20);
+	attr->exclude_idle = chance_percent(chance, 8);
+	attr->exclude_host = chance_percent(chance, 4);
+	attr->exclude_guest = chance_percent(chance, 8);
+}
+
+static void decorate_clock(struct chance *chance, struct generated_call *call)
+{
+	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI };
+	bool any = call->subject == SUBJECT_SOFTWARE || call->subject == SUBJECT_MSR;
+
+	if (!chance_percent(chance, 15))
+		return;
+	call->attr.use_clockid = chance_percent(chance, 90);
+	call->attr.clockid = clocks[chance_below(chance, any ? COUNT_OF(clocks) : 2)];
+}
+
+/* What each sample holds; and, at times, what it would hold if its bit were set. */
+static void decorate_samples(const struct world *world, struct chance *chance, struct generated_call *call)
+{
+	uint64_t any = (PERCH_SAMPLE_MAX - 1) & ~(uint64_t)(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT_TYPE |
+							    PERCH_SAMPLE_RAW | PERCH_SAMPLE_PHYS_ADDR);
+	struct perch_attr *attr = &call->attr;
+
+	if (world->privileged)
+		any |= PERCH_SAMPLE_PHYS_ADDR;
+	if (world->privileged || call->subject != SUBJECT_TRACEPOINT)
+		any |= PERCH_SAMPLE_RAW;
+	any |= chance_percent(chance, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
+	attr->sample_type = some_bits(chance, any, 5 + chance_below(chance, 40));
+	if (attr->inherit && attr->sample_type & PERCH_SAMPLE_READ)
+		attr->sample_type |= PERCH_SAMPLE_TID;
+	if (attr->sample_type & PERCH_SAMPLE_REGS_USER)
+		attr->sample_regs_user = some_bits(chance, X86_REGS, 50) | 1;
+	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
+		attr->sample_regs_intr = some_bits(chance, X86_REGS, 50) | 1;
+	if (attr->sample_type & PERCH_SAMPLE_STACK_USER)
+		attr->sample_stack_user = 8 * chance_below(chance, 8192);
+	if (chance_percent(chance, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
+		attr->sample_max_stack = chance_below(chance, world->max_stack + 1);
+	if (chance_percent(chance, 3))
+		attr->branch_sample_type = some_bits(chance, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
+}
+
+static void decorate_period(const struct world *world, struct chance *chance, struct perch_attr *attr)
+{
+	if (chance_percent(chance, 40)) {
+		attr->freq = 1;
+		attr->sample_freq = chance_below(chance, world->max_rate + 1);
+	} else {
+		attr->sample_period = 1 + (chance_next(chance) >> (1 + chance_below(chance, 60)));
+		attr->sample_period &= INT64_MAX;
+	}
+}
+
+/* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first version's. */
+static void choose_size(struct chance *chance, struct generated_call *call)
+{
+	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
+	size_t used = PERCH_ATTR_SIZE_VER0;
+
+	for (size_t i = used; i < sizeof(call->attr); i++)
+		if (call->bytes[i])
+			used = i + 1;
+	call->attr.size = sizeof(call->attr);
+	if (chance_percent(chance, 60))
+		return;
+	if (used == PERCH_ATTR_SIZE_VER0 && chance_percent(chance, 20))
+		call->attr.size = 0;
+	else if (chance_percent(chance, 10))
+		call->attr.size = sizeof(call->attr) + 8 * chance_below(chance, 400);
+	else
+		do
+			call->attr.size = sizes[chance_below(chance, COUNT_OF(sizes))];
+		while (call->attr.size < used);
+}
+
+/* ---- What is measured ------------------------------------------------------------------------------------------ */
+
+static void make_breakpoint(const struct world *world, struct chance *chance, struct perch_attr *attr)
+{
+	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW, PERCH_BREAKPOINT_X };
+
+	attr->type = PERCH_TYPE_BREAKPOINT;
+	attr->bp_type = types[chance_below(chance, COUNT_OF(types))];
+	if (attr->bp_type == PERCH_BREAKPOINT_X) {
+		attr->bp_addr = world->code;
+		attr->bp_len = sizeof(long);
+	} else {
+		attr->bp_len = UINT64_C(1) << chance_below(chance, 4);
+		attr->bp_addr = world->data + attr->bp_len * chance_below(chance, 64);
+	}
+}
+
+static void make_uprobe(const struct world *world, struct chance *chance, struct perch_attr *attr)
+{
+	attr->type = world->uprobe_type;
+	attr->config = chance_percent(chance, 30);
+	attr->config1 = (uintptr_t)world->program;
+	attr->config2 = world->program_offset;
+}
+
+static bool choose_subject(const struct world *world, struct chance *chance, unsigned wish, enum subject *subject)
+{
+	static const unsigned shares[] = { 500, 200, 150, 1, 120 };
+	unsigned roll, sum = 0;
+
+	wish &= WISH_SUBJECTS;
+	if (!wish)
+		wish = WISH_SUBJECTS;
+	if (!world->nr_tracepoints)
+		wish &= ~WISH_TRACEPOINT;
+	if (!world->uprobe_type || !world->privileged || !world->program_offset)
+		wish &= ~WISH_UPROBE;
+	if (!world->msr_type || !world->privileged)
+		wish &= ~WISH_MSR;
+	for (size_t i = 0; i < COUNT_OF(shares); i++)
+		sum += wish >> i & 1 ? shares[i] : 0;
+	roll = chance_below(chance, sum);
+	for (size_t i = 0; i < COUNT_OF(shares); i++) {
+		if (!(wish >> i & 1))
+			continue;
+		*subject = i;
+		if (roll < shares[i])
+			break;
+		roll -= shares[i];
+	}
+	return sum;
+}
+
+static void make_subject(const struct world *world, struct chance *chance, struct generated_call *call)
+{
+	struct perch_attr *attr = &call->attr;
+
+	switch (call->subject) {
+	case SUBJECT_SOFTWARE:
+		attr->type = PERCH_TYPE_SOFTWARE;
+		attr->config = chance_below(chance, PERCH_COUNT_SW_MAX);
+		break;
+	case SUBJECT_TRACEPOINT:
+		attr->type = PERCH_TYPE_TRACEPOINT;
+		attr->config = world->tracepoint[chance_below(chance, world->nr_tracepoints)];
+		break;
+	case SUBJECT_BREAKPOINT:
+		make_breakpoint(world, chance, attr);
+		break;
+	case SUBJECT_UPROBE:
+		make_uprobe(world, chance, attr);
+		break;
+	default:
+		attr->type = world->msr_type;
+	}
+}
+
+/* The msr PMU counts, on all sides at once. */
+static void decorate(const struct world *world, struct chance *chance, struct generated_call *call)
+{
+	bool samples = call->subject != SUBJECT_MSR && chance_percent(chance, 65);
+
+	decorate_flags(world, chance, &call->attr);
+	decorate_clock(chance, call);
+	if (call->subject != SUBJECT_MSR)
+		decorate_excludes(world, chance, &call->attr);
+	call->attr.read_format = chance_percent(chance, 50) ? chance_below(chance, PERCH_FORMAT_MAX) : 0;
+	if (samples || chance_percent(chance, 20))
+		decorate_samples(world, chance, call);
+	if (samples)
+		decorate_period(world, chance, &call->attr);
+	if (call->attr.sigtrap)
+		call->attr.sig_data = chance_next(chance);
+}
+
+/* ---- Of whom, and with whom ------------------------------------------------------------------------------------ */
+
+static int some_cpu(const struct world *world, struct chance *chance)
+{
+	return world->cpu[chance_below(chance, world->nr_cpus)];
+}
+
+static void choose_task(const struct world *world, struct chance *chance, struct generated_call *call)
+{
+	const pid_t tasks[] = { 0, 0, world->self, world->child, world->child, world->kthread };
+
+	call->pid = tasks[chance_below(chance, COUNT_OF(tasks) - !world->kthread)];
+	call->cpu = chance_percent(chance, 70) ? -1 : some_cpu(world, chance);
+}
+
+/* A cgroup's event, every process of a CPU, or a thread. */
+static bool choose_target(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+{
+	bool may = world->privileged && !(wish & WISH_TASK);
+
+	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && chance_percent(chance, 8))) {
+		if (world->cgroup[0] < 0 || !world->privileged)
+			return false;
+		call->flags |= PERCH_FLAG_PID_CGROUP;
+		call->pid = world->cgroup[0];
+		call->cpu = some_cpu(world, chance);
+	} else if (wish & WISH_CPU || (may && chance_percent(chance, 15))) {
+		if (!world->privileged)
+			return false;
+		call->pid = -1;
+		call->cpu = some_cpu(world, chance);
+	} else {
+		choose_task(world, chance, call);
+		if (wish & WISH_TASK)
+			call->cpu = -1;
+	}
+	if (call->pid == -1 || call->flags & PERCH_FLAG_PID_CGROUP)
+		call->attr.sigtrap = 0;
+	return true;
+}
+
+static void make_leader_attr(const struct world *world, struct chance *chance, const struct generated_call *call,
+			     struct generated_call *leader)
+{
+	struct perch_attr *attr = &leader->attr;
+	uint64_t tracepoint = world->nr_tracepoints ? world->tracepoint[0] : 0;
+
+	leader->subject = chance_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT : SUBJECT_SOFTWARE;
+	attr->type = leader->subject == SUBJECT_TRACEPOINT ? PERCH_TYPE_TRACEPOINT : PERCH_TYPE_SOFTWARE;
+	attr->config = leader->subject == SUBJECT_TRACEPOINT ? tracepoint : chance_below(chance, PERCH_COUNT_SW_MAX);
+	attr->size = sizeof(*attr);
+	attr->disabled = 1;
+	attr->exclude_kernel = !world->privileged || chance_percent(chance, 20);
+	attr->inherit = call->attr.inherit;
+	attr->read_format = chance_below(chance, PERCH_FORMAT_MAX);
+	attr->pinned = chance_percent(chance, 10);
+	attr->use_clockid = call->attr.use_clockid;
+	attr->clockid = call->attr.use_clockid ? call->attr.clockid : 0;
+	attr->write_backward = call->attr.write_backward;
+}
+
+/* A ring for the leader, when it can have one, so that output may go there. */
+static void map_ring(struct generated_call *call, int leader)
+{
+	void *ring;
+
+	ring = mmap(NULL, 2 * sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, leader, 0);
+	if (ring == MAP_FAILED)
+		return;
+	call->ring = ring;
+	call->leader.has_ring = true;
+	call->flags |= PERCH_FLAG_FD_OUTPUT;
+}
+
+static bool make_group(const struct world *world, struct chance *chance, struct generated_call *call)
+{
+	struct generated_call leader = { .pid = call->pid, .cpu = call->cpu, .group_fd = -1,
+					 .flags = (call->flags & PERCH_FLAG_PID_CGROUP) | PERCH_FLAG_FD_CLOEXEC };
+	int fd;
+
+	leader.pointer = leader.bytes;
+	make_leader_attr(world, chance, call, &leader);
+	fd = generated_open(&leader, NULL);
+	if (fd < 0)
+		return false;
+	generated_keep(call, fd);
+	call->leader_attr = leader.attr;
+	call->leader = (struct perch_call_leader){ .attr = &call->leader_attr, .pid = leader.pid, .cpu = leader.cpu,
+						   .flags = leader.flags, .members = 1 };
+	call->has_leader = true;
+	call->leader_told = chance_percent(chance, 50);
+	call->group_fd = fd;
+	call->attr.pinned = call->attr.exclusive = 0;
+	if (chance_percent(chance, 20))
+		map_ring(call, fd);
+	return true;
+}
+
+static bool make_call(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+{
+	memset(call, 0, sizeof(*call));
+	call->pointer = call->bytes;
+	call->group_fd = -1;
+	if (!choose_subject(world, chance, wish, &call->subject))
+		return false;
+	make_subject(world, chance, call);
+	call->attr.disabled = 1;
+	call->attr.exclude_kernel = !world->privileged;
+	if (!(wish & WISH_PLAIN))
+		decorate(world, chance, call);
+	if (chance_percent(chance, 50))
+		call->flags |= PERCH_FLAG_FD_CLOEXEC;
+	if (!choose_target(world, chance, wish, call))
+		return false;
+	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && chance_percent(chance, 20))) {
+		if (!make_group(world, chance, call))
+			return false;
+	} else {
+		call->attr.pinned = chance_percent(chance, 10);
+		call->attr.exclusive = chance_percent(chance, 10);
+		if (chance_percent(chance, 5))
+			call->flags |= PERCH_FLAG_FD_NO_GROUP;
+		if (chance_percent(chance, 5))
+			call->flags |= PERCH_FLAG_FD_OUTPUT;
+	}
+	/* A signal from the kernel would be the end of these tests. */
+	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap || chance_percent(chance, 80);
+	choose_size(chance, call);
+	return true;
+}
+
+bool generated_valid(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+{
+	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+		if (make_call(world, chance, wish, call) && !generated_refused(call, NULL))
+			return true;
+		generated_end(call);
+	}
+	return false;
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/* perch doctor on machines that are not here, with a kernel that answers as theirs would. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/doctor.h"
+#include "cli/options.h"
+#include "tree.h"
+
+const char cli_version[] = "test";
+
+const struct cli_command *cli_command(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+#define PMUS "/sys/bus/event_source/devices/"
+#define EVERY_ID "         0          0 4294967295\n"
+#define LIMITS(files, locked) \
+	"Max open files            " files "  " files " files\nMax locked memory " locked " " locked " bytes\n"
+#define STATUS(uid, effective, filter) \
+	"Name:\tx\nState:\tR\nUid:\t" uid "\t" uid "\t" uid "\t" uid "\nCapPrm:\t" effective "\nCapEff:\t" effective \
+	"\nNoNewPrivs:\t0\nSeccomp:\t" filter "\n"
+#define NO_CAPS "0000000000000000"
+#define ALL_CAPS "000001ffffffffff"
+
+/* What every machine has unless it says otherwise: files of the same path below take their place. */
+static const struct tree_file common[] = {
+	{ "/proc/sys/kernel/osrelease", "6.6.1-test\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+	{ "/proc/sys/kernel/perf_event_max_sample_rate", "100000\n" },
+	{ "/proc/sys/kernel/perf_event_mlock_kb", "516\n" },
+	{ "/proc/sys/kernel/perf_event_max_stack", "127\n" },
+	{ "/proc/sys/kernel/perf_event_max_contexts_per_stack", "8\n" },
+	{ "/proc/sys/kernel/kptr_restrict", "1\n" },
+	{ "/proc/sys/kernel/nmi_watchdog", "1\n" },
+	{ "/proc/sys/kernel/unprivileged_bpf_disabled", "2\n" },
+	{ "/proc/sys/kernel/bpf_stats_enabled", "0\n" },
+	{ "/proc/kallsyms", "0000000000000000 A first\n0000000000000000 T second\n" },
+	{ "/proc/cpuinfo", "processor\t: 0\nflags\t: fpu sse\n" },
+	{ "/proc/self/maps", "7ffe0000-7ffe2000 r-xp 00000000 00:00 0 [vdso]\n" },
+	{ "/proc/self/status", STATUS("1000", NO_CAPS, "0") },
+	{ "/proc/self/limits", LIMITS("1024", "8388608") },
+	{ "/proc/self/fd/0", "" }, { "/proc/self/fd/1", "" }, { "/proc/self/fd/2", "" },
+	{ "/proc/self/uid_map", EVERY_ID }, { "/proc/self/mounts", "proc /proc proc rw 0 0\n" },
+	{ "/proc/1/status", STATUS("0", ALL_CAPS, "0") }, { "/proc/1/comm", "init\n" },
+	{ "/sys/devices/system/cpu/online", "0-3\n" }, { "/sys/devices/system/cpu/present", "0-3\n" },
+	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n" },
+	{ PMUS "software/type", "1\n" }, { PMUS "tracepoint/type", "2\n" }, { PMUS "breakpoint/type", "5\n" },
+	{ PMUS "kprobe/type", "6\n" }, { PMUS "uprobe/type", "7\n" },
+	{ "/dev/kmsg", "6,100,5,-;Performance Events: something said at the start.\n" },
+};
+
+/* A kernel with some hardware, and a user with some rights. */
+struct kernel {
+	int filter;			/* what answers every call; 0: the kernel itself */
+	bool core_pmu, precise, branches;
+	bool privileged, admin;
+	long level;
+	bool gate;			/* a distribution's: everything is refused above 2 */
+	uint32_t attr_size;
+	unsigned open;			/* descriptors that were not closed */
+	unsigned opened, probes;
+};
+
+static int check_privilege(const struct kernel *kernel, const struct perch_attr *attr, pid_t pid, unsigned long flags)
+{
+	if (kernel->gate && kernel->level > 2 && !kernel->admin)
+		return EACCES;
+	if (!attr->exclude_kernel && kernel->level > 1 && !kernel->privileged)
+		return EACCES;
+	if ((pid == -1 || flags & PERCH_FLAG_PID_CGROUP) && kernel->level > 0 && !kernel->privileged)
+		return EACCES;
+	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged ? EACCES : 0;
+}
+
+static int check_hardware(const struct kernel *kernel, const struct perch_attr *attr)
+{
+	if (!kernel->core_pmu)
+		return ENOENT;
+	if (attr->precise_ip && !kernel->precise)
+		return EOPNOTSUPP;
+	return attr->sample_type & PERCH_SAMPLE_BRANCH_STACK && !kernel->branches ? EOPNOTSUPP : 0;
+}
+
+static int answer(struct kernel *kernel, struct perch_attr *attr, pid_t pid, unsigned long flags)
+{
+	int errnum;
+
+	if (kernel->filter)
+		return kernel->filter;
+	if (!attr)
+		return EFAULT;
+	if (attr->size > sizeof(*attr)) {
+		attr->size = kernel->attr_size;
+		return E2BIG;
+	}
+	errnum = check_privilege(kernel, attr, pid, flags);
+	if (errnum)
+		return errnum;
+	if (attr->type == PERCH_TYPE_HARDWARE)
+		return check_hardware(kernel, attr);
+	if (attr->type == PERCH_TYPE_BREAKPOINT && attr->bp_addr >> 63 && !kernel->admin)
+		return EPERM;
+	if (attr->type == PERCH_TYPE_TRACEPOINT && attr->sample_type & PERCH_SAMPLE_RAW && attr->config != 22 &&
+	    kernel->level > -1 && !kernel->privileged)
+		return EPERM;
+	return 0;
+}
+
+static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		     unsigned long flags)
+{
+	struct kernel *kernel = context;
+	int errnum = answer(kernel, (struct perch_attr *)attr, pid, flags);
+
+	(void)cpu, (void)group_fd;
+	kernel->opened++;
+	if (attr && !kernel->filter && attr->size <= sizeof(*attr)) {
+		assert_true(attr->disabled);		/* nothing that is opened ever runs */
+		kernel->probes += attr->type == 6 || attr->type == 7;
+	}
+	if (errnum) {
+		errno = errnum;
+		return -1;
+	}
+	kernel->open++;
+	return 500;
+}
+
+static int fake_close(void *context, int fd)
+{
+	assert_int_equal(fd, 500);
+	((struct kernel *)context)->open--;
+	return 0;
+}
+
+static int program_refused(void)
+{
+	return -EPERM;
+}
+
+static int program_loads(void)
+{
+	return 0;
+}
+
+struct wanted {
+	const char *id;
+	enum doctor_status status;
+	const char *cause;		/* NULL: none; "*": any */
+	const char *says;		/* in the value, the reason or the change; NULL: anything */
+};
+
+struct scene {
+	const char *what;
+	struct kernel kernel;
+	bool usable;
+	struct tree_file files[10];
+	struct wanted wanted[16];
+};
+
+static const struct scene scenes[] = {
+	{ "an ordinary user and a PMU",
+	  { .core_pmu = true, .precise = true, .branches = true, .level = 2, .attr_size = 136 },
+	  true,
+	  { { PMUS "cpu/type", "4\n" }, { PMUS "cpu/caps/max_precise", "3\n" }, { PMUS "cpu/caps/branches", "32\n" } },
+	  { { "count-user", DOCTOR_OK, NULL, NULL },
+	    { "cycles", DOCTOR_OK, NULL, NULL },
+	    { "sample", DOCTOR_OK, NULL, "by cycles" },
+	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
+	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
+	    { "callchains", DOCTOR_LIMITED, "kernel-side", "user space alone" },
+	    { "count-kernel", DOCTOR_NO, "kernel-side", "kernel.perf_event_paranoid=1 (it is 2)" },
+	    { "system-wide", DOCTOR_NO, "every-process", "kernel.perf_event_paranoid=0 (it is 2)" },
+	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
+	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
+	    { "tracefs", DOCTOR_NO, NULL, "mount -t tracefs" },
+	    { "attr-size", DOCTOR_LIMITED, NULL, "config4 (6.19)" },
+	    { "uprobes", DOCTOR_NO, "probe-privilege", "root" },
+	    { "kernel-symbols", DOCTOR_LIMITED, NULL, "cap_syslog" },
+	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-privilege", NULL },
+	    { "rings", DOCTOR_OK, NULL, "a ring of 2048 KiB on each of 4 CPUs" } } },
+	{ "root in a virtual machine",
+	  { .privileged = true, .admin = true, .level = 2, .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/cpuinfo", "processor\t: 0\nflags\t: fpu hypervisor\n" },
+	    { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
+	    { "/proc/kallsyms", "0000000000000000 A first\nffffffff81000000 T _text\n" } },
+	  { { "cycles", DOCTOR_NO, "no-hardware", "hypervisor" },
+	    { "sample", DOCTOR_LIMITED, "no-hardware", "by the clock" },
+	    { "sample-kernel", DOCTOR_OK, NULL, "by the clock" },
+	    { "core-pmu", DOCTOR_NO, "no-hardware", "something said" },
+	    { "paranoid", DOCTOR_OK, NULL, "does not bind" },
+	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
+	    { "uprobes", DOCTOR_OK, NULL, NULL },
+	    { "kprobes", DOCTOR_OK, NULL, NULL },
+	    { "attr-size", DOCTOR_OK, NULL, NULL },
+	    { "kernel-symbols", DOCTOR_OK, NULL, "shown" },
+	    { "rings", DOCTOR_OK, NULL, "CAP_IPC_LOCK" },
+	    { "other-users", DOCTOR_OK, NULL, "process 1 of uid 0" },
+	    { "nmi-watchdog", DOCTOR_OK, NULL, "on" },
+	    { "bpf", DOCTOR_OK, NULL, NULL } } },
+	{ "Debian's level 3",
+	  { .core_pmu = true, .level = 3, .gate = true, .attr_size = 136 },
+	  false,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
+	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
+	    { PMUS "cpu/type", "4\n" } },
+	  { { "count-user", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=2 (it is 3)" },
+	    { "sample", DOCTOR_NO, "paranoid-all", NULL },
+	    { "paranoid", DOCTOR_NO, NULL, "refuses every event" },
+	    { "kernel", DOCTOR_OK, NULL, "debian 12" } } },
+	{ "level 3 of a kernel that has none",
+	  { .level = 3, .attr_size = 136 },
+	  true,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" } },
+	  { { "count-user", DOCTOR_OK, NULL, NULL },
+	    { "paranoid", DOCTOR_LIMITED, NULL, "takes 3 for it" },
+	    { "count-kernel", DOCTOR_NO, "kernel-side", "perf_event_paranoid=1 (it is 3)" } } },
+	{ "an open machine",
+	  { .core_pmu = true, .level = -1, .attr_size = 112 },
+	  true,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "-1\n" },
+	    { PMUS "cpu_core/type", "4\n" },
+	    { PMUS "cpu_core/cpus", "0-1\n" },
+	    { PMUS "cpu_core/caps/max_precise", "0\n" },
+	    { PMUS "cpu_atom/type", "10\n" },
+	    { PMUS "cpu_atom/cpus", "2-3\n" },
+	    { "/sys/kernel/debug/tracing/events/sched/sched_switch/id", "21\n" } },
+	  { { "count-kernel", DOCTOR_OK, NULL, NULL },
+	    { "system-wide", DOCTOR_OK, NULL, NULL },
+	    { "cgroups", DOCTOR_NO, NULL, "cgroup2" },
+	    { "paranoid", DOCTOR_OK, NULL, "-1: everybody" },
+	    { "rings", DOCTOR_OK, NULL, "paranoid -1" },
+	    { "core-pmu", DOCTOR_OK, NULL, "cpu_atom; cpu_core (precise up to 0)" },
+	    { "precise", DOCTOR_NO, "precise", NULL },
+	    { "other-users", DOCTOR_NO, "other-process", "cap_perfmon" },
+	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
+	    { "attr-size", DOCTOR_LIMITED, NULL, "sig_data (5.13)" },
+	    { "pmus", DOCTOR_OK, NULL, "cpu_atom 10 (2 CPUs)" } } },
+	{ "tracepoints of system calls",
+	  { .level = 2, .attr_size = 136 },
+	  true,
+	  { { "/sys/kernel/tracing/events/sched/sched_switch/id", "21\n" },
+	    { "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "22\n" } },
+	  { { "tracepoints", DOCTOR_OK, NULL, NULL },
+	    { "tracepoint-data", DOCTOR_LIMITED, "tracepoint-raw", "of system calls alone" },
+	    { "tracefs", DOCTOR_OK, NULL, NULL } } },
+	{ "docker's filter",
+	  { .filter = EPERM },
+	  false,
+	  { { "/proc/self/status", STATUS("0", "00000000a80425fb", "2") }, { "/.dockerenv", "" } },
+	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
+	    { "sample", DOCTOR_NO, "seccomp", NULL },
+	    { "seccomp", DOCTOR_NO, "seccomp", "answers perf_event_open" },
+	    { "container", DOCTOR_LIMITED, NULL, "docker" },
+	    { "uprobes", DOCTOR_NO, "seccomp", NULL },
+	    { "attr-size", DOCTOR_UNKNOWN, NULL, NULL } } },
+	{ "a filter that lets events through",
+	  { .level = 2, .attr_size = 136 },
+	  true,
+	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
+	  { { "seccomp", DOCTOR_OK, NULL, "lets perf_event_open through" }, { "count-user", DOCTOR_OK, NULL, NULL } } },
+	{ "no perf events",
+	  { .filter = ENOSYS },
+	  false,
+	  { { "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n" } },
+	  { { "count-user", DOCTOR_NO, "no-syscall", NULL },
+	    { "container", DOCTOR_LIMITED, NULL, "gvisor" },
+	    { "core-pmu", DOCTOR_NO, "no-hardware", "gVisor" } } },
+	{ "root of a user namespace",
+	  { .level = 2, .attr_size = 136 },
+	  true,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") }, { "/proc/self/uid_map", "0 1000 1\n" } },
+	  { { "user-namespace", DOCTOR_LIMITED, "user-namespace", "initial" },
+	    { "capabilities", DOCTOR_LIMITED, "user-namespace", NULL },
+	    { "uprobes", DOCTOR_NO, "probe-privilege", "outside of the user namespace" },
+	    { "count-kernel", DOCTOR_NO, "*", "outside of the user namespace" },
+	    { "paranoid", DOCTOR_LIMITED, NULL, NULL },
+	    { "rings", DOCTOR_OK, NULL, "RLIMIT_MEMLOCK" } } },
+	{ "little of everything",
+	  { .core_pmu = true, .level = 2, .attr_size = 136 },
+	  true,
+	  { { "/proc/self/limits", LIMITS("8", "65536") },
+	    { "/proc/sys/kernel/perf_event_mlock_kb", "64\n" },
+	    { "/proc/sys/kernel/perf_event_max_sample_rate", "1750\n" },
+	    { "/proc/sys/kernel/perf_event_max_stack", "16\n" },
+	    { "/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n" },
+	    { "/dev/kmsg",
+	      "4,1,2,-;perf: interrupt took too long (9 > 8), lowering kernel.perf_event_max_sample_rate to 1750\n" },
+	    { "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n" },
+	    { "/sys/fs/selinux/enforce", "1" } },
+	  { { "rings", DOCTOR_LIMITED, "map-locked", "perf_event_mlock_kb=516" },
+	    { "descriptors", DOCTOR_LIMITED, "descriptors", "5 left of 8" },
+	    { "sample-rate", DOCTOR_LIMITED, "frequency", "took too long (9 > 8)" },
+	    { "stack-depth", DOCTOR_LIMITED, NULL, "=127" },
+	    { "vdso", DOCTOR_LIMITED, NULL, "hpet" },
+	    { "lockdown", DOCTOR_LIMITED, NULL, "confidentiality" },
+	    { "kprobes", DOCTOR_NO, "lockdown-probe", NULL },
+	    { "security-modules", DOCTOR_LIMITED, NULL, "SELinux" } } },
+};
+
+static void make_tree(char *root, const struct scene *scene)
+{
+	struct tree_file files[64];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+		files[nr++] = common[i];
+	for (size_t i = 0; i < sizeof(scene->files) / sizeof(*scene->files) && scene->files[i].path; i++)
+		files[nr++] = scene->files[i];
+	tree_make(root, files, nr);
+}
+
+static void check_wanted(const struct doctor *doctor, const struct wanted *wanted)
+{
+	const struct doctor_result *found = doctor_result_of(doctor, wanted->id);
+
+	assert_non_null(found);
+	if (found->status != wanted->status)
+		fail_msg("%s: status %d, %s: %s", wanted->id, found->status, found->value, found->reason);
+	if (!wanted->cause)
+		assert_null(found->cause);
+	else if (!found->cause || (strcmp(wanted->cause, "*") && strcmp(wanted->cause, found->cause)))
+		fail_msg("%s: cause %s, wanted %s: %s", wanted->id, found->cause ? found->cause : "none", wanted->cause,
+			 found->reason);
+	if (wanted->says && !strstr(found->value, wanted->says) && !strstr(found->reason, wanted->says) &&
+	    !strstr(found->change, wanted->says))
+		fail_msg("%s: '%s', '%s', '%s': not a word of '%s'", wanted->id, found->value, found->reason,
+			 found->change, wanted->says);
+}
+
+/* JSON has every check with every member, and what is told is what was found. */
+static void check_json(const struct doctor *doctor)
+{
+	static const char *const members[] = { "id", "group", "title", "status", "value", "cause", "reason", "change" };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *all, *checks;
+
+	assert_non_null(out);
+	assert_true(doctor_print_json(doctor, out));
+	fclose(out);
+	all = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(all);
+	assert_int_equal(json_is_true(json_object_get(all, "usable")), doctor->usable);
+	checks = json_object_get(all, "checks");
+	assert_int_equal(json_array_size(checks), doctor->nr);
+	for (size_t i = 0; i < doctor->nr; i++) {
+		const json_t *check = json_array_get(checks, i);
+
+		for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
+			assert_non_null(json_object_get(check, members[m]));
+		assert_string_equal(json_string_value(json_object_get(check, "id")), doctor->result[i].id);
+	}
+	json_decref(all);
+}
+
+/* Text: a line with a mark for each check, no line too wide, colours only where asked for. */
+static void check_text(const struct doctor *doctor, bool colours, unsigned width)
+{
+	char *text = NULL, *save = NULL;
+	size_t size, marks = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_true(doctor_print_text(doctor, out, colours, width));
+	fclose(out);
+	assert_int_equal(strchr(text, '\033') != NULL, colours);
+	assert_non_null(strstr(text, doctor->usable ? "You can profile" : "You cannot profile"));
+	assert_null(strchr(text, '{'));		/* every word of the sentences is filled in */
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		marks += line[0] == ' ' && line[1] == ' ' && line[2] != ' ';
+		if (width && !colours && strlen(line) > width)	/* a word may be longer than the line */
+			assert_null(strchr(line + strspn(line, " "), ' '));
+	}
+	assert_int_equal(marks, doctor->nr);
+	free(text);
+}
+
+static void test_scenes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
+		const struct scene *scene = &scenes[i];
+		struct kernel kernel = scene->kernel;
+		struct perch_calls calls = perch_kernel_calls;
+		struct doctor *doctor = calloc(1, sizeof(*doctor));
+		char root[PATH_MAX];
+
+		assert_non_null(doctor);
+		print_message("%s\n", scene->what);
+		calls.context = &kernel;
+		calls.open_event = fake_open;
+		calls.close = fake_close;
+		make_tree(root, scene);
+		doctor->load_program = kernel.admin ? program_loads : program_refused;
+		assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
+		doctor_examine(doctor);
+		assert_int_equal(kernel.open, 0);
+		assert_int_equal(kernel.probes, 0);
+		for (size_t w = 0; w < sizeof(scene->wanted) / sizeof(*scene->wanted) && scene->wanted[w].id; w++)
+			check_wanted(doctor, &scene->wanted[w]);
+		assert_int_equal(doctor->usable, scene->usable);
+		for (size_t r = 0; r < doctor->nr; r++)
+			if (doctor->result[r].status != DOCTOR_OK && !doctor->result[r].reason[0])
+				fail_msg("%s has no reason", doctor->result[r].id);
+		check_json(doctor);
+		check_text(doctor, false, 0);
+		check_text(doctor, true, 100);
+		check_text(doctor, false, 80);
+		perch_machine_free(doctor->machine);
+		free(doctor);
+		tree_remove(root);
+	}
+}
+
+/* A machine of which nothing is known still gets an answer for everything. */
+static void test_empty_machine(void **state)
+{
+	static const struct tree_file file = { "/x", "" };
+	struct kernel kernel = { .filter = EPERM };
+	struct perch_calls calls = perch_kernel_calls;
+	struct doctor *doctor = calloc(1, sizeof(*doctor));
+	char root[PATH_MAX];
+
+	(void)state;
+	assert_non_null(doctor);
+	calls.context = &kernel;
+	calls.open_event = fake_open;
+	calls.close = fake_close;
+	tree_make(root, &file, 1);
+	doctor->load_program = program_refused;
+	assert_int_equal(perch_machine_new(&doctor->machine, root, &calls, NULL), 0);
+	doctor_examine(doctor);
+	assert_false(doctor->usable);
+	check_json(doctor);
+	check_text(doctor, false, 0);
+	perch_machine_free(doctor->machine);
+	free(doctor);
+	tree_remove(root);
+}
+
+/* Texts from outside may hold anything. */
+static void test_strange_texts(void **state)
+{
+	struct doctor_result result = { .id = "x" };
+
+	(void)state;
+	doctor_value(&result, "%s", "a\033[31mb\xff");
+	assert_string_equal(result.value, "a?[31mb?");
+	doctor_reason(&result, DOCTOR_NO, "%0900d", 1);
+	assert_true(strlen(result.reason) < sizeof(result.reason));
+	assert_int_equal(result.status, DOCTOR_NO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scenes),
+		cmocka_unit_test(test_empty_machine),
+		cmocka_unit_test(test_strange_texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

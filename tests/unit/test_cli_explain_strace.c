@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* Logs of strace, from its version 4 to 6, whole and damaged. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/explain_strace.h"
+#include "cli/options.h"
+
+/* main.c is not here. */
+const struct cli_command *cli_command(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+struct scene {
+	struct explain_job job;
+	char *text;
+	size_t size;
+	json_t *object;			/* the last line that was read */
+};
+
+static int set_up(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	scene->job.out = open_memstream(&scene->text, &scene->size);
+	scene->job.from_log = scene->job.json = true;
+	*state = scene;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	json_decref(scene->object);
+	explain_forget(&scene->job);
+	fclose(scene->job.out);
+	free(scene->text);
+	free(scene);
+	return 0;
+}
+
+/* Explains the log, and gives the object of its last refusal; NULL when nothing was refused. */
+static json_t *explain(struct scene *scene, const char *log)
+{
+	char path[64];
+	int fd = memfd_create("log", 0);
+	char *last;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, log, strlen(log)), strlen(log));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(explain_strace(&scene->job, path), 0);
+	close(fd);
+	fflush(scene->job.out);
+	json_decref(scene->object);
+	scene->object = NULL;
+	if (!scene->size)
+		return NULL;
+	scene->text[scene->size - 1] = '\0';
+	last = strrchr(scene->text, '\n');
+	scene->object = json_loads(last ? last + 1 : scene->text, 0, NULL);
+	assert_non_null(scene->object);
+	scene->text[scene->size - 1] = '\n';
+	return scene->object;
+}
+
+static long long number(const json_t *object, const char *of, const char *key)
+{
+	const json_t *inner = of ? json_object_get(object, of) : object;
+
+	return json_integer_value(json_object_get(inner, key));
+}
+
+static const char *word(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static void abbreviated(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=PERF_TYPE_HARDWARE, size=PERF_ATTR_SIZE_VER5, "
+		"config=PERF_COUNT_HW_INSTRUCTIONS, sample_freq=4000, sample_type=PERF_SAMPLE_IP|PERF_SAMPLE_BRANCH_STACK, "
+		"read_format=PERF_FORMAT_ID, "
+		"disabled=1, freq=1, precise_ip=2 /* requested to have 0 skid */, ...}, 1234, 3, -1, "
+		"PERF_FLAG_FD_CLOEXEC) = -1 ENOENT (No such file or directory)\n");
+
+	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(scene->job.calls, 1);
+	assert_int_equal(number(object, NULL, "errno"), ENOENT);
+	assert_int_equal(number(object, "attr", "size"), 112);
+	assert_int_equal(number(object, "attr", "config"), 1);
+	assert_int_equal(number(object, "attr", "sample_freq"), 4000);
+	assert_int_equal(number(object, "attr", "sample_type"), PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK);
+	assert_int_equal(number(object, "attr", "read_format"), PERCH_FORMAT_ID);
+	assert_int_equal(number(object, "attr", "precise_ip"), 2);
+	assert_int_equal(number(object, "args", "pid"), 1234);
+	assert_int_equal(number(object, "args", "cpu"), 3);
+	assert_int_equal(number(object, "args", "flags"), 8);
+	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
+}
+
+static void whole(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"12 12:30:59.123456 perf_event_open({type=PERF_TYPE_HW_CACHE, size=0x88 /* PERF_ATTR_SIZE_??? */, "
+		"config=PERF_COUNT_HW_CACHE_RESULT_MISS<<16|PERF_COUNT_HW_CACHE_OP_WRITE<<8|PERF_COUNT_HW_CACHE_DTLB, "
+		"sample_period=010, sample_type=0, read_format=0, disabled=1, watermark=1, "
+		"__reserved_1=0x5 /* Bits 63..38 */, wakeup_watermark=77, config1=0x1000, config2=0, "
+		"branch_sample_type=PERF_SAMPLE_BRANCH_ANY_CALL|0x80000, clockid=CLOCK_TAI, "
+		"sample_max_stack=257 /* bytes 110..111: 0x101 */, aux_sample_size=5 /* bytes 116..119: 0x2 */, "
+		"sig_data=0xffffffffffffffff}, 0, -1, -1, PERF_FLAG_FD_OUTPUT|0x40) "
+		"= -1 EINVAL (Invalid argument) <0.000011>\n");
+
+	assert_int_equal(scene->job.unreadable, 0);
+	assert_null(json_object_get(object, "attr_is_partial"));
+	assert_int_equal(number(object, "attr", "type"), 3);
+	assert_int_equal(number(object, "attr", "size"), 136);
+	assert_int_equal(number(object, "attr", "config"), 0x10103);
+	assert_int_equal(number(object, "attr", "sample_period"), 8);
+	assert_int_equal(number(object, "attr", "defer_callchain"), 1);
+	assert_int_equal(number(object, "attr", "reserved_1"), 1);
+	assert_int_equal(number(object, "attr", "wakeup_watermark"), 77);
+	assert_int_equal(number(object, "attr", "branch_sample_type"), 0x80010);
+	assert_int_equal(number(object, "attr", "clockid"), 11);
+	assert_int_equal(number(object, "attr", "sample_max_stack"), 257);
+	assert_int_equal(number(object, "attr", "reserved_2"), 0x101);
+	assert_int_equal(number(object, "attr", "aux_pause"), 1);
+	assert_string_equal(word(json_object_get(object, "attr"), "sig_data"), "0xffffffffffffffff");
+	assert_int_equal(number(object, "args", "flags"), 0x42);
+	assert_int_equal(number(object, NULL, "pid"), 12);
+}
+
+static void numbers_instead_of_names(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=1 /* PERF_TYPE_SOFTWARE */, size=0x80 /* PERF_ATTR_SIZE_VER7 */, config=0x9, "
+		"sample_period=0, sample_type=0x10000 /* PERF_SAMPLE_IDENTIFIER */, read_format=0x3, precise_ip=0, "
+		"...}, 4294967295, 0xffffffff, 0xffffffff, 0x8) = -1 EINVAL (Invalid argument)\n");
+
+	assert_int_equal(number(object, "attr", "config"), 9);
+	assert_int_equal(number(object, "attr", "sample_type"), 0x10000);
+	assert_int_equal(number(object, "args", "pid"), -1);
+	assert_int_equal(number(object, "args", "cpu"), -1);
+	assert_int_equal(number(object, "args", "group_fd"), -1);
+	assert_string_equal(word(object, "cause"), "no-target");
+}
+
+static void the_attr_is_just_a_pointer(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene, "[pid  4711] perf_event_open(0x7ffd5ab0d6c0, 0, -1, -1, 0x8 "
+					"/* PERF_FLAG_FD_CLOEXEC */) = -1 EACCES (Permission denied)\n");
+
+	assert_true(json_is_null(json_object_get(object, "attr")));
+	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
+	assert_string_not_equal(word(object, "cause"), "attr-pointer");
+	assert_int_equal(number(object, NULL, "pid"), 4711);
+	object = explain(scene, "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
+	assert_string_equal(word(object, "cause"), "attr-pointer");
+	object = explain(scene, "perf_event_open(0x8, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n");
+	assert_string_equal(word(object, "cause"), "attr-pointer");
+}
+
+static void the_size_written_back(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 /* PERF_ATTR_SIZE_??? */ => 0x70 "
+		"/* PERF_ATTR_SIZE_VER5 */, config=PERF_COUNT_SW_DUMMY, sample_period=0, sample_type=0, read_format=0, "
+		"sig_data=1, ...}, 0, -1, -1, 0) = -1 E2BIG (Argument list too long)\n");
+
+	assert_int_equal(number(object, "attr", "size"), 200);
+	assert_string_equal(word(object, "cause"), "too-new");
+}
+
+#define DUMMY "{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
+	"sample_type=0, read_format=0, disabled=1, precise_ip=0 /* arbitrary skid */, ...}"
+#define CLOCK "{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
+	"sample_type=0, read_format=0, use_clockid=1, clockid=0x63 /* CLOCK_??? */}"
+
+static void in_two_halves(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"100 perf_event_open( <unfinished ...>\n"
+		"101 perf_event_open(" DUMMY ", 0, -1, -1, 0 <unfinished ...>\n"
+		"100 <... perf_event_open resumed> " CLOCK ", 0, 5, -1, 0) = -1 EINVAL (Invalid argument)\n"
+		"101 <... perf_event_open resumed>)  = 3\n"
+		"102 <... perf_event_open resumed>) = 9\n");
+
+	assert_int_equal(scene->job.calls, 2);
+	assert_int_equal(scene->job.refused, 1);
+	assert_int_equal(scene->job.unreadable, 1);	/* a second half without a first */
+	assert_int_equal(number(object, NULL, "pid"), 100);
+	assert_int_equal(number(object, "args", "cpu"), 5);
+	assert_string_equal(word(object, "cause"), "clockid");
+}
+
+/* The first process has no number until there is a second; strace's own messages come into the middle of lines. */
+static void threads_and_children(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open(" DUMMY ", 0, -1, -1, PERF_FLAG_FD_CLOEXEC) = 3\n"
+		"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLDstrace: Process 51 attached\n"
+		", child_tidptr=0x7f5b7a65ea10) = 51\n"
+		"[pid    51] ioctl(3, PERF_EVENT_IOC_REFRESH, 1) = -1 EINVAL (Invalid argument)\n"
+		"[pid    50] clone3({flags=CLONE_FILES|CLONE_THREAD, exit_signal=0} => {parent_tid=[52]}, 88) = 52\n"
+		"[pid    52] close(3)                    = 0\n"
+		"[pid    50] ioctl(3, PERF_EVENT_IOC_REFRESH, 1) = -1 EBADF (Bad file descriptor)\n"
+		"[pid    51] execve(\"/bin/true\", [\"true\"], 0x7ffc1 /* 20 vars */) = 0\n"
+		"[pid    51] read(3, 0x7ffc1, 8)         = -1 ENOSPC (No space left on device)\n"
+		"[pid    51] +++ exited with 0 +++\n"
+		"--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=51} ---\n"
+		"+++ exited with 0 +++\n");
+
+	assert_int_equal(scene->job.unreadable, 0);
+	assert_int_equal(scene->job.operations_refused, 2);	/* the read is of another file */
+	assert_true(json_is_null(json_object_get(object, "attr")));
+	assert_string_equal(word(object, "errno_name"), "EBADF");
+	assert_non_null(strstr(scene->text, "\"pid\":51"));
+}
+
+static void operations(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"1700000000.123456 perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3<anon_inode:[perf_event]>\n"
+		"1700000000.123457 mmap(NULL, 16384, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_SYNC, "
+		"3<anon_inode:[perf_event]>, 0) = -1 EINVAL (Invalid argument)\n");
+
+	assert_string_equal(word(object, "operation"), "mmap");
+	assert_string_equal(word(object, "cause"), "map-length");
+	assert_int_equal(number(object, "args", "length"), 16384);
+	assert_int_equal(number(object, "args", "protection"), PROT_READ | PROT_WRITE);
+	assert_int_equal(number(object, "attr", "config"), 9);
+	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"     0.000123 ioctl(3, PERF_EVENT_IOC_PERIOD, [1000]) = -1 EINVAL (Invalid argument)\n");
+	assert_string_equal(word(object, "cause"), "control-period");
+	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"ioctl(3, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x1) = -1 ENOTTY (Inappropriate ioctl for device)\n");
+	assert_string_equal(word(object, "cause"), "control-unknown");
+	assert_int_equal(number(object, "args", "request"), 0x2437);
+	object = explain(scene,
+			 "ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");
+	assert_string_equal(word(json_object_get(object, "args"), "request_name"), "PERF_EVENT_IOC_SET_FILTER");
+	assert_int_equal(scene->job.unreadable, 0);
+}
+
+/* What is no event's, though the number was one's. */
+static void other_files(void **state)
+{
+	struct scene *scene = *state;
+
+	explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+		"read(3</etc/passwd>, \"\", 100) = 0\n"
+		"openat(AT_FDCWD, \"/x)= -1\", O_RDONLY) = 3\n"
+		"read(3, \"\", 100) = 0\n"
+		"ioctl(3, TCGETS, {B38400 opost isig icanon echo ...}) = -1 ENOTTY (Inappropriate ioctl for device)\n"
+		"mmap(NULL, 10, PROT_READ, MAP_PRIVATE, 3, 0) = -1 ENODEV (No such device)\n");
+	assert_int_equal(scene->job.operations_refused, 0);
+	assert_int_equal(scene->job.unreadable, 0);
+}
+
+static void errnos_of_all_kinds(void **state)
+{
+	static const struct {
+		const char *result;
+		int errnum;
+	} rows[] = {
+		{ "-1 ENOTSUPP (Unknown error 524)", 524 }, { "-1 (errno 600)", 600 }, { "-1 E2BIG (INJECTED)", E2BIG },
+		{ "-1 EFOO (Unknown error 599)", 599 }, { "? ERESTARTNOINTR (To be restarted)", 0 }, { "?", 0 },
+		{ "-1 ENOTSUP (Not supported)", EOPNOTSUPP },
+	};
+	struct scene *scene = *state;
+	char log[1024];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *object;
+		uint64_t before = scene->job.refused;
+
+		snprintf(log, sizeof(log), "perf_event_open(" DUMMY ", 0, -1, -1, 0) = %s\n", rows[i].result);
+		object = explain(scene, log);
+		assert_int_equal(scene->job.refused - before, rows[i].errnum ? 1 : 0);
+		if (rows[i].errnum)
+			assert_int_equal(number(object, NULL, "errno"), rows[i].errnum);
+	}
+	assert_int_equal(scene->job.unreadable, 0);
+}
+
+static void garbage_is_counted(void **state)
+{
+	static const char *const lines[] = {
+		"perf_event_open(", "perf_event_open({", "perf_event_open({type=", "perf_event_open({type=1",
+		"hello world",
+		"perf_event_open({type=1}, 0, -1", "perf_event_open({type=1}, 0, -1, -1, 0) = ", "\xff\xfe\x01",
+		"perf_event_open({type=1}, 0, -1, -1, 0) = -1 EWHAT", "[pid 1", "<... perf_event_open resumed",
+		"((((((((",
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size}, 0, -1, -1, 0) = 3", "close(", "\"", "12 \\",
+	};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		explain(scene, lines[i]);
+		if (scene->job.unreadable != i + 1)
+			fail_msg("'%s' was taken for a line of strace", lines[i]);
+	}
+	assert_int_equal(scene->job.calls, 0);
+}
+
+static void what_is_new_is_left_out(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_FUTURE, "
+		"sample_type=PERF_SAMPLE_IP, new_field=7, other={a=1, b=\"}\"}, disabled=1}, 0, -1, -1, 0) "
+		"= -1 EINVAL (Invalid argument)\n");
+
+	assert_int_equal(scene->job.unreadable, 0);
+	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
+	assert_int_equal(number(object, "attr", "disabled"), 1);
+}
+
+static void long_lines_are_cut(void **state)
+{
+	struct scene *scene = *state;
+	size_t size = 300000;
+	char *log = malloc(size + 500);
+
+	memset(log, 'x', size);
+	strcpy(log + size, "\nperf_event_open(" CLOCK ", 0, -1, -1, 0) = -1 EINVAL (Invalid argument)");
+	assert_string_equal(word(explain(scene, log), "cause"), "clockid");
+	assert_int_equal(scene->job.unreadable, 1);
+	free(log);
+}
+
+static void a_missing_log(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(explain_strace(&scene->job, "/nonexistent"), 1);
+	assert_int_equal(explain_strace(&scene->job, "/"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(abbreviated),
+		TEST(whole),
+		TEST(numbers_instead_of_names),
+		TEST(the_attr_is_just_a_pointer),
+		TEST(the_size_written_back),
+		TEST(in_two_halves),
+		TEST(threads_and_children),
+		TEST(operations),
+		TEST(other_files),
+		TEST(errnos_of_all_kinds),
+		TEST(garbage_is_counted),
+		TEST(what_is_new_is_left_out),
+		TEST(long_lines_are_cut),
+		TEST(a_missing_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Nothing that the kernel refuses is forgotten: each condition has a cause, each cause a condition and a rule. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <perch/error.h>
+
+#include "explain_refusals.h"
+
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+
+/* The causes that the tables of rules have. */
+static const enum perch_cause open_rules[] = {
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy) PERCH_CAUSE_##cause,
+#include "explain/rules.def"
+#undef RULE
+};
+
+static const enum perch_cause operation_rules[] = {
+#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
+#define LAST RULE
+#include "explain/map.def"
+#include "explain/control.def"
+#include "explain/read.def"
+#undef RULE
+#undef LAST
+};
+
+static const enum perch_cause lint_rules[] = {
+#define LINT(name, cause, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
+#include "explain/lint.def"
+#undef LINT
+};
+
+#define CAUSE(name, slug, kind, meaning) PERCH_CAUSE_##name,
+static const enum perch_cause open_causes[] = { PERCH_OPEN_CAUSES(CAUSE) };
+static const enum perch_cause operation_causes[] = { PERCH_OPERATION_CAUSES(CAUSE) };
+static const enum perch_cause lint_causes[] = { PERCH_LINT_CAUSES(CAUSE) };
+
+/* Told without a row of a table. */
+static const struct {
+	enum perch_cause cause;
+	const char *why;
+} without_rule[] = {
+	{ PERCH_CAUSE_TRANSIENT, "found by making the call again" },
+	{ PERCH_CAUSE_UNEXPLAINED, "said when no rule holds" },
+};
+
+static bool has(const enum perch_cause *causes, size_t nr, enum perch_cause cause)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (causes[i] == cause)
+			return true;
+	return false;
+}
+
+static bool is_listed(const struct refusal *list, size_t nr, enum perch_cause cause)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (list[i].cause == cause)
+			return true;
+	return false;
+}
+
+static bool needs_no_rule(enum perch_cause cause)
+{
+	for (size_t i = 0; i < NR(without_rule); i++)
+		if (without_rule[i].cause == cause)
+			return true;
+	return false;
+}
+
+/* Every condition has a cause that a rule tells, or a reason. */
+static void check_list(const struct refusal *list, size_t nr, const enum perch_cause *rules, size_t nr_rules)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(list[i].what[0]);
+		if (list[i].cause == PERCH_CAUSE_NONE ? list[i].why_not && list[i].why_not[0] :
+		    needs_no_rule(list[i].cause) || has(rules, nr_rules, list[i].cause))
+			continue;
+		print_error("no rule tells '%s' (%s)\n", perch_cause_slug(list[i].cause), list[i].what);
+		bad++;
+	}
+	assert_int_equal(bad, 0);
+}
+
+/* Every cause is some condition's. */
+static void check_causes(const enum perch_cause *causes, size_t nr, const struct refusal *list, size_t nr_list)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (is_listed(list, nr_list, causes[i]))
+			continue;
+		print_error("nothing that the kernel refuses has the cause '%s'\n", perch_cause_slug(causes[i]));
+		bad++;
+	}
+	assert_int_equal(bad, 0);
+}
+
+static void test_open_conditions(void **state)
+{
+	(void)state;
+	check_list(open_refusals, NR(open_refusals), open_rules, NR(open_rules));
+}
+
+static void test_open_causes(void **state)
+{
+	static struct refusal all[NR(open_refusals) + NR(lint_refusals)];
+
+	(void)state;
+	memcpy(all, open_refusals, sizeof(open_refusals));
+	memcpy(all + NR(open_refusals), lint_refusals, sizeof(lint_refusals));
+	check_causes(open_causes, NR(open_causes), all, NR(all));
+}
+
+static void test_operation_conditions(void **state)
+{
+	(void)state;
+	check_list(operation_refusals, NR(operation_refusals), operation_rules, NR(operation_rules));
+}
+
+static void test_operation_causes(void **state)
+{
+	(void)state;
+	check_causes(operation_causes, NR(operation_causes), operation_refusals, NR(operation_refusals));
+}
+
+/* Of lint perch has more than these: each of its own has a rule. */
+static void test_lint_conditions(void **state)
+{
+	(void)state;
+	check_list(lint_refusals, NR(lint_refusals), lint_rules, NR(lint_rules));
+	for (size_t i = 0; i < NR(lint_causes); i++)
+		if (!has(lint_rules, NR(lint_rules), lint_causes[i]))
+			fail_msg("no rule tells '%s'", perch_cause_slug(lint_causes[i]));
+	for (size_t i = 0; i < NR(lint_rules); i++)
+		assert_true(has(lint_causes, NR(lint_causes), lint_rules[i]));
+}
+
+/* A rule of a table has a cause of the list that the table is for. */
+static void test_rules_are_in_their_list(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NR(open_rules); i++)
+		assert_true(has(open_causes, NR(open_causes), open_rules[i]));
+	for (size_t i = 0; i < NR(operation_rules); i++)
+		assert_true(has(operation_causes, NR(operation_causes), operation_rules[i]) ||
+			    has(open_causes, NR(open_causes), operation_rules[i]));
+}
+
+/* Slugs are words with dashes, one cause each; kinds and meanings are told. */
+static void test_slugs(void **state)
+{
+	(void)state;
+	for (int i = PERCH_CAUSE_NONE + 1; i < PERCH_CAUSE_MAX; i++) {
+		const char *slug = perch_cause_slug((enum perch_cause)i);
+
+		assert_true(slug[0] && strspn(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(slug));
+		assert_true(perch_cause_meaning((enum perch_cause)i)[0]);
+		assert_true(perch_cause_kind((enum perch_cause)i) != PERCH_ERROR_NONE);
+		for (int k = PERCH_CAUSE_NONE + 1; k < i; k++)
+			assert_string_not_equal(slug, perch_cause_slug((enum perch_cause)k));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_open_conditions), cmocka_unit_test(test_open_causes),
+		cmocka_unit_test(test_operation_conditions), cmocka_unit_test(test_operation_causes),
+		cmocka_unit_test(test_lint_conditions), cmocka_unit_test(test_rules_are_in_their_list),
+		cmocka_unit_test(test_slugs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

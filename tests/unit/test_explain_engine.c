@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* How rules become an answer: which is told first, how sure it is, what comes next, and that garbage is no crash. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "explain_kernel.h"
+
+/* An ordinary user on the same kernel. */
+static const struct tree_file user_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+	{ "/proc/sys/kernel/perf_event_max_sample_rate", "100000\n" },
+	{ "/proc/sys/kernel/perf_event_max_stack", "127\n" },
+	{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
+	{ "/sys/devices/system/cpu/online", "0-3\n" },
+	{ "/sys/devices/system/cpu/possible", "0-3\n" },
+	{ "/sys/devices/system/cpu/present", "0-3\n" },
+	{ PMUS "software/type", "1\n" },
+};
+
+static struct kernel kernel;
+
+static int setup(void **state)
+{
+	(void)state;
+	kernel_start(&kernel, user_files, sizeof(user_files) / sizeof(*user_files));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kernel_stop(&kernel);
+	return 0;
+}
+
+#define SOFTWARE .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, .size = sizeof(struct perch_attr)
+
+static struct perch_call call_of(const struct perch_attr *attr, int errnum)
+{
+	return (struct perch_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+}
+
+static void test_certain(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .remove_on_exec = 1, .enable_on_exec = 1 };
+	const struct perch_call call = call_of(&attr, EINVAL);
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+	assert_int_equal(explanation.errnum, EINVAL);
+	assert_int_equal(explanation.nr_findings, 1);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_BOTH);
+	assert_int_equal(explanation.finding[0].kind, PERCH_ERROR_CONFLICT);
+	assert_int_equal(explanation.nr_next, 0);
+	assert_int_equal(explanation.calls, 0);
+	assert_false(explanation.out_of_budget);
+	assert_false(explanation.succeeds_now);
+}
+
+/* What privilege hides is told with it, though the kernel has looked no further; the whole in words too. */
+static void test_masked(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE, .sample_period = 1, .sample_type = PERCH_SAMPLE_CALLCHAIN,
+					 .sample_max_stack = 500, .use_clockid = 1, .clockid = 2 };
+	const struct perch_call call = call_of(&attr, EACCES);
+	struct perch_explanation explanation;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(explanation.nr_next, 2);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_STACK_DEPTH);
+	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_CLOCKID);
+	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EACCES);
+	assert_int_equal(err.cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
+	assert_non_null(strstr(err.next, "500"));
+	assert_non_null(strstr(err.next, "; then "));
+	assert_true(err.remedy[0]);
+}
+
+/* Neither may be left out: two causes fit, and the words name both. */
+static void test_ambiguous(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1 };
+	struct perch_call call = call_of(&attr, EINVAL);
+	struct perch_explanation explanation;
+	struct perch_error err;
+
+	(void)state;
+	call.group_fd = 7;
+	call.flags = PERCH_FLAG_FD_OUTPUT;
+	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
+	assert_true(explanation.nr_findings > 1);
+	for (size_t i = 0; i < explanation.nr_findings; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(explanation.finding[i].message, explanation.finding[k].message);
+	perch_explanation_error(&explanation, &err);
+	assert_non_null(strstr(err.message, "; or "));
+	assert_int_equal(err.cause, explanation.finding[0].cause);
+}
+
+/* Behind the attr that this library knows. */
+static void test_longer_than_ours(void **state)
+{
+	static const struct {
+		size_t at;
+		uint32_t kernel_size;
+		const char *field;
+	} cases[] = {
+		{ 200, 144, "size" },
+		{ 143, 136, "config4" },
+		{ 130, 128, "config3" },
+		{ 125, 120, "sig_data" },
+	};
+	union {
+		struct perch_attr attr;
+		unsigned char bytes[4096];
+	} large;
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct perch_call call = call_of(&large.attr, E2BIG);
+
+		memset(&large, 0, sizeof(large));
+		large.attr.type = PERCH_TYPE_SOFTWARE;
+		large.attr.size = sizeof(large);
+		large.bytes[cases[i].at] = 1;
+		call.kernel_size = cases[i].kernel_size;
+		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TOO_NEW);
+		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		assert_string_equal(explanation.finding[0].field[0], cases[i].field);
+	}
+}
+
+static void test_usage(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE };
+	const struct perch_call fine = call_of(&attr, 0), failed = call_of(&attr, EIO);
+	struct perch_explanation explanation;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(NULL, NULL, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_call(&fine, NULL, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_call(&failed, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(perch_explain(&fine, NULL, &err), -EINVAL);
+	assert_int_equal(perch_explain(&failed, NULL, NULL), -EIO);
+	assert_int_equal(perch_explain_call(&failed, NULL, NULL, &explanation), 0);
+	assert_int_equal(perch_explanation_error(&explanation, NULL), -EIO);
+	assert_string_equal(perch_confidence_name(PERCH_CONFIDENCE_CERTAIN), "certain");
+	assert_string_equal(perch_confidence_name(PERCH_CONFIDENCE_LIKELY), "likely");
+	assert_string_equal(perch_confidence_name(PERCH_CONFIDENCE_AMBIGUOUS), "ambiguous");
+	assert_string_equal(perch_confidence_name((enum perch_confidence)77), "unknown");
+}
+
+/* Of an attr that nobody has seen nothing is certain, and nothing is known to come next. */
+static void test_unseen(void **state)
+{
+	static const int errnums[] = { ENOENT, EINVAL, EACCES, EOPNOTSUPP, ENODEV };
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(errnums) / sizeof(*errnums); i++) {
+		struct perch_call call = call_of(NULL, errnums[i]);
+
+		call.attr_is_partial = true;
+		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		assert_int_equal(explanation.nr_next, 0);
+	}
+}
+
+/* An errno that perf has none of is named, and what is known of the call. */
+static void test_unknown_errno(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE };
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (int errnum = 1; errnum < 5000; errnum++) {
+		const struct perch_call call = call_of(&attr, errnum);
+
+		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		assert_true(explanation.finding[0].message[0]);
+		if (explanation.finding[0].cause == PERCH_CAUSE_UNEXPLAINED)
+			assert_non_null(strstr(explanation.finding[0].message, strerror(errnum)));
+	}
+}
+
+static void check_finding(const struct perch_finding *finding)
+{
+	assert_true(finding->cause > PERCH_CAUSE_NONE && finding->cause < PERCH_CAUSE_MAX);
+	assert_int_equal(finding->kind, perch_cause_kind(finding->cause));
+	assert_true(finding->nr_fields <= 4);
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		assert_true(finding->field[i] && finding->field[i][0]);
+	assert_non_null(memchr(finding->since, '\0', sizeof(finding->since)));
+	assert_non_null(memchr(finding->message, '\0', sizeof(finding->message)));
+	assert_non_null(memchr(finding->remedy, '\0', sizeof(finding->remedy)));
+	assert_true(finding->message[0]);
+	assert_null(strchr(finding->message, '{'));
+	assert_null(strchr(finding->remedy, '{'));
+}
+
+static void check_explanation(const struct perch_explanation *explanation)
+{
+	struct perch_error err;
+
+	assert_in_range(explanation->nr_findings, 1, PERCH_FINDINGS_MAX);
+	assert_true(explanation->nr_next <= PERCH_NEXT_MAX);
+	assert_true(explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS || explanation->nr_findings == 1);
+	for (size_t i = 0; i < explanation->nr_findings; i++)
+		check_finding(&explanation->finding[i]);
+	for (size_t i = 0; i < explanation->nr_next; i++)
+		check_finding(&explanation->next[i]);
+	assert_int_equal(perch_explanation_error(explanation, &err), -explanation->errnum);
+	assert_true(err.message[0]);
+}
+
+static uint64_t state_of_chance;
+
+static uint64_t chance(void)
+{
+	state_of_chance = state_of_chance * 6364136223846793005ull + 1442695040888963407ull;
+	return state_of_chance >> 33 ^ state_of_chance << 31;
+}
+
+/* Bits are rare, so that more than the first check is met. */
+static void fill(unsigned char *bytes, size_t size)
+{
+	unsigned rarity = 1 + chance() % 60;
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = chance() % rarity ? 0 : chance();
+}
+
+static bool refuses_at_random(const struct seen_call *call)
+{
+	return (call->attr->sample_type ^ call->attr->flags ^ call->attr->config ^ call->attr->type) % 5;
+}
+
+/* The attr is in memory of exactly its size, so that a byte read behind it is seen by the sanitizers. */
+static void test_garbage(void **state)
+{
+	static const int errnums[] = { EINVAL, EACCES, EPERM, ENOENT, EOPNOTSUPP, E2BIG, ENODEV, EBADF, ESRCH, EBUSY, ENOSYS,
+				       EOVERFLOW, ENOSPC, EMFILE, EINTR, EFAULT, ENXIO, 524, 4095, INT_MAX };
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		uint32_t size = chance() % 8 ? chance() % 200 : chance() % 4097;
+		size_t readable = size ? size : PERCH_ATTR_SIZE_VER0;
+		unsigned char *bytes = malloc(readable < 8 ? 8 : readable);
+		struct perch_call call = { .pid = (pid_t)chance() % 3 - 1, .cpu = (int)(chance() % 7) - 2,
+					   .group_fd = (int)(chance() % 4) - 2, .flags = chance() % 3 ? 0 : chance() % 20,
+					   .errnum = errnums[chance() % (sizeof(errnums) / sizeof(*errnums))],
+					   .attr_is_partial = chance() % 9 == 0, .pid_is_cgroup_fd = chance() % 9 == 0 };
+
+		fill(bytes, readable < 8 ? 8 : readable);
+		if (chance() % 2)
+			memcpy(bytes, &(uint32_t){ chance() % 6 }, 4);
+		memcpy(bytes + 4, &size, sizeof(size));
+		call.attr = chance() % 50 ? (void *)bytes : NULL;
+		if (call.errnum == E2BIG)
+			call.kernel_size = 64 + 8 * (chance() % 11);
+		kernel.named = call.pid;
+		kernel.fault[0] = (struct fault){ refuses_at_random, call.errnum };
+		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		check_explanation(&explanation);
+		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		check_explanation(&explanation);
+		kernel_explain(&kernel, &call, 0, &explanation);
+		check_explanation(&explanation);
+		assert_true(explanation.calls <= 25);
+		free(bytes);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_certain), TEST(test_masked), TEST(test_ambiguous), TEST(test_longer_than_ours),
+		TEST(test_usage),   TEST(test_unseen), TEST(test_unknown_errno), TEST(test_garbage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

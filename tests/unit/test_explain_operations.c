@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Refusals of mmap, ioctl and read, rule by rule, on described machines: the cause, the fields, the numbers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <explain/operations.h>
+
+#include "explain_operation_rows.h"
+#include "tree.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+#define STATUS(capabilities) "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t" capabilities "\nSeccomp:\t0\n"
+#define LIMITS "Max open files            1024                 4096                 files     \n" \
+	       "Max locked memory         65536                65536                bytes     \n"
+
+static const struct tree_file user_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.14.2\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+	{ "/proc/sys/kernel/perf_event_mlock_kb", "516\n" },
+	{ "/proc/sys/kernel/perf_event_max_sample_rate", "5000\n" },
+	{ "/proc/self/status", STATUS("0000000000000000") },
+	{ "/proc/self/limits", LIMITS },
+	{ "/sys/devices/system/cpu/online", "0-1\n" },
+};
+static const struct tree_file root_files[] = {
+	{ "/proc/sys/kernel/osrelease", "6.14.2\n" },
+	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+	{ "/proc/sys/kernel/perf_event_mlock_kb", "516\n" },
+	{ "/proc/self/status", STATUS("000001ffffffffff") },
+	{ "/proc/self/limits", LIMITS },
+	{ "/sys/devices/system/cpu/online", "0-1\n" },
+};
+static const struct tree_file old_files[] = {
+	{ "/proc/sys/kernel/osrelease", "3.10.0\n" },
+	{ "/proc/self/status", STATUS("0000000000000000") },
+};
+static const struct {
+	const struct tree_file *file;
+	size_t nr;
+} machine_files[NR_MACHINES] = {
+	[USER] = { user_files, NR(user_files) }, [ROOT] = { root_files, NR(root_files) }, [OLD] = { old_files, NR(old_files) },
+};
+
+static struct perch_machine *machines[NR_MACHINES];
+static char roots[NR_MACHINES][PATH_MAX];
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(longest, 'x', sizeof(longest) - 1);
+	for (size_t i = 0; i < NR_MACHINES; i++) {
+		if (!machine_files[i].file)
+			continue;
+		tree_make(roots[i], machine_files[i].file, machine_files[i].nr);
+		if (perch_machine_new(&machines[i], roots[i], NULL, NULL))
+			return -1;
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NR_MACHINES; i++) {
+		perch_machine_free(machines[i]);
+		if (roots[i][0])
+			tree_remove(roots[i]);
+	}
+	return 0;
+}
+
+static const struct perch__operation_rule *rule_named(const char *name)
+{
+	const struct perch__operation_rule *const tables[] = { perch__map_rules, perch__control_rules, perch__read_rules };
+
+	for (size_t i = 0; i < NR(tables); i++)
+		for (const struct perch__operation_rule *rule = tables[i]; rule->name; rule++)
+			if (!strcmp(rule->name, name))
+				return rule;
+	return NULL;
+}
+
+/* The operation of a row, and where what it points to is kept. */
+struct made {
+	struct perch_attr attr, other_attr;
+	struct perch_call_leader other;
+	struct perch_operation op;
+};
+
+static void make(struct made *made, const struct operation_row *row)
+{
+	made->attr = row->attr;
+	made->other_attr = row->other_attr;
+	if (!made->attr.size)
+		made->attr.size = sizeof(made->attr);
+	if (!made->other_attr.size)
+		made->other_attr.size = sizeof(made->other_attr);
+	made->op = row->op;
+	made->op.errnum = row->errnum;
+	if (row->has_attr)
+		made->op.attr = &made->attr;
+	if (row->has_other) {
+		made->other = row->other;
+		made->other.attr = &made->other_attr;
+		made->op.other = &made->other;
+	}
+}
+
+static void check_finding(const struct operation_row *row, const struct perch__operation_rule *rule,
+			  const struct perch_finding *finding)
+{
+	size_t fixed = strcspn(rule->sentence, "{"), nr = 0;
+	char start[512];
+
+	snprintf(start, sizeof(start), "%.*s", (int)fixed, rule->sentence);
+	if (finding->cause != rule->cause || finding->kind != perch_cause_kind(rule->cause))
+		fail_msg("%s: the cause is %s: %s", row->rule, perch_cause_slug(finding->cause), finding->message);
+	if (!strstr(finding->message, start) || !strstr(finding->message, row->words))
+		fail_msg("%s: no '%s' or '%s' in '%s'", row->rule, start, row->words, finding->message);
+	if (strchr(finding->message, '{') || strchr(finding->remedy, '{') || !finding->remedy[0] ||
+	    strstr(finding->message, "cannot ") != finding->message)
+		fail_msg("%s: '%s', '%s'", row->rule, finding->message, finding->remedy);
+	if (row->remedy && !strstr(finding->remedy, row->remedy))
+		fail_msg("%s: no '%s' in '%s'", row->rule, row->remedy, finding->remedy);
+	while (nr < 4 && rule->field[nr])
+		nr++;
+	assert_int_equal(finding->nr_fields, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_string_equal(finding->field[i], rule->field[i]);
+	if (rule->since && *rule->since != '*')
+		assert_string_equal(finding->since, rule->since);
+}
+
+static void every_rule_names_its_cause(void **state)
+{
+	(void)state;
+	if (sysconf(_SC_PAGESIZE) != PAGE)
+		skip();
+	for (size_t i = 0; i < NR(operation_rows); i++) {
+		const struct operation_row *row = &operation_rows[i];
+		const struct perch__operation_rule *rule = rule_named(row->rule);
+		struct perch_explanation explanation;
+		struct made made;
+
+		if (!rule)
+			fail_msg("there is no rule %s", row->rule);
+		make(&made, row);
+		assert_int_equal(perch_explain_operation(&made.op, machines[row->machine], &explanation), 0);
+		assert_int_equal(explanation.errnum, row->errnum);
+		check_finding(row, rule, &explanation.finding[0]);
+		if (explanation.confidence != row->confidence)
+			fail_msg("%s: %s, with %zu findings", row->rule, perch_confidence_name(explanation.confidence),
+				 explanation.nr_findings);
+		assert_true((explanation.nr_findings > 1) == (row->confidence == PERCH_CONFIDENCE_AMBIGUOUS));
+		assert_int_equal(explanation.calls, 0);
+	}
+}
+
+static void every_rule_has_a_row(void **state)
+{
+	const struct perch__operation_rule *const tables[] = { perch__map_rules, perch__control_rules, perch__read_rules };
+
+	(void)state;
+	for (size_t table = 0; table < NR(tables); table++)
+		for (const struct perch__operation_rule *rule = tables[table]; rule->name; rule++) {
+			bool found = false;
+
+			for (size_t i = 0; i < NR(operation_rows) && !found; i++)
+				found = !strcmp(operation_rows[i].rule, rule->name);
+			if (!found)
+				fail_msg("no row for the rule %s", rule->name);
+		}
+}
+
+/* ---- What is beside the first finding -------------------------------------------------------------------------- */
+
+#define PAGES(nr) ((nr) * (size_t)sysconf(_SC_PAGESIZE))
+
+static void two_faults_are_both_told(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .inherit = 1 };
+	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &attr, .cpu = -1,
+				      .length = PAGES(4), .map_flags = MAP_PRIVATE };
+	struct perch_explanation explanation;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_INHERIT);
+	assert_int_equal(explanation.nr_next, 2);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
+	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_MAP_LENGTH);
+	assert_int_equal(perch_explanation_error(&explanation, &err), -EINVAL);
+	assert_string_equal(err.field, "inherit");
+	assert_non_null(strstr(err.next, "MAP_PRIVATE"));
+	attr.inherit = 0;
+	op.errnum = EPERM;
+	op.protection = PROT_EXEC;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_EXEC);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
+}
+
+/* What a missing fact keeps open is told in the kernel's order. */
+static void candidates(void **state)
+{
+	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .cpu = -1, .length = PAGES(9),
+				      .map_flags = MAP_SHARED };
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
+	assert_int_equal(explanation.nr_findings, 2);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_INHERIT);
+	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_MAP_EXISTING);
+	assert_int_equal(explanation.nr_next, 0);
+	op.map_flags = MAP_PRIVATE;	/* certainly wrong; and what comes before it may be too */
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
+	assert_int_equal(explanation.nr_findings, 1);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_PRIVATE);
+}
+
+/* The numbers of a ring of 1 + 512 pages of 4 KiB: 2052 KiB, where 2 x 516 + 64 = 1096 are allowed. */
+static void the_arithmetic_of_locked_memory(void **state)
+{
+	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EPERM, .length = PAGES(513),
+				      .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED };
+	struct perch_explanation explanation;
+
+	(void)state;
+	if (sysconf(_SC_PAGESIZE) != PAGE)
+		skip();
+	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_non_null(strstr(explanation.finding[0].message, "2052 KiB are to be locked"));
+	assert_non_null(strstr(explanation.finding[0].message, "(516) x 2 CPUs = 1032 KiB"));
+	assert_non_null(strstr(explanation.finding[0].message, "RLIMIT_MEMLOCK (64 KiB)"));
+	assert_non_null(strstr(explanation.finding[0].message, "956 KiB too few"));	/* 2052 - 1096 */
+	/* 257 pages are 1028 KiB, 513 are too many */
+	assert_non_null(strstr(explanation.finding[0].remedy, "at most 1 + 256 pages (1052672 bytes)"));
+	/* 516 + 2052 / 2 = 1542, up to a whole page: 1544 */
+	assert_non_null(strstr(explanation.finding[0].remedy, "kernel.perf_event_mlock_kb=1544"));
+	assert_non_null(strstr(explanation.finding[0].remedy, "to 2116 KiB"));	/* 64 + 2052 */
+	op.length = PAGES(129);	/* 516 KiB: alone it would fit */
+	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
+	assert_non_null(strstr(explanation.finding[0].message, "taken more than 580 KiB"));	/* 1096 - 516 */
+	op.length = SIZE_MAX;	/* no sum turns over */
+	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_LOCKED);
+}
+
+static void what_a_read_needs(void **state)
+{
+	struct perch_attr attr = { .size = sizeof(attr), .read_format = 0x1f };	/* all five */
+	struct perch_operation op = { .kind = PERCH_OPERATION_READ, .errnum = ENOSPC, .attr = &attr, .cpu = -1, .size = 8,
+				      .group_size = 3 };
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_non_null(strstr(explanation.finding[0].message, "gives 96 bytes for the 3 events"));	/* 8 * (3 + 3 * 3) */
+	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_ID;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_non_null(strstr(explanation.finding[0].remedy, "at least 24 bytes"));
+	op.size = 24;	/* enough: no rule may claim that it is not */
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_READ_SHORT);
+	assert_null(strstr(explanation.finding[0].message, "24 bytes, and"));
+}
+
+/* Whatever errno: an answer, whole sentences, no crash; without a failure none. */
+static void any_errno(void **state)
+{
+	struct perch_attr attr = { .size = 72 };
+	struct perch_operation op = { .attr = &attr, .filter = "(((", .length = 77, .offset = 12345, .other_fd = -1 };
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (unsigned kind = 0; kind <= PERCH_OPERATION_UNMAP; kind++)
+		for (int errnum = 0; errnum < 600; errnum++)
+			for (unsigned long request = 0x2400; request < 0x240c; request++) {
+				op.kind = kind;
+				op.errnum = errnum;
+				op.request = request;
+				if (!errnum && kind != PERCH_OPERATION_READ) {
+					assert_int_equal(perch_explain_operation(&op, NULL, &explanation), -EINVAL);
+					continue;
+				}
+				assert_int_equal(perch_explain_operation(&op, machines[errnum % NR_MACHINES], &explanation), 0);
+				assert_true(explanation.nr_findings >= 1);
+				assert_true(explanation.finding[0].message[0] && explanation.finding[0].remedy[0]);
+				assert_null(strchr(explanation.finding[0].message, '{'));
+			}
+	op.kind = 99;
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_operation(NULL, NULL, &explanation), -EINVAL);
+	op = (struct perch_operation){ .kind = PERCH_OPERATION_READ, .errnum = -5 };
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), -EINVAL);
+}
+
+/* An attr of 64 bytes is not read behind them. */
+static void short_attrs(void **state)
+{
+	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
+	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = attr, .cpu = -1,
+				      .length = PAGES(4), .map_flags = MAP_SHARED };
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_non_null(attr);
+	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_LENGTH);
+	free(attr);
+}
+
+static void faults_of_filters(void **state)
+{
+	static const struct {
+		const char *filter;
+		char fault;
+	} cases[] = {
+		{ "", 0 }, { "a == 1", 0 }, { "(a == 1", '(' }, { "a == 1)", ')' }, { "((a == 1)", '(' }, { ")(", ')' },
+		{ "a ~ \"x", '"' }, { "a ~ 'x", '"' }, { "a ~ \"(\"", 0 }, { "(a ~ \")\"", '(' }, { "\"'\"", 0 },
+		{ "(\"", '"' },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(cases); i++)
+		if (perch__filter_fault(cases[i].filter) != cases[i].fault)
+			fail_msg("%s", cases[i].filter);
+	assert_true(perch__filter_has_file("filter 0x10/20@/bin/true"));
+	assert_false(perch__filter_has_file("start 0xffffffff81000000@"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_rule_names_its_cause), cmocka_unit_test(every_rule_has_a_row),
+		cmocka_unit_test(two_faults_are_both_told), cmocka_unit_test(candidates),
+		cmocka_unit_test(the_arithmetic_of_locked_memory), cmocka_unit_test(what_a_read_needs),
+		cmocka_unit_test(any_errno), cmocka_unit_test(short_attrs), cmocka_unit_test(faults_of_filters),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

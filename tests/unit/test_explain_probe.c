@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* What calls find out where rules do not know: on a kernel that refuses what no rule has heard of. */
+#define _GNU_SOURCE
+#include "explain_kernel.h"
+
+static struct kernel kernel;
+
+static int setup(void **state)
+{
+	(void)state;
+	kernel_start(&kernel, explain_files, sizeof(explain_files) / sizeof(*explain_files));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kernel_stop(&kernel);
+	return 0;
+}
+
+/* Busy as a profiler's: some thirty things could be wrong with it. */
+#define BUSY                                                                                                            \
+	.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CPU_CLOCK, .size = sizeof(struct perch_attr),             \
+	.sample_period = 4000, .freq = 1, .disabled = 1, .inherit = 1, .mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, \
+	.task = 1, .sample_id_all = 1, .exclude_guest = 1, .ksymbol = 1, .bpf_event = 1, .build_id = 1, .watermark = 1,  \
+	.context_switch = 1, .wakeup_watermark = 4096, .read_format = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,               \
+	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD | \
+		       PERCH_SAMPLE_ADDR | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC |       \
+		       PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER,                                                 \
+	.sample_regs_user = 0xff, .sample_stack_user = 8192, .aux_watermark = 9
+
+#define REFUSES(name, condition)                                                                                        \
+	static bool name(const struct seen_call *call)                                                          \
+	{                                                                                                               \
+		(void)call;                                                                                                     \
+		return condition;                                                                                       \
+	}
+REFUSES(weight, call->attr->sample_type & PERCH_SAMPLE_WEIGHT)
+REFUSES(lost, call->attr->read_format & PERCH_FORMAT_LOST)
+REFUSES(stack, call->attr->sample_stack_user > 4096)
+REFUSES(frequency, call->attr->freq)
+REFUSES(sampling, call->attr->sample_period)
+REFUSES(build_id, call->attr->build_id)
+REFUSES(inherits, call->attr->inherit)
+REFUSES(switches, call->attr->context_switch)
+REFUSES(task_and_weight, call->attr->task && call->attr->sample_type & PERCH_SAMPLE_WEIGHT)
+REFUSES(grouped, call->group_fd >= 0)
+REFUSES(output, call->flags & PERCH_FLAG_FD_OUTPUT)
+REFUSES(of_others, call->pid > 0)
+REFUSES(on_cpu_2, call->cpu == 2)
+REFUSES(hardware, call->attr->type == PERCH_TYPE_HARDWARE)
+REFUSES(everything, true)
+REFUSES(second_config, call->attr->config2)
+
+/* EDOM is no errno of perf's: no rule can know it. */
+struct refused_part {
+	const char *what;
+	struct fault fault;
+	struct perch_attr attr;
+	pid_t pid;
+	int cpu, group_fd;
+	unsigned long flags;
+	const char *fields[2];
+};
+
+static const struct refused_part parts[] = {
+	{ "a bit of sample_type", { weight, EDOM }, { BUSY }, 0, -1, -1, 0, { "sample_type" } },
+	{ "a bit of read_format", { lost, EDOM }, { BUSY }, 0, -1, -1, 0, { "read_format" } },
+	{ "a number", { stack, EDOM }, { BUSY }, 0, -1, -1, 0, { "sample_stack_user" } },
+	{ "a frequency", { frequency, EDOM }, { BUSY }, 0, -1, -1, 0, { "freq" } },
+	{ "a period", { sampling, EDOM }, { BUSY }, 0, -1, -1, 0, { "sample_period" } },
+	{ "a bit", { build_id, EDOM }, { BUSY }, 0, -1, -1, 0, { "build_id" } },
+	{ "inherit", { inherits, EDOM }, { BUSY }, 0, -1, -1, 0, { "inherit" } },
+	{ "a costly bit", { switches, EDOM }, { BUSY }, 0, -1, -1, 0, { "context_switch" } },
+	{ "two together", { task_and_weight, EDOM }, { BUSY }, 0, -1, -1, 0, { "task", "sample_type" } },
+	{ "config2", { second_config, EDOM }, { .type = PERCH_TYPE_RAW, .size = 144, .config2 = 7, .exclude_hv = 1 }, 0,
+	  -1, -1, 0, { "config2" } },
+	{ "the group", { grouped, EDOM }, { BUSY }, 0, -1, 5, 0, { "group_fd" } },
+	{ "the output", { output, EDOM }, { BUSY }, 0, -1, 5, PERCH_FLAG_FD_OUTPUT, { "flags" } },
+	{ "the thread", { of_others, EDOM }, { BUSY }, 77, -1, -1, 0, { "pid" } },
+	{ "the CPU of a thread", { on_cpu_2, EDOM }, { BUSY }, 77, 2, -1, 0, { "cpu" } },
+	{ "the CPU", { on_cpu_2, EDOM }, { BUSY }, -1, 2, -1, 0, { "cpu" } },
+	{ "a cgroup", { on_cpu_2, EDOM }, { BUSY }, 9, 2, -1, PERCH_FLAG_PID_CGROUP, { "cpu" } },
+	{ "the event", { hardware, EDOM }, { .type = PERCH_TYPE_HARDWARE, .size = 144, .config = 1 }, 0, -1, -1, 0,
+	  { "type", "config" } },
+};
+
+static bool has_field(const struct perch_finding *finding, const char *name)
+{
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		if (!strcmp(finding->field[i], name))
+			return true;
+	return false;
+}
+
+static void test_parts(void **state)
+{
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const struct refused_part *part = &parts[i];
+		const struct perch_call call = { .attr = &part->attr, .pid = part->pid, .cpu = part->cpu,
+						 .group_fd = part->group_fd, .flags = part->flags, .errnum = EDOM };
+		size_t wanted = part->fields[1] ? 2 : 1;
+
+		kernel.fault[0] = part->fault;
+		kernel.named = part->pid;
+		kernel_explain(&kernel, &call, 0, &explanation);
+		if (explanation.finding[0].nr_fields != wanted || explanation.nr_next)
+			print_error("%s: %zu fields, %u calls: %s; then %s\n", part->what, explanation.finding[0].nr_fields,
+				    explanation.calls, explanation.finding[0].message,
+				    explanation.nr_next ? explanation.next[0].message : "nothing");
+		assert_int_equal(explanation.finding[0].nr_fields, wanted);
+		for (size_t k = 0; k < wanted; k++)
+			assert_true(has_field(&explanation.finding[0], part->fields[k]));
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
+		assert_int_equal(explanation.nr_next, 0);
+		assert_true(explanation.calls <= 25);
+		assert_false(explanation.out_of_budget);
+	}
+}
+
+static struct perch_call busy_call(const struct perch_attr *attr, int errnum)
+{
+	return (struct perch_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+}
+
+static void test_two_faults_of_one_errno(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ weight, EDOM };
+	kernel.fault[1] = (struct fault){ build_id, EDOM };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_true(has_field(&explanation.finding[0], "sample_type"));
+	assert_true(has_field(&explanation.finding[0], "build_id"));
+	assert_false(explanation.out_of_budget);
+}
+
+static void test_a_fault_behind_another(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ weight, EDOM };
+	kernel.fault[1] = (struct fault){ build_id, ERANGE };
+	kernel_explain(&kernel, &call, 60, &explanation);
+	assert_int_equal(explanation.finding[0].nr_fields, 1);
+	assert_string_equal(explanation.finding[0].field[0], "sample_type");
+	assert_int_equal(explanation.nr_next, 1);
+	assert_string_equal(explanation.next[0].field[0], "build_id");
+}
+
+/* The rule is certain of the first; the second one no rule knows. */
+static void test_behind_a_certain_one(void **state)
+{
+	const struct perch_attr attr = { BUSY, .remove_on_exec = 1, .enable_on_exec = 1 };
+	const struct perch_call call = busy_call(&attr, EINVAL);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ weight, EDOM };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_BOTH);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.nr_next, 1);
+	assert_string_equal(explanation.next[0].field[0], "sample_type");
+	kernel.fault[0].refuses = NULL;
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.calls, 1);
+	assert_int_equal(explanation.nr_next, 0);
+}
+
+static void test_transient(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRANSIENT);
+	assert_true(explanation.succeeds_now);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.calls, 3); /* perf answers, the call as calm as it can be, and the call itself */
+}
+
+/* Another errno now: what failed then cannot be looked into any more. */
+static void test_changed(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ everything, ERANGE };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
+	assert_false(explanation.succeeds_now);
+	assert_int_equal(explanation.calls, 3);
+}
+
+static void test_gate(void **state)
+{
+	static const struct {
+		int errnum;
+		enum perch_cause cause;
+	} gates[] = { { EPERM, PERCH_CAUSE_SECCOMP }, { ENOSYS, PERCH_CAUSE_NO_SYSCALL }, { EDOM, PERCH_CAUSE_SECCOMP } };
+	const struct perch_attr attr = { BUSY };
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++) {
+		const struct perch_call call = busy_call(&attr, gates[i].errnum);
+
+		kernel.gate = gates[i].errnum;
+		kernel_explain(&kernel, &call, 0, &explanation);
+		assert_int_equal(explanation.finding[0].cause, gates[i].cause);
+		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		assert_int_equal(explanation.calls, 1);
+	}
+}
+
+static void test_budget(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ task_and_weight, EDOM };
+	for (unsigned calls = 1; calls <= 12; calls++) {
+		kernel_explain(&kernel, &call, calls, &explanation);
+		assert_true(explanation.out_of_budget);
+		assert_int_equal(explanation.calls, calls);
+		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
+	}
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_false(explanation.out_of_budget);
+	assert_true(explanation.calls > 12);
+}
+
+/* Nothing is begun once time is up. */
+static void test_time(void **state)
+{
+	static struct perch_explanation explanation;
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_probing probing = { .calls = 1000, .microseconds = 1 };
+
+	(void)state;
+	kernel.calls = 0;
+	kernel.fault[0] = (struct fault){ task_and_weight, EDOM };
+	assert_int_equal(perch_explain_call(&call, kernel.machine, &probing, &explanation), 0);
+	assert_true(explanation.out_of_budget);
+	assert_true(kernel.calls < 13);
+}
+
+/* The kernel minds that none of these comes to life; one that refuses nothing lets every stand-in through. */
+static void test_dangerous(void **state)
+{
+	static const struct perch_attr attrs[] = {
+		{ .type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .config2 = 64, .enable_on_exec = 1 },
+		{ .type = TYPE_PT, .size = 144, .config = 0x300 },
+		{ .type = PERCH_TYPE_HARDWARE, .size = 144, .config = PERCH_COUNT_HW_BRANCH_INSTRUCTIONS, .sample_period = 1 },
+	};
+	static const int errnums[] = { EINVAL, EACCES, EBUSY, EOPNOTSUPP, EDOM, ENOENT, EPERM, ENODEV };
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.calm = true;
+	for (size_t i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
+		for (size_t k = 0; k < sizeof(errnums) / sizeof(*errnums); k++) {
+			const struct perch_call call = busy_call(&attrs[i], errnums[k]);
+
+			kernel.fault[0].refuses = NULL;
+			kernel_explain(&kernel, &call, 0, &explanation);
+			assert_int_not_equal(explanation.finding[0].cause, PERCH_CAUSE_TRANSIENT);
+			kernel.fault[0] = (struct fault){ everything, errnums[k] };
+			kernel_explain(&kernel, &call, 0, &explanation);
+		}
+}
+
+/* A part of what a uprobe's call asks for that is not the probe itself is found by the stand-in. */
+static void test_stand_in(void **state)
+{
+	const struct perch_attr attr = { .type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1 };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ build_id, EDOM };
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_true(has_field(&explanation.finding[0], "build_id"));
+}
+
+/* No free debug register: whoever waits for one gets it, and no call asks. */
+static void test_no_calls(void **state)
+{
+	const struct perch_attr watch = { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8 };
+	const struct perch_call slots = busy_call(&watch, ENOSPC);
+	struct perch_call partial = busy_call(&watch, EDOM);
+	struct perch_call lost = busy_call(NULL, EFAULT);
+	struct perch_explanation explanation;
+
+	(void)state;
+	partial.attr_is_partial = true;
+	kernel_explain(&kernel, &slots, 0, &explanation);
+	assert_int_equal(explanation.calls, 0);
+	kernel_explain(&kernel, &partial, 0, &explanation);
+	assert_int_equal(explanation.calls, 0);
+	kernel_explain(&kernel, &lost, 0, &explanation);
+	assert_int_equal(explanation.calls, 0);
+}
+
+/* Off unless the caller, or the machine, allows it. */
+static void test_switch(void **state)
+{
+	const struct perch_attr attr = { BUSY };
+	const struct perch_call call = busy_call(&attr, EDOM);
+	struct perch_explanation explanation;
+	struct perch_error err;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ weight, EDOM };
+	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EDOM);
+	assert_int_equal(kernel.calls, 0);
+	perch_machine_set_probing(kernel.machine, true);
+	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EDOM);
+	assert_true(kernel.calls > 0);
+	assert_string_equal(err.field, "sample_type");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_parts),    TEST(test_two_faults_of_one_errno), TEST(test_a_fault_behind_another),
+		TEST(test_behind_a_certain_one), TEST(test_transient), TEST(test_changed), TEST(test_gate),
+		TEST(test_budget),   TEST(test_time), TEST(test_dangerous), TEST(test_stand_in), TEST(test_no_calls),
+		TEST(test_switch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

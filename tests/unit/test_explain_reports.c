@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* What people met and were told wrong, or not at all: our answer names the cause and what to do. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "report_rows_access.h"
+#include "report_rows_hardware.h"
+#include "report_rows_limits.h"
+
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+
+static char roots[NR_PLACES][PATH_MAX];
+
+static int setup(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NR_PLACES; i++) {
+		size_t nr = 0;
+
+		while (nr < PLACE_FILES_MAX && places[i][nr].path)
+			nr++;
+		tree_make(roots[i], places[i], nr);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NR_PLACES; i++)
+		tree_remove(roots[i]);
+	return 0;
+}
+
+static int asked_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+{
+	const struct report *report = context;
+	int answer = report->kernel(attr, pid, cpu, group_fd, flags);
+
+	if (answer < 0)
+		errno = -answer;
+	return answer < 0 ? -1 : answer;
+}
+
+static int asked_close(void *context, int fd)
+{
+	(void)context;
+	assert_int_equal(fd, 100);	/* what the described kernels hand out */
+	return 0;
+}
+
+static struct perch_machine *machine_at(enum place place, const struct perch_calls *calls)
+{
+	struct perch_machine *machine;
+
+	assert_int_equal(perch_machine_new(&machine, roots[place], calls, NULL), 0);
+	return machine;
+}
+
+static bool has_field(const struct perch_finding *finding, const char *field)
+{
+	for (size_t i = 0; i < finding->nr_fields; i++)
+		if (!strcmp(finding->field[i], field))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct report *report, const struct perch_finding *finding)
+{
+	return finding->cause == report->cause || (report->or_cause && finding->cause == report->or_cause);
+}
+
+/* Everything that is said of a finding, and of what comes after it. */
+static bool is_said(const struct perch_explanation *told, const struct perch_finding *finding, const char *words)
+{
+	if (strcasestr(finding->message, words) || strcasestr(finding->remedy, words))
+		return true;
+	for (size_t i = 0; i < told->nr_next; i++)
+		if (strcasestr(told->next[i].message, words) || strcasestr(told->next[i].remedy, words))
+			return true;
+	return false;
+}
+
+/* Why the answer is not good enough; NULL: it is. */
+static const char *lacks(const struct report *report, const struct perch_explanation *told)
+{
+	const struct perch_finding *finding = NULL;
+
+	for (size_t i = 0; i < told->nr_findings && !finding; i++)
+		if (is_wanted(report, &told->finding[i]))
+			finding = &told->finding[i];
+	if (!finding)
+		return "the cause is not among the candidates";
+	if (!report->among && finding != &told->finding[0])
+		return "the cause is not the first one";
+	if (report->field && !has_field(finding, report->field))
+		return report->field;
+	if (report->since && strcmp(finding->since, report->since))
+		return report->since;
+	for (size_t i = 0; i < NR(report->words) && report->words[i]; i++)
+		if (!is_said(told, finding, report->words[i]))
+			return report->words[i];
+	return NULL;
+}
+
+static void show(const struct perch_explanation *told)
+{
+	for (size_t i = 0; i < told->nr_findings; i++)
+		print_error("  %s %s [%s]: %s. %s\n", i ? "or" : perch_confidence_name(told->confidence),
+			    perch_cause_slug(told->finding[i].cause), told->finding[i].nr_fields ? told->finding[i].field[0] : "",
+			    told->finding[i].message, told->finding[i].remedy);
+	for (size_t i = 0; i < told->nr_next; i++)
+		print_error("  then %s: %s. %s\n", perch_cause_slug(told->next[i].cause), told->next[i].message,
+			    told->next[i].remedy);
+}
+
+static bool holds(const struct report *report)
+{
+	struct perch_calls calls = perch_kernel_calls;
+	struct perch_probing probing = { .microseconds = 1000000 };
+	struct perch_attr attr = report->attr;
+	struct perch_call call = {
+		.attr = &attr, .pid = report->pid, .cpu = report->cpu_plus_1 - 1, .group_fd = report->group_plus_1 - 1,
+		.flags = report->flags, .errnum = report->errnum, .leader = report->leader,
+	};
+	struct perch_explanation told = { 0 };
+	struct perch_machine *machine;
+	const char *why;
+
+	if (!attr.size)
+		attr.size = sizeof(attr);
+	calls.context = (void *)(uintptr_t)report;
+	calls.open_event = asked_event;
+	calls.close = asked_close;
+	machine = machine_at(report->place, report->kernel ? &calls : NULL);
+	assert_int_equal(perch_explain_call(&call, machine, report->kernel ? &probing : NULL, &told), 0);
+	perch_machine_free(machine);
+	assert_in_range(told.nr_findings, 1, PERCH_FINDINGS_MAX);
+	assert_in_range(told.calls, 0, report->kernel ? 25 : 0);
+	why = lacks(report, &told);
+	if (!why)
+		return true;
+	print_error("%s: %s\n", report->name, why);
+	show(&told);
+	return false;
+}
+
+static void check_all(const struct report *reports, size_t nr)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		bad += !holds(&reports[i]);
+	assert_int_equal(bad, 0);
+}
+
+static void test_access(void **state)
+{
+	(void)state;
+	check_all(access_reports, NR(access_reports));
+}
+
+static void test_hardware(void **state)
+{
+	(void)state;
+	check_all(hardware_reports, NR(hardware_reports));
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	check_all(limit_reports, NR(limit_reports));
+}
+
+static void check_operation(const struct perch_operation *operation, enum place place, enum perch_cause cause,
+			    const char *const words[])
+{
+	struct perch_machine *machine = machine_at(place, NULL);
+	struct perch_explanation told = { 0 };
+
+	assert_int_equal(perch_explain_operation(operation, machine, &told), 0);
+	perch_machine_free(machine);
+	if (told.finding[0].cause != cause)
+		show(&told);
+	assert_string_equal(perch_cause_slug(told.finding[0].cause), perch_cause_slug(cause));
+	for (; *words; words++)
+		if (!is_said(&told, &told.finding[0], *words)) {
+			show(&told);
+			fail_msg("'%s' is not said", *words);
+		}
+}
+
+static const struct perch_attr sampling = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(sampling), OFTEN, USER_ONLY };
+
+/*
+ * github.com/mstange/samply/issues/25, github.com/KDAB/hotspot/issues/712, github.com/async-profiler/async-profiler/issues/875:
+ * rings larger than an ordinary user may lock, taken for a lack of permission. The sum is told.
+ */
+static void test_locked_memory(void **state)
+{
+	const char *const words[] = { "perf_event_mlock_kb", "516", "RLIMIT_MEMLOCK", NULL };
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .errnum = EPERM, .attr = &sampling, .cpu = 0, .group_size = 1,
+		.length = 4097 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.other_fd = -1,
+	};
+
+	(void)state;
+	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MAP_LOCKED, words);
+}
+
+/* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before the page says where, told to raise the limit. */
+static void test_aux_fields(void **state)
+{
+	const char *const words[] = { "aux_offset", "aux_size", NULL };
+	static const struct perch_attr trace = { .type = INTEL_PT, .size = sizeof(trace), USER_ONLY };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &trace, .cpu = -1, .group_size = 1, .ring_size = 65 * page,
+		.length = 1024 * page, .protection = PROT_READ, .map_flags = MAP_SHARED, .offset = 65 * page, .other_fd = -1,
+	};
+
+	(void)state;
+	check_operation(&operation, SERVER, PERCH_CAUSE_MAP_AUX_FIELDS, words);
+}
+
+/* github.com/falcosecurity/libs/issues/1507: a ring that was computed for pages of another size. */
+static void test_page_size(void **state)
+{
+	const char *const words[] = { "page", "2^n", NULL };
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &sampling, .pid = -1, .cpu = 0, .group_size = 1,
+		.length = 128 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED, .other_fd = -1,
+	};
+
+	(void)state;
+	check_operation(&operation, ARM, PERCH_CAUSE_MAP_LENGTH, words);
+}
+
+/* github.com/mono/mono/pull/739: a ring of an inherited event on every CPU. */
+static void test_inherited_ring(void **state)
+{
+	const char *const words[] = { "inherit", "CPU", NULL };
+	static const struct perch_attr inherited = { CYCLES, .size = sizeof(inherited), OFTEN, USER_ONLY, .inherit = 1 };
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &inherited, .cpu = -1, .group_size = 1,
+		.length = 65 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.other_fd = -1,
+	};
+
+	(void)state;
+	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MAP_INHERIT, words);
+}
+
+/* github.com/cilium/ebpf/pull/293: no error, and yet the probe was at offset 0. */
+static void test_size_left_out(void **state)
+{
+	static const struct perch_attr probe = { .type = 7, .config1 = 0x7ffe1000, .config2 = 0x1234 };
+	struct perch_call call = { .attr = &probe, .pid = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
+	struct perch_machine *machine = machine_at(PARANOID_2, NULL);
+	struct perch_finding found[4] = { 0 };
+	size_t nr = perch_lint(&call, machine, found, NR(found));
+
+	(void)state;
+	perch_machine_free(machine);
+	assert_in_range(nr, 1, NR(found));
+	assert_int_equal(found[0].cause, PERCH_CAUSE_LINT_SIZE);
+	assert_true(has_field(&found[0], "size"));
+	assert_non_null(strstr(found[0].message, "64"));
+}
+
+/* Each machine has a report, and each report a cause. */
+static void test_reports_themselves(void **state)
+{
+	static const struct { const struct report *report; size_t nr; } all[] = {
+		{ access_reports, NR(access_reports) }, { hardware_reports, NR(hardware_reports) },
+		{ limit_reports, NR(limit_reports) },
+	};
+	bool used[NR_PLACES] = { false };
+	size_t nr = 0;
+
+	(void)state;
+	for (size_t k = 0; k < NR(all); k++)
+		for (size_t i = 0; i < all[k].nr; i++, nr++) {
+			used[all[k].report[i].place] = true;
+			assert_true(all[k].report[i].cause != PERCH_CAUSE_NONE);
+		}
+	for (int i = 0; i < NR_PLACES; i++)
+		assert_true(used[i]);
+	assert_true(nr >= 45);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_access), cmocka_unit_test(test_hardware), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_locked_memory), cmocka_unit_test(test_aux_fields), cmocka_unit_test(test_page_size),
+		cmocka_unit_test(test_inherited_ring), cmocka_unit_test(test_size_left_out),
+		cmocka_unit_test(test_reports_themselves),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
