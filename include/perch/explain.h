@@ -4,8 +4,9 @@
  * fault, release, one sentence, one remedy, and what would fail next.
  *
  * Three sources, in this order: rules in the order of the kernel's own checks, which cost no system call; facts of the
- * machine, read when a rule asks for one and kept; and, where the caller allows it, a handful of calls like the one that
- * failed with a part taken away. Nothing here is async-signal-safe.
+ * machine, read when a rule asks for one and kept (of a target for a moment); and, where the caller allows it, a handful of
+ * calls like the one that failed with a part taken away. Nothing here is async-signal-safe; two threads may explain at the
+ * same time, each with a machine of its own.
  */
 #ifndef PERCH_EXPLAIN_H
 #define PERCH_EXPLAIN_H
@@ -32,9 +33,10 @@ struct perch_call_leader {
 
 /* The raw call, as it was made, so that any program's call can be explained. Not said: zero. */
 struct perch_call {
-	const struct perch_attr *attr;	/* as passed: attr->size bytes are read (64 when that is 0), at most 4096; after
-					 * E2BIG without kernel_size, when size is the kernel's, a whole struct perch_attr;
-					 * NULL: the pointer was NULL, or nobody could read there */
+	const struct perch_attr *attr;	/* as passed: attr->size bytes are read, and 8 in any case (64 when size is 0 or
+					 * above 4096); after E2BIG without kernel_size size may be the kernel's, and a whole
+					 * struct perch_attr is read: give kernel_size for attrs that are not that long. NULL:
+					 * the pointer was NULL, or nobody could read there */
 	pid_t pid;
 	int cpu;
 	int group_fd;
@@ -90,8 +92,8 @@ struct perch_explanation {
 
 /*
  * What probing may cost. The calls made are the failed one with parts taken away or made harmless: disabled, closed at
- * once, never a probe or a trace unit that could come to life, never an AUX event, and only for threads that the failed
- * call named itself. Zero: the default.
+ * once, never a probe or a trace unit that could come to life, never an AUX event, and for no thread but the caller's and
+ * those that the failed call named itself. Zero: the default.
  */
 struct perch_probing {
 	unsigned calls;			/* at most so many; 25 */

@@ -147,6 +147,9 @@ struct perch_process_state {
 PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch_process_state *state,
 				    struct perch_error *err);
 
+/* The same, at most 10 ms old: for what is asked again and again. -ESRCH or another negative errno. */
+PERCH_API int perch_machine_target(struct perch_machine *machine, pid_t pid, struct perch_process_state *state);
+
 /*
  * The text (with its final NUL) that this process has at an address; -EFAULT, -ENAMETOOLONG, -EPERM; -ENOSYS for a
  * described machine, which has no memory.
@@ -225,6 +228,12 @@ PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer,
 
 /* Reads a small text file of the machine (at most size - 1 bytes, NUL-terminated, trailing newline cut). */
 PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size);
+
+/*
+ * The text of a file that stays as it is, read once and kept with the machine; of a folder the names in it, a line each. At
+ * most 8191 bytes. Returns the length or a negative errno; *content is "" then, and a string in any case.
+ */
+PERCH_API ssize_t perch_machine_text(struct perch_machine *machine, const char *path, const char **content);
 
 #ifdef __cplusplus
 }

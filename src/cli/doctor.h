@@ -66,6 +66,8 @@ doctor_look doctor_count_user, doctor_count_kernel, doctor_clock, doctor_sample_
 doctor_look doctor_precise, doctor_branches, doctor_breakpoint_user, doctor_sample;
 doctor_look doctor_system_wide, doctor_other_users, doctor_cgroups;
 doctor_look doctor_breakpoint_kernel, doctor_tracepoint_count, doctor_tracepoint_raw;
+/* Finds by an event that lockdown forbids whether it does. */
+doctor_look doctor_try_lockdown;
 /* doctor_probes.c: by permission alone, for a probe that opens changes the program's text. */
 doctor_look doctor_uprobes, doctor_kprobes, doctor_bpf;
 /* doctor_kernel.c */
@@ -73,6 +75,7 @@ doctor_look doctor_release, doctor_attr_size, doctor_pmus, doctor_core_pmu;
 /* doctor_rights.c */
 doctor_look doctor_paranoid, doctor_capabilities, doctor_seccomp, doctor_container, doctor_user_namespace;
 doctor_look doctor_lockdown, doctor_security_modules;
+void doctor_locked_down(struct doctor_result *result);	/* at the level confidentiality */
 /* doctor_limits.c */
 doctor_look doctor_rings, doctor_descriptors, doctor_sample_rate, doctor_stack_depth;
 /* doctor_system.c */
@@ -89,6 +92,9 @@ void doctor_refused(struct doctor *doctor, struct doctor_result *result, const s
 		    const struct doctor_need *need);
 /* How somebody gets the right: by a level, by a capability, each as far as it helps this process. */
 void doctor_change_right(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need);
+/* How a machine gets a PMU, how a process gets rid of a filter. */
+void doctor_change_pmu(struct doctor *doctor, struct doctor_result *result);
+void doctor_change_filter(struct doctor_result *result);
 /* Whether the process has a capability that counts. */
 bool doctor_has(struct doctor *doctor, int capability);
 /* The last sentence of the kernel's log that has one of the words. 0, -ENOENT or why the log cannot be read. */

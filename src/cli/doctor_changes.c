@@ -70,11 +70,11 @@ static bool level_text(struct doctor *doctor, long level, char *text, size_t siz
 		return false;
 	contained = !perch_machine_confinement(doctor->machine, &confinement, NULL) &&
 		    (confinement.container[0] || confinement.user_namespace == 1);
-	snprintf(text, size, "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (it is %ld)",
+	snprintf(text, size, "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (now %ld)",
 		 contained ? " outside of the container" : "", level, now);
 	if (contained && !confinement.container[0])
 		snprintf(text, size, "as root outside of the user namespace, for everybody: sysctl "
-			 "kernel.perf_event_paranoid=%ld (it is %ld)", level, now);
+			 "kernel.perf_event_paranoid=%ld (now %ld)", level, now);
 	return true;
 }
 
@@ -89,7 +89,7 @@ void doctor_change_right(struct doctor *doctor, struct doctor_result *result, co
 	else if (has_level || has_capability)
 		doctor_change(result, "%s", has_level ? level : capability);
 	else
-		doctor_change(result, "run perch outside of the user namespace: capabilities do not count in one");
+		doctor_change(result, "run perch outside of the user namespace: perf ignores capabilities held inside");
 }
 
 static bool is_right(enum perch_cause cause)
@@ -99,13 +99,26 @@ static bool is_right(enum perch_cause cause)
 	return kind == PERCH_ERROR_PARANOID || kind == PERCH_ERROR_PRIVILEGE;
 }
 
-/* The engine's advice is for containers, which most filters belong to. */
-static bool is_filter_alone(struct doctor *doctor, enum perch_cause cause)
+static bool in_container(struct doctor *doctor)
 {
 	struct perch_confinement confinement;
 
-	return cause == PERCH_CAUSE_SECCOMP && !perch_machine_confinement(doctor->machine, &confinement, NULL) &&
-	       !confinement.container[0];
+	return !perch_machine_confinement(doctor->machine, &confinement, NULL) && confinement.container[0];
+}
+
+void doctor_change_filter(struct doctor_result *result)
+{
+	doctor_change(result, "start perch outside of what installed the filter (a sandbox, or a systemd unit: there "
+			      "SystemCallFilter=perf_event_open lets it through)");
+}
+
+void doctor_change_pmu(struct doctor *doctor, struct doctor_result *result)
+{
+	if (perch_machine_virtual(doctor->machine) == 1)
+		doctor_change(result, "give this virtual machine a PMU in its hypervisor (QEMU: -cpu host,pmu=on; in a "
+				      "cloud: bare metal)");
+	else
+		doctor_change(result, "a kernel with a driver for this processor's PMU");
 }
 
 void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_call *call,
@@ -127,14 +140,10 @@ void doctor_refused(struct doctor *doctor, struct doctor_result *result, const s
 		doctor_change_right(doctor, result, &gate);
 	else if (is_right(finding->cause) && need)
 		doctor_change_right(doctor, result, need);
-	else if (is_filter_alone(doctor, finding->cause))
-		doctor_change(result, "start perch outside of what installed the filter: a sandbox, or a systemd unit with "
-				      "SystemCallFilter=, which perf_event_open would have to be added to");
-	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE && perch_machine_virtual(doctor->machine) == 1)
-		doctor_change(
-			result,
-			"have the hypervisor give this machine a PMU (QEMU: -cpu host,pmu=on; VMware: virtualized "
-			"CPU performance counters; in a cloud: bare metal); until then -e cpu-clock samples");
+	else if (finding->cause == PERCH_CAUSE_SECCOMP && !in_container(doctor))
+		doctor_change_filter(result);	/* the engine's advice is for containers, as most filters are */
+	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE)
+		doctor_change_pmu(doctor, result);
 	else
 		doctor_change(result, "%s", finding->remedy);
 }

@@ -27,25 +27,33 @@ void doctor_release(struct doctor *doctor, struct doctor_result *result)
 	if (perch_machine_distribution(doctor->machine, system, sizeof(system), NULL))
 		doctor_value(result, "Linux %s", release.text);
 	else
-		doctor_value(result, "Linux %s, programs of %s", release.text, system);
+		doctor_value(result, "Linux %s; system: %s", release.text, system);
 }
 
-/* Names of the attr's fields that begin at or behind an offset, with the release that brought them. */
-static void fields_from(uint32_t offset, char *text, size_t size)
+/*
+ * Names of the attr's fields that begin at or behind an offset, with the release that brought them. Returns the last of
+ * these releases.
+ */
+static const char *fields_from(uint32_t offset, char *text, size_t size)
 {
 	size_t nr, used = 0;
 	const struct perch_attr_field *field = perch_attr_fields(&nr);
+	const char *newest = "";
 
 	text[0] = '\0';
 	for (size_t i = 0; i < nr && used < size; i++)
-		if (field[i].offset >= offset && field[i].since[0])
-			used += snprintf(text + used, size - used, "%s%s (%s)", used ? ", " : "", field[i].name,
+		if (field[i].offset >= offset && field[i].since[0]) {
+			used += snprintf(text + used, size - used, "%s%s (Linux %s)", used ? ", " : "", field[i].name,
 					 field[i].since);
+			newest = field[i].since;	/* fields were only ever added at the end */
+		}
+	return newest;
 }
 
 void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
 {
 	char missing[400];
+	const char *newest;
 	struct perch_error err;
 	uint32_t size;
 
@@ -57,9 +65,11 @@ void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
 	doctor_value(result, "%u bytes; perch knows %zu", (unsigned)size, sizeof(struct perch_attr));
 	if (size >= sizeof(struct perch_attr))
 		return;
-	fields_from(size, missing, sizeof(missing));
-	doctor_reason(result, DOCTOR_LIMITED, "this kernel is older than %s", missing);
-	doctor_change(result, "a newer kernel, for who needs these");
+	newest = fields_from(size, missing, sizeof(missing));
+	doctor_reason(result, DOCTOR_LIMITED, "this kernel lacks the field%s %s", strchr(missing, ',') ? "s" : "",
+		      missing);
+	doctor_change(result, "Linux %s or later, for a program that sets %s", newest,
+		      strchr(missing, ',') ? "them" : "it");
 }
 
 void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
@@ -142,22 +152,22 @@ static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 	if (!rc)
 		snprintf(text, sizeof(text), "the kernel said when it started: %s", said);
 	else if (rc == -EPERM || rc == -EACCES)
-		snprintf(text, sizeof(text), "what the kernel said of it when it started, this user may not read "
-			 "(kernel.dmesg_restrict)");
+		snprintf(text, sizeof(text), "this user may not read in the kernel's log what it said of it when it "
+			 "started (kernel.dmesg_restrict)");
 	else
 		snprintf(text, sizeof(text), "the kernel's log does not tell why");
 	doctor_reason(result, DOCTOR_NO, "%s; %s",
-		      virtual ? "this is a virtual machine, to which the hypervisor shows no PMU that "
-				"Linux can use"
-			      : "Linux has no driver for this processor's PMU",
+		      virtual ? "this is a virtual machine, and its hypervisor shows no PMU that Linux can use"
+			      : "Linux found no PMU in this processor that it has a driver for",
 		      text);
-	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) && !strcmp(confinement.container, "gvisor"))
-		doctor_reason(result, DOCTOR_NO, "gVisor is a kernel of its own that has no perf events");
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
-	if (virtual)
-		doctor_change(
-			result,
-			"have the hypervisor give this machine a PMU; clocks, tracepoints and breakpoints work without");
+	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) &&
+	    !strcmp(confinement.container, "gvisor")) {
+		doctor_reason(result, DOCTOR_NO, "gVisor is a kernel of its own that has no perf events");
+		doctor_change(result, "run the container with another runtime than gVisor: --runtime=runc");
+		return;
+	}
+	doctor_change_pmu(doctor, result);
 }
 
 void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)

@@ -29,6 +29,14 @@ static uint64_t ring_of(uint64_t pages)
 	return data;
 }
 
+/* KiB that make the usual ring fit on each CPU beside what the sysctl gives. */
+static uint64_t memlock_needed(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpus)
+{
+	uint64_t each = USUAL_RING_KB + page_kb, given = mlock_kb / page_kb * page_kb;
+
+	return each > given ? (each - given) * cpus : 0;
+}
+
 /*
  * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that what RLIMIT_MEMLOCK
  * leaves.
@@ -40,7 +48,7 @@ static void tell_rings(struct doctor *doctor, struct doctor_result *result, long
 	char memlock[48] = "unlimited";
 
 	if (limits->locked_bytes == UINT64_MAX) {
-		doctor_value(result, "as much as there is (RLIMIT_MEMLOCK unlimited)");
+		doctor_value(result, "unlimited (RLIMIT_MEMLOCK)");
 		return;
 	}
 	total = (uint64_t)mlock_kb / page_kb * cpus + limits->locked_bytes / limits->page_bytes;
@@ -56,8 +64,9 @@ static void tell_rings(struct doctor *doctor, struct doctor_result *result, long
 	result->cause = perch_cause_slug(PERCH_CAUSE_MAP_LOCKED);
 	doctor_reason(result, DOCTOR_LIMITED, "perch record takes %d KiB for each CPU, unless -m asks for less",
 		      USUAL_RING_KB);
-	doctor_change(result, "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64 ", or raise the limit: ulimit -l",
-		      USUAL_RING_KB + page_kb);
+	doctor_change(result,
+		      "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64 "; or raise RLIMIT_MEMLOCK to %" PRIu64
+		      " KiB (ulimit -l)", USUAL_RING_KB + page_kb, memlock_needed(mlock_kb, page_kb, cpus));
 }
 
 void doctor_rings(struct doctor *doctor, struct doctor_result *result)
@@ -73,9 +82,9 @@ void doctor_rings(struct doctor *doctor, struct doctor_result *result)
 	}
 	result->status = DOCTOR_OK;
 	if (doctor_has(doctor, PERCH_CAP_IPC_LOCK))
-		doctor_value(result, "as much as there is (CAP_IPC_LOCK)");
+		doctor_value(result, "unlimited (CAP_IPC_LOCK)");
 	else if (!perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL) && level < 0)
-		doctor_value(result, "as much as there is (kernel.perf_event_paranoid %ld)", level);
+		doctor_value(result, "unlimited (kernel.perf_event_paranoid %ld)", level);
 	else
 		tell_rings(doctor, result, mlock_kb < 0 ? 0 : mlock_kb, &limits);
 }
@@ -111,6 +120,15 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 			      "as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
 }
 
+/* Where it is off the kernel refuses a new rate too: at 0 and 100 per cent. */
+static bool is_throttling(struct doctor *doctor)
+{
+	long percent;
+
+	return perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_CPU_TIME_PERCENT, &percent, NULL) ||
+	       (percent > 0 && percent < 100);
+}
+
 /* Linux starts with 100000 and goes down where the interrupts of samples take too long; so may an administrator. */
 void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 {
@@ -133,8 +151,8 @@ void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 	else
 		doctor_reason(result, result->status, "the kernel or an administrator lowered it from 100000");
 	if (rate < USUAL_RATE)
-		doctor_change(result, "as root: sysctl kernel.perf_event_max_sample_rate=100000; until then -F %ld",
-			      rate);
+		doctor_change(result, "as root: sysctl %skernel.perf_event_max_sample_rate=100000; until then -F %ld",
+			      is_throttling(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ", rate);
 }
 
 void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* perch doctor for people and in JSON. */
+#include <inttypes.h>
 #include <string.h>
 #include <jansson.h>
 
@@ -36,39 +37,30 @@ static void put_wrapped(FILE *out, const char *text, unsigned column, unsigned w
 	fputc('\n', out);
 }
 
-/* Said before, and long enough to be left out: the check that says it. */
-static const char *said_before(const struct doctor *doctor, size_t i, size_t member)
+static void put_below(FILE *out, const char *front, const char *text, unsigned width)
 {
-	const char *text = (const char *)&doctor->result[i] + member;
-
-	for (size_t before = 0; before < i && strlen(text) > 60; before++)
-		if (!strcmp((const char *)&doctor->result[before] + member, text))
-			return doctor->result[before].title;
-	return NULL;
-}
-
-static void put_once(const struct doctor *doctor, size_t i, size_t member, const char *front, FILE *out, unsigned width)
-{
-	const char *text = (const char *)&doctor->result[i] + member, *before = said_before(doctor, i, member);
-	char other[128];
-
 	if (!text[0])
 		return;
-	snprintf(other, sizeof(other), "as for \"%s\"", before ? before : "");
 	fprintf(out, "%*s%s", INDENT, "", front);
-	put_wrapped(out, before ? other : text, INDENT + strlen(front), width);
+	put_wrapped(out, text, INDENT + strlen(front), width);
 }
 
-static void put_result(const struct doctor *doctor, size_t i, FILE *out, bool colours, unsigned width)
+/* Whether the next check has the same to say: it is then said once, below the last of them. */
+static bool says_the_same(const struct doctor *doctor, size_t i)
 {
-	const struct doctor_result *result = &doctor->result[i];
+	const struct doctor_result *result = &doctor->result[i], *next = result + 1;
+
+	return i + 1 < doctor->nr && result->reason[0] && !strcmp(result->group, next->group) &&
+	       !strcmp(result->reason, next->reason) && !strcmp(result->change, next->change);
+}
+
+static void put_result(const struct doctor_result *result, FILE *out, bool colours, unsigned width)
+{
 	const char *colour = colours ? statuses[result->status].colour : "", *plain = colours ? "\033[0m" : "";
 	int title = result->value[0] ? 32 : 0;
 
 	fprintf(out, "  %s%-7s%s   %-*s", colour, statuses[result->status].mark, plain, title, result->title);
 	put_wrapped(out, result->value, INDENT + 32, width);
-	put_once(doctor, i, offsetof(struct doctor_result, reason), "", out, width);
-	put_once(doctor, i, offsetof(struct doctor_result, change), "change: ", out, width);
 }
 
 static bool works(const struct doctor *doctor, const char *id)
@@ -110,7 +102,11 @@ bool doctor_print_text(const struct doctor *doctor, FILE *out, bool colours, uns
 			fprintf(out, "%s%s%s%s\n", i ? "\n" : "", colours ? "\033[1m" : "", group,
 				colours ? "\033[0m" : "");
 		}
-		put_result(doctor, i, out, colours, width);
+		put_result(result, out, colours, width);
+		if (says_the_same(doctor, i))
+			continue;
+		put_below(out, "", result->reason, width);
+		put_below(out, "change: ", result->change, width);
 	}
 	put_verdict(doctor, out, width);
 	return !ferror(out);
@@ -136,6 +132,40 @@ static json_t *json_result(const struct doctor_result *result)
 	return object;
 }
 
+static json_t *limit_or_null(uint64_t number)
+{
+	return number <= INT64_MAX ? json_integer((json_int_t)number) : json_null();
+}
+
+/* The numbers behind the texts; null: unknown, or no limit. */
+static json_t *json_facts(struct perch_machine *machine)
+{
+	json_t *facts = json_object();
+	const struct perch_cpus *cpus;
+	struct perch_limits limits;
+	uint64_t effective;
+	char text[24];
+	uint32_t size;
+	long value;
+
+	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
+		json_object_set_new(facts, perch_sysctl_name(i), perch_machine_sysctl(machine, i, &value, NULL)
+								 ? json_null() : json_integer(value));
+	json_object_set_new(facts, "attr_size", perch_machine_attr_size(machine, &size, NULL) ? json_null()
+											      : json_integer(size));
+	json_object_set_new(facts, "cpus_online", perch_machine_cpus(machine, &cpus, NULL) ? json_null()
+											   : json_integer(cpus->nr));
+	if (perch_machine_limits(machine, &limits, NULL))
+		limits.locked_bytes = limits.descriptors = UINT64_MAX;
+	json_object_set_new(facts, "rlimit_memlock", limit_or_null(limits.locked_bytes));
+	json_object_set_new(facts, "rlimit_nofile", limit_or_null(limits.descriptors));
+	text[0] = '\0';
+	if (!perch_machine_capabilities(machine, &effective, NULL))
+		snprintf(text, sizeof(text), "%016" PRIx64, effective);
+	json_object_set_new(facts, "capabilities", text_or_null(text));
+	return facts;
+}
+
 bool doctor_print_json(const struct doctor *doctor, FILE *out)
 {
 	struct perch_release release;
@@ -149,6 +179,7 @@ bool doctor_print_json(const struct doctor *doctor, FILE *out)
 		json_array_append_new(checks, json_result(&doctor->result[i]));
 	json_object_set_new(all, "usable", json_boolean(doctor->usable));
 	json_object_set_new(all, "kernel", text_or_null(clean));
+	json_object_set_new(all, "facts", json_facts(doctor->machine));
 	json_object_set_new(all, "checks", checks);
 	rc = json_dumpf(all, out, JSON_INDENT(2));
 	json_decref(all);

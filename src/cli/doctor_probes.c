@@ -23,7 +23,7 @@ static bool all_refused(struct doctor *doctor, struct doctor_result *result)
 	struct perch_error err;
 	uint32_t size;
 
-	if (!perch_machine_attr_size(doctor->machine, &size, &err) || err.kind == PERCH_ERROR_SYSTEM)
+	if (!perch_machine_attr_size(doctor->machine, &size, &err) || count->status == DOCTOR_OK)
 		return false;
 	result->cause = count->cause;
 	doctor_reason(result, DOCTOR_NO, "%s", count->reason);
@@ -37,7 +37,8 @@ static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const c
 		return true;
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
 	doctor_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
-	doctor_change(result, "a kernel of 4.17 or later with %s=y", option);
+	doctor_change(result, "a kernel%s that is built with %s=y",
+		      release_rank(doctor) < 4017 ? " of 4.17 or later" : "", option);
 	return false;
 }
 
@@ -102,11 +103,13 @@ void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 		    (doctor_has(doctor, CAP_BPF) && doctor_has(doctor, PERCH_CAP_PERFMON))) {
 			doctor_reason(result, DOCTOR_NO,
 				      "loading a program is refused in spite of the capabilities: by a "
-				      "seccomp filter, lockdown or a security module");
+				      "seccomp filter or a security module%s",
+				      release_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)" : "");
 			return;
 		}
 		doctor_reason(result, DOCTOR_NO,
-			      "loading a program for events needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
+			      "loading a program for events needs %s", release_rank(doctor) < 5008
+			      ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
 		doctor_change_right(doctor, result, &need);
 	} else {
 		doctor_reason(result, DOCTOR_NO, "loading a program fails: %s", strerror(-rc));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What this process may, and what confines it. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +11,8 @@
 static const char *level_means(long level)
 {
 	if (level < 0)
-		return "everybody may measure everything";
+		return "everybody may measure whole CPUs and the kernel, with the data of tracepoints; single "
+		       "processes of other users stay closed";
 	if (level == 0)
 		return "everybody may measure whole CPUs and the kernel, without the data of most tracepoints";
 	if (level == 1)
@@ -42,7 +44,7 @@ static void tell_gate(struct doctor *doctor, struct doctor_result *result, long 
 
 void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { 1, "perfmon" };
+	static const struct doctor_need kernel_need = { 1, "perfmon" }, wide_need = { 0, "perfmon" };
 	struct perch_error err;
 	long level;
 
@@ -58,8 +60,7 @@ void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 		tell_gate(doctor, result, level);
 	} else if (level > 0) {
 		doctor_reason(result, DOCTOR_LIMITED, "%s", level_means(level));
-		if (level == 2)
-			doctor_change_right(doctor, result, &need);
+		doctor_change_right(doctor, result, level == 2 ? &kernel_need : &wide_need);
 	} else {
 		doctor_value(result, "%ld: %s", level, level_means(level));
 	}
@@ -97,10 +98,10 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 	if (effective & (1ull << PERCH_CAP_PERFMON | 1ull << PERCH_CAP_SYS_ADMIN)) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
 		doctor_reason(result, DOCTOR_LIMITED,
-			      "they are held in a user namespace of this process's own, where they count "
-			      "for nothing to perf");
+			      "they are held inside a user namespace, where perf ignores them");
 	} else {
-		doctor_reason(result, DOCTOR_LIMITED, "an ordinary user: CAP_PERFMON lifts kernel.perf_event_paranoid");
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "an ordinary user: with CAP_PERFMON kernel.perf_event_paranoid would not bind");
 	}
 	doctor_change_right(doctor, result, &need);
 }
@@ -110,27 +111,38 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 	static const char *const modes[] = { "none", "strict", "a filter" };
 	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
 	struct perch_confinement confinement;
+	const char *privileges;
 	struct perch_error err;
 	uint32_t size;
+	bool is_cause;
 
-	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.seccomp < 0) {
+	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.seccomp < 0 ||
+	    confinement.seccomp >= (int)CLI_NR(modes)) {
 		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
 		return;
 	}
+	privileges = confinement.no_new_privileges == 1 ? "; no_new_privs" : "";
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s%s", modes[confinement.seccomp],
-		     confinement.no_new_privileges == 1 ? "; no_new_privs" : "");
+	doctor_value(result, "%s%s", modes[confinement.seccomp], privileges);
 	if (!confinement.seccomp)
 		return;
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_value(result, "%s, which lets perf_event_open through%s", modes[confinement.seccomp],
-			     confinement.no_new_privileges == 1 ? "; no_new_privs" : "");
+		doctor_value(result, "%s, which lets perf_event_open through%s", modes[confinement.seccomp], privileges);
+		return;
+	}
+	is_cause = count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECCOMP));
+	if (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE)) {
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "perf_event_open answers \"%s\", which may come from the filter or from behind it",
+			      strerror(err.errnum));
 		return;
 	}
 	result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
 	doctor_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s", strerror(err.errnum));
-	if (count->cause && !strcmp(count->cause, result->cause))
+	if (is_cause)
 		doctor_change(result, "%s", count->change);
+	else
+		doctor_change_filter(result);
 }
 
 void doctor_container(struct doctor *doctor, struct doctor_result *result)
@@ -171,6 +183,14 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 	doctor_change(result, "run perch outside of it");
 }
 
+void doctor_locked_down(struct doctor_result *result)
+{
+	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
+	doctor_value(result, "confidentiality");
+	doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
+	doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+}
+
 void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_confinement confinement;
@@ -186,16 +206,27 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 		doctor_value(result, "integrity, which does not concern events");
 		break;
 	case PERCH_LOCKDOWN_CONFIDENTIALITY:
-		doctor_value(result, "confidentiality");
-		doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
-		doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+		doctor_locked_down(result);
 		break;
 	case PERCH_LOCKDOWN_UNKNOWN:
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "/sys/kernel/security/lockdown cannot be read: no lockdown, securityfs is not "
-			      "mounted, or this user may not enter it");
+		doctor_try_lockdown(doctor, result);
 		break;
 	}
+}
+
+/* Modules without a list of them: what they do has been tried. */
+static void tell_unlisted(struct doctor *doctor, struct doctor_result *result, bool opens)
+{
+	char text[8];
+	ssize_t got = perch_machine_read(doctor->machine, "/sys/kernel/security/lsm", text, sizeof(text));
+	const char *why = got == -EACCES || got == -EPERM ? "this user may not read /sys/kernel/security/lsm"
+							  : "securityfs is not mounted on /sys/kernel/security";
+
+	if (opens)
+		doctor_value(result, "none that refuses events (%s, which lists them)%s%s", why,
+			     result->value[0] ? "; " : "", result->value);
+	else
+		doctor_reason(result, DOCTOR_UNKNOWN, "%s, which lists them", why);
 }
 
 void doctor_security_modules(struct doctor *doctor, struct doctor_result *result)
@@ -215,11 +246,9 @@ void doctor_security_modules(struct doctor *doctor, struct doctor_result *result
 	doctor_value(result, "%.160s%s%s", confinement.modules, confinement.selinux < 0 ? "" : confinement.selinux ?
 		     "; SELinux enforcing" : "; SELinux permissive", yama);
 	if (count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECURITY_MODULE)))
-		doctor_reason(result, DOCTOR_NO, "%s", count->reason);
+		doctor_reason(result, confinement.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s", count->reason);
 	else if (confinement.selinux == 1)
 		doctor_reason(result, DOCTOR_LIMITED, "SELinux decides over perf events too (class perf_event)");
 	else if (!confinement.modules[0] && confinement.selinux < 0)
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "/sys/kernel/security/lsm cannot be read: securityfs is not mounted, or this "
-			      "user may not enter it");
+		tell_unlisted(doctor, result, count->status == DOCTOR_OK);
 }

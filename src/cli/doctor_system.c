@@ -92,10 +92,12 @@ void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)", shown ? "shown" : "hidden", restricted);
+	doctor_value(result, "addresses %s", shown ? "shown" : "hidden");
+	if (restricted >= 0)
+		doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)", shown ? "shown" : "hidden", restricted);
 	if (shown)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "samples of the kernel's side have no names for this user");
+	doctor_reason(result, DOCTOR_LIMITED, "addresses in the kernel cannot be given names of functions by this user");
 	if (restricted >= 2)
 		doctor_change(result, "as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
 	else
@@ -138,7 +140,8 @@ void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
 	doctor_value(result, on ? "on" : "off");
 	if (!on || core->status != DOCTOR_OK)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "it takes one hardware counter of each core");
+	doctor_reason(result, DOCTOR_LIMITED, "it takes a hardware counter of each CPU, unless the kernel is built to "
+		      "watch without (since 6.5)");
 	doctor_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
 }
 

@@ -122,9 +122,10 @@ void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
 	if (clock->status == DOCTOR_OK) {
 		doctor_reason(result, DOCTOR_LIMITED, "cycles cannot be sampled here; the clock stands in for them");
+		doctor_change(result, "%s", cycles->change);
 		doctor_value(result, "by the clock");
 	} else {
-		doctor_reason(result, DOCTOR_NO, "neither cycles nor the clock can be sampled: %.500s", clock->reason);
+		doctor_reason(result, DOCTOR_NO, "%s", clock->reason);
 		doctor_change(result, "%s", clock->change);
 	}
 }
@@ -180,6 +181,26 @@ void doctor_branches(struct doctor *doctor, struct doctor_result *result)
 	try_own(doctor, result, &attr, &user_need);
 }
 
+/* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights. */
+void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
+{
+	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_SIDE };
+	struct perch_attr attr = plain;
+	struct perch_call without = own(&plain), with = own(&attr);
+
+	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
+	attr.sample_regs_intr = 1;
+	if (open_and_close(doctor, &without) || (open_and_close(doctor, &with) && with.errnum != EPERM)) {
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "/sys/kernel/security/lockdown cannot be read, and no event can be tried for it");
+	} else if (!with.errnum) {
+		result->status = DOCTOR_OK;
+		doctor_value(result, "not confidentiality, the level that concerns events (tried)");
+	} else {
+		doctor_locked_down(result);
+	}
+}
+
 static uint64_t watched;		/* by the breakpoint that is opened stopped */
 
 static const struct perch_attr breakpoint = {
@@ -231,7 +252,7 @@ void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 }
 
 /* Whose process is best to try on: another user's; else number 1, which has more rights in most containers too. */
-static pid_t another_process(struct doctor *doctor, uint32_t *uid)
+static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
 	char path[PATH_MAX];
@@ -250,6 +271,7 @@ static pid_t another_process(struct doctor *doctor, uint32_t *uid)
 		    other.state == 'X' || (other.uid == self.uid && pid != 1))
 			continue;
 		*uid = other.uid;
+		*same_user = other.uid == self.uid;
 		found = pid;
 		if (other.uid != self.uid)
 			break;
@@ -262,9 +284,10 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_SIDE };
 	struct perch_call call = own(&attr);
+	bool same_user = false;
 	uint32_t uid = 0;
 
-	call.pid = another_process(doctor, &uid);
+	call.pid = another_process(doctor, &uid, &same_user);
 	if (!call.pid) {
 		doctor_reason(result, DOCTOR_UNKNOWN,
 			      "no other user's process is to be seen that it could be tried on");
@@ -274,6 +297,9 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 	doctor_value(result, "tried on process %d of uid %u", (int)call.pid, (unsigned)uid);
 	if (call.errnum == ESRCH)
 		doctor_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
+	else if (!call.errnum && same_user && !perch_machine_privileged(doctor->machine) &&
+		 !doctor_has(doctor, PERCH_CAP_SYS_PTRACE))
+		doctor_reason(result, DOCTOR_UNKNOWN, "every process to be seen is of this same user");
 }
 
 void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)

@@ -79,6 +79,12 @@ static int close_output(struct request *request, int status)
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
 
+/* The log could not be read, or nothing could be watched: which was said. */
+static bool was_not_done(const struct request *request, int status)
+{
+	return request->program ? status == 126 || status == 127 : status != 0;
+}
+
 static int watch(struct request *request)
 {
 	struct explain_job *job = &request->job;
@@ -90,7 +96,8 @@ static int watch(struct request *request)
 		status = explain_watch_process(job, (pid_t)request->pid);
 	else
 		status = explain_watch_program(job, request->program);
-	explain_print_summary(job);
+	if (job->calls || job->operations_refused || !was_not_done(request, status))
+		explain_print_summary(job);
 	explain_forget(job);
 	return status;
 }

@@ -18,6 +18,7 @@
 #define EXPLAIN_COMMAND "explain"
 
 struct explain_descriptors;		/* what is known of each process's events; explain_events.h */
+struct explain_event;
 struct explain_told;			/* which refusals were told already; explain_told.c */
 
 struct explain_job {
@@ -90,8 +91,10 @@ void explain_print_summary(struct explain_job *job);
 /* The same as JSON: one object, one line. */
 void explain_json_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
 		       const struct perch_call *call, const struct perch_explanation *explanation);
-void explain_json_operation(struct explain_job *job, uint64_t number, const struct explain_caller *caller, int fd,
-			    const struct perch_operation *operation, const struct perch_explanation *explanation);
+/* event NULL: the descriptor was there before anything was seen. */
+void explain_json_operation(struct explain_job *job, const struct explain_event *event,
+			    const struct explain_caller *caller, int fd, const struct perch_operation *operation,
+			    const struct perch_explanation *explanation);
 void explain_json_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
 			  const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
 /* Pushes out what was printed, and notes when that fails. */
@@ -106,6 +109,7 @@ struct explain_refusal {
 	pid_t process;
 	int operation;			/* enum perch_operation_kind + 1; 0: perf_event_open */
 	unsigned long request;
+	uint32_t message;		/* of an operation, its hash: there is much that the fields do not tell apart */
 	int errnum;
 	enum perch_cause cause;
 	uint32_t type;

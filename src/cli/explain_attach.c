@@ -94,7 +94,7 @@ void watch_detach(struct watch *watch)
 	interrupt_all(watch);
 	detach_waiting(watch);
 	while (watch->nr_threads) {
-		tid = waitpid(-1, &status, __WALL);
+		tid = watch_wait(watch, &status);
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)

@@ -158,13 +158,11 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
-		uint64_t number = event ? event->number : 0;
-
 		describe(job, process, thread, &caller);
 		if (job->json)
-			explain_json_operation(job, number, &caller, fd, operation, &explanation);
+			explain_json_operation(job, event, &caller, fd, operation, &explanation);
 		else
-			explain_print_operation(job, number, &caller, fd, operation, &explanation);
+			explain_print_operation(job, event ? event->number : 0, &caller, fd, operation, &explanation);
 	}
 	operation->other = NULL;
 	explain_flush(job);

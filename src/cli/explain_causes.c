@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch explain --causes: every cause there is. */
 #include <errno.h>
+#include <string.h>
 #include <jansson.h>
 
 #include "explain.h"
@@ -36,10 +37,11 @@ static int list_text(void)
 int explain_list_causes(bool json)
 {
 	struct perch_error err;
-	int rc = json ? list_json() : list_text();
+	int rc = json ? list_json() : list_text(), error;
 
 	if (!fflush(stdout) && !ferror(stdout) && !rc)
 		return 0;
-	perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE, "cannot write the list of causes");
+	error = errno ? errno : EIO;
+	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write the list of causes: %s", strerror(error));
 	return cli_error(EXPLAIN_COMMAND, &err);
 }

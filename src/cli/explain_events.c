@@ -195,6 +195,7 @@ struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int 
 	event->number = job->calls;
 	event->pid = call->pid;
 	event->cpu = call->cpu;
+	event->group_fd = call->group_fd;
 	event->flags = call->flags;
 	event->members = 1;
 	note_attr(event, call->attr);

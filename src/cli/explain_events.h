@@ -12,8 +12,9 @@ struct explain_event {
 	uint64_t number;		/* of the call that opened it */
 	bool attr_known;
 	struct perch_attr attr;		/* size is at most its own */
-	pid_t pid;
+	pid_t pid;			/* the arguments it was opened with */
 	int cpu;
+	int group_fd;
 	unsigned long flags;
 	struct explain_event *leader;	/* NULL: it leads itself */
 	size_t members;			/* of its group, when it leads, with itself */

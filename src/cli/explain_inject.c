@@ -33,14 +33,28 @@ static void keep_room(struct watch *watch, const struct watch_thread *thread)
 		watch->room_size = watch_get_memory(thread->tid, thread->call.argument[0], watch->room, thread->attr_size);
 }
 
+/*
+ * Not when another thread of its process has executed in the meantime and stops under the leader's number, which is this
+ * thread's: that one is a new program, with registers of its own.
+ */
+static bool still_there(const struct watch_thread *thread)
+{
+	siginfo_t info;
+
+	return !thread->has_status && !ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) &&
+	       info.si_code == WATCH_CALL_STOP;
+}
+
 static bool begin(struct watch *watch, struct watch_thread *thread)
 {
 	uint64_t all = ~0ull;
 
 	if (watch->before.valid)
 		return true;
-	if (thread->has_status || !watch_get_registers(thread->tid, &watch->before))
+	if (!watch_get_registers(thread->tid, &watch->before) || !still_there(thread)) {
+		watch->before.valid = false;
 		return false;
+	}
 	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask) ||
 	    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all)) {
 		watch->before.valid = false;
@@ -57,7 +71,7 @@ void watch_restore(struct watch *watch)
 
 	if (!watch->before.valid)
 		return;
-	if (!thread->has_status) {
+	if (still_there(thread)) {
 		if (watch->room_size)
 			watch_put_memory(thread->tid, thread->call.argument[0], watch->room, watch->room_size);
 		watch_set_registers(thread->tid, &watch->before);
@@ -96,18 +110,14 @@ static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t nu
 	struct watch_registers registers = watch->before;
 	bool entered = false;
 	int status;
-	pid_t pid;
 
 	watch_set_call(&registers, thread->call.abi, number, argument);
-	if (!watch_set_registers(thread->tid, &registers))
+	if (!still_there(thread) || !watch_set_registers(thread->tid, &registers))
 		return -ESRCH;
 	do {
 		if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, NULL))
 			return -ESRCH;	/* killed: its end is reported to the loop */
-		do
-			pid = waitpid(thread->tid, &status, __WALL);
-		while (pid < 0 && errno == EINTR);
-		if (pid < 0)
+		if (watch_wait_for(watch, thread->tid, &status) < 0)
 			return -ESRCH;
 		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC) {
 			thread->has_status = true;	/* ended, or taken over by a thread that executes */
@@ -279,7 +289,7 @@ void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
 	struct watch_group *group = thread->group;
 	struct watch_filter filter;
 	uint32_t low, high;
-	int64_t rc = -ENOSYS;
+	int64_t rc = WATCH_CAN_INJECT ? -ESRCH : -ENOSYS;
 
 	if (watch->every || group->every || !widen(group, fd, &low, &high))
 		return;
@@ -289,8 +299,8 @@ void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
 		rc = install(watch, thread, &filter);
 		watch_restore(watch);
 	}
-	if (thread->has_status)
-		return;
+	if (thread->has_status || rc == -ESRCH)
+		return;		/* the thread was killed, or its process became another program, which is met again */
 	if (rc) {
 		watch_every_call(watch, group, rc == -EACCES ? "it gave up the right to a second filter" :
 				 "it takes no second filter, for mmap and read of events");

@@ -125,6 +125,29 @@ static void join_fields(const struct perch_finding *finding, char *buffer, size_
 		used += snprintf(buffer + used, size - used, "%s,", finding->field[i]);
 }
 
+static bool is_told(struct explain_job *job, struct explain_refusal *refusal, const struct perch_attr *attr,
+		    const struct perch_explanation *explanation)
+{
+	struct perch_attr copy;
+
+	explain_attr_copy(&copy, attr);
+	refusal->type = copy.type;
+	refusal->config = copy.config;
+	refusal->errnum = explanation->errnum;
+	refusal->cause = explanation->finding[0].cause;
+	join_fields(&explanation->finding[0], refusal->fields, sizeof(refusal->fields));
+	return explain_told_before(job, refusal);
+}
+
+static uint32_t hash(const char *text)
+{
+	uint32_t sum = 2166136261u;
+
+	while (*text)
+		sum = (sum ^ (unsigned char)*text++) * 16777619u;
+	return sum;
+}
+
 static void begin(const struct explain_job *job)
 {
 	paint(job, BOLD);
@@ -135,23 +158,32 @@ static void begin(const struct explain_job *job)
 void explain_print_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
 			const struct perch_call *call, const struct perch_explanation *explanation)
 {
-	struct explain_refusal refusal = {
-		.number = number, .cpu = call->cpu, .process = caller->process, .errnum = call->errnum,
-		.cause = explanation->finding[0].cause,
-	};
-	struct perch_attr attr;
+	struct explain_refusal refusal = { .number = number, .cpu = call->cpu, .process = caller->process };
 
-	explain_attr_copy(&attr, call->attr);
-	refusal.type = attr.type;
-	refusal.config = attr.config;
-	join_fields(&explanation->finding[0], refusal.fields, sizeof(refusal.fields));
-	if (explain_told_before(job, &refusal))
+	if (is_told(job, &refusal, call->attr, explanation))
 		return;
 	begin(job);
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
 	put_caller(job, caller);
 	put_answer(job, explanation);
 	put_call(job, call);
+}
+
+/* What the argument points to tells more than where that is. */
+static void put_control(const struct explain_job *job, int fd, const struct perch_operation *operation)
+{
+	char text[128];
+
+	fprintf(job->out, "ioctl(fd %d, %s, ", fd, explain_request_name(operation->request, text, sizeof(text)));
+	if (operation->filter) {
+		fputc('"', job->out);
+		cli_put_clean(job->out, operation->filter);
+		fputs("\")", job->out);
+	} else if (operation->period_known) {
+		fprintf(job->out, "[%" PRIu64 "])", operation->period);
+	} else {
+		fprintf(job->out, "%#lx)", operation->argument);
+	}
 }
 
 static void put_operation(const struct explain_job *job, int fd, const struct perch_operation *operation)
@@ -169,8 +201,7 @@ static void put_operation(const struct explain_job *job, int fd, const struct pe
 		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)", operation->length,
 			operation->offset);
 	else
-		fprintf(job->out, "ioctl(fd %d, %s, %#lx)", fd,
-			explain_request_name(operation->request, text, sizeof(text)), operation->argument);
+		put_control(job, fd, operation);
 	if (operation->attr) {
 		fputs(" of ", job->out);
 		explain_attr_put(job->out, operation->attr, false);
@@ -184,16 +215,11 @@ void explain_print_operation(struct explain_job *job, uint64_t number, const str
 {
 	struct explain_refusal refusal = {
 		.number = number, .cpu = operation->attr ? operation->cpu : -1, .process = caller->process,
-		.operation = operation->kind + 1, .request = operation->request, .errnum = operation->errnum,
-		.cause = explanation->finding[0].cause,
+		.operation = operation->kind + 1, .request = operation->request,
+		.message = hash(explanation->finding[0].message),
 	};
-	struct perch_attr attr;
 
-	explain_attr_copy(&attr, operation->attr);
-	refusal.type = attr.type;
-	refusal.config = attr.config;
-	join_fields(&explanation->finding[0], refusal.fields, sizeof(refusal.fields));
-	if (explain_told_before(job, &refusal))
+	if (is_told(job, &refusal, operation->attr, explanation))
 		return;
 	begin(job);
 	fprintf(job->out, " %s of descriptor %d", explain_operation_name(operation->kind), fd);
@@ -228,7 +254,7 @@ void explain_print_summary(struct explain_job *job)
 	fprintf(stderr, "perch explain: %" PRIu64 " call%s of perf_event_open, %" PRIu64 " refused", job->calls,
 		job->calls == 1 ? "" : "s", job->refused);
 	if (job->operations_refused)
-		fprintf(stderr, "; %" PRIu64 " of mmap, ioctl, read", job->operations_refused);
+		fprintf(stderr, "; %" PRIu64 " of mmap, ioctl and read refused", job->operations_refused);
 	if (job->unreadable)
 		fprintf(stderr, "; %" PRIu64 " %s could not be read", job->unreadable,
 			job->from_log ? job->unreadable == 1 ? "line" : "lines" : job->unreadable == 1 ? "call" : "calls");

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "explain_attr.h"
+#include "explain_events.h"
 #include "options.h"
 
 /* Texts may quote what a program passed, which need not be UTF-8. */
@@ -41,11 +42,10 @@ static void add_field(void *context, const char *name, uint64_t value, bool is_s
 static json_t *attr_object(const struct perch_attr *attr)
 {
 	struct perch_attr copy;
-	json_t *object;
+	json_t *object = json_object();
 
 	if (!explain_attr_copy(&copy, attr))
-		return json_null();
-	object = json_object();
+		return object;
 	explain_attr_each(&copy, add_field, object);
 	explain_attr_beyond(attr, add_field, object);
 	return object;
@@ -117,7 +117,7 @@ static void set_call(json_t *object, const struct perch_call *call)
 	json_t *arguments = json_object();
 
 	set(object, "attr", attr_object(call->attr));
-	if (call->attr_is_partial)
+	if (call->attr_is_partial || !call->attr)
 		set(object, "attr_is_partial", json_true());
 	set(arguments, "pid", json_integer(call->pid));
 	set(arguments, "cpu", json_integer(call->cpu));
@@ -148,22 +148,31 @@ void explain_json_call(struct explain_job *job, uint64_t call_number, const stru
 	put(job, object);
 }
 
-static json_t *operation_arguments(int fd, const struct perch_operation *operation)
+/* Those of the call that gave the descriptor come first, null when it was not seen. */
+static json_t *operation_arguments(const struct explain_event *event, int fd, const struct perch_operation *operation)
 {
 	json_t *arguments = json_object();
 	char text[128];
 
+	set(arguments, "pid", event ? json_integer(event->pid) : json_null());
+	set(arguments, "cpu", event ? json_integer(event->cpu) : json_null());
+	set(arguments, "group_fd", event ? json_integer(event->group_fd) : json_null());
+	set(arguments, "flags", event ? number(event->flags) : json_null());
 	set(arguments, "fd", json_integer(fd));
 	if (operation->kind == PERCH_OPERATION_MAP) {
 		set(arguments, "length", number(operation->length));
 		set(arguments, "protection", json_integer(operation->protection));
-		set(arguments, "flags", json_integer(operation->map_flags));
+		set(arguments, "map_flags", json_integer(operation->map_flags));
 		set(arguments, "offset", number(operation->offset));
 	} else if (operation->kind == PERCH_OPERATION_CONTROL) {
 		set(arguments, "request", number(operation->request));
 		set(arguments, "request_name",
 		    json_string(explain_request_name(operation->request, text, sizeof(text))));
 		set(arguments, "argument", number(operation->argument));
+		if (operation->filter)
+			set(arguments, "filter", clean(operation->filter));
+		if (operation->period_known)
+			set(arguments, "period", number(operation->period));
 	} else if (operation->kind == PERCH_OPERATION_UNMAP) {
 		set(arguments, "length", number(operation->length));
 		set(arguments, "offset", number(operation->offset));
@@ -173,15 +182,18 @@ static json_t *operation_arguments(int fd, const struct perch_operation *operati
 	return arguments;
 }
 
-void explain_json_operation(struct explain_job *job, uint64_t call_number, const struct explain_caller *caller, int fd,
-			    const struct perch_operation *operation, const struct perch_explanation *explanation)
+void explain_json_operation(struct explain_job *job, const struct explain_event *event,
+			    const struct explain_caller *caller, int fd, const struct perch_operation *operation,
+			    const struct perch_explanation *explanation)
 {
-	json_t *object = begin(call_number, caller);
+	json_t *object = begin(event ? event->number : 0, caller);
 
 	set(object, "operation", json_string(explain_operation_name(operation->kind)));
 	set_explanation(object, explanation);
 	set(object, "attr", attr_object(operation->attr));
-	set(object, "args", operation_arguments(fd, operation));
+	if (!operation->attr)
+		set(object, "attr_is_partial", json_true());
+	set(object, "args", operation_arguments(event, fd, operation));
 	put(job, object);
 }
 

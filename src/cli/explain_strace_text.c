@@ -71,10 +71,17 @@ bool strace_number(struct strace_text *text, uint64_t *value)
 	return text->at > digits;
 }
 
-/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a name any more. */
-static const char *end_of_note(const char *at, const char *end)
+#define NOTE_MAX 8192			/* bytes of a comment or of a name in <>, which is a path at most */
+
+static const char *end_within_note(const struct strace_text *text)
 {
-	for (; at < end; at++)
+	return text->end - text->at > NOTE_MAX ? text->at + NOTE_MAX : text->end;
+}
+
+/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a name any more. */
+static const char *end_of_note(const char *at, const char *last, const char *end)
+{
+	for (; at < last; at++)
 		if (*at == '>' && at[-1] != '-' && (at + 1 == end || strchr(",)]} |\t=", at[1])))
 			return at;
 	return NULL;
@@ -90,9 +97,9 @@ static void annotations(struct strace_text *text, struct strace_word *note)
 
 		strace_spaces(&ahead);
 		if (strace_take(&ahead, "/*"))
-			end = memmem(ahead.at, ahead.end - ahead.at, "*/", 2);
+			end = memmem(ahead.at, end_within_note(&ahead) - ahead.at, "*/", 2);
 		else if (left > 1 && *text->at == '<' && text->at[1] != '<')
-			end = end_of_note(text->at + 1, text->end);	/* not after a space: "12 <... read" */
+			end = end_of_note(text->at + 1, end_within_note(text), text->end);	/* not after a space: "12 <... read" */
 		else
 			return;
 		if (!end)

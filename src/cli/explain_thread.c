@@ -166,6 +166,9 @@ void watch_free(struct watch *watch)
 			watch_leave(watch, watch->thread[i]);
 	free(watch->room);
 	watch->room = NULL;
+	free(watch->kept);
+	watch->kept = NULL;
+	watch->kept_first = watch->kept_end = watch->kept_room = 0;
 	perch_machine_free(watch->machine);
 	watch->machine = NULL;
 }

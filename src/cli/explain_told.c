@@ -30,8 +30,8 @@ struct explain_told {
 static bool is_same(const struct explain_refusal *a, const struct explain_refusal *b)
 {
 	return a->process == b->process && a->operation == b->operation && a->request == b->request &&
-	       a->errnum == b->errnum && a->cause == b->cause && a->type == b->type && a->config == b->config &&
-	       !strcmp(a->fields, b->fields);
+	       a->message == b->message && a->errnum == b->errnum && a->cause == b->cause && a->type == b->type &&
+	       a->config == b->config && !strcmp(a->fields, b->fields);
 }
 
 /* "1-3,5" of the CPUs set. */
@@ -52,6 +52,19 @@ static void put_cpus(FILE *out, const bool *cpu)
 	}
 }
 
+/* Of which calls; of operations whose number is that of their event's, when it is another one. */
+static void put_numbers(FILE *out, const struct again *again)
+{
+	const bool one = again->first == again->last;
+
+	if (!again->first || (again->refusal.operation && one && again->first == again->refusal.number))
+		return;
+	fprintf(out, " (%scall%s %" PRIu64, again->refusal.operation ? "event of " : "", one ? "" : "s", again->first);
+	if (!one)
+		fprintf(out, " to %" PRIu64, again->last);
+	fputc(')', out);
+}
+
 static void put_times(FILE *out, const struct again *again)
 {
 	fprintf(out, again->nr == 1 ? "once more" : "%" PRIu64 " times more", again->nr);
@@ -59,16 +72,31 @@ static void put_times(FILE *out, const struct again *again)
 		fputs(again->nr == 1 ? ", on CPU " : ", on CPUs ", out);
 		put_cpus(out, again->cpu);
 	}
-	if (again->first && again->first == again->last)
-		fprintf(out, " (call %" PRIu64 ")", again->first);
-	else if (again->first)
-		fprintf(out, " (calls %" PRIu64 " to %" PRIu64 ")", again->first, again->last);
+	put_numbers(out, again);
 }
 
 static void reset(struct again *again)
 {
 	again->nr = again->first = again->last = again->cpus = 0;
 	memset(again->cpu, 0, sizeof(again->cpu));
+}
+
+/* "perch explain: call 1's EINVAL [clockid] once more, on CPU 7 (call 66)" */
+static void put_again(const struct explain_job *job, struct again *again)
+{
+	const struct explain_refusal *refusal = &again->refusal;
+	char number[32];
+
+	fputs("perch explain: ", job->out);
+	if (refusal->operation)
+		fputs(explain_operation_name(refusal->operation - 1), job->out);
+	else
+		fprintf(job->out, "call %" PRIu64, refusal->number);
+	fprintf(job->out, "'s %s [%s] ", refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number)) :
+		"end of file", perch_cause_slug(refusal->cause));
+	put_times(job->out, again);
+	fputc('\n', job->out);
+	reset(again);
 }
 
 void explain_told_run(struct explain_job *job)
@@ -79,6 +107,10 @@ void explain_told_run(struct explain_job *job)
 		job->told->last = NULL;
 	if (!last || !last->nr)
 		return;
+	if (job->out == stderr && !job->from_log) {
+		put_again(job, last);	/* the program may have printed something there in between */
+		return;
+	}
 	fputs("  again:  ", job->out);
 	put_times(job->out, last);
 	fputc('\n', job->out);
@@ -125,24 +157,9 @@ void explain_told_rest(struct explain_job *job)
 	if (!job->told)
 		return;
 	explain_told_run(job);
-	for (size_t i = 0; i < job->told->nr; i++) {
-		struct again *again = job->told->again[i];
-		const struct explain_refusal *refusal = &again->refusal;
-		char number[32];
-
-		if (!again->nr)
-			continue;
-		fputs("perch explain: ", job->out);
-		if (refusal->operation)
-			fputs(explain_operation_name(refusal->operation - 1), job->out);
-		else
-			fprintf(job->out, "call %" PRIu64, refusal->number);
-		fprintf(job->out, "'s %s [%s] ", explain_errno_name(refusal->errnum, number, sizeof(number)),
-			perch_cause_slug(refusal->cause));
-		put_times(job->out, again);
-		fputc('\n', job->out);
-		reset(again);
-	}
+	for (size_t i = 0; i < job->told->nr; i++)
+		if (job->told->again[i]->nr)
+			put_again(job, job->told->again[i]);
 }
 
 void explain_told_forget(struct explain_job *job)

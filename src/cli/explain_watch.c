@@ -19,7 +19,6 @@
 #include "explain_watch.h"
 #include "options.h"
 
-
 static volatile sig_atomic_t stopped;		/* by a signal, after the program's end */
 static volatile sig_atomic_t late;		/* it is time to say what is waited for */
 static volatile sig_atomic_t watched;		/* the program, while it runs */
@@ -38,12 +37,16 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* Also where they were ignored: the program, which ignores them then too, decides. */
+/*
+ * Also where they were ignored: the program, which ignores them then too, decides. Nobody to read what is printed is no
+ * reason to end, for that would end the program.
+ */
 void watch_catch_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGALRM };
+	static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM };
 	const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
+	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < CLI_NR(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
 }
@@ -210,7 +213,7 @@ void watch_loop(struct watch *watch)
 	while (!stopped) {
 		if (late)
 			say_late(watch);
-		tid = waitpid(-1, &status, __WALL);
+		tid = watch_wait(watch, &status);
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)

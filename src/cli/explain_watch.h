@@ -3,6 +3,7 @@
  * Watching programs, in parts:
  *
  *   explain_watch.c      starts or attaches, waits for stops, ends
+ *   explain_wait.c       the statuses of threads, in turn
  *   explain_attach.c     -p: seizing a running process, and letting go of it
  *   explain_refused.c    why a process cannot be watched, and what to do
  *   explain_thread.c     which threads there are, and of which process
@@ -95,6 +96,11 @@ struct watch_thread {
 	struct watch_thread *next;	/* of the same bucket */
 };
 
+struct watch_status {
+	pid_t tid;
+	int status;
+};
+
 #define WATCH_BUCKETS 256
 #define WATCH_CALL_STOP (SIGTRAP | 0x80)	/* with PTRACE_O_TRACESYSGOOD */
 #define WATCH_OPTIONS (PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
@@ -119,6 +125,8 @@ struct watch {
 	struct cli_program program;
 	bool program_ended;
 	int program_status;		/* as of wait(2) */
+	struct watch_status *kept;	/* of other threads, while one made a call: from kept_first to kept_end */
+	size_t kept_first, kept_end, kept_room;
 	struct watch_group *groups;
 	size_t nr_threads;
 	struct watch_thread *thread[WATCH_BUCKETS];
@@ -133,6 +141,10 @@ void watch_leave(struct watch *watch, struct watch_thread *thread);
 /* A thread became the leader of its process by exec. */
 struct watch_thread *watch_became(struct watch *watch, pid_t before, pid_t leader);
 void watch_free(struct watch *watch);
+
+/* explain_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept for the next time. */
+pid_t watch_wait(struct watch *watch, int *status);
+pid_t watch_wait_for(struct watch *watch, pid_t tid, int *status);
 
 /* explain_stops.c */
 void watch_entry(struct watch *watch, struct watch_thread *thread);

@@ -51,6 +51,8 @@ void perch__add_next(struct perch__verdict *verdict, const struct perch__candida
 /* What the candidate's remedy advises, done to the case. False: nothing in it can be mended, or nothing was changed. */
 bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c);
 bool perch__same_call(const struct perch__case *one, const struct perch__case *other);
+/* That a filter or another kernel could answer before perf is no fault of the call. */
+bool perch__is_before_perf(enum perch_cause cause);
 /* Whether one of the rule's fields, which are told by comma, is named so. */
 bool perch__names_field(const char *fields, const char *name);
 

@@ -37,8 +37,11 @@ static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 	c->attr.size = c->size;
 }
 
-static void make_case(struct perch__case *c, const struct perch_call *call, struct perch_machine *machine)
+static void make_case(struct perch__case *c, const struct perch_call *call, struct perch_machine *machine,
+		      enum perch__path *path)
 {
+	*path = PERCH__PATH_NOT_READ;
+	c->path = path;
 	c->call = call;
 	c->size = 0;
 	c->kernel_size = call->kernel_size;
@@ -48,6 +51,7 @@ static void make_case(struct perch__case *c, const struct perch_call *call, stru
 	c->group_fd = call->group_fd;
 	c->flags = call->flags;
 	c->errnum = call->errnum;
+	c->reached_perf = false;
 	c->machine = machine;
 	if (!call->attr) {
 		memset(&c->attr, 0, sizeof(c->attr));
@@ -61,11 +65,12 @@ int perch_explain_call(const struct perch_call *call, struct perch_machine *mach
 		       const struct perch_probing *probing, struct perch_explanation *explanation)
 {
 	struct perch__verdict verdict;
+	enum perch__path path;
 	struct perch__case c;
 
 	if (!call || call->errnum <= 0 || !explanation)
 		return -EINVAL;
-	make_case(&c, call, machine);
+	make_case(&c, call, machine, &path);
 	perch__judge(&c, &verdict);
 	if (probing && machine)
 		perch__probe_case(&c, probing, &verdict);

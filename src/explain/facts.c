@@ -2,19 +2,11 @@
 /* Facts of the machine and its processes, as the rules ask for them. What nobody knows is MAYBE. */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "facts.h"
-
-static enum perch__fit known(bool fact)
-{
-	return fact ? PERCH__YES : PERCH__NO;
-}
-
-static bool sysctl(const struct perch__case *c, enum perch_sysctl which, long *value)
-{
-	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
-}
 
 /* -1 unknown, 0 no, 1 yes. */
 static int in_user_namespace(const struct perch__case *c)
@@ -32,7 +24,7 @@ static enum perch__fit holds_any(const struct perch__case *c, uint64_t wanted)
 
 	if (!c->machine || perch_machine_capabilities(c->machine, &effective, NULL))
 		return PERCH__MAYBE;
-	return known(effective & wanted);
+	return perch__known(effective & wanted);
 }
 
 /* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds does not count. */
@@ -42,7 +34,7 @@ static enum perch__fit lacks_all(const struct perch__case *c, uint64_t wanted)
 
 	if (holds != PERCH__YES)
 		return perch__not(holds);
-	return known(in_user_namespace(c) == 1);
+	return perch__known(in_user_namespace(c) == 1);
 }
 
 #define PRIVILEGES (UINT64_C(1) << PERCH_CAP_PERFMON | UINT64_C(1) << PERCH_CAP_SYS_ADMIN)
@@ -59,14 +51,14 @@ enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability)
 
 enum perch__fit perch__vain_capabilities(const struct perch__case *c)
 {
-	return known(holds_any(c, PRIVILEGES) == PERCH__YES && in_user_namespace(c) == 1);
+	return perch__known(holds_any(c, PRIVILEGES) == PERCH__YES && in_user_namespace(c) == 1);
 }
 
 enum perch__fit perch__paranoid_above(const struct perch__case *c, long level)
 {
 	long value;
 
-	return sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? known(value > level) : PERCH__MAYBE;
+	return perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? perch__known(value > level) : PERCH__MAYBE;
 }
 
 enum perch__fit perch__seccomp_filters(const struct perch__case *c)
@@ -75,7 +67,7 @@ enum perch__fit perch__seccomp_filters(const struct perch__case *c)
 
 	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL) || confinement.seccomp < 0)
 		return PERCH__MAYBE;
-	return known(confinement.seccomp > 0);
+	return perch__known(confinement.seccomp > 0);
 }
 
 /* Without lockdown's file there is most likely no lockdown. */
@@ -87,7 +79,7 @@ enum perch__fit perch__locked_down(const struct perch__case *c)
 		return PERCH__MAYBE;
 	if (confinement.lockdown == PERCH_LOCKDOWN_UNKNOWN)
 		return strstr(confinement.modules, "lockdown") ? PERCH__MAYBE : PERCH__NO;
-	return known(confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
+	return perch__known(confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
 }
 
 enum perch__fit perch__selinux_enforces(const struct perch__case *c)
@@ -96,7 +88,7 @@ enum perch__fit perch__selinux_enforces(const struct perch__case *c)
 
 	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
 		return PERCH__MAYBE;
-	return known(confinement.selinux == 1);
+	return perch__known(confinement.selinux == 1);
 }
 
 enum perch__fit perch__older_than(const struct perch__case *c, const char *release)
@@ -115,16 +107,14 @@ enum perch__fit perch__no_perf(const struct perch__case *c)
 	if (!c->machine)
 		return PERCH__MAYBE;
 	rc = perch_machine_sysctl(c->machine, PERCH_SYSCTL_PARANOID, &value, NULL);
-	return known(rc == -ENOENT);
+	return perch__known(rc == -ENOENT);
 }
 
 enum perch__fit perch__no_cgroup_events(const struct perch__case *c)
 {
-	char text[2048];
+	const char *controllers = perch__text(c, "/proc/cgroups");
 
-	if (!c->machine || perch_machine_read(c->machine, "/proc/cgroups", text, sizeof(text)) <= 0)
-		return PERCH__MAYBE;
-	return known(!strstr(text, "perf_event"));
+	return controllers ? perch__known(!strstr(controllers, "perf_event")) : PERCH__MAYBE;
 }
 
 enum perch__fit perch__has_change(const struct perch__case *c, const char *release, int errnum)
@@ -160,10 +150,11 @@ long perch__gate_level(const struct perch__case *c)
 
 enum perch__fit perch__gated_by_paranoid(const struct perch__case *c)
 {
-	long level = perch__gate_level(c);
+	long level;
 
 	if (perch__paranoid_above(c, 2) != PERCH__YES)
 		return PERCH__NO;
+	level = perch__gate_level(c);
 	if (level >= 0)
 		return perch__paranoid_above(c, level);
 	return c->errnum == EACCES ? PERCH__MAYBE : PERCH__NO;
@@ -176,8 +167,8 @@ enum perch__fit perch__above_max_rate(const struct perch__case *c)
 
 	if (!c->attr.freq)
 		return PERCH__NO;
-	if (sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
-		return known(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
+	if (perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
+		return perch__known(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
 	/* the sysctl is an int */
 	return c->attr.sample_freq > INT_MAX ? PERCH__YES : c->attr.sample_freq > 100000 ? PERCH__MAYBE : PERCH__NO;
 }
@@ -186,46 +177,42 @@ uint64_t perch__highest_rate(const struct perch__case *c)
 {
 	long limit;
 
-	return sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit) && limit > 0 ? (uint64_t)limit : 1000;
+	return perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit) && limit > 0 ? (uint64_t)limit : 1000;
 }
 
 enum perch__fit perch__above_max_stack(const struct perch__case *c)
 {
 	long limit;
 
-	if (sysctl(c, PERCH_SYSCTL_MAX_STACK, &limit))
-		return known(limit >= 0 && c->attr.sample_max_stack > limit);
+	if (perch__sysctl(c, PERCH_SYSCTL_MAX_STACK, &limit))
+		return perch__known(limit >= 0 && c->attr.sample_max_stack > limit);
 	return c->attr.sample_max_stack ? PERCH__MAYBE : PERCH__NO;
 }
 
-/* The highest CPU number of a list of sysfs, or -1. */
+/* The highest CPU number of a list of sysfs, "0-3,8": the last number in it. -1: unknown. */
 static int highest_cpu(const struct perch__case *c, const char *path)
 {
-	struct perch_cpus cpus = { 0 };
-	char text[4096];
-	int highest = -1;
+	const char *text = perch__text(c, path), *last;
 
-	if (perch_machine_read(c->machine, path, text, sizeof(text)) <= 0 || perch_cpus_parse(&cpus, text, NULL))
+	if (!text)
 		return -1;
-	if (cpus.nr)
-		highest = cpus.cpu[cpus.nr - 1];
-	perch_cpus_clear(&cpus);
-	return highest;
+	last = text + strlen(text);
+	while (last > text && last[-1] >= '0' && last[-1] <= '9')
+		last--;
+	return *last ? atoi(last) : -1;
 }
 
 /* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the highest. */
 enum perch__fit perch__cpu_absent(const struct perch__case *c)
 {
-	int highest = -1;
+	int highest;
 
 	if (c->cpu < 0 || perch__cpu_offline(c) == PERCH__NO)	/* kept, and mostly the whole answer */
 		return PERCH__NO;
-	if (c->machine) {
-		highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
-		if (highest < 0)
-			highest = highest_cpu(c, "/sys/devices/system/cpu/present");
-	}
-	return highest < 0 ? PERCH__MAYBE : known(c->cpu > highest);
+	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
+	if (highest < 0)
+		highest = highest_cpu(c, "/sys/devices/system/cpu/present");
+	return highest < 0 ? PERCH__MAYBE : perch__known(c->cpu > highest);
 }
 
 enum perch__fit perch__cpu_offline(const struct perch__case *c)
@@ -242,9 +229,27 @@ enum perch__fit perch__cpu_offline(const struct perch__case *c)
 	return PERCH__YES;
 }
 
+/* This process itself, and no number of a described machine. */
+static bool is_self(const struct perch__case *c)
+{
+	char root[PATH_MAX];
+
+	return c->pid == getpid() && !perch_machine_path(c->machine, root, sizeof(root), "");
+}
+
+/* Where /proc is mounted with hidepid, what is not there may be hidden: the first process is then, too. */
+static bool may_be_hidden(const struct perch__case *c)
+{
+	struct perch_process_state first;
+
+	return perch__lacks(c, PERCH_CAP_SYS_PTRACE) != PERCH__NO &&
+	       perch_machine_process(c->machine, 1, &first, NULL) == -ESRCH;
+}
+
 enum perch__fit perch__process_absent(const struct perch__case *c)
 {
 	struct perch_process_state state;
+	int error;
 
 	if (c->pid < -1)
 		return PERCH__YES;
@@ -252,9 +257,12 @@ enum perch__fit perch__process_absent(const struct perch__case *c)
 		return PERCH__NO;
 	if (!c->machine)
 		return PERCH__MAYBE;
-	if (perch_machine_process(c->machine, c->pid, &state, NULL))
-		return PERCH__YES;
-	return known(state.state == 'Z' || state.state == 'X');
+	if (is_self(c))
+		return PERCH__NO;
+	error = perch_machine_target(c->machine, c->pid, &state);
+	if (error)
+		return error == -ESRCH && !may_be_hidden(c) ? PERCH__YES : PERCH__MAYBE;
+	return perch__known(state.state == 'Z' || state.state == 'X');
 }
 
 /* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces count too. */
@@ -264,8 +272,7 @@ enum perch__fit perch__process_foreign(const struct perch__case *c)
 
 	if (c->pid <= 0)
 		return PERCH__NO;
-	if (!c->machine || perch_machine_process(c->machine, c->pid, &other, NULL) ||
-	    perch_machine_process(c->machine, 0, &own, NULL))
+	if (!c->machine || perch_machine_target(c->machine, c->pid, &other) || perch_machine_process(c->machine, 0, &own, NULL))
 		return PERCH__MAYBE;
 	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES : PERCH__MAYBE;
 }

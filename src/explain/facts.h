@@ -21,6 +21,24 @@ static inline enum perch__fit perch__not(enum perch__fit fit)
 	return PERCH__YES - fit;
 }
 
+static inline enum perch__fit perch__known(bool fact)
+{
+	return fact ? PERCH__YES : PERCH__NO;
+}
+
+static inline bool perch__sysctl(const struct perch__case *c, enum perch_sysctl which, long *value)
+{
+	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
+}
+
+/* The text of a file that stays as it is. NULL: unknown. */
+static inline const char *perch__text(const struct perch__case *c, const char *path)
+{
+	const char *text;
+
+	return c->machine && perch_machine_text(c->machine, path, &text) > 0 ? text : NULL;
+}
+
 /* Who asks. Capabilities in a user namespace of one's own are none. */
 enum perch__fit perch__unprivileged(const struct perch__case *c);	/* neither CAP_PERFMON nor CAP_SYS_ADMIN */
 enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability);
@@ -75,13 +93,6 @@ enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag);
 /* Tracepoints, and the text that a uprobe's config1 points to. */
 enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name);	/* "SYSTEM/NAME" */
 enum perch__fit perch__function_tracing_locked(const struct perch__case *c);
-enum perch__path {
-	PERCH__PATH_UNKNOWN,		/* it cannot be read here */
-	PERCH__PATH_EMPTY,
-	PERCH__PATH_NO_FILE,		/* a folder, a device, a pipe */
-	PERCH__PATH_SHORT,		/* the offset is beyond its end */
-	PERCH__PATH_FINE,
-};
 enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what);
 bool perch__path_text(const struct perch__case *c, char *buffer, size_t size);	/* ": /bin/true"; false: unknown */
 

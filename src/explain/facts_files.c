@@ -12,19 +12,14 @@
 /* The first CPU's flags stand for all. */
 enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag)
 {
-	char text[8192], *line, *end;
+	const char *text = perch__text(c, "/proc/cpuinfo"), *line = text ? strstr(text, "\nflags") : NULL, *end;
 	size_t length = strlen(flag);
 
-	if (!c->machine || perch_machine_read(c->machine, "/proc/cpuinfo", text, sizeof(text)) <= 0)
-		return PERCH__MAYBE;
-	line = strstr(text, "\nflags");
 	if (!line)
 		return PERCH__MAYBE;
-	end = strchr(line + 1, '\n');
-	if (end)
-		*end = '\0';
-	for (char *word = line; (word = strstr(word, flag)); word += length)
-		if (word[-1] == ' ' && (word[length] == ' ' || !word[length]))
+	end = line + 1 + strcspn(line + 1, "\n");
+	for (const char *word = line; (word = strstr(word, flag)) && word < end; word += length)
+		if (word[-1] == ' ' && (word[length] == ' ' || word[length] == '\n' || !word[length]))
 			return PERCH__NO;
 	return PERCH__YES;
 }
@@ -34,6 +29,21 @@ enum perch__fit perch__on_metal(const struct perch__case *c)
 	int virtual = c->machine ? perch_machine_virtual(c->machine) : -1;
 
 	return virtual < 0 ? PERCH__MAYBE : virtual ? PERCH__NO : PERCH__YES;
+}
+
+enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	const char *id = NULL;
+	char path[256];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !id; i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", places[i], name);
+		id = perch__text(c, path);
+	}
+	if (!id)
+		return PERCH__MAYBE;
+	return perch__known(strtoull(id, NULL, 10) == c->attr.config);
 }
 
 /* With the root that tracefs() puts in front taken away again, for perch_machine_read(). */
@@ -49,18 +59,6 @@ static ssize_t read_tracefs(const struct perch__case *c, const char *name, char 
 		return length;
 	snprintf(path, sizeof(path), "%s/%s", place + length, name);
 	return perch_machine_read(c->machine, path, buffer, size);
-}
-
-enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
-{
-	char path[256], text[32];
-
-	if (!c->machine)
-		return PERCH__MAYBE;
-	snprintf(path, sizeof(path), "events/%s/id", name);
-	if (read_tracefs(c, path, text, sizeof(text)) <= 0)
-		return PERCH__MAYBE;
-	return strtoull(text, NULL, 10) == c->attr.config ? PERCH__YES : PERCH__NO;
 }
 
 /* A kernel that forbids it gives no list of functions either, not even to root. */
@@ -103,7 +101,13 @@ static enum perch__path look_at_path(const struct perch__case *c)
 
 enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what)
 {
-	return look_at_path(c) == what ? PERCH__YES : PERCH__NO;
+	enum perch__path found = c->path ? *c->path : PERCH__PATH_NOT_READ;
+
+	if (found == PERCH__PATH_NOT_READ)
+		found = look_at_path(c);
+	if (c->path)
+		*c->path = found;
+	return perch__known(found == what);
 }
 
 bool perch__path_text(const struct perch__case *c, char *buffer, size_t size)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known of the PMU that attr.type names: by its name, by sysfs, and by what PMUs of its kind do. */
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +24,6 @@ static const struct {
 	{ "power", UNCORE },	{ "cstate_", UNCORE },	{ "uncore", UNCORE },	{ "amd_df", UNCORE },
 	{ "amd_l3", UNCORE },	{ "amd_umc", UNCORE },	{ "amd_iommu", UNCORE },
 };
-
-static enum perch__fit known(bool fact)
-{
-	return fact ? PERCH__YES : PERCH__NO;
-}
 
 const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known)
 {
@@ -58,7 +52,7 @@ static enum perch__fit has_trait(const struct perch__case *c, unsigned trait)
 		return PERCH__NO;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(pmu->name, kinds[i].prefix, strlen(kinds[i].prefix)))
-			return known(kinds[i].traits & trait);
+			return perch__known(kinds[i].traits & trait);
 	return PERCH__MAYBE;
 }
 
@@ -118,7 +112,7 @@ enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix)
 
 	pmu = perch__pmu_of_case(c, &is_known);
 	if (pmu)
-		return known(!strncmp(pmu->name, prefix, strlen(prefix)));
+		return perch__known(!strncmp(pmu->name, prefix, strlen(prefix)));
 	return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__MAYBE;
 }
 
@@ -133,7 +127,7 @@ enum perch__fit perch__pmu_is_core(const struct perch__case *c)
 		return PERCH__NO;
 	pmu = perch__pmu_of_case(c, &is_known);
 	if (pmu)
-		return known(pmu->core);
+		return perch__known(pmu->core);
 	return is_known ? PERCH__NO : PERCH__MAYBE;
 }
 
@@ -172,7 +166,7 @@ enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix
 	if (perch__pmu_is_core(c) == PERCH__NO)
 		return PERCH__NO;
 	pmu = perch__counting_pmu(c);
-	return pmu ? known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix))) : PERCH__MAYBE;
+	return pmu ? perch__known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix))) : PERCH__MAYBE;
 }
 
 /* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the nearest of its own. */
@@ -205,7 +199,7 @@ enum perch__fit perch__above_max_precise(const struct perch__case *c)
 	pmu = perch__counting_pmu(c);
 	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL))
 		return PERCH__MAYBE;
-	return known(c->attr.precise_ip > most);
+	return perch__known(c->attr.precise_ip > most);
 }
 
 /* caps/branches is there where there are branch records, since 5.13. */
@@ -221,7 +215,7 @@ enum perch__fit perch__no_branches(const struct perch__case *c)
 	pmu = perch__counting_pmu(c);
 	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "branches", &nr, NULL))
 		return PERCH__MAYBE;
-	return known(nr == 0);
+	return perch__known(nr == 0);
 }
 
 enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix)
@@ -247,34 +241,37 @@ static long long number_of_event(const char *text)
 	return sscanf(text, "event=%lli", &number) == 1 ? number : -1;
 }
 
+/* The number of an event that sysfs lists by that name; -1: none. */
+static long long listed_event(const struct perch__case *c, const char *folder, const char *name, size_t length)
+{
+	char path[PATH_MAX];
+	const char *text;
+
+	snprintf(path, sizeof(path), "%s/%.*s", folder, (int)length, name);
+	text = perch__text(c, path);
+	return text ? number_of_event(text) : -1;
+}
+
 /* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no list of numbers. */
 enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
 {
-	const char *folder_name = "/sys/bus/event_source/devices/msr/events";
-	char path[PATH_MAX], text[64];
-	const struct dirent *entry;
-	bool found = false;
-	size_t nr = 0;
-	DIR *folder;
+	static const char folder[] = "/sys/bus/event_source/devices/msr/events";
+	const char *names;
+	size_t length, nr = 0;
+	long long number;
 
 	if (perch__pmu_is(c, "msr") != PERCH__YES)
 		return perch__pmu_is(c, "uprobe") == PERCH__NO && perch__pmu_is(c, "kprobe") == PERCH__NO ? PERCH__MAYBE
 													  : PERCH__NO;
-	if (perch_machine_path(c->machine, path, sizeof(path), folder_name) < 0)
-		return PERCH__MAYBE;
-	folder = opendir(path);
-	if (!folder)
-		return PERCH__MAYBE;
-	while (!found && (entry = readdir(folder))) {
-		snprintf(path, sizeof(path), "%s/%s", folder_name, entry->d_name);
-		if (entry->d_name[0] == '.' || perch_machine_read(c->machine, path, text, sizeof(text)) <= 0 ||
-		    number_of_event(text) < 0)
-			continue;
-		nr++;
-		found = (uint64_t)number_of_event(text) == c->attr.config;
+	names = perch__text(c, folder);
+	for (; names && *names; names += length + (names[length] == '\n')) {
+		length = strcspn(names, "\n");
+		number = listed_event(c, folder, names, length);
+		if (number >= 0 && (uint64_t)number == c->attr.config)
+			return PERCH__NO;
+		nr += number >= 0;
 	}
-	closedir(folder);
-	return found ? PERCH__NO : nr ? PERCH__YES : PERCH__MAYBE;
+	return nr ? PERCH__YES : PERCH__MAYBE;
 }
 
 enum perch__fit perch__extended_type_is_core(const struct perch__case *c)
@@ -289,7 +286,7 @@ enum perch__fit perch__extended_type_is_core(const struct perch__case *c)
 		return PERCH__MAYBE;
 	for (size_t i = 0; i < nr; i++)
 		if (pmus[i].type == type)
-			return known(pmus[i].core);
+			return perch__known(pmus[i].core);
 	return PERCH__NO;
 }
 

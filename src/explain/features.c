@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Which release first knew what a call asks for. Fields of the attr are in abi's own table. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -17,9 +15,17 @@ static const struct {
 
 unsigned perch__release_rank(const char *since)
 {
-	unsigned major, minor;
+	unsigned number[2] = { 0, 0 };
 
-	return sscanf(since, "%3u.%3u", &major, &minor) == 2 ? major * 1000 + minor : 0;
+	for (size_t i = 0; i < 2; i++) {
+		if (*since < '0' || *since > '9')
+			return 0;
+		for (size_t digits = 0; digits < 3 && *since >= '0' && *since <= '9'; digits++)
+			number[i] = number[i] * 10 + (*since++ - '0');
+		if (!i && *since++ != '.')
+			return 0;
+	}
+	return number[0] * 1000 + number[1];
 }
 
 unsigned perch__running_rank(const struct perch__case *c)
@@ -37,6 +43,14 @@ struct search {
 	bool found;
 };
 
+/* Names and releases come from tables and fit. */
+static void name_feature(struct perch__feature *feature, const char *name, const char *since)
+{
+	memset(feature, 0, sizeof(*feature));
+	memcpy(feature->name, name, strnlen(name, sizeof(feature->name) - 1));
+	memcpy(feature->since, since, strnlen(since, sizeof(feature->since) - 1));
+}
+
 static void offer(struct search *search, const char *name, const char *since)
 {
 	unsigned rank = perch__release_rank(since);
@@ -45,8 +59,7 @@ static void offer(struct search *search, const char *name, const char *since)
 		return;
 	search->rank = rank;
 	search->found = true;
-	snprintf(search->feature->name, sizeof(search->feature->name), "%s", name);
-	snprintf(search->feature->since, sizeof(search->feature->since), "%s", since);
+	name_feature(search->feature, name, since);
 }
 
 /* Branch bits count where branches are sampled: the kernel does not look at them otherwise. */
@@ -108,8 +121,7 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct pe
 	for (size_t i = 0; i < nr; i++) {
 		if (fields[i].offset < offset || !perch_attr_get(attr, &fields[i]))
 			continue;
-		snprintf(feature->name, sizeof(feature->name), "%s", fields[i].name);
-		snprintf(feature->since, sizeof(feature->since), "%s", fields[i].since);
+		name_feature(feature, fields[i].name, fields[i].since);
 		return true;
 	}
 	return false;

@@ -5,19 +5,35 @@
 
 #include "finding.h"
 
+/* Facts come from outside, and most hold nothing that a terminal could mind. */
+static size_t clean(char *text)
+{
+	size_t length = 0;
+
+	while (text[length] >= ' ' && text[length] <= '~')
+		length++;
+	return text[length] ? perch_clean_text(text, length + strlen(text + length) + 1, text) : length;
+}
+
 void perch__fill_words(const char *sentence, perch__word_function *word, const void *context, char *buffer, size_t size)
 {
 	size_t used = 0;
 
 	while (*sentence && used + 1 < size) {
-		const char *end = *sentence == '{' ? strchr(sentence, '}') : NULL;
+		size_t length = strcspn(sentence, "{");
+		const char *end = length ? NULL : strchr(sentence, '}');
 
 		if (end && word(context, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
-			used += strnlen(buffer + used, size - used - 1);
+			used += clean(buffer + used);
 			sentence = end + 1;
-		} else {
-			buffer[used++] = *sentence++;
+			continue;
 		}
+		length += !length;		/* a brace that is none of ours */
+		if (length > size - used - 1)
+			length = size - used - 1;
+		memcpy(buffer + used, sentence, length);
+		used += length;
+		sentence += length;
 	}
 	buffer[used] = '\0';
 }

@@ -15,6 +15,16 @@ enum perch__fit {
 	PERCH__YES,
 };
 
+/* What config1 of a uprobe points to. */
+enum perch__path {
+	PERCH__PATH_NOT_READ,			/* nobody has asked yet */
+	PERCH__PATH_UNKNOWN,			/* it cannot be read here */
+	PERCH__PATH_EMPTY,
+	PERCH__PATH_NO_FILE,			/* a folder, a device, a pipe */
+	PERCH__PATH_SHORT,			/* the offset is beyond its end */
+	PERCH__PATH_FINE,
+};
+
 /*
  * What the rules look at: the call as the kernel saw it, and facts read when first asked for. A rule's mend changes it
  * into the call that the rule's remedy describes, so everything that can be mended is a copy here.
@@ -30,7 +40,9 @@ struct perch__case {
 	int group_fd;
 	unsigned long flags;
 	int errnum;				/* 0: not refused, or not known to be; the call and the facts alone count */
+	bool reached_perf;			/* a call proved that nobody answers in perf's place */
 	struct perch_machine *machine;		/* NULL: facts are unknown */
+	enum perch__path *path;			/* read once for all that is made of this case; NULL: it is not kept */
 };
 
 /* Ranks: major * 1000 + minor; 0 for "" and what is no release. */
@@ -52,8 +64,5 @@ void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *f
 
 /* Writes the value of a placeholder of the rules' sentences. False: no such placeholder. */
 bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size);
-
-/* Puts facts in the place of {words}. */
-void perch__fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "facts.h"
 
 bool perch__names_field(const char *fields, const char *name)
 {
@@ -96,6 +97,22 @@ static size_t add_guess(const struct perch__case *c, bool certain, struct perch_
 	return nr + 1;
 }
 
+bool perch__is_before_perf(enum perch_cause cause)
+{
+	return cause == PERCH_CAUSE_SECCOMP || cause == PERCH_CAUSE_NO_SYSCALL;
+}
+
+/* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing is certain. */
+static enum perch__fit fit_of(const struct perch__case *c, const struct perch__rule *rule)
+{
+	enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
+
+	if (fit == PERCH__YES && c->errnum == EPERM && !c->reached_perf && !perch__is_before_perf(rule->cause) &&
+	    perch__seccomp_filters(c) == PERCH__YES)
+		return PERCH__MAYBE;
+	return fit;
+}
+
 size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found, size_t max)
 {
 	bool certain = false;
@@ -107,7 +124,7 @@ size_t perch__candidates(const struct perch__case *c, bool all, struct perch__ca
 		certain = true;
 	}
 	for (const struct perch__rule *rule = perch__rules; rule->errnum && nr < max && (all || !certain); rule++) {
-		enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
+		enum perch__fit fit = fit_of(c, rule);
 
 		if (fit == PERCH__NO || (!all && is_told(found, nr, rule) && fit == PERCH__MAYBE))
 			continue;
@@ -140,11 +157,32 @@ bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c
 	return !perch__same_call(&before, c) || before.unknown_at != c->unknown_at;
 }
 
-/* Each cause is told once; what is too new, and fields without a cause, may be several. */
+static bool share_a_field(const char *one, const char *other)
+{
+	char name[32];
+
+	if (!*one || !*other)
+		return true;
+	for (; *one; one += strcspn(one, ","), one += *one == ',') {
+		size_t length = strcspn(one, ",");
+
+		if (length >= sizeof(name))
+			continue;
+		memcpy(name, one, length);
+		name[length] = '\0';
+		if (perch__names_field(other, name))
+			return true;
+	}
+	return false;
+}
+
+/* Each cause is told once for a field; what is too new, and fields without a cause, may be several. */
 static bool tell_the_same(const struct perch__candidate *one, const struct perch__candidate *other)
 {
 	if (one->newer && other->newer)
 		return !strcmp(one->feature.name, other->feature.name);
+	if (one->rule && other->rule && !share_a_field(one->rule->fields, other->rule->fields))
+		return false;
 	return one->cause == other->cause && !(other->cause == PERCH_CAUSE_UNEXPLAINED && other->nr_fields);
 }
 
@@ -178,12 +216,6 @@ static bool holds_always(const struct perch__rule *rule)
 	return rule->fit(&c) == PERCH__YES;
 }
 
-/* That a filter or another kernel could answer before perf is no fault of the call. */
-static bool is_before_perf(const struct perch__rule *rule)
-{
-	return rule->cause == PERCH_CAUSE_SECCOMP || rule->cause == PERCH_CAUSE_NO_SYSCALL;
-}
-
 static bool is_of_privilege(const struct perch__rule *rule)
 {
 	return rule->errnum == EACCES || rule->errnum == EPERM;
@@ -209,7 +241,7 @@ void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdi
 			behind = true;
 			continue;
 		}
-		if ((!behind && !is_of_privilege(rule)) || is_before_perf(rule) || rule->fit(&at) != PERCH__YES ||
+		if ((!behind && !is_of_privilege(rule)) || perch__is_before_perf(rule->cause) || rule->fit(&at) != PERCH__YES ||
 		    holds_always(rule))
 			continue;
 		next = by_rule(rule, PERCH__YES);

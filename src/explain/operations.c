@@ -32,12 +32,8 @@
 #define AUX (d->op->offset != 0)
 #define POWER_OF_2_OR_0(nr) (!((nr) & ((nr) - 1)))
 #define RING_PAGES (d->op->ring_size / d->page_bytes + !!(d->op->ring_size % d->page_bytes))
-/* A pointer for each page, and a little more, in 2^10 pages at most. Other kernels than x86's are built for other sizes. */
-#if defined(__x86_64__)
-#define ABOVE_LARGEST_RING (d->page_bytes == 4096 && d->pages > (UINT64_C(1) << 18) + 1)
-#else
-#define ABOVE_LARGEST_RING false
-#endif
+/* A pointer for each page, and a little more, in 2^10 pages at most: x86's number, others are built with several. */
+#define ABOVE_LARGEST_RING (d->pages > (UINT64_C(1) << 18) + 1)
 
 #define COUNTS (d->has_attr && !d->c.attr.sample_period)
 /* The kernel makes a period of the clocks' frequencies when they are opened. */

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine.h"
+#include "facts.h"
 
 #define DEFAULT_CALLS 25
 #define DEFAULT_MICROSECONDS 5000
@@ -35,17 +37,24 @@ static bool is_dangerous(const char *pmu)
 /* Every branch, one at a time: what x86 makes of it is its branch trace store. */
 static bool traces_branches(const struct perch_attr *attr)
 {
-	return attr->sample_period == 1 && !attr->freq &&
-	       ((attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS) ||
-		(attr->type == PERCH_TYPE_RAW && (attr->config & 0xff) == 0xc4));
+	if (attr->sample_period != 1 || attr->freq)
+		return false;
+	if (attr->type == PERCH_TYPE_HARDWARE)
+		return (uint32_t)attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS;
+	return (attr->type == PERCH_TYPE_RAW || attr->type >= PERCH_TYPE_MAX) && (attr->config & 0xff) == 0xc4;
 }
 
 /* A tracepoint made of a probe registers that probe as soon as it is opened. */
 static bool has_dynamic_tracepoints(const struct perch_machine *machine)
 {
+	static const char *const files[] = { "/sys/kernel/tracing/dynamic_events",
+					     "/sys/kernel/debug/tracing/dynamic_events" };
 	char text[8];
 
-	return perch_machine_read(machine, "/sys/kernel/tracing/dynamic_events", text, sizeof(text)) > 0;
+	for (size_t i = 0; i < PERCH__NR(files); i++)
+		if (perch_machine_read(machine, files[i], text, sizeof(text)) > 0)
+			return true;
+	return false;
 }
 
 bool perch__stands_in(const struct perch__prober *prober, const struct perch__case *c)
@@ -58,7 +67,7 @@ bool perch__stands_in(const struct perch__prober *prober, const struct perch__ca
 		       (c->attr.type == PERCH_TYPE_TRACEPOINT && prober->dynamic_tracepoints);
 	pmu = perch_machine_pmu_of_type(c->machine, c->attr.type);
 	if (pmu)
-		return is_dangerous(pmu->name);
+		return is_dangerous(pmu->name) || traces_branches(&c->attr);
 	/* no PMU of that type: it is refused in any case, if all of them can be seen */
 	return perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr;
 }
@@ -76,7 +85,7 @@ void perch__stand_in(struct perch__case *c)
 /* A size that the kernel would not mind says nothing that the bytes do not say: behind what was passed they are zero. */
 static uint32_t size_to_pass(const struct perch__case *c)
 {
-	bool fits = !c->size || (c->size >= PERCH_ATTR_SIZE_VER0 && c->size <= 4096);
+	bool fits = !c->size || (c->size >= PERCH_ATTR_SIZE_VER0 && c->size <= (uint32_t)sysconf(_SC_PAGESIZE));
 
 	return fits ? sizeof(c->attr) : c->size;
 }
@@ -112,11 +121,20 @@ static int call(struct perch__prober *prober, const struct perch_attr *attr, con
 	return 0;
 }
 
+/* A thread that the failed call did not name, as a group leader's, is left in peace. */
+static bool is_of_strangers(const struct perch__case *c)
+{
+	return c->pid > 0 && !(c->flags & PERCH_FLAG_PID_CGROUP) &&
+	       (c->pid != c->call->pid || c->call->flags & PERCH_FLAG_PID_CGROUP);
+}
+
 int perch__ask(struct perch__prober *prober, const struct perch__case *c)
 {
 	struct perch__case harmless = *c;
 	int rc;
 
+	if (is_of_strangers(c))
+		return PERCH__NOT_ASKED;
 	if (perch__stands_in(prober, c)) {
 		perch__stand_in(&harmless);
 		harmless.attr.enable_on_exec = harmless.attr.sigtrap = harmless.attr.sig_data = 0;
@@ -167,15 +185,11 @@ static const struct perch__rule *rule_of(const struct perch__case *c, enum perch
 			continue;
 		if (rule->errnum == c->errnum && rule->fit(c) != PERCH__NO)
 			return rule;
-		if (!found)
+		/* what is said of ENOSYS is true of that alone */
+		if (!found || (found->errnum == ENOSYS && c->errnum != ENOSYS))
 			found = rule;
 	}
 	return found;
-}
-
-static bool is_before_perf(enum perch_cause cause)
-{
-	return cause == PERCH_CAUSE_SECCOMP || cause == PERCH_CAUSE_NO_SYSCALL;
 }
 
 /* Perf itself has answered: whatever stands in front of it is not to blame. */
@@ -184,7 +198,7 @@ static void leave_out_gatekeepers(struct perch__verdict *verdict)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < verdict->nr; i++)
-		if (!is_before_perf(verdict->candidate[i].cause))
+		if (!perch__is_before_perf(verdict->candidate[i].cause))
 			verdict->candidate[nr++] = verdict->candidate[i];
 	if (!nr)
 		verdict->candidate[nr++] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
@@ -193,16 +207,19 @@ static void leave_out_gatekeepers(struct perch__verdict *verdict)
 		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
-/* True: settled, for perf never saw the call. */
-static bool probe_gate(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+/* True: settled, for perf never saw the call. If it did, the rules are asked again, which may be certain then. */
+static bool probe_gate(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
 {
 	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
 	struct perch_confinement confinement;
 	struct perch__candidate gate;
 	int rc = ask_sentinel(prober);
 
-	if (rc == EFAULT)
+	if (rc == EFAULT) {
+		c->reached_perf = true;
+		perch__judge(c, verdict);
 		leave_out_gatekeepers(verdict);
+	}
 	if (rc != c->errnum || rc == EFAULT)
 		return false;
 	if (!perch_machine_confinement(c->machine, &confinement, NULL) && confinement.seccomp == 2)
@@ -215,8 +232,10 @@ static bool probe_gate(struct perch__prober *prober, const struct perch__case *c
 
 static bool needs_gate(const struct perch__case *c, const struct perch__verdict *verdict)
 {
+	if (perch__seccomp_filters(c) == PERCH__YES)	/* it may answer whatever it likes */
+		return c->errnum != EFAULT;
 	for (size_t i = 0; i < verdict->nr; i++)
-		if (is_before_perf(verdict->candidate[i].cause) ||
+		if (perch__is_before_perf(verdict->candidate[i].cause) ||
 		    verdict->candidate[i].cause == PERCH_CAUSE_UNEXPLAINED)
 			return c->errnum != EFAULT;
 	return c->errnum == EPERM || c->errnum == ENOSYS;
@@ -268,14 +287,19 @@ static void keep_certain(const struct perch__case *c, const struct perch__case *
 	}
 }
 
-static void probe_uncertain(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+static void probe_uncertain(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
 {
 	bool stands_in = perch__stands_in(prober, c);
-	struct perch__case base = *c;
+	struct perch__case base;
 	int rc;
 
 	if (needs_gate(c, verdict) && probe_gate(prober, c, verdict))
 		return;
+	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN) {
+		perch__probe_certain(prober, c, verdict);
+		return;
+	}
+	base = *c;
 	if (stands_in) {
 		perch__stand_in(&base);
 		calm(&base);
@@ -341,6 +365,7 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 		.calls = perch_machine_calls(c->machine), .machine = c->machine,
 		.limit = budget->calls ? budget->calls : DEFAULT_CALLS,
 	};
+	struct perch__case at = *c;
 
 	if (!may_probe(c))
 		return;
@@ -349,7 +374,7 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
 		perch__probe_certain(&prober, c, verdict);
 	else
-		probe_uncertain(&prober, c, verdict);
+		probe_uncertain(&prober, &at, verdict);
 	verdict->calls = prober.made;
 	verdict->out_of_budget = prober.out_of_budget;
 }

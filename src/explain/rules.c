@@ -7,12 +7,12 @@
 #include "vocabulary.h"
 
 /* A log may have left the whole attr out: then its fields are no proof, for what is not told counts as zero. */
-static enum perch__fit unless_untold(const struct perch__case *c, enum perch__fit fit, const char *fields)
+static enum perch__fit unless_untold(enum perch__fit fit, const char *fields)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
 	size_t length = strcspn(fields, ",");
 
-	if (fit != PERCH__YES || c->call->attr || !c->call->attr_is_partial || !length)
+	if (!length)
 		return fit;
 	for (size_t i = 0; i < sizeof(arguments) / sizeof(*arguments); i++)
 		if (!strncmp(fields, arguments[i], length) && !arguments[i][length])
@@ -20,12 +20,19 @@ static enum perch__fit unless_untold(const struct perch__case *c, enum perch__fi
 	return PERCH__MAYBE;
 }
 
+/* Releases are copied into findings as they are. */
+enum { MOST_SINCE = sizeof(((struct perch_finding *)NULL)->since) };
+
 #define NO_MEND
 #define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
 	static enum perch__fit fit_##name(const struct perch__case *c)                             \
 	{                                                                                          \
-		return unless_untold(c, condition, fields);                                        \
+		enum perch__fit fit = condition;                                                   \
+                                                                                                   \
+		return fit == PERCH__YES && !c->call->attr && c->call->attr_is_partial             \
+			       ? unless_untold(fit, fields) : fit;                                 \
 	}                                                                                          \
+	_Static_assert(sizeof(since) <= MOST_SINCE, #name);                                        \
 	static inline void mend_##name(struct perch__case *c)                                      \
 	{                                                                                          \
 		(void)c;                                                                           \

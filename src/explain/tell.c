@@ -5,23 +5,11 @@
 #include <string.h>
 
 #include "engine.h"
+#include "finding.h"
 
-/* Puts facts in the place of {words}. */
-void perch__fill_in(const struct perch__case *c, const char *sentence, char *buffer, size_t size)
+static bool fact_text(const void *context, const char *name, size_t length, char *buffer, size_t size)
 {
-	size_t used = 0;
-
-	while (*sentence && used + 1 < size) {
-		const char *end = *sentence == '{' ? strchr(sentence, '}') : NULL;
-
-		if (end && perch__fact_text(c, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
-			used += strnlen(buffer + used, size - used - 1);
-			sentence = end + 1;
-		} else {
-			buffer[used++] = *sentence++;
-		}
-	}
-	buffer[used] = '\0';
+	return perch__fact_text(context, name, length, buffer, size);
 }
 
 /* A field's name as a string that stays. NULL: no such field. */
@@ -63,10 +51,10 @@ static void add_fields(const struct perch__case *c, struct perch_finding *findin
 
 static void tell_rule(const struct perch__case *c, const struct perch__rule *rule, struct perch_finding *finding)
 {
-	perch__fill_in(c, rule->sentence, finding->message, sizeof(finding->message));
-	perch__fill_in(c, rule->remedy, finding->remedy, sizeof(finding->remedy));
+	perch__fill_words(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
+	perch__fill_words(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
-		snprintf(finding->since, sizeof(finding->since), "%s", rule->since);
+		memcpy(finding->since, rule->since, strlen(rule->since) + 1);	/* rules.c sees that it fits */
 }
 
 static void tell_unknown_size(const struct perch__case *c, struct perch_finding *finding)
@@ -89,12 +77,14 @@ static void tell_too_new(const struct perch__case *c, const struct perch__featur
 
 	if (!feature->since[0])
 		return tell_unknown_size(c, finding);
-	if (c->machine && !perch_machine_release(c->machine, &release, NULL))
+	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
+		perch_clean_text(release.text, sizeof(release.text), release.text);
 		snprintf(finding->message, sizeof(finding->message), "%s as asked needs Linux %s, and this is %s",
 			 feature->name, feature->since, release.text);
-	else
+	} else {
 		snprintf(finding->message, sizeof(finding->message),
 			 "%s as asked needs Linux %s, and this kernel seems to be older", feature->name, feature->since);
+	}
 	snprintf(finding->remedy, sizeof(finding->remedy), "leave it out, or use a newer kernel");
 	memcpy(finding->since, feature->since, sizeof(finding->since));
 }
@@ -159,8 +149,6 @@ static void tell_one(const struct perch__case *c, const struct perch__candidate 
 		add_fields(c, finding, candidate->rule->fields);
 	else if (!candidate->nr_fields && candidate->newer)
 		add_fields(c, finding, candidate->feature.name);
-	perch_clean_text(finding->message, sizeof(finding->message), finding->message);
-	perch_clean_text(finding->remedy, sizeof(finding->remedy), finding->remedy);
 }
 
 void perch__tell(const struct perch__case *c, const struct perch__verdict *verdict,

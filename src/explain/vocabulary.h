@@ -13,8 +13,15 @@
 #define PERHAPS(condition) ((condition) ? PERCH__MAYBE : PERCH__NO)
 /* The cheap part of a condition decides whether its facts are looked up. */
 #define WHEN(condition, fit) ((condition) ? (fit) : PERCH__NO)
-#define BOTH(a, b) perch__both(a, b)
-#define EITHER(a, b) perch__either(a, b)
+/* The second is not asked where the first settles it: what costs more stands there. */
+#define BOTH(a, b) FIRST_THEN(PERCH__NO, perch__both, a, b, __COUNTER__)
+#define EITHER(a, b) FIRST_THEN(PERCH__YES, perch__either, a, b, __COUNTER__)
+#define FIRST_THEN(settled, join, a, b, number) FIRST_NAMED(settled, join, a, b, number)
+#define FIRST_NAMED(settled, join, a, b, number)                                                            \
+	__extension__({                                                                                     \
+		enum perch__fit first_##number = (a);                                                       \
+		first_##number == (settled) ? first_##number : join(first_##number, b);                     \
+	})
 #define AT_MOST_MAYBE(fit) perch__both(PERCH__MAYBE, fit)
 /* What a log leaves out counts as zero, and may have been anything. */
 #define IF_CLEAR(condition) ((condition) ? c->call->attr_is_partial ? PERCH__MAYBE : PERCH__YES : PERCH__NO)
@@ -81,13 +88,13 @@
 #define MEND_REGS(mask) (mask) = (mask) & ~NO_REGS_BITS ? (mask) & ~NO_REGS_BITS : 1
 
 /* ---- Facts that many ask for ------------------------------------------------------------------------------------ */
-#define NEEDS_PRIVILEGE_ABOVE(level) perch__both(perch__paranoid_above(c, level), perch__unprivileged(c))
-#define NO_RIGHT_TO_TRACE perch__both(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
+#define NEEDS_PRIVILEGE_ABOVE(level) BOTH(perch__paranoid_above(c, level), perch__unprivileged(c))
+#define NO_RIGHT_TO_TRACE BOTH(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE WHEN(OTHER_PMU, perch__pmu_is(c, "uprobe"))
 #define IS_KPROBE WHEN(OTHER_PMU, perch__pmu_is(c, "kprobe"))
-#define IS_PROBE WHEN(OTHER_PMU, perch__either(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
+#define IS_PROBE WHEN(OTHER_PMU, EITHER(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
 #define FUNCTIONS (TRACEPOINT && c->attr.config == 1)	/* ftrace:function has the same id on every kernel */
-#define ARM_CORES perch__either(perch__cores_are(c, "arm"), perch__cores_are(c, "apple"))
+#define ARM_CORES EITHER(perch__cores_are(c, "arm"), perch__cores_are(c, "apple"))
 #define IS_CORE WHEN(MAY_BE_CORE, perch__pmu_is_core(c))
 /* An address at or above the end of user space, which five levels of page tables (la57) move up. */
 #if defined(__x86_64__)
@@ -122,7 +129,7 @@
 			c->attr.clockid = LEADER->attr->clockid;                                            \
 		}                                                                                           \
 	}
-/* What perf itself answers EPERM to: the errno alone does not tell a filter from it. */
+/* What perf itself may answer EPERM to: without it a filter, or a module's program, is all that is left. */
 #define SAYS_EPERM_ITSELF (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || OTHER_PMU)
 
 /* Which clock the leader has is not known, and can be tried. */

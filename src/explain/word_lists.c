@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of CPUs, PMUs and events in words, cut where they grow long. */
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -73,21 +72,17 @@ void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t si
 {
 	bool is_known;
 	const struct perch_pmu *pmu = perch__pmu_of_case(c, &is_known);
-	char path[PATH_MAX], name[128];
-	const struct dirent *entry;
-	size_t used = 0;
-	DIR *folder = NULL;
+	const char *names = NULL;
+	size_t used = 0, length;
+	char path[128];
 
-	if (pmu) {
-		snprintf(name, sizeof(name), "/sys/bus/event_source/devices/%s/events", pmu->name);
-		if (perch_machine_path(c->machine, path, sizeof(path), name) > 0)
-			folder = opendir(path);
+	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events", pmu->name) < sizeof(path))
+		names = perch__text(c, path);
+	for (; names && *names && used < LONGEST && used + 80 < size; names += length + (names[length] == '\n')) {
+		length = strcspn(names, "\n");
+		used += snprintf(buffer + used, size - used, "%s%.*s", used ? ", " : "", (int)(length < 60 ? length : 60),
+				 names);
 	}
-	while (folder && used < LONGEST && used + 80 < size && (entry = readdir(folder)))
-		if (entry->d_name[0] != '.')
-			used += snprintf(buffer + used, size - used, "%s%.60s", used ? ", " : "", entry->d_name);
-	if (folder)
-		closedir(folder);
 	if (!used)
 		snprintf(buffer, size, "none is listed there");
 }

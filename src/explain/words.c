@@ -7,17 +7,12 @@
 #include "vocabulary.h"
 #include "words.h"
 
-static bool sysctl(const struct perch__case *c, enum perch_sysctl which, long *value)
-{
-	return c->machine && !perch_machine_sysctl(c->machine, which, value, NULL);
-}
-
 /* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
 static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
 {
 	long value;
 
-	if (sysctl(c, which, &value))
+	if (perch__sysctl(c, which, &value))
 		snprintf(buffer, size, " (it is %ld)", value);
 }
 
@@ -32,7 +27,7 @@ static void paranoid(const struct perch__case *c, char *buffer, size_t size)
 {
 	long value;
 
-	if (!sysctl(c, PERCH_SYSCTL_PARANOID, &value))
+	if (!perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value))
 		return;
 	if (perch__vain_capabilities(c) == PERCH__YES)
 		snprintf(buffer, size, " (it is %ld; root of a user namespace is an ordinary user here)", value);
@@ -45,7 +40,7 @@ static void limit_value(const struct perch__case *c, enum perch_sysctl which, ch
 {
 	long value;
 
-	if (sysctl(c, which, &value))
+	if (perch__sysctl(c, which, &value))
 		snprintf(buffer, size, "%ld", value);
 	else
 		snprintf(buffer, size, "%s", perch_sysctl_name(which));
@@ -139,6 +134,12 @@ static void this_release(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, " (this is %.64s)", release.text);
 }
 
+static void or_lacks(const struct perch__case *c, char *buffer, size_t size)
+{
+	if (perch__unprivileged(c) != PERCH__NO)
+		snprintf(buffer, size, ", or this process lacks CAP_PERFMON");
+}
+
 static void virtual(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (c->machine && perch_machine_virtual(c->machine) == 1)
@@ -207,7 +208,7 @@ static void owner(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_process_state state;
 
-	if (c->machine && c->pid > 0 && !perch_machine_process(c->machine, c->pid, &state, NULL))
+	if (c->machine && c->pid > 0 && !perch_machine_target(c->machine, c->pid, &state))
 		snprintf(buffer, size, " (%.15s, of user %" PRIu32 ")", state.name, state.uid);
 }
 
@@ -227,7 +228,7 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 {
 	long value;
 
-	if (sysctl(c, PERCH_SYSCTL_NMI_WATCHDOG, &value) && value > 0)
+	if (perch__sysctl(c, PERCH_SYSCTL_NMI_WATCHDOG, &value) && value > 0)
 		snprintf(buffer, size, " (the NMI watchdog holds a counter: sysctl kernel.nmi_watchdog=0)");
 }
 
@@ -262,17 +263,18 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                \
 	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                            \
 	X(most_stack, limit_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                 \
-	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                                                  \
-	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                                     \
-	X(leader_pmu, leader_pmu(c, buffer, size))               \
+	X(pmu, pmu_of_type(c, c->attr.type, c->attr.config, buffer, size))                                  \
+	X(extended, pmu_of_type(c, c->attr.config >> 32, 0, buffer, size))                                  \
+	X(leader_pmu, leader_pmu(c, buffer, size))                                                          \
 	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))                \
 	X(builtin, snprintf(buffer, size, TRACEPOINT ? "tracepoints for perf" : "hardware breakpoints"))    \
-	X(slots, snprintf(buffer, size, X86 ? " (x86 has 4)" : ""))                                         \
+	X(slots, snprintf(buffer, size, "%s", X86 ? " (x86 has 4)" : ""))                                   \
 	X(path, perch__path_text(c, buffer, size))                                                          \
 	X(container, container(c, buffer, size)) X(unfilter, unfilter(c, buffer, size))                     \
 	X(descriptors, descriptor_limit(c, buffer, size)) X(files, files(c, buffer, size))                  \
 	X(raise_descriptors, raise_descriptors(c, buffer, size)) X(virtual, virtual(c, buffer, size))       \
-	X(this_release, this_release(c, buffer, size)) X(branchless, branchless(c, buffer, size))           \
+	X(or_lacks, or_lacks(c, buffer, size)) X(this_release, this_release(c, buffer, size))               \
+	X(branchless, branchless(c, buffer, size))                                                          \
 	X(excludes, excludes(c, buffer, size)) X(max_precise, max_precise(c, buffer, size))                 \
 	X(clock, clock_name(c, buffer, size)) X(yama, yama(c, buffer, size)) X(owner, owner(c, buffer, size)) \
 	X(group_size, group_size(c, buffer, size)) X(watchdog, watchdog(c, buffer, size))                   \

@@ -74,11 +74,21 @@ static void find_mount(FILE *mounts, char best[PATH_MAX])
 	undo_escapes(best);
 }
 
+static int copy_place(const struct perch_machine *machine, const char *place, char *buffer, size_t size,
+		      struct perch_error *err)
+{
+	if (perch_machine_path(machine, buffer, size, place) < 0)
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of cgroups");
+	return 0;
+}
+
 int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t size, struct perch_error *err)
 {
 	char path[PATH_MAX], best[PATH_MAX];
 	FILE *mounts;
 
+	if (machine && machine->cgroups)
+		return copy_place(machine, machine->cgroups, buffer, size, err);
 	if (perch_machine_path(machine, path, sizeof(path), "/proc/self/mounts") < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of the mounts");
 	mounts = fopen(path, "re");
@@ -91,7 +101,7 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 		perch_error_remedy(err, "as root: mount -t cgroup2 none /sys/fs/cgroup");
 		return -ENOENT;
 	}
-	if (perch_machine_path(machine, buffer, size, best) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of cgroups");
-	return 0;
+	if (machine)
+		machine->cgroups = strdup(best);	/* without memory it is looked for anew */
+	return copy_place(machine, best, buffer, size, err);
 }

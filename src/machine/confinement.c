@@ -123,7 +123,7 @@ static void read_confinement(struct perch_machine *machine, struct perch_confine
 			     const struct status *status)
 {
 	memset(confinement, 0, sizeof(*confinement));
-	confinement->seccomp = status->seccomp;
+	confinement->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
 	/* where their number is not told, nothing can be said of others */
 	if (status->seccomp == 2 && machine->own_filters && status->filters <= (int)machine->own_filters)
 		confinement->seccomp = status->filters < 0 ? -1 : 0;

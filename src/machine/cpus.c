@@ -117,13 +117,19 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 
 int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err)
 {
+	struct kept *kept = &machine->cpus_present;
 	struct perch_cpus cpus;
-	int rc = perch__read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
 
-	if (rc)
-		return rc;
-	*nr = cpus.nr;
-	perch_cpus_clear(&cpus);
+	if (!kept->known) {
+		int rc = perch__read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
+
+		if (rc)
+			return rc;
+		kept->value = cpus.nr;
+		kept->known = true;
+		perch_cpus_clear(&cpus);
+	}
+	*nr = kept->value;
 	return 0;
 }
 

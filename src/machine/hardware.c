@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the machine and its kernel are made of: hypervisor, abilities of PMUs, the size of the attr. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,18 +91,23 @@ int perch_machine_virtual(struct perch_machine *machine)
 int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu, const char *name, long *value,
 			  struct perch_error *err)
 {
-	char path[PATH_MAX];
-	int rc;
+	char path[PATH_MAX], *end;
+	const char *text;
+	ssize_t got;
 
-	if (!pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
+	if (!machine || !pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "that names no ability of a PMU");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/%s", pmu->name, name);
-	rc = perch__read_number(machine, path, value);
-	if (rc == -ENOENT || rc == -ENOTDIR)
+	got = perch_machine_text(machine, path, &text);
+	if (got == -ENOENT || got == -ENOTDIR)
 		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "the PMU %s does not tell its %s", pmu->name,
 				       name);
-	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-rc));
+	if (got < 0)
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+	errno = 0;
+	*value = strtol(text, &end, 10);
+	if (errno || end == text)
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s holds no number", path);
 	return 0;
 }
 

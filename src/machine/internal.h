@@ -21,7 +21,7 @@ struct status {
 	bool has_capabilities;
 	int seccomp, no_new_privileges;	/* -1 */
 	int filters;			/* of seccomp; -1, as before Linux 5.9 */
-	int pid_levels;			/* numbers that the process has, one for each pid namespace seen from here; 0 */
+	int pid_levels;			/* numbers of the process, one for each pid namespace seen from here; 0 */
 	char name[16];
 };
 
@@ -29,6 +29,15 @@ struct status {
 struct node {
 	int number;
 	struct perch_cpus cpus;
+};
+
+/* Who was asked about last (target.c). */
+struct target {
+	bool known;
+	pid_t pid;
+	int error;			/* 0 or a negative errno */
+	uint64_t until_ms;		/* of CLOCK_MONOTONIC */
+	struct perch_process_state state;
 };
 
 struct perch_machine {
@@ -39,7 +48,7 @@ struct perch_machine {
 	bool probing;
 	unsigned own_filters;		/* seccomp filters of the process that refuse nothing */
 	struct kept attr_size;
-	struct kept is_virtual;	/* value: as perch_machine_virtual() tells, plus 1 */
+	struct kept is_virtual;		/* value: as perch_machine_virtual() tells, plus 1 */
 	int status_error;
 	struct status status;
 	struct perch_confinement confinement;
@@ -48,8 +57,13 @@ struct perch_machine {
 	struct perch_cpus cpus;
 	struct perch_pmu *pmu;
 	size_t nr_pmus;
+	struct text *texts;		/* texts.c */
+	struct target target;
 	struct node *node;
 	size_t nr_nodes;
+	const char *tracefs;		/* where it was found; NULL */
+	char *cgroups;			/* the same */
+	struct kept cpus_present;
 };
 
 /* Whether an error says something lasting of the machine, not that no descriptor or memory was left. */
@@ -73,5 +87,6 @@ int perch__read_number(const struct perch_machine *machine, const char *path, lo
 int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus,
 		     struct perch_error *err);
 void perch__forget_nodes(struct perch_machine *machine);
+void perch__forget_texts(struct perch_machine *machine);
 
 #endif

@@ -39,7 +39,9 @@ void perch_machine_free(struct perch_machine *machine)
 	for (size_t i = 0; i < machine->nr_pmus; i++)
 		perch_cpus_clear(&machine->pmu[i].cpus);
 	free(machine->pmu);
+	free(machine->cgroups);
 	perch__forget_nodes(machine);
+	perch__forget_texts(machine);
 	free(machine);
 }
 
@@ -56,6 +58,7 @@ void perch_machine_set_probing(struct perch_machine *machine, bool allowed)
 void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters)
 {
 	machine->own_filters = filters;
+	machine->confinement_known = false;
 }
 
 bool perch_machine_probing(const struct perch_machine *machine)
@@ -204,14 +207,19 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	int error = ENOENT;
 
+	if (machine && machine->tracefs && perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
+		return 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		char probe[PATH_MAX + 16];
 
 		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
 			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of tracefs");
 		snprintf(probe, sizeof(probe), "%s/events", buffer);
-		if (access(probe, R_OK | X_OK) == 0)
+		if (access(probe, R_OK | X_OK) == 0) {
+			if (machine)
+				machine->tracefs = places[i];
 			return 0;
+		}
 		if (errno == EACCES)
 			error = EACCES;
 	}

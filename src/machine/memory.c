@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process holds in its memory, and how it sees the files: for the arguments of calls that were made with pointers. */
+/* What a process holds in its memory, and how it sees the files: for calls that were made with pointers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,8 @@ int perch_machine_process_path(struct perch_machine *machine, const char *path, 
 	int length;
 
 	if (machine->process)
-		length = snprintf(buffer, size, "/proc/%d/%s%s", (int)machine->process, path[0] == '/' ? "root" : "cwd/", path);
+		length = snprintf(buffer, size, "/proc/%d/%s%s", (int)machine->process,
+				  path[0] == '/' ? "root" : "cwd/", path);
 	else
 		length = snprintf(buffer, size, "%s", path);
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;

@@ -179,7 +179,6 @@ int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch
 	const struct status *own;
 	struct status status;
 	char path[64];
-	ssize_t got;
 	int rc = -ESRCH;
 
 	if (pid > 0) {
@@ -202,11 +201,5 @@ int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch
 		.permitted = status.permitted,
 	};
 	memcpy(state->name, status.name, sizeof(state->name));
-	if (pid > 0) {	/* the status has it with escapes */
-		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-		got = perch_machine_read(machine, path, state->name, sizeof(state->name));
-		if (got < 0)
-			memcpy(state->name, status.name, sizeof(state->name));
-	}
 	return 0;
 }

@@ -51,12 +51,28 @@ static int64_t effective_uid(const char *text)
 	return end == text || uid > UINT32_MAX ? -1 : (int64_t)uid;
 }
 
+/* A name has a newline as \n and a backslash doubled there: as it is. */
+static void take_name(char name[16], const char *value)
+{
+	size_t used = 0;
+
+	while (*value && *value != '\n' && used < 15) {
+		if (value[0] == '\\' && (value[1] == '\\' || value[1] == 'n')) {
+			name[used++] = value[1] == 'n' ? '\n' : '\\';
+			value += 2;
+		} else {
+			name[used++] = *value++;
+		}
+	}
+	name[used] = '\0';
+}
+
 static void take_line(struct status *status, const char *line)
 {
 	const char *value;
 
 	if ((value = value_of(line, "Name")))
-		snprintf(status->name, sizeof(status->name), "%.*s", (int)strcspn(value, "\n"), value);
+		take_name(status->name, value);
 	else if ((value = value_of(line, "State")) && *value && *value != '\n')
 		status->state = *value;
 	else if ((value = value_of(line, "Uid")))

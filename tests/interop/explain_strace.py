@@ -114,7 +114,7 @@ def disagreement(live, logged):
         return ""
     if live["cause"] in [candidate["cause"] for candidate in logged.get("candidates", [])]:
         return ""
-    if logged["confidence"] != "certain" and (logged.get("attr_is_partial") or logged["attr"] is None):
+    if logged["confidence"] != "certain" and (logged.get("attr_is_partial") or not logged["attr"]):
         return ""
     return f"{key(live)}: {live['cause']} ({live['confidence']}), by the log {logged['cause']} ({logged['confidence']})"
 

@@ -5,6 +5,7 @@
  *   doctor_facts rings KIB     maps a ring of KIB on every CPU: "yes" or "no"
  *   doctor_facts descriptors   opens events until none is left: how many
  *   doctor_facts attr          the size of the kernel's perf_event_attr
+ *   doctor_facts lockdown      whether registers at interrupts can be sampled: "ok", "limited" or "unknown"
  *   doctor_facts uprobe FILE TYPE   opens a uprobe at the file's entry: "ok" or "no"
  */
 #define _GNU_SOURCE
@@ -186,6 +187,21 @@ static int attr_size(void)
 	return 0;
 }
 
+/* What lockdown forbids to everybody at confidentiality. */
+static int lockdown(void)
+{
+	struct perf_event_attr attr = sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, PERF_SAMPLE_IP);
+
+	if (!opens(attr, 0, -1, 0)) {
+		puts("unknown");
+		return 0;
+	}
+	attr.sample_type |= PERF_SAMPLE_REGS_INTR;
+	attr.sample_regs_intr = 3;
+	puts(opens(attr, 0, -1, 0) ? "ok" : errno == EPERM ? "limited" : "unknown");
+	return 0;
+}
+
 /* The file is the caller's own and nobody runs it. */
 static int uprobe(const char *file, unsigned type)
 {
@@ -219,6 +235,8 @@ int main(int argc, char **argv)
 		return descriptors();
 	if (!strcmp(what, "attr"))
 		return attr_size();
+	if (!strcmp(what, "lockdown"))
+		return lockdown();
 	if (!strcmp(what, "uprobe") && argc == 4)
 		return uprobe(argv[2], atoi(argv[3]));
 	fprintf(stderr, "usage: see the head of doctor_facts.c\n");

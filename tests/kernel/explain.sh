@@ -27,6 +27,9 @@ watched "attrs that cannot be read" 0 4 4 "$perch" explain -- "$target" null
 watched "threads that share an attr" 0 100 100 "$perch" explain -- "$target" threads
 watched "children by fork, vfork and clone" 0 3 3 "$perch" explain -- "$target" children
 watched "exec by a thread that does not lead" 0 2 2 "$perch" explain -- "$target" exec
+watched "exec while calls are made in the leader's place" 0 "[0-9]+" 60 timeout -s KILL 60 "$perch" explain -- "$target" overtaken
+! grep -q "is slow" out
+verdict $? "which is no reason to stop every call"
 watched "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered
 watched "signals while calls are looked into" 0 200 200 "$perch" explain -- "$target" signals
 watched "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$target" stopped
@@ -56,23 +59,30 @@ verdict $? "a program that cannot be executed: 126"
 [ "$(echo word | "$perch" explain -- cat 2>out)" = word ]
 verdict $? "input and output are the program's"
 
+{ "$perch" explain -- sh -c "'$target' one; sleep 0.2; '$target' one; touch reached" 2>&1 >/dev/null; } | head -1 >out
+for ((i = 0; i < 100; i++)); do [ -e reached ] && break; sleep 0.05; done
+[ -e reached ]
+verdict $? "nobody reads what is printed: the program runs on"
+
 # Signals: what is sent to perch reaches the program.
-for signal in INT TERM; do
+for signal in INT TERM USR1; do
+	rm -f stdout
 	"$perch" explain -- "$target" interrupted >stdout 2>out &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do grep -q ready stdout && break; sleep 0.05; done
+	for ((i = 0; i < 100; i++)); do grep -qs ready stdout && break; sleep 0.05; done
 	kill -$signal $pid
 	wait $pid
 	status=$?
-	case $signal in INT) want=41 ;; *) want=143 ;; esac
+	case $signal in INT) want=41 ;; TERM) want=143 ;; *) want=138 ;; esac
 	[ $status -eq $want ]
 	verdict $? "SIG$signal is the program's to answer"
 done
 
 # A process that runs already.
+rm -f stdout
 "$target" waits >stdout &
 pid=$!
-for ((i = 0; i < 100; i++)); do grep -q ready stdout && break; sleep 0.05; done
+for ((i = 0; i < 100; i++)); do grep -qs ready stdout && break; sleep 0.05; done
 "$perch" explain -p $pid 2>out &
 watcher=$!
 for ((i = 0; i < 100; i++)); do grep -q "is watched" out && break; sleep 0.05; done

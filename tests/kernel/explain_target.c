@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,41 @@ static int mode_exec(void)
 	return 99;
 }
 
+static void *execute_late(void *microseconds)
+{
+	char *const arguments[] = { (char *)"explain_target", (char *)"one", NULL };
+
+	usleep((intptr_t)microseconds);
+	execv("/proc/self/exe", arguments);
+	_exit(99);
+}
+
+/*
+ * The leader opens so many events that calls are made in its place again and again; in one of these, another thread
+ * executes. A third one's end has to be taken before that goes on.
+ */
+static int mode_overtaken(void)
+{
+	struct perch_attr attr = good();
+	pthread_t thread;
+
+	for (intptr_t i = 0; i < 60; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid) {
+			CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+			continue;
+		}
+		CHECK(!pthread_create(&thread, NULL, sleeper, NULL));
+		CHECK(!pthread_create(&thread, NULL, execute_late, (void *)(i * 10)));
+		for (;;)
+			if (open_event(&attr, -1) < 0)
+				pause();
+	}
+	return 0;
+}
+
 /* mmap, ioctl and read of an event fail; what else has such numbers does not concern anyone. */
 static int mode_operations(void)
 {
@@ -335,7 +371,7 @@ static const struct {
 	int (*run)(void);
 } modes[] = {
 	{ "one", mode_one }, { "size", mode_size }, { "constant", mode_constant }, { "null", mode_null },
-	{ "threads", mode_threads }, { "children", mode_children }, { "exec", mode_exec },
+	{ "threads", mode_threads }, { "children", mode_children }, { "exec", mode_exec }, { "overtaken", mode_overtaken },
 	{ "operations", mode_operations }, { "many", mode_many }, { "filtered", mode_filtered },
 	{ "dropped", mode_dropped }, { "signals", mode_signals }, { "stopped", mode_stopped },
 	{ "interrupted", mode_interrupted }, { "waits", mode_waits },

@@ -112,6 +112,10 @@ static const struct operation_row operation_rows[] = {
 	ROW(map_blocked, ROOT, EPERM, LIKELY, "seccomp", MAP(.length = 1025 * PAGE, SHARED)),
 	ROW(map_policy, NONE, EACCES, LIKELY, "SELinux", MAP(.length = 9 * PAGE, SHARED)),
 	ROW(map_memory, NONE, ENOMEM, CERTAIN, "36 KiB", MAP(.length = 9 * PAGE, SHARED)),
+#if defined(__x86_64__)
+	ROW(map_enormous, NONE, ENOMEM, CERTAIN, "2097156 KiB", ADVISES("1073745920"),
+	    MAP(.length = (1ul << 31) + PAGE, SHARED)),
+#endif
 	ROW(map_revoked, NONE, ENODEV, CERTAIN, "PMU is gone", EVENT(SOFTWARE), MAP(.length = 9 * PAGE, SHARED)),
 	ROW(map_odd, NONE, EINVAL, LIKELY, "no event's", EVENT(SOFTWARE),
 	    MAP(.length = 9 * PAGE, .ring_size = 9 * PAGE, SHARED)),
@@ -120,11 +124,13 @@ static const struct operation_row operation_rows[] = {
 	ROW(map_split, NONE, EINVAL, CERTAIN, "4096 bytes are a part of the mapping of 36864 bytes",
 	    UNMAP(.length = PAGE, .offset = PAGE, .ring_size = 9 * PAGE)),
 	ROW(map_split, NONE, EINVAL, LIKELY, "a part", UNMAP(.length = PAGE)),
-	ROW(map_move, NONE, EFAULT, CERTAIN, "grow", UNMAP(.length = PAGE)),
+	ROW(map_grow, NONE, EFAULT, CERTAIN, "grow", UNMAP(.length = PAGE)),
 
 	/* any ioctl */
 	ROW(output_int, NONE, EBADF, CERTAIN, "0xffffffff", ADVISES("-1L"), ASK(SET_OUTPUT, .argument = 0xffffffff)),
 	ROW(output_fd, NONE, EBADF, CERTAIN, "descriptors is not", ASK(SET_OUTPUT, .argument = 3)),
+	ROW(output_no_event, NONE, EBADF, CERTAIN, "descriptor 3, which", EVENT(SOFTWARE), ASK(SET_OUTPUT, .argument = 3)),
+	ROW(bpf_not_open, NONE, EBADF, CERTAIN, "descriptor 99, which", EVENT(SOFTWARE), ASK(SET_BPF, .argument = 99)),
 	ROW(bpf_fd, NONE, EBADF, CERTAIN, "(99)", ASK(SET_BPF, .argument = 99)),
 	ROW(control_not_open, NONE, EBADF, CERTAIN, "cannot enable", ASK(ENABLE)),
 	ROW(control_no_request, NONE, ENOTTY, CERTAIN, "0x2499", EVENT(SOFTWARE),

@@ -106,6 +106,7 @@ static const struct row rows[] = {
 	ROW(paranoid_all, UBUNTU, EACCES, "CAP_PERFMON is not enough", ATTR(USER)),
 	ROW(namespace_kernel, OTHER_ROOT, EACCES, "root in a user namespace", ATTR(TYPE(SOFTWARE))),
 	ROW(kernel_side_pmu, GUEST, EACCES, "the PMU msr", ATTR(.type = MSR)),
+	ROW(kernel_only, GUEST, EACCES, "in its place", ATTR(TYPE(SOFTWARE), .exclude_user = 1)),
 	ROW(kernel_side, GUEST, EACCES, "(it is 2)", ATTR(TYPE(SOFTWARE))),
 	ROW(kernel_side, NONE, EACCES, "sysctl kernel.perf_event_paranoid=1", ATTR(TYPE(SOFTWARE))),
 	ROW(text_poke, NEWEST, EACCES, "text_poke", ATTR(TYPE(SOFTWARE), USER, .text_poke = 1)),

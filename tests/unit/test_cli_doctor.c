@@ -69,6 +69,8 @@ struct kernel {
 	bool privileged, admin;
 	long level;
 	bool gate;			/* a distribution's: everything is refused above 2 */
+	bool locked_down;		/* at confidentiality */
+	bool friendly;			/* other processes are this user's */
 	uint32_t attr_size;
 	unsigned open;			/* descriptors that were not closed */
 	unsigned opened, probes;
@@ -82,7 +84,7 @@ static int check_privilege(const struct kernel *kernel, const struct perch_attr 
 		return EACCES;
 	if ((pid == -1 || flags & PERCH_FLAG_PID_CGROUP) && kernel->level > 0 && !kernel->privileged)
 		return EACCES;
-	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged ? EACCES : 0;
+	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged && !kernel->friendly ? EACCES : 0;
 }
 
 static int check_hardware(const struct kernel *kernel, const struct perch_attr *attr)
@@ -109,6 +111,8 @@ static int answer(struct kernel *kernel, struct perch_attr *attr, pid_t pid, uns
 	errnum = check_privilege(kernel, attr, pid, flags);
 	if (errnum)
 		return errnum;
+	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR && kernel->locked_down)
+		return EPERM;
 	if (attr->type == PERCH_TYPE_HARDWARE)
 		return check_hardware(kernel, attr);
 	if (attr->type == PERCH_TYPE_BREAKPOINT && attr->bp_addr >> 63 && !kernel->admin)
@@ -182,12 +186,12 @@ static const struct scene scenes[] = {
 	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
 	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
 	    { "callchains", DOCTOR_LIMITED, "kernel-side", "user space alone" },
-	    { "count-kernel", DOCTOR_NO, "kernel-side", "kernel.perf_event_paranoid=1 (it is 2)" },
-	    { "system-wide", DOCTOR_NO, "every-process", "kernel.perf_event_paranoid=0 (it is 2)" },
+	    { "count-kernel", DOCTOR_NO, "kernel-side", "kernel.perf_event_paranoid=1 (now 2)" },
+	    { "system-wide", DOCTOR_NO, "every-process", "kernel.perf_event_paranoid=0 (now 2)" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
 	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
 	    { "tracefs", DOCTOR_NO, NULL, "mount -t tracefs" },
-	    { "attr-size", DOCTOR_LIMITED, NULL, "config4 (6.19)" },
+	    { "attr-size", DOCTOR_LIMITED, NULL, "config4 (Linux 6.19)" },
 	    { "uprobes", DOCTOR_NO, "probe-privilege", "root" },
 	    { "kernel-symbols", DOCTOR_LIMITED, NULL, "cap_syslog" },
 	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-privilege", NULL },
@@ -219,7 +223,7 @@ static const struct scene scenes[] = {
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
 	    { "/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n" },
 	    { PMUS "cpu/type", "4\n" } },
-	  { { "count-user", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=2 (it is 3)" },
+	  { { "count-user", DOCTOR_NO, "paranoid-all", "kernel.perf_event_paranoid=2 (now 3)" },
 	    { "sample", DOCTOR_NO, "paranoid-all", NULL },
 	    { "paranoid", DOCTOR_NO, NULL, "refuses every event" },
 	    { "kernel", DOCTOR_OK, NULL, "debian 12" } } },
@@ -229,7 +233,7 @@ static const struct scene scenes[] = {
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" } },
 	  { { "count-user", DOCTOR_OK, NULL, NULL },
 	    { "paranoid", DOCTOR_LIMITED, NULL, "takes 3 for it" },
-	    { "count-kernel", DOCTOR_NO, "kernel-side", "perf_event_paranoid=1 (it is 3)" } } },
+	    { "count-kernel", DOCTOR_NO, "kernel-side", "perf_event_paranoid=1 (now 3)" } } },
 	{ "an open machine",
 	  { .core_pmu = true, .level = -1, .attr_size = 112 },
 	  true,
@@ -243,13 +247,13 @@ static const struct scene scenes[] = {
 	  { { "count-kernel", DOCTOR_OK, NULL, NULL },
 	    { "system-wide", DOCTOR_OK, NULL, NULL },
 	    { "cgroups", DOCTOR_NO, NULL, "cgroup2" },
-	    { "paranoid", DOCTOR_OK, NULL, "-1: everybody" },
+	    { "paranoid", DOCTOR_OK, NULL, "single processes of other users stay closed" },
 	    { "rings", DOCTOR_OK, NULL, "paranoid -1" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu_atom; cpu_core (precise up to 0)" },
 	    { "precise", DOCTOR_NO, "precise", NULL },
 	    { "other-users", DOCTOR_NO, "other-process", "cap_perfmon" },
 	    { "tracepoint-data", DOCTOR_OK, NULL, NULL },
-	    { "attr-size", DOCTOR_LIMITED, NULL, "sig_data (5.13)" },
+	    { "attr-size", DOCTOR_LIMITED, NULL, "sig_data (Linux 5.13)" },
 	    { "pmus", DOCTOR_OK, NULL, "cpu_atom 10 (2 CPUs)" } } },
 	{ "tracepoints of system calls",
 	  { .level = 2, .attr_size = 136 },
@@ -308,9 +312,44 @@ static const struct scene scenes[] = {
 	    { "sample-rate", DOCTOR_LIMITED, "frequency", "took too long (9 > 8)" },
 	    { "stack-depth", DOCTOR_LIMITED, NULL, "=127" },
 	    { "vdso", DOCTOR_LIMITED, NULL, "hpet" },
-	    { "lockdown", DOCTOR_LIMITED, NULL, "confidentiality" },
+	    { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "confidentiality" },
 	    { "kprobes", DOCTOR_NO, "lockdown-probe", NULL },
 	    { "security-modules", DOCTOR_LIMITED, NULL, "SELinux" } } },
+	{ "a locked kernel that does not tell, where everybody is one user",
+	  { .core_pmu = true, .level = 1, .attr_size = 144, .locked_down = true, .friendly = true },
+	  true,
+	  { { "/proc/sys/kernel/perf_event_paranoid", "1\n" },
+	    { "/proc/self/status", STATUS("0", NO_CAPS, "3") },
+	    { "/proc/sys/kernel/perf_event_max_sample_rate", "1750\n" },
+	    { "/proc/sys/kernel/perf_cpu_time_max_percent", "100\n" },
+	    { "/proc/sys/kernel/perf_event_mlock_kb", "64\n" },
+	    { "/proc/self/limits", LIMITS("1024", "0") },
+	    { PMUS "cpu/type", "4\n" } },
+	  { { "lockdown", DOCTOR_LIMITED, "lockdown-regs", "to root too" },
+	    { "other-users", DOCTOR_UNKNOWN, NULL, "this same user" },
+	    { "seccomp", DOCTOR_UNKNOWN, NULL, NULL },
+	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (now 1)" },
+	    { "sample-rate", DOCTOR_LIMITED, "frequency", "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
+	    { "rings", DOCTOR_LIMITED, "map-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
+	    { "security-modules", DOCTOR_OK, NULL, "none that refuses events" } } },
+	{ "an open kernel that does not tell of lockdown",
+	  { .level = 2, .attr_size = 144 },
+	  true,
+	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
+	  { { "lockdown", DOCTOR_OK, NULL, "not confidentiality" } } },
+	{ "a filter, or something else",
+	  { .filter = EACCES },
+	  false,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
+	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" },
+	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL },
+	    { "security-modules", DOCTOR_UNKNOWN, NULL, NULL } } },
+	{ "a filter with an errno of its own",
+	  { .filter = EOPNOTSUPP },
+	  false,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
+	  { { "seccomp", DOCTOR_NO, "seccomp", "SystemCallFilter=perf_event_open" },
+	    { "uprobes", DOCTOR_NO, "*", NULL } } },
 };
 
 static void make_tree(char *root, const struct scene *scene)

@@ -178,6 +178,94 @@ static void test_unseen(void **state)
 	}
 }
 
+/* What a log leaves out counts as zero, and a zero that may be anything else proves nothing. */
+static void test_partial(void **state)
+{
+	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr), .use_clockid = 1, .clockid = 1 };
+	static const struct perch_call_leader leader = { .attr = &with_clock, .cpu = -1 };
+	static const struct {
+		struct perch_attr attr;
+		const struct perch_call_leader *leader;
+	} cases[] = {
+		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_len = 8, .bp_addr = 0x1001 }, NULL },
+		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = PERCH_BREAKPOINT_X }, NULL },
+		{ { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .use_clockid = 1 }, NULL },
+		{ { SOFTWARE }, &leader },
+		{ { SOFTWARE, .use_clockid = 1 }, &leader },
+	};
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct perch_call call = call_of(&cases[i].attr, EINVAL);
+
+		call.leader = cases[i].leader;
+		call.group_fd = call.leader ? 3 : -1;
+		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		call.attr_is_partial = true;
+		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	}
+}
+
+/* One cause at two fields is two faults. */
+static void test_one_cause_twice(void **state)
+{
+	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1, .reserved_3 = 1 };
+	const struct perch_call call = call_of(&attr, EINVAL);
+	struct perch_explanation explanation;
+
+	(void)state;
+	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_string_equal(explanation.finding[0].field[0], "reserved_2");
+	assert_int_equal(explanation.nr_next, 1);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_RESERVED_BITS);
+	assert_string_equal(explanation.next[0].field[0], "aux_action");
+}
+
+static bool has_raw(const struct seen_call *call)
+{
+	return call->attr->sample_type & PERCH_SAMPLE_RAW;
+}
+
+/* Where a filter is on the process its EPERM looks like perf's own, until a call without an attr tells them apart. */
+static void test_behind_a_filter(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
+		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t2\n" },
+		{ PMUS "tracepoint/type", "2\n" },
+	};
+	const struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .exclude_kernel = 1,
+					 .sample_period = 1, .sample_type = PERCH_SAMPLE_RAW };
+	const struct perch_call call = call_of(&attr, EPERM);
+	struct perch_call refused = call;
+	struct perch_explanation explanation;
+	struct kernel filtered;
+
+	(void)state;
+	kernel_start(&filtered, files, sizeof(files) / sizeof(*files));
+	assert_int_equal(perch_explain_call(&call, filtered.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_RAW);
+	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_SECCOMP);
+	filtered.fault[0] = (struct fault){ has_raw, EPERM };
+	kernel_explain(&filtered, &call, 0, &explanation);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_RAW);
+	filtered.gate = EPERM;
+	kernel_explain(&filtered, &call, 0, &explanation);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
+	filtered.gate = refused.errnum = EOPNOTSUPP;	/* a filter may answer whatever it likes */
+	kernel_explain(&filtered, &refused, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
+	assert_non_null(strstr(explanation.finding[0].message, "refuses perf_event_open"));
+	kernel_stop(&filtered);
+}
+
 /* An errno that perf has none of is named, and what is known of the call. */
 static void test_unknown_errno(void **state)
 {
@@ -291,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_certain), TEST(test_masked), TEST(test_ambiguous), TEST(test_longer_than_ours),
 		TEST(test_usage),   TEST(test_unseen), TEST(test_unknown_errno), TEST(test_garbage),
+		TEST(test_partial), TEST(test_one_cause_twice), TEST(test_behind_a_filter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,31 @@ static void two_faults_are_both_told(void **state)
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
 }
 
+/* What is mended with the first, or was said because of its errno alone, does not come next. */
+static void nothing_false_comes_next(void **state)
+{
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
+	struct perch_operation ops[] = {
+		{ .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &attr, .length = PAGES(2), .offset = PAGES(2),
+		  .map_flags = MAP_SHARED },
+		{ .kind = PERCH_OPERATION_CONTROL, .errnum = EBADF, .attr = &attr, .request = PERCH_IOC_SET_OUTPUT,
+		  .argument = UINT32_MAX },
+		{ .kind = PERCH_OPERATION_CONTROL, .errnum = EBADF, .request = PERCH_IOC_SET_BPF, .argument = 9 },
+	};
+	struct perch_explanation explanation;
+
+	(void)state;
+	for (size_t i = 0; i < NR(ops); i++) {
+		assert_int_equal(perch_explain_operation(&ops[i], NULL, &explanation), 0);
+		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		assert_int_equal(explanation.nr_next, 0);
+	}
+	ops[1].ring_size = PAGES(3);	/* holds whatever is passed instead */
+	assert_int_equal(perch_explain_operation(&ops[1], NULL, &explanation), 0);
+	assert_int_equal(explanation.nr_next, 1);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_CONTROL_OUTPUT);
+}
+
 /* What a missing fact keeps open is told in the kernel's order. */
 static void candidates(void **state)
 {
@@ -351,7 +376,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rule_names_its_cause), cmocka_unit_test(every_rule_has_a_row),
-		cmocka_unit_test(two_faults_are_both_told), cmocka_unit_test(candidates),
+		cmocka_unit_test(two_faults_are_both_told),
+		cmocka_unit_test(nothing_false_comes_next), cmocka_unit_test(candidates),
 		cmocka_unit_test(the_arithmetic_of_locked_memory), cmocka_unit_test(what_a_read_needs),
 		cmocka_unit_test(any_errno), cmocka_unit_test(short_attrs), cmocka_unit_test(faults_of_filters),
 	};

@@ -320,6 +320,21 @@ static void test_no_calls(void **state)
 	assert_int_equal(explanation.calls, 0);
 }
 
+/* The leader's thread was not named by the call that failed: nobody asks about it, though the remedy says to. */
+static void test_leader_of_stranger(void **state)
+{
+	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
+	const struct perch_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
+	struct perch_call call = { .attr = &attr, .pid = 77, .cpu = -1, .group_fd = 3, .errnum = EINVAL, .leader = &leader };
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.named = 77;
+	kernel_explain(&kernel, &call, 0, &explanation);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_GROUP_TARGET);
+	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+}
+
 /* Off unless the caller, or the machine, allows it. */
 static void test_switch(void **state)
 {
@@ -348,7 +363,7 @@ int main(void)
 		TEST(test_parts),    TEST(test_two_faults_of_one_errno), TEST(test_a_fault_behind_another),
 		TEST(test_behind_a_certain_one), TEST(test_transient), TEST(test_changed), TEST(test_gate),
 		TEST(test_budget),   TEST(test_time), TEST(test_dangerous), TEST(test_stand_in), TEST(test_no_calls),
-		TEST(test_switch),
+		TEST(test_leader_of_stranger), TEST(test_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

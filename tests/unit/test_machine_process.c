@@ -231,7 +231,7 @@ static const struct tree_file processes[] = {
 	{ "/proc/self/fd/0", "" }, { "/proc/self/fd/1", "" }, { "/proc/self/fd/17", "" }, { "/proc/self/fd/x", "" },
 	{ "/proc/77/status", "Name:\tmy\\nname\nState:\tS (sleeping)\nUid:\t0\t65534\t0\t0\nNSpid:\t77\t5\n"
 	  "CapPrm:\t0000000000200000\nCapEff:\t0000000000200000\nNoNewPrivs:\t1\nSeccomp:\t2\n" },
-	{ "/proc/77/comm", "my\nname\n" }, { "/proc/77/uid_map", "0 100000 65536\n" },
+	{ "/proc/77/uid_map", "0 100000 65536\n" },
 	{ "/proc/77/limits", LIMITS("16", "16", "unlimited") }, { "/proc/77/fd/3", "" }, { "/proc/77/fd/16", "" },
 	{ "/proc/77/cgroup", "0::/../libpod-0123.scope\n" },
 	{ "/proc/78/status", "Name:\tgone\nState:\tZ (zombie)\nUid:\t1\n" },

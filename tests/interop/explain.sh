@@ -1,0 +1,111 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# perch explain with programs of others: perf, and one made by a compiler that is not C's.
+set -u
+perch=${PERCH:?}
+status=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+
+verdict() { # status of a check, its name
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		echo "not ok - $2"
+		head -20 "$folder/found" "$folder/output" | sed 's/^/    /'
+		status=1
+	fi
+}
+
+skip() { # name, why
+	echo "ok - $1 # skip $2"
+}
+
+watched() { # program: its status is that of perch; what was found goes to a file of its own
+	"$perch" explain -j -o "$folder/found" -- "$@" >"$folder/output" 2>&1
+}
+
+# What this machine has no counters for is refused with ENOENT, and named after what is missing.
+perf_without_counters() {
+	watched perf stat -e cycles -- sh -c 'exit 7'
+	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$folder/found"
+	verdict $? "perf stat -e cycles: what is missing, and the status"
+	watched perf record -o "$folder/data" -e cycles:pp -a -- true
+	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$folder/found"
+	verdict $? "perf record -e cycles:pp -a: the precise call is refused, and perf ends as it would"
+}
+
+if ! command -v perf >/dev/null || ! perf --version >/dev/null 2>&1; then
+	skip "perf stat and perf record" "no perf here"
+elif perf stat -e cycles -- true 2>&1 | grep -q 'not supported'; then
+	perf record -o "$folder/data" -e cycles:pp -a -- true >/dev/null 2>&1
+	bare=$?
+	perf_without_counters
+else
+	skip "perf stat and perf record" "this machine has hardware counters: nothing is refused"
+fi
+
+cat >"$folder/program.rs" <<'PROGRAM'
+extern "C" {
+    fn syscall(number: i64, ...) -> i64;
+}
+
+fn main() {
+    let number = if cfg!(target_arch = "x86_64") { 298 } else { 241 };
+    let threads: Vec<_> = (0..4)
+        .map(|i| {
+            std::thread::spawn(move || {
+                let mut attr = [0u64; 8];
+                attr[0] = u64::from_ne_bytes({
+                    let (kind, size) = (1u32.to_ne_bytes(), 64u32.to_ne_bytes());
+                    [kind[0], kind[1], kind[2], kind[3], size[0], size[1], size[2], size[3]]
+                });
+                attr[1] = 2;
+                attr[4] = 1 << (40 + i);
+                let fd = unsafe { syscall(number, attr.as_ptr(), 0, -1, -1, 0u64) };
+                assert!(fd == -1 && std::io::Error::last_os_error().raw_os_error() == Some(22));
+                assert!(attr[4] == 1 << (40 + i));
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    std::process::exit(3);
+}
+PROGRAM
+rustc=$(command -v rustc || echo "${HOME:-/nowhere}/.cargo/bin/rustc")
+case $(uname -m) in
+x86_64 | aarch64) here=yes ;;
+*) here=no ;;
+esac
+if [ $here = yes ] && "$rustc" -O -o "$folder/program" "$folder/program.rs" >/dev/null 2>&1; then
+	watched "$folder/program"
+	[ $? -eq 3 ] && [ "$(grep -c '"cause":"read-format-bits"' "$folder/found")" -eq 4 ]
+	verdict $? "a Rust program's four threads"
+else
+	skip "a Rust program" "no rustc that works here"
+fi
+
+cat >"$folder/static.c" <<'PROGRAM'
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = PERF_ATTR_SIZE_VER0, .exclude_kernel = 1,
+					.config = PERF_COUNT_SW_PAGE_FAULTS, .read_format = 1ull << 40 };
+
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0ul) == -1 && errno == EINVAL ? 4 : 1;
+}
+PROGRAM
+if "${CC:-cc}" -static -o "$folder/static" "$folder/static.c" 2>/dev/null; then
+	watched "$folder/static"
+	[ $? -eq 4 ] && [ "$(grep -c '"cause":"read-format-bits"' "$folder/found")" -eq 1 ]
+	verdict $? "a static program"
+else
+	skip "a static program" "nothing static can be linked here"
+fi
+exit $status

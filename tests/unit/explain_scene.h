@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* perch explain without its sources of calls: what is printed about made-up ones is looked at. */
+#ifndef PERCH_TEST_EXPLAIN_SCENE_H
+#define PERCH_TEST_EXPLAIN_SCENE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/explain_attr.h"
+#include "cli/explain_events.h"
+#include "cli/options.h"
+
+/* main.c is not here. */
+const struct cli_command *cli_command(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+#define PROCESS 100
+
+struct scene {
+	struct explain_job job;
+	char *text;
+	size_t size;
+};
+
+static inline int set_up(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	scene->job.out = open_memstream(&scene->text, &scene->size);
+	scene->job.from_log = true;
+	*state = scene;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	explain_forget(&scene->job);
+	fclose(scene->job.out);
+	free(scene->text);
+	free(scene);
+	return 0;
+}
+
+static inline const char *printed(struct scene *scene)
+{
+	fflush(scene->job.out);
+	return scene->text;
+}
+
+static inline size_t times(const char *text, const char *word)
+{
+	size_t nr = 0;
+
+	for (const char *at = text; (at = strstr(at, word)); at++)
+		nr++;
+	return nr;
+}
+
+static inline struct perch_attr software(void)
+{
+	return (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .size = sizeof(struct perch_attr),
+				    .config = PERCH_COUNT_SW_DUMMY };
+}
+
+static inline void opened(struct scene *scene, const struct perch_attr *attr, int cpu, int group, int result)
+{
+	struct perch_call call = { .attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC };
+
+	if (result < 0)
+		call.errnum = -result;
+	explain_opened(&scene->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
+}
+
+/* What is certain without a machine: a clock that does not exist. */
+static inline struct perch_attr bad_clock(void)
+{
+	struct perch_attr attr = software();
+
+	attr.use_clockid = 1;
+	attr.clockid = 99;
+	return attr;
+}
+
+static inline json_t *line_of(const char *text)
+{
+	const char *end = strchr(text, '\n');
+	json_error_t error;
+	json_t *object;
+
+	assert_non_null(end);
+	object = json_loadb(text, end - text, 0, &error);
+	assert_non_null(object);
+	return object;
+}
+
+static inline const char *word_of(const json_t *object, const char *key)
+{
+	const char *word = json_string_value(json_object_get(object, key));
+
+	assert_non_null(word);
+	return word;
+}
+
+static inline json_int_t number_of(const json_t *object, const char *key)
+{
+	assert_true(json_is_integer(json_object_get(object, key)));
+	return json_integer_value(json_object_get(object, key));
+}
+
+static inline void map(struct scene *scene, pid_t process, int fd, int errnum)
+{
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MAP, .errnum = errnum, .length = 5 * 4096, .protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED, .other_fd = -1,
+	};
+
+	explain_operated(&scene->job, process, process, fd, &operation, errnum ? -1 : 4096, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif

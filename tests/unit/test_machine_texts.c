@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* What is read once and kept: texts of files, names in folders, and a target's state for a moment. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <perch/machine.h>
+
+#include "tree.h"
+
+static const struct tree_file files[] = {
+	{ "/proc/cgroups", "#subsys_name\nperf_event\t0\t1\t1\n" },
+	{ "/sys/events/tsc", "event=0x00\n" },
+	{ "/sys/events/aperf", "event=0x01\n" },
+	{ "/proc/77/status", "Name:\tother\nState:\tS (sleeping)\nUid:\t5\t6\t6\t6\n" },
+};
+
+static char root[PATH_MAX];
+static struct perch_machine *machine;
+
+static int setup(void **state)
+{
+	(void)state;
+	tree_make(root, files, sizeof(files) / sizeof(*files));
+	return perch_machine_new(&machine, root, NULL, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	perch_machine_free(machine);
+	tree_remove(root);
+	return 0;
+}
+
+static void forget(const char *path)
+{
+	char whole[PATH_MAX];
+
+	assert_true(perch_machine_path(machine, whole, sizeof(whole), path) > 0);
+	assert_int_equal(unlink(whole), 0);
+}
+
+static void test_file(void **state)
+{
+	const char *text, *again;
+
+	(void)state;
+	assert_int_equal(perch_machine_text(machine, "/proc/cgroups", &text), strlen("#subsys_name\nperf_event\t0\t1\t1"));
+	assert_non_null(strstr(text, "perf_event"));
+	forget("/proc/cgroups");
+	assert_true(perch_machine_text(machine, "/proc/cgroups", &again) > 0);
+	assert_ptr_equal(text, again);
+}
+
+static void test_folder(void **state)
+{
+	const char *names;
+
+	(void)state;
+	assert_int_equal(perch_machine_text(machine, "/sys/events", &names), strlen("tsc\naperf\n"));
+	assert_non_null(strstr(names, "tsc\n"));
+	assert_non_null(strstr(names, "aperf\n"));
+}
+
+/* That there is none is kept, too. */
+static void test_absent(void **state)
+{
+	const char *text = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(perch_machine_text(machine, "/proc/none", &text), -ENOENT);
+		assert_string_equal(text, "");
+	}
+}
+
+static void test_target(void **state)
+{
+	const struct timespec longer_than_a_moment = { 0, 30000000 };
+	struct perch_process_state state_of = { 0 };
+
+	(void)state;
+	assert_int_equal(perch_machine_target(machine, 77, &state_of), 0);
+	assert_int_equal(state_of.uid, 6);
+	assert_int_equal(perch_machine_target(machine, 78, &state_of), -ESRCH);
+	assert_int_equal(perch_machine_target(machine, 77, &state_of), 0);
+	forget("/proc/77/status");
+	nanosleep(&longer_than_a_moment, NULL);
+	assert_int_equal(perch_machine_target(machine, 77, &state_of), -ESRCH);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { TEST(test_file), TEST(test_folder), TEST(test_absent), TEST(test_target) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
