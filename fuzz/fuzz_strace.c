@@ -2,8 +2,8 @@
 /*
  * Any bytes as a log of strace. Lines come as they are; what is told must be UTF-8, a line of JSON for each refusal.
  *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_strace.c \
- *		src/cli/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c src/cli/explain_strace*.c \
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Isrc/cli fuzz/fuzz_strace.c \
+ *		src/cli/explain/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c src/cli/explain/explain_strace*.c \
  *		src/{error,abi,machine,event,explain}/?*.c -ljansson -ldl -o fuzz_strace
  */
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "cli/explain_strace.h"
+#include "cli/explain/explain_strace.h"
 #include "cli/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

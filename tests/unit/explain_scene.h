@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/explain_attr.h"
-#include "cli/explain_events.h"
+#include "cli/explain/explain_attr.h"
+#include "cli/explain/explain_events.h"
 #include "cli/options.h"
 
 /* main.c is not here. */

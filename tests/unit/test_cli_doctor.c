@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "cli/options.h"
 #include "tree.h"
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/explain_strace.h"
+#include "cli/explain/explain_strace.h"
 #include "cli/options.h"
 
 /* main.c is not here. */

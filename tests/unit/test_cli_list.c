@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/list.h"
+#include "cli/list/list.h"
 #include "tree.h"
 
 #define DEVICES "/sys/bus/event_source/devices/"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/stat.h"
+#include "cli/stat/stat.h"
 #include "tree.h"
 
 #define MOST 64

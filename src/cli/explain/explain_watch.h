@@ -3,14 +3,14 @@
  * Watching programs, in parts:
  *
  *   explain_watch.c      starts or attaches, waits for stops, ends
- *   explain_wait.c       the statuses of threads, in turn
- *   explain_attach.c     -p: seizing a running process, and letting go of it
- *   explain_refused.c    why a process cannot be watched, and what to do
- *   explain_thread.c     which threads there are, and of which process
- *   explain_stops.c      a call begins, a call ends: told to explain_calls.c
- *   explain_inject.c     calls made in a stopped thread: probes, and the second filter
- *   explain_filter.c     the calls of interest, by architecture, and the filters that let all others pass
- *   explain_registers.c  what differs by architecture, and the memory of others
+ *   explain_watch_wait.c       the statuses of threads, in turn
+ *   explain_watch_attach.c     -p: seizing a running process, and letting go of it
+ *   explain_watch_refused.c    why a process cannot be watched, and what to do
+ *   explain_watch_thread.c     which threads there are, and of which process
+ *   explain_watch_stops.c      a call begins, a call ends: told to explain_calls.c
+ *   explain_watch_inject.c     calls made in a stopped thread: probes, and the second filter
+ *   explain_watch_filter.c     the calls of interest, by architecture, and the filters that let all others pass
+ *   explain_watch_registers.c  what differs by architecture, and the memory of others
  */
 #ifndef PERCH_CLI_EXPLAIN_WATCH_H
 #define PERCH_CLI_EXPLAIN_WATCH_H
@@ -132,7 +132,7 @@ struct watch {
 	struct watch_thread *thread[WATCH_BUCKETS];
 };
 
-/* explain_thread.c */
+/* explain_watch_thread.c */
 struct watch_thread *watch_find(struct watch *watch, pid_t tid);
 struct watch_group *watch_find_group(struct watch *watch, pid_t pid);
 /* The thread's entry, made if there is none; creator: whose child it is, 0 when that has to be looked up. NULL: no memory. */
@@ -142,11 +142,11 @@ void watch_leave(struct watch *watch, struct watch_thread *thread);
 struct watch_thread *watch_became(struct watch *watch, pid_t before, pid_t leader);
 void watch_free(struct watch *watch);
 
-/* explain_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept for the next time. */
+/* explain_watch_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept for the next time. */
 pid_t watch_wait(struct watch *watch, int *status);
 pid_t watch_wait_for(struct watch *watch, pid_t tid, int *status);
 
-/* explain_stops.c */
+/* explain_watch_stops.c */
 void watch_entry(struct watch *watch, struct watch_thread *thread);
 void watch_exit(struct watch *watch, struct watch_thread *thread);
 void watch_resume(struct watch *watch, struct watch_thread *thread, int signal);
@@ -155,14 +155,14 @@ void watch_opening_over(struct watch *watch, struct watch_thread *thread);
 /* From now on every call of the process stops. reason: said once. */
 void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason);
 
-/* explain_inject.c */
+/* explain_watch_inject.c */
 int watch_inject_new(struct watch *watch, struct perch_error *err);
 /* Sees to it that mmap and read of the descriptor stop. The thread is at the end of a call. */
 void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd);
 /* After whatever was made in the thread's place: it is as it was. */
 void watch_restore(struct watch *watch);
 
-/* explain_registers.c */
+/* explain_watch_registers.c */
 bool watch_get_call(struct watch *watch, struct watch_thread *thread);
 bool watch_get_result(struct watch *watch, const struct watch_thread *thread, int64_t *result);
 /* 1: the stop of a call is its end, 0 its start, -1 unknown: it is the other one than the last time. */
@@ -181,11 +181,11 @@ bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t si
 void watch_catch_signals(void);
 void watch_loop(struct watch *watch);
 
-/* explain_attach.c */
+/* explain_watch_attach.c */
 int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err);
 void watch_detach(struct watch *watch);
 
-/* explain_refused.c: what ptrace answered. tid 0: of the program to be started. Returns -error. */
+/* explain_watch_refused.c: what ptrace answered. tid 0: of the program to be started. Returns -error. */
 int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error *err);
 /* Says once when a program that executes does not get the rights of its file. */
 void watch_check_set_uid(struct watch *watch, pid_t tid);
