@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes perch-causes(7), for scdoc: every cause, and what the tables of rules say of it. Built and run with the pages. */
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,18 +36,19 @@ struct rule {
 	const char *errnum;		/* its name, or "accepted" */
 	const char *fields;		/* by comma, or = and a list in C, of which the strings are meant */
 	const char *since;		/* NULL when the release does not matter; "*": it is not the same each time */
-	const char *remedy;		/* with {facts} */
+	const char *sentence;		/* with {facts} */
+	const char *remedy;
 };
 
 static const struct rule rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
-	{ PERCH_CAUSE_##cause, #errnum, fields, since, remedy },
+	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
 #include "explain/rules.def"
 #undef RULE
 
 #define FIELDS(...) "=" #__VA_ARGS__
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
-	{ PERCH_CAUSE_##cause, #errnum, fields, since, remedy },
+	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
 #define LAST RULE
 #include "explain/map.def"
 #include "explain/control.def"
@@ -57,7 +57,7 @@ static const struct rule rules[] = {
 #undef LAST
 
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
-	{ PERCH_CAUSE_##cause, "accepted", fields, since, remedy },
+	{ PERCH_CAUSE_##cause, "accepted", fields, since, sentence, remedy },
 #include "explain/lint.def"
 #undef LINT
 };
@@ -79,22 +79,36 @@ static const struct {
 	{ PERCH_CAUSE_LINT_SIZE, "Lint: accepted, and not meant" },
 };
 
-/* Text with what means something to scdoc escaped, and {facts} in italics. */
+/* What is shown in the place of facts. */
+static const struct {
+	const char *word;
+	const char *phrase;
+} phrases[] = {
+#define PHRASE(word, phrase) { #word, phrase },
+#include "explain/phrases.def"
+};
+
+static bool incomplete;			/* a word has no phrase */
+
+static const char *phrase_of(const char *word, size_t length)
+{
+	for (size_t i = 0; i < NR(phrases); i++)
+		if (strlen(phrases[i].word) == length && !memcmp(phrases[i].word, word, length))
+			return phrases[i].phrase;
+	fprintf(stderr, "phrases.def does not have {%.*s}\n", (int)length, word);
+	incomplete = true;
+	return "";
+}
+
+/* Text with what means something to scdoc escaped, and facts as what they are. */
 static void put(const char *text)
 {
-	char last = ' ';
-
-	for (; *text; last = *text++) {
+	for (; *text; text++) {
 		size_t length = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
 
 		if (length && text[1 + length] == '}') {
-			printf("%s_", isalnum((unsigned char)last) ? " " : "");
-			for (size_t i = 1; i <= length; i++)
-				printf("%s%c", text[i] == '_' ? "\\" : "", text[i]);
-			putchar('_');
+			put(phrase_of(text + 1, length));
 			text += length + 1;
-			if (isalnum((unsigned char)text[1]))
-				putchar(' ');
 			continue;
 		}
 		if (strchr("\\*_~`", *text))
@@ -121,7 +135,7 @@ static void put_fields(const char *fields)
 static bool same(const struct rule *a, const struct rule *b)
 {
 	return a->cause == b->cause && !strcmp(a->errnum, b->errnum) && !strcmp(a->fields, b->fields) &&
-	       !strcmp(a->remedy, b->remedy) && !a->since == !b->since && (!a->since || !strcmp(a->since, b->since));
+	       !strcmp(a->sentence, b->sentence) && !strcmp(a->remedy, b->remedy) && !a->since == !b->since && (!a->since || !strcmp(a->since, b->since));
 }
 
 static bool told_before(const struct rule *rule)
@@ -137,8 +151,10 @@ static void put_rule(const struct rule *rule)
 	printf("\n\t%s", strcmp(rule->errnum, "0") ? rule->errnum : "no error");
 	put_fields(rule->fields);
 	if (rule->since && rule->since[0] && rule->since[0] != '*')
-		printf(" (Linux %s)", rule->since);
+		printf(" (since Linux %s)", rule->since);
 	printf(": ");
+	put(rule->sentence);
+	printf(". *Do:* ");
 	put(rule->remedy);
 	putchar('\n');
 }
@@ -167,9 +183,9 @@ static const char head[] =
 	"*perch\\_cause\\_slug*() gives it to programs. Each cause is of a _kind_, which says what a program may decide by.\n\n"
 	"The causes are listed in the order in which the kernel looks: of several that apply, the first is the one that it\n"
 	"reports. Behind each are the error numbers it comes with, the fields at fault (those of\n"
-	"*struct perf\\_event\\_attr*, or _pid_, _cpu_, _group\\_fd_ and _flags_ of the call), the first release of Linux that has\n"
-	"what was asked, where that matters, and what to do. What is in italics there is a number or name of the machine,\n"
-	"which the answer has in its place.\n\n";
+	"*struct perf\\_event\\_attr*, or _pid_, _cpu_, _group\\_fd_ and _flags_ of the call), where it matters the first release of\n"
+	"Linux that has what was asked (\"since\"), what the answer says, and what to do. What stands in angle brackets is a\n"
+	"number, name or part of the sentence that the answer takes from the call and the machine.\n\n";
 
 static const char tail[] =
 	"# SEE ALSO\n\n"
@@ -193,5 +209,5 @@ int main(void)
 		put_cause((enum perch_cause)i);
 	}
 	fputs(tail, stdout);
-	return part == NR(parts) && !ferror(stdout) && !fflush(stdout) ? 0 : 1;
+	return part == NR(parts) && !incomplete && !ferror(stdout) && !fflush(stdout) ? 0 : 1;
 }

@@ -133,6 +133,7 @@ struct perch_operation {
 	bool period_known;
 	const char *filter;		/* SET_FILTER's text; NULL: unknown */
 	int other_fd;			/* SET_OUTPUT's */
+	int fd;				/* the event's own, to compare with that; 0: unknown */
 	const struct perch_call_leader *other;	/* what is known of that event; NULL: nothing */
 	/* read */
 	size_t size;			/* of the buffer */

@@ -225,6 +225,11 @@ PERCH_API int perch_machine_cgroups(struct perch_machine *machine, char *buffer,
 /* Where tracefs is mounted ("/sys/kernel/tracing" or the debugfs one), with the root; -ENOENT, -EACCES. */
 PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
 				    struct perch_error *err);
+/*
+ * Fills err for a tracefs, or files of it, that this user may not read: where it is, whose, and the command that opens it to
+ * the caller's group. Returns -EACCES.
+ */
+PERCH_API int perch_machine_tracefs_closed(const struct perch_machine *machine, struct perch_error *err);
 
 /* Reads a small text file of the machine (at most size - 1 bytes, NUL-terminated, trailing newline cut). */
 PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size);

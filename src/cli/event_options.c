@@ -120,13 +120,33 @@ static const struct {
 	{ PERCH_CAUSE_AUX_START_PAUSED, NULL, "leave out the term aux-action" },
 	{ PERCH_CAUSE_SOFTWARE_EVENT, NULL, "'perch list sw' shows the software events and their names" },
 	{ PERCH_CAUSE_BREAKPOINT_KERNEL, NULL, "leave out the modifier u, or --all-user" },
+	{ PERCH_CAUSE_PMU_EXCLUDE, NULL, "leave out the modifiers u, k, h, I, G and H, and --all-user and --all-kernel" },
+	{ PERCH_CAUSE_PRECISE, NULL, "ask for less: cycles in place of cycles:pp" },
+	{ PERCH_CAUSE_PRECISE_COUNT, NULL, "leave out the modifier p" },
+	{ PERCH_CAUSE_PMU_PERIOD, "freq", "sample at a fixed period: -c" },
+	{ PERCH_CAUSE_BRANCH_FILTER, "freq", "say -e branch-brs -c 1000003 -b there" },
 	{ PERCH_CAUSE_BREAKPOINT_LENGTH, NULL, "write mem:ADDRESS/LENGTH with 1, 2, 4 or 8 bytes, mem:ADDRESS:x without a length" },
 	{ PERCH_CAUSE_GROUP_AUX, NULL, "put the AUX event first in the braces of the group" },
 	{ PERCH_CAUSE_GROUP_PINNED, NULL, "write D and e behind the group's brace, or at its first event" },
 };
 
+/*
+ * A breakpoint on the kernel, in an event that counts user space alone. That may be perch's own doing, for a user whom
+ * the kernel would refuse its side: then the privilege is what is missing, with the modifier or without.
+ */
+static bool lacks_kernel_breakpoints(const struct perch_error *err)
+{
+	return err->cause == PERCH_CAUSE_BREAKPOINT_KERNEL && err->next[0];
+}
+
 const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded)
 {
+	if (lacks_kernel_breakpoints(err)) {
+		*reworded = *err;
+		perch_error_remedy(reworded, "run as root, and without the modifier u: a breakpoint on the kernel needs CAP_SYS_ADMIN");
+		reworded->next[0] = '\0';
+		return reworded;
+	}
 	for (size_t i = 0; i < CLI_NR(rewordings); i++)
 		if (rewordings[i].cause == err->cause && (!rewordings[i].field || !strcmp(rewordings[i].field, err->field))) {
 			*reworded = *err;

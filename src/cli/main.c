@@ -37,12 +37,72 @@ static void overview(FILE *stream)
 	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n", stream);
 }
 
+/*
+ * How many letters were put in, left out, changed or exchanged with their neighbour. Counted up to the words' first slip,
+ * where each of the four is tried: for two slips at most that costs little. Above max: max + 1.
+ */
+static int slips(const char *typed, const char *meant, int max)
+{
+	int least, tried;
+
+	while (*typed && *typed == *meant) {
+		typed++;
+		meant++;
+	}
+	if (!*typed && !*meant)
+		return 0;
+	if (!max)
+		return 1;
+	least = max;
+	for (int kind = 0; kind < 4; kind++) {
+		const char *left = typed, *right = meant;
+
+		if (kind == 3) {
+			if (!typed[0] || !meant[0] || typed[0] != meant[1] || typed[1] != meant[0])
+				continue;
+			left += 2;
+			right += 2;
+		} else {
+			left += kind != 1 && *typed;
+			right += kind != 0 && *meant;
+		}
+		if (left == typed && right == meant)
+			continue;
+		tried = slips(left, right, max - 1);
+		if (tried < least)
+			least = tried;
+	}
+	return least + 1;
+}
+
+/* The command that was meant, with a slip, or two in a longer word, or by its beginning; NULL. */
+static const struct cli_command *meant(const char *name)
+{
+	const struct cli_command *found = NULL;
+	int least = strlen(name) < 5 ? 1 : 2;
+
+	for (size_t i = 0; i < CLI_NR(commands); i++) {
+		bool begins = strlen(name) >= 2 && !strncmp(commands[i].name, name, strlen(name));
+		int nr = begins ? 0 : slips(name, commands[i].name, least);
+
+		if (nr > least || (found && nr == least))
+			continue;
+		found = &commands[i];
+		least = nr;
+	}
+	return found;
+}
+
 static int unknown(const char *name)
 {
+	const struct cli_command *near = meant(name);
 	char clean[64];
 
 	perch_clean_text(clean, sizeof(clean), name);
-	fprintf(stderr, "perch: no command '%s'. 'perch help' lists them.\n", clean);
+	fprintf(stderr, "perch: no command '%s'. ", clean);
+	if (near)
+		fprintf(stderr, "Did you mean %s? ", near->name);
+	fputs("'perch help' lists them.\n", stderr);
 	return CLI_EXIT_USAGE;
 }
 

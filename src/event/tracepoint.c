@@ -42,6 +42,15 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 	return -ENOENT;
 }
 
+/* What the machine says of tracefs, for this tracepoint. */
+static int about(struct perch__parser *parser, int rc, const char *system, const char *name, size_t at)
+{
+	perch_error_prefix(parser->err, "tracepoint '%s:%s': ", system, name);
+	if (parser->err)
+		parser->err->column = at;
+	return rc;
+}
+
 int perch__add_tracepoint(struct perch__parser *parser, const char *events, const char *system, const char *name,
 			  size_t at)
 {
@@ -57,6 +66,8 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 		got = perch_machine_read(NULL, path, text, sizeof(text));
 	if (got == -ENOENT || got == -ENOTDIR)
 		return -ENOENT;
+	if (got == -EACCES)
+		return about(parser, perch_machine_tracefs_closed(parser->machine, parser->err), system, name, at);
 	if (got < 0)
 		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
 	if (perch__number(text, strlen(text), &id))
@@ -77,12 +88,8 @@ int perch__tracepoints(struct perch__parser *parser, const char *system, size_t 
 
 	if (!rc)
 		rc = perch_machine_tracefs(parser->machine, tracefs, sizeof(tracefs), parser->err);
-	if (rc) {
-		perch_error_prefix(parser->err, "tracepoint '%s:%s': ", system, name);
-		if (parser->err)
-			parser->err->column = at;
-		return rc;
-	}
+	if (rc)
+		return about(parser, rc, system, name, at);
 	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
 		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE, "tracefs has too long a path");
 	strcat(tracefs, "/events");

@@ -92,6 +92,7 @@ enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag);
 
 /* Tracepoints, and the text that a uprobe's config1 points to. */
 enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name);	/* "SYSTEM/NAME" */
+uint64_t perch__known_tracepoint(const struct perch__case *c);	/* the id of one that all kernels have; 0: unknown */
 enum perch__fit perch__function_tracing_locked(const struct perch__case *c);
 enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what);
 bool perch__path_text(const struct perch__case *c, char *buffer, size_t size);	/* ": /bin/true"; false: unknown */

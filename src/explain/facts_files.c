@@ -31,7 +31,8 @@ enum perch__fit perch__on_metal(const struct perch__case *c)
 	return virtual < 0 ? PERCH__MAYBE : virtual ? PERCH__NO : PERCH__YES;
 }
 
-enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
+/* Where tracefs can be read: the id, as text. NULL: unknown. */
+static const char *tracepoint_id(const struct perch__case *c, const char *name)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	const char *id = NULL;
@@ -41,9 +42,21 @@ enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *na
 		snprintf(path, sizeof(path), "%s/events/%s/id", places[i], name);
 		id = perch__text(c, path);
 	}
-	if (!id)
-		return PERCH__MAYBE;
-	return perch__known(strtoull(id, NULL, 10) == c->attr.config);
+	return id;
+}
+
+enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
+{
+	const char *id = tracepoint_id(c, name);
+
+	return id ? perch__known(strtoull(id, NULL, 10) == c->attr.config) : PERCH__MAYBE;
+}
+
+uint64_t perch__known_tracepoint(const struct perch__case *c)
+{
+	const char *id = tracepoint_id(c, "sched/sched_process_exit");
+
+	return id ? strtoull(id, NULL, 10) : 0;
 }
 
 /* With the root that tracefs() puts in front taken away again, for perch_machine_read(). */

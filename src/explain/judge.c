@@ -102,12 +102,18 @@ bool perch__is_before_perf(enum perch_cause cause)
 	return cause == PERCH_CAUSE_SECCOMP || cause == PERCH_CAUSE_NO_SYSCALL;
 }
 
+/* What filters answer: most say EPERM or ENOSYS, those of sandboxes EACCES or EOPNOTSUPP too. */
+static bool is_of_filters(int errnum)
+{
+	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
+}
+
 /* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing is certain. */
 static enum perch__fit fit_of(const struct perch__case *c, const struct perch__rule *rule)
 {
 	enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
 
-	if (fit == PERCH__YES && c->errnum == EPERM && !c->reached_perf && !perch__is_before_perf(rule->cause) &&
+	if (fit == PERCH__YES && is_of_filters(c->errnum) && !c->reached_perf && !perch__is_before_perf(rule->cause) &&
 	    perch__seccomp_filters(c) == PERCH__YES)
 		return PERCH__MAYBE;
 	return fit;

@@ -82,12 +82,23 @@ void perch__stand_in(struct perch__case *c)
 	attr->bp_type = 0;
 }
 
-/* A size that the kernel would not mind says nothing that the bytes do not say: behind what was passed they are zero. */
+/*
+ * A size that the kernel would mind is the fault, and stays. Else as many bytes as were passed, for whoever makes the call
+ * in the program's place has no more room there; more only where a mend has set what lies behind.
+ */
 static uint32_t size_to_pass(const struct perch__case *c)
 {
-	bool fits = !c->size || (c->size >= PERCH_ATTR_SIZE_VER0 && c->size <= (uint32_t)sysconf(_SC_PAGESIZE));
+	const unsigned char *bytes = (const unsigned char *)&c->attr;
+	uint32_t size = c->size ? c->size : PERCH_ATTR_SIZE_VER0;
 
-	return fits ? sizeof(c->attr) : c->size;
+	if (size < PERCH_ATTR_SIZE_VER0 || size > (uint32_t)sysconf(_SC_PAGESIZE))
+		return c->size;
+	if (size > sizeof(c->attr))
+		return sizeof(c->attr);
+	for (size_t i = size; i < sizeof(c->attr); i++)
+		if (bytes[i])
+			return sizeof(c->attr);
+	return size;
 }
 
 static bool knows_cloexec(const struct perch__case *c)

@@ -151,6 +151,43 @@ static void tell_one(const struct perch__case *c, const struct perch__candidate 
 		add_fields(c, finding, candidate->feature.name);
 }
 
+/*
+ * A refusal for want of privilege has two remedies: to ask for less, and to get the privilege. What would fail next was
+ * looked for in the call that asks for less, and may be true of that alone. Gives the field that was changed, or NULL.
+ */
+static const char *only_if_mended(const struct perch__case *c, const struct perch__verdict *verdict,
+				  const struct perch__sequel *next)
+{
+	const struct perch__rule *answer = verdict->candidate[0].rule, *rule = next->candidate.rule;
+	struct perch__case mended = *c, other = next->at;
+	const unsigned char *before = (const unsigned char *)&c->attr, *after = (const unsigned char *)&mended.attr;
+	unsigned char *bytes = (unsigned char *)&other.attr;
+
+	if (!answer || !rule || !answer->mend || (answer->errnum != EACCES && answer->errnum != EPERM))
+		return NULL;
+	answer->mend(&mended);
+	for (size_t i = 0; i < sizeof(c->attr); i++)	/* the answer's mend alone is taken back */
+		bytes[i] = (bytes[i] & ~(before[i] ^ after[i])) | (before[i] & (before[i] ^ after[i]));
+	if (rule->fit(&next->at) == PERCH__NO || rule->fit(&other) != PERCH__NO)
+		return NULL;
+	return mended.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set" : "less asked for";
+}
+
+static void tell_next(const struct perch__case *c, const struct perch__verdict *verdict,
+		      const struct perch__sequel *next, struct perch_finding *finding)
+{
+	const char *mended = only_if_mended(c, verdict, next);
+	char message[sizeof(finding->message)];
+
+	tell_one(&next->at, &next->candidate, finding);
+	if (!mended)
+		return;
+	memcpy(message, finding->message, sizeof(message));
+	if (snprintf(finding->message, sizeof(finding->message), "with %s: %s", mended, message) >=
+	    (int)sizeof(finding->message))
+		memcpy(finding->message, message, sizeof(message));
+}
+
 void perch__tell(const struct perch__case *c, const struct perch__verdict *verdict,
 		 struct perch_explanation *explanation)
 {
@@ -164,7 +201,7 @@ void perch__tell(const struct perch__case *c, const struct perch__verdict *verdi
 		tell_one(c, &verdict->candidate[i], &explanation->finding[i]);
 	explanation->nr_next = verdict->nr_next;
 	for (size_t i = 0; i < verdict->nr_next; i++)
-		tell_one(&verdict->next[i].at, &verdict->next[i].candidate, &explanation->next[i]);
+		tell_next(c, verdict, &verdict->next[i], &explanation->next[i]);
 }
 
 const char *perch_confidence_name(enum perch_confidence confidence)

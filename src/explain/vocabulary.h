@@ -89,6 +89,8 @@
 
 /* ---- Facts that many ask for ------------------------------------------------------------------------------------ */
 #define NEEDS_PRIVILEGE_ABOVE(level) BOTH(perch__paranoid_above(c, level), perch__unprivileged(c))
+/* Of such a PMU the kernel's side cannot be left out: that is no way around its privilege. */
+#define COUNTS_BOTH_SIDES (OTHER_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
 #define NO_RIGHT_TO_TRACE BOTH(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
 #define IS_UPROBE WHEN(OTHER_PMU, perch__pmu_is(c, "uprobe"))
 #define IS_KPROBE WHEN(OTHER_PMU, perch__pmu_is(c, "kprobe"))

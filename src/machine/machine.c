@@ -201,31 +201,3 @@ int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 	*value = (long)kept->value;
 	return 0;
 }
-
-int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size, struct perch_error *err)
-{
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	int error = ENOENT;
-
-	if (machine && machine->tracefs && perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
-		return 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		char probe[PATH_MAX + 16];
-
-		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
-			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of tracefs");
-		snprintf(probe, sizeof(probe), "%s/events", buffer);
-		if (access(probe, R_OK | X_OK) == 0) {
-			if (machine)
-				machine->tracefs = places[i];
-			return 0;
-		}
-		if (errno == EACCES)
-			error = EACCES;
-	}
-	perch_error_set(err, error, PERCH_ERROR_FILE, error == EACCES ? "this user may not read tracefs"
-								       : "tracefs is not mounted");
-	perch_error_remedy(err, error == EACCES ? "run as root, or mount tracefs readable for a group"
-						: "as root: mount -t tracefs nodev /sys/kernel/tracing");
-	return -error;
-}

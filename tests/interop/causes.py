@@ -81,7 +81,7 @@ def main():
     rows = list(rules())
     verdict([] if len(rows) > 100 else [str(len(rows))], "the tables have rules")
     verdict([f"{name}: {cause}, {errno}" for name, cause, errno, fields in rows
-             if not any(re.match(", ".join([errno] + fields) + r"( \(Linux [0-9.]+\))?:", line)
+             if not any(re.match(", ".join([errno] + fields) + r"( \(since Linux [0-9.]+\))?:", line)
                         for line in page.get(slugs.get(cause, ""), ["", []])[1])],
             "every rule is told by its cause, errno and fields")
     verdict(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")

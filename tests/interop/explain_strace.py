@@ -176,14 +176,38 @@ def damaged(words):
                 said)
 
 
+def words_of_a_probe():
+    """The call of a watched program is shown with what its pointers point to."""
+    name = "the path of a uprobe, and its PMU's name"
+    try:
+        with open("/sys/bus/event_source/devices/uprobe/type", encoding="utf-8") as file:
+            kind = int(file.read())
+    except OSError:
+        print(f"ok - {name} # skip this kernel has no uprobes, or there is no sysfs")
+        return
+    program = PROGRAM.partition("call(attr(flags")[0].replace("{N}", str(NUMBERS[os.uname().machine]))
+    program += f"""
+path = ctypes.create_string_buffer(b"/nonexistent-\\x1b[31m-file")
+call(attr(type={kind}, config=0, bp_addr=ctypes.addressof(path), bp_len=16))
+"""
+    run = subprocess.run([PERCH, "explain", "--", sys.executable, "-c", program], capture_output=True, text=True,
+                         check=False)
+    verdict(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/nonexistent-\?\[31m-file\", config2=0x10", run.stderr),
+            name, run.stderr)
+
+
 def usage():
     for words in (["--strace", "-", "true"], ["--here", "true"], [], ["-p", "1", "true"], ["--causes", "true"],
-                  ["--strace", "-", "-p", "1"], ["-p", "99999999999"], ["-p", "x"], ["--frobnicate"]):
+                  ["--strace", "-", "-p", "1"], ["-p", "99999999999"], ["-p", "0"], ["-p", "x"], ["--frobnicate"]):
         run = subprocess.run([PERCH, "explain"] + words, input="", capture_output=True, text=True, check=False)
         verdict(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
                 f"{run.returncode} {run.stderr}")
     missing = subprocess.run([PERCH, "explain", "--strace", "/nonexistent"], capture_output=True, text=True, check=False)
     verdict(missing.returncode == 1 and "No such file" in missing.stderr, "a log that is not there", missing.stderr)
+    for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
+        other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
+        verdict(other.returncode == 1 and "is no log of strace" in other.stderr and "0 calls" not in other.stderr,
+                "what is no log of strace", str(other.returncode), other.stderr)
     log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
     full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,
                           check=False)
@@ -210,6 +234,7 @@ def main():
     shown_alike(program)
     without_facts(program)
     damaged(program)
+    words_of_a_probe()
     if shutil.which("perf"):
         with tempfile.TemporaryDirectory() as folder:
             data = os.path.join(folder, "perf.data")

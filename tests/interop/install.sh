@@ -55,6 +55,16 @@ EOF
 sed -i -e "/perch_headers/{r $work/headers
 d}" "$work/core.c"
 
+# Not installed yet: the headers are those of the sources, the libraries those of the build.
+for library in libperch libperch-profile; do
+	uninstalled() {
+		PKG_CONFIG_PATH="$PERCH_BUILD_ROOT/meson-uninstalled" pkg-config "$@" $library
+	}
+	try "$library: a program against a build that is not installed" \
+		gcc -Wall -Werror "$work/core.c" -o "$work/uninstalled" $(uninstalled --cflags --libs)
+	try "$library: that program runs in the build" env LD_LIBRARY_PATH="$PERCH_BUILD_ROOT/src" "$work/uninstalled"
+done
+
 for library in libperch libperch-profile; do
 	try "$library: a program against the shared object" \
 		gcc -Wall -Werror "$work/core.c" -o "$work/shared" $(config --cflags --libs $library)

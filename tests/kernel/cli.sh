@@ -59,6 +59,13 @@ else
 	not_ok 'no command'
 fi
 refused 'unknown command' 2 "no command 'nonsense'.*perch help" "$perch" nonsense
+for pair in explian:explain exlpain:explain recrod:record recor:record stats:stat lst:list reprot:report \
+	    docter:doctor Help:help srcipt:script; do
+	refused "near command ${pair%:*}" 2 "no command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
+done
+for far in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
+	refused "no command near '${far:0:10}'" 2 "no command '[^']*'\. 'perch help'" "$perch" "$far"
+done
 refused 'unknown command in help' 2 "no command 'nonsense'" "$perch" help nonsense
 refused 'unknown command with escapes' 2 "no command" "$perch" $'\033[31m'
 shown 'perch help' '^  report ' "$perch" help

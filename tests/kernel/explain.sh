@@ -56,6 +56,23 @@ verdict $? "a program that is not there: 127"
 "$perch" explain -- "$dir" 2>out
 [ $? -eq 126 ]
 verdict $? "a program that cannot be executed: 126"
+for status in 0 7; do
+	"$perch" explain -- sh -c "'$target' one; exit $status" 2>&-
+	[ $? -eq $status ] && { "$perch" explain -- sh -c "'$target' one; exit $status" 2>/dev/full; [ $? -eq $status ]; }
+	verdict $? "exit status $status is kept when stderr is closed or full"
+done
+"$perch" explain -- ./nothing-there 2>&-
+[ $? -eq 127 ]
+verdict $? "a program that is not there, and nobody to tell: 127"
+"$perch" explain -o /dev/full -- "$target" one 2>out
+[ $? -eq 1 ] && grep -q "No space left" out
+verdict $? "what is found cannot be written where it was to be: 1"
+"$perch" explain -- "$target" threads 2>out
+[ "$(grep -c "^perch explain: call 1's E.* 99 times more.*(calls 2 to 100)$" out)" -eq 1 ] && ! grep -q '^ .*again:' out
+verdict $? "what is the same again is told in one line of its own"
+"$perch" explain -v -- "$target" threads 2>out
+[ "$(grep -c "^perch explain: call .*EINVAL" out)" -eq 100 ] && ! grep -q "times more" out
+verdict $? "-v tells each in full"
 [ "$(echo word | "$perch" explain -- cat 2>out)" = word ]
 verdict $? "input and output are the program's"
 

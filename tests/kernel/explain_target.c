@@ -378,7 +378,7 @@ static const struct {
 };
 
 /* Asked by the leak sanitizer, which would stop a traced program, in builds that have it. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
 	return 1;

@@ -114,6 +114,7 @@ static const struct tree_file root_files[] = {
 	SYSCTL("perf_event_max_stack", "127"), { PMUS "msr/events/tsc", "event=0x00\n" },
 	{ "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu de hypervisor\nbugs\t\t:\n" },
 	{ "/sys/kernel/tracing/events/irq_vectors/irq_work_exit/id", "153\n" },
+	{ "/sys/kernel/tracing/events/sched/sched_process_exit/id", "369\n" },
 	{ "/sys/devices/system/cpu/online", "0-2\n" }, { "/sys/devices/system/cpu/possible", "0-3\n" },
 };
 

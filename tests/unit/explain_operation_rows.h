@@ -171,6 +171,8 @@ static const struct operation_row operation_rows[] = {
 	    ASK(SET_OUTPUT, .argument = 4)),
 	ROW(output_backward, NONE, EINVAL, CERTAIN, "one end", EVENT(SOFTWARE), OTHER_ATTR(.write_backward = 1),
 	    OTHER(.has_ring = true), ASK(SET_OUTPUT, .argument = 4)),
+	ROW(output_itself, NONE, EINVAL, CERTAIN, "event's own", EVENT(SOFTWARE), OTHER(.has_ring = true),
+	    ASK(SET_OUTPUT, .argument = 4, .fd = 4)),
 	ROW(output_mapped, NONE, EINVAL, CERTAIN, "(36864 bytes)", EVENT(SOFTWARE), OTHER(.has_ring = true),
 	    ASK(SET_OUTPUT, .argument = 4, .ring_size = 9 * PAGE)),
 	ROW(output_own, NONE, EINVAL, CERTAIN, "its own ring", ASK(SET_OUTPUT, .argument = -1ul)),

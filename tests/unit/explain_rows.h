@@ -136,7 +136,7 @@ static const struct row rows[] = {
 	ROW(cpu_absent, GUEST, EINVAL, "no CPU 9999: this machine has 4 CPUs", CPU(9999)),
 	ROW(cpu_absent, GUEST, EINVAL, "0-2", CPU(6)),
 	ROW(sigtrap_task, NONE, EINVAL, "task", ATTR(.sigtrap = 1, .remove_on_exec = 1), .pid = -1, CPU(0)),
-	ROW(inherit_read, NONE, EINVAL, "PERCH_SAMPLE_TID", ATTR(.inherit = 1, SAMPLES(READ))),
+	ROW(inherit_read, NONE, EINVAL, "PERF_SAMPLE_TID", ATTR(.inherit = 1, SAMPLES(READ))),
 	ROW(inherit_read_old, OLD, EINVAL, "4.4.0-116-generic",
 	    ATTR(TYPE(SOFTWARE), .inherit = 1, .sample_type = PERCH_SAMPLE_READ | PERCH_SAMPLE_TID)),
 	ROW(inherit_group_old, OLD, EINVAL, "4.13", ATTR(TYPE(SOFTWARE), .inherit = 1, .read_format = PERCH_FORMAT_GROUP)),

@@ -24,7 +24,7 @@
 	/* tracepoints */
 	ROW(tracepoint_number, NONE, EINVAL, "0x1869f", ATTR(TYPE(TRACEPOINT), .config = 99999)),
 	ROW(tracepoint_number, NONE, EINVAL, "0x0", ATTR(TYPE(TRACEPOINT))),
-	ROW(tracepoint_absent, NONE, EINVAL, "id 4711", ATTR(TYPE(TRACEPOINT), .config = 4711)),
+	ROW(tracepoint_absent, ROOT, EINVAL, "id 4711", ATTR(TYPE(TRACEPOINT), .config = 4711)),
 	ROW(tracepoint_loop, ROOT, EPERM, "irq_work_exit", ATTR(TYPE(TRACEPOINT), .config = 153, .sample_period = 1)),
 	ROW(function_privilege, GUEST, EPERM, "(it is 2)", ATTR(TYPE(TRACEPOINT), .config = 1)),
 	ROW(function_callchain, NONE, EINVAL, "exclude_callchain_user",

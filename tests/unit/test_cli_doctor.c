@@ -172,7 +172,7 @@ struct scene {
 	struct kernel kernel;
 	bool usable;
 	struct tree_file files[10];
-	struct wanted wanted[16];
+	struct wanted wanted[20];
 };
 
 static const struct scene scenes[] = {
@@ -195,6 +195,8 @@ static const struct scene scenes[] = {
 	    { "uprobes", DOCTOR_NO, "probe-privilege", "root" },
 	    { "kernel-symbols", DOCTOR_LIMITED, NULL, "cap_syslog" },
 	    { "kernel-breakpoints", DOCTOR_NO, "breakpoint-privilege", NULL },
+	    { "bpf", DOCTOR_NO, NULL, "setcap cap_perfmon,cap_bpf+ep" },
+	    { "kprobes", DOCTOR_NO, "probe-privilege", NULL },
 	    { "rings", DOCTOR_OK, NULL, "a ring of 2048 KiB on each of 4 CPUs" } } },
 	{ "root in a virtual machine",
 	  { .privileged = true, .admin = true, .level = 2, .attr_size = 144 },
@@ -271,6 +273,7 @@ static const struct scene scenes[] = {
 	    { "sample", DOCTOR_NO, "seccomp", NULL },
 	    { "seccomp", DOCTOR_NO, "seccomp", "answers perf_event_open" },
 	    { "container", DOCTOR_LIMITED, NULL, "docker" },
+	    { "bpf", DOCTOR_NO, NULL, "--cap-add BPF --cap-add PERFMON" },
 	    { "uprobes", DOCTOR_NO, "seccomp", NULL },
 	    { "attr-size", DOCTOR_UNKNOWN, NULL, NULL } } },
 	{ "a filter that lets events through",
@@ -337,13 +340,25 @@ static const struct scene scenes[] = {
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "0") } },
 	  { { "lockdown", DOCTOR_OK, NULL, "not confidentiality" } } },
-	{ "a filter, or something else",
+	{ "a filter, or a distribution's level behind it",
 	  { .filter = EACCES },
 	  false,
-	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" }, { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
 	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" },
 	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL },
 	    { "security-modules", DOCTOR_UNKNOWN, NULL, NULL } } },
+	{ "a filter, or SELinux behind it",
+	  { .filter = EACCES },
+	  false,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") }, { "/sys/fs/selinux/enforce", "1" } },
+	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" } } },
+	{ "a filter that nothing behind agrees with",
+	  { .filter = EACCES },
+	  false,
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") } },
+	  { { "count-user", DOCTOR_NO, "seccomp", NULL },
+	    { "seccomp", DOCTOR_NO, "seccomp", "answers perf_event_open" },
+	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL } } },
 	{ "a filter with an errno of its own",
 	  { .filter = EOPNOTSUPP },
 	  false,

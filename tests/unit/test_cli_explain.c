@@ -34,22 +34,109 @@ static void colours_only_when_asked_for(void **state)
 static void the_same_refusal_is_told_once(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_attr attr = bad_clock();
-	const char *text;
+	struct perch_attr attr = bad_clock(), other = bad_clock();
 
 	for (int cpu = 0; cpu < 64; cpu++)
 		opened(scene, &attr, cpu, -1, -EINVAL);
 	assert_int_equal(times(printed(scene), "perch explain:"), 1);
-	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
-	opened(scene, &attr, 0, -1, -EINVAL);
-	text = printed(scene);
-	assert_non_null(strstr(text, "\n  again:  63 times more, on CPUs 1-63 (calls 2 to 64)\n"
-				     "perch explain: call 65 "));
-	attr.config = PERCH_COUNT_SW_DUMMY;
+	other.clockid = 98;		/* the same cause and fields, and another sentence */
+	opened(scene, &other, 0, -1, -EINVAL);
+	assert_non_null(strstr(printed(scene), "\nperch explain: call 1's EINVAL [clockid] 63 times more, on CPUs 1-63 "
+					       "(calls 2 to 64)\nperch explain: call 65 "));
 	opened(scene, &attr, 7, -1, -EINVAL);
 	explain_told_rest(&scene->job);
 	assert_non_null(strstr(printed(scene), "call 1's EINVAL [clockid] once more, on CPU 7 (call 66)\n"));
+	assert_int_equal(times(scene->text, "perch explain: call 65"), 1);
 	assert_int_equal(scene->job.refused, 66);
+}
+
+/* What differs in the event alone is told with the events; which calls they were is told without guessing. */
+static void the_same_for_other_events(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_attr attr = bad_clock(), fine = software(), other = bad_clock();
+
+	opened(scene, &attr, -1, -1, -EINVAL);
+	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
+	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(scene, &fine, -1, -1, 3);
+	attr.config = 0x1234;
+	opened(scene, &attr, -1, -1, -EINVAL);
+	opened(scene, &fine, -1, -1, 4);
+	for (int i = 0; i < 3; i++)
+		opened(scene, &attr, -1, -1, -EINVAL);
+	other.clockid = 98;
+	opened(scene, &other, -1, -1, -EINVAL);
+	assert_non_null(strstr(printed(scene), "\nperch explain: call 1's EINVAL [clockid] 6 times more, for config 0 "
+					       "cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
+}
+
+/* The number at fault of each, where nothing else would tell it. */
+static void another_sentence_is_told(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_attr attr = software();
+
+	opened(scene, &attr, -5, -1, -EINVAL);
+	opened(scene, &attr, -6, -1, -EINVAL);
+	attr.clockid = 3;
+	attr.use_clockid = 1;
+	opened(scene, &attr, -1, -1, -EINVAL);
+	attr.clockid = 99;
+	opened(scene, &attr, -1, -1, -EINVAL);
+	explain_told_rest(&scene->job);
+	assert_int_equal(times(printed(scene), "\n  do:     "), 4);
+	assert_int_equal(times(scene->text, "more"), 0);
+}
+
+static void verbose_tells_each(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_attr attr = bad_clock();
+
+	scene->job.verbose = 1;
+	for (int cpu = 0; cpu < 8; cpu++)
+		opened(scene, &attr, cpu, -1, -EINVAL);
+	explain_told_rest(&scene->job);
+	assert_int_equal(times(printed(scene), "[clockid"), 8);
+	assert_int_equal(times(scene->text, "more"), 0);
+}
+
+/* As on a machine of a thousand CPUs, every other of which was refused something. */
+static void many_of_the_same(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_attr attr = bad_clock(), fine = software();
+
+	for (int cpu = 0; cpu < 1000; cpu++) {
+		attr.config = cpu;
+		opened(scene, &attr, cpu * 10, -1, -EINVAL);
+		opened(scene, &fine, cpu, -1, 3);
+	}
+	explain_told_rest(&scene->job);
+	assert_int_equal(times(printed(scene), "perch explain: call "), 2);
+	assert_non_null(strstr(scene->text, "call 1's EINVAL [clockid] 999 times more, for config 0x1 task-clock, "));
+	assert_non_null(strstr(scene->text, "(calls 3, 5, 7, "));
+	assert_non_null(strstr(scene->text, " and others)\n"));
+}
+
+static void words_of_a_call(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT, .size = 128, .bp_type = 3, .bp_addr = 0x4ac161,
+				   .bp_len = 3 };
+
+	opened(scene, &attr, -1, -1, -EINVAL);
+	assert_non_null(strstr(printed(scene), "{type=5 BREAKPOINT, size=128, config=0, bp_type=RW, bp_addr=0x4ac161, "
+					       "bp_len=3}"));
+	attr = (struct perch_attr){ .type = 77, .size = 128, .config1 = 0x1000, .config2 = 16 };
+	opened(scene, &attr, -1, -1, -ENOENT);
+	assert_non_null(strstr(printed(scene), "{type=77, size=128, config=0, config1=0x1000, config2=0x10}"));
+	attr = software();
+	attr.config = 99;
+	opened(scene, &attr, -1, -1, -ENOENT);
+	assert_non_null(strstr(printed(scene), "config=0x63}"));
 }
 
 static void another_process_is_another_refusal(void **state)
@@ -71,7 +158,7 @@ static void many_refusals(void **state)
 	struct perch_attr attr = bad_clock();
 
 	for (int i = 0; i < 1000; i++) {
-		attr.config = 1000 + i;
+		attr.clockid = 1000 + i;
 		opened(scene, &attr, -1, -1, -EINVAL);
 	}
 	assert_int_equal(times(printed(scene), "perch explain: call "), 1000);
@@ -296,6 +383,11 @@ int main(void)
 		TEST(a_refusal_is_told),
 		TEST(colours_only_when_asked_for),
 		TEST(the_same_refusal_is_told_once),
+		TEST(the_same_for_other_events),
+		TEST(another_sentence_is_told),
+		TEST(verbose_tells_each),
+		TEST(many_of_the_same),
+		TEST(words_of_a_call),
 		TEST(another_process_is_another_refusal),
 		TEST(many_refusals),
 		TEST(json_has_every_member),

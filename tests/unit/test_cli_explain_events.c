@@ -110,7 +110,8 @@ static void operations_that_differ_are_each_told(void **state)
 	assert_int_equal(times(printed(scene), "ioctl of descriptor 3, from call 1: EINVAL [control-period]\n"), 2);
 	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
 	explain_told_rest(&scene->job);
-	assert_int_equal(times(printed(scene), "  again:  once more\n"), 1);
+	assert_int_equal(times(printed(scene), "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
+					       "[control-period] once more\n"), 1);
 }
 
 static void operations_as_json(void **state)
@@ -167,6 +168,18 @@ static void a_read_of_nothing_is_told(void **state)
 	assert_int_equal(scene->job.operations_refused, 1);
 }
 
+static void a_parameter_of_read_has_its_name(void **state)
+{
+	struct scene *scene = *state;
+	struct perch_operation operation = { .kind = PERCH_OPERATION_READ, .errnum = EFAULT, .size = 64, .other_fd = -1 };
+	struct perch_attr attr = software();
+
+	opened(scene, &attr, -1, -1, 3);
+	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+	assert_non_null(strstr(printed(scene), "EFAULT [read-pointer"));
+	assert_non_null(strstr(scene->text, "\n  fields: buf\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +191,7 @@ int main(void)
 		TEST(operations_as_json),
 		TEST(operations_of_unknown_events),
 		TEST(a_read_of_nothing_is_told),
+		TEST(a_parameter_of_read_has_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

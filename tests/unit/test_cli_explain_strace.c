@@ -321,7 +321,10 @@ static void garbage_is_counted(void **state)
 	struct scene *scene = *state;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		explain(scene, lines[i]);
+		char log[256];
+
+		snprintf(log, sizeof(log), "--- SIGCHLD {si_signo=SIGCHLD} ---\n%s", lines[i]);
+		explain(scene, log);
 		if (scene->job.unreadable != i + 1)
 			fail_msg("'%s' was taken for a line of strace", lines[i]);
 	}
@@ -354,6 +357,72 @@ static void long_lines_are_cut(void **state)
 	free(log);
 }
 
+static int status_of(struct scene *scene, const char *text)
+{
+	char path[64];
+	int fd = memfd_create("log", 0), status;
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	status = explain_strace(&scene->job, path);
+	close(fd);
+	return status;
+}
+
+static void what_is_no_log(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(status_of(scene, ""), 1);
+	assert_int_equal(status_of(scene, "root:x:0:0:root:/root:/bin/bash\nbin:x:1:1\n"), 1);
+	assert_int_equal(status_of(scene, "\n\n"), 1);
+	assert_int_equal(status_of(scene, "hello\n12:00:01 +++ exited with 0 +++\n"), 0);
+	assert_int_equal(status_of(scene, "[pid 12] getpid() = 12\n"), 0);
+	assert_int_equal(status_of(scene, "perf_event_open({type=\n"), 0);
+}
+
+/* A size in range, and no field that the kernel does not know: what is wrong is where the log does not look. */
+static void bytes_that_the_log_leaves_out(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, -1, "
+		"0) = -1 E2BIG (Argument list too long)\n");
+
+	assert_string_equal(word(object, "cause"), "too-new");
+	assert_string_equal(word(object, "confidence"), "certain");
+	assert_non_null(strstr(word(object, "message"), "from 136 to 199"));
+	object = explain(scene,
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x1388 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, "
+		"-1, 0) = -1 E2BIG (Argument list too long)\n");
+	if (sysconf(_SC_PAGESIZE) == 4096) {
+		assert_string_equal(word(object, "cause"), "attr-size");
+		assert_non_null(strstr(word(object, "message"), "5000"));
+	}
+	object = explain(scene,		/* a group may be too large as well */
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, 3, "
+		"0) = -1 E2BIG (Argument list too long)\n");
+	assert_string_not_equal(word(object, "confidence"), "certain");
+}
+
+/* A type that any PMU may have, without facts: what was asked for comes before probes of nothing. */
+static void types_that_nobody_knows(void **state)
+{
+	struct scene *scene = *state;
+	json_t *object = explain(scene,
+		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0, sample_period=1000, "
+		"config1=0, config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
+
+	assert_string_equal(word(object, "cause"), "pmu-sampling");
+	assert_string_equal(word(object, "confidence"), "ambiguous");
+	assert_string_equal(word(json_array_get(json_object_get(object, "candidates"), 0), "cause"), "pmu-sampling");
+	object = explain(scene,
+		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0x4d, config1=0, "
+		"config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
+	assert_string_not_equal(word(object, "cause"), "probe-file");
+	assert_string_equal(word(object, "confidence"), "ambiguous");
+}
+
 static void a_missing_log(void **state)
 {
 	struct scene *scene = *state;
@@ -380,6 +449,9 @@ int main(void)
 		TEST(garbage_is_counted),
 		TEST(what_is_new_is_left_out),
 		TEST(long_lines_are_cut),
+		TEST(what_is_no_log),
+		TEST(bytes_that_the_log_leaves_out),
+		TEST(types_that_nobody_knows),
 		TEST(a_missing_log),
 	};
 

@@ -240,6 +240,10 @@ static void test_behind_a_filter(void **state)
 	};
 	const struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .exclude_kernel = 1,
 					 .sample_period = 1, .sample_type = PERCH_SAMPLE_RAW };
+	static const struct perch_attr kernel_side = { SOFTWARE };
+	static const struct perch_attr branches = { SOFTWARE, .exclude_kernel = 1, .exclude_hv = 1, .sample_period = 1,
+						    .sample_type = PERCH_SAMPLE_BRANCH_STACK,
+						    .branch_sample_type = PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_ANY };
 	const struct perch_call call = call_of(&attr, EPERM);
 	struct perch_call refused = call;
 	struct perch_explanation explanation;
@@ -259,6 +263,14 @@ static void test_behind_a_filter(void **state)
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
+	for (size_t i = 0; i < 2; i++) {	/* sandboxes' filters answer these too */
+		refused.errnum = i ? EOPNOTSUPP : EACCES;
+		refused.attr = i ? &branches : &kernel_side;
+		assert_int_equal(perch_explain_call(&refused, filtered.machine, NULL, &explanation), 0);
+		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
+		assert_int_equal(explanation.finding[0].cause, i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_SIDE);
+	}
+	refused = call;
 	filtered.gate = refused.errnum = EOPNOTSUPP;	/* a filter may answer whatever it likes */
 	kernel_explain(&filtered, &refused, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
@@ -372,6 +384,38 @@ static void test_garbage(void **state)
 	}
 }
 
+/* There are two ways out of a want of privilege, and what comes next is true of either, or says of which. */
+static void test_next_by_either_remedy(void **state)
+{
+	static const struct tree_file files[] = {
+		{ "/proc/sys/kernel/osrelease", "7.3.0\n" },
+		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
+		{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
+		{ PMUS "software/type", "1\n" }, { PMUS "msr/type", "10\n" }, { PMUS "msr/events/tsc", "event=0x00\n" },
+	};
+	static const struct perch_attr msr = { .type = TYPE_MSR, .size = 144, .config = 77 };
+	static const struct perch_attr poke = { SOFTWARE, .text_poke = 1, .sample_period = 1,
+						.sample_type = PERCH_SAMPLE_PHYS_ADDR };
+	const struct perch_call of_msr = call_of(&msr, EACCES), of_poke = call_of(&poke, EACCES);
+	struct perch_explanation explanation;
+	struct kernel newer;
+
+	(void)state;
+	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
+	assert_int_equal(perch_explain_call(&of_msr, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(explanation.nr_next, 1);	/* and not that exclude_kernel is set, which nobody advised */
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
+	assert_int_equal(perch_explain_call(&of_poke, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(explanation.nr_next, 2);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_TEXT_POKE);
+	assert_int_equal(strncmp(explanation.next[0].message, "with exclude_kernel set: TEXT_POKE", 34), 0);
+	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_PHYS_ADDR);
+	assert_int_equal(strncmp(explanation.next[1].message, "physical", 8), 0);
+	kernel_stop(&newer);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -380,6 +424,7 @@ int main(void)
 		TEST(test_certain), TEST(test_masked), TEST(test_ambiguous), TEST(test_longer_than_ours),
 		TEST(test_usage),   TEST(test_unseen), TEST(test_unknown_errno), TEST(test_garbage),
 		TEST(test_partial), TEST(test_one_cause_twice), TEST(test_behind_a_filter),
+		TEST(test_next_by_either_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

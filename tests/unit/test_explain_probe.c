@@ -53,6 +53,35 @@ REFUSES(hardware, call->attr->type == PERCH_TYPE_HARDWARE)
 REFUSES(everything, true)
 REFUSES(second_config, call->attr->config2)
 
+static uint32_t largest;		/* attr.size of any call */
+
+static bool refuses_weight_and_notes_size(const struct seen_call *call)
+{
+	largest = call->attr->size > largest ? call->attr->size : largest;
+	return call->attr->sample_type & PERCH_SAMPLE_WEIGHT;
+}
+
+/* A program's attr may be shorter than ours, and the calls in its place have no more room than it has. */
+static void test_no_longer_than_passed(void **state)
+{
+	static const uint32_t sizes[] = { 0, 64, 72, 96, 112, 128, sizeof(struct perch_attr) };
+	struct perch_explanation explanation;
+
+	(void)state;
+	kernel.fault[0] = (struct fault){ refuses_weight_and_notes_size, EDOM };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizes[i], .exclude_kernel = 1,
+						 .sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_IP };
+		const struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EDOM };
+
+		largest = 0;
+		kernel_explain(&kernel, &call, 0, &explanation);
+		assert_true(explanation.calls > 1);
+		assert_string_equal(explanation.finding[0].field[0], "sample_type");
+		assert_int_equal(largest, sizes[i] ? sizes[i] : PERCH_ATTR_SIZE_VER0);
+	}
+}
+
 /* EDOM is no errno of perf's: no rule can know it. */
 struct refused_part {
 	const char *what;
@@ -363,7 +392,7 @@ int main(void)
 		TEST(test_parts),    TEST(test_two_faults_of_one_errno), TEST(test_a_fault_behind_another),
 		TEST(test_behind_a_certain_one), TEST(test_transient), TEST(test_changed), TEST(test_gate),
 		TEST(test_budget),   TEST(test_time), TEST(test_dangerous), TEST(test_stand_in), TEST(test_no_calls),
-		TEST(test_leader_of_stranger), TEST(test_switch),
+		TEST(test_leader_of_stranger), TEST(test_switch), TEST(test_no_longer_than_passed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ doctor_look doctor_tracefs, doctor_kernel_symbols, doctor_bpf_settings, doctor_w
 #define DOCTOR_ANY_LEVEL 9		/* no level of kernel.perf_event_paranoid helps */
 struct doctor_need {
 	long level;			/* kernel.perf_event_paranoid at most; DOCTOR_ANY_LEVEL */
-	const char *capability;		/* "perfmon", "sys_admin", "syslog" */
+	const char *capability;		/* "perfmon", "sys_admin", "syslog", "bpf" (with perfmon) */
 };
 /* Of a refused call: cause, reason and change. */
 void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_call *call,

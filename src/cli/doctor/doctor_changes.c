@@ -18,12 +18,12 @@ bool doctor_has(struct doctor *doctor, int capability)
 	return perch_machine_confinement(doctor->machine, &confinement, NULL) || confinement.user_namespace != 1;
 }
 
-/* Before 5.8 CAP_SYS_ADMIN had CAP_PERFMON's part. */
+/* Before 5.8 CAP_SYS_ADMIN had the parts of CAP_PERFMON and CAP_BPF. */
 static const char *capability_here(struct doctor *doctor, const char *wanted)
 {
 	struct perch_release release;
 
-	if (!strcmp(wanted, "perfmon") && !perch_machine_release(doctor->machine, &release, NULL) &&
+	if ((!strcmp(wanted, "perfmon") || !strcmp(wanted, "bpf")) && !perch_machine_release(doctor->machine, &release, NULL) &&
 	    (release.major < 5 || (release.major == 5 && release.minor < 8)))
 		return "sys_admin";
 	return wanted;
@@ -34,6 +34,7 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 {
 	const char *capability = capability_here(doctor, wanted);
 	struct perch_confinement confinement;
+	bool with_perfmon = !strcmp(capability, "bpf");	/* worth nothing for events without it */
 	char upper[32] = "";
 
 	for (size_t i = 0; capability[i] && i < sizeof(upper) - 1; i++)
@@ -43,15 +44,18 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 	if (confinement.user_namespace == 1)
 		return false;
 	if (!strcmp(confinement.container, "kubernetes"))
-		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s]", upper);
+		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s%s]", upper,
+			 with_perfmon ? ", PERFMON" : "");
 	else if (!strcmp(confinement.container, "docker") || !strcmp(confinement.container, "podman"))
-		snprintf(text, size, "start the container with: %s run --cap-add %s", confinement.container, upper);
+		snprintf(text, size, "start the container with: %s run --cap-add %s%s", confinement.container, upper,
+			 with_perfmon ? " --cap-add PERFMON" : "");
 	else if (confinement.no_new_privileges == 1)
 		snprintf(text, size,
-			 "start perch by a process that has CAP_%s (no_new_privs keeps it from gaining one)", upper);
-	else if (!strcmp(capability, "syslog"))	/* setcap replaces what was set before */
-		snprintf(text, size,
-			 "as root, for perch alone: setcap cap_perfmon,cap_syslog+ep \"$(command -v perch)\"");
+			 "start perch by a process that has CAP_%s%s (no_new_privs keeps it from gaining one)", upper,
+			 with_perfmon ? " and CAP_PERFMON" : "");
+	else if (with_perfmon || !strcmp(capability, "syslog"))	/* setcap replaces what was set before */
+		snprintf(text, size, "as root, for perch alone: setcap cap_perfmon,cap_%s+ep \"$(command -v perch)\"",
+			 capability);
 	else if (!strcmp(capability, "sys_admin"))
 		snprintf(text, size, "run perch as root (CAP_SYS_ADMIN)");
 	else

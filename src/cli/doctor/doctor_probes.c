@@ -89,7 +89,7 @@ void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "sys_admin" };
+	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "bpf" };
 	int rc = doctor->load_program();
 
 	if (!rc) {

@@ -106,6 +106,17 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 	doctor_change_right(doctor, result, &need);
 }
 
+/* Whether something behind a filter may give its errno too, before perf has looked at the call. */
+static bool not_the_filter_alone(struct doctor *doctor, const struct perch_confinement *confinement, int errnum)
+{
+	long level = 2;
+
+	if (errnum != EACCES)
+		return false;
+	perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL);
+	return confinement->selinux == 1 || (level > 2 && !doctor_has(doctor, PERCH_CAP_SYS_ADMIN));
+}
+
 void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const modes[] = { "none", "strict", "a filter" };
@@ -131,7 +142,8 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	is_cause = count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECCOMP));
-	if (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE)) {
+	if (not_the_filter_alone(doctor, &confinement, err.errnum) ||
+	    (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE))) {
 		doctor_reason(result, DOCTOR_UNKNOWN,
 			      "perf_event_open answers \"%s\", which may come from the filter or from behind it",
 			      strerror(err.errnum));

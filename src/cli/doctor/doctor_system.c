@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -20,41 +19,20 @@ static bool small_number(const struct doctor *doctor, const char *path, long *va
 	return end != text;
 }
 
-/* Who may enter it, where it is mounted and closed to this user. Its files are for one group: root's, unless told. */
-static void tell_closed(struct doctor *doctor, struct doctor_result *result)
-{
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", "/sys/kernel/debug" };
-	struct stat status;
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < CLI_NR(places); i++) {
-		if (perch_machine_path(doctor->machine, path, sizeof(path), places[i]) < 0 || stat(path, &status))
-			continue;
-		doctor_reason(result, DOCTOR_NO,
-			      "%s, where events have their numbers, is closed to this user (owner %u, group %u, "
-			      "mode %04o)",
-			      path, (unsigned)status.st_uid, (unsigned)status.st_gid, (unsigned)status.st_mode & 07777);
-		doctor_change(result, "as root, for this user's group: mount -o remount,gid=%u,mode=750 %s",
-			      (unsigned)getgid(), path);
-		return;
-	}
-}
-
 void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
 {
 	char path[PATH_MAX], file[PATH_MAX + 64];
 	struct perch_error err;
+	int rc = perch_machine_tracefs(doctor->machine, path, sizeof(path), &err);
 
-	if (perch_machine_tracefs(doctor->machine, path, sizeof(path), &err)) {
+	if (!rc) {
+		snprintf(file, sizeof(file), "%s/events/sched/sched_switch/id", path);
+		if (access(file, R_OK) && errno == EACCES)
+			rc = perch_machine_tracefs_closed(doctor->machine, &err);
+	}
+	if (rc) {
 		doctor_reason(result, DOCTOR_NO, "%s", err.message);
 		doctor_change(result, "%s", err.remedy);
-		if (err.errnum == EACCES)
-			tell_closed(doctor, result);
-		return;
-	}
-	snprintf(file, sizeof(file), "%s/events/sched/sched_switch/id", path);
-	if (access(file, R_OK) && errno == EACCES) {
-		tell_closed(doctor, result);
 		return;
 	}
 	result->status = DOCTOR_OK;

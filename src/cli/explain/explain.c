@@ -9,11 +9,13 @@
 #include "explain.h"
 #include "options.h"
 
+#define NO_PID UINT64_MAX
+
 struct request {
 	struct explain_job job;
 	const char *output;		/* NULL: stderr; of a log: stdout */
 	const char *log;
-	uint64_t pid;
+	uint64_t pid;			/* NO_PID: none */
 	bool no_probe;
 	bool here;
 	bool causes;
@@ -22,7 +24,7 @@ struct request {
 
 static int check(const struct request *request)
 {
-	int sources = (request->program != NULL) + (request->pid != 0) + (request->log != NULL);
+	int sources = (request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
 
 	if (request->causes && sources)
 		return cli_usage_error(EXPLAIN_COMMAND, "--causes goes alone");
@@ -34,8 +36,8 @@ static int check(const struct request *request)
 		return cli_usage_error(EXPLAIN_COMMAND, "nothing to watch: give a program, -p PID or --strace FILE");
 	if (sources > 1)
 		return cli_usage_error(EXPLAIN_COMMAND, "a program, -p and --strace exclude each other");
-	if (request->pid > INT_MAX)
-		return cli_usage_error(EXPLAIN_COMMAND, "no process can have that number");
+	if (request->pid != NO_PID && (!request->pid || request->pid > INT_MAX))
+		return cli_usage_error(EXPLAIN_COMMAND, "-p: no process can have that number");
 	if (request->here && !request->log)
 		return cli_usage_error(EXPLAIN_COMMAND, "--here is for logs: what is watched is here anyway");
 	return 0;
@@ -60,7 +62,10 @@ static int open_output(struct request *request)
 	return 0;
 }
 
-/* The status of what was done, or 1 when its output is not whole. */
+/*
+ * The status of what was done, or 1 when its output is not whole. A program's stderr that is closed or full is the
+ * program's too, and its status matters more than what is not read there.
+ */
 static int close_output(struct request *request, int status)
 {
 	struct explain_job *job = &request->job;
@@ -72,7 +77,7 @@ static int close_output(struct request *request, int status)
 		job->write_failed = true;
 		job->write_error = errno;
 	}
-	if (!job->write_failed)
+	if (!job->write_failed || (!request->output && !request->log))
 		return status;
 	perch_error_set(&err, job->write_error ? job->write_error : EIO, PERCH_ERROR_FILE, "cannot write %s: %s", name,
 			strerror(job->write_error ? job->write_error : EIO));
@@ -92,7 +97,7 @@ static int watch(struct request *request)
 
 	if (request->log)
 		status = explain_strace(job, request->log);
-	else if (request->pid)
+	else if (request->pid != NO_PID)
 		status = explain_watch_process(job, (pid_t)request->pid);
 	else
 		status = explain_watch_program(job, request->program);
@@ -122,7 +127,7 @@ static int run(struct request *request)
 
 int perch_cmd_explain(int argc, char **argv)
 {
-	struct request request = { 0 };
+	struct request request = { .pid = NO_PID };
 	const struct cli_option options[] = {
 		{ .letter = 'j', .name = "json", .help = "print JSON: an object a line for each refusal",
 		  .kind = CLI_FLAG, .value = &request.job.json },

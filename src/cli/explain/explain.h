@@ -35,6 +35,7 @@ struct explain_job {
 	uint64_t refused;		/* of those */
 	uint64_t operations_refused;
 	uint64_t unreadable;		/* calls seen in part only */
+	bool said_here;			/* that facts of this machine would tell more of a log */
 	bool write_failed;
 	int write_error;		/* the errno of the first that did */
 };
@@ -74,6 +75,8 @@ struct explain_caller {
 	pid_t process, thread;
 	char name[64];			/* comm, cleaned; "" unknown */
 	bool several;			/* more than one process was seen: the name is worth telling */
+	struct perch_machine *machine;	/* its facts, for the names of PMUs; NULL: nothing is known */
+	bool has_memory;		/* the machine's process is the caller, and has what pointers of the call point to */
 };
 
 /* One failed call, told. number: of the perf_event_open call, from 1; of an operation, of its descriptor's. */
@@ -102,21 +105,25 @@ void explain_flush(struct explain_job *job);
 /* --causes */
 int explain_list_causes(bool json);
 
-/* What makes two refusals the same to a reader, who is told once. */
+/*
+ * What makes two refusals the same to a reader, who is told once: all that is said of them, but for the CPU and the event
+ * (config), which are told with the number of times. number, fd, cpu: where they differ.
+ */
 struct explain_refusal {
 	uint64_t number;
+	int fd;
 	int cpu;			/* -1: any, or unknown */
 	pid_t process;
 	int operation;			/* enum perch_operation_kind + 1; 0: perf_event_open */
 	unsigned long request;
-	uint32_t message;		/* of an operation, its hash: there is much that the fields do not tell apart */
+	uint64_t text;			/* a hash of all messages and remedies, without that CPU and config */
 	int errnum;
 	enum perch_cause cause;
+	enum perch_confidence confidence;
 	uint32_t type;
 	uint64_t config;
-	char fields[64];
 };
-/* Whether it was told already, and is counted now. What was counted of the one before is printed first. */
+/* Whether it was told already, and is counted now; never when verbose. What was counted of the one before is printed first. */
 bool explain_told_before(struct explain_job *job, const struct explain_refusal *refusal);
 /* Prints the run of repetitions that ends because something else is told; and what is counted and not told yet. */
 void explain_told_run(struct explain_job *job);

@@ -20,8 +20,19 @@ void explain_attr_each(const struct perch_attr *attr, explain_field *each, void 
 /* The same for words that lie beyond what is known here: "word_144". */
 void explain_attr_beyond(const struct perch_attr *attr, explain_field *each, void *context);
 
-/* "{type=HARDWARE, size=136, config=cycles, sample_type=IP|TID, disabled, ...}" */
-void explain_attr_put(FILE *out, const struct perch_attr *attr, bool partial);
+/*
+ * "{type=0 HARDWARE, size=136, config=0 cycles, sample_type=IP|TID, disabled=1, ...}". machine: names of PMUs, NULL: none
+ * are known; memory: pointers of the attr are those of the machine's process now.
+ */
+struct explain_attr_words {
+	FILE *out;
+	bool partial;
+	bool memory;
+	struct perch_machine *machine;
+};
+void explain_attr_put(const struct explain_attr_words *words, const struct perch_attr *attr);
+/* "cycles"; false when that config has no name of its own. */
+bool explain_config_name(uint32_t type, uint64_t config, char *buffer, size_t size);
 
 /* "FD_CLOEXEC|0x40"; "0" */
 const char *explain_flags_name(unsigned long flags, char *buffer, size_t size);

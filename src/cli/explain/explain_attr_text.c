@@ -141,43 +141,100 @@ static bool put_bits(FILE *out, const char *field, uint64_t value)
 	return known;
 }
 
+static bool is_one_of(const char *name, const char *const *names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* The name or path that a probe's config1 points to. */
+static void put_pointed_to(const struct explain_attr_words *words, uint64_t address)
+{
+	char text[256];
+
+	if (perch_machine_process_text(words->machine, address, text, sizeof(text), NULL))
+		return;
+	fputs(" \"", words->out);
+	cli_put_clean(words->out, text);
+	fputc('"', words->out);
+}
+
+static const char *pmu_name(const struct explain_attr_words *words, uint32_t type)
+{
+	const struct perch_pmu *pmu;
+
+	if (type < CLI_NR(types))
+		return types[type];
+	pmu = words->machine ? perch_machine_pmu_of_type(words->machine, type) : NULL;
+	return pmu ? pmu->name : NULL;
+}
+
+struct put_context {
+	const struct explain_attr_words *words;
+	bool is_probe;			/* config1 is an address of text that can be read */
+};
+
 static void put_field(void *context, const char *name, uint64_t value, bool is_signed)
 {
 	static const char *const first[] = { "type", "size", "config" };
-	FILE *out = context;
+	static const char *const hex[] = { "bp_addr", "config1", "config2", "config3", "config4", "sample_regs_user",
+					   "sample_regs_intr", "sig_data" };
+	static const char *const breakpoints[] = { NULL, "R", "W", "RW", "X" };
+	const struct put_context *put = context;
+	FILE *out = put->words->out;
 
-	for (size_t i = 0; i < CLI_NR(first); i++)
-		if (!strcmp(first[i], name))
-			return;		/* they were told, zero or not */
-	if (put_bits(out, name, value))
-		return;
+	if (is_one_of(name, first, CLI_NR(first)) || put_bits(out, name, value))
+		return;			/* the first were told, zero or not */
 	fprintf(out, ", %s=", name);
 	if (is_signed)
 		fprintf(out, "%" PRId32, (int32_t)value);
+	else if (!strcmp(name, "bp_type") && value < CLI_NR(breakpoints))
+		fputs(breakpoints[value], out);
 	else
-		fprintf(out, value > 1000000000 ? "%#" PRIx64 : "%" PRIu64, value);
+		fprintf(out, value > 1000000000 || is_one_of(name, hex, CLI_NR(hex)) ? "%#" PRIx64 : "%" PRIu64, value);
+	if (put->is_probe && !strcmp(name, "config1"))
+		put_pointed_to(put->words, value);
 }
 
-void explain_attr_put(FILE *out, const struct perch_attr *attr, bool partial)
+bool explain_config_name(uint32_t type, uint64_t config, char *buffer, size_t size)
 {
-	struct perch_attr copy, bare;
+	struct perch_attr bare;
+
+	if (type != PERCH_TYPE_HARDWARE && type != PERCH_TYPE_SOFTWARE && type != PERCH_TYPE_HW_CACHE)
+		return false;
+	memset(&bare, 0, sizeof(bare));
+	bare.type = type;
+	bare.config = config;
+	perch_attr_name(&bare, buffer, size);
+	return !strchr(buffer, ' ');	/* "unknown-software 0x63" */
+}
+
+void explain_attr_put(const struct explain_attr_words *words, const struct perch_attr *attr)
+{
+	struct put_context put = { words, false };
+	struct perch_attr copy;
+	const char *pmu;
 	char name[64];
 
 	if (!explain_attr_copy(&copy, attr)) {
-		fputs(partial ? "{...}" : "(unreadable)", out);
+		fputs(words->partial ? "{...}" : "(unreadable)", words->out);
 		return;
 	}
-	memset(&bare, 0, sizeof(bare));
-	bare.type = copy.type;
-	bare.config = copy.config;
-	fprintf(out, copy.type < CLI_NR(types) ? "{type=%" PRIu32 " %s" : "{type=%" PRIu32 "%s", copy.type,
-		copy.type < CLI_NR(types) ? types[copy.type] : "");
-	fprintf(out, ", size=%" PRIu32 ", config=%#" PRIx64, copy.size, copy.config);
-	if (copy.type == PERCH_TYPE_HARDWARE || copy.type == PERCH_TYPE_SOFTWARE || copy.type == PERCH_TYPE_HW_CACHE) {
-		fputc(' ', out);
-		cli_put_clean(out, perch_attr_name(&bare, name, sizeof(name)));
+	fprintf(words->out, "{type=%" PRIu32, copy.type);
+	pmu = pmu_name(words, copy.type);
+	if (pmu) {
+		fputc(' ', words->out);
+		cli_put_clean(words->out, pmu);
+		put.is_probe = words->memory && words->machine && (!strcmp(pmu, "uprobe") || !strcmp(pmu, "kprobe"));
 	}
-	explain_attr_each(&copy, put_field, out);
-	explain_attr_beyond(attr, put_field, out);
-	fputs(partial ? ", ...}" : "}", out);
+	fprintf(words->out, ", size=%" PRIu32 ", config=%#" PRIx64, copy.size, copy.config);
+	if (explain_config_name(copy.type, copy.config, name, sizeof(name))) {
+		fputc(' ', words->out);
+		cli_put_clean(words->out, name);
+	}
+	explain_attr_each(&copy, put_field, &put);
+	explain_attr_beyond(attr, put_field, &put);
+	fputs(words->partial ? ", ...}" : "}", words->out);
 }

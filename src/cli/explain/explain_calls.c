@@ -5,15 +5,18 @@
 
 #include "explain_attr.h"
 #include "explain_events.h"
+#include "explain_strace.h"
 #include "options.h"
 
 static const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };
 
-static void describe(struct explain_job *job, pid_t process, pid_t thread, struct explain_caller *caller)
+static void describe(struct explain_job *job, pid_t process, pid_t thread, struct perch_machine *machine,
+		     struct explain_caller *caller)
 {
 	struct perch_process_state state;
 
-	*caller = (struct explain_caller){ .process = process, .thread = thread };
+	*caller = (struct explain_caller){ .process = process, .thread = thread, .machine = machine,
+					   .has_memory = machine && !job->from_log };
 	caller->several = explain_event_seen(job, process);
 	if (!job->from_log && job->machine && !perch_machine_process(job->machine, thread, &state, NULL)) {
 		char name[sizeof(state.name) + 1] = "";
@@ -55,6 +58,8 @@ static void refused(struct explain_job *job, const struct explain_caller *caller
 		return;
 	if (!call->attr)
 		without_attr(call, &explanation);
+	if (job->from_log)
+		strace_answer(call, machine, &explanation);
 	if (job->json)
 		explain_json_call(job, job->calls, caller, call, &explanation);
 	else
@@ -105,7 +110,7 @@ void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const 
 	if (fd >= 0 && !job->verbose) {
 		explain_event_seen(job, process);
 	} else {
-		describe(job, process, thread, &caller);
+		describe(job, process, thread, machine, &caller);
 		if (fd >= 0)
 			succeeded(job, &caller, &whole, fd, machine);
 		else
@@ -137,6 +142,16 @@ static void fill_in(struct perch_operation *operation, const struct explain_even
 		operation->ring_size = event->ring_size;
 }
 
+/* The second parameter of read(2) has a name, and it is not that of ioctl's. */
+static void name_buffer(const struct perch_operation *operation, struct perch_explanation *explanation)
+{
+	struct perch_finding *finding = &explanation->finding[0];
+
+	for (size_t i = 0; operation->kind == PERCH_OPERATION_READ && i < finding->nr_fields; i++)
+		if (!strcmp(finding->field[i], "argument"))
+			finding->field[i] = "buf";
+}
+
 void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd, struct perch_operation *operation,
 		      long result, struct perch_machine *machine)
 {
@@ -153,12 +168,14 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 	}
 	if (event)
 		fill_in(operation, event);
+	operation->fd = fd;
 	if (operation->kind == PERCH_OPERATION_CONTROL && operation->request == PERCH_IOC_SET_OUTPUT &&
 	    explain_event_leader(explain_event_of(job->descriptors, process, operation->other_fd), &other))
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
-		describe(job, process, thread, &caller);
+		name_buffer(operation, &explanation);
+		describe(job, process, thread, machine, &caller);
 		if (job->json)
 			explain_json_operation(job, event, &caller, fd, operation, &explanation);
 		else

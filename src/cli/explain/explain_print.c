@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Refusals as text, in the manner of a compiler: where, what, why; then what to do about it. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -84,7 +85,7 @@ static void put_short(const struct explain_job *job, const char *name, const str
 	fputc('\n', job->out);
 }
 
-static void put_answer(const struct explain_job *job, const struct perch_explanation *explanation)
+static void put_answer(struct explain_job *job, const struct perch_explanation *explanation)
 {
 	const struct perch_finding *finding = &explanation->finding[0];
 
@@ -103,26 +104,79 @@ static void put_answer(const struct explain_job *job, const struct perch_explana
 		label(job, "note:");
 		fputs("looking into it ended early, for it took too long\n", job->out);
 	}
+	if (job->from_log && !job->machine && explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->said_here) {
+		job->said_here = true;
+		label(job, "note:");
+		fputs("with --here more can be told, if the log was made on this machine\n", job->out);
+	}
 }
 
-static void put_call(const struct explain_job *job, const struct perch_call *call)
+static void put_call(const struct explain_job *job, const struct explain_caller *caller,
+		     const struct perch_call *call)
 {
+	const struct explain_attr_words words = { .out = job->out, .partial = call->attr_is_partial,
+						  .machine = caller->machine, .memory = caller->has_memory };
 	char flags[96];
 
 	label(job, "call:");
 	fputs("perf_event_open(", job->out);
-	explain_attr_put(job->out, call->attr, call->attr_is_partial);
+	explain_attr_put(&words, call->attr);
 	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu, call->group_fd,
 		explain_flags_name(call->flags, flags, sizeof(flags)));
 }
 
-static void join_fields(const struct perch_finding *finding, char *buffer, size_t size)
+static uint64_t hash_byte(uint64_t sum, unsigned char byte)
 {
-	size_t used = 0;
+	return (sum ^ byte) * UINT64_C(1099511628211);
+}
 
-	buffer[0] = '\0';
-	for (size_t i = 0; i < finding->nr_fields && used < size; i++)
-		used += snprintf(buffer + used, size - used, "%s,", finding->field[i]);
+/* How long the text at this place is when it begins with the word and does not go on in the same number. */
+static size_t whole_word(const char *text, const char *word)
+{
+	const size_t length = strlen(word);
+
+	return strncmp(text, word, length) || isxdigit((unsigned char)text[length]) ? 0 : length;
+}
+
+/* Two texts are the same when they differ in what the CPU and the event are called. */
+static uint64_t hash_text(uint64_t sum, const char *text, const char *cpu, const char *config)
+{
+	size_t skip;
+
+	while (*text) {
+		skip = whole_word(text, cpu);
+		if (!skip)
+			skip = whole_word(text, config);
+		sum = hash_byte(sum, skip ? 1 : *text);
+		text += skip ? skip : 1;
+	}
+	return hash_byte(sum, 0);
+}
+
+static uint64_t hash_findings(uint64_t sum, const struct perch_finding *findings, size_t nr, const char *cpu,
+			      const char *config)
+{
+	for (size_t i = 0; i < nr; i++) {
+		sum = hash_byte(sum, findings[i].cause);
+		sum = hash_text(sum, findings[i].message, cpu, config);
+		sum = hash_text(sum, findings[i].remedy, cpu, config);
+		for (size_t j = 0; j < findings[i].nr_fields; j++)
+			sum = hash_text(sum, findings[i].field[j], cpu, config);
+	}
+	return hash_byte(sum, 0);
+}
+
+static uint64_t hash_answer(const struct explain_refusal *refusal, const struct perch_explanation *explanation)
+{
+	const size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings : PERCH_FINDINGS_MAX;
+	const size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next : PERCH_NEXT_MAX;
+	uint64_t sum = UINT64_C(14695981039346656037);
+	char cpu[32], config[32];
+
+	snprintf(cpu, sizeof(cpu), "CPU %d", refusal->cpu);
+	snprintf(config, sizeof(config), "0x%" PRIx64, refusal->config);
+	sum = hash_findings(sum, explanation->finding, nr, cpu, config);
+	return hash_findings(sum, explanation->next, next, cpu, config);
 }
 
 static bool is_told(struct explain_job *job, struct explain_refusal *refusal, const struct perch_attr *attr,
@@ -135,17 +189,9 @@ static bool is_told(struct explain_job *job, struct explain_refusal *refusal, co
 	refusal->config = copy.config;
 	refusal->errnum = explanation->errnum;
 	refusal->cause = explanation->finding[0].cause;
-	join_fields(&explanation->finding[0], refusal->fields, sizeof(refusal->fields));
+	refusal->confidence = explanation->confidence;
+	refusal->text = hash_answer(refusal, explanation);
 	return explain_told_before(job, refusal);
-}
-
-static uint32_t hash(const char *text)
-{
-	uint32_t sum = 2166136261u;
-
-	while (*text)
-		sum = (sum ^ (unsigned char)*text++) * 16777619u;
-	return sum;
 }
 
 static void begin(const struct explain_job *job)
@@ -166,7 +212,7 @@ void explain_print_call(struct explain_job *job, uint64_t number, const struct e
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
 	put_caller(job, caller);
 	put_answer(job, explanation);
-	put_call(job, call);
+	put_call(job, caller, call);
 }
 
 /* What the argument points to tells more than where that is. */
@@ -186,8 +232,10 @@ static void put_control(const struct explain_job *job, int fd, const struct perc
 	}
 }
 
-static void put_operation(const struct explain_job *job, int fd, const struct perch_operation *operation)
+static void put_operation(const struct explain_job *job, const struct explain_caller *caller, int fd,
+			  const struct perch_operation *operation)
 {
+	const struct explain_attr_words words = { .out = job->out, .machine = caller->machine };
 	char text[128], flags[128];
 
 	label(job, "call:");
@@ -204,7 +252,7 @@ static void put_operation(const struct explain_job *job, int fd, const struct pe
 		put_control(job, fd, operation);
 	if (operation->attr) {
 		fputs(" of ", job->out);
-		explain_attr_put(job->out, operation->attr, false);
+		explain_attr_put(&words, operation->attr);
 		fprintf(job->out, ", pid %d, cpu %d", operation->pid, operation->cpu);
 	}
 	fputc('\n', job->out);
@@ -215,8 +263,7 @@ void explain_print_operation(struct explain_job *job, uint64_t number, const str
 {
 	struct explain_refusal refusal = {
 		.number = number, .cpu = operation->attr ? operation->cpu : -1, .process = caller->process,
-		.operation = operation->kind + 1, .request = operation->request,
-		.message = hash(explanation->finding[0].message),
+		.operation = operation->kind + 1, .request = operation->request, .fd = fd,
 	};
 
 	if (is_told(job, &refusal, operation->attr, explanation))
@@ -227,7 +274,7 @@ void explain_print_operation(struct explain_job *job, uint64_t number, const str
 		fprintf(job->out, ", from call %" PRIu64, number);
 	put_caller(job, caller);
 	put_answer(job, explanation);
-	put_operation(job, fd, operation);
+	put_operation(job, caller, fd, operation);
 }
 
 void explain_print_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
@@ -240,7 +287,7 @@ void explain_print_success(struct explain_job *job, uint64_t number, const struc
 	fprintf(job->out, ": descriptor %d\n", fd);
 	for (size_t i = 0; i < nr; i++)
 		put_short(job, "lint:", &lint[i]);
-	put_call(job, call);
+	put_call(job, caller, call);
 }
 
 /* Always on stderr: the file of -o has refusals alone, and there is one who waits for the end. */

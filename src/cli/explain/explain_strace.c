@@ -38,20 +38,33 @@ static int read_lines(struct strace_log *log, FILE *file)
 	return ferror(file) ? errno ? errno : EIO : 0;
 }
 
+/* 0 when it was a log; what it was otherwise is said. */
+static int check_log(const struct strace_log *log, const char *name, int error)
+{
+	struct perch_error err;
+
+	if (error) {
+		perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name, strerror(error));
+	} else if (log->any) {
+		return 0;
+	} else {
+		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE, "%s is no log of strace: %s", name,
+				log->job->unreadable ? "none of its lines is a call" : "it has no line");
+		perch_error_remedy(&err, "make one by strace -f -v -e trace=perf_event_open,ioctl,mmap,read,close,clone,"
+				   "clone3,fork,vfork,execve -o log PROGRAM");
+	}
+	return cli_error(EXPLAIN_COMMAND, &err);
+}
+
 int explain_strace(struct explain_job *job, const char *path)
 {
 	struct strace_log log = { .job = job };
 	bool standard = !strcmp(path, "-");
 	FILE *file = standard ? stdin : fopen(path, "re");
 	int error = file ? read_lines(&log, file) : errno;
-	struct perch_error err;
 
 	if (file && !standard)
 		fclose(file);
 	strace_forget(&log);
-	if (!error)
-		return 0;
-	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", standard ? "stdin" : path,
-			strerror(error));
-	return cli_error(EXPLAIN_COMMAND, &err);
+	return check_log(&log, standard ? "stdin" : path, error);
 }

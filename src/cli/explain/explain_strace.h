@@ -53,6 +53,12 @@ bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch
 /* A whole call: text is what stands behind "name(". False when it cannot be understood and should be. */
 struct strace_log;
 bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name, struct strace_text text);
+/*
+ * What the rules could not know, and what their order is without facts: the size of a partly known attr that the kernel wrote
+ * back tells the two E2BIG apart, and a type of no known PMU need not be a probe's.
+ */
+void strace_answer(const struct perch_call *call, const struct perch_machine *machine,
+		   struct perch_explanation *explanation);
 /* Whether a call of that name is of interest, so that it is kept while it is unfinished. */
 bool strace_is_wanted(const struct strace_word *name);
 
@@ -70,6 +76,7 @@ struct strace_log {
 	struct strace_thread *bucket[256];
 	size_t threads;
 	size_t kept;			/* bytes of unfinished calls */
+	bool any;			/* a line that strace may have written was seen */
 	bool nameless;			/* lines without a pid were seen: those of the first process */
 	pid_t main;			/* which it turned out to be; 0: not known yet */
 	char *broken;			/* the beginning of a line that a message of strace's own came into */

@@ -97,6 +97,9 @@ static void note_attached(struct strace_log *log, struct strace_text text)
 
 static void ended(struct strace_log *log, pid_t thread, struct strace_text text)
 {
+	struct strace_text ahead = text;
+
+	log->any |= strace_take(&ahead, "---") || strace_take(&ahead, "+++") || strace_take(&ahead, "strace: ");
 	if (strace_take(&text, "+++ exited") || strace_take(&text, "+++ killed"))
 		strace_thread_ended(log, thread);
 }
@@ -113,7 +116,10 @@ static bool whole(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_word name = strace_identifier(&text);
 
-	return name.length && strace_take(&text, "(") && strace_call(log, thread, &name, text);
+	if (!name.length || !strace_take(&text, "("))
+		return false;
+	log->any = true;
+	return strace_call(log, thread, &name, text);
 }
 
 /* "name(arguments <unfinished ...>" */
@@ -124,6 +130,7 @@ static bool begun(struct strace_log *log, pid_t thread, struct strace_text text)
 
 	if (!name.length || !strace_take(&ahead, "("))
 		return false;
+	log->any = true;
 	text.end -= strlen("<unfinished ...>");
 	while (text.end > text.at && text.end[-1] == ' ')
 		text.end--;
@@ -146,6 +153,7 @@ static bool resumed(struct strace_log *log, pid_t thread, struct strace_text tex
 	strace_spaces(&text);
 	if (!strace_take(&text, ">"))
 		return false;
+	log->any = true;
 	if (!strace_is_wanted(&name))
 		return true;
 	kept = strace_kept(log, thread);

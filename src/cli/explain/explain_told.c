@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs ask the same once for each CPU or thread, and are refused as often. What was told in full is counted when it
- * comes again: a run of the same is told right below the first, what comes back later at the end.
+ * Programs ask the same once for each CPU, thread or event, and are refused as often. What was told in full is counted
+ * when it comes again: a run of the same is told when something else comes, what comes back later at the end. Each
+ * such line stands by itself, for there may be anything before it: the program's own output, or another refusal.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,13 +13,23 @@
 
 #define TOLD_MAX 256			/* different refusals remembered; what is beyond is told in full each time */
 #define CPUS 4096
+#define RANGES 16			/* of calls told by their numbers */
+#define CONFIGS 8			/* told by their values */
 
 struct again {
 	struct explain_refusal refusal;
 	uint64_t nr;			/* times more, and not told yet */
-	uint64_t first, last;		/* calls of these */
-	size_t cpus;			/* of them on a CPU that cpu[] has room for */
+	struct {
+		uint64_t first, last;
+	} range[RANGES];		/* calls of these, ascending */
+	size_t ranges;
+	bool more_ranges;
+	size_t cpus;			/* that they were on */
+	bool other_cpus;		/* or on any, or one that cpu[] has no room for */
 	bool cpu[CPUS];
+	uint64_t config[CONFIGS];
+	size_t configs;
+	bool more_configs;
 };
 
 struct explain_told {
@@ -30,8 +41,8 @@ struct explain_told {
 static bool is_same(const struct explain_refusal *a, const struct explain_refusal *b)
 {
 	return a->process == b->process && a->operation == b->operation && a->request == b->request &&
-	       a->message == b->message && a->errnum == b->errnum && a->cause == b->cause && a->type == b->type &&
-	       a->config == b->config && !strcmp(a->fields, b->fields);
+	       a->text == b->text && a->errnum == b->errnum && a->cause == b->cause && a->type == b->type &&
+	       a->confidence == b->confidence && (!a->operation || a->config == b->config);
 }
 
 /* "1-3,5" of the CPUs set. */
@@ -52,24 +63,60 @@ static void put_cpus(FILE *out, const bool *cpu)
 	}
 }
 
-/* Of which calls; of operations whose number is that of their event's, when it is another one. */
+/* "3, 7 and 9 to 12" */
+static void put_ranges(FILE *out, const struct again *again)
+{
+	for (size_t i = 0; i < again->ranges; i++) {
+		const bool last = i + 1 == again->ranges && !again->more_ranges;
+
+		fprintf(out, "%s%" PRIu64, !i ? "" : last ? " and " : ", ", again->range[i].first);
+		if (again->range[i].last > again->range[i].first)
+			fprintf(out, again->range[i].last == again->range[i].first + 1 ? ", %" PRIu64 : " to %" PRIu64,
+				again->range[i].last);
+	}
+	if (again->more_ranges)
+		fputs(" and others", out);
+}
+
+/* Of which calls; of operations which events', when it is not the first one's alone. */
 static void put_numbers(FILE *out, const struct again *again)
 {
-	const bool one = again->first == again->last;
+	const bool one = again->ranges == 1 && again->range[0].first == again->range[0].last;
 
-	if (!again->first || (again->refusal.operation && one && again->first == again->refusal.number))
+	if (!again->ranges || (again->refusal.operation && one && again->range[0].first == again->refusal.number))
 		return;
-	fprintf(out, " (%scall%s %" PRIu64, again->refusal.operation ? "event of " : "", one ? "" : "s", again->first);
-	if (!one)
-		fprintf(out, " to %" PRIu64, again->last);
+	if (again->refusal.operation)
+		fputs(one ? " (event of call " : " (events of calls ", out);
+	else
+		fputs(one ? " (call " : " (calls ", out);
+	put_ranges(out, again);
 	fputc(')', out);
+}
+
+static void put_configs(FILE *out, const struct again *again)
+{
+	char name[64];
+
+	if (again->configs == 1 && !again->more_configs && again->config[0] == again->refusal.config)
+		return;			/* the first's */
+	for (size_t i = 0; i < again->configs; i++) {
+		fprintf(out, i ? ", %#" PRIx64 : ", for config %#" PRIx64, again->config[i]);
+		if (explain_config_name(again->refusal.type, again->config[i], name, sizeof(name)))
+			fprintf(out, " %s", name);
+	}
+	if (again->more_configs)
+		fputs(" and others", out);
 }
 
 static void put_times(FILE *out, const struct again *again)
 {
-	fprintf(out, again->nr == 1 ? "once more" : "%" PRIu64 " times more", again->nr);
-	if (again->cpus == again->nr) {
-		fputs(again->nr == 1 ? ", on CPU " : ", on CPUs ", out);
+	if (again->nr == 1)
+		fputs("once more", out);
+	else
+		fprintf(out, "%" PRIu64 " times more", again->nr);
+	put_configs(out, again);
+	if (again->cpus && !again->other_cpus) {
+		fputs(again->cpus == 1 ? ", on CPU " : ", on CPUs ", out);
 		put_cpus(out, again->cpu);
 	}
 	put_numbers(out, again);
@@ -77,7 +124,8 @@ static void put_times(FILE *out, const struct again *again)
 
 static void reset(struct again *again)
 {
-	again->nr = again->first = again->last = again->cpus = 0;
+	again->nr = again->ranges = again->cpus = again->configs = 0;
+	again->more_ranges = again->more_configs = again->other_cpus = false;
 	memset(again->cpu, 0, sizeof(again->cpu));
 }
 
@@ -88,11 +136,15 @@ static void put_again(const struct explain_job *job, struct again *again)
 	char number[32];
 
 	fputs("perch explain: ", job->out);
-	if (refusal->operation)
-		fputs(explain_operation_name(refusal->operation - 1), job->out);
-	else
-		fprintf(job->out, "call %" PRIu64, refusal->number);
-	fprintf(job->out, "'s %s [%s] ", refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number)) :
+	if (refusal->operation) {
+		fprintf(job->out, "%s of descriptor %d", explain_operation_name(refusal->operation - 1), refusal->fd);
+		if (refusal->number)
+			fprintf(job->out, ", from call %" PRIu64, refusal->number);
+		fputs(": ", job->out);
+	} else {
+		fprintf(job->out, "call %" PRIu64 "'s ", refusal->number);
+	}
+	fprintf(job->out, "%s [%s] ", refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number)) :
 		"end of file", perch_cause_slug(refusal->cause));
 	put_times(job->out, again);
 	fputc('\n', job->out);
@@ -105,33 +157,57 @@ void explain_told_run(struct explain_job *job)
 
 	if (job->told)
 		job->told->last = NULL;
-	if (!last || !last->nr)
+	if (last && last->nr)
+		put_again(job, last);
+}
+
+static void count_number(struct again *again, uint64_t number)
+{
+	const size_t last = again->ranges - 1;
+
+	if (!number)
 		return;
-	if (job->out == stderr && !job->from_log) {
-		put_again(job, last);	/* the program may have printed something there in between */
-		return;
+	if (again->ranges && number >= again->range[last].first && number <= again->range[last].last + 1) {
+		if (number > again->range[last].last)
+			again->range[last].last = number;
+	} else if (again->ranges == RANGES) {
+		again->more_ranges = true;
+	} else {
+		again->range[again->ranges].first = again->range[again->ranges].last = number;
+		again->ranges++;
 	}
-	fputs("  again:  ", job->out);
-	put_times(job->out, last);
-	fputc('\n', job->out);
-	reset(last);
+}
+
+static void count_config(struct again *again, uint64_t config)
+{
+	for (size_t i = 0; i < again->configs; i++)
+		if (again->config[i] == config)
+			return;
+	if (again->configs == CONFIGS)
+		again->more_configs = true;
+	else
+		again->config[again->configs++] = config;
 }
 
 static void count(struct again *again, const struct explain_refusal *refusal)
 {
-	if (!again->nr++)
-		again->first = refusal->number;
-	again->last = refusal->number;
-	if (refusal->cpu < 0 || refusal->cpu >= CPUS || again->cpu[refusal->cpu])
+	again->nr++;
+	count_number(again, refusal->number);
+	count_config(again, refusal->config);
+	if (refusal->cpu < 0 || refusal->cpu >= CPUS) {
+		again->other_cpus = true;
 		return;
+	}
+	again->cpus += !again->cpu[refusal->cpu];
 	again->cpu[refusal->cpu] = true;
-	again->cpus++;
 }
 
 bool explain_told_before(struct explain_job *job, const struct explain_refusal *refusal)
 {
 	struct explain_told *told = job->told;
 
+	if (job->verbose)
+		return false;
 	if (!told)
 		told = job->told = calloc(1, sizeof(*told));
 	if (!told)

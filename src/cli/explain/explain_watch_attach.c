@@ -54,8 +54,8 @@ int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err)
 	while (rc > 0);
 	if (rc < 0)
 		return watch_refused(watch, pid, -rc, err);
-	cli_note(EXPLAIN_COMMAND, "every system call of process %d stops while it is watched, which is slow; Ctrl-C ends that",
-		 pid);
+	cli_note(EXPLAIN_COMMAND, "process %d is watched from now on, which is slow, for each of its system calls stops; events "
+		 "that it has open already are not known; Ctrl-C ends this", pid);
 	return 0;
 }
 

@@ -351,6 +351,20 @@ static void tell_broken_groups(struct record *record)
 	}
 }
 
+/* The name in front of the message is of an event that nobody has typed. */
+static int refuse_default(const struct record *record, struct perch_error *err)
+{
+	const char *name = record->events.event[0].name;
+	size_t length = strlen(name);
+	char message[sizeof(err->message)];
+
+	if (!strncmp(err->message, name, length) && !strncmp(err->message + length, ": ", 2)) {
+		snprintf(message, sizeof(message), "%s", err->message + length + 2);
+		memcpy(err->message, message, sizeof(message));
+	}
+	return cli_open_error(COMMAND, err);
+}
+
 int record_open_sampler(struct record *record)
 {
 	bool by_default = !record->events.nr;
@@ -365,8 +379,11 @@ int record_open_sampler(struct record *record)
 		record->replaced = true;
 		rc = try_open(record, &err);
 	}
+	/* what would come next is told of what would be opened next */
+	if (rc < 0 && by_default && !record->replaced && err.next[0] && replace_cycles(record))
+		rc = try_open(record, &err);
 	if (rc < 0)
-		return cli_open_error(COMMAND, &err);
+		return by_default ? refuse_default(record, &err) : cli_open_error(COMMAND, &err);
 	if (record->verbose)
 		tell_events(record);
 	if (!record->quiet)
