@@ -190,11 +190,13 @@ static void settle(struct perch__verdict *verdict, const struct perch__candidate
 static const struct perch__rule *rule_of(const struct perch__case *c, enum perch_cause cause)
 {
 	const struct perch__rule *found = NULL;
+	/* a filter that is there and has answered: its first rule says so, the later ones guess */
+	bool proven = cause == PERCH_CAUSE_SECCOMP && perch__seccomp_filters(c) == PERCH__YES;
 
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++) {
 		if (rule->cause != cause)
 			continue;
-		if (rule->errnum == c->errnum && rule->fit(c) != PERCH__NO)
+		if (rule->errnum == c->errnum && (proven || rule->fit(c) != PERCH__NO))
 			return rule;
 		/* what is said of ENOSYS is true of that alone */
 		if (!found || (found->errnum == ENOSYS && c->errnum != ENOSYS))

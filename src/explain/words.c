@@ -84,6 +84,9 @@ static void unfilter(const struct perch__case *c, char *buffer, size_t size)
 	if (strstr(confinement.container, "kube"))
 		snprintf(buffer, size, "set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
 				       "that passes perf_event_open");
+	else if (c->machine && !confinement.container[0])
+		snprintf(buffer, size, "have who set the filter let perf_event_open pass: a sandbox, systemd's SystemCallFilter=, "
+				       "or a container's runtime (--security-opt seccomp=unconfined)");
 	else if (c->machine && perch__unprivileged(c) == PERCH__NO)
 		snprintf(buffer, size, "the capabilities are there, but the profile does not look at them: start the "
 				       "container with --security-opt seccomp=unconfined, or a profile that passes "

@@ -31,6 +31,9 @@ watched "exec while calls are made in the leader's place" 0 "[0-9]+" 60 timeout 
 ! grep -q "is slow" out
 verdict $? "which is no reason to stop every call"
 watched "a program under a filter of its own" 0 1 1 "$perch" explain -- "$target" filtered
+"${PERCH_BUILD_ROOT:?}/tests/kernel/refuse_events" 1 "$perch" stat -e mem:0x1000:w -- true 2>out
+grep -q "filter on this process refuses perf_event_open.*who set the filter" out
+verdict $? "a filter that answered is no guess, even where perf itself gives that errno"
 watched "signals while calls are looked into" 0 200 200 "$perch" explain -- "$target" signals
 watched "a child that is stopped and continued" 0 1 1 "$perch" explain -- "$target" stopped
 watched "a shell's children, and its status" 9 2 2 "$perch" explain -- sh -c "'$target' one; '$target' one; exit 9"

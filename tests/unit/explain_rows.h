@@ -63,7 +63,7 @@ static const struct row rows[] = {
 	ROW(no_regs, NONE, ENOSYS, "architecture", ATTR(SAMPLES(STACK_USER))),
 	ROW(hidden, NONE, ENOSYS, "perf_event_open"),
 	ROW(seccomp, CONTAINER, EPERM, "--cap-add PERFMON"),
-	ROW(seccomp, LOCKED, EPERM, "the capabilities are there"),
+	ROW(seccomp, LOCKED, EPERM, "who set the filter"),
 
 	/* the arguments */
 	ROW(call_flags, NONE, EINVAL, "0x10", .flags = 0x10),
