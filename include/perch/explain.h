@@ -43,6 +43,7 @@ struct perch_call {
 	unsigned long flags;
 	int errnum;			/* the positive errno it failed with */
 	bool pid_is_cgroup_fd;		/* pid is perch_target.cgroup_fd, and called so in what is told */
+	bool from_log;			/* the caller's memory is gone: what config1 of a probe points to is unknown */
 	bool attr_is_partial;		/* some fields are unknown (a log): nothing can be proven by their being zero */
 	uint32_t kernel_size;		/* attr.size as the kernel wrote it back after E2BIG; 0: attr->size has it already */
 	const struct perch_call_leader *leader;	/* NULL: nothing is known of it, or there is none */

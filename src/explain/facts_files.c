@@ -91,7 +91,7 @@ enum perch__fit perch__function_tracing_locked(const struct perch__case *c)
 /* A path as the process that made the call sees it. False: unknown. */
 static bool uprobe_path(const struct perch__case *c, char *path, size_t size)
 {
-	if (!c->machine || c->call->attr_is_partial || !c->attr.config1)
+	if (!c->machine || c->call->from_log || c->call->attr_is_partial || !c->attr.config1)
 		return false;
 	return !perch_machine_process_text(c->machine, c->attr.config1, path, size, NULL);
 }

@@ -97,7 +97,7 @@ static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 static bool on_open(const struct caller *caller, struct strace_text text)
 {
 	struct explain_job *job = caller->log->job;
-	struct perch_call call = { 0 };
+	struct perch_call call = { .from_log = true };
 	uint64_t pointer, pid, cpu, group, flags;
 	union strace_attr attr;
 	struct result result;
