@@ -70,7 +70,6 @@ struct perch__prober {
 	uint64_t deadline;			/* nanoseconds of CLOCK_MONOTONIC */
 	bool out_of_budget;
 	unsigned depth;				/* of what fails next */
-	bool dynamic_tracepoints;		/* the machine has some: any may be one */
 };
 
 #define PERCH__NOT_ASKED (-1)
@@ -80,7 +79,7 @@ struct perch__prober {
  */
 int perch__ask(struct perch__prober *prober, const struct perch__case *c);
 /* Whether a software event stands in for what the case asks for. */
-bool perch__stands_in(const struct perch__prober *prober, const struct perch__case *c);
+bool perch__stands_in(const struct perch__case *c);
 void perch__stand_in(struct perch__case *c);
 /* For a case whose answer is certain: what comes next. */
 void perch__probe_certain(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict);

@@ -44,27 +44,17 @@ static bool traces_branches(const struct perch_attr *attr)
 	return (attr->type == PERCH_TYPE_RAW || attr->type >= PERCH_TYPE_MAX) && (attr->config & 0xff) == 0xc4;
 }
 
-/* A tracepoint made of a probe registers that probe as soon as it is opened. */
-static bool has_dynamic_tracepoints(const struct perch_machine *machine)
-{
-	static const char *const files[] = { "/sys/kernel/tracing/dynamic_events",
-					     "/sys/kernel/debug/tracing/dynamic_events" };
-	char text[8];
-
-	for (size_t i = 0; i < PERCH__NR(files); i++)
-		if (perch_machine_read(machine, files[i], text, sizeof(text)) > 0)
-			return true;
-	return false;
-}
-
-bool perch__stands_in(const struct perch__prober *prober, const struct perch__case *c)
+/*
+ * Nothing that takes long when it is closed, or patches code when it is opened, comes to life: of tracepoints none, for the
+ * last one of a kind waits until no CPU is inside it, and those made of probes register them.
+ */
+bool perch__stands_in(const struct perch__case *c)
 {
 	const struct perch_pmu *pmus, *pmu;
 	size_t nr = 0;
 
 	if (c->attr.type < PERCH_TYPE_MAX)
-		return traces_branches(&c->attr) ||
-		       (c->attr.type == PERCH_TYPE_TRACEPOINT && prober->dynamic_tracepoints);
+		return c->attr.type == PERCH_TYPE_TRACEPOINT || traces_branches(&c->attr);
 	pmu = perch_machine_pmu_of_type(c->machine, c->attr.type);
 	if (pmu)
 		return is_dangerous(pmu->name) || traces_branches(&c->attr);
@@ -146,7 +136,7 @@ int perch__ask(struct perch__prober *prober, const struct perch__case *c)
 
 	if (is_of_strangers(c))
 		return PERCH__NOT_ASKED;
-	if (perch__stands_in(prober, c)) {
+	if (perch__stands_in(c)) {
 		perch__stand_in(&harmless);
 		harmless.attr.enable_on_exec = harmless.attr.sigtrap = harmless.attr.sig_data = 0;
 	}
@@ -302,7 +292,7 @@ static void keep_certain(const struct perch__case *c, const struct perch__case *
 
 static void probe_uncertain(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
 {
-	bool stands_in = perch__stands_in(prober, c);
+	bool stands_in = perch__stands_in(c);
 	struct perch__case base;
 	int rc;
 
@@ -353,7 +343,7 @@ void perch__probe_certain(struct perch__prober *prober, const struct perch__case
 			return;
 		perch__stand_in(&mended);
 	}
-	if (perch__stands_in(prober, &mended))
+	if (perch__stands_in(&mended))
 		perch__stand_in(&mended);
 	calm(&mended);
 	rc = perch__ask(prober, &mended);
@@ -383,7 +373,6 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 	if (!may_probe(c))
 		return;
 	prober.deadline = now() + microseconds * 1000ull;
-	prober.dynamic_tracepoints = c->attr.type == PERCH_TYPE_TRACEPOINT && has_dynamic_tracepoints(c->machine);
 	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
 		perch__probe_certain(&prober, c, verdict);
 	else
