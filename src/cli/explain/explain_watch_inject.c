@@ -290,6 +290,7 @@ void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
 	struct watch_filter filter;
 	uint32_t low, high;
 	int64_t rc = WATCH_CAN_INJECT ? -ESRCH : -ENOSYS;
+	bool gone = false;
 
 	if (watch->every || group->every || !widen(group, fd, &low, &high))
 		return;
@@ -297,10 +298,11 @@ void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
 	watch->probed = thread;
 	if (begin(watch, thread)) {
 		rc = install(watch, thread, &filter);
+		gone = !still_there(thread);	/* killed between two calls: its memory is gone before its end is told */
 		watch_restore(watch);
 	}
-	if (thread->has_status || rc == -ESRCH)
-		return;		/* the thread was killed, or its process became another program, which is met again */
+	if (gone || rc == -ESRCH)
+		return;		/* or its process became another program, which is met again */
 	if (rc) {
 		watch_every_call(watch, group, rc == -EACCES ? "it gave up the right to a second filter" :
 				 "it takes no second filter, for mmap and read of events");
