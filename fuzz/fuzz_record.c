@@ -36,10 +36,10 @@ static void decode(const struct input *input, const void *bytes, size_t size)
 	struct perch_error err;
 	uint64_t time;
 
-	perch_layout_init(&layout, &attrs[0]);
+	perch_layout_init(&layout, &attrs[0], PERCH_BYTES_NATIVE);
 	if (!perch_record_decode(&record, &layout, bytes, size, &err))
 		touch_record(&record);
-	if (perch_decoder_new(&decoder, events, 2, &err))
+	if (perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, &err))
 		return;
 	if (!perch_decoder_decode(decoder, &record, bytes, size, &err))
 		touch_record(&record);

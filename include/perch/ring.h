@@ -21,23 +21,105 @@ extern "C" {
 
 struct perch_ring;
 
-/* Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. A refusal is explained. */
-PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine,
-			      struct perch_error *err);
+enum perch_ring_mode {
+	PERCH_RING_FORWARD,		/* the kernel stops where the reader is, and counts what it loses */
+	PERCH_RING_OVERWRITE,		/* mapped read-only: the kernel writes over the oldest and never waits */
+};
+
+/*
+ * Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. A refusal is explained. The ring does
+ * not own fd, but pauses it: fd has to stay open as long as the ring. OVERWRITE wants an event with write_backward (4.7).
+ */
+PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_ring_mode mode,
+			      struct perch_machine *machine, struct perch_error *err);
 /* A ring over memory that the caller laid out as the kernel does (tests, replay): control page, then size bytes. */
 PERCH_API int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
-				     struct perch_error *err);
+				     enum perch_ring_mode mode, struct perch_error *err);
 PERCH_API void perch_ring_close(struct perch_ring *ring);	/* NULL: nothing */
 /*
  * What the kernel has written and the caller has not consumed, as one or two pieces (the second when it wraps) of whole
- * records. Returns the bytes. They stay valid until perch_ring_consume().
+ * records. Returns the bytes. They stay valid until perch_ring_consume(). Of an OVERWRITE ring: 0.
  */
 PERCH_API size_t perch_ring_peek(struct perch_ring *ring, struct iovec pieces[2]);
 /* Gives bytes back to the kernel: the tail is published once. */
 PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
 /* The next whole record (a wrapped one is put together in the ring's own 64 KiB buffer), NULL when there is none. Its
- * memory is given back to the kernel with the batch: at the next call that finds the batch at its end. */
+ * memory is given back to the kernel with the batch: at the next call that finds the batch at its end. Of an OVERWRITE ring
+ * the next one of the snapshot. */
 PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
+/* PERF_EVENT_IOC_PAUSE_OUTPUT (4.7): while paused the kernel writes nothing; what would have come is lost, and in a FORWARD
+ * ring counted (LOST). Of a ring in memory: only noted. */
+PERCH_API int perch_ring_pause(struct perch_ring *ring, struct perch_error *err);
+PERCH_API int perch_ring_resume(struct perch_ring *ring, struct perch_error *err);
+
+struct perch_ring_stats {
+	uint64_t bytes;			/* handed out */
+	uint64_t damaged;		/* batches dropped because the ring held no records */
+	uint64_t overwritten;		/* bytes that the kernel wrote over before a snapshot: OVERWRITE; between two snapshots */
+	uint64_t cut;			/* records of snapshots whose end had been written over */
+	bool paused;
+};
+PERCH_API void perch_ring_stats(const struct perch_ring *ring, struct perch_ring_stats *stats);
+
+/* ---- the flight recorder: rings of mode OVERWRITE ---- */
+
+enum perch_snapshot_order { PERCH_NEWEST_FIRST, PERCH_OLDEST_FIRST };
+/*
+ * What the ring holds now, for perch_ring_next(): the number of records, or a negative errno. A ring with a descriptor is
+ * paused, if it is not, and stays so until perch_ring_resume(); in memory the caller sees to it that nobody writes. Since
+ * records were written backward, newest first costs nothing; oldest first takes an index of 4 bytes a record, kept for the
+ * next time. A second snapshot without resuming gives the same records again.
+ */
+PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err);
+
+/* ---- the AUX area: bytes of a PMU's own trace (Intel PT, SPE, CoreSight...), since 4.1 ---- */
+
+/* Maps the area behind the ring: pages is a power of two. mode OVERWRITE: read-only, the PMU never stops (snapshots). */
+PERCH_API int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode, struct perch_machine *machine,
+				  struct perch_error *err);
+/* The same over the caller's memory: size bytes, a power of two. */
+PERCH_API int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size, enum perch_ring_mode mode,
+					 struct perch_error *err);
+/* Bytes that came and were not consumed, as one or two pieces. FORWARD alone; 0 without an area. */
+PERCH_API size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2]);
+/* Gives bytes back. The tail runs freely, as the kernel compares it with its head: it is never masked. */
+PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
+/*
+ * The bytes that an AUX record tells of, as one or two pieces: their number, less than record->aux.size when some were
+ * written over or consumed meanwhile (the end of them is there then). -ENODATA: none of them. The flags (truncated, partial,
+ * collision) stand in the record and are counted.
+ */
+PERCH_API ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2]);
+/* OVERWRITE: what the area holds now, oldest first. The event has to be disabled or paused. */
+PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2]);
+
+struct perch_aux_stats {
+	uint64_t bytes;			/* told by AUX records that perch_ring_aux_of() was asked about */
+	uint64_t missing;		/* of these, not there any more */
+	uint64_t truncated, partial, collision, overwrite;	/* AUX records with the flag */
+};
+PERCH_API void perch_ring_aux_stats(const struct perch_ring *ring, struct perch_aux_stats *stats);
+
+/* ---- many rings as one stream by time ---- */
+
+/*
+ * Merges rings by the records' times, in place: it needs one entry a ring and no copy of records. Guarantee: a round takes
+ * up what all rings held when it began, and delivers only records that are not younger than the youngest of the round
+ * before; the rest waits in its ring. So a record comes out of order only when the kernel took longer to write it than a
+ * whole round. Within a ring records keep their order. A ring that is more than half full at the start of a round is emptied
+ * down to its half in that round, so that nothing is lost for the sake of order. What came out of order is counted.
+ */
+struct perch_merge;
+PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings, size_t nr,
+			      struct perch_decoder *decoder, struct perch_error *err);
+PERCH_API void perch_merge_free(struct perch_merge *merge);	/* NULL: nothing; the rings stay */
+/*
+ * The next record and its ring: 1; 0: none is due now. flush: what is there, however young (at the end). Records without a
+ * time come with the one behind them. -EBADMSG: one that cannot be decoded, the next call goes on behind it.
+ */
+PERCH_API int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record, size_t *ring,
+			       struct perch_error *err);
+PERCH_API uint64_t perch_merge_disordered(const struct perch_merge *merge);
 
 /* A sampler counts what it drains. */
 struct perch_sampler_stats {
@@ -53,6 +135,9 @@ struct perch_sampler_stats {
 struct perch_sampler_options {
 	struct perch_options event;	/* for every event; .sample gets IDENTIFIER when there is more than one event */
 	size_t ring_pages;		/* power of two; 0: 512 KiB per CPU, less when the mlock limit says so */
+	bool overwrite;			/* a flight recorder: each CPU's ring keeps the newest records, and is read by snapshots
+					 * alone. What .event.follow asks for comes from the sampler's own event, through a
+					 * forward ring for each CPU beside it, which is drained as usual */
 	const struct perch_cpus *cpus;	/* NULL: all online ones */
 	const pid_t *threads;		/* with nr_threads: these threads instead of target.pid */
 	size_t nr_threads;
@@ -76,9 +161,9 @@ struct perch_sampler;
  *
  * Of a group with the modifier S the leader alone takes samples, each with the counts of all members
  * (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and _ID), and the group is not inherited. A group with W is broken up when the
- * kernel refuses one of its members. The filter of an event is set before anything runs. An event with the term
- * overwrite, like the option write_backward, is refused: -EINVAL. So is inherit for a probe with a path, which its
- * terms.inherit may leave out.
+ * kernel refuses one of its members. The filter of an event is set before anything runs. The term overwrite, like the
+ * option write_backward, must hold for all events and go with .overwrite: -EINVAL. So is inherit for a probe with a path,
+ * which its terms.inherit may leave out.
  *
  * Each event needs options.event.period or .frequency, or a rate of its own (terms period=, freq=): without one no sample
  * would ever come, which is refused, -EINVAL. Not so when other records are asked for (.event.follow, .inherit_stat), for
@@ -134,6 +219,32 @@ PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_rec
 typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
 PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context);
 PERCH_API void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats);
+/* The same of one ring, and of one event (records that carry its id; lost: LOST and LOST_SAMPLES that name it). -EINVAL. */
+PERCH_API int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats);
+PERCH_API int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index,
+					struct perch_sampler_stats *stats);
+/* As perch_sampler_next(), but merged by time over all rings, as perch_merge_next() does and guarantees. */
+PERCH_API int perch_sampler_next_in_time(struct perch_sampler *sampler, bool flush, struct perch_record *record);
+
+enum perch_ring_state {
+	PERCH_RING_RUNNING,
+	PERCH_RING_PAUSED,		/* perch_sampler_pause() */
+	PERCH_RING_ENDED,		/* every target of the ring has exited (hang-up) */
+	PERCH_RING_FAILED,		/* an event is in error: pinned, and lost its counter */
+	PERCH_RING_OFFLINE,		/* its CPU is offline: nothing will come, even after it is back */
+};
+/* As of the last perch_sampler_wait(); OFFLINE is looked up when asked. -EINVAL: no such ring. */
+PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, enum perch_ring_state *state);
+PERCH_API int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err);
+PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err);
+/* Lets each event take so many samples and then disables it; see poll(2)'s POLLHUP at its end. */
+PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct perch_error *err);
+/*
+ * .overwrite: pauses all rings, hands what each holds to the callback, oldest first, in pieces of whole records, and
+ * resumes. Returns the bytes handed out, or a negative errno (the callback's too; rings run on in any case).
+ */
+PERCH_API ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function, void *context,
+					 struct perch_error *err);
 
 #ifdef __cplusplus
 }

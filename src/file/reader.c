@@ -134,7 +134,8 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 		events[i].ids = reader->events[i].ids;
 		events[i].nr_ids = reader->events[i].nr_ids;
 	}
-	rc = perch_decoder_new(&reader->decoder, events, reader->nr_events, err);
+	rc = perch_decoder_new(&reader->decoder, events, reader->nr_events,
+			       PERCH_BYTES_NATIVE, err);
 	free(events);
 	return rc;
 }

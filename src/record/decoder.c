@@ -127,12 +127,13 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 	return 0;
 }
 
-static void make_layouts(struct perch_decoder *decoder, const struct perch_decoder_event *events)
+static void make_layouts(struct perch_decoder *decoder, const struct perch_decoder_event *events,
+			 enum perch_byte_order order)
 {
 	for (size_t i = 0; i < decoder->nr; i++) {
 		struct perch_layout *layout = &decoder->layout[i];
 
-		perch_layout_init(layout, events[i].attr);
+		perch_layout_init(layout, events[i].attr, order);
 		add_word(decoder->sample_word, &decoder->nr_sample_words, layout->sample_id_word);
 		add_word(decoder->trailer_word, &decoder->nr_trailer_words,
 			 layout->trailer_id_word);
@@ -140,7 +141,7 @@ static void make_layouts(struct perch_decoder *decoder, const struct perch_decod
 }
 
 int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_event *events,
-		      size_t nr, struct perch_error *err)
+		      size_t nr, enum perch_byte_order order, struct perch_error *err)
 {
 	struct perch_decoder *decoder;
 	int rc;
@@ -162,7 +163,7 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the layouts of %zu events", nr);
 	}
-	make_layouts(decoder, events);
+	make_layouts(decoder, events, order);
 	rc = make_table(decoder, events, err);
 	if (rc) {
 		perch_decoder_free(decoder);

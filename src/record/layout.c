@@ -61,8 +61,11 @@ static void find_in_trailer(struct perch_layout *layout, uint64_t id_field)
 	layout->trailer_time_word = time < 0 ? -1 : words - time;
 }
 
-void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr)
+void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr,
+		       enum perch_byte_order order)
 {
+	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const bool big = order == PERCH_BYTES_NATIVE ? here_big : order == PERCH_BYTES_BIG;
 	/*
 	 * IDENTIFIER is the same number as ID, at a place that does not depend on the other fields.
 	 */
@@ -81,6 +84,8 @@ void perch_layout_init(struct perch_layout *layout, const struct perch_attr *att
 		.nr_regs_intr = __builtin_popcountll(attr->sample_regs_intr),
 		.trailer_id_word = -1,
 		.trailer_time_word = -1,
+		.swapped = big != here_big,
+		.big_endian = big,
 	};
 	find_in_sample(layout, id_field);
 	if (layout->sample_id_all)

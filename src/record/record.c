@@ -270,6 +270,7 @@ int perch_record_decode(struct perch_record *record, const struct perch_layout *
 	 */
 	__asm__("" : "+r"(all));
 	memset(record, 0, all);
+	record->layout = layout;
 	rc = decode_header(record, bytes, size, err);
 	if (__builtin_expect(rc, 0))
 		return rc;

@@ -63,12 +63,14 @@ static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_b
 	return 0;
 }
 
-int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch_machine *machine, struct perch_error *err)
+int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_ring_mode mode,
+		    struct perch_machine *machine, struct perch_error *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_ring *made;
 	int rc;
 
+	(void)mode;
 	*ring = NULL;
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of %zu pages: not a power of two, or too large",
@@ -86,10 +88,11 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, struct perch
 }
 
 int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
-			   struct perch_error *err)
+			   enum perch_ring_mode mode, struct perch_error *err)
 {
 	struct perch_ring *made;
 
+	(void)mode;
 	*ring = NULL;
 	if (size < 8 || size & (size - 1) || (uintptr_t)data & 7 || control->data_tail & 7)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,

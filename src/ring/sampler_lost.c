@@ -42,7 +42,7 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 		*lost = 0;
 		return 0;
 	}
-	perch_layout_init(&layout, &event->attr);
+	perch_layout_init(&layout, &event->attr, PERCH_BYTES_NATIVE);
 	layout.sample_id_all = false;	/* no trailer here */
 	layout.id_size = 0;
 	layout.trailer_id_word = layout.trailer_time_word = -1;

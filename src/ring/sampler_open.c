@@ -95,7 +95,7 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 	int rc;
 
 	for (;;) {
-		rc = perch_ring_open(&lane->ring, fd, sampler->ring_pages, sampler->machine, &said);
+		rc = perch_ring_open(&lane->ring, fd, sampler->ring_pages, PERCH_RING_FORWARD, sampler->machine, &said);
 		if (rc >= 0)
 			return rc;
 		if (rc != -EPERM || !sampler->shrink || sampler->ring_pages <= PERCH__RING_MIN_PAGES)
@@ -293,7 +293,7 @@ static int make_decoder(struct perch_sampler *sampler, struct perch_error *err)
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		events[i] = (struct perch_decoder_event){ &sampler->events[i].attr, sampler->events[i].ids,
 							  sampler->events[i].nr_ids };
-	rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events, err);
+	rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events, PERCH_BYTES_NATIVE, err);
 	free(events);
 	return rc;
 }

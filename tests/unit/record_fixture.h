@@ -23,7 +23,7 @@ static inline struct perch_layout layout_of(uint64_t sample_type)
 	struct perch_attr attr = { .sample_type = sample_type, .sample_id_all = 1 };
 	struct perch_layout layout;
 
-	perch_layout_init(&layout, &attr);
+	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
 	return layout;
 }
 

@@ -274,7 +274,7 @@ static void without_sample_id_all_there_is_no_trailer(void **state)
 	struct built b;
 
 	(void)state;
-	perch_layout_init(&layout, &attr);
+	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
 	assert_int_equal(layout.id_size, 0);
 	assert_int_equal(layout.trailer_id_word, -1);
 	assert_int_equal(layout.trailer_time_word, -1);
@@ -324,7 +324,7 @@ static void decoder_finds_the_event(void **state)
 		ids[i] = 1000 + 7 * i;
 	for (size_t i = 0; i < 3; i++)
 		events[i] = (struct perch_decoder_event){ &attrs[i], ids + 100 * i, 100 };
-	assert_int_equal(perch_decoder_new(&decoder, events, 3, &err), 0);
+	assert_int_equal(perch_decoder_new(&decoder, events, 3, PERCH_BYTES_NATIVE, &err), 0);
 	for (size_t i = 0; i < 300; i++) {
 		make_sample(&b, attrs[i / 100].sample_type, ids[i]);
 		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), 0);
@@ -374,7 +374,7 @@ static void decoder_finds_ids_at_different_places(void **state)
 	uint64_t time;
 
 	(void)state;
-	assert_int_equal(perch_decoder_new(&decoder, events, 2, NULL), 0);
+	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	for (size_t i = 0; i < 2; i++) {
 		make_sample(&b, attrs[i].sample_type, ids[i]);
 		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
@@ -394,14 +394,14 @@ static void decoder_of_one_event_needs_no_id(void **state)
 	struct built b;
 
 	(void)state;
-	assert_int_equal(perch_decoder_new(&decoder, &event, 1, NULL), 0);
+	assert_int_equal(perch_decoder_new(&decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
 	make_sample(&b, attr.sample_type, 1);
 	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
 	assert_int_equal(record.sample.ip, 0x1001);
 	perch_decoder_free(decoder);
-	assert_int_equal(perch_decoder_new(&decoder, &event, 0, NULL), -EINVAL);
+	assert_int_equal(perch_decoder_new(&decoder, &event, 0, PERCH_BYTES_NATIVE, NULL), -EINVAL);
 	assert_null(decoder);
-	assert_int_equal(perch_decoder_new(&decoder, &event, 70000, NULL), -EINVAL);
+	assert_int_equal(perch_decoder_new(&decoder, &event, 70000, PERCH_BYTES_NATIVE, NULL), -EINVAL);
 	perch_decoder_free(NULL);
 }
 
@@ -435,7 +435,7 @@ static void chosen_ids_do_no_harm(void **state)
 		inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
 	for (uint64_t i = 0; i < NR; i++)
 		ids[i] = (i + 1) * inverse;
-	assert_int_equal(perch_decoder_new(&decoder, &event, 1, NULL), 0);
+	assert_int_equal(perch_decoder_new(&decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
 	perch_decoder_free(decoder);
 	free(ids);
 }

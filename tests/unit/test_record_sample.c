@@ -20,7 +20,7 @@ static struct perch_layout layout_of_everything(void)
 	};
 	struct perch_layout layout;
 
-	perch_layout_init(&layout, &attr);
+	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
 	return layout;
 }
 

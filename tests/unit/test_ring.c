@@ -23,7 +23,7 @@ static void begin(struct fixture *f, uint64_t position)
 {
 	memset(f, 0, sizeof(*f));
 	f->control.data_head = f->control.data_tail = position;
-	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data), NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data), PERCH_RING_FORWARD, NULL), 0);
 }
 
 static void put_bytes(struct fixture *f, const void *bytes, size_t size)
@@ -219,12 +219,12 @@ static void refuses_impossible_memory(void **state)
 	uint64_t data[8];
 
 	(void)state;
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 48, &err), -EINVAL);
-	assert_int_equal(perch_ring_from_memory(&ring, &control, (char *)data + 4, 32, &err), -EINVAL);
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 0, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 48, PERCH_RING_FORWARD, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, (char *)data + 4, 32, PERCH_RING_FORWARD, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 0, PERCH_RING_FORWARD, &err), -EINVAL);
 	control.data_tail = 4;
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 64, &err), -EINVAL);
-	assert_int_equal(perch_ring_open(&ring, 0, 3, NULL, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 64, PERCH_RING_FORWARD, &err), -EINVAL);
+	assert_int_equal(perch_ring_open(&ring, 0, 3, PERCH_RING_FORWARD, NULL, &err), -EINVAL);
 	assert_null(ring);
 	perch_ring_close(NULL);
 }

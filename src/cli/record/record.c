@@ -80,13 +80,13 @@ static struct perch_file_event *file_events(struct record *record, size_t *nr)
 /* Where times and names are in the records of this recording. */
 static void choose_layouts(struct record *record, const struct perch_file_event *events, size_t nr)
 {
-	perch_layout_init(&record->layout, &events[0].attr);
+	perch_layout_init(&record->layout, &events[0].attr, PERCH_BYTES_NATIVE);
 	record->told_layout = record->layout;
 	record->samples_alike = true;
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_layout layout;
 
-		perch_layout_init(&layout, &events[i].attr);
+		perch_layout_init(&layout, &events[i].attr, PERCH_BYTES_NATIVE);
 		if (events[i].attr.mmap)
 			record->told_layout = layout;
 		if (layout.sample_time_word != record->layout.sample_time_word)

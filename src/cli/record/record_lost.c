@@ -40,7 +40,7 @@ int record_tell_lost(struct record *record)
 
 		if (!(attr->read_format & PERCH_FORMAT_LOST))
 			continue;	/* kernels before 6.0 do not know */
-		perch_layout_init(&layout, attr);
+		perch_layout_init(&layout, attr, PERCH_BYTES_NATIVE);
 		for (size_t id = 0; id < nr && rc >= 0; id++) {
 			uint64_t lost;
 
