@@ -4,9 +4,9 @@ BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
 
-SOURCES = $(wildcard include/perch/*.h src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] examples/*.[ch])
+SOURCES = $(wildcard include/perch/*.h src/*/*.[ch] tests/*/*.[ch] fuzz/*.[ch] bench/*.[ch] examples/*.[ch])
 
-.PHONY: demo test build bench install fmt lint clean
+.PHONY: demo test test-long fuzz build bench install fmt lint clean
 
 demo:
 	@scripts/demo
@@ -14,6 +14,15 @@ demo:
 test:
 	@scripts/setup test
 	@scripts/test
+
+# FUZZ_SECONDS (3600), FUZZ_TARGETS (all), FUZZ_JOBS
+fuzz:
+	@scripts/setup test
+	@scripts/fuzz
+
+test-long:
+	@scripts/setup test
+	@scripts/test-long
 
 build:
 	@scripts/setup build
@@ -35,4 +44,4 @@ lint:
 	@scripts/lint $(SOURCES)
 
 clean:
-	rm -rf build build-clang build-asan
+	rm -rf build build-clang build-asan build-tsan build-fuzz

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a perf.data file, read in both orders.
+ * Any bytes as a perf.data file, of either byte order, read in the file's order and by time; and cut in two, as a
+ * directory's file of the header and one of a ring: where the last two bytes say.
  *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -DPERCH_HAVE_ZSTD -Iinclude \
- *		fuzz/fuzz_reader.c src/{error,abi,machine,event,record,file}/?*.c -lzstd -o fuzz_reader
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -DPERCH_HAVE_ZSTD -Iinclude -Isrc -Itests \
+ *		fuzz/fuzz_reader.c tests/build/touch*.c src/{error,abi,machine,event,record,file}/?*.c -lzstd -o fuzz_reader
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <perch/file.h>
@@ -15,13 +17,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Each call that fails has counted a record, so this ends. */
 static void read_records(struct perch_reader *reader)
 {
 	struct perch_record record;
 	struct perch_error err;
+	int rc;
 
-	while (perch_reader_next(reader, &record, &err) > 0)
-		touch_record(&record);
+	while ((rc = perch_reader_next(reader, &record, &err)) > 0 || rc == -EBADMSG) {
+		touch_bytes(record.bytes, record.size);
+		if (rc > 0)
+			touch_record(&record);
+	}
 }
 
 static void touch_header(struct perch_reader *reader)
@@ -58,30 +65,89 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 		return;
 	touch_header(reader);
 	perch_reader_print_header(reader, nowhere);
+	perch_reader_stitch(reader, NULL);
 	read_records(reader);
 	perch_reader_progress(reader, &done, &total);
 	if (done > total)
 		abort();
 	perch_reader_rewind(reader);
+	perch_reader_keep_damaged(reader, true);
 	read_records(reader);
 	perch_reader_damage(reader, &damage);
 	perch_reader_close(reader);
 }
 
+/* A file of memory, and the path that it has. */
+struct memory_file {
+	int fd;
+	char path[64];
+};
+
+static void make(struct memory_file *file)
+{
+	file->fd = memfd_create("perf.data", MFD_CLOEXEC);
+	snprintf(file->path, sizeof(file->path), "/proc/self/fd/%d", file->fd);
+	if (file->fd < 0)
+		abort();
+}
+
+static void fill(const struct memory_file *file, const uint8_t *data, size_t size)
+{
+	if (ftruncate(file->fd, 0) || pwrite(file->fd, data, size, 0) != (ssize_t)size)
+		abort();
+}
+
+static char folder[] = "/tmp/perch-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+	char name[64];
+
+	for (const char *const *at = (const char *const[]){ "data", "data.0", NULL }; *at; at++) {
+		snprintf(name, sizeof(name), "%s/%s", folder, *at);
+		unlink(name);
+	}
+	rmdir(folder);
+}
+
+static void make_folder(const struct memory_file *header, const struct memory_file *ring)
+{
+	char name[64];
+
+	if (!mkdtemp(folder))
+		abort();
+	atexit(remove_folder);
+	snprintf(name, sizeof(name), "%s/data", folder);
+	if (symlink(header->path, name))
+		abort();
+	snprintf(name, sizeof(name), "%s/data.0", folder);
+	if (symlink(ring->path, name))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct memory_file file, ring;
 	static FILE *nowhere;
-	static int fd = -1;
-	static char path[64];
+	size_t cut;
 
-	if (fd < 0) {
+	if (!nowhere) {
 		nowhere = fopen("/dev/null", "w");
-		fd = memfd_create("perf.data", MFD_CLOEXEC);
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (!nowhere)
+			abort();
+		make(&file);
+		make(&ring);
+		make_folder(&file, &ring);
 	}
-	if (!nowhere || fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
-		abort();
-	read_file(path, PERCH_ORDER_FILE, nowhere);
-	read_file(path, PERCH_ORDER_TIME, nowhere);
+	fill(&file, data, size);
+	read_file(file.path, PERCH_ORDER_FILE, nowhere);
+	read_file(file.path, PERCH_ORDER_TIME, nowhere);
+	cut = size < 2 ? 0 : (data[size - 2] | data[size - 1] << 8) % size;
+	if (!cut)
+		return 0;
+	fill(&file, data, cut);
+	fill(&ring, data + cut, size - cut);
+	read_file(folder, PERCH_ORDER_FILE, nowhere);
+	read_file(folder, PERCH_ORDER_TIME, nowhere);
 	return 0;
 }

@@ -1,73 +1,132 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a record of any two attrs.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude fuzz/fuzz_record.c \
- *		src/record/?*.c src/error/?*.c src/abi/?*.c -o fuzz_record
+ * Any bytes as records of any two attrs of a machine of either byte order: decoded alone and as a stream, looked at in
+ * every way, callchains put together. What is decoded must lie in the record.
  */
+#include "record_input.h"
 #include "touch.h"
 
-struct input {
-	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
-	uint64_t other_type;
-	uint8_t sample_id_all;
-	uint8_t ids[2];
-};
+#define STITCHER_BYTES 4096
+#define MOST_RECORDS   64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void decode(const struct input *input, const void *bytes, size_t size)
-{
-	struct perch_attr attrs[2] = {
-		{ .sample_type = input->sample_type,
-		  .read_format = input->read_format,
-		  .branch_sample_type = input->branch_sample_type,
-		  .sample_regs_user = input->regs_user,
-		  .sample_regs_intr = input->regs_intr,
-		  .sample_id_all = input->sample_id_all },
-		{ .sample_type = input->other_type, .sample_id_all = input->sample_id_all },
-	};
-	uint64_t ids[2] = { input->ids[0], input->ids[1] };
-	struct perch_decoder_event events[2] = { { &attrs[0], &ids[0], 1 },
-						 { &attrs[1], &ids[1], 1 } };
-	struct perch_decoder *decoder;
-	struct perch_record record;
+struct scene {
+	struct perch_attr attr[2];
 	struct perch_layout layout;
+	struct perch_decoder *decoder;
+	struct perch_stitcher *stitcher;
+	bool big;
+	size_t nr;
+};
+
+static bool set_scene(struct scene *scene, const struct record_input *input)
+{
+	enum perch_byte_order order = input->flags & RECORD_INPUT_BIG ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
+	uint64_t ids[2] = { input->id, input->other_id };
+	struct perch_decoder_event events[2] = { { &scene->attr[0], &ids[0], 1 }, { &scene->attr[1], &ids[1], 1 } };
+
+	*scene = (struct scene){ .big = input->flags & RECORD_INPUT_BIG };
+	scene->attr[0] = (struct perch_attr){
+		.sample_type = input->sample_type,
+		.read_format = input->read_format,
+		.branch_sample_type = input->branch_sample_type,
+		.sample_regs_user = input->regs_user,
+		.sample_regs_intr = input->regs_intr,
+		.sample_id_all = input->flags & RECORD_INPUT_ID_ALL,
+	};
+	scene->attr[1] = scene->attr[0];
+	scene->attr[1].sample_type = input->other_type;
+	perch_layout_init(&scene->layout, &scene->attr[0], order);
+	return !perch_decoder_new(&scene->decoder, events, 2, order, NULL) &&
+	       !perch_stitcher_new(&scene->stitcher, STITCHER_BYTES, NULL);
+}
+
+static void touch_stitched(struct scene *scene, const struct perch_record *deferred)
+{
+	struct perch_record whole;
+	size_t nr = 0;
+
+	while (perch_stitcher_next(scene->stitcher, deferred, &whole) == 1) {
+		if (++nr > MOST_RECORDS)
+			abort();
+		touch_record(&whole);
+	}
+}
+
+/* The record in a block of its own size, which is gone when it has been looked at. */
+static void one_record(struct scene *scene, const uint8_t *data, size_t size)
+{
+	struct perch_record record;
 	struct perch_error err;
 	uint64_t time;
+	void *bytes = malloc(size ? size : 1);
 
-	perch_layout_init(&layout, &attrs[0], PERCH_BYTES_NATIVE);
-	if (!perch_record_decode(&record, &layout, bytes, size, &err))
+	if (!bytes)
+		abort();
+	memcpy(bytes, data, size);
+	if (!perch_record_decode(&record, &scene->layout, bytes, size, &err))
 		touch_record(&record);
-	if (perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, &err))
+	if (!perch_decoder_decode(scene->decoder, &record, bytes, size, &err)) {
+		touch_record(&record);
+		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)
+			touch_stitched(scene, &record);
+		else
+			perch_stitcher_hold(scene->stitcher, &record);
+	}
+	perch_decoder_time(scene->decoder, bytes, size, &time);
+	free(bytes);
+}
+
+static size_t size_of(const struct scene *scene, const uint8_t *data, size_t size)
+{
+	size_t own = size < 8 ? size : scene->big ? data[6] << 8 | data[7] : data[7] << 8 | data[6];
+
+	return own < 8 || own > size ? size : own;
+}
+
+static void all_records(struct scene *scene, const uint8_t *data, size_t size)
+{
+	while (size && scene->nr++ < MOST_RECORDS) {
+		size_t own = size_of(scene, data, size);
+
+		one_record(scene, data, own);
+		data += own;
+		size -= own;
+	}
+	touch_stitched(scene, NULL);
+}
+
+/* Most sizes in a record are wrong: one right, the rest gets its turn. */
+static void with_its_size(struct scene *scene, const uint8_t *data, size_t size)
+{
+	uint8_t *right = size < 8 || size > UINT16_MAX ? NULL : malloc(size);
+
+	if (!right)
 		return;
-	if (!perch_decoder_decode(decoder, &record, bytes, size, &err))
-		touch_record(&record);
-	perch_decoder_time(decoder, bytes, size, &time);
-	perch_decoder_free(decoder);
+	memcpy(right, data, size);
+	right[scene->big ? 6 : 7] = size >> 8;
+	right[scene->big ? 7 : 6] = size;
+	one_record(scene, right, size);
+	touch_stitched(scene, NULL);
+	free(right);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input;
-	void *bytes;
+	struct record_input input;
+	struct scene scene;
 
 	if (size < sizeof(input))
 		return 0;
 	memcpy(&input, data, sizeof(input));
+	data += sizeof(input);
 	size -= sizeof(input);
-	bytes = malloc(size ? size : 1);
-	if (!bytes)
-		return 0;
-	memcpy(bytes, data + sizeof(input), size);
-	decode(&input, bytes, size);
-	/* Most sizes in a record are wrong: this one right, the rest gets its turn. */
-	if (size >= 8 && size <= UINT16_MAX) {
-		uint16_t own = size;
-
-		memcpy((char *)bytes + 6, &own, sizeof(own));
-		decode(&input, bytes, size);
+	if (set_scene(&scene, &input)) {
+		all_records(&scene, data, size);
+		with_its_size(&scene, data, size);
 	}
-	free(bytes);
+	perch_stitcher_free(scene.stitcher);
+	perch_decoder_free(scene.decoder);
 	return 0;
 }

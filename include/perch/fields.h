@@ -25,6 +25,7 @@ PERCH_API const char *perch_register_name(enum perch_arch arch, unsigned int bit
 
 enum perch_field_kind {
 	PERCH_FIELD_NUMBER,		/* value, decimal */
+	PERCH_FIELD_SIGNED,		/* value as int64_t, decimal: what may be -1 */
 	PERCH_FIELD_HEX,		/* value, a mask or an identity that people write in hexadecimal */
 	PERCH_FIELD_ADDRESS,		/* value, an address */
 	PERCH_FIELD_TIME,		/* value, ns */

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <perch/abi.h>
 #include <perch/error.h>
+#include <perch/fields.h>
 #include <perch/machine.h>
 #include <perch/record.h>
 
@@ -98,15 +99,23 @@ struct perch_reader_damage {
 };
 
 /*
- * Reads files of the normal kind and recorded pipes, with compressed records where libzstd is built in; the machine's own byte
- * order. PERCH_ORDER_TIME keeps 16 bytes for each record.
+ * Reads what any perf or perch wrote, on a machine of either byte order: files, recorded pipes, directories (perf record
+ * --threads: the header and common records in "data", each ring's in "data.N"; one stream, by time or one file behind the
+ * other), with compressed records where libzstd is built in. PERCH_ORDER_TIME keeps 16 bytes for each record.
  *
- * "-" is not accepted here. Not a perf.data file: PERCH_ERROR_FORMAT; kinds not read yet: PERCH_ERROR_UNSUPPORTED_FILE. One
- * that is cut off in its list of events: PERCH_ERROR_TRUNCATED.
+ * path "-" is standard input. That, or a FIFO, is read to its end first, into a file without a name in $TMPDIR (else
+ * /var/tmp), so that memory stays free.
+ *
+ * Not a perf.data file: PERCH_ERROR_FORMAT; kinds not read yet: PERCH_ERROR_UNSUPPORTED_FILE. One that is cut off in its list
+ * of events: PERCH_ERROR_TRUNCATED.
  */
 PERCH_API int perch_reader_open(struct perch_reader **reader, const char *path, enum perch_order order,
 				struct perch_error *err);
 PERCH_API void perch_reader_close(struct perch_reader *reader);
+/* Of the machine that recorded: PERCH_BYTES_NATIVE, or the other order's name. Features' bytes are in this order as well. */
+PERCH_API enum perch_byte_order perch_reader_byte_order(const struct perch_reader *reader);
+/* By the feature ARCH; PERCH_ARCH_UNKNOWN when the file lacks it. */
+PERCH_API enum perch_arch perch_reader_arch(const struct perch_reader *reader);
 /* The attrs with their names (EVENT_DESC, or made from the attr) and ids. */
 PERCH_API size_t perch_reader_events(const struct perch_reader *reader, const struct perch_file_event **events);
 /*
@@ -114,18 +123,43 @@ PERCH_API size_t perch_reader_events(const struct perch_reader *reader, const st
  * is counted and skipped. COMPRESSED records are delivered too, followed by what is in them.
  */
 PERCH_API int perch_reader_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+/*
+ * With keep, perch_reader_next() gives -EBADMSG for a record that cannot be decoded instead of skipping it: of *record the type,
+ * misc, size, bytes and offset are then valid, the error tells the field and its byte offset, and the next call goes on behind
+ * it. It is counted in either case.
+ */
+PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep);
+/*
+ * From here on samples whose user callchain the kernel told later (see struct perch_stitcher) come with all of it, right
+ * before the CALLCHAIN_DEFERRED record that tells it; what waits in vain comes last, as it is. Costs nothing where no event
+ * was recorded so. Before the first record.
+ */
+PERCH_API int perch_reader_stitch(struct perch_reader *reader, struct perch_error *err);
 /* Back to the first record. */
 PERCH_API void perch_reader_rewind(struct perch_reader *reader);
 PERCH_API void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_damage *damage);
 /* Bytes of records in all and read so far, for progress. */
 PERCH_API void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, uint64_t *total);
-/* A feature's bytes; -ENOENT when the file lacks it. They live as long as the reader. */
+/* A feature's bytes, as they lie in the file; -ENOENT when the file lacks it. They live as long as the reader. */
 PERCH_API int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature, const void **data,
 				   size_t *size);
+/* "HOSTNAME"; NULL when this version does not know it. */
+PERCH_API const char *perch_feature_name(enum perch_feature feature);
 /* A text feature (HOSTNAME, OSRELEASE, VERSION, ARCH, CPUDESC, CPUID); NULL when absent. */
 PERCH_API const char *perch_reader_text(const struct perch_reader *reader, enum perch_feature feature);
 /* CMDLINE; 0 and no arguments when absent. */
 PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader, const char *const **arguments);
+
+/*
+ * perch_record_fields() for all records of a file: calls function for each field of a record of perf.data's own (type 64 and
+ * above), and gives the kernel's to perch_record_fields(). Of a record that is too short for its type, or tells more than it
+ * holds, the fields that are there, and then as "rest" the bytes that no field is made of; so is a type that this version does
+ * not know. reader: tells the machine, whose registers have names, and the attr of a HEADER_ATTR record; may be NULL.
+ */
+PERCH_API int perch_file_record_fields(struct perch_reader *reader, const struct perch_record *record,
+				       perch_field_function *function, void *context);
+/* Calls function for type, size and config of an attr, and for each other field of it that is not 0. */
+PERCH_API int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function, void *context);
 
 struct perch_build_id {
 	const char *path;		/* as in the MMAP record; "[kernel.kallsyms]" for the kernel */

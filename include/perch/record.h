@@ -249,7 +249,10 @@ struct perch_stitcher;
 /* bytes: the most that is kept of samples; 0: 16 MiB. */
 PERCH_API int perch_stitcher_new(struct perch_stitcher **stitcher, size_t bytes, struct perch_error *err);
 PERCH_API void perch_stitcher_free(struct perch_stitcher *stitcher);	/* NULL: nothing */
-/* 1: the sample waits, its bytes were copied; 0: it is whole, or no sample; -ENOSPC: no room, it is to be used as it is. */
+/*
+ * 1: the sample waits, its bytes were copied (not its layout); 0: it is whole, or no sample; -ENOSPC: no room, it is to be
+ * used as it is.
+ */
 PERCH_API int perch_stitcher_hold(struct perch_stitcher *stitcher, const struct perch_record *record);
 /*
  * The kept samples that `deferred`, a CALLCHAIN_DEFERRED record, completes (same thread, same cookie), oldest first: 1 and

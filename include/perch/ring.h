@@ -2,8 +2,8 @@
 /*
  * The mmap'd ring buffers: one ring, and the sampler: events x CPUs x threads behind one handle.
  *
- * The functions that open store the object through their first argument: NULL there after any failure. The close functions
- * take NULL.
+ * The functions that open store the object through their first argument: NULL there after any failure. The close
+ * functions take NULL.
  */
 #ifndef PERCH_RING_H
 #define PERCH_RING_H
@@ -27,8 +27,10 @@ enum perch_ring_mode {
 };
 
 /*
- * Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one. A refusal is explained. The ring does
- * not own fd, but pauses it: fd has to stay open as long as the ring. OVERWRITE wants an event with write_backward (4.7).
+ * Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one; else it is to live as long as the
+ * ring. A refusal is explained. The ring does not own fd, but pauses it: fd has to stay open as long as the ring.
+ * OVERWRITE wants an event with write_backward (4.7), and pages for more than the largest record: the kernel does not
+ * look whether one has room when it writes over others.
  */
 PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_ring_mode mode,
 			      struct perch_machine *machine, struct perch_error *err);
@@ -47,15 +49,15 @@ PERCH_API void perch_ring_consume(struct perch_ring *ring, size_t bytes);
  * memory is given back to the kernel with the batch: at the next call that finds the batch at its end. Of an OVERWRITE ring
  * the next one of the snapshot. */
 PERCH_API const struct perch_record_header *perch_ring_next(struct perch_ring *ring);
-/* PERF_EVENT_IOC_PAUSE_OUTPUT (4.7): while paused the kernel writes nothing; what would have come is lost, and in a FORWARD
- * ring counted (LOST). Of a ring in memory: only noted. */
+/* PERF_EVENT_IOC_PAUSE_OUTPUT (4.7): while paused the kernel writes nothing; what would have come is lost, and counted
+ * (LOST). Of a ring in memory: only noted. */
 PERCH_API int perch_ring_pause(struct perch_ring *ring, struct perch_error *err);
 PERCH_API int perch_ring_resume(struct perch_ring *ring, struct perch_error *err);
 
 struct perch_ring_stats {
 	uint64_t bytes;			/* handed out */
 	uint64_t damaged;		/* batches dropped because the ring held no records */
-	uint64_t overwritten;		/* bytes that the kernel wrote over before a snapshot: OVERWRITE; between two snapshots */
+	uint64_t overwritten;		/* OVERWRITE: bytes that came after one snapshot and were gone, or cut, at the next */
 	uint64_t cut;			/* records of snapshots whose end had been written over */
 	bool paused;
 };
@@ -65,32 +67,45 @@ PERCH_API void perch_ring_stats(const struct perch_ring *ring, struct perch_ring
 
 enum perch_snapshot_order { PERCH_NEWEST_FIRST, PERCH_OLDEST_FIRST };
 /*
- * What the ring holds now, for perch_ring_next(): the number of records, or a negative errno. A ring with a descriptor is
- * paused, if it is not, and stays so until perch_ring_resume(); in memory the caller sees to it that nobody writes. Since
- * records were written backward, newest first costs nothing; oldest first takes an index of 4 bytes a record, kept for the
- * next time. A second snapshot without resuming gives the same records again.
+ * What the ring holds now, for perch_ring_next(): the number of records, or a negative errno. A ring with a descriptor
+ * is paused, if it is not, and stays so until perch_ring_resume(); in memory the caller sees to it that nobody writes.
+ * Since records were written backward, newest first needs no memory; oldest first takes an index of 4 bytes a record,
+ * kept for the next time. A second snapshot without resuming gives the same records again, and one after it those that
+ * are still there. The oldest record, when the newest reaches into it, is left out and counted (cut). A record that was
+ * being written when the ring was paused is waited for, 50 microseconds; should one come still later, the head tells,
+ * and perch_ring_next() leaves out what it reached. What came while paused is counted in a LOST record, which lies with
+ * the first record after the pause: before it, newest first. -EINVAL: the ring was written upwards, without
+ * write_backward.
  */
 PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err);
 
 /* ---- the AUX area: bytes of a PMU's own trace (Intel PT, SPE, CoreSight...), since 4.1 ---- */
 
 /* Maps the area behind the ring: pages is a power of two. mode OVERWRITE: read-only, the PMU never stops (snapshots). */
-PERCH_API int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode, struct perch_machine *machine,
-				  struct perch_error *err);
+PERCH_API int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode,
+				  struct perch_machine *machine, struct perch_error *err);
 /* The same over the caller's memory: size bytes, a power of two. */
 PERCH_API int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size, enum perch_ring_mode mode,
 					 struct perch_error *err);
 /* Bytes that came and were not consumed, as one or two pieces. FORWARD alone; 0 without an area. */
 PERCH_API size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2]);
-/* Gives bytes back. The tail runs freely, as the kernel compares it with its head: it is never masked. */
+/*
+ * Gives back so many of the oldest bytes, at most what peek or an AUX record has told of; SIZE_MAX: all of that. The
+ * tail runs freely, as the kernel compares it with its head: it is never masked.
+ */
 PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
 /*
  * The bytes that an AUX record tells of, as one or two pieces: their number, less than record->aux.size when some were
- * written over or consumed meanwhile (the end of them is there then). -ENODATA: none of them. The flags (truncated, partial,
- * collision) stand in the record and are counted.
+ * written over or consumed meanwhile (the end of them is there then). -ENODATA: none of them. The flags (truncated,
+ * partial, collision) stand in the record and are counted. Works before aux_head has moved: the kernel moves it after
+ * the record is out. Of a record with the flag OVERWRITE the offset is where its bytes end. -EINVAL: no AUX record, or
+ * no area.
  */
 PERCH_API ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2]);
-/* OVERWRITE: what the area holds now, oldest first. The event has to be disabled or paused. */
+/*
+ * OVERWRITE: what the area holds now, oldest first. The event has to be disabled or paused. Of a PMU whose aux_head is
+ * the place in the area and no running count, the area counts as full once its last bytes are not all zero.
+ */
 PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2]);
 
 struct perch_aux_stats {
@@ -103,22 +118,28 @@ PERCH_API void perch_ring_aux_stats(const struct perch_ring *ring, struct perch_
 /* ---- many rings as one stream by time ---- */
 
 /*
- * Merges rings by the records' times, in place: it needs one entry a ring and no copy of records. Guarantee: a round takes
- * up what all rings held when it began, and delivers only records that are not younger than the youngest of the round
- * before; the rest waits in its ring. So a record comes out of order only when the kernel took longer to write it than a
- * whole round. Within a ring records keep their order. A ring that is more than half full at the start of a round is emptied
- * down to its half in that round, so that nothing is lost for the sake of order. What came out of order is counted.
+ * Merges rings by the records' times, in place: it needs one entry a ring and no copy of records. A round begins with
+ * the first call after perch_merge_next() answered 0. Guarantee: a round takes up what all rings held when it began,
+ * and delivers only records that are not younger than the youngest of the round before; the rest waits in its ring, for
+ * one round. So a record comes out of order only when the kernel took longer to write it than a whole round, from one
+ * start to the next: call it when there is news, and not again and again. Within a ring records keep their order. A
+ * ring that is more than half full at the start of a round is emptied down to its half in that round, and the others as
+ * far in time, so that nothing is lost for the sake of order. What came out of order is counted. Times of any value
+ * cost order alone, and that for a round: every record comes once.
  */
 struct perch_merge;
+/* Rings of mode FORWARD, which nobody else reads meanwhile. They and the decoder live longer than the merge. */
 PERCH_API int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings, size_t nr,
 			      struct perch_decoder *decoder, struct perch_error *err);
 PERCH_API void perch_merge_free(struct perch_merge *merge);	/* NULL: nothing; the rings stay */
 /*
- * The next record and its ring: 1; 0: none is due now. flush: what is there, however young (at the end). Records without a
- * time come with the one behind them. -EBADMSG: one that cannot be decoded, the next call goes on behind it.
+ * The next record and its ring, valid until the next call: 1; 0: none is due now. flush: what is there at the first
+ * such call, however young (at the end). Records without a time come with the one behind them; the last ones in a ring
+ * with the one before. -EBADMSG: one that cannot be decoded, the next call goes on behind it.
  */
 PERCH_API int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record, size_t *ring,
 			       struct perch_error *err);
+/* Records delivered after a younger one. */
 PERCH_API uint64_t perch_merge_disordered(const struct perch_merge *merge);
 
 /* A sampler counts what it drains. */
@@ -183,7 +204,8 @@ PERCH_API int perch_sampler_enable(struct perch_sampler *sampler);
 PERCH_API int perch_sampler_disable(struct perch_sampler *sampler);
 /*
  * Rings, for the caller's own event loop: poll their descriptors for POLLIN. After a POLLHUP call perch_sampler_wait() with
- * a timeout of 0, and ask for the descriptor again: it is another one, or -1 when no target of the ring is left.
+ * a timeout of 0, and ask for the descriptor again: it is another one, or -1 when no target of the ring is left. With
+ * .overwrite the rings that snapshots read come first; poll those for no event but POLLHUP, as there is nothing to fetch.
  */
 PERCH_API size_t perch_sampler_rings(const struct perch_sampler *sampler);
 PERCH_API int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring);
@@ -219,11 +241,18 @@ PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_rec
 typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
 PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context);
 PERCH_API void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats);
-/* The same of one ring, and of one event (records that carry its id; lost: LOST and LOST_SAMPLES that name it). -EINVAL. */
+/*
+ * The same of one ring, and of one event: records that carry its id; lost: LOST and LOST_SAMPLES of it, which the kernel
+ * writes for what its whole ring had no room for. What perch_sampler_drain() and _snapshot() hand out is not decoded: of
+ * that, an event's lost and throttled alone are counted. A snapshot counts what it hands out, each time. -EINVAL.
+ */
 PERCH_API int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats);
 PERCH_API int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index,
 					struct perch_sampler_stats *stats);
-/* As perch_sampler_next(), but merged by time over all rings, as perch_merge_next() does and guarantees. */
+/*
+ * As perch_sampler_next(), but merged by time over all rings, as perch_merge_next() does and guarantees. From the first call
+ * on perch_sampler_wait() answers 1 when there is news, and soon when records are held back.
+ */
 PERCH_API int perch_sampler_next_in_time(struct perch_sampler *sampler, bool flush, struct perch_record *record);
 
 enum perch_ring_state {
@@ -237,7 +266,10 @@ enum perch_ring_state {
 PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, enum perch_ring_state *state);
 PERCH_API int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err);
 PERCH_API int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err);
-/* Lets each event take so many samples and then disables it; see poll(2)'s POLLHUP at its end. */
+/*
+ * Lets each event that samples take so many more and then disables it (1..2^31-1). With fcntl(2) O_ASYNC on
+ * perch_sampler_ring_fd() the last one's signal has si_code POLL_HUP; poll(2) does not tell. Not for inherited events.
+ */
 PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct perch_error *err);
 /*
  * .overwrite: pauses all rings, hands what each holds to the callback, oldest first, in pieces of whole records, and

@@ -55,6 +55,7 @@ int perch_cmd_stat(int argc, char **argv);
 int perch_cmd_record(int argc, char **argv);
 int perch_cmd_report(int argc, char **argv);
 int perch_cmd_script(int argc, char **argv);
+int perch_cmd_dump(int argc, char **argv);
 int perch_cmd_list(int argc, char **argv);
 int perch_cmd_explain(int argc, char **argv);
 int perch_cmd_doctor(int argc, char **argv);

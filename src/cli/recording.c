@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "recording.h"
+
+/*
+ * As perf's: what is piped in comes before a file perf.data. But standard input may be a pipe that nobody writes to,
+ * where a program calls us; then it ends without a byte, and the file is meant.
+ */
+static const char *default_input(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct stat status;
+
+	if (fstat(STDIN_FILENO, &status) || !S_ISFIFO(status.st_mode))
+		return "perf.data";
+	while (poll(&input, 1, -1) < 0 && errno == EINTR)
+		;
+	return input.revents & POLLIN ? "-" : "perf.data";
+}
 
 int cli_recording_open(struct cli_recording *recording, const char *command, const char *path, enum perch_order order,
 		       const char *kallsyms)
@@ -13,12 +33,13 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 	struct perch_error err;
 	size_t nr;
 
-	if (!path)			/* --no-input */
-		path = "perf.data";
+	if (!path)
+		path = default_input();
 	memset(recording, 0, sizeof(*recording));
 	recording->command = command;
-	recording->path = path;
+	recording->path = strcmp(path, "-") ? path : "standard input";
 	if (perch_reader_open(&recording->reader, path, order, &err) ||
+	    (order == PERCH_ORDER_TIME && perch_reader_stitch(recording->reader, &err)) ||
 	    perch_processes_new(&recording->processes, &err) ||
 	    perch_symbols_new(&recording->symbols, &options, &err)) {
 		cli_recording_close(recording);
@@ -101,8 +122,9 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 		cli_note(recording->command, "%s is damaged: the last %" PRIu64 " bytes of its data are no records and were not read.",
 			 recording->path, damage.garbled_bytes);
 	if (damage.undecoded_records)
-		cli_note(recording->command, "%" PRIu64 " records of %s have fields that do not fit them and were left out.",
-			 damage.undecoded_records, recording->path);
+		cli_note(recording->command, "%" PRIu64 " records of %s have fields that do not fit them and were %s.",
+			 damage.undecoded_records, recording->path,
+			 recording->damaged_shown ? "shown as bytes" : "left out");
 	if (damage.unknown_records)
 		cli_note(recording->command, "%" PRIu64 " records of %s are of types this version does not know.",
 			 damage.unknown_records, recording->path);

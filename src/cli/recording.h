@@ -15,9 +15,13 @@ struct cli_recording {
 	struct perch_symbols *symbols;
 	uint64_t lost_records, lost_samples;	/* of the records seen so far */
 	uint64_t throttled;
+	bool damaged_shown;			/* records that could not be decoded were shown all the same */
 };
 
-/* Says what is wrong and returns the exit status; 0 when open. kallsyms NULL: this machine's. */
+/*
+ * Says what is wrong and returns the exit status; 0 when open. path NULL: what is piped in, else perf.data. kallsyms NULL:
+ * this machine's.
+ */
 int cli_recording_open(struct cli_recording *recording, const char *command, const char *path, enum perch_order order,
 		       const char *kallsyms);
 void cli_recording_close(struct cli_recording *recording);

@@ -285,9 +285,9 @@ static void clear(struct script *script)
 
 int perch_cmd_script(int argc, char **argv)
 {
-	const char *input = "perf.data", *kallsyms = NULL;
+	const char *input = NULL, *kallsyms = NULL;
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE", "the file to read (perf.data)", CLI_STRING, &input, NULL, false, false },
+		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING, &input, NULL, false, false },
 		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &kallsyms, NULL, false, false },
 	};
 	int next = cli_parse("script", options, CLI_NR(options), argc, argv);

@@ -25,7 +25,7 @@ static bool make_room(struct perch__bytes *bytes, size_t size)
 	return true;
 }
 
-void perch__put(struct perch__bytes *bytes, const void *data, size_t size)
+void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
 {
 	if (!size || !make_room(bytes, size))
 		return;
@@ -33,7 +33,7 @@ void perch__put(struct perch__bytes *bytes, const void *data, size_t size)
 	bytes->size += size;
 }
 
-void perch__put_zeros(struct perch__bytes *bytes, size_t size)
+void perch__bytes_put_zeros(struct perch__bytes *bytes, size_t size)
 {
 	if (!size || !make_room(bytes, size))
 		return;
@@ -41,25 +41,25 @@ void perch__put_zeros(struct perch__bytes *bytes, size_t size)
 	bytes->size += size;
 }
 
-void perch__put_u32(struct perch__bytes *bytes, uint32_t value)
+void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value)
 {
-	perch__put(bytes, &value, sizeof(value));
+	perch__bytes_put(bytes, &value, sizeof(value));
 }
 
-void perch__put_u64(struct perch__bytes *bytes, uint64_t value)
+void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value)
 {
-	perch__put(bytes, &value, sizeof(value));
+	perch__bytes_put(bytes, &value, sizeof(value));
 }
 
 /* The length that is written includes the padding. */
-void perch__put_text(struct perch__bytes *bytes, const char *text)
+void perch__bytes_put_text(struct perch__bytes *bytes, const char *text)
 {
 	size_t length = strlen(text) + 1;
 	size_t padded = (length + PERCH__NAME_ALIGN - 1) / PERCH__NAME_ALIGN * PERCH__NAME_ALIGN;
 
-	perch__put_u32(bytes, padded);
-	perch__put(bytes, text, length);
-	perch__put_zeros(bytes, padded - length);
+	perch__bytes_put_u32(bytes, padded);
+	perch__bytes_put(bytes, text, length);
+	perch__bytes_put_zeros(bytes, padded - length);
 }
 
 void perch__bytes_free(struct perch__bytes *bytes)

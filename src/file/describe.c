@@ -21,7 +21,7 @@ static int add_text(const struct description *d, enum perch_feature feature, con
 
 	if (!text[0])
 		return 0;
-	perch__put_text(&bytes, text);
+	perch__bytes_put_text(&bytes, text);
 	return perch__writer_feature(d->writer, feature, &bytes, d->err);
 }
 
@@ -105,7 +105,7 @@ static int add_memory(const struct description *d)
 	find_value(meminfo, "MemTotal", text, sizeof(text));
 	if (!isdigit((unsigned char)text[0]))
 		return 0;
-	perch__put_u64(&bytes, strtoull(text, NULL, 10));
+	perch__bytes_put_u64(&bytes, strtoull(text, NULL, 10));
 	return perch__writer_feature(d->writer, PERCH_FEATURE_TOTAL_MEM, &bytes, d->err);
 }
 
@@ -133,9 +133,9 @@ static int add_command_line(const struct description *d, int argc, char *const *
 
 	if (argc <= 0)
 		return 0;
-	perch__put_u32(&bytes, argc);
+	perch__bytes_put_u32(&bytes, argc);
 	for (int i = 0; i < argc; i++)
-		perch__put_text(&bytes, argv[i]);
+		perch__bytes_put_text(&bytes, argv[i]);
 	return perch__writer_feature(d->writer, PERCH_FEATURE_CMDLINE, &bytes, d->err);
 }
 
@@ -149,16 +149,16 @@ static int add_events(const struct description *d)
 	const struct perch_file_event *events = perch__writer_events(d->writer, &nr);
 	uint32_t attr_size = perch__writer_attr_size(d->writer);
 
-	perch__put_u32(&bytes, nr);
-	perch__put_u32(&bytes, attr_size);
+	perch__bytes_put_u32(&bytes, nr);
+	perch__bytes_put_u32(&bytes, attr_size);
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_attr attr = events[i].attr;
 
 		attr.size = attr_size;
-		perch__put(&bytes, &attr, attr_size);
-		perch__put_u32(&bytes, events[i].nr_ids);
-		perch__put_text(&bytes, events[i].name);
-		perch__put(&bytes, events[i].ids, events[i].nr_ids * sizeof(uint64_t));
+		perch__bytes_put(&bytes, &attr, attr_size);
+		perch__bytes_put_u32(&bytes, events[i].nr_ids);
+		perch__bytes_put_text(&bytes, events[i].name);
+		perch__bytes_put(&bytes, events[i].ids, events[i].nr_ids * sizeof(uint64_t));
 	}
 	return perch__writer_feature(d->writer, PERCH_FEATURE_EVENT_DESC, &bytes, d->err);
 }
@@ -175,13 +175,13 @@ static int add_groups(const struct description *d)
 		groups += events[i].members > 1;
 	if (!groups)
 		return 0;
-	perch__put_u32(&bytes, groups);
+	perch__bytes_put_u32(&bytes, groups);
 	for (size_t i = 0; i < nr; i++) {
 		if (events[i].members < 2)
 			continue;
-		perch__put_text(&bytes, "{anon_group}");
-		perch__put_u32(&bytes, i);
-		perch__put_u32(&bytes, events[i].members);
+		perch__bytes_put_text(&bytes, "{anon_group}");
+		perch__bytes_put_u32(&bytes, i);
+		perch__bytes_put_u32(&bytes, events[i].members);
 	}
 	return perch__writer_feature(d->writer, PERCH_FEATURE_GROUP_DESC, &bytes, d->err);
 }
@@ -196,10 +196,10 @@ static int add_pmus(const struct description *d)
 
 	if (perch_machine_pmus(d->machine, &pmus, &nr, NULL) || !nr)
 		return 0;
-	perch__put_u32(&bytes, nr);
+	perch__bytes_put_u32(&bytes, nr);
 	for (size_t i = 0; i < nr; i++) {
-		perch__put_u32(&bytes, pmus[i].type);
-		perch__put_text(&bytes, pmus[i].name);
+		perch__bytes_put_u32(&bytes, pmus[i].type);
+		perch__bytes_put_text(&bytes, pmus[i].name);
 	}
 	return perch__writer_feature(d->writer, PERCH_FEATURE_PMU_MAPPINGS, &bytes, d->err);
 }
@@ -213,8 +213,8 @@ static int add_cpu_counts(const struct description *d, size_t *present)
 	if (perch_machine_cpus(d->machine, &online, NULL) ||
 	    perch_machine_cpus_present(d->machine, present, NULL))
 		return 0;
-	perch__put_u32(&bytes, *present);
-	perch__put_u32(&bytes, online->nr);
+	perch__bytes_put_u32(&bytes, *present);
+	perch__bytes_put_u32(&bytes, online->nr);
 	return perch__writer_feature(d->writer, PERCH_FEATURE_NRCPUS, &bytes, d->err);
 }
 
@@ -252,11 +252,11 @@ static void put_sharing(const struct description *d, struct perch__bytes *bytes,
 	for (size_t cpu = 0; cpu < cpus; cpu++) {
 		if (!read_topology(d, cpu, file, text, sizeof(text)) || !names_first(text, cpu))
 			continue;
-		perch__put_text(&lists, text);
+		perch__bytes_put_text(&lists, text);
 		nr++;
 	}
-	perch__put_u32(bytes, nr);
-	perch__put(bytes, lists.data, lists.size);
+	perch__bytes_put_u32(bytes, nr);
+	perch__bytes_put(bytes, lists.data, lists.size);
 	bytes->failed |= lists.failed;
 	perch__bytes_free(&lists);
 }
@@ -272,13 +272,13 @@ static int add_topology(const struct description *d, size_t cpus)
 	put_sharing(d, &bytes, cpus, "package_cpus_list");
 	put_sharing(d, &bytes, cpus, "core_cpus_list");
 	for (size_t cpu = 0; cpu < cpus; cpu++) {
-		perch__put_u32(&bytes, topology_number(d, cpu, "core_id"));
-		perch__put_u32(&bytes, topology_number(d, cpu, "physical_package_id"));
+		perch__bytes_put_u32(&bytes, topology_number(d, cpu, "core_id"));
+		perch__bytes_put_u32(&bytes, topology_number(d, cpu, "physical_package_id"));
 	}
 	if (read_topology(d, 0, "die_cpus_list", text, sizeof(text))) {
 		put_sharing(d, &bytes, cpus, "die_cpus_list");
 		for (size_t cpu = 0; cpu < cpus; cpu++)
-			perch__put_u32(&bytes, topology_number(d, cpu, "die_id"));
+			perch__bytes_put_u32(&bytes, topology_number(d, cpu, "die_id"));
 	}
 	return perch__writer_feature(d->writer, PERCH_FEATURE_CPU_TOPOLOGY, &bytes, d->err);
 }

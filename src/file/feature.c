@@ -8,17 +8,16 @@
 
 bool perch__take_text(struct perch__view *view, const char **text, size_t *length)
 {
+	struct perch__view rest = *view;
 	uint32_t size;
 
-	if (view->left < sizeof(size))
+	if (!perch__take_u32(&rest, &size) || size > rest.left)
 		return false;
-	size = perch__u32(view->at);
-	if (size > view->left - sizeof(size))
-		return false;
-	*text = (const char *)view->at + sizeof(size);
+	*text = (const char *)rest.at;
 	*length = strnlen(*text, size);
-	view->at += sizeof(size) + size;
-	view->left -= sizeof(size) + size;
+	rest.at += size;
+	rest.left -= size;
+	*view = rest;
 	return true;
 }
 
@@ -42,7 +41,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 			memset(reader->feature, 0, sizeof(reader->feature));
 			return perch__parse_features(reader, err);
 		}
-		memcpy(&section, reader->file + at, sizeof(section));
+		section = perch__file_section(reader, reader->file + at);
 		at += sizeof(section);
 		if (section.offset > reader->size || section.size > reader->size - section.offset) {
 			reader->unfinished = true;
@@ -50,8 +49,9 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 		}
 		if (bit >= PERCH_FEATURE_MAX)
 			continue;
-		reader->feature[bit].at = reader->file + section.offset;
-		reader->feature[bit].left = section.size;
+		reader->feature[bit] = (struct perch__view){ .at = reader->file + section.offset,
+							     .left = section.size,
+							     .swapped = reader->swapped };
 	}
 	return perch__parse_features(reader, err);
 }
@@ -196,6 +196,7 @@ int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_
 	if (size <= sizeof(record))
 		return 0;
 	memcpy(&record, bytes, sizeof(record));
+	record.misc = perch__file_u16(reader, bytes + offsetof(struct perch__build_id_record, misc));
 	room = sizeof(record.id);
 	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < room)
 		room = record.id_size;
@@ -223,7 +224,7 @@ static int parse_build_ids(struct perch_reader *reader, struct perch_error *err)
 	if (!view.at)
 		return 0;
 	while (view.left > sizeof(struct perch__build_id_record)) {
-		uint16_t size = perch__u16(view.at + 6);
+		uint16_t size = perch__file_u16(reader, view.at + 6);
 		int rc;
 
 		if (size <= sizeof(struct perch__build_id_record) || size > view.left)

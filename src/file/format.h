@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define PERCH__MAGIC		   0x32454c4946524550u /* "PERFILE2" when little-endian */
-#define PERCH__MAGIC_V1		   0x454c494646524550u /* "PERFFILE": perf before 3.2 */
+#define PERCH__MAGIC_V1		   0x454c494646524550u /* "PERFFILE", in either order: perf before 3.2 */
 
 #define PERCH__FEATURE_BITS	   256
 #define PERCH__ATTR_LEAST	   64u	      /* the first kernel's attr */

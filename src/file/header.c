@@ -27,14 +27,20 @@ static bool inside(const struct perch_reader *reader, const struct perch__sectio
 
 /* ---- attrs ---- */
 
-/* The fields as far as the attr says it goes, the rest zero. */
-static void copy_attr(struct perch_attr *attr, const uint8_t *bytes, size_t size)
+static bool is_attr_size(uint64_t size)
 {
-	uint32_t own = perch__u32(bytes + offsetof(struct perch_attr, size));
+	return size >= PERCH__ATTR_LEAST + sizeof(struct perch__section) &&
+	       size <= PERCH__ATTR_MOST + sizeof(struct perch__section);
+}
+
+/* The fields as far as the attr says it goes, the rest zero. */
+static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr, const uint8_t *bytes, size_t size)
+{
+	uint32_t own = perch__file_u32(reader, bytes + offsetof(struct perch_attr, size));
 
 	if (own < PERCH__ATTR_LEAST)
 		own = PERCH__ATTR_LEAST;
-	perch_attr_from_bytes(attr, bytes, size < own ? size : own, false);
+	perch_attr_from_bytes(attr, bytes, size < own ? size : own, reader->swapped);
 }
 
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,
@@ -45,14 +51,15 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 
 	if (reader->nr_events == reader->room_events)
 		return 0;
-	copy_attr(&event->attr, attr, attr_bytes);
+	copy_attr(reader, &event->attr, attr, attr_bytes);
 	if (nr_ids) {
 		copy = perch__reader_keep(reader, nr_ids * sizeof(*copy));
 		if (!copy)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for %llu event ids",
 					       (unsigned long long)nr_ids);
-		memcpy(copy, ids, nr_ids * sizeof(*copy));
+		for (uint64_t i = 0; i < nr_ids; i++)
+			copy[i] = perch__file_u64(reader, ids + i * sizeof(*copy));
 	}
 	event->ids = copy;
 	event->nr_ids = nr_ids;
@@ -64,9 +71,8 @@ static int read_attr(struct perch_reader *reader, const uint8_t *entry, uint64_t
 		     struct perch_error *err)
 {
 	size_t attr_bytes = reader->header.attr_size - sizeof(struct perch__section);
-	struct perch__section ids;
+	struct perch__section ids = perch__file_section(reader, entry + attr_bytes);
 
-	memcpy(&ids, entry + attr_bytes, sizeof(ids));
 	if (!inside(reader, &ids))
 		return truncated(err, "event ids");
 	/* Sections that overlap could ask for any amount of memory. */
@@ -82,8 +88,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	const struct perch__file_header *header = &reader->header;
 	uint64_t nr, ids_left = reader->size;
 
-	if (header->attr_size < PERCH__ATTR_LEAST + sizeof(struct perch__section) ||
-	    header->attr_size > PERCH__ATTR_MOST + sizeof(struct perch__section))
+	if (!is_attr_size(header->attr_size))
 		return malformed(err, "the size of an attr is out of range");
 	nr = header->attrs.size / header->attr_size;
 	if (!nr)
@@ -124,7 +129,7 @@ static bool has_table_at(const struct perch_reader *reader, uint64_t offset)
 	uint64_t table = nr_features(&reader->header) * sizeof(struct perch__section);
 
 	return table && reader->size - offset >= table &&
-	       perch__u64(reader->file + offset) == offset + table;
+	       perch__file_u64(reader, reader->file + offset) == offset + table;
 }
 
 static void find_data(struct perch_reader *reader)
@@ -148,19 +153,48 @@ static void find_data(struct perch_reader *reader)
 
 /* ---- the header ---- */
 
-/* Tells other kinds of files apart from those that are nothing of the sort. */
-static int wrong_magic(uint64_t magic, struct perch_error *err)
+/*
+ * The byte order of the machine that wrote the file. The magic number of the first version is the same in both: there
+ * it is the one in which the size of an attr makes sense.
+ */
+static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 {
+	uint64_t magic = perch__u64(reader->file);
+
 	if (magic == __builtin_bswap64(PERCH__MAGIC))
-		return perch_error_set(
-			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-			"recorded on a machine of the other byte order, which is not "
-			"read yet");
-	if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
-		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-				       "a perf.data file of the first version (before Linux 3.2), "
-				       "which is not read");
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a perf.data file");
+		reader->swapped = true;
+	else if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
+		reader->swapped = reader->size >= PERCH__HEADER_SIZE_BARE &&
+				  !is_attr_size(perch__u64(reader->file + 2 * sizeof(uint64_t)));
+	else if (magic != PERCH__MAGIC)
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a perf.data file");
+	return 0;
+}
+
+/*
+ * The bitmap is one of longs: on 32-bit big-endian machines its halves lie the other way round. Whoever writes features
+ * tells the host's name, so that bit says which it is.
+ */
+static void turn_features(const struct perch_reader *reader, uint64_t *features)
+{
+	bool little_here = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	bool big_endian = reader->swapped == little_here;
+	uint64_t half = features[0] >> 32 | features[0] << 32;
+
+	if (!big_endian || features[0] >> PERCH_FEATURE_HOSTNAME & 1 || !(half >> PERCH_FEATURE_HOSTNAME & 1))
+		return;
+	for (size_t i = 0; i < PERCH__FEATURE_BITS / 64; i++)
+		features[i] = features[i] >> 32 | features[i] << 32;
+}
+
+static void copy_header(struct perch_reader *reader, size_t size)
+{
+	uint64_t *words = (uint64_t *)&reader->header;
+
+	_Static_assert(sizeof(reader->header) % sizeof(*words) == 0, "a header of words");
+	for (size_t i = 0; i < size / sizeof(*words); i++)
+		words[i] = perch__file_u64(reader, reader->file + i * sizeof(*words));
+	turn_features(reader, reader->header.features);
 }
 
 int perch__read_header(struct perch_reader *reader, struct perch_error *err)
@@ -171,12 +205,13 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 
 	if (!reader->size)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
-	if (size >= sizeof(header->magic) && perch__u64(reader->file) != PERCH__MAGIC)
-		return wrong_magic(perch__u64(reader->file), err);
+	rc = size >= sizeof(header->magic) ? find_byte_order(reader, err) : 0;
+	if (rc)
+		return rc;
 	if (size < PERCH__HEADER_SIZE_PIPE)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "not a perf.data file: it has %zu bytes", size);
-	memcpy(header, reader->file, size);
+	copy_header(reader, size);
 	if (header->size == PERCH__HEADER_SIZE_PIPE)
 		return perch__read_pipe(reader, err);
 	if (header->size != PERCH__HEADER_SIZE && header->size != PERCH__HEADER_SIZE_BARE)

@@ -37,11 +37,12 @@ static inline uint64_t perch__u64(const void *at)
 
 /*
  * A cursor over a feature's bytes. Each taker gives false, and takes nothing, when too little is
- * left.
+ * left. Numbers come out in this machine's order.
  */
 struct perch__view {
 	const uint8_t *at;
 	size_t left;
+	bool swapped;
 };
 
 static inline bool perch__take(struct perch__view *view, void *to, size_t size)
@@ -56,12 +57,20 @@ static inline bool perch__take(struct perch__view *view, void *to, size_t size)
 
 static inline bool perch__take_u32(struct perch__view *view, uint32_t *value)
 {
-	return perch__take(view, value, sizeof(*value));
+	if (!perch__take(view, value, sizeof(*value)))
+		return false;
+	if (view->swapped)
+		*value = __builtin_bswap32(*value);
+	return true;
 }
 
 static inline bool perch__take_u64(struct perch__view *view, uint64_t *value)
 {
-	return perch__take(view, value, sizeof(*value));
+	if (!perch__take(view, value, sizeof(*value)))
+		return false;
+	if (view->swapped)
+		*value = __builtin_bswap64(*value);
+	return true;
 }
 
 /*
@@ -74,9 +83,22 @@ bool perch__take_text(struct perch__view *view, const char **text, size_t *lengt
 
 struct perch__kept; /* memory that lives as long as the reader */
 
+/* Records that follow each other: those of a file, or of one file of a directory. */
+struct perch__piece {
+	uint64_t base;	     /* where its file begins, */
+	uint64_t start, end; /* and these records: offsets in reader->file */
+};
+
+/* Records that lie unpacked up to here came out of the packed one at `offset`, all or their end. */
+struct perch__pack {
+	uint64_t end, offset;
+};
+
 /* A place among the records, and what has been found wrong on the way. */
 struct perch__walk {
-	uint64_t at;	       /* offset in the file of the next record */
+	size_t piece;
+	uint64_t at;	       /* offset in the file of the next record, */
+	uint64_t end;	       /* and where its piece ends */
 	uint64_t unpacked_at;  /* the next record among the unpacked bytes, */
 	uint64_t unpacked_end; /* and where these end */
 	bool unpacking;	       /* there may be whole records among them */
@@ -92,13 +114,22 @@ struct perch__entry {
 struct perch_reader {
 	char *path;
 	time_t changed; /* st_ctime: what perf calls "captured on" */
+	/*
+	 * The files lie one behind the other, each from a page's start. The first one has the header, and `size` bytes;
+	 * all of them take `extent`.
+	 */
 	const uint8_t *file;
-	uint64_t size;
-	bool mapped;
+	uint64_t size, extent;
+	bool read_in; /* not mapped but read: nothing of it can be given back */
+	bool directory;
 	bool pipe;
+	bool swapped; /* written on a machine of the other byte order */
 
 	struct perch__file_header header;
-	uint64_t data_offset, data_end; /* the records that are there */
+	uint64_t data_offset, data_end; /* the records of the first file that are there */
+	struct perch__piece *piece;
+	size_t nr_pieces;
+	uint64_t records_end; /* of the last piece */
 	uint64_t missing;
 	bool unfinished;
 
@@ -106,6 +137,7 @@ struct perch_reader {
 	struct perch_file_event *events;
 	size_t nr_events, room_events;
 	struct perch_decoder *decoder;
+	struct perch_layout no_layout; /* of records that cannot be decoded */
 
 	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
 	const char *text[PERCH_FEATURE_MAX];
@@ -122,16 +154,58 @@ struct perch_reader {
 	size_t nr_index, next_index;
 	uint64_t *needed_from;	/* for each block: the least offset that it and later ones need */
 	uint64_t undecoded, unknown;
+	bool keep_damaged;
+
+	struct perch_stitcher *stitcher;
+	struct perch_record deferred; /* while completing: the samples that it completes are delivered, before it */
+	bool stitching, completing, ended;
 
 	struct perch__unpacker *unpacker;
-	uint8_t *unpacked; /* offsets of `size` and above are in here */
+	uint8_t *unpacked; /* offsets of `extent` and above are in here */
 	uint64_t room_unpacked;
+	struct perch__pack *pack;
+	size_t nr_packs, room_packs;
 	uint64_t *scratch; /* for a record that is not aligned */
 };
 
 /* Zeroed memory that perch_reader_close() frees; NULL when there is none. */
 void *perch__reader_keep(struct perch_reader *reader, size_t size);
 const char *perch__reader_keep_text(struct perch_reader *reader, const char *text, size_t length);
+
+/* ---- numbers of the file ---- */
+
+static inline uint16_t perch__file_u16(const struct perch_reader *reader, const void *at)
+{
+	uint16_t value = perch__u16(at);
+
+	return __builtin_expect(reader->swapped, 0) ? __builtin_bswap16(value) : value;
+}
+
+static inline uint32_t perch__file_u32(const struct perch_reader *reader, const void *at)
+{
+	uint32_t value = perch__u32(at);
+
+	return __builtin_expect(reader->swapped, 0) ? __builtin_bswap32(value) : value;
+}
+
+static inline uint64_t perch__file_u64(const struct perch_reader *reader, const void *at)
+{
+	uint64_t value = perch__u64(at);
+
+	return __builtin_expect(reader->swapped, 0) ? __builtin_bswap64(value) : value;
+}
+
+static inline struct perch__section perch__file_section(const struct perch_reader *reader, const uint8_t *at)
+{
+	return (struct perch__section){ .offset = perch__file_u64(reader, at),
+					.size = perch__file_u64(reader, at + 8) };
+}
+
+/* load.c: a file, what comes out of a pipe, or the files of a directory, in memory. */
+int perch__load(struct perch_reader *reader, struct perch_error *err);
+void perch__unload(struct perch_reader *reader);
+/* spool.c: all that comes out of fd, in a file without a name: its descriptor, or a negative errno. */
+int perch__spool(int fd, struct perch_error *err);
 
 /* header.c: what lies outside of the records. */
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);
@@ -158,12 +232,11 @@ void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
  * How far a record of the file and what belongs to it reaches: its size and its payload, at most
  * `left`. The size is given as it was checked: the file may be written to meanwhile.
  */
-uint64_t perch__record_extent(const uint8_t *record, uint16_t size, uint64_t left);
+uint64_t perch__record_extent(const struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t left);
 /* The bytes of a record, wherever they are. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->size ? reader->file + offset
-				     : reader->unpacked + (offset - reader->size);
+	return offset < reader->extent ? reader->file + offset : reader->unpacked + (offset - reader->extent);
 }
 /*
  * How many bytes there are from a record on, as far as records go. Its size lies in a mapping that
@@ -171,11 +244,20 @@ static inline const uint8_t *perch__record_at(const struct perch_reader *reader,
  */
 static inline uint64_t perch__record_room(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->size ? reader->data_end - offset
-				     : reader->walk.unpacked_end - (offset - reader->size);
+	return offset < reader->extent ? reader->records_end - offset
+				       : reader->walk.unpacked_end - (offset - reader->extent);
 }
+/* Where a record lies in its file; for one that was packed, where the packed one does. */
+uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
 /* Gives the memory of the mapped file before this offset back. */
 void perch__release(struct perch_reader *reader, uint64_t before);
+
+/* reader.c: the next record, as it lies in the file. */
+int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+
+/* stitch.c: the same with whole callchains. */
+int perch__stitch_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+void perch__stitch_restart(struct perch_reader *reader);
 
 /* unpack.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_packed(uint32_t type);
@@ -185,6 +267,8 @@ bool perch__is_packed(uint32_t type);
  */
 int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
 		  struct perch_error *err);
+/* The next packed record begins a stream of its own. */
+void perch__unpack_begin(struct perch_reader *reader);
 void perch__unpack_restart(struct perch_reader *reader);
 void perch__unpack_free(struct perch_reader *reader);
 
@@ -204,11 +288,11 @@ struct perch__bytes {
 	size_t size, room;
 	bool failed;
 };
-void perch__put(struct perch__bytes *bytes, const void *data, size_t size);
-void perch__put_u32(struct perch__bytes *bytes, uint32_t value);
-void perch__put_u64(struct perch__bytes *bytes, uint64_t value);
-void perch__put_text(struct perch__bytes *bytes, const char *text);
-void perch__put_zeros(struct perch__bytes *bytes, size_t size);
+void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size);
+void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value);
+void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value);
+void perch__bytes_put_text(struct perch__bytes *bytes, const char *text);
+void perch__bytes_put_zeros(struct perch__bytes *bytes, size_t size);
 void perch__bytes_free(struct perch__bytes *bytes);
 
 /* Which events the file has, as it was opened with them. */

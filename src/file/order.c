@@ -152,6 +152,7 @@ int perch__index_sort(struct perch__entry *entries, size_t nr)
  * order among themselves.
  */
 struct rounds {
+	size_t piece;	     /* of a directory: its files have rounds of their own */
 	uint64_t latest;     /* of all times so far */
 	uint64_t last_round; /* the same at the last FINISHED_ROUND */
 	uint64_t limit;	     /* everything up to here has been delivered */
@@ -169,7 +170,7 @@ static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds,
 			rounds->latest = time;
 		return time;
 	}
-	if (perch__u32(record) == PERCH_RECORD_FINISHED_ROUND) {
+	if (perch__file_u32(reader, record) == PERCH_RECORD_FINISHED_ROUND) {
 		rounds->limit = rounds->last_round;
 		rounds->last_round = rounds->latest;
 	}
@@ -200,8 +201,11 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 	reader->index = NULL;
 	perch__walk_start(reader, &reader->walk);
 	while ((rc = perch__walk_next(reader, &reader->walk, &offset, err)) > 0) {
-		uint64_t time = entry_time(reader, &rounds, offset);
+		uint64_t time;
 
+		if (reader->walk.piece != rounds.piece)
+			rounds = (struct rounds){ .piece = reader->walk.piece };
+		time = entry_time(reader, &rounds, offset);
 		if (reader->nr_index == room && !grow_index(reader, &room))
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory to put the records in order");
@@ -210,7 +214,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 		if (reader->walk.at - reader->released > 8u << 20)
 			perch__release(reader, reader->walk.at);
 	}
-	perch__release(reader, reader->data_end);
+	perch__release(reader, reader->records_end);
 	reader->released = 0;
 	return rc;
 }
@@ -221,7 +225,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 static int plan_release(struct perch_reader *reader)
 {
 	size_t blocks = reader->nr_index / PERCH__INDEX_BLOCK + 1;
-	uint64_t least = reader->data_end;
+	uint64_t least = reader->records_end;
 
 	reader->needed_from = malloc(blocks * sizeof(*reader->needed_from));
 	if (!reader->needed_from)

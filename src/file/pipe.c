@@ -21,15 +21,15 @@ static int for_each_header_record(struct perch_reader *reader,
 	while (reader->data_end - at >= sizeof(struct perch_record_header)) {
 		const uint8_t *record = reader->file + at;
 		uint64_t left = reader->data_end - at;
-		uint16_t size = perch__u16(record + 6);
+		uint16_t size = perch__file_u16(reader, record + 6);
 		int rc;
 
 		if (size < sizeof(struct perch_record_header) || size > left)
 			return 0;
-		rc = visit(reader, perch__u32(record), record, size, err);
+		rc = visit(reader, perch__file_u32(reader, record), record, size, err);
 		if (rc)
 			return rc;
-		at += perch__record_extent(record, size, left);
+		at += perch__record_extent(reader, record, size, left);
 	}
 	return 0;
 }
@@ -53,7 +53,7 @@ static int read_attr(struct perch_reader *reader, const uint8_t *record, uint16_
 
 	if (left < PERCH__ATTR_LEAST)
 		return 0;
-	attr_size = perch__u32(attr + offsetof(struct perch_attr, size));
+	attr_size = perch__file_u32(reader, attr + offsetof(struct perch_attr, size));
 	if (attr_size < PERCH__ATTR_LEAST)
 		attr_size = PERCH__ATTR_LEAST;
 	if (attr_size > left)
@@ -69,10 +69,10 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 
 	if (size < 16)
 		return 0;
-	feature = perch__u64(record + 8);
+	feature = perch__file_u64(reader, record + 8);
 	if (feature < PERCH_FEATURE_MAX) {
 		reader->feature[feature] =
-			(struct perch__view){ .at = record + 16, .left = size - 16u };
+			(struct perch__view){ .at = record + 16, .left = size - 16u, .swapped = reader->swapped };
 		reader->header.features[0] |= 1ull << feature;
 	}
 	return 0;

@@ -239,12 +239,13 @@ static void print_directory(struct perch_reader *reader, FILE *stream, struct pe
 /* version, type, level, ratio, size of the rings */
 static void print_compression(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
-	uint32_t words[4];
+	uint32_t version, type, level, ratio;
 
 	(void)reader;
-	if (perch__take(&view, words, sizeof(words)))
-		fprintf(stream, "# compressed : %s, level = %u, ratio = %u\n",
-			words[1] == 1 ? "Zstd" : "Unknown", words[2], words[3]);
+	if (perch__take_u32(&view, &version) && perch__take_u32(&view, &type) && perch__take_u32(&view, &level) &&
+	    perch__take_u32(&view, &ratio))
+		fprintf(stream, "# compressed : %s, level = %u, ratio = %u\n", type == 1 ? "Zstd" : "Unknown", level,
+			ratio);
 }
 
 /* nr, then name and value of each */
@@ -369,6 +370,11 @@ static const struct {
 	[PERCH_FEATURE_E_MACHINE] = { .name = "E_MACHINE", .print = print_elf_machine },
 	[PERCH_FEATURE_CLN_SIZE] = { .name = "CLN_SIZE", .print = print_cache_line },
 };
+
+const char *perch_feature_name(enum perch_feature feature)
+{
+	return feature >= 0 && feature < PERCH_FEATURE_MAX ? features[feature].name : NULL;
+}
 
 static void print_feature_line(struct perch_reader *reader, FILE *stream, int feature)
 {

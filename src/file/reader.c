@@ -3,12 +3,7 @@
  * Reading perf.data, whoever wrote it. The file is mapped and trusted in nothing but the size it
  * had when it was opened.
  */
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "internal.h"
 
 #define RELEASE_EVERY (8u << 20)
@@ -40,122 +35,90 @@ const char *perch__reader_keep_text(struct perch_reader *reader, const char *tex
 	return copy;
 }
 
-/* ---- the file's bytes ---- */
-
-static int cannot_read(int errnum, struct perch_error *err)
-{
-	perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", strerror(errnum));
-	if (errnum == ENOENT)
-		perch_error_remedy(err, "Record one first: perch record PROGRAM");
-	else if (errnum == EACCES)
-		perch_error_remedy(err, "Read it as the user who recorded it");
-	return -errnum;
-}
-
-static int not_regular(const char *path, mode_t mode, struct perch_error *err)
-{
-	char data[PATH_MAX];
-	int length;
-
-	if (!S_ISDIR(mode))
-		return perch_error_set(
-			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-			"not a regular file; a recorded pipe must be saved to one first");
-	length = snprintf(data, sizeof(data), "%s/data", path);
-	if (length > 0 && (size_t)length < sizeof(data) && access(data, F_OK) == 0)
-		return perch_error_set(
-			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-			"a recording in directory format (perf record --threads), which "
-			"is not read yet");
-	return perch_error_set(err, EISDIR, PERCH_ERROR_FILE, "a directory, not a perf.data file");
-}
-
-/* Where a file system cannot map, the file is read as a whole. */
-static int read_whole(struct perch_reader *reader, int fd, struct perch_error *err)
-{
-	uint8_t *bytes = malloc(reader->size);
-	uint64_t have = 0;
-
-	if (!bytes)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for its %llu bytes",
-				       (unsigned long long)reader->size);
-	while (have < reader->size) {
-		ssize_t got = read(fd, bytes + have, reader->size - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			free(bytes);
-			return cannot_read(errno, err);
-		}
-		if (!got)
-			break;
-		have += got;
-	}
-	reader->file = bytes;
-	reader->size = have;
-	return 0;
-}
-
-static int load(struct perch_reader *reader, int fd, struct perch_error *err)
-{
-	struct stat status;
-	void *map;
-
-	if (fstat(fd, &status) < 0)
-		return cannot_read(errno, err);
-	if (!S_ISREG(status.st_mode))
-		return not_regular(reader->path, status.st_mode, err);
-	reader->size = status.st_size;
-	reader->changed = status.st_ctime;
-	if (!reader->size)
-		return 0;
-	map = mmap(NULL, reader->size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return read_whole(reader, fd, err);
-	reader->file = map;
-	reader->mapped = true;
-	return 0;
-}
-
 /* ---- opening and closing ---- */
+
+/*
+ * x86 writes counters behind the branches of every event of a group as soon as one of them asks for them.
+ */
+static void share_branch_counters(const struct perch_reader *reader, struct perch_attr *attrs)
+{
+	for (size_t i = 0, members; i < reader->nr_events; i += members ? members : 1) {
+		bool counters = false;
+
+		members = reader->events[i].members;
+		for (size_t k = i; k < i + members; k++)
+			counters |= attrs[k].sample_type & PERCH_SAMPLE_BRANCH_STACK &&
+				    attrs[k].branch_sample_type & PERCH_SAMPLE_BRANCH_COUNTERS;
+		for (size_t k = i; counters && k < i + members; k++)
+			if (attrs[k].sample_type & PERCH_SAMPLE_BRANCH_STACK)
+				attrs[k].branch_sample_type |= PERCH_SAMPLE_BRANCH_COUNTERS;
+	}
+}
 
 static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch_decoder_event *events = calloc(reader->nr_events, sizeof(*events));
+	struct perch_attr *attrs = calloc(reader->nr_events, sizeof(*attrs));
 	int rc;
 
-	if (!events)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for its events");
-	for (size_t i = 0; i < reader->nr_events; i++) {
-		events[i].attr = &reader->events[i].attr;
+	for (size_t i = 0; events && attrs && i < reader->nr_events; i++) {
+		attrs[i] = reader->events[i].attr;
+		events[i].attr = &attrs[i];
 		events[i].ids = reader->events[i].ids;
 		events[i].nr_ids = reader->events[i].nr_ids;
 	}
-	rc = perch_decoder_new(&reader->decoder, events, reader->nr_events,
-			       PERCH_BYTES_NATIVE, err);
+	if (events && attrs) {
+		share_branch_counters(reader, attrs);
+		rc = perch_decoder_new(&reader->decoder, events, reader->nr_events,
+				       perch_reader_byte_order(reader), err);
+	} else {
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for its events");
+	}
 	free(events);
+	free(attrs);
 	return rc;
+}
+
+/* perf's version of a directory: 0 is one file with other things beside it, 1 has the rings' records in data.N. */
+static int check_directory(struct perch_reader *reader, struct perch_error *err)
+{
+	struct perch__view view = reader->feature[PERCH_FEATURE_DIR_FORMAT];
+	uint64_t version = 1;
+
+	if (!reader->directory || !view.at || !perch__take_u64(&view, &version))
+		return 0;
+	if (version > 1)
+		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+				       "a directory of version %llu: this version of perch reads 0 and 1",
+				       (unsigned long long)version);
+	if (version == 0)
+		reader->nr_pieces = 1;
+	return 0;
+}
+
+static void settle_pieces(struct perch_reader *reader)
+{
+	reader->piece[0] = (struct perch__piece){ 0, reader->data_offset, reader->data_end };
+	reader->records_end = reader->piece[reader->nr_pieces - 1].end;
 }
 
 static int open_file(struct perch_reader *reader, struct perch_error *err)
 {
-	int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int rc;
+	static const struct perch_attr no_attr;
+	int rc = perch__load(reader, err);
 
-	if (fd < 0)
-		return cannot_read(errno, err);
-	rc = load(reader, fd, err);
-	close(fd);
 	if (!rc)
 		rc = perch__read_header(reader, err);
 	if (!rc)
-		rc = make_decoder(reader, err);
+		rc = check_directory(reader, err);
 	if (!rc)
-		perch_reader_rewind(reader);
-	return rc;
+		rc = make_decoder(reader, err);
+	if (rc)
+		return rc;
+	settle_pieces(reader);
+	perch_layout_init(&reader->no_layout, &no_attr, perch_reader_byte_order(reader));
+	perch_reader_rewind(reader);
+	return 0;
 }
 
 int perch_reader_open(struct perch_reader **result, const char *path, enum perch_order order,
@@ -176,7 +139,9 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 		size_t length = strlen(path);
 
 		/* of a very long path the end, so that there is room to say what is wrong */
-		perch_error_prefix(err, "%s: ", length > 200 ? path + length - 200 : path);
+		perch_error_prefix(err, "%s: ", !strcmp(path, "-") ? "standard input"
+					       : length > 200	    ? path + length - 200
+								    : path);
 		perch_reader_close(reader);
 		return rc;
 	}
@@ -194,16 +159,15 @@ void perch_reader_close(struct perch_reader *reader)
 		free(reader->kept);
 		reader->kept = next;
 	}
-	if (reader->mapped)
-		munmap((void *)reader->file, reader->size);
-	else
-		free((void *)reader->file);
+	perch__unload(reader);
 	perch__unpack_free(reader);
+	perch_stitcher_free(reader->stitcher);
 	perch_decoder_free(reader->decoder);
 	free(reader->build_ids);
 	free(reader->index);
 	free(reader->needed_from);
 	free(reader->unpacked);
+	free(reader->pack);
 	free(reader->scratch);
 	free(reader->path);
 	free(reader);
@@ -216,6 +180,22 @@ size_t perch_reader_events(const struct perch_reader *reader,
 	return reader->nr_events;
 }
 
+enum perch_byte_order perch_reader_byte_order(const struct perch_reader *reader)
+{
+	bool little_here = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+	if (!reader->swapped)
+		return PERCH_BYTES_NATIVE;
+	return little_here ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
+}
+
+enum perch_arch perch_reader_arch(const struct perch_reader *reader)
+{
+	const char *name = perch_reader_text(reader, PERCH_FEATURE_ARCH);
+
+	return name ? perch_arch_by_name(name) : PERCH_ARCH_UNKNOWN;
+}
+
 /* ---- records ---- */
 
 void perch_reader_rewind(struct perch_reader *reader)
@@ -224,6 +204,7 @@ void perch_reader_rewind(struct perch_reader *reader)
 	reader->unknown = 0;
 	reader->released = 0;
 	reader->next_index = 0;
+	perch__stitch_restart(reader);
 	if (!reader->indexed)
 		perch__walk_start(reader, &reader->walk);
 }
@@ -256,7 +237,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 		return next_by_time(reader, offset, err);
 	rc = perch__walk_next(reader, &reader->walk, offset, err);
 	/* The pages of the last record stay until the next call. */
-	if (rc > 0 && *offset < reader->size && *offset > reader->released + RELEASE_EVERY)
+	if (rc > 0 && *offset < reader->extent && *offset > reader->released + RELEASE_EVERY)
 		perch__release(reader, *offset);
 	return rc;
 }
@@ -275,13 +256,23 @@ static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, ui
 		reader->scratch = malloc(PERCH__MOST_RECORD);
 	if (!reader->scratch)
 		return NULL;
-	size = perch__u16(bytes + 6);
+	size = perch__file_u16(reader, bytes + 6);
 	memcpy(reader->scratch, bytes, size < room ? size : room);
 	return reader->scratch;
 }
 
-int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
-		      struct perch_error *err)
+/* What cannot be decoded has its header, its bytes and its place. */
+static void keep_header(const struct perch_reader *reader, struct perch_record *record, const uint8_t *bytes)
+{
+	memset(record, 0, sizeof(*record));
+	record->type = perch__file_u32(reader, bytes);
+	record->misc = perch__file_u16(reader, bytes + 4);
+	record->size = perch__file_u16(reader, bytes + 6);
+	record->bytes = bytes;
+	record->layout = &reader->no_layout;
+}
+
+int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
 {
 	uint64_t offset;
 	int rc;
@@ -295,19 +286,33 @@ int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 					       "no memory for a record");
 		if (room > PERCH__MOST_RECORD)
 			room = PERCH__MOST_RECORD;
-		if (__builtin_expect(
-			    perch_decoder_decode(reader->decoder, record, bytes, room, NULL) < 0,
-			    0)) {
+		rc = perch_decoder_decode(reader->decoder, record, bytes, room, reader->keep_damaged ? err : NULL);
+		if (__builtin_expect(rc < 0, 0)) {
 			reader->undecoded++;
-			continue;
+			if (!reader->keep_damaged)
+				continue;
+			keep_header(reader, record, bytes);
+			record->offset = perch__file_offset(reader, offset, record->size);
+			return -EBADMSG;
 		}
-		record->offset = offset < reader->size ? offset : 0;
+		record->offset = perch__file_offset(reader, offset, record->size);
 		if (__builtin_expect(record->type > PERCH_RECORD_SAMPLE, 0) &&
 		    !perch_record_name(record->type))
 			reader->unknown++;
 		return 1;
 	}
 	return rc;
+}
+
+int perch_reader_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+{
+	return __builtin_expect(reader->stitching, 0) ? perch__stitch_next(reader, record, err)
+						      : perch__reader_record(reader, record, err);
+}
+
+void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
+{
+	reader->keep_damaged = keep;
 }
 
 void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_damage *damage)
@@ -324,9 +329,16 @@ void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_
 
 void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, uint64_t *total)
 {
-	*total = reader->data_end - reader->data_offset;
+	uint64_t before = 0;
+
+	*total = 0;
+	for (size_t i = 0; i < reader->nr_pieces; i++) {
+		if (i < reader->walk.piece)
+			before += reader->piece[i].end - reader->piece[i].start;
+		*total += reader->piece[i].end - reader->piece[i].start;
+	}
 	if (reader->order == PERCH_ORDER_FILE)
-		*done = reader->walk.at - reader->data_offset;
+		*done = before + reader->walk.at - reader->piece[reader->walk.piece].start;
 	else if (reader->nr_index)
 		*done = (double)reader->next_index / reader->nr_index * *total;
 	else

@@ -27,13 +27,24 @@ struct perch__unpacker {
 	int broken; /* why what follows in the stream is of no use any more: a negative errno */
 };
 
-void perch__unpack_restart(struct perch_reader *reader)
+void perch__unpack_begin(struct perch_reader *reader)
 {
 	struct perch__unpacker *unpacker = reader->unpacker;
 
 	if (!unpacker)
 		return;
 	ZSTD_DCtx_reset(unpacker->zstd, ZSTD_reset_session_only);
+	if (unpacker->broken == -EBADMSG)
+		unpacker->broken = 0;
+}
+
+void perch__unpack_restart(struct perch_reader *reader)
+{
+	struct perch__unpacker *unpacker = reader->unpacker;
+
+	if (!unpacker)
+		return;
+	perch__unpack_begin(reader);
 	unpacker->total = 0;
 	unpacker->broken = 0;
 }
@@ -79,13 +90,13 @@ static bool make_room(struct perch_reader *reader, uint64_t end)
 }
 
 /* COMPRESSED: all behind the header. COMPRESSED2: u64 size, the bytes, padding. */
-static ZSTD_inBuffer packed_bytes(const uint8_t *record, uint16_t size)
+static ZSTD_inBuffer packed_bytes(const struct perch_reader *reader, const uint8_t *record, uint16_t size)
 {
 	ZSTD_inBuffer in = { .src = record + HEADER_BYTES,
 			     .size = size - HEADER_BYTES };
 
-	if (perch__u32(record) == PERCH_RECORD_COMPRESSED2) {
-		uint64_t packed = in.size < 8 ? 0 : perch__u64(in.src);
+	if (perch__file_u32(reader, record) == PERCH_RECORD_COMPRESSED2) {
+		uint64_t packed = in.size < 8 ? 0 : perch__file_u64(reader, in.src);
 
 		in.size = in.size < 8 ? 0 : in.size - 8;
 		in.src = record + HEADER_BYTES + 8;
@@ -99,7 +110,7 @@ static ZSTD_inBuffer packed_bytes(const uint8_t *record, uint16_t size)
 static int unpack(struct perch_reader *reader, struct perch__unpacker *unpacker, ZSTD_inBuffer *in,
 		  uint64_t *end)
 {
-	uint64_t most = ROOM_LEAST + RATIO_MOST * reader->size;
+	uint64_t most = ROOM_LEAST + RATIO_MOST * reader->extent;
 	bool full = false;
 
 	while (in->pos < in->size || full) {
@@ -126,7 +137,7 @@ int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t s
 		  struct perch_error *err)
 {
 	struct perch__unpacker *unpacker = get_unpacker(reader);
-	ZSTD_inBuffer in = packed_bytes(record, size);
+	ZSTD_inBuffer in = packed_bytes(reader, record, size);
 	int rc;
 
 	if (unpacker && unpacker->broken)
@@ -139,6 +150,11 @@ int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t s
 }
 
 #else
+
+void perch__unpack_begin(struct perch_reader *reader)
+{
+	(void)reader;
+}
 
 void perch__unpack_restart(struct perch_reader *reader)
 {

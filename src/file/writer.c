@@ -186,9 +186,9 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	uint64_t ids_at = sizeof(writer->header);
 	int rc;
 
-	perch__put(&bytes, &writer->header, sizeof(writer->header));
+	perch__bytes_put(&bytes, &writer->header, sizeof(writer->header));
 	for (size_t i = 0; i < writer->nr_events; i++)
-		perch__put(&bytes, writer->events[i].ids,
+		perch__bytes_put(&bytes, writer->events[i].ids,
 			   writer->events[i].nr_ids * sizeof(uint64_t));
 	writer->header.attr_size = attr_size + sizeof(struct perch__section);
 	writer->header.attrs.offset = bytes.size;
@@ -198,9 +198,9 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 		uint64_t ids_size = writer->events[i].nr_ids * sizeof(uint64_t);
 
 		attr.size = attr_size;
-		perch__put(&bytes, &attr, attr_size);
-		perch__put_u64(&bytes, ids_at);
-		perch__put_u64(&bytes, ids_size);
+		perch__bytes_put(&bytes, &attr, attr_size);
+		perch__bytes_put_u64(&bytes, ids_at);
+		perch__bytes_put_u64(&bytes, ids_size);
 		ids_at += ids_size;
 	}
 	writer->header.data.offset = bytes.size;
@@ -401,7 +401,7 @@ int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature
 	if (feature < PERCH_FEATURE_TRACING_DATA || feature >= PERCH_FEATURE_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perf.data has no feature %d", (int)feature);
-	perch__put(&bytes, data, size);
+	perch__bytes_put(&bytes, data, size);
 	return perch__writer_feature(writer, feature, &bytes, err);
 }
 
@@ -432,9 +432,9 @@ int perch_writer_build_id(struct perch_writer *writer, uint16_t misc, const uint
 				       "a build id has 1 to 20 bytes, and a path %d at most",
 				       PATH_MAX);
 	memcpy(record.id, build_id, size);
-	perch__put(bytes, &record, sizeof(record));
-	perch__put(bytes, path, length);
-	perch__put_zeros(bytes, padded - length);
+	perch__bytes_put(bytes, &record, sizeof(record));
+	perch__bytes_put(bytes, path, length);
+	perch__bytes_put_zeros(bytes, padded - length);
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
 		writer->header.features[0] &= ~(1ull << PERCH_FEATURE_BUILD_ID);
@@ -459,13 +459,13 @@ static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *en
 	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
 		if (!(writer->header.features[0] >> i & 1))
 			continue;
-		perch__put_u64(&bytes, section_at);
-		perch__put_u64(&bytes, writer->feature[i].size);
+		perch__bytes_put_u64(&bytes, section_at);
+		perch__bytes_put_u64(&bytes, writer->feature[i].size);
 		section_at += writer->feature[i].size;
 	}
 	for (int i = 0; i < PERCH_FEATURE_MAX; i++) {
 		if (writer->header.features[0] >> i & 1)
-			perch__put(&bytes, writer->feature[i].data, writer->feature[i].size);
+			perch__bytes_put(&bytes, writer->feature[i].data, writer->feature[i].size);
 	}
 	rc = bytes.failed ? no_memory(err) : write_all(writer, bytes.data, bytes.size, at, err);
 	*end = at + bytes.size;

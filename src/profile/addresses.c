@@ -56,26 +56,6 @@ const struct perch_address *perch_addresses_at(struct perch_addresses *addresses
 	return address;
 }
 
-/* cpumode of the addresses that follow a context marker; 0 when the marker means nothing here. */
-static unsigned marked_mode(uint64_t marker)
-{
-	switch (marker) {
-	case PERCH_CONTEXT_HV:
-		return PERCH_MISC_HYPERVISOR;
-	case PERCH_CONTEXT_KERNEL:
-		return PERCH_MISC_KERNEL;
-	case PERCH_CONTEXT_USER:
-	case PERCH_CONTEXT_USER_DEFERRED:
-		return PERCH_MISC_USER;
-	case PERCH_CONTEXT_GUEST_KERNEL:
-		return PERCH_MISC_GUEST_KERNEL;
-	case PERCH_CONTEXT_GUEST_USER:
-		return PERCH_MISC_GUEST_USER;
-	default:
-		return 0;
-	}
-}
-
 static char level_of(unsigned mode)
 {
 	static const char levels[8] = { '?', 'k', '.', 'H', 'g', 'u', '?', '?' };
@@ -124,28 +104,21 @@ uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_threa
  */
 void perch__chain_of(struct chain *chain, const struct perch_record *record)
 {
-	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
 	const struct perch_sample *sample = &record->sample;
-	bool first = true;
+	struct perch_chain_address address;
+	struct perch_chain walk;
 
 	chain->nr = 0;
 	chain->ip[chain->nr] = sample->ip;
-	chain->mode[chain->nr++] = mode;
-	for (uint64_t i = 0; i < sample->callchain.nr && chain->nr < MAX_DEPTH; i++) {
-		uint64_t ip = sample->callchain.ip[i];
-
-		if (ip >= PERCH_CONTEXT_MAX) {
-			mode = marked_mode(ip) ? marked_mode(ip) : mode;
-			continue;
-		}
-		if (first && ip == sample->ip && mode == chain->mode[0]) {
-			first = false;
-			continue;
-		}
-		first = false;
-		chain->ip[chain->nr] = ip;
-		chain->mode[chain->nr++] = mode;
-	}
+	chain->mode[chain->nr++] = record->misc & PERCH_MISC_CPUMODE_MASK;
+	perch_chain_init(&walk, record);
+	if (!perch_chain_next(&walk, &address) ||
+	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) && !perch_chain_next(&walk, &address)))
+		return;
+	do {
+		chain->ip[chain->nr] = address.ip;
+		chain->mode[chain->nr++] = address.cpumode;
+	} while (chain->nr < MAX_DEPTH && perch_chain_next(&walk, &address));
 }
 
 size_t perch__remember(struct memory *memory, const struct perch_processes *processes,

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id
- * is read from where the attrs' layouts have it (perf makes them agree; where they do not, each
- * place is tried and only an attr that has its id there counts), and found in an open-addressing
- * table that is at most half full.
+ * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id is read from where
+ * the attrs' layouts have it (perf makes them agree; where they do not, each place is tried and only an attr that has
+ * its id there counts). The kernel counts ids up, so those of one session mostly lie close to each other and index an
+ * array; others are found in an open-addressing table that is at most half full.
  */
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
 #include "internal.h"
+#include "seed.h"
 
 #define MOST_EVENTS 65535u /* perch_record.event is 16 bits wide */
 #define MOST_IDS    (1u << 28)
+#define NOBODY	    UINT16_MAX
+
+/* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs little. */
+#define NEAR_IDS(nr) (8 * (uint64_t)(nr) + 1024)
 
 struct slot {
 	uint64_t id; /* 0: free; the kernel's ids start at 1 */
@@ -25,43 +28,28 @@ struct perch_decoder {
 	unsigned int shift; /* 64 - log2 of the table's size */
 	size_t mask;
 	struct slot *table;
+	uint64_t least_id,
+		nr_near; /* of the array instead, NULL when the ids lie too far from each other */
+	uint16_t *near;
 	bool has_ids;
-	size_t nr_sample_words; /* distinct places of the id */
+	bool swapped;
+	uint16_t sample_id_at;	    /* byte of a sample's id when all attrs have it there, else 0 */
+	struct perch_layout nobody; /* of samples whose id no event has */
+	size_t nr_sample_words;	    /* distinct places of the id */
 	int8_t *sample_word;
 	size_t nr_trailer_words;
 	int8_t *trailer_word;
 };
 
-/*
- * The ids come from a file that anyone may have made. With a seed that nobody knows beforehand, and
- * every bit of the id stirred into the upper ones, none can be chosen to fall into one place.
- */
-static uint64_t make_seed(const struct perch_decoder *decoder)
-{
-	struct timespec now = { 0 };
-	uint64_t seed;
-
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
-		return seed;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uintptr_t)decoder ^ (uint64_t)now.tv_nsec << 32 ^ now.tv_sec;
-}
-
 static inline size_t hash(const struct perch_decoder *decoder, uint64_t id)
 {
-	id ^= decoder->seed;
-	id = (id ^ id >> 33) * 0xff51afd7ed558ccdu;
-	id = (id ^ id >> 33) * 0xc4ceb9fe1a85ec53u;
-	return (id ^ id >> 33) >> decoder->shift;
+	return perch__hash(decoder->seed, id) >> decoder->shift;
 }
 
-/* The event of an id, or -1. */
-static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
+static int find_far(const struct perch_decoder *decoder, uint64_t id)
 {
 	size_t at = hash(decoder, id);
 
-	if (!id)
-		return -1;
 	while (decoder->table[at].id) {
 		if (decoder->table[at].id == id)
 			return decoder->table[at].event;
@@ -70,20 +58,33 @@ static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
 	return -1;
 }
 
+/* The event of an id, or -1. */
+static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
+{
+	uint64_t at = id - decoder->least_id;
+
+	if (__builtin_expect(at < decoder->nr_near, 1))
+		return decoder->near[at] == NOBODY ? -1 : decoder->near[at];
+	return id && decoder->table ? find_far(decoder, id) : -1;
+}
+
 /* The first attr that claims an id keeps it. */
 static void add_id(struct perch_decoder *decoder, uint64_t id, uint16_t event)
 {
 	size_t at = hash(decoder, id);
 
-	if (!id)
+	if (decoder->near) {
+		at = id - decoder->least_id;
+		if (decoder->near[at] == NOBODY)
+			decoder->near[at] = event;
 		return;
+	}
 	while (decoder->table[at].id) {
 		if (decoder->table[at].id == id)
 			return;
 		at = (at + 1) & decoder->mask;
 	}
 	decoder->table[at] = (struct slot){ .id = id, .event = event };
-	decoder->has_ids = true;
 }
 
 static void add_word(int8_t *words, size_t *nr, int8_t word)
@@ -97,47 +98,110 @@ static void add_word(int8_t *words, size_t *nr, int8_t word)
 	words[(*nr)++] = word;
 }
 
-static int make_table(struct perch_decoder *decoder, const struct perch_decoder_event *events,
-		      struct perch_error *err)
-{
-	size_t ids = 0, slots = 2;
-	unsigned int log2 = 1;
+struct id_range {
+	size_t nr;
+	uint64_t least, most;
+};
 
-	for (size_t i = 0; i < decoder->nr; i++) {
-		if (events[i].nr_ids > MOST_IDS - ids)
+/* Ids that are 0 are no ids. */
+static int count_ids(struct id_range *range, const struct perch_decoder_event *events, size_t nr,
+		     struct perch_error *err)
+{
+	*range = (struct id_range){ .least = UINT64_MAX };
+	for (size_t i = 0; i < nr; i++) {
+		if (events[i].nr_ids > MOST_IDS - range->nr)
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 					       "more than %u event ids", MOST_IDS);
-		ids += events[i].nr_ids;
-	}
-	while (slots < 2 * ids) {
-		slots *= 2;
-		log2++;
-	}
-	decoder->seed = make_seed(decoder);
-	decoder->shift = 64 - log2;
-	decoder->mask = slots - 1;
-	decoder->table = calloc(slots, sizeof(*decoder->table));
-	if (!decoder->table)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for %zu event ids", ids);
-	for (size_t i = 0; i < decoder->nr; i++) {
-		for (size_t k = 0; k < events[i].nr_ids; k++)
-			add_id(decoder, events[i].ids[k], i);
+		range->nr += events[i].nr_ids;
+		for (size_t k = 0; k < events[i].nr_ids; k++) {
+			uint64_t id = events[i].ids[k];
+
+			if (id && id < range->least)
+				range->least = id;
+			if (id > range->most)
+				range->most = id;
+		}
 	}
 	return 0;
 }
 
-static void make_layouts(struct perch_decoder *decoder, const struct perch_decoder_event *events,
-			 enum perch_byte_order order)
+static bool make_near(struct perch_decoder *decoder, const struct id_range *range)
+{
+	decoder->least_id = range->least;
+	decoder->nr_near = range->most - range->least + 1;
+	decoder->near = malloc(decoder->nr_near * sizeof(*decoder->near));
+	if (decoder->near)
+		memset(decoder->near, 0xff, decoder->nr_near * sizeof(*decoder->near));
+	return decoder->near;
+}
+
+static bool make_far(struct perch_decoder *decoder, const struct id_range *range)
+{
+	size_t slots = 2;
+	unsigned int log2 = 1;
+
+	while (slots < 2 * range->nr) {
+		slots *= 2;
+		log2++;
+	}
+	decoder->seed = perch__seed(decoder);
+	decoder->shift = 64 - log2;
+	decoder->mask = slots - 1;
+	decoder->table = calloc(slots, sizeof(*decoder->table));
+	return decoder->table;
+}
+
+static int make_table(struct perch_decoder *decoder, const struct perch_decoder_event *events,
+		      struct perch_error *err)
+{
+	struct id_range range;
+	int rc = count_ids(&range, events, decoder->nr, err);
+
+	if (rc || !range.most || decoder->nr == 1)
+		return rc;
+	if (!(range.most - range.least < NEAR_IDS(range.nr) ? make_near(decoder, &range)
+							    : make_far(decoder, &range)))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for %zu event ids", range.nr);
+	decoder->has_ids = true;
+	for (size_t i = 0; i < decoder->nr; i++) {
+		for (size_t k = 0; k < events[i].nr_ids; k++) {
+			if (events[i].ids[k])
+				add_id(decoder, events[i].ids[k], i);
+		}
+	}
+	return 0;
+}
+
+static void add_words(struct perch_decoder *decoder, bool identifier)
 {
 	for (size_t i = 0; i < decoder->nr; i++) {
-		struct perch_layout *layout = &decoder->layout[i];
+		const struct perch_layout *layout = &decoder->layout[i];
 
-		perch_layout_init(layout, events[i].attr, order);
+		if (!(layout->sample_type & PERCH_SAMPLE_IDENTIFIER) == identifier)
+			continue;
 		add_word(decoder->sample_word, &decoder->nr_sample_words, layout->sample_id_word);
 		add_word(decoder->trailer_word, &decoder->nr_trailer_words,
 			 layout->trailer_id_word);
 	}
+}
+
+/* IDENTIFIER is for finding out whose a record is: its place is tried before those of ID. */
+static void make_layouts(struct perch_decoder *decoder, const struct perch_decoder_event *events,
+			 enum perch_byte_order order)
+{
+	for (size_t i = 0; i < decoder->nr; i++)
+		perch_layout_init(&decoder->layout[i], events[i].attr, order);
+	add_words(decoder, true);
+	add_words(decoder, false);
+	if (decoder->layout[0].sample_id_word >= 0)
+		decoder->sample_id_at = PERCH__HEADER_BYTES + 8 * decoder->layout[0].sample_id_word;
+	for (size_t i = 0; i < decoder->nr; i++) {
+		if (decoder->layout[i].sample_id_word != decoder->layout[0].sample_id_word)
+			decoder->sample_id_at = 0;
+	}
+	decoder->swapped = decoder->layout[0].swapped;
+	perch_layout_init(&decoder->nobody, &(struct perch_attr){ 0 }, order);
 }
 
 int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_event *events,
@@ -181,6 +245,7 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	free(decoder->sample_word);
 	free(decoder->trailer_word);
 	free(decoder->table);
+	free(decoder->near);
 	free(decoder);
 }
 
@@ -202,8 +267,8 @@ static inline size_t trailer_offset(int word, size_t size)
 }
 
 /*
- * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id
- * is the last one tried.
+ * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id is then what is
+ * where the first attr has its id: 0 there says that the record has none.
  */
 static int find_event(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 		      size_t size, uint64_t *id)
@@ -218,12 +283,15 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 	for (size_t i = 0; i < nr; i++) {
 		size_t offset = sample ? sample_offset(words[i], size)
 				       : trailer_offset(words[i], size);
+		uint64_t value;
 		int event;
 
 		if (!offset)
 			continue;
-		*id = perch__u64(bytes + offset);
-		event = find_id(decoder, *id);
+		value = perch__u64(bytes + offset, decoder->swapped);
+		if (words[i] == decoder->layout[0].sample_id_word)
+			*id = value;
+		event = find_id(decoder, value);
 		if (event >= 0 && words[i] == (sample ? decoder->layout[event].sample_id_word
 						      : decoder->layout[event].trailer_id_word))
 			return event;
@@ -232,47 +300,76 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 }
 
 /* size is that of the bytes there are; the record's own may be smaller, or a lie. */
-static inline size_t own_size(const void *bytes, size_t size)
+static inline size_t own_size(struct perch_record_header header, size_t size)
 {
-	struct perch_record_header header;
-
-	memcpy(&header, bytes, sizeof(header));
 	return header.size < size ? header.size : size;
 }
 
+static __attribute__((cold, noinline)) int decode_nobodys(const struct perch_decoder *decoder,
+							  struct perch_record *record,
+							  const void *bytes, size_t size,
+							  uint64_t id, struct perch_error *err)
+{
+	int rc = perch_record_decode(record, &decoder->nobody, bytes, size, err);
+
+	return rc ? rc
+		  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				    "a sample of id %llu, which no event has",
+				    (unsigned long long)id);
+}
+
+static __attribute__((noinline)) int decode_any(const struct perch_decoder *decoder,
+						struct perch_record *record, const void *bytes,
+						size_t size, struct perch_error *err)
+{
+	struct perch_record_header header = perch__header(bytes, decoder->swapped);
+	uint64_t id;
+	int event = find_event(decoder, header.type, bytes, own_size(header, size), &id);
+
+	if (event < 0)
+		return decode_nobodys(decoder, record, bytes, size, id, err);
+	return perch__decode(record, &decoder->layout[event], header, event, bytes, size, err);
+}
+
+/* The quick way is for what nearly every record is: a sample whose id is where all attrs have it, and in the array. */
 int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 			 const void *bytes, size_t size, struct perch_error *err)
 {
-	int event = 0, rc;
-	uint64_t id;
+	const size_t at = decoder->sample_id_at;
+	struct perch_record_header header;
 
-	if (decoder->nr > 1 && size >= PERCH__HEADER_BYTES)
-		event = find_event(decoder, perch__u32(bytes), bytes, own_size(bytes, size), &id);
-	if (__builtin_expect(event < 0, 0)) {
-		struct perch_layout none = { .sample_id_word = -1, .trailer_id_word = -1 };
+	if (__builtin_expect(size < PERCH__HEADER_BYTES, 0))
+		return perch__bad_header(record, decoder->layout, bytes, size, err);
+	header = perch__header(bytes, decoder->swapped);
+	if (!decoder->has_ids)
+		return perch__decode(record, decoder->layout, header, 0, bytes, size, err);
+	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE && at &&
+				     at + 8 <= own_size(header, size),
+			     1)) {
+		uint64_t id =
+			perch__u64((const char *)bytes + at, decoder->swapped) - decoder->least_id;
+		uint16_t event = id < decoder->nr_near ? decoder->near[id] : NOBODY;
 
-		rc = perch_record_decode(record, &none, bytes, size, err);
-		return rc ? rc
-			  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-					    "a sample of id %llu, which no event has",
-					    (unsigned long long)id);
+		if (__builtin_expect(event != NOBODY, 1))
+			return perch__decode(record, &decoder->layout[event], header, event, bytes,
+					     size, err);
 	}
-	rc = perch_record_decode(record, &decoder->layout[event], bytes, size, err);
-	record->event = event;
-	return rc;
+	return decode_any(decoder, record, bytes, size, err);
 }
 
 bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, size_t size,
 			uint64_t *time)
 {
 	const struct perch_layout *layout = decoder->layout;
+	struct perch_record_header header;
 	size_t offset;
 	uint32_t type;
 
 	if (size < PERCH__HEADER_BYTES)
 		return false;
-	type = perch__u32(bytes);
-	size = own_size(bytes, size);
+	header = perch__header(bytes, decoder->swapped);
+	type = header.type;
+	size = own_size(header, size);
 	if (type >= PERCH__FIRST_USER_TYPE)
 		return false;
 	if (decoder->nr > 1) {
@@ -287,6 +384,6 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 					     : trailer_offset(layout->trailer_time_word, size);
 	if (!offset)
 		return false;
-	*time = perch__u64((const char *)bytes + offset);
+	*time = perch__u64((const char *)bytes + offset, decoder->swapped);
 	return true;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the files of this room share: unaligned-safe loads, and the bounds every decoder checks
- * against.
- */
+/* What the files of this room share: loads in either byte order, and what a field that does not fit is told as. */
 #ifndef PERCH_RECORD_INTERNAL_H
 #define PERCH_RECORD_INTERNAL_H
 
@@ -17,20 +14,45 @@
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
-static inline uint64_t perch__u64(const void *at)
+/*
+ * Decoders are written once, with `swap` as a constant of each of the two copies that the compiler makes of them: what
+ * this machine wrote costs no test for the order of its bytes.
+ */
+#define PERCH__INLINE static inline __attribute__((always_inline))
+
+PERCH__INLINE uint64_t perch__u64(const void *at, bool swap)
 {
 	uint64_t value;
 
 	memcpy(&value, at, sizeof(value));
-	return value;
+	return swap ? __builtin_bswap64(value) : value;
 }
 
-static inline uint32_t perch__u32(const void *at)
+PERCH__INLINE uint32_t perch__u32(const void *at, bool swap)
 {
 	uint32_t value;
 
 	memcpy(&value, at, sizeof(value));
-	return value;
+	return swap ? __builtin_bswap32(value) : value;
+}
+
+PERCH__INLINE uint16_t perch__u16(const void *at, bool swap)
+{
+	uint16_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return swap ? __builtin_bswap16(value) : value;
+}
+
+/* Taken out of one word: the size is on the way to the next record, and every step on that way counts. */
+PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool swap)
+{
+	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	uint64_t word = perch__u64(bytes, swap);
+
+	if (big != swap)
+		return (struct perch_record_header){ word >> 32, word >> 16, word };
+	return (struct perch_record_header){ word, word >> 32, word >> 48 };
 }
 
 /* Whether records of this type end in a trailer with the attr's identity fields. */
@@ -39,15 +61,61 @@ static inline bool perch__has_trailer(const struct perch_layout *layout, uint32_
 	return layout->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
-int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
-			 struct perch_error *err);
+/* The part of a record between its header and its trailer. */
+struct perch__body {
+	const char *at;
+	size_t size;
+	bool swap;
+	uint64_t read_format;
+};
+
+int perch__decode_body(struct perch_record *record, const struct perch__body *body,
+		       struct perch_error *err);
 
 /*
- * Values of a read format that start at *at and must end before `end`. Returns the first word after
- * them, or NULL when they do not fit.
+ * A record whose header is in *record already, and is right: samples, and all others. What the header does not tell has
+ * any value before and is set in any case.
  */
+int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
+			 struct perch_error *err);
+int perch__decode_other(struct perch_record *record, const struct perch_layout *layout,
+			struct perch_error *err);
+int perch__bad_header(struct perch_record *record, const struct perch_layout *layout,
+		      const void *bytes, size_t size, struct perch_error *err);
+
+/* bytes: at least those of a header, which is `header`. */
+PERCH__INLINE int perch__decode(struct perch_record *record, const struct perch_layout *layout,
+				struct perch_record_header header, uint16_t event,
+				const void *bytes, size_t size, struct perch_error *err)
+{
+	if (__builtin_expect((uintptr_t)bytes % sizeof(uint64_t) ||
+				     header.size < PERCH__HEADER_BYTES || header.size > size,
+			     0))
+		return perch__bad_header(record, layout, bytes, size, err);
+	record->type = header.type;
+	record->misc = header.misc;
+	record->size = header.size;
+	record->event = event;
+	record->left_over = 0;
+	record->bytes = bytes;
+	record->offset = 0;
+	record->layout = layout;
+	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE, 1))
+		return perch__decode_sample(record, layout, err);
+	return perch__decode_other(record, layout, err);
+}
+
+/*
+ * Values of a read format that start at `at` and must end before `end`. Returns the first word after them; NULL when
+ * they do not fit, with the word and the name of the part that is the first not to.
+ */
+struct perch__misfit {
+	const void *at;
+	const char *field;
+};
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
-				   const uint64_t *at, const uint64_t *end);
+				   const uint64_t *at, const uint64_t *end, bool swap,
+				   struct perch__misfit *misfit);
 
 /* -EBADMSG: the field at `at` needs more bytes than the record has. */
 int perch__too_short(const struct perch_record *record, const void *at, const char *field,

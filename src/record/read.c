@@ -8,56 +8,94 @@ static unsigned int time_words(uint64_t format)
 	       !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING);
 }
 
-static const uint64_t *decode_times(struct perch_read_values *read, const uint64_t *at)
+static const uint64_t *decode_times(struct perch_read_values *read, const uint64_t *at, bool swap)
 {
 	if (read->format & PERCH_FORMAT_TOTAL_TIME_ENABLED)
-		read->enabled_ns = *at++;
+		read->enabled_ns = perch__u64(at++, swap);
 	if (read->format & PERCH_FORMAT_TOTAL_TIME_RUNNING)
-		read->running_ns = *at++;
+		read->running_ns = perch__u64(at++, swap);
 	return at;
 }
 
+/* The words before a group's entries, and those of a single counter, as they come when the format has them. */
+struct part {
+	uint64_t bit;
+	const char *name;
+};
+static const struct part group_parts[] = {
+	{ PERCH_FORMAT_GROUP, "number of values" },
+	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "time enabled" },
+	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "time running" },
+	{ PERCH_FORMAT_GROUP, "values" },
+};
+static const struct part single_parts[] = {
+	{ 0, "value" },
+	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "time enabled" },
+	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "time running" },
+	{ PERCH_FORMAT_ID, "value's id" },
+	{ PERCH_FORMAT_LOST, "value's lost count" },
+};
+
+static const uint64_t *does_not_fit(uint64_t format, const uint64_t *at, const uint64_t *end,
+				    struct perch__misfit *misfit)
+{
+	const struct part *part = format & PERCH_FORMAT_GROUP ? group_parts : single_parts;
+	const struct part *last = format & PERCH_FORMAT_GROUP ? group_parts + 3 : single_parts + 4;
+
+	while (part < last && (at < end || (part->bit && !(format & part->bit)))) {
+		at += !part->bit || format & part->bit;
+		part++;
+	}
+	*misfit = (struct perch__misfit){ at, part->name };
+	return NULL;
+}
+
 /*
- * One counter is value, times, id, lost; a group is nr, times, then value, id, lost for each
- * member. So with one counter the times lie inside its entry.
+ * One counter is value, times, id, lost; a group is nr, times, then value, id, lost for each member. So with one
+ * counter the times lie inside its entry.
  */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
-				   const uint64_t *at, const uint64_t *end)
+				   const uint64_t *at, const uint64_t *end, bool swap,
+				   struct perch__misfit *misfit)
 {
-	uint64_t left = end - at;
+	uint64_t left = end - at, nr;
 	unsigned int times = time_words(format);
+	unsigned int each = 1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST);
 
-	*read = (struct perch_read_values){ .format = format };
-	read->words_each = 1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST);
+	*read = (struct perch_read_values){ .format = format, .words_each = each, .swapped = swap };
 	if (!(format & PERCH_FORMAT_GROUP)) {
-		if (left < times + read->words_each)
-			return NULL;
+		if (left < times + each)
+			return does_not_fit(format, at, end, misfit);
 		read->nr = 1;
 		read->words = at;
-		decode_times(read, at + 1);
-		return at + times + read->words_each;
+		decode_times(read, at + 1, swap);
+		return at + times + each;
 	}
-	if (left < 1 + times || at[0] > (left - 1 - times) / read->words_each)
-		return NULL;
-	read->nr = at[0];
-	read->words = decode_times(read, at + 1);
-	return read->words + read->nr * read->words_each;
+	if (left < 1 + times)
+		return does_not_fit(format, at, end, misfit);
+	nr = perch__u64(at, swap);
+	if (nr > (left - 1 - times) / each)
+		return does_not_fit(format, at, end, misfit);
+	read->nr = nr;
+	read->words = decode_times(read, at + 1, swap);
+	return read->words + nr * each;
 }
 
 void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
 			  struct perch_read_value *value)
 {
+	const bool swap = values->swapped;
 	const uint64_t *at;
 
 	*value = (struct perch_read_value){ 0 };
 	if (index >= values->nr)
 		return;
 	at = values->words + index * values->words_each;
-	value->value = *at++;
+	value->value = perch__u64(at++, swap);
 	if (!(values->format & PERCH_FORMAT_GROUP))
 		at += time_words(values->format);
 	if (values->format & PERCH_FORMAT_ID)
-		value->id = *at++;
+		value->id = perch__u64(at++, swap);
 	if (values->format & PERCH_FORMAT_LOST)
-		value->lost = *at;
+		value->lost = perch__u64(at, swap);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PERF_RECORD_SAMPLE. The fields come in the order of the kernel's perf_output_sample(): first
- * those of one word, whose number the layout knows, so that one comparison guards them all; then
- * the ones that tell their own size.
+ * PERF_RECORD_SAMPLE. The fields come in the order of the kernel's perf_output_sample(): first those of one word, whose
+ * number the layout knows, so that one comparison guards them all; then the ones that tell their own size.
  */
 #include "internal.h"
 
@@ -13,224 +12,330 @@ struct cursor {
 	const struct perch_layout *layout;
 	struct perch_record *record;
 	struct perch_error *err;
+	bool swap;
+	bool no_hw_index; /* an empty branch stack is without one */
 };
 
-static inline uint64_t left(const struct cursor *c)
+PERCH__INLINE uint64_t left(const struct cursor *c)
 {
 	return c->end - c->at;
 }
 
-static int too_short(const struct cursor *c, const char *field)
+PERCH__INLINE uint64_t next(struct cursor *c)
 {
-	return perch__too_short(c->record, c->at, field, c->err);
+	return perch__u64(c->at++, c->swap);
 }
 
 /* pid and tid, cpu and its reserved half: two u32 in memory order. */
-static inline uint32_t low_half(const uint64_t *word)
+PERCH__INLINE uint32_t low_half(const struct cursor *c)
 {
-	return perch__u32(word);
+	return perch__u32(c->at, c->swap);
 }
 
-static inline uint32_t high_half(const uint64_t *word)
+PERCH__INLINE uint32_t high_half(const struct cursor *c)
 {
-	return perch__u32((const char *)word + 4);
+	return perch__u32((const char *)c->at + 4, c->swap);
 }
 
 /*
- * The identity is written along with the fields it repeats: copied together afterwards, it would
- * wait for them to leave the store buffer, which takes longer than all the rest.
+ * A sample is not cleared before it is decoded, that would take longer than decoding it: each field is set to what the
+ * record has or to zeros. struct perch_sample has the fields that tell their size in the order of the record: so what
+ * is behind the one that does not fit, from `view` on, is cleared here.
  */
-static inline int decode_fixed(struct cursor *c)
+static __attribute__((noinline)) int does_not_fit(struct perch_record *record, const void *at,
+						  void *view, const char *field,
+						  struct perch_error *err)
+{
+	memset(view, 0, (char *)(&record->sample + 1) - (char *)view);
+	return perch__too_short(record, at, field, err);
+}
+
+PERCH__INLINE int too_short(const struct cursor *c, void *view, const char *field)
+{
+	return does_not_fit(c->record, c->at, view, field, c->err);
+}
+
+static const struct {
+	uint64_t bit;
+	const char *name;
+} fixed_fields[] = {
+	{ PERCH_SAMPLE_IDENTIFIER, "identifier" },
+	{ PERCH_SAMPLE_IP, "ip" },
+	{ PERCH_SAMPLE_TID, "pid, tid" },
+	{ PERCH_SAMPLE_TIME, "time" },
+	{ PERCH_SAMPLE_ADDR, "addr" },
+	{ PERCH_SAMPLE_ID, "id" },
+	{ PERCH_SAMPLE_STREAM_ID, "stream id" },
+	{ PERCH_SAMPLE_CPU, "cpu" },
+	{ PERCH_SAMPLE_PERIOD, "period" },
+};
+
+/* Which of the fixed fields is the first that the record has no room for. */
+static __attribute__((noinline)) int fixed_too_short(struct perch_record *record, uint64_t words,
+						     struct perch_error *err)
+{
+	const uint64_t *at = (const uint64_t *)record->bytes + 1;
+	const char *name = "period";
+
+	memset(&record->identity, 0, sizeof(record->identity));
+	for (size_t i = 0; i < sizeof(fixed_fields) / sizeof(fixed_fields[0]); i++) {
+		if (!(record->layout->sample_type & fixed_fields[i].bit))
+			continue;
+		name = fixed_fields[i].name;
+		if (!words--)
+			break;
+		at++;
+	}
+	return does_not_fit(record, at, &record->sample, name, err);
+}
+
+/*
+ * The identity is written along with the fields it repeats: copied together afterwards, it would wait for them to leave
+ * the store buffer, which takes longer than all the rest.
+ */
+PERCH__INLINE int decode_fixed(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	struct perch_identity *identity = &c->record->identity;
 	uint64_t type = c->layout->sample_type;
-	const uint64_t *at = c->at;
+	uint64_t id = 0;
 
 	if (__builtin_expect(left(c) < c->layout->fixed_words, 0))
-		return too_short(c, "ip, tid, time, id, cpu, period");
+		return fixed_too_short(c->record, left(c), c->err);
 	identity->has = type & PERCH__IDENTITY_BITS;
 	if (type & PERCH_SAMPLE_IDENTIFIER)
-		identity->id = sample->id = *at++;
-	if (type & PERCH_SAMPLE_IP)
-		sample->ip = *at++;
-	if (type & PERCH_SAMPLE_TID) {
-		identity->pid = sample->pid = low_half(at);
-		identity->tid = sample->tid = high_half(at++);
-	}
-	if (type & PERCH_SAMPLE_TIME)
-		identity->time = sample->time = *at++;
-	if (type & PERCH_SAMPLE_ADDR)
-		sample->addr = *at++;
+		id = next(c);
+	sample->ip = type & PERCH_SAMPLE_IP ? next(c) : 0;
+	identity->pid = sample->pid = type & PERCH_SAMPLE_TID ? low_half(c) : 0;
+	identity->tid = sample->tid = type & PERCH_SAMPLE_TID ? high_half(c) : 0;
+	c->at += !!(type & PERCH_SAMPLE_TID);
+	identity->time = sample->time = type & PERCH_SAMPLE_TIME ? next(c) : 0;
+	sample->addr = type & PERCH_SAMPLE_ADDR ? next(c) : 0;
 	if (type & PERCH_SAMPLE_ID)
-		identity->id = sample->id = *at++;
-	if (type & PERCH_SAMPLE_STREAM_ID)
-		identity->stream_id = sample->stream_id = *at++;
-	if (type & PERCH_SAMPLE_CPU)
-		identity->cpu = sample->cpu = low_half(at++);
-	sample->period = type & PERCH_SAMPLE_PERIOD ? *at++ : c->layout->period;
-	c->at = at;
+		id = next(c);
+	identity->id = sample->id = id;
+	identity->stream_id = sample->stream_id = type & PERCH_SAMPLE_STREAM_ID ? next(c) : 0;
+	identity->cpu = sample->cpu = type & PERCH_SAMPLE_CPU ? low_half(c) : 0;
+	c->at += !!(type & PERCH_SAMPLE_CPU);
+	sample->period = type & PERCH_SAMPLE_PERIOD ? next(c) : c->layout->period;
 	return 0;
 }
 
-static int decode_read_values(struct cursor *c)
+PERCH__INLINE int decode_read_values(struct cursor *c)
 {
-	const uint64_t *after =
-		perch__decode_read(&c->record->sample.read, c->layout->read_format, c->at, c->end);
+	struct perch__misfit misfit;
+	const uint64_t *after = perch__decode_read(&c->record->sample.read, c->layout->read_format,
+						   c->at, c->end, c->swap, &misfit);
 
 	if (!after)
-		return too_short(c, "read");
+		return does_not_fit(c->record, misfit.at, &c->record->sample.read, misfit.field,
+				    c->err);
 	c->at = after;
 	return 0;
 }
 
-static inline int decode_callchain(struct cursor *c)
+PERCH__INLINE int decode_callchain(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
+	uint64_t nr;
 
-	/* With no word left there is no nr either; left() - 1 must not wrap. */
-	if (__builtin_expect(!left(c) || *c->at > left(c) - 1, 0))
-		return too_short(c, "callchain");
-	sample->callchain.nr = *c->at;
-	sample->callchain.ip = c->at + 1;
-	c->at += 1 + sample->callchain.nr;
+	if (__builtin_expect(!left(c), 0))
+		return too_short(c, &sample->callchain, "number of callchain addresses");
+	nr = next(c);
+	if (__builtin_expect(nr > left(c), 0))
+		return too_short(c, &sample->callchain, "callchain");
+	sample->callchain.nr = nr;
+	sample->callchain.ip = c->at;
+	c->at += nr;
 	return 0;
 }
 
 /* u32 size and the bytes: together a multiple of 8 when the kernel wrote them. */
-static int decode_raw(struct cursor *c)
+PERCH__INLINE int decode_raw(struct cursor *c)
 {
+	struct perch_sample *sample = &c->record->sample;
 	uint64_t bytes, words;
 
 	if (!left(c))
-		return too_short(c, "raw");
-	bytes = 4 + (uint64_t)low_half(c->at);
+		return too_short(c, &sample->raw, "raw size");
+	bytes = 4 + (uint64_t)low_half(c);
 	words = (bytes + 7) / 8;
 	if (words > left(c))
-		return too_short(c, "raw");
-	c->record->sample.raw.size = bytes - 4;
-	c->record->sample.raw.data = (const char *)c->at + 4;
+		return does_not_fit(c->record, (const char *)c->at + 4, &sample->raw, "raw",
+				    c->err);
+	sample->raw.size = bytes - 4;
+	sample->raw.data = (const char *)c->at + 4;
 	c->at += words;
 	return 0;
 }
 
-static int decode_branches(struct cursor *c)
+#define ENTRY_WORDS (sizeof(struct perch_branch_entry) / sizeof(uint64_t))
+
+/* A stack without entries has its hw_index all the same, unless there was none at all: decode_hw_index() tells. */
+PERCH__INLINE int decode_branches(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t kinds = c->layout->branch_sample_type;
-	uint64_t head = 1 + !!(kinds & PERCH_SAMPLE_BRANCH_HW_INDEX);
-	uint64_t entry_words = sizeof(struct perch_branch_entry) / sizeof(uint64_t);
-	uint64_t words_each = entry_words + !!(kinds & PERCH_SAMPLE_BRANCH_COUNTERS);
-	uint64_t nr;
+	uint64_t nr, hw_index = 0;
 
-	if (left(c) < head)
-		return too_short(c, "branch stack");
-	nr = c->at[0];
-	if (nr > (left(c) - head) / words_each)
-		return too_short(c, "branch stack");
-	sample->branches.nr = nr;
-	if (head == 2)
-		sample->branches.hw_index = c->at[1];
-	c->at += head;
+	if (!left(c))
+		return too_short(c, &sample->branches, "number of branches");
+	nr = next(c);
+	if (kinds & PERCH_SAMPLE_BRANCH_HW_INDEX && (nr || !c->no_hw_index)) {
+		if (!left(c))
+			return too_short(c, &sample->branches, "branch hw index");
+		hw_index = next(c);
+	}
+	if (nr > left(c) / ENTRY_WORDS)
+		return too_short(c, &sample->branches, "branches");
 	sample->branches.entry = (const struct perch_branch_entry *)c->at;
-	c->at += nr * entry_words;
+	sample->branches.nr = nr;
+	sample->branches.hw_index = hw_index;
+	sample->branches.counters = NULL;
+	c->at += nr * ENTRY_WORDS;
 	if (kinds & PERCH_SAMPLE_BRANCH_COUNTERS) {
+		if (nr > left(c))
+			return too_short(c, &sample->branches, "branch counters");
 		sample->branches.counters = c->at;
 		c->at += nr;
 	}
 	return 0;
 }
 
-static int decode_registers(struct cursor *c, struct perch_registers *regs, uint64_t mask,
-			    uint32_t nr, const char *field)
+PERCH__INLINE int decode_registers(struct cursor *c, struct perch_registers *regs, uint64_t mask,
+				   uint32_t nr, const char *abi_field, const char *field)
 {
+	uint64_t abi;
+
 	if (!left(c))
-		return too_short(c, field);
-	regs->abi = *c->at++;
-	if (regs->abi == PERCH_SAMPLE_REGS_ABI_NONE)
+		return too_short(c, regs, abi_field);
+	abi = next(c);
+	if (abi == PERCH_SAMPLE_REGS_ABI_NONE) {
+		*regs = (struct perch_registers){ 0 };
 		return 0;
+	}
 	if (left(c) < nr)
-		return too_short(c, field);
-	regs->mask = mask;
-	regs->nr = nr;
-	regs->value = c->at;
+		return too_short(c, regs, field);
+	*regs = (struct perch_registers){ .abi = abi, .mask = mask, .nr = nr, .value = c->at };
 	c->at += nr;
 	return 0;
 }
 
 /* u64 size, then, unless it is 0, the bytes and how many of them the kernel could really copy. */
-static int decode_stack(struct cursor *c)
+PERCH__INLINE int decode_stack(struct cursor *c)
+{
+	struct perch_sample *sample = &c->record->sample;
+	uint64_t size, words, dynamic;
+
+	if (!left(c))
+		return too_short(c, &sample->stack_user, "user stack size");
+	size = next(c);
+	if (!size) {
+		sample->stack_user.size = sample->stack_user.dynamic_size = 0;
+		sample->stack_user.data = NULL;
+		return 0;
+	}
+	words = size / 8 + !!(size % 8);
+	if (words > left(c))
+		return too_short(c, &sample->stack_user, "user stack");
+	sample->stack_user.size = size;
+	sample->stack_user.data = c->at;
+	c->at += words;
+	if (!left(c))
+		return too_short(c, &sample->stack_user, "user stack dynamic size");
+	dynamic = next(c);
+	sample->stack_user.dynamic_size = dynamic < size ? dynamic : size;
+	return 0;
+}
+
+PERCH__INLINE int decode_word(struct cursor *c, uint64_t *value, const char *field)
+{
+	if (!left(c))
+		return too_short(c, value, field);
+	*value = next(c);
+	return 0;
+}
+
+PERCH__INLINE int decode_aux(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t size, words;
 
 	if (!left(c))
-		return too_short(c, "user stack");
-	size = *c->at++;
-	if (!size)
-		return 0;
-	words = size / 8 + !!(size % 8);
-	if (words >= left(c))
-		return too_short(c, "user stack");
-	sample->stack_user.size = size;
-	sample->stack_user.data = c->at;
-	c->at += words;
-	sample->stack_user.dynamic_size = *c->at < size ? *c->at : size;
-	c->at++;
-	return 0;
-}
-
-static int decode_word(struct cursor *c, uint64_t *value, const char *field)
-{
-	if (!left(c))
-		return too_short(c, field);
-	*value = *c->at++;
-	return 0;
-}
-
-static int decode_aux(struct cursor *c)
-{
-	uint64_t size, words;
-
-	if (!left(c))
-		return too_short(c, "aux");
-	size = *c->at++;
+		return too_short(c, &sample->aux, "aux size");
+	size = next(c);
 	words = size / 8 + !!(size % 8);
 	if (words > left(c))
-		return too_short(c, "aux");
-	c->record->sample.aux.size = size;
-	c->record->sample.aux.data = c->at;
+		return too_short(c, &sample->aux, "aux");
+	sample->aux.size = size;
+	sample->aux.data = c->at;
 	c->at += words;
 	return 0;
+}
+
+/* What a record does not have is set to zeros, group by group: most samples have nothing of a whole group. */
+#define CLEAR(member) memset(&sample->member, 0, sizeof(sample->member))
+
+PERCH__INLINE void clear_middle(struct perch_sample *sample)
+{
+	CLEAR(raw);
+	CLEAR(branches);
+	CLEAR(regs_user);
+	CLEAR(stack_user);
+}
+
+PERCH__INLINE void clear_last(struct perch_sample *sample)
+{
+	sample->weight = sample->data_src = sample->transaction = 0;
+	CLEAR(regs_intr);
+	sample->phys_addr = sample->cgroup = sample->data_page_size = sample->code_page_size = 0;
+	CLEAR(aux);
 }
 
 /* RAW to STACK_USER. */
-static int decode_middle(struct cursor *c)
+PERCH__INLINE int decode_middle(struct cursor *c)
 {
+	struct perch_sample *sample = &c->record->sample;
 	const struct perch_layout *layout = c->layout;
 	uint64_t type = layout->sample_type;
 	int rc = 0;
 
 	if (type & PERCH_SAMPLE_RAW)
 		rc = decode_raw(c);
-	if (!rc && type & PERCH_SAMPLE_BRANCH_STACK)
+	else
+		CLEAR(raw);
+	if (rc)
+		return rc;
+	if (type & PERCH_SAMPLE_BRANCH_STACK)
 		rc = decode_branches(c);
-	if (!rc && type & PERCH_SAMPLE_REGS_USER)
-		rc = decode_registers(c, &c->record->sample.regs_user, layout->regs_user,
-				      layout->nr_regs_user, "user registers");
-	if (!rc && type & PERCH_SAMPLE_STACK_USER)
+	else
+		CLEAR(branches);
+	if (rc)
+		return rc;
+	if (type & PERCH_SAMPLE_REGS_USER)
+		rc = decode_registers(c, &sample->regs_user, layout->regs_user,
+				      layout->nr_regs_user, "user registers' abi",
+				      "user registers");
+	else
+		CLEAR(regs_user);
+	if (rc)
+		return rc;
+	if (type & PERCH_SAMPLE_STACK_USER)
 		rc = decode_stack(c);
+	else
+		CLEAR(stack_user);
 	return rc;
 }
 
-/* WEIGHT to AUX. */
-static int decode_last(struct cursor *c)
+/* WEIGHT to AUX; a sample that has any of them is rare enough to clear them all first. */
+PERCH__INLINE int decode_last(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	const struct perch_layout *layout = c->layout;
 	uint64_t type = layout->sample_type;
 	int rc = 0;
 
+	clear_last(sample);
 	if (type & (PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT))
 		rc = decode_word(c, &sample->weight, "weight");
 	if (!rc && type & PERCH_SAMPLE_DATA_SRC)
@@ -239,7 +344,7 @@ static int decode_last(struct cursor *c)
 		rc = decode_word(c, &sample->transaction, "transaction");
 	if (!rc && type & PERCH_SAMPLE_REGS_INTR)
 		rc = decode_registers(c, &sample->regs_intr, layout->regs_intr,
-				      layout->nr_regs_intr, "registers");
+				      layout->nr_regs_intr, "registers' abi", "registers");
 	if (!rc && type & PERCH_SAMPLE_PHYS_ADDR)
 		rc = decode_word(c, &sample->phys_addr, "physical address");
 	if (!rc && type & PERCH_SAMPLE_CGROUP)
@@ -262,27 +367,100 @@ static int decode_last(struct cursor *c)
 	 PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | \
 	 PERCH_SAMPLE_AUX)
 
-int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
-			 struct perch_error *err)
+PERCH__INLINE int decode_sized(struct cursor *c)
+{
+	struct perch_sample *sample = &c->record->sample;
+	uint64_t type = c->layout->sample_type;
+	int rc = 0;
+
+	if (type & PERCH_SAMPLE_READ)
+		rc = decode_read_values(c);
+	else
+		CLEAR(read);
+	if (rc)
+		return rc;
+	if (type & PERCH_SAMPLE_CALLCHAIN)
+		rc = decode_callchain(c);
+	else
+		CLEAR(callchain);
+	if (rc)
+		return rc;
+	if (type & MIDDLE_BITS)
+		rc = decode_middle(c);
+	else
+		clear_middle(sample);
+	if (rc)
+		return rc;
+	if (type & LAST_BITS)
+		rc = decode_last(c);
+	else
+		clear_last(sample);
+	return rc;
+}
+
+PERCH__INLINE int decode(struct perch_record *record, const struct perch_layout *layout,
+			 struct perch_error *err, const bool swap, const bool no_hw_index)
 {
 	const char *bytes = record->bytes;
-	uint64_t type = layout->sample_type;
 	struct cursor c = {
 		.at = (const uint64_t *)(bytes + PERCH__HEADER_BYTES),
 		.end = (const uint64_t *)(bytes + (record->size & ~7u)),
 		.layout = layout,
 		.record = record,
 		.err = err,
+		.swap = swap,
+		.no_hw_index = no_hw_index,
 	};
 	int rc = decode_fixed(&c);
 
-	if (!rc && type & PERCH_SAMPLE_READ)
-		rc = decode_read_values(&c);
-	if (!rc && type & PERCH_SAMPLE_CALLCHAIN)
-		rc = decode_callchain(&c);
-	if (!rc && type & MIDDLE_BITS)
-		rc = decode_middle(&c);
-	if (!rc && type & LAST_BITS)
-		rc = decode_last(&c);
+	if (!rc)
+		rc = decode_sized(&c);
+	if (!rc)
+		record->left_over = bytes + record->size - (const char *)c.at;
 	return rc;
+}
+
+static __attribute__((noinline)) int decode_swapped(struct perch_record *record,
+						    const struct perch_layout *layout,
+						    struct perch_error *err)
+{
+	return decode(record, layout, err, true, false);
+}
+
+static __attribute__((noinline)) int decode_native(struct perch_record *record,
+						   const struct perch_layout *layout,
+						   struct perch_error *err)
+{
+	return decode(record, layout, err, false, false);
+}
+
+/*
+ * For a sample that could have no branch stack (not even an empty one) the kernel writes a number of 0 alone, without
+ * the hw_index that an empty stack has. Only the record's size tells the two apart: what fits exactly is right, else
+ * what fits, and of two that do the one with hw_index.
+ */
+static __attribute__((noinline)) int decode_hw_index(struct perch_record *record,
+						     const struct perch_layout *layout,
+						     struct perch_error *err)
+{
+	const bool swap = layout->swapped;
+	int first = decode(record, layout, NULL, swap, false);
+
+	if (!first && (record->sample.branches.nr || !record->left_over))
+		return 0;
+	record->left_over = 0;
+	if (!decode(record, layout, NULL, swap, true) && (first || !record->left_over))
+		return 0;
+	record->left_over = 0;
+	return decode(record, layout, err, swap, false);
+}
+
+int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
+			 struct perch_error *err)
+{
+	if (__builtin_expect(layout->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX, 0))
+		return decode_hw_index(record, layout, err);
+	if (__builtin_expect(layout->swapped, 0))
+		return decode_swapped(record, layout, err);
+	return decode_native(record, layout, err);
 }

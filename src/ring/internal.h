@@ -42,15 +42,20 @@ struct perch__sampler_event {
 	int cgroup_fd;			/* > 0: instead of the target's */
 	const char *filter;		/* the caller's: valid while opening only */
 	const struct perch_cpus *cpus;	/* the CPUs of its PMU; NULL: all */
+	struct perch_sampler_stats stats;
 	uint64_t *ids;
 	struct perch__place *places;	/* of each id */
 	size_t nr_ids;
 };
 
-/* A CPU: all descriptors there write into one ring. */
+/* A CPU: all descriptors there write into one ring. With .overwrite there are two: the sampler's own event has another. */
 struct perch__lane {
 	struct perch_ring *ring;
-	const int *fds;			/* nr_events * nr_threads of them, -1 where nothing was opened */
+	int cpu;
+	bool backward;			/* read by snapshots alone */
+	bool failed;			/* poll(2) found an event in error */
+	struct perch_sampler_stats stats;
+	const int *fds;			/* nr_events * nr_threads of them, -1 where nothing was opened; see perch__lane_has() */
 	size_t polled;			/* which one poll(2) looks at */
 };
 
@@ -69,7 +74,11 @@ struct perch_sampler {
 	int one_cpu_number;
 	const pid_t *threads;		/* NULL: target.pid alone; valid while opening only */
 	size_t nr_threads;
+	bool overwrite;			/* the caller's events write backward, into rings that come before the others */
+	size_t nr_backward;		/* lanes so far that do */
+	bool paused;			/* by perch_sampler_pause() */
 	size_t ring_pages;
+	size_t side_pages;		/* of the own event's rings beside those of .overwrite */
 	bool shrink;			/* the size was not asked for: smaller ones will do */
 	int *fds;			/* [cpu][thread][event] */
 	size_t nr_fds;
@@ -78,8 +87,19 @@ struct perch_sampler {
 	struct pollfd *polls;		/* one a lane; fd -1 when all its targets have exited */
 	struct perch_decoder *decoder;
 	size_t turn;			/* lane whose batch perch_sampler_next() is in */
-	struct perch_sampler_stats stats;
+	struct perch_merge *merge;	/* of perch_sampler_next_in_time(), made when first needed */
 };
+
+static inline bool perch__is_own(const struct perch_sampler *sampler, size_t index)
+{
+	return sampler->own_event && index + 1 == sampler->nr_events;
+}
+
+/* Whether the event, where it is on the lane's CPU, writes into the lane's ring. */
+static inline bool perch__lane_has(const struct perch_sampler *sampler, const struct perch__lane *lane, size_t index)
+{
+	return !sampler->overwrite || lane->backward != perch__is_own(sampler, index);
+}
 
 /*
  * sampler_event.c. Fills sampler->events and sets nr_events: the attrs of the caller's events, and the sampler's own when
@@ -94,6 +114,7 @@ void perch__sampler_close(struct perch_sampler *sampler);
 bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 
 #define PERCH__RING_BYTES (512u << 10)
+#define PERCH__SIDE_BYTES (128u << 10)
 #define PERCH__RING_MIN_PAGES 4
 
 #endif

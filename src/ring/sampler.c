@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A sampler at work: waiting, handing out records, counting. */
+/* A sampler at work: what it consists of, and waiting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "internal.h"
+#include "buffer.h"
 
 #define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
+#define HELD_MS 10	/* until what a merge holds back is due, when nothing else comes */
 
 void perch__sampler_close(struct perch_sampler *sampler)
 {
 	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
 
+	perch_merge_free(sampler->merge);
+	sampler->merge = NULL;
 	for (size_t i = 0; i < sampler->nr_lanes; i++)
 		perch_ring_close(sampler->lanes[i].ring);
 	for (size_t i = 0; i < sampler->nr_fds; i++)
@@ -31,7 +34,7 @@ void perch__sampler_close(struct perch_sampler *sampler)
 	sampler->fds = NULL;
 	sampler->lanes = NULL;
 	sampler->polls = NULL;
-	sampler->nr_fds = sampler->nr_lanes = 0;
+	sampler->nr_fds = sampler->nr_lanes = sampler->nr_backward = sampler->turn = 0;
 }
 
 void perch_sampler_close(struct perch_sampler *sampler)
@@ -128,10 +131,22 @@ const struct perch_attr *perch_sampler_dropped(const struct perch_sampler *sampl
 	return memcmp(dropped, &nothing, sizeof(nothing)) ? dropped : NULL;
 }
 
+/* What a merge has seen and holds back is no news: it comes in the next round, which begins when there is some. */
 static bool any_data(const struct perch_sampler *sampler)
 {
-	for (size_t i = 0; i < sampler->nr_lanes; i++)
-		if (perch__ring_has_data(sampler->lanes[i].ring))
+	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
+		const struct perch_ring *ring = sampler->lanes[i].ring;
+
+		if (perch__ring_head(ring) != (sampler->merge ? ring->head : ring->next))
+			return true;
+	}
+	return false;
+}
+
+static bool any_held(const struct perch_sampler *sampler)
+{
+	for (size_t i = sampler->nr_backward; sampler->merge && i < sampler->nr_lanes; i++)
+		if (sampler->lanes[i].ring->head != sampler->lanes[i].ring->next)
 			return true;
 	return false;
 }
@@ -147,7 +162,8 @@ static void poll_next_of(struct perch_sampler *sampler, size_t ring)
 
 	do
 		lane->polled++;
-	while (lane->polled < each && lane->fds[lane->polled] < 0);
+	while (lane->polled < each &&
+	       (lane->fds[lane->polled] < 0 || !perch__lane_has(sampler, lane, lane->polled % sampler->nr_events)));
 	sampler->polls[ring].fd = lane->polled < each ? lane->fds[lane->polled] : -1;
 }
 
@@ -169,9 +185,10 @@ static enum polled after_poll(struct perch_sampler *sampler)
 	for (size_t i = 0; i < sampler->nr_lanes; i++) {
 		struct pollfd *polled = &sampler->polls[i];
 
+		sampler->lanes[i].failed = polled->fd >= 0 && polled->revents & POLLERR;
 		if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLNVAL))
 			poll_next_of(sampler, i);
-		else if (polled->fd >= 0 && polled->revents & POLLERR)
+		else if (sampler->lanes[i].failed)
 			stuck = true;
 		if (polled->fd >= 0)
 			found = POLLED_GOOD;
@@ -213,11 +230,8 @@ static int sleep_stuck(int left)
 	return poll(NULL, 0, left) < 0 ? -errno : 0;
 }
 
-/*
- * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is looked for before, and
- * when there is some, poll does not wait but only finds out who hung up.
- */
-int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
+/* Until there is news. */
+static int wait_for_news(struct perch_sampler *sampler, int timeout_ms)
 {
 	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
 
@@ -230,8 +244,7 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 			rc = poll(sampler->polls, sampler->nr_lanes, left);
 			if (rc < 0)
 				return -errno;
-			if (rc)
-				found = after_poll(sampler);
+			found = after_poll(sampler);
 		}
 		if (any_data(sampler))
 			return 1;
@@ -247,70 +260,16 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 	}
 }
 
-static uint64_t lost_in(const struct perch_record_header *header)
+/*
+ * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is looked for before, and
+ * when there is some, poll does not wait but only finds out who hung up.
+ */
+int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 {
-	unsigned word = perch__lost_word(header->type, header->size);
+	int rc;
 
-	return word ? ((const uint64_t *)header)[word] : 0;
-}
-
-/* The next record of the batches in hand, lane after lane; a lane left is given its next batch when its turn comes again. */
-static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
-{
-	for (size_t tries = 0; tries <= sampler->nr_lanes; tries++) {
-		struct perch_ring *ring = sampler->lanes[sampler->turn].ring;
-		const struct perch_record_header *bytes = perch__ring_record(ring);
-
-		if (bytes)
-			return bytes;
-		perch__ring_publish(ring);	/* now, not a round later: the kernel needs the room */
-		sampler->turn = (sampler->turn + 1) % sampler->nr_lanes;
-		perch__ring_advance(sampler->lanes[sampler->turn].ring);
-	}
-	return NULL;
-}
-
-int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record)
-{
-	const struct perch_record_header *bytes;
-
-	while ((bytes = next_bytes(sampler))) {
-		uint16_t size = bytes->size;
-
-		perch__stats_count(&sampler->stats, bytes->type, lost_in(bytes));
-		sampler->stats.bytes += size;
-		if (perch_decoder_decode(sampler->decoder, record, bytes, size, NULL) >= 0)
-			return 1;
-		sampler->stats.damaged++;
-	}
-	return 0;
-}
-
-ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context)
-{
-	ssize_t drained = 0;
-
-	for (size_t i = 0; i < sampler->nr_lanes; i++) {
-		struct perch_ring *ring = sampler->lanes[i].ring;
-		struct iovec pieces[2];
-		size_t bytes = perch__ring_peek(ring, pieces, &sampler->stats);
-		int rc;
-
-		if (!bytes)
-			continue;
-		rc = function(context, i, pieces, pieces[1].iov_len ? 2 : 1);
-		perch_ring_consume(ring, bytes);
-		sampler->stats.bytes += bytes;
-		if (rc < 0)
-			return rc;
-		drained += bytes;
-	}
-	return drained;
-}
-
-void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
-{
-	*stats = sampler->stats;
-	for (size_t i = 0; i < sampler->nr_lanes; i++)
-		stats->damaged += perch__ring_damaged(sampler->lanes[i].ring);
+	if (!any_held(sampler))
+		return wait_for_news(sampler, timeout_ms);
+	rc = wait_for_news(sampler, timeout_ms < 0 || timeout_ms > HELD_MS ? HELD_MS : timeout_ms);
+	return rc < 0 && rc != -ENODATA ? rc : 1;
 }

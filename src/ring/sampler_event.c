@@ -17,14 +17,25 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 	return !cpus;
 }
 
-/* The kernel fills such a ring from its end and does not look at a tail: nothing here reads that. */
-static int refuse_backward(const char *name, struct perch_error *err)
+/* A ring is filled from one end: all of its events write backward, and it is mapped for that, or none does. */
+static int check_backward(const struct perch_event *from, const struct perch_options *wanted, bool overwrite,
+			  struct perch_error *err)
 {
-	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' has write_backward, and the sampler does not read overwrite rings", name);
+	bool backward = wanted->write_backward || from->attr.write_backward || from->terms.overwrite == PERCH_SAID_YES;
+
+	if (overwrite && from->terms.overwrite == PERCH_SAID_NO) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"event '%s' says no-overwrite, and it shares the rings of a flight recorder", from->name);
+		perch_error_remedy(err, "leave the term off, or sample without .overwrite");
+	} else if (backward && !overwrite) {
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"event '%s' has write_backward, and the sampler's rings are read as they fill", from->name);
+		perch_error_remedy(err, "set .overwrite of struct perch_sampler_options, for all events (perch record: "
+				   "--overwrite), or leave write_backward and the term overwrite off");
+	} else {
+		return 0;
+	}
 	perch_error_field(err, "write_backward", NULL);
-	perch_error_remedy(err, "leave write_backward and the term overwrite off, or open the event by perch_open() and map "
-			   "its ring read-only with mmap(2)");
 	return -EINVAL;
 }
 
@@ -110,8 +121,10 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	bool leads = event->leader == (int)index;
 	int rc;
 
-	if (wanted.write_backward || from.attr.write_backward || from.terms.overwrite == PERCH_SAID_YES)
-		return refuse_backward(from.name, err);
+	rc = check_backward(&from, &wanted, sampler->overwrite, err);
+	if (rc < 0)
+		return rc;
+	wanted.write_backward = sampler->overwrite;
 	wanted.user_read = 0;	/* counters alone: arm64 refuses the wish for whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	take_rate(&wanted, &from.attr);
@@ -197,7 +210,7 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	wanted.machine = sampler->machine;
 	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->own_event = wanted.follow && options && (options->follow_apart || options->cgroups);
+	sampler->own_event = wanted.follow && options && (options->follow_apart || options->cgroups || options->overwrite);
 	if (sampler->own_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);

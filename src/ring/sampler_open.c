@@ -50,11 +50,6 @@ static int settle(struct perch_sampler *sampler, struct perch__sampler_event *ev
 	}
 }
 
-static bool is_own(const struct perch_sampler *sampler, size_t index)
-{
-	return sampler->own_event && index + 1 == sampler->nr_events;
-}
-
 /* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
 static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds, struct perch_error *err)
 {
@@ -65,7 +60,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	struct perch_error said = { 0 };
 	int fd;
 
-	if (!perch__has_cpu(event->cpus, cpu) || (!is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
+	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
 		return 0;
 	/* a member whose leader is not here would count alone, enabled from the start */
 	if (!leads && group < 0)
@@ -76,7 +71,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	if (!leads && event->weak && (fd == -EINVAL || fd == -EBADF))
 		sampler->unfit = event->leader;
 	if (fd < 0) {
-		if (!is_own(sampler, index))
+		if (!perch__is_own(sampler, index))
 			perch_error_prefix(&said, "%s: ", event->name);
 		return tell(err, &said, fd);
 	}
@@ -91,16 +86,19 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 
 static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int fd, struct perch_error *err)
 {
+	enum perch_ring_mode mode = lane->backward ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
+	bool side = sampler->overwrite && !lane->backward;
+	size_t *pages = side ? &sampler->side_pages : &sampler->ring_pages;
 	struct perch_error said = { 0 };
 	int rc;
 
 	for (;;) {
-		rc = perch_ring_open(&lane->ring, fd, sampler->ring_pages, PERCH_RING_FORWARD, sampler->machine, &said);
+		rc = perch_ring_open(&lane->ring, fd, *pages, mode, sampler->machine, &said);
 		if (rc >= 0)
 			return rc;
-		if (rc != -EPERM || !sampler->shrink || sampler->ring_pages <= PERCH__RING_MIN_PAGES)
+		if (rc != -EPERM || !(sampler->shrink || side) || *pages <= PERCH__RING_MIN_PAGES)
 			return tell(err, &said, rc);
-		sampler->ring_pages /= 2;
+		*pages /= 2;
 	}
 }
 
@@ -153,34 +151,54 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 	return 0;
 }
 
-/* Every event on one CPU and thread. */
+/* Every event of the lane on one CPU and thread. */
 static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds, struct perch_error *err)
 {
-	for (size_t index = 0; index < sampler->nr_events; index++) {
-		int rc = open_one(sampler, index, cpu, thread, fds, err);
-		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes, fds[index] };
+	const struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
+	int rc = 0;
 
+	for (size_t index = 0; index < sampler->nr_events && rc >= 0; index++) {
+		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes, -1 };
+
+		if (!perch__lane_has(sampler, lane, index))
+			continue;
+		rc = open_one(sampler, index, cpu, thread, fds, err);
+		place.fd = fds[index];
 		if (rc > 0)
 			rc = attach(sampler, index, fds[index], &place, err);
-		if (rc < 0)
-			return rc;
 	}
-	return 0;
+	return rc;
 }
 
-static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, struct perch_error *err)
+static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backward, struct perch_error *err)
 {
 	struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
 	int *fds = sampler->fds + cpu_index * sampler->nr_threads * sampler->nr_events;
 	int rc = 0;
 
-	lane->fds = fds;
+	*lane = (struct perch__lane){ .fds = fds, .cpu = sampler->cpus->cpu[cpu_index], .backward = backward };
 	for (size_t thread = 0; thread < sampler->nr_threads && rc >= 0; thread++, fds += sampler->nr_events)
-		rc = open_thread(sampler, sampler->cpus->cpu[cpu_index], thread, fds, err);
+		rc = open_thread(sampler, lane->cpu, thread, fds, err);
 	if (lane->ring) {
-		sampler->polls[sampler->nr_lanes] = (struct pollfd){ lane->fds[lane->polled], POLLIN, 0 };
+		/* nothing is to be fetched from a ring that is written over: its end alone is of interest */
+		sampler->polls[sampler->nr_lanes] = (struct pollfd){ lane->fds[lane->polled], backward ? 0 : POLLIN, 0 };
 		sampler->nr_lanes++;
 	}
+	return rc;
+}
+
+/* The lanes of .overwrite, when it is on, come first; what follows is drained. */
+static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc >= 0 && i < sampler->cpus->nr; i++)
+		rc = open_cpu(sampler, i, sampler->overwrite, err);
+	if (!sampler->overwrite)
+		return rc;
+	sampler->nr_backward = sampler->turn = sampler->nr_lanes;
+	for (size_t i = 0; rc >= 0 && sampler->own_event && i < sampler->cpus->nr; i++)
+		rc = open_cpu(sampler, i, false, err);
 	return rc;
 }
 
@@ -209,14 +227,15 @@ static int check_opened(const struct perch_sampler *sampler, struct perch_error 
 
 static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 {
+	size_t lanes = sampler->cpus->nr * (sampler->overwrite ? 2 : 1);
 	size_t each, all;
 
 	if (__builtin_mul_overflow(sampler->cpus->nr, sampler->nr_threads, &each) ||
 	    __builtin_mul_overflow(each, sampler->nr_events, &all) || all > INT32_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "too many events, threads and CPUs for a sampler");
 	sampler->fds = malloc(all * sizeof(*sampler->fds));
-	sampler->lanes = calloc(sampler->cpus->nr, sizeof(*sampler->lanes));
-	sampler->polls = calloc(sampler->cpus->nr, sizeof(*sampler->polls));
+	sampler->lanes = calloc(lanes, sizeof(*sampler->lanes));
+	sampler->polls = calloc(lanes, sizeof(*sampler->polls));
 	if (!sampler->fds || !sampler->lanes || !sampler->polls)
 		return no_memory(err);
 	sampler->nr_fds = all;
@@ -250,11 +269,22 @@ static int choose_listed(struct perch_sampler *sampler, const struct perch_sampl
 	return 0;
 }
 
+static void choose_pages(struct perch_sampler *sampler, const struct perch_sampler_options *options)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	sampler->overwrite = options && options->overwrite;
+	sampler->ring_pages = options ? options->ring_pages : 0;
+	sampler->shrink = !sampler->ring_pages;
+	if (sampler->shrink)
+		sampler->ring_pages = PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
+	sampler->side_pages = PERCH__SIDE_BYTES / page_bytes ? PERCH__SIDE_BYTES / page_bytes : 1;
+}
+
 /* Which CPUs, which threads. */
 static int choose(struct perch_sampler *sampler, const struct perch_target *target,
 		  const struct perch_sampler_options *options, struct perch_error *err)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	int rc;
 
 	sampler->target = target ? *target : PERCH_SELF;
@@ -276,25 +306,41 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 		if (rc < 0)
 			return rc;
 	}
-	sampler->ring_pages = options ? options->ring_pages : 0;
-	sampler->shrink = !sampler->ring_pages;
-	if (sampler->shrink)
-		sampler->ring_pages = PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
+	choose_pages(sampler, options);
 	return 0;
+}
+
+/* Where one event of a group asks for counters with its branches, x86 writes them into the samples of all (6.8). */
+static void share_branch_counters(const struct perch_sampler *sampler, struct perch_attr *attrs)
+{
+	for (size_t i = 0; i < sampler->nr_events; i++) {
+		if (!(sampler->events[i].attr.branch_sample_type & PERCH_SAMPLE_BRANCH_COUNTERS))
+			continue;
+		for (size_t j = 0; j < sampler->nr_events; j++)
+			if (sampler->events[j].leader == sampler->events[i].leader &&
+			    attrs[j].sample_type & PERCH_SAMPLE_BRANCH_STACK)
+				attrs[j].branch_sample_type |= PERCH_SAMPLE_BRANCH_COUNTERS;
+	}
 }
 
 static int make_decoder(struct perch_sampler *sampler, struct perch_error *err)
 {
 	struct perch_decoder_event *events = calloc(sampler->nr_events, sizeof(*events));
-	int rc;
+	struct perch_attr *attrs = calloc(sampler->nr_events, sizeof(*attrs));
+	int rc = -ENOMEM;
 
-	if (!events)
-		return no_memory(err);
-	for (size_t i = 0; i < sampler->nr_events; i++)
-		events[i] = (struct perch_decoder_event){ &sampler->events[i].attr, sampler->events[i].ids,
-							  sampler->events[i].nr_ids };
-	rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events, PERCH_BYTES_NATIVE, err);
+	for (size_t i = 0; events && attrs && i < sampler->nr_events; i++) {
+		attrs[i] = sampler->events[i].attr;
+		events[i] = (struct perch_decoder_event){ &attrs[i], sampler->events[i].ids, sampler->events[i].nr_ids };
+	}
+	if (events && attrs) {
+		share_branch_counters(sampler, attrs);
+		rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events, PERCH_BYTES_NATIVE, err);
+	} else {
+		no_memory(err);
+	}
 	free(events);
+	free(attrs);
 	return rc;
 }
 
@@ -307,8 +353,8 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 		sampler->events[i].cgroup_fd = options && options->cgroups ? options->cgroups[i] : 0;
 	if (rc >= 0)
 		rc = allocate(sampler, err);
-	for (size_t i = 0; rc >= 0 && i < sampler->cpus->nr; i++)
-		rc = open_cpu(sampler, i, err);
+	if (rc >= 0)
+		rc = open_cpus(sampler, err);
 	return rc < 0 ? rc : check_opened(sampler, err);
 }
 

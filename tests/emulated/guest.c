@@ -26,18 +26,6 @@
 
 static const char *running = "the machine is ready";
 
-__asm__(".text\n"
-	".globl guest_loop\n"
-	".globl guest_loop_end\n"
-	".type guest_loop, %function\n"
-	".balign 64\n"
-	"guest_loop:\n"
-	"	subs	x0, x0, #1\n"
-	"	b.ne	guest_loop\n"
-	"guest_loop_end:\n"
-	"	ret\n"
-	".size guest_loop, . - guest_loop\n");
-
 /* One line, in one write, whatever is in the message. */
 static void say(const char *before, const char *format, va_list arguments)
 {
@@ -179,10 +167,6 @@ static void run_one(const struct guest_test *test)
 /* The last line tells the host that there is no more to come: it does not pass without. */
 int main(void)
 {
-	static const struct guest_test *const lists[] = {
-		guest_counts, guest_groups, guest_sets, guest_samples, guest_names, guest_probes, guest_user_reads,
-		guest_users,
-	};
 	size_t nr = 0;
 	pid_t child = fork();
 
@@ -192,8 +176,8 @@ int main(void)
 		_exit(PASSED);
 	}
 	waitpid(child, NULL, 0);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (const struct guest_test *test = lists[i]; test->name; test++, nr++)
+	for (size_t i = 0; guest_lists[i]; i++)
+		for (const struct guest_test *test = guest_lists[i]; test->name; test++, nr++)
 			run_one(test);
 	printf("# %zu tests ran\n", nr);
 	fflush(stdout);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program that an emulated arm64 machine runs as its first and only process: tests of libperch on counters that
- * count every instruction. Each test is a child, so that what it breaks (a crash, a counter left open) is its own.
+ * The program that an emulated machine runs as its first and only process: tests of libperch on what the real machine has
+ * not: counters that count every instruction (arm64), a kernel that changes its code (x86_64), the other byte order (s390x).
+ * Each test is a child, so that what it breaks (a crash, a counter left open) is its own.
  */
 #ifndef PERCH_TESTS_EMULATED_GUEST_H
 #define PERCH_TESTS_EMULATED_GUEST_H
@@ -40,7 +41,7 @@ __attribute__((format(printf, 1, 2))) void guest_note(const char *format, ...);
 			guest_fail("line " GUEST_STRING(__LINE__) ": " #call ": %d: %s", guest_rc, (err)->message);    \
 	} while (0)
 
-/* Exactly GUEST_TURN instructions a turn, between two labels; turns > 0. */
+/* arm64: exactly GUEST_TURN instructions a turn, between two labels; turns > 0. */
 #define GUEST_TURN 2
 void guest_loop(uint64_t turns);
 extern const char guest_loop_end[];
@@ -57,6 +58,8 @@ const char *guest_pmu(void);
 /* |value - wanted| as a part of wanted, in per mille. */
 uint64_t guest_off(uint64_t value, uint64_t wanted);
 
+/* The lists of this machine; NULL at the end. */
+extern const struct guest_test *const guest_lists[];
 /* One list for each file of tests, ended by a test without a name. */
 extern const struct guest_test guest_counts[];
 extern const struct guest_test guest_groups[];

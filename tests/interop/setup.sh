@@ -99,7 +99,7 @@ setup 1000 test && grep -q '^sudo -n ' "$work/calls" && ! grep -qv '^sudo -n ' "
 verdict $? "what the emulated tests take: nobody is asked for a password"
 
 emulated() { # what was missing lies in $work/missing
-	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/tests/emulated/run" >"$work/out" 2>&1
+	PATH="$work/bin" WORK="$work" /bin/sh "$PERCH_SOURCE_ROOT/tests/emulated/run" arm64 >"$work/out" 2>&1
 }
 
 echo gcc-multilib >"$work/missing"

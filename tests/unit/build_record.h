@@ -3,8 +3,12 @@
 #ifndef BUILD_RECORD_H
 #define BUILD_RECORD_H
 
+#include <stdbool.h>
 #include <string.h>
 #include <perch/abi.h>
+
+/* Whether records are put together as a machine of the other byte order would. */
+static bool built_swapped;
 
 struct built {
 	_Alignas(8) uint8_t bytes[4096];
@@ -17,13 +21,21 @@ static inline void put_bytes(struct built *built, const void *data, size_t size)
 	built->size += size;
 }
 
+static inline void put_u16(struct built *built, uint16_t value)
+{
+	value = built_swapped ? __builtin_bswap16(value) : value;
+	put_bytes(built, &value, sizeof(value));
+}
+
 static inline void put_u32(struct built *built, uint32_t value)
 {
+	value = built_swapped ? __builtin_bswap32(value) : value;
 	put_bytes(built, &value, sizeof(value));
 }
 
 static inline void put_u64(struct built *built, uint64_t value)
 {
+	value = built_swapped ? __builtin_bswap64(value) : value;
 	put_bytes(built, &value, sizeof(value));
 }
 
@@ -37,17 +49,21 @@ static inline void put_name(struct built *built, const char *name)
 
 static inline void start_record(struct built *built, uint32_t type, uint16_t misc)
 {
-	struct perch_record_header header = { .type = type, .misc = misc };
-
 	memset(built, 0, sizeof(*built));
-	put_bytes(built, &header, sizeof(header));
+	put_u32(built, type);
+	put_u16(built, misc);
+	put_u16(built, 0);
+}
+
+static inline void set_record_size(void *bytes, uint16_t size)
+{
+	size = built_swapped ? __builtin_bswap16(size) : size;
+	memcpy((char *)bytes + 6, &size, sizeof(size));
 }
 
 static inline void end_record(struct built *built)
 {
-	uint16_t size = built->size;
-
-	memcpy(built->bytes + 6, &size, sizeof(size));
+	set_record_size(built->bytes, built->size);
 }
 
 #define BUILT_PID    1001

@@ -51,8 +51,10 @@ static inline void start(struct fixture *f, unsigned keys)
 
 static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period, uint64_t ip)
 {
+	static const struct perch_layout layout;
+
 	return (struct perch_record){
-		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER,
+		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER, .layout = &layout,
 		.sample = { .ip = ip, .pid = pid, .tid = tid, .period = period },
 	};
 }

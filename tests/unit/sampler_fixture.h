@@ -18,7 +18,8 @@ struct kernel {
 		int cpu, group, output;
 		unsigned long flags;
 		char filter[64];
-		bool on, closed;
+		bool on, closed, paused;
+		unsigned long refreshed;
 		uint64_t lost;
 	} fd[64];
 	int (*refuse)(const struct perch_attr *attr, int cpu, int group);	/* an errno; 0: opens */
@@ -31,6 +32,8 @@ struct kernel {
 	int maps, unmaps;
 	struct perch_mmap_page *ring;	/* the last one mapped */
 	struct perch_mmap_page *rings[64];
+	struct { int fd, protection; size_t pages; } mapped[64];
+	int refuse_pause;		/* a descriptor; 0: none */
 };
 
 static inline int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
@@ -68,6 +71,12 @@ static inline int fake_control(void *context, int fd, unsigned long request, uns
 		k->fd[fd - 1000].on = true;
 	else if (request == PERCH_IOC_DISABLE)
 		k->fd[fd - 1000].on = false;
+	else if (request == PERCH_IOC_PAUSE_OUTPUT && fd == k->refuse_pause)
+		return errno = EINVAL, -1;
+	else if (request == PERCH_IOC_PAUSE_OUTPUT)
+		k->fd[fd - 1000].paused = argument;
+	else if (request == PERCH_IOC_REFRESH)
+		k->fd[fd - 1000].refreshed += argument;
 	else if (request == PERCH_IOC_SET_FILTER && k->refuse_filters)
 		return errno = k->refuse_filters, -1;
 	else if (request == PERCH_IOC_SET_FILTER)
@@ -80,11 +89,14 @@ static inline void *fake_map(void *context, size_t size, int protection, int fla
 	struct kernel *k = context;
 	size_t page = sysconf(_SC_PAGESIZE);
 
-	(void)fd;
 	(void)flags;
 	if (k->max_pages && size / page > k->max_pages + 1)
 		return errno = EPERM, MAP_FAILED;
-	k->ring = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
+	k->mapped[k->maps % 64].fd = fd;
+	k->mapped[k->maps % 64].protection = protection;
+	k->mapped[k->maps % 64].pages = size / page - 1;
+	/* the kernel's side writes into read-only ones too */
+	k->ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, offset);
 	k->rings[k->maps++ % 64] = k->ring;
 	return k->ring;
 }

@@ -208,9 +208,9 @@ static void other_files_are_refused(void **state)
 	expect_refusal("", 0, -EBADMSG, PERCH_ERROR_TRUNCATED);
 	expect_refusal("#!/bin/sh\n", 10, -EBADMSG, PERCH_ERROR_FORMAT);
 	expect_refusal("PERFILE2", 8, -EBADMSG, PERCH_ERROR_FORMAT);
-	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE);
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	header[0] = PERCH__MAGIC_V1;
-	expect_refusal(header, sizeof(header), -ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE);
+	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	header[0] = PERCH__MAGIC;
 	header[1] = 105;
 	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
@@ -218,7 +218,7 @@ static void other_files_are_refused(void **state)
 	expect_refusal(header, 100, -EBADMSG, PERCH_ERROR_TRUNCATED);
 	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	assert_int_equal(perch_reader_open(&reader, folder, PERCH_ORDER_FILE, &err), -EISDIR);
-	assert_int_equal(perch_reader_open(&reader, "/nonexistent", PERCH_ORDER_FILE, &err),
+	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err),
 			 -ENOENT);
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);

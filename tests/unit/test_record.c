@@ -426,7 +426,7 @@ static void chosen_ids_do_no_harm(void **state)
 	enum { NR = 1000000 };
 	uint64_t inverse = 1, *ids = malloc(NR * sizeof(*ids));
 	struct perch_attr attr = { .sample_type = PERCH_SAMPLE_IDENTIFIER };
-	struct perch_decoder_event event = { &attr, ids, NR };
+	struct perch_decoder_event events[2] = { { &attr, ids, NR }, { &attr, NULL, 0 } };
 	struct perch_decoder *decoder;
 
 	(void)state;
@@ -435,7 +435,7 @@ static void chosen_ids_do_no_harm(void **state)
 		inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
 	for (uint64_t i = 0; i < NR; i++)
 		ids[i] = (i + 1) * inverse;
-	assert_int_equal(perch_decoder_new(&decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
+	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
 	perch_decoder_free(decoder);
 	free(ids);
 }

@@ -20,7 +20,7 @@ static struct perch_layout layout_of_everything(void)
 	};
 	struct perch_layout layout;
 
-	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
+	perch_layout_init(&layout, &attr, built_order());
 	return layout;
 }
 
@@ -98,8 +98,10 @@ static void check_fixed_fields(const struct perch_record *record)
 	assert_int_equal(sample->period, 250000);
 }
 
-static void check_sized_fields(const struct perch_sample *sample)
+static void check_sized_fields(const struct perch_record *record)
 {
+	const struct perch_sample *sample = &record->sample;
+	struct perch_branch_entry entry;
 	struct perch_read_value value;
 
 	assert_int_equal(sample->read.nr, 2);
@@ -112,29 +114,35 @@ static void check_sized_fields(const struct perch_sample *sample)
 	perch_read_values_at(&sample->read, 2, &value);
 	assert_int_equal(value.value, 0);
 	assert_int_equal(sample->callchain.nr, 3);
-	assert_int_equal(sample->callchain.ip[2], 0x402000);
+	assert_int_equal(perch_word(record, sample->callchain.ip + 2), 0x402000);
 	assert_int_equal(sample->raw.size, 12);
 	assert_memory_equal(sample->raw.data, "raw bytes 12", 12);
 	assert_int_equal(sample->branches.nr, 2);
 	assert_int_equal(sample->branches.hw_index, 5);
-	assert_int_equal(sample->branches.entry[1].from, 0x103);
-	assert_int_equal(sample->branches.counters[1], 0xc1);
+	perch_branch_at(record, 1, &entry);
+	assert_int_equal(entry.from, 0x103);
+	assert_int_equal(entry.to, 0x104);
+	perch_branch_at(record, 2, &entry);
+	assert_int_equal(entry.from | entry.to | entry.flags, 0);
+	assert_int_equal(perch_word(record, sample->branches.counters + 1), 0xc1);
 	assert_int_equal(sample->regs_user.abi, PERCH_SAMPLE_REGS_ABI_64);
 	assert_int_equal(sample->regs_user.nr, 4);
 	assert_int_equal(sample->regs_user.mask, 0xf);
-	assert_int_equal(sample->regs_user.value[3], 0x203);
+	assert_int_equal(perch_word(record, sample->regs_user.value + 3), 0x203);
 	assert_int_equal(sample->stack_user.size, 16);
 	assert_int_equal(sample->stack_user.dynamic_size, 8);
 	assert_memory_equal(sample->stack_user.data, "sixteen bytes...", 16);
 }
 
-static void check_last_fields(const struct perch_sample *sample)
+static void check_last_fields(const struct perch_record *record)
 {
+	const struct perch_sample *sample = &record->sample;
+
 	assert_int_equal(sample->weight, 0x57);
 	assert_int_equal(sample->data_src, 0xda);
 	assert_int_equal(sample->transaction, 0x7a);
 	assert_int_equal(sample->regs_intr.nr, 2);
-	assert_int_equal(sample->regs_intr.value[1], 0x301);
+	assert_int_equal(perch_word(record, sample->regs_intr.value + 1), 0x301);
 	assert_int_equal(sample->phys_addr, 0xf0);
 	assert_int_equal(sample->cgroup, 0xc6);
 	assert_int_equal(sample->data_page_size, 4096);
@@ -155,13 +163,207 @@ static void sample_with_every_field(void **state)
 	put_sized_fields(&b);
 	put_last_fields(&b);
 	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(record.left_over, 0);
 	check_fixed_fields(&record);
-	check_sized_fields(&record.sample);
-	check_last_fields(&record.sample);
+	check_sized_fields(&record);
+	check_last_fields(&record);
 	/* A later kernel may have more to say: that is no error. */
 	put_u64(&b, 0);
 	assert_int_equal(decode(&record, &layout, &b), 0);
-	check_last_fields(&record.sample);
+	assert_int_equal(record.left_over, 8);
+	check_last_fields(&record);
+}
+
+static void sample_of_the_other_byte_order(void **state)
+{
+	built_swapped = true;
+	sample_with_every_field(state);
+	built_swapped = false;
+}
+
+/* What an attr does not ask for is zeros in the view, whatever was there before. */
+static void sample_without_fields(void **state)
+{
+	static const struct perch_sample zeros;
+	const size_t from = offsetof(struct perch_sample, read);
+	struct perch_layout layout = layout_of(0);
+	struct perch_record record;
+	struct built b;
+
+	(void)state;
+	start_record(&b, PERCH_RECORD_SAMPLE, 0);
+	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(
+		record.sample.ip | record.sample.pid | record.sample.tid | record.sample.time, 0);
+	assert_int_equal(record.sample.addr | record.sample.id | record.sample.stream_id |
+				 record.sample.cpu,
+			 0);
+	assert_int_equal(record.sample.period, 0);
+	assert_memory_equal(&record.sample.read, &zeros.read, sizeof(zeros) - from);
+	assert_int_equal(record.identity.has | record.identity.id | record.identity.time |
+				 record.identity.cpu,
+			 0);
+}
+
+static const struct {
+	uint64_t type;
+	const char *field;
+	const char *at;
+} cut_samples[] = {
+	{ PERCH_SAMPLE_IP | PERCH_SAMPLE_TID, "ip", "8" },
+	{ PERCH_SAMPLE_READ, "number of values", "8" },
+	{ PERCH_SAMPLE_CALLCHAIN, "number of callchain addresses", "8" },
+	{ PERCH_SAMPLE_RAW, "raw size", "8" },
+	{ PERCH_SAMPLE_BRANCH_STACK, "number of branches", "8" },
+	{ PERCH_SAMPLE_REGS_USER, "user registers' abi", "8" },
+	{ PERCH_SAMPLE_STACK_USER, "user stack size", "8" },
+	{ PERCH_SAMPLE_WEIGHT_STRUCT, "weight", "8" },
+	{ PERCH_SAMPLE_DATA_SRC, "data source", "8" },
+	{ PERCH_SAMPLE_TRANSACTION, "transaction", "8" },
+	{ PERCH_SAMPLE_REGS_INTR, "registers' abi", "8" },
+	{ PERCH_SAMPLE_PHYS_ADDR, "physical address", "8" },
+	{ PERCH_SAMPLE_CGROUP, "cgroup", "8" },
+	{ PERCH_SAMPLE_DATA_PAGE_SIZE, "data page size", "8" },
+	{ PERCH_SAMPLE_CODE_PAGE_SIZE, "code page size", "8" },
+	{ PERCH_SAMPLE_AUX, "aux size", "8" },
+};
+
+static void what_does_not_fit_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cut_samples) / sizeof(cut_samples[0]); i++) {
+		struct perch_layout layout = layout_of(cut_samples[i].type);
+		struct perch_error err = { 0 };
+		struct perch_record record;
+		char expected[64];
+		struct built b;
+
+		layout.read_format = PERCH_FORMAT_GROUP;
+		start_record(&b, PERCH_RECORD_SAMPLE, 0);
+		end_record(&b);
+		assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err),
+				 -EBADMSG);
+		snprintf(expected, sizeof(expected), ": %s, at byte %s,", cut_samples[i].field,
+			 cut_samples[i].at);
+		if (!strstr(err.message, expected))
+			fail_msg("%s: %s", expected, err.message);
+	}
+}
+
+/* After the first field of a sample that is in it, the next one is at the next word. */
+static void the_byte_is_that_of_the_field(void **state)
+{
+	struct perch_layout layout =
+		layout_of(PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME | PERCH_SAMPLE_PERIOD);
+	struct perch_error err = { 0 };
+	struct perch_record record;
+	struct built b;
+
+	(void)state;
+	start_record(&b, PERCH_RECORD_SAMPLE, 0);
+	put_u64(&b, 1);
+	put_u64(&b, 2);
+	end_record(&b);
+	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), -EBADMSG);
+	assert_non_null(strstr(err.message, ": period, at byte 24,"));
+}
+
+/* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either order. */
+static void weight_parts_of_either_order(void **state)
+{
+	struct perch_layout layout;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		union perch_sample_weight weight;
+		struct perch_record record;
+		struct built b;
+
+		built_swapped = i;
+		layout = layout_of(PERCH_SAMPLE_WEIGHT_STRUCT);
+		start_record(&b, PERCH_RECORD_SAMPLE, 0);
+		put_u64(&b, 0x0003000200000001);
+		assert_int_equal(decode(&record, &layout, &b), 0);
+		weight.full = record.sample.weight;
+		assert_int_equal(weight.var1_dw, 1);
+		assert_int_equal(weight.var2_w, 2);
+		assert_int_equal(weight.var3_w, 3);
+	}
+	built_swapped = false;
+}
+
+/*
+ * Flags as both kinds of machines lay them out: the compiler of a big-endian one starts at the highest bit. Here
+ * as the numbers that each has for: predicted, abort, cycles 300, type 5, spec 2, new_type 9, priv 3.
+ */
+static void branch_flags_of_either_order(void **state)
+{
+	static const uint64_t little = 1u << 1 | 1u << 3 | 300u << 4 | 5u << 20 | 2u << 24 |
+				       9u << 26 | 3ull << 30;
+	static const uint64_t big = 1ull << 62 | 1ull << 60 | 300ull << 44 | 5ull << 40 |
+				    2ull << 38 | 9ull << 34 | 3ull << 31;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct perch_layout layout;
+		struct perch_branch_entry entry;
+		struct perch_record record;
+		struct built b;
+
+		built_swapped = i;
+		layout = layout_of(PERCH_SAMPLE_BRANCH_STACK);
+		start_record(&b, PERCH_RECORD_SAMPLE, 0);
+		put_u64(&b, 1);
+		put_u64(&b, 0x1000);
+		put_u64(&b, 0x2000);
+		put_u64(&b, built_order() == PERCH_BYTES_BIG ? big : little);
+		assert_int_equal(decode(&record, &layout, &b), 0);
+		perch_branch_at(&record, 0, &entry);
+		assert_int_equal(entry.from, 0x1000);
+		assert_int_equal(entry.to, 0x2000);
+		assert_int_equal(entry.mispred, 0);
+		assert_int_equal(entry.predicted, 1);
+		assert_int_equal(entry.in_tx, 0);
+		assert_int_equal(entry.abort, 1);
+		assert_int_equal(entry.cycles, 300);
+		assert_int_equal(entry.type, 5);
+		assert_int_equal(entry.spec, 2);
+		assert_int_equal(entry.new_type, 9);
+		assert_int_equal(entry.priv, 3);
+		assert_int_equal(entry.reserved, 0);
+	}
+	built_swapped = false;
+}
+
+/* The kernel writes hw_index for an empty stack, and not when there was no stack to begin with. */
+static void empty_branch_stacks(void **state)
+{
+	struct perch_layout layout = layout_of(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT);
+	struct perch_error err = { 0 };
+	struct perch_record record;
+	struct built b;
+
+	(void)state;
+	layout.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_HW_INDEX;
+	for (int hw_index = 0; hw_index < 2; hw_index++) {
+		start_record(&b, PERCH_RECORD_SAMPLE, 0);
+		put_u64(&b, 0);
+		if (hw_index)
+			put_u64(&b, 5);
+		put_u64(&b, 0x3e);
+		end_record(&b);
+		assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), 0);
+		assert_int_equal(err.errnum, 0); /* untouched */
+		assert_int_equal(record.sample.branches.nr, 0);
+		assert_int_equal(record.sample.branches.hw_index, hw_index ? 5 : 0);
+		assert_int_equal(record.sample.weight, 0x3e);
+		assert_int_equal(record.left_over, 0);
+	}
+	put_u64(&b, 0); /* of a kernel to come, behind a whole one */
+	end_record(&b);
+	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), 0);
+	assert_int_equal(record.sample.branches.hw_index, 5);
+	assert_int_equal(record.left_over, 8);
 }
 
 /*
@@ -189,7 +391,7 @@ static void sample_with_empty_fields(void **state)
 	put_last_fields(&b);
 	assert_int_equal(decode(&record, &layout, &b), 0);
 	check_fixed_fields(&record);
-	check_last_fields(&record.sample);
+	check_last_fields(&record);
 	assert_int_equal(record.sample.callchain.nr, 0);
 	assert_int_equal(record.sample.branches.nr, 0);
 	assert_int_equal(record.sample.regs_user.nr, 0);
@@ -279,6 +481,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sample_with_every_field),
+		cmocka_unit_test(sample_of_the_other_byte_order),
+		cmocka_unit_test(sample_without_fields),
+		cmocka_unit_test(what_does_not_fit_is_named),
+		cmocka_unit_test(the_byte_is_that_of_the_field),
+		cmocka_unit_test(weight_parts_of_either_order),
+		cmocka_unit_test(branch_flags_of_either_order),
+		cmocka_unit_test(empty_branch_stacks),
 		cmocka_unit_test(sample_with_empty_fields),
 		cmocka_unit_test(impossible_counts_are_refused),
 		cmocka_unit_test(stack_size_is_bounded_by_what_was_copied),

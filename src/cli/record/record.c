@@ -59,55 +59,14 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-/* The sampler's events as the file has them; *nr with the sampler's own. */
-static struct perch_file_event *file_events(struct record *record, size_t *nr)
+static int open_files(struct record *record)
 {
-	struct perch_file_event *events = calloc(record->events.nr + 1, sizeof(*events));
-
-	for (*nr = 0; events && *nr <= record->events.nr; ++*nr) {
-		struct perch_file_event *event = &events[*nr];
-		const struct perch_attr *attr = perch_sampler_event(record->sampler, *nr, &event->name, &event->ids,
-								    &event->nr_ids);
-
-		if (!attr)
-			break;
-		event->attr = *attr;
-		events[perch_sampler_leader(record->sampler, *nr)].members++;
-	}
-	return events;
-}
-
-/* Where times and names are in the records of this recording. */
-static void choose_layouts(struct record *record, const struct perch_file_event *events, size_t nr)
-{
-	perch_layout_init(&record->layout, &events[0].attr, PERCH_BYTES_NATIVE);
-	record->told_layout = record->layout;
-	record->samples_alike = true;
-	for (size_t i = 0; i < nr; i++) {
-		struct perch_layout layout;
-
-		perch_layout_init(&layout, &events[i].attr, PERCH_BYTES_NATIVE);
-		if (events[i].attr.mmap)
-			record->told_layout = layout;
-		if (layout.sample_time_word != record->layout.sample_time_word)
-			record->samples_alike = false;
-	}
-}
-
-static int open_writer(struct record *record)
-{
-	struct perch_file_event *events;
-	struct perch_error err;
-	size_t nr;
-	int rc;
-
-	events = file_events(record, &nr);
-	if (!events)
-		return CLI_EXIT_FAILURE;
-	choose_layouts(record, events, nr);
-	rc = perch_writer_open(&record->writer, record->output, events, nr, &err);
-	free(events);
-	return rc < 0 ? cli_error(COMMAND, &err) : 0;
+	if (record_prepare_files(record) < 0)
+		return cli_error(COMMAND, &record->err);
+	/* a flight recorder writes when it is asked */
+	if (!record->overwrite && record_open_file(record, record->output) < 0)
+		return cli_error(COMMAND, &record->err);
+	return 0;
 }
 
 /* Lets the program go. What fails here is told with the exit status a shell would give. */
@@ -147,6 +106,7 @@ static int begin(struct record *record)
 		record->program_ended = true;
 		return cli_error(COMMAND, &err);
 	}
+	record_block_asking(record);
 	raise_descriptor_limit();
 	status = record_open_sampler(record);
 	if (status)
@@ -167,7 +127,7 @@ static int begin(struct record *record)
 	}
 	if (!record->quiet)
 		record_tell_choices(record);
-	return open_writer(record);
+	return open_files(record);
 }
 
 /*
@@ -225,7 +185,7 @@ static int run(struct record *record)
 		status = record_choose_events(record);
 	if (!status)
 		status = begin(record);
-	if (!record->writer) {
+	if (status) {
 		/* the program may run already, when the file could not be made after all */
 		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0) {
 			kill(record->program.pid, SIGTERM);
@@ -234,9 +194,11 @@ static int run(struct record *record)
 		end_program(record);
 		return status;
 	}
-	if (record_synthesize(record) < 0 || record_loop(record) < 0 || record_tell_lost(record) < 0)
+	if (record_synthesize(record) < 0 || record_loop(record) < 0) {
 		status = cli_error(COMMAND, &record->err);
-	if (record_finish(record))
+		record->failed = true;
+	}
+	if (record_end_files(record))
 		status = CLI_EXIT_FAILURE;
 	end_program(record);
 	return exit_status(record, status);
@@ -256,6 +218,8 @@ static void clear(struct record *record)
 	free(record->pieces);
 	free(record->bytes);
 	free(record->polls);
+	free(record->backward);
+	record_clear_files(record);
 	free(record);
 }
 

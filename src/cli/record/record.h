@@ -32,6 +32,19 @@ enum record_flag {
 
 #define RECORD_TURNS 64
 
+/* What begins another file. */
+enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
+
+/* record_side.c: what each of several files begins with. */
+struct record_side {
+	char *bytes;
+	size_t used, room;
+	size_t made;			/* bytes in front that were made here */
+	size_t most;			/* 0: RECORD_SIDE_BYTES */
+	uint64_t forgotten;		/* records that did not fit, beside those of processes that had ended */
+};
+#define RECORD_SIDE_BYTES (64u << 20)
+
 struct record {
 	/* as asked for */
 	struct perch_events events;
@@ -53,6 +66,10 @@ struct record {
 	unsigned turn_ms[RECORD_TURNS];	/* since the program's start: on, off, on... */
 	size_t nr_turns;
 	uint64_t max_bytes;		/* of the file; 0: no limit */
+	bool overwrite;			/* a flight recorder */
+	enum record_switch switch_by;
+	uint64_t switch_bytes, switch_ms;
+	uint64_t most_files;		/* 0: no limit */
 	bool no_inherit, quiet, no_build_ids, ignored;
 	int verbose;
 	const char *output;
@@ -79,12 +96,24 @@ struct record {
 	struct cli_program program;
 	struct perch_sampler *sampler;
 	struct perch_writer *writer;
+	struct perch_file_event *file_events;	/* the sampler's, as files have them */
+	size_t nr_file_events;
+	struct perch_decoder *decoder;	/* of these */
 	struct perch_layout layout;	/* of records made here: of the first event */
 	struct perch_layout told_layout;	/* of records that tell of mappings */
 	bool samples_alike;		/* the time is in the same word of every event's samples */
 	struct perch_error err;		/* of what ended the recording early */
 	int signals;			/* signalfd(2) */
 	int ended_by;			/* the signal that ended the recording; 0: none */
+	bool asked;			/* by SIGUSR2, for a file */
+	int64_t switched_ms;		/* when the last file began, since the start */
+	char **files;			/* the last most_files, to be removed when there are more */
+	size_t nr_files;		/* so far */
+	char *last_file;		/* the name of the one that was written last */
+	struct record_side side;
+	uint64_t *lost_told;		/* by event and id, in files before */
+	uint64_t overwritten;		/* bytes, until the last snapshot */
+	bool failed;			/* a file could not be written */
 	bool full;			/* it ended because the file is as large as it may be */
 	struct timespec start;
 	size_t turn;			/* the next one of turn_ms */
@@ -93,10 +122,12 @@ struct record {
 	size_t nr_rings;
 	struct iovec *pieces;		/* two a ring, and one for the end of the round */
 	size_t *bytes;			/* taken from each ring in this round */
+	bool *backward;			/* by ring: it is read by snapshots alone */
 	struct pollfd *polls;		/* signals, then the rings */
 
 	/* what went by */
 	uint64_t samples, lost, throttled;
+	uint64_t side_lost;		/* of --overwrite: mappings, names and tasks that had no room */
 	uint64_t first_time, last_time;	/* of samples, ns */
 	uint64_t wakeups;
 	struct record_names binaries;	/* mapped executable, for their build ids */
@@ -116,6 +147,8 @@ int record_set_user_registers(void *value, const char *text, bool negated);
 int record_set_intr_registers(void *value, const char *text, bool negated);
 int record_set_delay(void *value, const char *text, bool negated);
 int record_set_max_size(void *value, const char *text, bool negated);
+int record_set_switch(void *value, const char *text, bool negated);
+int record_set_most_files(void *value, const char *text, bool negated);
 /* "4M", "512k", or a number, which is in units of one byte; *unit tells whether a unit was there. -EINVAL. */
 int record_parse_size(const char *text, uint64_t *bytes, bool *unit);
 
@@ -165,8 +198,37 @@ void record_make_threads(struct record_made *made, const pid_t *threads, size_t 
 /* record_loop.c: until the program, the targets or the user end it. 0 or a negative errno in record->err. */
 int record_prepare_loop(struct record *record);
 int record_loop(struct record *record);
+/* SIGUSR2, which asks for a file, is held back, or ignored when no file can be asked for. After the program was forked. */
+void record_block_asking(const struct record *record);
 /* Signals that end a recording are blocked and read from record->signals from here on. */
 int record_block_signals(struct record *record);
+
+/* Whether a record of the type belongs to what each file begins with. */
+bool record_side_has(uint32_t type);
+/* Appends whole records. 0 or -ENOMEM. */
+int record_side_add(struct record_side *side, const void *bytes, size_t size);
+/* What was added until now was made here, and is forgotten with its process alone. */
+void record_side_made(struct record_side *side);
+/* Whether files are made one after the other, or late: then records of tasks and mappings are kept. */
+static inline bool record_keeps_side(const struct record *record)
+{
+	return record->overwrite || record->switch_by;
+}
+
+/* record_shot.c: what the rings of --overwrite hold now, by time, into the file. 0 or a negative errno in record->err. */
+int record_write_shot(struct record *record);
+
+/* record_switch.c: one file after the other. What has several files, or makes its file late, begins by this. 0 or an errno. */
+int record_prepare_files(struct record *record);
+/* Opens the file that records go to, by the name that was asked for or another one. 0 or a negative errno in record->err. */
+int record_open_file(struct record *record, const char *path);
+/* Whether it is time for another file. *sleep_ms is lowered to when it will be. */
+bool record_switch_due(struct record *record, int *sleep_ms);
+/* Ends a file and begins another, or writes a snapshot into one. 0 or a negative errno in record->err. */
+int record_switch(struct record *record);
+/* The last file, under its name. Exit status; 0: fine. */
+int record_end_files(struct record *record);
+void record_clear_files(struct record *record);
 
 /* record_scan.c: counts a batch, remembers names of binaries. */
 void record_scan(struct record *record, const struct iovec pieces[2]);
@@ -179,7 +241,11 @@ int record_tell_lost(struct record *record);
 /* record_tracing.c: descriptions of the tracepoints, when there are any. 0 or a negative errno in record->err. */
 int record_write_tracing_data(struct record *record);
 
-/* record_finish.c: features, build ids, the end of the file, and what to tell. Exit status; 0: fine. */
-int record_finish(struct record *record);
+/* record_finish.c: features, build ids and the end of the file. 0 or a negative errno in record->err. */
+int record_finish_file(struct record *record);
+/* What went wrong in the file that has just ended, or in all. */
+void record_tell_trouble(const struct record *record);
+/* The last file's size. */
+void record_tell_file(const struct record *record, const char *path);
 
 #endif

@@ -265,6 +265,7 @@ static struct perch_sampler_options sampler_options(struct record *record)
 			.machine = record->machine,
 		},
 		.ring_pages = record->ring_pages,
+		.overwrite = record->overwrite,
 		.cpus = record->cpus.nr ? &record->cpus : NULL,
 		.threads = record->threads,
 		.nr_threads = record->nr_threads,

@@ -127,11 +127,16 @@ static void tell_no_samples(const struct record *record)
 		cli_note(COMMAND, "no samples: nothing that was recorded used CPU time, or caused the event");
 }
 
-static void tell_trouble(const struct record *record)
+void record_tell_trouble(const struct record *record)
 {
-	if (record->lost)
+	if (record->lost && record->overwrite)
+		cli_note(COMMAND, "%llu records came while snapshots were taken, and are lost", (unsigned long long)record->lost);
+	else if (record->lost)
 		cli_note(COMMAND, "%llu records were lost, the rings being full: sample less often (-F), or have larger rings (-m)",
 			 (unsigned long long)record->lost);
+	if (record->side_lost)
+		cli_note(COMMAND, "%llu mappings, names and tasks were lost, their rings being full: what they tell of has no symbols",
+			 (unsigned long long)record->side_lost);
 	if (record->throttled)
 		cli_note(COMMAND, "the kernel throttled sampling %llu times: sample less often (-F)",
 			 (unsigned long long)record->throttled);
@@ -139,37 +144,27 @@ static void tell_trouble(const struct record *record)
 		tell_no_samples(record);
 }
 
-static void tell(const struct record *record)
+void record_tell_file(const struct record *record, const char *path)
 {
 	struct stat status = { 0 };
 
-	stat(record->output, &status);
+	stat(path, &status);
 	fputs("[ perch record: Captured and wrote ", stderr);
 	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
-	cli_put_clean(stderr, record->output);
+	cli_put_clean(stderr, path);
 	fprintf(stderr, " (%llu samples) ]\n", (unsigned long long)record->samples);
 }
 
-int record_finish(struct record *record)
+int record_finish_file(struct record *record)
 {
 	struct perch_error err;
-	int rc;
+	int rc = write_features(record);
 
-	if (!record->quiet)
-		fprintf(stderr, "[ perch record: Woken up %llu times to write data ]\n", (unsigned long long)record->wakeups);
-	rc = write_features(record);
-	if (rc < 0)
-		cli_error(COMMAND, &record->err);
-	if (perch_writer_close(record->writer, &err) < 0) {
-		/* the same trouble twice need not be told twice */
-		if (rc >= 0)
-			cli_error(COMMAND, &err);
+	/* the same trouble twice need not be told twice */
+	if (perch_writer_close(record->writer, &err) < 0 && rc >= 0) {
+		record->err = err;
 		rc = -err.errnum;
 	}
 	record->writer = NULL;
-	if (!record->quiet) {
-		tell_trouble(record);
-		tell(record);
-	}
-	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+	return rc;
 }

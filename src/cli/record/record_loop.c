@@ -17,6 +17,19 @@
 #define FLUSH_MS 1000
 #define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
 
+/* The rings that the events of the user write into; mappings, names and tasks come through others. */
+static void find_backward(struct record *record)
+{
+	for (size_t event = 0; event < record->events.nr; event++) {
+		size_t ring;
+		pid_t pid;
+		int cpu;
+
+		for (size_t id = 0; !perch_sampler_place(record->sampler, event, id, &cpu, &pid, &ring); id++)
+			record->backward[ring] = true;
+	}
+}
+
 int record_prepare_loop(struct record *record)
 {
 	size_t rings = perch_sampler_rings(record->sampler);
@@ -25,9 +38,25 @@ int record_prepare_loop(struct record *record)
 	record->pieces = calloc(2 * rings + 1, sizeof(*record->pieces));
 	record->bytes = calloc(rings, sizeof(*record->bytes));
 	record->polls = calloc(rings + 1, sizeof(*record->polls));
-	if (!record->pieces || !record->bytes || !record->polls)
+	record->backward = calloc(rings, sizeof(*record->backward));
+	if (!record->pieces || !record->bytes || !record->polls || !record->backward)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+	if (record->overwrite)
+		find_backward(record);
 	return 0;
+}
+
+/* Here, so that a SIGUSR2 that comes early is not the end, and the program does not inherit it. */
+void record_block_asking(const struct record *record)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	if (record->switch_by)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	else
+		signal(SIGUSR2, SIG_IGN);	/* as perf does: a script may ask recorders that cannot answer */
 }
 
 int record_block_signals(struct record *record)
@@ -40,6 +69,8 @@ int record_block_signals(struct record *record)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);
+	if (record->switch_by)
+		sigaddset(&set, SIGUSR2);
 	/* under nohup(1) it goes on */
 	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
@@ -52,7 +83,7 @@ int record_block_signals(struct record *record)
 	return 0;
 }
 
-/* One round. Returns the bytes written, 0 when the rings are empty, or a negative errno. */
+/* One round. Returns the bytes taken, 0 when the rings are empty, or a negative errno. Without a file they are remembered. */
 static ssize_t write_round(struct record *record)
 {
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
@@ -74,7 +105,7 @@ static ssize_t write_round(struct record *record)
 	if (!taken)
 		return 0;
 	record->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
-	rc = perch_writer_put(record->writer, record->pieces, nr, &record->err);
+	rc = record->writer ? perch_writer_put(record->writer, record->pieces, nr, &record->err) : 0;
 	for (size_t i = 0; i < record->nr_rings; i++)
 		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
 	if (rc < 0)
@@ -90,6 +121,10 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 	if (info->ssi_signo == SIGCHLD) {
 		if (runs && !cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			record->program_ended = true;
+		return;
+	}
+	if (info->ssi_signo == SIGUSR2) {
+		record->asked = true;
 		return;
 	}
 	if (!record->ended_by)
@@ -135,7 +170,7 @@ static int take_turns(struct record *record)
 /* The file is as large as it may become. */
 static bool is_full(struct record *record)
 {
-	if (!record->max_bytes || perch_writer_size(record->writer) < record->max_bytes)
+	if (!record->max_bytes || !record->writer || perch_writer_size(record->writer) < record->max_bytes)
 		return false;
 	if (!record->quiet)
 		cli_note("record", "the file has reached the size of --max-size: the recording ends");
@@ -150,7 +185,8 @@ static bool look_at_rings(struct record *record)
 
 	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
 	for (size_t i = 0; i < record->nr_rings; i++) {
-		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i), POLLIN, 0 };
+		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i),
+							record->backward[i] ? 0 : POLLIN, 0 };
 		alive |= record->polls[i + 1].fd >= 0;
 	}
 	return alive;
@@ -181,11 +217,14 @@ static void look_at_troubles(struct record *record)
 static bool wait_for_more(struct record *record)
 {
 	bool alive = look_at_rings(record) || record->program_argv;
-	int ready;
+	int sleep_ms, ready;
 
 	if (!alive || is_full(record))
 		return false;
-	ready = poll(record->polls, record->nr_rings + 1, take_turns(record));
+	sleep_ms = take_turns(record);
+	if (record_switch_due(record, &sleep_ms))
+		sleep_ms = 0;
+	ready = poll(record->polls, record->nr_rings + 1, sleep_ms);
 	record->wakeups += ready > 0;
 	if (ready > 0)
 		look_at_troubles(record);
@@ -196,8 +235,13 @@ int record_loop(struct record *record)
 {
 	ssize_t rc = 0;
 
-	while (rc >= 0 && wait_for_more(record))
+	while (rc >= 0 && wait_for_more(record)) {
+		int sleep_ms = FLUSH_MS;
+
 		rc = write_round(record);
+		if (rc >= 0 && record_switch_due(record, &sleep_ms))
+			rc = record_switch(record);
+	}
 	if (rc < 0)
 		return (int)rc;
 	perch_sampler_disable(record->sampler);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the rings had no room for. A LOST record is written when there is room again, which at the end never comes: so each
- * event is asked, and the file is told by a LOST_SAMPLES record of its id, as perf does from 6.1 on.
+ * event is asked, and the file is told by a LOST_SAMPLES record of its id, as perf does from 6.1 on. Of several files each
+ * is told what was lost since the one before.
  */
 #include <string.h>
 
@@ -30,7 +31,7 @@ int record_tell_lost(struct record *record)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
-	uint64_t all = 0;
+	uint64_t all = 0, *told = record->lost_told;
 	const char *name;
 	size_t nr;
 	int rc = 0;
@@ -41,13 +42,17 @@ int record_tell_lost(struct record *record)
 		if (!(attr->read_format & PERCH_FORMAT_LOST))
 			continue;	/* kernels before 6.0 do not know */
 		perch_layout_init(&layout, attr, PERCH_BYTES_NATIVE);
-		for (size_t id = 0; id < nr && rc >= 0; id++) {
+		for (size_t id = 0; id < nr && rc >= 0; id++, told++) {
 			uint64_t lost;
 
-			if (perch_sampler_lost(record->sampler, i, id, &lost, NULL) < 0 || !lost)
+			if (perch_sampler_lost(record->sampler, i, id, &lost, NULL) < 0 || lost <= *told)
 				continue;
-			all += lost;
-			rc = write_lost(record, &layout, ids[id], lost);
+			if (record->overwrite && i >= record->events.nr)
+				record->side_lost += lost - *told;
+			else
+				all += lost - *told;
+			rc = write_lost(record, &layout, ids[id], lost - *told);
+			*told = lost;
 		}
 	}
 	/* what LOST records have told is among them */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records made here, gathered before they are written. */
+#include <errno.h>
 #include <string.h>
 
 #include "record.h"
@@ -8,8 +9,11 @@ void record_flush_made(struct record_made *made)
 {
 	struct iovec piece = { made->bytes, made->used };
 
-	if (!made->rc && made->used)
+	if (!made->rc && made->used && made->record->writer)
 		made->rc = perch_writer_put(made->record->writer, &piece, 1, made->err);
+	if (!made->rc && made->used && record_keeps_side(made->record) &&
+	    record_side_add(&made->record->side, made->bytes, made->used) < 0)
+		made->rc = perch_error_set(made->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 	made->used = 0;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -158,6 +159,9 @@ static const struct row rows[] = {
 	FLAG(0, "all-kernel", "the kernel alone", flag[RECORD_ALL_KERNEL]),
 	CALL('D', "delay", "MS", "start so many ms after the program; -1: never; 10-20,30-40: then", record_set_delay),
 	STRING('o', "output", "FILE", "where to (perf.data)", output),
+	FLAG(0, "overwrite", "a flight recorder: the newest that the rings hold, written when asked or at the end", overwrite),
+	ATTACHED(0, "switch-output", "signal|SIZE|TIME", "another file FILE.TIME at SIGUSR2, or each 10M, or 30s", record_set_switch),
+	CALL(0, "switch-max-files", "N", "keep the last N of them", record_set_most_files),
 	CALL(0, "max-size", "SIZE", "end when the file is that large: 10M", record_set_max_size),
 	CALL('m', "mmap-pages", "PAGES", "size of each CPU's ring (512K)", set_pages),
 	CALL('k', "clockid", "CLOCK", "times by monotonic, monotonic_raw, realtime, boottime or tai", record_set_clock),
@@ -188,7 +192,7 @@ static const struct row rows[] = {
 	  offsetof(struct record, verbose) },
 	/* always so */
 	IGNORED('N', "no-buildid-cache"), IGNORED('T', "timestamp"), IGNORED(0, "buildid-all"),
-	IGNORED(0, "timestamp-boundary"),
+	IGNORED(0, "timestamp-boundary"), IGNORED(0, "tail-synthesize"),
 };
 
 int record_parse(struct record *record, int argc, char **argv)
@@ -202,6 +206,27 @@ int record_parse(struct record *record, int argc, char **argv)
 	}
 	memcpy(options + CLI_NR(rows), targets, sizeof(targets));
 	return cli_parse(COMMAND, options, CLI_NR(options), argc, argv);
+}
+
+/* A flight recorder has no file that grows, nor room for what comes at each switch of a task. */
+static int check_files(const struct record *record)
+{
+	struct stat status;
+
+	if (record->overwrite && record->switch_by == RECORD_BY_SIZE)
+		return cli_usage_error(COMMAND, "--overwrite writes nothing until it is asked, so no file reaches a size: "
+				       "--switch-output=signal, or a time such as 30s");
+	if (record->overwrite && record->max_bytes)
+		return cli_usage_error(COMMAND, "--overwrite writes snapshots, which are as large as the rings (-m): --max-size is "
+				       "for files that grow");
+	if (record->overwrite && record->flag[RECORD_SWITCHES])
+		return cli_usage_error(COMMAND, "--overwrite and --switch-events exclude each other: record the event "
+				       "context-switches or sched:sched_switch instead");
+	if (record->most_files && !record->switch_by)
+		return cli_usage_error(COMMAND, "--switch-max-files is about the files of --switch-output");
+	if (record->switch_by && !stat(record->output, &status) && S_ISCHR(status.st_mode))
+		return cli_usage_error(COMMAND, "--switch-output writes several files: -o %s is a device", record->output);
+	return 0;
 }
 
 int record_check(struct record *record)
@@ -228,6 +253,8 @@ int record_check(struct record *record)
 		record->output = "perf.data";
 	if (!strcmp(record->output, "-"))
 		return cli_usage_error(COMMAND, "a recording is not written to a pipe: name a file with -o");
+	if (check_files(record))
+		return CLI_EXIT_USAGE;
 	if (record->rounded_pages && !record->quiet)
 		cli_note(COMMAND, "-m rounded up to %zu pages, a power of two", record->ring_pages);
 	return 0;

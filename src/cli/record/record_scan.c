@@ -110,9 +110,18 @@ static void note_sample_time(struct record *record, uint64_t time)
 		record->last_time = time;
 }
 
+/* What does not fit into memory is missing in the files to come, which is told. */
+static void keep_side(struct record *record, const struct iovec pieces[2], size_t offset, uint16_t size)
+{
+	if (record_side_add(&record->side, whole(record, pieces, offset, size), size) < 0)
+		record->side.forgotten++;
+}
+
 static void note_other(struct record *record, const struct iovec pieces[2], size_t offset,
 		       const struct perch_record_header *header)
 {
+	if (record_keeps_side(record) && record_side_has(header->type))
+		keep_side(record, pieces, offset, header->size);
 	switch (header->type) {
 	case PERCH_RECORD_MMAP:
 	case PERCH_RECORD_MMAP2:

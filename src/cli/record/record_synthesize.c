@@ -121,6 +121,7 @@ int record_synthesize(struct record *record)
 	else if (record->threads)
 		record_make_threads(made, record->threads, record->nr_threads);
 	record_flush_made(made);
+	record_side_made(&record->side);
 	rc = made->rc;
 	free(made);
 	return rc;

@@ -8,6 +8,8 @@
 #include <sys/auxv.h>
 #include <time.h>
 
+#include <perch/fields.h>
+
 #include "record.h"
 
 #define COMMAND "record"
@@ -119,53 +121,45 @@ int record_set_any_branch(void *value, const char *text, bool negated)
 	return 0;
 }
 
-/* The registers of this architecture by their bits in a mask; NULL: the kernel gives none of that number. */
-static const char *const registers[] = {
-#if defined(__x86_64__)
-	"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip", "flags", "cs", "ss", NULL, NULL, NULL, NULL,
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-#elif defined(__i386__)
-	"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip", "flags", "cs", "ss", "ds", "es", "fs", "gs",
-#elif defined(__aarch64__)
-	"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-	"x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr", "sp", "pc",
-	[46] = "vg",
-#elif defined(__riscv)
-	"pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
-	"s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
-#else
-	NULL,
-#endif
-};
-
-/* The length of vectors is a register where the CPU has scalable ones. */
-static bool is_here(size_t number)
+/* The name of a register that every event may ask for here; NULL: the kernel gives none of that number. */
+static const char *register_here(unsigned int number)
 {
-#if defined(__aarch64__)
-	return number != 46 || getauxval(AT_HWCAP) & 1u << 22;
-#else
-	(void)number;
-	return true;
+#if defined(__x86_64__)
+	if ((number >= 12 && number <= 15) || number >= 24)	/* DS to GS: 32-bit kernels; XMM: few PMUs */
+		return NULL;
+#elif defined(__i386__)
+	if (number >= 16)
+		return NULL;
+#elif defined(__aarch64__)
+	if (number == 46 && !(getauxval(AT_HWCAP) & 1u << 22))	/* the length of vectors, where it is not fixed */
+		return NULL;
+#elif defined(__powerpc__)
+	if (number > 44)					/* some CPUs have more, in interrupts */
+		return NULL;
 #endif
+	return perch_register_name(perch_arch_here(), number);
 }
 
 static uint64_t all_registers(void)
 {
 	uint64_t mask = 0;
 
-	for (size_t i = 0; i < CLI_NR(registers); i++)
-		if (registers[i] && is_here(i))
+	for (unsigned int i = 0; i < 64; i++)
+		if (register_here(i))
 			mask |= 1ull << i;
 	return mask;
 }
 
 static int add_register(void *context, const char *word)
 {
-	for (size_t i = 0; i < CLI_NR(registers); i++)
-		if (registers[i] && is_here(i) && !strcasecmp(word, registers[i])) {
+	for (unsigned int i = 0; i < 64; i++) {
+		const char *name = register_here(i);
+
+		if (name && !strcasecmp(word, name)) {
 			*(uint64_t *)context |= 1ull << i;
 			return 0;
 		}
+	}
 	cli_usage_error(COMMAND, "no register '%s' here: --user-regs=? lists them", word);
 	return -EINVAL;
 }
@@ -173,12 +167,14 @@ static int add_register(void *context, const char *word)
 __attribute__((noreturn)) static void list_registers(void)
 {
 	fputs("available registers:", stdout);
-	for (size_t i = 0; i < CLI_NR(registers); i++) {
-		if (!registers[i] || !is_here(i))
+	for (unsigned int i = 0; i < 64; i++) {
+		const char *name = register_here(i);
+
+		if (!name)
 			continue;
 		putchar(' ');
-		for (const char *letter = registers[i]; *letter; letter++)
-			putchar(toupper((unsigned char)*letter));
+		while (*name)
+			putchar(toupper((unsigned char)*name++));
 	}
 	putchar('\n');
 	exit(fflush(stdout) ? CLI_EXIT_FAILURE : 0);
@@ -299,5 +295,50 @@ int record_set_max_size(void *value, const char *text, bool negated)
 	if (negated || (!record_parse_size(text, &record->max_bytes, &unit) && unit && record->max_bytes))
 		return 0;
 	cli_usage_error(COMMAND, "--max-size %s: not a size such as 512K, 10M or 2G", text);
+	return -EINVAL;
+}
+
+/* signal; a size with its unit; or a time: 30s, 5m, 2h, 1d. */
+int record_set_switch(void *value, const char *text, bool negated)
+{
+	static const struct { char unit; uint64_t ms; } times[] = {
+		{ 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 },
+	};
+	struct record *record = value;
+	unsigned long long number;
+	char *end;
+	bool unit;
+
+	record->switch_by = negated ? RECORD_ONE_FILE : RECORD_BY_SIGNAL;
+	if (negated || !text || !strcmp(text, "signal"))
+		return 0;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	for (size_t i = 0; i < CLI_NR(times) && !errno && isdigit((unsigned char)text[0]); i++)
+		if (*end == times[i].unit && !end[1] && number && number < 1ull << 30) {
+			record->switch_by = RECORD_BY_TIME;
+			record->switch_ms = number * times[i].ms;
+			return 0;
+		}
+	record->switch_by = RECORD_BY_SIZE;
+	if (!record_parse_size(text, &record->switch_bytes, &unit) && unit && record->switch_bytes)
+		return 0;
+	cli_usage_error(COMMAND, "--switch-output=%s: say signal, a size such as 10M, or a time such as 30s, 5m, 2h", text);
+	return -EINVAL;
+}
+
+int record_set_most_files(void *value, const char *text, bool negated)
+{
+	struct record *record = value;
+	char *end;
+
+	record->most_files = 0;
+	if (negated)
+		return 0;
+	errno = 0;
+	record->most_files = strtoull(text, &end, 10);
+	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->most_files && record->most_files <= 1 << 20)
+		return 0;
+	cli_usage_error(COMMAND, "--switch-max-files %s: not a number of files, 1 or more", text);
 	return -EINVAL;
 }

@@ -204,11 +204,11 @@ static void tell_unwound(const struct cli_recording *recording)
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
-		.input = "perf.data", .graph_limit = 0.5, .keys = { &keys[0], &keys[1], &keys[2] }, .nr_keys = 3,
+		.graph_limit = 0.5, .keys = { &keys[0], &keys[1], &keys[2] }, .nr_keys = 3,
 	};
 	bool stdio = true;
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE", "the file to read (perf.data)", CLI_STRING, &report.input, NULL, false, false },
+		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING, &report.input, NULL, false, false },
 		{ 's', "sort", "KEYS", "what tells lines apart: comm,dso,sym,pid,tid,cpu (comm,dso,sym)", CLI_CALL, &report, set_keys, false, false },
 		{ 0, "children", NULL, "add the samples of what a function called to it (the default with call chains)", CLI_CALL, &report, set_children, false, false },
 		{ 'g', "call-graph", "ORDER", "call graph below each line: none, caller or callee", CLI_CALL, &report, set_graph, true, false },

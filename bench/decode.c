@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoding of 100 MB of records in memory: every field of every record is read and summed. Beside it, a loop that only
+ * hops from header to header and touches each cache line; the same records in the other byte order; and, with a file
+ * and a peer's program as arguments, the peer's reading of the same records as a file, beside perch's. The sides take
+ * turns, the least of the rounds counts.
+ *
+ * The records are those of perf record with three events in one file: four of five are samples of a clock with 5 to 40
+ * callers, the rest a tracepoint with raw data, samples with registers and a piece of the stack, and side-band.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include <perch/file.h>
+#include <perch/record.h>
+
+#include "decode_records.h"
+
+#define MEGABYTES 100
+#define ROUNDS	  15
+
+static double now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static void keep_least(double *least, double took)
+{
+	if (!*least || took < *least)
+		*least = took;
+}
+
+/*
+ * In four lanes, that no addition waits for the one before. The last block overlaps the one before it, with what was
+ * added already masked: another loop for the rest would be another jump that no CPU can foretell.
+ */
+static inline uint64_t sum_words(const struct perch_record *record, const uint64_t *word,
+				 uint64_t nr)
+{
+	static const uint64_t mask[4][4] = { { 0, 0, 0, 0 },
+					     { 0, 0, 0, ~0ull },
+					     { 0, 0, ~0ull, ~0ull },
+					     { 0, ~0ull, ~0ull, ~0ull } };
+	uint64_t lane[4] = { 0 };
+
+	if (nr < 4) {
+		for (uint64_t i = 0; i < nr; i++)
+			lane[0] += perch_word(record, word + i);
+		return lane[0];
+	}
+	for (uint64_t i = 0; i + 4 <= nr; i += 4) {
+		for (int k = 0; k < 4; k++)
+			lane[k] += perch_word(record, word + i + k);
+	}
+	for (int k = 0; k < 4; k++)
+		lane[k] += perch_word(record, word + nr - 4 + k) & mask[nr % 4][k];
+	return lane[0] + lane[1] + lane[2] + lane[3];
+}
+
+static uint64_t first_byte(const void *data, uint64_t size)
+{
+	return size ? *(const unsigned char *)data : 0;
+}
+
+static uint64_t sum_registers(const struct perch_record *record,
+			      const struct perch_registers *registers)
+{
+	return registers->abi + registers->mask +
+	       sum_words(record, registers->value, registers->nr);
+}
+
+/* What the event was asked for. */
+static uint64_t sum_sample(const struct perch_record *record)
+{
+	const struct perch_sample *s = &record->sample;
+	const uint64_t type = record->layout->sample_type;
+	uint64_t sum = s->id + s->ip + s->pid + s->tid + s->time + s->cpu + s->period;
+
+	sum += sum_words(record, s->callchain.ip, s->callchain.nr);
+	if (type & PERCH_SAMPLE_RAW)
+		sum += s->raw.size + first_byte(s->raw.data, s->raw.size);
+	if (type & PERCH_SAMPLE_REGS_USER)
+		sum += sum_registers(record, &s->regs_user);
+	if (type & PERCH_SAMPLE_STACK_USER)
+		sum += s->stack_user.size + s->stack_user.dynamic_size +
+		       first_byte(s->stack_user.data, s->stack_user.size);
+	return sum;
+}
+
+static uint64_t sum_other(const struct perch_record *record)
+{
+	switch (record->type) {
+	case PERCH_RECORD_MMAP2:
+		return record->mmap.pid + record->mmap.tid + record->mmap.start +
+		       record->mmap.length + record->mmap.page_offset + record->mmap.major +
+		       record->mmap.minor + record->mmap.inode + record->mmap.inode_generation +
+		       record->mmap.protection + record->mmap.flags + record->mmap.filename.length +
+		       first_byte(record->mmap.filename.text, 1);
+	case PERCH_RECORD_COMM:
+		return record->comm.pid + record->comm.tid + record->comm.exec +
+		       record->comm.comm.length + first_byte(record->comm.comm.text, 1);
+	case PERCH_RECORD_FORK:
+	case PERCH_RECORD_EXIT:
+		return record->task.pid + record->task.ppid + record->task.tid + record->task.ptid +
+		       record->task.time;
+	case PERCH_RECORD_SWITCH_CPU_WIDE:
+		return record->context_switch.out + record->context_switch.preempt +
+		       record->context_switch.other_pid + record->context_switch.other_tid;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t sum_record(const struct perch_record *record)
+{
+	const struct perch_identity *identity = &record->identity;
+	uint64_t sum = record->type + record->misc + record->size + record->event +
+		       record->left_over + identity->has + identity->pid + identity->tid +
+		       identity->time + identity->id + identity->stream_id + identity->cpu;
+
+	return sum + (record->type == PERCH_RECORD_SAMPLE ? sum_sample(record) : sum_other(record));
+}
+
+/* From header to header, with one byte of each cache line. */
+static uint64_t hop(const struct records *records)
+{
+	const unsigned char *at = records->bytes, *end = at + records->size;
+	uint64_t sum = 0;
+
+	while (at < end) {
+		struct perch_record_header header;
+
+		memcpy(&header, at, sizeof(header));
+		sum += header.type + header.misc;
+		for (size_t line = 64; line < header.size; line += 64)
+			sum += at[line];
+		at += header.size;
+	}
+	return sum;
+}
+
+static uint64_t decode(const struct records *records, struct perch_decoder *decoder)
+{
+	const unsigned char *at = records->bytes, *end = at + records->size;
+	struct perch_error err = { 0 };
+	struct perch_record record;
+	uint64_t sum = 0;
+
+	while (at < end) {
+		if (perch_decoder_decode(decoder, &record, at, end - at, &err)) {
+			fprintf(stderr, "decode: %s\n", err.message);
+			exit(EXIT_FAILURE);
+		}
+		sum += sum_record(&record);
+		at += record.size;
+	}
+	return sum;
+}
+
+static uint64_t read_file(const char *path, size_t *nr)
+{
+	struct perch_error err = { 0 };
+	struct perch_record record;
+	struct perch_reader *reader;
+	uint64_t sum = 0;
+	int rc = perch_reader_open(&reader, path, PERCH_ORDER_FILE, &err);
+
+	for (*nr = 0; rc >= 0 && (rc = perch_reader_next(reader, &record, &err)) > 0; (*nr)++)
+		sum += sum_record(&record);
+	if (rc < 0) {
+		fprintf(stderr, "decode: %s\n", err.message);
+		exit(EXIT_FAILURE);
+	}
+	perch_reader_close(reader);
+	return sum;
+}
+
+static const char *judge(bool reached)
+{
+	return reached ? "" : ", MISSED";
+}
+
+struct times {
+	double hop, native, foreign, file, peer;
+};
+
+static uint64_t sink;
+
+static void measure(struct times *times, const struct records *native,
+		    const struct records *foreign, struct perch_decoder *decoders[2])
+{
+	uint64_t sums[2];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double start = now_ns(), hopped, decoded, end;
+
+		sink += hop(native);
+		hopped = now_ns();
+		sums[0] = decode(native, decoders[0]);
+		decoded = now_ns();
+		sums[1] = decode(foreign, decoders[1]);
+		end = now_ns();
+		keep_least(&times->hop, hopped - start);
+		keep_least(&times->native, decoded - hopped);
+		keep_least(&times->foreign, end - decoded);
+	}
+	if (sums[0] == sums[1])
+		return;
+	fprintf(stderr, "decode: the other byte order's records do not tell the same\n");
+	exit(EXIT_FAILURE);
+}
+
+/* The peer prints "records nanoseconds" of its own best round. */
+static void measure_files(struct times *times, const char *path, const char *peer, size_t nr)
+{
+	char command[4096];
+	double records = 0, ns = 0;
+	FILE *pipe;
+	size_t got;
+
+	for (int i = 0; i < 5; i++) {
+		double start = now_ns();
+
+		sink += read_file(path, &got);
+		keep_least(&times->file, now_ns() - start);
+	}
+	snprintf(command, sizeof(command), "'%s' '%s' 5", peer, path);
+	pipe = popen(command, "r");
+	if (!pipe || fscanf(pipe, "%lf %lf", &records, &ns) != 2 || pclose(pipe) ||
+	    (size_t)records != nr || got != nr) {
+		fprintf(stderr, "decode: the peer read %.0f records and perch %zu of %zu\n",
+			records, got, nr);
+		exit(EXIT_FAILURE);
+	}
+	times->peer = ns;
+}
+
+static void tell(const struct times *times, const struct records *records, const char *peer)
+{
+	double nr = records->nr, bytes = records->size;
+
+	printf("decode %zu records, %.0f MB: %.1f ns each, %.1f M/s, %.0f MB/s\n", records->nr,
+	       bytes / 1e6, times->native / nr, nr / times->native * 1e3,
+	       bytes / times->native * 1e3);
+	printf("hop over them %.1f ns each: decoding takes %.2f times that (target <= 2.00%s)\n",
+	       times->hop / nr, times->native / times->hop, judge(times->native <= 2 * times->hop));
+	printf("the other byte order %.1f ns each: %.2f of native (target <= 1.50%s)\n",
+	       times->foreign / nr, times->foreign / times->native,
+	       judge(times->foreign <= 1.5 * times->native));
+	if (!peer)
+		return;
+	printf("linux-perf-data %.1f ns each, %.1f M/s: decoding makes %.1f times that (target >= 4.0%s)\n",
+	       times->peer / nr, nr / times->peer * 1e3, times->peer / times->native,
+	       judge(times->peer >= 4 * times->native));
+	printf("perch's file reader, opening and reading the same file: %.1f ns each, %.1f times the peer's speed\n",
+	       times->file / nr, times->peer / times->file);
+}
+
+int main(int argc, char **argv)
+{
+	struct records native = make_records(MEGABYTES * 1000000ul, false);
+	struct records foreign = make_records(MEGABYTES * 1000000ul, true);
+	struct perch_decoder *decoders[2] = { make_decoder(false), make_decoder(true) };
+	struct times times = { 0 };
+
+	if (argc > 1)
+		write_records(&native, argv[1]);
+	measure(&times, &native, &foreign, decoders);
+	if (argc > 2)
+		measure_files(&times, argv[1], argv[2], native.nr);
+	tell(&times, &native, argc > 2 ? argv[2] : NULL);
+	perch_decoder_free(decoders[0]);
+	perch_decoder_free(decoders[1]);
+	return sink == 1; /* so that the sums are needed */
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows a child from its birth to its death through the kernel's records: one function for each kind of them. */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <perch/fields.h>
+#include <perch/ring.h>
+
+struct life {
+	int born, renamed, mappings, dead;
+};
+
+static int fork_record(void *context, const struct perch_record *record)
+{
+	((struct life *)context)->born++;
+	printf("thread %u was made by %u\n", record->task.tid, record->task.ptid);
+	return 0;
+}
+
+static int comm_record(void *context, const struct perch_record *record)
+{
+	char name[64];
+
+	((struct life *)context)->renamed++;
+	perch_clean_text(name, sizeof(name), record->comm.comm.text);
+	printf("thread %u is called %s%s\n", record->comm.tid, name, record->comm.exec ? ", by exec" : "");
+	return 0;
+}
+
+static int mmap_record(void *context, const struct perch_record *record)
+{
+	char file[256];
+
+	((struct life *)context)->mappings++;
+	perch_clean_text(file, sizeof(file), record->mmap.filename.text);
+	printf("process %u has code of %s\n", record->mmap.pid, file);
+	return 0;
+}
+
+static int exit_record(void *context, const struct perch_record *record)
+{
+	((struct life *)context)->dead++;
+	printf("thread %u ended\n", record->task.tid);
+	return 0;
+}
+
+/* The fields of a record one by one: of any record, also of one that this program was not written for. */
+static int print_field(void *context, const struct perch_field *field)
+{
+	const char *type = context;
+
+	if (field->kind == PERCH_FIELD_NUMBER || field->kind == PERCH_FIELD_SIGNED)
+		printf("%s: %s is %lld\n", type, field->name, (long long)field->value);
+	return 0;
+}
+
+static int other_record(void *context, const struct perch_record *record)
+{
+	const char *name = perch_record_name(record->type);
+
+	(void)context;
+	return perch_record_fields(record, perch_arch_here(), print_field, (void *)(name ? name : "unknown"));
+}
+
+static int run_true(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(127);
+	}
+	return child < 0 || waitpid(child, &status, 0) != child || status;
+}
+
+int main(void)
+{
+	static const struct perch_visitor visitor = {
+		.fork = fork_record, .comm = comm_record, .mmap = mmap_record, .exit = exit_record, .other = other_record,
+	};
+	struct perch_sampler_options options = {
+		.event = { .inherit = 1, .follow = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+	};
+	struct perch_sampler *sampler = NULL;
+	struct perch_record record;
+	struct perch_error err;
+	struct life life = { 0 };
+	int rc;
+
+	if (perch_sampler_open(&sampler, "dummy:u", &PERCH_SELF, &options, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+	perch_sampler_enable(sampler);
+	if (run_true())
+		return 1;
+	while ((rc = perch_sampler_next(sampler, &record)) > 0)
+		perch_record_visit(&record, &visitor, &life);
+	perch_sampler_close(sampler);
+	return rc < 0 || life.born != 1 || life.renamed != 1 || !life.mappings || life.dead != 1;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Inputs of fuzz_ring: its setting, then steps that write records as the kernel does and read them. */
+#include <stdio.h>
+
+#include "corpus.h"
+
+#define RING_BITS 9	/* 8 << 9 bytes */
+#define STEPS	  8
+
+enum step {
+	STEP_WRITE_BACKWARD = 6, STEP_READ = 7, STEP_PEEK = 8, STEP_NEWEST = 9, STEP_OLDEST = 10, STEP_RESUME = 11,
+	STEP_AUX = 13, STEP_WRITE = 14, STEP_MERGE = 28,
+};
+
+static void put_setting(struct build_bytes *bytes, uint64_t sample_type, bool overwrite)
+{
+	build_put_zeros(bytes, 4 * 8);
+	build_put_number(bytes, sample_type, 8);
+	build_put_number(bytes, RING_BITS, 1);
+	build_put_number(bytes, 4, 1);
+	build_put_number(bytes, overwrite, 1);
+	build_put_zeros(bytes, 5);
+}
+
+static void put_step(struct build_bytes *bytes, enum step step, uint64_t argument, unsigned size)
+{
+	build_put_number(bytes, step, 1);
+	if (size)
+		build_put_number(bytes, argument, size);
+}
+
+static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_chance *chance)
+{
+	if (overwrite) {
+		put_step(bytes, build_percent(chance, 50) ? STEP_NEWEST : STEP_OLDEST, 0, 0);
+		put_step(bytes, STEP_RESUME, 0, 0);
+	} else if (build_percent(chance, 30)) {
+		put_step(bytes, STEP_MERGE, 0, 0);
+	} else {
+		put_step(bytes, build_percent(chance, 50) ? STEP_READ : STEP_PEEK, 8, 2);
+	}
+}
+
+void corpus_rings(void)
+{
+	static struct build_record record;
+	static struct build_bytes bytes, one;
+	char name[64];
+
+	for (unsigned seed = 0; seed < 12; seed++) {
+		struct build_chance chance = { .state = seed };
+		struct build_shape shape;
+		bool overwrite = seed & 1;
+
+		build_fill_shape(&shape, &chance);
+		shape.sample_type &= ~(uint64_t)(PERCH_SAMPLE_READ | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_REGS_USER |
+						 PERCH_SAMPLE_REGS_INTR);
+		shape.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+		shape.sample_id_all = true;
+		bytes.size = 0;
+		put_setting(&bytes, shape.sample_type, overwrite);
+		for (unsigned i = 0; i < STEPS; i++) {
+			record.shape = shape;
+			build_fill(&record, build_percent(&chance, 40) ? PERCH_RECORD_SAMPLE : 0, &chance);
+			build_write(&one, &record);
+			if (one.size / 8 > UINT8_MAX)
+				continue;
+			put_step(&bytes, overwrite ? STEP_WRITE_BACKWARD : STEP_WRITE, one.size / 8, 1);
+			build_put(&bytes, one.byte, one.size);
+			if (i & 1)
+				put_reading(&bytes, overwrite, &chance);
+		}
+		put_step(&bytes, STEP_AUX, build_number(&chance), 8);
+		snprintf(name, sizeof(name), "built-%u", seed);
+		corpus_put("ring", name, bytes.byte, bytes.size);
+	}
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A ring, its control page and its AUX area with any values in them, that change at any time between calls: read in all
+ * modes, by snapshots, and merged with a second ring. The input is a struct setting, then steps, each a byte that
+ * chooses, and what the choice takes.
+ */
+#include <stdint.h>
+#include <perch/ring.h>
+#include "touch.h"
+
+#define MOST_RECORDS 4096	/* that one step asks for */
+
+struct setting {
+	uint64_t head, tail, aux_head, aux_tail;
+	uint64_t sample_type;
+	uint8_t ring_bits, aux_bits;	/* sizes as powers of two, from 8 on */
+	uint8_t overwrite, aux_overwrite;
+};
+
+struct input {
+	const uint8_t *bytes;
+	size_t left;
+};
+
+struct scene {
+	struct perch_mmap_page *control[2];
+	uint8_t *data[2];
+	size_t size, aux_size;
+	uint8_t *area;
+	struct perch_ring *ring[2];
+	struct perch_decoder *decoder;
+	struct perch_merge *merge;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take(struct input *input, void *to, size_t size)
+{
+	memset(to, 0, size);
+	if (size > input->left)
+		size = input->left;
+	memcpy(to, input->bytes, size);
+	input->bytes += size;
+	input->left -= size;
+}
+
+static uint64_t take_word(struct input *input, size_t size)
+{
+	uint64_t word = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t byte;
+
+		take(input, &byte, 1);
+		word |= (uint64_t)byte << 8 * i;
+	}
+	return word;
+}
+
+/* Pieces are a part of the buffer. */
+static void touch_pieces(const struct iovec pieces[2], size_t bytes, const uint8_t *buffer, size_t size)
+{
+	if (pieces[0].iov_len + pieces[1].iov_len != bytes || bytes > size)
+		abort();
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *start = pieces[i].iov_base;
+
+		if (pieces[i].iov_len && (start < buffer || start + pieces[i].iov_len > buffer + size))
+			abort();
+		touch_bytes(start, pieces[i].iov_len);
+	}
+}
+
+static void read_records(struct scene *scene, size_t most)
+{
+	const struct perch_record_header *bytes;
+	struct perch_record record;
+
+	while (most-- && (bytes = perch_ring_next(scene->ring[0]))) {
+		if ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size > scene->size)
+			abort();
+		touch_bytes(bytes, bytes->size);
+		if (perch_decoder_decode(scene->decoder, &record, bytes, bytes->size, NULL) >= 0)
+			touch_record(&record);
+	}
+}
+
+static void read_merged(struct scene *scene, bool flush)
+{
+	struct perch_record record;
+	struct perch_error err;
+	size_t ring;
+
+	for (int n = 0; scene->merge && n < MOST_RECORDS; n++) {
+		int rc = perch_merge_next(scene->merge, flush, &record, &ring, &err);
+
+		if (!rc)
+			break;
+		if (ring > 1)
+			abort();
+		if (rc > 0)
+			touch_record(&record);
+	}
+}
+
+static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
+{
+	struct perch_error err;
+	ssize_t nr = perch_ring_snapshot(scene->ring[0], order, &err);
+
+	if (nr > (ssize_t)(scene->size / 8))
+		abort();
+	if (nr >= 0)
+		read_records(scene, order == PERCH_OLDEST_FIRST ? nr / 2 + 1 : nr);
+}
+
+static void read_aux(struct scene *scene, struct input *input)
+{
+	struct perch_record record = { .type = PERCH_RECORD_AUX };
+	struct iovec pieces[2];
+	ssize_t bytes;
+
+	record.aux.offset = take_word(input, 8);
+	record.aux.size = take_word(input, 8);
+	record.aux.flags = take_word(input, 1);
+	bytes = perch_ring_aux_of(scene->ring[0], &record, pieces);
+	touch_pieces(pieces, bytes < 0 ? 0 : bytes, scene->area, scene->aux_size);
+	bytes = perch_ring_aux_peek(scene->ring[0], pieces);
+	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
+	perch_ring_aux_consume(scene->ring[0], take_word(input, 2));
+	bytes = perch_ring_aux_snapshot(scene->ring[0], pieces);
+	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
+}
+
+static void peek(struct scene *scene, struct input *input)
+{
+	struct iovec pieces[2];
+	size_t bytes = perch_ring_peek(scene->ring[0], pieces);
+
+	touch_pieces(pieces, bytes, scene->data[0], scene->size);
+	perch_ring_consume(scene->ring[0], take_word(input, 2) & ~7ull);
+}
+
+/* Bytes of the input into a ring, wrapping as the kernel does, and the head moved behind (or before) them. */
+static void write_ring(struct scene *scene, struct input *input, unsigned which, bool backward)
+{
+	struct perch_mmap_page *control = scene->control[which];
+	size_t bytes = take_word(input, 1) * 8, start;
+
+	if (backward)
+		control->data_head -= bytes;
+	start = control->data_head;
+	for (size_t i = 0; i < bytes; i++)
+		take(input, &scene->data[which][(start + i) & (scene->size - 1)], 1);
+	if (!backward)
+		control->data_head += bytes;
+}
+
+static bool step(struct scene *scene, struct input *input)
+{
+	struct perch_ring_stats stats;
+	uint8_t code;
+
+	if (!input->left)
+		return false;
+	code = take_word(input, 1);
+	switch (code % 16) {
+	case 0: scene->control[code >> 7]->data_head = take_word(input, 8); break;
+	case 1: scene->control[code >> 7]->data_head += take_word(input, 2); break;
+	case 2: scene->control[0]->data_tail = take_word(input, 8); break;
+	case 3: scene->control[0]->aux_head = take_word(input, 8); break;
+	case 4: scene->control[0]->aux_head += take_word(input, 2); break;
+	case 5: write_ring(scene, input, code >> 7, code & 64); break;
+	case 6: write_ring(scene, input, code >> 7, true); break;
+	case 7: read_records(scene, take_word(input, 1)); break;
+	case 8: peek(scene, input); break;
+	case 9: take_snapshot(scene, PERCH_NEWEST_FIRST); break;
+	case 10: take_snapshot(scene, PERCH_OLDEST_FIRST); break;
+	case 11: perch_ring_resume(scene->ring[0], NULL); break;
+	case 12: read_merged(scene, code & 16); break;
+	case 13: read_aux(scene, input); break;
+	case 14: write_ring(scene, input, code >> 7, false); break;
+	default: perch_ring_stats(scene->ring[0], &stats);
+	}
+	return true;
+}
+
+static void close_scene(struct scene *scene)
+{
+	perch_merge_free(scene->merge);
+	perch_decoder_free(scene->decoder);
+	for (int i = 0; i < 2; i++) {
+		perch_ring_close(scene->ring[i]);
+		free(scene->control[i]);
+		free(scene->data[i]);
+	}
+	free(scene->area);
+}
+
+static bool open_scene(struct scene *scene, const struct setting *setting)
+{
+	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = setting->sample_type, .sample_id_all = 1 };
+	const struct perch_decoder_event event = { .attr = &attr };
+	enum perch_ring_mode mode = setting->overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
+
+	scene->size = 8ull << setting->ring_bits % 12;
+	scene->aux_size = 8ull << setting->aux_bits % 8;
+	scene->area = calloc(1, scene->aux_size);
+	for (int i = 0; i < 2; i++) {
+		scene->control[i] = calloc(1, sizeof(*scene->control[i]));
+		scene->data[i] = calloc(1, scene->size);
+		if (!scene->control[i] || !scene->data[i])
+			return false;
+		scene->control[i]->data_head = setting->head;
+		scene->control[i]->data_tail = setting->tail & ~7ull;
+		scene->control[i]->aux_head = setting->aux_head;
+		scene->control[i]->aux_tail = setting->aux_tail;
+		if (perch_ring_from_memory(&scene->ring[i], scene->control[i], scene->data[i], scene->size,
+					   i ? PERCH_RING_FORWARD : mode, NULL))
+			return false;
+	}
+	if (!scene->area || perch_decoder_new(&scene->decoder, &event, 1, PERCH_BYTES_NATIVE, NULL) ||
+	    perch_ring_aux_from_memory(scene->ring[0], scene->area, scene->aux_size,
+				       setting->aux_overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD, NULL))
+		return false;
+	perch_merge_new(&scene->merge, scene->ring, 2, scene->decoder, NULL);	/* not with one that is written over */
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = { data, size };
+	struct scene scene = { 0 };
+	struct setting setting;
+
+	take(&input, &setting, sizeof(setting));
+	if (open_scene(&scene, &setting))
+		while (step(&scene, &input))
+			;
+	close_scene(&scene);
+	return 0;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make_corpus FOLDER: what the fuzzers of records, attrs, files and rings begin with, in FOLDER/record, /attr, /file and
+ * /ring. Records that the kernel wrote just now, where it lets us; and what the builder makes, for those that no machine
+ * at hand writes. All are small, and few.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <perch/file.h>
+#include <perch/ring.h>
+
+#include "corpus.h"
+
+#define SEEDS	     6		/* built records of each type */
+#define LIVE_RECORDS 24		/* of each event, in one file */
+#define WAIT_MS	     50
+
+static const char *folder;
+
+void corpus_put(const char *kind, const char *name, const void *bytes, size_t size)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, kind);
+	if (mkdir(path, 0755) && errno != EEXIST) {
+		perror(path);
+		exit(1);
+	}
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, kind, name);
+	file = fopen(path, "w");
+	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static void put_record_input(const char *name, const struct perch_attr *attr, bool big, const void *bytes, size_t size)
+{
+	static uint8_t all[sizeof(struct record_input) + CORPUS_BYTES];
+	struct record_input input = {
+		.sample_type = attr->sample_type,
+		.read_format = attr->read_format,
+		.branch_sample_type = attr->branch_sample_type,
+		.regs_user = attr->sample_regs_user,
+		.regs_intr = attr->sample_regs_intr,
+		.other_type = attr->sample_type ^ PERCH_SAMPLE_ADDR,
+		.id = 1,
+		.other_id = 2,
+		.flags = (attr->sample_id_all ? RECORD_INPUT_ID_ALL : 0) | (big ? RECORD_INPUT_BIG : 0),
+	};
+
+	if (size > CORPUS_BYTES)
+		size = CORPUS_BYTES;
+	memcpy(all, &input, sizeof(input));
+	memcpy(all + sizeof(input), bytes, size);
+	corpus_put("record", name, all, sizeof(input) + size);
+}
+
+static void built_records(void)
+{
+	static struct build_record record;
+	static struct build_bytes bytes;
+	struct perch_attr attr;
+	char name[64];
+
+	for (uint32_t type = PERCH_RECORD_MMAP; type <= PERCH_RECORD_MAX; type++)
+		for (unsigned seed = 0; seed < (type == PERCH_RECORD_SAMPLE ? 8 * SEEDS : SEEDS); seed++) {
+			struct build_chance chance = { .state = seed };
+
+			build_fill_shape(&record.shape, &chance);
+			build_fill(&record, type, &chance);
+			record.identity.id = 1 + seed % 2;
+			build_write(&bytes, &record);
+			build_attr(&attr, &record.shape);
+			snprintf(name, sizeof(name), "built-%u-%u", type, seed);
+			put_record_input(name, &attr, record.shape.big_endian, bytes.byte, bytes.size);
+		}
+}
+
+static void built_attrs(void)
+{
+	static const size_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
+	struct build_attr_values values;
+	struct build_bytes bytes;
+	char name[64];
+
+	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
+		struct build_chance chance = { .state = i };
+
+		build_fill_attr(&values, &chance);
+		bytes.big_endian = i & 1;
+		build_write_attr(&bytes, &values);
+		snprintf(name, sizeof(name), "built-%zu-%s", sizes[i / 2], i & 1 ? "big" : "little");
+		corpus_put("attr", name, bytes.byte, sizes[i / 2]);
+	}
+}
+
+/* ---- live ---- */
+
+struct live {
+	const char *name, *events;
+	uint64_t sample;
+	uint64_t registers;
+	uint32_t stack;
+};
+
+#define COMMON (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD)
+
+static const struct live lives[] = {
+	{ "clock", "cpu-clock", COMMON, 0, 0 },
+	{ "chain", "cpu-clock", COMMON | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_ADDR, 0, 0 },
+	{ "stack", "cpu-clock:u", COMMON | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER, 0xff, 512 },
+	{ "faults", "page-faults", COMMON | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_WEIGHT, 0, 0 },
+	{ "switches", "context-switches", COMMON | PERCH_SAMPLE_RAW | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_REGS_INTR, 0xf, 0 },
+	{ "group", "{page-faults,minor-faults,task-clock}:S", COMMON | PERCH_SAMPLE_READ, 0, 0 },
+};
+
+/* The child maps, faults, switches and ends. */
+static pid_t start_work(int *gate)
+{
+	int pipes[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe(pipes))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) < 0)
+			_exit(1);
+		for (unsigned i = 0; i < 64; i++) {
+			uint8_t *page = calloc(1, 300000);
+
+			for (size_t at = 0; page && at < 300000; at += 4096)
+				page[at] = 1;
+			free(page);
+			usleep(100);
+		}
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(0);
+	}
+	close(pipes[0]);
+	*gate = pipes[1];
+	return pid;
+}
+
+static struct perch_sampler *open_live(const struct live *live, pid_t pid)
+{
+	struct perch_sampler_options options = { .ring_pages = 16 };
+	struct perch_target target = { .pid = pid, .cpu = -1 };
+	struct perch_sampler *sampler;
+	struct perch_error err = { 0 };
+
+	options.event.sample = live->sample;
+	options.event.period = strstr(live->events, "clock") ? 100000 : 1;
+	options.event.sample_regs_user = live->sample & PERCH_SAMPLE_REGS_USER ? live->registers : 0;
+	options.event.sample_regs_intr = live->sample & PERCH_SAMPLE_REGS_INTR ? live->registers : 0;
+	options.event.sample_stack_user = live->stack;
+	options.event.enabled = true;
+	options.event.inherit = !strchr(live->events, '{');
+	options.event.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_SWITCH |
+			       PERCH_FOLLOW_NAMESPACES;
+	if (!perch_sampler_open(&sampler, live->events, &target, &options, &err))
+		return sampler;
+	fprintf(stderr, "make_corpus: no live records of %s: %s\n", live->events, err.message);
+	return NULL;
+}
+
+/* Some records behind one another, and all of them as a file. */
+static void keep_records(const struct live *live, struct perch_sampler *sampler)
+{
+	static uint8_t kept[CORPUS_BYTES];
+	const struct perch_attr *attr;
+	struct perch_record record;
+	size_t size = 0, nr = 0, nr_ids;
+	const uint64_t *ids;
+	const char *event;
+	char name[64];
+
+	attr = perch_sampler_event(sampler, 0, &event, &ids, &nr_ids);
+	while (perch_sampler_next(sampler, &record) == 1) {
+		if (record.event || nr >= LIVE_RECORDS || record.size > sizeof(kept) - size)
+			continue;
+		memcpy(kept + size, record.bytes, record.size);
+		size += record.size;
+		nr++;
+	}
+	if (!nr)
+		return;
+	snprintf(name, sizeof(name), "live-%s", live->name);
+	put_record_input(name, attr, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, kept, size);
+	corpus_put("attr", name, attr, sizeof(*attr));
+	corpus_file(name, attr, kept, size);
+}
+
+static void live_records(const struct live *live)
+{
+	struct perch_sampler *sampler;
+	int gate, status;
+	pid_t pid = start_work(&gate);
+
+	if (pid < 0)
+		return;
+	sampler = open_live(live, pid);
+	close(gate);
+	waitpid(pid, &status, 0);
+	if (!sampler)
+		return;
+	perch_sampler_wait(sampler, WAIT_MS);
+	keep_records(live, sampler);
+	perch_sampler_close(sampler);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: make_corpus FOLDER\n");
+		return 2;
+	}
+	folder = argv[1];
+	if (mkdir(folder, 0755) && errno != EEXIST) {
+		perror(folder);
+		return 1;
+	}
+	built_records();
+	built_attrs();
+	corpus_built_files();
+	corpus_rings();
+	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
+		live_records(&lives[i]);
+	return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* perch dump: shows every record of a file with every field. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "options.h"
+#include "recording.h"
+
+static int set_types(void *value, const char *argument, bool negated)
+{
+	struct dump *dump = value;
+	const char *wrong;
+
+	dump->filtered = !negated;
+	dump->nr_types = negated ? 0 : dump->nr_types;
+	if (negated)
+		return 0;
+	wrong = dump_add_types(dump, argument);
+	if (!wrong)
+		return 0;
+	if (dump->nr_types == CLI_NR(dump->types))
+		return cli_usage_error("dump", "more than %zu types", CLI_NR(dump->types));
+	return cli_usage_error("dump", "no type of record '%.*s': they are called as report --stats shows them (SAMPLE, "
+			       "MMAP2), or by their numbers", (int)strcspn(wrong, ","), wrong);
+}
+
+static int set_limit(void *value, const char *argument, bool negated)
+{
+	struct dump *dump = value;
+	char *end;
+
+	dump->limited = !negated;
+	if (negated)
+		return 0;
+	errno = 0;
+	dump->limit = strtoull(argument, &end, 10);
+	if (!isdigit((unsigned char)argument[0]) || *end || errno)
+		return cli_usage_error("dump", "'%s' is no number of records", argument);
+	return 0;
+}
+
+static void put_record(struct dump *dump, const struct perch_record *record, const char *trouble)
+{
+	if (dump->json)
+		dump_json_record(dump, record, trouble);
+	else
+		dump_text_record(dump, record, trouble);
+}
+
+/* What the lines at the end tell, as for report and script. */
+static void count(struct cli_recording *recording, const struct perch_record *record)
+{
+	if (record->type == PERCH_RECORD_LOST)
+		recording->lost_records += record->lost.lost;
+	else if (record->type == PERCH_RECORD_LOST_SAMPLES)
+		recording->lost_samples += record->lost.lost;
+	else if (record->type == PERCH_RECORD_THROTTLE)
+		recording->throttled++;
+}
+
+/* 0, or negative when reading failed and that was told. */
+static int put_records(struct dump *dump, struct cli_recording *recording)
+{
+	struct perch_record record;
+	struct perch_error err;
+	uint64_t shown = 0;
+
+	perch_reader_keep_damaged(dump->reader, true);
+	while (!dump->out.failed && (!dump->limited || shown < dump->limit)) {
+		int rc = perch_reader_next(dump->reader, &record, &err);
+
+		if (!rc)
+			return 0;
+		if (rc < 0 && rc != -EBADMSG) {
+			cli_error("dump", &err);
+			return rc;
+		}
+		if (rc > 0)
+			count(recording, &record);
+		if (!dump_wants(dump, record.type))
+			continue;
+		put_record(dump, &record, rc < 0 ? err.message : NULL);
+		shown++;
+	}
+	return 0;
+}
+
+static int run(struct dump *dump, struct cli_recording *recording)
+{
+	int rc = 0;
+
+	if (dump_out_open(&dump->out, stdout)) {
+		cli_note("dump", "out of memory");
+		return CLI_EXIT_FAILURE;
+	}
+	if (dump->header || dump->header_only) {
+		if (dump->json)
+			dump_json_header(dump);
+		else
+			dump_text_header(dump);
+	}
+	if (!dump->header_only)
+		rc = put_records(dump, recording);
+	dump_out_flush(&dump->out);
+	if (fflush(stdout) || dump->out.failed) {
+		cli_note("dump", "standard output cannot take the text: it is cut off");
+		rc = -EIO;
+	}
+	dump_out_close(&dump->out);
+	return rc < 0 ? CLI_EXIT_FAILURE : 0;
+}
+
+int perch_cmd_dump(int argc, char **argv)
+{
+	struct dump dump = { 0 };
+	const struct cli_option options[] = {
+		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING,
+		  &dump.path, NULL, false, false },
+		{ 'j', "json", NULL, "an object of JSON a line", CLI_FLAG, &dump.json, NULL, false, false },
+		{ 'x', "hex", NULL, "the bytes of each record too", CLI_FLAG, &dump.raw, NULL, false, false },
+		{ 0, "header", NULL, "header, events and features first", CLI_FLAG, &dump.header, NULL, false, false },
+		{ 0, "header-only", NULL, "those, and no records", CLI_FLAG, &dump.header_only, NULL, false, false },
+		{ 't', "type", "NAMES", "only records of these types (SAMPLE,MMAP2)", CLI_CALL, &dump, set_types, false,
+		  false },
+		{ 0, "time", NULL, "in the order of time, not of the file", CLI_FLAG, &dump.by_time, NULL, false,
+		  false },
+		{ 'n', "number", "N", "at most N records", CLI_CALL, &dump, set_limit, false, false },
+	};
+	int next = cli_parse("dump", options, CLI_NR(options), argc, argv);
+	struct cli_recording recording;
+	int status;
+
+	if (next < argc)
+		return cli_usage_error("dump", "'%s' is no option; a file is named by -i", argv[next]);
+	status = cli_recording_open(&recording, "dump", dump.path, dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE,
+				    NULL);
+	if (status)
+		return status;
+	recording.damaged_shown = true;
+	dump.reader = recording.reader;
+	status = run(&dump, &recording);
+	/* of a file that was not read to its end nothing is known */
+	if (!dump.header_only && !dump.limited)
+		cli_recording_tell_damage(&recording);
+	cli_recording_close(&recording);
+	return status;
+}

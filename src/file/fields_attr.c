@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* An attr told field by field: each word once, by the name that holds for this event. */
+#include <inttypes.h>
+#include <stdio.h>
+#include "fields.h"
+
+enum { BY_FREQUENCY = 1, BY_PERIOD, BY_WATERMARK, BY_COUNT, OF_BREAKPOINT, OF_OTHERS, NEVER };
+
+/* Names of a word that has several: which holds is said by another field. */
+static const struct {
+	const char *name;
+	int when;
+} alternatives[] = {
+	{ "sample_freq", BY_FREQUENCY }, { "sample_period", BY_PERIOD }, { "wakeup_watermark", BY_WATERMARK },
+	{ "wakeup_events", BY_COUNT }, { "bp_addr", OF_BREAKPOINT }, { "bp_len", OF_BREAKPOINT },
+	{ "config1", OF_OTHERS }, { "config2", OF_OTHERS }, { "kprobe_func", NEVER }, { "uprobe_path", NEVER }, { "kprobe_addr", NEVER },
+	{ "probe_offset", NEVER }, { "aux_action", NEVER },
+};
+
+static bool holds(const struct perch_attr *attr, const char *name)
+{
+	int when = 0;
+
+	for (size_t i = 0; i < PERCH__NR(alternatives); i++)
+		if (!strcmp(alternatives[i].name, name))
+			when = alternatives[i].when;
+	switch (when) {
+	case BY_FREQUENCY:
+		return attr->freq;
+	case BY_PERIOD:
+		return !attr->freq;
+	case BY_WATERMARK:
+		return attr->watermark;
+	case BY_COUNT:
+		return !attr->watermark;
+	case OF_BREAKPOINT:
+		return attr->type == PERCH_TYPE_BREAKPOINT;
+	case OF_OTHERS:
+		return attr->type != PERCH_TYPE_BREAKPOINT;
+	default:
+		return !when;
+	}
+}
+
+/* "IP|TID" of the masks whose bits have names; false for other fields. */
+static bool name_bits(const char *field, uint64_t value, char *text, size_t size)
+{
+	const struct perch_attr_bit *bits;
+	bool known = false;
+	size_t nr, used = 0;
+
+	bits = perch_attr_bits(&nr);
+	text[0] = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (strcmp(bits[i].field, field))
+			continue;
+		known = true;
+		if (!(value & bits[i].bit))
+			continue;
+		value &= ~bits[i].bit;
+		if (used < size)
+			used += snprintf(text + used, size - used, "%s%s", used ? "|" : "", bits[i].name);
+	}
+	if (known && value && used < size)
+		snprintf(text + used, size - used, "%s%#" PRIx64, used ? "|" : "", value);
+	return known;
+}
+
+static enum perch_field_kind kind_of(const char *name)
+{
+	static const char *const masks[] = { "config", "config1", "config2", "config3", "config4", "bp_addr",
+					     "sample_regs_user", "sample_regs_intr", "sig_data" };
+
+	for (size_t i = 0; i < PERCH__NR(masks); i++)
+		if (!strcmp(name, masks[i]))
+			return PERCH_FIELD_HEX;
+	return strcmp(name, "clockid") ? PERCH_FIELD_NUMBER : PERCH_FIELD_SIGNED;
+}
+
+int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function, void *context)
+{
+	const struct perch_attr_field *fields;
+	char words[512];
+	size_t nr;
+	int rc = 0;
+
+	fields = perch_attr_fields(&nr);
+	for (size_t i = 0; i < nr && !rc; i++) {
+		uint64_t value = perch_attr_get(attr, &fields[i]);
+		struct perch_field field = { .name = fields[i].name, .value = value, .text = "" };
+
+		/* type and config 0 are an event like any other */
+		if ((!value && i > 2) || !holds(attr, field.name))
+			continue;
+		field.kind = kind_of(field.name);
+		if (field.kind == PERCH_FIELD_SIGNED)
+			field.value = (uint64_t)(int64_t)(int32_t)value;
+		if (name_bits(field.name, value, words, sizeof(words))) {
+			field.kind = PERCH_FIELD_WORDS;
+			field.text = words;
+			field.length = strlen(words);
+		}
+		rc = function(context, &field);
+	}
+	return rc;
+}

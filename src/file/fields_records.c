@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The records that perf adds to its files: what each has. */
+#include "fields.h"
+
+#define NUMBER(name, size)	{ name, PERCH_FIELD_NUMBER, size, NULL, 0 }
+#define SIGNED(name, size)	{ name, PERCH_FIELD_SIGNED, size, NULL, 0 }
+#define HEX(name, size)		{ name, PERCH_FIELD_HEX, size, NULL, 0 }
+#define ADDRESS(name)		{ name, PERCH_FIELD_ADDRESS, 8, NULL, 0 }
+#define TIME(name)		{ name, PERCH_FIELD_TIME, 8, NULL, 0 }
+#define TEXT(name, size)	{ name, PERCH_FIELD_TEXT, size, NULL, 0 }
+#define WORDS(name, size, of)	{ name, PERCH_FIELD_WORDS, size, of, PERCH__NR(of) }
+#define UNUSED(size)		{ NULL, PERCH_FIELD_END, size, NULL, 0 }
+
+static const char *const trace_kinds[] = {
+	"", "Intel PT", "Intel BTS", "CoreSight ETM", "Arm SPE", "s390 CPU-MSF", "HiSilicon PTT", "VPA DTL",
+};
+static const char *const error_kinds[] = { "", "instruction trace" };
+static const char *const round_kinds[] = { "INTERVAL", "FINAL" };
+
+static const struct perch__part event_type[] = { HEX("event_id", 8), TEXT("name", 64) };
+static const struct perch__part tracing_data[] = { NUMBER("size", 4), UNUSED(4) };
+static const struct perch__part build_id[] = { SIGNED("pid", 4) };
+static const struct perch__part auxtrace_info[] = { WORDS("type", 4, trace_kinds), UNUSED(4) };
+static const struct perch__part auxtrace[] = {
+	NUMBER("size", 8), HEX("offset", 8), HEX("reference", 8), NUMBER("idx", 4), SIGNED("tid", 4), SIGNED("cpu", 4),
+	UNUSED(4),
+};
+static const struct perch__part auxtrace_error[] = {
+	WORDS("type", 4, error_kinds), NUMBER("code", 4), SIGNED("cpu", 4), SIGNED("pid", 4), SIGNED("tid", 4),
+};
+static const struct perch__part stat[] = {
+	NUMBER("id", 8), SIGNED("cpu", 4), SIGNED("thread", 4), NUMBER("val", 8), NUMBER("ena", 8), NUMBER("run", 8),
+};
+static const struct perch__part stat_round[] = { WORDS("type", 8, round_kinds), TIME("time") };
+static const struct perch__part time_conv[] = {
+	NUMBER("time_shift", 8), NUMBER("time_mult", 8), NUMBER("time_zero", 8), NUMBER("time_cycles", 8),
+	HEX("time_mask", 8), NUMBER("cap_user_time_zero", 1), NUMBER("cap_user_time_short", 1), UNUSED(6),
+};
+static const struct perch__part schedstat_cpu[] = { NUMBER("timestamp", 8), NUMBER("cpu", 4) };
+
+/* In the order of their numbers, from 64 on. */
+static const struct {
+	const struct perch__part *parts;
+	size_t nr;
+	void (*rest)(struct perch__teller *teller);
+} records[] = {
+#define RECORD(type, parts, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { parts, PERCH__NR(parts), rest }
+#define LATER(type, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { NULL, 0, rest }
+	LATER(HEADER_ATTR, perch__tell_attr_record),
+	RECORD(HEADER_EVENT_TYPE, event_type, NULL),
+	RECORD(HEADER_TRACING_DATA, tracing_data, NULL),
+	RECORD(HEADER_BUILD_ID, build_id, perch__tell_build_id),
+	LATER(FINISHED_ROUND, NULL),
+	LATER(ID_INDEX, perch__tell_id_index),
+	RECORD(AUXTRACE_INFO, auxtrace_info, perch__tell_auxtrace_info),
+	RECORD(AUXTRACE, auxtrace, NULL),
+	RECORD(AUXTRACE_ERROR, auxtrace_error, perch__tell_auxtrace_error),
+	LATER(THREAD_MAP, perch__tell_thread_map),
+	LATER(CPU_MAP, perch__tell_cpu_map),
+	LATER(STAT_CONFIG, perch__tell_stat_config),
+	RECORD(STAT, stat, NULL),
+	RECORD(STAT_ROUND, stat_round, NULL),
+	LATER(EVENT_UPDATE, perch__tell_event_update),
+	RECORD(TIME_CONV, time_conv, NULL),
+	LATER(HEADER_FEATURE, perch__tell_feature),
+	LATER(COMPRESSED, perch__tell_packed),
+	LATER(FINISHED_INIT, NULL),
+	LATER(COMPRESSED2, perch__tell_packed2),
+	LATER(BPF_METADATA, perch__tell_bpf_metadata),
+	RECORD(SCHEDSTAT_CPU, schedstat_cpu, perch__tell_schedstat_cpu),
+	RECORD(SCHEDSTAT_DOMAIN, schedstat_cpu, perch__tell_schedstat_domain),
+};
+
+/* Bytes that no field is made of; padding is none of them. */
+static void tell_rest(struct perch__teller *teller)
+{
+	const uint8_t *at = teller->at;
+
+	while (at < teller->end && !*at)
+		at++;
+	if (at < teller->end)
+		perch__tell_bytes(teller, "rest", PERCH_FIELD_BYTES, teller->at, teller->end - teller->at);
+}
+
+int perch_file_record_fields(struct perch_reader *reader, const struct perch_record *record,
+			     perch_field_function *function, void *context)
+{
+	const uint8_t *bytes = record->bytes;
+	uint32_t index = record->type - PERCH_RECORD_HEADER_ATTR;
+	struct perch__teller teller = {
+		.at = bytes + sizeof(struct perch_record_header),
+		.end = bytes + record->size,
+		.swapped = record->layout && record->layout->swapped,
+		.misc = record->misc,
+		.function = function,
+		.context = context,
+	};
+
+	if (record->type < PERCH_RECORD_HEADER_ATTR)
+		return perch_record_fields(record, reader ? perch_reader_arch(reader) : PERCH_ARCH_UNKNOWN, function,
+					   context);
+	if (record->size < sizeof(struct perch_record_header))
+		return 0;
+	if (index < PERCH__NR(records)) {
+		size_t nr = perch__tell_parts(&teller, records[index].parts, records[index].nr);
+
+		if (nr == records[index].nr && records[index].rest)
+			records[index].rest(&teller);
+	}
+	tell_rest(&teller);
+	return teller.rc;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of a recording: a file, what comes out of a pipe, or a directory's files one behind the
+ * other in one range of addresses, so that an offset says where a record is whichever file it lies in.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define MOST_PARTS 16384u /* files of a directory; each takes a mapping, of which a process has some 65,000 */
+
+static int cannot_read(int errnum, struct perch_error *err)
+{
+	perch_error_set(err, errnum, PERCH_ERROR_FILE, "%s", strerror(errnum));
+	if (errnum == ENOENT)
+		perch_error_remedy(err, "Record one first: perch record PROGRAM");
+	else if (errnum == EACCES)
+		perch_error_remedy(err, "Read it as the user who recorded it");
+	return -errnum;
+}
+
+static uint64_t whole_pages(uint64_t size)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+/* ---- one file's bytes at their place ---- */
+
+/* Where a file system cannot map, the file is read. */
+static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size, struct perch_error *err)
+{
+	uint64_t have = 0;
+
+	if (mmap(place, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for its %llu bytes",
+				       (unsigned long long)*size);
+	reader->read_in = true;
+	while (have < *size) {
+		ssize_t got = pread(fd, place + have, *size - have, have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return cannot_read(errno, err);
+		if (!got)
+			break;
+		have += got;
+	}
+	*size = have;
+	return 0;
+}
+
+static int put_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size, struct perch_error *err)
+{
+	uint8_t *place = (uint8_t *)reader->file + base;
+
+	if (!*size || mmap(place, *size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+		return 0;
+	return read_in(reader, fd, place, size, err);
+}
+
+static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_error *err)
+{
+	void *range = mmap(NULL, extent, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (range == MAP_FAILED)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no room for its %llu bytes",
+				       (unsigned long long)extent);
+	reader->file = range;
+	reader->extent = extent;
+	return 0;
+}
+
+void perch__unload(struct perch_reader *reader)
+{
+	if (reader->file)
+		munmap((void *)reader->file, reader->extent);
+	reader->file = NULL;
+}
+
+/* ---- a file, or a pipe ---- */
+
+static int load_regular(struct perch_reader *reader, int fd, const struct stat *status, struct perch_error *err)
+{
+	int rc;
+
+	reader->size = status->st_size;
+	reader->changed = status->st_ctime;
+	reader->piece = perch__reader_keep(reader, sizeof(*reader->piece));
+	if (!reader->piece)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read a file");
+	reader->nr_pieces = 1;
+	if (!reader->size)
+		return 0;
+	rc = reserve(reader, whole_pages(reader->size), err);
+	return rc ? rc : put_at(reader, fd, 0, &reader->size, err);
+}
+
+/* What comes by a pipe, or is left of standard input. Its time is that of its end, as nothing else is known. */
+static int load_stream(struct perch_reader *reader, int fd, struct perch_error *err)
+{
+	struct stat status;
+	int kept = perch__spool(fd, err), rc;
+
+	if (kept < 0)
+		return kept;
+	rc = fstat(kept, &status) ? cannot_read(errno, err) : load_regular(reader, kept, &status, err);
+	close(kept);
+	return rc;
+}
+
+static int load_standard_input(struct perch_reader *reader, struct perch_error *err)
+{
+	struct stat status;
+
+	if (fstat(STDIN_FILENO, &status))
+		return cannot_read(errno, err);
+	if (isatty(STDIN_FILENO))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a terminal: pipe a recording in, as by perf record -o - PROGRAM");
+	if (S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+		return load_regular(reader, STDIN_FILENO, &status, err);
+	return load_stream(reader, STDIN_FILENO, err);
+}
+
+/* ---- a directory ---- */
+
+struct part {
+	unsigned long number; /* of "data.N" */
+	uint64_t size;
+};
+
+struct parts {
+	struct part *part;
+	size_t nr, room;
+};
+
+/* Of "data.N"; false for all other names. */
+static bool part_number(const char *name, unsigned long *number)
+{
+	size_t digits;
+
+	if (strncmp(name, "data.", 5))
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	if (!digits || digits > 9 || name[5 + digits] || (name[5] == '0' && digits > 1))
+		return false;
+	*number = strtoul(name + 5, NULL, 10);
+	return true;
+}
+
+static int add_part(struct parts *parts, unsigned long number, struct perch_error *err)
+{
+	if (parts->nr == MOST_PARTS)
+		return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
+				       "a directory of more than %u files", MOST_PARTS);
+	if (parts->nr == parts->room) {
+		size_t room = parts->room ? 2 * parts->room : 64;
+		struct part *part = reallocarray(parts->part, room, sizeof(*part));
+
+		if (!part)
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a directory's files");
+		parts->part = part;
+		parts->room = room;
+	}
+	parts->part[parts->nr++].number = number;
+	return 0;
+}
+
+static int by_number(const void *left, const void *right)
+{
+	const struct part *a = left, *b = right;
+
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static int list_parts(int folder, struct parts *parts, struct perch_error *err)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	unsigned long number;
+
+	if (!dir) {
+		rc = cannot_read(errno, err);
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (entry = readdir(dir)))
+		if (part_number(entry->d_name, &number))
+			rc = add_part(parts, number, err);
+	closedir(dir);
+	if (parts->nr)
+		qsort(parts->part, parts->nr, sizeof(*parts->part), by_number);
+	return rc;
+}
+
+/* Opens a file of the directory. */
+static int open_part(int folder, const char *name, struct stat *status, struct perch_error *err)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
+
+	if (fd >= 0 && !fstat(fd, status) && S_ISREG(status->st_mode))
+		return fd;
+	rc = fd < 0 ? cannot_read(errno, err)
+		    : perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE, "not a regular file");
+	perch_error_prefix(err, "%s: ", name);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int measure_parts(struct perch_reader *reader, int folder, struct parts *parts, uint64_t *extent,
+			 struct perch_error *err)
+{
+	*extent = whole_pages(reader->size);
+	for (size_t i = 0; i < parts->nr; i++) {
+		struct stat status;
+		char name[32];
+		int fd;
+
+		snprintf(name, sizeof(name), "data.%lu", parts->part[i].number);
+		fd = open_part(folder, name, &status, err);
+		if (fd < 0)
+			return fd;
+		close(fd);
+		parts->part[i].size = status.st_size;
+		if (*extent + whole_pages(status.st_size) > INT64_MAX)
+			return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
+					       "the directory's files are too large");
+		*extent += whole_pages(status.st_size);
+	}
+	return 0;
+}
+
+/* The files lie behind the one with the header, all their bytes being records. */
+static int put_parts(struct perch_reader *reader, int folder, const struct parts *parts, struct perch_error *err)
+{
+	uint64_t base = whole_pages(reader->size);
+
+	for (size_t i = 0; i < parts->nr; i++) {
+		uint64_t planned = whole_pages(parts->part[i].size), size = parts->part[i].size;
+		struct stat status;
+		char name[32];
+		int fd, rc;
+
+		snprintf(name, sizeof(name), "data.%lu", parts->part[i].number);
+		fd = open_part(folder, name, &status, err);
+		if (fd < 0)
+			return fd;
+		if ((uint64_t)status.st_size < size)
+			size = status.st_size;
+		rc = put_at(reader, fd, base, &size, err);
+		close(fd);
+		if (rc)
+			return rc;
+		reader->piece[reader->nr_pieces++] = (struct perch__piece){ base, base, base + size };
+		base += planned;
+	}
+	return 0;
+}
+
+static int load_files(struct perch_reader *reader, int folder, int header, struct parts *parts, struct perch_error *err)
+{
+	uint64_t extent;
+	int rc = list_parts(folder, parts, err);
+
+	if (!rc)
+		rc = measure_parts(reader, folder, parts, &extent, err);
+	if (rc)
+		return rc;
+	reader->piece = perch__reader_keep(reader, (parts->nr + 1) * sizeof(*reader->piece));
+	if (!reader->piece)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a directory's files");
+	reader->nr_pieces = 1;
+	if (!reader->size)
+		return 0;
+	rc = reserve(reader, extent, err);
+	if (!rc)
+		rc = put_at(reader, header, 0, &reader->size, err);
+	return rc ? rc : put_parts(reader, folder, parts, err);
+}
+
+/* A recording by several threads has the header and their common records in "data", the rings' in "data.N". */
+static int load_directory(struct perch_reader *reader, int folder, struct perch_error *err)
+{
+	struct parts parts = { 0 };
+	struct stat status;
+	int header = openat(folder, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
+
+	if (header < 0 && errno == ENOENT)
+		return perch_error_set(err, EISDIR, PERCH_ERROR_FILE,
+				       "a directory, not a perf.data file: it has no file 'data'");
+	if (header >= 0)
+		close(header);
+	header = open_part(folder, "data", &status, err);
+	if (header < 0)
+		return header;
+	reader->directory = true;
+	reader->size = status.st_size;
+	reader->changed = status.st_ctime;
+	rc = load_files(reader, folder, header, &parts, err);
+	free(parts.part);
+	close(header);
+	return rc;
+}
+
+/* ---- whichever it is ---- */
+
+static int load_path(struct perch_reader *reader, struct perch_error *err)
+{
+	int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
+	struct stat status;
+
+	if (fd < 0)
+		return cannot_read(errno, err);
+	if (fstat(fd, &status))
+		rc = cannot_read(errno, err);
+	else if (S_ISREG(status.st_mode))
+		rc = load_regular(reader, fd, &status, err);
+	else if (S_ISDIR(status.st_mode))
+		rc = load_directory(reader, fd, err);
+	else if (S_ISFIFO(status.st_mode))
+		rc = load_stream(reader, fd, err);
+	else
+		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE, "not a file, a pipe or a directory");
+	close(fd);
+	return rc;
+}
+
+int perch__load(struct perch_reader *reader, struct perch_error *err)
+{
+	return strcmp(reader->path, "-") ? load_path(reader, err) : load_standard_input(reader, err);
+}

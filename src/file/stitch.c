@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples whose user callchain a later record tells are handed out when that record is reached, right before it; those
+ * that wait in vain, after the last record.
+ */
+#include "internal.h"
+
+/* A recording without such samples takes no part in it, and pays nothing. */
+static bool defers(const struct perch_reader *reader)
+{
+	for (size_t i = 0; i < reader->nr_events; i++)
+		if (reader->events[i].attr.defer_callchain)
+			return true;
+	return false;
+}
+
+int perch_reader_stitch(struct perch_reader *reader, struct perch_error *err)
+{
+	int rc;
+
+	if (reader->stitching || !defers(reader))
+		return 0;
+	rc = perch_stitcher_new(&reader->stitcher, 0, err);
+	reader->stitching = !rc;
+	return rc;
+}
+
+void perch__stitch_restart(struct perch_reader *reader)
+{
+	struct perch_record record;
+
+	reader->completing = false;
+	reader->ended = false;
+	while (reader->stitching && perch_stitcher_next(reader->stitcher, NULL, &record) > 0)
+		;
+}
+
+/* The samples that the deferred record completes, then itself. */
+static int next_completed(struct perch_reader *reader, struct perch_record *record)
+{
+	if (perch_stitcher_next(reader->stitcher, &reader->deferred, record) <= 0) {
+		reader->completing = false;
+		*record = reader->deferred;
+	}
+	return 1;
+}
+
+int perch__stitch_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+{
+	int rc;
+
+	if (reader->completing)
+		return next_completed(reader, record);
+	while (!reader->ended) {
+		rc = perch__reader_record(reader, record, err);
+		if (rc < 0)
+			return rc;
+		reader->ended = !rc;
+		if (rc && record->type == PERCH_RECORD_CALLCHAIN_DEFERRED) {
+			reader->completing = true;
+			reader->deferred = *record;
+			return next_completed(reader, record);
+		}
+		if (rc && perch_stitcher_hold(reader->stitcher, record) <= 0)
+			return 1;
+	}
+	return perch_stitcher_next(reader->stitcher, NULL, record) > 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Goes through the table of fields.def, and finds a record's fields where its view has them. */
+#include "fields.h"
+
+/* Not a type of the kernel's: the identity that other records end in. */
+#define PERCH_RECORD_TRAILER 0
+
+struct row {
+	const char *record;		/* a record begins; the rows below it are its fields */
+	const char *name;
+	enum perch_field_kind kind;
+	uint16_t offset;		/* in struct perch_record */
+	uint16_t size;			/* bytes; of a struct perch_text: its own */
+	bool text;
+	perch__words_function *words;
+	perch__part_function *by;
+	uint64_t sample_type;		/* one of these bits is there */
+	uint16_t misc, no_misc;		/* these are set, these are not */
+};
+
+#define AT(member) .offset = offsetof(struct perch_record, member), .size = sizeof(((struct perch_record *)0)->member)
+#define VALUE(member) AT(member)
+#define WORDED(member, function) AT(member), .words = perch__words_##function
+#define TEXT(member) AT(member), .text = true
+#define BY(function) .by = perch__tell_##function
+#define ALWAYS .sample_type = 0
+#define SAMPLE(bit) .sample_type = PERCH_SAMPLE_##bit
+#define MISC(bit) .misc = PERCH_MISC_##bit
+#define NO_MISC(bit) .no_misc = PERCH_MISC_##bit
+
+static const struct row rows[] = {
+#define RECORD(record_, since, when, what) { .record = #record_ },
+#define FIELD(record_, name_, kind_, place, condition, unit, since, what) \
+	{ .name = #name_, .kind = PERCH_FIELD_##kind_, place, condition },
+#define PART(...)
+#include "fields.def"
+#undef RECORD
+#undef FIELD
+	{ .record = "" },
+};
+
+/* The same rows by number, to find where a record's begin. */
+enum {
+#define RECORD(record_, since, when, what) ROW_##record_,
+#define FIELD(record_, name_, ...) ROW_##record_##_##name_,
+#include "fields.def"
+#undef RECORD
+#undef FIELD
+};
+
+static const uint16_t first_row[PERCH_RECORD_MAX] = {
+#define RECORD(record_, since, when, what) [PERCH_RECORD_##record_] = ROW_##record_ + 1,
+#define FIELD(...)
+#include "fields.def"
+#undef RECORD
+#undef FIELD
+};
+
+static void tell(struct perch__walk *walk, const struct perch_field *field)
+{
+	if (!walk->rc)
+		walk->rc = walk->function(walk->context, field);
+}
+
+void perch__field(struct perch__walk *walk, const char *name, enum perch_field_kind kind, uint64_t value)
+{
+	tell(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
+}
+
+void perch__field_words(struct perch__walk *walk, const char *name, uint64_t value, perch__words_function *words)
+{
+	char text[PERCH__WORDS_BYTES];
+	size_t length = words(walk->arch, value, text, sizeof(text));
+
+	tell(walk, &(struct perch_field){
+		.name = name, .kind = PERCH_FIELD_WORDS, .value = value, .text = text,
+		.length = length < sizeof(text) ? length : sizeof(text) - 1,
+	});
+}
+
+void perch__field_bytes(struct perch__walk *walk, const char *name, const void *bytes, size_t length)
+{
+	tell(walk, &(struct perch_field){
+		.name = name, .kind = PERCH_FIELD_BYTES, .text = length ? bytes : "", .length = length });
+}
+
+void perch__field_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
+{
+	tell(walk, &(struct perch_field){
+		.name = name, .kind = PERCH_FIELD_TEXT, .text = text->text ? text->text : "", .length = text->length });
+}
+
+static uint64_t value_of(const struct perch_record *record, const struct row *row)
+{
+	const char *at = (const char *)record + row->offset;
+
+	if (row->size == sizeof(uint16_t))
+		return perch__u16(at, false);
+	if (row->size == sizeof(uint32_t) && row->kind == PERCH_FIELD_SIGNED)
+		return (uint64_t)(int32_t)perch__u32(at, false);
+	if (row->size == sizeof(uint32_t))
+		return perch__u32(at, false);
+	return perch__u64(at, false);
+}
+
+static bool is_there(const struct perch_record *record, const struct row *row)
+{
+	if (row->sample_type && !(record->layout->sample_type & row->sample_type))
+		return false;
+	return (record->misc & row->misc) == row->misc && !(record->misc & row->no_misc);
+}
+
+static void tell_row(struct perch__walk *walk, const struct row *row)
+{
+	struct perch_text text;
+
+	if (row->by) {
+		row->by(walk, row->name);
+	} else if (row->text) {
+		memcpy(&text, (const char *)walk->record + row->offset, sizeof(text));
+		perch__field_text(walk, row->name, &text);
+	} else if (row->words) {
+		perch__field_words(walk, row->name, value_of(walk->record, row), row->words);
+	} else {
+		perch__field(walk, row->name, row->kind, value_of(walk->record, row));
+	}
+}
+
+static void tell_rows(struct perch__walk *walk, const struct row *row)
+{
+	for (; !row->record && !walk->rc; row++)
+		if (is_there(walk->record, row))
+			tell_row(walk, row);
+}
+
+/* Bytes of the trailer at the record's end. */
+static size_t trailer_bytes(const struct perch_record *record)
+{
+	size_t body = record->size > PERCH__HEADER_BYTES ? record->size - PERCH__HEADER_BYTES : 0;
+
+	if (record->type == PERCH_RECORD_SAMPLE || record->type >= PERCH__FIRST_USER_TYPE)
+		return 0;
+	return record->layout->id_size <= body ? record->layout->id_size : 0;
+}
+
+/* The body of a record of unknown form, or what stands behind the last known field. */
+static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
+{
+	const struct perch_record *record = walk->record;
+	const char *bytes = record->bytes;
+	size_t end = record->size - trailer;
+
+	if (!known) {
+		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES, end - PERCH__HEADER_BYTES);
+		return;
+	}
+	if (record->left_over && record->left_over <= end - PERCH__HEADER_BYTES)
+		perch__field_bytes(walk, "left_over", bytes + end - record->left_over, record->left_over);
+}
+
+int perch_record_fields(const struct perch_record *record, enum perch_arch arch, perch_field_function *function,
+			void *context)
+{
+	struct perch__walk walk = { .record = record, .arch = arch, .function = function, .context = context };
+	bool known = record->type > 0 && record->type < PERCH_RECORD_MAX;
+	size_t trailer = trailer_bytes(record);
+
+	if (record->size < PERCH__HEADER_BYTES)
+		return 0;
+	if (known)
+		tell_rows(&walk, rows + first_row[record->type]);
+	tell_rest(&walk, trailer, known);
+	if (trailer) {
+		perch__field(&walk, "sample_id", PERCH_FIELD_GROUP, 0);
+		tell_rows(&walk, rows + first_row[PERCH_RECORD_TRAILER]);
+		perch__field(&walk, NULL, PERCH_FIELD_END, 0);
+	}
+	return walk.rc;
+}

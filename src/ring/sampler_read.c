@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* What comes out of a sampler: records, batches, snapshots; and the counts of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+
+#define SHOT_BYTES (256u << 10)		/* of a snapshot, in one piece */
+
+static uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
+{
+	unsigned word = perch__lost_word(type, size);
+
+	return word ? ((const uint64_t *)record)[word] : 0;
+}
+
+static void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size, uint64_t lost)
+{
+	perch__stats_count(stats, type, lost);
+	stats->bytes += size;
+}
+
+/* The next record of the batches in hand, lane after lane; a lane left is given its next batch when its turn comes again. */
+static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
+{
+	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_lanes; tries++) {
+		struct perch_ring *ring = sampler->lanes[sampler->turn].ring;
+		const struct perch_record_header *bytes = perch__ring_take(ring);
+
+		if (bytes)
+			return bytes;
+		perch__ring_publish(ring);	/* now, not a round later: the kernel needs the room */
+		if (++sampler->turn == sampler->nr_lanes)
+			sampler->turn = sampler->nr_backward;
+		perch__ring_advance(sampler->lanes[sampler->turn].ring);
+	}
+	return NULL;
+}
+
+int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *record)
+{
+	const struct perch_record_header *bytes;
+
+	if (sampler->nr_backward == sampler->nr_lanes)
+		return 0;
+	while ((bytes = next_bytes(sampler))) {
+		struct perch_sampler_stats *stats = &sampler->lanes[sampler->turn].stats;
+		uint32_t type = bytes->type;
+		uint16_t size = bytes->size;
+		uint64_t lost = lost_in(bytes, type, size);
+
+		count(stats, type, size, lost);
+		if (perch_decoder_decode(sampler->decoder, record, bytes, size, NULL) >= 0) {
+			count(&sampler->events[record->event].stats, type, size, lost);
+			return 1;
+		}
+		stats->damaged++;
+	}
+	return 0;
+}
+
+static int make_merge(struct perch_sampler *sampler)
+{
+	size_t nr = sampler->nr_lanes - sampler->nr_backward;
+	struct perch_ring **rings = calloc(nr, sizeof(struct perch_ring *));
+	int rc;
+
+	if (!rings)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		rings[i] = sampler->lanes[sampler->nr_backward + i].ring;
+	rc = perch_merge_new(&sampler->merge, rings, nr, sampler->decoder, NULL);
+	free(rings);
+	return rc;
+}
+
+int perch_sampler_next_in_time(struct perch_sampler *sampler, bool flush, struct perch_record *record)
+{
+	size_t ring;
+	int rc = 0;
+
+	if (sampler->nr_backward == sampler->nr_lanes)
+		return 0;
+	if (!sampler->merge)
+		rc = make_merge(sampler);
+	while (rc >= 0) {
+		struct perch_sampler_stats *stats;
+		uint64_t lost;
+
+		rc = perch_merge_next(sampler->merge, flush, record, &ring, NULL);
+		if (!rc || (rc < 0 && rc != -EBADMSG))
+			break;
+		stats = &sampler->lanes[sampler->nr_backward + ring].stats;
+		lost = lost_in(record->bytes, record->type, record->size);
+		count(stats, record->type, record->size, lost);
+		if (rc > 0) {
+			count(&sampler->events[record->event].stats, record->type, record->size, lost);
+			break;
+		}
+		stats->damaged++;
+		rc = 0;
+	}
+	return rc;
+}
+
+/* What was lost and throttled is told by records of its own, which are few: these are decoded to know of which event. */
+static void tell_event(struct perch_sampler *sampler, const void *bytes, uint32_t type, uint16_t size)
+{
+	struct perch_record record;
+
+	if (type != PERCH_RECORD_THROTTLE && type != PERCH_RECORD_UNTHROTTLE && !perch__lost_word(type, size))
+		return;
+	if (perch_decoder_decode(sampler->decoder, &record, bytes, size, NULL) >= 0)
+		count(&sampler->events[record.event].stats, type, size, lost_in(bytes, type, size));
+}
+
+/* Goes through a batch that has such records. They are short; one that wraps is put together. */
+static void tell_batch(struct perch_sampler *sampler, const struct iovec pieces[2])
+{
+	size_t bytes = pieces[0].iov_len + pieces[1].iov_len, first = pieces[0].iov_len;
+	struct perch_record_header header;
+	uint64_t wrapped[64];
+
+	for (size_t offset = 0; offset < bytes; offset += header.size) {
+		const char *at = offset < first ? (const char *)pieces[0].iov_base + offset :
+						  (const char *)pieces[1].iov_base + (offset - first);
+
+		memcpy(&header, at, sizeof(header));
+		if (header.size < sizeof(header) || header.size & 7 || header.size > bytes - offset)
+			return;		/* changed under our eyes */
+		if (offset >= first || offset + header.size <= first) {
+			tell_event(sampler, at, header.type, header.size);
+		} else if (header.size <= sizeof(wrapped)) {
+			memcpy(wrapped, at, first - offset);
+			memcpy((char *)wrapped + (first - offset), pieces[1].iov_base, header.size - (first - offset));
+			tell_event(sampler, wrapped, header.type, header.size);
+		}
+	}
+}
+
+ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context)
+{
+	ssize_t drained = 0;
+
+	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
+		struct perch__lane *lane = &sampler->lanes[i];
+		struct perch_sampler_stats before = lane->stats;
+		struct iovec pieces[2];
+		size_t bytes = perch__ring_peek(lane->ring, pieces, &lane->stats);
+		int rc;
+
+		if (!bytes)
+			continue;
+		if (lane->stats.lost != before.lost || lane->stats.throttled != before.throttled ||
+		    lane->stats.unthrottled != before.unthrottled)
+			tell_batch(sampler, pieces);
+		rc = function(context, i, pieces, pieces[1].iov_len ? 2 : 1);
+		perch_ring_consume(lane->ring, bytes);
+		lane->stats.bytes += bytes;
+		if (rc < 0)
+			return rc;
+		drained += bytes;
+	}
+	return drained;
+}
+
+/* A piece of a snapshot on its way to the callback. */
+struct shot {
+	struct perch_sampler *sampler;
+	perch_drain_function *function;
+	void *context;
+	size_t lane, used;
+	ssize_t bytes;
+	char *buffer;
+};
+
+static int hand_out(struct shot *shot)
+{
+	struct iovec piece[2] = { { shot->buffer, shot->used } };
+
+	if (!shot->used)
+		return 0;
+	shot->bytes += shot->used;
+	shot->sampler->lanes[shot->lane].stats.bytes += shot->used;
+	shot->used = 0;
+	return shot->function(shot->context, shot->lane, piece, 1);
+}
+
+static int shoot(struct shot *shot, size_t lane, struct perch_error *err)
+{
+	struct perch_ring *ring = shot->sampler->lanes[lane].ring;
+	struct perch_sampler_stats *stats = &shot->sampler->lanes[lane].stats;
+	const struct perch_record_header *record;
+	ssize_t rc = perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, err);
+
+	shot->lane = lane;
+	while (rc >= 0 && (record = perch_ring_next(ring))) {
+		uint32_t type = record->type;
+		uint16_t size = record->size;
+
+		if (shot->used + size > SHOT_BYTES) {
+			rc = hand_out(shot);
+			if (rc < 0)
+				return (int)rc;
+		}
+		memcpy(shot->buffer + shot->used, record, size);
+		shot->used += size;
+		perch__stats_count(stats, type, lost_in(record, type, size));
+		tell_event(shot->sampler, record, type, size);
+	}
+	return rc < 0 ? (int)rc : hand_out(shot);
+}
+
+/* All rings show the same moment: each is paused before the first one is read. Those paused before stay so. */
+static int stop_backward(struct perch_sampler *sampler, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
+		rc = perch_ring_pause(sampler->lanes[i].ring, err);
+	return rc;
+}
+
+static int start_backward(struct perch_sampler *sampler, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sampler->nr_backward && !sampler->paused; i++) {
+		int one = perch_ring_resume(sampler->lanes[i].ring, rc < 0 ? NULL : err);
+
+		rc = rc < 0 ? rc : one;
+	}
+	return rc;
+}
+
+ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function, void *context,
+			       struct perch_error *err)
+{
+	struct shot shot = { .sampler = sampler, .function = function, .context = context };
+	int rc, resumed;
+
+	if (!sampler->overwrite)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a snapshot of a sampler without .overwrite: its rings are drained");
+	shot.buffer = malloc(SHOT_BYTES);
+	if (!shot.buffer)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+	rc = stop_backward(sampler, err);
+	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
+		rc = shoot(&shot, i, err);
+	resumed = start_backward(sampler, rc < 0 ? NULL : err);
+	free(shot.buffer);
+	if (rc < 0 || resumed < 0)
+		return rc < 0 ? rc : resumed;
+	return shot.bytes;
+}
+
+int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats)
+{
+	if (ring >= sampler->nr_lanes)
+		return -EINVAL;
+	*stats = sampler->lanes[ring].stats;
+	stats->damaged += perch__ring_damaged(sampler->lanes[ring].ring);
+	return 0;
+}
+
+int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index, struct perch_sampler_stats *stats)
+{
+	if (index >= sampler->nr_events)
+		return -EINVAL;
+	*stats = sampler->events[index].stats;
+	return 0;
+}
+
+void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
+{
+	*stats = (struct perch_sampler_stats){ 0 };
+	for (size_t i = 0; i < sampler->nr_lanes; i++) {
+		struct perch_sampler_stats one = { 0 };
+
+		perch_sampler_ring_stats(sampler, i, &one);
+		stats->records += one.records;
+		stats->samples += one.samples;
+		stats->lost += one.lost;
+		stats->throttled += one.throttled;
+		stats->unthrottled += one.unthrottled;
+		stats->unknown += one.unknown;
+		stats->damaged += one.damaged;
+		stats->bytes += one.bytes;
+	}
+}

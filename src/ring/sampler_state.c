@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* How a sampler's rings are, and stopping them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* The machine keeps its list of CPUs; this one is read anew. Where it cannot be read nothing is known to be offline. */
+static bool is_offline(const struct perch_sampler *sampler, int cpu)
+{
+	struct perch_cpus online = { 0 };
+	char text[4096];
+	bool there = true;
+
+	if (perch_machine_read(sampler->machine, "/sys/devices/system/cpu/online", text, sizeof(text)) > 0 &&
+	    perch_cpus_parse(&online, text, NULL) >= 0)
+		there = perch__has_cpu(&online, cpu);
+	perch_cpus_clear(&online);
+	return !there;
+}
+
+int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, enum perch_ring_state *state)
+{
+	const struct perch__lane *lane = ring < sampler->nr_lanes ? &sampler->lanes[ring] : NULL;
+
+	if (!lane)
+		return -EINVAL;
+	if (is_offline(sampler, lane->cpu))
+		*state = PERCH_RING_OFFLINE;
+	else if (sampler->polls[ring].fd < 0)
+		*state = PERCH_RING_ENDED;
+	else if (lane->failed)
+		*state = PERCH_RING_FAILED;
+	else
+		*state = sampler->paused ? PERCH_RING_PAUSED : PERCH_RING_RUNNING;
+	return 0;
+}
+
+/* What is paused already when one cannot be, goes on. */
+int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
+{
+	for (size_t i = 0; i < sampler->nr_lanes; i++) {
+		int rc = perch_ring_pause(sampler->lanes[i].ring, err);
+
+		if (rc >= 0)
+			continue;
+		while (!sampler->paused && i--)
+			perch_ring_resume(sampler->lanes[i].ring, NULL);
+		return rc;
+	}
+	sampler->paused = true;
+	return 0;
+}
+
+int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sampler->nr_lanes; i++) {
+		int one = perch_ring_resume(sampler->lanes[i].ring, rc < 0 ? NULL : err);
+
+		rc = rc < 0 ? rc : one;
+	}
+	sampler->paused = rc < 0;
+	return rc;
+}
+
+int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct perch_error *err)
+{
+	size_t refreshed = 0;
+
+	if (samples < 1)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a refresh for %d samples: take 1 to 2^31-1", samples);
+	for (size_t i = 0; i < sampler->nr_fds; i++) {
+		size_t index = i % sampler->nr_events;
+		const struct perch__sampler_event *event = &sampler->events[index];
+		int rc;
+
+		/* the sampler's own takes no samples, nor does a member of a group that its leader samples */
+		if (sampler->fds[i] < 0 || perch__is_own(sampler, index) || !event->attr.sample_period)
+			continue;
+		rc = perch_event_refresh(sampler->fds[i], (unsigned)samples, sampler->machine, err);
+		if (rc < 0) {
+			perch_error_prefix(err, "event '%s': ", event->name);
+			return rc;
+		}
+		refreshed++;
+	}
+	return refreshed ? 0 : perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+					       "none of the sampler's events takes samples: there is nothing to refresh");
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TEXT_POKE records: the kernel tells what code it changes, where, from what and to what. A switch of its BPF statistics is
+ * made of such changes; /proc/kcore has the code as it is.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../kernel/live.h"
+#include "guest.h"
+
+#define SWITCH "/proc/sys/kernel/bpf_stats_enabled"
+#define MOST_BYTES 16
+
+/* The pokes of one turn of the switch, by this thread. */
+static void turn(struct live *live, const char *to)
+{
+	struct perch_attr attr = live_attr();
+	struct perch_error err;
+
+	attr.text_poke = 1;
+	CHECK_OK(live_open(live, &attr, &PERCH_SELF, 0, &err), &err);
+	CHECK(!live_enable(live), "");
+	guest_write(SWITCH, to);
+	CHECK(!live_disable(live), "");
+	CHECK_OK(live_take(live, &err), &err);
+	CHECK(live_count(live, PERCH_RECORD_TEXT_POKE) > 0, "of %zu records", live->nr);
+}
+
+/* Bytes of the running kernel, by a dump of it that is an ELF file. */
+static bool read_kernel(uint64_t address, void *bytes, size_t size)
+{
+	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	bool got = false;
+
+	if (fd < 0 || pread(fd, &header, sizeof(header), 0) != sizeof(header))
+		header.e_phnum = 0;
+	for (int i = 0; i < header.e_phnum && !got; i++) {
+		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) != sizeof(segment))
+			break;
+		if (segment.p_type == PT_LOAD && segment.p_vaddr <= address &&
+		    address + size - segment.p_vaddr <= segment.p_memsz)
+			got = pread(fd, bytes, size, segment.p_offset + (address - segment.p_vaddr)) == (ssize_t)size;
+	}
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
+static uint64_t symbol(const char *wanted)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+	uint64_t address, found = 0;
+
+	while (symbols && !found && fgets(line, sizeof(line), symbols))
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && !strcmp(name, wanted))
+			found = address;
+	if (symbols)
+		fclose(symbols);
+	CHECK(found, "%s", wanted);
+	return found;
+}
+
+/* What the last record of an address says is there now. */
+static void now_there(void)
+{
+	uint64_t from = symbol("_text"), to = symbol("_etext");
+	uint8_t bytes[MOST_BYTES];
+	struct live live;
+	size_t compared = 0;
+
+	turn(&live, "1");
+	for (size_t i = 0; i < live.nr; i++) {
+		const struct perch_text_poke_record *poke = &live.record[i].text_poke;
+		bool last = true;
+
+		CHECK(poke->address >= from && poke->address < to, "%#" PRIx64, poke->address);
+		CHECK(poke->old_length > 0 && poke->old_length <= MOST_BYTES && poke->new_length == poke->old_length,
+		      "%u bytes, then %u", poke->old_length, poke->new_length);
+		CHECK(memcmp(poke->before, poke->after, poke->old_length), "nothing changes");
+		for (size_t j = i + 1; j < live.nr; j++)
+			last &= live.record[j].text_poke.address != poke->address;
+		if (!last)
+			continue;
+		if (!read_kernel(poke->address, bytes, poke->new_length))
+			guest_skip("/proc/kcore does not tell the kernel's code");
+		CHECK(!memcmp(bytes, poke->after, poke->new_length), "other bytes at %#" PRIx64, poke->address);
+		compared++;
+	}
+	guest_note("%zu records, %zu places compared", live.nr, compared);
+	CHECK(compared > 0, "");
+	guest_write(SWITCH, "0");
+	live_close(&live);
+}
+
+/* The way back is the way there, with the two sides exchanged. */
+static void there_and_back(void)
+{
+	struct live there, back;
+
+	turn(&there, "1");
+	turn(&back, "0");
+	CHECK(there.nr == back.nr, "%zu there, %zu back", there.nr, back.nr);
+	for (size_t i = 0; i < there.nr; i++) {
+		const struct perch_text_poke_record *poke = &there.record[i].text_poke, *other = NULL;
+
+		for (size_t j = 0; j < back.nr && !other; j++)
+			if (back.record[j].text_poke.address == poke->address)
+				other = &back.record[j].text_poke;
+		CHECK(other, "%#" PRIx64 " was not changed back", poke->address);
+		CHECK(other->old_length == poke->new_length && other->new_length == poke->old_length, "other lengths");
+		CHECK(!memcmp(other->before, poke->after, poke->new_length) &&
+		      !memcmp(other->after, poke->before, poke->old_length), "other bytes at %#" PRIx64, poke->address);
+	}
+	live_close(&there);
+	live_close(&back);
+}
+
+/* A CPU that is switched off is no CPU to measure. */
+static void no_such_cpu(void)
+{
+	struct perch_target target = { .pid = -1, .cpu = 1 };
+	struct perch_attr attr = live_attr();
+	struct perch_error err;
+	struct live live;
+	int rc;
+
+	if (access("/sys/devices/system/cpu/cpu1/online", W_OK))
+		guest_skip("this machine's second CPU cannot be switched off");
+	guest_write("/sys/devices/system/cpu/cpu1/online", "0");
+	rc = live_open(&live, &attr, &target, 0, &err);
+	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
+	CHECK(rc == -ENODEV, "%d", rc);
+	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind), err.message);
+	guest_note("%s", err.message);
+}
+
+static const struct guest_test guest_pokes[] = {
+	{ .name = "a changed code's record and the code agree", .run = now_there },
+	{ .name = "code that is changed back", .run = there_and_back },
+	{ .name = "a CPU that is offline", .run = no_such_cpu },
+	{ 0 },
+};
+const struct guest_test *const guest_lists[] = { guest_pokes, NULL };

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A recording turned into the other byte order reports, prints and counts as it did before.
+
+What is turned is recorded here by perch, by perf (PERF) where it is installed, and found in the folder PERCH_FIXTURES where
+that is set. perf, which reads both orders too, vouches for the turning."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import other_order
+
+PERF = os.environ.get("PERF", "perf")
+PERCH = os.environ.get("PERCH", "perch")
+VIEWS = (("report", "--stdio"), ("script",), ("report", "--stats"), ("report", "--header-only"), ("dump",))
+PROGRAM = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; ls / >/dev/null"
+failed = False
+
+
+def tell(good, what):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+
+
+def output(*words):
+    """What it prints, and its exit status; the moment at which a file was last written is not part of the recording."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                          errors="replace")
+    return done.returncode, [line for line in done.stdout.splitlines() if not line.startswith("# captured on")]
+
+
+def without_features(lines):
+    """perch dump shows the bytes of a pipe's features as they lie in the file."""
+    kept, inside = [], False
+    for line in lines:
+        if not line.startswith(" "):
+            inside = "FEATURE" in line
+        if not inside or not line.strip().startswith("data "):
+            kept.append(line)
+    return kept
+
+
+def same(name, native, foreign):
+    views = [view for view in VIEWS if view != ("dump",) or output(PERCH, "help", "dump")[0] == 0]
+    for view in views:
+        before, after = output(PERCH, *view, "-i", native), output(PERCH, *view, "-i", foreign)
+        if view == ("dump",):
+            before, after = (before[0], without_features(before[1])), (after[0], without_features(after[1]))
+        where = next((i for i, (a, b) in enumerate(zip(before[1], after[1])) if a != b), None)
+        tell(before == after and before[0] == 0, f"perch {' '.join(view)} of {name}")
+        if where is not None:
+            print(f"  {before[1][where]}\n  {after[1][where]}")
+
+
+def vouched(name, native, foreign):
+    """perf 6.1 fails on old pipes of the other order, and then says so. It unwinds no stacks of the other order."""
+    fields = ["-F", "comm,tid,time,event,ip" if "stacks" not in name else "comm,tid,time,event"]
+    before, after = (output(PERF, "script", "-f", *fields, "-i", file) for file in (native, foreign))
+    if before[0] or after[0]:
+        print(f"ok - perf script of {name} # skip perf itself does not read it")
+    else:
+        tell(before == after, f"perf script of {name}")
+
+
+def compare(name, native, work):
+    foreign = os.path.join(work, "foreign")
+    try:
+        other_order.turn(native, foreign)
+    except SystemExit as why:
+        print(f"ok - {name} # skip {why}")
+        return
+    same(name, native, foreign)
+    if shutil.which(PERF):
+        vouched(name, native, foreign)
+
+
+def recorded(work):
+    """Files recorded here: a name, and how."""
+    path = os.path.join(work, "native")
+    ways = [("perch record", [PERCH, "record", "-q", "-F", "999", "-e", "cpu-clock", "-o", path]),
+            ("perch record -g of two events", [PERCH, "record", "-q", "-g", "-e", "cpu-clock,page-faults", "-o", path])]
+    if shutil.which(PERF):
+        base = [PERF, "record", "-q", "-o", path]
+        ways += [("perf record -g", base + ["-g", "-e", "cpu-clock"]),
+                 ("perf record of a group with reads", base + ["-e", "{cpu-clock,page-faults}:S", "-c", "50000"]),
+                 ("perf record of stacks and registers", base + ["--call-graph", "dwarf,1024", "-e", "cpu-clock", "-F", "200"]),
+                 ("perf record of much", base + ["-e", "cpu-clock", "-adT", "--namespaces", "--switch-events", "--phys-data"]),
+                 ("perf record of registers", base + ["-e", "cpu-clock", "-I", "--user-regs=ip,sp"])]
+    for name, words in ways:
+        if os.path.exists(path):
+            os.unlink(path)
+        done = subprocess.run(words + ["--", "sh", "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, text=True, errors="replace")
+        if os.path.exists(path) and os.path.getsize(path) > 200:
+            yield name, path
+        else:
+            print(f"ok - {name} # skip not recorded here: {done.stderr.strip()[:100]!r}")
+
+
+def piped(work):
+    """perf record -o -, as users pipe it, and by standard input."""
+    path = os.path.join(work, "piped")
+    with open(path, "wb") as stream:
+        subprocess.run([PERF, "record", "-q", "-o", "-", "-e", "cpu-clock", "-g", "--", "sh", "-c", PROGRAM], stdout=stream,
+                       stderr=subprocess.DEVNULL, check=False)
+    if os.path.getsize(path) < 200:
+        print("ok - perf record -o - # skip not recorded here")
+        return
+    compare("perf record -o -", path, work)
+    for view in VIEWS[:3]:
+        for named in ([], ["-i", "-"]):
+            with open(path, "rb") as stream, subprocess.Popen(["cat"], stdin=stream, stdout=subprocess.PIPE) as cat:
+                done = subprocess.run([PERCH, *view, *named], stdin=cat.stdout, stdout=subprocess.PIPE, text=True,
+                                      stderr=subprocess.DEVNULL, errors="replace", check=False)
+            tell(done.stdout.splitlines() == output(PERCH, *view, "-i", path)[1],
+                 " ".join(["perf record -o - | perch", *view, *named]))
+
+
+def directories(work):
+    """perf record --threads, plain and compressed: the counts that perf makes of them."""
+    for more in ([], ["-z"]):
+        path = os.path.join(work, "threads" + "".join(more))
+        name = " ".join(["perf record --threads", *more])
+        subprocess.run([PERF, "record", "-q", "--threads", *more, "-o", path, "-a", "-e", "cpu-clock", "-F", "500", "--", "sh",
+                        "-c", PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if not os.path.isdir(path):
+            print(f"ok - {name} # skip this perf does not know it")
+            continue
+        tell(counts(PERF, path) == counts(PERCH, path), f"report --stats of {name}")
+        times = [float(line.split(": ")[0].split()[-1]) for line in output(PERCH, "script", "-i", path)[1] if "cpu-clock: " in line]
+        tell(len(times) > 0 and times == sorted(times), f"script of {name} goes by time")
+
+
+def counts(command, path):
+    words = (line.split() for line in output(command, "report", "--stats", "-i", path)[1])
+    found = {}
+    for word in words:
+        if len(word) > 2 and word[1] == "events:" and word[0] not in found:
+            found[word[0]] = word[2]
+    return found
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        for name, path in recorded(work):
+            compare(name, path, work)
+        if shutil.which(PERF):
+            piped(work)
+            directories(work)
+        fixtures = os.environ.get("PERCH_FIXTURES")
+        for folder, _, files in sorted(os.walk(fixtures)) if fixtures else ():
+            for file in sorted(files):
+                path = os.path.join(folder, file)
+                with open(path, "rb") as stream:
+                    if stream.read(8) == other_order.MAGIC and "corrupted" not in file:
+                        compare(file, path, work)
+    sys.exit(failed)
+
+
+main()

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every record of `perf report -D` and `perf script -D` against `perch dump -j`, in every field that both print."""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import perf_dump
+
+PERCH = os.environ.get("PERCH", "perch")
+FIXTURES = os.environ.get("PERCH_FIXTURES")
+# What perf and perch do not print alike, and why perf's is not taken: file, record, field (patterns), reason.
+DIFFERENCES = [
+    ("", "^COMPRESSED2?$", "^extra$", "perf prints what was packed, not the packets"),
+    ("big_endian", "^MMAP2$", "^(prot|flags)", "perf 6.1 leaves these two in the other byte order"),
+]
+# Files that the installed perf does not read to the end, and why: what it prints of them is compared.
+LARGE_ATTR = "its attrs are larger than those perf 6.1 knows, which refuses the whole file"
+PACKED2 = "perf 6.1 ends at the first COMPRESSED2 record, which came later"
+UNREADABLE = {
+    "sleep.data": LARGE_ATTR,
+    "sleep.compressed.data": LARGE_ATTR,
+    "sleep.compressed2.data": LARGE_ATTR,
+    "fibo.compressed2.pipe.data": PACKED2,
+    "sleep.compressed2.pipe.data": PACKED2,
+    "perf.data.piped.intel_pt-4.14": "of a pipe perf takes the AUX data behind an AUXTRACE record for records, and fails",
+}
+RECORDINGS = {
+    "plain": ["-e", "cpu-clock"],
+    "chains": ["-e", "cpu-clock", "-g"],
+    "dwarf": ["-e", "cpu-clock", "--call-graph", "dwarf,2048"],
+    "registers": ["-e", "cpu-clock", "--intr-regs", "--user-regs=ax,bx,sp,ip"],
+    "addresses": ["-e", "page-faults", "-c", "1", "-d", "--phys-data", "-W", "--data-page-size", "--code-page-size"],
+    "tracepoints": ["-e", "sched:sched_switch,sched:sched_process_exec,raw_syscalls:sys_enter", "-R"],
+    "tasks": ["-e", "cpu-clock", "--switch-events", "--namespaces", "--all-cgroups"],
+    "machine": ["-e", "cpu-clock,context-switches", "-a", "--switch-events", "-F", "200"],
+    "group": ["-e", "{cpu-clock,page-faults,context-switches}:S"],
+    "inherited": ["-e", "task-clock", "-s", "-c", "1000000"],
+    "several": ["-e", "cpu-clock,page-faults,minor-faults", "--sample-identifier", "-F", "500"],
+    "packed": ["-e", "cpu-clock", "-z"],
+    "build_ids": ["-e", "cpu-clock", "--buildid-mmap"],
+    "bare": ["-e", "cpu-clock", "--no-timestamp", "-c", "1000000"],
+    "cpu": ["-e", "cpu-clock", "--sample-cpu", "-P", "-k", "CLOCK_MONOTONIC"],
+    "user": ["-e", "cpu-clock:u", "--kernel-callchains", "-g"],
+    "overwrite": ["-e", "cpu-clock", "--overwrite"],
+    "lost": ["-e", "raw_syscalls:sys_enter,cpu-clock", "-m", "1"],
+    "threads": ["-e", "cpu-clock", "-a", "--threads", "-F", "200"],
+    "bpf": ["-e", "cpu-clock", "--sample-identifier", "--data"],
+    "late": ["-e", "dummy:u,cpu-clock", "--tail-synthesize"],
+}
+PIPES = {
+    "pipe": ["-e", "cpu-clock"],
+    "pipe_chains": ["-e", "cpu-clock,page-faults", "-g"],
+    "pipe_packed": ["-e", "cpu-clock", "-z"],
+    "pipe_tracepoint": ["-e", "sched:sched_switch"],
+}
+# A program that the kernel compiles: KSYMBOL and BPF_EVENT.
+LOAD_BPF = """
+import ctypes, struct
+code = struct.pack("<BBhi", 0xb7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 0, 0)
+text, license = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+attr = struct.pack("<IIQQIIQII", 1, 2, ctypes.addressof(text), ctypes.addressof(license), 0, 0, 0, 0, 0) + bytes(16)
+attr = ctypes.create_string_buffer(attr + b"perch_test".ljust(16, b"\\0"))
+print(ctypes.CDLL(None, use_errno=True).syscall(321, 5, attr, 64))
+"""
+SWAPPED = ("big_endian",)
+WORK = ["sh", "-c", "for i in 1 2 3; do ls -l /proc >/dev/null; done; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"]
+failed = False
+compared = collections.Counter()  # fields, by type of record
+
+
+def verdict(why, name):
+    global failed
+    print(("not ok - " if why else "ok - ") + name)
+    for line in why[:8]:
+        print("    " + line)
+    if len(why) > 8:
+        print(f"    and {len(why) - 8} more")
+    failed |= bool(why)
+
+
+def dump(path, *options):
+    run = subprocess.run([PERCH, "dump", "-j", "-x", "-i", path, *options], capture_output=True, timeout=120,
+                         stdin=subprocess.DEVNULL)
+    return [json.loads(line) for line in run.stdout.decode("utf-8").splitlines()], run
+
+
+def number(value):
+    if isinstance(value, dict):
+        value = value["value"]
+    return int(value, 0) if isinstance(value, str) else value
+
+
+def look_up(record, path):
+    """The value at "callchain.3" among the record's fields, or of the record itself with "!"; None: it is not there."""
+    at = record if path.startswith("!") else record["fields"]
+    for word in path.lstrip("!").split("."):
+        if isinstance(at, list):
+            if word == "length":
+                return len(at)
+            at = at[int(word)] if int(word) < len(at) else None
+        else:
+            at = at.get(word)
+        if at is None:
+            return None
+    return at
+
+
+def agrees(record, path, expected):
+    """None, or how the record differs. A path may end in how it is compared."""
+    path, _, how = path.partition(":")
+    got = look_up(record, path.rstrip("?"))
+    if got is None:
+        # perf prints some fields of samples that have none
+        return None if path.endswith("?") else f"{path} is missing: {expected}"
+    if how in ("has", "lacks"):
+        same = (expected in re.split(r"[|, ]+", got)) == (how == "has")
+    elif how == "&1":
+        same = (number(got) & 1) == expected
+    elif how == "float":
+        same = abs(float(got) - expected) < 1e-6
+    elif isinstance(expected, int):
+        same = number(got) == expected
+    else:
+        same = got == expected
+    return None if same else f"{path} is {got}, and {expected} in perf"
+
+
+SAMPLE_BITS = {"ip?": 1, "pid?": 2, "tid?": 2, "addr?": 8, "period?": 256, "user_stack.dyn_size?": 1 << 13}
+
+
+def differences(block, record, sample_types):
+    told = perf_dump.TELL.get(block.name)
+    if not told:
+        yield "type", f"no comparison of {block.name}"
+        return
+    for path, expected in told(block):
+        compared[block.name] += 1
+        has = sample_types.get(record.get("event_index"), 0) & SAMPLE_BITS.get(path, 0)
+        why = agrees(record, path.rstrip("?") if has else path, expected)
+        if why:
+            yield path, why
+    time = look_up(record, "time") if block.type == 9 else look_up(record, "sample_id.time")
+    cpu = look_up(record, "cpu") if block.type == 9 else look_up(record, "sample_id.cpu")
+    stamp = [value for value in (cpu, time) if value is not None]
+    if block.stamp and block.stamp[0] >= 0 and stamp and [number(value) for value in stamp] != block.stamp:
+        yield "time", f"stamped {stamp}, and {block.stamp} in perf"
+
+
+def excepted(name, record, path):
+    return any(re.search(file, name) and re.search(kind, record) and re.search(field, path)
+               for file, kind, field, _ in DIFFERENCES)
+
+
+def compare(name, blocks, records, sample_types):
+    """What differs; each block of perf's takes the record with its offset and bytes."""
+    why, left = [], {}
+    for record in records:
+        if name in SWAPPED:
+            record["raw"] = ""
+        left.setdefault((record["offset"], record["raw"]), []).append(record)
+    for block in blocks:
+        if block.name is None:
+            continue
+        offset = block.offset + 16 * block.pipe
+        same = left.get((offset, "" if name in SWAPPED else block.raw))
+        if not same:
+            if not excepted(name, block.name, "offset"):
+                why.append(f"{block.name} at {block.offset:#x}, {block.size} bytes: perch has none there")
+            continue
+        record = same.pop(0)
+        if record["type_number"] != block.type or record["size"] != block.size or "error" in record:
+            why.append(f"{block.name} at {block.offset:#x}: {record['type']} {record['size']} {record.get('error', '')}")
+            continue
+        for path, text in differences(block, record, sample_types):
+            if not excepted(name, block.name, path):
+                why.append(f"{block.name} at {block.offset:#x}: {text}")
+    for found in left.values():
+        for record in found:
+            if not excepted(name, record["type"], "extra"):
+                why.append(f"{record['type']} at {record['offset']:#x}, {record['size']} bytes: perf has none there")
+    return why
+
+
+def check(name, path):
+    records, run = dump(path)
+    if run.returncode:
+        verdict([f"perch dump: exit {run.returncode}: {run.stderr.decode()[:300]}"], f"{name}: is read")
+        return
+    header, _ = dump(path, "--header-only")
+    sample_types = {line["event_index"]: number(line["attr"].get("sample_type", 0))
+                    for line in header if line["header"] == "event"}
+    for tool in ("report", "script"):
+        blocks = perf_dump.blocks_of(path, tool)
+        reason = UNREADABLE.get(name)
+        if reason and len(blocks) < len(records):
+            places = {(block.offset + 16 * block.pipe, block.raw) for block in blocks}
+            some = [record for record in records if (record["offset"], record["raw"]) in places]
+            verdict(compare(name, blocks, some, sample_types),
+                    f"{name}: {len(some)} of {len(records)} records as in perf {tool} -D: {reason}")
+        else:
+            verdict(compare(name, blocks, records, sample_types), f"{name}: {len(records)} records as in perf {tool} -D")
+
+
+def big_endian(path):
+    """What a big-endian machine would have recorded: perf reads such files too, but prints the bytes in its own order."""
+    def trailed(kind, misc, body):
+        body += struct.pack(">IIQ", 70, 71, 5)
+        return struct.pack(">IHH", kind, misc, 8 + len(body)) + body
+
+    chain = (2**64 - 128, 0xffffffff81000010, 2**64 - 512, 0x401000, 0x401234)
+    sample = struct.pack(">QIIQQQ5Q", chain[1], 70, 71, 9000000001, 4321, len(chain), *chain)
+    records = [
+        trailed(3, 0x2000, struct.pack(">II8s", 70, 71, b"big")),
+        trailed(10, 2, struct.pack(">IIQQQIIQQII16s", 70, 71, 0x400000, 0x1000, 0x2000, 8, 1, 12345, 6, 5, 2, b"/bin/big")),
+        trailed(7, 0, struct.pack(">IIIIQ", 70, 60, 71, 61, 6)),
+        struct.pack(">IHH", 9, 1, 8 + len(sample)) + sample,
+        trailed(2, 0, struct.pack(">QQ", 33, 44)),
+        trailed(4, 0, struct.pack(">IIIIQ", 70, 60, 71, 61, 7)),
+        struct.pack(">IHHQQ16s", 73, 0, 40, 1, 70, b"big"),
+        struct.pack(">IHHHHHH", 74, 0, 16, 0, 2, 1, 3),
+        struct.pack(">IHHQQ", 77, 0, 24, 1, 99),
+        struct.pack(">IHH", 68, 0, 8),
+    ]
+    # bits of an attr are counted from the other end there
+    bits = sum(1 << (63 - bit) for bit in (1, 8, 9, 13, 18, 23))
+    attr = struct.pack(">IIQQQQQ", 1, 128, 0, 4321, 1 | 2 | 4 | 32 | 256, 0, bits).ljust(128, b"\0")
+    data, start = b"".join(records), 104 + 144
+    header = b"2ELIFREP"
+    header += struct.pack(">QQQQQQQQ", 104, 144, 104, 144, start, len(data), 0, 0).ljust(96, b"\0")
+    with open(path, "wb") as file:
+        file.write(header + attr + bytes(16) + data)
+    return path
+
+
+def record(folder, name, options, pipe):
+    path = os.path.join(folder, name + ".data")
+    work = [sys.executable, "-c", LOAD_BPF] if name == "bpf" else WORK
+    command = ["perf", "record", "-q", *options, "-o", "-" if pipe else path, "--", *work]
+    with open(path if pipe else os.devnull, "wb") as out:
+        run = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, cwd=folder)
+    if run.returncode or not os.path.getsize(path):
+        print(f"ok - {name} # skip perf record {' '.join(options)}: {run.stderr.decode()[-200:].strip()}")
+        return None
+    return path
+
+
+def main():
+    if not shutil.which("perf"):
+        print("# no perf here to compare with")
+        return 77
+    chosen = sys.argv[1:]
+    every = not chosen
+    with tempfile.TemporaryDirectory(prefix="perch-dump-") as folder:
+        for table, pipe in ((RECORDINGS, False), (PIPES, True)):
+            for name, options in table.items():
+                path = record(folder, name, options, pipe) if not chosen or name in chosen else None
+                if path:
+                    check(name, path)
+                every &= bool(path)
+        if not chosen or "big_endian" in chosen:
+            check("big_endian", big_endian(os.path.join(folder, "big_endian.data")))
+    for path in sorted(glob.glob(os.path.join(FIXTURES, "**", "*"), recursive=True)) if FIXTURES else []:
+        name = os.path.basename(path)
+        if ".data" in name and os.path.isfile(path) and (not chosen or name in chosen):
+            check(name, path)
+    if not compared:
+        print("# perf can record nothing here, and PERCH_FIXTURES names no files")
+        return 77
+    # what all of these recordings have: none of it may get lost on the way
+    missing = [name for name in ("SAMPLE", "MMAP2", "COMM", "FORK", "EXIT", "SWITCH", "NAMESPACES", "ID_INDEX", "THREAD_MAP",
+                                 "CPU_MAP", "EVENT_UPDATE") if not compared[name]]
+    verdict([] if not every else [f"no field of {name} was compared" for name in missing],
+            "compared fields: " + " ".join(f"{name} {nr}" for name, nr in sorted(compared.items())))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

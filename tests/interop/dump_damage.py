@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`perch dump` of damaged files: it ends by itself, says what is wrong, and nothing of the file gets at the terminal."""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "perch")
+CHANGED_FILES = int(os.environ.get("DUMP_DAMAGE_FILES", "120"))
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+NASTY = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
+failed = False
+
+
+def verdict(why, name):
+    global failed
+    print(("not ok - " if why else "ok - ") + name)
+    for line in why[:8]:
+        print("    " + line)
+    failed |= bool(why)
+
+
+def run(path, *options):
+    return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+def faults(path, what):
+    """What is wrong with how the file is shown in each way."""
+    for options in ([], ["-x"], ["-j", "-x"], ["--time"], ["--header"], ["-j", "--header"]):
+        result = run(path, *options)
+        about = f"{what}, {' '.join(options)}: "
+        if result.returncode not in (0, 1):
+            yield about + f"exit {result.returncode} {result.stderr.decode('utf-8', 'replace')[-300:]}"
+        for stream in (result.stdout, result.stderr):
+            try:
+                text = stream.decode("utf-8")
+            except UnicodeDecodeError as error:
+                yield about + str(error)
+                continue
+            if CONTROL.search(text):
+                yield about + "a control character: " + repr(text[CONTROL.search(text).start() - 20:][:60])
+        if "-j" in options:
+            for line in result.stdout.decode("utf-8", "replace").splitlines():
+                try:
+                    json.loads(line)
+                except ValueError as error:
+                    yield about + f"{error}: {line[:200]}"
+        if result.returncode == 1 and not result.stderr:
+            yield about + "failed and said nothing"
+
+
+def change(random_, data):
+    """Some bytes are other ones, a piece is missing, the end is."""
+    data = bytearray(data)
+    for _ in range(random_.choice((1, 3, 30, 300))):
+        at = random_.randrange(len(data))
+        kind = random_.randrange(4)
+        if kind == 0:
+            data[at] ^= 1 << random_.randrange(8)
+        elif kind == 1:
+            data[at] = random_.choice((0, 0x7f, 0x80, 0xff))
+        elif kind == 2:
+            nasty = random_.choice(NASTY)
+            data[at:at + len(nasty)] = nasty
+        else:
+            data[at:at + 8] = random_.choice((0, 1, 2**32, 2**63, 2**64 - 1)).to_bytes(8, "little")
+    if random_.randrange(4) == 0:
+        del data[random_.randrange(len(data)):]
+    return bytes(data)
+
+
+def sources(folder):
+    """Recordings to damage, each of some hundred records."""
+    for name, options in (("plain", ["-e", "cpu-clock", "-g"]), ("names", ["-e", "page-faults", "-c", "1"])):
+        path = os.path.join(folder, name + ".data")
+        made = subprocess.run([PERCH, "record", "-q", *options, "-o", path, "--", "sh", "-c", "ls / >/dev/null; ls /"],
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+        if made.returncode == 0:
+            yield name, path
+    fixtures = os.environ.get("PERCH_FIXTURES")
+    for root, _, names in os.walk(fixtures) if fixtures else ():
+        yield from ((name, os.path.join(root, name)) for name in sorted(names)
+                    if ".data" in name and os.path.getsize(os.path.join(root, name)) < 200000)
+
+
+def check_name(folder):
+    """A program whose name does what it can to a terminal."""
+    path, program = os.path.join(folder, "name.data"), os.path.join(folder, "a\x1b[31m\xff\"")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done\n")
+    os.chmod(program, 0o700)
+    made = subprocess.run([PERCH, "record", "-q", "-e", "cpu-clock", "-o", path, "--", program], capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=60)
+    if made.returncode:
+        print(f"ok - a hostile name # skip nothing could be recorded: {made.stderr.decode()[-200:]}")
+        return
+    verdict(list(faults(path, "name")), "a program with escapes in its name is shown without them")
+    comms = [json.loads(line)["fields"]["comm"] for line in run(path, "-j", "-t", "comm").stdout.decode("utf-8").splitlines()]
+    verdict([] if any(comm.startswith("a\x1b[31m\xff\"") for comm in comms) else [str(comms)],
+            "JSON has the name as it was")
+
+
+def main():
+    random_ = random.Random(20260)
+    with tempfile.TemporaryDirectory(prefix="perch-dump-damage-") as folder:
+        found = list(sources(folder))
+        if not found:
+            print("# nothing to damage: perch cannot record here, and PERCH_FIXTURES is not set")
+            return 77
+        check_name(folder)
+        damaged, why = os.path.join(folder, "damaged.data"), []
+        for number in range(CHANGED_FILES):
+            name, path = found[number % len(found)]
+            with open(path, "rb") as file:
+                data = change(random_, file.read())
+            with open(damaged, "wb") as file:
+                file.write(data)
+            why += faults(damaged, f"{name}, change {number}")
+        verdict(why, f"{CHANGED_FILES} damaged files of {len(found)} kinds")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

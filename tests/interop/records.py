@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""perch-records(7) has every record and field of the table, in its order, and the table every record and sample bit."""
+import os
+import re
+import subprocess
+import sys
+
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+PAGE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "man", "perch-records.7")
+KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "ADDRESS": "address", "TIME": "time",
+         "WORDS": "words", "TEXT": "text", "BYTES": "bytes", "LIST": "list", "GROUP": "group"}
+failed = False
+
+
+def verdict(why, name):
+    global failed
+    print(("not ok - " if why else "ok - ") + name)
+    for line in why[:20]:
+        print("    " + line)
+    failed |= bool(why)
+
+
+def read(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def shown():
+    """The page as a reader has it, in lines as long as they want to be."""
+    roff = subprocess.run(["man", "-l", PAGE], capture_output=True, text=True,
+                          env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
+    text = re.sub("[‘’]", "'", roff.stdout).replace("“", '"').replace("”", '"').replace("‐", "-").replace("−", "-")
+    return text, roff.stderr
+
+
+def arguments(text):
+    """The arguments of a macro: strings without their quotes, adjacent ones as one."""
+    found, depth = [""], 0
+    for word in re.findall(r'"(?:[^"\\]|\\.)*"|[(),]|[^"(),]+', text):
+        if word[0] == '"':
+            found[-1] += re.sub(r"\\(.)", r"\1", word[1:-1])
+        elif word == "," and not depth:
+            found.append("")
+        elif word.strip():
+            depth += (word == "(") - (word == ")")
+            found[-1] += word.strip()
+    return found
+
+
+def table():
+    """The rows of fields.def: (macro, arguments)."""
+    text = read("src/record/fields.def").split("*/", 2)[2]
+    for row in re.split(r"\n(?=RECORD\(|FIELD\(|PART\()", text.strip()):
+        macro, rest = row.strip().split("(", 1)
+        yield macro, arguments(rest.rstrip().removesuffix(")"))
+
+
+def phrase(condition):
+    if condition == "SAMPLE(WEIGHT_TYPE)":
+        return "with PERF_SAMPLE_WEIGHT or PERF_SAMPLE_WEIGHT_STRUCT"
+    known = re.fullmatch(r"(SAMPLE|MISC|NO_MISC)\((\w+)\)", condition)
+    if not known:
+        return "" if condition == "ALWAYS" else condition
+    return {"SAMPLE": "with PERF_SAMPLE_{}", "MISC": "with {} in misc", "NO_MISC": "without {} in misc"}[known[1]].format(known[2])
+
+
+def expected(rows, types):
+    """The lines that the page must have, in their order."""
+    for macro, row in rows:
+        if macro == "RECORD":
+            record, since, when, what = row
+            yield f"{record} ({types[record]})" if record in types else record
+            yield f"{what} Written {when}{f'; since Linux {since}' if since else ''}."
+            continue
+        if macro == "FIELD":
+            row = row[:3] + row[4:]
+        _, name, kind, condition, unit, since, what = row
+        said = [KINDS[kind]] + (["in " + unit] if unit and unit != KINDS[kind] else [])
+        said += [phrase(condition)] if phrase(condition) else []
+        said += ["since Linux " + since] if since else []
+        yield f"{name} ({', '.join(said)})"
+        yield what
+
+
+def main():
+    if not os.path.exists(PAGE):
+        print("skipped: the pages were not built")
+        return 77
+    text, said = shown()
+    verdict(said.splitlines(), "man shows the page without a word")
+    header = read("include/perch/abi.h")
+    numbers = header.split("enum perch_record_type {")[1].split("};")[0]
+    types = dict(re.findall(r"^\tPERCH_RECORD_([A-Z0-9_]+) = (\d+),", numbers, re.M))
+    rows = list(table())
+    verdict([str(len(rows))] if len(rows) < 120 else [], "the table has rows")
+    records = [row[0] for macro, row in rows if macro == "RECORD"]
+    verdict(sorted(set(types) ^ set(records) ^ {"TRAILER"}), f"it has the {len(types)} types of abi.h, and the trailer")
+    verdict([f"{row[1]} stands below another record than {row[0]}" for number, (macro, row) in enumerate(rows)
+             if macro != "RECORD" and row[0] != [r[0] for m, r in rows[:number] if m == "RECORD"][-1]],
+            "every field stands below its record")
+    bits = re.findall(r"^\tPERCH_SAMPLE_([A-Z_]+) = 1 << \d+,", header.split("enum perch_sample_format")[1].split("};")[0], re.M)
+    asked = {phrase(row[4]) for macro, row in rows if macro == "FIELD"}
+    verdict([bit for bit in bits if bit != "MAX" and not any(re.search(rf"PERF_SAMPLE_{bit}\b", one) for one in asked)],
+            "every bit of sample_type has its field")
+    lines = [line.strip() for line in text.split("\nRECORDS\n", 1)[-1].splitlines() if line.strip()]
+    wanted = list(expected(rows, types))
+    verdict([line for line in wanted if line not in lines], "every record and field is in the page, as the table says")
+    verdict(["the order differs"] if wanted != lines[:len(wanted)] else [], "in its order")
+    words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/words.c").split("misc_bits[] = {")[1].split("};")[0]))
+    verdict([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
+            f"the {len(words)} bits of misc that have a word are in the page")
+    return failed
+
+
+sys.exit(main())

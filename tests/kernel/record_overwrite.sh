@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The flight recorder and recordings in several files: what is written when, that each file can be read alone, by perf too,
+# and what is told.
+# shellcheck source=tests/kernel/common.bash
+. "$(dirname "$(realpath "$0")")/common.bash"
+
+burn='i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'
+forever='while :; do :; done'
+recorder=
+
+clean() {
+	[ -n "$recorder" ] && kill "$recorder" 2> /dev/null
+}
+
+record() {
+	"$perch" record "$@" > out 2>&1
+}
+
+# Number of samples, or of other records, in a file.
+count() {
+	"$perch" report --stats -i "$1" 2> /dev/null | awk -v kind="$2" '$1 == kind { print $3; exit }'
+}
+
+at_least() {
+	[ "$(count "$1" "$2")" -ge "$3" ] 2> /dev/null
+}
+
+wait_for() {		# a command, tried for ten seconds
+	for _ in $(seq 100); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+nr_files() {		# prefix, how many there are at least
+	[ "$(find . -name "$1.*" ! -name '*.old' | wc -l)" -ge "$2" ]
+}
+
+begin() {		# a recorder in the background, of a program that runs until it is killed
+	"$perch" record "$@" -- sh -c "$forever" > out 2>&1 &
+	recorder=$!
+	sleep 0.7
+}
+
+finish() {
+	kill -INT "$recorder"
+	wait "$recorder"
+	local got=$?
+	recorder=
+	return $got
+}
+
+# Whether a file can be read alone: samples of sh, in files that are known, by perch and perf alike.
+alone() {
+	"$perch" report --stdio -i "$1" > told 2> /dev/null && grep -Eq 'sh +(dash|bash|libc|\[kernel)' told || return 1
+	"$perch" dump -i "$1" > told 2> /dev/null && [ -s told ] || return 1
+	command -v perf > /dev/null || return 0
+	perf report --stats -i "$1" > told 2> /dev/null || return 1
+	[ "$(awk '$1 == "SAMPLE" { print $3; exit }' told)" = "$(count "$1" SAMPLE)" ] || return 1
+	perf script -i "$1" -F comm,dso,ip 2> /dev/null | grep -Eq '^ *sh .*(dash|bash|libc)'
+}
+
+refuses() {		# name, words of the message, arguments
+	local name=$1 words=$2
+	shift 2
+	record "$@" -- true
+	[ $? -eq 2 ] && grep -q -- "$words" out
+	verdict $? "$name"
+}
+
+record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
+record --overwrite -o probe.data -- true || { echo "skipped: no overwrite rings here: $(cat out)"; exit 77; }
+
+# ---- a flight recorder that is never asked ----
+record --overwrite -o a.data -- sh -c "[ ! -e a.data ] || exit 9; $burn; [ ! -e a.data ] || exit 9; exit 3"
+[ $? -eq 3 ]
+verdict $? "nothing is written before the end, and the exit status is the program's"
+at_least a.data SAMPLE 50 && alone a.data
+verdict $? "the last snapshot is a file of its own"
+grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB a.data \([0-9]+ samples\) \]$' out
+verdict $? "tells size and samples"
+
+record --overwrite -m 1 -F 10000 -e cpu-clock -o w.data -- sh -c "$burn; $burn"
+grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were written over' out &&
+	! grep -q ' 0.000 MB of older ones' out
+verdict $? "what was written over is told"
+# two rings of a page, and records of 40 bytes or more
+[ "$(count w.data SAMPLE)" -le 210 ] && at_least w.data SAMPLE 20
+verdict $? "a small ring keeps the newest alone"
+
+# perch dump shows records as they lie in the file
+record --overwrite -a -F 1000 -e cpu-clock -o o.data -- sh -c "$burn & $burn; wait"
+"$perch" dump -i o.data 2> /dev/null | awk '/ SAMPLE / { in_sample = 1 } !NF { in_sample = 0 }
+	in_sample && $1 == "time" { print $2 } in_sample && $1 == "cpu" { print $2 > "cpus" }' > times
+[ "$(wc -l < times)" -ge 50 ] && sort -c -n times && { [ "$(nproc)" -eq 1 ] || [ "$(sort -u cpus | wc -l)" -ge 2 ]; }
+verdict $? "the rings of several CPUs lie in the file in the order of time"
+
+"$perch" record --overwrite -F 1000 -o u.data -- sh -c "kill -USR2 \$PPID; $burn" > out 2>&1
+[ $? -eq 0 ] && [ -e u.data ] && ! nr_files u.data 1
+verdict $? "SIGUSR2 is ignored without --switch-output"
+
+# ---- asked by a signal ----
+begin --overwrite --switch-output -F 2000 -e cpu-clock -o s.data
+[ ! -e s.data ] && ! nr_files s.data 1
+verdict $? "nothing is written until asked"
+kill -USR2 "$recorder"
+wait_for grep -q 'Dump s.data' out && sleep 0.5 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
+verdict $? "SIGUSR2 makes a file, and another one"
+finish
+[ $? -eq 130 ]
+verdict $? "SIGINT ends it with 130"
+[ ! -e s.data ] && nr_files s.data 3
+verdict $? "and the last snapshot is a third file"
+find . -name 's.data.*' | sort > files
+! grep -Evq '^\./s\.data\.20[0-9]{14}$' files
+verdict $? "named as perf names them"
+ok=0
+while read -r file; do
+	at_least "$file" SAMPLE 100 && at_least "$file" COMM 1 && alone "$file" || ok=1
+done < files
+verdict $ok "each can be read alone"
+[ "$(grep -c '^\[ perch record: dump data: Woken up [0-9]* times \]$' out)" -eq 2 ] &&
+	[ "$(grep -Ec '^\[ perch record: Dump s.data.20[0-9]{14} \]$' out)" -eq 3 ] &&
+	grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB s.data.20[0-9]{14} \([0-9]+ samples\) \]$' out
+verdict $? "tells of each as perf does"
+
+# a process that came and went before the snapshot has its name and mappings in it
+"$perch" record --overwrite --switch-output -F 5000 -e cpu-clock -o l.data -- \
+	sh -c "env PERCH_CHILD=1 bash -c '$burn'; kill -USR2 \$PPID; sleep 1" > out 2>&1
+find . -name 'l.data.*' | sort | head -1 > files
+"$perch" report --stdio -i "$(cat files)" 2> /dev/null | grep -Eq 'bash +(bash|libc)'
+verdict $? "one that has ended is still known"
+
+record --overwrite --switch-output=1s --switch-max-files 2 -F 1000 -e cpu-clock -o k.data -- sleep 3.6
+[ $? -eq 0 ] && [ "$(find . -name 'k.data.*' | wc -l)" -eq 2 ] && [ "$(grep -c 'Dump k.data' out)" -ge 4 ]
+verdict $? "--switch-output=1s, of which two are kept"
+
+# ---- recordings in pieces ----
+record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; sleep 1.2; $burn; sleep 1.2"
+[ $? -eq 0 ] && [ ! -e p.data ] && nr_files p.data 3
+verdict $? "a recording split by time"
+find . -name 'p.data.*' | sort > files
+ok=0
+: > times
+while read -r file; do
+	"$perch" script -i "$file" 2> /dev/null |
+		awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) print $i }' >> times
+	"$perch" report --stats -i "$file" > /dev/null 2>&1 || ok=1
+done < files
+[ $ok -eq 0 ] && [ "$(wc -l < times)" -ge 100 ] && sort -n -c times
+verdict $? "no file has samples of another"
+alone "$(head -1 files)"
+verdict $? "the first one can be read alone"
+
+record --switch-output=64K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn"
+[ $? -eq 0 ] && nr_files z.data 2
+verdict $? "a recording split by size"
+ok=0
+for file in z.data.*; do
+	at_least "$file" SAMPLE 1 && ! alone "$file" && ok=1
+done
+verdict $ok "its files can be read alone"
+
+begin --switch-output -F 1000 -e cpu-clock -o g.data
+[ -e g.data ]
+verdict $? "an ordinary recording writes from the start"
+kill -USR2 "$recorder"
+wait_for nr_files g.data 1
+verdict $? "and is split by SIGUSR2"
+finish
+nr_files g.data 2 && [ ! -e g.data ]
+verdict $? "its end has a name of its own"
+
+# ---- what cannot be meant ----
+refuses "--overwrite has no size" "nothing until it is asked" --overwrite --switch-output=10M -o r.data
+refuses "nor a limit" "for files that grow" --overwrite --max-size 10M -o r.data
+refuses "nor switches of tasks" "context-switches" --overwrite --switch-events -o r.data
+refuses "a limit of files wants several" "about the files of --switch-output" --switch-max-files 2 -o r.data
+refuses "a device is one file" "is a device" --switch-output -o /dev/null
+refuses "no such way to switch" "such as 10M" --switch-output=soon -o r.data
+refuses "a size wants a unit" "such as 10M" --switch-output=10 -o r.data
+refuses "a number of files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
+record -e cpu-clock/overwrite/ -o r.data -- true
+[ $? -ne 0 ] && grep -q -- '--overwrite' out
+verdict $? "the term overwrite alone is refused, with the way out"
+record --overwrite -e cpu-clock/no-overwrite/ -o r.data -- true
+[ $? -ne 0 ] && grep -q 'no-overwrite' out
+verdict $? "and so is no-overwrite in a flight recorder"
+[ ! -e r.data ] && [ -c /dev/null ]
+verdict $? "refusals leave nothing behind"
+
+# a folder that cannot be written: told, and the recorder goes on to the end
+mkdir full
+begin --overwrite --switch-output -F 1000 -e cpu-clock -o full/d.data
+mv full moved
+kill -USR2 "$recorder"
+wait_for grep -q 'd.data' out
+mv moved full
+finish
+[ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
+verdict $? "a snapshot that cannot be written is not the end, and not forgotten"
+exit $failed

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tests of live records with cmocka: opening with a reason to skip, and running everything a second time as an ordinary
+ * user. Include after <cmocka.h>.
+ */
+#ifndef PERCH_TESTS_RECORDS_H
+#define PERCH_TESTS_RECORDS_H
+
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exact.h"
+#include "live.h"
+
+#define RECORDS_NOBODY 65534
+
+/* This thread on the CPU where it is, for rings that belong to one; its number. */
+static inline int stay_here(void)
+{
+	int cpu = sched_getcpu();
+
+	if (cpu < 0 || !stay_on(cpu)) {
+		print_message("skipped: this thread cannot stay on a CPU\n");
+		skip();
+	}
+	return cpu;
+}
+
+static inline void record_open(struct live *live, const struct perch_attr *attr, const struct perch_target *target,
+			       size_t pages)
+{
+	struct perch_error err = { 0 };
+	int rc = live_open(live, attr, target, pages, &err);
+
+	if (rc < 0)
+		skip_or_fail("records", rc, &err);
+}
+
+/* Of this thread, wherever it runs. */
+static inline void record_self(struct live *live, const struct perch_attr *attr)
+{
+	record_open(live, attr, &PERCH_SELF, 0);
+}
+
+static inline void record_take(struct live *live)
+{
+	struct perch_error err = { 0 };
+
+	if (live_take(live, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+static inline void record_end(struct live *live)
+{
+	assert_int_equal(live_disable(live), 0);
+	record_take(live);
+}
+
+/* The only one of its type. */
+static inline const struct perch_record *record_only(const struct live *live, uint32_t type)
+{
+	if (live_count(live, type) != 1)
+		fail_msg("%zu %s records", live_count(live, type), perch_record_name(type));
+	return live_next(live, type, NULL);
+}
+
+static inline void assert_text(const struct perch_text *text, const char *wanted)
+{
+	if (text->length != strlen(wanted) || memcmp(text->text, wanted, text->length))
+		fail_msg("'%.*s' in place of '%s'", (int)text->length, text->text, wanted);
+	assert_int_equal(text->text[text->length], 0);
+}
+
+/* The ids in the record's identity. */
+static inline void assert_told_by(const struct perch_record *record, pid_t pid, pid_t tid)
+{
+	assert_int_equal(record->identity.pid, pid);
+	assert_int_equal(record->identity.tid, tid);
+}
+
+static inline pid_t this_thread(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+static inline int records_as_user(const struct CMUnitTest *tests, size_t nr)
+{
+	struct CMUnitTest *again = calloc(nr, sizeof(*again));
+	int failed;
+
+	if (!again || setgroups(0, NULL) || setgid(RECORDS_NOBODY) || setuid(RECORDS_NOBODY) ||
+	    prctl(PR_SET_DUMPABLE, 1)) {
+		print_message("this process cannot become user %d: %s\n", RECORDS_NOBODY, strerror(errno));
+		return 1;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		char *name;
+
+		again[i] = tests[i];
+		if (asprintf(&name, "%s_as_an_ordinary_user", tests[i].name) > 0)
+			again[i].name = name;
+	}
+	failed = _cmocka_run_group_tests("ordinary user", again, nr, NULL, NULL);
+	for (size_t i = 0; i < nr; i++)
+		free((void *)(uintptr_t)again[i].name);
+	free(again);
+	return failed;
+}
+
+/* As who started the program, and, where that is root, as an ordinary user. */
+static inline int records_run(const struct CMUnitTest *tests, size_t nr)
+{
+	int failed = _cmocka_run_group_tests("records", tests, nr, NULL, NULL), status = 0;
+	pid_t child;
+
+	if (!live_is_root())
+		return failed;
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		failed = records_as_user(tests, nr);
+		fflush(NULL);
+		exit(!!failed);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		failed++;
+	return failed;
+}
+#define RECORDS_RUN(tests) records_run(tests, sizeof(tests) / sizeof((tests)[0]))
+
+#endif

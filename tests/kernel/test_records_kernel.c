@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel tells about itself: KSYMBOL and BPF_EVENT of a program loaded here, CGROUP of a group made here. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <cmocka.h>
+
+#include "records.h"
+
+#define NAME "perch_test"
+
+static long bpf(enum bpf_cmd command, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+/* "return 0", which nobody ever runs. */
+static int load_program(void)
+{
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = sizeof(code) / sizeof(code[0]),
+		.insns = (uintptr_t)code, .license = (uintptr_t)"GPL", .prog_name = NAME,
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static void tell_program(int fd, struct bpf_prog_info *info, uint64_t *address, uint32_t *length)
+{
+	union bpf_attr attr = { .info = { .bpf_fd = fd, .info_len = sizeof(*info), .info = (uintptr_t)info } };
+
+	*info = (struct bpf_prog_info){
+		.nr_jited_ksyms = 1, .jited_ksyms = (uintptr_t)address, .nr_jited_func_lens = 1,
+		.jited_func_lens = (uintptr_t)length,
+	};
+	assert_int_equal(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr), 0);
+}
+
+/* The symbol that begins there, or false; the name without what follows it. */
+static bool in_kallsyms(uint64_t address, char name[512])
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	bool found = false;
+	char line[1024];
+	uint64_t at;
+
+	while (symbols && !found && fgets(line, sizeof(line), symbols))
+		found = sscanf(line, "%" SCNx64 " %*c %511s", &at, name) == 2 && at == address;
+	if (symbols)
+		fclose(symbols);
+	return found;
+}
+
+static void check_symbol(const struct perch_record *record, uint64_t address, uint32_t length, const char *name,
+			 uint16_t flags)
+{
+	assert_int_equal(record->ksymbol.address, address);
+	assert_int_equal(record->ksymbol.length, length);
+	assert_int_equal(record->ksymbol.type, PERCH_RECORD_KSYMBOL_TYPE_BPF);
+	assert_int_equal(record->ksymbol.flags, flags);
+	assert_text(&record->ksymbol.name, name);
+	assert_told_by(record, getpid(), this_thread());
+}
+
+static void check_program(const struct perch_record *record, const struct bpf_prog_info *info, uint16_t type)
+{
+	assert_int_equal(record->bpf.type, type);
+	assert_int_equal(record->bpf.flags, 0);
+	assert_int_equal(record->bpf.id, info->id);
+	assert_memory_equal(record->bpf.tag, info->tag, sizeof(record->bpf.tag));
+	assert_int_equal(sizeof(record->bpf.tag), sizeof(info->tag));
+	assert_told_by(record, getpid(), this_thread());
+}
+
+/* What goes when the last descriptor is closed goes in this thread, or a moment later in the kernel's. */
+static void a_bpf_program(void **state)
+{
+	struct perch_attr attr = live_attr();
+	const struct perch_record *record;
+	char name[BPF_OBJ_NAME_LEN + 32], listed[512];
+	struct bpf_prog_info info;
+	uint64_t address = 0;
+	uint32_t length = 0;
+	struct live live;
+	int fd;
+
+	(void)state;
+	attr.ksymbol = attr.bpf_event = 1;
+	record_self(&live, &attr);
+	live_enable(&live);
+	fd = load_program();
+	if (fd < 0) {
+		live_close(&live);
+		print_message("skipped: no BPF program can be loaded: %s\n", strerror(errno));
+		skip();
+	}
+	record_take(&live);
+	tell_program(fd, &info, &address, &length);
+	check_program(record_only(&live, PERCH_RECORD_BPF_EVENT), &info, PERCH_BPF_EVENT_PROG_LOAD);
+	snprintf(name, sizeof(name), "bpf_prog_");
+	for (size_t i = 0; i < sizeof(info.tag); i++)
+		snprintf(name + strlen(name), 3, "%02x", info.tag[i]);
+	strcat(name, "_" NAME);
+	if (address) {		/* 0: the kernel interprets it, or does not tell this user */
+		assert_int_equal(length, info.jited_prog_len);
+		check_symbol(record_only(&live, PERCH_RECORD_KSYMBOL), address, length, name, 0);
+		assert_true(in_kallsyms(address, listed));
+		assert_string_equal(listed, name);
+	}
+	close(fd);
+	record_end(&live);
+	assert_int_equal(live_count(&live, PERCH_RECORD_BPF_EVENT), 2);
+	record = live_next(&live, PERCH_RECORD_BPF_EVENT, live_next(&live, PERCH_RECORD_BPF_EVENT, NULL));
+	check_program(record, &info, PERCH_BPF_EVENT_PROG_UNLOAD);
+	if (address) {
+		record = live_next(&live, PERCH_RECORD_KSYMBOL, live_next(&live, PERCH_RECORD_KSYMBOL, NULL));
+		assert_non_null(record);
+		check_symbol(record, address, length, name, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+	}
+	live_close(&live);
+}
+
+/* Where groups of the one hierarchy are, from its root on. */
+static bool find_cgroups(char *where, size_t size)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char line[1024], root[256], path[256], kind[64];
+	bool found = false;
+
+	while (mounts && !found && fgets(line, sizeof(line), mounts)) {
+		const char *rest = strstr(line, " - ");
+
+		found = rest && sscanf(line, "%*d %*d %*s %255s %255s", root, path) == 2 &&
+			sscanf(rest, " - %63s", kind) == 1 && !strcmp(kind, "cgroup2") && !strcmp(root, "/");
+	}
+	if (mounts)
+		fclose(mounts);
+	if (found)
+		snprintf(where, size, "%s", path);
+	return found;
+}
+
+static uint64_t cgroup_id(const char *path)
+{
+	struct {
+		struct file_handle handle;
+		uint64_t id;
+	} told = { .handle.handle_bytes = sizeof(uint64_t) };
+	uint64_t id;
+	int mount;
+
+	assert_int_equal(name_to_handle_at(AT_FDCWD, path, &told.handle, &mount, 0), 0);
+	memcpy(&id, told.handle.f_handle, sizeof(id));
+	return id;
+}
+
+static void a_cgroup(void **state)
+{
+	struct perch_attr attr = live_attr();
+	const struct perch_record *record;
+	char where[256], path[512];
+	struct live live;
+	struct stat st;
+	uint64_t id;
+
+	(void)state;
+	if (!find_cgroups(where, sizeof(where))) {
+		print_message("skipped: no cgroup2 is mounted from its root on\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/perch test %d", where, (int)getpid());
+	attr.cgroup = 1;
+	record_self(&live, &attr);
+	live_enable(&live);
+	if (mkdir(path, 0755)) {
+		live_close(&live);
+		print_message("skipped: no cgroup can be made: %s\n", strerror(errno));
+		skip();
+	}
+	record_end(&live);
+	id = cgroup_id(path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(rmdir(path), 0);
+	record = record_only(&live, PERCH_RECORD_CGROUP);
+	assert_int_equal(record->cgroup.id, id);
+	assert_int_equal(record->cgroup.id, st.st_ino);
+	assert_text(&record->cgroup.path, path + strlen(where));
+	assert_told_by(record, getpid(), this_thread());
+	live_close(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_bpf_program),
+		cmocka_unit_test(a_cgroup),
+	};
+
+	return RECORDS_RUN(tests);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel tells about a ring and a CPU: LOST, THROTTLE, UNTHROTTLE, SWITCH, SWITCH_CPU_WIDE. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "records.h"
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static volatile uint64_t sink;
+
+static void burn(double duration)
+{
+	for (double end = seconds() + duration; seconds() < end;)
+		for (int i = 0; i < 1000; i++)
+			sink += i;
+}
+
+#define FAULTS 500
+
+/* Each fault is a sample, or is lost: the count, read(2)'s number and the records agree. */
+static void lost(void **state)
+{
+	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN, PERCH_SAMPLE_ADDR);
+	char *pages = fresh_pages(FAULTS + 100);
+	size_t before, page = sysconf(_SC_PAGESIZE);
+	const struct perch_record *record;
+	struct live live;
+	uint64_t words[2];
+
+	(void)state;
+	attr.read_format = PERCH_FORMAT_LOST;	/* 6.0 */
+	attr.exclude_kernel = 1;
+	record_open(&live, &attr, &PERCH_SELF, 1);
+	live_enable(&live);
+	touch(pages, FAULTS);
+	record_end(&live);
+	before = live.nr;
+	assert_int_equal(live_count(&live, PERCH_RECORD_SAMPLE), before);
+	assert_in_range(before, 20, FAULTS - 100);
+	live_enable(&live);
+	touch(pages + FAULTS * page, 1);
+	record_end(&live);
+	record = record_only(&live, PERCH_RECORD_LOST);
+	assert_ptr_equal(record, &live.record[before]);
+	assert_int_equal(record->lost.id, live.id);
+	assert_told_by(record, getpid(), this_thread());
+	assert_int_equal(read(live.fd, words, sizeof(words)), sizeof(words));
+	assert_int_equal(words[0], record->lost.lost + live_count(&live, PERCH_RECORD_SAMPLE));
+	assert_int_equal(words[1], record->lost.lost);
+	live_close(&live);
+	drop(pages, FAULTS + 100);
+}
+
+static void check_throttle(const struct live *live, const struct perch_record *record)
+{
+	assert_int_equal(record->throttle.id, live->id);
+	assert_int_equal(record->throttle.stream_id, live->id);
+	assert_in_range(record->throttle.time, live->from, live->to);
+	assert_told_by(record, getpid(), this_thread());
+}
+
+static bool throttled_at_last(struct live *live)
+{
+	double end = seconds() + 3;
+
+	while (seconds() < end && !live_count(live, PERCH_RECORD_UNTHROTTLE)) {
+		assert_int_equal(live_enable(live), 0);
+		burn(0.05);
+		record_end(live);	/* taking what goes on coming so fast would never end */
+	}
+	return live_count(live, PERCH_RECORD_UNTHROTTLE) && live_count(live, PERCH_RECORD_THROTTLE);
+}
+
+/* The first of a tracepoint whose count at each hit is nanoseconds: a period of 1 wants a sample of each. */
+static bool open_runtime(struct live *live)
+{
+	struct perch_attr attr = live_sampling(PERCH_TYPE_TRACEPOINT, 0, 0);
+	FILE *file = fopen("/sys/kernel/tracing/events/sched/sched_stat_runtime/id", "re");
+	struct perch_error err;
+	unsigned int id;
+	bool known = file && fscanf(file, "%u", &id) == 1;
+
+	if (file)
+		fclose(file);
+	if (!known)
+		return false;
+	attr.config = id;
+	return live_open(live, &attr, &PERCH_SELF, 256, &err) >= 0;
+}
+
+/* The timer's rate is near the limit, and passes it now and then. Where it does not in time, a tracepoint does. */
+static void throttle_and_unthrottle(void **state)
+{
+	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_TASK_CLOCK, 0);
+	const struct perch_record *record;
+	struct live live;
+
+	(void)state;
+	attr.sample_period = 1;
+	record_open(&live, &attr, &PERCH_SELF, 1024);
+	if (!throttled_at_last(&live)) {
+		live_close(&live);
+		if (!open_runtime(&live)) {
+			print_message("skipped: the timer stays below the limit, and no tracepoint passes it\n");
+			skip();
+		}
+		if (!throttled_at_last(&live)) {
+			live_close(&live);
+			print_message("skipped: nothing passes the limit of samples here\n");
+			skip();
+		}
+	}
+	for (record = NULL; (record = live_next(&live, PERCH_RECORD_THROTTLE, record));)
+		check_throttle(&live, record);
+	for (record = NULL; (record = live_next(&live, PERCH_RECORD_UNTHROTTLE, record));)
+		check_throttle(&live, record);
+	print_message("throttled %zu times\n", live_count(&live, PERCH_RECORD_THROTTLE));
+	/* the first of all is a THROTTLE, and they come by turns */
+	record = live_next(&live, PERCH_RECORD_THROTTLE, NULL);
+	assert_true(record < live_next(&live, PERCH_RECORD_UNTHROTTLE, NULL));
+	live_close(&live);
+}
+
+/* Sleeping is a way off the CPU that is no preemption; each is followed by the way back. */
+static void own_switches(void **state)
+{
+	struct perch_attr attr = live_attr();
+	size_t slept = 0;
+	struct live live;
+
+	(void)state;
+	attr.context_switch = 1;
+	record_self(&live, &attr);
+	live_enable(&live);
+	for (int i = 0; i < 10; i++)
+		usleep(2000);
+	record_end(&live);
+	assert_true(live_count(&live, PERCH_RECORD_SWITCH) >= 20);
+	for (size_t i = 0; i < live.nr; i++) {
+		const struct perch_record *record = &live.record[i];
+
+		assert_int_equal(record->type, PERCH_RECORD_SWITCH);
+		assert_told_by(record, getpid(), this_thread());
+		assert_int_equal(record->context_switch.out, i % 2 == 0);
+		assert_true(record->context_switch.out || !record->context_switch.preempt);
+		slept += record->context_switch.out && !record->context_switch.preempt;
+		if (i % 2)
+			assert_true(record->identity.time > record[-1].identity.time);
+		if (i % 2 && !record[-1].context_switch.preempt && slept <= 10)
+			assert_true(record->identity.time - record[-1].identity.time >= 1900000);
+	}
+	assert_int_equal(slept, 10);
+	live_close(&live);
+}
+
+/* Two that both want the CPU all the time take it from each other. */
+static void preemption(void **state)
+{
+	struct perch_attr attr = live_attr();
+	double end = seconds() + 5;
+	struct live live;
+	size_t nr = 0;
+	pid_t rival;
+
+	(void)state;
+	stay_here();
+	rival = fork();
+	if (!rival) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			burn(1);
+	}
+	attr.context_switch = 1;
+	record_self(&live, &attr);
+	live_enable(&live);
+	while (seconds() < end && nr < 3) {
+		burn(0.02);
+		record_take(&live);
+		nr = 0;
+		for (size_t i = 0; i < live.nr; i++)
+			nr += live.record[i].context_switch.preempt;
+	}
+	kill(rival, SIGKILL);
+	waitpid(rival, NULL, 0);
+	record_end(&live);
+	assert_true(nr >= 3);
+	for (size_t i = 0; i < live.nr; i++)
+		if (live.record[i].context_switch.preempt) {
+			assert_true(live.record[i].context_switch.out);
+			assert_true(live.record[i].misc & PERCH_MISC_SWITCH_OUT_PREEMPT);
+		}
+	live_close(&live);
+}
+
+static void answer(void *pipes)
+{
+	const int *fd = pipes;
+	char byte;
+
+	for (int i = 0; i < 20; i++)
+		if (read(fd[0], &byte, 1) != 1 || write(fd[1], &byte, 1) != 1)
+			_exit(1);
+	_exit(0);
+}
+
+/* This process and a child on one CPU, each of which waits for the other twenty times. */
+static pid_t play(void)
+{
+	int there[2], back[2], pipes[2], status;
+	pid_t child;
+	char byte = 'b';
+
+	assert_int_equal(pipe(there) | pipe(back), 0);
+	pipes[0] = there[0];
+	pipes[1] = back[1];
+	child = fork();
+	if (!child)
+		answer(pipes);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(write(there[1], &byte, 1), 1);
+		assert_int_equal(read(back[0], &byte, 1), 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+	return child;
+}
+
+/* Who leaves names who comes, and who comes names who left; -1 is a task that is being taken apart. */
+static bool is_pair(const struct perch_record *out, const struct perch_record *in)
+{
+	const uint32_t gone = (uint32_t)-1;
+
+	if (!out->context_switch.out || in->context_switch.out)
+		return false;
+	return (out->context_switch.other_tid == in->identity.tid || in->identity.tid == gone ||
+		out->context_switch.other_tid == gone) &&
+	       (in->context_switch.other_tid == out->identity.tid || out->identity.tid == gone ||
+		in->context_switch.other_tid == gone);
+}
+
+static void switches_of_a_cpu(void **state)
+{
+	struct perch_target target = { .pid = -1, .cpu = stay_here() };
+	struct perch_attr attr = live_attr();
+	size_t to_child = 0, from_child = 0;
+	struct live live;
+	pid_t child;
+
+	(void)state;
+	attr.context_switch = 1;
+	record_open(&live, &attr, &target, 256);
+	live_enable(&live);
+	child = play();
+	record_end(&live);
+	assert_int_equal(live_count(&live, PERCH_RECORD_LOST), 0);
+	assert_int_equal(live_count(&live, PERCH_RECORD_SWITCH_CPU_WIDE), live.nr);
+	/* the event itself may begin between the two halves of a switch */
+	for (size_t i = !live.record[0].context_switch.out; i + 1 < live.nr; i += 2) {
+		const struct perch_record *out = &live.record[i], *in = out + 1;
+
+		if (!is_pair(out, in))
+			fail_msg("record %zu: %s %u to %u, then %s %u from %u", i,
+				 out->context_switch.out ? "out" : "in", out->identity.tid,
+				 out->context_switch.other_tid, in->context_switch.out ? "out" : "in",
+				 in->identity.tid, in->context_switch.other_tid);
+		if (out->identity.tid == (uint32_t)this_thread() && out->context_switch.other_tid == (uint32_t)child) {
+			assert_int_equal(out->identity.pid, getpid());
+			assert_int_equal(out->context_switch.other_pid, child);
+			to_child++;
+		}
+		if (in->identity.tid == (uint32_t)this_thread() && in->context_switch.other_tid == (uint32_t)child) {
+			assert_int_equal(in->identity.pid, getpid());
+			assert_int_equal(in->context_switch.other_pid, child);
+			from_child++;
+		}
+	}
+	print_message("%zu switches to the child and %zu from it, of %zu\n", to_child, from_child, live.nr / 2);
+	assert_true(to_child >= 15 && from_child >= 15);
+	live_close(&live);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lost),
+		cmocka_unit_test(throttle_and_unthrottle),
+		cmocka_unit_test(own_switches),
+		cmocka_unit_test(preemption),
+		cmocka_unit_test(switches_of_a_cpu),
+	};
+
+	return RECORDS_RUN(tests);
+}

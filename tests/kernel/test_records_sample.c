@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples at an instruction that a breakpoint hits, where every register, the stack, the callers and the data's address
+ * are known to the byte.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <perch/fields.h>
+
+#include "records.h"
+
+#define REGISTER(n) (UINT64_C(0x1111111111111111) * (n))
+#define WORD_1 UINT64_C(0x0123456789abcdef)
+#define WORD_2 UINT64_C(0xfedcba9876543210)
+#define STACK_BYTES 1024
+
+uint64_t known_stack;		/* the stack pointer at known_here */
+uint64_t known_flags;		/* and the flags */
+uint64_t known_frame;
+void known_outer(volatile uint64_t *data);
+extern const char known_here[], known_back[], known_stored[];
+
+#ifdef __x86_64__
+/* known_outer calls known_inner; both keep frames. All registers are set, two words pushed; then one store. */
+__asm__(".text\n"
+	".globl known_outer, known_here, known_back, known_stored\n"
+	".type known_outer, @function\n"
+	"known_outer:\n"
+	"	push	%rbp\n"
+	"	mov	%rsp, %rbp\n"
+	"	call	1f\n"
+	"known_back:\n"
+	"	pop	%rbp\n"
+	"	ret\n"
+	"1:	push	%rbp\n"
+	"	mov	%rsp, %rbp\n"
+	"	mov	%rsp, known_frame(%rip)\n"
+	"	push	%rbx\n"
+	"	push	%r12\n"
+	"	push	%r13\n"
+	"	push	%r14\n"
+	"	push	%r15\n"
+	"	movabs	$0x0123456789abcdef, %rax\n"
+	"	push	%rax\n"
+	"	movabs	$0xfedcba9876543210, %rax\n"
+	"	push	%rax\n"
+	"	mov	%rsp, known_stack(%rip)\n"
+	"	movabs	$0x1111111111111111, %rax\n"
+	"	movabs	$0x2222222222222222, %rbx\n"
+	"	movabs	$0x3333333333333333, %rcx\n"
+	"	movabs	$0x4444444444444444, %rdx\n"
+	"	movabs	$0x5555555555555555, %rsi\n"
+	"	movabs	$0x6666666666666666, %r8\n"
+	"	movabs	$0x7777777777777777, %r9\n"
+	"	movabs	$0x8888888888888888, %r10\n"
+	"	movabs	$0x9999999999999999, %r11\n"
+	"	movabs	$0xaaaaaaaaaaaaaaaa, %r12\n"
+	"	movabs	$0xbbbbbbbbbbbbbbbb, %r13\n"
+	"	movabs	$0xcccccccccccccccc, %r14\n"
+	"	movabs	$0xdddddddddddddddd, %r15\n"
+	"	pushfq\n"
+	"	popq	known_flags(%rip)\n"
+	"known_here:\n"
+	"	mov	%rax, (%rdi)\n"
+	"known_stored:\n"
+	"	nop\n"
+	"	add	$16, %rsp\n"
+	"	pop	%r15\n"
+	"	pop	%r14\n"
+	"	pop	%r13\n"
+	"	pop	%r12\n"
+	"	pop	%rbx\n"
+	"	pop	%rbp\n"
+	"	ret\n"
+	".size known_outer, . - known_outer\n");
+
+/* Registers by name, as perch_register_name() tells them; di is the data's address, and the two of the stack are known. */
+static const struct {
+	const char *name;
+	uint64_t value;
+} known[] = {
+	{ "ax", REGISTER(1) }, { "bx", REGISTER(2) }, { "cx", REGISTER(3) }, { "dx", REGISTER(4) },
+	{ "si", REGISTER(5) }, { "r8", REGISTER(6) }, { "r9", REGISTER(7) }, { "r10", REGISTER(8) }, { "r11", REGISTER(9) },
+	{ "r12", REGISTER(10) }, { "r13", REGISTER(11) }, { "r14", REGISTER(12) }, { "r15", REGISTER(13) },
+};
+#define REGISTERS UINT64_C(0xff0fff)	/* without ds, es, fs, gs, which no 64-bit task has */
+#define KNOWN_WORDS 8			/* pushed, up to the frame pointer */
+
+static void needs_code(void)
+{
+}
+#else
+void known_outer(volatile uint64_t *data)
+{
+	*data = known_stack;
+}
+const char known_here[1], known_back[1], known_stored[1];
+static const struct {
+	const char *name;
+	uint64_t value;
+} known[] = { { "none", 0 } };
+#define REGISTERS UINT64_C(1)
+#define KNOWN_WORDS 0
+
+static void needs_code(void)
+{
+	print_message("skipped: the code whose registers are known is written for x86_64\n");
+	skip();
+}
+#endif
+
+static volatile uint64_t data[2];
+
+static uint64_t value_of_register(const struct perch_record *record, const struct perch_registers *registers,
+				  const char *name)
+{
+	unsigned int at = 0;
+
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		const char *known_name = perch_register_name(perch_arch_here(), bit);
+
+		if (!(registers->mask >> bit & 1))
+			continue;
+		if (known_name && !strcmp(known_name, name))
+			return perch_word(record, registers->value + at);
+		at++;
+	}
+	fail_msg("there is no register %s in %#" PRIx64, name, registers->mask);
+	return 0;
+}
+
+static void check_registers(const struct perch_record *record, const struct perch_registers *registers, uint64_t ip)
+{
+	const uint64_t changing = UINT64_C(0x10000);	/* resume: the processor's own, for breakpoints */
+
+	assert_int_equal(registers->abi, PERCH_SAMPLE_REGS_ABI_64);
+	assert_int_equal(registers->mask, REGISTERS);
+	assert_int_equal(registers->nr, __builtin_popcountll(REGISTERS));
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (value_of_register(record, registers, known[i].name) != known[i].value)
+			fail_msg("%s is %#" PRIx64, known[i].name, value_of_register(record, registers, known[i].name));
+	assert_int_equal(value_of_register(record, registers, "di"), (uintptr_t)data);
+	assert_int_equal(value_of_register(record, registers, "ip"), ip);
+	assert_int_equal(value_of_register(record, registers, "sp"), known_stack);
+	assert_int_equal(value_of_register(record, registers, "bp"), known_frame);
+	assert_int_equal(value_of_register(record, registers, "flags") & ~changing, known_flags & ~changing);
+	assert_int_equal(value_of_register(record, registers, "cs") & 3, 3);	/* user space's ring */
+}
+
+/* A breakpoint on the store's instruction, or on what it stores into. */
+static struct perch_attr breakpoint(bool on_code, uint64_t fields)
+{
+	struct perch_attr attr = live_sampling(PERCH_TYPE_BREAKPOINT, 0, fields);
+
+	attr.exclude_kernel = 1;
+	attr.bp_type = on_code ? PERCH_BREAKPOINT_X : PERCH_BREAKPOINT_W;
+	attr.bp_addr = on_code ? (uintptr_t)known_here : (uintptr_t)data;
+	attr.bp_len = sizeof(long);
+	return attr;
+}
+
+static void sample_once(struct live *live, const struct perch_attr *attr)
+{
+	needs_code();
+	record_self(live, attr);
+	live_enable(live);
+	known_outer(data);
+	record_end(live);
+	record_only(live, PERCH_RECORD_SAMPLE);
+	assert_int_equal(live->nr, 1);
+	assert_told_by(live->record, getpid(), this_thread());
+	assert_int_equal(live->record->misc & PERCH_MISC_CPUMODE_MASK, PERCH_MISC_USER);
+}
+
+/* Before the instruction; after the store, for data. */
+static void place(void **state)
+{
+	const uint64_t fields = PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD;
+	struct perch_attr attr = breakpoint(true, fields);
+	struct live live;
+
+	(void)state;
+	sample_once(&live, &attr);
+	assert_int_equal(live.record->sample.ip, (uintptr_t)known_here);
+	assert_int_equal(live.record->sample.period, 1);
+	assert_int_equal(live.record->sample.addr, (uintptr_t)known_here);
+	live_close(&live);
+	attr = breakpoint(false, fields);
+	sample_once(&live, &attr);
+	assert_int_equal(live.record->sample.ip, (uintptr_t)known_stored);
+	assert_int_equal(live.record->sample.addr, (uintptr_t)data);
+	live_close(&live);
+}
+
+/* A sample that does not hold a period has the attr's. */
+static void period(void **state)
+{
+	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_IP);
+	struct live live;
+
+	(void)state;
+	needs_code();
+	attr.sample_period = 3;
+	record_self(&live, &attr);
+	live_enable(&live);
+	for (int i = 0; i < 7; i++)
+		known_outer(data);
+	record_end(&live);
+	assert_int_equal(live_count(&live, PERCH_RECORD_SAMPLE), 2);
+	assert_int_equal(live.record[0].sample.period, 3);
+	live_close(&live);
+}
+
+static void registers(void **state)
+{
+	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_REGS_INTR);
+	struct live live;
+
+	(void)state;
+	attr.sample_regs_user = attr.sample_regs_intr = REGISTERS;
+	sample_once(&live, &attr);
+	check_registers(live.record, &live.record->sample.regs_user, (uintptr_t)known_here);
+	check_registers(live.record, &live.record->sample.regs_intr, (uintptr_t)known_here);
+	live_close(&live);
+}
+
+/* As much of the stack as is asked for; what was pushed is found in its place. */
+static void stack(void **state)
+{
+	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_STACK_USER);
+	const struct perch_sample *sample;
+	volatile uint64_t marks[2] = { WORD_1 ^ WORD_2, WORD_1 + 1 };
+	uint64_t words[KNOWN_WORDS + 2];
+	struct live live;
+
+	(void)state;
+	attr.sample_stack_user = STACK_BYTES;
+	needs_code();
+	record_self(&live, &attr);
+	live_enable(&live);
+	known_outer(data);
+	record_end(&live);
+	sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+	assert_int_equal(sample->stack_user.size, STACK_BYTES);
+	assert_int_equal(sample->stack_user.dynamic_size, STACK_BYTES);
+	memcpy(words, sample->stack_user.data, sizeof(words));
+	assert_int_equal(words[0], WORD_2);
+	assert_int_equal(words[1], WORD_1);
+	assert_int_equal(words[KNOWN_WORDS], (uintptr_t)known_back);
+	/* this function's own */
+	assert_in_range((uintptr_t)marks, known_stack, known_stack + STACK_BYTES - sizeof(marks));
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		memcpy(words, (const char *)sample->stack_user.data + ((uintptr_t)&marks[i] - known_stack), 8);
+		assert_int_equal(words[0], marks[i]);
+	}
+	live_close(&live);
+}
+
+/* More than there is: the dynamic size says how much was copied. */
+static void end_of_stack(void **state)
+{
+	const size_t bytes = 65528 / 2 / 8 * 8;
+	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_STACK_USER);
+	const struct perch_sample *sample;
+	struct live live;
+	pid_t child;
+	int status;
+
+	(void)state;
+	needs_code();
+	attr.sample_stack_user = bytes;
+	child = fork();
+	if (!child) {
+		char *low = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct perch_error err;
+
+		munmap(low + 8192, 8192);
+		if (live_open(&live, &attr, &PERCH_SELF, 64, &err) < 0)
+			_exit(1);
+		live_enable(&live);
+#ifdef __x86_64__
+		__asm__ volatile("mov %%rsp, %%rbx; mov %0, %%rsp; call known_outer; mov %%rbx, %%rsp"
+				 : : "r"(low + 8192 - 64), "D"(data)
+				 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+#endif
+		live_disable(&live);
+		if (live_take(&live, &err) < 0 || live.nr != 1)
+			_exit(2);
+		sample = &live.record->sample;
+		if (sample->stack_user.size != bytes)
+			_exit(3);
+		_exit(sample->stack_user.dynamic_size == (uintptr_t)low + 8192 - known_stack ? 0 : 4);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static __attribute__((noinline)) void calls_outer(void)
+{
+	known_outer(data);
+	__asm__ volatile("" ::: "memory");
+}
+
+/* The place, the two return addresses that are known, and behind them one inside of each C function. */
+static void callchain(void **state)
+{
+	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_CALLCHAIN);
+	struct perch_chain_address address;
+	struct perch_chain chain;
+	const struct perch_sample *sample;
+	struct live live;
+
+	(void)state;
+	needs_code();
+	record_self(&live, &attr);
+	live_enable(&live);
+	calls_outer();
+	record_end(&live);
+	sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+	assert_true(sample->callchain.nr >= 5);
+	assert_int_equal(perch_word(live.record, &sample->callchain.ip[0]), PERCH_CONTEXT_USER);
+	perch_chain_init(&chain, live.record);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_int_equal(address.ip, (uintptr_t)known_here);
+	assert_int_equal(address.cpumode, PERCH_MISC_USER);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_int_equal(address.ip, (uintptr_t)known_back);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_in_range(address.ip, (uintptr_t)calls_outer, (uintptr_t)calls_outer + 256);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_in_range(address.ip, (uintptr_t)callchain, (uintptr_t)callchain + 8192);
+	live_close(&live);
+}
+
+/* The page frame of an address; 0 for whom the kernel does not tell. */
+static uint64_t physical(const volatile void *address)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	if (fd >= 0 && pread(fd, &entry, 8, (uintptr_t)address / page * 8) != 8)
+		entry = 0;
+	close(fd);
+	return entry >> 63 ? (entry & ((UINT64_C(1) << 55) - 1)) * page + (uintptr_t)address % page : 0;
+}
+
+/* What the PMU of breakpoints knows of memory: the pages. What it does not know it says so of. */
+static void memory(void **state)
+{
+	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_ADDR | PERCH_SAMPLE_IP | PERCH_SAMPLE_DATA_PAGE_SIZE |
+					    PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_DATA_SRC |
+					    PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_TRANSACTION);
+	const struct perch_sample *sample;
+	struct live live;
+
+	(void)state;
+	data[0] = 1;		/* so that it has a page of its own */
+	sample_once(&live, &attr);
+	sample = &live.record->sample;
+	assert_int_equal(sample->addr, (uintptr_t)data);
+	assert_int_equal(sample->data_page_size, sysconf(_SC_PAGESIZE));
+	/* code may lie in a bigger page, of which there are powers of two */
+	assert_true(sample->code_page_size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
+		    __builtin_popcountll(sample->code_page_size) == 1);
+	assert_int_equal(sample->data_src, PERCH_MEM_S(OP, NA) | PERCH_MEM_S(LVL, NA) | PERCH_MEM_S(SNOOP, NA) |
+			 PERCH_MEM_S(LOCK, NA) | PERCH_MEM_S(TLB, NA) | PERCH_MEM_S(LVLNUM, NA));
+	assert_int_equal(sample->weight, 0);
+	assert_int_equal(sample->transaction, 0);
+	live_close(&live);
+}
+
+static void weight_struct(void **state)
+{
+	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_ADDR);
+	struct live live;
+
+	(void)state;
+	sample_once(&live, &attr);
+	assert_int_equal(live.record->sample.weight, 0);
+	assert_int_equal(live.record->sample.addr, (uintptr_t)data);
+	live_close(&live);
+}
+
+static void physical_address(void **state)
+{
+	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_PHYS_ADDR);
+	struct live live;
+	uint64_t before;
+
+	(void)state;
+	data[0] = 1;
+	before = physical(data);
+	sample_once(&live, &attr);
+	if (!before || before != physical(data)) {
+		live_close(&live);
+		print_message("skipped: /proc/self/pagemap does not tell where a page is\n");
+		skip();
+	}
+	assert_int_equal(live.record->sample.phys_addr, before);
+	live_close(&live);
+}
+
+/* Everything at once, and again with each field left out: what follows it must still be found. */
+static void every_field(void **state)
+{
+	const uint64_t all = PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_READ |
+			     PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_RAW | PERCH_SAMPLE_REGS_USER |
+			     PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC |
+			     PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP |
+			     PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_AUX |
+			     (live_is_root() ? PERCH_SAMPLE_PHYS_ADDR : 0);
+	struct perch_attr attr = breakpoint(false, all);
+
+	(void)state;
+	attr.sample_regs_user = attr.sample_regs_intr = REGISTERS;
+	attr.sample_stack_user = STACK_BYTES;
+	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_ID;
+	for (uint64_t bit = 1; bit < PERCH_SAMPLE_MAX; bit *= 2) {
+		const struct perch_sample *sample;
+		struct live live;
+
+		if (!(attr.sample_type & bit) || bit & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER))
+			continue;
+		attr.sample_type &= ~bit;
+		needs_code();
+		record_self(&live, &attr);
+		live_enable(&live);
+		known_outer(data);
+		record_end(&live);
+		sample = &record_only(&live, PERCH_RECORD_SAMPLE)->sample;
+		assert_int_equal(sample->ip, bit == PERCH_SAMPLE_IP ? 0 : (uintptr_t)known_stored);
+		assert_int_equal(sample->addr, bit == PERCH_SAMPLE_ADDR ? 0 : (uintptr_t)data);
+		if (bit != PERCH_SAMPLE_REGS_USER)
+			check_registers(live.record, &sample->regs_user, (uintptr_t)known_stored);
+		if (bit != PERCH_SAMPLE_REGS_INTR)
+			check_registers(live.record, &sample->regs_intr, (uintptr_t)known_stored);
+		assert_int_equal(sample->stack_user.dynamic_size, bit == PERCH_SAMPLE_STACK_USER ? 0 : STACK_BYTES);
+		/* of events that have no raw data, the kernel writes four bytes of nothing */
+		assert_int_equal(sample->raw.size, bit == PERCH_SAMPLE_RAW ? 0 : 4);
+		assert_int_equal(sample->code_page_size > 0, bit != PERCH_SAMPLE_CODE_PAGE_SIZE);
+		/* what only the machine's own trace could fill */
+		assert_int_equal(sample->aux.size, 0);
+		live_close(&live);
+		attr.sample_type |= bit;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(place),
+		cmocka_unit_test(period),
+		cmocka_unit_test(registers),
+		cmocka_unit_test(stack),
+		cmocka_unit_test(end_of_stack),
+		cmocka_unit_test(callchain),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(weight_struct),
+		cmocka_unit_test(physical_address),
+		cmocka_unit_test(every_field),
+	};
+
+	return RECORDS_RUN(tests);
+}

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/* Where recordings come from besides a file (pipes, standard input, directories), and what a reader does with records. */
+#include "file_fixture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char directory[64];
+
+static size_t count_of(const char *name, enum perch_order order)
+{
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+	size_t nr;
+
+	if (perch_reader_open(&reader, name, order, &err))
+		fail_msg("%s", err.message);
+	nr = read_all(reader);
+	perch_reader_close(reader);
+	return nr;
+}
+
+/* ---- pipes ---- */
+
+/* A child that writes the file in small pieces, some of them late. */
+static pid_t feed(int fd, const char *name, const uint8_t *bytes, size_t size)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	if (name)
+		fd = open(name, O_WRONLY);
+	for (size_t at = 0; at < size; at += 100) {
+		if (at % 1000 == 0)
+			usleep(2000);
+		if (write(fd, bytes + at, size - at < 100 ? size - at : 100) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static void a_fifo_is_read(void **state)
+{
+	char fifo[160];
+	uint8_t *bytes;
+	size_t size;
+	pid_t child;
+
+	(void)state;
+	make_file();
+	bytes = slurp(path, &size);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	child = feed(-1, fifo, bytes, size);
+	assert_int_equal(count_of(fifo, PERCH_ORDER_TIME), 11);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	unlink(fifo);
+	free(bytes);
+}
+
+/* Runs with standard input put in place. */
+static size_t count_of_input(int fd)
+{
+	int kept = dup(STDIN_FILENO);
+	size_t nr;
+
+	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+	nr = count_of("-", PERCH_ORDER_FILE);
+	assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+	close(kept);
+	return nr;
+}
+
+static void standard_input_is_read(void **state)
+{
+	uint8_t *bytes;
+	size_t size;
+	int ends[2], fd;
+	pid_t child;
+
+	(void)state;
+	make_file();
+	bytes = slurp(path, &size);
+	assert_int_equal(pipe(ends), 0);
+	/* one that does not wait is waited for */
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	child = feed(ends[1], NULL, bytes, size);
+	close(ends[1]);
+	assert_int_equal(count_of_input(ends[0]), 11);
+	close(ends[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+
+	fd = open(path, O_RDONLY);
+	assert_int_equal(count_of_input(fd), 11);
+	close(fd);
+	/* what is left of a file is a recording of its own */
+	spill(old_path, "head----", 8);
+	fd = open(old_path, O_RDWR | O_APPEND);
+	assert_int_equal(write(fd, bytes, size), size);
+	lseek(fd, 8, SEEK_SET);
+	assert_int_equal(count_of_input(fd), 11);
+	close(fd);
+	free(bytes);
+}
+
+static int refusal_of_input(int fd, struct perch_error *err)
+{
+	int kept = dup(STDIN_FILENO), rc;
+	struct perch_reader *reader;
+
+	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+	rc = perch_reader_open(&reader, "-", PERCH_ORDER_FILE, err);
+	assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+	close(kept);
+	assert_null(reader);
+	assert_int_equal(strncmp(err->message, "standard input: ", 16), 0);
+	return rc;
+}
+
+static void other_input_is_refused(void **state)
+{
+	struct perch_error err = { 0 };
+	int ends[2], fd;
+
+	(void)state;
+	fd = open("/dev/zero", O_RDONLY); /* never ends */
+	assert_int_equal(refusal_of_input(fd, &err), -EBADMSG);
+	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
+	close(fd);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "PER", 3), 3);
+	close(ends[1]);
+	assert_int_equal(refusal_of_input(ends[0], &err), -EBADMSG);
+	close(ends[0]);
+	fd = open("/dev/null", O_RDONLY);
+	assert_int_equal(refusal_of_input(fd, &err), -EBADMSG);
+	assert_int_equal(err.kind, PERCH_ERROR_TRUNCATED);
+	close(fd);
+
+	/* no place for what comes */
+	assert_int_equal(pipe(ends), 0);
+	close(ends[1]);
+	setenv("TMPDIR", "/proc/none", 1);
+	assert_int_equal(refusal_of_input(ends[0], &err), -ENOENT);
+	assert_non_null(strstr(err.remedy, "TMPDIR"));
+	unsetenv("TMPDIR");
+	close(ends[0]);
+}
+
+/* ---- directories ---- */
+
+static void name_part(char *name, size_t size, unsigned int number)
+{
+	snprintf(name, size, "%s/data.%u", directory, number);
+}
+
+static void spill_part(unsigned int number, const void *bytes, size_t size)
+{
+	char name[160];
+
+	name_part(name, sizeof(name), number);
+	spill(name, bytes, size);
+}
+
+static void spill_sample(unsigned int number, uint64_t time)
+{
+	struct built b;
+
+	build_sample(&b, 22, time);
+	spill_part(number, b.bytes, b.size);
+}
+
+/* Three samples in "data", at 100, 200, 300; version UINT64_MAX: it does not say that it is a directory's. */
+static void make_directory(uint64_t version)
+{
+	char kept[sizeof(path)];
+	struct perch_writer *writer;
+
+	snprintf(directory, sizeof(directory), "%.40s/dir", folder);
+	if (mkdir(directory, 0700) && errno != EEXIST)
+		fail();
+	memcpy(kept, path, sizeof(path));
+	snprintf(path, sizeof(path), "%s/data", directory);
+	unlink(path);
+	writer = open_writer();
+	for (uint64_t time = 100; time <= 300; time += 100)
+		put_sample(writer, 21, time);
+	if (version != UINT64_MAX)
+		assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_DIR_FORMAT, &version, sizeof(version), NULL),
+				 0);
+	close_writer(writer);
+	memcpy(path, kept, sizeof(path));
+}
+
+static void remove_directory(void)
+{
+	char name[160];
+
+	for (unsigned int i = 0; i < 12; i++) {
+		name_part(name, sizeof(name), i);
+		unlink(name);
+		rmdir(name);
+	}
+	snprintf(name, sizeof(name), "%s/data", directory);
+	unlink(name);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+static struct perch_reader *open_directory(enum perch_order order)
+{
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+
+	if (perch_reader_open(&reader, directory, order, &err))
+		fail_msg("%s", err.message);
+	return reader;
+}
+
+static void expect_times(enum perch_order order, const uint64_t *times, size_t nr)
+{
+	struct perch_reader *reader = open_directory(order);
+	struct perch_reader_damage damage;
+	struct perch_record record;
+	uint64_t done, total;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < nr; i++) {
+			assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+			assert_int_equal(record.sample.time, times[i]);
+			/* the place in its own file: "data" has header and attrs in front */
+			assert_int_equal(record.offset < 48, times[i] % 100 != 0);
+		}
+		assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
+		perch_reader_progress(reader, &done, &total);
+		assert_int_equal(total, nr * 48);
+		assert_int_equal(done, total);
+		perch_reader_rewind(reader);
+	}
+	perch_reader_damage(reader, &damage);
+	assert_int_equal(damage.garbled_bytes + damage.undecoded_records, 0);
+	perch_reader_close(reader);
+}
+
+static void directories_are_one_stream(void **state)
+{
+	const uint64_t in_files[] = { 100, 200, 300, 250, 150, 50 }, by_time[] = { 50, 100, 150, 200, 250, 300 };
+
+	(void)state;
+	make_directory(1);
+	spill_sample(10, 50);	/* by number, not by name */
+	spill_sample(0, 250);
+	spill_sample(9, 150);
+	spill_part(3, "", 0);
+	expect_times(PERCH_ORDER_FILE, in_files, 6);
+	expect_times(PERCH_ORDER_TIME, by_time, 6);
+	/* a recorder that was killed has not said that there are others */
+	make_directory(UINT64_MAX);
+	expect_times(PERCH_ORDER_TIME, by_time, 6);
+	/* perf record --kcore: other things lie beside the one file */
+	make_directory(0);
+	expect_times(PERCH_ORDER_TIME, (const uint64_t[]){ 100, 200, 300 }, 3);
+	remove_directory();
+}
+
+static void damaged_directories_are_read_as_far_as_they_go(void **state)
+{
+	const uint8_t garbage[100] = { 9, 0, 0, 0, 0, 0, 3, 0 };
+	struct perch_reader_damage damage;
+	struct perch_reader *reader;
+	struct built b;
+
+	(void)state;
+	make_directory(1);
+	build_sample(&b, 22, 50);
+	spill_part(0, b.bytes, 47);
+	spill_part(1, garbage, sizeof(garbage));
+	spill_part(2, b.bytes, 3);
+	spill_sample(4, 150);
+	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
+		reader = open_directory(order);
+		assert_int_equal(read_all(reader), 4);
+		perch_reader_damage(reader, &damage);
+		assert_int_equal(damage.garbled_bytes, 47 + 100 + 3);
+		perch_reader_close(reader);
+	}
+	remove_directory();
+}
+
+static void strange_directories_are_refused(void **state)
+{
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+	char name[160];
+
+	(void)state;
+	make_directory(2);
+	assert_int_equal(perch_reader_open(&reader, directory, PERCH_ORDER_FILE, &err), -ENOTSUP);
+	assert_int_equal(err.kind, PERCH_ERROR_UNSUPPORTED_FILE);
+	make_directory(1);
+	name_part(name, sizeof(name), 3);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(perch_reader_open(&reader, directory, PERCH_ORDER_FILE, &err), -ENOTSUP);
+	assert_non_null(strstr(err.message, "data.3"));
+	assert_int_equal(rmdir(name), 0);
+	snprintf(name, sizeof(name), "%s/data", directory);
+	assert_int_equal(truncate(name, 0), 0);
+	assert_int_equal(perch_reader_open(&reader, directory, PERCH_ORDER_FILE, &err), -EBADMSG);
+	assert_int_equal(err.kind, PERCH_ERROR_TRUNCATED);
+	unlink(name);
+	assert_int_equal(perch_reader_open(&reader, directory, PERCH_ORDER_FILE, &err), -EISDIR);
+	make_directory(1);
+	remove_directory();
+}
+
+/* A packed sample of which only the last bytes are missing, or the bytes that a stream begins with. */
+static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t bytes)
+{
+	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
+	struct built sample;
+	uint32_t head = bytes << 3;
+
+	build_sample(&sample, 22, time);
+	start_record(b, PERCH_RECORD_COMPRESSED, 0);
+	if (first)
+		put_bytes(b, frame, sizeof(frame));
+	put_bytes(b, &head, 3);
+	put_bytes(b, sample.bytes, bytes);
+	end_record(b);
+	return b->size;
+}
+
+/* Each file's packed records are a stream of their own, whatever the one before it left unfinished. */
+static void streams_end_with_their_file(void **state)
+{
+	struct perch_reader_damage damage;
+	struct perch_reader *reader;
+	struct perch_record record;
+	struct perch_error err = { 0 };
+	struct built b;
+	int rc;
+
+	(void)state;
+	make_directory(1);
+	pack_sample(&b, 40, true, 30);
+	spill_part(0, b.bytes, b.size);
+	pack_sample(&b, 50, true, 48);
+	spill_part(1, b.bytes, b.size);
+	reader = open_directory(PERCH_ORDER_FILE);
+	while ((rc = perch_reader_next(reader, &record, &err)) > 0)
+		;
+	perch_reader_close(reader);
+	if (rc != -ENOTSUP) {
+		for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
+			reader = open_directory(order);
+			assert_int_equal(read_all(reader), 3 + 2 + 1);
+			perch_reader_damage(reader, &damage);
+			assert_int_equal(damage.garbled_bytes, 30);
+			perch_reader_close(reader);
+		}
+	}
+	remove_directory();
+}
+
+/* ---- damaged records ---- */
+
+static void damaged_records_are_given_when_asked_for(void **state)
+{
+	struct perch_writer *writer = open_writer();
+	struct perch_reader_damage damage;
+	struct perch_error err = { 0 };
+	struct perch_reader *reader;
+	struct perch_record record;
+	uint64_t first;
+	struct built b;
+
+	(void)state;
+	put_sample(writer, 21, 1);
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&b, 21);
+	put_u64(&b, 0x1234);
+	end_record(&b);
+	put_record(writer, &b);
+	put_sample(writer, 999, 2); /* an id that no event has */
+	put_sample(writer, 21, 3);
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_FILE);
+	perch_reader_keep_damaged(reader, true);
+	assert_int_equal(perch_reader_next(reader, &record, &err), 1);
+	first = record.offset;
+	assert_int_equal(perch_reader_next(reader, &record, &err), -EBADMSG);
+	assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
+	assert_int_equal(record.misc, PERCH_MISC_KERNEL);
+	assert_int_equal(record.size, 24);
+	assert_int_equal(record.offset, first + 48);
+	assert_non_null(record.layout);
+	assert_int_equal(record.sample.ip, 0);
+	assert_memory_equal(record.bytes, b.bytes, 24);
+	assert_true(err.message[0]);
+	assert_int_equal(perch_reader_next(reader, &record, &err), -EBADMSG);
+	assert_non_null(strstr(err.message, "999"));
+	assert_non_null(record.layout);
+	assert_int_equal(perch_reader_next(reader, &record, &err), 1);
+	assert_int_equal(record.sample.time, 3);
+	assert_int_equal(perch_reader_next(reader, &record, &err), 0);
+	perch_reader_damage(reader, &damage);
+	assert_int_equal(damage.undecoded_records, 2);
+	perch_reader_rewind(reader);
+	perch_reader_keep_damaged(reader, false);
+	assert_int_equal(read_all(reader), 2);
+	perch_reader_close(reader);
+}
+
+/* One member of a group asks for branch counters, and the samples of the others have them as well. */
+static void groups_share_branch_counters(void **state)
+{
+	struct perch_file_event group[2] = { events[0], events[1] };
+	const uint32_t description[] = { 1, 4, 0, 0, 2 }; /* one group, an empty name, its leader, its members */
+	struct perch_writer *writer;
+	struct perch_reader *reader;
+	struct perch_record record;
+	struct built b;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		group[i].attr.sample_type = TYPE | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_DATA_SRC;
+		group[i].attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | (i ? PERCH_SAMPLE_BRANCH_COUNTERS : 0);
+	}
+	assert_int_equal(perch_writer_open(&writer, path, group, 2, NULL), 0);
+	build_sample(&b, 21, 1);
+	put_u64(&b, 1);
+	for (uint64_t word = 1; word <= 3; word++)
+		put_u64(&b, word);
+	put_u64(&b, 77); /* the counters */
+	put_u64(&b, 88);
+	end_record(&b);
+	put_record(writer, &b);
+	assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_GROUP_DESC, description, sizeof(description), NULL), 0);
+	close_writer(writer);
+	reader = open_reader(PERCH_ORDER_FILE);
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+	assert_int_equal(record.sample.branches.nr, 1);
+	assert_non_null(record.sample.branches.counters);
+	assert_int_equal(record.sample.branches.counters[0], 77);
+	assert_int_equal(record.sample.data_src, 88);
+	assert_int_equal(record.left_over, 0);
+	perch_reader_close(reader);
+}
+
+/* ---- chains told later ---- */
+
+#define CHAIN_TYPE (TYPE | PERCH_SAMPLE_CALLCHAIN)
+
+static void put_chain_sample(struct perch_writer *writer, uint64_t time, uint64_t cookie)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&b, 21);
+	put_u64(&b, 0xffffffff81000000);
+	put_u32(&b, BUILT_PID);
+	put_u32(&b, BUILT_TID);
+	put_u64(&b, time);
+	put_u64(&b, 1000);
+	put_u64(&b, cookie ? 4 : 2);
+	put_u64(&b, PERCH_CONTEXT_KERNEL);
+	put_u64(&b, 0xffffffff81000000);
+	if (cookie) {
+		put_u64(&b, PERCH_CONTEXT_USER_DEFERRED);
+		put_u64(&b, cookie);
+	}
+	end_record(&b);
+	put_record(writer, &b);
+}
+
+static void put_deferred(struct perch_writer *writer, uint64_t time, uint64_t cookie)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
+	put_u64(&b, cookie);
+	put_u64(&b, 2);
+	put_u64(&b, PERCH_CONTEXT_USER);
+	put_u64(&b, 0x401000);
+	put_trailer(&b, CHAIN_TYPE, time, 21);
+	end_record(&b);
+	put_record(writer, &b);
+}
+
+static void make_deferred_file(bool defers)
+{
+	struct perch_file_event event = events[0];
+	struct perch_writer *writer;
+
+	event.attr.sample_type = CHAIN_TYPE;
+	event.attr.defer_callchain = defers;
+	event.members = 0;
+	assert_int_equal(perch_writer_open(&writer, path, &event, 1, NULL), 0);
+	put_chain_sample(writer, 10, 7);
+	put_chain_sample(writer, 20, 0);
+	put_chain_sample(writer, 30, 7);
+	put_deferred(writer, 40, 7);
+	put_chain_sample(writer, 50, 8); /* waits in vain */
+	put_chain_sample(writer, 60, 0);
+	close_writer(writer);
+}
+
+static void expect_stitched(struct perch_reader *reader, const uint64_t *times, const unsigned int *lengths)
+{
+	struct perch_chain_address address;
+	struct perch_record record;
+	struct perch_chain chain;
+
+	for (size_t i = 0; i < 6; i++) {
+		unsigned int length = 0;
+
+		assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
+		assert_int_equal(record.identity.time, times[i]);
+		perch_chain_init(&chain, &record);
+		while (perch_chain_next(&chain, &address))
+			length++;
+		assert_int_equal(length, lengths[i]);
+	}
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
+	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
+}
+
+static void chains_told_later_are_stitched(void **state)
+{
+	struct perch_reader *reader;
+
+	(void)state;
+	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
+		make_deferred_file(true);
+		reader = open_reader(order);
+		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
+		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
+		for (int round = 0; round < 2; round++) {
+			expect_stitched(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
+					(const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
+			perch_reader_rewind(reader);
+		}
+		/* from the midst of what was kept */
+		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
+		assert_int_equal(perch_reader_next(reader, &(struct perch_record){ 0 }, NULL), 1);
+		perch_reader_rewind(reader);
+		expect_stitched(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
+				(const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
+		perch_reader_close(reader);
+		/* where no event was recorded so, all stay in their place */
+		make_deferred_file(false);
+		reader = open_reader(order);
+		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
+		expect_stitched(reader, (const uint64_t[]){ 10, 20, 30, 40, 50, 60 },
+				(const unsigned int[]){ 1, 1, 1, 1, 1, 1 });
+		perch_reader_close(reader);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fifo_is_read),
+		cmocka_unit_test(standard_input_is_read),
+		cmocka_unit_test(other_input_is_refused),
+		cmocka_unit_test(directories_are_one_stream),
+		cmocka_unit_test(damaged_directories_are_read_as_far_as_they_go),
+		cmocka_unit_test(strange_directories_are_refused),
+		cmocka_unit_test(streams_end_with_their_file),
+		cmocka_unit_test(damaged_records_are_given_when_asked_for),
+		cmocka_unit_test(groups_share_branch_counters),
+		cmocka_unit_test(chains_told_later_are_stitched),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

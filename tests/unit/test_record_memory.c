@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Decoding allocates nothing: the allocator is counted while records of every type and attr go through. */
+#include "record_fixture.h"
+
+static size_t allocations;
+
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+/* A sanitizer has an allocator of its own, and tells what it does. */
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
+					      void (*freed)(const volatile void *));
+
+static void count(const volatile void *memory, size_t size)
+{
+	(void)memory;
+	(void)size;
+	allocations++;
+}
+
+static void ignore(const volatile void *memory)
+{
+	(void)memory;
+}
+
+static bool count_allocations(void)
+{
+	return __sanitizer_install_malloc_and_free_hooks(count, ignore);
+}
+#elif defined(__GLIBC__)
+/* Instead of the C library's, which are called by their other names. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t nr, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+	allocations++;
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	allocations++;
+	return __libc_calloc(nr, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	allocations++;
+	return __libc_realloc(old, size);
+}
+
+static bool count_allocations(void)
+{
+	return true;
+}
+#else
+static bool count_allocations(void)
+{
+	return false;
+}
+#endif
+
+static void put_body(struct built *b, uint32_t type)
+{
+	start_record(b, type, 0);
+	if (type == PERCH_RECORD_SAMPLE) {
+		put_u64(b, BUILT_ID);
+		put_u64(b, 0x1000);
+		put_u64(b, 2);
+		put_u64(b, PERCH_CONTEXT_USER);
+		put_u64(b, 0x1000);
+		put_u32(b, 4);
+		put_u32(b, 0);
+	} else {
+		for (int i = 0; i < 10; i++)
+			put_u64(b, 0);
+		put_u64(b, BUILT_ID);
+	}
+	end_record(b);
+}
+
+static void decoding_allocates_nothing(void **state)
+{
+	struct perch_attr attr = {
+		.sample_type = PERCH_SAMPLE_IDENTIFIER | PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN |
+			       PERCH_SAMPLE_RAW,
+		.sample_id_all = 1,
+	};
+	const uint64_t ids[2] = { BUILT_ID, BUILT_ID + 1 };
+	struct perch_decoder_event events[2] = { { &attr, ids, 1 }, { &attr, ids + 1, 1 } };
+	struct perch_chain_address address;
+	struct perch_decoder *decoder;
+	struct perch_record record;
+	struct perch_chain chain;
+	struct perch_error err;
+	struct built b;
+	uint64_t time;
+	size_t before;
+
+	(void)state;
+	if (!count_allocations())
+		skip(); /* this C library's allocator cannot be stood in for */
+	before = allocations;
+	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
+	assert_true(allocations > before); /* they are counted */
+	before = allocations;
+	for (uint32_t i = 0; i < 10000; i++) {
+		int rc;
+
+		put_body(&b, 1 + i % 30);
+		rc = perch_decoder_decode(decoder, &record, b.bytes, b.size, &err);
+		if (rc ||
+		    perch_decoder_decode(decoder, &record, b.bytes, b.size - 8, &err) != -EBADMSG)
+			fail_msg("type %u: %s", 1 + i % 30, err.message);
+		perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL);
+		perch_decoder_time(decoder, b.bytes, b.size, &time);
+		perch_chain_init(&chain, &record);
+		while (perch_chain_next(&chain, &address))
+			;
+	}
+	assert_int_equal(allocations, before);
+	perch_decoder_free(decoder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(decoding_allocates_nothing) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

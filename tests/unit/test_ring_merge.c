@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* Several rings as one stream by time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "ring_kernel.h"
+
+#define MOST 5
+
+struct fixture {
+	struct ring_kernel *k[MOST];
+	struct perch_ring *rings[MOST];
+	struct perch_decoder *decoder;
+	struct perch_merge *merge;
+	size_t nr;
+	uint64_t seen[MOST];	/* serial numbers delivered */
+};
+
+static void begin(struct fixture *f, size_t nr, size_t size)
+{
+	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
+	const struct perch_decoder_event event = { .attr = &attr };
+
+	memset(f, 0, sizeof(*f));
+	f->nr = nr;
+	assert_int_equal(perch_decoder_new(&f->decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
+	for (size_t i = 0; i < nr; i++) {
+		f->k[i] = ring_kernel_new(size, 0, false, UINT64_MAX - 8 * size + 1, 1 + i);
+		assert_int_equal(perch_ring_from_memory(&f->rings[i], f->k[i]->control, f->k[i]->data, size,
+							PERCH_RING_FORWARD, NULL), 0);
+	}
+	assert_int_equal(perch_merge_new(&f->merge, f->rings, nr, f->decoder, NULL), 0);
+}
+
+static void end(struct fixture *f)
+{
+	perch_merge_free(f->merge);
+	for (size_t i = 0; i < f->nr; i++) {
+		perch_ring_close(f->rings[i]);
+		ring_kernel_free(f->k[i]);
+	}
+	perch_decoder_free(f->decoder);
+}
+
+/* A sample of size bytes, or another record (without a time). */
+static bool put(struct ring_kernel *k, uint32_t type, uint64_t time, size_t size)
+{
+	uint64_t words[RING_KERNEL_MAX / 8] = { 0 };
+	struct perch_record_header header = { type, 0, (uint16_t)size };
+
+	memcpy(words, &header, sizeof(header));
+	words[1] = k->serial;
+	words[2] = time;
+	if (!ring_kernel_put(k, words, size)) {
+		k->lost = 0;
+		return false;
+	}
+	k->serial++;
+	return true;
+}
+
+static int next(struct fixture *f, bool flush, size_t *ring, uint64_t *time)
+{
+	struct perch_record record;
+	int rc = perch_merge_next(f->merge, flush, &record, ring, NULL);
+
+	if (rc == 1) {
+		const uint64_t *words = record.bytes;
+
+		assert_true(*ring < f->nr);
+		assert_int_equal(words[1], f->seen[*ring]);
+		f->seen[*ring]++;
+		*time = words[2];
+	}
+	return rc;
+}
+
+static void expect(struct fixture *f, bool flush, size_t ring, uint64_t time)
+{
+	size_t got_ring;
+	uint64_t got_time;
+
+	assert_int_equal(next(f, flush, &got_ring, &got_time), 1);
+	assert_int_equal(got_time, time);
+	assert_int_equal(got_ring, ring);
+}
+
+static void expect_end(struct fixture *f, bool flush)
+{
+	size_t ring;
+	uint64_t time;
+
+	assert_int_equal(next(f, flush, &ring, &time), 0);
+}
+
+static void all_delivered(struct fixture *f)
+{
+	for (size_t i = 0; i < f->nr; i++) {
+		assert_int_equal(f->seen[i], f->k[i]->serial);
+		assert_int_equal(f->k[i]->control->data_tail, f->k[i]->control->data_head);
+	}
+}
+
+static void waits_for_a_round(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 2, 4096);
+	expect_end(&f, false);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 10, 24);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 20, 24);
+	expect_end(&f, false);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 5, 24);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 15, 24);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 25, 24);
+	expect(&f, false, 1, 5);
+	expect(&f, false, 0, 10);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 30, 24);	/* after this round began */
+	expect(&f, false, 1, 15);
+	expect(&f, false, 0, 20);
+	expect_end(&f, false);
+	expect(&f, false, 1, 25);
+	expect_end(&f, false);
+	expect(&f, false, 1, 30);
+	expect_end(&f, false);
+	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	all_delivered(&f);
+	end(&f);
+}
+
+static void flushes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 2, 4096);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 10, 24);
+	expect_end(&f, false);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 20, 24);
+	expect(&f, false, 0, 10);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24);	/* flushing takes up what came meanwhile */
+	expect(&f, true, 1, 12);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24);	/* but comes to an end */
+	expect(&f, true, 0, 20);
+	expect_end(&f, true);
+	expect(&f, true, 1, 13);
+	expect_end(&f, true);
+	assert_int_equal(perch_merge_disordered(f.merge), 1);
+	all_delivered(&f);
+	end(&f);
+}
+
+/* They come with the record behind them, else with the one before. */
+static void records_without_time(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 2, 4096);
+	for (uint64_t i = 0; i < 3; i++)
+		put(f.k[0], PERCH_RECORD_ITRACE_START, i, 32);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 50, 24);
+	put(f.k[0], PERCH_RECORD_ITRACE_START, 3, 32);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 40, 24);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 60, 24);
+	expect_end(&f, false);
+	expect(&f, false, 1, 40);
+	for (uint64_t i = 0; i < 3; i++)
+		expect(&f, false, 0, i);
+	expect(&f, false, 0, 50);
+	expect(&f, false, 0, 3);
+	expect(&f, false, 1, 60);
+	expect_end(&f, false);
+	put(f.k[0], PERCH_RECORD_ITRACE_START, 4, 32);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 70, 24);
+	expect(&f, false, 0, 4);
+	expect_end(&f, false);
+	expect(&f, false, 1, 70);
+	expect_end(&f, false);
+	all_delivered(&f);
+	end(&f);
+}
+
+/* A ring more than half full is emptied down to its half at once, and the others as far in time. */
+static void makes_room(void **state)
+{
+	struct fixture f;
+	size_t ring;
+	uint64_t time, last = 0;
+
+	(void)state;
+	begin(&f, 2, 1024);
+	for (uint64_t i = 0; i < 30; i++)
+		put(f.k[0], PERCH_RECORD_SAMPLE, 100 + 2 * i, 32);	/* 960 bytes */
+	for (uint64_t i = 0; i < 12; i++)
+		put(f.k[1], PERCH_RECORD_SAMPLE, 101 + 2 * i, 32);	/* 384 */
+	while (next(&f, false, &ring, &time) == 1) {
+		assert_true(time > last);
+		last = time;
+	}
+	assert_int_equal(f.seen[0], 14);
+	assert_int_equal(last, 126);
+	assert_int_equal(f.seen[1], 12);
+	assert_int_equal(f.k[0]->control->data_head - f.k[0]->control->data_tail, 512);
+	while (next(&f, false, &ring, &time) == 1) {
+		assert_true(time > last);
+		last = time;
+	}
+	all_delivered(&f);
+	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	end(&f);
+}
+
+/*
+ * Each ring's writer stalls at some moment and ends what it has begun before the round after the next begins: as late
+ * as the guarantee allows. Nothing comes out of order.
+ */
+static void keeps_its_guarantee(void **state)
+{
+	static struct { uint64_t time; size_t size; } late[MOST][64];
+	struct fixture f;
+	uint64_t clock = 0, last = 0, time, delivered = 0;
+	uint32_t random = 1;
+	size_t ring, nr_late[MOST] = { 0 };
+
+	(void)state;
+	begin(&f, MOST, 16384);
+	for (int round = 0; round < 20000; round++) {
+		bool stalled[MOST] = { false };
+
+		for (size_t i = 0; i < MOST; i++) {
+			for (size_t n = 0; n < nr_late[i]; n++)
+				assert_true(put(f.k[i], PERCH_RECORD_SAMPLE, late[i][n].time, late[i][n].size));
+			nr_late[i] = 0;
+		}
+		for (int n = ring_kernel_random(&random) % 60; n; n--) {
+			size_t i = ring_kernel_random(&random) % MOST, size = 24 + 8 * (ring_kernel_random(&random) % 9);
+
+			clock += ring_kernel_random(&random) % 3;
+			if (ring_kernel_random(&random) % 20 == 0)
+				stalled[i] = true;
+			if (!stalled[i]) {
+				assert_true(put(f.k[i], PERCH_RECORD_SAMPLE, clock, size));
+				continue;
+			}
+			late[i][nr_late[i]].time = clock;
+			late[i][nr_late[i]++].size = size;
+		}
+		for (; next(&f, false, &ring, &time) == 1; delivered++) {
+			assert_true(time >= last);
+			last = time;
+		}
+	}
+	while (next(&f, true, &ring, &time) == 1)
+		;
+	for (size_t i = 0; i < MOST; i++)
+		assert_int_equal(f.seen[i], f.k[i]->serial);
+	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	assert_true(delivered > 100000);
+	end(&f);
+}
+
+/* Times of any value: each record comes once, in its ring's order, and what is out of order is counted. */
+static void survives_any_times(void **state)
+{
+	struct fixture f;
+	uint64_t latest = 0, disordered = 0, time;
+	uint32_t random = 9;
+	size_t ring;
+
+	(void)state;
+	begin(&f, 3, 512);
+	for (int round = 0; round < 20000; round++) {
+		uint64_t before = disordered;
+
+		for (int n = ring_kernel_random(&random) % 12; n; n--) {
+			uint64_t wild = (uint64_t)ring_kernel_random(&random) << 32 | ring_kernel_random(&random);
+
+			put(f.k[ring_kernel_random(&random) % 3], PERCH_RECORD_SAMPLE, wild >> ring_kernel_random(&random) % 64,
+			    24 + 8 * (ring_kernel_random(&random) % 20));
+		}
+		for (int n = 0; next(&f, ring_kernel_random(&random) % 50 == 0, &ring, &time) == 1; n++) {
+			assert_true(n < 200);
+			disordered += time < latest;
+			latest = time > latest ? time : latest;
+		}
+		assert_true(disordered >= before);
+	}
+	while (next(&f, true, &ring, &time) == 1)
+		disordered += time < latest;
+	all_delivered(&f);
+	assert_int_equal(perch_merge_disordered(f.merge), disordered);
+	end(&f);
+}
+
+static void survives_damage(void **state)
+{
+	struct perch_ring_stats stats;
+	struct perch_record record;
+	struct perch_error err;
+	struct fixture f;
+	size_t ring;
+
+	(void)state;
+	begin(&f, 2, 4096);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 10, 24);
+	put(f.k[0], PERCH_RECORD_SAMPLE, 0, 16);	/* has no room for its time */
+	put(f.k[0], PERCH_RECORD_SAMPLE, 30, 24);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 20, 24);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 21, 4);	/* and this is none */
+	f.k[1]->control->data_head += 20;
+	expect(&f, true, 0, 10);
+	expect(&f, true, 1, 20);
+	assert_int_equal(perch_merge_next(f.merge, true, &record, &ring, &err), -EBADMSG);
+	assert_int_equal(ring, 0);
+	f.seen[0]++;
+	expect(&f, true, 0, 30);
+	expect_end(&f, true);
+	perch_ring_stats(f.rings[1], &stats);
+	assert_int_equal(stats.damaged, 1);
+	f.k[1]->head = f.k[1]->control->data_head += 1 << 30;
+	expect_end(&f, true);
+	perch_ring_stats(f.rings[1], &stats);
+	assert_int_equal(stats.damaged, 2);
+	f.seen[1] = f.k[1]->serial;
+	put(f.k[1], PERCH_RECORD_SAMPLE, 40, 24);
+	expect(&f, true, 1, 40);
+	expect_end(&f, true);
+	all_delivered(&f);
+	end(&f);
+}
+
+static void of_no_rings(void **state)
+{
+	struct ring_kernel *k = ring_kernel_new(256, 0, true, 0, 1);
+	struct perch_merge *merge;
+	struct perch_ring *ring;
+	struct perch_error err;
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 0, 0);
+	expect_end(&f, false);
+	expect_end(&f, true);
+	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size, PERCH_RING_OVERWRITE, NULL), 0);
+	assert_int_equal(perch_merge_new(&merge, &ring, 1, f.decoder, &err), -EINVAL);
+	assert_null(merge);
+	perch_merge_free(merge);
+	perch_ring_close(ring);
+	ring_kernel_free(k);
+	end(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_for_a_round),
+		cmocka_unit_test(flushes),
+		cmocka_unit_test(records_without_time),
+		cmocka_unit_test(makes_room),
+		cmocka_unit_test(keeps_its_guarantee),
+		cmocka_unit_test(survives_any_times),
+		cmocka_unit_test(survives_damage),
+		cmocka_unit_test(of_no_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* A sampler with .overwrite over a table of calls that imitates the kernel, and this test in the kernel's place. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sampler_fixture.h"
+#include "tree.h"
+
+static int two_cpus_list[] = { 0, 1 };
+static const struct perch_cpus two_cpus = { 2, two_cpus_list };
+
+struct scene {
+	struct kernel k;
+	struct perch_calls calls;
+	struct perch_machine *machine;
+	struct perch_sampler *sampler;
+	struct perch_sampler_options options;
+	struct perch_error err;
+};
+
+static int set_up(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	s->k.gone = -5;
+	s->calls = fake_calls(&s->k);
+	assert_int_equal(perch_machine_new(&s->machine, "", &s->calls, NULL), 0);
+	s->options = (struct perch_sampler_options){
+		.event = { .period = 1000, .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK, .machine = s->machine },
+		.cpus = &two_cpus, .overwrite = true, .ring_pages = 4,
+	};
+	*state = s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *s = *state;
+
+	perch_sampler_close(s->sampler);
+	perch_machine_free(s->machine);
+	assert_int_equal(s->k.maps, s->k.unmaps);
+	for (int i = 0; i < s->k.nr; i++)
+		assert_true(s->k.fd[i].closed);
+	free(s);
+	return 0;
+}
+
+static int open_scene(struct scene *s, const char *events)
+{
+	static const struct perch_target somebody = { 11, -1, 0 };
+
+	return perch_sampler_open(&s->sampler, events, &somebody, &s->options, &s->err);
+}
+
+struct sample {			/* IDENTIFIER TID TIME */
+	struct perch_record_header header;
+	uint64_t id, tid, time;
+};
+
+/* As the kernel writes: downwards, the bytes of a record upwards. */
+static void put_backward(struct scene *s, int ring, uint64_t id, uint64_t time)
+{
+	struct sample sample = { { PERCH_RECORD_SAMPLE, 0, sizeof(sample) }, id, 11, time };
+	struct perch_mmap_page *control = s->k.rings[ring];
+	size_t page = sysconf(_SC_PAGESIZE), size = s->k.mapped[ring].pages * page;
+
+	if (s->k.fd[s->k.mapped[ring].fd - 1000].paused)
+		return;
+	control->data_head -= sizeof(sample);
+	for (size_t i = 0; i < sizeof(sample); i++)
+		((char *)control + page)[(control->data_head + i) % size] = ((const char *)&sample)[i];
+}
+
+static uint64_t id_of(const struct scene *s, size_t event, size_t index)
+{
+	const uint64_t *ids;
+	const char *name;
+	size_t nr;
+
+	perch_sampler_event(s->sampler, event, &name, &ids, &nr);
+	assert_true(index < nr);
+	return ids[index];
+}
+
+/* Events of the user into read-only rings, filled from the end; the sampler's own event into rings to be drained. */
+static void has_two_rings_a_cpu(void **state)
+{
+	struct scene *s = *state;
+	size_t ring;
+	pid_t pid;
+	int cpu;
+
+	assert_int_equal(open_scene(s, "{cpu-clock,page-faults}"), 0);
+	assert_int_equal(perch_sampler_rings(s->sampler), 4);
+	assert_int_equal(s->k.nr, 6);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(s->k.fd[i].attr.write_backward, i < 4);
+		assert_int_equal(s->k.fd[i].attr.mmap, i >= 4);
+		assert_int_equal(s->k.fd[i].attr.disabled, i < 4 && i % 2 == 0);
+		assert_int_equal(s->k.fd[i].output, i < 4 && i % 2 ? 1000 + i - 1 : -1);
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(s->k.mapped[i].protection, i < 2 ? PROT_READ : PROT_READ | PROT_WRITE);
+		assert_int_equal(s->k.mapped[i].fd, i < 2 ? 1000 + 2 * i : 1002 + i);
+		assert_int_equal(perch_sampler_ring_fd(s->sampler, i), s->k.mapped[i].fd);
+	}
+	assert_int_equal(s->k.mapped[0].pages, 4);
+	assert_int_equal(perch_sampler_place(s->sampler, 1, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(cpu, 1);
+	assert_int_equal(ring, 1);
+	assert_int_equal(perch_sampler_place(s->sampler, 2, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(ring, 3);
+}
+
+static void needs_no_own_event_without_follow(void **state)
+{
+	struct perch_record record;
+	struct scene *s = *state;
+
+	s->options.event.follow = 0;
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(perch_sampler_rings(s->sampler), 2);
+	assert_int_equal(s->k.nr, 2);
+	assert_int_equal(perch_sampler_next(s->sampler, &record), 0);
+	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 0);
+}
+
+struct seen {
+	const struct scene *s;
+	size_t calls, records, ring[8];
+	uint64_t last, first;
+	int answer;
+};
+
+/* Everything is paused while it is looked at, and within a ring in order. */
+static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	struct seen *seen = context;
+
+	seen->calls++;
+	for (int i = 0; i < 2; i++)
+		assert_true(seen->s->k.fd[seen->s->k.mapped[i].fd - 1000].paused);
+	for (int i = 0; i < nr; i++)
+		for (size_t at = 0; at < pieces[i].iov_len; at += sizeof(struct sample)) {
+			const struct sample *sample = (const void *)((const char *)pieces[i].iov_base + at);
+
+			assert_int_equal(sample->header.size, sizeof(*sample));
+			if (seen->ring[ring])
+				assert_int_equal(sample->time, seen->last + 1);
+			else
+				seen->first = sample->time;
+			seen->last = sample->time;
+			seen->ring[ring]++;
+			seen->records++;
+		}
+	return seen->answer;
+}
+
+/* Far more than the rings hold: the newest are there, the others counted as written over. */
+static void a_snapshot_has_the_newest(void **state)
+{
+	struct scene *s = *state;
+	struct seen seen = { .s = s };
+	struct perch_sampler_stats stats;
+	struct perch_ring_stats ring;
+	size_t size = 4 * sysconf(_SC_PAGESIZE), most = size / sizeof(struct sample);
+
+	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	for (uint64_t i = 1; i <= 3 * most; i++)
+		put_backward(s, 0, id_of(s, 0, 0), i);
+	for (uint64_t i = 1; i <= 10; i++)
+		put_backward(s, 1, id_of(s, 0, 1), i);
+	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);	/* nothing to drain, and nobody behind these descriptors */
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), (most + 10) * sizeof(struct sample));
+	assert_int_equal(seen.ring[0], most);
+	assert_int_equal(seen.ring[1], 10);
+	assert_int_equal(seen.last, 10);
+	for (int i = 0; i < s->k.nr; i++)
+		assert_false(s->k.fd[i].paused);
+	perch_sampler_ring_stats(s->sampler, 0, &stats);
+	assert_int_equal(stats.records, most);
+	assert_int_equal(stats.samples, most);
+	perch_ring_stats(perch_sampler_ring(s->sampler, 0), &ring);
+	assert_int_equal(ring.overwritten, 2 * most * sizeof(struct sample));
+
+	/* what came since, with what is still there of before */
+	put_backward(s, 1, id_of(s, 0, 1), 11);
+	seen = (struct seen){ .s = s };
+	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
+	assert_int_equal(seen.ring[1], 11);
+	assert_int_equal(seen.last, 11);
+}
+
+static void a_snapshot_that_fails_resumes(void **state)
+{
+	struct scene *s = *state;
+	struct seen seen = { .s = s, .answer = -ENOSPC };
+
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	put_backward(s, 0, id_of(s, 0, 0), 1);
+	put_backward(s, 1, id_of(s, 0, 1), 1);
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), -ENOSPC);
+	assert_int_equal(seen.calls, 1);
+	for (int i = 0; i < s->k.nr; i++)
+		assert_false(s->k.fd[i].paused);
+	s->k.refuse_pause = s->k.mapped[1].fd;
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), -EINVAL);
+	assert_int_equal(seen.calls, 1);
+	s->k.refuse_pause = 0;
+	assert_false(s->k.fd[0].paused);
+
+	/* one that the caller has paused stays so */
+	seen = (struct seen){ .s = s };
+	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), 0);
+	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
+	assert_true(s->k.fd[0].paused);
+	assert_int_equal(perch_sampler_resume(s->sampler, &s->err), 0);
+	assert_false(s->k.fd[0].paused);
+}
+
+/* The word of an event and the option agree, or are refused with a way out. */
+static void refuses_contradictions(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(open_scene(s, "cpu-clock,page-faults/no-overwrite/"), -EINVAL);
+	assert_non_null(strstr(s->err.message, "no-overwrite"));
+	s->options.overwrite = false;
+	assert_int_equal(open_scene(s, "cpu-clock/overwrite/"), -EINVAL);
+	assert_non_null(strstr(s->err.remedy, "--overwrite"));
+	assert_string_equal(s->err.field, "write_backward");
+	s->options.event.write_backward = 1;
+	assert_int_equal(open_scene(s, "cpu-clock"), -EINVAL);
+}
+
+static void takes_the_term_and_the_option(void **state)
+{
+	struct scene *s = *state;
+
+	s->options.event.write_backward = 1;
+	assert_int_equal(open_scene(s, "cpu-clock/overwrite/,page-faults"), 0);
+	for (int i = 0; i < 4; i++)
+		assert_true(s->k.fd[i].attr.write_backward);
+}
+
+static void wants_overwrite_for_a_snapshot(void **state)
+{
+	struct scene *s = *state;
+
+	s->options.overwrite = false;
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, NULL, &s->err), -EINVAL);
+	assert_int_equal(s->err.kind, PERCH_ERROR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(has_two_rings_a_cpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(needs_no_own_event_without_follow, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_snapshot_has_the_newest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_snapshot_that_fails_resumes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refuses_contradictions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(takes_the_term_and_the_option, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(wants_overwrite_for_a_snapshot, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* Callchains: whose each address is, and samples that wait for the user part of theirs. */
+#include "record_fixture.h"
+
+#define TYPE   (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN)
+#define COOKIE 0x100000007
+
+static struct perch_layout layout;
+static struct built built[16];
+
+/* A sample of thread tid with two kernel addresses, the second of them `mark`, which waits for `cookie`. */
+static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint64_t mark)
+{
+	struct built *b = &built[slot];
+	struct perch_record record;
+
+	layout = layout_of(TYPE);
+	start_record(b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(b, mark);
+	put_u32(b, 1);
+	put_u32(b, tid);
+	put_u64(b, cookie ? 5 : 3);
+	put_u64(b, PERCH_CONTEXT_KERNEL);
+	put_u64(b, 0xffffffff81000000);
+	put_u64(b, mark);
+	if (cookie) {
+		put_u64(b, PERCH_CONTEXT_USER_DEFERRED);
+		put_u64(b, cookie);
+	}
+	end_record(b);
+	assert_int_equal(perch_record_decode(&record, &layout, b->bytes, b->size, NULL), 0);
+	record.event = slot;
+	record.offset = 1000 + slot;
+	return record;
+}
+
+static struct perch_record completing(int slot, uint32_t tid, uint64_t cookie, uint64_t nr)
+{
+	struct built *b = &built[slot];
+	struct perch_record record;
+
+	layout = layout_of(TYPE);
+	start_record(b, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
+	put_u64(b, cookie);
+	put_u64(b, nr + 1);
+	put_u64(b, PERCH_CONTEXT_USER);
+	for (uint64_t i = 0; i < nr; i++)
+		put_u64(b, 0x400000 + i);
+	put_u32(b, 1);
+	put_u32(b, tid);
+	end_record(b);
+	assert_int_equal(perch_record_decode(&record, &layout, b->bytes, b->size, NULL), 0);
+	return record;
+}
+
+static void expect_chain(const struct perch_record *record, uint64_t mark, uint64_t nr_user)
+{
+	struct perch_chain_address address;
+	struct perch_chain chain;
+
+	perch_chain_init(&chain, record);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_int_equal(address.ip, 0xffffffff81000000);
+	assert_int_equal(address.cpumode, PERCH_MISC_KERNEL);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_int_equal(address.ip, mark);
+	for (uint64_t i = 0; i < nr_user; i++) {
+		assert_true(perch_chain_next(&chain, &address));
+		assert_int_equal(address.ip, 0x400000 + i);
+		assert_int_equal(address.cpumode, PERCH_MISC_USER);
+	}
+	assert_false(perch_chain_next(&chain, &address));
+	assert_false(perch_chain_next(&chain, &address));
+	assert_int_equal(chain.deferred, nr_user == 0);
+}
+
+static void markers_tell_whose_addresses_are(void **state)
+{
+	static const struct {
+		uint64_t marker;
+		uint8_t cpumode;
+	} markers[] = {
+		{ PERCH_CONTEXT_HV, PERCH_MISC_HYPERVISOR },
+		{ PERCH_CONTEXT_KERNEL, PERCH_MISC_KERNEL },
+		{ PERCH_CONTEXT_USER, PERCH_MISC_USER },
+		{ PERCH_CONTEXT_GUEST, PERCH_MISC_CPUMODE_UNKNOWN },
+		{ PERCH_CONTEXT_GUEST_KERNEL, PERCH_MISC_GUEST_KERNEL },
+		{ PERCH_CONTEXT_GUEST_USER, PERCH_MISC_GUEST_USER },
+		{ PERCH_CONTEXT_MAX, PERCH_MISC_CPUMODE_UNKNOWN },
+	};
+	const size_t nr = sizeof(markers) / sizeof(markers[0]);
+	struct perch_chain_address address;
+	struct perch_record record;
+	struct perch_chain chain;
+
+	(void)state;
+	layout = layout_of(PERCH_SAMPLE_CALLCHAIN);
+	start_record(&built[0], PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
+	put_u64(&built[0], 1 + 2 * nr);
+	put_u64(&built[0], 0x1000);
+	for (size_t i = 0; i < nr; i++) {
+		put_u64(&built[0], markers[i].marker);
+		put_u64(&built[0], 0x1001 + i);
+	}
+	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	perch_chain_init(&chain, &record);
+	assert_true(perch_chain_next(&chain, &address));
+	assert_int_equal(address.cpumode, PERCH_MISC_USER);
+	for (size_t i = 0; i < nr; i++) {
+		assert_true(perch_chain_next(&chain, &address));
+		assert_int_equal(address.ip, 0x1001 + i);
+		assert_int_equal(address.cpumode, markers[i].cpumode);
+	}
+	assert_false(perch_chain_next(&chain, &address));
+	assert_false(chain.deferred);
+}
+
+/* A chain may be cut off behind the marker; other records have none. */
+static void chains_without_a_cookie(void **state)
+{
+	struct perch_chain_address address;
+	struct perch_stitcher *stitcher;
+	struct perch_record record;
+	struct perch_chain chain;
+
+	(void)state;
+	assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
+	layout = layout_of(PERCH_SAMPLE_CALLCHAIN);
+	start_record(&built[0], PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
+	put_u64(&built[0], 1);
+	put_u64(&built[0], PERCH_CONTEXT_USER_DEFERRED);
+	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	perch_chain_init(&chain, &record);
+	assert_false(perch_chain_next(&chain, &address));
+	assert_false(chain.deferred);
+	assert_int_equal(perch_stitcher_hold(stitcher, &record), 0);
+	start_record(&built[0], PERCH_RECORD_COMM, 0);
+	put_u64(&built[0], 0);
+	put_name(&built[0], "x");
+	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	perch_chain_init(&chain, &record);
+	assert_false(perch_chain_next(&chain, &address));
+	assert_int_equal(perch_stitcher_hold(stitcher, &record), 0);
+	assert_int_equal(perch_stitcher_next(stitcher, &record, &record), 0);
+	perch_stitcher_free(stitcher);
+	perch_stitcher_free(NULL);
+}
+
+/* Two samples of one stay in the kernel, one of another thread, one of another stay, one that is whole. */
+static void samples_are_completed(void **state)
+{
+	struct perch_stitcher *stitcher;
+	struct perch_record records[5], deferred, whole;
+
+	(void)state;
+	assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
+	records[0] = waiting(0, 10, COOKIE, 0xffffffff81000010);
+	records[1] = waiting(1, 11, COOKIE, 0xffffffff81000011);
+	records[2] = waiting(2, 10, COOKIE + 1, 0xffffffff81000012);
+	records[3] = waiting(3, 10, COOKIE, 0xffffffff81000013);
+	records[4] = waiting(4, 10, 0, 0xffffffff81000014);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(perch_stitcher_hold(stitcher, &records[i]), i < 4);
+	memset(built, 0xee, sizeof(built)); /* the bytes were copied */
+	deferred = completing(5, 10, COOKIE, 3);
+	for (int i = 0; i <= 3; i += 3) {
+		assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 1);
+		assert_int_equal(whole.event, i);
+		assert_int_equal(whole.offset, 1000 + i);
+		assert_int_equal(whole.sample.tid, 10);
+		expect_chain(&whole, 0xffffffff81000010 + i, 3);
+	}
+	assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 0);
+	for (int i = 1; i <= 2; i++) {
+		assert_int_equal(perch_stitcher_next(stitcher, NULL, &whole), 1);
+		assert_int_equal(whole.event, i);
+		expect_chain(&whole, 0xffffffff81000010 + i, 0);
+	}
+	assert_int_equal(perch_stitcher_next(stitcher, NULL, &whole), 0);
+	perch_stitcher_free(stitcher);
+}
+
+static void samples_of_the_other_byte_order(void **state)
+{
+	built_swapped = true;
+	samples_are_completed(state);
+	built_swapped = false;
+}
+
+/* What waits is bounded: then a sample is to be used as it is, and when others have gone there is room again. */
+static void memory_is_bounded(void **state)
+{
+	struct perch_record record = waiting(0, 10, COOKIE, 1),
+			    deferred = completing(1, 10, COOKIE, 2), whole;
+	struct perch_stitcher *stitcher;
+	int held = 0, got = 0;
+
+	(void)state;
+	assert_int_equal(perch_stitcher_new(&stitcher, 10000, NULL), 0);
+	while (perch_stitcher_hold(stitcher, &record) == 1)
+		held++;
+	assert_in_range(held, 20, 140);
+	assert_int_equal(perch_stitcher_hold(stitcher, &record), -ENOSPC);
+	while (perch_stitcher_next(stitcher, &deferred, &whole) == 1) {
+		expect_chain(&whole, 1, 2);
+		got++;
+	}
+	assert_int_equal(got, held);
+	assert_int_equal(perch_stitcher_hold(stitcher, &record), 1);
+	perch_stitcher_free(stitcher); /* with one that still waits */
+}
+
+/* Any order of holding and giving, against a plain list. */
+static void as_a_plain_list_does(void **state)
+{
+	struct {
+		uint32_t tid;
+		uint64_t cookie, mark;
+		bool waits;
+	} list[2000];
+	struct perch_stitcher *stitcher;
+	uint64_t random = 1;
+	size_t nr = 0;
+
+	(void)state;
+	assert_int_equal(perch_stitcher_new(&stitcher, 4096 * 1024, NULL), 0);
+	while (nr < 2000) {
+		uint32_t tid;
+		uint64_t cookie;
+		size_t at = 0;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		tid = 10 + (random >> 40) % 4;
+		cookie = 1 + (random >> 50) % 8;
+		if ((random >> 60) % 4) {
+			struct perch_record record = waiting(0, tid, cookie, 0x1000 + nr);
+
+			assert_int_equal(perch_stitcher_hold(stitcher, &record), 1);
+			list[nr].tid = tid;
+			list[nr].cookie = cookie;
+			list[nr].waits = true;
+			list[nr].mark = 0x1000 + nr;
+			nr++;
+		} else {
+			struct perch_record deferred = completing(1, tid, cookie, 1), whole;
+
+			for (; at < nr; at++) {
+				if (!list[at].waits || list[at].tid != tid ||
+				    list[at].cookie != cookie)
+					continue;
+				assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole),
+						 1);
+				expect_chain(&whole, list[at].mark, 1);
+				list[at].waits = false;
+			}
+			assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 0);
+		}
+	}
+	perch_stitcher_free(stitcher);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(markers_tell_whose_addresses_are),
+		cmocka_unit_test(chains_without_a_cookie),
+		cmocka_unit_test(samples_are_completed),
+		cmocka_unit_test(samples_of_the_other_byte_order),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(as_a_plain_list_does),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
