@@ -312,11 +312,14 @@ static void compare_sides(void)
 		printf("  %-8s reader %6.1f ns a record, writer and reader %6.1f ns, lost %llu of %llu, in %d of %d rounds\n",
 		       side_names[side], costs[side].reader_ns, costs[side].both_ns, (unsigned long long)costs[side].lost,
 		       (unsigned long long)costs[side].records, costs[side].losing, ROUNDS);
+	/* the bound is told in both of the meanings that it can have */
 	for (int side = 1; side < SIDES; side++) {
-		double ratio = costs[side].both_ns / costs[0].both_ns;
+		double reader = costs[side].reader_ns / costs[0].reader_ns, both = costs[side].both_ns / costs[0].both_ns;
 
-		printf("  %s/bare: %.2f of the CPU time for a record, written and read (target <= 1.30: %s)\n", side_names[side], ratio,
-		       judge(ratio, 1.3));
+		printf("  %s/bare, CPU time of a record in the reader alone: %.2f (target <= 1.30: %s)\n", side_names[side], reader,
+		       judge(reader, 1.3));
+		printf("  %s/bare, CPU time of a record, written and read: %.2f (target <= 1.30: %s)\n", side_names[side], both,
+		       judge(both, 1.3));
 	}
 }
 
@@ -348,8 +351,8 @@ static void take_snapshots(void)
 		took[i] = now_ns() - start;
 	}
 	qsort(took, SHOTS, sizeof(*took), by_size);
-	printf("snapshot of %.2f MB (%zu records): least %.2f ms (target < 5: %s), median %.2f, most %.2f\n", bytes / 1048576.0,
-	       bytes / RECORD, took[0] / 1e6, judge(took[0] / 1e6, 5), took[SHOTS / 2] / 1e6, took[SHOTS - 1] / 1e6);
+	printf("snapshot of %.2f MB (%zu records): median %.2f ms (target < 5: %s), least %.2f, most %.2f\n", bytes / 1048576.0,
+	       bytes / RECORD, took[SHOTS / 2] / 1e6, judge(took[SHOTS / 2] / 1e6, 5), took[0] / 1e6, took[SHOTS - 1] / 1e6);
 	perch_sampler_close(sampler);
 	close(child.go[0]);
 	close(child.go[1]);

@@ -98,6 +98,21 @@ uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_threa
 	return recent->number;
 }
 
+/* Most words of a chain are addresses, and chains are most of what a report reads: those are taken without a call. */
+static inline bool next_address(struct perch_chain *walk, struct perch_chain_address *address)
+{
+	if (walk->at < walk->end) {
+		uint64_t word = walk->swapped ? __builtin_bswap64(*walk->at) : *walk->at;
+
+		if (word < PERCH_CONTEXT_MAX) {
+			walk->at++;
+			*address = (struct perch_chain_address){ .ip = word, .cpumode = walk->cpumode };
+			return true;
+		}
+	}
+	return perch_chain_next(walk, address);
+}
+
 /*
  * The address that was hit comes first even when the chain lacks it (kernel frames left out of the chain, or an
  * unwinder that starts at the caller). Return addresses are taken as they are, as perf does.
@@ -112,13 +127,13 @@ void perch__chain_of(struct chain *chain, const struct perch_record *record)
 	chain->ip[chain->nr] = sample->ip;
 	chain->mode[chain->nr++] = record->misc & PERCH_MISC_CPUMODE_MASK;
 	perch_chain_init(&walk, record);
-	if (!perch_chain_next(&walk, &address) ||
-	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) && !perch_chain_next(&walk, &address)))
+	if (!next_address(&walk, &address) ||
+	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) && !next_address(&walk, &address)))
 		return;
 	do {
 		chain->ip[chain->nr] = address.ip;
 		chain->mode[chain->nr++] = address.cpumode;
-	} while (chain->nr < MAX_DEPTH && perch_chain_next(&walk, &address));
+	} while (chain->nr < MAX_DEPTH && next_address(&walk, &address));
 }
 
 size_t perch__remember(struct memory *memory, const struct perch_processes *processes,

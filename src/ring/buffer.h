@@ -11,6 +11,7 @@
 #include "internal.h"
 
 #define PERCH__RECORD_MAX (1u << 16)
+#define PERCH__FETCH_AHEAD 1024		/* bytes: what another CPU has written comes from far away */
 
 /* The AUX area behind a ring. */
 struct perch__aux {
@@ -130,6 +131,7 @@ static inline const struct perch_record_header *perch__ring_take(struct perch_ri
 		perch__ring_drop(ring);
 		return NULL;
 	}
+	__builtin_prefetch(perch__ring_at(ring, position + PERCH__FETCH_AHEAD));
 	ring->next = position + header.size;
 	return perch__ring_whole(ring, position, header.size);
 }

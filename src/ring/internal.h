@@ -18,8 +18,17 @@ bool perch__ring_has_data(const struct perch_ring *ring);
 /* How often a batch, or the rest of one, was dropped because a header in it made no sense. */
 uint64_t perch__ring_damaged(const struct perch_ring *ring);
 
-/* Counts one record; lost is what a LOST or LOST_SAMPLES record says. */
-void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost);
+/* One that is no sample; lost is what a LOST or LOST_SAMPLES record says. */
+void perch__stats_other(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost);
+/* Counts one record. */
+static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost)
+{
+	stats->records++;
+	if (__builtin_expect(type == PERCH_RECORD_SAMPLE, 1))
+		stats->samples++;
+	else
+		perch__stats_other(stats, type, lost);
+}
 /* Index of the u64 in a record that says how many were lost; 0: the record says no such thing. */
 unsigned perch__lost_word(uint32_t type, uint16_t size);
 

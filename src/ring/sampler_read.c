@@ -8,14 +8,14 @@
 
 #define SHOT_BYTES (256u << 10)		/* of a snapshot, in one piece */
 
-static uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
+static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 {
-	unsigned word = perch__lost_word(type, size);
+	unsigned word = type == PERCH_RECORD_SAMPLE ? 0 : perch__lost_word(type, size);
 
 	return word ? ((const uint64_t *)record)[word] : 0;
 }
 
-static void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size, uint64_t lost)
+static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size, uint64_t lost)
 {
 	perch__stats_count(stats, type, lost);
 	stats->bytes += size;

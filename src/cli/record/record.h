@@ -112,6 +112,7 @@ struct record {
 	char *last_file;		/* the name of the one that was written last */
 	struct record_side side;
 	uint64_t *lost_told;		/* by event and id, in files before */
+	uint64_t *lost_at;		/* by event and ring, in this file; behind the last event what LOST records tell */
 	uint64_t overwritten;		/* bytes, until the last snapshot */
 	bool failed;			/* a file could not be written */
 	bool full;			/* it ended because the file is as large as it may be */
@@ -231,12 +232,16 @@ int record_end_files(struct record *record);
 void record_clear_files(struct record *record);
 
 /* record_scan.c: counts a batch, remembers names of binaries. */
-void record_scan(struct record *record, const struct iovec pieces[2]);
+void record_scan(struct record *record, size_t ring, const struct iovec pieces[2]);
 void record_add_name(struct record_names *names, const char *name);
 void record_clear_names(struct record_names *names);
 
 /* record_lost.c: writes how many records were lost, which events know in the end. 0 or a negative errno in record->err. */
 int record_tell_lost(struct record *record);
+/* Another file: nothing of it is lost so far. */
+void record_begin_lost(struct record *record);
+/* Says of which events and on which CPUs records were lost. */
+void record_tell_places(const struct record *record);
 
 /* record_tracing.c: descriptions of the tracepoints, when there are any. 0 or a negative errno in record->err. */
 int record_write_tracing_data(struct record *record);

@@ -137,6 +137,7 @@ void record_tell_trouble(const struct record *record)
 	if (record->side_lost)
 		cli_note(COMMAND, "%llu mappings, names and tasks were lost, their rings being full: what they tell of has no symbols",
 			 (unsigned long long)record->side_lost);
+	record_tell_places(record);
 	if (record->throttled)
 		cli_note(COMMAND, "the kernel throttled sampling %llu times: sample less often (-F)",
 			 (unsigned long long)record->throttled);

@@ -98,7 +98,7 @@ static ssize_t write_round(struct record *record)
 		record->bytes[i] = perch_ring_peek(perch_sampler_ring(record->sampler, i), pieces);
 		if (!record->bytes[i])
 			continue;
-		record_scan(record, pieces);
+		record_scan(record, i, pieces);
 		taken += record->bytes[i];
 		nr += pieces[1].iov_len ? 2 : 1;
 	}

@@ -117,9 +117,11 @@ static void keep_side(struct record *record, const struct iovec pieces[2], size_
 		record->side.forgotten++;
 }
 
-static void note_other(struct record *record, const struct iovec pieces[2], size_t offset,
+static void note_other(struct record *record, size_t ring, const struct iovec pieces[2], size_t offset,
 		       const struct perch_record_header *header)
 {
+	uint64_t *lost = &record->lost_at[record->nr_file_events * record->nr_rings + ring];
+
 	if (record_keeps_side(record) && record_side_has(header->type))
 		keep_side(record, pieces, offset, header->size);
 	switch (header->type) {
@@ -129,11 +131,11 @@ static void note_other(struct record *record, const struct iovec pieces[2], size
 		break;
 	case PERCH_RECORD_LOST:
 		if (header->size >= 24)
-			record->lost += word(pieces, offset + 16);
+			*lost += word(pieces, offset + 16);
 		break;
 	case PERCH_RECORD_LOST_SAMPLES:
 		if (header->size >= 16)
-			record->lost += word(pieces, offset + 8);
+			*lost += word(pieces, offset + 8);
 		break;
 	case PERCH_RECORD_THROTTLE:
 		record->throttled++;
@@ -141,7 +143,7 @@ static void note_other(struct record *record, const struct iovec pieces[2], size
 	}
 }
 
-void record_scan(struct record *record, const struct iovec pieces[2])
+void record_scan(struct record *record, size_t ring, const struct iovec pieces[2])
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len;
 	size_t time = 8 + 8 * (size_t)record->layout.sample_time_word;
@@ -154,7 +156,7 @@ void record_scan(struct record *record, const struct iovec pieces[2])
 
 		size = header->size;
 		if (header->type != PERCH_RECORD_SAMPLE) {
-			note_other(record, pieces, offset, header);
+			note_other(record, ring, pieces, offset, header);
 			continue;
 		}
 		samples++;

@@ -114,7 +114,7 @@ static int write_runs(struct shot *shot)
 	for (size_t i = 0; i < record->nr_rings; i++) {
 		struct iovec pieces[2] = { { shot->runs[i].bytes, shot->runs[i].used } };
 
-		record_scan(record, pieces);
+		record_scan(record, i, pieces);
 		look(record, &shot->runs[i]);
 	}
 	while (rc >= 0 && (run = oldest(shot, &until)))

@@ -84,8 +84,9 @@ int record_prepare_files(struct record *record)
 	for (size_t i = 0; i < record->nr_file_events; i++)
 		ids += record->file_events[i].nr_ids;
 	record->lost_told = calloc(ids + 1, sizeof(*record->lost_told));
+	record->lost_at = calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
 	record->files = calloc(record->most_files + 1, sizeof(*record->files));
-	if (!record->lost_told || !record->files)
+	if (!record->lost_told || !record->lost_at || !record->files)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 	return record->overwrite ? make_decoder(record) : 0;
 }
@@ -98,6 +99,7 @@ void record_clear_files(struct record *record)
 	free(record->last_file);
 	free(record->file_events);
 	free(record->lost_told);
+	free(record->lost_at);
 	free(record->side.bytes);
 	perch_decoder_free(record->decoder);
 }
@@ -108,7 +110,7 @@ int record_open_file(struct record *record, const char *path)
 	struct iovec piece = { record->side.bytes, record->side.used };
 	int rc;
 
-	record->samples = record->lost = record->throttled = 0;
+	record->samples = record->throttled = 0;
 	record->first_time = record->last_time = 0;
 	rc = perch_writer_open(&record->writer, path, record->file_events, record->nr_file_events, &record->err);
 	if (rc >= 0 && piece.iov_len)
@@ -221,6 +223,7 @@ static int dump_snapshot(struct record *record, const char *path)
 		struct perch_error kept = record->err;
 
 		record_finish_file(record);
+		unlink(path);	/* the beginning alone, and in the way of the next one when the disk is full */
 		record->err = kept;
 		return rc;
 	}
@@ -267,6 +270,8 @@ int record_switch(struct record *record)
 	rc = end_named(record);
 	if (rc >= 0 && !record->quiet)
 		record_tell_trouble(record);
+	if (rc >= 0)
+		record_begin_lost(record);
 	if (!record->overwrite)
 		return rc < 0 ? rc : record_open_file(record, record->output);
 	if (rc < 0) {
@@ -310,7 +315,9 @@ int record_end_files(struct record *record)
 		rc = end_file(record, NULL, NULL);
 	if (rc < 0)
 		cli_error(COMMAND, &record->err);
-	else if (record->overwrite && !record->switch_by)
+	if (rc < 0 && record->overwrite)
+		return CLI_EXIT_FAILURE;	/* there is no file that figures could be about */
+	if (record->overwrite && !record->switch_by)
 		tell_figures(record);
 	if (!record->quiet)
 		record_tell_trouble(record);
