@@ -68,6 +68,7 @@ doctor_look doctor_system_wide, doctor_other_users, doctor_cgroups;
 doctor_look doctor_breakpoint_kernel, doctor_tracepoint_count, doctor_tracepoint_raw;
 /* Finds by an event that lockdown forbids whether it does. */
 doctor_look doctor_try_lockdown;
+void doctor_locked_down(struct doctor_result *result);	/* at the level confidentiality */
 /* doctor_probes.c: by permission alone, for a probe that opens changes the program's text. */
 doctor_look doctor_uprobes, doctor_kprobes, doctor_bpf;
 /* doctor_kernel.c */
@@ -75,7 +76,6 @@ doctor_look doctor_release, doctor_attr_size, doctor_pmus, doctor_core_pmu;
 /* doctor_rights.c */
 doctor_look doctor_paranoid, doctor_capabilities, doctor_seccomp, doctor_container, doctor_user_namespace;
 doctor_look doctor_lockdown, doctor_security_modules;
-void doctor_locked_down(struct doctor_result *result);	/* at the level confidentiality */
 /* doctor_limits.c */
 doctor_look doctor_rings, doctor_descriptors, doctor_sample_rate, doctor_stack_depth;
 /* doctor_system.c */

@@ -195,14 +195,6 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 	doctor_change(result, "run perch outside of it");
 }
 
-void doctor_locked_down(struct doctor_result *result)
-{
-	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
-	doctor_value(result, "confidentiality");
-	doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
-	doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
-}
-
 void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
 	struct perch_confinement confinement;

@@ -181,6 +181,14 @@ void doctor_branches(struct doctor *doctor, struct doctor_result *result)
 	try_own(doctor, result, &attr, &user_need);
 }
 
+void doctor_locked_down(struct doctor_result *result)
+{
+	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
+	doctor_value(result, "confidentiality");
+	doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
+	doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
+}
+
 /* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights. */
 void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
 {

@@ -100,8 +100,6 @@ void explain_json_operation(struct explain_job *job, const struct explain_event 
 			    const struct perch_explanation *explanation);
 void explain_json_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
 			  const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
-/* Pushes out what was printed, and notes when that fails. */
-void explain_flush(struct explain_job *job);
 /* --causes */
 int explain_list_causes(bool json);
 
@@ -129,6 +127,8 @@ bool explain_told_before(struct explain_job *job, const struct explain_refusal *
 void explain_told_run(struct explain_job *job);
 void explain_told_rest(struct explain_job *job);
 void explain_told_forget(struct explain_job *job);
+/* Pushes out what was printed, and notes when that fails. */
+void explain_flush(struct explain_job *job);
 
 /* "ENOENT"; "errno 4000" in buffer. And back: 0 when there is no such name. */
 const char *explain_errno_name(int errnum, char *buffer, size_t size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What becomes of a call that was seen: it is numbered, remembered when it succeeded, explained when it did not. */
-#include <errno.h>
 #include <string.h>
 
 #include "explain_attr.h"
@@ -84,15 +83,6 @@ static void succeeded(struct explain_job *job, const struct explain_caller *call
 		explain_json_success(job, job->calls, caller, call, fd, lint, nr);
 	else
 		explain_print_success(job, job->calls, caller, call, fd, lint, nr);
-}
-
-void explain_flush(struct explain_job *job)
-{
-	if (!fflush(job->out) && !ferror(job->out))
-		return;
-	if (!job->write_failed)
-		job->write_error = errno;
-	job->write_failed = true;
 }
 
 void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_call *call, int fd,

@@ -23,7 +23,6 @@ void strace_spaces(struct strace_text *text);
 bool strace_take(struct strace_text *text, const char *word);
 /* An identifier; length 0 when there is none. */
 struct strace_word strace_identifier(struct strace_text *text);
-bool strace_is(const struct strace_word *word, const char *name);
 /* A plain number: decimal, 0x hex, 0 octal, with a sign. */
 bool strace_number(struct strace_text *text, uint64_t *value);
 /*
@@ -38,6 +37,7 @@ void strace_skip(struct strace_text *text);
 /* Goes past ", ". */
 bool strace_next(struct strace_text *text);
 
+bool strace_is(const struct strace_word *word, const char *name);
 /* The number behind a name of the kernel's headers. */
 bool strace_name(const struct strace_word *word, uint64_t *value);
 

@@ -42,6 +42,11 @@ static const struct {
 	{ "_IOC_NONE", _IOC_NONE }, { "_IOC_READ", _IOC_READ }, { "_IOC_WRITE", _IOC_WRITE },
 };
 
+bool strace_is(const struct strace_word *word, const char *name)
+{
+	return word->length == strlen(name) && !memcmp(word->at, name, word->length);
+}
+
 /* Goes past the beginning of a name. */
 static bool begins(struct strace_word *word, const char *beginning)
 {

@@ -39,11 +39,6 @@ struct strace_word strace_identifier(struct strace_text *text)
 	return word;
 }
 
-bool strace_is(const struct strace_word *word, const char *name)
-{
-	return word->length == strlen(name) && !memcmp(word->at, name, word->length);
-}
-
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -4,6 +4,7 @@
  * when it comes again: a run of the same is told when something else comes, what comes back later at the end. Each
  * such line stands by itself, for there may be anything before it: the program's own output, or another refusal.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,4 +245,13 @@ void explain_told_forget(struct explain_job *job)
 		free(job->told->again[i]);
 	free(job->told);
 	job->told = NULL;
+}
+
+void explain_flush(struct explain_job *job)
+{
+	if (!fflush(job->out) && !ferror(job->out))
+		return;
+	if (!job->write_failed)
+		job->write_error = errno;
+	job->write_failed = true;
 }

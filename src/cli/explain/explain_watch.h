@@ -102,6 +102,7 @@ struct watch_status {
 };
 
 #define WATCH_BUCKETS 256
+#define WATCH_ATTR_MAX 4096			/* bytes: what the kernel takes */
 #define WATCH_CALL_STOP (SIGTRAP | 0x80)	/* with PTRACE_O_TRACESYSGOOD */
 #define WATCH_OPTIONS (PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
 		       PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
@@ -141,6 +142,11 @@ void watch_leave(struct watch *watch, struct watch_thread *thread);
 /* A thread became the leader of its process by exec. */
 struct watch_thread *watch_became(struct watch *watch, pid_t before, pid_t leader);
 void watch_free(struct watch *watch);
+void watch_resume(struct watch *watch, struct watch_thread *thread, int signal);
+/* Lets one of those go on that wait for the end of another's perf_event_open. */
+void watch_opening_over(struct watch *watch, struct watch_thread *thread);
+/* From now on every call of the process stops. reason: said once. */
+void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason);
 
 /* explain_watch_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept for the next time. */
 pid_t watch_wait(struct watch *watch, int *status);
@@ -149,11 +155,6 @@ pid_t watch_wait_for(struct watch *watch, pid_t tid, int *status);
 /* explain_watch_stops.c */
 void watch_entry(struct watch *watch, struct watch_thread *thread);
 void watch_exit(struct watch *watch, struct watch_thread *thread);
-void watch_resume(struct watch *watch, struct watch_thread *thread, int signal);
-/* Lets one of those go on that wait for the end of another's perf_event_open. */
-void watch_opening_over(struct watch *watch, struct watch_thread *thread);
-/* From now on every call of the process stops. reason: said once. */
-void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason);
 
 /* explain_watch_inject.c */
 int watch_inject_new(struct watch *watch, struct perch_error *err);
@@ -175,6 +176,8 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi);
 /* Bytes copied, up to the first that is not there. */
 size_t watch_get_memory(pid_t tid, uint64_t address, void *buffer, size_t size);
+/* Keeps the attr that its call points to as it is now: the size it says, of that as much as can be read. */
+void watch_get_attr(struct watch_thread *thread);
 bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t size);
 
 /* explain_watch.c: until nothing is left to watch, or a signal ends it. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -256,4 +257,35 @@ bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t si
 		return true;
 	/* a page that is read-only to the program gets a copy of its own, as a debugger's breakpoints make one */
 	return by_file(tid, address, (void *)buffer, size, true) == size;
+}
+
+void watch_get_attr(struct watch_thread *thread)
+{
+	const uint64_t address = thread->call.argument[0];
+	uint32_t size;
+	unsigned char *attr;
+
+	free(thread->attr);
+	thread->attr = NULL;
+	thread->attr_size = 0;
+	if (watch_get_memory(thread->tid, address + 4, &size, sizeof(size)) != sizeof(size))
+		return;
+	if (!size)
+		size = PERCH_ATTR_SIZE_VER0;
+	/* sizes that no kernel takes: it reads no further than the size; what may be there is told all the same */
+	if (size < PERCH_ATTR_SIZE_VER0)
+		size = PERCH_ATTR_SIZE_VER0;
+	if (size > WATCH_ATTR_MAX)
+		size = WATCH_ATTR_MAX;
+	/* zeroes follow, for those who take it for a struct perch_attr */
+	attr = calloc(1, WATCH_ATTR_MAX);
+	if (!attr)
+		return;
+	thread->attr_size = watch_get_memory(thread->tid, address, attr, size);
+	if (thread->attr_size < 8) {
+		free(attr);
+		thread->attr_size = 0;
+		return;
+	}
+	thread->attr = attr;
 }

@@ -16,33 +16,7 @@
 #include "explain_watch.h"
 #include "options.h"
 
-#define ATTR_MAX 4096			/* what the kernel takes */
 #define FILTER_MAX 4098			/* bytes of a filter's text: the kernel takes a page, and more is to be seen */
-
-void watch_resume(struct watch *watch, struct watch_thread *thread, int signal)
-{
-	bool stop = watch->every || thread->group->every || thread->call.kind != WATCH_OTHER;
-
-	thread->running = true;
-	/* one that was killed in the meantime cannot be told: its end is reported */
-	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
-}
-
-void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason)
-{
-	if (group->every || watch->every)
-		return;
-	group->every = true;
-	if (!watch->said_slow)
-		cli_note(EXPLAIN_COMMAND, "every system call of process %d stops from now on, which is slow: %s", group->pid,
-			 reason);
-	watch->said_slow = true;
-	/* those that run were not told to stop at calls */
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
-			if (thread->group == group && thread->running)
-				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-}
 
 /* What the descriptor is now, whatever was known of it; where the program may not be asked, that. */
 static bool is_event(struct watch *watch, const struct watch_thread *thread, int fd)
@@ -67,38 +41,6 @@ static void check_descriptor(struct watch *watch, const struct watch_thread *thr
 		explain_closed(watch->job, thread->group->pid, fd);
 }
 
-/* The attr as it is now: the size it says, of that as much as can be read. */
-static void read_attr(struct watch_thread *thread)
-{
-	const uint64_t address = thread->call.argument[0];
-	uint32_t size;
-	unsigned char *attr;
-
-	free(thread->attr);
-	thread->attr = NULL;
-	thread->attr_size = 0;
-	if (watch_get_memory(thread->tid, address + 4, &size, sizeof(size)) != sizeof(size))
-		return;
-	if (!size)
-		size = PERCH_ATTR_SIZE_VER0;
-	/* sizes that no kernel takes: it reads no further than the size; what may be there is told all the same */
-	if (size < PERCH_ATTR_SIZE_VER0)
-		size = PERCH_ATTR_SIZE_VER0;
-	if (size > ATTR_MAX)
-		size = ATTR_MAX;
-	/* zeroes follow, for those who take it for a struct perch_attr */
-	attr = calloc(1, ATTR_MAX);
-	if (!attr)
-		return;
-	thread->attr_size = watch_get_memory(thread->tid, address, attr, size);
-	if (thread->attr_size < 8) {
-		free(attr);
-		thread->attr_size = 0;
-		return;
-	}
-	thread->attr = attr;
-}
-
 /* Whether the attr, as far as its size says, was there for the kernel to read. */
 static bool attr_was_readable(const struct watch_thread *thread)
 {
@@ -109,7 +51,7 @@ static bool attr_was_readable(const struct watch_thread *thread)
 	memcpy(&size, thread->attr + 4, sizeof(size));
 	if (!size)
 		size = PERCH_ATTR_SIZE_VER0;
-	return size < PERCH_ATTR_SIZE_VER0 || size > ATTR_MAX || thread->attr_size >= size;
+	return size < PERCH_ATTR_SIZE_VER0 || size > WATCH_ATTR_MAX || thread->attr_size >= size;
 }
 
 static int descriptor_of(const struct watch_call *call)
@@ -176,30 +118,11 @@ void watch_entry(struct watch *watch, struct watch_thread *thread)
 	if (must_wait(thread))
 		return;
 	if (thread->call.kind == WATCH_OPEN)
-		read_attr(thread);
+		watch_get_attr(thread);
 	/* that of a call that is not waited for is not seen, unless every call stops */
 	if (thread->call.kind == WATCH_OTHER && !watch->every && !thread->group->every)
 		thread->entered = false;
 	watch_resume(watch, thread, 0);
-}
-
-void watch_opening_over(struct watch *watch, struct watch_thread *thread)
-{
-	struct watch_group *group = thread->group;
-
-	if (group->opening != thread)
-		return;
-	group->opening = NULL;
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		for (struct watch_thread *other = watch->thread[i]; other; other = other->next) {
-			if (other == thread || other->group != group || !other->waiting)
-				continue;
-			other->waiting = false;
-			group->opening = other;
-			read_attr(other);
-			watch_resume(watch, other, 0);
-			return;
-		}
 }
 
 /* The machine is the thread's from now on; filters of ours are not to be blamed. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 
 #include "explain_watch.h"
 #include "options.h"
@@ -31,6 +32,50 @@ struct watch_group *watch_find_group(struct watch *watch, pid_t pid)
 	while (group && group->pid != pid)
 		group = group->next;
 	return group;
+}
+
+void watch_resume(struct watch *watch, struct watch_thread *thread, int signal)
+{
+	bool stop = watch->every || thread->group->every || thread->call.kind != WATCH_OTHER;
+
+	thread->running = true;
+	/* one that was killed in the meantime cannot be told: its end is reported */
+	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
+}
+
+void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason)
+{
+	if (group->every || watch->every)
+		return;
+	group->every = true;
+	if (!watch->said_slow)
+		cli_note(EXPLAIN_COMMAND, "every system call of process %d stops from now on, which is slow: %s", group->pid,
+			 reason);
+	watch->said_slow = true;
+	/* those that run were not told to stop at calls */
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
+			if (thread->group == group && thread->running)
+				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+}
+
+void watch_opening_over(struct watch *watch, struct watch_thread *thread)
+{
+	struct watch_group *group = thread->group;
+
+	if (group->opening != thread)
+		return;
+	group->opening = NULL;
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		for (struct watch_thread *other = watch->thread[i]; other; other = other->next) {
+			if (other == thread || other->group != group || !other->waiting)
+				continue;
+			other->waiting = false;
+			group->opening = other;
+			watch_get_attr(other);
+			watch_resume(watch, other, 0);
+			return;
+		}
 }
 
 /* Which process the thread belongs to, and whose child that is; false: it is gone. */
