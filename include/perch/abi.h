@@ -426,6 +426,28 @@ struct perch_attr_bit {
 /* Every such bit, by field and in ascending order; *nr is set to their number. */
 PERCH_API const struct perch_attr_bit *perch_attr_bits(size_t *nr);
 
+/* Releases in the order of time: 1000000 * major + 1000 * minor + patch of "6.13" or "2.6.39"; 0 of "". */
+PERCH_API unsigned perch_release_rank(const char *release);
+
+/*
+ * A part of an attr, to be looked at or left out by itself: a field, or a bit of sample_type, read_format or
+ * branch_sample_type. Neither what says which event it is (type, size, config) nor another name of a part is one.
+ */
+struct perch_attr_part {
+	const struct perch_attr_field *field;
+	const struct perch_attr_bit *bit;	/* NULL: the whole field, or all of its bits that are not known */
+	uint64_t mask;			/* of the field's value */
+	unsigned rank;			/* perch_release_rank() of what first had it; UINT_MAX of bits that are not known */
+};
+
+#define PERCH_MOST_ATTR_PARTS 128	/* more than any attr has */
+
+/*
+ * The parts of an attr that are not 0, in the order of the attr. Returns how many there are; no more than room of them are
+ * in part, which may be NULL when room is 0.
+ */
+PERCH_API size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part, size_t room);
+
 /*
  * Reads the attr of another time or machine out of raw bytes: size is at least PERCH_ATTR_SIZE_VER0, what the bytes
  * lack is zero in *out, and out->size is what the bytes say. swap: they come from a machine of the other endianness

@@ -4,23 +4,16 @@
 
 #include "engine.h"
 
-/* Which event it is, other names of a union's word, and what is harmless or given by another field. */
+/* What is harmless, and what of a breakpoint is no setting that could be left out: its addresses. */
 static bool is_atom(const struct perch_attr_field *field, const struct perch_attr *attr)
 {
-	static const char *const others[] = {
-		"type", "size", "config", "sample_freq", "wakeup_watermark", "bp_type", "bp_addr", "bp_len", "kprobe_func",
-		"uprobe_path", "kprobe_addr", "probe_offset", "aux_action", "disabled",
-	};
-
-	for (size_t i = 0; i < PERCH__NR(others); i++)
-		if (!strcmp(field->name, others[i]))
-			return false;
-	/* the addresses of breakpoints are no settings that could be left out */
+	if (!strcmp(field->name, "bp_type") || !strcmp(field->name, "disabled"))
+		return false;
 	return attr->type != PERCH_TYPE_BREAKPOINT || (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
 }
 
 /* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all others. */
-static bool is_costly(const struct perch__atom *atom)
+static bool is_costly(const struct perch_attr_part *atom)
 {
 	const char *name = atom->field->name;
 
@@ -29,45 +22,20 @@ static bool is_costly(const struct perch__atom *atom)
 }
 
 /* Then the newest; of one release the later in the attr, for it tends to need what comes before. */
-static bool comes_before(const struct perch__atom *one, const struct perch__atom *other)
+static bool comes_before(const struct perch_attr_part *one, const struct perch_attr_part *other)
 {
 	if (is_costly(one) != is_costly(other))
 		return is_costly(one);
 	return one->rank >= other->rank;
 }
 
-static void add(struct perch__atoms *atoms, const struct perch_attr_field *field, uint64_t mask, const char *since)
+static void add(struct perch__atoms *atoms, const struct perch_attr_part *atom)
 {
-	struct perch__atom atom = { field, mask, perch__release_rank(since) };
-	size_t at = atoms->nr;
+	size_t at = atoms->nr++;
 
-	if (at == PERCH__MOST_ATOMS)
-		return;
-	for (; at && comes_before(&atom, &atoms->atom[at - 1]); at--)
+	for (; at && comes_before(atom, &atoms->atom[at - 1]); at--)
 		atoms->atom[at] = atoms->atom[at - 1];
-	atoms->atom[at] = atom;
-	atoms->nr++;
-}
-
-/* A word of bits: each that is known by itself, all others together. False: it is no such word. */
-static bool add_bits(struct perch__atoms *atoms, const struct perch_attr_field *field, uint64_t value)
-{
-	const struct perch_attr_bit *bits;
-	bool found = false;
-	size_t nr;
-
-	bits = perch_attr_bits(&nr);
-	for (size_t i = 0; i < nr; i++) {
-		if (strcmp(bits[i].field, field->name))
-			continue;
-		found = true;
-		if (value & bits[i].bit)
-			add(atoms, field, bits[i].bit, bits[i].since[0] ? bits[i].since : field->since);
-		value &= ~bits[i].bit;
-	}
-	if (found && value)
-		add(atoms, field, value, "999.999");
-	return found;
+	atoms->atom[at] = *atom;
 }
 
 static bool asks_for_more(const struct perch__case *c, const char *name)
@@ -79,18 +47,14 @@ static bool asks_for_more(const struct perch__case *c, const char *name)
 
 void perch__atoms_of(struct perch__atoms *atoms, const struct perch__case *c)
 {
-	const struct perch_attr_field *fields;
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
 	size_t nr;
 
 	atoms->nr = 0;
-	fields = perch_attr_fields(&nr);
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t value = perch_attr_get(&c->attr, &fields[i]);
-
-		if (value && is_atom(&fields[i], &c->attr) && !asks_for_more(c, fields[i].name) &&
-		    !add_bits(atoms, &fields[i], value))
-			add(atoms, &fields[i], UINT64_MAX, fields[i].since);
-	}
+	nr = perch_attr_split(&c->attr, part, PERCH__NR(part));
+	for (size_t i = 0; i < nr; i++)
+		if (is_atom(part[i].field, &c->attr) && !asks_for_more(c, part[i].field->name))
+			add(atoms, &part[i]);
 }
 
 static void drop_samples(struct perch_attr *attr, uint64_t what)
@@ -138,7 +102,7 @@ void perch__without(struct perch__case *c, const struct perch__atoms *atoms, con
 	bool had_clock = attr->use_clockid;
 
 	for (size_t i = 0; i < atoms->nr; i++) {
-		const struct perch__atom *atom = &atoms->atom[i];
+		const struct perch_attr_part *atom = &atoms->atom[i];
 		uint64_t value = perch_attr_get(attr, atom->field);
 
 		if (!gone[i])

@@ -102,15 +102,9 @@ bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *
 
 /* ---- atoms.c: what an attr is made of ---- */
 
-#define PERCH__MOST_ATOMS 96
-struct perch__atom {
-	const struct perch_attr_field *field;
-	uint64_t mask;				/* of the field's value */
-	unsigned rank;				/* of the release that first had it; 0: all have it */
-};
 struct perch__atoms {
 	size_t nr;
-	struct perch__atom atom[PERCH__MOST_ATOMS];
+	struct perch_attr_part atom[PERCH_MOST_ATTR_PARTS];
 };
 /* What can be taken away, in the order in which to try. Nothing that would ask for more privilege when it is gone. */
 void perch__atoms_of(struct perch__atoms *atoms, const struct perch__case *c);

@@ -95,7 +95,7 @@ enum perch__fit perch__older_than(const struct perch__case *c, const char *relea
 {
 	unsigned running = perch__running_rank(c);
 
-	return running && running >= perch__release_rank(release) ? PERCH__NO : PERCH__MAYBE;
+	return running && running >= perch_release_rank(release) ? PERCH__NO : PERCH__MAYBE;
 }
 
 /* Who may not read the sysctl's file still finds it there. */

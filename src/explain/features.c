@@ -13,28 +13,13 @@ static const struct {
 	{ PERCH_FLAG_FD_CLOEXEC, "3.14" },
 };
 
-unsigned perch__release_rank(const char *since)
-{
-	unsigned number[2] = { 0, 0 };
-
-	for (size_t i = 0; i < 2; i++) {
-		if (*since < '0' || *since > '9')
-			return 0;
-		for (size_t digits = 0; digits < 3 && *since >= '0' && *since <= '9'; digits++)
-			number[i] = number[i] * 10 + (*since++ - '0');
-		if (!i && *since++ != '.')
-			return 0;
-	}
-	return number[0] * 1000 + number[1];
-}
-
 unsigned perch__running_rank(const struct perch__case *c)
 {
 	struct perch_release release;
 
 	if (!c->machine || perch_machine_release(c->machine, &release, NULL))
 		return 0;
-	return release.major * 1000 + release.minor;
+	return perch_release_rank(release.text);
 }
 
 struct search {
@@ -53,7 +38,7 @@ static void name_feature(struct perch__feature *feature, const char *name, const
 
 static void offer(struct search *search, const char *name, const char *since)
 {
-	unsigned rank = perch__release_rank(since);
+	unsigned rank = perch_release_rank(since);
 
 	if (rank <= search->rank)
 		return;
@@ -141,7 +126,7 @@ void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *f
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp(bits[i].field, feature->name) &&
-		    perch__release_rank(bits[i].since) >= perch__release_rank(feature->since))
+		    perch_release_rank(bits[i].since) >= perch_release_rank(feature->since))
 			dropped |= value & bits[i].bit;
 	perch_attr_set(attr, field, dropped ? value & ~dropped : 0);
 }

@@ -45,9 +45,7 @@ struct perch__case {
 	enum perch__path *path;			/* read once for all that is made of this case; NULL: it is not kept */
 };
 
-/* Ranks: major * 1000 + minor; 0 for "" and what is no release. */
-unsigned perch__release_rank(const char *since);
-/* The rank of the running kernel; 0 when unknown. */
+/* perch_release_rank() of the running kernel; 0 when unknown. */
 unsigned perch__running_rank(const struct perch__case *c);
 
 /* Something an attr or a call can ask for that older kernels do not know. */

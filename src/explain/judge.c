@@ -59,7 +59,7 @@ static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature
 	if (c->errnum != EINVAL)
 		return false;
 	running = perch__running_rank(c);
-	return perch__newest_feature(c, running ? running : perch__release_rank("5.12"), feature);
+	return perch__newest_feature(c, running ? running : perch_release_rank("5.12"), feature);
 }
 
 /* What is wrong for certain comes first: it has to be mended whatever else is wrong. */

@@ -95,7 +95,7 @@ static bool knows_cloexec(const struct perch__case *c)
 {
 	unsigned running = perch__running_rank(c);
 
-	return !running || running >= perch__release_rank("3.14");
+	return !running || running >= perch_release_rank("3.14");
 }
 
 static bool may_ask(struct perch__prober *prober)

@@ -31,7 +31,7 @@ static void mark_first(bool *gone, const bool *always, size_t first, size_t nr)
 /* The shortest beginning of the atoms without which (and the guilty ones) the call passes: its last atom is guilty. */
 static size_t shortest(struct search *search, const bool *guilty, size_t upper)
 {
-	bool gone[PERCH__MOST_ATOMS];
+	bool gone[PERCH_MOST_ATTR_PARTS];
 	size_t lower = 0;
 
 	while (upper - lower > 1 && !search->prober->out_of_budget) {
@@ -51,7 +51,7 @@ static size_t shortest(struct search *search, const bool *guilty, size_t upper)
 /* Fills in the atoms without which the call passes, and with any of which it does not. Returns how many. */
 static size_t find_guilty(struct search *search, size_t *found)
 {
-	bool guilty[PERCH__MOST_ATOMS] = { false };
+	bool guilty[PERCH_MOST_ATTR_PARTS] = { false };
 	size_t nr = 0, upper = search->atoms.nr;
 
 	while (nr < MOST_GUILTY && upper) {
@@ -69,7 +69,7 @@ static size_t find_guilty(struct search *search, size_t *found)
 /* Of an atom that is at fault beside another one alone: which that is. atoms.nr: it is at fault by itself, or unknown. */
 static size_t find_partner(struct search *search, size_t guilty)
 {
-	bool gone[PERCH__MOST_ATOMS], kept[PERCH__MOST_ATOMS] = { false };
+	bool gone[PERCH_MOST_ATTR_PARTS], kept[PERCH_MOST_ATTR_PARTS] = { false };
 	size_t lower = 0, upper = search->atoms.nr;
 
 	kept[guilty] = true;
@@ -94,9 +94,9 @@ static size_t find_partner(struct search *search, size_t guilty)
 /* Whether one atom is gone as soon as another one is: a size without the bit that asks for something of that size. */
 static bool goes_with(const struct search *search, size_t one, size_t other)
 {
-	const struct perch__atom *atom = &search->atoms.atom[one];
+	const struct perch_attr_part *atom = &search->atoms.atom[one];
 	struct perch__case without = *search->base;
-	bool gone[PERCH__MOST_ATOMS] = { false };
+	bool gone[PERCH_MOST_ATTR_PARTS] = { false };
 
 	gone[other] = true;
 	perch__without(&without, &search->atoms, gone);
@@ -142,7 +142,7 @@ static bool probe_atoms(struct search *search, struct perch__verdict *verdict)
 {
 	struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
 	struct perch__case mended = *search->base;
-	bool guilty[PERCH__MOST_ATOMS] = { false };
+	bool guilty[PERCH_MOST_ATTR_PARTS] = { false };
 	size_t found[MOST_GUILTY], partner, nr = find_guilty(search, found);
 	int result = search->last;
 
@@ -261,7 +261,7 @@ void perch__blame_stand_in(const struct perch__case *c, struct perch__verdict *v
 bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base, struct perch__verdict *verdict)
 {
 	struct search search = { .prober = prober, .base = base };
-	bool all[PERCH__MOST_ATOMS];
+	bool all[PERCH_MOST_ATTR_PARTS];
 
 	perch__atoms_of(&search.atoms, base);
 	memset(all, true, sizeof(all));

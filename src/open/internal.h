@@ -21,21 +21,6 @@ const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr, struct pe
 /* The config1 bit by which an event of a core PMU asks to be read by user space; 0: it needs none, or cannot. */
 uint64_t perch__user_read_bit(const struct perch_attr *attr, struct perch_machine *machine);
 
-/* A part of an attr that can be left out: a field, or a bit of one. */
-struct perch__part {
-	const struct perch_attr_field *field;
-	const char *name;		/* of the bit; NULL: the whole field */
-	uint64_t mask;			/* of the field's value */
-	unsigned rank;			/* of the release that first had it: greater is newer; 0: all have it */
-};
-#define PERCH__MOST_PARTS 128		/* more than abi's tables have */
-struct perch__parts {
-	size_t nr;
-	struct perch__part part[PERCH__MOST_PARTS];
-};
-/* Those that are not 0, in the order of the attr. */
-void perch__parts_of(struct perch__parts *parts, const struct perch_attr *attr);
-
 /* One call of perf_event_open(2), kept to be explained. */
 struct perch__try {
 	struct perch_attr given;	/* the kernel may have written into it */

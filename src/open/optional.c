@@ -67,36 +67,39 @@ static bool same(const char *one, const char *other)
 	return one && other ? !strcmp(one, other) : one == other;
 }
 
-static void drop(const struct perch__part *part, struct perch_attr *attr, struct perch_attr *dropped)
+static void drop(const struct perch_attr_part *part, struct perch_attr *attr, struct perch_attr *dropped)
 {
+	const char *bit = part->bit ? part->bit->name : NULL;
+
 	if (!(perch_attr_get(attr, part->field) & part->mask))
 		return;
 	move(attr, dropped, part->field, part->mask);
 	for (size_t i = 0; i < PERCH__NR(dependents); i++)
-		if (!strcmp(dependents[i].field, part->field->name) && same(dependents[i].bit, part->name))
+		if (!strcmp(dependents[i].field, part->field->name) && same(dependents[i].bit, bit))
 			move(attr, dropped, perch_attr_field(dependents[i].goes),
 			     mask_of(dependents[i].goes, dependents[i].goes_bit));
 }
 
 /* Newest first; of one release, what comes later in the attr first, for it tends to need what comes before. */
-static void newest_first(struct perch__parts *parts)
+static void newest_first(struct perch_attr_part *part, size_t nr)
 {
-	for (size_t i = 1; i < parts->nr; i++) {
-		struct perch__part part = parts->part[i];
+	for (size_t i = 1; i < nr; i++) {
+		struct perch_attr_part one = part[i];
 		size_t k = i;
 
-		for (; k && parts->part[k - 1].rank <= part.rank; k--)
-			parts->part[k] = parts->part[k - 1];
-		parts->part[k] = part;
+		for (; k && part[k - 1].rank <= one.rank; k--)
+			part[k] = part[k - 1];
+		part[k] = one;
 	}
 }
 
 /* What is wanted, and which of the optional parts are gone. */
 struct dropping {
 	const struct perch_attr *wanted;
-	struct perch__parts parts;	/* the newest first */
-	bool gone[PERCH__MOST_PARTS];
-	bool guessed[PERCH__MOST_PARTS];	/* gone, and the kernel did not say that it is that one */
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];	/* the newest first */
+	size_t nr;
+	bool gone[PERCH_MOST_ATTR_PARTS];
+	bool guessed[PERCH_MOST_ATTR_PARTS];	/* gone, and the kernel did not say that it is that one */
 	size_t next;			/* to be guessed */
 	struct perch_attr attr, dropped;
 };
@@ -108,9 +111,9 @@ static bool leave_out(struct dropping *d)
 
 	d->attr = *d->wanted;
 	memset(&d->dropped, 0, sizeof(d->dropped));
-	for (size_t i = 0; i < d->parts.nr; i++)
+	for (size_t i = 0; i < d->nr; i++)
 		if (d->gone[i])
-			drop(&d->parts.part[i], &d->attr, &d->dropped);
+			drop(&d->part[i], &d->attr, &d->dropped);
 	return memcmp(&before, &d->attr, sizeof(before)) != 0;
 }
 
@@ -118,7 +121,7 @@ static bool leave_out(struct dropping *d)
 static bool drop_next(struct dropping *d, const struct perch__try *refused)
 {
 	if (refused->call.errnum == EINVAL) {
-		while (d->next < d->parts.nr) {
+		while (d->next < d->nr) {
 			size_t i = d->next++;
 
 			if (d->gone[i])
@@ -133,8 +136,8 @@ static bool drop_next(struct dropping *d, const struct perch__try *refused)
 	/* the kernel wrote its own size into the attr: all that lies beyond is unknown to it */
 	if (refused->call.errnum != E2BIG || refused->given.size < PERCH_ATTR_SIZE_VER0)
 		return false;
-	for (size_t i = 0; i < d->parts.nr; i++)
-		d->gone[i] |= d->parts.part[i].field->offset >= refused->given.size;
+	for (size_t i = 0; i < d->nr; i++)
+		d->gone[i] |= d->part[i].field->offset >= refused->given.size;
 	return leave_out(d);
 }
 
@@ -190,8 +193,8 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	memset(&d, 0, sizeof(d));
 	d.wanted = attr;
 	d.attr = *attr;
-	perch__parts_of(&d.parts, optional);
-	newest_first(&d.parts);
+	d.nr = perch_attr_split(optional, d.part, PERCH__NR(d.part));
+	newest_first(d.part, d.nr);
 	later = first;
 	while (fd < 0 && drop_next(&d, &later))
 		fd = perch__try_open(&later, &d.attr, target, group_fd, flags, machine);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perch's words against the system's own header, and attrs out of the bytes of both endians. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -336,6 +337,52 @@ static void test_named_bits(void **state)
 	assert_int_equal(known, 3);
 }
 
+static void test_parts(void **state)
+{
+	const struct perch_attr attr = {
+		.type = 1, .size = 144, .config = 5, .sample_period = 3, .wakeup_events = 1, .ksymbol = 1,
+		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_CGROUP | UINT64_C(3) << 60,
+	};
+	static const struct {
+		const char *field, *bit;
+		unsigned rank;
+	} expected[] = {
+		{ "sample_period", NULL, 0 }, { "sample_type", "IP", 0 }, { "sample_type", "CGROUP", 5007000 },
+		{ "sample_type", NULL, UINT_MAX }, { "ksymbol", NULL, 5001000 }, { "wakeup_events", NULL, 0 },
+	};
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
+	struct perch_attr all;
+
+	(void)state;
+	assert_int_equal(perch_attr_split(&attr, NULL, 0), 6);
+	assert_int_equal(perch_attr_split(&attr, part, 128), 6);
+	for (size_t i = 0; i < 6; i++) {
+		assert_string_equal(part[i].field->name, expected[i].field);
+		assert_int_equal(!part[i].bit, !expected[i].bit);
+		if (part[i].bit)
+			assert_string_equal(part[i].bit->name, expected[i].bit);
+		assert_int_equal(part[i].rank, expected[i].rank);
+	}
+	assert_true(part[3].mask == UINT64_C(3) << 60);
+	part[1].mask = 0;
+	assert_int_equal(perch_attr_split(&attr, part, 1), 6);
+	assert_true(part[1].mask == 0);
+	memset(&all, 0xff, sizeof(all));
+	assert_in_range(perch_attr_split(&all, part, PERCH_MOST_ATTR_PARTS), 100, PERCH_MOST_ATTR_PARTS);
+}
+
+static void test_ranks(void **state)
+{
+	(void)state;
+	assert_int_equal(perch_release_rank(""), 0);
+	assert_int_equal(perch_release_rank("2.6.39"), 2006039);
+	assert_int_equal(perch_release_rank("6.13"), 6013000);
+	assert_int_equal(perch_release_rank("6.1.0-18-amd64"), 6001000);
+	assert_int_equal(perch_release_rank("6.19-rc1"), 6019000);
+	assert_int_equal(perch_release_rank("next"), 0);
+	assert_true(perch_release_rank("4.9.337") < perch_release_rank("4.10"));
+}
+
 static void check_attr(const struct perch_attr *attr)
 {
 	assert_int_equal(attr->type, 1);
@@ -410,7 +457,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_events), cmocka_unit_test(test_sample_bits), cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_memory), cmocka_unit_test(test_calls), cmocka_unit_test(test_records),
-		cmocka_unit_test(test_layout), cmocka_unit_test(test_bits), cmocka_unit_test(test_named_bits), cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_layout), cmocka_unit_test(test_bits), cmocka_unit_test(test_named_bits),
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_ranks), cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_both_endians), cmocka_unit_test(test_other_sizes),
 	};
 

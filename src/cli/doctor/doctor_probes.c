@@ -12,8 +12,7 @@ static unsigned release_rank(struct doctor *doctor)
 {
 	struct perch_release release;
 
-	return perch_machine_release(doctor->machine, &release, NULL) ? 0
-								      : (unsigned)release.major * 1000 + release.minor;
+	return perch_machine_release(doctor->machine, &release, NULL) ? 0 : perch_release_rank(release.text);
 }
 
 /* What stands in the way of every event stands in the way of probes too. */
@@ -38,7 +37,7 @@ static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const c
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
 	doctor_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
 	doctor_change(result, "a kernel%s that is built with %s=y",
-		      release_rank(doctor) < 4017 ? " of 4.17 or later" : "", option);
+		      release_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later" : "", option);
 	return false;
 }
 
