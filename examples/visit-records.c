@@ -49,7 +49,7 @@ static int print_field(void *context, const struct perch_field *field)
 {
 	const char *type = context;
 
-	if (field->kind == PERCH_FIELD_NUMBER || field->kind == PERCH_FIELD_SIGNED)
+	if (field->name && (field->kind == PERCH_FIELD_NUMBER || field->kind == PERCH_FIELD_SIGNED))
 		printf("%s: %s is %lld\n", type, field->name, (long long)field->value);
 	return 0;
 }
