@@ -189,6 +189,7 @@ static const char *judge(bool reached)
 
 struct times {
 	double hop, native, foreign, file, peer;
+	double hop_small, small; /* of records without stacks */
 };
 
 static uint64_t sink;
@@ -217,6 +218,24 @@ static void measure(struct times *times, const struct records *native,
 	exit(EXIT_FAILURE);
 }
 
+/* Without the pieces of stacks, which the hop touches and a decoder passes by. */
+static void measure_small(struct times *times, struct perch_decoder *decoder, size_t *nr)
+{
+	struct records records = make_records(MEGABYTES * 1000000ul, false, false);
+
+	*nr = records.nr;
+	for (int i = 0; i < ROUNDS; i++) {
+		double start = now_ns(), hopped;
+
+		sink += hop(&records);
+		hopped = now_ns();
+		sink += decode(&records, decoder);
+		keep_least(&times->hop_small, hopped - start);
+		keep_least(&times->small, now_ns() - hopped);
+	}
+	free(records.bytes);
+}
+
 /* The peer prints "records nanoseconds" of its own best round. */
 static void measure_files(struct times *times, const char *path, const char *peer, size_t nr)
 {
@@ -242,7 +261,8 @@ static void measure_files(struct times *times, const char *path, const char *pee
 	times->peer = ns;
 }
 
-static void tell(const struct times *times, const struct records *records, const char *peer)
+static void tell(const struct times *times, const struct records *records, size_t nr_small,
+		 const char *peer)
 {
 	double nr = records->nr, bytes = records->size;
 
@@ -251,6 +271,8 @@ static void tell(const struct times *times, const struct records *records, const
 	       bytes / times->native * 1e3);
 	printf("hop over them %.1f ns each: decoding takes %.2f times that (target <= 2.00%s)\n",
 	       times->hop / nr, times->native / times->hop, judge(times->native <= 2 * times->hop));
+	printf("without stacks %.1f ns each, hop %.1f ns: %.2f times that\n", times->small / nr_small,
+	       times->hop_small / nr_small, times->small / times->hop_small);
 	printf("the other byte order %.1f ns each: %.2f of native (target <= 1.50%s)\n",
 	       times->foreign / nr, times->foreign / times->native,
 	       judge(times->foreign <= 1.5 * times->native));
@@ -265,17 +287,19 @@ static void tell(const struct times *times, const struct records *records, const
 
 int main(int argc, char **argv)
 {
-	struct records native = make_records(MEGABYTES * 1000000ul, false);
-	struct records foreign = make_records(MEGABYTES * 1000000ul, true);
+	struct records native = make_records(MEGABYTES * 1000000ul, false, true);
+	struct records foreign = make_records(MEGABYTES * 1000000ul, true, true);
 	struct perch_decoder *decoders[2] = { make_decoder(false), make_decoder(true) };
 	struct times times = { 0 };
+	size_t nr_small;
 
 	if (argc > 1)
 		write_records(&native, argv[1]);
 	measure(&times, &native, &foreign, decoders);
+	measure_small(&times, decoders[0], &nr_small);
 	if (argc > 2)
 		measure_files(&times, argv[1], argv[2], native.nr);
-	tell(&times, &native, argc > 2 ? argv[2] : NULL);
+	tell(&times, &native, nr_small, argc > 2 ? argv[2] : NULL);
 	perch_decoder_free(decoders[0]);
 	perch_decoder_free(decoders[1]);
 	return sink == 1; /* so that the sums are needed */

@@ -201,7 +201,8 @@ static void put_side_band(struct records *r)
 	}
 }
 
-static struct records make_records(size_t size, bool swapped)
+/* stacks: two of 100 records are samples with a copy of the stack; else of the clock, as most are. */
+static struct records make_records(size_t size, bool swapped, bool stacks)
 {
 	struct records records = {
 		.room = size + UINT16_MAX, .swapped = swapped, .random = 42, .time = 1000000000
@@ -220,7 +221,7 @@ static struct records make_records(size_t size, bool swapped)
 		else if (kind < 88)
 			put_sample(&records, 1);
 		else if (kind < 90)
-			put_sample(&records, 2);
+			put_sample(&records, stacks ? 2 : 0);
 		else
 			put_side_band(&records);
 	}

@@ -4,7 +4,12 @@
 #include <time.h>
 #include <perch/ring.h>
 
-struct look { struct perch_layout layout; uint64_t since; unsigned before, during; };
+struct look {
+	struct perch_layout layout;
+	uint64_t since;
+	unsigned before, during;
+	struct perch_error err;
+};
 
 static uint64_t now_ns(void)
 {
@@ -31,8 +36,8 @@ static int look_at(void *context, size_t ring, const struct iovec *pieces, int n
 		for (size_t at = 0; at < pieces[i].iov_len; at += record.size) {
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 
-			if (perch_record_decode(&record, &look->layout, bytes, pieces[i].iov_len - at, NULL) < 0)
-				return -1;
+			if (perch_record_decode(&record, &look->layout, bytes, pieces[i].iov_len - at, &look->err) < 0)
+				return -look->err.errnum;
 			if (record.type == PERCH_RECORD_SAMPLE)
 				*(record.sample.time < look->since ? &look->before : &look->during) += 1;
 		}
@@ -48,13 +53,12 @@ int main(void)
 	};
 	struct look look = { .before = 0 };
 	struct perch_sampler *sampler;
-	struct perch_error err;
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
 
-	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0)
-		return perch_error_print(stderr, &err), 1;
+	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &look.err) < 0)
+		return perch_error_print(stderr, &look.err), 1;
 	perch_layout_init(&look.layout, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
 	perch_sampler_enable(sampler);
 	for (int i = 0; i < 100; i++) {
@@ -64,8 +68,8 @@ int main(void)
 		if (now_ns() - start < 40000000)
 			continue;
 		look.since = start;
-		if (perch_sampler_snapshot(sampler, look_at, &look, &err) < 0)
-			return perch_error_print(stderr, &err), 1;
+		if (perch_sampler_snapshot(sampler, look_at, &look, &look.err) < 0)
+			return perch_error_print(stderr, &look.err), 1;
 		printf("request %d took %.0f ms: %u samples of it, and %u of what came before\n", i, (now_ns() - start) / 1e6,
 		       look.during, look.before);
 		break;

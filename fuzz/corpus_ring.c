@@ -8,13 +8,17 @@
 #define STEPS	  8
 
 enum step {
-	STEP_WRITE_BACKWARD = 6, STEP_READ = 7, STEP_PEEK = 8, STEP_NEWEST = 9, STEP_OLDEST = 10, STEP_RESUME = 11,
-	STEP_AUX = 13, STEP_WRITE = 14, STEP_MERGE = 28,
+	STEP_AUX_HEAD = 4, STEP_WRITE_BACKWARD = 6, STEP_READ = 7, STEP_PEEK = 8, STEP_NEWEST = 9, STEP_OLDEST = 10,
+	STEP_RESUME = 11, STEP_AUX = 13, STEP_WRITE = 14, STEP_MERGE = 28,
 };
 
-static void put_setting(struct build_bytes *bytes, uint64_t sample_type, bool overwrite)
+/* Where a ring's positions begin: so that they and the records wrap. One that is written over begins at 0. */
+static const uint64_t starts[] = { 0, (8 << RING_BITS) - 24, (UINT64_C(1) << 32) - 40, UINT64_MAX - 63 };
+
+static void put_setting(struct build_bytes *bytes, uint64_t sample_type, uint64_t start, bool overwrite)
 {
-	build_put_zeros(bytes, 4 * 8);
+	for (int i = 0; i < 4; i++)	/* head, tail, and those of the AUX area */
+		build_put_number(bytes, start, 8);
 	build_put_number(bytes, sample_type, 8);
 	build_put_number(bytes, RING_BITS, 1);
 	build_put_number(bytes, 4, 1);
@@ -36,9 +40,23 @@ static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_
 		put_step(bytes, STEP_RESUME, 0, 0);
 	} else if (build_percent(chance, 30)) {
 		put_step(bytes, STEP_MERGE, 0, 0);
+	} else if (build_percent(chance, 50)) {
+		put_step(bytes, STEP_READ, 8, 1);
 	} else {
-		put_step(bytes, build_percent(chance, 50) ? STEP_READ : STEP_PEEK, 8, 2);
+		put_step(bytes, STEP_PEEK, 8, 2);
 	}
+}
+
+/* Some trace, the AUX record that tells of it, and how much of it is given back. */
+static void put_aux(struct build_bytes *bytes, uint64_t start, struct build_chance *chance)
+{
+	uint64_t size = 1 + build_below(chance, 100);
+
+	put_step(bytes, STEP_AUX_HEAD, size, 2);
+	put_step(bytes, STEP_AUX, start, 8);
+	build_put_number(bytes, size, 8);
+	build_put_number(bytes, build_below(chance, 16), 1);
+	build_put_number(bytes, size / 2, 2);
 }
 
 void corpus_rings(void)
@@ -51,6 +69,7 @@ void corpus_rings(void)
 		struct build_chance chance = { .state = seed };
 		struct build_shape shape;
 		bool overwrite = seed & 1;
+		uint64_t start = overwrite ? 0 : starts[seed / 2 % 4];
 
 		build_fill_shape(&shape, &chance);
 		shape.sample_type &= ~(uint64_t)(PERCH_SAMPLE_READ | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_REGS_USER |
@@ -58,7 +77,7 @@ void corpus_rings(void)
 		shape.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 		shape.sample_id_all = true;
 		bytes.size = 0;
-		put_setting(&bytes, shape.sample_type, overwrite);
+		put_setting(&bytes, shape.sample_type, start, overwrite);
 		for (unsigned i = 0; i < STEPS; i++) {
 			record.shape = shape;
 			build_fill(&record, build_percent(&chance, 40) ? PERCH_RECORD_SAMPLE : 0, &chance);
@@ -70,7 +89,7 @@ void corpus_rings(void)
 			if (i & 1)
 				put_reading(&bytes, overwrite, &chance);
 		}
-		put_step(&bytes, STEP_AUX, build_number(&chance), 8);
+		put_aux(&bytes, start, &chance);
 		snprintf(name, sizeof(name), "built-%u", seed);
 		corpus_put("ring", name, bytes.byte, bytes.size);
 	}

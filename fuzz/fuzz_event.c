@@ -103,7 +103,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (perch_machine_new(&machines[0], roots[0], NULL, NULL) ||
 	    perch_machine_new(&machines[1], roots[1], NULL, NULL) ||
 	    perch_machine_new(&machines[3], roots[2], NULL, NULL) ||
-	    perch_machine_new(&machines[2], "/nonexistent", NULL, NULL))
+	    perch_machine_new(&machines[2], "/proc/none", NULL, NULL))
 		abort();
 	atexit(tidy);
 	return 0;

@@ -17,6 +17,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Field by field, perf.data's own records among them. */
+static void touch_file_fields(struct perch_reader *reader, const struct perch_record *record)
+{
+	struct touch_walk walk = { 0 };
+
+	if (perch_file_record_fields(reader, record, touch_field, &walk) || walk.depth)
+		abort();
+}
+
 /* Each call that fails has counted a record, so this ends. */
 static void read_records(struct perch_reader *reader)
 {
@@ -26,8 +35,10 @@ static void read_records(struct perch_reader *reader)
 
 	while ((rc = perch_reader_next(reader, &record, &err)) > 0 || rc == -EBADMSG) {
 		touch_bytes(record.bytes, record.size);
-		if (rc > 0)
-			touch_record(&record);
+		if (rc <= 0)
+			continue;
+		touch_record(&record);
+		touch_file_fields(reader, &record);
 	}
 }
 
@@ -39,6 +50,10 @@ static void touch_header(struct perch_reader *reader)
 	size_t nr = perch_reader_events(reader, &events);
 
 	for (size_t i = 0; i < nr; i++) {
+		struct touch_walk walk = { 0 };
+
+		if (perch_attr_each_field(&events[i].attr, touch_field, &walk))
+			abort();
 		touch_bytes(events[i].ids, events[i].nr_ids * sizeof(uint64_t));
 		touch_bytes(events[i].name, strlen(events[i].name));
 		if (events[i].members > nr - i)

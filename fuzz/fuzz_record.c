@@ -54,6 +54,16 @@ static void touch_stitched(struct scene *scene, const struct perch_record *defer
 	}
 }
 
+/* The time that the decoder finds without decoding is that of the decoded record. */
+static void check_time(const struct scene *scene, const struct perch_record *record, const void *bytes, size_t size)
+{
+	uint64_t time = 0;
+	bool timed = perch_decoder_time(scene->decoder, bytes, size, &time);
+
+	if (timed != !!(record->identity.has & PERCH_SAMPLE_TIME) || (timed && time != record->identity.time))
+		abort();
+}
+
 /* The record in a block of its own size, which is gone when it has been looked at. */
 static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 {
@@ -68,6 +78,7 @@ static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 	if (!perch_record_decode(&record, &scene->layout, bytes, size, &err))
 		touch_record(&record);
 	if (!perch_decoder_decode(scene->decoder, &record, bytes, size, &err)) {
+		check_time(scene, &record, bytes, size);
 		touch_record(&record);
 		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)
 			touch_stitched(scene, &record);

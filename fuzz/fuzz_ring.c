@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A ring, its control page and its AUX area with any values in them, that change at any time between calls: read in all
- * modes, by snapshots, and merged with a second ring. The input is a struct setting, then steps, each a byte that
- * chooses, and what the choice takes.
+ * modes, by snapshots, and merged with a second ring. What is delivered must be the bytes of the ring from where reading
+ * stands, one record behind the other, up to the head; snapshots in both orders must be the same records. The input is a
+ * struct setting, then steps, each a byte that chooses, and what the choice takes.
  */
 #include <stdint.h>
 #include <perch/ring.h>
 #include "touch.h"
 
 #define MOST_RECORDS 4096	/* that one step asks for */
+#define MOST_BITS    12
+#define MOST_SIZE    (8u << MOST_BITS)
 
 struct setting {
 	uint64_t head, tail, aux_head, aux_tail;
@@ -30,6 +33,10 @@ struct scene {
 	struct perch_ring *ring[2];
 	struct perch_decoder *decoder;
 	struct perch_merge *merge;
+	uint64_t at;		/* where the first ring's next record is; its lower half, as kernels of 32 bits count */
+	bool known;		/* at is so: not after damage, before all has been read again */
+	bool overwrite;
+	uint64_t latest, disordered;	/* of what was merged */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -71,14 +78,55 @@ static void touch_pieces(const struct iovec pieces[2], size_t bytes, const uint8
 	}
 }
 
+static uint64_t head_of(const struct scene *scene)
+{
+	return scene->control[0]->data_head & ~7ull;
+}
+
+static uint64_t damages(const struct scene *scene)
+{
+	struct perch_ring_stats stats;
+
+	perch_ring_stats(scene->ring[0], &stats);
+	return stats.damaged;
+}
+
+/* The bytes are those of the ring from where reading stands. */
+static void check_bytes(struct scene *scene, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (((const uint8_t *)bytes)[i] != scene->data[0][(scene->at + i) & (scene->size - 1)])
+			abort();
+	scene->at += size;
+}
+
+/* The next record of the first ring. Where there is none, all is read up to the head. */
+static const struct perch_record_header *next_record(struct scene *scene)
+{
+	uint64_t before = damages(scene);
+	const struct perch_record_header *bytes = perch_ring_next(scene->ring[0]);
+
+	if (damages(scene) != before)
+		scene->known = false;
+	if (!bytes && !scene->overwrite) {
+		if (scene->known && (uint32_t)scene->at != (uint32_t)head_of(scene))
+			abort();
+		scene->at = head_of(scene);
+		scene->known = true;
+	}
+	if (bytes && ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size & 7 || bytes->size > scene->size))
+		abort();
+	if (bytes && scene->known)
+		check_bytes(scene, bytes, bytes->size);
+	return bytes;
+}
+
 static void read_records(struct scene *scene, size_t most)
 {
 	const struct perch_record_header *bytes;
 	struct perch_record record;
 
-	while (most-- && (bytes = perch_ring_next(scene->ring[0]))) {
-		if ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size > scene->size)
-			abort();
+	while (most-- && (bytes = next_record(scene))) {
 		touch_bytes(bytes, bytes->size);
 		if (perch_decoder_decode(scene->decoder, &record, bytes, bytes->size, NULL) >= 0)
 			touch_record(&record);
@@ -89,8 +137,10 @@ static void read_merged(struct scene *scene, bool flush)
 {
 	struct perch_record record;
 	struct perch_error err;
+	uint64_t time;
 	size_t ring;
 
+	scene->known = scene->known && !scene->merge;
 	for (int n = 0; scene->merge && n < MOST_RECORDS; n++) {
 		int rc = perch_merge_next(scene->merge, flush, &record, &ring, &err);
 
@@ -98,20 +148,72 @@ static void read_merged(struct scene *scene, bool flush)
 			break;
 		if (ring > 1)
 			abort();
+		if (perch_decoder_time(scene->decoder, record.bytes, record.size, &time)) {
+			scene->disordered += time < scene->latest;
+			scene->latest = time > scene->latest ? time : scene->latest;
+		}
+		if (scene->disordered != perch_merge_disordered(scene->merge))
+			abort();
 		if (rc > 0)
 			touch_record(&record);
 	}
 }
 
+/* All of a snapshot: the sizes of its records. */
+static ssize_t list_snapshot(struct scene *scene, enum perch_snapshot_order order, uint16_t *sizes)
+{
+	const struct perch_record_header *bytes;
+	struct perch_error err;
+	ssize_t told = perch_ring_snapshot(scene->ring[0], order, &err), nr = 0;
+
+	if (told > (ssize_t)(scene->size / 8))
+		abort();
+	scene->at = head_of(scene);
+	scene->known = told >= 0 && order == PERCH_NEWEST_FIRST;
+	while (told >= 0 && (bytes = next_record(scene)))
+		sizes[nr++] = bytes->size;
+	scene->known = false;
+	if (told >= 0 && nr != told)
+		abort();
+	return told < 0 ? told : nr;
+}
+
 static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
 {
+	static uint16_t newest[MOST_SIZE / 8], oldest[MOST_SIZE / 8];
 	struct perch_error err;
-	ssize_t nr = perch_ring_snapshot(scene->ring[0], order, &err);
+	ssize_t nr;
 
-	if (nr > (ssize_t)(scene->size / 8))
+	if (!scene->overwrite) {
+		if (perch_ring_snapshot(scene->ring[0], order, &err) >= 0)
+			abort();
+		return;
+	}
+	nr = list_snapshot(scene, PERCH_NEWEST_FIRST, newest);
+	if (list_snapshot(scene, PERCH_OLDEST_FIRST, oldest) != nr)
 		abort();
-	if (nr >= 0)
+	for (ssize_t i = 0; i < nr; i++)
+		if (newest[i] != oldest[nr - 1 - i])
+			abort();
+	if (nr >= 0 && perch_ring_snapshot(scene->ring[0], order, &err) == nr)
 		read_records(scene, order == PERCH_OLDEST_FIRST ? nr / 2 + 1 : nr);
+}
+
+/* The trace from the tail on, up to a head that an area can have. */
+static void peek_aux(struct scene *scene, struct input *input)
+{
+	const struct perch_mmap_page *control = scene->control[0];
+	uint64_t tail = control->aux_tail, wanted = take_word(input, 2);
+	struct iovec pieces[2];
+	size_t bytes = perch_ring_aux_peek(scene->ring[0], pieces);
+
+	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
+	if (bytes && (pieces[0].iov_base != scene->area + (tail & (scene->aux_size - 1)) || control->aux_tail != tail))
+		abort();
+	tail = control->aux_tail;
+	perch_ring_aux_consume(scene->ring[0], wanted);
+	if (control->aux_tail - tail > wanted || control->aux_tail - tail > scene->aux_size)
+		abort();
 }
 
 static void read_aux(struct scene *scene, struct input *input)
@@ -125,20 +227,45 @@ static void read_aux(struct scene *scene, struct input *input)
 	record.aux.flags = take_word(input, 1);
 	bytes = perch_ring_aux_of(scene->ring[0], &record, pieces);
 	touch_pieces(pieces, bytes < 0 ? 0 : bytes, scene->area, scene->aux_size);
-	bytes = perch_ring_aux_peek(scene->ring[0], pieces);
-	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
-	perch_ring_aux_consume(scene->ring[0], take_word(input, 2));
+	peek_aux(scene, input);
 	bytes = perch_ring_aux_snapshot(scene->ring[0], pieces);
 	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
 }
 
+/* Whole records alone, one behind the other. */
+static void check_batch(const struct scene *scene, size_t bytes)
+{
+	struct perch_record_header header;
+
+	for (size_t at = 0; at < bytes; at += header.size) {
+		memcpy(&header, scene->data[0] + ((scene->at + at) & (scene->size - 1)), sizeof(header));
+		if (header.size < 8 || header.size & 7 || header.size > bytes - at)
+			abort();
+	}
+}
+
 static void peek(struct scene *scene, struct input *input)
 {
+	uint64_t before = damages(scene), wanted = take_word(input, 2);
 	struct iovec pieces[2];
 	size_t bytes = perch_ring_peek(scene->ring[0], pieces);
+	uint32_t left;
 
 	touch_pieces(pieces, bytes, scene->data[0], scene->size);
-	perch_ring_consume(scene->ring[0], take_word(input, 2) & ~7ull);
+	if (!scene->overwrite && damages(scene) != before) {
+		if (bytes)
+			abort();
+		scene->at = head_of(scene);
+		scene->known = true;
+	}
+	if (scene->known && bytes) {
+		if (pieces[0].iov_base != scene->data[0] + (scene->at & (scene->size - 1)))
+			abort();
+		check_batch(scene, bytes);
+	}
+	perch_ring_consume(scene->ring[0], wanted);
+	left = (uint32_t)(head_of(scene) - scene->at);
+	scene->at += (wanted < left ? wanted : left) & ~7ull;
 }
 
 /* Bytes of the input into a ring, wrapping as the kernel does, and the head moved behind (or before) them. */
@@ -203,9 +330,12 @@ static bool open_scene(struct scene *scene, const struct setting *setting)
 	const struct perch_decoder_event event = { .attr = &attr };
 	enum perch_ring_mode mode = setting->overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
 
-	scene->size = 8ull << setting->ring_bits % 12;
+	scene->size = 8ull << setting->ring_bits % MOST_BITS;
 	scene->aux_size = 8ull << setting->aux_bits % 8;
 	scene->area = calloc(1, scene->aux_size);
+	scene->overwrite = mode == PERCH_RING_OVERWRITE;
+	scene->at = setting->tail & ~7ull;
+	scene->known = !scene->overwrite;
 	for (int i = 0; i < 2; i++) {
 		scene->control[i] = calloc(1, sizeof(*scene->control[i]));
 		scene->data[i] = calloc(1, scene->size);

@@ -24,7 +24,7 @@ static const char before_records[] =
 	"Each record starts with 8 bytes, and is a multiple of 8 bytes long:\n\n"
 	"*type* (number)\n\tThe record, as numbered below.\n\n"
 	"*misc* (words)\n\tWhere the CPU was, and bits that mean something else in each record.\n\n"
-	"*size* (number, in bytes)\n\tOf the whole record with its header: at most 65535.\n\n"
+	"*size* (number, in bytes)\n\tOf the whole record with its header: at most 65528.\n\n"
 	"A record may be longer than its fields, when a newer kernel has added some: these are kept as\n"
 	"_left\\_over_. A record whose type is not known here has its _bytes_ and its trailer.\n\n"
 	"## misc\n\n"

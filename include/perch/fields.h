@@ -38,10 +38,11 @@ enum perch_field_kind {
 };
 
 struct perch_field {
-	const char *name;		/* as in perch-records(7): "pid", "callchain"; NULL for entries of a list and for END */
+	/* As in perch-records(7): "pid", "callchain"; no two parts of a group have the same. NULL for entries of a list and END. */
+	const char *name;
 	enum perch_field_kind kind;
 	uint64_t value;
-	const char *text;		/* lives until the function returns */
+	const char *text;		/* it and the name live until the function returns */
 	size_t length;
 };
 /* Returns 0 to go on; anything else ends the walk and is what perch_record_fields() returns. */

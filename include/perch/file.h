@@ -94,6 +94,7 @@ struct perch_reader_damage {
 	uint64_t garbled_bytes;		/* not read: after a record with an impossible size, or not to be unpacked */
 	uint64_t undecoded_records;	/* records whose fields did not fit */
 	uint64_t unknown_records;	/* of a type this version does not know; delivered */
+	uint32_t missing_files;		/* of a directory: numbers below that of its last data.N that no file has */
 	bool unfinished;		/* the recorder did not end cleanly (no features) */
 	bool too_large;			/* unpacked, it would be more than 64 times the file and 64 MiB; the rest is in garbled_bytes */
 };
@@ -105,6 +106,9 @@ struct perch_reader_damage {
  *
  * path "-" is standard input. That, or a FIFO, is read to its end first, into a file without a name in $TMPDIR (else
  * /var/tmp), so that memory stays free.
+ *
+ * Files are mapped. One that is made shorter while it is read gives SIGBUS, as any mapped file does; one that grows, or whose
+ * bytes change, does no harm.
  *
  * Not a perf.data file: PERCH_ERROR_FORMAT; kinds not read yet: PERCH_ERROR_UNSUPPORTED_FILE. One that is cut off in its list
  * of events: PERCH_ERROR_TRUNCATED.
@@ -154,11 +158,15 @@ PERCH_API size_t perch_reader_command_line(const struct perch_reader *reader, co
  * perch_record_fields() for all records of a file: calls function for each field of a record of perf.data's own (type 64 and
  * above), and gives the kernel's to perch_record_fields(). Of a record that is too short for its type, or tells more than it
  * holds, the fields that are there, and then as "rest" the bytes that no field is made of; so is a type that this version does
- * not know. reader: tells the machine, whose registers have names, and the attr of a HEADER_ATTR record; may be NULL.
+ * not know. reader: tells the machine, whose registers have names; may be NULL.
  */
 PERCH_API int perch_file_record_fields(struct perch_reader *reader, const struct perch_record *record,
 				       perch_field_function *function, void *context);
-/* Calls function for type, size and config of an attr, and for each other field of it that is not 0. */
+/*
+ * Calls function for type, size and config of an attr, and for each other field of it that is not 0, by the kernel's names and
+ * in its order. Of the names of a word that has several it is the one that holds for this event: sample_freq with freq, else
+ * sample_period; bp_addr of a breakpoint, else config1. Masks whose bits have names are WORDS. 0, or what the function returned.
+ */
 PERCH_API int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function, void *context);
 
 struct perch_build_id {

@@ -18,6 +18,7 @@ enum perch_binary_kind {
 	PERCH_BINARY_VDSO,
 	PERCH_BINARY_ANON,		/* //anon, [heap], [stack], memfd: no symbols of their own */
 	PERCH_BINARY_UNKNOWN,		/* addresses that nothing was mapped at: "[unknown]" */
+	PERCH_BINARY_KERNEL_CODE,	/* a function that the kernel made while it ran (KSYMBOL: a BPF program...); path is its name */
 };
 
 /* One mapped binary, shared by all processes that map it. */
@@ -25,7 +26,7 @@ struct perch_binary {
 	uint32_t index;			/* dense, from 0 */
 	enum perch_binary_kind kind;
 	const char *path;		/* not trusted: clean before showing */
-	uint64_t start, length;		/* kernel and modules: where it was loaded */
+	uint64_t start, length;		/* kernel, modules and kernel code: where it was loaded */
 	uint64_t text_start;		/* kernel: recorded address of its text symbol, for relocation; 0 unknown */
 	uint8_t build_id_size;		/* 0: not known */
 	uint8_t build_id[20];
@@ -55,7 +56,7 @@ PERCH_API void perch_processes_free(struct perch_processes *processes);
 /* A build id known from elsewhere (the BUILD_ID feature), before or after the binary is mapped. */
 PERCH_API int perch_processes_build_id(struct perch_processes *processes, const char *path, const uint8_t *bytes,
 				       size_t size);
-/* Takes MMAP, MMAP2, COMM, FORK, EXIT; ignores others. In time order. 0 or -ENOMEM. */
+/* Takes MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL; ignores others. In time order. 0 or -ENOMEM. */
 PERCH_API int perch_processes_apply(struct perch_processes *processes, const struct perch_record *record);
 /* The thread; made when not known. NULL when out of memory. */
 PERCH_API struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid);

@@ -42,7 +42,7 @@ struct perch_layout {
 	bool swapped;			/* the bytes are in the other order than this machine's */
 	bool big_endian;		/* their order: bit-fields that the kernel declares in one order lie by it */
 };
-/* attr: in this machine's order, as perch_attr_from_bytes() gives it. */
+/* attr: in this machine's order, as perch_attr_from_bytes() gives it; it is not needed afterwards. */
 PERCH_API void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr, enum perch_byte_order order);
 
 /* The identity of a record: from its trailer, or from the sample itself. `has` is a set of PERCH_SAMPLE_* bits. */
@@ -123,6 +123,7 @@ struct perch_read_values {
 	bool swapped;
 	uint64_t format;
 };
+/* Value number index, in this machine's order; zeros past the end. The record's bytes must still be there. */
 PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
 				    struct perch_read_value *value);
 
@@ -207,6 +208,9 @@ PERCH_API int perch_record_decode(struct perch_record *record, const struct perc
  * A stream of several attrs: tells which one each record belongs to, by id, in constant time. Attrs and ids are copied; at
  * most 65535 attrs. Records that carry no id, or id 0, belong to the first attr. A sample with an id that no attr has cannot
  * be decoded: -EBADMSG.
+ *
+ * perch_decoder_new() gives -EINVAL without attrs, with too many of them or with more than 2^28 ids, and -ENOMEM; *decoder
+ * is then NULL. Records point into the decoder's layouts: it must live as long as they are looked at.
  */
 struct perch_decoder;
 struct perch_decoder_event {
@@ -216,7 +220,11 @@ struct perch_decoder_event {
 };
 PERCH_API int perch_decoder_new(struct perch_decoder **decoder, const struct perch_decoder_event *events, size_t nr,
 				enum perch_byte_order order, struct perch_error *err);
-PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
+PERCH_API void perch_decoder_free(struct perch_decoder *decoder);	/* NULL: nothing */
+/*
+ * As perch_record_decode(). size: of all bytes there are, best with the records behind this one: what is decoded next is
+ * fetched from memory meanwhile.
+ */
 PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record, const void *bytes,
 				   size_t size, struct perch_error *err);
 /* Time of a record, in ns, without decoding the rest; false when it has none. */
@@ -237,7 +245,7 @@ struct perch_chain {
 	bool deferred;			/* met the marker of a user part that a later record tells, */
 	uint64_t cookie;		/* with this cookie */
 };
-/* Of a SAMPLE or a CALLCHAIN_DEFERRED record; without one: no addresses. */
+/* Of a SAMPLE or a CALLCHAIN_DEFERRED record, whose bytes must live as long; without one: no addresses. */
 PERCH_API void perch_chain_init(struct perch_chain *chain, const struct perch_record *record);
 PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_address *address);
 
@@ -246,7 +254,7 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  * bits defer_callchain, defer_output). A stitcher keeps such samples, in bounded memory, until that record comes.
  */
 struct perch_stitcher;
-/* bytes: the most that is kept of samples; 0: 16 MiB. */
+/* bytes: the most that is kept of samples; 0: 16 MiB. -ENOMEM, with *stitcher NULL. */
 PERCH_API int perch_stitcher_new(struct perch_stitcher **stitcher, size_t bytes, struct perch_error *err);
 PERCH_API void perch_stitcher_free(struct perch_stitcher *stitcher);	/* NULL: nothing */
 /*

@@ -30,7 +30,8 @@ enum perch_ring_mode {
  * Maps 1 + pages pages of the event; pages is a power of two. machine NULL: this one; else it is to live as long as the
  * ring. A refusal is explained. The ring does not own fd, but pauses it: fd has to stay open as long as the ring.
  * OVERWRITE wants an event with write_backward (4.7), and pages for more than the largest record: the kernel does not
- * look whether one has room when it writes over others.
+ * look whether one has room when it writes over others. FORWARD wants one without: a descriptor does not tell, so of the
+ * other kind nothing comes, and looking into it counts as damaged.
  */
 PERCH_API int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_ring_mode mode,
 			      struct perch_machine *machine, struct perch_error *err);
@@ -78,6 +79,8 @@ enum perch_snapshot_order { PERCH_NEWEST_FIRST, PERCH_OLDEST_FIRST };
  * write_backward.
  */
 PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err);
+/* Later snapshots leave out what the last one had: they end where it began. Nothing is given back to the kernel. */
+PERCH_API void perch_ring_forget(struct perch_ring *ring);
 
 /* ---- the AUX area: bytes of a PMU's own trace (Intel PT, SPE, CoreSight...), since 4.1 ---- */
 
@@ -122,10 +125,11 @@ PERCH_API void perch_ring_aux_stats(const struct perch_ring *ring, struct perch_
  * the first call after perch_merge_next() answered 0. Guarantee: a round takes up what all rings held when it began,
  * and delivers only records that are not younger than the youngest of the round before; the rest waits in its ring, for
  * one round. So a record comes out of order only when the kernel took longer to write it than a whole round, from one
- * start to the next: call it when there is news, and not again and again. Within a ring records keep their order. A
- * ring that is more than half full at the start of a round is emptied down to its half in that round, and the others as
- * far in time, so that nothing is lost for the sake of order. What came out of order is counted. Times of any value
- * cost order alone, and that for a round: every record comes once.
+ * start to the next: call it when there is news, and not again and again. A ring with nothing new holds up nobody.
+ * Within a ring records keep their order, and of equal times in a round the lower ring's come first. A ring that is more
+ * than half full at the start of a round is emptied down to its half in that round, and the others as far in time, so
+ * that nothing is lost for the sake of order: of what is delivered so early, nothing is guaranteed. What came out of
+ * order is counted. Times of any value cost order alone, and that for a round: every record comes once.
  */
 struct perch_merge;
 /* Rings of mode FORWARD, which nobody else reads meanwhile. They and the decoder live longer than the merge. */
@@ -160,7 +164,8 @@ struct perch_sampler_options {
 					 * alone. What .event.follow asks for comes from the sampler's own event, through a
 					 * forward ring for each CPU beside it, which is drained as usual */
 	const struct perch_cpus *cpus;	/* NULL: all online ones */
-	const pid_t *threads;		/* with nr_threads: these threads instead of target.pid */
+	const pid_t *threads;		/* with nr_threads: these instead of target.pid; 0: the caller. Of several, those
+					 * that have ended (ESRCH) are passed over, unless none is left */
 	size_t nr_threads;
 	const int *cgroups;		/* one an event: a descriptor of the cgroup's folder that it is bound to; 0: none.
 					 * NULL: target.cgroup_fd holds for all. They want CPUs: a target.pid of -1 */
@@ -277,6 +282,11 @@ PERCH_API int perch_sampler_refresh(struct perch_sampler *sampler, int samples, 
  */
 PERCH_API ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function, void *context,
 					 struct perch_error *err);
+/*
+ * Snapshots hand out all that the rings hold, and so the same records again, until this is called: from then on without
+ * those that the last snapshot had. For after one that is safely kept.
+ */
+PERCH_API void perch_sampler_forget(struct perch_sampler *sampler);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,8 @@ struct perch_symbols_options {
 	const char *root;		/* where the recorded machine's files are; NULL: "/" */
 	const char *kallsyms;		/* NULL: /proc/kallsyms of this machine */
 	bool no_demangle;
+	bool elsewhere;			/* recorded on another machine, or under another kernel: this one's kernel, modules and
+					 * vdso are asked only where a build id proves them the recorded ones; so with root */
 };
 
 struct perch_symbols;

@@ -127,6 +127,7 @@ static const struct {
 	{ PERCH_CAUSE_BRANCH_FILTER, "freq", "say -e branch-brs -c 1000003 -b there" },
 	{ PERCH_CAUSE_BREAKPOINT_LENGTH, NULL, "write mem:ADDRESS/LENGTH with 1, 2, 4 or 8 bytes, mem:ADDRESS:x without a length" },
 	{ PERCH_CAUSE_GROUP_AUX, NULL, "put the AUX event first in the braces of the group" },
+	{ PERCH_CAUSE_NONE, "write_backward", "leave the term off: --overwrite makes a flight recorder, of all events" },
 	{ PERCH_CAUSE_GROUP_PINNED, NULL, "write D and e behind the group's brace, or at its first event" },
 };
 

@@ -13,7 +13,7 @@ static const struct cli_command commands[] = {
 	{ "record", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Samples a program into a perf.data file.", perch_cmd_record },
 	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.", perch_cmd_report },
 	{ "script", "[OPTIONS]", "Prints each sample of a perf.data file.", perch_cmd_script },
-	{ "dump", "[OPTIONS]", "Shows every record of a perf.data file with all its fields.", perch_cmd_dump },
+	{ "dump", "[OPTIONS] [FILE]", "Shows every record of a perf.data file with all its fields.", perch_cmd_dump },
 	{ "list", "[OPTIONS] [WORD...]", "Lists the events of this machine.", perch_cmd_list },
 	{ "explain", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Says why the kernel refused what a program asked of perf events.",
 	  perch_cmd_explain },

@@ -210,7 +210,9 @@ void cli_print_help(FILE *stream, const char *name, const struct cli_option *opt
 		if (option->name)
 			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
 		if (option->argument)
-			snprintf(left + used, sizeof(left) - used, option->optional ? " [%s]" : " %s", option->argument);
+			snprintf(left + used, sizeof(left) - used,
+				 option->kind == CLI_CALL_ATTACHED ? "[=%s]" : option->optional ? " [%s]" : " %s",
+				 option->argument);
 		fprintf(stream, strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left, strlen(left) > 30 ? "" : " ",
 			option->help);
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,6 +156,22 @@ int cli_program_wait(struct cli_program *program, int flags, int *status, struct
 	if (pid < 0)
 		return -errno;
 	return pid == 0;
+}
+
+bool cli_program_ignores(const struct cli_program *program, int number)
+{
+	unsigned long long ignored = 0;
+	char path[64], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)program->pid);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "SigIgn: %llx", &ignored) == 1;
+	if (file)
+		fclose(file);
+	return ignored >> (number - 1) & 1;
 }
 
 int cli_program_exit_status(int error)

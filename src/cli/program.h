@@ -3,6 +3,7 @@
 #ifndef PERCH_CLI_PROGRAM_H
 #define PERCH_CLI_PROGRAM_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <perch/error.h>
@@ -31,6 +32,8 @@ int cli_program_started(struct cli_program *program, struct perch_error *err);
 void cli_program_cancel(struct cli_program *program);
 /* waitpid: status as of wait(2), usage may be NULL. Returns 0 or -errno. flags: WNOHANG -> 1 when still running. */
 int cli_program_wait(struct cli_program *program, int flags, int *status, struct rusage *usage);
+/* Whether the signal does nothing to it, as SIGINT to what a shell without job control runs in the background. */
+bool cli_program_ignores(const struct cli_program *program, int number);
 /* Exit status for a failed start: 127 no such file, 126 not executable. */
 int cli_program_exit_status(int error);
 /* Exit status of a finished program: its own, or 128 + signal. */

@@ -15,7 +15,8 @@ struct cli_recording {
 	struct perch_symbols *symbols;
 	uint64_t lost_records, lost_samples;	/* of the records seen so far */
 	uint64_t throttled;
-	bool damaged_shown;			/* records that could not be decoded were shown all the same */
+	/* Set by who shows records that cannot be decoded as bytes (dump): cli_recording_tell_damage() says so of them. */
+	bool damaged_shown;
 };
 
 /*

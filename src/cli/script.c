@@ -283,12 +283,19 @@ static void clear(struct script *script)
 	cli_recording_close(&script->recording);
 }
 
+static int refuse_raw(void *value, const char *argument, bool negated)
+{
+	(void)value, (void)argument, (void)negated;
+	return cli_usage_error("script", "there is no -D here: 'perch dump' shows every record with its fields");
+}
+
 int perch_cmd_script(int argc, char **argv)
 {
 	const char *input = NULL, *kallsyms = NULL;
 	const struct cli_option options[] = {
 		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING, &input, NULL, false, false },
 		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &kallsyms, NULL, false, false },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse("script", options, CLI_NR(options), argc, argv);
 	struct script script = { .comm_index = UINT32_MAX };

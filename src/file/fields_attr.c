@@ -13,8 +13,8 @@ static const struct {
 } alternatives[] = {
 	{ "sample_freq", BY_FREQUENCY }, { "sample_period", BY_PERIOD }, { "wakeup_watermark", BY_WATERMARK },
 	{ "wakeup_events", BY_COUNT }, { "bp_addr", OF_BREAKPOINT }, { "bp_len", OF_BREAKPOINT },
-	{ "config1", OF_OTHERS }, { "config2", OF_OTHERS }, { "kprobe_func", NEVER }, { "uprobe_path", NEVER }, { "kprobe_addr", NEVER },
-	{ "probe_offset", NEVER }, { "aux_action", NEVER },
+	{ "config1", OF_OTHERS }, { "config2", OF_OTHERS }, { "kprobe_func", NEVER }, { "uprobe_path", NEVER },
+	{ "kprobe_addr", NEVER }, { "probe_offset", NEVER }, { "aux_action", NEVER },
 };
 
 static bool holds(const struct perch_attr *attr, const char *name)

@@ -139,7 +139,7 @@ void perch__tell_thread_map(struct perch__teller *teller)
 
 void perch__tell_stat_config(struct perch__teller *teller)
 {
-	static const char *const tags[] = { "AGGR_MODE", "INTERVAL", "SCALE" };
+	static const char *const tags[] = { "AGGR_MODE", "INTERVAL", "SCALE", "AGGR_LEVEL" };
 	static const struct perch__part entry[] = {
 		{ "tag", PERCH_FIELD_WORDS, 8, tags, PERCH__NR(tags) }, { "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 	};
@@ -243,21 +243,41 @@ void perch__tell_event_update(struct perch__teller *teller)
 		tell_scale(teller);
 	else if (kind == 2)
 		take_text(teller, "name", TEXT_LEFT);
-	else if (kind == 3)
+	else if (kind == 3) {
+		/* a group of their own: they have a type, too */
+		perch__tell_field(teller, "cpus", PERCH_FIELD_GROUP, 0);
 		perch__tell_cpu_map(teller);
+		perch__tell_end(teller);
+	}
 }
 
+/* These are the size of a text, and the text. */
+static bool is_text(uint64_t feature)
+{
+	return (feature >= PERCH_FEATURE_HOSTNAME && feature <= PERCH_FEATURE_ARCH) || feature == PERCH_FEATURE_CPUDESC ||
+	       feature == PERCH_FEATURE_CPUID;
+}
+
+/* Behind the last one comes one more, of the number that follows all those perf knew: it has nothing in it. */
 void perch__tell_feature(struct perch__teller *teller)
 {
-	const char *name;
+	const char *name = NULL;
 	uint64_t feature;
 
 	if (left(teller) < sizeof(feature))
 		return;
 	feature = perch__teller_load(teller, teller->at, sizeof(feature));
 	teller->at += sizeof(feature);
-	name = feature < PERCH_FEATURE_MAX ? perch_feature_name(feature) : NULL;
+	if (!left(teller) && feature != PERCH_FEATURE_BRANCH_STACK)
+		name = "END";
+	else if (feature < PERCH_FEATURE_MAX)
+		name = perch_feature_name(feature);
 	perch__tell_words(teller, "feat_id", feature, name ? name : "");
+	if (is_text(feature) && left(teller) > sizeof(uint32_t)) {
+		teller->at += sizeof(uint32_t);
+		take_text(teller, "text", TEXT_LEFT);
+		return;
+	}
 	perch__tell_bytes(teller, "data", PERCH_FIELD_BYTES, teller->at, left(teller));
 	teller->at = teller->end;
 }

@@ -153,21 +153,33 @@ static void find_data(struct perch_reader *reader)
 
 /* ---- the header ---- */
 
+static bool is_header_size(uint64_t size)
+{
+	return size == PERCH__HEADER_SIZE || size == PERCH__HEADER_SIZE_BARE || size == PERCH__HEADER_SIZE_PIPE;
+}
+
+bool perch__is_magic(uint64_t word)
+{
+	uint64_t turned = __builtin_bswap64(word);
+
+	return word == PERCH__MAGIC || turned == PERCH__MAGIC || word == PERCH__MAGIC_V1 || turned == PERCH__MAGIC_V1;
+}
+
 /*
  * The byte order of the machine that wrote the file. The magic number of the first version is the same in both: there
- * it is the one in which the size of an attr makes sense.
+ * it is the one in which the size of the header makes sense.
  */
 static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 {
 	uint64_t magic = perch__u64(reader->file);
 
-	if (magic == __builtin_bswap64(PERCH__MAGIC))
-		reader->swapped = true;
-	else if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
-		reader->swapped = reader->size >= PERCH__HEADER_SIZE_BARE &&
-				  !is_attr_size(perch__u64(reader->file + 2 * sizeof(uint64_t)));
-	else if (magic != PERCH__MAGIC)
+	if (!perch__is_magic(magic))
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a perf.data file");
+	if (magic == PERCH__MAGIC_V1 || magic == __builtin_bswap64(PERCH__MAGIC_V1))
+		reader->swapped = reader->size >= PERCH__HEADER_SIZE_PIPE &&
+				  !is_header_size(perch__u64(reader->file + sizeof(magic)));
+	else
+		reader->swapped = magic != PERCH__MAGIC;
 	return 0;
 }
 
@@ -197,6 +209,15 @@ static void copy_header(struct perch_reader *reader, size_t size)
 	turn_features(reader, reader->header.features);
 }
 
+static int nothing_there(const struct perch_reader *reader, struct perch_error *err)
+{
+	if (strcmp(reader->path, "-"))
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
+	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "nothing was piped in");
+	perch_error_remedy(err, "Name a file by -i if it was not meant to be read");
+	return -EBADMSG;
+}
+
 int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__file_header *header = &reader->header;
@@ -204,7 +225,7 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 	int rc;
 
 	if (!reader->size)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
+		return nothing_there(reader, err);
 	rc = size >= sizeof(header->magic) ? find_byte_order(reader, err) : 0;
 	if (rc)
 		return rc;

@@ -131,11 +131,13 @@ struct perch_reader {
 	size_t nr_pieces;
 	uint64_t records_end; /* of the last piece */
 	uint64_t missing;
+	uint32_t missing_files;
 	bool unfinished;
 
 	struct perch__kept *kept;
 	struct perch_file_event *events;
 	size_t nr_events, room_events;
+	size_t updated, searched; /* in a pipe: behind the event named last, and how many were looked at for names */
 	struct perch_decoder *decoder;
 	struct perch_layout no_layout; /* of records that cannot be decoded */
 
@@ -204,10 +206,14 @@ static inline struct perch__section perch__file_section(const struct perch_reade
 /* load.c: a file, what comes out of a pipe, or the files of a directory, in memory. */
 int perch__load(struct perch_reader *reader, struct perch_error *err);
 void perch__unload(struct perch_reader *reader);
-/* spool.c: all that comes out of fd, in a file without a name: its descriptor, or a negative errno. */
+/*
+ * spool.c: what comes out of fd, to its end or to where a piped recording has no more records, in a file without a name: its
+ * descriptor, or a negative errno.
+ */
 int perch__spool(int fd, struct perch_error *err);
 
 /* header.c: what lies outside of the records. */
+bool perch__is_magic(uint64_t word);
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, uint64_t nr_ids, struct perch_error *err);
@@ -229,10 +235,10 @@ int perch__walk_next(struct perch_reader *reader, struct perch__walk *walk, uint
 		     struct perch_error *err);
 void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
 /*
- * How far a record of the file and what belongs to it reaches: its size and its payload, at most
- * `left`. The size is given as it was checked: the file may be written to meanwhile.
+ * How many bytes behind a record belong to it; a claim. The size is given as it was checked: the file may be written to
+ * meanwhile.
  */
-uint64_t perch__record_extent(const struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t left);
+uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size);
 /* The bytes of a record, wherever they are. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {

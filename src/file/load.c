@@ -281,6 +281,8 @@ static int load_files(struct perch_reader *reader, int folder, int header, struc
 	if (!reader->piece)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a directory's files");
 	reader->nr_pieces = 1;
+	if (parts->nr)
+		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;
 	if (!reader->size)
 		return 0;
 	rc = reserve(reader, extent, err);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include "internal.h"
 
-#define MOST_EVENTS 65535u
+#define MOST_EVENTS   65535u
+#define UPDATE_NAME   2u	 /* type of an EVENT_UPDATE: the event's name follows */
+#define UPDATE_HEAD   24u	 /* header, type, id */
+#define MOST_SEARCHED (1u << 24) /* events looked at for updates: ids that nobody has could ask for any number */
 
 /* Calls visit for each whole record with one of the types that describe the recording. */
 static int for_each_header_record(struct perch_reader *reader,
@@ -20,7 +23,7 @@ static int for_each_header_record(struct perch_reader *reader,
 
 	while (reader->data_end - at >= sizeof(struct perch_record_header)) {
 		const uint8_t *record = reader->file + at;
-		uint64_t left = reader->data_end - at;
+		uint64_t left = reader->data_end - at, payload;
 		uint16_t size = perch__file_u16(reader, record + 6);
 		int rc;
 
@@ -29,7 +32,8 @@ static int for_each_header_record(struct perch_reader *reader,
 		rc = visit(reader, perch__file_u32(reader, record), record, size, err);
 		if (rc)
 			return rc;
-		at += perch__record_extent(reader, record, size, left);
+		payload = perch__record_payload(reader->swapped, record, size);
+		at += payload > left - size ? left : size + payload;
 	}
 	return 0;
 }
@@ -70,12 +74,46 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 	if (size < 16)
 		return 0;
 	feature = perch__file_u64(reader, record + 8);
-	if (feature < PERCH_FEATURE_MAX) {
+	/* one without bytes ends the list: of the number that came after all those that the recorder knew */
+	if (feature < PERCH_FEATURE_MAX && (size > 16 || feature == PERCH_FEATURE_BRANCH_STACK)) {
 		reader->feature[feature] =
 			(struct perch__view){ .at = record + 16, .left = size - 16u, .swapped = reader->swapped };
 		reader->header.features[0] |= 1ull << feature;
 	}
 	return 0;
+}
+
+/* By its first id, which updates tell. They come in the order of the events. */
+static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t id)
+{
+	for (size_t i = 0; i < reader->nr_events; i++) {
+		size_t at = (reader->updated + i) % reader->nr_events;
+		struct perch_file_event *event = &reader->events[at];
+
+		if (++reader->searched > MOST_SEARCHED)
+			return NULL;
+		if (event->nr_ids && event->ids[0] == id) {
+			reader->updated = at + 1;
+			return event;
+		}
+	}
+	return NULL;
+}
+
+/* Names of events, as pipes had them before they had features (Linux 4.18). */
+static int read_update(struct perch_reader *reader, const uint8_t *record, uint16_t size, struct perch_error *err)
+{
+	struct perch_file_event *event;
+	const char *name = (const char *)record + UPDATE_HEAD;
+
+	if (size <= UPDATE_HEAD || perch__file_u64(reader, record + 8) != UPDATE_NAME)
+		return 0;
+	event = event_of(reader, perch__file_u64(reader, record + 16));
+	if (!event || event->name)
+		return 0;
+	event->name = perch__reader_keep_text(reader, name, strnlen(name, size - UPDATE_HEAD));
+	return event->name ? 0
+			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for an event's name");
 }
 
 static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t *record,
@@ -88,6 +126,8 @@ static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t
 		return read_feature(reader, record, size);
 	case PERCH_RECORD_HEADER_BUILD_ID:
 		return perch__add_build_id(reader, record, size, err);
+	case PERCH_RECORD_EVENT_UPDATE:
+		return read_update(reader, record, size, err);
 	default:
 		return 0;
 	}

@@ -128,6 +128,10 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 	int rc;
 
 	*result = NULL;
+	if (order != PERCH_ORDER_FILE && order != PERCH_ORDER_TIME) {
+		free(reader);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no order of records has the number %d", (int)order);
+	}
 	if (!reader)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
 				       path);
@@ -296,7 +300,7 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 			return -EBADMSG;
 		}
 		record->offset = perch__file_offset(reader, offset, record->size);
-		if (__builtin_expect(record->type > PERCH_RECORD_SAMPLE, 0) &&
+		if (__builtin_expect(record->type - 1 >= PERCH_RECORD_SAMPLE, 0) &&
 		    !perch_record_name(record->type))
 			reader->unknown++;
 		return 1;
@@ -322,6 +326,7 @@ void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_
 		.garbled_bytes = reader->walk.garbled,
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
+		.missing_files = reader->nr_pieces > 1 ? reader->missing_files : 0,
 		.unfinished = reader->unfinished,
 		.too_large = reader->walk.too_large,
 	};

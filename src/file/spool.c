@@ -8,10 +8,13 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "internal.h"
 
-#define CHUNK (256u << 10)
+#define CHUNK	   (256u << 10)
+#define LOOK_EVERY (16u << 20) /* bytes after which the room that is left is looked at, */
+#define LEAVE	   (64u << 20) /* and how much of it is left to others */
 
 static int no_place(const char *folder, struct perch_error *err)
 {
@@ -88,38 +91,121 @@ static int keep(int file, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static bool is_magic(uint64_t word)
-{
-	uint64_t turned = __builtin_bswap64(word);
+/* ---- what can be a recording ---- */
 
-	return word == PERCH__MAGIC || turned == PERCH__MAGIC || word == PERCH__MAGIC_V1 || turned == PERCH__MAGIC_V1;
+/* Where the stream is among the records: it may go on for ever behind what is none. */
+struct follower {
+	bool begun, pipe, swapped;
+	bool ended;	   /* nothing behind this can be told apart into records */
+	uint8_t head[16];  /* of the header, then of each record, as far as it takes to know how far that one goes */
+	size_t have, want; /* bytes in it, and how many it takes */
+	uint64_t skip;	   /* until the next record */
+};
+
+/* False when this is not perf.data. Of a file only the magic number is looked at: its reader knows what it holds. */
+static bool begin(struct follower *follower)
+{
+	uint64_t magic = perch__u64(follower->head), size = perch__u64(follower->head + 8);
+
+	follower->begun = true;
+	follower->pipe = size == PERCH__HEADER_SIZE_PIPE || __builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
+	follower->swapped = follower->pipe && size != PERCH__HEADER_SIZE_PIPE;
+	return perch__is_magic(magic);
 }
 
-/* Whatever is no perf.data, and may never end, is let go of at once. */
+static void enter_record(struct follower *follower)
+{
+	uint16_t size = perch__u16(follower->head + 6);
+	size_t whole;
+
+	if (follower->swapped)
+		size = __builtin_bswap16(size);
+	whole = size < sizeof(follower->head) ? size : sizeof(follower->head);
+	if (size < sizeof(struct perch_record_header))
+		follower->ended = true;
+	else if (follower->have < whole)
+		follower->want = whole;
+	else {
+		uint64_t payload = perch__record_payload(follower->swapped, follower->head, size);
+
+		if (__builtin_add_overflow(payload, size - whole, &follower->skip))
+			follower->skip = UINT64_MAX;
+		follower->have = 0;
+		follower->want = sizeof(struct perch_record_header);
+	}
+}
+
+/* Takes up what has come. False when it is not perf.data. */
+static bool follow(struct follower *follower, const uint8_t *bytes, size_t size)
+{
+	while (size && !follower->ended && (!follower->begun || follower->pipe)) {
+		uint64_t part = follower->skip ? follower->skip : follower->want - follower->have;
+
+		if (part > size)
+			part = size;
+		if (follower->skip) {
+			follower->skip -= part;
+		} else {
+			memcpy(follower->head + follower->have, bytes, part);
+			follower->have += part;
+		}
+		bytes += part;
+		size -= part;
+		if (follower->skip || follower->have < follower->want)
+			continue;
+		if (follower->begun) {
+			enter_record(follower);
+		} else {
+			if (!begin(follower))
+				return false;
+			follower->have = 0;
+			follower->want = sizeof(struct perch_record_header);
+		}
+	}
+	return true;
+}
+
+/* ---- keeping it ---- */
+
+static int cannot_keep(int errnum, struct perch_error *err)
+{
+	perch_error_set(err, errnum, PERCH_ERROR_FILE, "what is piped in cannot be kept in a temporary file: %s",
+			errnum == ENOSPC ? "too little room is left there" : strerror(errnum));
+	perch_error_remedy(err, "Set TMPDIR to a folder with more room");
+	return -errnum;
+}
+
+/* Whoever pipes without end must not fill the disk for everyone. */
+static bool leaves_room(int file)
+{
+	struct statvfs room;
+
+	return fstatvfs(file, &room) || !room.f_blocks || (uint64_t)room.f_bavail * room.f_frsize >= LEAVE;
+}
+
+/* Whatever is no perf.data, or behind its last record, and may never end, is let go of at once. */
 static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 {
-	size_t used = 0;
-	bool known = false;
+	struct follower follower = { .want = sizeof(follower.head) };
+	uint64_t kept = 0, looked = 0;
 	ssize_t got;
 	int rc;
 
-	while ((got = take(from, bytes + used, CHUNK - used)) > 0) {
-		used += got;
-		if (!known && used < sizeof(uint64_t))
-			continue;
-		if (!known && !is_magic(perch__u64(bytes)))
+	while (!follower.ended && (got = take(from, bytes, CHUNK)) != 0) {
+		if (got < 0)
+			return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
+		if (!follow(&follower, bytes, got))
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "what is piped in is not perf.data");
-		known = true;
-		rc = keep(to, bytes, used);
+		rc = keep(to, bytes, got);
+		kept += got;
+		if (!rc && kept - looked >= LOOK_EVERY) {
+			looked = kept;
+			rc = leaves_room(to) ? 0 : -ENOSPC;
+		}
 		if (rc)
-			return perch_error_set(err, -rc, PERCH_ERROR_FILE,
-					       "what is piped in cannot be kept in a temporary file: %s", strerror(-rc));
-		used = 0;
+			return cannot_keep(-rc, err);
 	}
-	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
-	rc = keep(to, bytes, used);
-	return rc ? perch_error_set(err, -rc, PERCH_ERROR_FILE, "a temporary file: %s", strerror(-rc)) : 0;
+	return 0;
 }
 
 int perch__spool(int from, struct perch_error *err)

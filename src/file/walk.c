@@ -26,16 +26,22 @@ void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk)
 }
 
 /* Two types have bytes behind the record that its 16-bit size does not count. */
-uint64_t perch__record_extent(const struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t left)
+uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size)
 {
-	uint32_t type = perch__file_u32(reader, record);
-	uint64_t payload = 0;
+	uint32_t type = perch__u32(record), brief;
+	uint64_t payload;
 
-	if (type == PERCH_RECORD_AUXTRACE && size >= 16)
-		payload = perch__file_u64(reader, record + 8);
-	if (type == PERCH_RECORD_HEADER_TRACING_DATA && size >= 12)
-		payload = (perch__file_u32(reader, record + 8) + 7ull) & ~7ull;
-	return payload > left - size ? left : size + payload;
+	if (swapped)
+		type = __builtin_bswap32(type);
+	if (type == PERCH_RECORD_AUXTRACE && size >= 16) {
+		payload = perch__u64(record + 8);
+		return swapped ? __builtin_bswap64(payload) : payload;
+	}
+	if (type == PERCH_RECORD_HEADER_TRACING_DATA && size >= 12) {
+		brief = perch__u32(record + 8);
+		return ((swapped ? __builtin_bswap32(brief) : brief) + 7ull) & ~7ull;
+	}
+	return 0;
 }
 
 /* ---- unpacked records ---- */
@@ -113,13 +119,18 @@ static int unpack(struct perch_reader *reader, struct perch__walk *walk, uint64_
 
 /* ---- the files' records ---- */
 
+static bool is_cut_off(const struct perch_reader *reader, const struct perch__walk *walk)
+{
+	return !walk->piece && (reader->missing || reader->unfinished);
+}
+
 /*
  * What follows cannot be told apart into records. A cut at the end of a cut-off file has been told
  * already.
  */
 static void stop(const struct perch_reader *reader, struct perch__walk *walk, bool cut)
 {
-	if (!cut || walk->piece || (!reader->missing && !reader->unfinished))
+	if (!cut || !is_cut_off(reader, walk))
 		walk->garbled += walk->end - walk->at;
 	walk->at = walk->end;
 }
@@ -143,13 +154,23 @@ static inline uint16_t whole_record(const struct perch_reader *reader, struct pe
 	return size;
 }
 
+static void step_over_payload(const struct perch_reader *reader, struct perch__walk *walk, uint64_t payload)
+{
+	if (__builtin_expect(payload > walk->end - walk->at, 0))
+		stop(reader, walk, true);
+	else
+		walk->at += payload;
+}
+
 /* The next file of a directory: what is packed there is a stream of its own. */
 static bool next_piece(struct perch_reader *reader, struct perch__walk *walk)
 {
+	/* a part of a record whose rest never came */
+	if (!is_cut_off(reader, walk))
+		walk->garbled += walk->unpacked_end - walk->unpacked_at;
+	walk->unpacked_at = walk->unpacked_end;
 	if (walk->piece + 1 >= reader->nr_pieces)
 		return false;
-	walk->garbled += walk->unpacked_end - walk->unpacked_at;
-	walk->unpacked_at = walk->unpacked_end;
 	perch__unpack_begin(reader);
 	enter_piece(reader, walk, walk->piece + 1);
 	return true;
@@ -170,7 +191,8 @@ static int next_in_file(struct perch_reader *reader, struct perch__walk *walk, u
 		walk->at += size;
 		return 1;
 	}
-	walk->at += perch__record_extent(reader, record, size, walk->end - walk->at);
+	walk->at += size;
+	step_over_payload(reader, walk, perch__record_payload(reader->swapped, record, size));
 	if (perch__is_packed(perch__file_u32(reader, record))) {
 		int rc = unpack(reader, walk, *offset, size, err);
 

@@ -169,8 +169,9 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 	if (!options->use_clockid || NMI_SAFE_CLOCK || type == PERCH_TYPE_SOFTWARE || type >= PERCH_TYPE_MAX)
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
-			"clockid %" PRId32 " and an event of type %" PRIu32 " exclude each other: the clock cannot be read in "
-			"that event's interrupt", options->clockid, type);
+			"clockid %s and the type of '%s' exclude each other: the clock cannot be read in that event's interrupt",
+			options->clockid == CLOCK_REALTIME ? "CLOCK_REALTIME" :
+			options->clockid == CLOCK_BOOTTIME ? "CLOCK_BOOTTIME" : "CLOCK_TAI", event->name);
 	perch_error_field(err, "clockid", NULL);
 	perch_error_cause(err, PERCH_CAUSE_CLOCKID_NMI);
 	perch_error_remedy(err, "use CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW");

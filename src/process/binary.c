@@ -14,57 +14,92 @@ struct key {
 	size_t size;
 };
 
-static bool same_binary(const void *value, const void *wanted)
+static bool same_path(const void *value, const void *wanted)
 {
 	const struct perch_binary *binary = value;
 	const struct key *key = wanted;
 
-	if (strlen(binary->path) != key->length || memcmp(binary->path, key->path, key->length))
-		return false;
-	/* one path with two build ids is two binaries; an unknown build id fits any */
-	return !key->size || !binary->build_id_size ||
-	       (binary->build_id_size == key->size && !memcmp(binary->build_id, key->build_id, key->size));
+	return strlen(binary->path) == key->length && !memcmp(binary->path, key->path, key->length);
 }
 
-static void learn_build_id(struct perch_processes *processes, struct perch_binary *binary)
+static bool same_build(const void *value, const void *wanted)
 {
-	for (size_t i = 0; i < processes->nr_build_ids; i++)
-		if (!strcmp(processes->build_id[i].path, binary->path)) {
-			binary->build_id_size = processes->build_id[i].size;
-			memcpy(binary->build_id, processes->build_id[i].bytes, sizeof(binary->build_id));
-			return;
-		}
+	const struct perch_binary *binary = value;
+	const struct key *key = wanted;
+
+	return binary->build_id_size == key->size && !memcmp(binary->build_id, key->build_id, key->size) &&
+	       same_path(value, wanted);
 }
 
+static uint64_t hash_build(const struct key *key)
+{
+	return perch__hash_bytes(key->build_id, key->size, perch__hash_bytes(key->path, key->length, 2));
+}
+
+static int set_build_id(struct perch_processes *processes, struct perch_binary *binary, const struct key *key)
+{
+	binary->build_id_size = key->size;
+	memcpy(binary->build_id, key->build_id, key->size);
+	return perch__strings_add(&processes->builds, hash_build(key), binary);
+}
+
+static bool tells_path(const void *value, const void *path)
+{
+	return !strcmp(((const struct told *)value)->path, path);
+}
+
+/* The build id that the file's header tells for a path. */
+static const struct told *told_of(const struct perch_processes *processes, const char *path)
+{
+	return perch__strings_find(&processes->told_index, perch__hash_bytes(path, strlen(path), 0), tells_path, path);
+}
+
+struct perch_binary *perch__binary_new(struct perch_processes *processes, const char *path, size_t length,
+				       enum perch_binary_kind kind)
+{
+	struct perch_binary *binary = calloc(1, sizeof(*binary));
+	char *copy = strndup(path, length);
+
+	if (!binary || !copy || perch__grow(&processes->binary, processes->nr_binaries, sizeof(binary))) {
+		free(binary);
+		free(copy);
+		return NULL;
+	}
+	binary->index = processes->nr_binaries;
+	binary->kind = kind;
+	binary->path = copy;
+	processes->binary[processes->nr_binaries++] = binary;
+	return binary;
+}
+
+/*
+ * One path with two build ids is two binaries; an unknown build id fits any. So the first binary of each path is known
+ * by its path, and every one whose build id is known by both.
+ */
 struct perch_binary *perch__binary_named(struct perch_processes *processes, const char *path, size_t length,
 					 enum perch_binary_kind kind, const uint8_t *build_id, size_t size)
 {
 	struct key key = { path, length, build_id, size };
 	uint64_t hash = perch__hash_bytes(path, length, 0);
-	struct perch_binary *binary = perch__strings_find(&processes->binaries, hash, same_binary, &key);
-	char *copy;
+	struct perch_binary *binary = NULL, *first;
 
-	if (!binary) {
-		binary = calloc(1, sizeof(*binary));
-		copy = strndup(path, length);
-		if (!binary || !copy || perch__grow(&processes->binary, processes->nr_binaries, sizeof(binary)) ||
-		    perch__strings_add(&processes->binaries, hash, binary)) {
-			free(binary);
-			free(copy);
-			return NULL;
-		}
-		binary->index = processes->nr_binaries;
-		binary->kind = kind;
-		binary->path = copy;
-		processes->binary[processes->nr_binaries++] = binary;
-		if (!size)
-			learn_build_id(processes, binary);
+	if (size)
+		binary = perch__strings_find(&processes->builds, hash_build(&key), same_build, &key);
+	if (binary)
+		return binary;
+	first = perch__strings_find(&processes->binaries, hash, same_path, &key);
+	if (first && (!size || !first->build_id_size))
+		return !size || !set_build_id(processes, first, &key) ? first : NULL;
+	binary = perch__binary_new(processes, path, length, kind);
+	if (!binary || (!first && perch__strings_add(&processes->binaries, hash, binary)))
+		return NULL;
+	if (!size) {
+		const struct told *told = told_of(processes, binary->path);
+
+		key.build_id = told ? told->bytes : NULL;
+		key.size = told ? told->size : 0;
 	}
-	if (size && !binary->build_id_size) {
-		binary->build_id_size = size;
-		memcpy(binary->build_id, build_id, size);
-	}
-	return binary;
+	return !key.size || !set_build_id(processes, binary, &key) ? binary : NULL;
 }
 
 /* Names that stand for no file, as the kernel gives them. */
@@ -131,22 +166,28 @@ struct perch_binary *perch__binary_of(struct perch_processes *processes, const s
 				   mmap->build_id_size);
 }
 
+/* The first that is told for a path counts. */
 int perch_processes_build_id(struct perch_processes *processes, const char *path, const uint8_t *bytes, size_t size)
 {
-	size_t at = processes->nr_build_ids;
+	struct key key = { path, strlen(path), bytes, size };
+	uint64_t hash = perch__hash_bytes(path, key.length, 0);
+	struct perch_binary *binary;
+	struct told *told;
 
-	if (!size || size > sizeof(processes->build_id->bytes))
+	if (!size || size > sizeof(told->bytes))
 		return -EINVAL;
-	if (perch__grow(&processes->build_id, at, sizeof(*processes->build_id)))
+	if (told_of(processes, path))
+		return 0;
+	told = malloc(sizeof(*told) + key.length + 1);
+	if (!told || perch__grow(&processes->told, processes->nr_told, sizeof(told)) ||
+	    perch__strings_add(&processes->told_index, hash, told)) {
+		free(told);
 		return -ENOMEM;
-	processes->build_id[at].path = strdup(path);
-	if (!processes->build_id[at].path)
-		return -ENOMEM;
-	processes->build_id[at].size = size;
-	memcpy(processes->build_id[at].bytes, bytes, size);
-	processes->nr_build_ids++;
-	for (size_t i = 0; i < processes->nr_binaries; i++)
-		if (!processes->binary[i]->build_id_size && !strcmp(processes->binary[i]->path, path))
-			learn_build_id(processes, processes->binary[i]);
-	return 0;
+	}
+	processes->told[processes->nr_told++] = told;
+	told->size = size;
+	memcpy(told->bytes, bytes, size);
+	memcpy(told->path, path, key.length + 1);
+	binary = perch__strings_find(&processes->binaries, hash, same_path, &key);
+	return binary && !binary->build_id_size ? set_build_id(processes, binary, &key) : 0;
 }

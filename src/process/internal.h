@@ -18,10 +18,18 @@ struct map {
 	struct perch_binary *binary;
 };
 
-/* An address space: maps sorted by start, none overlapping. Shared after fork until one side changes it. */
+/* Maps sorted from left to right, priorities falling from the root on. They are random, which keeps the tree flat. */
+struct node {
+	struct map map;
+	struct node *left, *right;
+	uint32_t users, priority;
+};
+
+/* An address space: maps, none overlapping. Shared after fork until one side changes it; what both have still is then. */
 struct space {
-	struct map *map;
-	size_t nr, size;
+	struct node *root;		/* NULL: nothing is mapped */
+	uint64_t random;
+	bool failed;			/* memory ran out: it is incomplete */
 	unsigned users;
 	uint64_t generation;
 };
@@ -29,7 +37,7 @@ struct space *perch__space_new(uint64_t generation);
 void perch__space_drop(struct space *space);
 /* One more user of the space. */
 struct space *perch__space_share(struct space *space);
-/* The space itself when it has one user, else a copy of its own (dropping the share); NULL when out of memory. */
+/* The space itself when it has one user, else one of its own (dropping the share); NULL when out of memory. */
 struct space *perch__space_own(struct space *space);
 /* Puts a map in, cutting what it covers out of older ones. 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
@@ -63,6 +71,12 @@ void *perch__strings_find(const struct strings *strings, uint64_t hash,
 int perch__strings_add(struct strings *strings, uint64_t hash, void *value);
 uint64_t perch__hash_bytes(const void *bytes, size_t size, uint64_t seed);
 
+/* A build id that the file's header tells for a path. */
+struct told {
+	uint8_t size, bytes[20];
+	char path[];
+};
+
 struct perch_processes {
 	struct table processes, threads;
 	struct process **process;
@@ -71,19 +85,25 @@ struct perch_processes {
 	struct strings comms;
 	struct comm **comm;
 	size_t nr_comms;
-	struct strings binaries;
+	struct strings binaries;	/* by path: the first of each */
 	struct perch_binary **binary;
 	size_t nr_binaries;
-	struct { char *path; uint8_t size, bytes[20]; } *build_id;	/* told for paths, from the file's header */
-	size_t nr_build_ids;
+	struct strings builds;		/* those whose build id is known, by path and build id */
+	struct strings told_index;	/* by path */
+	struct told **told;
+	size_t nr_told;
 	struct space *kernel;
 	struct perch_binary *unknown, *kernel_binary;
+	bool kernel_mapped;		/* it is known where the kernel and its modules are */
 	uint64_t generation;
 };
 
 /* The binary of a mapping; NULL when out of memory. */
 struct perch_binary *perch__binary_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
 				      bool kernel);
+/* One that no mapping names a second time. */
+struct perch_binary *perch__binary_new(struct perch_processes *processes, const char *path, size_t length,
+				       enum perch_binary_kind kind);
 struct perch_binary *perch__binary_named(struct perch_processes *processes, const char *path, size_t length,
 					 enum perch_binary_kind kind, const uint8_t *build_id, size_t size);
 

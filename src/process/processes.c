@@ -43,18 +43,20 @@ void perch_processes_free(struct perch_processes *processes)
 		free((char *)processes->binary[i]->path);
 		free(processes->binary[i]);
 	}
-	for (size_t i = 0; i < processes->nr_build_ids; i++)
-		free(processes->build_id[i].path);
+	for (size_t i = 0; i < processes->nr_told; i++)
+		free(processes->told[i]);
 	perch__space_drop(processes->kernel);
 	free(processes->processes.slot);
 	free(processes->threads.slot);
 	free(processes->comms.slot);
 	free(processes->binaries.slot);
+	free(processes->builds.slot);
+	free(processes->told_index.slot);
 	free(processes->process);
 	free(processes->thread);
 	free(processes->comm);
 	free(processes->binary);
-	free(processes->build_id);
+	free(processes->told);
 	free(processes);
 }
 
@@ -178,6 +180,7 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return -ENOMEM;
 	if (kernel) {
 		map.offset = map.start;
+		processes->kernel_mapped = true;
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
@@ -187,6 +190,28 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return -ENOMEM;
 	own->generation = ++processes->generation;
 	return perch__space_insert(own, &map);
+}
+
+/*
+ * Each is a binary of its own, that is one function: programs of one name may lie at several places. Where one is
+ * gone there is the kernel's memory again.
+ */
+static int apply_kernel_symbol(struct perch_processes *processes, const struct perch_record *record)
+{
+	const struct perch_ksymbol_record *symbol = &record->ksymbol;
+	struct map map = { symbol->address, symbol->address + symbol->length, symbol->address, processes->kernel_binary };
+
+	if (map.end < map.start)
+		map.end = UINT64_MAX;
+	if (!(symbol->flags & PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER)) {
+		map.binary = perch__binary_new(processes, symbol->name.text, symbol->name.length, PERCH_BINARY_KERNEL_CODE);
+		if (!map.binary)
+			return -ENOMEM;
+		map.binary->start = map.start;
+		map.binary->length = map.end - map.start;
+	}
+	processes->kernel->generation++;
+	return perch__space_insert(processes->kernel, &map);
 }
 
 static int apply_comm(struct perch_processes *processes, const struct perch_record *record)
@@ -237,6 +262,8 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 		return apply_comm(processes, record);
 	case PERCH_RECORD_FORK:
 		return apply_fork(processes, record);
+	case PERCH_RECORD_KSYMBOL:
+		return apply_kernel_symbol(processes, record);
 	default:
 		/* EXIT changes nothing: samples of the thread may still follow, and a FORK will tell of a reused tid */
 		return 0;
@@ -259,7 +286,7 @@ void perch_processes_locate(struct perch_processes *processes, struct perch_thre
 		location->binary = map->binary;
 		location->offset = address - map->start + map->offset;
 		map->binary->used = true;
-	} else if (kernel && !processes->kernel->nr) {
+	} else if (kernel && !processes->kernel_mapped) {
 		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
 		location->binary = processes->kernel_binary;
 		processes->kernel_binary->used = true;

@@ -1,10 +1,158 @@
 /* SPDX-License-Identifier: MIT */
-/* Address spaces: what is mapped where, now. */
+/*
+ * Address spaces: what is mapped where, now. A treap whose nodes are shared: a forked process begins with its
+ * parent's, and a change makes only those anew that lie on the way to it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
+
+static void drop(struct node *node)
+{
+	if (!node || --node->users)
+		return;
+	drop(node->left);
+	drop(node->right);
+	free(node);
+}
+
+static struct node *use(struct node *node)
+{
+	if (node)
+		node->users++;
+	return node;
+}
+
+/* A file's author must not know them: the address of a space is nobody's to choose. */
+static uint32_t next_priority(struct space *space)
+{
+	uint64_t word = space->random += 0x9e3779b97f4a7c15ull;
+
+	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+	return (word ^ word >> 27) * 0x94d049bb133111ebull >> 32;
+}
+
+static struct node *new_node(struct space *space, const struct map *map)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	if (!node) {
+		space->failed = true;
+		return NULL;
+	}
+	node->map = *map;
+	node->users = 1;
+	node->priority = next_priority(space);
+	return node;
+}
+
+/* The node itself when nobody else has it, else a copy in its place; NULL when out of memory. */
+static struct node *own(struct space *space, struct node *node)
+{
+	struct node *copy;
+
+	if (node->users == 1)
+		return node;
+	copy = malloc(sizeof(*copy));
+	if (copy) {
+		*copy = *node;
+		copy->users = 1;
+		use(copy->left);
+		use(copy->right);
+	} else {
+		space->failed = true;
+	}
+	drop(node);
+	return copy;
+}
+
+/* One tree of two, all maps of the first before those of the second. */
+static struct node *join(struct space *space, struct node *first, struct node *second)
+{
+	if (!first || !second)
+		return first ? first : second;
+	if (first->priority >= second->priority) {
+		first = own(space, first);
+		if (first)
+			first->right = join(space, first->right, second);
+		else
+			drop(second);
+		return first;
+	}
+	second = own(space, second);
+	if (second)
+		second->left = join(space, first, second->left);
+	else
+		drop(first);
+	return second;
+}
+
+/*
+ * What lies before an address, and what behind it. A map around it ends there from now on: *cut is the rest of it,
+ * which is in neither.
+ */
+static void split(struct space *space, struct node *node, uint64_t at, struct node **before, struct node **behind,
+		  struct map *cut)
+{
+	struct node *below;
+
+	*before = *behind = NULL;
+	if (node)
+		node = own(space, node);
+	if (!node)
+		return;
+	if (node->map.start >= at) {
+		below = node->left;
+		*behind = node;
+		split(space, below, at, before, &node->left, cut);
+	} else {
+		below = node->right;
+		*before = node;
+		split(space, below, at, &node->right, behind, cut);
+		if (node->map.end <= at)
+			return;
+		*cut = node->map;
+		cut->offset += at - cut->start;
+		cut->start = at;
+		node->map.end = at;
+	}
+}
+
+int perch__space_insert(struct space *space, const struct map *map)
+{
+	struct node *before, *rest, *covered, *behind;
+	struct map around = { 0 }, into = { 0 };
+
+	if (map->end <= map->start)
+		return 0;
+	split(space, space->root, map->start, &before, &rest, &around);
+	split(space, rest, map->end, &covered, &behind, &into);
+	drop(covered);
+	before = join(space, before, new_node(space, map));
+	/* one that begins before the new map may end behind it */
+	if (around.end > map->end) {
+		into = around;
+		into.offset += map->end - into.start;
+		into.start = map->end;
+	}
+	if (into.end > into.start)
+		before = join(space, before, new_node(space, &into));
+	space->root = join(space, before, behind);
+	return space->failed ? -ENOMEM : 0;
+}
+
+const struct map *perch__space_find(const struct space *space, uint64_t address)
+{
+	const struct node *node = space->root;
+
+	while (node && (address < node->map.start || address >= node->map.end))
+		node = address < node->map.start ? node->left : node->right;
+	return node ? &node->map : NULL;
+}
+
+/* ---- whole spaces ---- */
 
 struct space *perch__space_new(uint64_t generation)
 {
@@ -13,6 +161,7 @@ struct space *perch__space_new(uint64_t generation)
 	if (space) {
 		space->users = 1;
 		space->generation = generation;
+		space->random = (uintptr_t)space;
 	}
 	return space;
 }
@@ -21,7 +170,7 @@ void perch__space_drop(struct space *space)
 {
 	if (!space || --space->users)
 		return;
-	free(space->map);
+	drop(space->root);
 	free(space);
 }
 
@@ -40,84 +189,7 @@ struct space *perch__space_own(struct space *space)
 	copy = perch__space_new(space->generation);
 	if (!copy)
 		return NULL;
-	if (space->nr) {
-		copy->map = reallocarray(NULL, space->nr, sizeof(*copy->map));
-		if (!copy->map) {
-			free(copy);
-			return NULL;
-		}
-		memcpy(copy->map, space->map, space->nr * sizeof(*copy->map));
-		copy->nr = copy->size = space->nr;
-	}
+	copy->root = use(space->root);
 	perch__space_drop(space);
 	return copy;
-}
-
-/* Index of the first map that ends after the address. */
-static size_t first_after(const struct space *space, uint64_t address)
-{
-	size_t low = 0, high = space->nr;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (space->map[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-const struct map *perch__space_find(const struct space *space, uint64_t address)
-{
-	size_t at = first_after(space, address);
-
-	return at < space->nr && space->map[at].start <= address ? &space->map[at] : NULL;
-}
-
-static int make_room(struct space *space, size_t more)
-{
-	size_t size = space->size ? space->size : 16;
-	struct map *larger;
-
-	while (size < space->nr + more)
-		size *= 2;
-	if (size == space->size)
-		return 0;
-	larger = reallocarray(space->map, size, sizeof(*larger));
-	if (!larger)
-		return -ENOMEM;
-	space->map = larger;
-	space->size = size;
-	return 0;
-}
-
-int perch__space_insert(struct space *space, const struct map *map)
-{
-	struct map pieces[3];
-	size_t first, last, nr = 0;
-
-	if (map->end <= map->start)
-		return 0;
-	if (make_room(space, 2))
-		return -ENOMEM;
-	first = first_after(space, map->start);
-	for (last = first; last < space->nr && space->map[last].start < map->end; last++)
-		;
-	/* what the first and the last of the covered maps have left of and right of the new one stays */
-	if (last > first && space->map[first].start < map->start) {
-		pieces[nr] = space->map[first];
-		pieces[nr++].end = map->start;
-	}
-	pieces[nr++] = *map;
-	if (last > first && space->map[last - 1].end > map->end) {
-		pieces[nr] = space->map[last - 1];
-		pieces[nr].offset += map->end - pieces[nr].start;
-		pieces[nr++].start = map->end;
-	}
-	memmove(&space->map[first + nr], &space->map[last], (space->nr - last) * sizeof(*space->map));
-	memcpy(&space->map[first], pieces, nr * sizeof(*pieces));
-	space->nr = space->nr - (last - first) + nr;
-	return 0;
 }

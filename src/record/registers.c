@@ -85,8 +85,8 @@ static const struct {
 } machines[] = {
 	{ "x86", PERCH_ARCH_X86 }, { "amd64", PERCH_ARCH_X86 }, { "aarch64", PERCH_ARCH_ARM64 },
 	{ "arm64", PERCH_ARCH_ARM64 }, { "arm", PERCH_ARCH_ARM }, { "riscv", PERCH_ARCH_RISCV },
-	{ "s390", PERCH_ARCH_S390 }, { "ppc", PERCH_ARCH_POWERPC }, { "powerpc", PERCH_ARCH_POWERPC }, { "loongarch", PERCH_ARCH_LOONGARCH }, { "mips", PERCH_ARCH_MIPS },
-	{ "csky", PERCH_ARCH_CSKY },
+	{ "s390", PERCH_ARCH_S390 }, { "ppc", PERCH_ARCH_POWERPC }, { "powerpc", PERCH_ARCH_POWERPC },
+	{ "loongarch", PERCH_ARCH_LOONGARCH }, { "mips", PERCH_ARCH_MIPS }, { "csky", PERCH_ARCH_CSKY },
 };
 
 enum perch_arch perch_arch_by_name(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bits mean in words: misc, flags of records, transactions. */
+/* What bits mean in words: misc, flags and kinds of records. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bits of a sample mean in words: branches, where data came from, why a transaction was aborted. */
+/* What bits of a sample mean in words: why a transaction was aborted, and branches. */
 #include <stdio.h>
 
 #include "fields.h"
@@ -63,7 +63,8 @@ static const char *const speculations[] = { NULL, "SPEC_WRONG_PATH", "NON_SPEC_C
 static const char *const privileges[] = { NULL, "USER", "KERNEL", "HYPERVISOR" };
 
 /* A part that has no word is told as it is. */
-static void add_part(struct perch__words *words, const char *const *parts, size_t nr, unsigned int part, const char *name)
+static void add_part(struct perch__words *words, const char *const *parts, size_t nr, unsigned int part,
+		     const char *name)
 {
 	if (part < nr && parts[part])
 		perch__add_word(words, "%s", parts[part]);

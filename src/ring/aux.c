@@ -114,7 +114,7 @@ size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2])
 	pieces[0] = pieces[1] = (struct iovec){ 0 };
 	if (!aux->area || aux->overwrite)
 		return 0;
-	aux->head = load_head(ring);
+	aux->head = perch__widened(load_head(ring), aux->next, aux->size);
 	/* what an AUX record told of may have been consumed before the head that tells of it moved */
 	if (aux->next - aux->head <= aux->size)
 		aux->head = aux->next;
@@ -182,6 +182,8 @@ ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_record *re
 	end = record->aux.offset;
 	if (!(record->aux.flags & PERCH_AUX_FLAG_OVERWRITE))
 		end += size;
+	if (!aux->overwrite)
+		end = perch__widened(end, aux->next, aux->size);
 	bytes = aux->overwrite ? kept_before(aux, end, load_head(ring)) : left_before(aux, end);
 	if (bytes > size)
 		bytes = size;

@@ -29,11 +29,13 @@ struct perch__aux {
 struct perch__snapshot {
 	uint64_t head;			/* the newest record */
 	uint64_t before;		/* head of the snapshot before */
+	uint64_t known;			/* what lies from here on is not wanted again; at first the place where the kernel began */
 	uint64_t end;			/* end of the oldest whole record */
 	uint64_t at;			/* newest first: the next record to hand out */
 	uint32_t *index;		/* oldest first: where the records are, in units of 8 bytes behind head; newest first */
 	size_t room;			/* entries of index */
 	size_t left;			/* records not handed out */
+	uint16_t size;			/* of the one handed out last, as it was checked */
 	enum perch_snapshot_order order;
 	int64_t paused_ns;		/* when the pause began; 0: not by this ring */
 	uint64_t bytes;			/* handed out, of all snapshots */
@@ -82,6 +84,23 @@ static inline char *perch__ring_at(const struct perch_ring *ring, uint64_t posit
 static inline uint64_t perch__ring_head(const struct perch_ring *ring)
 {
 	return __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE) & ~7ull;
+}
+
+/*
+ * A kernel of 32 bits counts in as many and stores them in 64: its heads begin again at 0 after 4 GiB. What is at most
+ * size bytes from a position so is there, and not 4 GiB before. (It looks at no more than 32 bits of a tail.)
+ */
+static inline uint64_t perch__widened(uint64_t head, uint64_t position, size_t size)
+{
+	uint32_t came = (uint32_t)(head - position);
+
+	return head - position > size && head <= UINT32_MAX && came <= size ? position + came : head;
+}
+
+/* FORWARD: the end of what the kernel has written. */
+static inline uint64_t perch__ring_written(const struct perch_ring *ring)
+{
+	return perch__widened(perch__ring_head(ring), ring->next, ring->size);
 }
 
 /* The header at a position before end; false when it cannot be one. Read once: the memory is shared. */

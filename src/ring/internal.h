@@ -89,6 +89,7 @@ struct perch_sampler {
 	size_t ring_pages;
 	size_t side_pages;		/* of the own event's rings beside those of .overwrite */
 	bool shrink;			/* the size was not asked for: smaller ones will do */
+	size_t least_bytes;		/* of the largest event's samples: no ring is smaller */
 	int *fds;			/* [cpu][thread][event] */
 	size_t nr_fds;
 	struct perch__lane *lanes;
@@ -125,5 +126,7 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 #define PERCH__RING_BYTES (512u << 10)
 #define PERCH__SIDE_BYTES (128u << 10)
 #define PERCH__RING_MIN_PAGES 4
+#define PERCH__SAMPLE_MAX 65528		/* a record's size has 16 bits, of which the lowest three are 0 */
+#define PERCH__LOST_MAX 72		/* of a LOST record with all of a trailer */
 
 #endif

@@ -38,6 +38,9 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	struct perch_merge *made;
 
 	*merge = NULL;
+	if (!decoder)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "merging by time needs a decoder, which knows where times are");
 	for (size_t i = 0; i < nr; i++)
 		if (rings[i]->mode != PERCH_RING_FORWARD)
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
@@ -153,14 +156,13 @@ static void sift_down(struct perch_merge *merge, size_t at)
  * Looks at what came into a lane since the round before: its youngest time, and where the ring's upper half begins, for
  * all before that must come now.
  */
-static void take_up(struct perch_merge *merge, struct lane *lane, uint64_t *youngest)
+static void look_at(struct perch_merge *merge, struct lane *lane, uint64_t *youngest)
 {
 	struct perch_ring *ring = lane->ring;
 	struct perch_record_header header;
 	uint64_t at = lane->taken, time;
 
 	lane->mark = at;
-	perch__ring_advance(ring);
 	if (ring->head - at > ring->head - ring->next)	/* a batch was dropped */
 		at = ring->next;
 	for (; at != ring->head && perch__ring_header(ring, at, ring->head, &header); at += header.size) {
@@ -185,8 +187,11 @@ static void begin_round(struct perch_merge *merge, bool flush)
 	merge->flush = flush;
 	merge->limit = merge->youngest;
 	merge->nr_due = 0;
+	/* all heads before the first record: going through records takes a while, and in it others go on writing */
 	for (size_t i = 0; i < merge->nr; i++)
-		take_up(merge, &merge->lanes[i], &youngest);
+		perch__ring_advance(merge->lanes[i].ring);
+	for (size_t i = 0; i < merge->nr; i++)
+		look_at(merge, &merge->lanes[i], &youngest);
 	if (youngest)
 		merge->youngest = youngest;
 	for (size_t i = 0; i < merge->nr; i++)

@@ -198,14 +198,14 @@ static void take_head(struct perch_ring *ring)
 {
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return;
-	ring->head = perch__ring_head(ring);
+	ring->head = perch__ring_written(ring);
 	if (ring->head - ring->next > ring->size)
 		perch__ring_drop(ring);
 }
 
 bool perch__ring_has_data(const struct perch_ring *ring)
 {
-	return ring->mode == PERCH_RING_FORWARD && perch__ring_head(ring) != ring->next;
+	return ring->mode == PERCH_RING_FORWARD && perch__ring_written(ring) != ring->next;
 }
 
 uint64_t perch__ring_damaged(const struct perch_ring *ring)
@@ -292,7 +292,8 @@ void perch_ring_consume(struct perch_ring *ring, size_t bytes)
 {
 	uint64_t left = ring->head - ring->next;
 
-	ring->next += bytes < left ? bytes : left;
+	/* no record begins elsewhere: a header there would be looked for beyond the ring's end */
+	ring->next += (bytes < left ? bytes : left) & ~7ull;
 	perch__ring_publish(ring);
 }
 

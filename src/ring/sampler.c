@@ -137,7 +137,7 @@ static bool any_data(const struct perch_sampler *sampler)
 	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
 		const struct perch_ring *ring = sampler->lanes[i].ring;
 
-		if (perch__ring_head(ring) != (sampler->merge ? ring->head : ring->next))
+		if (perch__ring_written(ring) != (sampler->merge ? ring->head : ring->next))
 			return true;
 	}
 	return false;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -30,8 +31,8 @@ static int check_backward(const struct perch_event *from, const struct perch_opt
 	} else if (backward && !overwrite) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				"event '%s' has write_backward, and the sampler's rings are read as they fill", from->name);
-		perch_error_remedy(err, "set .overwrite of struct perch_sampler_options, for all events (perch record: "
-				   "--overwrite), or leave write_backward and the term overwrite off");
+		perch_error_remedy(err, "set .overwrite of struct perch_sampler_options, for all events, or "
+				   "leave write_backward and the term overwrite off");
 	} else {
 		return 0;
 	}
@@ -108,6 +109,49 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 	perch_error_field(err, "sample_period", NULL);
 	perch_error_remedy(err, "set .event.frequency or .event.period of struct perch_sampler_options, or give the "
 			   "event a term, as in cycles/freq=1000/");
+	return -EINVAL;
+}
+
+/*
+ * What a sample of a program takes at least: a word for each field, and what is known of those that have more. Stacks are
+ * copied in this size, as far as a record can hold, and samples of the kernel's own threads alone do without.
+ */
+static size_t least_sample(const struct perch_attr *attr)
+{
+	size_t words = 1 + (size_t)__builtin_popcountll(attr->sample_type), bytes = 0;
+
+	if (attr->sample_type & PERCH_SAMPLE_REGS_USER)
+		words += (size_t)__builtin_popcountll(attr->sample_regs_user);
+	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
+		words += (size_t)__builtin_popcountll(attr->sample_regs_intr);
+	if (attr->sample_type & PERCH_SAMPLE_STACK_USER && attr->sample_stack_user)
+		bytes = sizeof(uint64_t) + attr->sample_stack_user;	/* and how much of it is there */
+	bytes += words * sizeof(uint64_t);
+	return bytes < PERCH__SAMPLE_MAX ? bytes : PERCH__SAMPLE_MAX;
+}
+
+/*
+ * What has no room in a ring is counted as lost; where the kernel writes over the oldest, it writes over the sample itself.
+ * From the first loss on, a sample needs room for the record that tells of it too: both are written at once.
+ */
+static int check_room(struct perch_sampler *sampler, size_t index, struct perch_error *err)
+{
+	const struct perch__sampler_event *event = &sampler->events[index];
+	size_t least = event->attr.sample_period ? least_sample(&event->attr) + PERCH__LOST_MAX : 0;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1;
+
+	if (least > sampler->least_bytes)
+		sampler->least_bytes = least;
+	if (sampler->ring_pages > SIZE_MAX / page || least < sampler->ring_pages * page)
+		return 0;
+	while (pages * page <= least)
+		pages *= 2;
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"%s: a ring of %zu KiB has no room for a sample, which takes %zu bytes and more", event->name,
+			sampler->ring_pages * page / 1024, least - PERCH__LOST_MAX);
+	perch_error_field(err, event->attr.sample_stack_user ? "sample_stack_user" : "sample_type", NULL);
+	perch_error_remedy(err, "have rings of %zu pages (%zu KiB) or more%s", pages, pages * page / 1024,
+			   event->attr.sample_stack_user ? ", or copy less of the stack" : "");
 	return -EINVAL;
 }
 
@@ -195,8 +239,12 @@ static int build_all(struct perch_sampler *sampler, const struct perch_events *e
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < events->nr && rc >= 0; i++)
+	sampler->least_bytes = 0;
+	for (size_t i = 0; i < events->nr && rc >= 0; i++) {
 		rc = build_event(sampler, i, events, options, err);
+		if (rc >= 0)
+			rc = check_room(sampler, i, err);
+	}
 	return rc;
 }
 

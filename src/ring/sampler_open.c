@@ -89,6 +89,7 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 	enum perch_ring_mode mode = lane->backward ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
 	bool side = sampler->overwrite && !lane->backward;
 	size_t *pages = side ? &sampler->side_pages : &sampler->ring_pages;
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_error said = { 0 };
 	int rc;
 
@@ -96,7 +97,8 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 		rc = perch_ring_open(&lane->ring, fd, *pages, mode, sampler->machine, &said);
 		if (rc >= 0)
 			return rc;
-		if (rc != -EPERM || !(sampler->shrink || side) || *pages <= PERCH__RING_MIN_PAGES)
+		if (rc != -EPERM || !(sampler->shrink || side) || *pages <= PERCH__RING_MIN_PAGES ||
+		    (!side && *pages / 2 * page_bytes <= sampler->least_bytes))
 			return tell(err, &said, rc);
 		*pages /= 2;
 	}
@@ -289,7 +291,14 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 
 	sampler->target = target ? *target : PERCH_SELF;
 	sampler->nr_threads = 1;
-	if (options && options->nr_threads && options->threads) {
+	if (options && options->nr_threads && !options->threads)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "nr_threads is %zu, and .threads is NULL",
+				       options->nr_threads);
+	for (size_t i = 0; options && i < options->nr_threads; i++)
+		if (options->threads[i] < 0)
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "%d is no number of a thread",
+					       (int)options->threads[i]);
+	if (options && options->nr_threads) {
 		sampler->threads = options->threads;
 		sampler->nr_threads = options->nr_threads;
 	}

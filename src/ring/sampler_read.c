@@ -187,27 +187,42 @@ static int hand_out(struct shot *shot)
 	return shot->function(shot->context, shot->lane, piece, 1);
 }
 
+/*
+ * Copies a record: 1. 0: a writer that the pause came too late for has just written over it, and its copy is none. So
+ * the size is the one that was checked, and what is counted is the copy.
+ */
+static int keep(struct shot *shot, const struct perch_record_header *record, uint16_t size)
+{
+	struct perch_record_header *copy;
+	int rc;
+
+	if (shot->used + size > SHOT_BYTES) {
+		rc = hand_out(shot);
+		if (rc < 0)
+			return rc;
+	}
+	copy = (struct perch_record_header *)(shot->buffer + shot->used);
+	memcpy(copy, record, size);
+	if (copy->size != size)
+		return 0;
+	shot->used += size;
+	perch__stats_count(&shot->sampler->lanes[shot->lane].stats, copy->type, lost_in(copy, copy->type, size));
+	tell_event(shot->sampler, copy, copy->type, size);
+	return 1;
+}
+
 static int shoot(struct shot *shot, size_t lane, struct perch_error *err)
 {
 	struct perch_ring *ring = shot->sampler->lanes[lane].ring;
-	struct perch_sampler_stats *stats = &shot->sampler->lanes[lane].stats;
 	const struct perch_record_header *record;
 	ssize_t rc = perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, err);
 
 	shot->lane = lane;
 	while (rc >= 0 && (record = perch_ring_next(ring))) {
-		uint32_t type = record->type;
-		uint16_t size = record->size;
-
-		if (shot->used + size > SHOT_BYTES) {
-			rc = hand_out(shot);
-			if (rc < 0)
-				return (int)rc;
-		}
-		memcpy(shot->buffer + shot->used, record, size);
-		shot->used += size;
-		perch__stats_count(stats, type, lost_in(record, type, size));
-		tell_event(shot->sampler, record, type, size);
+		rc = keep(shot, record, ring->snapshot.size);
+		if (rc < 0)
+			return (int)rc;
+		ring->snapshot.cut += !rc;
 	}
 	return rc < 0 ? (int)rc : hand_out(shot);
 }
@@ -254,6 +269,12 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 	if (rc < 0 || resumed < 0)
 		return rc < 0 ? rc : resumed;
 	return shot.bytes;
+}
+
+void perch_sampler_forget(struct perch_sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->nr_backward; i++)
+		perch_ring_forget(sampler->lanes[i].ring);
 }
 
 int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats)

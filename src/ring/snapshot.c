@@ -54,6 +54,14 @@ static int check(struct perch_ring *ring, enum perch_snapshot_order order, struc
 	return ring->paused ? 0 : perch_ring_pause(ring, err);
 }
 
+/* Where the newest record begins. Of a kernel of 32 bits: that far below where it began the last time. */
+static uint64_t load_head(const struct perch_ring *ring)
+{
+	uint64_t head = perch__ring_head(ring), last = ring->snapshot.head;
+
+	return sizeof(long) == 4 && head <= UINT32_MAX ? last - (uint32_t)(last - head) : head;
+}
+
 /* One more entry of the index, which grows by doubling up to what the ring can hold. */
 static int note(struct perch__snapshot *snapshot, size_t nr, uint64_t position, size_t most)
 {
@@ -110,7 +118,7 @@ static void count_missed(struct perch__snapshot *snapshot, bool cut)
 ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
-	uint64_t written;
+	uint64_t news;
 	bool cut = false;
 	ssize_t nr;
 	int rc;
@@ -121,9 +129,8 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 		return rc;
 	settle(ring);
 	snapshot->order = order;
-	snapshot->head = perch__ring_head(ring);
-	written = 0 - snapshot->head;
-	if (written > INT64_MAX)
+	snapshot->head = load_head(ring);
+	if (0 - snapshot->head > INT64_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "this ring was written upwards: an event whose ring is to be written over needs write_backward");
 	/* heads only go down: anything else was not the kernel */
@@ -131,7 +138,8 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 		ring->damaged++;
 		snapshot->before = snapshot->head;
 	}
-	nr = walk(ring, snapshot->head + (written < ring->size ? written : ring->size), &cut);
+	news = snapshot->known - snapshot->head;
+	nr = walk(ring, snapshot->head + (news < ring->size ? news : ring->size), &cut);
 	if (nr < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for an index of the ring's records");
 	count_missed(snapshot, cut);
@@ -140,11 +148,16 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	return nr;
 }
 
+void perch_ring_forget(struct perch_ring *ring)
+{
+	ring->snapshot.known = ring->snapshot.head;
+}
+
 /* What is still valid of the snapshot, in bytes: a writer that was late may have reached the oldest records. */
 static uint64_t still_held(const struct perch_ring *ring)
 {
 	const struct perch__snapshot *snapshot = &ring->snapshot;
-	uint64_t held = snapshot->end - snapshot->head, moved = snapshot->head - perch__ring_head(ring);
+	uint64_t held = snapshot->end - snapshot->head, moved = snapshot->head - load_head(ring);
 	uint64_t room = moved < ring->size ? ring->size - moved : 0;
 
 	return held < room ? held : room;
@@ -163,6 +176,7 @@ const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring)
 			at = snapshot->head + 8ull * snapshot->index[snapshot->left];
 		if (at - snapshot->head < held && perch__ring_header(ring, at, snapshot->head + held, &header)) {
 			snapshot->at = at + header.size;
+			snapshot->size = header.size;
 			snapshot->bytes += header.size;
 			return perch__ring_whole(ring, at, header.size);
 		}

@@ -172,6 +172,7 @@ void perch__trouble_errno(struct trouble *trouble, int error);
 struct kallsyms;
 struct sources {
 	char *root, *kallsyms_path;
+	bool elsewhere;			/* what runs here is not believed without a build id */
 	struct kallsyms *kallsyms;	/* those read so far, a list */
 };
 /* 0 (the table may be empty, then trouble says why) or -ENOMEM. */

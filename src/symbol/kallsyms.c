@@ -259,15 +259,15 @@ static int another_kernel(const struct sources *sources, const struct perch_bina
 	int size;
 
 	if (!binary->build_id_size) {
-		if (!sources->root)
+		if (!sources->elsewhere)
 			return 0;
 		perch__trouble(trouble,
-			       "another machine's kernel, and no kallsyms file of it was given");
+			       "not the kernel that runs here, and no kallsyms file of it was given");
 		return -ESTALE;
 	}
 	size = perch_build_id_of_kernel(running);
-	if (size < 0 ||
-	    perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
+	if (size < 0 ? !sources->elsewhere
+		     : perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
 		return 0;
 	perch__trouble(trouble,
 		       "another kernel than the one that runs here, and no kallsyms file of it");
@@ -365,18 +365,18 @@ static void module_name(const char *path, char *name, size_t size)
 	name[length] = 0;
 }
 
-static bool right_module(const struct perch_binary *binary, const char *name)
+static bool right_module(const struct sources *sources, const struct perch_binary *binary, const char *name)
 {
 	uint8_t loaded[20];
 	char path[128];
 	int size;
 
 	if (!binary->build_id_size)
-		return true;
+		return !sources->elsewhere;
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
 	size = perch__notes_file_build_id(path, loaded);
-	return size < 0 ||
-	       perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
+	return size < 0 ? !sources->elsewhere
+			: perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
 }
 
 /*
@@ -431,7 +431,7 @@ int perch__load_module(struct table *table, struct sources *sources,
 	/* its build id is its own, and says nothing of the kernel's */
 	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
 
-	if (!sources->kallsyms_path && (sources->root || !right_module(binary, name))) {
+	if (!sources->kallsyms_path && !right_module(sources, binary, name)) {
 		perch__trouble(trouble, "another build of the module is loaded here");
 		return 0;
 	}

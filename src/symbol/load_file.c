@@ -178,7 +178,7 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 	struct elf_file file;
 	int rc = -ENOENT;
 
-	if (image && !memcmp(image, ELFMAG, SELFMAG) && (binary->build_id_size || !sources->root))
+	if (image && !memcmp(image, ELFMAG, SELFMAG) && (binary->build_id_size || !sources->elsewhere))
 		rc = perch__elf_open_image(&file, image, vdso_size(image));
 	if (!rc && !right_build(&file, binary)) {
 		perch__elf_close(&file);

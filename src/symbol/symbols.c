@@ -60,6 +60,8 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	}
 	if (complete && options && options->root && strcmp(options->root, "/"))
 		complete = (symbols->sources.root = strdup(options->root));
+	if (complete)
+		symbols->sources.elsewhere = symbols->sources.root || (options && options->elsewhere);
 	if (complete && options && options->kallsyms)
 		complete = (symbols->sources.kallsyms_path = strdup(options->kallsyms));
 	if (!complete) {
@@ -153,6 +155,20 @@ static struct known *know(struct perch_symbols *symbols, const struct perch_bina
 	return known;
 }
 
+/* All of it is one function, whose name is known. */
+static int load_kernel_code(struct table *table, const struct perch_binary *binary)
+{
+	size_t size = strlen(binary->path) + 1;
+
+	table->entry = calloc(1, sizeof(*table->entry));
+	if (!table->entry || perch__table_blob(table, strdup(binary->path), size) < 0)
+		return -ENOMEM;
+	table->nr = table->allocated = 1;
+	table->entry[0] = (struct entry){ .start = binary->start, .end = binary->start + binary->length,
+					  .parent = NO_ENTRY, .found = NO_ENTRY, .type = STT_FUNC };
+	return 0;
+}
+
 static void read_table(struct perch_symbols *symbols, struct known *known)
 {
 	struct sources *sources = &symbols->sources;
@@ -171,6 +187,9 @@ static void read_table(struct perch_symbols *symbols, struct known *known)
 		break;
 	case PERCH_BINARY_VDSO:
 		rc = perch__load_vdso(&known->table, sources, known->binary, &known->trouble);
+		break;
+	case PERCH_BINARY_KERNEL_CODE:
+		rc = load_kernel_code(&known->table, known->binary);
 		break;
 	case PERCH_BINARY_ANON:
 		perch__trouble(&known->trouble, "memory that no file was mapped to");
@@ -335,7 +354,7 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 	char *plain;
 
 	if (symbol->binary->kind == PERCH_BINARY_KERNEL ||
-	    symbol->binary->kind == PERCH_BINARY_MODULE)
+	    symbol->binary->kind == PERCH_BINARY_MODULE || symbol->binary->kind == PERCH_BINARY_KERNEL_CODE)
 		return NULL;
 	plain = demangle_stub(symbol->name);
 	return plain ? plain : perch__demangle(symbol->name);
@@ -375,6 +394,8 @@ static const char *short_name(const struct perch_binary *binary, char *made, siz
 		return "[vdso]";
 	case PERCH_BINARY_UNKNOWN:
 		return "[unknown]";
+	case PERCH_BINARY_KERNEL_CODE:
+		return binary->path;
 	case PERCH_BINARY_MODULE:
 		if (*base == '[')
 			return base;

@@ -6,20 +6,9 @@
 
 #include "touch.h"
 
-#define DEPTH 16
-
-/* The lists and groups that are open, and how many parts each has had. */
-struct walk {
-	unsigned depth;
-	struct {
-		enum perch_field_kind kind;
-		uint64_t nr, told;
-	} open[DEPTH];
-};
-
-static void open_field(struct walk *walk, const struct perch_field *field)
+static void open_field(struct touch_walk *walk, const struct perch_field *field)
 {
-	if (++walk->depth == DEPTH)
+	if (++walk->depth == TOUCH_DEPTH)
 		abort();
 	walk->open[walk->depth].kind = field->kind;
 	walk->open[walk->depth].nr = 0;
@@ -27,7 +16,7 @@ static void open_field(struct walk *walk, const struct perch_field *field)
 }
 
 /* A list has as many entries as it said. */
-static void end_field(struct walk *walk)
+static void end_field(struct touch_walk *walk)
 {
 	if (!walk->depth)
 		abort();
@@ -36,9 +25,9 @@ static void end_field(struct walk *walk)
 	walk->depth--;
 }
 
-static int touch_field(void *context, const struct perch_field *field)
+int touch_field(void *context, const struct perch_field *field)
 {
-	struct walk *walk = context;
+	struct touch_walk *walk = context;
 
 	if (field->kind == PERCH_FIELD_END) {
 		end_field(walk);
@@ -119,7 +108,7 @@ static void touch_visit(const struct perch_record *record)
 void touch_fields(const struct perch_record *record)
 {
 	enum perch_arch arch = record->misc % (PERCH_ARCH_CSKY + 1u);
-	struct walk walk = { 0 };
+	struct touch_walk walk = { 0 };
 	unsigned told = 0;
 	int rc;
 

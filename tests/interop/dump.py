@@ -61,6 +61,10 @@ PIPES = {
     "pipe_packed": ["-e", "cpu-clock", "-z"],
     "pipe_tracepoint": ["-e", "sched:sched_switch"],
 }
+# Files of dump_built, by their seeds: all types of record that perf knows, and samples with different fields.
+BUILT = (1, 2, 3, 4, 6, 8, 9, 11)
+BUILT_TYPES = ("AUX", "AUX_OUTPUT_HW_ID", "BPF_EVENT", "CGROUP", "ITRACE_START", "KSYMBOL", "LOST_SAMPLES", "MMAP", "NAMESPACES",
+               "READ", "SWITCH", "SWITCH_CPU_WIDE", "TEXT_POKE")
 # A program that the kernel compiles: KSYMBOL and BPF_EVENT.
 LOAD_BPF = """
 import ctypes, struct
@@ -252,6 +256,17 @@ def record(folder, name, options, pipe):
     return path
 
 
+def check_built(folder):
+    builder = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
+    before = compared.copy()
+    for seed in BUILT:
+        path = os.path.join(folder, f"built_{seed}.data")
+        subprocess.run([builder, path, str(seed)], check=True, timeout=60)
+        check(f"built_{seed}", path)
+    missing = [name for name in BUILT_TYPES if compared[name] == before[name]]
+    verdict([f"no field of {name} was compared" for name in missing], f"{len(BUILT)} built files have the rarer types")
+
+
 def main():
     if not shutil.which("perf"):
         print("# no perf here to compare with")
@@ -267,6 +282,8 @@ def main():
                 every &= bool(path)
         if not chosen or "big_endian" in chosen:
             check("big_endian", big_endian(os.path.join(folder, "big_endian.data")))
+        if not chosen or "built" in chosen:
+            check_built(folder)
     for path in sorted(glob.glob(os.path.join(FIXTURES, "**", "*"), recursive=True)) if FIXTURES else []:
         name = os.path.basename(path)
         if ".data" in name and os.path.isfile(path) and (not chosen or name in chosen):

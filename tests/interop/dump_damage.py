@@ -10,9 +10,10 @@ import sys
 import tempfile
 
 PERCH = os.environ.get("PERCH", "perch")
+BUILDER = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests", "interop", "dump_built")
 CHANGED_FILES = int(os.environ.get("DUMP_DAMAGE_FILES", "120"))
-CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-NASTY = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+NASTY = [b"\x1b]0;owned\x07", b"\x1b[2J", b"\xff\xfe", b"\xc2\x9b31m", b"\xe2\x80\xae", b"\"},{", b"\n0x0 SAMPLE", b"\0"]
 failed = False
 
 
@@ -26,6 +27,18 @@ def verdict(why, name):
 
 def run(path, *options):
     return subprocess.run([PERCH, "dump", "-i", path, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+def strictly(line):
+    """JSON as the standard has it, and no name twice in an object."""
+    def names(found):
+        if len(dict(found)) != len(found):
+            raise ValueError("a name twice: " + " ".join(name for name, _ in found))
+        return dict(found)
+
+    def no_number(word):
+        raise ValueError(word + " is no number of JSON")
+    return json.loads(line, object_pairs_hook=names, parse_constant=no_number)
 
 
 def faults(path, what):
@@ -44,9 +57,9 @@ def faults(path, what):
             if CONTROL.search(text):
                 yield about + "a control character: " + repr(text[CONTROL.search(text).start() - 20:][:60])
         if "-j" in options:
-            for line in result.stdout.decode("utf-8", "replace").splitlines():
+            for line in result.stdout.decode("utf-8", "replace").split("\n")[:-1]:
                 try:
-                    json.loads(line)
+                    strictly(line)
                 except ValueError as error:
                     yield about + f"{error}: {line[:200]}"
         if result.returncode == 1 and not result.stderr:
@@ -81,6 +94,10 @@ def sources(folder):
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
         if made.returncode == 0:
             yield name, path
+    for seed in (1, 2, 3):
+        path = os.path.join(folder, f"built_{seed}.data")
+        subprocess.run([BUILDER, path, str(seed)], check=True, timeout=60)
+        yield f"built {seed}", path
     fixtures = os.environ.get("PERCH_FIXTURES")
     for root, _, names in os.walk(fixtures) if fixtures else ():
         yield from ((name, os.path.join(root, name)) for name in sorted(names)
@@ -108,9 +125,6 @@ def main():
     random_ = random.Random(20260)
     with tempfile.TemporaryDirectory(prefix="perch-dump-damage-") as folder:
         found = list(sources(folder))
-        if not found:
-            print("# nothing to damage: perch cannot record here, and PERCH_FIXTURES is not set")
-            return 77
         check_name(folder)
         damaged, why = os.path.join(folder, "damaged.data"), []
         for number in range(CHANGED_FILES):

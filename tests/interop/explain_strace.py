@@ -187,12 +187,12 @@ def words_of_a_probe():
         return
     program = PROGRAM.partition("call(attr(flags")[0].replace("{N}", str(NUMBERS[os.uname().machine]))
     program += f"""
-path = ctypes.create_string_buffer(b"/nonexistent-\\x1b[31m-file")
+path = ctypes.create_string_buffer(b"/proc/none-\\x1b[31m-file")
 call(attr(type={kind}, config=0, bp_addr=ctypes.addressof(path), bp_len=16))
 """
     run = subprocess.run([PERCH, "explain", "--", sys.executable, "-c", program], capture_output=True, text=True,
                          check=False)
-    verdict(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/nonexistent-\?\[31m-file\", config2=0x10", run.stderr),
+    verdict(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/proc/none-\?\[31m-file\", config2=0x10", run.stderr),
             name, run.stderr)
 
 
@@ -202,7 +202,7 @@ def usage():
         run = subprocess.run([PERCH, "explain"] + words, input="", capture_output=True, text=True, check=False)
         verdict(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
                 f"{run.returncode} {run.stderr}")
-    missing = subprocess.run([PERCH, "explain", "--strace", "/nonexistent"], capture_output=True, text=True, check=False)
+    missing = subprocess.run([PERCH, "explain", "--strace", "/proc/none"], capture_output=True, text=True, check=False)
     verdict(missing.returncode == 1 and "No such file" in missing.stderr, "a log that is not there", missing.stderr)
     for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)

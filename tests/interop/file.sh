@@ -71,7 +71,7 @@ verdict $? "perf dumps all samples" perf.err
 perf script -i plain.data -F event,time,ip 2>perf.err | grep -c 'page-faults' >number
 [ "$(cat number)" -eq 100 ]
 verdict $? "perf gives each sample to its event" number perf.err
-perf buildid-list -i plain.data 2>perf.err | grep -q '0102030405060708090a0b0c0d0e0f1011121314 /nonexistent/worker'
+perf buildid-list -i plain.data 2>perf.err | grep -q '0102030405060708090a0b0c0d0e0f1011121314 /proc/none/worker'
 verdict $? "perf finds the build id" perf.err
 
 "$tool" killed killed.data 2>/dev/null

@@ -108,7 +108,7 @@ static void write_map(struct perch_writer *writer)
 	put_u64(&buffer, 12345);
 	put_u64(&buffer, 0);
 	put_pair(&buffer, 5, 2);
-	put_name(&buffer, "/nonexistent/worker");
+	put_name(&buffer, "/proc/none/worker");
 	finish_with_trailer(writer, &buffer, 1001);
 }
 
@@ -227,7 +227,7 @@ static void describe(struct perch_writer *writer, int argc, char **argv)
 	    perch_writer_describe(writer, machine, "0.1", argc, argv, &err) ||
 	    perch_writer_sample_time(writer, 2000, 11981, &err) ||
 	    perch_writer_build_id(writer, PERCH_MISC_USER, build_id, sizeof(build_id),
-				  "/nonexistent/worker", &err))
+				  "/proc/none/worker", &err))
 		die();
 	perch_machine_free(machine);
 }

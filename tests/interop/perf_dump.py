@@ -65,14 +65,16 @@ def signed(text):
 
 # ---- samples ----
 
-PAGES = {"N/A": 0, "4K": 1 << 12, "8K": 1 << 13, "16K": 1 << 14, "64K": 1 << 16, "256K": 1 << 18, "512K": 1 << 19,
-         "1M": 1 << 20, "2M": 1 << 21, "4M": 1 << 22, "16M": 1 << 24, "1G": 1 << 30}
+def page_size(text):
+    """"4K", "1024M", "1G": powers of 1024; "N/A" is none."""
+    found = re.match(r"(\d+)([KMGT]?)$", text)
+    return int(found[1]) << 10 * " KMGT".index(found[2] or " ") if found else 0
 
 
 def sample_chains(lines):
     chain = first(r"\.\.\. (?:FP|LBR) (?:call )?chain: nr:(\d+)", lines)
     if chain:
-        entries = list(pairs(r"\.\.\.\.\. +\d+: ([0-9a-f]{16})$", lines))
+        entries = list(pairs(r"\.\.\.\.\. +\d+: ([0-9a-f]{16})(?: [A-Z_ ()a-z]*)?$", lines))
         yield "callchain.length", int(chain[1])
         for index, entry in enumerate(entries[:int(chain[1])]):
             yield f"callchain.{index}", int(entry[1], 16)
@@ -142,8 +144,8 @@ def sample(block):
     yield from sample_read(lines)
     stack = first(r"\.\.\. ustack: size (\d+), offset 0x([0-9a-f]+)", lines)
     if stack:
-        yield "user_stack.dyn_size?", int(stack[1])
         if int(stack[1]):
+            yield "user_stack.dyn_size?", int(stack[1])
             at = 2 * (int(stack[2], 16) + 8)  # counted from behind the header
             yield "user_stack.data", block.raw[at:at + 2 * int(stack[1])]
     weight = first(r"\.\.\. weight: (\d+)(?:,0x([0-9a-f]+))?(?:,0x([0-9a-f]+))?$", lines)
@@ -160,7 +162,7 @@ def sample(block):
     for kind in ("data", "code"):
         found = first(rf" \.\. {kind} page size: (\S+)", lines)
         if found:
-            yield f"{kind}_page_size", PAGES[found[1]]
+            yield f"{kind}_page_size", page_size(found[1])
 
 
 # ---- the kernel's other records ----
@@ -228,6 +230,14 @@ def read(block):
         found = first(rf"\.\.\. {word} *: (\d+)", block.details)
         if found:
             yield "read." + field, int(found[1])
+
+
+def text_poke(block):
+    yield from fields(r" (?:0x)?([0-9a-f]+) .*old len (\d+) new len (\d+)", ("addr:x", "old_len", "new_len"))(block)
+    for word, field in (("Old", "old_bytes"), ("New", "new_bytes")):
+        found = [line[1] for line in pairs(rf"\s+{word} bytes: ((?:[0-9a-f]{{2}} ?)+)$", block.details)]
+        if found:
+            yield field, "".join(found).replace(" ", "")
 
 
 # ---- perf.data's own ----
@@ -308,6 +318,7 @@ TELL = {
     "KSYMBOL": fields(r" addr ([0-9a-f]+) len (\d+) type (\d+) flags 0x([0-9a-f]+) name (.*)$",
                       ("addr:x", "len", "ksym_type.value", "flags.value:x", "name:s")),
     "BPF_EVENT": fields(r" type (\d+), flags (\d+), id (\d+)", ("type.value", "flags", "id")),
+    "TEXT_POKE": text_poke,
     "CGROUP": fields(r" cgroup: (\d+) (.*)$", ("id", "path:s"), lambda text: int(text)),
     "AUX": fields(r" offset: (?:0x)?([0-9a-f]+) size: (?:0x)?([0-9a-f]+) flags: (?:0x)?([0-9a-f]+)",
                   ("aux_offset:x", "aux_size:x", "flags.value:x")),

@@ -186,12 +186,24 @@ lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
 [ "${lost:-0}" -gt 500 ] && at_least LOST_SAMPLES 1 &&
 	"$perch" report --stdio -i a.data 2> /dev/null | grep -q "^# Total Lost Samples: $lost$"
 verdict $? "all that was lost is told"
+"$perch" record -m 1 -c 1 -e page-faults,minor-faults -o a.data -- sh -c 'kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do
+	dd if=/dev/zero of=/dev/null bs=4M count=1 2> /dev/null; done; kill -CONT $PPID' > out 2>&1
+lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
+places=$(grep ' lost: ' out | grep -o '[0-9]* on CPU' | awk '{ sum += $1 } END { print sum }')
+of_one=$(grep ' lost: minor-faults: ' out | grep -o '[0-9]* on CPU' | awk '{ sum += $1 } END { print sum }')
+in_file=$("$perch" dump -i a.data 2> /dev/null |
+	awk '$2 ~ /^[A-Z]/ { one = $2 == "LOST_SAMPLES" && /minor-faults/ } one && $1 == "lost" { sum += $2 }
+		END { print sum }')
+[ "${lost:-0}" -gt 500 ] && [ "$places" = "$lost" ] && [ "${of_one:-0}" -gt 200 ] && [ "$of_one" = "$in_file" ]
+verdict $? "by event and CPU, and each once"
 
 # ---- what else is told ----
 record -e cpu-clock --switch-events -- sh -c "sleep 0.05; sleep 0.05; $burn" && at_least SWITCH 4
 verdict $? "--switch-events"
 record -e cpu-clock --namespaces -p $$ -- sleep 0.05 && at_least NAMESPACES 1
 verdict $? "--namespaces"
+record -e cpu-clock --namespaces -- true && at_least NAMESPACES 1
+verdict $? "--namespaces of the program itself"
 record -e cpu-clock --all-cgroups -- sh -c "$burn" && at_least CGROUP 1
 verdict $? "--all-cgroups"
 record -s -e cpu-clock -- sh -c "sh -c '$burn'; exit 0" && at_least READ 1
@@ -207,6 +219,11 @@ after=$(awk '{ print $1 }' /proc/uptime)
 	for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) { nr++; if ($i + 0 < before - 1 || $i + 0 > after + 1) wrong++ }
 } END { exit !(nr > 10 && !wrong) }' && [ $rc -eq 0 ]
 verdict $? "-k boottime: samples have the times of that clock"
+# with cycles of the hardware that clock is refused
+if record -- true && grep -q "no hardware cycle counter" out; then
+	record -k realtime -- true
+	verdict $? "-k realtime without -e"
+fi
 refuses "an unknown clock" 2 "-k sundial" -k sundial -- true
 
 # ---- whom ----
@@ -232,7 +249,7 @@ refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-cl
 refuses "a software event of no meaning" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
 refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
 refuses "frames beyond the limit" 1 "perf_event_max_stack.*(max-stack=)" -g -e cpu-clock/max-stack=60000/ -- true
-refuses "a clock that an interrupt cannot read" 1 "Say -k monotonic" -k tai -e mem:0x1000:w -- true
+refuses "a clock that an interrupt cannot read" 1 "CLOCK_TAI and .*Say -k monotonic" -k tai -e mem:0x1000:w -- true
 if [ -d /sys/bus/event_source/devices/msr ]; then
 	refuses "an event that only counts, by its name" 1 "^perch record: msr/tsc/: " -e cpu-clock,msr/tsc/ -- true
 fi

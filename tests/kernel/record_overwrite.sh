@@ -62,6 +62,17 @@ alone() {
 	perf script -i "$1" -F comm,dso,ip 2> /dev/null | grep -Eq '^ *sh .*(dash|bash|libc)'
 }
 
+in_order() {		# a list of files: whether each has samples that are younger than those of the one before
+	local file
+	: > times
+	while read -r file; do
+		"$perch" script -i "$file" 2> /dev/null |
+			awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) print $i }' >> times
+		"$perch" report --stats -i "$file" > /dev/null 2>&1 || return 1
+	done < "$1"
+	[ "$(wc -l < times)" -ge 100 ] && sort -n -c times
+}
+
 refuses() {		# name, words of the message, arguments
 	local name=$1 words=$2
 	shift 2
@@ -106,8 +117,9 @@ begin --overwrite --switch-output -F 2000 -e cpu-clock -o s.data
 [ ! -e s.data ] && ! nr_files s.data 1
 verdict $? "nothing is written until asked"
 kill -USR2 "$recorder"
-wait_for grep -q 'Dump s.data' out && sleep 0.5 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
+wait_for grep -q 'Dump s.data' out && sleep 0.7 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
 verdict $? "SIGUSR2 makes a file, and another one"
+sleep 0.7
 finish
 [ $? -eq 130 ]
 verdict $? "SIGINT ends it with 130"
@@ -118,13 +130,46 @@ find . -name 's.data.*' | sort > files
 verdict $? "named as perf names them"
 ok=0
 while read -r file; do
-	at_least "$file" SAMPLE 100 && at_least "$file" COMM 1 && alone "$file" || ok=1
+	at_least "$file" SAMPLE 20 && at_least "$file" COMM 1 && alone "$file" || ok=1
 done < files
 verdict $ok "each can be read alone"
+in_order files
+verdict $? "and none has samples that another one has"
 [ "$(grep -c '^\[ perch record: dump data: Woken up [0-9]* times \]$' out)" -eq 2 ] &&
 	[ "$(grep -Ec '^\[ perch record: Dump s.data.20[0-9]{14} \]$' out)" -eq 3 ] &&
 	grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB s.data.20[0-9]{14} \([0-9]+ samples\) \]$' out
 verdict $? "tells of each as perf does"
+
+# what comes while the rings stand still is missing in the file that is made next, and told there, once
+lost_in() {		# file, type of record: what these tell in all
+	"$perch" dump -i "$1" 2> /dev/null | awk -v kind=" $2 " 'index($0, kind) { on = 1 } !NF { on = 0 }
+		on && $1 == "lost" { n += $2 } END { print n + 0 }'
+}
+loses() {		# whether one snapshot of full rings took so long that something was lost
+	rm -f t.data.*
+	"$perch" record --overwrite --switch-output -m 4M -F 10000 -e cpu-clock -a -o t.data -- \
+		sh -c "sleep 2; kill -USR2 \$PPID; sleep 1; kill -USR2 \$PPID; sleep 1" > out 2>&1
+	find . -name 't.data.*' | sort > files
+	[ "$(wc -l < files)" -eq 3 ] && [ "$(lost_in "$(sed -n 2p files)" LOST_SAMPLES)" -gt 0 ]
+}
+if loses || loses || loses; then
+	first=$(sed -n 1p files)
+	[ "$(lost_in "$first" LOST)" -eq 0 ] && [ "$(lost_in "$first" LOST_SAMPLES)" -eq 0 ]
+	verdict $? "nothing is lost in the first file"
+	ok=0
+	for file in $(sed 1d files); do
+		[ "$(lost_in "$file" LOST)" -eq "$(lost_in "$file" LOST_SAMPLES)" ] || ok=1
+	done
+	verdict $ok "what was lost meanwhile is told in the next, of the next alone"
+	lost=$(sed 1d files | while read -r file; do lost_in "$file" LOST_SAMPLES; done | awk '{ n += $1 } END { print n }')
+	told=$(awk '/stood still for the file before/ { n += $3 } END { print n }' out)
+	[ "$lost" -eq "$told" ]
+	verdict $? "and the recorder says the same"
+	"$perch" report --stats -i "$(sed -n 2p files)" 2>&1 > told | grep -q 'rings stood still' && ! grep -q 'larger' told
+	verdict $? "and report what to do against it"
+else
+	skip "what is lost while rings stand still" "nothing was"
+fi
 
 # a process that came and went before the snapshot has its name and mappings in it
 "$perch" record --overwrite --switch-output -F 5000 -e cpu-clock -o l.data -- \
@@ -142,14 +187,7 @@ record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; sleep 
 [ $? -eq 0 ] && [ ! -e p.data ] && nr_files p.data 3
 verdict $? "a recording split by time"
 find . -name 'p.data.*' | sort > files
-ok=0
-: > times
-while read -r file; do
-	"$perch" script -i "$file" 2> /dev/null |
-		awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) print $i }' >> times
-	"$perch" report --stats -i "$file" > /dev/null 2>&1 || ok=1
-done < files
-[ $ok -eq 0 ] && [ "$(wc -l < times)" -ge 100 ] && sort -n -c times
+in_order files
 verdict $? "no file has samples of another"
 alone "$(head -1 files)"
 verdict $? "the first one can be read alone"
@@ -178,18 +216,27 @@ refuses "--overwrite has no size" "nothing until it is asked" --overwrite --swit
 refuses "nor a limit" "for files that grow" --overwrite --max-size 10M -o r.data
 refuses "nor switches of tasks" "context-switches" --overwrite --switch-events -o r.data
 refuses "a limit of files wants several" "about the files of --switch-output" --switch-max-files 2 -o r.data
+refuses "a file has a name" "has no name" -o ""
+refuses "and is no pipe" "not written to a pipe" -o -
 refuses "a device is one file" "is a device" --switch-output -o /dev/null
 refuses "no such way to switch" "such as 10M" --switch-output=soon -o r.data
 refuses "a size wants a unit" "such as 10M" --switch-output=10 -o r.data
 refuses "a number of files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
 record -e cpu-clock/overwrite/ -o r.data -- true
-[ $? -ne 0 ] && grep -q -- '--overwrite' out
+[ $? -ne 0 ] && grep -q -- '--overwrite' out && ! grep -q struct out
 verdict $? "the term overwrite alone is refused, with the way out"
 record --overwrite -e cpu-clock/no-overwrite/ -o r.data -- true
 [ $? -ne 0 ] && grep -q 'no-overwrite' out
 verdict $? "and so is no-overwrite in a flight recorder"
 [ ! -e r.data ] && [ -c /dev/null ]
 verdict $? "refusals leave nothing behind"
+
+# a ring without room for one sample is refused; one without room for what its samples happen to have is told
+for how in --overwrite --no-overwrite; do
+	record $how --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
+	[ $? -eq 1 ] && grep -q 'no room for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
+	verdict $? "rings of 16K for stacks of 32K are refused: $how"
+done
 
 # a folder that cannot be written: told, and the recorder goes on to the end
 mkdir full
@@ -201,4 +248,15 @@ mv moved full
 finish
 [ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
 verdict $? "a snapshot that cannot be written is not the end, and not forgotten"
+at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were written over since the start" out
+verdict $? "the next one has what it would have had"
+
+# what cannot be written whole is removed, a device never is
+if mknod device c 1 7 2> /dev/null && [ -w device ]; then
+	record --overwrite -F 5000 -m 1M -e cpu-clock -o device -- sh -c "$burn; $burn; $burn"
+	[ $? -eq 1 ] && grep -q 'No space' out && [ -c device ]
+	verdict $? "a device that is full stays"
+else
+	skip "a device that is full stays" "no device can be made here"
+fi
 exit $failed

@@ -183,6 +183,38 @@ static void the_newest_are_kept(void **state)
 	perch_sampler_close(sampler);
 }
 
+/* Until a snapshot is forgotten the next one has it again; then it begins where that one ended. */
+static void what_is_forgotten_stays_away(void **state)
+{
+	struct perch_sampler_options options = overwriting();
+	struct perch_sampler *sampler;
+	struct perch_error err;
+	struct seen seen;
+	uint64_t newest, oldest;
+
+	(void)state;
+	pin_to(first_cpu());
+	sampler = open_sampler("page-faults:u", 0, &options);
+	assert_int_equal(perch_sampler_enable(sampler), 0);
+	fault(40);
+	begin(&seen, sampler);
+	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
+	oldest = seen.oldest;
+	fault(40);
+	begin(&seen, sampler);
+	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
+	assert_int_equal(seen.oldest, oldest);
+	assert_true(seen.samples >= 80);
+	newest = seen.newest;
+	perch_sampler_forget(sampler);
+	fault(40);
+	begin(&seen, sampler);
+	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
+	assert_true(seen.oldest > newest);
+	assert_in_range(seen.samples, 40, 79);
+	perch_sampler_close(sampler);
+}
+
 /* Nothing is to be fetched from such rings; poll(2) does not wake for them. */
 static void there_is_nothing_to_wait_for(void **state)
 {
@@ -335,6 +367,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_newest_are_kept, give_back_cpus),
+		cmocka_unit_test_teardown(what_is_forgotten_stays_away, give_back_cpus),
 		cmocka_unit_test(there_is_nothing_to_wait_for),
 		cmocka_unit_test_teardown(a_pause_is_told, give_back_cpus),
 		cmocka_unit_test(tasks_come_beside),

@@ -19,7 +19,7 @@ struct fixture {
 
 static inline int setup(void **state)
 {
-	const struct perch_symbols_options options = { .root = "/nonexistent", .kallsyms = "/dev/null" };
+	const struct perch_symbols_options options = { .root = "/proc/none", .kallsyms = "/dev/null" };
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);

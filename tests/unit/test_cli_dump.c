@@ -87,6 +87,8 @@ static void test_clean_text(void **state)
 	assert_printed(dump_clean(&dump.out, "\xed\xa0\x80", 3), "???");
 	assert_printed(dump_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
 	assert_printed(dump_clean(&dump.out, "\xff\xfe", 2), "??");
+	/* the direction of a line, and its end */
+	assert_printed(dump_clean(&dump.out, "a\xe2\x80\xae" "b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8", 14), "a?b???");
 }
 
 static void test_json_text(void **state)
@@ -94,6 +96,7 @@ static void test_json_text(void **state)
 	(void)state;
 	assert_printed(dump_json_string(&dump.out, "a\"b\\c\n\0d", 8), "\"a\\\"b\\\\c\\u000a\\u0000d\"");
 	assert_printed(dump_json_string(&dump.out, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
+	assert_printed(dump_json_string(&dump.out, "\xe2\x80\xae\xe2\x80\xa8", 6), "\"\\u202e\\u2028\"");
 	assert_printed(dump_json_string(&dump.out, "\xff" "a\xe2\x82", 4), "\"\xef\xbf\xbd" "a\xef\xbf\xbd\xef\xbf\xbd\"");
 	assert_printed(dump_json_string(&dump.out, "\xc3\xa9", 2), "\"\xc3\xa9\"");
 }
@@ -146,6 +149,15 @@ static void test_types(void **state)
 	assert_true(dump_wants(&chosen, 200) && dump_wants(&chosen, PERCH_RECORD_COMPRESSED));
 	assert_false(dump_wants(&chosen, PERCH_RECORD_MMAP));
 	assert_string_equal(dump_add_types(&chosen, "COMM,SAMPLES,FORK"), "SAMPLES,FORK");
+	assert_false(dump_wants(&chosen, 201));
+	assert_null(dump_add_types(&chosen, "unknown"));
+	assert_true(dump_wants(&chosen, 201) && dump_wants(&chosen, 0));
+	assert_false(dump_wants(&chosen, PERCH_RECORD_MMAP));
+	assert_string_equal(dump_near_type("SAMPEL,MMAP", 6), "SAMPLE");
+	assert_string_equal(dump_near_type("namespace", 9), "NAMESPACES");
+	assert_string_equal(dump_near_type("Samples", 7), "SAMPLE");
+	assert_null(dump_near_type("cycles", 6));
+	assert_null(dump_near_type("", 0));
 	assert_string_equal(dump_add_types(&chosen, ""), "");
 	assert_string_equal(dump_add_types(&chosen, "-1"), "-1");
 	assert_string_equal(dump_add_types(&chosen, "9x"), "9x");
@@ -225,7 +237,7 @@ static int open_recording(void **state)
 	end_record(&built);
 	put(writer, &built);
 	/* of a machine that tells nothing: the events' names, and little more */
-	assert_int_equal(perch_machine_new(&machine, "/nonexistent", NULL, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, "/proc/none", NULL, NULL), 0);
 	assert_int_equal(perch_writer_describe(writer, machine, "1", 0, NULL, NULL), 0);
 	perch_machine_free(machine);
 	assert_int_equal(perch_writer_close(writer, NULL), 0);

@@ -21,7 +21,7 @@ static struct perch_machine *machine;
 static int setup(void **state)
 {
 	(void)state;
-	return perch_machine_new(&machine, "/nonexistent", NULL, NULL);
+	return perch_machine_new(&machine, "/proc/none", NULL, NULL);
 }
 
 static int teardown(void **state)

@@ -127,11 +127,19 @@ static void bad_records_are_counted_and_skipped(void **state)
 	put_record(writer, &b);
 	put_sample(writer, 999, 2);
 	put_plain(writer, 200);
+	/* no kernel's type, and no file's */
+	start_record(&b, 0, 0);
+	put_bytes(&b, "of none", 8);
+	put_u64(&b, 0);
+	put_u64(&b, 0);
+	put_u64(&b, 21);
+	end_record(&b);
+	put_record(writer, &b);
 	put_sample(writer, 21, 3);
 	close_writer(writer);
-	assert_int_equal(count_now(&damage), 3);
+	assert_int_equal(count_now(&damage), 4);
 	assert_int_equal(damage.undecoded_records, 2);
-	assert_int_equal(damage.unknown_records, 1);
+	assert_int_equal(damage.unknown_records, 2);
 }
 
 /*
@@ -181,9 +189,10 @@ static void payloads_are_stepped_over(void **state)
 	put_u64(&b, UINT64_MAX);
 	end_record(&b);
 	put_record(writer, &b);
+	put_sample(writer, 21, 1);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 5);
-	assert_int_equal(damage.garbled_bytes, 0);
+	assert_int_equal(damage.garbled_bytes, 48);
 }
 
 static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_error_kind kind)
@@ -233,17 +242,13 @@ static void add(uint8_t *bytes, size_t *size, struct built *b)
 	*size += b->size;
 }
 
-static void recorded_pipes_are_read(void **state)
+/* The header of a pipe and the records of both events; their size. */
+static size_t begin_pipe(uint8_t *bytes, uint64_t magic)
 {
-	static uint8_t bytes[8192];
-	uint64_t start[2] = { PERCH__MAGIC, 16 };
-	const struct perch_file_event *got;
-	struct perch_reader *reader;
-	struct perch_record record;
+	uint64_t start[2] = { magic, 16 };
 	size_t size = sizeof(start);
 	struct built b;
 
-	(void)state;
 	memcpy(bytes, start, sizeof(start));
 	for (size_t i = 0; i < 2; i++) {
 		struct perch_attr attr = events[i].attr;
@@ -255,6 +260,58 @@ static void recorded_pipes_are_read(void **state)
 		end_record(&b);
 		add(bytes, &size, &b);
 	}
+	return size;
+}
+
+static void add_update(uint8_t *bytes, size_t *size, uint64_t type, uint64_t id, const char *text)
+{
+	struct built b;
+
+	start_record(&b, PERCH_RECORD_EVENT_UPDATE, 0);
+	put_u64(&b, type);
+	put_u64(&b, id);
+	put_bytes(&b, text, 8);
+	end_record(&b);
+	add(bytes, size, &b);
+}
+
+/* Before pipes had features, events had their names from updates. The first version of the format had pipes too. */
+static void old_pipes_have_names(void **state)
+{
+	static uint8_t bytes[8192];
+	const struct perch_file_event *got;
+	struct perch_reader *reader;
+	size_t size = begin_pipe(bytes, PERCH__MAGIC_V1);
+
+	(void)state;
+	add_update(bytes, &size, 0, events[1].ids[0], "msec\0\0\0");
+	add_update(bytes, &size, 2, events[1].ids[0], "second\0");
+	add_update(bytes, &size, 2, 999999, "nobody\0");
+	add_update(bytes, &size, 2, events[0].ids[0], "no_nul_8");
+	spill(path, bytes, size);
+	reader = open_reader(PERCH_ORDER_FILE);
+	assert_int_equal(perch_reader_byte_order(reader), PERCH_BYTES_NATIVE);
+	assert_int_equal(perch_reader_events(reader, &got), 2);
+	assert_string_equal(got[0].name, "no_nul_8");
+	assert_string_equal(got[1].name, "second");
+	assert_int_equal(read_all(reader), 6);
+	perch_reader_close(reader);
+	for (size_t cut = size; cut-- > 0;) {
+		spill(path, bytes, cut);
+		try_to_read(6);
+	}
+}
+
+static void recorded_pipes_are_read(void **state)
+{
+	static uint8_t bytes[8192];
+	const struct perch_file_event *got;
+	struct perch_reader *reader;
+	struct perch_record record;
+	size_t size = begin_pipe(bytes, PERCH__MAGIC);
+	struct built b;
+
+	(void)state;
 	start_record(&b, PERCH_RECORD_HEADER_FEATURE, 0);
 	put_u64(&b, PERCH_FEATURE_HOSTNAME);
 	put_u32(&b, 8);
@@ -351,7 +408,8 @@ static void compressed_records_are_read(void **state)
 	write_compressed(writer, true);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 4);
-	assert_int_equal(damage.garbled_bytes, 8 + 8 + 3 + 74 + 4);
+	/* and 22 bytes of a sample whose rest never came */
+	assert_int_equal(damage.garbled_bytes, 8 + 8 + 3 + 74 + 4 + 22);
 }
 
 /* A block that says 128 KiB of zeros in 4 bytes. */
@@ -429,6 +487,7 @@ int main(void)
 		cmocka_unit_test(payloads_are_stepped_over),
 		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(recorded_pipes_are_read),
+		cmocka_unit_test(old_pipes_have_names),
 		cmocka_unit_test(compressed_records_are_read),
 		cmocka_unit_test(bombs_are_not_unpacked),
 		cmocka_unit_test(sizes_that_change_are_bounded),

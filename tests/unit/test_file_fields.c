@@ -179,8 +179,23 @@ static void build_old_id(struct built *built)
 static void build_feature(struct built *built)
 {
 	start_record(built, PERCH_RECORD_HEADER_FEATURE, 0);
-	put_u64(built, PERCH_FEATURE_HOSTNAME);
+	put_u64(built, PERCH_FEATURE_NRCPUS);
 	put_u64(built, 1);
+}
+
+static void build_text_feature(struct built *built)
+{
+	start_record(built, PERCH_RECORD_HEADER_FEATURE, 0);
+	put_u64(built, PERCH_FEATURE_HOSTNAME);
+	put_u32(built, 8);
+	put_bytes(built, "here\0\0\0\0", 8);
+}
+
+/* What a perf of 32 features ends with. */
+static void build_last_feature(struct built *built)
+{
+	start_record(built, PERCH_RECORD_HEADER_FEATURE, 0);
+	put_u64(built, 32);
 }
 
 static void test_header_records(void **state)
@@ -190,7 +205,9 @@ static void test_header_records(void **state)
 	check(build_tracing, "size=4096 ");
 	check(build_id, "pid=-1 build_id=<16> filename='/bin/sh' ");
 	check(build_old_id, "pid=-1 build_id=<20> filename='/bin/sh' ");
-	check(build_feature, "feat_id=3:HOSTNAME data=<8> ");
+	check(build_feature, "feat_id=7:NRCPUS data=<8> ");
+	check(build_text_feature, "feat_id=3:HOSTNAME text='here' ");
+	check(build_last_feature, "feat_id=32:END data=<0> ");
 }
 
 static void build_unit(struct built *built)
@@ -228,7 +245,7 @@ static void test_event_updates(void **state)
 	(void)state;
 	check(build_unit, "type=0:UNIT id=9 unit='msec' ");
 	check(build_scale, "type=1:SCALE id=9 scale='0.25' ");
-	check(build_own_cpus, "type=3:CPUS id=9 type=0:CPUS nr=1 cpus[1](4 ) ");
+	check(build_own_cpus, "type=3:CPUS id=9 cpus(type=0:CPUS nr=1 cpus[1](4 ) ) ");
 }
 
 /* ---- whom it was about ---- */
@@ -580,13 +597,41 @@ static void test_kernel_record(void **state)
 	assert_string_equal(told.text, "id=5 lost=6 ");
 }
 
+/* Of several names of one word that which holds for the event; numbers that no bit-name covers stay. */
+static void test_attr_names(void **state)
+{
+	static const struct {
+		struct perch_attr attr;
+		const char *expected;
+	} cases[] = {
+		{ { .type = PERCH_TYPE_RAW, .size = 128, .config = 0x1c2, .sample_freq = 99, .freq = 1, .config1 = 7,
+		    .sample_type = PERCH_SAMPLE_IP | UINT64_C(1) << 40, .wakeup_watermark = 64, .watermark = 1 },
+		  "type=4 size=128 config=0x1c2 sample_freq=99 sample_type=1099511627777:IP|0x10000000000 freq=1 "
+		  "watermark=1 wakeup_watermark=64 config1=0x7 " },
+		{ { .type = PERCH_TYPE_BREAKPOINT, .sample_period = 1, .wakeup_events = 2, .bp_type = 3, .bp_addr = 0x1000,
+		    .bp_len = 8, .use_clockid = 1, .clockid = -5 },
+		  "type=5 size=0 config=0x0 sample_period=1 use_clockid=1 wakeup_events=2 bp_type=3 bp_addr=0x1000 bp_len=8 "
+		  "clockid=-5 " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct told told = { 0 };
+
+		assert_int_equal(perch_attr_each_field(&cases[i].attr, tell, &told), 0);
+		assert_string_equal(told.text, cases[i].expected);
+		told = (struct told){ .stop_after = 2 };
+		assert_int_equal(perch_attr_each_field(&cases[i].attr, tell, &told), 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attr), cmocka_unit_test(test_header_records), cmocka_unit_test(test_event_updates),
 		cmocka_unit_test(test_maps), cmocka_unit_test(test_cpus), cmocka_unit_test(test_stat),
 		cmocka_unit_test(test_traces), cmocka_unit_test(test_others), cmocka_unit_test(test_schedstat),
-		cmocka_unit_test(test_kernel_record),
+		cmocka_unit_test(test_kernel_record), cmocka_unit_test(test_attr_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

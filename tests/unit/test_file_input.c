@@ -3,6 +3,7 @@
 #include "file_fixture.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -149,6 +150,47 @@ static void other_input_is_refused(void **state)
 	close(ends[0]);
 }
 
+/* Zeros without end behind the last record, in pieces of any size: they are let go of, and what was before is read. */
+static void endless_input_is_ended(void **state)
+{
+	uint64_t start[2] = { PERCH__MAGIC, 16 };
+	const uint8_t zeros[4096] = { 0 };
+	struct perch_attr attr = { .type = 1, .sample_type = PERCH_SAMPLE_IP };
+	struct built b;
+	pid_t child;
+	int ends[2], status;
+
+	(void)state;
+	attr.size = sizeof(attr);
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		signal(SIGPIPE, SIG_IGN);
+		close(ends[0]);
+		if (write(ends[1], start, 3) < 0 || usleep(1000) || write(ends[1], (uint8_t *)start + 3, 13) < 0)
+			_exit(1);
+		start_record(&b, PERCH_RECORD_HEADER_ATTR, 0);
+		put_bytes(&b, &attr, sizeof(attr));
+		put_u64(&b, 7);
+		end_record(&b);
+		if (write(ends[1], b.bytes, 20) < 0 || usleep(1000) || write(ends[1], b.bytes + 20, b.size - 20) < 0)
+			_exit(1);
+		start_record(&b, PERCH_RECORD_AUXTRACE, 0);
+		put_u64(&b, sizeof(zeros));
+		end_record(&b);
+		if (write(ends[1], b.bytes, b.size) < 0)
+			_exit(1);
+		while (write(ends[1], zeros, sizeof(zeros)) > 0)
+			;
+		_exit(errno == EPIPE ? 0 : 2);
+	}
+	close(ends[1]);
+	assert_int_equal(count_of_input(ends[0]), 2);
+	close(ends[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* ---- directories ---- */
 
 static void name_part(char *name, size_t size, unsigned int number)
@@ -283,6 +325,7 @@ static void damaged_directories_are_read_as_far_as_they_go(void **state)
 		assert_int_equal(read_all(reader), 4);
 		perch_reader_damage(reader, &damage);
 		assert_int_equal(damage.garbled_bytes, 47 + 100 + 3);
+		assert_int_equal(damage.missing_files, 1); /* data.3 */
 		perch_reader_close(reader);
 	}
 	remove_directory();
@@ -295,6 +338,7 @@ static void strange_directories_are_refused(void **state)
 	char name[160];
 
 	(void)state;
+	assert_int_equal(perch_reader_open(&reader, path, (enum perch_order)9, &err), -EINVAL);
 	make_directory(2);
 	assert_int_equal(perch_reader_open(&reader, directory, PERCH_ORDER_FILE, &err), -ENOTSUP);
 	assert_int_equal(err.kind, PERCH_ERROR_UNSUPPORTED_FILE);
@@ -564,6 +608,7 @@ int main(void)
 		cmocka_unit_test(a_fifo_is_read),
 		cmocka_unit_test(standard_input_is_read),
 		cmocka_unit_test(other_input_is_refused),
+		cmocka_unit_test(endless_input_is_ended),
 		cmocka_unit_test(directories_are_one_stream),
 		cmocka_unit_test(damaged_directories_are_read_as_far_as_they_go),
 		cmocka_unit_test(strange_directories_are_refused),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Address spaces over time: what an address means, and for whom, after which records. */
+#include <malloc.h>
 #include "process_fixture.h"
+#include <perch/symbol.h>
 #include "process/internal.h"
 
 /* ---- maps that overlap, checked against an array of what each address should be ---- */
@@ -22,6 +24,18 @@ static void insert(struct space *space, struct cell *cells, uint64_t start, uint
 		cells[at] = (struct cell){ binary, offset + at - start };
 }
 
+/* All maps of a tree lie between two addresses, apart from each other and in order; below a node are lower priorities. */
+static void check_node(const struct node *node, uint64_t least, uint64_t most)
+{
+	if (!node)
+		return;
+	assert_true(node->users && least <= node->map.start && node->map.start < node->map.end && node->map.end <= most);
+	assert_true(!node->left || node->left->priority <= node->priority);
+	assert_true(!node->right || node->right->priority <= node->priority);
+	check_node(node->left, least, node->map.start);
+	check_node(node->right, node->map.end, most);
+}
+
 static void check_space(const struct space *space, const struct cell *cells)
 {
 	for (uint64_t at = 0; at < SPAN; at++) {
@@ -35,11 +49,7 @@ static void check_space(const struct space *space, const struct cell *cells)
 		assert_ptr_equal(map->binary, cells[at].binary);
 		assert_int_equal(at - map->start + map->offset, cells[at].offset);
 	}
-	for (size_t i = 0; i < space->nr; i++) {
-		assert_true(space->map[i].start < space->map[i].end);
-		assert_true(!i || space->map[i - 1].end <= space->map[i].start);
-	}
-	assert_true(space->nr <= space->size);
+	check_node(space->root, 0, UINT64_MAX);
 }
 
 /* A second map at every place and of every length around two others: before, into, over, inside, between, after. */
@@ -101,10 +111,45 @@ static void a_shared_space_is_copied_when_it_changes(void **state)
 	assert_int_equal(perch__space_insert(second, &cut), 0);
 	assert_ptr_equal(perch__space_find(first, 0x2000)->binary, &a);
 	assert_ptr_equal(perch__space_find(second, 0x2000)->binary, &b);
-	assert_int_equal(second->nr, 3);
+	assert_ptr_equal(perch__space_find(second, 0x1fff)->binary, &a);
+	assert_ptr_equal(perch__space_find(second, 0x2800)->binary, &a);
 	perch__space_drop(first);
 	perch__space_drop(second);
 	perch__space_drop(NULL);
+}
+
+/* Each is its own copy, told apart from all others; together they take no more than what they differ in. */
+static void spaces_that_differ_a_little_share_the_rest(void **state)
+{
+	enum { MAPS = 3000, SPACES = 3000 };
+	static struct space *spaces[SPACES];
+	struct perch_binary binary = { 0 };
+	struct mallinfo2 before = mallinfo2();
+
+	(void)state;
+	spaces[0] = perch__space_new(0);
+	/* from the top down, as the kernel places them */
+	for (uint64_t at = MAPS; at-- > 0;) {
+		const struct map map = { at * 16, at * 16 + 16, at, &binary };
+
+		assert_int_equal(perch__space_insert(spaces[0], &map), 0);
+	}
+	for (uint64_t i = 1; i < SPACES; i++) {
+		const struct map map = { i * 16 + 4, i * 16 + 8, UINT32_MAX, &binary };
+
+		spaces[i] = perch__space_own(perch__space_share(spaces[0]));
+		assert_int_equal(perch__space_insert(spaces[i], &map), 0);
+	}
+	for (uint64_t i = 1; i < SPACES; i++) {
+		assert_int_equal(perch__space_find(spaces[0], i * 16 + 5)->offset, i);
+		assert_int_equal(perch__space_find(spaces[i], i * 16 + 5)->offset, UINT32_MAX);
+		assert_int_equal(perch__space_find(spaces[i], i * 16 - 11)->offset, i - 1);
+	}
+	/* whole copies would be 3000 * 3000 * 32 bytes */
+	assert_true(mallinfo2().uordblks - before.uordblks < 20u << 20);
+	for (size_t i = 0; i < SPACES; i++)
+		perch__space_drop(spaces[i]);
+	assert_true(mallinfo2().uordblks - before.uordblks < 1u << 20);
 }
 
 /* ---- records ---- */
@@ -249,6 +294,52 @@ static void names_without_a_record(void **state)
 	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)), ":4294967295");
 	name_thread(processes, 77, 77, "", false);
 	assert_string_equal(perch_thread_comm(thread_of(processes, 77, 77)), "");
+	perch_processes_free(processes);
+}
+
+static void apply_symbol(struct perch_processes *processes, uint64_t address, uint32_t length, uint16_t flags,
+			 const char *name)
+{
+	struct perch_record record = {
+		.type = PERCH_RECORD_KSYMBOL,
+		.ksymbol = { .address = address, .length = length, .type = PERCH_RECORD_KSYMBOL_TYPE_BPF, .flags = flags,
+			     .name = text_of(name) },
+	};
+
+	apply(processes, &record);
+}
+
+static void code_that_the_kernel_makes(void **state)
+{
+	struct perch_processes *processes = new_processes();
+	uint64_t generation = perch_processes_kernel_generation(processes);
+	struct perch_location location;
+	struct perch_symbols *symbols;
+
+	(void)state;
+	apply_symbol(processes, 0xffffffffc0001000, 64, 0, "bpf_prog_1_one");
+	apply_symbol(processes, 0xffffffffc0002000, 64, 0, "bpf_prog_1_one");
+	assert_true(perch_processes_kernel_generation(processes) > generation);
+	location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc000203f);
+	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL_CODE);
+	assert_string_equal(location.binary->path, "bpf_prog_1_one");
+	assert_int_equal(location.offset, 0xffffffffc000203f);
+	assert_int_equal(location.binary->start, 0xffffffffc0002000);
+	/* a list that does not tell of the kernel does not say that it is nowhere else */
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).binary->kind, PERCH_BINARY_KERNEL);
+
+	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
+	assert_string_equal(perch_symbols_binary_name(symbols, location.binary), "bpf_prog_1_one");
+	assert_string_equal(perch_symbols_find(symbols, location.binary, location.offset)->name, "bpf_prog_1_one");
+	assert_int_equal(perch_symbols_find(symbols, location.binary, location.offset)->start, location.binary->start);
+	perch_symbols_free(symbols);
+
+	apply_symbol(processes, 0xffffffffc0002000, 64, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER, "bpf_prog_1_one");
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002000).binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0001000).binary->kind,
+			 PERCH_BINARY_KERNEL_CODE);
+	apply_symbol(processes, UINT64_MAX - 15, 64, 0, "");
+	assert_string_equal(locate(processes, 5, PERCH_MISC_KERNEL, UINT64_MAX - 1).binary->path, "");
 	perch_processes_free(processes);
 }
 
@@ -433,6 +524,7 @@ int main(void)
 		cmocka_unit_test(overlapping_maps_keep_their_offsets),
 		cmocka_unit_test(random_maps_match_a_plain_array),
 		cmocka_unit_test(a_shared_space_is_copied_when_it_changes),
+		cmocka_unit_test(spaces_that_differ_a_little_share_the_rest),
 		cmocka_unit_test(files_are_found_at_their_offsets),
 		cmocka_unit_test(fork_shares_then_diverges),
 		cmocka_unit_test(threads_share_their_process),
@@ -441,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_tid_may_come_back_in_another_process),
 		cmocka_unit_test(names_without_a_record),
 		cmocka_unit_test(kernel_and_modules),
+		cmocka_unit_test(code_that_the_kernel_makes),
 		cmocka_unit_test(special_names),
 		cmocka_unit_test(binaries_are_shared_and_numbered),
 		cmocka_unit_test(build_ids_told_before_and_after),

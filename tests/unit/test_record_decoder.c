@@ -119,8 +119,38 @@ static void short_records_of_several_events(void **state)
 			assert_false(
 				perch_decoder_time(decoder, b.bytes, size < 8 ? size : 8, &time));
 	}
+	for (size_t size = 8; size < b.size; size++) {
+		uint8_t *exact = malloc(size); /* the sanitizers see a byte too far */
+
+		assert_non_null(exact);
+		memcpy(exact, b.bytes, size);
+		set_record_size(exact, size);
+		assert_true(perch_decoder_decode(decoder, &record, exact, size, NULL) < 0);
+		perch_decoder_time(decoder, exact, size, &time);
+		free(exact);
+	}
 	assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, NULL), 0);
 	assert_int_equal(record.event, 1);
+	perch_decoder_free(decoder);
+}
+
+/* Where the attrs disagree about the place of the id, IDENTIFIER's is looked at first: a time may look like an id. */
+static void identifier_comes_first(void **state)
+{
+	struct perch_attr by_place = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID };
+	struct perch_attr by_name = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_IDENTIFIER };
+	const uint64_t ids[2] = { BUILT_TIME, 8 };
+	struct perch_decoder_event events[2] = { { &by_place, ids, 1 }, { &by_name, ids + 1, 1 } };
+	struct perch_decoder *decoder;
+	struct built b;
+
+	(void)state;
+	assert_int_equal(perch_decoder_new(&decoder, events, 2, PERCH_BYTES_NATIVE, NULL), 0);
+	start_record(&b, PERCH_RECORD_SAMPLE, 0);
+	put_u64(&b, 8);
+	put_u64(&b, BUILT_TIME); /* where the other has its id */
+	end_record(&b);
+	expect_event(decoder, &b, 1);
 	perch_decoder_free(decoder);
 }
 
@@ -200,6 +230,7 @@ int main(void)
 		cmocka_unit_test(ids_tell_whose_a_record_is),
 		cmocka_unit_test(ids_of_the_other_byte_order),
 		cmocka_unit_test(short_records_of_several_events),
+		cmocka_unit_test(identifier_comes_first),
 		cmocka_unit_test(every_read_format),
 		cmocka_unit_test(every_read_format_of_the_other_byte_order),
 	};

@@ -441,6 +441,29 @@ static void impossible_counts_are_refused(void **state)
 	}
 }
 
+/* The kernel makes size and bytes a multiple of 8; others' files need not, and the next field is at a word all the same. */
+static void raw_is_padded(void **state)
+{
+	struct perch_layout layout = layout_of(PERCH_SAMPLE_RAW | PERCH_SAMPLE_WEIGHT);
+
+	(void)state;
+	for (uint32_t size = 0; size <= 13; size++) {
+		struct perch_record record;
+		struct built b;
+
+		start_record(&b, PERCH_RECORD_SAMPLE, 0);
+		put_u32(&b, size);
+		put_bytes(&b, "thirteen byte", size);
+		b.size = (b.size + 7) / 8 * 8;
+		put_u64(&b, 0x57);
+		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(record.sample.raw.size, size);
+		assert_memory_equal(record.sample.raw.data, "thirteen byte", size);
+		assert_int_equal(record.sample.weight, 0x57);
+		assert_int_equal(record.left_over, 0);
+	}
+}
+
 static void stack_size_is_bounded_by_what_was_copied(void **state)
 {
 	struct perch_layout layout = layout_of(PERCH_SAMPLE_STACK_USER);
@@ -473,6 +496,7 @@ static void impossible_headers_are_refused(void **state)
 		assert_int_equal(record.misc, 3);
 	}
 	end_record(&b);
+	memcpy(b.bytes + 4, &(struct perch_record_header){ PERCH_RECORD_SWITCH, 0, 8 }, 8);
 	assert_int_equal(perch_record_decode(&record, &layout, b.bytes + 4, 64, &err), -EINVAL);
 	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, 64, NULL), -EBADMSG);
 }
@@ -490,6 +514,7 @@ int main(void)
 		cmocka_unit_test(empty_branch_stacks),
 		cmocka_unit_test(sample_with_empty_fields),
 		cmocka_unit_test(impossible_counts_are_refused),
+		cmocka_unit_test(raw_is_padded),
 		cmocka_unit_test(stack_size_is_bounded_by_what_was_copied),
 		cmocka_unit_test(impossible_headers_are_refused),
 	};

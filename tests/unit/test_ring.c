@@ -153,6 +153,60 @@ static void peeks_in_pieces(void **state)
 	}
 }
 
+/* A caller that gives back a part of a record: the next one is looked for where one may begin, and never past the end. */
+static void gives_back_words_alone(void **state)
+{
+	struct iovec pieces[2];
+	struct fixture f;
+
+	(void)state;
+	for (size_t odd = 1; odd < 8; odd++) {
+		begin(&f, RING - 32);
+		put(&f, 32);
+		put(&f, 32);
+		assert_int_equal(perch_ring_peek(f.ring, pieces), 64);
+		perch_ring_consume(f.ring, 24 + odd);
+		assert_int_equal(f.control.data_tail, RING - 8);
+		perch_ring_consume(f.ring, odd);
+		assert_int_equal(f.control.data_tail, RING - 8);
+		assert_true(perch_ring_peek(f.ring, pieces) <= 40);
+		perch_ring_close(f.ring);
+	}
+}
+
+/* A kernel of 32 bits stores heads of as many: nothing is missing behind 4 GiB, and nothing there twice. */
+static void kernels_of_32_bits(void **state)
+{
+	const struct perch_record_header *record;
+	struct perch_ring_stats stats;
+	struct iovec pieces[2];
+	struct fixture f;
+
+	(void)state;
+	for (uint64_t before = 8; before <= 4 * RING; before += 8) {
+		begin(&f, (1ull << 32) - before);
+		for (int turn = 0; turn < 50; turn++) {
+			while (put(&f, 40))
+				;
+			f.control.data_head = (uint32_t)f.control.data_head;
+			if (turn % 2) {
+				assert_int_equal(perch_ring_peek(f.ring, pieces), 240);
+				perch_ring_consume(f.ring, 240);
+				f.seen += 6;
+			} else {
+				while ((record = perch_ring_next(f.ring)))
+					check(&f, record);
+			}
+			assert_int_equal(f.seen, f.written);
+			f.control.data_tail = (uint32_t)f.control.data_tail;	/* what it sees of that */
+			assert_int_equal(f.control.data_tail, f.control.data_head);
+		}
+		perch_ring_stats(f.ring, &stats);
+		assert_int_equal(stats.damaged, 0);
+		perch_ring_close(f.ring);
+	}
+}
+
 /* A header that cannot be: what follows it in the batch is dropped, and the next batch is fine again. */
 static void survives_nonsense(void **state)
 {
@@ -236,6 +290,8 @@ int main(void)
 		cmocka_unit_test(runs_for_long),
 		cmocka_unit_test(tail_moves_by_batch),
 		cmocka_unit_test(peeks_in_pieces),
+		cmocka_unit_test(gives_back_words_alone),
+		cmocka_unit_test(kernels_of_32_bits),
 		cmocka_unit_test(survives_nonsense),
 		cmocka_unit_test(survives_a_wild_head),
 		cmocka_unit_test(refuses_impossible_memory),

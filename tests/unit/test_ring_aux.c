@@ -82,6 +82,40 @@ static void tail_runs_freely(void **state)
 	}
 }
 
+/* Heads and offsets of a kernel of 32 bits begin again at 0 after 4 GiB. */
+static void kernels_of_32_bits(void **state)
+{
+	struct perch_record record;
+	struct perch_aux_stats stats;
+	struct iovec pieces[2];
+	struct fixture f;
+
+	(void)state;
+	for (uint64_t before = 1; before < 4 * AREA; before += 3) {
+		uint64_t position = (1ull << 32) - before;
+
+		begin(&f, position, PERCH_RING_FORWARD);
+		for (unsigned n = 0; n < 50; n++) {
+			uint64_t bytes = 1 + n % (AREA - 1);
+
+			f.control.aux_head = position;
+			record = trace(&f, bytes, 0);
+			record.aux.offset = (uint32_t)position;
+			f.control.aux_head = (uint32_t)f.control.aux_head;
+			assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), bytes);
+			check_pieces(&f, pieces, position, bytes);
+			assert_int_equal(perch_ring_aux_peek(f.ring, pieces), bytes);
+			check_pieces(&f, pieces, position, bytes);
+			perch_ring_aux_consume(f.ring, SIZE_MAX);
+			position += bytes;
+			assert_int_equal((uint32_t)f.control.aux_tail, f.control.aux_head);
+		}
+		perch_ring_aux_stats(f.ring, &stats);
+		assert_int_equal(stats.missing, 0);
+		perch_ring_close(f.ring);
+	}
+}
+
 static void records_find_their_bytes(void **state)
 {
 	struct perch_record first, second, nothing;
@@ -271,7 +305,7 @@ static void maps_behind_the_ring(void **state)
 	calls.context = &d;
 	calls.map = map_memory;
 	calls.unmap = unmap_memory;
-	assert_int_equal(perch_machine_new(&machine, "/nonexistent", &calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, "/proc/none", &calls, NULL), 0);
 	assert_int_equal(perch_ring_open(&ring, 5, 4, PERCH_RING_FORWARD, machine, &err), 0);
 	d.refuse = EOPNOTSUPP;
 	assert_int_equal(perch_ring_open_aux(ring, 8, PERCH_RING_FORWARD, NULL, &err), -EOPNOTSUPP);
@@ -331,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tail_runs_freely),
+		cmocka_unit_test(kernels_of_32_bits),
 		cmocka_unit_test(records_find_their_bytes),
 		cmocka_unit_test(snapshots_of_free_heads),
 		cmocka_unit_test(snapshots_of_masked_heads),

@@ -264,6 +264,80 @@ static void keeps_its_guarantee(void **state)
 	end(&f);
 }
 
+/* ---- against a sort ---- */
+
+#define SORTED 400
+
+struct put_record {
+	uint64_t time, serial;
+	size_t ring;
+};
+
+/* By time; of equal times the lower ring first, and within a ring as they were written. */
+static int by_time(const void *one, const void *other)
+{
+	const struct put_record *a = one, *b = other;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	if (a->ring != b->ring)
+		return a->ring < b->ring ? -1 : 1;
+	return a->serial < b->serial ? -1 : a->serial > b->serial;
+}
+
+/* Rings of any fill, many records of the same time, rings with nothing: one round is what a stable sort makes of them. */
+static void is_a_stable_sort(void **state)
+{
+	static struct put_record wanted[MOST * SORTED];
+
+	(void)state;
+	for (uint32_t seed = 1; seed < 400; seed++) {
+		uint32_t random = seed;
+		uint64_t clock[MOST] = { 0 };
+		struct fixture f;
+		size_t nr = 0;
+
+		begin(&f, MOST, 32768);
+		for (size_t n = ring_kernel_random(&random) % (MOST * SORTED); nr < n; nr++) {
+			size_t i = ring_kernel_random(&random) % (1 + seed % MOST);
+
+			clock[i] += ring_kernel_random(&random) % 8 / 6;
+			wanted[nr] = (struct put_record){ 1 + clock[i], f.k[i]->serial, i };
+			if (!put(f.k[i], PERCH_RECORD_SAMPLE, 1 + clock[i], 24 + 8 * (ring_kernel_random(&random) % 3)))
+				break;
+		}
+		qsort(wanted, nr, sizeof(*wanted), by_time);
+		for (size_t n = 0; n < nr; n++)
+			expect(&f, true, wanted[n].ring, wanted[n].time);
+		expect_end(&f, true);
+		assert_int_equal(perch_merge_disordered(f.merge), 0);
+		all_delivered(&f);
+		end(&f);
+	}
+}
+
+/* A ring into which nothing is ever written, and one that fell silent: the others come a round later, as ever. */
+static void silent_rings_hold_up_nobody(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f, 3, 4096);
+	put(f.k[1], PERCH_RECORD_SAMPLE, 1, 24);
+	for (uint64_t time = 10; time < 2000; time++) {
+		put(f.k[0], PERCH_RECORD_SAMPLE, time, 24);
+		if (time == 11)
+			expect(&f, false, 1, 1);
+		if (time > 10)
+			expect(&f, false, 0, time - 1);
+		expect_end(&f, false);
+	}
+	expect(&f, true, 0, 1999);
+	expect_end(&f, true);
+	all_delivered(&f);
+	end(&f);
+}
+
 /* Times of any value: each record comes once, in its ring's order, and what is out of order is counted. */
 static void survives_any_times(void **state)
 {
@@ -349,6 +423,8 @@ static void of_no_rings(void **state)
 	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size, PERCH_RING_OVERWRITE, NULL), 0);
 	assert_int_equal(perch_merge_new(&merge, &ring, 1, f.decoder, &err), -EINVAL);
 	assert_null(merge);
+	assert_int_equal(perch_merge_new(&merge, NULL, 0, NULL, &err), -EINVAL);
+	assert_null(merge);
 	perch_merge_free(merge);
 	perch_ring_close(ring);
 	ring_kernel_free(k);
@@ -363,6 +439,8 @@ int main(void)
 		cmocka_unit_test(records_without_time),
 		cmocka_unit_test(makes_room),
 		cmocka_unit_test(keeps_its_guarantee),
+		cmocka_unit_test(is_a_stable_sort),
+		cmocka_unit_test(silent_rings_hold_up_nobody),
 		cmocka_unit_test(survives_any_times),
 		cmocka_unit_test(survives_damage),
 		cmocka_unit_test(of_no_rings),

@@ -109,6 +109,27 @@ static void leaves_out_threads_that_ended(void **state)
 	end_fake(sampler, machine, &k);
 }
 
+static void refuses_lists_that_are_none(void **state)
+{
+	static const pid_t wrong[] = { 11, -5 };
+	struct perch_sampler_options options = { .event.period = 1, .nr_threads = 2 };
+	struct kernel k = { 0 };
+	struct perch_sampler *sampler;
+	struct perch_machine *machine;
+	struct perch_calls calls;
+	struct perch_error err;
+
+	(void)state;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_null(sampler);
+	end_fake(sampler, machine, &k);
+	options.threads = wrong;
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "-5"));
+	assert_int_equal(k.nr, 0);
+	end_fake(sampler, machine, &k);
+}
+
 static void leaves_out_members_without_a_leader(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1, .threads = three_threads, .nr_threads = 3 };
@@ -199,6 +220,46 @@ static void refuses_overwrite_rings(void **state)
 	end_fake(sampler, machine, &k);
 }
 
+static struct perch_options copying(uint32_t bytes)
+{
+	return (struct perch_options){ .period = 1, .sample = PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER,
+				       .sample_stack_user = bytes, .sample_regs_user = 7 };
+}
+
+/* A sample that never fits would be lost, or written over by itself. */
+static void refuses_rings_without_room(void **state)
+{
+	/* header IDENTIFIER? IP? TID TIME, abi and three registers, the stack between two sizes; and a LOST record's 72 */
+	static const struct { uint32_t stack; size_t bytes; bool fits; } rows[] = {
+		{ 16384, 16384, false }, { 16384 - 136, 16384, false }, { 16384 - 144 - 16, 16384, true }, { 16384, 32768, true },
+		{ 65528, 65536, false }, { 65528, 131072, true },
+	};
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		struct perch_sampler_options options = { .event = copying(rows[i / 2].stack), .overwrite = i % 2 };
+		struct kernel k = { .gone = -5 };
+		struct perch_sampler *sampler;
+		struct perch_machine *machine;
+		struct perch_calls calls;
+		struct perch_error err = { 0 };
+
+		options.ring_pages = rows[i / 2].bytes / page;
+		if (!options.ring_pages)
+			continue;	/* pages are larger than that */
+		assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+				 rows[i / 2].fits ? 0 : -EINVAL);
+		if (!rows[i / 2].fits) {
+			assert_int_equal(k.nr, 0);
+			assert_string_equal(err.field, "sample_stack_user");
+			assert_non_null(strstr(err.message, "has no room for a sample"));
+			assert_non_null(strstr(err.remedy, rows[i / 2].bytes == 16384 ? "(32 KiB)" : "(128 KiB)"));
+		}
+		end_fake(sampler, machine, &k);
+	}
+}
+
 /* For an ordinary user: root may lock what it likes. */
 static void shrinks_rings_to_the_limit(void **state)
 {
@@ -237,6 +298,15 @@ static void shrinks_rings_to_the_limit(void **state)
 	k = (struct kernel){ .gone = -5, .max_pages = 16 };
 	options.ring_pages = 32;	/* asked for: not shrunk */
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	end_fake(sampler, machine, &k);
+
+	/* smaller ones would open, and have no room for a sample */
+	options = (struct perch_sampler_options){ .event = copying(65528) };
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	assert_int_equal(err.kind, PERCH_ERROR_MLOCK);
+	end_fake(sampler, machine, &k);
+	options.event = copying(32768);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), 0);
 	end_fake(sampler, machine, &k);
 	tree_remove(root);
 	root[0] = '\0';
@@ -472,10 +542,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(redirects_into_one_ring),
 		cmocka_unit_test(leaves_out_threads_that_ended),
+		cmocka_unit_test(refuses_rings_without_room),
 		cmocka_unit_test(shrinks_rings_to_the_limit),
 		cmocka_unit_test(finds_the_precision_there_is),
 		cmocka_unit_test(keeps_an_event_s_own_period),
 		cmocka_unit_test(counts_what_it_drains),
+		cmocka_unit_test(refuses_lists_that_are_none),
 		cmocka_unit_test(leaves_out_members_without_a_leader),
 		cmocka_unit_test(refuses_to_wait_for_no_samples),
 		cmocka_unit_test(nobody_is_the_calling_thread), cmocka_unit_test(refuses_overwrite_rings),

@@ -162,6 +162,46 @@ static void ends_with_resuming(void **state)
 	ring_kernel_free(k);
 }
 
+/* Without what the last snapshot had, in either order, whether or not the ring has wrapped since. */
+static void forgets_what_is_known(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed < 100; seed++) {
+		struct ring_kernel *k = ring_kernel_new(RING, 0, true, 0, seed);
+		enum perch_snapshot_order order = seed & 1 ? PERCH_OLDEST_FIRST : PERCH_NEWEST_FIRST;
+		uint64_t serials[RING / 8], known = 0, overwritten = 0, bytes, came;
+		struct perch_ring *ring = over(k);
+		struct perch_ring_stats stats;
+		size_t written = 0;
+		uint16_t sizes[400];
+
+		perch_ring_forget(ring);	/* nothing so far */
+		for (int round = 0; round < 40; round++) {
+			size_t nr, held, fit, more = ring_kernel_random(&k->random) % 10;
+
+			for (came = 0; more--; came += sizes[written++])
+				ring_kernel_sample(k, sizes[written] = 24 + 8 * (ring_kernel_random(&k->random) % 10));
+			fit = expected(sizes, written, &bytes);
+			held = fit < written - known ? fit : written - known;
+			nr = take(ring, order, serials);
+			assert_int_equal(nr, held);
+			for (size_t i = 0; i < nr; i++)
+				assert_int_equal(serials[i], order == PERCH_OLDEST_FIRST ? written - nr + i : written - 1 - i);
+			overwritten += came > bytes ? came - bytes : 0;
+			if (ring_kernel_random(&k->random) % 4) {
+				perch_ring_forget(ring);
+				known = written;
+				assert_int_equal(take(ring, order, serials), 0);
+			}
+		}
+		perch_ring_stats(ring, &stats);
+		assert_int_equal(stats.overwritten, overwritten);
+		assert_int_equal(stats.damaged, 0);
+		perch_ring_close(ring);
+		ring_kernel_free(k);
+	}
+}
+
 /* Headers that cannot be end the snapshot there; heads that go up are no kernel's. */
 static void survives_nonsense(void **state)
 {
@@ -246,7 +286,7 @@ static struct perch_machine *machine_with(struct descriptor *d, struct perch_cal
 	calls->map = map_memory;
 	calls->unmap = unmap_memory;
 	calls->control = control;
-	assert_int_equal(perch_machine_new(&machine, "/nonexistent", calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&machine, "/proc/none", calls, NULL), 0);
 	return machine;
 }
 
@@ -319,6 +359,7 @@ int main(void)
 		cmocka_unit_test(counts_what_is_gone),
 		cmocka_unit_test(notices_a_late_writer),
 		cmocka_unit_test(ends_with_resuming),
+		cmocka_unit_test(forgets_what_is_known),
 		cmocka_unit_test(survives_nonsense),
 		cmocka_unit_test(maps_and_pauses),
 		cmocka_unit_test(refuses_what_cannot_be),

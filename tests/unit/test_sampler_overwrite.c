@@ -199,6 +199,84 @@ static void a_snapshot_has_the_newest(void **state)
 	assert_int_equal(seen.last, 11);
 }
 
+/* One that was kept is not handed out again; one that was not is, with what has come since. */
+static void a_kept_snapshot_is_forgotten(void **state)
+{
+	struct scene *s = *state;
+	struct seen seen = { .s = s };
+	struct perch_sampler_stats stats;
+	struct perch_ring_stats ring;
+	size_t most = 4 * sysconf(_SC_PAGESIZE) / sizeof(struct sample);
+	uint64_t time = 0;
+
+	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	perch_sampler_forget(s->sampler);
+	while (time < 20)
+		put_backward(s, 0, id_of(s, 0, 0), ++time);
+	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
+	put_backward(s, 0, id_of(s, 0, 0), ++time);
+	seen = (struct seen){ .s = s };
+	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
+	assert_int_equal(seen.ring[0], 21);
+	perch_sampler_forget(s->sampler);
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), 0);
+	while (time < 30)
+		put_backward(s, 0, id_of(s, 0, 0), ++time);
+	seen = (struct seen){ .s = s, .answer = -ENOSPC };
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), -ENOSPC);
+	seen = (struct seen){ .s = s };
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), 9 * sizeof(struct sample));
+	assert_int_equal(seen.first, 22);
+	assert_int_equal(seen.last, 30);
+	perch_sampler_forget(s->sampler);
+	for (size_t i = 0; i < most + 5; i++)
+		put_backward(s, 0, id_of(s, 0, 0), ++time);
+	seen = (struct seen){ .s = s };
+	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
+	assert_int_equal(seen.ring[0], most);
+	assert_int_equal(seen.last, time);
+	perch_ring_stats(perch_sampler_ring(s->sampler, 0), &ring);
+	assert_int_equal(ring.overwritten, 5 * sizeof(struct sample));
+	perch_sampler_ring_stats(s->sampler, 0, &stats);
+	assert_int_equal(stats.samples, 20 + 21 + 9 + 9 + most);
+}
+
+/* A writer that comes too late writes over the record that is the next to be copied, its size having been looked at. */
+static int write_late(void *context, size_t ring, const struct iovec *pieces, int nr)
+{
+	struct seen *seen = context;
+	const struct kernel *k = &seen->s->k;
+	char *data = (char *)k->rings[0] + sysconf(_SC_PAGESIZE);
+	size_t size = k->mapped[0].pages * sysconf(_SC_PAGESIZE);
+
+	(void)ring;
+	for (int i = 0; i < nr; i++)
+		for (size_t at = 0; at < pieces[i].iov_len; at += sizeof(struct sample), seen->records++)
+			assert_int_equal(((const struct perch_record_header *)((char *)pieces[i].iov_base + at))->size,
+					 sizeof(struct sample));
+	if (!seen->calls++)		/* oldest first, and they lie downwards from the end */
+		memset(data + size - (seen->records + 1) * sizeof(struct sample), 0, sizeof(struct sample));
+	return 0;
+}
+
+static void a_late_writer_breaks_nothing(void **state)
+{
+	struct scene *s = *state;
+	struct seen seen = { .s = s };
+	size_t nr;
+
+	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
+	s->options.ring_pages = 128;
+	assert_int_equal(open_scene(s, "cpu-clock"), 0);
+	nr = 128 * sysconf(_SC_PAGESIZE) / sizeof(struct sample);
+	for (uint64_t i = 1; i <= nr; i++)
+		put_backward(s, 0, id_of(s, 0, 0), i);
+	assert_true(perch_sampler_snapshot(s->sampler, write_late, &seen, &s->err) > 0);
+	assert_true(seen.calls >= 2);
+	assert_int_equal(seen.records, nr - 1);
+}
+
 static void a_snapshot_that_fails_resumes(void **state)
 {
 	struct scene *s = *state;
@@ -267,6 +345,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(has_two_rings_a_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(needs_no_own_event_without_follow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_snapshot_has_the_newest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_kept_snapshot_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_late_writer_breaks_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_snapshot_that_fails_resumes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_contradictions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(takes_the_term_and_the_option, set_up, tear_down),

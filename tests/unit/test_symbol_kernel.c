@@ -152,6 +152,37 @@ static void another_kernel_is_not_used(void **state)
 	perch_symbols_free(symbols);
 }
 
+/* What was recorded elsewhere is named only where a build id says that it is what runs here. */
+static void what_runs_here_is_not_what_ran_elsewhere(void **state)
+{
+	const struct perch_symbols_options elsewhere = { .elsewhere = true };
+	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_binary module = binary_at("[perch_no_module]", PERCH_BINARY_MODULE);
+	struct perch_binary vdso = binary_at("[vdso]", PERCH_BINARY_VDSO);
+	struct perch_symbols *symbols = new_symbols(&elsewhere);
+	int size;
+
+	(void)state;
+	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
+	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "not the kernel that runs here"));
+	assert_null(perch_symbols_find(symbols, &module, base));
+	assert_non_null(strstr(perch_symbols_trouble(symbols, &module), "another build"));
+	for (uint64_t offset = 0; offset < 0x4000; offset += 4)
+		assert_null(perch_symbols_find(symbols, &vdso, offset));
+	perch_symbols_free(symbols);
+
+	size = perch_build_id_of_kernel(kernel.build_id);
+	if (size <= 0)
+		return;
+	kernel.build_id_size = size;
+	symbols = new_symbols(&elsewhere);
+	perch_symbols_find(symbols, &kernel, base + 0x100);
+	/* its list may still be hidden from whoever runs this */
+	assert_true(!perch_symbols_trouble(symbols, &kernel) ||
+		    !strstr(perch_symbols_trouble(symbols, &kernel), "kernel that runs here"));
+	perch_symbols_free(symbols);
+}
+
 static void the_vdso_is_read_from_memory(void **state)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -204,6 +235,7 @@ int main(void)
 		cmocka_unit_test(hidden_addresses_are_explained),
 		cmocka_unit_test(a_list_may_be_missing_or_useless),
 		cmocka_unit_test(another_kernel_is_not_used),
+		cmocka_unit_test(what_runs_here_is_not_what_ran_elsewhere),
 		cmocka_unit_test(the_vdso_is_read_from_memory),
 		cmocka_unit_test(what_has_no_symbols_says_so),
 	};

@@ -13,19 +13,26 @@
 static int set_types(void *value, const char *argument, bool negated)
 {
 	struct dump *dump = value;
-	const char *wrong;
+	const char *wrong, *near;
+	int length;
 
 	dump->filtered = !negated;
-	dump->nr_types = negated ? 0 : dump->nr_types;
-	if (negated)
+	if (negated) {
+		dump->nr_types = 0;
+		dump->unnamed = false;
 		return 0;
+	}
 	wrong = dump_add_types(dump, argument);
 	if (!wrong)
 		return 0;
 	if (dump->nr_types == CLI_NR(dump->types))
 		return cli_usage_error("dump", "more than %zu types", CLI_NR(dump->types));
+	length = (int)strcspn(wrong, ",");
+	near = dump_near_type(wrong, length);
+	if (near)
+		return cli_usage_error("dump", "no type of record '%.*s', but %s is one", length, wrong, near);
 	return cli_usage_error("dump", "no type of record '%.*s': they are called as report --stats shows them (SAMPLE, "
-			       "MMAP2), or by their numbers", (int)strcspn(wrong, ","), wrong);
+			       "MMAP2), or by their numbers", length, wrong);
 }
 
 static int set_limit(void *value, const char *argument, bool negated)
@@ -134,8 +141,12 @@ int perch_cmd_dump(int argc, char **argv)
 	struct cli_recording recording;
 	int status;
 
+	if (next < argc && !dump.path) {
+		dump.path = argv[next];
+		next += cli_parse("dump", options, CLI_NR(options), argc - next, argv + next);
+	}
 	if (next < argc)
-		return cli_usage_error("dump", "'%s' is no option; a file is named by -i", argv[next]);
+		return cli_usage_error("dump", "'%s' is one file too many", argv[next]);
 	status = cli_recording_open(&recording, "dump", dump.path, dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE,
 				    NULL);
 	if (status)

@@ -34,6 +34,7 @@ void dump_json_string(struct dump_out *out, const char *text, size_t length);
 /* ---- what is shown ---- */
 
 #define DUMP_MOST_TYPES 64
+#define DUMP_UNNAMED "UNKNOWN"		/* stands for all types without a name */
 
 struct dump {
 	struct dump_out out;
@@ -44,13 +45,15 @@ struct dump {
 	bool header, header_only, by_time;
 	bool limited;
 	uint64_t limit;			/* records */
-	bool filtered;
+	bool filtered, unnamed;
 	size_t nr_types;
 	uint32_t types[DUMP_MOST_TYPES];		/* when filtered: the only ones */
 };
 
 /* dump_select.c: what of -t is a type is added to the types. NULL, or the word that is none. */
 const char *dump_add_types(struct dump *dump, const char *names);
+/* The name of a type that one slip made this word of; NULL: none. */
+const char *dump_near_type(const char *word, size_t length);
 bool dump_wants(const struct dump *dump, uint32_t type);
 /* The name of the event that a record belongs to; NULL when it belongs to none. */
 const char *dump_event_name(const struct dump *dump, const struct perch_record *record);

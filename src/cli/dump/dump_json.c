@@ -152,7 +152,7 @@ static void put_start(struct writer *writer, const struct dump *dump, const stru
 	perch_misc_words(record->type, record->misc, words, sizeof(words));
 	key(writer, "offset");
 	put_number(writer->out, record->offset);
-	put_text(writer, "type", type ? type : "UNKNOWN");
+	put_text(writer, "type", type ? type : DUMP_UNNAMED);
 	key(writer, "type_number");
 	dump_number(writer->out, record->type);
 	key(writer, "size");
@@ -178,12 +178,8 @@ void dump_json_record(struct dump *dump, const struct perch_record *record, cons
 		key(&writer, "fields");
 		begin(&writer, false);
 		perch_file_record_fields(dump->reader, record, put_field, &writer);
-		while (writer.depth > 1)
+		while (writer.depth > 1) /* a field was deeper than there is room for */
 			end(&writer);
-		if (record->left_over) {
-			key(&writer, "left_over");
-			dump_number(writer.out, record->left_over);
-		}
 	}
 	if (dump->raw || trouble)
 		put_raw(&writer, "raw", record->bytes, record->size);

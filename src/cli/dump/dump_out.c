@@ -56,8 +56,12 @@ void dump_puts(struct dump_out *out, const char *text)
 
 void dump_spaces(struct dump_out *out, size_t nr)
 {
-	while (nr--)
-		dump_put(out, " ", 1);
+	static const char spaces[] = "                                                                ";
+
+	for (size_t some; nr; nr -= some) {
+		some = nr < sizeof(spaces) - 1 ? nr : sizeof(spaces) - 1;
+		dump_put(out, spaces, some);
+	}
 }
 
 void dump_number(struct dump_out *out, uint64_t number)
@@ -129,9 +133,11 @@ static size_t character(const char *text, size_t length, uint32_t *code)
 	return *code < least[size] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : size;
 }
 
+/* Controls of a terminal, and what turns the direction of a line, so that a name could pose as another. */
 static bool is_control(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
+	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 void dump_clean(struct dump_out *out, const char *text, size_t length)
@@ -170,9 +176,10 @@ void dump_json_string(struct dump_out *out, const char *text, size_t length)
 		if (!size) {
 			dump_puts(out, "\xef\xbf\xbd");
 		} else if (is_control(code)) {
-			char escape[8] = { '\\', 'u', '0', '0', digits[code >> 4], digits[code & 15] };
+			char escape[] = { '\\', 'u', digits[code >> 12], digits[code >> 8 & 15], digits[code >> 4 & 15],
+					  digits[code & 15] };
 
-			dump_put(out, escape, 6);
+			dump_put(out, escape, sizeof(escape));
 		} else {
 			if (code == '"' || code == '\\')
 				dump_put(out, "\\", 1);

@@ -29,15 +29,43 @@ static int64_t type_of(const char *word, size_t length)
 	return end == word + length && !errno && number <= UINT32_MAX ? (int64_t)number : -1;
 }
 
+/* Letters that two words have in common at their start and, of what is left, at their end; case aside. */
+static size_t common(const char *one, size_t length, const char *other, size_t other_length)
+{
+	size_t start = 0, end = 0;
+
+	while (start < length && start < other_length && !strncasecmp(one + start, other + start, 1))
+		start++;
+	while (start + end < length && start + end < other_length &&
+	       !strncasecmp(one + length - end - 1, other + other_length - end - 1, 1))
+		end++;
+	return start + end;
+}
+
+const char *dump_near_type(const char *word, size_t length)
+{
+	for (uint32_t type = 0; length > 2 && type < LAST_NAMED; type++) {
+		const char *name = perch_record_name(type);
+		size_t other = name ? strlen(name) : 0, longer = other > length ? other : length;
+
+		if (name && common(word, length, name, other) + 2 >= longer)
+			return name;
+	}
+	return NULL;
+}
+
 const char *dump_add_types(struct dump *dump, const char *names)
 {
 	while (true) {
 		size_t length = strcspn(names, ",");
-		int64_t type = type_of(names, length);
+		bool unnamed = length == strlen(DUMP_UNNAMED) && !strncasecmp(names, DUMP_UNNAMED, length);
+		int64_t type = unnamed ? 0 : type_of(names, length);
 
 		if (type < 0 || dump->nr_types == DUMP_MOST_TYPES)
 			return names;
-		dump->types[dump->nr_types++] = type;
+		dump->unnamed |= unnamed;
+		if (!unnamed)
+			dump->types[dump->nr_types++] = type;
 		if (!names[length])
 			return NULL;
 		names += length + 1;
@@ -47,6 +75,8 @@ const char *dump_add_types(struct dump *dump, const char *names)
 bool dump_wants(const struct dump *dump, uint32_t type)
 {
 	if (!dump->filtered)
+		return true;
+	if (dump->unnamed && !perch_record_name(type))
 		return true;
 	for (size_t i = 0; i < dump->nr_types; i++)
 		if (dump->types[i] == type)

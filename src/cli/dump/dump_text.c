@@ -27,9 +27,12 @@ struct writer {
 
 static void add_to_path(struct writer *writer, const char *text)
 {
-	size_t length = strlen(writer->path);
+	size_t length = strlen(writer->path), more = strlen(text), room = sizeof(writer->path) - 1 - length;
 
-	snprintf(writer->path + length, sizeof(writer->path) - length, "%s", text);
+	if (more > room)
+		more = room;
+	memcpy(writer->path + length, text, more);
+	writer->path[length + more] = 0;
 }
 
 /* The path of the field or entry that comes now is made the current one; returns how long the one before was. */
@@ -230,7 +233,7 @@ static void put_start(const struct dump *dump, struct dump_out *out, const struc
 	if (type) {
 		dump_puts(out, type);
 	} else {
-		dump_puts(out, "UNKNOWN ");
+		dump_puts(out, DUMP_UNNAMED " ");
 		dump_number(out, record->type);
 	}
 	dump_put(out, " ", 1);
@@ -265,12 +268,6 @@ void dump_text_record(struct dump *dump, const struct perch_record *record, cons
 		put_line(&dump->out, "damaged", trouble);
 	else
 		perch_file_record_fields(dump->reader, record, put_field, &writer);
-	if (!trouble && record->left_over) {
-		char text[64];
-
-		snprintf(text, sizeof(text), "%u bytes", record->left_over);
-		put_line(&dump->out, "left_over", text);
-	}
 	if (dump->raw || trouble)
 		for (size_t at = 0; at < record->size; at += 16)
 			put_dump_line(&dump->out, record->bytes, at, record->size);

@@ -132,11 +132,13 @@ static int begin(struct record *record)
 
 /*
  * A program still running when a signal has ended the recording was sent that signal too, by the terminal or by us. It has
- * a moment to end by itself; then it is told to, as perf does. When it was the file that failed, the program is let be.
+ * a moment to end by itself, unless it ignores it; then it is told to, as perf does. When it was the file that failed, the
+ * program is let be.
  */
 static void end_program(struct record *record)
 {
 	struct timespec moment = { 0, 20000000 };
+	bool ignored;
 	sigset_t none;
 
 	if (record->program.pid <= 0 || record->program_ended)
@@ -152,9 +154,10 @@ static void end_program(struct record *record)
 		cli_program_wait(&record->program, 0, &record->program_status, NULL);
 		return;
 	}
+	ignored = record->ended_by && cli_program_ignores(&record->program, record->ended_by);
 	if (record->full && !record->ended_by)
 		kill(record->program.pid, SIGTERM);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < (ignored ? 0 : 100); i++) {
 		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			return;
 		nanosleep(&moment, NULL);

@@ -112,8 +112,11 @@ struct record {
 	char *last_file;		/* the name of the one that was written last */
 	struct record_side side;
 	uint64_t *lost_told;		/* by event and id, in files before */
+	uint64_t *lost_now;		/* the same with this file */
+	bool lost_known;		/* by events: Linux 6.0 */
 	uint64_t *lost_at;		/* by event and ring, in this file; behind the last event what LOST records tell */
 	uint64_t overwritten;		/* bytes, until the last snapshot */
+	bool none_whole;		/* nothing but these came since the one before */
 	bool failed;			/* a file could not be written */
 	bool full;			/* it ended because the file is as large as it may be */
 	struct timespec start;
@@ -129,6 +132,7 @@ struct record {
 	/* what went by */
 	uint64_t samples, lost, throttled;
 	uint64_t side_lost;		/* of --overwrite: mappings, names and tasks that had no room */
+	uint64_t side_lost_told;	/* in files before */
 	uint64_t first_time, last_time;	/* of samples, ns */
 	uint64_t wakeups;
 	struct record_names binaries;	/* mapped executable, for their build ids */
@@ -198,6 +202,8 @@ void record_make_threads(struct record_made *made, const pid_t *threads, size_t 
 
 /* record_loop.c: until the program, the targets or the user end it. 0 or a negative errno in record->err. */
 int record_prepare_loop(struct record *record);
+/* One round. Returns the bytes taken, 0 when the rings are empty, or a negative errno in record->err. */
+ssize_t record_write_round(struct record *record);
 int record_loop(struct record *record);
 /* SIGUSR2, which asks for a file, is held back, or ignored when no file can be asked for. After the program was forked. */
 void record_block_asking(const struct record *record);
@@ -236,10 +242,12 @@ void record_scan(struct record *record, size_t ring, const struct iovec pieces[2
 void record_add_name(struct record_names *names, const char *name);
 void record_clear_names(struct record_names *names);
 
-/* record_lost.c: writes how many records were lost, which events know in the end. 0 or a negative errno in record->err. */
+/* record_lost.c: writes how many records were lost, as events know by now. 0 or a negative errno in record->err. */
 int record_tell_lost(struct record *record);
-/* Another file: nothing of it is lost so far. */
-void record_begin_lost(struct record *record);
+/* All of the file's records have been seen: what LOST records tell is the answer where events know nothing. */
+void record_add_lost(struct record *record);
+/* The file is whole: what it tells is not told in the next. */
+void record_keep_lost(struct record *record);
 /* Says of which events and on which CPUs records were lost. */
 void record_tell_places(const struct record *record);
 

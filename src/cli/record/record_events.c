@@ -284,6 +284,20 @@ static bool not_on_this_machine(int rc)
 	return rc == -ENOENT || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
 
+/* Where no PMU of the cores is, it does not matter what else is wrong with an event of theirs. */
+static bool no_core_pmu(struct record *record)
+{
+	const struct perch_pmu *pmus;
+	size_t nr;
+
+	if (perch_machine_pmus(record->machine, &pmus, &nr, NULL))
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		if (pmus[i].core)
+			return false;
+	return true;
+}
+
 /* As perf does, but not without a word: where cycles are not counted, the timer samples in their place. */
 static bool replace_cycles(struct record *record)
 {
@@ -376,6 +390,8 @@ int record_open_sampler(struct record *record)
 		return CLI_EXIT_FAILURE;
 	rc = try_open(record, &err);
 	/* one that is there and cannot be as precise as was asked for is the user's to mend */
+	if (rc == -EINVAL && err.cause == PERCH_CAUSE_CLOCKID_NMI && no_core_pmu(record))
+		rc = -ENOENT;
 	if (not_on_this_machine(rc) && (by_default || rc != -EOPNOTSUPP) && replace_cycles(record)) {
 		record->replaced = true;
 		rc = try_open(record, &err);

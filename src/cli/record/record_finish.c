@@ -119,7 +119,9 @@ static void tell_no_samples(const struct record *record)
 {
 	if (record->flag[RECORD_NO_SAMPLES])
 		return;
-	if (record->delayed && !record->turn)
+	if (record->none_whole || (record->lost && !record->overwrite))
+		cli_note(COMMAND, "no samples: the rings have no room for one as large as these: have larger ones (-m)");
+	else if (record->delayed && !record->turn)
 		cli_note(COMMAND, "no samples: the recording ended before -D started the events");
 	else if (record->program_argv && !record->system_wide && !record->threads)
 		cli_note(COMMAND, "no samples: the program used next to no CPU time, or did not cause the event");
@@ -130,8 +132,9 @@ static void tell_no_samples(const struct record *record)
 void record_tell_trouble(const struct record *record)
 {
 	if (record->lost && record->overwrite)
-		cli_note(COMMAND, "%llu records came while snapshots were taken, and are lost", (unsigned long long)record->lost);
-	else if (record->lost)
+		cli_note(COMMAND, "%llu records came while the rings stood still for the file before, and are lost between the two",
+			 (unsigned long long)record->lost);
+	else if (record->lost && record->samples)
 		cli_note(COMMAND, "%llu records were lost, the rings being full: sample less often (-F), or have larger rings (-m)",
 			 (unsigned long long)record->lost);
 	if (record->side_lost)

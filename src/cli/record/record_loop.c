@@ -83,8 +83,8 @@ int record_block_signals(struct record *record)
 	return 0;
 }
 
-/* One round. Returns the bytes taken, 0 when the rings are empty, or a negative errno. Without a file they are remembered. */
-static ssize_t write_round(struct record *record)
+/* Without a file what is to be in all files is remembered. */
+ssize_t record_write_round(struct record *record)
 {
 	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
 	uint64_t samples = record->samples;
@@ -238,12 +238,12 @@ int record_loop(struct record *record)
 	while (rc >= 0 && wait_for_more(record)) {
 		int sleep_ms = FLUSH_MS;
 
-		rc = write_round(record);
+		rc = record_write_round(record);
 		if (rc >= 0 && record_switch_due(record, &sleep_ms))
 			rc = record_switch(record);
 	}
 	if (rc < 0)
 		return (int)rc;
 	perch_sampler_disable(record->sampler);
-	return (int)write_round(record);
+	return (int)record_write_round(record);
 }

@@ -3,6 +3,9 @@
  * What the rings had no room for. A LOST record is written when there is room again, which at the end never comes: so each
  * event is asked, and the file is told by a LOST_SAMPLES record of its id, as perf does from 6.1 on. Of several files each
  * is told what was lost since the one before. What is said to the user is by event and CPU, each of which has its ring.
+ *
+ * A flight recorder loses what comes while its rings stand still for a file: that is missing between this file and the next,
+ * whose LOST records tell of it. So it asks before the rings stand still again, and of the file that is written then.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,20 +35,21 @@ static int write_lost(struct record *record, const struct perch_layout *layout, 
 	return perch_writer_put(record->writer, &piece, 1, &record->err);
 }
 
-/* What one event lost on one CPU and thread since the file before. */
+/* What one event lost on one CPU and thread since the last file that was written whole. */
 static int tell_one(struct record *record, const struct perch_layout *layout, size_t event, size_t id, uint64_t id_value,
-		    uint64_t *told)
+		    uint64_t told, uint64_t *now)
 {
 	uint64_t lost, more;
 	size_t ring;
 	pid_t pid;
 	int cpu;
 
-	if (perch_sampler_lost(record->sampler, event, id, &lost, NULL) < 0 || lost <= *told ||
+	*now = told;
+	if (perch_sampler_lost(record->sampler, event, id, &lost, NULL) < 0 || lost <= told ||
 	    perch_sampler_place(record->sampler, event, id, &cpu, &pid, &ring) < 0)
 		return 0;
-	more = lost - *told;
-	*told = lost;
+	more = lost - told;
+	*now = lost;
 	record->lost_at[event * record->nr_rings + ring] += more;
 	if (record->overwrite && event >= record->events.nr)
 		record->side_lost += more;
@@ -54,41 +58,60 @@ static int tell_one(struct record *record, const struct perch_layout *layout, si
 	return write_lost(record, layout, id_value, more);
 }
 
-/* LOST records tell the same once more, and may do so in the file that comes after: they count where events know nothing. */
+/* Nothing of this file is lost so far: another one may have failed after it was told, and what it read is read again. */
+static void begin_lost(struct record *record)
+{
+	uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
+
+	record->lost = 0;
+	record->side_lost = record->side_lost_told;
+	memset(record->lost_at, 0, record->nr_file_events * record->nr_rings * sizeof(*record->lost_at));
+	for (size_t ring = 0; ring < record->nr_rings; ring++)
+		if (record->backward[ring])
+			in_ring[ring] = 0;
+}
+
 int record_tell_lost(struct record *record)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
-	uint64_t *told = record->lost_told;
-	bool known = false;
 	const char *name;
-	size_t nr;
+	size_t nr, at = 0;
 	int rc = 0;
 
+	begin_lost(record);
 	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
 		struct perch_layout layout;
 
 		if (!(attr->read_format & PERCH_FORMAT_LOST))
 			continue;	/* kernels before 6.0 do not know */
-		known = true;
+		record->lost_known = true;
 		perch_layout_init(&layout, attr, PERCH_BYTES_NATIVE);
-		for (size_t id = 0; id < nr && rc >= 0; id++, told++)
-			rc = tell_one(record, &layout, i, id, ids[id], told);
-	}
-	for (size_t ring = 0; ring < record->nr_rings; ring++) {
-		uint64_t *told_in_ring = &record->lost_at[record->nr_file_events * record->nr_rings + ring];
-
-		if (known)
-			*told_in_ring = 0;
-		record->lost += *told_in_ring;
+		for (size_t id = 0; id < nr && rc >= 0; id++, at++)
+			rc = tell_one(record, &layout, i, id, ids[id], record->lost_told[at], &record->lost_now[at]);
 	}
 	return rc;
 }
 
-void record_begin_lost(struct record *record)
+/* LOST records tell the same once more, and may do so in the file that comes after: they count where events know nothing. */
+void record_add_lost(struct record *record)
 {
-	record->lost = 0;	/* what .side_lost tells of is missing in all files to come */
-	memset(record->lost_at, 0, (record->nr_file_events + 1) * record->nr_rings * sizeof(*record->lost_at));
+	const uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
+
+	for (size_t ring = 0; ring < record->nr_rings && !record->lost_known; ring++)
+		record->lost += in_ring[ring];
+}
+
+void record_keep_lost(struct record *record)
+{
+	uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
+	size_t ids = 0;
+
+	for (size_t i = 0; i < record->nr_file_events; i++)
+		ids += record->file_events[i].nr_ids;
+	memcpy(record->lost_told, record->lost_now, ids * sizeof(*record->lost_told));
+	record->side_lost_told = record->side_lost;	/* it is missing in all files to come */
+	memset(in_ring, 0, record->nr_rings * sizeof(*in_ring));
 }
 
 static int cpu_of(const struct record *record, size_t ring)
@@ -158,6 +181,6 @@ void record_tell_places(const struct record *record)
 	}
 	if (nr > MOST_PLACES)
 		cli_note(COMMAND, "lost: more of %zu other events", nr - MOST_PLACES);
-	if (!nr && is_any(record, &record->lost_at[record->nr_file_events * record->nr_rings]))
+	if (!record->lost_known && is_any(record, &record->lost_at[record->nr_file_events * record->nr_rings]))
 		tell_places(record, NULL, &record->lost_at[record->nr_file_events * record->nr_rings]);
 }

@@ -251,8 +251,10 @@ int record_check(struct record *record)
 		return cli_usage_error(COMMAND, "nothing to record: name a program, or -p PID, or -a");
 	if (!record->output)
 		record->output = "perf.data";
+	if (!*record->output)
+		return cli_usage_error(COMMAND, "-o has no name: name a file");
 	if (!strcmp(record->output, "-"))
-		return cli_usage_error(COMMAND, "a recording is not written to a pipe: name a file with -o");
+		return cli_usage_error(COMMAND, "-o -: a recording is not written to a pipe: name a file, and read that");
 	if (check_files(record))
 		return CLI_EXIT_USAGE;
 	if (record->rounded_pages && !record->quiet)

@@ -137,6 +137,9 @@ int record_write_shot(struct record *record)
 		rc = perch_sampler_snapshot(record->sampler, take, shot, &record->err);
 	if (shot && rc == -ENOMEM)
 		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+	/* mappings and names that came until the rings stood still: a program may have begun since the last look */
+	if (rc >= 0)
+		rc = record_write_round(record);
 	if (rc >= 0)
 		rc = write_runs(shot);
 	for (size_t i = 0; shot && shot->runs && i < record->nr_rings; i++)

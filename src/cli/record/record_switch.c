@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,9 +85,10 @@ int record_prepare_files(struct record *record)
 	for (size_t i = 0; i < record->nr_file_events; i++)
 		ids += record->file_events[i].nr_ids;
 	record->lost_told = calloc(ids + 1, sizeof(*record->lost_told));
+	record->lost_now = calloc(ids + 1, sizeof(*record->lost_now));
 	record->lost_at = calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
 	record->files = calloc(record->most_files + 1, sizeof(*record->files));
-	if (!record->lost_told || !record->lost_at || !record->files)
+	if (!record->lost_told || !record->lost_now || !record->lost_at || !record->files)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
 	return record->overwrite ? make_decoder(record) : 0;
 }
@@ -99,6 +101,7 @@ void record_clear_files(struct record *record)
 	free(record->last_file);
 	free(record->file_events);
 	free(record->lost_told);
+	free(record->lost_now);
 	free(record->lost_at);
 	free(record->side.bytes);
 	perch_decoder_free(record->decoder);
@@ -181,6 +184,7 @@ static void tell_figures(struct record *record)
 			 record->samples, (double)(overwritten - record->overwritten) / 1024 / 1024, since);
 	else if (!record->quiet)
 		cli_note(COMMAND, "%" PRIu64 " samples", record->samples);
+	record->none_whole = !record->samples && overwritten > record->overwritten;
 	record->overwritten = overwritten;
 	if (!record->quiet && record->side.forgotten)
 		cli_note(COMMAND, "%" PRIu64 " mappings, names and tasks of before are not in the file: there were too many",
@@ -190,9 +194,10 @@ static void tell_figures(struct record *record)
 /* The end of a file: its features, and the name it keeps. NULL as name: the one that it has. */
 static int end_file(struct record *record, const char *from, char *name)
 {
-	int rc = record->failed && !record->overwrite ? 0 : record_tell_lost(record);	/* what failed may not be tried again */
+	int rc = record->failed || record->overwrite ? 0 : record_tell_lost(record);	/* what failed may not be tried again */
 	int finished = record_finish_file(record);
 
+	record_add_lost(record);
 	rc = rc < 0 ? rc : finished;
 	if (name && from && rc >= 0 && rename(from, name) < 0)
 		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE, "'%s' cannot be renamed to '%s': %s", from, name,
@@ -211,23 +216,37 @@ static void tell_dump(const struct record *record, const char *name)
 	fputs(" ]\n", stderr);
 }
 
-/* A whole file out of what the rings hold. */
+/* The beginning of a file alone, which is in the way of the next one when the disk is full. A device stays. */
+static void remove_part(const char *path)
+{
+	struct stat status;
+
+	if (!lstat(path, &status) && S_ISREG(status.st_mode))
+		unlink(path);
+}
+
+/* A whole file out of what came into the rings since the last one that was written whole, as perf has it. */
 static int dump_snapshot(struct record *record, const char *path)
 {
 	int rc = record_open_file(record, path);
 
-	if (rc < 0)
-		return rc;
-	rc = record_write_shot(record);
-	if (rc < 0) {
+	if (rc >= 0)
+		rc = record_tell_lost(record);
+	if (rc >= 0)
+		rc = record_write_shot(record);
+	if (rc >= 0) {
+		rc = end_file(record, NULL, NULL);
+	} else if (record->writer) {
 		struct perch_error kept = record->err;
 
 		record_finish_file(record);
-		unlink(path);	/* the beginning alone, and in the way of the next one when the disk is full */
 		record->err = kept;
-		return rc;
 	}
-	return end_file(record, NULL, NULL);
+	if (rc < 0)
+		remove_part(path);
+	else
+		perch_sampler_forget(record->sampler);
+	return rc;
 }
 
 /* The file so far, or a new one of a flight recorder, under a name with the time. */
@@ -271,7 +290,7 @@ int record_switch(struct record *record)
 	if (rc >= 0 && !record->quiet)
 		record_tell_trouble(record);
 	if (rc >= 0)
-		record_begin_lost(record);
+		record_keep_lost(record);
 	if (!record->overwrite)
 		return rc < 0 ? rc : record_open_file(record, record->output);
 	if (rc < 0) {

@@ -94,6 +94,8 @@ static void make_program(struct record_made *made)
 	uint32_t body[2] = { made->record->program.pid, made->record->program.pid };
 
 	record_make(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), "perch");
+	if (made->record->flag[RECORD_NAMESPACES])
+		record_make_namespaces(made, made->record->program.pid);
 }
 
 int record_synthesize(struct record *record)

@@ -201,6 +201,12 @@ static void tell_unwound(const struct cli_recording *recording)
 		}
 }
 
+static int refuse_raw(void *value, const char *argument, bool negated)
+{
+	(void)value, (void)argument, (void)negated;
+	return cli_usage_error("report", "there is no -D here: 'perch dump' shows every record with its fields");
+}
+
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
@@ -218,6 +224,7 @@ int perch_cmd_report(int argc, char **argv)
 		{ 0, "header-only", NULL, "show only that", CLI_FLAG, &report.header_only, NULL, false, false },
 		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &report.kallsyms, NULL, false, false },
 		{ 0, "stdio", NULL, "text on standard output (the only way)", CLI_FLAG, &stdio, NULL, false, false },
+		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse("report", options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;

@@ -218,7 +218,7 @@ CHANGE(probe_path_empty)
 
 CHANGE(probe_path_missing)
 {
-	static const char *const paths[] = { "/nonexistent/program", "/usr/bin/perch-is-not-here",
+	static const char *const paths[] = { "/proc/none/program", "/usr/bin/perch-is-not-here",
 					     "relative-and-absent" };
 
 	return probe_path(call, paths[chance_below(chance, COUNT_OF(paths))]);

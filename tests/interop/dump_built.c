@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dump_built FILE SEED: records of all types that perf 6.1 knows, of one event with any fields, for dump.py. Most of
+ * these types cannot be recorded on most machines. What perf cannot print is not made: text that would end its line,
+ * registers of one name, newer fields.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <perch/file.h>
+
+#include "build/build.h"
+
+#define RECORDS 300
+#define ID	77
+
+/* Bits of sample_type as they were in 6.1; of x86's registers those that are one word each. */
+#define SAMPLE_TYPE  ((UINT64_C(1) << 25) - 1)
+#define X86_WORDS    UINT64_C(0xffffff)
+#define BRANCH_TYPES (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_HW_INDEX)
+
+static void choose_shape(struct build_shape *shape, struct build_chance *chance)
+{
+	build_fill_shape(shape, chance);
+	shape->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	shape->sample_id_all = true;
+	shape->sample_type &= SAMPLE_TYPE;
+	shape->sample_type |= PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_ID;
+	/* perf reads a READ as if these were always there */
+	shape->read_format |= PERCH_FORMAT_ID | PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING;
+	shape->branch_sample_type = (shape->branch_sample_type & BRANCH_TYPES) | PERCH_SAMPLE_BRANCH_ANY;
+	shape->regs_user &= X86_WORDS;
+	shape->regs_intr &= X86_WORDS;
+}
+
+/* The types that have something to tell here are as frequent as samples, of which there are enough elsewhere. */
+static uint32_t choose_type(const struct build_shape *shape, struct build_chance *chance)
+{
+	uint32_t type = 1 + build_below(chance, PERCH_RECORD_AUX_OUTPUT_HW_ID);
+
+	/* perf takes the READ of a group for that of one event */
+	return type == PERCH_RECORD_READ && shape->read_format & PERCH_FORMAT_GROUP ? PERCH_RECORD_AUX : type;
+}
+
+/* perf does not only print: it makes threads and maps of what it reads, and goes through those. */
+static void tame(struct build_record *record)
+{
+	uint32_t *threads[] = { &record->pid, &record->tid, &record->ppid, &record->ptid, &record->identity.pid,
+				&record->identity.tid };
+
+	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
+		*threads[i] &= 0xffff;
+	record->address &= UINT64_C(0x7ffffff000);
+	record->length = (record->length & 0xff000) + 0x1000;
+	record->page_offset &= 0xffff000;
+	record->bpf_id &= 0xffff;
+	record->protection &= 7;
+	record->flags &= 3;
+	record->kind %= 3;
+	record->kind_flags &= 1;
+	for (char *at = record->text; *at; at++)
+		*at = *at < 'a' || *at > 'z' ? '_' : *at;
+	if (!record->text[0])
+		record->text[0] = 'x';
+	record->identity.time >>= 1;
+	record->time >>= 1;
+	if (record->nr_namespaces > PERCH_NR_NAMESPACES)
+		record->nr_namespaces = PERCH_NR_NAMESPACES;
+}
+
+static void choose_record(struct build_record *record, struct build_chance *chance)
+{
+	static const uint64_t pages[] = { 0, 1 << 12, 1 << 16, 1 << 21, 1 << 30 };
+
+	build_fill(record, choose_type(&record->shape, chance), chance);
+	tame(record);
+	record->newer = 0;
+	record->misc = (record->misc & 0x6000) | PERCH_MISC_USER;
+	if (record->type != PERCH_RECORD_MMAP2 && record->type != PERCH_RECORD_SAMPLE)
+		record->misc &= PERCH_MISC_USER | 0x2000;
+	record->identity.cpu = build_below(chance, 8);
+	record->identity.id = record->id = ID;
+	record->sample.no_branch_stack = false;
+	record->sample.data_page_size = pages[build_below(chance, 5)];
+	record->sample.code_page_size = pages[build_below(chance, 5)];
+}
+
+/* By the machine registers have their names. */
+static int put_machine(struct perch_writer *writer, struct perch_error *err)
+{
+	struct { uint32_t size; char name[64]; } machine = { 64, "x86_64" };
+
+	return perch_writer_feature(writer, PERCH_FEATURE_ARCH, &machine, sizeof(machine), err);
+}
+
+int main(int argc, char **argv)
+{
+	static const uint64_t ids[] = { ID };
+	static struct build_record record;
+	static struct build_bytes bytes;
+	struct build_chance chance = { .state = argc == 3 ? strtoull(argv[2], NULL, 0) : 0 };
+	struct perch_file_event event = { .name = "dummy", .ids = ids, .nr_ids = 1 };
+	struct perch_writer *writer;
+	struct perch_error err;
+
+	if (argc != 3)
+		return 2;
+	choose_shape(&record.shape, &chance);
+	build_attr(&event.attr, &record.shape);
+	event.attr.type = PERCH_TYPE_SOFTWARE;
+	event.attr.config = PERCH_COUNT_SW_DUMMY;
+	if (perch_writer_open(&writer, argv[1], &event, 1, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+	for (int i = 0; i < RECORDS; i++) {
+		struct iovec piece = { bytes.byte, 0 };
+
+		choose_record(&record, &chance);
+		build_write(&bytes, &record);
+		piece.iov_len = bytes.size;
+		if (perch_writer_put(writer, &piece, 1, &err) < 0)
+			return perch_error_print(stderr, &err), 1;
+	}
+	if (put_machine(writer, &err) < 0 || perch_writer_close(writer, &err) < 0)
+		return perch_error_print(stderr, &err), 1;
+	return 0;
+}

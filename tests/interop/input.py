@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Inputs that go on for ever, become shorter while they are read, come from other machines, or were made to cost much: each
+ends in time, within bounds, and is told."""
+import fcntl
+import os
+import platform
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+PERCH = os.environ.get("PERCH", "perch")
+SECONDS = 20  # what takes longer goes up with the square of its input: a tenth of a second is usual
+BYTES = 2 << 30
+KERNEL = 0xffffffff81000000
+failed = False
+
+
+def tell(good, what):
+    global failed
+    failed |= not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+
+
+def record(kind, misc, body):
+    body += b"\0" * (-len(body) % 8)
+    return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def feature(number, text):
+    text += b"\0" * (64 - len(text))
+    return record(80, 0, struct.pack("=QI", number, len(text)) + text)
+
+
+def mapping(pid, start, name, misc=2):
+    return record(1, misc, struct.pack("=IIQQQ", pid, pid, start, 4096, 0) + name + b"\0")
+
+
+def build(pid, start, name, number):
+    return record(10, 2 | 1 << 14, struct.pack("=IIQQQB3x20sII", pid, pid, start, 4096, 0, 20, b"%020d" % number, 5, 0) +
+                  name + b"\0")
+
+
+def sample(address, misc=2):
+    return record(9, misc, struct.pack("=QII", address, 1, 1))
+
+
+def pipe(records):
+    """What `perf record -o -` writes: one event, cpu-clock, whose samples tell address and thread."""
+    attr = struct.pack("=IIQQQQQ16x", 1, 64, 0, 1000, 3, 0, 0)
+    return struct.pack("=QQ", 0x32454c4946524550, 16) + record(64, 0, attr + struct.pack("=Q", 7)) + b"".join(records)
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+
+
+def perch(*words, data=None):
+    return subprocess.run([PERCH, *words], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limits,
+                          timeout=10 * SECONDS, check=False)
+
+
+def costs():
+    n = 40000
+    hostile = {
+        "maps from the top down": [mapping(1, 4096 * (n - i), b"/x") for i in range(n)],
+        "processes forked from one of many maps":
+            [mapping(1, 4096 * i, b"/x") for i in range(n)] +
+            [part for i in range(2, n) for part in (record(7, 0, struct.pack("=IIIIQ", i, 1, i, 1, 0)),
+                                                    mapping(i, 4096 * n, b"/x"))],
+        "builds of one path": [build(1, 4096 * i, b"/x", i) for i in range(n)],
+        "build ids of other paths":
+            [record(67, 2, struct.pack("=i20sB3x", -1, b"%020d" % i, 20) + b"/x%d\0" % i) for i in range(n)] +
+            [mapping(1, 4096 * i, b"/y%d" % i) for i in range(n)],
+        "functions that the kernel made":
+            [record(17, 0, struct.pack("=QIHH", KERNEL + 64 * i, 64, 1, 0) + b"bpf_prog_%d\0" % i) for i in range(n)] +
+            [sample(KERNEL + 64 * i, 1) for i in range(n)],
+        "names of events that nobody has": [record(78, 0, struct.pack("=QQ", 2, i) + b"x\0") for i in range(8, n)],
+    }
+    for what, records in hostile.items():
+        done = perch("report", "-i", "-", "--percent-limit", "1", data=pipe(records + [sample(4096)]))
+        tell(done.returncode == 0 and b" of event 'cpu-clock'" in done.stdout, f"{n} {what}")
+
+
+def endless():
+    magic = struct.pack("=QQ", 0x32454c4946524550, 16)
+    for what, begin, sentence in (("zeros", b"", b"not perf.data"),
+                                  ("zeros behind a magic number", magic, b"without events"),
+                                  ("zeros behind records", pipe([sample(4096)]), b"are no records")):
+        source = subprocess.Popen(["sh", "-c", 'printf "$1"; exec cat /dev/zero', "sh",
+                                   "".join(f"\\{byte:03o}" for byte in begin)], stdout=subprocess.PIPE)
+        done = subprocess.run([PERCH, "report", "-i", "-"], stdin=source.stdout, capture_output=True, preexec_fn=limits,
+                              timeout=10 * SECONDS, check=False)
+        source.stdout.close()
+        source.wait()
+        tell(sentence in done.stderr and (done.returncode == 0) == (b" of event " in done.stdout), f"{what} without end")
+
+
+def shorter(folder):
+    """Standard output is a pipe that nobody reads until the file has been cut: perch stands in the midst of it."""
+    path = f"{folder}/perf.data"
+    with open(path, "wb") as file:
+        file.write(pipe([sample(4096)] * 400000))
+    ends = os.pipe()
+    fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen([PERCH, "script", "-i", path], stdout=ends[1], stderr=subprocess.PIPE) as child:
+        os.close(ends[1])
+        os.read(ends[0], 1)
+        os.truncate(path, 4096)
+        while os.read(ends[0], 1 << 16):
+            pass
+        os.close(ends[0])
+        told = child.stderr.read()
+    tell(child.returncode == 1 and b"became shorter while it was read" in told, "a file that becomes shorter")
+
+
+def nothing(folder):
+    with open(f"{folder}/perf.data", "wb") as file:
+        file.write(pipe([sample(4096)]))
+    for command in ("report", "script", "dump"):
+        done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=folder, check=False)
+        tell(done.returncode == 1 and not done.stdout and b"nothing was piped in" in done.stderr,
+             f"{command} of what a pipe did not bring, not of an old file")
+
+
+def elsewhere():
+    """A kernel of which nothing but its release, machine and host is known."""
+    with open("/proc/kallsyms", encoding="utf-8") as lines:
+        address, name = next(((int(word[0], 16), word[2]) for word in map(str.split, lines)
+                              if word[1] == "T" and word[2] == "vfs_read"), (0, ""))
+    if not address:
+        print("ok - kernels of other machines # skip the kernel hides its addresses here")
+        return
+    here = {3: platform.node(), 4: platform.release(), 6: platform.machine()}
+    for which, other in ((None, ""), (3, "another-host"), (4, "1.2.3-other"), (6, "s390x"), (0, "an unknown machine")):
+        facts = [feature(number, (other if number == which else text).encode())
+                 for number, text in here.items() if which != 0]
+        data = pipe(facts + [sample(address, 1)])
+        for command in ("report", "script"):
+            done = perch(command, "-i", "-", data=data)
+            named, told = name.encode() in done.stdout, b"no names: not the kernel that runs here" in done.stderr
+            tell(done.returncode == 0 and named == (which is None) and told == (which is not None),
+                 f"{command} of a kernel of {other or 'this machine'}")
+
+
+with tempfile.TemporaryDirectory() as place:
+    costs()
+    endless()
+    shorter(place)
+    nothing(place)
+    elsewhere()
+sys.exit(failed)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts what a test allocates. Included once in a program, which it gives allocators that count; after cmocka. */
+#ifndef PERCH_COUNT_ALLOCATIONS_H
+#define PERCH_COUNT_ALLOCATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static volatile size_t allocations;	/* the compiler knows malloc(3), and takes it for one that counts nothing */
+
+#ifdef __has_feature
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+/* A sanitizer has an allocator of its own, and tells what it does. */
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
+					      void (*freed)(const volatile void *));
+
+static void count(const volatile void *memory, size_t size)
+{
+	(void)memory;
+	(void)size;
+	allocations++;
+}
+
+static void ignore(const volatile void *memory)
+{
+	(void)memory;
+}
+
+static bool count_allocations(void)
+{
+	return __sanitizer_install_malloc_and_free_hooks(count, ignore);
+}
+#elif defined(__GLIBC__)
+/* Instead of the C library's, which are called by their other names. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t nr, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+	allocations++;
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	allocations++;
+	return __libc_calloc(nr, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	allocations++;
+	return __libc_realloc(old, size);
+}
+
+static bool count_allocations(void)
+{
+	return true;
+}
+#else
+static bool count_allocations(void)
+{
+	return false;
+}
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a file allocates for the file, and nothing for its records: a hundred times as many cost what few do. */
+#include "file_fixture.h"
+#include "count_allocations.h"
+
+#define FEW  300
+#define MANY (100 * FEW)
+
+/* Samples whose times go to and fro a little, as those of several rings do. */
+static void make_long_file(unsigned nr)
+{
+	struct perch_writer *writer = open_writer();
+
+	for (unsigned i = 0; i < nr; i++)
+		put_sample(writer, ids[i % 3], 1000 + 10 * (i ^ 5));
+	close_writer(writer);
+}
+
+static size_t allocations_of(unsigned nr, enum perch_order order)
+{
+	size_t before;
+	struct perch_reader *reader;
+
+	make_long_file(nr);
+	before = allocations;
+	reader = open_reader(order);
+	assert_true(allocations > before);	/* they are counted */
+	assert_int_equal(read_all(reader), nr);
+	perch_reader_close(reader);
+	return allocations - before;
+}
+
+static void reading_a_file(void **state)
+{
+	(void)state;
+	if (!count_allocations())
+		skip(); /* this C library's allocator cannot be stood in for */
+	assert_int_equal(allocations_of(MANY, PERCH_ORDER_FILE), allocations_of(FEW, PERCH_ORDER_FILE));
+	/* by time there is a list of all of them, which grows by doubling */
+	assert_in_range(allocations_of(MANY, PERCH_ORDER_TIME), 1, allocations_of(FEW, PERCH_ORDER_TIME) + 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(reading_a_file) };
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
