@@ -16,8 +16,9 @@ static void take_value(const char *text, const char *name, char *value, size_t s
 	value[0] = '\0';
 	while (strncmp(at, name, length) || at[length] != '=') {
 		at = strchr(at, '\n');
-		if (!at++)
+		if (!at)
 			return;
+		at++;
 	}
 	at += length + 1;
 	if (*at == '"' || *at == '\'')
