@@ -159,7 +159,8 @@ struct perch_sampler_stats {
 
 struct perch_sampler_options {
 	struct perch_options event;	/* for every event; .sample gets IDENTIFIER when there is more than one event */
-	size_t ring_pages;		/* power of two; 0: 512 KiB per CPU, less when the mlock limit says so */
+	size_t ring_pages;		/* power of two; 0: 512 KiB per CPU, less when the mlock limit says so. -EINVAL: no room
+					 * for one sample with the bytes of stack that are to be copied */
 	bool overwrite;			/* a flight recorder: each CPU's ring keeps the newest records, and is read by snapshots
 					 * alone. What .event.follow asks for comes from the sampler's own event, through a
 					 * forward ring for each CPU beside it, which is drained as usual */

@@ -100,6 +100,17 @@ signal INT 130
 signal TERM 143
 signal QUIT 131
 
+# a program that ignores the signal, as one of a shell's background does, is ended at once and not after two seconds
+bash -c 'trap "" INT; exec "$0" record -o s.data -- sh -c "$1"' "$perch" "$forever" > out 2>&1 &
+recorder=$!
+for _ in $(seq 300); do [ -e s.data ] && break; sleep 0.01; done
+sleep 0.4
+before=$(date +%s%N)
+kill -INT $recorder
+wait $recorder
+[ $? -eq 130 ] && [ $(($(date +%s%N) - before)) -lt 1900000000 ]
+verdict $? "nor does it wait for a program that ignores SIGINT"
+
 # ---- files ----
 echo precious > keep.data
 record -o keep.data -- true

@@ -192,7 +192,7 @@ verdict $? "no file has samples of another"
 alone "$(head -1 files)"
 verdict $? "the first one can be read alone"
 
-record --switch-output=64K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn"
+record --switch-output=64K -m 16K -F 5000 -e cpu-clock -o z.data -- sh -c "$burn; $burn; $burn"
 [ $? -eq 0 ] && nr_files z.data 2
 verdict $? "a recording split by size"
 ok=0
@@ -231,9 +231,9 @@ verdict $? "and so is no-overwrite in a flight recorder"
 [ ! -e r.data ] && [ -c /dev/null ]
 verdict $? "refusals leave nothing behind"
 
-# a ring without room for one sample is refused; one without room for what its samples happen to have is told
+# a ring without room for one sample is refused
 for how in --overwrite --no-overwrite; do
-	record $how --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
+	record "$how" --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
 	[ $? -eq 1 ] && grep -q 'no room for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
 	verdict $? "rings of 16K for stacks of 32K are refused: $how"
 done
@@ -251,7 +251,13 @@ verdict $? "a snapshot that cannot be written is not the end, and not forgotten"
 at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were written over since the start" out
 verdict $? "the next one has what it would have had"
 
-# what cannot be written whole is removed, a device never is
+# what cannot be written whole is removed, a device never is; what a recording has written until then is a whole file
+(trap '' XFSZ; ulimit -f 24; record --overwrite -F 5000 -m 1M -e cpu-clock -o b.data -- sh -c "$burn; $burn")
+[ $? -eq 1 ] && [ ! -e b.data ] && grep -q 'b.data: File too large' out
+verdict $? "the last snapshot, too large for the file, leaves none"
+(trap '' XFSZ; ulimit -f 24; record --switch-output -F 5000 -m 4 -e cpu-clock -o b.data -- sh -c "$burn; $burn")
+[ $? -eq 1 ] && [ ! -e b.data ] && nr_files b.data 1 && at_least "$(echo b.data.*)" SAMPLE 50
+verdict $? "what was recorded until the file was too large, stays"
 if mknod device c 1 7 2> /dev/null && [ -w device ]; then
 	record --overwrite -F 5000 -m 1M -e cpu-clock -o device -- sh -c "$burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space' out && [ -c device ]

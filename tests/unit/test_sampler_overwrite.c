@@ -313,7 +313,7 @@ static void refuses_contradictions(void **state)
 	assert_non_null(strstr(s->err.message, "no-overwrite"));
 	s->options.overwrite = false;
 	assert_int_equal(open_scene(s, "cpu-clock/overwrite/"), -EINVAL);
-	assert_non_null(strstr(s->err.remedy, "--overwrite"));
+	assert_non_null(strstr(s->err.remedy, ".overwrite"));
 	assert_string_equal(s->err.field, "write_backward");
 	s->options.event.write_backward = 1;
 	assert_int_equal(open_scene(s, "cpu-clock"), -EINVAL);
