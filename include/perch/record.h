@@ -158,7 +158,8 @@ struct perch_record {
 	uint16_t misc;
 	uint16_t size;			/* whole record with its 8 byte header */
 	uint16_t event;			/* index of the attr it belongs to */
-	uint16_t left_over;		/* bytes behind the last field known here: a newer kernel's, or damage */
+	uint16_t left_over;		/* bytes behind the last field known here: a newer kernel's, or damage; of KSYMBOL,
+					 * BPF_EVENT and TEXT_POKE, behind the trailer: see perch-records(7) */
 	const void *bytes;		/* the record itself, 8-byte aligned */
 	uint64_t offset;		/* where in the file it starts; 0 when live */
 	const struct perch_layout *layout;	/* what it was decoded by: the caller's, or the decoder's */

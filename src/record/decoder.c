@@ -266,6 +266,27 @@ static inline size_t trailer_offset(int word, size_t size)
 									  : 0;
 }
 
+/* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it is. */
+static int find_stretched(const struct perch_decoder *decoder, uint32_t type, const char *bytes, size_t size)
+{
+	size_t end = perch__body_end(type, bytes, size, decoder->swapped), most = end + PERCH__MOST_TRAILER;
+
+	if (!end || end > size)
+		end = most = size;
+	for (; end <= size && end <= most; end += 8) {
+		for (size_t i = 0; i < decoder->nr_trailer_words; i++) {
+			size_t offset = trailer_offset(decoder->trailer_word[i], end);
+			int event = offset ? find_id(decoder, perch__u64(bytes + offset, decoder->swapped)) : -1;
+
+			if (event < 0 || decoder->layout[event].trailer_id_word != decoder->trailer_word[i])
+				continue;
+			if (perch__extent(&decoder->layout[event], type, bytes, size) == end)
+				return event;
+		}
+	}
+	return 0;
+}
+
 /*
  * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id is then what is
  * where the first attr has its id: 0 there says that the record has none.
@@ -280,6 +301,8 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 	*id = 0;
 	if (!decoder->has_ids || type >= PERCH__FIRST_USER_TYPE)
 		return 0;
+	if (!sample && perch__may_be_stretched(type))
+		return find_stretched(decoder, type, bytes, size);
 	for (size_t i = 0; i < nr; i++) {
 		size_t offset = sample ? sample_offset(words[i], size)
 				       : trailer_offset(words[i], size);
@@ -405,6 +428,7 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 			return false;
 		layout += event;
 	}
+	size = perch__extent(layout, type, bytes, size);
 	offset = type == PERCH_RECORD_SAMPLE ? sample_offset(layout->sample_time_word, size)
 					     : trailer_offset(layout->trailer_time_word, size);
 	if (!offset)

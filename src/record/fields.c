@@ -148,8 +148,13 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 {
 	const struct perch_record *record = walk->record;
 	const char *bytes = record->bytes;
+	size_t extent = perch__extent(record->layout, record->type, bytes, record->size);
 	size_t end = record->size - trailer;
 
+	if (extent < record->size) {
+		perch__field_bytes(walk, "left_over", bytes + extent, record->size - extent);
+		return;
+	}
 	if (!known) {
 		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES, end - PERCH__HEADER_BYTES);
 		return;

@@ -61,6 +61,21 @@ static inline bool perch__has_trailer(const struct perch_layout *layout, uint32_
 	return layout->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
+/* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c). */
+size_t perch__extent_stretched(const struct perch_layout *layout, uint32_t type, const void *bytes, size_t size);
+/* The bytes of header and body of such a type; 0 when they do not tell. */
+size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
+#define PERCH__MOST_TRAILER 48u
+static inline bool perch__may_be_stretched(uint32_t type)
+{
+	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
+				type == PERCH_RECORD_TEXT_POKE, 0);
+}
+static inline size_t perch__extent(const struct perch_layout *layout, uint32_t type, const void *bytes, size_t size)
+{
+	return perch__may_be_stretched(type) ? perch__extent_stretched(layout, type, bytes, size) : size;
+}
+
 /* The part of a record between its header and its trailer. */
 struct perch__body {
 	const char *at;

@@ -54,12 +54,15 @@ _Static_assert(sizeof(struct perch_mmap_record) >= sizeof(struct perch_reading_r
 int perch__decode_other(struct perch_record *record, const struct perch_layout *layout,
 			struct perch_error *err)
 {
+	const size_t extent = perch__extent(layout, record->type, record->bytes, record->size);
 	struct perch__body body = {
 		.at = (const char *)record->bytes + PERCH__HEADER_BYTES,
-		.size = record->size - PERCH__HEADER_BYTES,
+		.size = extent - PERCH__HEADER_BYTES,
 		.swap = layout->swapped,
 		.read_format = layout->read_format,
 	};
+
+	int rc;
 
 	clear_views(record);
 	if (perch__has_trailer(layout, record->type)) {
@@ -73,7 +76,9 @@ int perch__decode_other(struct perch_record *record, const struct perch_layout *
 			decode_trailer(&record->identity, layout->sample_type, body.at + body.size,
 				       false);
 	}
-	return perch__decode_body(record, &body, err);
+	rc = perch__decode_body(record, &body, err);
+	record->left_over += record->size - extent;
+	return rc;
 }
 
 /* Of a record that cannot be looked into, what its header says is told all the same. */

@@ -123,7 +123,8 @@ struct build_record {
 	struct build_values values;		/* READ */
 	char text[BUILD_TEXT];
 	struct build_sample sample;
-	unsigned newer;				/* bytes that a newer kernel adds behind all these; a multiple of 8 */
+	unsigned newer;				/* bytes that a newer kernel adds behind all these, or that KSYMBOL, BPF_EVENT and
+						 * TEXT_POKE have too many; a multiple of 8 */
 };
 
 /* ---- filling at random, and writing ---- */

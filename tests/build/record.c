@@ -226,6 +226,12 @@ static void write_identity(struct build_bytes *bytes, const struct build_record 
 		put8(bytes, identity->id);
 }
 
+/* Those whose size the kernel does not take back after each event: what is too much lies behind the trailer. */
+static bool is_stretched(uint32_t type)
+{
+	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT || type == PERCH_RECORD_TEXT_POKE;
+}
+
 void build_write(struct build_bytes *bytes, const struct build_record *record)
 {
 	size_t size;
@@ -239,9 +245,12 @@ void build_write(struct build_bytes *bytes, const struct build_record *record)
 		writers[record->type](bytes, record);
 	else
 		put8(bytes, record->hw_id);
-	build_put_zeros(bytes, record->newer);
+	if (!is_stretched(record->type))
+		build_put_zeros(bytes, record->newer);
 	if (record->type != PERCH_RECORD_SAMPLE && record->shape.sample_id_all)
 		write_identity(bytes, record);
+	for (unsigned i = 0; is_stretched(record->type) && i < record->newer; i += 8)
+		put8(bytes, UINT64_MAX);	/* what the ring held there before */
 	size = bytes->size;
 	bytes->size = offsetof(struct perch_record_header, size);
 	put2(bytes, size);

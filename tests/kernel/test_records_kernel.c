@@ -126,6 +126,41 @@ static void a_bpf_program(void **state)
 	live_close(&live);
 }
 
+/* Kernels up to 6.18 at least then tell too large a size in the record that is written last. */
+static void a_bpf_program_recorded_by_two(void **state)
+{
+	struct perch_attr attr = live_attr();
+	const struct perch_record *record;
+	struct bpf_prog_info info;
+	struct live live[2];
+	uint64_t address;
+	uint32_t length;
+	int fd;
+
+	(void)state;
+	attr.ksymbol = attr.bpf_event = 1;
+	for (int i = 0; i < 2; i++) {
+		record_self(&live[i], &attr);
+		live_enable(&live[i]);
+	}
+	fd = load_program();
+	if (fd >= 0)
+		tell_program(fd, &info, &address, &length);
+	for (int i = 0; fd >= 0 && i < 2; i++) {
+		record_take(&live[i]);
+		record = record_only(&live[i], PERCH_RECORD_BPF_EVENT);
+		check_program(record, &info, PERCH_BPF_EVENT_PROG_LOAD);
+		print_message("recorder %d: %u bytes too many\n", i, record->left_over);
+	}
+	for (int i = 0; i < 2; i++)
+		live_close(&live[i]);
+	if (fd < 0) {
+		print_message("skipped: no BPF program can be loaded: %s\n", strerror(errno));
+		skip();
+	}
+	close(fd);
+}
+
 /* Where groups of the one hierarchy are, from its root on. */
 static bool find_cgroups(char *where, size_t size)
 {
@@ -199,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bpf_program),
+		cmocka_unit_test(a_bpf_program_recorded_by_two),
 		cmocka_unit_test(a_cgroup),
 	};
 

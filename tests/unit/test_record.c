@@ -248,7 +248,9 @@ static void others_are_kept_whole(void **state)
 		struct perch_record record;
 		struct built b;
 
-		if (type == PERCH_RECORD_SAMPLE || type == PERCH_RECORD_READ)
+		/* the last three end where their fields do, wherever that is in these zeros */
+		if (type == PERCH_RECORD_SAMPLE || type == PERCH_RECORD_READ || type == PERCH_RECORD_KSYMBOL ||
+		    type == PERCH_RECORD_BPF_EVENT || type == PERCH_RECORD_TEXT_POKE)
 			continue;
 		start_record(&b, type, 0x1234);
 		for (int i = 0; i < 10; i++)
