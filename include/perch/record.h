@@ -198,7 +198,7 @@ PERCH_API void perch_namespace_at(const struct perch_record *record, uint64_t in
 
 /*
  * Decodes one record. bytes must be 8-byte aligned and hold at least `size` bytes, of which header.size are used. Returns
- * 0, or -EBADMSG with the byte offset and the field in the message; the header fields of *record are then still valid
+ * 0, or -EBADMSG with the byte offset and the field, as perch-records(7) calls it; the header fields of *record are still valid
  * when size >= 8. Unknown types give 0 with .bytes and .identity alone; so do perf.data's own ones, from 64 on, without
  * .identity. The layout must live as long as the record is looked at.
  */

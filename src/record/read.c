@@ -23,17 +23,17 @@ struct part {
 	const char *name;
 };
 static const struct part group_parts[] = {
-	{ PERCH_FORMAT_GROUP, "number of values" },
-	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "time enabled" },
-	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "time running" },
-	{ PERCH_FORMAT_GROUP, "values" },
+	{ PERCH_FORMAT_GROUP, "number of read.values" },
+	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "read.time_enabled" },
+	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "read.time_running" },
+	{ PERCH_FORMAT_GROUP, "read.values" },
 };
 static const struct part single_parts[] = {
-	{ 0, "value" },
-	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "time enabled" },
-	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "time running" },
-	{ PERCH_FORMAT_ID, "value's id" },
-	{ PERCH_FORMAT_LOST, "value's lost count" },
+	{ 0, "read.value" },
+	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "read.time_enabled" },
+	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "read.time_running" },
+	{ PERCH_FORMAT_ID, "read.id" },
+	{ PERCH_FORMAT_LOST, "read.lost" },
 };
 
 static const uint64_t *does_not_fit(uint64_t format, const uint64_t *at, const uint64_t *end,

@@ -53,9 +53,9 @@ static int decode_text(struct perch_text *text, const struct perch_record *recor
 static const struct piece mmap_pieces[] = {
 	PIECE(0, mmap.pid, "pid"),
 	PIECE(4, mmap.tid, "tid"),
-	PIECE(8, mmap.start, "start"),
-	PIECE(16, mmap.length, "length"),
-	PIECE(24, mmap.page_offset, "page offset"),
+	PIECE(8, mmap.start, "addr"),
+	PIECE(16, mmap.length, "len"),
+	PIECE(24, mmap.page_offset, "pgoff"),
 };
 
 static int rest_of_mmap(struct perch_record *record, const struct perch__body *body,
@@ -69,13 +69,13 @@ static int rest_of_mmap(struct perch_record *record, const struct perch__body *b
  * that may say more.
  */
 static const struct piece inode_pieces[] = {
-	PIECE(32, mmap.major, "major"),
-	PIECE(36, mmap.minor, "minor"),
-	PIECE(40, mmap.inode, "inode"),
-	PIECE(48, mmap.inode_generation, "inode generation"),
+	PIECE(32, mmap.major, "maj"),
+	PIECE(36, mmap.minor, "min"),
+	PIECE(40, mmap.inode, "ino"),
+	PIECE(48, mmap.inode_generation, "ino_generation"),
 };
 static const struct piece protection_pieces[] = {
-	PIECE(56, mmap.protection, "protection"),
+	PIECE(56, mmap.protection, "prot"),
 	PIECE(60, mmap.flags, "flags"),
 };
 #define BUILD_ID_AT 32
@@ -111,7 +111,7 @@ static int rest_of_mmap2(struct perch_record *record, const struct perch__body *
 	if (!(record->misc & PERCH_MISC_MMAP_BUILD_ID)) {
 		rc = take(record, body, inode_pieces, NR(inode_pieces), err);
 	} else if (body->size < BUILD_ID_AT + 4 + sizeof(map->build_id)) {
-		rc = perch__too_short(record, body->at + BUILD_ID_AT, "build id", err);
+		rc = perch__too_short(record, body->at + BUILD_ID_AT, "build_id", err);
 	} else {
 		uint8_t size = body->at[BUILD_ID_AT];
 
@@ -149,11 +149,11 @@ static const struct piece lost_samples_pieces[] = { PIECE(0, lost.lost, "lost") 
 static const struct piece throttle_pieces[] = {
 	PIECE(0, throttle.time, "time"),
 	PIECE(8, throttle.id, "id"),
-	PIECE(16, throttle.stream_id, "stream id"),
+	PIECE(16, throttle.stream_id, "stream_id"),
 };
 static const struct piece aux_pieces[] = {
-	PIECE(0, aux.offset, "offset"),
-	PIECE(8, aux.size, "size"),
+	PIECE(0, aux.offset, "aux_offset"),
+	PIECE(8, aux.size, "aux_size"),
 	PIECE(16, aux.flags, "flags"),
 };
 static const struct piece itrace_pieces[] = {
@@ -161,10 +161,10 @@ static const struct piece itrace_pieces[] = {
 	PIECE(4, itrace.tid, "tid"),
 };
 static const struct piece cpu_wide_pieces[] = {
-	PIECE(0, context_switch.other_pid, "other pid"),
-	PIECE(4, context_switch.other_tid, "other tid"),
+	PIECE(0, context_switch.other_pid, "next_prev_pid"),
+	PIECE(4, context_switch.other_tid, "next_prev_tid"),
 };
-static const struct piece hw_id_pieces[] = { PIECE(0, hw_id.hw_id, "hw id") };
+static const struct piece hw_id_pieces[] = { PIECE(0, hw_id.hw_id, "hw_id") };
 
 static int rest_of_switch(struct perch_record *record, const struct perch__body *body,
 			  struct perch_error *err)
@@ -230,9 +230,9 @@ void perch_namespace_at(const struct perch_record *record, uint64_t index,
 }
 
 static const struct piece ksymbol_pieces[] = {
-	PIECE(0, ksymbol.address, "address"),
-	PIECE(8, ksymbol.length, "length"),
-	PIECE(12, ksymbol.type, "type"),
+	PIECE(0, ksymbol.address, "addr"),
+	PIECE(8, ksymbol.length, "len"),
+	PIECE(12, ksymbol.type, "ksym_type"),
 	PIECE(14, ksymbol.flags, "flags"),
 };
 
@@ -268,9 +268,9 @@ static int rest_of_cgroup(struct perch_record *record, const struct perch__body 
 }
 
 static const struct piece poke_pieces[] = {
-	PIECE(0, text_poke.address, "address"),
-	PIECE(8, text_poke.old_length, "old length"),
-	PIECE(10, text_poke.new_length, "new length"),
+	PIECE(0, text_poke.address, "addr"),
+	PIECE(8, text_poke.old_length, "old_len"),
+	PIECE(10, text_poke.new_length, "new_len"),
 };
 
 /* The bytes before and after, padded together. */
@@ -283,8 +283,8 @@ static int rest_of_poke(struct perch_record *record, const struct perch__body *b
 
 	if (before + after > left) {
 		poke->old_length = poke->new_length = 0;
-		return before > left ? perch__too_short(record, at, "old bytes", err)
-				     : perch__too_short(record, at + before, "new bytes", err);
+		return before > left ? perch__too_short(record, at, "old_bytes", err)
+				     : perch__too_short(record, at + before, "new_bytes", err);
 	}
 	poke->before = (const uint8_t *)at;
 	poke->after = poke->before + before;
@@ -294,7 +294,7 @@ static int rest_of_poke(struct perch_record *record, const struct perch__body *b
 
 static const struct piece deferred_pieces[] = {
 	PIECE(0, deferred.cookie, "cookie"),
-	PIECE(8, deferred.nr, "number of addresses"),
+	PIECE(8, deferred.nr, "number of ips"),
 };
 
 static int rest_of_deferred(struct perch_record *record, const struct perch__body *body,
@@ -304,7 +304,7 @@ static int rest_of_deferred(struct perch_record *record, const struct perch__bod
 
 	if (record->deferred.nr > (body->size - 16) / 8) {
 		record->deferred.nr = 0;
-		return perch__too_short(record, at, "callchain", err);
+		return perch__too_short(record, at, "ips", err);
 	}
 	record->deferred.ip = (const uint64_t *)at;
 	return record->deferred.nr * 8;

@@ -65,7 +65,7 @@ static const struct {
 	{ PERCH_SAMPLE_TIME, "time" },
 	{ PERCH_SAMPLE_ADDR, "addr" },
 	{ PERCH_SAMPLE_ID, "id" },
-	{ PERCH_SAMPLE_STREAM_ID, "stream id" },
+	{ PERCH_SAMPLE_STREAM_ID, "stream_id" },
 	{ PERCH_SAMPLE_CPU, "cpu" },
 	{ PERCH_SAMPLE_PERIOD, "period" },
 };
@@ -140,7 +140,7 @@ PERCH__INLINE int decode_callchain(struct cursor *c)
 	uint64_t nr;
 
 	if (__builtin_expect(!left(c), 0))
-		return too_short(c, &sample->callchain, "number of callchain addresses");
+		return too_short(c, &sample->callchain, "number of callchain entries");
 	nr = next(c);
 	if (__builtin_expect(nr > left(c), 0))
 		return too_short(c, &sample->callchain, "callchain");
@@ -179,15 +179,15 @@ PERCH__INLINE int decode_branches(struct cursor *c)
 	uint64_t nr, hw_index = 0;
 
 	if (!left(c))
-		return too_short(c, &sample->branches, "number of branches");
+		return too_short(c, &sample->branches, "number of branch_stack.entries");
 	nr = next(c);
 	if (kinds & PERCH_SAMPLE_BRANCH_HW_INDEX && (nr || !c->no_hw_index)) {
 		if (!left(c))
-			return too_short(c, &sample->branches, "branch hw index");
+			return too_short(c, &sample->branches, "branch_stack.hw_idx");
 		hw_index = next(c);
 	}
 	if (nr > left(c) / ENTRY_WORDS)
-		return too_short(c, &sample->branches, "branches");
+		return too_short(c, &sample->branches, "branch_stack.entries");
 	sample->branches.entry = (const struct perch_branch_entry *)c->at;
 	sample->branches.nr = nr;
 	sample->branches.hw_index = hw_index;
@@ -195,7 +195,7 @@ PERCH__INLINE int decode_branches(struct cursor *c)
 	c->at += nr * ENTRY_WORDS;
 	if (kinds & PERCH_SAMPLE_BRANCH_COUNTERS) {
 		if (nr > left(c))
-			return too_short(c, &sample->branches, "branch counters");
+			return too_short(c, &sample->branches, "branch_stack.entries[].counters");
 		sample->branches.counters = c->at;
 		c->at += nr;
 	}
@@ -228,7 +228,7 @@ PERCH__INLINE int decode_stack(struct cursor *c)
 	uint64_t size, words, dynamic;
 
 	if (!left(c))
-		return too_short(c, &sample->stack_user, "user stack size");
+		return too_short(c, &sample->stack_user, "user_stack.size");
 	size = next(c);
 	if (!size) {
 		sample->stack_user.size = sample->stack_user.dynamic_size = 0;
@@ -237,12 +237,12 @@ PERCH__INLINE int decode_stack(struct cursor *c)
 	}
 	words = size / 8 + !!(size % 8);
 	if (words > left(c))
-		return too_short(c, &sample->stack_user, "user stack");
+		return too_short(c, &sample->stack_user, "user_stack.data");
 	sample->stack_user.size = size;
 	sample->stack_user.data = c->at;
 	c->at += words;
 	if (!left(c))
-		return too_short(c, &sample->stack_user, "user stack dynamic size");
+		return too_short(c, &sample->stack_user, "user_stack.dyn_size");
 	dynamic = next(c);
 	sample->stack_user.dynamic_size = dynamic < size ? dynamic : size;
 	return 0;
@@ -314,8 +314,8 @@ PERCH__INLINE int decode_middle(struct cursor *c)
 		return rc;
 	if (type & PERCH_SAMPLE_REGS_USER)
 		rc = decode_registers(c, &sample->regs_user, layout->regs_user,
-				      layout->nr_regs_user, "user registers' abi",
-				      "user registers");
+				      layout->nr_regs_user, "user_regs.abi",
+				      "user_regs");
 	else
 		CLEAR(regs_user);
 	if (rc)
@@ -339,20 +339,20 @@ PERCH__INLINE int decode_last(struct cursor *c)
 	if (type & (PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT))
 		rc = decode_word(c, &sample->weight, "weight");
 	if (!rc && type & PERCH_SAMPLE_DATA_SRC)
-		rc = decode_word(c, &sample->data_src, "data source");
+		rc = decode_word(c, &sample->data_src, "data_src");
 	if (!rc && type & PERCH_SAMPLE_TRANSACTION)
 		rc = decode_word(c, &sample->transaction, "transaction");
 	if (!rc && type & PERCH_SAMPLE_REGS_INTR)
 		rc = decode_registers(c, &sample->regs_intr, layout->regs_intr,
-				      layout->nr_regs_intr, "registers' abi", "registers");
+				      layout->nr_regs_intr, "intr_regs.abi", "intr_regs");
 	if (!rc && type & PERCH_SAMPLE_PHYS_ADDR)
-		rc = decode_word(c, &sample->phys_addr, "physical address");
+		rc = decode_word(c, &sample->phys_addr, "phys_addr");
 	if (!rc && type & PERCH_SAMPLE_CGROUP)
 		rc = decode_word(c, &sample->cgroup, "cgroup");
 	if (!rc && type & PERCH_SAMPLE_DATA_PAGE_SIZE)
-		rc = decode_word(c, &sample->data_page_size, "data page size");
+		rc = decode_word(c, &sample->data_page_size, "data_page_size");
 	if (!rc && type & PERCH_SAMPLE_CODE_PAGE_SIZE)
-		rc = decode_word(c, &sample->code_page_size, "code page size");
+		rc = decode_word(c, &sample->code_page_size, "code_page_size");
 	if (!rc && type & PERCH_SAMPLE_AUX)
 		rc = decode_aux(c);
 	return rc;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The body of each of the kernel's record types, in both byte orders, whole, with more behind it, and cut anywhere. */
+#include <perch/fields.h>
+
 #include "record_fixture.h"
 
 struct type_case {
@@ -334,27 +336,27 @@ static const struct type_case cases[] = {
 	{ PERCH_RECORD_LOST, 0, build_two, check_lost, "id", "lost" },
 	{ PERCH_RECORD_COMM, PERCH_MISC_COMM_EXEC, build_comm, check_comm, "pid", "comm" },
 	{ PERCH_RECORD_EXIT, 0, build_task, check_task, "pid", "time" },
-	{ PERCH_RECORD_THROTTLE, 0, build_three, check_throttle, "time", "stream id" },
-	{ PERCH_RECORD_UNTHROTTLE, 0, build_three, check_throttle, "time", "stream id" },
+	{ PERCH_RECORD_THROTTLE, 0, build_three, check_throttle, "time", "stream_id" },
+	{ PERCH_RECORD_UNTHROTTLE, 0, build_three, check_throttle, "time", "stream_id" },
 	{ PERCH_RECORD_FORK, 0, build_task, check_task, "pid", "time" },
-	{ PERCH_RECORD_READ, 0, build_read, check_read, "pid", "value" },
+	{ PERCH_RECORD_READ, 0, build_read, check_read, "pid", "read.value" },
 	{ PERCH_RECORD_MMAP2, 0, build_mmap2, check_mmap2, "pid", "filename" },
 	{ PERCH_RECORD_MMAP2, PERCH_MISC_MMAP_BUILD_ID, build_mmap2_id, check_mmap2_id, "pid",
 	  "filename" },
-	{ PERCH_RECORD_AUX, 0, build_three, check_aux, "offset", "flags" },
+	{ PERCH_RECORD_AUX, 0, build_three, check_aux, "aux_offset", "flags" },
 	{ PERCH_RECORD_ITRACE_START, 0, put_pair, check_itrace, "pid", "pid" },
 	{ PERCH_RECORD_LOST_SAMPLES, 0, build_one, check_lost_samples, "lost", "lost" },
 	{ PERCH_RECORD_SWITCH, SWITCHED_OUT, build_nothing, check_switch, NULL, NULL },
 	{ PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_MISC_SWITCH_OUT, put_pair, check_cpu_wide,
-	  "other pid", "other pid" },
+	  "next_prev_pid", "next_prev_pid" },
 	{ PERCH_RECORD_NAMESPACES, 0, build_namespaces, check_namespaces, "pid", "namespaces" },
-	{ PERCH_RECORD_KSYMBOL, 0, build_ksymbol, check_ksymbol, "address", "name" },
+	{ PERCH_RECORD_KSYMBOL, 0, build_ksymbol, check_ksymbol, "addr", "name" },
 	{ PERCH_RECORD_BPF_EVENT, 0, build_bpf, check_bpf, "type", "tag" },
 	{ PERCH_RECORD_CGROUP, 0, build_cgroup, check_cgroup, "id", "path" },
-	{ PERCH_RECORD_TEXT_POKE, 0, build_poke, check_poke, "address", "old bytes" },
-	{ PERCH_RECORD_AUX_OUTPUT_HW_ID, 0, build_one, check_hw_id, "hw id", "hw id" },
+	{ PERCH_RECORD_TEXT_POKE, 0, build_poke, check_poke, "addr", "old_bytes" },
+	{ PERCH_RECORD_AUX_OUTPUT_HW_ID, 0, build_one, check_hw_id, "hw_id", "hw_id" },
 	{ PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER, build_deferred, check_deferred,
-	  "cookie", "callchain" },
+	  "cookie", "ips" },
 };
 #define NR_CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -422,6 +424,50 @@ static void every_type_of_the_other_byte_order(void **state)
 	built_swapped = false;
 }
 
+/* ---- what is missing is called as perch/fields.h calls it ---- */
+
+struct search {
+	const char *name;
+	char path[4][32]; /* of the groups and lists around */
+	size_t depth;
+	bool found;
+};
+
+static int look_for(void *context, const struct perch_field *field)
+{
+	struct search *search = context;
+	char path[160] = "";
+
+	if (field->kind == PERCH_FIELD_END) {
+		search->depth--;
+		return 0;
+	}
+	for (size_t i = 0; i < search->depth; i++)
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s.", search->path[i]);
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", field->name ? field->name : "[]");
+	search->found |= !strcmp(path, search->name);
+	if (field->kind == PERCH_FIELD_LIST || field->kind == PERCH_FIELD_GROUP)
+		snprintf(search->path[search->depth++], sizeof(search->path[0]), "%s", field->name ? field->name : "[]");
+	return 0;
+}
+
+static void check_name(const struct type_case *one, const char *name)
+{
+	static const char number[] = "number of ";
+	struct search search = { .name = strncmp(name, number, strlen(number)) ? name : name + strlen(number) };
+	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_record record;
+	struct built b;
+
+	start_record(&b, one->type, one->misc);
+	one->build(&b);
+	put_trailer_of(&b, TRAILER);
+	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &search), 0);
+	if (!search.found)
+		fail_msg("type %u has no field %s", one->type, search.name);
+}
+
 /* A body cut short is told by the field that is not there, and its byte. */
 static void expect_missing(const struct type_case *one, size_t cut, const char *field)
 {
@@ -453,6 +499,8 @@ static void what_is_missing_is_named(void **state)
 			continue;
 		expect_missing(&cases[i], SIZE_MAX, cases[i].first);
 		expect_missing(&cases[i], 8, cases[i].last);
+		check_name(&cases[i], cases[i].first);
+		check_name(&cases[i], cases[i].last);
 	}
 }
 
