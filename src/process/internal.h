@@ -94,7 +94,8 @@ struct perch_processes {
 	size_t nr_told;
 	struct space *kernel;
 	struct perch_binary *unknown, *kernel_binary;
-	bool kernel_mapped;		/* it is known where the kernel and its modules are */
+	bool kernel_mapped;		/* it is known where the kernel and its modules are, */
+	uint64_t kernel_text_end;	/* and where the text of the kernel itself ends; 0: not that */
 	uint64_t generation;
 };
 

@@ -181,6 +181,8 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 	if (kernel) {
 		map.offset = map.start;
 		processes->kernel_mapped = true;
+		if (map.binary == processes->kernel_binary)
+			processes->kernel_text_end = map.end;
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
@@ -270,6 +272,17 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 	}
 }
 
+/*
+ * Recorders map the kernel up to the end of its text; its data lie behind that, and then the text of the boot, in which
+ * every idle CPU's stack ends. Modules are farther away.
+ */
+#define KERNEL_BEHIND_TEXT (256u << 20)
+static bool is_behind_text(const struct perch_processes *processes, uint64_t address)
+{
+	return processes->kernel_text_end && address >= processes->kernel_text_end &&
+	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
+}
+
 void perch_processes_locate(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
 			    uint64_t address, struct perch_location *location)
 {
@@ -286,7 +299,7 @@ void perch_processes_locate(struct perch_processes *processes, struct perch_thre
 		location->binary = map->binary;
 		location->offset = address - map->start + map->offset;
 		map->binary->used = true;
-	} else if (kernel && !processes->kernel_mapped) {
+	} else if (kernel && (!processes->kernel_mapped || is_behind_text(processes, address))) {
 		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
 		location->binary = processes->kernel_binary;
 		processes->kernel_binary->used = true;

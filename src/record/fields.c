@@ -143,6 +143,16 @@ static size_t trailer_bytes(const struct perch_record *record)
 	return record->layout->id_size <= body ? record->layout->id_size : 0;
 }
 
+/* What the kernel told too much, behind the trailer. */
+static void tell_stretch(struct perch__walk *walk)
+{
+	const struct perch_record *record = walk->record;
+	size_t extent = perch__extent(record->layout, record->type, record->bytes, record->size);
+
+	if (extent < record->size)
+		perch__field_bytes(walk, "left_over", (const char *)record->bytes + extent, record->size - extent);
+}
+
 /* The body of a record of unknown form, or what stands behind the last known field. */
 static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 {
@@ -151,10 +161,8 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 	size_t extent = perch__extent(record->layout, record->type, bytes, record->size);
 	size_t end = record->size - trailer;
 
-	if (extent < record->size) {
-		perch__field_bytes(walk, "left_over", bytes + extent, record->size - extent);
+	if (extent < record->size)
 		return;
-	}
 	if (!known) {
 		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES, end - PERCH__HEADER_BYTES);
 		return;
@@ -180,5 +188,6 @@ int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
 		tell_rows(&walk, rows + first_row[PERCH_RECORD_TRAILER]);
 		perch__field(&walk, NULL, PERCH_FIELD_END, 0);
 	}
+	tell_stretch(&walk);
 	return walk.rc;
 }

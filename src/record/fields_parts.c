@@ -104,11 +104,16 @@ void perch__tell_deferred_chain(struct perch__walk *walk, const char *name)
 	perch__tell_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
 }
 
+static const char *trailer_end(const struct perch_record *record)
+{
+	return (const char *)record->bytes + perch__extent(record->layout, record->type, record->bytes, record->size);
+}
+
 /* Both are read where they stand: the view has one id, and a record that somebody made up may have two. */
 void perch__tell_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
-	const char *end = (const char *)record->bytes + record->size;
+	const char *end = trailer_end(record);
 	uint64_t before = record->layout->sample_type & (PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME);
 	const char *at = end - record->layout->id_size + 8 * __builtin_popcountll(before);
 
@@ -117,7 +122,7 @@ void perch__tell_trailer_id(struct perch__walk *walk, const char *name)
 
 void perch__tell_trailer_identifier(struct perch__walk *walk, const char *name)
 {
-	const char *end = (const char *)walk->record->bytes + walk->record->size;
+	const char *end = trailer_end(walk->record);
 
 	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(end - sizeof(uint64_t), walk->record->layout->swapped));
 }

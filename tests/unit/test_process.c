@@ -370,6 +370,11 @@ static void kernel_and_modules(void **state)
 	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).binary->path, "[made_up]");
 	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).binary->kind,
 			 PERCH_BINARY_UNKNOWN);
+	/* behind the text, where the boot's lies */
+	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff83790921);
+	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(location.offset, 0xffffffff83790921);
+	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).binary->kind, PERCH_BINARY_UNKNOWN);
 	/* the kernel's maps are nobody's user space */
 	check_user(processes, 5, 0xffffffffc0000123, NULL, 0);
 	perch_processes_free(processes);

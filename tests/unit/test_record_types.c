@@ -377,9 +377,40 @@ static void put_more(struct built *b, size_t more)
 		put_bytes(b, "\xee", 1);
 }
 
+/* A field by its whole name, and its value. */
+struct search {
+	const char *name;
+	char path[4][32]; /* of the groups and lists around */
+	size_t depth;
+	bool found;
+	uint64_t value;
+};
+
+static int look_for(void *context, const struct perch_field *field)
+{
+	struct search *search = context;
+	char path[160] = "";
+
+	if (field->kind == PERCH_FIELD_END) {
+		search->depth--;
+		return 0;
+	}
+	for (size_t i = 0; i < search->depth; i++)
+		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s.", search->path[i]);
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", field->name ? field->name : "[]");
+	if (!strcmp(path, search->name)) {
+		search->found = true;
+		search->value = field->value;
+	}
+	if (field->kind == PERCH_FIELD_LIST || field->kind == PERCH_FIELD_GROUP)
+		snprintf(search->path[search->depth++], sizeof(search->path[0]), "%s", field->name ? field->name : "[]");
+	return 0;
+}
+
 /* more: bytes of a kernel to come between the body and the trailer, or what is too much behind that. */
 static void check_case(const struct type_case *one, uint64_t trailer, size_t more)
 {
+	struct search identifier = { .name = "sample_id.identifier" };
 	struct perch_layout layout = layout_of(trailer);
 	struct perch_record record;
 	struct built b;
@@ -399,11 +430,14 @@ static void check_case(const struct type_case *one, uint64_t trailer, size_t mor
 	assert_int_equal(record.event, 0);
 	assert_int_equal(record.offset, 0);
 	assert_ptr_equal(record.layout, &layout);
-	if (trailer)
+	if (trailer) {
 		check_trailer(&record.identity);
-	else
+		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &identifier), 0);
+		assert_int_equal(identifier.value, BUILT_ID);
+	} else {
 		assert_int_equal(record.identity.has | record.identity.time | record.identity.tid,
 				 0);
+	}
 	one->check(&record);
 }
 
@@ -425,31 +459,6 @@ static void every_type_of_the_other_byte_order(void **state)
 }
 
 /* ---- what is missing is called as perch/fields.h calls it ---- */
-
-struct search {
-	const char *name;
-	char path[4][32]; /* of the groups and lists around */
-	size_t depth;
-	bool found;
-};
-
-static int look_for(void *context, const struct perch_field *field)
-{
-	struct search *search = context;
-	char path[160] = "";
-
-	if (field->kind == PERCH_FIELD_END) {
-		search->depth--;
-		return 0;
-	}
-	for (size_t i = 0; i < search->depth; i++)
-		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s.", search->path[i]);
-	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", field->name ? field->name : "[]");
-	search->found |= !strcmp(path, search->name);
-	if (field->kind == PERCH_FIELD_LIST || field->kind == PERCH_FIELD_GROUP)
-		snprintf(search->path[search->depth++], sizeof(search->path[0]), "%s", field->name ? field->name : "[]");
-	return 0;
-}
 
 static void check_name(const struct type_case *one, const char *name)
 {

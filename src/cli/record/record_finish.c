@@ -117,7 +117,9 @@ static int write_features(struct record *record)
 
 static void tell_no_samples(const struct record *record)
 {
-	if (record->flag[RECORD_NO_SAMPLES])
+	/* a file that ended early says nothing of the program, nor does one of several */
+	if (record->flag[RECORD_NO_SAMPLES] || record->failed || record->err.errnum ||
+	    (record_keeps_side(record) && !record->none_whole))
 		return;
 	if (record->none_whole || (record->lost && !record->overwrite))
 		cli_note(COMMAND, "no samples: the rings have no room for one as large as these: have larger ones (-m)");

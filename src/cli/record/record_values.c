@@ -160,7 +160,7 @@ static int add_register(void *context, const char *word)
 			return 0;
 		}
 	}
-	cli_usage_error(COMMAND, "no register '%s' here: --user-regs=? lists them", word);
+	cli_usage_error(COMMAND, "no register '%s' here: -I? and --user-regs=? list them", word);
 	return -EINVAL;
 }
 
