@@ -4,32 +4,12 @@
 import glob
 import os
 import re
-import subprocess
 import sys
 
-SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
-PAGE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "man", "perch-causes.7")
-failed = False
+import manual_page
+from manual_page import read, verdict
 
-
-def verdict(why, name):
-    global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why[:20]:
-        print("    " + line)
-    failed |= bool(why)
-
-
-def read(path):
-    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
-        return file.read()
-
-
-def shown():
-    """The page as a reader has it, in lines as long as they want to be."""
-    roff = subprocess.run(["man", "-l", PAGE], capture_output=True, text=True,
-                          env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
-    return re.sub("[‘’]", "'", roff.stdout), roff.stderr
+PAGE = manual_page.built("perch-causes.7")
 
 
 def entries(text):
@@ -48,7 +28,7 @@ def rules():
     """(cause, errno, fields) of each rule of the tables."""
     row = re.compile(r'^(?:RULE|LAST)\((\w+),\s*(\w+),\s*(\w+),\s*(?:FIELDS\(([^)]*)\)|("[^"]*"))', re.M)
     lint = re.compile(r"^LINT\((\w+),\s*(\w+),\s*FIELDS\(([^)]*)\)", re.M)
-    for path in sorted(glob.glob(os.path.join(SOURCE, "src/explain/*.def"))):
+    for path in sorted(glob.glob(os.path.join(manual_page.SOURCE, "src/explain/*.def"))):
         if path.endswith("/lint.def"):
             for name, cause, fields in lint.findall(read(path)):
                 yield "lint.def: " + name, cause, "accepted", re.findall(r'"(\w+)"', fields)
@@ -61,7 +41,7 @@ def main():
     if not os.path.exists(PAGE):
         print("skipped: the pages were not built")
         return 77
-    text, said = shown()
+    text, said = manual_page.shown(PAGE)
     verdict(said.splitlines(), "man shows the page without a word")
     causes = re.findall(r'^\tX\((\w+), "([a-z0-9-]+)", (\w+), "(.*)"\)', read("include/perch/causes.h"), re.M)
     kinds = re.findall(r'^\tX\(\w+, "([a-z0-9-]+)", "(.*)"\)', read("include/perch/error.h"), re.M)
@@ -85,7 +65,7 @@ def main():
                         for line in page.get(slugs.get(cause, ""), ["", []])[1])],
             "every rule is told by its cause, errno and fields")
     verdict(sorted(set(re.findall(r"\{\w+\}", text))), "no placeholder is left as it is")
-    return failed
+    return manual_page.failed
 
 
 sys.exit(main())

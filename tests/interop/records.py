@@ -3,35 +3,14 @@
 """perch-records(7) has every record and field of the table, in its order, and the table every record and sample bit."""
 import os
 import re
-import subprocess
 import sys
 
-SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
-PAGE = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "man", "perch-records.7")
+import manual_page
+from manual_page import read, verdict
+
+PAGE = manual_page.built("perch-records.7")
 KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "ADDRESS": "address", "TIME": "time",
          "WORDS": "words", "TEXT": "text", "BYTES": "bytes", "LIST": "list", "GROUP": "group"}
-failed = False
-
-
-def verdict(why, name):
-    global failed
-    print(("not ok - " if why else "ok - ") + name)
-    for line in why[:20]:
-        print("    " + line)
-    failed |= bool(why)
-
-
-def read(path):
-    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
-        return file.read()
-
-
-def shown():
-    """The page as a reader has it, in lines as long as they want to be."""
-    roff = subprocess.run(["man", "-l", PAGE], capture_output=True, text=True,
-                          env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
-    text = re.sub("[‘’]", "'", roff.stdout).replace("“", '"').replace("”", '"').replace("‐", "-").replace("−", "-")
-    return text, roff.stderr
 
 
 def arguments(text):
@@ -87,7 +66,7 @@ def main():
     if not os.path.exists(PAGE):
         print("skipped: the pages were not built")
         return 77
-    text, said = shown()
+    text, said = manual_page.shown(PAGE)
     verdict(said.splitlines(), "man shows the page without a word")
     header = read("include/perch/abi.h")
     numbers = header.split("enum perch_record_type {")[1].split("};")[0]
@@ -110,7 +89,7 @@ def main():
     words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/words.c").split("misc_bits[] = {")[1].split("};")[0]))
     verdict([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
             f"the {len(words)} bits of misc that have a word are in the page")
-    return failed
+    return manual_page.failed
 
 
 sys.exit(main())

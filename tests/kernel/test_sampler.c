@@ -18,36 +18,10 @@
 
 #include <perch/ring.h>
 
-static volatile uint64_t sink;
+#include "work.h"
 
 static int zero;
 static const struct perch_cpus cpu0 = { 1, &zero };
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
-}
-
-static double cpu_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
-}
-
-/* Of CPU time: others run beside. */
-static void burn(double duration)
-{
-	double end = cpu_seconds() + duration;
-
-	while (cpu_seconds() < end)
-		for (int i = 0; i < 1000; i++)
-			sink += i;
-}
 
 /* Tests run beside others: what an ordinary user may see is enough, unless a test says otherwise. */
 static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid, struct perch_sampler_options *options)

@@ -17,25 +17,10 @@
 
 #include <perch/ring.h>
 
+#include "work.h"
+
 #define PAGES 4
 #define RECORD 40	/* bytes of a sample: header IP TID TIME CPU */
-
-/* Page faults, one a page: a known number of events. */
-static void fault(size_t pages)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	for (size_t done = 0; done < pages; done += 512) {
-		size_t now = pages - done < 512 ? pages - done : 512;
-		char *memory = mmap(NULL, now * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		assert_true(memory != MAP_FAILED);
-		madvise(memory, now * page, MADV_NOHUGEPAGE);
-		for (size_t i = 0; i < now; i++)
-			((volatile char *)memory)[i * page] = 1;
-		munmap(memory, now * page);
-	}
-}
 
 /* Tests run beside others: user space is enough. */
 static struct perch_sampler_options overwriting(void)

@@ -20,48 +20,9 @@
 
 #include <perch/ring.h>
 
+#include "work.h"
+
 static cpu_set_t all_cpus;
-static volatile uint64_t sink;
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
-}
-
-static double cpu_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
-}
-
-/* Of CPU time: others run beside. */
-static void burn(double duration)
-{
-	double end = cpu_seconds() + duration;
-
-	while (cpu_seconds() < end)
-		for (int i = 0; i < 1000; i++)
-			sink += i;
-}
-
-/* Page faults, one a page: a known number of events. */
-static void fault(size_t pages)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(memory != MAP_FAILED);
-	madvise(memory, pages * page, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < pages; i++)
-		((volatile char *)memory)[i * page] = 1;
-	munmap(memory, pages * page);
-}
-
 static void pin_to(int cpu)
 {
 	cpu_set_t set;

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What causes.py and records.py share: a manual page as a reader has it, and the tables it is made of."""
+import os
+import re
+import subprocess
+
+SOURCE = os.environ.get("PERCH_SOURCE_ROOT", ".")
+BUILD = os.environ.get("PERCH_BUILD_ROOT", "build")
+PLAIN = str.maketrans("‘’“”‐−", "''\"\"--")
+failed = False
+
+
+def verdict(why, name):
+    global failed
+    print(("not ok - " if why else "ok - ") + name)
+    for line in why[:20]:
+        print("    " + line)
+    failed |= bool(why)
+
+
+def read(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def built(page):
+    return os.path.join(BUILD, "man", page)
+
+
+def shown(path):
+    """A page in lines as long as they want to be, and what man complained of."""
+    roff = subprocess.run(["man", "-l", path], capture_output=True, text=True,
+                          env=dict(os.environ, MANWIDTH="2000", LC_ALL="C.UTF-8"))
+    return roff.stdout.translate(PLAIN), roff.stderr
