@@ -122,6 +122,19 @@ void cli_recording_close(struct cli_recording *recording)
 	recording->reader = NULL;
 }
 
+bool cli_recording_count(struct cli_recording *recording, const struct perch_record *record)
+{
+	if (record->type == PERCH_RECORD_LOST)
+		recording->lost_records += record->lost.lost;
+	else if (record->type == PERCH_RECORD_LOST_SAMPLES)
+		recording->lost_samples += record->lost.lost;
+	else if (record->type == PERCH_RECORD_THROTTLE)
+		recording->throttled++;
+	else
+		return false;
+	return true;
+}
+
 int cli_recording_next(struct cli_recording *recording, struct perch_record *record)
 {
 	struct perch_error err;
@@ -133,13 +146,9 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 	}
 	if (rc == 0)
 		return 0;
-	if (record->type == PERCH_RECORD_LOST)
-		recording->lost_records += record->lost.lost;
-	else if (record->type == PERCH_RECORD_LOST_SAMPLES)
-		recording->lost_samples += record->lost.lost;
-	else if (record->type == PERCH_RECORD_THROTTLE)
-		recording->throttled++;
-	else if (record->type != PERCH_RECORD_SAMPLE && perch_processes_apply(recording->processes, record) < 0) {
+	if (record->type == PERCH_RECORD_SAMPLE)
+		return 1;
+	if (!cli_recording_count(recording, record) && perch_processes_apply(recording->processes, record) < 0) {
 		cli_note(recording->command, "out of memory for the processes of %s", recording->path);
 		return -1;
 	}

@@ -28,6 +28,8 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 void cli_recording_close(struct cli_recording *recording);
 /* The next record, applied to the processes: 1; 0 at the end; negative when failed (already told). */
 int cli_recording_next(struct cli_recording *recording, struct perch_record *record);
+/* Counts what a record of lost data or of throttling tells, as cli_recording_next() does; false: it is another one. */
+bool cli_recording_count(struct cli_recording *recording, const struct perch_record *record);
 /* Records lost so far. A recorder that asks its events at the end writes LOST_SAMPLES, which count those of LOST again. */
 uint64_t cli_recording_lost(const struct cli_recording *recording);
 /* Tells on stderr what of the file could not be read. */

@@ -12,11 +12,6 @@
 #define POKE_LENGTHS   16u
 #define POKE_BYTES     20u
 
-static size_t padded(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
 {
 	const char *nul;
@@ -24,13 +19,13 @@ size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
 	switch (type) {
 	case PERCH_RECORD_KSYMBOL:
 		nul = size > KSYMBOL_NAME ? memchr(bytes + KSYMBOL_NAME, '\0', size - KSYMBOL_NAME) : NULL;
-		return nul ? padded(nul + 1 - bytes) : 0;
+		return nul ? perch__padded(nul + 1 - bytes) : 0;
 	case PERCH_RECORD_BPF_EVENT:
 		return BPF_EVENT_BODY;
 	case PERCH_RECORD_TEXT_POKE:
 		if (size < POKE_BYTES)
 			return 0;
-		return padded(POKE_BYTES + (size_t)perch__u16(bytes + POKE_LENGTHS, swap) +
+		return perch__padded(POKE_BYTES + (size_t)perch__u16(bytes + POKE_LENGTHS, swap) +
 			      perch__u16(bytes + POKE_LENGTHS + 2, swap));
 	default:
 		return 0;

@@ -55,6 +55,12 @@ PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool s
 	return (struct perch_record_header){ word, word >> 32, word >> 48 };
 }
 
+/* Names, and bytes of code, are followed by zeros up to a whole word. */
+static inline size_t perch__padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
 /* Whether records of this type end in a trailer with the attr's identity fields. */
 static inline bool perch__has_trailer(const struct perch_layout *layout, uint32_t type)
 {

@@ -28,11 +28,6 @@ struct form {
 		    struct perch_error *err);
 };
 
-static size_t padded(size_t size)
-{
-	return (size + 7) & ~(size_t)7;
-}
-
 /* A name from byte `offset` of the body on, which must end inside it; the padding behind it is its own. */
 static int decode_text(struct perch_text *text, const struct perch_record *record,
 		       const struct perch__body *body, size_t offset, const char *name,
@@ -46,7 +41,7 @@ static int decode_text(struct perch_text *text, const struct perch_record *recor
 		return perch__too_short(record, start, name, err);
 	text->text = start;
 	text->length = end - start;
-	used = padded((size_t)text->length + 1);
+	used = perch__padded((size_t)text->length + 1);
 	return used < most ? used : most;
 }
 
@@ -288,7 +283,7 @@ static int rest_of_poke(struct perch_record *record, const struct perch__body *b
 	}
 	poke->before = (const uint8_t *)at;
 	poke->after = poke->before + before;
-	used = padded(12 + before + after) - 12;
+	used = perch__padded(12 + before + after) - 12;
 	return used < left ? used : left;
 }
 

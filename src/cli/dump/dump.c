@@ -58,17 +58,6 @@ static void put_record(struct dump *dump, const struct perch_record *record, con
 		dump_text_record(dump, record, trouble);
 }
 
-/* What the lines at the end tell, as for report and script. */
-static void count(struct cli_recording *recording, const struct perch_record *record)
-{
-	if (record->type == PERCH_RECORD_LOST)
-		recording->lost_records += record->lost.lost;
-	else if (record->type == PERCH_RECORD_LOST_SAMPLES)
-		recording->lost_samples += record->lost.lost;
-	else if (record->type == PERCH_RECORD_THROTTLE)
-		recording->throttled++;
-}
-
 /* 0, or negative when reading failed and that was told. */
 static int put_records(struct dump *dump, struct cli_recording *recording)
 {
@@ -87,7 +76,7 @@ static int put_records(struct dump *dump, struct cli_recording *recording)
 			return rc;
 		}
 		if (rc > 0)
-			count(recording, &record);
+			cli_recording_count(recording, &record);
 		if (!dump_wants(dump, record.type))
 			continue;
 		put_record(dump, &record, rc < 0 ? err.message : NULL);
