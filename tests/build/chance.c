@@ -4,6 +4,7 @@
 
 #include "build.h"
 
+/* splitmix64: a seed one further gives other numbers altogether. */
 uint64_t build_random(struct build_chance *chance)
 {
 	uint64_t mixed = chance->state += UINT64_C(0x9e3779b97f4a7c15);

@@ -52,7 +52,7 @@ static uint64_t first_seed(void)
 }
 
 /* A call broken so that the kernel refuses it; the errno, or 0. */
-static int break_call(const struct breakage *breakage, struct chance *chance, struct generated_call *call,
+static int break_call(const struct breakage *breakage, struct build_chance *chance, struct generated_call *call,
 		      uint32_t *kernel_size, unsigned *accepted)
 {
 	int errnum;
@@ -83,7 +83,7 @@ static void tell_wrong(const char *what, uint64_t seed, struct generated_call *c
 
 static void one_fault(const struct breakage *const *list, size_t nr, uint64_t seed, struct tally *tally)
 {
-	struct chance chance = { seed };
+	struct build_chance chance = { seed };
 	size_t which = breakage_pick(list, nr, &chance);
 	struct generated_call call;
 	struct explained explained;
@@ -129,7 +129,7 @@ static void copy_call(struct generated_call *to, const struct generated_call *fr
 }
 
 /* Whether the kernel refuses the call for this breakage alone. */
-static bool breaks_alone(const struct breakage *breakage, struct chance *chance, struct generated_call *call)
+static bool breaks_alone(const struct breakage *breakage, struct build_chance *chance, struct generated_call *call)
 {
 	return breakage_apply(breakage, &world, chance, call) && generated_refused(call, NULL);
 }
@@ -158,11 +158,11 @@ static bool of_another_kind(const struct breakage *breakage, const struct genera
 }
 
 /* Both faults in one call, each of which the kernel refuses by itself; the errno, or 0. */
-static int break_twice(const struct breakage *first, const struct breakage *second, struct chance *chance,
+static int break_twice(const struct breakage *first, const struct breakage *second, struct build_chance *chance,
 		       struct generated_call *call, uint32_t *kernel_size)
 {
 	static struct generated_call valid, one, other;
-	struct chance same = *chance;
+	struct build_chance same = *chance;
 	bool alone;
 
 	copy_call(&valid, call);
@@ -221,7 +221,7 @@ static bool share_field(const struct breakage *one, const struct breakage *other
 
 static void two_faults(const struct breakage *const *list, size_t nr, uint64_t seed, struct tally *tally)
 {
-	struct chance chance = { seed };
+	struct build_chance chance = { seed };
 	const struct breakage *first = list[breakage_pick(list, nr, &chance)];
 	const struct breakage *second = list[breakage_pick(list, nr, &chance)];
 	struct generated_call call;

@@ -7,7 +7,7 @@
 
 #define CHANGE(name)                                                                                       \
 	static bool name(__attribute__((unused)) const struct world *world,                                \
-			 __attribute__((unused)) struct chance *chance, struct generated_call *call)
+			 __attribute__((unused)) struct build_chance *chance, struct generated_call *call)
 
 #define ATTR (&call->attr)
 

@@ -11,25 +11,25 @@
 
 CHANGE(software_config)
 {
-	ATTR->config = PERCH_COUNT_SW_MAX + (chance_next(chance) >> (1 + chance_below(chance, 63)));
+	ATTR->config = PERCH_COUNT_SW_MAX + (build_random(chance) >> (1 + build_below(chance, 63)));
 	return true;
 }
 
 CHANGE(software_config_high)
 {
-	ATTR->config |= UINT64_C(1) << (32 + chance_below(chance, 32));
+	ATTR->config |= UINT64_C(1) << (32 + build_below(chance, 32));
 	return true;
 }
 
 CHANGE(unknown_type)
 {
-	ATTR->type = 1000 + (chance_next(chance) >> (32 + chance_below(chance, 20)));
+	ATTR->type = 1000 + (build_random(chance) >> (32 + build_below(chance, 20)));
 	return true;
 }
 
 CHANGE(negative_type)
 {
-	ATTR->type = UINT32_MAX - chance_below(chance, 4);
+	ATTR->type = UINT32_MAX - build_below(chance, 4);
 	return true;
 }
 
@@ -43,7 +43,7 @@ CHANGE(hardware)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HARDWARE;
-	ATTR->config = chance_below(chance, PERCH_COUNT_HW_MAX);
+	ATTR->config = build_below(chance, PERCH_COUNT_HW_MAX);
 	return true;
 }
 
@@ -51,7 +51,7 @@ CHANGE(hardware_cache)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HW_CACHE;
-	ATTR->config = chance_below(chance, 7) | chance_below(chance, 3) << 8 | chance_below(chance, 2) << 16;
+	ATTR->config = build_below(chance, 7) | build_below(chance, 3) << 8 | build_below(chance, 2) << 16;
 	return true;
 }
 
@@ -59,7 +59,7 @@ CHANGE(raw_hardware)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_RAW;
-	ATTR->config = chance_below(chance, 65536);
+	ATTR->config = build_below(chance, 65536);
 	return true;
 }
 
@@ -69,8 +69,8 @@ CHANGE(extended_type)
 
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HARDWARE;
-	ATTR->config = chance_below(chance, PERCH_COUNT_HW_MAX) |
-		       (uint64_t)types[chance_below(chance, COUNT_OF(types))] << PERCH_PMU_TYPE_SHIFT;
+	ATTR->config = build_below(chance, PERCH_COUNT_HW_MAX) |
+		       (uint64_t)types[build_below(chance, COUNT_OF(types))] << PERCH_PMU_TYPE_SHIFT;
 	return true;
 }
 
@@ -78,7 +78,7 @@ CHANGE(extended_type)
 
 CHANGE(tracepoint_id)
 {
-	ATTR->config = 60000 + (chance_next(chance) >> (1 + chance_below(chance, 48)));
+	ATTR->config = 60000 + (build_random(chance) >> (1 + build_below(chance, 48)));
 	return true;
 }
 
@@ -93,7 +93,7 @@ CHANGE(nmi_clock)
 	static const int clocks[] = { CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI };
 
 	ATTR->use_clockid = 1;
-	ATTR->clockid = clocks[chance_below(chance, COUNT_OF(clocks))];
+	ATTR->clockid = clocks[build_below(chance, COUNT_OF(clocks))];
 	return true;
 }
 
@@ -103,7 +103,7 @@ CHANGE(breakpoint_type)
 {
 	static const uint32_t types[] = { 0, PERCH_BREAKPOINT_R, 5, 6, 7, 8, 16, 0x80000000 };
 
-	ATTR->bp_type = types[chance_below(chance, COUNT_OF(types))];
+	ATTR->bp_type = types[build_below(chance, COUNT_OF(types))];
 	return true;
 }
 
@@ -111,7 +111,7 @@ CHANGE(breakpoint_length)
 {
 	static const uint64_t lengths[] = { 0, 3, 5, 6, 7, 9, 12, 16, 32, 4096, UINT64_C(1) << 40, UINT64_MAX };
 
-	ATTR->bp_len = lengths[chance_below(chance, COUNT_OF(lengths))];
+	ATTR->bp_len = lengths[build_below(chance, COUNT_OF(lengths))];
 	return true;
 }
 
@@ -119,7 +119,7 @@ CHANGE(breakpoint_code_length)
 {
 	if (ATTR->bp_type != PERCH_BREAKPOINT_X)
 		return false;
-	ATTR->bp_len = UINT64_C(1) << chance_below(chance, 3);
+	ATTR->bp_len = UINT64_C(1) << build_below(chance, 3);
 	return true;
 }
 
@@ -127,7 +127,7 @@ CHANGE(breakpoint_align)
 {
 	if (ATTR->bp_type == PERCH_BREAKPOINT_X || ATTR->bp_len < 2)
 		return false;
-	ATTR->bp_addr |= 1 + chance_below(chance, ATTR->bp_len - 1);
+	ATTR->bp_addr |= 1 + build_below(chance, ATTR->bp_len - 1);
 	return true;
 }
 
@@ -135,7 +135,7 @@ CHANGE(breakpoint_align)
 
 CHANGE(breakpoint_in_kernel)
 {
-	ATTR->bp_addr = KERNEL_PLACE + 64 * chance_below(chance, 1 << 16);
+	ATTR->bp_addr = KERNEL_PLACE + 64 * build_below(chance, 1 << 16);
 	ATTR->exclude_kernel = 1;
 	return true;
 }
@@ -160,7 +160,7 @@ CHANGE(breakpoint_slots)
 
 CHANGE(msr_config)
 {
-	ATTR->config = 8 + (chance_next(chance) >> (1 + chance_below(chance, 60)));
+	ATTR->config = 8 + (build_random(chance) >> (1 + build_below(chance, 60)));
 	return true;
 }
 
@@ -181,14 +181,14 @@ CHANGE_TO_SET(namespaces)
 CHANGE(msr_samples)
 {
 	ATTR->freq = 0;
-	ATTR->sample_period = 1 + chance_below(chance, 1000000);
+	ATTR->sample_period = 1 + build_below(chance, 1000000);
 	return true;
 }
 
 CHANGE(msr_samples_by_frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq = 1 + chance_below(chance, world->max_rate);
+	ATTR->sample_freq = 1 + build_below(chance, world->max_rate);
 	return true;
 }
 
@@ -207,7 +207,7 @@ CHANGE(probe_path_null)
 
 CHANGE(probe_path_unreadable)
 {
-	ATTR->config1 = 8 + chance_below(chance, 4000);
+	ATTR->config1 = 8 + build_below(chance, 4000);
 	return true;
 }
 
@@ -221,7 +221,7 @@ CHANGE(probe_path_missing)
 	static const char *const paths[] = { "/proc/none/program", "/usr/bin/perch-is-not-here",
 					     "relative-and-absent" };
 
-	return probe_path(call, paths[chance_below(chance, COUNT_OF(paths))]);
+	return probe_path(call, paths[build_below(chance, COUNT_OF(paths))]);
 }
 
 CHANGE(probe_path_folder)
@@ -239,13 +239,13 @@ CHANGE(probe_path_long)
 
 CHANGE(probe_offset)
 {
-	ATTR->config2 = (UINT64_C(1) << 40) + chance_below(chance, UINT64_C(1) << 40);
+	ATTR->config2 = (UINT64_C(1) << 40) + build_below(chance, UINT64_C(1) << 40);
 	return true;
 }
 
 CHANGE(probe_counter)
 {
-	ATTR->config |= (UINT64_C(1) + 2 * chance_below(chance, 1 << 10)) << 32;
+	ATTR->config |= (UINT64_C(1) + 2 * build_below(chance, 1 << 10)) << 32;
 	return true;
 }
 

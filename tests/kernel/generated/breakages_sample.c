@@ -4,7 +4,7 @@
 
 CHANGE(sample_type_bits)
 {
-	ATTR->sample_type |= UINT64_C(1) << (25 + chance_below(chance, 39));
+	ATTR->sample_type |= UINT64_C(1) << (25 + build_below(chance, 39));
 	return true;
 }
 
@@ -27,28 +27,28 @@ CHANGE(branch_stack)
 					  PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_NO_FLAGS };
 
 	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
-	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER | kinds[chance_below(chance, COUNT_OF(kinds))];
+	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER | kinds[build_below(chance, COUNT_OF(kinds))];
 	return true;
 }
 
 CHANGE(branch_bits)
 {
 	branch_stack(world, chance, call);
-	ATTR->branch_sample_type |= UINT64_C(1) << (20 + chance_below(chance, 44));
+	ATTR->branch_sample_type |= UINT64_C(1) << (20 + build_below(chance, 44));
 	return true;
 }
 
 CHANGE(branch_kind)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
-	ATTR->branch_sample_type = chance_below(chance, PERCH_SAMPLE_BRANCH_ANY);
+	ATTR->branch_sample_type = build_below(chance, PERCH_SAMPLE_BRANCH_ANY);
 	return true;
 }
 
 CHANGE(branch_kernel)
 {
 	branch_stack(world, chance, call);
-	ATTR->branch_sample_type |= chance_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL : PERCH_SAMPLE_BRANCH_HV;
+	ATTR->branch_sample_type |= build_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL : PERCH_SAMPLE_BRANCH_HV;
 	return true;
 }
 
@@ -77,10 +77,10 @@ CHANGE(regs_intr_none)
 }
 
 /* The segment registers DS, ES, FS, GS; or numbers that are no register. */
-static uint64_t bad_register(struct chance *chance)
+static uint64_t bad_register(struct build_chance *chance)
 {
-	return 1 | UINT64_C(1) << (chance_percent(chance, 60) ? 12 + chance_below(chance, 4) :
-							       24 + chance_below(chance, 8));
+	return 1 | UINT64_C(1) << (build_percent(chance, 60) ? 12 + build_below(chance, 4) :
+							       24 + build_below(chance, 8));
 }
 
 CHANGE(regs_user_bad)
@@ -97,9 +97,9 @@ CHANGE(regs_intr_bad)
 	return true;
 }
 
-static uint64_t wide_register(struct chance *chance)
+static uint64_t wide_register(struct build_chance *chance)
 {
-	return 1 | UINT64_C(3) << (32 + 2 * chance_below(chance, 16));
+	return 1 | UINT64_C(3) << (32 + 2 * build_below(chance, 16));
 }
 
 CHANGE(regs_user_wide)
@@ -128,14 +128,14 @@ CHANGE(regs_user_unused)
 CHANGE(stack_odd)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
-	ATTR->sample_stack_user = 8 * chance_below(chance, 8191) + 1 + chance_below(chance, 7);
+	ATTR->sample_stack_user = 8 * build_below(chance, 8191) + 1 + build_below(chance, 7);
 	return true;
 }
 
 CHANGE(stack_large)
 {
 	ATTR->sample_type |= PERCH_SAMPLE_STACK_USER;
-	ATTR->sample_stack_user = 65536 + 8 * (chance_next(chance) >> 36);
+	ATTR->sample_stack_user = 65536 + 8 * (build_random(chance) >> 36);
 	return true;
 }
 
@@ -144,7 +144,7 @@ CHANGE(stack_depth)
 	if (world->max_stack >= UINT16_MAX)
 		return false;
 	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
-	ATTR->sample_max_stack = world->max_stack + 1 + chance_below(chance, UINT16_MAX - world->max_stack);
+	ATTR->sample_max_stack = world->max_stack + 1 + build_below(chance, UINT16_MAX - world->max_stack);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call as a value: made, described, shown and cleared away; and the chance it is made of. */
+/* A call as a value: made, described, shown and cleared away. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -10,26 +10,6 @@
 #include <unistd.h>
 
 #include "generated.h"
-
-/* splitmix64: a seed one further gives other numbers altogether. */
-uint64_t chance_next(struct chance *chance)
-{
-	uint64_t z = chance->state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-uint64_t chance_below(struct chance *chance, uint64_t bound)
-{
-	return bound ? chance_next(chance) % bound : 0;
-}
-
-bool chance_percent(struct chance *chance, unsigned percent)
-{
-	return chance_below(chance, 100) < percent;
-}
 
 int generated_open(const struct generated_call *call, uint32_t *kernel_size)
 {

@@ -8,17 +8,11 @@
 
 #include <perch/explain.h>
 
+#include "build/build.h"
+
 #define GENERATED_BYTES 8192		/* more than any attr.size that the kernel reads */
 #define GENERATED_FDS 8
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
-
-/* A generator of numbers: the whole of a case's chance. */
-struct chance {
-	uint64_t state;
-};
-uint64_t chance_next(struct chance *chance);
-uint64_t chance_below(struct chance *chance, uint64_t bound);
-bool chance_percent(struct chance *chance, unsigned percent);
 
 /* What stands ready for calls to name: made once, kept open while the cases run. */
 struct world {
@@ -99,7 +93,8 @@ struct generated_call {
 };
 
 /* One call after the other until the kernel accepts one. False: none of many did. */
-bool generated_valid(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call);
+bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish,
+		     struct generated_call *call);
 /* The descriptor, which the caller closes, or a negative errno; the size that the kernel wrote back, if it did. */
 int generated_open(const struct generated_call *call, uint32_t *kernel_size);
 /* Whether the kernel refuses it; the errno. */
@@ -127,7 +122,7 @@ struct breakage {
 	bool is_static;			/* the attr shows it by itself: no fact is needed, whoever asks for what */
 	bool sizes;			/* attr.size is its own matter; else it is made to hold what was changed */
 	/* false: this call cannot be broken so */
-	bool (*change)(const struct world *world, struct chance *chance, struct generated_call *call);
+	bool (*change)(const struct world *world, struct build_chance *chance, struct generated_call *call);
 };
 
 struct breakages {
@@ -141,9 +136,9 @@ extern const struct breakages attr_breakages, sample_breakages, event_breakages,
 #define BREAKAGES_MAX 160
 size_t breakages_for(const struct world *world, const struct breakage *list[BREAKAGES_MAX]);
 /* One of them, by their weights. */
-size_t breakage_pick(const struct breakage *const *list, size_t nr, struct chance *chance);
+size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_chance *chance);
 /* Breaks the call. False: this call cannot be broken so. */
-bool breakage_apply(const struct breakage *breakage, const struct world *world, struct chance *chance,
+bool breakage_apply(const struct breakage *breakage, const struct world *world, struct build_chance *chance,
 		    struct generated_call *call);
 
 /* How perch did. */

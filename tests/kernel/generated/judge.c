@@ -23,13 +23,13 @@ static unsigned weight_of(const struct breakage *breakage)
 	return breakage->weight ? breakage->weight : 100;
 }
 
-size_t breakage_pick(const struct breakage *const *list, size_t nr, struct chance *chance)
+size_t breakage_pick(const struct breakage *const *list, size_t nr, struct build_chance *chance)
 {
 	uint64_t sum = 0, roll;
 
 	for (size_t i = 0; i < nr; i++)
 		sum += weight_of(list[i]);
-	roll = chance_below(chance, sum);
+	roll = build_below(chance, sum);
 	for (size_t i = 0; i < nr; i++) {
 		if (roll < weight_of(list[i]))
 			return i;
@@ -50,7 +50,7 @@ static void grow(struct generated_call *call)
 		}
 }
 
-bool breakage_apply(const struct breakage *breakage, const struct world *world, struct chance *chance,
+bool breakage_apply(const struct breakage *breakage, const struct world *world, struct build_chance *chance,
 		    struct generated_call *call)
 {
 	if (!breakage->change(world, chance, call))

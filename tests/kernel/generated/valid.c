@@ -16,20 +16,20 @@
 
 /* ---- Decorations ----------------------------------------------------------------------------------------------- */
 
-static uint64_t some_bits(struct chance *chance, uint64_t of, unsigned percent)
+static uint64_t some_bits(struct build_chance *chance, uint64_t of, unsigned percent)
 {
 	uint64_t bits = 0;
 
 	for (unsigned bit = 0; bit < 64; bit++)
-		if (of >> bit & 1 && chance_percent(chance, percent))
+		if (of >> bit & 1 && build_percent(chance, percent))
 			bits |= UINT64_C(1) << bit;
 	return bits;
 }
 
 /* Bits that any event may have. */
-static void decorate_flags(const struct world *world, struct chance *chance, struct perch_attr *attr)
+static void decorate_flags(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
 {
-#define MAYBE(field, percent) (attr->field = chance_percent(chance, percent))
+#define MAYBE(field, percent) (attr->field = build_percent(chance, percent))
 	MAYBE(mmap, 15);
 	MAYBE(comm, 15);
 	MAYBE(task, 15);
@@ -57,34 +57,34 @@ static void decorate_flags(const struct world *world, struct chance *chance, str
 		MAYBE(enable_on_exec, 20);
 	if (MAYBE(inherit, 25))
 		MAYBE(inherit_thread, 25);
-	attr->precise_ip = chance_percent(chance, 15) ? chance_below(chance, 4) : 0;
-	attr->wakeup_events = chance_percent(chance, 20) ? chance_below(chance, 1000) : 0;
+	attr->precise_ip = build_percent(chance, 15) ? build_below(chance, 4) : 0;
+	attr->wakeup_events = build_percent(chance, 20) ? build_below(chance, 1000) : 0;
 #undef MAYBE
 }
 
-static void decorate_excludes(const struct world *world, struct chance *chance, struct perch_attr *attr)
+static void decorate_excludes(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
 {
-	attr->exclude_user = chance_percent(chance, 8);
-	attr->exclude_kernel = chance_percent(chance, 25) || !world->privileged;
-	attr->exclude_hv = chance_percent(chance, 20);
-	attr->exclude_idle = chance_percent(chance, 8);
-	attr->exclude_host = chance_percent(chance, 4);
-	attr->exclude_guest = chance_percent(chance, 8);
+	attr->exclude_user = build_percent(chance, 8);
+	attr->exclude_kernel = build_percent(chance, 25) || !world->privileged;
+	attr->exclude_hv = build_percent(chance, 20);
+	attr->exclude_idle = build_percent(chance, 8);
+	attr->exclude_host = build_percent(chance, 4);
+	attr->exclude_guest = build_percent(chance, 8);
 }
 
-static void decorate_clock(struct chance *chance, struct generated_call *call)
+static void decorate_clock(struct build_chance *chance, struct generated_call *call)
 {
 	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI };
 	bool any = call->subject == SUBJECT_SOFTWARE || call->subject == SUBJECT_MSR;
 
-	if (!chance_percent(chance, 15))
+	if (!build_percent(chance, 15))
 		return;
-	call->attr.use_clockid = chance_percent(chance, 90);
-	call->attr.clockid = clocks[chance_below(chance, any ? COUNT_OF(clocks) : 2)];
+	call->attr.use_clockid = build_percent(chance, 90);
+	call->attr.clockid = clocks[build_below(chance, any ? COUNT_OF(clocks) : 2)];
 }
 
 /* What each sample holds; and, at times, what it would hold if its bit were set. */
-static void decorate_samples(const struct world *world, struct chance *chance, struct generated_call *call)
+static void decorate_samples(const struct world *world, struct build_chance *chance, struct generated_call *call)
 {
 	uint64_t any = (PERCH_SAMPLE_MAX - 1) & ~(uint64_t)(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT_TYPE |
 							    PERCH_SAMPLE_RAW | PERCH_SAMPLE_PHYS_ADDR);
@@ -94,8 +94,8 @@ static void decorate_samples(const struct world *world, struct chance *chance, s
 		any |= PERCH_SAMPLE_PHYS_ADDR;
 	if (world->privileged || call->subject != SUBJECT_TRACEPOINT)
 		any |= PERCH_SAMPLE_RAW;
-	any |= chance_percent(chance, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
-	attr->sample_type = some_bits(chance, any, 5 + chance_below(chance, 40));
+	any |= build_percent(chance, 50) ? PERCH_SAMPLE_WEIGHT : PERCH_SAMPLE_WEIGHT_STRUCT;
+	attr->sample_type = some_bits(chance, any, 5 + build_below(chance, 40));
 	if (attr->inherit && attr->sample_type & PERCH_SAMPLE_READ)
 		attr->sample_type |= PERCH_SAMPLE_TID;
 	if (attr->sample_type & PERCH_SAMPLE_REGS_USER)
@@ -103,26 +103,26 @@ static void decorate_samples(const struct world *world, struct chance *chance, s
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
 		attr->sample_regs_intr = some_bits(chance, X86_REGS, 50) | 1;
 	if (attr->sample_type & PERCH_SAMPLE_STACK_USER)
-		attr->sample_stack_user = 8 * chance_below(chance, 8192);
-	if (chance_percent(chance, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
-		attr->sample_max_stack = chance_below(chance, world->max_stack + 1);
-	if (chance_percent(chance, 3))
+		attr->sample_stack_user = 8 * build_below(chance, 8192);
+	if (build_percent(chance, attr->sample_type & PERCH_SAMPLE_CALLCHAIN ? 30 : 3))
+		attr->sample_max_stack = build_below(chance, world->max_stack + 1);
+	if (build_percent(chance, 3))
 		attr->branch_sample_type = some_bits(chance, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
 }
 
-static void decorate_period(const struct world *world, struct chance *chance, struct perch_attr *attr)
+static void decorate_period(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
 {
-	if (chance_percent(chance, 40)) {
+	if (build_percent(chance, 40)) {
 		attr->freq = 1;
-		attr->sample_freq = chance_below(chance, world->max_rate + 1);
+		attr->sample_freq = build_below(chance, world->max_rate + 1);
 	} else {
-		attr->sample_period = 1 + (chance_next(chance) >> (1 + chance_below(chance, 60)));
+		attr->sample_period = 1 + (build_random(chance) >> (1 + build_below(chance, 60)));
 		attr->sample_period &= INT64_MAX;
 	}
 }
 
 /* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first version's. */
-static void choose_size(struct chance *chance, struct generated_call *call)
+static void choose_size(struct build_chance *chance, struct generated_call *call)
 {
 	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
 	size_t used = PERCH_ATTR_SIZE_VER0;
@@ -131,44 +131,44 @@ static void choose_size(struct chance *chance, struct generated_call *call)
 		if (call->bytes[i])
 			used = i + 1;
 	call->attr.size = sizeof(call->attr);
-	if (chance_percent(chance, 60))
+	if (build_percent(chance, 60))
 		return;
-	if (used == PERCH_ATTR_SIZE_VER0 && chance_percent(chance, 20))
+	if (used == PERCH_ATTR_SIZE_VER0 && build_percent(chance, 20))
 		call->attr.size = 0;
-	else if (chance_percent(chance, 10))
-		call->attr.size = sizeof(call->attr) + 8 * chance_below(chance, 400);
+	else if (build_percent(chance, 10))
+		call->attr.size = sizeof(call->attr) + 8 * build_below(chance, 400);
 	else
 		do
-			call->attr.size = sizes[chance_below(chance, COUNT_OF(sizes))];
+			call->attr.size = sizes[build_below(chance, COUNT_OF(sizes))];
 		while (call->attr.size < used);
 }
 
 /* ---- What is measured ------------------------------------------------------------------------------------------ */
 
-static void make_breakpoint(const struct world *world, struct chance *chance, struct perch_attr *attr)
+static void make_breakpoint(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
 {
 	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW, PERCH_BREAKPOINT_X };
 
 	attr->type = PERCH_TYPE_BREAKPOINT;
-	attr->bp_type = types[chance_below(chance, COUNT_OF(types))];
+	attr->bp_type = types[build_below(chance, COUNT_OF(types))];
 	if (attr->bp_type == PERCH_BREAKPOINT_X) {
 		attr->bp_addr = world->code;
 		attr->bp_len = sizeof(long);
 	} else {
-		attr->bp_len = UINT64_C(1) << chance_below(chance, 4);
-		attr->bp_addr = world->data + attr->bp_len * chance_below(chance, 64);
+		attr->bp_len = UINT64_C(1) << build_below(chance, 4);
+		attr->bp_addr = world->data + attr->bp_len * build_below(chance, 64);
 	}
 }
 
-static void make_uprobe(const struct world *world, struct chance *chance, struct perch_attr *attr)
+static void make_uprobe(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
 {
 	attr->type = world->uprobe_type;
-	attr->config = chance_percent(chance, 30);
+	attr->config = build_percent(chance, 30);
 	attr->config1 = (uintptr_t)world->program;
 	attr->config2 = world->program_offset;
 }
 
-static bool choose_subject(const struct world *world, struct chance *chance, unsigned wish, enum subject *subject)
+static bool choose_subject(const struct world *world, struct build_chance *chance, unsigned wish, enum subject *subject)
 {
 	static const unsigned shares[] = { 500, 200, 150, 1, 120 };
 	unsigned roll, sum = 0;
@@ -184,7 +184,7 @@ static bool choose_subject(const struct world *world, struct chance *chance, uns
 		wish &= ~WISH_MSR;
 	for (size_t i = 0; i < COUNT_OF(shares); i++)
 		sum += wish >> i & 1 ? shares[i] : 0;
-	roll = chance_below(chance, sum);
+	roll = build_below(chance, sum);
 	for (size_t i = 0; i < COUNT_OF(shares); i++) {
 		if (!(wish >> i & 1))
 			continue;
@@ -196,18 +196,18 @@ static bool choose_subject(const struct world *world, struct chance *chance, uns
 	return sum;
 }
 
-static void make_subject(const struct world *world, struct chance *chance, struct generated_call *call)
+static void make_subject(const struct world *world, struct build_chance *chance, struct generated_call *call)
 {
 	struct perch_attr *attr = &call->attr;
 
 	switch (call->subject) {
 	case SUBJECT_SOFTWARE:
 		attr->type = PERCH_TYPE_SOFTWARE;
-		attr->config = chance_below(chance, PERCH_COUNT_SW_MAX);
+		attr->config = build_below(chance, PERCH_COUNT_SW_MAX);
 		break;
 	case SUBJECT_TRACEPOINT:
 		attr->type = PERCH_TYPE_TRACEPOINT;
-		attr->config = world->tracepoint[chance_below(chance, world->nr_tracepoints)];
+		attr->config = world->tracepoint[build_below(chance, world->nr_tracepoints)];
 		break;
 	case SUBJECT_BREAKPOINT:
 		make_breakpoint(world, chance, attr);
@@ -221,50 +221,51 @@ static void make_subject(const struct world *world, struct chance *chance, struc
 }
 
 /* The msr PMU counts, on all sides at once. */
-static void decorate(const struct world *world, struct chance *chance, struct generated_call *call)
+static void decorate(const struct world *world, struct build_chance *chance, struct generated_call *call)
 {
-	bool samples = call->subject != SUBJECT_MSR && chance_percent(chance, 65);
+	bool samples = call->subject != SUBJECT_MSR && build_percent(chance, 65);
 
 	decorate_flags(world, chance, &call->attr);
 	decorate_clock(chance, call);
 	if (call->subject != SUBJECT_MSR)
 		decorate_excludes(world, chance, &call->attr);
-	call->attr.read_format = chance_percent(chance, 50) ? chance_below(chance, PERCH_FORMAT_MAX) : 0;
-	if (samples || chance_percent(chance, 20))
+	call->attr.read_format = build_percent(chance, 50) ? build_below(chance, PERCH_FORMAT_MAX) : 0;
+	if (samples || build_percent(chance, 20))
 		decorate_samples(world, chance, call);
 	if (samples)
 		decorate_period(world, chance, &call->attr);
 	if (call->attr.sigtrap)
-		call->attr.sig_data = chance_next(chance);
+		call->attr.sig_data = build_random(chance);
 }
 
 /* ---- Of whom, and with whom ------------------------------------------------------------------------------------ */
 
-static int some_cpu(const struct world *world, struct chance *chance)
+static int some_cpu(const struct world *world, struct build_chance *chance)
 {
-	return world->cpu[chance_below(chance, world->nr_cpus)];
+	return world->cpu[build_below(chance, world->nr_cpus)];
 }
 
-static void choose_task(const struct world *world, struct chance *chance, struct generated_call *call)
+static void choose_task(const struct world *world, struct build_chance *chance, struct generated_call *call)
 {
 	const pid_t tasks[] = { 0, 0, world->self, world->child, world->child, world->kthread };
 
-	call->pid = tasks[chance_below(chance, COUNT_OF(tasks) - !world->kthread)];
-	call->cpu = chance_percent(chance, 70) ? -1 : some_cpu(world, chance);
+	call->pid = tasks[build_below(chance, COUNT_OF(tasks) - !world->kthread)];
+	call->cpu = build_percent(chance, 70) ? -1 : some_cpu(world, chance);
 }
 
 /* A cgroup's event, every process of a CPU, or a thread. */
-static bool choose_target(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+static bool choose_target(const struct world *world, struct build_chance *chance, unsigned wish,
+			  struct generated_call *call)
 {
 	bool may = world->privileged && !(wish & WISH_TASK);
 
-	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && chance_percent(chance, 8))) {
+	if (wish & WISH_CGROUP || (may && !(wish & WISH_CPU) && build_percent(chance, 8))) {
 		if (world->cgroup[0] < 0 || !world->privileged)
 			return false;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid = world->cgroup[0];
 		call->cpu = some_cpu(world, chance);
-	} else if (wish & WISH_CPU || (may && chance_percent(chance, 15))) {
+	} else if (wish & WISH_CPU || (may && build_percent(chance, 15))) {
 		if (!world->privileged)
 			return false;
 		call->pid = -1;
@@ -279,21 +280,21 @@ static bool choose_target(const struct world *world, struct chance *chance, unsi
 	return true;
 }
 
-static void make_leader_attr(const struct world *world, struct chance *chance, const struct generated_call *call,
+static void make_leader_attr(const struct world *world, struct build_chance *chance, const struct generated_call *call,
 			     struct generated_call *leader)
 {
 	struct perch_attr *attr = &leader->attr;
 	uint64_t tracepoint = world->nr_tracepoints ? world->tracepoint[0] : 0;
 
-	leader->subject = chance_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT : SUBJECT_SOFTWARE;
+	leader->subject = build_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT : SUBJECT_SOFTWARE;
 	attr->type = leader->subject == SUBJECT_TRACEPOINT ? PERCH_TYPE_TRACEPOINT : PERCH_TYPE_SOFTWARE;
-	attr->config = leader->subject == SUBJECT_TRACEPOINT ? tracepoint : chance_below(chance, PERCH_COUNT_SW_MAX);
+	attr->config = leader->subject == SUBJECT_TRACEPOINT ? tracepoint : build_below(chance, PERCH_COUNT_SW_MAX);
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
-	attr->exclude_kernel = !world->privileged || chance_percent(chance, 20);
+	attr->exclude_kernel = !world->privileged || build_percent(chance, 20);
 	attr->inherit = call->attr.inherit;
-	attr->read_format = chance_below(chance, PERCH_FORMAT_MAX);
-	attr->pinned = chance_percent(chance, 10);
+	attr->read_format = build_below(chance, PERCH_FORMAT_MAX);
+	attr->pinned = build_percent(chance, 10);
 	attr->use_clockid = call->attr.use_clockid;
 	attr->clockid = call->attr.use_clockid ? call->attr.clockid : 0;
 	attr->write_backward = call->attr.write_backward;
@@ -312,7 +313,7 @@ static void map_ring(struct generated_call *call, int leader)
 	call->flags |= PERCH_FLAG_FD_OUTPUT;
 }
 
-static bool make_group(const struct world *world, struct chance *chance, struct generated_call *call)
+static bool make_group(const struct world *world, struct build_chance *chance, struct generated_call *call)
 {
 	struct generated_call leader = { .pid = call->pid, .cpu = call->cpu, .group_fd = -1,
 					 .flags = (call->flags & PERCH_FLAG_PID_CGROUP) | PERCH_FLAG_FD_CLOEXEC };
@@ -328,15 +329,16 @@ static bool make_group(const struct world *world, struct chance *chance, struct 
 	call->leader = (struct perch_call_leader){ .attr = &call->leader_attr, .pid = leader.pid, .cpu = leader.cpu,
 						   .flags = leader.flags, .members = 1 };
 	call->has_leader = true;
-	call->leader_told = chance_percent(chance, 50);
+	call->leader_told = build_percent(chance, 50);
 	call->group_fd = fd;
 	call->attr.pinned = call->attr.exclusive = 0;
-	if (chance_percent(chance, 20))
+	if (build_percent(chance, 20))
 		map_ring(call, fd);
 	return true;
 }
 
-static bool make_call(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+static bool make_call(const struct world *world, struct build_chance *chance, unsigned wish,
+		      struct generated_call *call)
 {
 	memset(call, 0, sizeof(*call));
 	call->pointer = call->bytes;
@@ -348,28 +350,28 @@ static bool make_call(const struct world *world, struct chance *chance, unsigned
 	call->attr.exclude_kernel = !world->privileged;
 	if (!(wish & WISH_PLAIN))
 		decorate(world, chance, call);
-	if (chance_percent(chance, 50))
+	if (build_percent(chance, 50))
 		call->flags |= PERCH_FLAG_FD_CLOEXEC;
 	if (!choose_target(world, chance, wish, call))
 		return false;
-	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && chance_percent(chance, 20))) {
+	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(chance, 20))) {
 		if (!make_group(world, chance, call))
 			return false;
 	} else {
-		call->attr.pinned = chance_percent(chance, 10);
-		call->attr.exclusive = chance_percent(chance, 10);
-		if (chance_percent(chance, 5))
+		call->attr.pinned = build_percent(chance, 10);
+		call->attr.exclusive = build_percent(chance, 10);
+		if (build_percent(chance, 5))
 			call->flags |= PERCH_FLAG_FD_NO_GROUP;
-		if (chance_percent(chance, 5))
+		if (build_percent(chance, 5))
 			call->flags |= PERCH_FLAG_FD_OUTPUT;
 	}
 	/* A signal from the kernel would be the end of these tests. */
-	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap || chance_percent(chance, 80);
+	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap || build_percent(chance, 80);
 	choose_size(chance, call);
 	return true;
 }
 
-bool generated_valid(const struct world *world, struct chance *chance, unsigned wish, struct generated_call *call)
+bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish, struct generated_call *call)
 {
 	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
 		if (make_call(world, chance, wish, call) && !generated_refused(call, NULL))
