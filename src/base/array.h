@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Growing arrays of any type. The caller has the pointer, the number of items and, in most cases, the capacity as
+ * variables or members of its own; the macros take them by name, assign to them and evaluate them more than once.
+ *
+ *	struct item *item = PERCH__ARRAY_APPEND(list->item, list->nr, list->capacity);
+ *
+ *	if (!item)
+ *		return -ENOMEM;
+ *
+ * Capacity doubles, so n appends cost O(n). Sizes that overflow are -ENOMEM, as is every failed allocation; the array
+ * is then as before. An array starts as NULL with capacity 0 and ends with free().
+ */
+#ifndef PERCH_BASE_ARRAY_H
+#define PERCH_BASE_ARRAY_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERCH__ARRAY_FIRST_BYTES 256u /* of the first allocation, at least, or one item */
+
+/*
+ * The array with capacity for at least `need` items of `size` bytes, and at most `most`; *capacity is raised.
+ * NULL: `need` exceeds `most`, or no memory; items are then untouched.
+ */
+static inline void *perch__array_grow(void *items, size_t *capacity, size_t need, size_t most,
+				      size_t size)
+{
+	size_t larger = *capacity <= SIZE_MAX / 2 ? 2 * *capacity : SIZE_MAX;
+
+	if (need > most)
+		return NULL;
+	if (!*capacity)
+		larger = PERCH__ARRAY_FIRST_BYTES / size;
+	if (larger > most)
+		larger = most;
+	if (larger < need)
+		larger = need;
+	if (larger > PTRDIFF_MAX / size)
+		return NULL;
+	items = realloc(items, larger * size);
+	if (items)
+		*capacity = larger;
+	return items;
+}
+
+/* The smallest power of two that is not below nr; 0 for 0. */
+static inline size_t perch__array_power(size_t nr)
+{
+	size_t power = nr ? 1 : 0;
+
+	while (power && power < nr)
+		power *= 2;
+	return power;
+}
+
+/*
+ * Makes the capacity at least `need` items. 0 or -ENOMEM.
+ */
+#define PERCH__ARRAY_RESERVE(items, capacity, need) \
+	PERCH__ARRAY_RESERVE_MOST(items, capacity, need, SIZE_MAX)
+
+/* The same with a capacity of at most `most`: also -ENOMEM when `need` is more. */
+#define PERCH__ARRAY_RESERVE_MOST(items, capacity, need, most)                                   \
+	({                                                                                       \
+		size_t need_ = (need), capacity_ = (capacity);                                   \
+		int rc_ = 0;                                                                     \
+                                                                                                 \
+		if (need_ > capacity_) {                                                         \
+			__typeof__(items) items_ = perch__array_grow((items), &capacity_, need_, \
+								     (most), sizeof(*(items)));  \
+			if (items_) {                                                            \
+				(items) = items_;                                                \
+				(capacity) = capacity_;                                          \
+			} else {                                                                 \
+				rc_ = -ENOMEM;                                                   \
+			}                                                                        \
+		}                                                                                \
+		rc_;                                                                             \
+	})
+
+/* Makes the capacity at least `need` items, of which new ones are zeroed: for arrays whose capacity is their number. */
+#define PERCH__ARRAY_RESERVE_ZEROED(items, capacity, need)                                     \
+	({                                                                                     \
+		size_t before_ = (capacity);                                                   \
+		int zeroed_rc_ = PERCH__ARRAY_RESERVE(items, capacity, need);                  \
+                                                                                               \
+		if ((size_t)(capacity) > before_)                                              \
+			memset((items) + before_, 0, ((capacity)-before_) * sizeof(*(items))); \
+		zeroed_rc_;                                                                    \
+	})
+
+/*
+ * Makes a place for `more` items behind the nr there are, in an array whose structure has no capacity: it is always the
+ * power of two that nr needs. All growth of the array must be by this macro. 0 or -ENOMEM; nr stays.
+ */
+#define PERCH__ARRAY_RESERVE_BY_NR(items, nr, more)                         \
+	({                                                                  \
+		size_t power_ = perch__array_power(nr), more_ = (more);     \
+		size_t wanted_ = more_ <= PTRDIFF_MAX - (size_t)(nr)        \
+					 ? perch__array_power((nr) + more_) \
+					 : SIZE_MAX;                        \
+                                                                            \
+		PERCH__ARRAY_RESERVE_MOST(items, power_, wanted_, wanted_); \
+	})
+
+/* A zeroed item at the end, which nr then counts. NULL when out of memory. */
+#define PERCH__ARRAY_APPEND(items, nr, capacity) \
+	PERCH__ARRAY_APPEND_MOST(items, nr, capacity, SIZE_MAX)
+
+/* The same; also NULL when there are `most` items. */
+#define PERCH__ARRAY_APPEND_MOST(items, nr, capacity, most)                                \
+	({                                                                                 \
+		__typeof__(items) new_ = NULL;                                             \
+                                                                                           \
+		if (!PERCH__ARRAY_RESERVE_MOST(items, capacity, (size_t)(nr) + 1, most)) { \
+			new_ = &(items)[(nr)++];                                           \
+			memset(new_, 0, sizeof(*new_));                                    \
+		}                                                                          \
+		new_;                                                                      \
+	})
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hash table of all modules: it maps a hash to an index into an array of the caller. Keys and values stay in that
+ * array; the table has the index and 32 bits of the hash, so most other keys are ruled out without a look at them.
+ * Slots are found by linear probing and are at most half used. A zeroed table is empty.
+ *
+ *	static bool same_id(const void *items, uint32_t index, const void *key)
+ *	{
+ *		return ((const struct item *)items)[index].id == *(const uint64_t *)key;
+ *	}
+ *
+ *	hash = perch__hash_integer(table.seed, id);
+ *	index = perch__hash_find(&table, hash, same_id, items, &id);
+ *	if (index == PERCH__HASH_NONE)
+ *		rc = perch__hash_add(&table, hash, nr_items);
+ *
+ * The functions are inline: with a constant comparison function, a lookup is a loop without calls. Keys that come from
+ * outside need a seed (perch__hash_seed()): with one that is unknown beforehand, no input can be made of keys that
+ * collide.
+ */
+#ifndef PERCH_BASE_HASH_TABLE_H
+#define PERCH_BASE_HASH_TABLE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define PERCH__HASH_NONE UINT32_MAX	  /* no index */
+#define PERCH__HASH_MOST (UINT32_MAX / 2) /* entries of a table, and the largest index */
+
+struct perch__hash_slot {
+	uint32_t hash;	 /* low bits of the hash */
+	uint32_t number; /* index + 1; 0 is a free slot */
+};
+
+struct perch__hash_table {
+	struct perch__hash_slot *slot;
+	size_t mask; /* number of slots - 1 */
+	size_t nr;   /* used slots */
+	uint64_t seed;
+};
+
+/* Compares the item of an index with a key. items and key are what the caller passed to perch__hash_find(). */
+typedef bool perch__hash_equal(const void *items, uint32_t index, const void *key);
+
+/* A random number. object is any address of the caller's, used where the system has no random numbers yet. */
+static inline uint64_t perch__hash_seed(const void *object)
+{
+	struct timespec now = { 0 };
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return seed;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uintptr_t)object ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
+}
+
+/* Every bit of the number and of the seed changes about half of the bits of the hash. */
+static inline uint64_t perch__hash_integer(uint64_t seed, uint64_t number)
+{
+	number ^= seed;
+	number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
+	number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
+	return number ^ number >> 33;
+}
+
+/* Of two numbers, whose order matters. */
+static inline uint64_t perch__hash_pair(uint64_t seed, uint64_t first, uint64_t second)
+{
+	uint64_t product = (seed ^ first) * 0x9e3779b97f4a7c15u;
+
+	return perch__hash_integer(product ^ product >> 32, second);
+}
+
+static inline uint64_t perch__hash_bytes(uint64_t seed, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+	uint64_t hash = perch__hash_integer(seed, size), word;
+
+	for (; size >= sizeof(word); at += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = perch__hash_integer(hash, word);
+	}
+	word = 0;
+	while (size)
+		word = word << 8 | at[--size];
+	return perch__hash_integer(hash, word);
+}
+
+static inline uint64_t perch__hash_text(uint64_t seed, const char *text)
+{
+	return perch__hash_bytes(seed, text, strlen(text));
+}
+
+/* The index of the hash whose item equals the key, or PERCH__HASH_NONE. */
+static inline __attribute__((always_inline)) uint32_t perch__hash_find(
+	const struct perch__hash_table *table, uint64_t hash, perch__hash_equal *equal,
+	const void *items, const void *key)
+{
+	if (!table->slot)
+		return PERCH__HASH_NONE;
+	for (size_t at = (uint32_t)hash & table->mask;; at = (at + 1) & table->mask) {
+		struct perch__hash_slot slot = table->slot[at];
+
+		if (!slot.number)
+			return PERCH__HASH_NONE;
+		if (slot.hash == (uint32_t)hash && equal(items, slot.number - 1, key))
+			return slot.number - 1;
+	}
+}
+
+static inline void perch__hash_put(struct perch__hash_slot *slots, size_t mask,
+				   struct perch__hash_slot slot)
+{
+	size_t at = slot.hash & mask;
+
+	while (slots[at].number)
+		at = (at + 1) & mask;
+	slots[at] = slot;
+}
+
+/* Makes slots for nr entries in all. 0 or -ENOMEM, after which the table is as before. */
+static inline int perch__hash_reserve(struct perch__hash_table *table, size_t nr)
+{
+	size_t old = table->slot ? table->mask + 1 : 0, slots = old ? old : 64;
+	struct perch__hash_slot *slot;
+
+	if (nr > PERCH__HASH_MOST)
+		return -ENOMEM;
+	while (slots / 2 < nr)
+		slots *= 2;
+	if (slots == old)
+		return 0;
+	slot = calloc(slots, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	for (size_t i = 0; i < old; i++) {
+		if (table->slot[i].number)
+			perch__hash_put(slot, slots - 1, table->slot[i]);
+	}
+	free(table->slot);
+	table->slot = slot;
+	table->mask = slots - 1;
+	return 0;
+}
+
+/*
+ * Adds an index under a hash. The caller has found that no equal key is there, or accepts several.
+ * 0, or -ENOMEM: no memory, or more than PERCH__HASH_MOST entries.
+ */
+static inline int perch__hash_add(struct perch__hash_table *table, uint64_t hash, size_t index)
+{
+	if (index > PERCH__HASH_MOST)
+		return -ENOMEM;
+	if (!table->slot || table->nr >= (table->mask + 1) / 2) {
+		int rc = perch__hash_reserve(table, table->nr + 1);
+
+		if (rc)
+			return rc;
+	}
+	perch__hash_put(table->slot, table->mask,
+			(struct perch__hash_slot){ (uint32_t)hash, (uint32_t)index + 1 });
+	table->nr++;
+	return 0;
+}
+
+/* The slot of an index that was added under the hash, or NULL. */
+static inline struct perch__hash_slot *perch__hash_slot_of(const struct perch__hash_table *table,
+							   uint64_t hash, uint32_t index)
+{
+	size_t at = (uint32_t)hash & table->mask;
+
+	while (table->slot && table->slot[at].number) {
+		if (table->slot[at].number == index + 1)
+			return &table->slot[at];
+		at = (at + 1) & table->mask;
+	}
+	return NULL;
+}
+
+/* For an item that moves in the caller's array. */
+static inline void perch__hash_move(struct perch__hash_table *table, uint64_t hash, uint32_t from,
+				    uint32_t to)
+{
+	struct perch__hash_slot *slot = perch__hash_slot_of(table, hash, from);
+
+	if (slot)
+		slot->number = to + 1;
+}
+
+/* Removes an index. Later slots of the same cluster move up, so no search ends too early. */
+static inline void perch__hash_remove(struct perch__hash_table *table, uint64_t hash,
+				      uint32_t index)
+{
+	struct perch__hash_slot *slot = perch__hash_slot_of(table, hash, index);
+	size_t hole;
+
+	if (!slot)
+		return;
+	hole = (size_t)(slot - table->slot);
+	for (size_t at = (hole + 1) & table->mask; table->slot[at].number;
+	     at = (at + 1) & table->mask) {
+		size_t home = table->slot[at].hash & table->mask;
+
+		if (((at - home) & table->mask) < ((at - hole) & table->mask))
+			continue;
+		table->slot[hole] = table->slot[at];
+		hole = at;
+	}
+	table->slot[hole].number = 0;
+	table->nr--;
+}
+
+/* Frees the slots; the seed stays. */
+static inline void perch__hash_clear(struct perch__hash_table *table)
+{
+	free(table->slot);
+	*table = (struct perch__hash_table){ .seed = table->seed };
+}
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "test_base.h"
+
+int main(void)
+{
+	return test_base_array() + test_base_hash_table();
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* One group of tests for each header of src/base; each returns the number of failures. */
+#ifndef TEST_BASE_H
+#define TEST_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+int test_base_array(void);
+int test_base_hash_table(void);
+
+#endif
