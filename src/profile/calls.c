@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 /* A node of the folded tree with its share of the period; the walk goes on from it to its children or its parent. */
@@ -17,7 +18,7 @@ struct item {
 
 struct items {
 	struct item *item;
-	size_t nr, size;
+	size_t nr, capacity;
 };
 
 /* All that merge at one place: items of one frame. */
@@ -41,15 +42,8 @@ static int add_item(struct items *items, uint32_t node, bool inner, uint64_t wei
 {
 	if (!weight)
 		return 0;
-	if (items->nr == items->size) {
-		size_t size = items->size ? items->size * 2 : 16;
-		struct item *larger = reallocarray(items->item, size, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		items->item = larger;
-		items->size = size;
-	}
+	if (PERCH__ARRAY_RESERVE(items->item, items->capacity, items->nr + 1))
+		return -ENOMEM;
 	items->item[items->nr++] = (struct item){ node, inner, weight };
 	return 0;
 }

@@ -3,11 +3,11 @@
  * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id is read from where
  * the attrs' layouts have it (perf makes them agree; where they do not, each place is tried and only an attr that has
  * its id there counts). The kernel counts ids up, so those of one session mostly lie close to each other and index an
- * array; others are found in an open-addressing table that is at most half full.
+ * array; others are found in a hash table.
  */
 #include <stdlib.h>
+#include "base/hash_table.h"
 #include "internal.h"
-#include "seed.h"
 
 #define MOST_EVENTS 65535u /* perch_record.event is 16 bits wide */
 #define MOST_IDS    (1u << 28)
@@ -16,18 +16,17 @@
 /* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs little. */
 #define NEAR_IDS(nr) (8 * (uint64_t)(nr) + 1024)
 
-struct slot {
-	uint64_t id; /* 0: free; the kernel's ids start at 1 */
+struct far_id {
+	uint64_t id;
 	uint16_t event;
 };
 
 struct perch_decoder {
 	size_t nr;
 	struct perch_layout *layout;
-	uint64_t seed;
-	unsigned int shift; /* 64 - log2 of the table's size */
-	size_t mask;
-	struct slot *table;
+	struct perch__hash_table table;
+	size_t nr_far;
+	struct far_id *far; /* items of the table */
 	uint64_t least_id,
 		nr_near; /* of the array instead, NULL when the ids lie too far from each other */
 	uint16_t *near;
@@ -41,21 +40,18 @@ struct perch_decoder {
 	int8_t *trailer_word;
 };
 
-static inline size_t hash(const struct perch_decoder *decoder, uint64_t id)
+static bool same_id(const void *items, uint32_t index, const void *key)
 {
-	return perch__hash(decoder->seed, id) >> decoder->shift;
+	return ((const struct far_id *)items)[index].id == *(const uint64_t *)key;
 }
 
 static int find_far(const struct perch_decoder *decoder, uint64_t id)
 {
-	size_t at = hash(decoder, id);
+	uint32_t index = perch__hash_find(&decoder->table,
+					  perch__hash_integer(decoder->table.seed, id), same_id,
+					  decoder->far, &id);
 
-	while (decoder->table[at].id) {
-		if (decoder->table[at].id == id)
-			return decoder->table[at].event;
-		at = (at + 1) & decoder->mask;
-	}
-	return -1;
+	return index == PERCH__HASH_NONE ? -1 : decoder->far[index].event;
 }
 
 /* The event of an id, or -1. */
@@ -65,26 +61,24 @@ static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
 
 	if (__builtin_expect(at < decoder->nr_near, 1))
 		return decoder->near[at] == NOBODY ? -1 : decoder->near[at];
-	return id && decoder->table ? find_far(decoder, id) : -1;
+	return decoder->nr_far ? find_far(decoder, id) : -1;
 }
 
-/* The first attr that claims an id keeps it. */
+/* The first attr that claims an id keeps it. The tables have capacity for all ids. */
 static void add_id(struct perch_decoder *decoder, uint64_t id, uint16_t event)
 {
-	size_t at = hash(decoder, id);
-
 	if (decoder->near) {
-		at = id - decoder->least_id;
-		if (decoder->near[at] == NOBODY)
-			decoder->near[at] = event;
+		uint16_t *near = &decoder->near[id - decoder->least_id];
+
+		if (*near == NOBODY)
+			*near = event;
 		return;
 	}
-	while (decoder->table[at].id) {
-		if (decoder->table[at].id == id)
-			return;
-		at = (at + 1) & decoder->mask;
-	}
-	decoder->table[at] = (struct slot){ .id = id, .event = event };
+	if (find_far(decoder, id) >= 0)
+		return;
+	decoder->far[decoder->nr_far] = (struct far_id){ .id = id, .event = event };
+	perch__hash_add(&decoder->table, perch__hash_integer(decoder->table.seed, id),
+			decoder->nr_far++);
 }
 
 static void add_word(int8_t *words, size_t *nr, int8_t word)
@@ -137,18 +131,9 @@ static bool make_near(struct perch_decoder *decoder, const struct id_range *rang
 
 static bool make_far(struct perch_decoder *decoder, const struct id_range *range)
 {
-	size_t slots = 2;
-	unsigned int log2 = 1;
-
-	while (slots < 2 * range->nr) {
-		slots *= 2;
-		log2++;
-	}
-	decoder->seed = perch__seed(decoder);
-	decoder->shift = 64 - log2;
-	decoder->mask = slots - 1;
-	decoder->table = calloc(slots, sizeof(*decoder->table));
-	return decoder->table;
+	decoder->table.seed = perch__hash_seed(decoder);
+	decoder->far = malloc(range->nr * sizeof(*decoder->far));
+	return decoder->far && !perch__hash_reserve(&decoder->table, range->nr);
 }
 
 static int make_table(struct perch_decoder *decoder, const struct perch_decoder_event *events,
@@ -244,7 +229,8 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	free(decoder->layout);
 	free(decoder->sample_word);
 	free(decoder->trailer_word);
-	free(decoder->table);
+	perch__hash_clear(&decoder->table);
+	free(decoder->far);
 	free(decoder->near);
 	free(decoder);
 }
@@ -267,18 +253,23 @@ static inline size_t trailer_offset(int word, size_t size)
 }
 
 /* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it is. */
-static int find_stretched(const struct perch_decoder *decoder, uint32_t type, const char *bytes, size_t size)
+static int find_stretched(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
+			  size_t size)
 {
-	size_t end = perch__body_end(type, bytes, size, decoder->swapped), most = end + PERCH__MOST_TRAILER;
+	size_t end = perch__body_end(type, bytes, size, decoder->swapped),
+	       most = end + PERCH__MOST_TRAILER;
 
 	if (!end || end > size)
 		end = most = size;
 	for (; end <= size && end <= most; end += 8) {
 		for (size_t i = 0; i < decoder->nr_trailer_words; i++) {
 			size_t offset = trailer_offset(decoder->trailer_word[i], end);
-			int event = offset ? find_id(decoder, perch__u64(bytes + offset, decoder->swapped)) : -1;
+			int event = offset ? find_id(decoder,
+						     perch__u64(bytes + offset, decoder->swapped))
+					   : -1;
 
-			if (event < 0 || decoder->layout[event].trailer_id_word != decoder->trailer_word[i])
+			if (event < 0 ||
+			    decoder->layout[event].trailer_id_word != decoder->trailer_word[i])
 				continue;
 			if (perch__extent(&decoder->layout[event], type, bytes, size) == end)
 				return event;
@@ -359,10 +350,10 @@ static __attribute__((noinline)) int decode_any(const struct perch_decoder *deco
  * kilobytes that nobody looks at is a gap at which the CPU's own foresight ends, and behind it each line would be waited
  * for, one after another. Too few bytes, as live when nothing has been written behind the record yet: nothing is fetched.
  */
-#define LINE	       64u
-#define LINES_BEHIND   6u
-#define LINES_FAR      16u /* behind a record so large that the CPU does not foresee where it ends */
-#define LARGE_RECORD   1024u
+#define LINE	     64u
+#define LINES_BEHIND 6u
+#define LINES_FAR    16u /* behind a record so large that the CPU does not foresee where it ends */
+#define LARGE_RECORD 1024u
 PERCH__INLINE void fetch_behind(const char *bytes, size_t own, size_t size)
 {
 	const char *behind;

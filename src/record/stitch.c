@@ -6,8 +6,8 @@
  * seed.
  */
 #include <stdlib.h>
+#include "base/hash_table.h"
 #include "internal.h"
-#include "seed.h"
 
 #define DEFAULT_BYTES  (16u << 20)
 #define BYTES_PER_LIST 1024u
@@ -60,7 +60,7 @@ int perch_stitcher_new(struct perch_stitcher **result, size_t bytes, struct perc
 	while (lists < MOST_LISTS && lists < stitcher->most / BYTES_PER_LIST)
 		lists *= 2;
 	stitcher->mask = lists - 1;
-	stitcher->seed = perch__seed(stitcher);
+	stitcher->seed = perch__hash_seed(stitcher);
 	stitcher->lists = calloc(lists, sizeof(*stitcher->lists));
 	if (!stitcher->lists) {
 		free(stitcher);
@@ -94,8 +94,7 @@ static void forget_given(struct perch_stitcher *stitcher)
 
 static struct list *list_of(const struct perch_stitcher *stitcher, struct key key)
 {
-	uint64_t hash =
-		perch__hash(stitcher->seed, key.cookie ^ perch__hash(stitcher->seed, key.thread));
+	uint64_t hash = perch__hash_pair(stitcher->seed, key.thread, key.cookie);
 
 	return &stitcher->lists[hash & stitcher->mask];
 }
