@@ -117,8 +117,8 @@ PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
 PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
 
 /*
- * Copies src into dst (size bytes with the final NUL) with control characters, DEL, C1 controls and bytes that are not
- * valid UTF-8 replaced by '?', so that it can be shown on a terminal. Returns the length written.
+ * Copies src into dst (size bytes with the final NUL) for a terminal: each control character, each separator of lines,
+ * each character that reorders text and each byte that is not UTF-8 becomes '?'. Returns the length written.
  */
 PERCH_API size_t perch_clean_text(char *dst, size_t size, const char *src);
 

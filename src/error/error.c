@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const struct {
 	const char *slug;
 	const char *meaning;
@@ -36,7 +38,8 @@ static const struct {
 	enum perch_error_kind kind;
 } causes[PERCH_CAUSE_MAX] = {
 	[PERCH_CAUSE_NONE] = { "none", "no refusal of the kernel", PERCH_ERROR_NONE },
-#define CAUSE(name, slug, kind, meaning) [PERCH_CAUSE_##name] = { slug, meaning, PERCH_ERROR_##kind },
+#define CAUSE(name, slug, kind, meaning) \
+	[PERCH_CAUSE_##name] = { slug, meaning, PERCH_ERROR_##kind },
 	PERCH_CAUSES(CAUSE)
 #undef CAUSE
 };
@@ -53,7 +56,8 @@ const char *perch_cause_slug(enum perch_cause cause)
 
 const char *perch_cause_meaning(enum perch_cause cause)
 {
-	return known_cause(cause) ? causes[cause].meaning : "a cause that this version does not know";
+	return known_cause(cause) ? causes[cause].meaning
+				  : "a cause that this version does not know";
 }
 
 enum perch_error_kind perch_cause_kind(enum perch_cause cause)
@@ -61,65 +65,25 @@ enum perch_error_kind perch_cause_kind(enum perch_cause cause)
 	return known_cause(cause) ? causes[cause].kind : PERCH_ERROR_SYSTEM;
 }
 
-static bool continues(unsigned char byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
-/* U+200E, U+200F, U+202A..U+202E, U+2066..U+2069 change the direction of a line: a name could pose as another. */
-static bool turns_text(const unsigned char *src)
-{
-	if (src[0] != 0xe2)
-		return false;
-	if (src[1] == 0x80)
-		return src[2] == 0x8e || src[2] == 0x8f || (src[2] >= 0xaa && src[2] <= 0xae);
-	return src[1] == 0x81 && src[2] >= 0xa6 && src[2] <= 0xa9;
-}
-
-/*
- * The bytes of the character at src when it may be shown, else 0. The final NUL ends every sequence early, for it
- * continues none. Overlong forms, surrogates and what lies beyond U+10FFFF are no characters.
- */
-static size_t shown_bytes(const unsigned char *src)
-{
-	unsigned char first = src[0];
-
-	if (first < 0x80)
-		return first >= 0x20 && first != 0x7f;
-	if (first < 0xc2 || first > 0xf4 || !continues(src[1]))
-		return 0;
-	if (first < 0xe0)
-		return first == 0xc2 && src[1] < 0xa0 ? 0 : 2; /* U+0080..U+009F: the C1 controls */
-	if (!continues(src[2]))
-		return 0;
-	if (first < 0xf0)
-		return (first == 0xe0 && src[1] < 0xa0) || (first == 0xed && src[1] > 0x9f) || turns_text(src) ? 0 : 3;
-	if (!continues(src[3]))
-		return 0;
-	return (first == 0xf0 && src[1] < 0x90) || (first == 0xf4 && src[1] > 0x8f) ? 0 : 4;
-}
-
 size_t perch_clean_text(char *dst, size_t size, const char *src)
 {
-	const unsigned char *from = (const unsigned char *)src;
-	size_t written = 0;
+	size_t length = strlen(src), written = 0;
 
 	if (!size)
 		return 0;
-	while (*from) {
-		size_t bytes = shown_bytes(from);
-		size_t step = bytes ? bytes : 1;
+	while (length) {
+		struct perch__character character = perch__next_character(src, length);
+		size_t bytes = character.printable ? character.size : 1;
 
-		if (size - written <= step)
+		if (size - written <= bytes)
 			break;
-		if (bytes == 1)
-			dst[written] = *from;
-		else if (bytes)
-			memmove(dst + written, from, bytes);
+		if (character.printable)
+			memmove(dst + written, src, bytes);
 		else
 			dst[written] = '?';
-		written += step;
-		from += step;
+		written += bytes;
+		src += character.size;
+		length -= character.size;
 	}
 	dst[written] = '\0';
 	return written;
@@ -135,7 +99,8 @@ set_text(char *dst, size_t size, const char *format, va_list arguments)
 	perch_clean_text(dst, size, raw);
 }
 
-int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind, const char *format, ...)
+int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind,
+		    const char *format, ...)
 {
 	va_list arguments;
 
@@ -217,8 +182,10 @@ static const char *full_stop(const char *sentence)
 /* The message mostly follows a prefix; what comes after it is a sentence of its own. */
 static int print_sentence(FILE *stream, const char *before, const char *text)
 {
-	return *text ? fprintf(stream, " %s%c%s%s", before, *before ? *text : toupper((unsigned char)*text), text + 1,
-			       full_stop(text)) : 0;
+	return *text ? fprintf(stream, " %s%c%s%s", before,
+			       *before ? *text : toupper((unsigned char)*text), text + 1,
+			       full_stop(text))
+		     : 0;
 }
 
 int perch_error_print(FILE *stream, const struct perch_error *err)
@@ -228,5 +195,6 @@ int perch_error_print(FILE *stream, const struct perch_error *err)
 	int next = print_sentence(stream, "Then: ", err->next);
 	int end = fprintf(stream, "\n");
 
-	return message < 0 || remedy < 0 || next < 0 || end < 0 ? -1 : message + remedy + next + end;
+	return message < 0 || remedy < 0 || next < 0 || end < 0 ? -1
+								: message + remedy + next + end;
 }

@@ -11,5 +11,6 @@
 
 int test_base_array(void);
 int test_base_hash_table(void);
+int test_base_text(void);
 
 #endif

@@ -82,12 +82,13 @@ static void controls_are_replaced(void **state)
 	assert_clean("plain text", "plain text");
 	assert_clean("a\033[31mb\nc\td\x7f", "a?[31mb?c?d?");
 	assert_clean("\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
-	assert_clean("\xc2\x9b" "31m", "??31m");		/* C1's own escape */
+	assert_clean("\xc2\x9b" "31m", "?31m");		/* C1's own escape */
 	assert_clean("\xc2\xa0", "\xc2\xa0");
 	assert_clean("\xff\xc0\x80x", "???x");			/* no UTF-8; an overlong NUL */
 	assert_clean("\xe0\x80\x80", "???");			/* overlong */
 	assert_clean("\xed\xa0\x80", "???");			/* a surrogate */
 	assert_clean("\xf4\x90\x80\x80", "????");		/* beyond U+10FFFF */
+	assert_clean("a\xe2\x80\xa8" "b\xe2\x80\xae" "c\xe2\x81\xa6", "a?b?c?");	/* breaks a line, reorders it */
 	assert_clean("end\xe2\x82", "end??");			/* cut off */
 	assert_clean("", "");
 }

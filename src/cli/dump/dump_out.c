@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "dump.h"
 
 #define BUFFER (256u << 10)
@@ -56,7 +57,8 @@ void dump_puts(struct dump_out *out, const char *text)
 
 void dump_spaces(struct dump_out *out, size_t nr)
 {
-	static const char spaces[] = "                                                                ";
+	static const char spaces[] =
+		"                                                                ";
 
 	for (size_t some; nr; nr -= some) {
 		some = nr < sizeof(spaces) - 1 ? nr : sizeof(spaces) - 1;
@@ -110,46 +112,17 @@ void dump_bytes(struct dump_out *out, const void *bytes, size_t length)
 	}
 }
 
-/* How many bytes the character at `text` has, and which it is; 0 when it is no UTF-8. */
-static size_t character(const char *text, size_t length, uint32_t *code)
-{
-	const uint8_t *at = (const uint8_t *)text;
-	size_t size;
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-
-	if (at[0] < 0x80) {
-		*code = at[0];
-		return 1;
-	}
-	size = at[0] >= 0xf0 && at[0] < 0xf8 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-	if (at[0] < 0xc0 || at[0] >= 0xf8 || size > length)
-		return 0;
-	*code = at[0] & (0x7f >> size);
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (at[i] & 0x3f);
-	}
-	return *code < least[size] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000) ? 0 : size;
-}
-
-/* Controls of a terminal, and what turns the direction of a line, so that a name could pose as another. */
-static bool is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x200e || code == 0x200f ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 void dump_clean(struct dump_out *out, const char *text, size_t length)
 {
-	for (size_t at = 0, size; at < length; at += size ? size : 1) {
-		uint32_t code = 0;
+	while (length) {
+		struct perch__character character = perch__next_character(text, length);
 
-		size = character(text + at, length - at, &code);
-		if (!size || is_control(code))
-			dump_put(out, "?", 1);
+		if (character.printable)
+			dump_put(out, text, character.size);
 		else
-			dump_put(out, text + at, size);
+			dump_put(out, "?", 1);
+		text += character.size;
+		length -= character.size;
 	}
 }
 
@@ -158,7 +131,8 @@ static size_t plain(const char *text, size_t length)
 {
 	size_t nr = 0;
 
-	while (nr < length && text[nr] >= ' ' && text[nr] < 0x7f && text[nr] != '"' && text[nr] != '\\')
+	while (nr < length && text[nr] >= ' ' && text[nr] < 0x7f && text[nr] != '"' &&
+	       text[nr] != '\\')
 		nr++;
 	return nr;
 }
@@ -169,22 +143,30 @@ void dump_json_string(struct dump_out *out, const char *text, size_t length)
 
 	dump_put(out, "\"", 1);
 	dump_put(out, text, start);
-	for (size_t at = start, size; at < length; at += size ? size : 1) {
-		uint32_t code = 0;
+	text += start;
+	length -= start;
+	while (length) {
+		struct perch__character character = perch__next_character(text, length);
+		uint32_t code = character.code;
 
-		size = character(text + at, length - at, &code);
-		if (!size) {
+		if (!character.valid) {
 			dump_puts(out, "\xef\xbf\xbd");
-		} else if (is_control(code)) {
-			char escape[] = { '\\', 'u', digits[code >> 12], digits[code >> 8 & 15], digits[code >> 4 & 15],
+		} else if (!character.printable) {
+			char escape[] = { '\\',
+					  'u',
+					  digits[code >> 12],
+					  digits[code >> 8 & 15],
+					  digits[code >> 4 & 15],
 					  digits[code & 15] };
 
 			dump_put(out, escape, sizeof(escape));
 		} else {
 			if (code == '"' || code == '\\')
 				dump_put(out, "\\", 1);
-			dump_put(out, text + at, size);
+			dump_put(out, text, character.size);
 		}
+		text += character.size;
+		length -= character.size;
 	}
 	dump_put(out, "\"", 1);
 }
