@@ -80,7 +80,7 @@ static uint64_t sum_registers(const struct perch_record *record,
 static uint64_t sum_sample(const struct perch_record *record)
 {
 	const struct perch_sample *s = &record->sample;
-	const uint64_t type = record->layout->sample_type;
+	const uint64_t type = record->parse_info->sample_type;
 	uint64_t sum = s->id + s->ip + s->pid + s->tid + s->time + s->cpu + s->period;
 
 	sum += sum_words(record, s->callchain.ip, s->callchain.nr);
@@ -120,10 +120,10 @@ static uint64_t sum_other(const struct perch_record *record)
 
 static uint64_t sum_record(const struct perch_record *record)
 {
-	const struct perch_identity *identity = &record->identity;
+	const struct perch_sample_id *sample_id = &record->sample_id;
 	uint64_t sum = record->type + record->misc + record->size + record->event +
-		       record->left_over + identity->has + identity->pid + identity->tid +
-		       identity->time + identity->id + identity->stream_id + identity->cpu;
+		       record->trailing_bytes + sample_id->has + sample_id->pid + sample_id->tid +
+		       sample_id->time + sample_id->id + sample_id->stream_id + sample_id->cpu;
 
 	return sum + (record->type == PERCH_RECORD_SAMPLE ? sum_sample(record) : sum_other(record));
 }

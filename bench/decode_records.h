@@ -258,7 +258,7 @@ static void write_records(const struct records *records, const char *path)
 			.nr_ids = 2,
 		};
 	if (perch_writer_open(&writer, path, events, EVENTS, &err) ||
-	    perch_writer_put(writer, &all, 1, &err) || perch_writer_close(writer, &err)) {
+	    perch_writer_append(writer, &all, 1, &err) || perch_writer_close(writer, &err)) {
 		fprintf(stderr, "decode: %s\n", err.message);
 		exit(EXIT_FAILURE);
 	}

@@ -248,15 +248,15 @@ static uint64_t read_perch(enum side side, pid_t pid, const struct child *child,
 		if (side == DRAIN)
 			perch_sampler_drain(sampler, take, &bytes);
 		while (side == NEXT && perch_sampler_next(sampler, &record) > 0)
-			times += record.identity.time;
-		while (side == IN_TIME && perch_sampler_next_in_time(sampler, rc < 0, &record) > 0)
-			times += record.identity.time;
+			times += record.sample_id.time;
+		while (side == IN_TIME && perch_sampler_next_ordered(sampler, rc < 0, &record) > 0)
+			times += record.sample_id.time;
 	}
 	getrusage(RUSAGE_THREAD, &after);
 	sink = (unsigned)times;
 	*cpu = cpu_ns(&after) - cpu_ns(&before);
 	must(perch_sampler_lost(sampler, 0, 0, &lost, NULL) >= 0, "perch_sampler_lost()");
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	if (stats.samples + lost < RECORDS) {
 		fprintf(stderr, "%s: %llu samples and %llu lost of %d\n", side_names[side], (unsigned long long)stats.samples,
 			(unsigned long long)lost, RECORDS);

@@ -53,14 +53,14 @@ static void add(struct cost *cost, double took, const char *name)
 }
 
 /* The least of some times that the answer takes. */
-static double time_of(const struct perch_call *asked, struct perch_machine *machine,
+static double time_of(const struct perch_open_call *asked, struct perch_machine *machine,
 		      const struct perch_probing *probing, unsigned repeats, struct perch_explanation *explanation)
 {
 	double start, took, least = 0;
 
 	for (unsigned i = 0; i < repeats; i++) {
 		start = now_ns();
-		perch_explain_call(asked, machine, probing, explanation);
+		perch_explain_open_call(asked, machine, probing, explanation);
 		took = now_ns() - start;
 		if (!least || took < least)
 			least = took;
@@ -68,13 +68,13 @@ static double time_of(const struct perch_call *asked, struct perch_machine *mach
 	return least;
 }
 
-static void measure(const struct world *world, const struct perch_call *asked, const char *name, struct costs *costs)
+static void measure(const struct world *world, const struct perch_open_call *asked, const char *name, struct costs *costs)
 {
 	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
 	struct perch_explanation explanation;
 
 	/* once for the facts, which are read when first asked for */
-	perch_explain_call(asked, world->machine, &generous, &explanation);
+	perch_explain_open_call(asked, world->machine, &generous, &explanation);
 	add(&costs->rules, time_of(asked, NULL, NULL, REPEAT_STATIC, &explanation), name);
 	add(&costs->facts, time_of(asked, world->machine, NULL, REPEAT_STATIC, &explanation), name);
 	add(&costs->full, time_of(asked, world->machine, &generous, REPEAT_FULL, &explanation), name);
@@ -92,7 +92,7 @@ static void one_case(const struct world *world, const struct breakage *const *li
 	struct chance chance = { seed };
 	const struct breakage *breakage = list[breakage_pick(list, nr, &chance)];
 	struct generated_call call;
-	struct perch_call asked;
+	struct perch_open_call asked;
 	uint32_t kernel_size;
 	int errnum = 0;
 
@@ -156,7 +156,7 @@ static bool run(const struct world *world, const char *who)
 static void first_answer(void)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE, .size = sizeof(attr) };
-	const struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 2 };
+	const struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 2 };
 	const struct perch_probing by_default = { 0 };
 	struct perch_explanation explanation;
 	struct perch_machine *machine;
@@ -164,7 +164,7 @@ static void first_answer(void)
 
 	if (perch_machine_new(&machine, NULL, NULL, NULL))
 		return;
-	perch_explain_call(&call, machine, &by_default, &explanation);
+	perch_explain_open_call(&call, machine, &by_default, &explanation);
 	printf("first answer, facts to be read: %.0f us\n", (now_ns() - start) / 1000);
 	perch_machine_free(machine);
 }

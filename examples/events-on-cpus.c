@@ -13,7 +13,7 @@ static void print_counts(const struct perch_set *set, const struct perch_count *
 	struct perch_count sum;
 
 	for (size_t i = 0; i < perch_set_events(set); i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
+		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		if (event->skipped) {
 			printf("%s: %s\n", event->event.name, event->reason->message);

@@ -45,7 +45,7 @@ int main(void)
 		.sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 16,
 		.exclude_kernel = 1, .exclude_callchain_kernel = 1,
 	};
-	struct perch_call call = { .attr = &refused, .pid = 0, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &refused, .pid = 0, .cpu = -1, .group_fd = -1 };
 	const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };	/* at most; NULL: no calls */
 	struct perch_machine *machine = NULL;
 	struct perch_explanation explanation;
@@ -59,7 +59,7 @@ int main(void)
 		return perch_error_print(stderr, &err), 1;
 	if (open_event(&refused) < 0) {
 		call.errnum = errno;
-		perch_explain_call(&call, machine, &probing, &explanation);
+		perch_explain_open_call(&call, machine, &probing, &explanation);
 		print_explanation(&explanation);
 	}
 	call.attr = &accepted;

@@ -5,7 +5,7 @@
 #include <perch/ring.h>
 
 struct look {
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	uint64_t since;
 	unsigned before, during;
 	struct perch_error err;
@@ -36,7 +36,7 @@ static int look_at(void *context, size_t ring, const struct iovec *pieces, int n
 		for (size_t at = 0; at < pieces[i].iov_len; at += record.size) {
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 
-			if (perch_record_decode(&record, &look->layout, bytes, pieces[i].iov_len - at, &look->err) < 0)
+			if (perch_record_decode(&record, &look->parse_info, bytes, pieces[i].iov_len - at, &look->err) < 0)
 				return -look->err.errnum;
 			if (record.type == PERCH_RECORD_SAMPLE)
 				*(record.sample.time < look->since ? &look->before : &look->during) += 1;
@@ -59,7 +59,7 @@ int main(void)
 
 	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &look.err) < 0)
 		return perch_error_print(stderr, &look.err), 1;
-	perch_layout_init(&look.layout, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&look.parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
 	perch_sampler_enable(sampler);
 	for (int i = 0; i < 100; i++) {
 		uint64_t start = now_ns();

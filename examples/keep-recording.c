@@ -11,14 +11,14 @@
 static int keep_batch(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	(void)ring;
-	return perch_writer_put(context, pieces, nr, NULL);
+	return perch_writer_append(context, pieces, nr, NULL);
 }
 
 static int record_into(const char *path, struct perch_error *err)
 {
 	const struct perch_sampler_options options = {
 		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
-			   .sample_id_all = 1, .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM },
+			   .sample_id_all = 1, .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM },
 	};
 	struct perch_file_event event = { .members = 1 };
 	struct perch_sampler *sampler;
@@ -84,8 +84,8 @@ static int read_from(const char *path, struct tally *tally, struct perch_error *
 		if (perch_record_visit(&record, &visitor, tally) < 0)
 			printf("a sample came too late\n");
 	/* what could not be read is not an error, but it is told */
-	perch_reader_damage(reader, &damage);
-	if (damage.missing_bytes || damage.garbled_bytes || damage.undecoded_records)
+	perch_reader_get_damage(reader, &damage);
+	if (damage.missing_bytes || damage.corrupt_bytes || damage.undecoded_records)
 		printf("the file is damaged\n");
 	perch_reader_close(reader);
 	return rc;

@@ -33,7 +33,7 @@ static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *las
 	struct perch_record record;
 	int rc, samples = 0;
 
-	while ((rc = perch_sampler_next_in_time(sampler, flush, &record)) > 0) {
+	while ((rc = perch_sampler_next_ordered(sampler, flush, &record)) > 0) {
 		if (record.type == PERCH_RECORD_LOST)
 			printf("%" PRIu64 " records lost\n", record.lost.lost);
 		if (record.type != PERCH_RECORD_SAMPLE)

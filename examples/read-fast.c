@@ -16,7 +16,7 @@ static uint64_t work(uint64_t turns)
 
 int main(void)
 {
-	const struct perch_options options = { .enabled = 1, .user_read = 1 };
+	const struct perch_options options = { .enabled = 1, .self_monitoring = 1 };
 	struct perch_count before, after, delta;
 	struct perch_counter *counter;
 	struct perch_error err;
@@ -32,7 +32,7 @@ int main(void)
 		return perch_error_print(stderr, &err), 1;
 	perch_count_delta(&delta, &after, &before);
 	printf("%s: %llu\n", perch_counter_name(counter), (unsigned long long)delta.scaled);
-	if (perch_counter_user_read(counter, &err))
+	if (perch_counter_self_monitoring(counter, &err))
 		puts("read without a system call");
 	else
 		puts(err.message);

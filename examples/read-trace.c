@@ -35,16 +35,16 @@ static void play_unit(const char *trace)
 	control.aux_head += record.size;
 }
 
-static void print_trace(struct perch_ring *ring, const struct perch_layout *layout)
+static void print_trace(struct perch_ring *ring, const struct perch_parse_info *parse_info)
 {
 	const struct perch_record_header *bytes;
 	struct perch_record record;
 	struct iovec pieces[2];
 
 	while ((bytes = perch_ring_next(ring))) {
-		if (perch_record_decode(&record, layout, bytes, bytes->size, NULL) < 0 || record.type != PERCH_RECORD_AUX)
+		if (perch_record_decode(&record, parse_info, bytes, bytes->size, NULL) < 0 || record.type != PERCH_RECORD_AUX)
 			continue;
-		if (perch_ring_aux_of(ring, &record, pieces) > 0)
+		if (perch_ring_aux_data(ring, &record, pieces) > 0)
 			for (int i = 0; i < 2; i++)
 				fwrite(pieces[i].iov_base, 1, pieces[i].iov_len, stdout);
 		puts(record.aux.flags & PERCH_AUX_FLAG_TRUNCATED ? " ...and no room for more" : "");
@@ -56,11 +56,11 @@ int main(void)
 {
 	static const struct perch_attr attr = { .size = sizeof(attr) };
 	struct perch_aux_stats stats;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_ring *ring;
 	struct perch_error err;
 
-	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
 	if (perch_ring_from_memory(&ring, &control, ring_bytes, RING_BYTES, PERCH_RING_FORWARD, &err) < 0 ||
 	    perch_ring_aux_from_memory(ring, area, AREA_BYTES, PERCH_RING_FORWARD, &err) < 0) {
 		fprintf(stderr, "%s\n", err.message);
@@ -68,11 +68,11 @@ int main(void)
 	}
 	play_unit("main called start");
 	play_unit("start called twenty functions");
-	print_trace(ring, &layout);
+	print_trace(ring, &parse_info);
 	play_unit("all of them returned, the last one in two pieces");	/* round the area's end */
 	play_unit("main returned, but this was too much at once");
-	print_trace(ring, &layout);
-	perch_ring_aux_stats(ring, &stats);
+	print_trace(ring, &parse_info);
+	perch_ring_get_aux_stats(ring, &stats);
 	printf("%llu bytes, %llu records cut short\n", (unsigned long long)stats.bytes, (unsigned long long)stats.truncated);
 	perch_ring_close(ring);
 	return stats.truncated == 1 ? 0 : 1;

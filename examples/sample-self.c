@@ -63,7 +63,7 @@ int main(void)
 	struct perch_processes *processes = NULL;
 	struct perch_symbols *symbols = NULL;
 	struct perch_profile *profile = NULL;
-	const struct perch_entry *entries;
+	const struct perch_row *rows;
 	struct perch_profile_total total;
 	struct perch_record record;
 	struct perch_error err;
@@ -84,15 +84,15 @@ int main(void)
 		if (perch_profile_add(profile, &record, &err) < 0)
 			return perch_error_print(stderr, &err), 1;
 	}
-	if (perch_profile_finish(profile, &err) < 0 || perch_profile_entries(profile, 0, false, &entries, &nr, &err) < 0)
+	if (perch_profile_finish(profile, &err) < 0 || perch_profile_rows(profile, 0, false, &rows, &nr, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
-	perch_profile_total(profile, 0, &total);
+	perch_profile_get_total(profile, 0, &total);
 	for (size_t i = 0; i < nr && i < 5; i++) {
-		const struct perch_frame *frame = &entries[i].frame;
+		const struct perch_frame *frame = &rows[i].frame;
 
-		printf("%5.1f %%  %s\n", 100.0 * entries[i].self / total.period,
+		printf("%5.1f %%  %s\n", 100.0 * rows[i].self / total.period,
 		       frame->symbol ? perch_symbols_name(symbols, frame->symbol)
-				     : perch_symbols_binary_name(symbols, frame->binary));
+				     : perch_symbols_dso_name(symbols, frame->dso));
 	}
 	perch_profile_free(profile);
 	perch_symbols_free(symbols);

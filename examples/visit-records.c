@@ -80,7 +80,7 @@ int main(void)
 		.fork = fork_record, .comm = comm_record, .mmap = mmap_record, .exit = exit_record, .other = other_record,
 	};
 	struct perch_sampler_options options = {
-		.event = { .inherit = 1, .follow = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+		.event = { .inherit = 1, .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
 	};
 	struct perch_sampler *sampler = NULL;
 	struct perch_record record;

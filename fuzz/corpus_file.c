@@ -35,7 +35,7 @@ static void put_attr(struct build_bytes *bytes, const struct perch_attr *attr)
 	const struct build_attr_field *field = build_attr_fields(&values.nr);
 
 	for (size_t i = 0; i < values.nr; i++)
-		values.value[i] = perch_attr_get(attr, perch_attr_field(field[i].name));
+		values.value[i] = perch_attr_get(attr, perch_attr_get_field(field[i].name));
 	build_write_attr(&alone, &values);
 	build_put(bytes, alone.byte, alone.size);
 }
@@ -122,7 +122,7 @@ static void put_records(struct build_bytes *all, const struct build_shape *shape
 	for (uint32_t type = PERCH_RECORD_MMAP; type < PERCH_RECORD_MAX; type++) {
 		record.shape = *shape;
 		build_fill(&record, type, chance);
-		record.identity.id = EVENT_ID;
+		record.sample_id.id = EVENT_ID;
 		build_write(&one, &record);
 		if (all->size + one.size <= CORPUS_BYTES)
 			build_put(all, one.byte, one.size);

@@ -35,7 +35,7 @@ static void write_again(const struct perch_attr *attr, const void *from, size_t 
 	const struct build_attr_field *field = build_attr_fields(&values.nr);
 
 	for (size_t i = 0; i < values.nr; i++)
-		values.value[i] = perch_attr_get(attr, perch_attr_field(field[i].name));
+		values.value[i] = perch_attr_get(attr, perch_attr_get_field(field[i].name));
 	bytes.big_endian = swap != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	build_write_attr(&bytes, &values);
 	if (memcmp(bytes.byte, from, size < bytes.size ? size & ~7ul : bytes.size))
@@ -46,13 +46,13 @@ static void check_layout(const struct perch_attr *attr, enum perch_byte_order or
 {
 	struct perch_decoder_event event = { .attr = attr };
 	struct perch_decoder *decoder;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
-	perch_layout_init(&layout, attr, order);
-	if (layout.sample_type != attr->sample_type || layout.nr_regs_user > 64 || layout.nr_regs_intr > 64 ||
-	    layout.id_size > 48 || layout.fixed_words > 10 || layout.sample_id_word >= layout.fixed_words ||
-	    layout.sample_time_word >= layout.fixed_words || 8 * layout.trailer_id_word > layout.id_size ||
-	    8 * layout.trailer_time_word > layout.id_size)
+	perch_parse_info_init(&parse_info, attr, order);
+	if (parse_info.sample_type != attr->sample_type || parse_info.nr_regs_user > 64 || parse_info.nr_regs_intr > 64 ||
+	    parse_info.id_size > 48 || parse_info.fixed_words > 10 || parse_info.sample_id_word >= parse_info.fixed_words ||
+	    parse_info.sample_time_word >= parse_info.fixed_words || 8 * parse_info.trailer_id_word > parse_info.id_size ||
+	    8 * parse_info.trailer_time_word > parse_info.id_size)
 		abort();
 	if (perch_decoder_new(&decoder, &event, 1, order, NULL))
 		abort();

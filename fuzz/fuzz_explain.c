@@ -41,7 +41,7 @@ static int close_event(void *context, int fd)
 	return 0;
 }
 
-static struct perch_calls table = { .open_event = open_event, .close = close_event };
+static struct perch_syscalls table = { .open_event = open_event, .close = close_event };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,14 +64,14 @@ static void check(const struct perch_finding *finding)
 			abort();
 }
 
-static void explain(const struct perch_call *call, struct perch_machine *facts, const struct perch_probing *probing)
+static void explain(const struct perch_open_call *call, struct perch_machine *facts, const struct perch_probing *probing)
 {
 	struct perch_explanation explanation;
 	struct perch_finding lint[8];
 	struct perch_error err;
 
 	calls_made = 0;
-	if (perch_explain_call(call, facts, probing, &explanation) || explanation.calls != calls_made || calls_made > 25 ||
+	if (perch_explain_open_call(call, facts, probing, &explanation) || explanation.calls != calls_made || calls_made > 25 ||
 	    !explanation.nr_findings || explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
 		abort();
 	for (size_t i = 0; i < explanation.nr_findings; i++)
@@ -96,7 +96,7 @@ struct head {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct perch_probing probing = { .microseconds = 1000000 };
-	struct perch_call_leader leader = { .cpu = -1 };
+	struct perch_open_call_leader leader = { .cpu = -1 };
 	struct perch_attr led = { .size = sizeof(led) };
 	uint32_t attr_size = 0;
 	struct head head;
@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!refused_errno)
 		refused_errno = EINVAL;
 
-	const struct perch_call call = {
+	const struct perch_open_call call = {
 		.attr = head.partial & 4 ? NULL : (struct perch_attr *)attr, .pid = head.pid, .cpu = head.cpu,
 		.group_fd = head.group_fd, .flags = head.flags, .errnum = head.errnum ? head.errnum : EINVAL,
 		.attr_is_partial = head.partial & 1, .pid_is_cgroup_fd = head.partial & 2, .kernel_size = head.kernel_size,

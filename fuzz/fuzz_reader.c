@@ -80,7 +80,7 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 		return;
 	touch_header(reader);
 	perch_reader_print_header(reader, nowhere);
-	perch_reader_stitch(reader, NULL);
+	perch_reader_merge_deferred(reader, NULL);
 	read_records(reader);
 	perch_reader_progress(reader, &done, &total);
 	if (done > total)
@@ -88,7 +88,7 @@ static void read_file(const char *path, enum perch_order order, FILE *nowhere)
 	perch_reader_rewind(reader);
 	perch_reader_keep_damaged(reader, true);
 	read_records(reader);
-	perch_reader_damage(reader, &damage);
+	perch_reader_get_damage(reader, &damage);
 	perch_reader_close(reader);
 }
 

@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct scene {
 	struct perch_attr attr[2];
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_decoder *decoder;
-	struct perch_stitcher *stitcher;
+	struct perch_deferred *deferred;
 	bool big;
 	size_t nr;
 };
@@ -37,17 +37,17 @@ static bool set_scene(struct scene *scene, const struct record_input *input)
 	};
 	scene->attr[1] = scene->attr[0];
 	scene->attr[1].sample_type = input->other_type;
-	perch_layout_init(&scene->layout, &scene->attr[0], order);
+	perch_parse_info_init(&scene->parse_info, &scene->attr[0], order);
 	return !perch_decoder_new(&scene->decoder, events, 2, order, NULL) &&
-	       !perch_stitcher_new(&scene->stitcher, STITCHER_BYTES, NULL);
+	       !perch_deferred_new(&scene->deferred, STITCHER_BYTES, NULL);
 }
 
-static void touch_stitched(struct scene *scene, const struct perch_record *deferred)
+static void touch_stitched(struct scene *scene, const struct perch_record *callchain_deferred)
 {
 	struct perch_record whole;
 	size_t nr = 0;
 
-	while (perch_stitcher_next(scene->stitcher, deferred, &whole) == 1) {
+	while (perch_deferred_next(scene->deferred, callchain_deferred, &whole) == 1) {
 		if (++nr > MOST_RECORDS)
 			abort();
 		touch_record(&whole);
@@ -60,7 +60,7 @@ static void check_time(const struct scene *scene, const struct perch_record *rec
 	uint64_t time = 0;
 	bool timed = perch_decoder_time(scene->decoder, bytes, size, &time);
 
-	if (timed != !!(record->identity.has & PERCH_SAMPLE_TIME) || (timed && time != record->identity.time))
+	if (timed != !!(record->sample_id.has & PERCH_SAMPLE_TIME) || (timed && time != record->sample_id.time))
 		abort();
 }
 
@@ -75,7 +75,7 @@ static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 	if (!bytes)
 		abort();
 	memcpy(bytes, data, size);
-	if (!perch_record_decode(&record, &scene->layout, bytes, size, &err))
+	if (!perch_record_decode(&record, &scene->parse_info, bytes, size, &err))
 		touch_record(&record);
 	if (!perch_decoder_decode(scene->decoder, &record, bytes, size, &err)) {
 		check_time(scene, &record, bytes, size);
@@ -83,7 +83,7 @@ static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 		if (record.type == PERCH_RECORD_CALLCHAIN_DEFERRED)
 			touch_stitched(scene, &record);
 		else
-			perch_stitcher_hold(scene->stitcher, &record);
+			perch_deferred_hold(scene->deferred, &record);
 	}
 	perch_decoder_time(scene->decoder, bytes, size, &time);
 	free(bytes);
@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		all_records(&scene, data, size);
 		with_its_size(&scene, data, size);
 	}
-	perch_stitcher_free(scene.stitcher);
+	perch_deferred_free(scene.deferred);
 	perch_decoder_free(scene.decoder);
 	return 0;
 }

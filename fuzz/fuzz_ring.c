@@ -36,7 +36,7 @@ struct scene {
 	uint64_t at;		/* where the first ring's next record is; its lower half, as kernels of 32 bits count */
 	bool known;		/* at is so: not after damage, before all has been read again */
 	bool overwrite;
-	uint64_t latest, disordered;	/* of what was merged */
+	uint64_t latest, out_of_order;	/* of what was merged */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -87,7 +87,7 @@ static uint64_t damages(const struct scene *scene)
 {
 	struct perch_ring_stats stats;
 
-	perch_ring_stats(scene->ring[0], &stats);
+	perch_ring_get_stats(scene->ring[0], &stats);
 	return stats.damaged;
 }
 
@@ -149,10 +149,10 @@ static void read_merged(struct scene *scene, bool flush)
 		if (ring > 1)
 			abort();
 		if (perch_decoder_time(scene->decoder, record.bytes, record.size, &time)) {
-			scene->disordered += time < scene->latest;
+			scene->out_of_order += time < scene->latest;
 			scene->latest = time > scene->latest ? time : scene->latest;
 		}
-		if (scene->disordered != perch_merge_disordered(scene->merge))
+		if (scene->out_of_order != perch_merge_out_of_order(scene->merge))
 			abort();
 		if (rc > 0)
 			touch_record(&record);
@@ -169,7 +169,7 @@ static ssize_t list_snapshot(struct scene *scene, enum perch_snapshot_order orde
 	if (told > (ssize_t)(scene->size / 8))
 		abort();
 	scene->at = head_of(scene);
-	scene->known = told >= 0 && order == PERCH_NEWEST_FIRST;
+	scene->known = told >= 0 && order == PERCH_SNAPSHOT_NEWEST_FIRST;
 	while (told >= 0 && (bytes = next_record(scene)))
 		sizes[nr++] = bytes->size;
 	scene->known = false;
@@ -189,14 +189,14 @@ static void take_snapshot(struct scene *scene, enum perch_snapshot_order order)
 			abort();
 		return;
 	}
-	nr = list_snapshot(scene, PERCH_NEWEST_FIRST, newest);
-	if (list_snapshot(scene, PERCH_OLDEST_FIRST, oldest) != nr)
+	nr = list_snapshot(scene, PERCH_SNAPSHOT_NEWEST_FIRST, newest);
+	if (list_snapshot(scene, PERCH_SNAPSHOT_OLDEST_FIRST, oldest) != nr)
 		abort();
 	for (ssize_t i = 0; i < nr; i++)
 		if (newest[i] != oldest[nr - 1 - i])
 			abort();
 	if (nr >= 0 && perch_ring_snapshot(scene->ring[0], order, &err) == nr)
-		read_records(scene, order == PERCH_OLDEST_FIRST ? nr / 2 + 1 : nr);
+		read_records(scene, order == PERCH_SNAPSHOT_OLDEST_FIRST ? nr / 2 + 1 : nr);
 }
 
 /* The trace from the tail on, up to a head that an area can have. */
@@ -225,7 +225,7 @@ static void read_aux(struct scene *scene, struct input *input)
 	record.aux.offset = take_word(input, 8);
 	record.aux.size = take_word(input, 8);
 	record.aux.flags = take_word(input, 1);
-	bytes = perch_ring_aux_of(scene->ring[0], &record, pieces);
+	bytes = perch_ring_aux_data(scene->ring[0], &record, pieces);
 	touch_pieces(pieces, bytes < 0 ? 0 : bytes, scene->area, scene->aux_size);
 	peek_aux(scene, input);
 	bytes = perch_ring_aux_snapshot(scene->ring[0], pieces);
@@ -301,13 +301,13 @@ static bool step(struct scene *scene, struct input *input)
 	case 6: write_ring(scene, input, code >> 7, true); break;
 	case 7: read_records(scene, take_word(input, 1)); break;
 	case 8: peek(scene, input); break;
-	case 9: take_snapshot(scene, PERCH_NEWEST_FIRST); break;
-	case 10: take_snapshot(scene, PERCH_OLDEST_FIRST); break;
+	case 9: take_snapshot(scene, PERCH_SNAPSHOT_NEWEST_FIRST); break;
+	case 10: take_snapshot(scene, PERCH_SNAPSHOT_OLDEST_FIRST); break;
 	case 11: perch_ring_resume(scene->ring[0], NULL); break;
 	case 12: read_merged(scene, code & 16); break;
 	case 13: read_aux(scene, input); break;
 	case 14: write_ring(scene, input, code >> 7, false); break;
-	default: perch_ring_stats(scene->ring[0], &stats);
+	default: perch_ring_get_stats(scene->ring[0], &stats);
 	}
 	return true;
 }

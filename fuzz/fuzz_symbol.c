@@ -16,21 +16,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void look_around(struct perch_symbols *symbols, const struct perch_binary *binary,
+static void look_around(struct perch_symbols *symbols, const struct perch_dso *dso,
 			uint64_t base)
 {
 	const struct perch_symbol *symbol;
 
 	for (uint64_t offset = 0; offset < 1 << 14; offset += 61) {
-		symbol = perch_symbols_find(symbols, binary, base + offset);
+		symbol = perch_symbols_find(symbols, dso, base + offset);
 		if (!symbol)
 			continue;
 		if (symbol->start > base + offset || symbol->end <= base + offset)
 			abort();
 		perch_symbols_name(symbols, symbol);
 	}
-	perch_symbols_binary_name(symbols, binary);
-	perch_symbols_trouble(symbols, binary);
+	perch_symbols_dso_name(symbols, dso);
+	perch_symbols_error(symbols, dso);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -38,11 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	char path[64];
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct perch_symbols_options options = { .kallsyms = path };
-	struct perch_binary file = { .index = 0, .kind = PERCH_BINARY_FILE, .path = path };
-	struct perch_binary kernel = { .index = 1,
-				       .kind = PERCH_BINARY_KERNEL,
+	struct perch_dso file = { .index = 0, .kind = PERCH_DSO_FILE, .path = path };
+	struct perch_dso kernel = { .index = 1,
+				       .kind = PERCH_DSO_KERNEL,
 				       .path = "[kernel.kallsyms]" };
-	struct perch_binary module = { .index = 2, .kind = PERCH_BINARY_MODULE, .path = "[fuzz]" };
+	struct perch_dso module = { .index = 2, .kind = PERCH_DSO_MODULE, .path = "[fuzz]" };
 	struct perch_symbols *symbols;
 	uint8_t build_id[20];
 

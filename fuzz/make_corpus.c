@@ -75,7 +75,7 @@ static void built_records(void)
 
 			build_fill_shape(&record.shape, &chance);
 			build_fill(&record, type, &chance);
-			record.identity.id = 1 + seed % 2;
+			record.sample_id.id = 1 + seed % 2;
 			build_write(&bytes, &record);
 			build_attr(&attr, &record.shape);
 			snprintf(name, sizeof(name), "built-%u-%u", type, seed);
@@ -165,7 +165,7 @@ static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 	options.event.sample_stack_user = live->stack;
 	options.event.enabled = true;
 	options.event.inherit = !strchr(live->events, '{');
-	options.event.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_SWITCH |
+	options.event.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_SWITCH |
 			       PERCH_FOLLOW_NAMESPACES;
 	if (!perch_sampler_open(&sampler, live->events, &target, &options, &err))
 		return sampler;

@@ -50,8 +50,8 @@ static const struct rule rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
 #define LAST RULE
-#include "explain/map.def"
-#include "explain/control.def"
+#include "explain/mmap.def"
+#include "explain/ioctl.def"
 #include "explain/read.def"
 #undef RULE
 #undef LAST
@@ -68,14 +68,14 @@ static const struct {
 	const char *title;
 } parts[] = {
 	{ PERCH_CAUSE_NO_SYSCALL, "Before perf sees the call" },
-	{ PERCH_CAUSE_CALL_FLAGS, "The arguments" },
+	{ PERCH_CAUSE_OPEN_FLAGS, "The arguments" },
 	{ PERCH_CAUSE_RESERVED_BITS, "The attr by itself" },
 	{ PERCH_CAUSE_PARANOID_ALL, "Who asks" },
 	{ PERCH_CAUSE_DESCRIPTORS, "Descriptors and targets" },
 	{ PERCH_CAUSE_NO_HARDWARE, "The PMU" },
 	{ PERCH_CAUSE_AUX_OUTPUT, "What is allocated and connected" },
 	{ PERCH_CAUSE_INTERRUPTED, "The target once more, and the group" },
-	{ PERCH_CAUSE_MAP_INHERIT, "Operations: mmap, ioctl and read" },
+	{ PERCH_CAUSE_MMAP_INHERIT, "Operations: mmap, ioctl and read" },
 	{ PERCH_CAUSE_LINT_SIZE, "Lint: accepted, and not meant" },
 };
 

@@ -11,7 +11,7 @@
 
 static const char *const kinds[] = {
 	[PERCH_FIELD_NUMBER] = "number", [PERCH_FIELD_SIGNED] = "signed number", [PERCH_FIELD_HEX] = "hexadecimal",
-	[PERCH_FIELD_ADDRESS] = "address", [PERCH_FIELD_TIME] = "time", [PERCH_FIELD_WORDS] = "words",
+	[PERCH_FIELD_ADDRESS] = "address", [PERCH_FIELD_TIME] = "time", [PERCH_FIELD_FLAGS] = "words",
 	[PERCH_FIELD_TEXT] = "text", [PERCH_FIELD_BYTES] = "bytes", [PERCH_FIELD_LIST] = "list",
 	[PERCH_FIELD_GROUP] = "group",
 };

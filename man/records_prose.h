@@ -67,7 +67,7 @@ static const char before_records[] =
 	"records, of all events of that ring. With PERF\\_FORMAT\\_LOST each event counts its own lost\n"
 	"samples. LOST\\_SAMPLES counts those that the hardware could not keep. A ring that overwrites\n"
 	"(_write\\_backward_) says nothing about what it has overwritten. AUX data that had no room is told\n"
-	"by TRUNCATED in AUX. Between THROTTLE and UNTHROTTLE no sample is taken. *perch_sampler_stats*() adds these\n"
+	"by TRUNCATED in AUX. Between THROTTLE and UNTHROTTLE no sample is taken. *perch_sampler_get_stats*() adds these\n"
 	"up; *perch report --stats* counts the records, and tells the sum on the standard error.\n\n"
 	"# RECORDS\n\n";
 

@@ -409,7 +409,7 @@ struct perch_attr_field {
 /* Every field in the order of the struct; *nr is set to their number. */
 PERCH_API const struct perch_attr_field *perch_attr_fields(size_t *nr);
 /* The field of that name; NULL when there is none. */
-PERCH_API const struct perch_attr_field *perch_attr_field(const char *name);
+PERCH_API const struct perch_attr_field *perch_attr_get_field(const char *name);
 /* A field's value, zero-extended (clockid too). field is one of perch_attr_fields(). */
 PERCH_API uint64_t perch_attr_get(const struct perch_attr *attr, const struct perch_attr_field *field);
 /* Sets a field; bits that it has no room for are dropped. */

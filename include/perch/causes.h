@@ -15,7 +15,7 @@
 	X(NO_SYSCALL, "no-syscall", NO_SYSCALL, "the kernel, a sandbox or an emulator has no perf_event_open")              \
 	X(SECCOMP, "seccomp", BLOCKED, "a seccomp filter answers in the kernel's place")                                   \
 	/* the arguments */                                                                                                \
-	X(CALL_FLAGS, "call-flags", BAD_FIELD, "the flags argument has a bit that the kernel does not know")               \
+	X(OPEN_FLAGS, "open-flags", BAD_FIELD, "the flags argument has a bit that the kernel does not know")               \
 	X(ATTR_POINTER, "attr-pointer", USAGE, "the attr pointer is NULL or cannot be read or written")                    \
 	X(ATTR_SIZE, "attr-size", BAD_FIELD, "attr.size is below 64 or above one page")                                    \
 	X(TOO_NEW, "too-new", TOO_NEW, "a field, bit or flag that this kernel is too old for")                             \
@@ -37,7 +37,7 @@
 	X(SIGTRAP_EXEC, "sigtrap-exec", CONFLICT, "sigtrap needs remove_on_exec")                                          \
 	/* who asks */                                                                                                     \
 	X(PARANOID_ALL, "paranoid-all", PARANOID, "a distribution's paranoid level refuses every event to ordinary users") \
-	X(KERNEL_SIDE, "kernel-side", PARANOID, "measuring the kernel's side needs privilege at this paranoid level")      \
+	X(KERNEL_PROFILING, "kernel-profiling", PARANOID, "measuring the kernel's side needs privilege at this paranoid level")      \
 	X(TEXT_POKE, "text-poke", PARANOID, "TEXT_POKE records need privilege at this paranoid level")                     \
 	X(CALLCHAIN_KERNEL, "callchain-kernel", PARANOID, "the kernel's part of callchains needs privilege")               \
 	X(NAMESPACES, "namespaces", PRIVILEGE, "NAMESPACES records need CAP_PERFMON")                                      \
@@ -106,7 +106,7 @@
 	X(EXCLUDE_IDLE, "exclude-idle", NOT_SUPPORTED, "this PMU cannot leave the idle task out")                          \
 	X(EXCLUDE_GUEST, "exclude-guest", NOT_SUPPORTED, "the event must leave guests out on this machine")                \
 	X(EXTRA_REGISTER, "extra-register", NOT_SUPPORTED, "an extra register has bad bits, or the hypervisor hides it")   \
-	X(AUXILIARY_LOAD, "auxiliary-load", CONFLICT, "memory loads are sampled only beside mem-loads-aux")                \
+	X(MEM_LOADS_AUX, "mem-loads-aux", CONFLICT, "memory loads are sampled only beside mem-loads-aux")                \
 	X(NOT_SUPPORTED, "not-supported", NOT_SUPPORTED, "the PMU does not support the event as it is asked for")          \
 	/* what is allocated and connected */                                                                              \
 	X(AUX_OUTPUT, "aux-output", NOT_SUPPORTED, "the PMU cannot write its samples into an AUX area")                    \
@@ -123,7 +123,7 @@
 	X(INTERRUPTED, "interrupted", SYSTEM, "a signal came while the target was starting a program")                     \
 	X(OTHER_PROCESS, "other-process", PRIVILEGE, "the target is another user's, or has more rights")                   \
 	X(SIGTRAP_OTHER, "sigtrap-other", PRIVILEGE, "sigtrap to another process needs CAP_KILL and CAP_PERFMON")          \
-	X(EVERY_PROCESS, "every-process", PARANOID, "measuring every process of a CPU needs privilege")                    \
+	X(SYSTEM_WIDE, "system-wide", PARANOID, "measuring every process of a CPU needs privilege")                    \
 	X(CPU_OFFLINE, "cpu-offline", NO_CPU, "the CPU is offline")                                                        \
 	X(GROUP_MEMBER, "group-member", BAD_GROUP, "group_fd is itself a member and no leader")                            \
 	X(GROUP_TARGET, "group-target", BAD_GROUP, "members must have the leader's process and CPU")                       \
@@ -139,32 +139,32 @@
 
 /* Refusals of mmap(2), ioctl(2) and read(2) on an event's descriptor. */
 #define PERCH_OPERATION_CAUSES(X)                                                                                         \
-	X(MAP_INHERIT, "map-inherit", CONFLICT, "an inherited event on every CPU has no ring")                             \
-	X(MAP_PRIVATE, "map-private", USAGE, "a ring is mapped MAP_SHARED")                                                \
-	X(MAP_LENGTH, "map-length", USAGE, "a ring is 1 + 2^n pages of this machine's size")                               \
-	X(MAP_EXISTING, "map-existing", USAGE, "the event's ring exists with another size")                                \
-	X(MAP_OFFSET, "map-offset", USAGE, "only an AUX area is mapped at an offset")                                      \
-	X(MAP_EXEC, "map-exec", USAGE, "a ring is not executable")                                                         \
-	X(MAP_LOCKED, "map-locked", MLOCK, "perf_event_mlock_kb and RLIMIT_MEMLOCK are used up")                           \
-	X(MAP_REDIRECTED, "map-redirected", CONFLICT, "the event's output goes into another event's ring")                 \
-	X(MAP_AUX_FIELDS, "map-aux-fields", USAGE, "aux_offset and aux_size do not describe the AUX mapping")              \
-	X(MAP_NO_AUX, "map-no-aux", NOT_SUPPORTED, "the event's PMU has no AUX area")                                      \
-	X(MAP_SPLIT, "map-split", USAGE, "a ring is unmapped as a whole")                                                  \
-	X(MAP_FLAGS, "map-flags", USAGE, "a ring takes no MAP_HUGETLB and no MAP_SYNC")                                    \
-	X(MAP_MEMORY, "map-memory", NO_MEMORY, "the kernel has no memory for the ring")                                    \
-	X(CONTROL_UNKNOWN, "control-unknown", USAGE, "no such ioctl on events, or this kernel is older than it")           \
-	X(CONTROL_POINTER, "control-pointer", USAGE, "the argument of the ioctl cannot be read or written")                \
-	X(CONTROL_REFRESH, "control-refresh", CONFLICT, "REFRESH is for events that sample and are not inherited")         \
-	X(CONTROL_PERIOD, "control-period", PERIOD, "PERIOD: the event counts, or the new value is out of range")          \
-	X(CONTROL_OUTPUT, "control-output", CONFLICT, "SET_OUTPUT: the two events cannot share a ring")                    \
-	X(CONTROL_OUTPUT_FD, "control-output-fd", USAGE, "SET_OUTPUT: the descriptor is no event (pass -1L, not -1)")      \
-	X(CONTROL_FILTER, "control-filter", BAD_FIELD, "SET_FILTER: the event takes none, or not this one")                \
-	X(CONTROL_FILTER_SET, "control-filter-set", CONFLICT, "SET_FILTER: the event has a filter already")                \
-	X(CONTROL_BPF, "control-bpf", CONFLICT, "SET_BPF: the program does not fit the event")                             \
-	X(CONTROL_BPF_SET, "control-bpf-set", CONFLICT, "SET_BPF: the event runs a program already")                       \
-	X(CONTROL_BPF_QUERY, "control-bpf-query", PRIVILEGE, "QUERY_BPF: needs CAP_PERFMON, a tracepoint and room")        \
-	X(CONTROL_PAUSE, "control-pause", USAGE, "PAUSE_OUTPUT: the event has no ring")                                    \
-	X(CONTROL_MODIFY, "control-modify", BAD_FIELD, "MODIFY_ATTRIBUTES: only a breakpoint's place may change")          \
+	X(MMAP_INHERIT, "mmap-inherit", CONFLICT, "an inherited event on every CPU has no ring")                             \
+	X(MMAP_PRIVATE, "mmap-private", USAGE, "a ring is mapped MAP_SHARED")                                                \
+	X(MMAP_LENGTH, "mmap-length", USAGE, "a ring is 1 + 2^n pages of this machine's size")                               \
+	X(MMAP_EXISTING, "mmap-existing", USAGE, "the event's ring exists with another size")                                \
+	X(MMAP_OFFSET, "mmap-offset", USAGE, "only an AUX area is mapped at an offset")                                      \
+	X(MMAP_EXEC, "mmap-exec", USAGE, "a ring is not executable")                                                         \
+	X(MMAP_LOCKED, "mmap-locked", MLOCK, "perf_event_mlock_kb and RLIMIT_MEMLOCK are used up")                           \
+	X(MMAP_REDIRECTED, "mmap-redirected", CONFLICT, "the event's output goes into another event's ring")                 \
+	X(MMAP_AUX_FIELDS, "mmap-aux-fields", USAGE, "aux_offset and aux_size do not describe the AUX mapping")              \
+	X(MMAP_NO_AUX, "mmap-no-aux", NOT_SUPPORTED, "the event's PMU has no AUX area")                                      \
+	X(MMAP_SPLIT, "mmap-split", USAGE, "a ring is unmapped as a whole")                                                  \
+	X(MMAP_FLAGS, "mmap-flags", USAGE, "a ring takes no MAP_HUGETLB and no MAP_SYNC")                                    \
+	X(MMAP_MEMORY, "mmap-memory", NO_MEMORY, "the kernel has no memory for the ring")                                    \
+	X(IOCTL_UNKNOWN, "ioctl-unknown", USAGE, "no such ioctl on events, or this kernel is older than it")           \
+	X(IOCTL_POINTER, "ioctl-pointer", USAGE, "the argument of the ioctl cannot be read or written")                \
+	X(IOCTL_REFRESH, "ioctl-refresh", CONFLICT, "REFRESH is for events that sample and are not inherited")         \
+	X(IOCTL_PERIOD, "ioctl-period", PERIOD, "PERIOD: the event counts, or the new value is out of range")          \
+	X(IOCTL_OUTPUT, "ioctl-output", CONFLICT, "SET_OUTPUT: the two events cannot share a ring")                    \
+	X(IOCTL_OUTPUT_FD, "ioctl-output-fd", USAGE, "SET_OUTPUT: the descriptor is no event (pass -1L, not -1)")      \
+	X(IOCTL_FILTER, "ioctl-filter", BAD_FIELD, "SET_FILTER: the event takes none, or not this one")                \
+	X(IOCTL_FILTER_SET, "ioctl-filter-set", CONFLICT, "SET_FILTER: the event has a filter already")                \
+	X(IOCTL_BPF, "ioctl-bpf", CONFLICT, "SET_BPF: the program does not fit the event")                             \
+	X(IOCTL_BPF_SET, "ioctl-bpf-set", CONFLICT, "SET_BPF: the event runs a program already")                       \
+	X(IOCTL_BPF_QUERY, "ioctl-bpf-query", PRIVILEGE, "QUERY_BPF: needs CAP_PERFMON, a tracepoint and room")        \
+	X(IOCTL_PAUSE, "ioctl-pause", USAGE, "PAUSE_OUTPUT: the event has no ring")                                    \
+	X(IOCTL_MODIFY, "ioctl-modify", BAD_FIELD, "MODIFY_ATTRIBUTES: only a breakpoint's place may change")          \
 	X(READ_SHORT, "read-short", SHORT_READ, "the buffer is smaller than what read_format gives")                       \
 	X(READ_ERROR_STATE, "read-error-state", SCHEDULE, "end of file: a pinned event could not be scheduled")            \
 	X(READ_CHILD, "read-child", CONFLICT, "the group changed its shape in a child")                                    \

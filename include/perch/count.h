@@ -18,12 +18,12 @@ extern "C" {
 #endif
 
 enum perch_count_state {
-	PERCH_COUNT_FULL,		/* on the PMU all the time it was enabled: value is exact */
-	PERCH_COUNT_SCALED,		/* multiplexed: scaled is an estimate */
-	PERCH_COUNT_NEVER,		/* enabled but never scheduled: value says nothing, it is not 0 */
-	PERCH_COUNT_IDLE,		/* not enabled since the open or the last reset */
-	PERCH_COUNT_ERROR,		/* pinned, and lost its counter: value says nothing */
-	PERCH_COUNT_ABSENT,		/* not open there: sets alone */
+	PERCH_COUNT_STATE_EXACT,		/* on the PMU all the time it was enabled: value is exact */
+	PERCH_COUNT_STATE_SCALED,		/* multiplexed: scaled is an estimate */
+	PERCH_COUNT_STATE_NEVER_RAN,		/* enabled but never scheduled: value says nothing, it is not 0 */
+	PERCH_COUNT_STATE_NOT_ENABLED,		/* not enabled since the open or the last reset */
+	PERCH_COUNT_STATE_ERROR,		/* pinned, and lost its counter: value says nothing */
+	PERCH_COUNT_STATE_NOT_OPEN,		/* not open there: sets alone */
 };
 
 struct perch_count {
@@ -63,13 +63,13 @@ PERCH_API int perch_counter_reset(struct perch_counter *counter);
 PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err);
 PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err);
 /* What options.optional let go; NULL when nothing. */
-PERCH_API const struct perch_attr *perch_counter_dropped(const struct perch_counter *counter);
+PERCH_API const struct perch_attr *perch_counter_missing_features(const struct perch_counter *counter);
 /*
- * Reading without a system call, asked for by options.user_read: on x86 and arm64, for a hardware event of the calling
+ * Reading without a system call, asked for by options.self_monitoring: on x86 and arm64, for a hardware event of the calling
  * thread (target PERCH_SELF) that is on the PMU now. perch_counter_read() falls back to read(2) by itself. Says how the
  * last read was made; err, when not NULL, tells why not without a system call.
  */
-PERCH_API bool perch_counter_user_read(const struct perch_counter *counter, struct perch_error *err);
+PERCH_API bool perch_counter_self_monitoring(const struct perch_counter *counter, struct perch_error *err);
 
 struct perch_group;
 
@@ -86,7 +86,7 @@ PERCH_API size_t perch_group_size(const struct perch_group *group);
 PERCH_API int perch_group_fd(const struct perch_group *group, size_t member);
 PERCH_API const char *perch_group_name(const struct perch_group *group, size_t member);
 /* What options.optional let go of a member; NULL when nothing. */
-PERCH_API const struct perch_attr *perch_group_dropped(const struct perch_group *group, size_t member);
+PERCH_API const struct perch_attr *perch_group_missing_features(const struct perch_group *group, size_t member);
 PERCH_API int perch_group_enable(struct perch_group *group);
 PERCH_API int perch_group_disable(struct perch_group *group);
 PERCH_API int perch_group_reset(struct perch_group *group);	/* as perch_counter_reset(), all members */
@@ -118,7 +118,7 @@ struct perch_set_event {
 	bool skipped;			/* reason says why */
 	bool user_only;			/* PERCH_SET_MAY_DROP_KERNEL was used */
 	bool broken;			/* was in a weak group that did not fit */
-	const struct perch_attr *dropped;	/* what options.optional let go; NULL: nothing */
+	const struct perch_attr *missing_features;	/* what options.optional let go; NULL: nothing */
 	const struct perch_error *reason;	/* NULL: not skipped */
 };
 
@@ -133,7 +133,7 @@ PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *
 PERCH_API void perch_set_close(struct perch_set *set);	/* NULL: nothing */
 PERCH_API size_t perch_set_events(const struct perch_set *set);
 PERCH_API size_t perch_set_targets(const struct perch_set *set);
-PERCH_API const struct perch_set_event *perch_set_event(const struct perch_set *set, size_t event);
+PERCH_API const struct perch_set_event *perch_set_get_event(const struct perch_set *set, size_t event);
 PERCH_API const struct perch_target *perch_set_target(const struct perch_set *set, size_t target);
 /* -1 where it is not open: skipped, the thread was gone, or its PMU is not on that CPU. */
 PERCH_API int perch_set_fd(const struct perch_set *set, size_t event, size_t target);
@@ -143,15 +143,15 @@ PERCH_API int perch_set_enable(struct perch_set *set, struct perch_error *err);
 PERCH_API int perch_set_disable(struct perch_set *set, struct perch_error *err);
 PERCH_API int perch_set_reset(struct perch_set *set, struct perch_error *err);	/* as perch_counter_reset() */
 /*
- * Fills counts[event * perch_set_targets() + target]. An event that is not open there has state PERCH_COUNT_ABSENT, a
- * pinned one that lost its counter PERCH_COUNT_ERROR; neither is a failure of the read.
+ * Fills counts[event * perch_set_targets() + target]. An event that is not open there has state PERCH_COUNT_STATE_NOT_OPEN, a
+ * pinned one that lost its counter PERCH_COUNT_STATE_ERROR; neither is a failure of the read.
  */
 PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err);
 /* Adds counts up: values, scaled values and times; state is the worst of those that are there. */
 PERCH_API void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr);
 /*
  * What was counted between two reads, scaled from the times between them; earlier NULL: since the open. Where one of the
- * two is PERCH_COUNT_ERROR or _ABSENT nothing is known: so is the difference then, with a value of 0. Less time now than
+ * two is PERCH_COUNT_STATE_ERROR or _ABSENT nothing is known: so is the difference then, with a value of 0. Less time now than
  * earlier means a reset between them: all of now is new.
  */
 PERCH_API void perch_count_delta(struct perch_count *delta, const struct perch_count *now,

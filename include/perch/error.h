@@ -111,7 +111,7 @@ PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 PERCH_API const char *perch_error_kind_slug(enum perch_error_kind kind);
 PERCH_API const char *perch_error_kind_meaning(enum perch_error_kind kind);
 
-/* The stable slug of a cause, as "kernel-side", what it means, and its kind. Never NULL. */
+/* The stable slug of a cause, as "kernel-profiling", what it means, and its kind. Never NULL. */
 PERCH_API const char *perch_cause_slug(enum perch_cause cause);
 PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
 PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);

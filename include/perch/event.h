@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* How a sample tells its callers: the term call-graph=. */
-enum perch_call_graph {
-	PERCH_CALL_GRAPH_UNSAID,	/* as the options say */
+enum perch_call_graph_mode {
+	PERCH_CALL_GRAPH_UNSET,	/* as the options say */
 	PERCH_CALL_GRAPH_NONE,		/* call-graph=no: not for this event */
 	PERCH_CALL_GRAPH_FP,		/* frame pointers, walked by the kernel */
 	PERCH_CALL_GRAPH_DWARF,		/* registers and a copy of the stack, unwound later */
@@ -22,20 +22,20 @@ enum perch_call_graph {
 };
 
 /* A term that may be said either way, or not at all. */
-enum perch_said { PERCH_UNSAID, PERCH_SAID_YES, PERCH_SAID_NO };
+enum perch_tristate { PERCH_TRISTATE_UNSET, PERCH_TRISTATE_YES, PERCH_TRISTATE_NO };
 
 /*
  * What terms say about sampling: they win over the options of the call that opens the event. period= and freq= are in
  * attr.sample_period, attr.sample_freq and attr.freq.
  */
 struct perch_event_terms {
-	enum perch_call_graph call_graph;
+	enum perch_call_graph_mode call_graph;
 	uint32_t stack_bytes;		/* stack-size=, of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
 	uint16_t max_stack;		/* max-stack=: frames */
-	enum perch_said inherit;	/* inherit, no-inherit: all of a group alike. Always no for probes with a path: the
+	enum perch_tristate inherit;	/* inherit, no-inherit: all of a group alike. Always no for probes with a path: the
 					 * kernel reads that again at each fork, in the program that forks, which then fails */
-	enum perch_said overwrite;	/* overwrite, no-overwrite */
-	enum perch_said time;		/* time=1, time=0: sampled times */
+	enum perch_tristate overwrite;	/* overwrite, no-overwrite */
+	enum perch_tristate time;		/* time=1, time=0: sampled times */
 	bool percore;			/* percore: counts of a core's threads are added up */
 	bool aux_output;		/* aux-output: into the leader's AUX area */
 	uint32_t aux_sample_bytes;	/* aux-sample-size= */
@@ -116,7 +116,7 @@ struct perch_event_name {
 	uint32_t type;			/* PERCH_TYPE_HARDWARE, _SOFTWARE */
 	uint64_t config;
 };
-PERCH_API const struct perch_event_name *perch_event_name(size_t index);
+PERCH_API const struct perch_event_name *perch_event_get_name(size_t index);
 /* "L1-dcache-load-misses" of a legal PERCH_TYPE_HW_CACHE config; NULL when the combination does not exist. */
 PERCH_API const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size);
 /* The name of what an attr measures, with its modifiers, as perf shows it: "cycles:u", "raw 0x1c2". Returns buffer. */

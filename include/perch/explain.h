@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* What is known of the event that group_fd is: with it the rules of groups are certain, without it they are probed for. */
-struct perch_call_leader {
+struct perch_open_call_leader {
 	const struct perch_attr *attr;	/* at least attr->size bytes readable (64 when size is 0) */
 	pid_t pid;			/* as it was opened */
 	int cpu;
@@ -32,7 +32,7 @@ struct perch_call_leader {
 };
 
 /* The raw call, as it was made, so that any program's call can be explained. Not said: zero. */
-struct perch_call {
+struct perch_open_call {
 	const struct perch_attr *attr;	/* as passed: attr->size bytes are read, and 8 in any case (64 when size is 0 or
 					 * above 4096); after E2BIG without kernel_size size may be the kernel's, and a whole
 					 * struct perch_attr is read: give kernel_size for attrs that are not that long. NULL:
@@ -46,7 +46,7 @@ struct perch_call {
 	bool from_log;			/* the caller's memory is gone: what config1 of a probe points to is unknown */
 	bool attr_is_partial;		/* some fields are unknown (a log): nothing can be proven by their being zero */
 	uint32_t kernel_size;		/* attr.size as the kernel wrote it back after E2BIG; 0: attr->size has it already */
-	const struct perch_call_leader *leader;	/* NULL: nothing is known of it, or there is none */
+	const struct perch_open_call_leader *leader;	/* NULL: nothing is known of it, or there is none */
 };
 
 /*
@@ -54,7 +54,7 @@ struct perch_call {
  * (perch_machine_set_probing()). When several causes are possible, err has the first and names the others. Returns
  * -call->errnum.
  */
-PERCH_API int perch_explain(const struct perch_call *call, struct perch_machine *machine, struct perch_error *err);
+PERCH_API int perch_explain(const struct perch_open_call *call, struct perch_machine *machine, struct perch_error *err);
 
 enum perch_confidence {
 	PERCH_CONFIDENCE_CERTAIN,	/* a rule leaves no other cause, or a probe proved it */
@@ -102,14 +102,14 @@ struct perch_probing {
 };
 
 /* The whole answer. probing NULL: no calls. machine NULL: neither facts nor calls. 0, or -EINVAL without a failed call. */
-PERCH_API int perch_explain_call(const struct perch_call *call, struct perch_machine *machine,
+PERCH_API int perch_explain_open_call(const struct perch_open_call *call, struct perch_machine *machine,
 				 const struct perch_probing *probing, struct perch_explanation *explanation);
 
 enum perch_operation_kind {
-	PERCH_OPERATION_MAP,		/* mmap(2) */
-	PERCH_OPERATION_CONTROL,	/* ioctl(2) */
+	PERCH_OPERATION_MMAP,		/* mmap(2) */
+	PERCH_OPERATION_IOCTL,	/* ioctl(2) */
 	PERCH_OPERATION_READ,		/* read(2); errnum 0 means that it gave no byte: end of file */
-	PERCH_OPERATION_UNMAP,		/* munmap(2), mremap(2): length from offset on, of a mapping of ring_size */
+	PERCH_OPERATION_MUNMAP,		/* munmap(2), mremap(2): length from offset on, of a mapping of ring_size */
 };
 
 /* What was done to an event's descriptor, as it was done. Not said: zero, -1 for descriptors. */
@@ -135,7 +135,7 @@ struct perch_operation {
 	const char *filter;		/* SET_FILTER's text; NULL: unknown */
 	int other_fd;			/* SET_OUTPUT's */
 	int fd;				/* the event's own, to compare with that; 0: unknown */
-	const struct perch_call_leader *other;	/* what is known of that event; NULL: nothing */
+	const struct perch_open_call_leader *other;	/* what is known of that event; NULL: nothing */
 	/* read */
 	size_t size;			/* of the buffer */
 };
@@ -152,7 +152,7 @@ PERCH_API int perch_explanation_error(const struct perch_explanation *explanatio
  * and returns how many there are. call->errnum is not looked at. machine NULL: what needs no fact. call->attr is a whole
  * struct perch_attr here, whatever its size says: that fields behind size are set and ignored is a finding.
  */
-PERCH_API size_t perch_lint(const struct perch_call *call, struct perch_machine *machine, struct perch_finding *findings,
+PERCH_API size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine, struct perch_finding *findings,
 			    size_t max);
 
 #ifdef __cplusplus

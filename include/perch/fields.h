@@ -29,7 +29,7 @@ enum perch_field_kind {
 	PERCH_FIELD_HEX,		/* value, a mask or an identity that people write in hexadecimal */
 	PERCH_FIELD_ADDRESS,		/* value, an address */
 	PERCH_FIELD_TIME,		/* value, ns */
-	PERCH_FIELD_WORDS,		/* value, and in text what its bits mean: "KERNEL|EXACT_IP", "L1 hit" */
+	PERCH_FIELD_FLAGS,		/* value, and in text what its bits mean: "KERNEL|EXACT_IP", "L1 hit" */
 	PERCH_FIELD_TEXT,		/* text, length: not trusted, not cleaned */
 	PERCH_FIELD_BYTES,		/* text, length: raw bytes */
 	PERCH_FIELD_LIST,		/* value: how many; what follows up to END are its entries, unnamed or groups */
@@ -55,11 +55,11 @@ PERCH_API int perch_record_fields(const struct perch_record *record, enum perch_
 				  void *context);
 
 /* What the bits mean, in words, cut to size; like snprintf(3) the length they want. */
-PERCH_API size_t perch_misc_words(uint32_t type, uint16_t misc, char *text, size_t size);	/* "USER|EXACT_IP" */
-PERCH_API size_t perch_data_src_words(uint64_t data_src, char *text, size_t size);		/* "LOAD, L1 hit, ..." */
-PERCH_API size_t perch_transaction_words(uint64_t transaction, char *text, size_t size);
-PERCH_API size_t perch_branch_words(const struct perch_branch_entry *entry, char *text, size_t size);
-PERCH_API size_t perch_aux_flag_words(uint64_t flags, char *text, size_t size);
+PERCH_API size_t perch_format_misc(uint32_t type, uint16_t misc, char *text, size_t size);	/* "USER|EXACT_IP" */
+PERCH_API size_t perch_format_data_src(uint64_t data_src, char *text, size_t size);		/* "LOAD, L1 hit, ..." */
+PERCH_API size_t perch_format_transaction(uint64_t transaction, char *text, size_t size);
+PERCH_API size_t perch_format_branch(const struct perch_branch_entry *entry, char *text, size_t size);
+PERCH_API size_t perch_format_aux_flags(uint64_t flags, char *text, size_t size);
 
 /*
  * One function for each record, for those who would rather not write the switch. What is NULL goes to .other, and where

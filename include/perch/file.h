@@ -61,7 +61,7 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path, 
  * Appends whole records and makes them part of the file: one pwritev(2), then the header's size. Fails with -ENOSPC, -EIO...;
  * the file then still ends where it did before this call, and the writer goes on working.
  */
-PERCH_API int perch_writer_put(struct perch_writer *writer, const struct iovec *pieces, int nr, struct perch_error *err);
+PERCH_API int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr, struct perch_error *err);
 /* Sets a feature's section (copied), written by perch_writer_close(). */
 PERCH_API int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature, const void *data, size_t size,
 				   struct perch_error *err);
@@ -91,12 +91,12 @@ enum perch_order {
 /* What was wrong with the file, told after the last record. */
 struct perch_reader_damage {
 	uint64_t missing_bytes;		/* header's data size minus what the file has */
-	uint64_t garbled_bytes;		/* not read: after a record with an impossible size, or not to be unpacked */
+	uint64_t corrupt_bytes;		/* not read: after a record with an impossible size, or not to be unpacked */
 	uint64_t undecoded_records;	/* records whose fields did not fit */
 	uint64_t unknown_records;	/* of a type this version does not know; delivered */
 	uint32_t missing_files;		/* of a directory: numbers below that of its last data.N that no file has */
 	bool unfinished;		/* the recorder did not end cleanly (no features) */
-	bool too_large;			/* unpacked, it would be more than 64 times the file and 64 MiB; the rest is in garbled_bytes */
+	bool too_large;			/* unpacked, it would be more than 64 times the file and 64 MiB; the rest is in corrupt_bytes */
 };
 
 /*
@@ -134,14 +134,14 @@ PERCH_API int perch_reader_next(struct perch_reader *reader, struct perch_record
  */
 PERCH_API void perch_reader_keep_damaged(struct perch_reader *reader, bool keep);
 /*
- * From here on samples whose user callchain the kernel told later (see struct perch_stitcher) come with all of it, right
+ * From here on samples whose user callchain the kernel told later (see struct perch_deferred) come with all of it, right
  * before the CALLCHAIN_DEFERRED record that tells it; what waits in vain comes last, as it is. Costs nothing where no event
  * was recorded so. Before the first record.
  */
-PERCH_API int perch_reader_stitch(struct perch_reader *reader, struct perch_error *err);
+PERCH_API int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error *err);
 /* Back to the first record. */
 PERCH_API void perch_reader_rewind(struct perch_reader *reader);
-PERCH_API void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_damage *damage);
+PERCH_API void perch_reader_get_damage(const struct perch_reader *reader, struct perch_reader_damage *damage);
 /* Bytes of records in all and read so far, for progress. */
 PERCH_API void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, uint64_t *total);
 /* A feature's bytes, as they lie in the file; -ENOENT when the file lacks it. They live as long as the reader. */

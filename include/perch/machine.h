@@ -16,20 +16,20 @@ extern "C" {
 #endif
 
 /* Each member behaves as the system call does (-1 and errno on failure) and gets the table's own context first. */
-struct perch_calls {
+struct perch_syscalls {
 	void *context;
-	int (*open_event)(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+	int (*perf_event_open)(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
 			  unsigned long flags);
-	int (*control)(void *context, int fd, unsigned long request, unsigned long argument); /* ioctl(2) */
+	int (*ioctl)(void *context, int fd, unsigned long request, unsigned long argument); /* ioctl(2) */
 	ssize_t (*read)(void *context, int fd, void *buffer, size_t size);
-	void *(*map)(void *context, size_t size, int protection, int flags, int fd, off_t offset); /* mmap(2) */
-	int (*unmap)(void *context, void *address, size_t size);
+	void *(*mmap)(void *context, size_t size, int protection, int flags, int fd, off_t offset); /* mmap(2) */
+	int (*munmap)(void *context, void *address, size_t size);
 	int (*close)(void *context, int fd);
-	int (*tasks)(void *context, bool enable); /* prctl(2): PR_TASK_PERF_EVENTS_ENABLE, _DISABLE; NULL: the kernel's */
+	int (*prctl_tasks)(void *context, bool enable); /* prctl(2): PR_TASK_PERF_EVENTS_ENABLE, _DISABLE; NULL: the kernel's */
 };
 
 /* The real system calls. */
-PERCH_API extern const struct perch_calls perch_kernel_calls;
+PERCH_API extern const struct perch_syscalls perch_kernel_syscalls;
 
 /* Opaque: facts are read when first asked for and kept. Not for use by two threads at once. */
 struct perch_machine;
@@ -38,12 +38,12 @@ struct perch_machine;
  * Describes the machine whose /proc and /sys are found below root ("" or NULL: this one). calls NULL: the kernel's.
  * Reads nothing yet.
  */
-PERCH_API int perch_machine_new(struct perch_machine **machine, const char *root, const struct perch_calls *calls,
+PERCH_API int perch_machine_new(struct perch_machine **machine, const char *root, const struct perch_syscalls *calls,
 				struct perch_error *err);
 PERCH_API void perch_machine_free(struct perch_machine *machine);
 
 /* The calls to use with it; machine NULL: the kernel's. */
-PERCH_API const struct perch_calls *perch_machine_calls(const struct perch_machine *machine);
+PERCH_API const struct perch_syscalls *perch_machine_syscalls(const struct perch_machine *machine);
 
 /*
  * From now on "this process" is another one, whose capabilities, limits and confinement are looked up in /proc/PID; 0: the
@@ -123,7 +123,7 @@ enum perch_lockdown {			/* /sys/kernel/security/lockdown; since 5.4 */
 };
 
 /* What stands between this process and the kernel beside sysctls and capabilities. -1: unknown. */
-struct perch_confinement {
+struct perch_sandbox {
 	int seccomp;			/* Seccomp of /proc/self/status: 0 none, 1 strict, 2 filter */
 	int no_new_privileges;		/* NoNewPrivs: 0, 1 */
 	int user_namespace;		/* 1: not the initial one, where capabilities do not count for perf; 0: the initial one */
@@ -134,7 +134,7 @@ struct perch_confinement {
 	int selinux;			/* 1 enforcing, 0 permissive; -1 not there */
 	int yama;			/* kernel.yama.ptrace_scope: 0..3; -1 not there */
 };
-PERCH_API int perch_machine_confinement(struct perch_machine *machine, struct perch_confinement *confinement,
+PERCH_API int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
 					struct perch_error *err);
 
 /* What /proc tells of a process or thread as a target. -ESRCH when there is none. Not kept: it may change. */
@@ -148,13 +148,13 @@ PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid, st
 				    struct perch_error *err);
 
 /* The same, at most 10 ms old: for what is asked again and again. -ESRCH or another negative errno. */
-PERCH_API int perch_machine_target(struct perch_machine *machine, pid_t pid, struct perch_process_state *state);
+PERCH_API int perch_machine_process_cached(struct perch_machine *machine, pid_t pid, struct perch_process_state *state);
 
 /*
  * The text (with its final NUL) that this process has at an address; -EFAULT, -ENAMETOOLONG, -EPERM; -ENOSYS for a
  * described machine, which has no memory.
  */
-PERCH_API int perch_machine_process_text(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
+PERCH_API int perch_machine_process_string(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
 					 struct perch_error *err);
 /* A path of this process as the caller can open it. Returns the length, or -ENAMETOOLONG. */
 PERCH_API int perch_machine_process_path(struct perch_machine *machine, const char *path, char *buffer, size_t size);
@@ -205,14 +205,14 @@ PERCH_API int perch_machine_pmu_cap(struct perch_machine *machine, const struct 
 				    long *value, struct perch_error *err);
 
 /* Where a CPU sits. Numbers are the kernel's own; -1 where /sys does not say (perf shows it as 0). */
-struct perch_cpu_place {
+struct perch_cpu_topology {
 	int cpu;
 	int core;			/* topology/core_id: unique within a die */
 	int die;			/* topology/die_id */
 	int socket;			/* topology/physical_package_id */
 	int node;			/* the NUMA node whose folder lists the CPU */
 };
-PERCH_API int perch_machine_place(struct perch_machine *machine, int cpu, struct perch_cpu_place *place,
+PERCH_API int perch_machine_cpu_topology(struct perch_machine *machine, int cpu, struct perch_cpu_topology *place,
 				  struct perch_error *err);
 
 /*
@@ -229,7 +229,7 @@ PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer,
  * Fills err for a tracefs, or files of it, that this user may not read: where it is, whose, and the command that opens it to
  * the caller's group. Returns -EACCES.
  */
-PERCH_API int perch_machine_tracefs_closed(const struct perch_machine *machine, struct perch_error *err);
+PERCH_API int perch_machine_tracefs_error(const struct perch_machine *machine, struct perch_error *err);
 
 /* Reads a small text file of the machine (at most size - 1 bytes, NUL-terminated, trailing newline cut). */
 PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size);
@@ -238,7 +238,7 @@ PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const 
  * The text of a file that stays as it is, read once and kept with the machine; of a folder the names in it, a line each. At
  * most 8191 bytes. Returns the length or a negative errno; *content is "" then, and a string in any case.
  */
-PERCH_API ssize_t perch_machine_text(struct perch_machine *machine, const char *path, const char **content);
+PERCH_API ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path, const char **content);
 
 #ifdef __cplusplus
 }

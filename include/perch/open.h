@@ -69,8 +69,8 @@ PERCH_API int perch_targets_split(struct perch_targets *targets, const struct pe
 /* Closes the cgroups and frees the list, which is empty then. NULL: nothing. */
 PERCH_API void perch_targets_clear(struct perch_targets *targets);
 
-/* Records beside samples, for perch_options.follow. */
-enum perch_follow {
+/* Records beside samples, for perch_options.sideband. */
+enum perch_sideband {
 	PERCH_FOLLOW_MMAP = 1 << 0,		/* executable mappings, as MMAP2 (3.16) */
 	PERCH_FOLLOW_MMAP_DATA = 1 << 1,	/* the non-executable ones, as MMAP where they are alone (2.6.36) */
 	PERCH_FOLLOW_COMM = 1 << 2,		/* names of threads, exec flagged (3.16) */
@@ -99,7 +99,7 @@ struct perch_options {
 	uint64_t frequency;		/* samples a second; up to kernel.perf_event_max_sample_rate */
 	uint64_t sample;		/* PERCH_SAMPLE_*: what a sample holds */
 	uint64_t read;			/* PERCH_FORMAT_*: what read(2) gives; counters and groups add what they need */
-	uint32_t follow;		/* PERCH_FOLLOW_*: records beside samples */
+	uint32_t sideband;		/* PERCH_FOLLOW_*: records beside samples */
 	uint32_t wakeup_events;		/* wake poll(2) every so many samples; not with wakeup_bytes. 0: as wakeup_bytes 0 */
 	uint32_t wakeup_bytes;		/* wake when so many bytes wait in the ring (2.6.32); 0: when it is half full */
 	unsigned precise : 2;		/* skid: 0 any, 1 constant, 2 asked 0, 3 must be 0 (2.6.35); for samples alone */
@@ -143,12 +143,12 @@ struct perch_options {
 	uint32_t aux_watermark;		/* wake when so many bytes wait in the AUX area (4.1); 0: when it is half full */
 	uint32_t aux_sample_size;	/* bytes of AUX data in a sample with PERCH_SAMPLE_AUX: 1..65535 (5.5) */
 	uint16_t sample_max_stack;	/* frames, up to kernel.perf_event_max_stack, which is what 0 means (4.8) */
-	unsigned user_read : 1;		/* counters: read without a system call where the machine lets (count.h). On arm64 the
+	unsigned self_monitoring : 1;		/* counters: read without a system call where the machine lets (count.h). On arm64 the
 					 * event must be a task's, and kernel.perf_user_access 1 (5.17) */
 	/*
 	 * Fields, or bits of sample_type, read_format and branch_sample_type, to do without where the kernel is too old
 	 * for them: whatever is not 0 here. NULL: none. What was left out is told by perch_open_optional() and by
-	 * perch_counter_dropped() and their like.
+	 * perch_counter_missing_features() and their like.
 	 */
 	const struct perch_attr *optional;
 	struct perch_machine *machine;	/* NULL: this machine, the kernel's own calls */
@@ -163,7 +163,7 @@ PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event
  * PERCH_CALL_GRAPH_DWARF: bytes of the user's stack in each sample, up to 65528 and rounded up to 8; 0: 8192.
  * PERCH_CALL_GRAPH_LBR becomes _FP with exclude_user, or where other branches are sampled: the CPU remembers one kind.
  */
-PERCH_API int perch_options_call_graph(struct perch_options *options, enum perch_call_graph how, uint32_t stack_bytes,
+PERCH_API int perch_options_call_graph(struct perch_options *options, enum perch_call_graph_mode how, uint32_t stack_bytes,
 				       struct perch_error *err);
 
 /*
@@ -179,11 +179,11 @@ PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_targe
  * go first, until it takes the rest; then each that went before the last one is tried again, so that none is missing but
  * those that must. *attr is left as it was accepted; *dropped (may be NULL) has what was cleared. optional NULL: nothing is.
  */
-PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
 				  const struct perch_target *target, int group_fd, unsigned long flags,
 				  struct perch_machine *machine, struct perch_error *err);
 /* "ksymbol, sample_type CGROUP": the parts that are not 0, for telling. Returns buffer. */
-PERCH_API const char *perch_attr_parts(const struct perch_attr *attr, char *buffer, size_t size);
+PERCH_API const char *perch_format_attr_features(const struct perch_attr *attr, char *buffer, size_t size);
 
 /*
  * The calls on an open event, by its descriptor: perch_counter_fd(), perch_group_fd(), perch_set_fd(),

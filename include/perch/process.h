@@ -11,20 +11,20 @@
 extern "C" {
 #endif
 
-enum perch_binary_kind {
-	PERCH_BINARY_FILE,		/* an ELF file, or any mapped file */
-	PERCH_BINARY_KERNEL,		/* [kernel.kallsyms] */
-	PERCH_BINARY_MODULE,		/* a kernel module: path of the .ko or [name] */
-	PERCH_BINARY_VDSO,
-	PERCH_BINARY_ANON,		/* //anon, [heap], [stack], memfd: no symbols of their own */
-	PERCH_BINARY_UNKNOWN,		/* addresses that nothing was mapped at: "[unknown]" */
-	PERCH_BINARY_KERNEL_CODE,	/* a function that the kernel made while it ran (KSYMBOL: a BPF program...); path is its name */
+enum perch_dso_kind {
+	PERCH_DSO_FILE,		/* an ELF file, or any mapped file */
+	PERCH_DSO_KERNEL,		/* [kernel.kallsyms] */
+	PERCH_DSO_MODULE,		/* a kernel module: path of the .ko or [name] */
+	PERCH_DSO_VDSO,
+	PERCH_DSO_ANON,		/* //anon, [heap], [stack], memfd: no symbols of their own */
+	PERCH_DSO_UNKNOWN,		/* addresses that nothing was mapped at: "[unknown]" */
+	PERCH_DSO_KERNEL_CODE,	/* a function that the kernel made while it ran (KSYMBOL: a BPF program...); path is its name */
 };
 
 /* One mapped binary, shared by all processes that map it. */
-struct perch_binary {
+struct perch_dso {
 	uint32_t index;			/* dense, from 0 */
-	enum perch_binary_kind kind;
+	enum perch_dso_kind kind;
 	const char *path;		/* not trusted: clean before showing */
 	uint64_t start, length;		/* kernel, modules and kernel code: where it was loaded */
 	uint64_t text_start;		/* kernel: recorded address of its text symbol, for relocation; 0 unknown */
@@ -45,7 +45,7 @@ PERCH_API uint32_t perch_thread_comm_index(const struct perch_thread *thread);
 /* An address made independent of process and load address: for files offset is the file offset, for the kernel and
  * modules the address itself. */
 struct perch_location {
-	const struct perch_binary *binary;
+	const struct perch_dso *dso;
 	uint64_t offset;
 	uint64_t address;		/* as sampled */
 };
@@ -61,14 +61,14 @@ PERCH_API int perch_processes_apply(struct perch_processes *processes, const str
 /* The thread; made when not known. NULL when out of memory. */
 PERCH_API struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid);
 /* cpumode: PERCH_MISC_USER, _KERNEL... Never fails: what is not mapped gives the UNKNOWN binary. */
-PERCH_API void perch_processes_locate(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
+PERCH_API void perch_processes_resolve(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
 				      uint64_t address, struct perch_location *location);
 /* Changes whenever an address of this thread's process may mean something else than before: a key for caches. */
 PERCH_API uint64_t perch_thread_generation(const struct perch_thread *thread);
 /* Changes whenever an address of the kernel may mean something else: a module was loaded. */
 PERCH_API uint64_t perch_processes_kernel_generation(const struct perch_processes *processes);
-PERCH_API size_t perch_processes_binaries(const struct perch_processes *processes,
-					  const struct perch_binary *const **binaries);
+PERCH_API size_t perch_processes_dsos(const struct perch_processes *processes,
+					  const struct perch_dso *const **dsos);
 
 #ifdef __cplusplus
 }

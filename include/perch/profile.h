@@ -18,10 +18,10 @@ extern "C" {
 
 /* A distinct address, as samples and their callchains hit it: one for all processes that map the same place. */
 struct perch_address {
-	const struct perch_binary *binary;
+	const struct perch_dso *dso;
 	uint64_t offset;			/* in the binary's offsets, see struct perch_location */
 	const struct perch_symbol *symbol;	/* NULL: none covers it */
-	char level;				/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
+	char cpumode_char;				/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 	bool looked_up;				/* symbol is settled */
 };
 
@@ -37,7 +37,7 @@ PERCH_API const struct perch_address *perch_addresses_at(struct perch_addresses 
  * The numbers of a sample's stack, innermost first, context markers taken out; at most max (256 is the deepest kept).
  * Returns how many, or -ENOMEM.
  */
-PERCH_API int perch_addresses_stack(struct perch_addresses *addresses, struct perch_thread *thread,
+PERCH_API int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 				    const struct perch_record *record, uint32_t *numbers, size_t max);
 
 /* What tells entries apart. */
@@ -52,14 +52,14 @@ enum perch_key {
 
 /* A place in the code as people name it: a function, or an address that no symbol covers. */
 struct perch_frame {
-	const struct perch_binary *binary;
+	const struct perch_dso *dso;
 	const struct perch_symbol *symbol;	/* NULL: none covers the address */
 	uint64_t offset;			/* of an address without symbol, in the binary's offsets */
-	char level;				/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
+	char cpumode_char;				/* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 };
 
 /* One line of a report. Fields whose key was not asked for are 0 or NULL. */
-struct perch_entry {
+struct perch_row {
 	const char *comm;		/* not trusted; also set for pid and tid keys */
 	uint32_t pid, tid, cpu;
 	struct perch_frame frame;	/* of the function, or just of the binary */
@@ -67,7 +67,7 @@ struct perch_entry {
 	uint64_t children;		/* and of those that hit in what was called from here */
 	uint64_t samples;		/* number of samples that hit here */
 	uint32_t height;		/* frames of the deepest stack from here on inwards, itself included */
-	uint32_t index;			/* for perch_profile_calls() */
+	uint32_t index;			/* for perch_profile_call_graph() */
 };
 
 struct perch_profile;
@@ -87,36 +87,36 @@ struct perch_profile_total {
 	uint64_t samples, period;
 };
 /* Sums of event number `event` (the record's .event). */
-PERCH_API void perch_profile_total(const struct perch_profile *profile, unsigned event,
+PERCH_API void perch_profile_get_total(const struct perch_profile *profile, unsigned event,
 				   struct perch_profile_total *total);
 /* The entries of an event, the largest first: by children (when by_children) or by self (then without those of self 0). */
-PERCH_API int perch_profile_entries(struct perch_profile *profile, unsigned event, bool by_children,
-				    const struct perch_entry **entries, size_t *nr, struct perch_error *err);
+PERCH_API int perch_profile_rows(struct perch_profile *profile, unsigned event, bool by_children,
+				    const struct perch_row **rows, size_t *nr, struct perch_error *err);
 
-enum perch_call_order {
-	PERCH_CALLS_CALLER,		/* from the outermost caller down; under an inner function: what it called */
-	PERCH_CALLS_CALLEE,		/* from the function that was hit up to its callers */
+enum perch_call_graph_order {
+	PERCH_CALL_GRAPH_CALLER,		/* from the outermost caller down; under an inner function: what it called */
+	PERCH_CALL_GRAPH_CALLEE,		/* from the function that was hit up to its callers */
 };
 /* A call tree: node 0 is the root, without a frame. Children are sorted, the largest first. Branches below the limit are not
  * there, so a node's children and self may add up to less than its period. */
-struct perch_call_node {
+struct perch_call_graph_node {
 	struct perch_frame frame;
 	uint64_t period;		/* of the samples of this branch */
 	uint64_t self;			/* of those whose chain ends here */
 	uint32_t first_child, next;	/* node numbers; 0: none */
 };
-struct perch_calls_tree {
-	struct perch_call_node *call;
+struct perch_call_graph {
+	struct perch_call_graph_node *call;
 	size_t nr;
 };
 /*
  * The stacks of an entry; inner: also those in which the entry's function called the one that was hit. Branches of less
  * than the period `least` are left out.
  */
-PERCH_API int perch_profile_calls(struct perch_profile *profile, const struct perch_entry *entry,
-				  enum perch_call_order order, bool inner, uint64_t least,
-				  struct perch_calls_tree *tree, struct perch_error *err);
-PERCH_API void perch_calls_tree_clear(struct perch_calls_tree *tree);
+PERCH_API int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row,
+				  enum perch_call_graph_order order, bool inner, uint64_t least,
+				  struct perch_call_graph *tree, struct perch_error *err);
+PERCH_API void perch_call_graph_clear(struct perch_call_graph *tree);
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,7 @@ extern "C" {
 enum perch_byte_order { PERCH_BYTES_NATIVE, PERCH_BYTES_LITTLE, PERCH_BYTES_BIG };
 
 /* Where a sample's and a trailer's fields are: worked out once per attr. Plain data, may be copied. */
-struct perch_layout {
+struct perch_parse_info {
 	uint64_t sample_type;
 	uint64_t read_format;
 	uint64_t branch_sample_type;
@@ -43,10 +43,10 @@ struct perch_layout {
 	bool big_endian;		/* their order: bit-fields that the kernel declares in one order lie by it */
 };
 /* attr: in this machine's order, as perch_attr_from_bytes() gives it; it is not needed afterwards. */
-PERCH_API void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr, enum perch_byte_order order);
+PERCH_API void perch_parse_info_init(struct perch_parse_info *parse_info, const struct perch_attr *attr, enum perch_byte_order order);
 
 /* The identity of a record: from its trailer, or from the sample itself. `has` is a set of PERCH_SAMPLE_* bits. */
-struct perch_identity {
+struct perch_sample_id {
 	uint64_t has;
 	uint32_t pid, tid;
 	uint64_t time;			/* ns of the attr's clock */
@@ -127,7 +127,7 @@ struct perch_read_values {
 PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
 				    struct perch_read_value *value);
 
-struct perch_reading_record {		/* READ: an inherited counter's last value as its task exits */
+struct perch_read_record {		/* READ: an inherited counter's last value as its task exits */
 	uint32_t pid, tid;
 	struct perch_read_values values;
 };
@@ -158,19 +158,19 @@ struct perch_record {
 	uint16_t misc;
 	uint16_t size;			/* whole record with its 8 byte header */
 	uint16_t event;			/* index of the attr it belongs to */
-	uint16_t left_over;		/* bytes behind the last field known here: a newer kernel's, or damage; of KSYMBOL,
+	uint16_t trailing_bytes;		/* bytes behind the last field known here: a newer kernel's, or damage; of KSYMBOL,
 					 * BPF_EVENT and TEXT_POKE, behind the trailer: see perch-records(7) */
 	const void *bytes;		/* the record itself, 8-byte aligned */
 	uint64_t offset;		/* where in the file it starts; 0 when live */
-	const struct perch_layout *layout;	/* what it was decoded by: the caller's, or the decoder's */
-	struct perch_identity identity;
+	const struct perch_parse_info *parse_info;	/* what it was decoded by: the caller's, or the decoder's */
+	struct perch_sample_id sample_id;
 	union {
 		struct perch_mmap_record mmap;
 		struct perch_comm_record comm;
 		struct perch_task_record task;
 		struct perch_lost_record lost;
 		struct perch_throttle_record throttle;
-		struct perch_reading_record read;
+		struct perch_read_record read;
 		struct perch_aux_record aux;
 		struct perch_itrace_record itrace;
 		struct perch_switch_record context_switch;
@@ -188,7 +188,7 @@ struct perch_record {
 /* A word of an array in the record (callchain, registers, counters), in this machine's order. */
 static inline uint64_t perch_word(const struct perch_record *record, const uint64_t *at)
 {
-	return record->layout->swapped ? __builtin_bswap64(*at) : *at;
+	return record->parse_info->swapped ? __builtin_bswap64(*at) : *at;
 }
 
 /* Entry number index of a sample's branch stack, its bits in their places whoever wrote them; zeros past the end. */
@@ -199,10 +199,10 @@ PERCH_API void perch_namespace_at(const struct perch_record *record, uint64_t in
 /*
  * Decodes one record. bytes must be 8-byte aligned and hold at least `size` bytes, of which header.size are used. Returns
  * 0, or -EBADMSG with the byte offset and the field, as perch-records(7) calls it; the header fields of *record are still valid
- * when size >= 8. Unknown types give 0 with .bytes and .identity alone; so do perf.data's own ones, from 64 on, without
- * .identity. The layout must live as long as the record is looked at.
+ * when size >= 8. Unknown types give 0 with .bytes and .sample_id alone; so do perf.data's own ones, from 64 on, without
+ * .sample_id. The parse info must live as long as the record is looked at.
  */
-PERCH_API int perch_record_decode(struct perch_record *record, const struct perch_layout *layout, const void *bytes,
+PERCH_API int perch_record_decode(struct perch_record *record, const struct perch_parse_info *parse_info, const void *bytes,
 				  size_t size, struct perch_error *err);
 
 /*
@@ -254,20 +254,20 @@ PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_ad
  * Kernels from 6.19 may tell the user part of a callchain later, once for all samples of one stay in the kernel (attr
  * bits defer_callchain, defer_output). A stitcher keeps such samples, in bounded memory, until that record comes.
  */
-struct perch_stitcher;
+struct perch_deferred;
 /* bytes: the most that is kept of samples; 0: 16 MiB. -ENOMEM, with *stitcher NULL. */
-PERCH_API int perch_stitcher_new(struct perch_stitcher **stitcher, size_t bytes, struct perch_error *err);
-PERCH_API void perch_stitcher_free(struct perch_stitcher *stitcher);	/* NULL: nothing */
+PERCH_API int perch_deferred_new(struct perch_deferred **deferred, size_t bytes, struct perch_error *err);
+PERCH_API void perch_deferred_free(struct perch_deferred *deferred);	/* NULL: nothing */
 /*
  * 1: the sample waits, its bytes were copied (not its layout); 0: it is whole, or no sample; -ENOSPC: no room, it is to be
  * used as it is.
  */
-PERCH_API int perch_stitcher_hold(struct perch_stitcher *stitcher, const struct perch_record *record);
+PERCH_API int perch_deferred_hold(struct perch_deferred *deferred, const struct perch_record *record);
 /*
  * The kept samples that `deferred`, a CALLCHAIN_DEFERRED record, completes (same thread, same cookie), oldest first: 1 and
  * a sample, whose .callchain is whole and lives until the next call; 0: no more. deferred NULL: what waits in vain, as it is.
  */
-PERCH_API int perch_stitcher_next(struct perch_stitcher *stitcher, const struct perch_record *deferred,
+PERCH_API int perch_deferred_next(struct perch_deferred *deferred, const struct perch_record *callchain_deferred,
 				  struct perch_record *record);
 
 /* "SAMPLE", "MMAP2", ... and the perf.data types from 64 on, as `perf report --stats` names them; NULL when unknown. */

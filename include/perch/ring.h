@@ -62,11 +62,11 @@ struct perch_ring_stats {
 	uint64_t cut;			/* records of snapshots whose end had been written over */
 	bool paused;
 };
-PERCH_API void perch_ring_stats(const struct perch_ring *ring, struct perch_ring_stats *stats);
+PERCH_API void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats *stats);
 
 /* ---- the flight recorder: rings of mode OVERWRITE ---- */
 
-enum perch_snapshot_order { PERCH_NEWEST_FIRST, PERCH_OLDEST_FIRST };
+enum perch_snapshot_order { PERCH_SNAPSHOT_NEWEST_FIRST, PERCH_SNAPSHOT_OLDEST_FIRST };
 /*
  * What the ring holds now, for perch_ring_next(): the number of records, or a negative errno. A ring with a descriptor
  * is paused, if it is not, and stays so until perch_ring_resume(); in memory the caller sees to it that nobody writes.
@@ -80,7 +80,7 @@ enum perch_snapshot_order { PERCH_NEWEST_FIRST, PERCH_OLDEST_FIRST };
  */
 PERCH_API ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err);
 /* Later snapshots leave out what the last one had: they end where it began. Nothing is given back to the kernel. */
-PERCH_API void perch_ring_forget(struct perch_ring *ring);
+PERCH_API void perch_ring_snapshot_advance(struct perch_ring *ring);
 
 /* ---- the AUX area: bytes of a PMU's own trace (Intel PT, SPE, CoreSight...), since 4.1 ---- */
 
@@ -104,7 +104,7 @@ PERCH_API void perch_ring_aux_consume(struct perch_ring *ring, size_t bytes);
  * the record is out. Of a record with the flag OVERWRITE the offset is where its bytes end. -EINVAL: no AUX record, or
  * no area.
  */
-PERCH_API ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2]);
+PERCH_API ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2]);
 /*
  * OVERWRITE: what the area holds now, oldest first. The event has to be disabled or paused. Of a PMU whose aux_head is
  * the place in the area and no running count, the area counts as full once its last bytes are not all zero.
@@ -112,11 +112,11 @@ PERCH_API ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_
 PERCH_API size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2]);
 
 struct perch_aux_stats {
-	uint64_t bytes;			/* told by AUX records that perch_ring_aux_of() was asked about */
+	uint64_t bytes;			/* told by AUX records that perch_ring_aux_data() was asked about */
 	uint64_t missing;		/* of these, not there any more */
 	uint64_t truncated, partial, collision, overwrite;	/* AUX records with the flag */
 };
-PERCH_API void perch_ring_aux_stats(const struct perch_ring *ring, struct perch_aux_stats *stats);
+PERCH_API void perch_ring_get_aux_stats(const struct perch_ring *ring, struct perch_aux_stats *stats);
 
 /* ---- many rings as one stream by time ---- */
 
@@ -144,7 +144,7 @@ PERCH_API void perch_merge_free(struct perch_merge *merge);	/* NULL: nothing; th
 PERCH_API int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record, size_t *ring,
 			       struct perch_error *err);
 /* Records delivered after a younger one. */
-PERCH_API uint64_t perch_merge_disordered(const struct perch_merge *merge);
+PERCH_API uint64_t perch_merge_out_of_order(const struct perch_merge *merge);
 
 /* A sampler counts what it drains. */
 struct perch_sampler_stats {
@@ -162,7 +162,7 @@ struct perch_sampler_options {
 	size_t ring_pages;		/* power of two; 0: 512 KiB per CPU, less when the mlock limit says so. -EINVAL: no room
 					 * for one sample with the bytes of stack that are to be copied */
 	bool overwrite;			/* a flight recorder: each CPU's ring keeps the newest records, and is read by snapshots
-					 * alone. What .event.follow asks for comes from the sampler's own event, through a
+					 * alone. What .event.sideband asks for comes from the sampler's own event, through a
 					 * forward ring for each CPU beside it, which is drained as usual */
 	const struct perch_cpus *cpus;	/* NULL: all online ones */
 	const pid_t *threads;		/* with nr_threads: these instead of target.pid; 0: the caller. Of several, those
@@ -170,7 +170,7 @@ struct perch_sampler_options {
 	size_t nr_threads;
 	const int *cgroups;		/* one an event: a descriptor of the cgroup's folder that it is bound to; 0: none.
 					 * NULL: target.cgroup_fd holds for all. They want CPUs: a target.pid of -1 */
-	bool follow_apart;		/* what .event.follow asks for comes from an event of the sampler's own, from the moment
+	bool tracking_event;		/* what .event.sideband asks for comes from an event of the sampler's own, from the moment
 					 * of opening, and from all online CPUs, also where .cpus has fewer: for events that are
 					 * enabled later, and for tasks that come to the CPUs from elsewhere */
 };
@@ -182,9 +182,9 @@ struct perch_sampler;
  * With target.cpu -1 and a pid, per-CPU rings too, so that inheriting works. Everything starts disabled unless enabled
  * or enable_on_exec is set in options.
  *
- * What .event.follow asks for comes from one event: the first, when it can tell all of it. When it cannot (its PMU has
+ * What .event.sideband asks for comes from one event: the first, when it can tell all of it. When it cannot (its PMU has
  * not all of the CPUs, it is pinned and may lose its counter, its terms say no-inherit or time=0, events are bound to
- * cgroups each), or with follow_apart, the sampler adds a software event "dummy" of its own, which runs from the start.
+ * cgroups each), or with tracking_event, the sampler adds a software event "dummy" of its own, which runs from the start.
  *
  * Of a group with the modifier S the leader alone takes samples, each with the counts of all members
  * (PERCH_SAMPLE_READ, PERCH_FORMAT_GROUP and _ID), and the group is not inherited. A group with W is broken up when the
@@ -193,7 +193,7 @@ struct perch_sampler;
  * which its terms.inherit may leave out.
  *
  * Each event needs options.event.period or .frequency, or a rate of its own (terms period=, freq=): without one no sample
- * would ever come, which is refused, -EINVAL. Not so when other records are asked for (.event.follow, .inherit_stat), for
+ * would ever come, which is refused, -EINVAL. Not so when other records are asked for (.event.sideband, .inherit_stat), for
  * the software event "dummy", for members of a group with S, and for PMUs that only count.
  *
  * target NULL: the calling thread. *sampler is NULL after a failure.
@@ -224,7 +224,7 @@ PERCH_API struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, s
 PERCH_API const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
 						       const char **name, const uint64_t **ids, size_t *nr);
 /* Where id number id of an event counts: its CPU, the thread (-1: all, or those of a cgroup) and the ring. -EINVAL. */
-PERCH_API int perch_sampler_place(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid,
+PERCH_API int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid,
 				  size_t *ring);
 /*
  * How many records of event number index, under its id number id, the kernel had no room for since it was opened: with
@@ -236,7 +236,7 @@ PERCH_API int perch_sampler_lost(struct perch_sampler *sampler, size_t index, si
 /* The event that leads the group of event number index: its own number when alone, also when its group was broken up. */
 PERCH_API size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index);
 /* What was left out of the event's attr because the kernel does not know it (options.event.optional); NULL: nothing. */
-PERCH_API const struct perch_attr *perch_sampler_dropped(const struct perch_sampler *sampler, size_t index);
+PERCH_API const struct perch_attr *perch_sampler_missing_features(const struct perch_sampler *sampler, size_t index);
 /* Waits until a ring has data: 1; 0 after timeout_ms (-1: for ever); -ENODATA when every target has exited
  * and the rings are empty; -EINTR. */
 PERCH_API int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms);
@@ -246,27 +246,27 @@ PERCH_API int perch_sampler_next(struct perch_sampler *sampler, struct perch_rec
  * Counts records, samples, lost and throttled on the way. Returns the bytes drained or a negative errno. */
 typedef int perch_drain_function(void *context, size_t ring, const struct iovec *pieces, int nr);
 PERCH_API ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context);
-PERCH_API void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats);
+PERCH_API void perch_sampler_get_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats);
 /*
  * The same of one ring, and of one event: records that carry its id; lost: LOST and LOST_SAMPLES of it, which the kernel
  * writes for what its whole ring had no room for. What perch_sampler_drain() and _snapshot() hand out is not decoded: of
  * that, an event's lost and throttled alone are counted. A snapshot counts what it hands out, each time. -EINVAL.
  */
-PERCH_API int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats);
-PERCH_API int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index,
+PERCH_API int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats);
+PERCH_API int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index,
 					struct perch_sampler_stats *stats);
 /*
  * As perch_sampler_next(), but merged by time over all rings, as perch_merge_next() does and guarantees. From the first call
  * on perch_sampler_wait() answers 1 when there is news, and soon when records are held back.
  */
-PERCH_API int perch_sampler_next_in_time(struct perch_sampler *sampler, bool flush, struct perch_record *record);
+PERCH_API int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush, struct perch_record *record);
 
 enum perch_ring_state {
-	PERCH_RING_RUNNING,
-	PERCH_RING_PAUSED,		/* perch_sampler_pause() */
-	PERCH_RING_ENDED,		/* every target of the ring has exited (hang-up) */
-	PERCH_RING_FAILED,		/* an event is in error: pinned, and lost its counter */
-	PERCH_RING_OFFLINE,		/* its CPU is offline: nothing will come, even after it is back */
+	PERCH_RING_STATE_RUNNING,
+	PERCH_RING_STATE_PAUSED,		/* perch_sampler_pause() */
+	PERCH_RING_STATE_ENDED,		/* every target of the ring has exited (hang-up) */
+	PERCH_RING_STATE_FAILED,		/* an event is in error: pinned, and lost its counter */
+	PERCH_RING_STATE_OFFLINE,		/* its CPU is offline: nothing will come, even after it is back */
 };
 /* As of the last perch_sampler_wait(); OFFLINE is looked up when asked. -EINVAL: no such ring. */
 PERCH_API int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, enum perch_ring_state *state);
@@ -287,7 +287,7 @@ PERCH_API ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_dr
  * Snapshots hand out all that the rings hold, and so the same records again, until this is called: from then on without
  * those that the last snapshot had. For after one that is safely kept.
  */
-PERCH_API void perch_sampler_forget(struct perch_sampler *sampler);
+PERCH_API void perch_sampler_snapshot_advance(struct perch_sampler *sampler);
 
 #ifdef __cplusplus
 }

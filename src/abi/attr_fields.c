@@ -43,7 +43,7 @@ const struct perch_attr_field *perch_attr_fields(size_t *nr)
 	return fields;
 }
 
-const struct perch_attr_field *perch_attr_field(const char *name)
+const struct perch_attr_field *perch_attr_get_field(const char *name)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
 		if (!strcmp(fields[i].name, name))

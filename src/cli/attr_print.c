@@ -112,7 +112,7 @@ static void print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned lon
 static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
 {
 	struct cli_shown_calls *shown = context;
-	int fd = perch_kernel_calls.open_event(perch_kernel_calls.context, attr, pid, cpu, group_fd, flags);
+	int fd = perch_kernel_syscalls.perf_event_open(perch_kernel_syscalls.context, attr, pid, cpu, group_fd, flags);
 	int error = errno;
 
 	if (*shown->level < 2)
@@ -128,8 +128,8 @@ static int open_event(void *context, const struct perch_attr *attr, pid_t pid, i
 void cli_show_calls(struct cli_shown_calls *shown, const int *level)
 {
 	memset(shown, 0, sizeof(*shown));
-	shown->calls = perch_kernel_calls;
+	shown->calls = perch_kernel_syscalls;
 	shown->calls.context = shown;	/* of use to open_event() alone: the others take none */
-	shown->calls.open_event = open_event;
+	shown->calls.perf_event_open = open_event;
 	shown->level = level;
 }

@@ -10,7 +10,7 @@
  * perch_machine_new(), so that what is shown is what was asked of the kernel, failed tries included.
  */
 struct cli_shown_calls {
-	struct perch_calls calls;	/* for the machine */
+	struct perch_syscalls calls;	/* for the machine */
 	const int *level;
 	struct perch_attr last;		/* shown: an attr that does not change is shown once */
 };

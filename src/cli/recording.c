@@ -73,7 +73,7 @@ static bool recorded_elsewhere(const struct perch_reader *reader)
 		told |= there != NULL;
 	}
 	/* what was cut off told it behind its records, probably here; what never told is a pipe from before Linux 4.18 */
-	perch_reader_damage(reader, &damage);
+	perch_reader_get_damage(reader, &damage);
 	return !told && ((!damage.unfinished && !damage.missing_bytes) ||
 			 perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
 }
@@ -95,11 +95,11 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 	tell_of_shorter_files(recording);
 	rc = perch_reader_open(&recording->reader, path, order, &err);
 	if (!rc && order == PERCH_ORDER_TIME)
-		rc = perch_reader_stitch(recording->reader, &err);
+		rc = perch_reader_merge_deferred(recording->reader, &err);
 	if (!rc)
 		rc = perch_processes_new(&recording->processes, &err);
 	if (!rc) {
-		options.elsewhere = recorded_elsewhere(recording->reader);
+		options.foreign = recorded_elsewhere(recording->reader);
 		rc = perch_symbols_new(&recording->symbols, &options, &err);
 	}
 	if (rc) {
@@ -163,13 +163,13 @@ uint64_t cli_recording_lost(const struct cli_recording *recording)
 /* Why the kernel's addresses have no names; files without symbols are common and speak for themselves. */
 static void tell_trouble(const struct cli_recording *recording)
 {
-	const struct perch_binary *const *binaries;
-	size_t nr = perch_processes_binaries(recording->processes, &binaries);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(recording->processes, &dsos);
 
 	for (size_t i = 0; i < nr; i++) {
-		const char *trouble = perch_symbols_trouble(recording->symbols, binaries[i]);
+		const char *trouble = perch_symbols_error(recording->symbols, dsos[i]);
 
-		if (binaries[i]->kind == PERCH_BINARY_KERNEL && binaries[i]->used && trouble)
+		if (dsos[i]->kind == PERCH_DSO_KERNEL && dsos[i]->used && trouble)
 			cli_note(recording->command, "the kernel's addresses have no names: %s", trouble);
 	}
 }
@@ -187,7 +187,7 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 {
 	struct perch_reader_damage damage;
 
-	perch_reader_damage(recording->reader, &damage);
+	perch_reader_get_damage(recording->reader, &damage);
 	if (damage.missing_bytes)
 		cli_note(recording->command, "%s is truncated: %" PRIu64 " bytes of its data are missing. What is there is shown.",
 			 recording->path, damage.missing_bytes);
@@ -199,10 +199,10 @@ void cli_recording_tell_damage(const struct cli_recording *recording)
 			 damage.missing_files, recording->path);
 	if (damage.too_large)
 		cli_note(recording->command, "%s would unpack to more than 64 times its size: %" PRIu64 " bytes of its data were not read.",
-			 recording->path, damage.garbled_bytes);
-	else if (damage.garbled_bytes)
+			 recording->path, damage.corrupt_bytes);
+	else if (damage.corrupt_bytes)
 		cli_note(recording->command, "%s is damaged: the last %" PRIu64 " bytes of its data are no records and were not read.",
-			 recording->path, damage.garbled_bytes);
+			 recording->path, damage.corrupt_bytes);
 	if (damage.undecoded_records)
 		cli_note(recording->command, "%" PRIu64 " records of %s have fields that do not fit them and were %s.",
 			 damage.undecoded_records, recording->path,

@@ -53,10 +53,10 @@ static int describe(struct script *script, const struct perch_address *address, 
 {
 	char path[4096];
 
-	if (address->binary->kind == PERCH_BINARY_FILE)
-		perch_clean_text(path, sizeof(path), address->binary->path);
+	if (address->dso->kind == PERCH_DSO_FILE)
+		perch_clean_text(path, sizeof(path), address->dso->path);
 	else
-		snprintf(path, sizeof(path), "%s", perch_symbols_binary_name(script->recording.symbols, address->binary));
+		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(script->recording.symbols, address->dso));
 	if (!address->symbol)
 		return snprintf(text, size, "[unknown] (%s)\n", path);
 	return snprintf(text, size, "%.2000s+0x%" PRIx64 " (%s)\n",
@@ -191,7 +191,7 @@ static int put_sample(struct script *script, const struct perch_record *record)
 	if (!thread)
 		return -1;
 	put_head(script, thread, record);
-	nr = perch_addresses_stack(script->addresses, thread, record, numbers, CLI_NR(numbers));
+	nr = perch_addresses_call_chain(script->addresses, thread, record, numbers, CLI_NR(numbers));
 	if (nr < 0)
 		return nr;
 	if (!record->sample.callchain.nr) {

@@ -35,7 +35,7 @@ void perch__company_add(struct perch__company *company, const struct perch_attr 
 bool perch__explain_member(const struct perch__company *company, const struct perch_attr *attr,
 			   const struct perch_target *target, struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch__company with = *company;
 	struct perch_attr alone = *attr;
 	struct perch_error said;

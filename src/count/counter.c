@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user_read.h"
+#include "self_monitoring.h"
 
 struct perch_counter {
 	const struct perch__user *user;	/* &perch__no_user: each read is a system call */
@@ -14,12 +14,12 @@ struct perch_counter {
 	uint64_t id;			/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
 	uint64_t read_format;
 	size_t words;			/* of one read */
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	int user_errno;			/* why there is no page */
 	uint32_t type;			/* attr.type */
 	struct perch_machine *machine;	/* the caller's, or NULL */
 	bool has_dropped;
-	struct perch_attr dropped;
+	struct perch_attr missing_features;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
 
@@ -48,12 +48,12 @@ static int open_without_wish(struct perch_counter *counter, struct perch_attr *a
 	struct perch_options plain = *options;
 	struct perch_attr other;
 
-	plain.user_read = 0;
+	plain.self_monitoring = 0;
 	if (build(&other, event, &plain, NULL) || !memcmp(&other, attr, sizeof(other)))
 		return -1;
 	*attr = other;
 	counter->how = PERCH__USER_REFUSED;
-	return perch__open_counting(attr, options->optional, &counter->dropped, target, -1, options->machine, NULL);
+	return perch__open_counting(attr, options->optional, &counter->missing_features, target, -1, options->machine, NULL);
 }
 
 static int open_descriptor(struct perch_counter *counter, struct perch_attr *attr, const struct perch_event *event,
@@ -61,10 +61,10 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 			   struct perch_error *err)
 {
 	struct perch_error said;
-	int fd = perch__open_counting(attr, options->optional, &counter->dropped, target, -1, options->machine, &said);
+	int fd = perch__open_counting(attr, options->optional, &counter->missing_features, target, -1, options->machine, &said);
 	int rc = fd;
 
-	if (fd < 0 && options->user_read && (rc == -EINVAL || rc == -EOPNOTSUPP))
+	if (fd < 0 && options->self_monitoring && (rc == -EINVAL || rc == -EOPNOTSUPP))
 		fd = open_without_wish(counter, attr, event, target, options);
 	if (fd < 0) {
 		if (err)
@@ -104,10 +104,10 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	*counter = NULL;
 	options = &wanted;
 	rc = build(&attr, event, options, err);
-	if (!rc && wanted.user_read)
+	if (!rc && wanted.self_monitoring)
 		may = perch__user_may(&attr, target);
-	if (!rc && wanted.user_read && may != PERCH__USER_READ) {
-		wanted.user_read = 0;	/* some PMUs would refuse the event for the wish */
+	if (!rc && wanted.self_monitoring && may != PERCH__USER_READ) {
+		wanted.self_monitoring = 0;	/* some PMUs would refuse the event for the wish */
 		rc = build(&attr, event, options, err);
 	}
 	if (rc)
@@ -115,7 +115,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the counter");
-	made->calls = perch_machine_calls(options->machine);
+	made->calls = perch_machine_syscalls(options->machine);
 	made->user = &perch__no_user;
 	made->how = may;
 	made->type = attr.type;
@@ -125,12 +125,12 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 		free(made);
 		return rc;
 	}
-	made->has_dropped = perch__any_part(&made->dropped);
+	made->has_dropped = perch__any_part(&made->missing_features);
 	made->read_format = attr.read_format;
 	made->words = perch__read_words(attr.read_format, 1);
 	memcpy(made->name, event->name, sizeof(made->name));
 	made->name[sizeof(made->name) - 1] = '\0';
-	if (options->user_read)
+	if (options->self_monitoring)
 		prepare_user_read(made);
 	*counter = made;
 	return 0;
@@ -223,7 +223,7 @@ static inline int take_words(struct perch_counter *counter, struct perch_count *
 	count->running_ns = running;
 	count->id = counter->id;
 	count->lost = 0;
-	count->state = PERCH_COUNT_FULL;
+	count->state = PERCH_COUNT_STATE_EXACT;
 	if (PERCH__UNLIKELY(enabled != running || (int64_t)enabled <= 0))
 		return perch__judge_signed(count, enabled, running);
 	return 0;
@@ -258,7 +258,7 @@ int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 	return read_otherwise(counter, count, how, err);
 }
 
-bool perch_counter_user_read(const struct perch_counter *counter, struct perch_error *err)
+bool perch_counter_self_monitoring(const struct perch_counter *counter, struct perch_error *err)
 {
 	enum perch__user_how how = counter->how;
 
@@ -267,9 +267,9 @@ bool perch_counter_user_read(const struct perch_counter *counter, struct perch_e
 	return perch__user_tell(how, counter->user_errno, counter->name, err);
 }
 
-const struct perch_attr *perch_counter_dropped(const struct perch_counter *counter)
+const struct perch_attr *perch_counter_missing_features(const struct perch_counter *counter)
 {
-	return counter->has_dropped ? &counter->dropped : NULL;
+	return counter->has_dropped ? &counter->missing_features : NULL;
 }
 
 int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err)

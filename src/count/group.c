@@ -10,12 +10,12 @@ struct member {
 	int fd;
 	struct perch__base base;
 	bool has_dropped;
-	struct perch_attr dropped;
+	struct perch_attr missing_features;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
 
 struct perch_group {
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	uint64_t read_format;		/* without PERCH_FORMAT_GROUP each member has its own read */
 	struct perch__words words;	/* what was read */
 	struct perch__company company;
@@ -45,7 +45,7 @@ static struct perch_group *make(size_t nr, const struct perch_options *options, 
 		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the group");
 		return NULL;
 	}
-	group->calls = perch_machine_calls(options->machine);
+	group->calls = perch_machine_syscalls(options->machine);
 	group->read_format = (options->read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
 	return group;
 }
@@ -74,7 +74,7 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	if (rc)
 		return rc;
 	take_place(group, &attr);
-	rc = perch__open_counting(&attr, options->optional, &member->dropped, target, leader, options->machine, err);
+	rc = perch__open_counting(&attr, options->optional, &member->missing_features, target, leader, options->machine, err);
 	if (rc == -EINVAL && leader >= 0)
 		perch__explain_member(&group->company, &attr, target, options->machine, err);
 	if (rc < 0) {
@@ -85,7 +85,7 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	group->read_format = attr.read_format;
 	perch__company_add(&group->company, &attr);
 	member->fd = rc;
-	member->has_dropped = perch__any_part(&member->dropped);
+	member->has_dropped = perch__any_part(&member->missing_features);
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
@@ -112,7 +112,7 @@ int perch_group_open(struct perch_group **group, const char *text, const struct 
 	int rc;
 
 	*group = NULL;
-	wanted.user_read = 0;	/* counters alone: some PMUs would refuse the wish */
+	wanted.self_monitoring = 0;	/* counters alone: some PMUs would refuse the wish */
 	options = &wanted;
 	rc = perch_events_parse(&events, text, options->machine, err);
 	if (rc)
@@ -159,9 +159,9 @@ const char *perch_group_name(const struct perch_group *group, size_t member)
 	return member < group->nr ? group->member[member].name : NULL;
 }
 
-const struct perch_attr *perch_group_dropped(const struct perch_group *group, size_t member)
+const struct perch_attr *perch_group_missing_features(const struct perch_group *group, size_t member)
 {
-	return member < group->nr && group->member[member].has_dropped ? &group->member[member].dropped : NULL;
+	return member < group->nr && group->member[member].has_dropped ? &group->member[member].missing_features : NULL;
 }
 
 /* The leader's switch is the group's. */

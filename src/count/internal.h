@@ -29,19 +29,19 @@ size_t perch__read_words(uint64_t read_format, size_t members);
  * One read(2) of exactly that many words. A pinned event without a counter, a short read and a refused one are errors
  * that tell the event's name.
  */
-int perch__read(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr, const char *name,
+int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr, const char *name,
 		struct perch_error *err);
 /*
  * One read(2) of a group of that many members, into as many words as that takes; two when others have joined the group
  * meanwhile and the words must grow, which happens once. Returns how many members the kernel gave.
  */
-int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_format, size_t members,
+int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format, size_t members,
 		      struct perch__words *words, const char *name, struct perch_error *err);
 /*
  * A member of a group that gives fewer members than it had: the leader has gone (remove_on_exec), or members have been
  * taken out. Each is read by its own descriptor, and found by its id where it is still in company.
  */
-int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_format, struct perch__words *words,
+int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read_format, struct perch__words *words,
 		       const char *name, const struct perch__base *base, struct perch_count *count,
 		       struct perch_error *err);
 /*
@@ -49,7 +49,7 @@ int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_fo
  * added to *dropped. A leader loses PERCH_FORMAT_GROUP where it is inherited and the kernel older than 4.13: its group is
  * read one by one then, and the members have to be opened so.
  */
-int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
 			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
 			 struct perch_error *err);
 /* The members of a group that are open already. */
@@ -75,7 +75,7 @@ void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts);
 int perch__tell_refusal(const struct perch_operation *operation, const char *name, struct perch_error *err);
 int perch__tell_control(int errnum, unsigned long request, const char *name, struct perch_error *err);
 /* ioctl(2) on an event; 0 or -errno. */
-int perch__control(const struct perch_calls *calls, int fd, unsigned long request, unsigned long argument);
+int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request, unsigned long argument);
 
 /* The rest of perch__judge(), for what was not on the PMU all the time. Returns 0. */
 int perch__judge_scaled(struct perch_count *count, uint64_t enabled, uint64_t running);
@@ -94,7 +94,7 @@ static inline int perch__judge(struct perch_count *count, uint64_t enabled, uint
 	count->enabled_ns = enabled;
 	count->running_ns = running;
 	count->scaled = count->value;
-	count->state = enabled ? PERCH_COUNT_FULL : PERCH_COUNT_IDLE;
+	count->state = enabled ? PERCH_COUNT_STATE_EXACT : PERCH_COUNT_STATE_NOT_ENABLED;
 	return 0;
 }
 

@@ -29,7 +29,7 @@ uint64_t perch__group_format(const struct perch_attr *attr)
 	return PERCH_FORMAT_GROUP | (attr->remove_on_exec ? PERCH_FORMAT_ID : 0);
 }
 
-static int open_once(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+static int open_once(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
 		     const struct perch_target *target, int group_fd, struct perch_machine *machine,
 		     struct perch_error *err)
 {
@@ -42,22 +42,22 @@ static int open_once(struct perch_attr *attr, const struct perch_attr *optional,
 	may_go.read_format &= ~(uint64_t)(PERCH__TIMES | PERCH_FORMAT_GROUP);
 	fd = perch_open_optional(attr, &may_go, &gone, target, group_fd, 0, machine, err);
 	if (fd >= 0)
-		perch__add_parts(dropped, &gone);
+		perch__add_parts(missing_features, &gone);
 	return fd;
 }
 
-int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
 			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
 			 struct perch_error *err)
 {
-	int fd = open_once(attr, optional, dropped, target, group_fd, machine, err), other;
+	int fd = open_once(attr, optional, missing_features, target, group_fd, machine, err), other;
 	struct perch_attr single;
 
 	if (fd != -EINVAL || group_fd >= 0 || !attr->inherit || !(attr->read_format & PERCH_FORMAT_GROUP))
 		return fd;
 	single = *attr;
 	single.read_format &= ~(uint64_t)PERCH_FORMAT_GROUP;
-	other = open_once(&single, optional, dropped, target, -1, machine, NULL);
+	other = open_once(&single, optional, missing_features, target, -1, machine, NULL);
 	if (other < 0)
 		return fd;
 	*attr = single;

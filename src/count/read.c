@@ -35,7 +35,7 @@ int perch__tell_refusal(const struct perch_operation *operation, const char *nam
 
 int perch__tell_control(int errnum, unsigned long request, const char *name, struct perch_error *err)
 {
-	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_CONTROL, .errnum = errnum,
+	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_IOCTL, .errnum = errnum,
 							      .request = request, .other_fd = -1 },
 				   name, err);
 }
@@ -53,7 +53,7 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 }
 
 /* Signals do not interrupt the kernel's own read of an event, but the table may be anybody's. */
-static ssize_t read_whole(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr)
+static ssize_t read_whole(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr)
 {
 	ssize_t got;
 
@@ -63,7 +63,7 @@ static ssize_t read_whole(const struct perch_calls *calls, int fd, uint64_t *wor
 	return got;
 }
 
-int perch__read(const struct perch_calls *calls, int fd, uint64_t *words, size_t nr, const char *name,
+int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr, const char *name,
 		struct perch_error *err)
 {
 	ssize_t got = read_whole(calls, fd, words, nr);
@@ -87,7 +87,7 @@ static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
 	return 0;
 }
 
-int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_format, size_t members,
+int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format, size_t members,
 		      struct perch__words *words, const char *name, struct perch_error *err)
 {
 	size_t wanted = perch__read_words(read_format, members);
@@ -113,9 +113,9 @@ int perch__read_group(const struct perch_calls *calls, int fd, uint64_t read_for
 	return words->at[0];
 }
 
-int perch__control(const struct perch_calls *calls, int fd, unsigned long request, unsigned long argument)
+int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request, unsigned long argument)
 {
-	return calls->control(calls->context, fd, request, argument) < 0 ? -errno : 0;
+	return calls->ioctl(calls->context, fd, request, argument) < 0 ? -errno : 0;
 }
 
 uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
@@ -144,7 +144,7 @@ int perch__judge_scaled(struct perch_count *count, uint64_t enabled, uint64_t ru
 	count->enabled_ns = enabled;
 	count->running_ns = running;
 	count->scaled = perch_scale(count->value, enabled, running);
-	count->state = running ? PERCH_COUNT_SCALED : PERCH_COUNT_NEVER;
+	count->state = running ? PERCH_COUNT_STATE_SCALED : PERCH_COUNT_STATE_NEVER_RAN;
 	return 0;
 }
 
@@ -155,7 +155,7 @@ int perch__judge_signed(struct perch_count *count, uint64_t enabled, uint64_t ru
 	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled, (int64_t)running < 0 ? 0 : running, &none);
 }
 
-int perch__read_astray(const struct perch_calls *calls, int fd, uint64_t read_format, struct perch__words *words,
+int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read_format, struct perch__words *words,
 		       const char *name, const struct perch__base *base, struct perch_count *count,
 		       struct perch_error *err)
 {

@@ -76,7 +76,7 @@ size_t perch_set_targets(const struct perch_set *set)
 	return set->nr_targets;
 }
 
-const struct perch_set_event *perch_set_event(const struct perch_set *set, size_t event)
+const struct perch_set_event *perch_set_get_event(const struct perch_set *set, size_t event)
 {
 	return event < set->nr_events ? &set->event[event] : NULL;
 }
@@ -95,8 +95,8 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 {
 	for (size_t i = 0; i < set->nr_events; i++) {
 		struct perch__aside *aside = set->aside[i];
-		struct perch_call call = { .attr = &set->event[i].attr, .flags = PERCH_FLAG_FD_CLOEXEC };
-		struct perch_call_leader known;
+		struct perch_open_call call = { .attr = &set->event[i].attr, .flags = PERCH_FLAG_FD_CLOEXEC };
+		struct perch_open_call_leader known;
 		size_t leader = set->event[i].event.leader;
 
 		if (!set->event[i].skipped || !aside->errnum)

@@ -9,7 +9,7 @@
 
 /* What few events have: kept apart, so that thousands of the others take less memory, and time to fill it. */
 struct perch__aside {
-	struct perch_attr dropped;
+	struct perch_attr missing_features;
 	struct perch_error reason;
 	/* the call that made the kernel refuse an event that is skipped */
 	struct perch_target target;
@@ -32,7 +32,7 @@ struct perch__run {
 };
 
 struct perch_set {
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	struct perch_machine *machine;	/* as given; may be NULL */
 	struct perch_machine *own;	/* made when facts are needed and none was given */
 	size_t nr_events, nr_targets;
@@ -58,7 +58,7 @@ static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t
 
 /* An event of the set as that which leads others on a target, for the explanation of their refusal. */
 void perch__describe_leader(const struct perch_set *set, size_t event, const struct perch_target *at, size_t members,
-			    struct perch_call_leader *leader);
+			    struct perch_open_call_leader *leader);
 
 /* What is told of an event beside its attr; NULL: no memory. */
 struct perch__aside *perch__set_aside(struct perch_set *set, size_t event);

@@ -25,11 +25,11 @@ int perch__set_machine(struct perch_set *set, struct perch_machine **machine, st
 }
 
 void perch__describe_leader(const struct perch_set *set, size_t event, const struct perch_target *at, size_t members,
-			    struct perch_call_leader *leader)
+			    struct perch_open_call_leader *leader)
 {
 	bool cgroup = at->cgroup_fd > 0;
 
-	*leader = (struct perch_call_leader){
+	*leader = (struct perch_open_call_leader){
 		.attr = &set->event[event].attr, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu,
 		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .members = members,
 	};
@@ -143,7 +143,7 @@ int perch__set_make(struct perch_set **set, const struct perch_events *events, c
 	if (!made)
 		return perch__set_no_memory(err);
 	made->machine = machine;
-	made->calls = perch_machine_calls(machine);
+	made->calls = perch_machine_syscalls(machine);
 	rc = copy_targets(made, targets, err);
 	if (!rc)
 		rc = make_arrays(made, events, err);

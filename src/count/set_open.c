@@ -68,7 +68,7 @@ static void take_event(struct perch_set_event *made, const struct perch_event *e
 {
 	made->event = *event;
 	made->skipped = made->user_only = made->broken = false;
-	made->dropped = NULL;
+	made->missing_features = NULL;
 	made->reason = NULL;
 }
 
@@ -103,42 +103,42 @@ static void follow_leader(struct perch_attr *attr)
 }
 
 /* What was left out here is told, and not asked for on the other targets. */
-static int keep_dropped(struct opening *o, const struct perch_attr *dropped)
+static int keep_dropped(struct opening *o, const struct perch_attr *missing_features)
 {
 	struct perch__aside *aside = perch__set_aside(o->set, o->event);
 	struct perch_attr before = o->attr;
 
 	if (!aside)
 		return perch__set_no_memory(o->err);
-	perch__add_parts(&aside->dropped, dropped);
-	event_of(o)->dropped = &aside->dropped;
+	perch__add_parts(&aside->missing_features, missing_features);
+	event_of(o)->missing_features = &aside->missing_features;
 	o->attr = o->given;
 	o->attr.disabled = before.disabled;
-	o->attr.enable_on_exec = before.enable_on_exec && !dropped->enable_on_exec;
-	o->attr.pinned = before.pinned && !dropped->pinned;
-	o->attr.exclusive = before.exclusive && !dropped->exclusive;
+	o->attr.enable_on_exec = before.enable_on_exec && !missing_features->enable_on_exec;
+	o->attr.pinned = before.pinned && !missing_features->pinned;
+	o->attr.exclusive = before.exclusive && !missing_features->exclusive;
 	return 0;
 }
 
 static int try_open(struct opening *o, size_t target, int leader)
 {
-	struct perch_attr dropped;
+	struct perch_attr missing_features;
 	int fd, rc;
 
 	if (o->options.optional)
-		memset(&dropped, 0, sizeof(dropped));
+		memset(&missing_features, 0, sizeof(missing_features));
 	o->given = o->attr;
 	if (leader >= 0)
 		follow_leader(&o->given);
-	fd = perch__open_counting(&o->given, o->options.optional, &dropped, &o->set->target[target], leader,
+	fd = perch__open_counting(&o->given, o->options.optional, &missing_features, &o->set->target[target], leader,
 				  o->set->machine, NULL);
 	if (PERCH__UNLIKELY(fd >= 0 && (o->attr.read_format & ~o->given.read_format) & PERCH_FORMAT_GROUP)) {
 		o->set->single_reads = true;
 		o->attr.read_format = o->given.read_format;
 	}
-	if (fd < 0 || !o->options.optional || !perch__any_part(&dropped))
+	if (fd < 0 || !o->options.optional || !perch__any_part(&missing_features))
 		return fd;
-	rc = keep_dropped(o, &dropped);
+	rc = keep_dropped(o, &missing_features);
 	if (rc)
 		o->set->calls->close(o->set->calls->context, fd);
 	return rc ? rc : fd;
@@ -257,7 +257,7 @@ static bool explain_member(const struct opening *o, size_t target, int leader, i
 }
 
 /* The leader that the event in hand was to follow on a target, in the call. */
-static void add_leader(const struct opening *o, size_t target, struct perch_call *call, struct perch_call_leader *leader)
+static void add_leader(const struct opening *o, size_t target, struct perch_open_call *call, struct perch_open_call_leader *leader)
 {
 	struct perch__run before = { .first = o->run.first, .end = o->event };
 	size_t first = perch__leader_at(o->set, before, target), members = 0;
@@ -270,7 +270,7 @@ static void add_leader(const struct opening *o, size_t target, struct perch_call
 	call->leader = leader;
 }
 
-static int tell_refusal(struct opening *o, const struct perch_call *call, size_t target)
+static int tell_refusal(struct opening *o, const struct perch_open_call *call, size_t target)
 {
 	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
@@ -293,12 +293,12 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 {
 	const struct perch_target *at = &o->set->target[target];
 	bool cgroup = at->cgroup_fd > 0;
-	struct perch_call call = {
+	struct perch_open_call call = {
 		.attr = &o->given, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu, .group_fd = leader,
 		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .errnum = -rc,
 		.pid_is_cgroup_fd = cgroup,
 	};
-	struct perch_call_leader known;
+	struct perch_open_call_leader known;
 	struct perch__aside *aside;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
@@ -463,7 +463,7 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events, co
 	int rc;
 
 	*set = NULL;
-	o.options.user_read = 0;	/* counters alone */
+	o.options.self_monitoring = 0;	/* counters alone */
 	if (may >= PERCH_SET_MAY_MAX) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
 		perch_error_field(err, "may", NULL);

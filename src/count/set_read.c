@@ -17,7 +17,7 @@ static int judge_failure(const struct perch_set *set, size_t event, size_t targe
 			 const struct perch_error *said, struct perch_error *err)
 {
 	if (rc == -ENODATA) {
-		*count = (struct perch_count){ .state = PERCH_COUNT_ERROR };
+		*count = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		return 0;
 	}
 	if (err)
@@ -83,7 +83,7 @@ static int read_group(struct perch_set *set, const struct perch__run *run, size_
 		if (PERCH__UNLIKELY(!run->whole) && set->fd[at] < 0)
 			continue;
 		if (PERCH__UNLIKELY(given < 0))
-			counts[at] = (struct perch_count){ .state = PERCH_COUNT_ERROR };
+			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		else
 			next = perch__take(&counts[at], next, set->words.at + PERCH__GROUP_TIMES, read_format,
 					   base_at(set, at));
@@ -100,7 +100,7 @@ static size_t find_members(const struct perch_set *set, const struct perch__run 
 
 	for (size_t i = run->first; i < run->end; i++, at += set->nr_targets)
 		if (set->fd[at] < 0)
-			counts[at] = (struct perch_count){ .state = PERCH_COUNT_ABSENT };
+			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_NOT_OPEN };
 		else if (!members++)
 			*leader = i;
 	return members;
@@ -151,23 +151,23 @@ static uint64_t add(uint64_t left, uint64_t right)
 static int badness(enum perch_count_state state)
 {
 	static const int ranks[] = {
-		[PERCH_COUNT_ABSENT] = 0, [PERCH_COUNT_IDLE] = 1, [PERCH_COUNT_FULL] = 2, [PERCH_COUNT_SCALED] = 3,
-		[PERCH_COUNT_NEVER] = 4, [PERCH_COUNT_ERROR] = 5,
+		[PERCH_COUNT_STATE_NOT_OPEN] = 0, [PERCH_COUNT_STATE_NOT_ENABLED] = 1, [PERCH_COUNT_STATE_EXACT] = 2, [PERCH_COUNT_STATE_SCALED] = 3,
+		[PERCH_COUNT_STATE_NEVER_RAN] = 4, [PERCH_COUNT_STATE_ERROR] = 5,
 	};
 
-	return (size_t)state < sizeof(ranks) / sizeof(ranks[0]) ? ranks[state] : ranks[PERCH_COUNT_ERROR];
+	return (size_t)state < sizeof(ranks) / sizeof(ranks[0]) ? ranks[state] : ranks[PERCH_COUNT_STATE_ERROR];
 }
 
 void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr)
 {
-	struct perch_count total = { .state = PERCH_COUNT_ABSENT };
+	struct perch_count total = { .state = PERCH_COUNT_STATE_NOT_OPEN };
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct perch_count *count = &counts[i];
 
 		if (badness(count->state) > badness(total.state))
 			total.state = count->state;
-		if (count->state == PERCH_COUNT_ABSENT || count->state == PERCH_COUNT_ERROR)
+		if (count->state == PERCH_COUNT_STATE_NOT_OPEN || count->state == PERCH_COUNT_STATE_ERROR)
 			continue;
 		total.value = add(total.value, count->value);
 		total.scaled = add(total.scaled, count->scaled);
@@ -182,7 +182,7 @@ void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, 
 
 static bool counted(const struct perch_count *count)
 {
-	return count->state != PERCH_COUNT_ABSENT && count->state != PERCH_COUNT_ERROR;
+	return count->state != PERCH_COUNT_STATE_NOT_OPEN && count->state != PERCH_COUNT_STATE_ERROR;
 }
 
 static uint64_t beyond(uint64_t now, uint64_t earlier)

@@ -13,7 +13,7 @@ static void generic_name(const struct perch_attr *attr, char *buffer, size_t siz
 
 	if (attr->type == PERCH_TYPE_HARDWARE)
 		config &= PERCH_HW_EVENT_MASK;
-	for (size_t i = 0; (name = perch_event_name(i)); i++)
+	for (size_t i = 0; (name = perch_event_get_name(i)); i++)
 		if (name->type == attr->type && name->config == config) {
 			snprintf(buffer, size, "%s", name->name);
 			return;

@@ -35,7 +35,7 @@ static const struct perch_event_name names[] = {
 	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES),
 };
 
-const struct perch_event_name *perch_event_name(size_t index)
+const struct perch_event_name *perch_event_get_name(size_t index)
 {
 	return index < PERCH__NR(names) ? &names[index] : NULL;
 }

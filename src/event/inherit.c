@@ -37,14 +37,14 @@ int perch__settle_inherit(struct perch__parser *parser, size_t first, size_t at)
 		const struct perch_event *event = &events->event[i];
 
 		probe |= event->path != NULL;
-		yes |= event->terms.inherit == PERCH_SAID_YES;
-		no |= event->terms.inherit == PERCH_SAID_NO;
+		yes |= event->terms.inherit == PERCH_TRISTATE_YES;
+		no |= event->terms.inherit == PERCH_TRISTATE_NO;
 	}
 	if (probe && yes)
 		return refuse_probe(parser, at);
 	if (yes && no)
 		return refuse_both(parser, at);
 	for (size_t i = first; i < events->nr; i++)
-		events->event[i].terms.inherit = probe || no ? PERCH_SAID_NO : yes ? PERCH_SAID_YES : PERCH_UNSAID;
+		events->event[i].terms.inherit = probe || no ? PERCH_TRISTATE_NO : yes ? PERCH_TRISTATE_YES : PERCH_TRISTATE_UNSET;
 	return 0;
 }

@@ -141,7 +141,7 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 
 	if (rc)
 		return rc;
-	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSAID &&
+	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
 	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
 		return perch__refuse(parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
 				     "stack-size= is of call-graph=dwarf alone, which copies the stack");

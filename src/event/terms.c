@@ -167,7 +167,7 @@ static int apply_number(struct perch__parser *parser, const struct perch__term *
 		return 0;
 	case TAKES_YES:
 	case TAKES_NO:
-		*(enum perch_said *)member = value == (kind->takes == TAKES_YES) ? PERCH_SAID_YES : PERCH_SAID_NO;
+		*(enum perch_tristate *)member = value == (kind->takes == TAKES_YES) ? PERCH_TRISTATE_YES : PERCH_TRISTATE_NO;
 		return 0;
 	case TAKES_FLAG:
 		*(bool *)member = value;

@@ -67,7 +67,7 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 	if (got == -ENOENT || got == -ENOTDIR)
 		return -ENOENT;
 	if (got == -EACCES)
-		return about(parser, perch_machine_tracefs_closed(parser->machine, parser->err), system, name, at);
+		return about(parser, perch_machine_tracefs_error(parser->machine, parser->err), system, name, at);
 	if (got < 0)
 		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
 	if (perch__number(text, strlen(text), &id))

@@ -64,7 +64,7 @@ void perch__tell(const struct perch__case *c, const struct perch__verdict *verdi
 /* ---- probe.c: calls that look like the one that failed ---- */
 
 struct perch__prober {
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	struct perch_machine *machine;
 	unsigned limit, made;
 	uint64_t deadline;			/* nanoseconds of CLOCK_MONOTONIC */

@@ -37,7 +37,7 @@ static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 	c->attr.size = c->size;
 }
 
-static void make_case(struct perch__case *c, const struct perch_call *call, struct perch_machine *machine,
+static void make_case(struct perch__case *c, const struct perch_open_call *call, struct perch_machine *machine,
 		      enum perch__path *path)
 {
 	*path = PERCH__PATH_NOT_READ;
@@ -61,7 +61,7 @@ static void make_case(struct perch__case *c, const struct perch_call *call, stru
 	copy_attr(c, call->attr);
 }
 
-int perch_explain_call(const struct perch_call *call, struct perch_machine *machine,
+int perch_explain_open_call(const struct perch_open_call *call, struct perch_machine *machine,
 		       const struct perch_probing *probing, struct perch_explanation *explanation)
 {
 	struct perch__verdict verdict;
@@ -78,7 +78,7 @@ int perch_explain_call(const struct perch_call *call, struct perch_machine *mach
 	return 0;
 }
 
-int perch_explain(const struct perch_call *call, struct perch_machine *machine, struct perch_error *err)
+int perch_explain(const struct perch_open_call *call, struct perch_machine *machine, struct perch_error *err)
 {
 	static const struct perch_probing by_default;
 	struct perch_explanation explanation;
@@ -88,6 +88,6 @@ int perch_explain(const struct perch_call *call, struct perch_machine *machine, 
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no failed call to explain");
 	if (!err)
 		return -call->errnum;
-	perch_explain_call(call, machine, may_probe ? &by_default : NULL, &explanation);
+	perch_explain_open_call(call, machine, may_probe ? &by_default : NULL, &explanation);
 	return perch_explanation_error(&explanation, err);
 }

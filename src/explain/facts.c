@@ -11,11 +11,11 @@
 /* -1 unknown, 0 no, 1 yes. */
 static int in_user_namespace(const struct perch__case *c)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
 		return -1;
-	return confinement.user_namespace;
+	return sandbox.user_namespace;
 }
 
 static enum perch__fit holds_any(const struct perch__case *c, uint64_t wanted)
@@ -63,32 +63,32 @@ enum perch__fit perch__paranoid_above(const struct perch__case *c, long level)
 
 enum perch__fit perch__seccomp_filters(const struct perch__case *c)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL) || confinement.seccomp < 0)
+	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp < 0)
 		return PERCH__MAYBE;
-	return perch__known(confinement.seccomp > 0);
+	return perch__known(sandbox.seccomp > 0);
 }
 
 /* Without lockdown's file there is most likely no lockdown. */
 enum perch__fit perch__locked_down(const struct perch__case *c)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
 		return PERCH__MAYBE;
-	if (confinement.lockdown == PERCH_LOCKDOWN_UNKNOWN)
-		return strstr(confinement.modules, "lockdown") ? PERCH__MAYBE : PERCH__NO;
-	return perch__known(confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
+	if (sandbox.lockdown == PERCH_LOCKDOWN_UNKNOWN)
+		return strstr(sandbox.modules, "lockdown") ? PERCH__MAYBE : PERCH__NO;
+	return perch__known(sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
 }
 
 enum perch__fit perch__selinux_enforces(const struct perch__case *c)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (!c->machine || perch_machine_confinement(c->machine, &confinement, NULL))
+	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
 		return PERCH__MAYBE;
-	return perch__known(confinement.selinux == 1);
+	return perch__known(sandbox.selinux == 1);
 }
 
 enum perch__fit perch__older_than(const struct perch__case *c, const char *release)
@@ -259,7 +259,7 @@ enum perch__fit perch__process_absent(const struct perch__case *c)
 		return PERCH__MAYBE;
 	if (is_self(c))
 		return PERCH__NO;
-	error = perch_machine_target(c->machine, c->pid, &state);
+	error = perch_machine_process_cached(c->machine, c->pid, &state);
 	if (error)
 		return error == -ESRCH && !may_be_hidden(c) ? PERCH__YES : PERCH__MAYBE;
 	return perch__known(state.state == 'Z' || state.state == 'X');
@@ -272,7 +272,7 @@ enum perch__fit perch__process_foreign(const struct perch__case *c)
 
 	if (c->pid <= 0)
 		return PERCH__NO;
-	if (!c->machine || perch_machine_target(c->machine, c->pid, &other) || perch_machine_process(c->machine, 0, &own, NULL))
+	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other) || perch_machine_process(c->machine, 0, &own, NULL))
 		return PERCH__MAYBE;
 	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES : PERCH__MAYBE;
 }

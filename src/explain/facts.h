@@ -36,7 +36,7 @@ static inline const char *perch__text(const struct perch__case *c, const char *p
 {
 	const char *text;
 
-	return c->machine && perch_machine_text(c->machine, path, &text) > 0 ? text : NULL;
+	return c->machine && perch_machine_read_cached(c->machine, path, &text) > 0 ? text : NULL;
 }
 
 /* Who asks. Capabilities in a user namespace of one's own are none. */

@@ -93,7 +93,7 @@ static bool uprobe_path(const struct perch__case *c, char *path, size_t size)
 {
 	if (!c->machine || c->call->from_log || c->call->attr_is_partial || !c->attr.config1)
 		return false;
-	return !perch_machine_process_text(c->machine, c->attr.config1, path, size, NULL);
+	return !perch_machine_process_string(c->machine, c->attr.config1, path, size, NULL);
 }
 
 static enum perch__path look_at_path(const struct perch__case *c)

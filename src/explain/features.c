@@ -59,7 +59,7 @@ static void offer_bits(struct search *search, const struct perch_attr *attr)
 	for (size_t i = 0; i < nr; i++) {
 		if (name != bits[i].field) {
 			name = bits[i].field;
-			value = perch_attr_get(attr, perch_attr_field(name));
+			value = perch_attr_get(attr, perch_attr_get_field(name));
 			if (!strcmp(name, "branch_sample_type") && !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
 				value = 0;
 		}
@@ -115,7 +115,7 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct pe
 /* Bits of a release newer than the feature's go with it: what does not know the older does not know them either. */
 void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature)
 {
-	const struct perch_attr_field *field = perch_attr_field(feature->name);
+	const struct perch_attr_field *field = perch_attr_get_field(feature->name);
 	const struct perch_attr_bit *bits;
 	uint64_t value, dropped = 0;
 	size_t nr;

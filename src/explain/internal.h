@@ -30,7 +30,7 @@ enum perch__path {
  * into the call that the rule's remedy describes, so everything that can be mended is a copy here.
  */
 struct perch__case {
-	const struct perch_call *call;
+	const struct perch_open_call *call;
 	struct perch_attr attr;			/* zero beyond the size given; all zero when the pointer was NULL */
 	uint32_t size;				/* as passed, 0 included; what the kernel wrote where that is unknown */
 	uint32_t kernel_size;			/* as the kernel wrote it after E2BIG; 0: unknown */

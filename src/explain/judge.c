@@ -152,7 +152,7 @@ bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c
 	if (candidate->rule && candidate->rule->mend) {
 		candidate->rule->mend(c);
 	} else if (candidate->newer) {
-		field = perch_attr_field(candidate->feature.name);
+		field = perch_attr_get_field(candidate->feature.name);
 		if (!strcmp(candidate->feature.name, "flags"))
 			c->flags &= PERCH_FLAG_FD_NO_GROUP | PERCH_FLAG_FD_OUTPUT;
 		else if (!strcmp(candidate->feature.name, "size"))
@@ -215,7 +215,7 @@ static bool holds_always(const struct perch__rule *rule)
 			  .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1 },
 		.size = sizeof(harmless.attr), .cpu = -1, .group_fd = -1,
 	};
-	const struct perch_call call = { .attr = &harmless.attr, .cpu = -1, .group_fd = -1 };
+	const struct perch_open_call call = { .attr = &harmless.attr, .cpu = -1, .group_fd = -1 };
 	struct perch__case c = harmless;
 
 	c.call = &call;

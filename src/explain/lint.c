@@ -71,7 +71,7 @@ const struct perch__lint_rule perch__lint_rules[] = {
 	{ NULL, PERCH_CAUSE_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 
-static void look_at(struct perch__lint *l, const struct perch_call *call, struct perch_machine *machine)
+static void look_at(struct perch__lint *l, const struct perch_open_call *call, struct perch_machine *machine)
 {
 	size_t size = call->attr->size ? call->attr->size : PERCH_ATTR_SIZE_VER0;
 
@@ -87,7 +87,7 @@ static void look_at(struct perch__lint *l, const struct perch_call *call, struct
 static void tell(const struct perch__lint *l, const struct perch__lint_rule *rule, struct perch_finding *finding)
 {
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
-	const struct perch_attr_field *beyond = perch_attr_field(l->beyond.name);
+	const struct perch_attr_field *beyond = perch_attr_get_field(l->beyond.name);
 	const char *field[4];
 
 	rule->fields(l, field);
@@ -100,7 +100,7 @@ static void tell(const struct perch__lint *l, const struct perch__lint_rule *rul
 	perch__finding_say(finding, message, remedy);
 }
 
-size_t perch_lint(const struct perch_call *call, struct perch_machine *machine, struct perch_finding *findings,
+size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine, struct perch_finding *findings,
 		  size_t max)
 {
 	struct perch__lint l;

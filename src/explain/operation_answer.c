@@ -11,10 +11,10 @@
 static const struct perch__operation_rule *table_of(enum perch_operation_kind kind)
 {
 	switch (kind) {
-	case PERCH_OPERATION_MAP:
-	case PERCH_OPERATION_UNMAP:
+	case PERCH_OPERATION_MMAP:
+	case PERCH_OPERATION_MUNMAP:
 		return perch__map_rules;
-	case PERCH_OPERATION_CONTROL:
+	case PERCH_OPERATION_IOCTL:
 		return perch__control_rules;
 	case PERCH_OPERATION_READ:
 		return perch__read_rules;
@@ -26,13 +26,13 @@ static const struct perch__operation_rule *table_of(enum perch_operation_kind ki
 static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
 {
 	static const char *const what[] = {
-		[PERCH_OPERATION_MAP] = "map the ring", [PERCH_OPERATION_READ] = "read the event",
-		[PERCH_OPERATION_UNMAP] = "unmap a part of the ring",
+		[PERCH_OPERATION_MMAP] = "map the ring", [PERCH_OPERATION_READ] = "read the event",
+		[PERCH_OPERATION_MUNMAP] = "unmap a part of the ring",
 	};
 
-	if (d->op->kind == PERCH_OPERATION_CONTROL)
+	if (d->op->kind == PERCH_OPERATION_IOCTL)
 		snprintf(buffer, size, "cannot %s: ", perch__request_of(d->op->request)->what);
-	else if (d->op->kind == PERCH_OPERATION_MAP && d->op->offset)
+	else if (d->op->kind == PERCH_OPERATION_MMAP && d->op->offset)
 		snprintf(buffer, size, "cannot map the AUX area: ");
 	else
 		snprintf(buffer, size, "cannot %s: ", what[d->op->kind]);

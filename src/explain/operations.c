@@ -16,12 +16,12 @@
 #define GOT(errnum_) (d->op->errnum == (errnum_))
 #define SURE(condition) ((condition) ? PERCH__YES : PERCH__NO)
 /* Conditions of mmap, read, any ioctl and one ioctl: true or false; and as a fit, where more can be missing. */
-#define MAPPING(fit_) (KIND(MAP) ? (fit_) : PERCH__NO)
+#define MAPPING(fit_) (KIND(MMAP) ? (fit_) : PERCH__NO)
 #define MAPS(condition) MAPPING(SURE(condition))
-#define UNMAPPING(fit_) (KIND(UNMAP) ? (fit_) : PERCH__NO)
+#define UNMAPPING(fit_) (KIND(MUNMAP) ? (fit_) : PERCH__NO)
 #define READING(fit_) (KIND(READ) ? (fit_) : PERCH__NO)
 #define READS(condition) READING(SURE(condition))
-#define CONTROLLING(fit_) (KIND(CONTROL) ? (fit_) : PERCH__NO)
+#define CONTROLLING(fit_) (KIND(IOCTL) ? (fit_) : PERCH__NO)
 #define CONTROLS(condition) CONTROLLING(SURE(condition))
 #define REQUEST(name_) (d->op->request == PERCH_IOC_##name_)
 #define ASKS(name_, condition) CONTROLS(REQUEST(name_) && (condition))
@@ -98,8 +98,8 @@ static enum perch__fit read_is_short(const struct perch__doing *d)
 	{                                                                                          \
 		return condition;                                                                  \
 	}
-#include "map.def"
-#include "control.def"
+#include "mmap.def"
+#include "ioctl.def"
 #include "read.def"
 #undef RULE
 #undef LAST
@@ -111,12 +111,12 @@ static enum perch__fit read_is_short(const struct perch__doing *d)
 	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, fit_##name, true, sentence, remedy },
 
 const struct perch__operation_rule perch__map_rules[] = {
-#include "map.def"
+#include "mmap.def"
 	END
 };
 
 const struct perch__operation_rule perch__control_rules[] = {
-#include "control.def"
+#include "ioctl.def"
 	END
 };
 

@@ -7,7 +7,7 @@
 
 struct perch__doing {
 	const struct perch_operation *op;
-	struct perch_call call;
+	struct perch_open_call call;
 	struct perch__case c;			/* the event as it was opened: the facts of calls look at that */
 	struct perch_attr other;		/* SET_OUTPUT's other event */
 	bool has_attr, has_other;		/* unknown attrs are all zero */

@@ -109,13 +109,13 @@ static bool may_ask(struct perch__prober *prober)
 static int call(struct perch__prober *prober, const struct perch_attr *attr, const struct perch__case *c,
 		unsigned long flags)
 {
-	const struct perch_calls *calls = prober->calls;
+	const struct perch_syscalls *calls = prober->calls;
 	int fd;
 
 	if (!may_ask(prober))
 		return PERCH__NOT_ASKED;
 	prober->made++;
-	fd = calls->open_event(calls->context, attr, c->pid, c->cpu, c->group_fd, flags);
+	fd = calls->perf_event_open(calls->context, attr, c->pid, c->cpu, c->group_fd, flags);
 	if (fd < 0)
 		return errno;
 	calls->close(calls->context, fd);
@@ -214,7 +214,7 @@ static void leave_out_gatekeepers(struct perch__verdict *verdict)
 static bool probe_gate(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
 {
 	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch__candidate gate;
 	int rc = ask_sentinel(prober);
 
@@ -225,7 +225,7 @@ static bool probe_gate(struct perch__prober *prober, struct perch__case *c, stru
 	}
 	if (rc != c->errnum || rc == EFAULT)
 		return false;
-	if (!perch_machine_confinement(c->machine, &confinement, NULL) && confinement.seccomp == 2)
+	if (!perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.seccomp == 2)
 		cause = PERCH_CAUSE_SECCOMP;
 	gate = (struct perch__candidate){ .rule = rule_of(c, cause), .cause = cause, .fit = PERCH__YES };
 	settle(verdict, &gate);
@@ -354,18 +354,18 @@ void perch__probe_certain(struct perch__prober *prober, const struct perch__case
 /* A debug register that somebody waits for, or an attr that nobody can read, are not to be asked about. */
 static bool may_probe(const struct perch__case *c)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
 	if (c->errnum == ENOSPC || c->errnum == EFAULT || !c->call->attr || c->call->attr_is_partial || c->unknown_at)
 		return false;
-	return perch_machine_confinement(c->machine, &confinement, NULL) || confinement.seccomp != 1;
+	return perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp != 1;
 }
 
 void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget, struct perch__verdict *verdict)
 {
 	unsigned microseconds = budget->microseconds ? budget->microseconds : DEFAULT_MICROSECONDS;
 	struct perch__prober prober = {
-		.calls = perch_machine_calls(c->machine), .machine = c->machine,
+		.calls = perch_machine_syscalls(c->machine), .machine = c->machine,
 		.limit = budget->calls ? budget->calls : DEFAULT_CALLS,
 	};
 	struct perch__case at = *c;

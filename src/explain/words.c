@@ -68,23 +68,23 @@ static void pmu_of_type(const struct perch__case *c, uint32_t type, uint64_t con
 
 static void container(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (c->machine && !perch_machine_confinement(c->machine, &confinement, NULL) && confinement.container[0])
-		snprintf(buffer, size, "this is a container (%s): ", confinement.container);
+	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.container[0])
+		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
 }
 
 /* Docker's and Podman's profiles look at CAP_SYS_ADMIN, newer ones at CAP_PERFMON too. */
 static void unfilter(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_confinement confinement = { .seccomp = -1 };
+	struct perch_sandbox sandbox = { .seccomp = -1 };
 
 	if (c->machine)
-		perch_machine_confinement(c->machine, &confinement, NULL);
-	if (strstr(confinement.container, "kube"))
+		perch_machine_sandbox(c->machine, &sandbox, NULL);
+	if (strstr(sandbox.container, "kube"))
 		snprintf(buffer, size, "set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
 				       "that passes perf_event_open");
-	else if (c->machine && !confinement.container[0])
+	else if (c->machine && !sandbox.container[0])
 		snprintf(buffer, size, "have who set the filter let perf_event_open pass: a sandbox, systemd's SystemCallFilter=, "
 				       "or a container's runtime (--security-opt seccomp=unconfined)");
 	else if (c->machine && perch__unprivileged(c) == PERCH__NO)
@@ -201,17 +201,17 @@ static void clock_name(const struct perch__case *c, char *buffer, size_t size)
 
 static void yama(const struct perch__case *c, char *buffer, size_t size)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	if (c->machine && !perch_machine_confinement(c->machine, &confinement, NULL) && confinement.yama > 0)
-		snprintf(buffer, size, " (kernel.yama.ptrace_scope is %d)", confinement.yama);
+	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.yama > 0)
+		snprintf(buffer, size, " (kernel.yama.ptrace_scope is %d)", sandbox.yama);
 }
 
 static void owner(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_process_state state;
 
-	if (c->machine && c->pid > 0 && !perch_machine_target(c->machine, c->pid, &state))
+	if (c->machine && c->pid > 0 && !perch_machine_process_cached(c->machine, c->pid, &state))
 		snprintf(buffer, size, " (%.15s, of user %" PRIu32 ")", state.name, state.uid);
 }
 

@@ -34,7 +34,7 @@ void perch__tell_field(struct perch__teller *teller, const char *name, enum perc
 
 void perch__tell_words(struct perch__teller *teller, const char *name, uint64_t value, const char *words)
 {
-	tell(teller, &(struct perch_field){ .name = name, .kind = PERCH_FIELD_WORDS, .value = value, .text = words,
+	tell(teller, &(struct perch_field){ .name = name, .kind = PERCH_FIELD_FLAGS, .value = value, .text = words,
 					    .length = strlen(words) });
 }
 
@@ -64,7 +64,7 @@ static void tell_part(struct perch__teller *teller, const struct perch__part *pa
 		return;
 	}
 	value = perch__teller_load(teller, at, part->size);
-	if (part->kind == PERCH_FIELD_WORDS)
+	if (part->kind == PERCH_FIELD_FLAGS)
 		perch__tell_words(teller, part->name, value, value < part->nr_words && part->words[value] ?
 							     part->words[value] : "");
 	else

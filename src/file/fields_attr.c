@@ -96,7 +96,7 @@ int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *f
 		if (field.kind == PERCH_FIELD_SIGNED)
 			field.value = (uint64_t)(int64_t)(int32_t)value;
 		if (name_bits(field.name, value, words, sizeof(words))) {
-			field.kind = PERCH_FIELD_WORDS;
+			field.kind = PERCH_FIELD_FLAGS;
 			field.text = words;
 			field.length = strlen(words);
 		}

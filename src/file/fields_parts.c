@@ -141,7 +141,7 @@ void perch__tell_stat_config(struct perch__teller *teller)
 {
 	static const char *const tags[] = { "AGGR_MODE", "INTERVAL", "SCALE", "AGGR_LEVEL" };
 	static const struct perch__part entry[] = {
-		{ "tag", PERCH_FIELD_WORDS, 8, tags, PERCH__NR(tags) }, { "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
+		{ "tag", PERCH_FIELD_FLAGS, 8, tags, PERCH__NR(tags) }, { "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 	};
 	uint64_t nr;
 

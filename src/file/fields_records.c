@@ -8,7 +8,7 @@
 #define ADDRESS(name)		{ name, PERCH_FIELD_ADDRESS, 8, NULL, 0 }
 #define TIME(name)		{ name, PERCH_FIELD_TIME, 8, NULL, 0 }
 #define TEXT(name, size)	{ name, PERCH_FIELD_TEXT, size, NULL, 0 }
-#define WORDS(name, size, of)	{ name, PERCH_FIELD_WORDS, size, of, PERCH__NR(of) }
+#define WORDS(name, size, of)	{ name, PERCH_FIELD_FLAGS, size, of, PERCH__NR(of) }
 #define UNUSED(size)		{ NULL, PERCH_FIELD_END, size, NULL, 0 }
 
 static const char *const trace_kinds[] = {
@@ -90,7 +90,7 @@ int perch_file_record_fields(struct perch_reader *reader, const struct perch_rec
 	struct perch__teller teller = {
 		.at = bytes + sizeof(struct perch_record_header),
 		.end = bytes + record->size,
-		.swapped = record->layout && record->layout->swapped,
+		.swapped = record->parse_info && record->parse_info->swapped,
 		.misc = record->misc,
 		.function = function,
 		.context = context,

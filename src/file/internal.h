@@ -106,7 +106,7 @@ struct perch__walk {
 	uint64_t garbled;
 };
 
-struct perch__entry {
+struct perch__row {
 	uint64_t time;
 	uint64_t offset;
 };
@@ -139,7 +139,7 @@ struct perch_reader {
 	size_t nr_events, room_events;
 	size_t updated, searched; /* in a pipe: behind the event named last, and how many were looked at for names */
 	struct perch_decoder *decoder;
-	struct perch_layout no_layout; /* of records that cannot be decoded */
+	struct perch_parse_info no_layout; /* of records that cannot be decoded */
 
 	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
 	const char *text[PERCH_FEATURE_MAX];
@@ -152,14 +152,14 @@ struct perch_reader {
 	struct perch__walk walk;
 	uint64_t released; /* pages before this offset were given back */
 	bool indexed;
-	struct perch__entry *index; /* PERCH_ORDER_TIME */
+	struct perch__row *index; /* PERCH_ORDER_TIME */
 	size_t nr_index, next_index;
 	uint64_t *needed_from;	/* for each block: the least offset that it and later ones need */
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
-	struct perch_stitcher *stitcher;
-	struct perch_record deferred; /* while completing: the samples that it completes are delivered, before it */
+	struct perch_deferred *deferred;
+	struct perch_record callchain_deferred; /* while completing: the samples that it completes are delivered, before it */
 	bool stitching, completing, ended;
 
 	struct perch__unpacker *unpacker;
@@ -261,9 +261,9 @@ void perch__release(struct perch_reader *reader, uint64_t before);
 /* reader.c: the next record, as it lies in the file. */
 int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
 
-/* stitch.c: the same with whole callchains. */
-int perch__stitch_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
-void perch__stitch_restart(struct perch_reader *reader);
+/* merge_deferred.c: the same with whole callchains. */
+int perch__deferred_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+void perch__deferred_restart(struct perch_reader *reader);
 
 /* unpack.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_packed(uint32_t type);
@@ -281,7 +281,7 @@ void perch__unpack_free(struct perch_reader *reader);
 /* order.c */
 #define PERCH__INDEX_BLOCK 8192u
 int perch__index_build(struct perch_reader *reader, struct perch_error *err);
-int perch__index_sort(struct perch__entry *entries, size_t nr);
+int perch__index_sort(struct perch__row *entries, size_t nr);
 
 /* print_attr.c: the fields of an attr, each as ", name = value". */
 void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);

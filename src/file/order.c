@@ -16,15 +16,15 @@ struct run {
 };
 
 struct sorter {
-	struct perch__entry *entries;
-	struct perch__entry *spare;
+	struct perch__row *entries;
+	struct perch__row *spare;
 	size_t room;
 	struct run runs[MOST_RUNS];
 	size_t nr;
 };
 
 /* How many of the first n entries come before or with `time`. */
-static size_t count_upto(const struct perch__entry *entries, size_t n, uint64_t time)
+static size_t count_upto(const struct perch__row *entries, size_t n, uint64_t time)
 {
 	size_t low = 0, high = n;
 
@@ -40,7 +40,7 @@ static size_t count_upto(const struct perch__entry *entries, size_t n, uint64_t 
 }
 
 /* How many of the first n entries come before `time`. */
-static size_t count_before(const struct perch__entry *entries, size_t n, uint64_t time)
+static size_t count_before(const struct perch__row *entries, size_t n, uint64_t time)
 {
 	return time ? count_upto(entries, n, time - 1) : 0;
 }
@@ -58,9 +58,9 @@ static int make_spare(struct sorter *sorter, size_t n)
 /* Merges two adjacent runs. Equal times keep their order: the first run's come first. */
 static int merge(struct sorter *sorter, struct run a, struct run b)
 {
-	struct perch__entry *entries = sorter->entries;
-	const struct perch__entry *left, *left_end, *right, *right_end;
-	struct perch__entry *out;
+	struct perch__row *entries = sorter->entries;
+	const struct perch__row *left, *left_end, *right, *right_end;
+	struct perch__row *out;
 	size_t in_place = count_upto(entries + a.start, a.length, entries[b.start].time);
 	size_t n = a.length - in_place;
 
@@ -103,10 +103,10 @@ static int push_run(struct sorter *sorter, struct run run)
 }
 
 /* Inserts entries[sorted..n) into the ascending ones before them. */
-static void insert(struct perch__entry *entries, size_t sorted, size_t n)
+static void insert(struct perch__row *entries, size_t sorted, size_t n)
 {
 	for (size_t i = sorted; i < n; i++) {
-		struct perch__entry entry = entries[i];
+		struct perch__row entry = entries[i];
 		size_t at = i;
 
 		for (; at && entries[at - 1].time > entry.time; at--)
@@ -115,7 +115,7 @@ static void insert(struct perch__entry *entries, size_t sorted, size_t n)
 	}
 }
 
-static size_t next_run(struct perch__entry *entries, size_t n)
+static size_t next_run(struct perch__row *entries, size_t n)
 {
 	size_t length = 1, least = n < LEAST_RUN ? n : LEAST_RUN;
 
@@ -127,7 +127,7 @@ static size_t next_run(struct perch__entry *entries, size_t n)
 	return least;
 }
 
-int perch__index_sort(struct perch__entry *entries, size_t nr)
+int perch__index_sort(struct perch__row *entries, size_t nr)
 {
 	struct sorter sorter = { .entries = entries };
 	int rc = 0;
@@ -180,7 +180,7 @@ static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds,
 static bool grow_index(struct perch_reader *reader, size_t *room)
 {
 	size_t more = *room ? *room + *room / 2 : 4096;
-	struct perch__entry *index = realloc(reader->index, more * sizeof(*index));
+	struct perch__row *index = realloc(reader->index, more * sizeof(*index));
 
 	if (!index)
 		return false;
@@ -210,7 +210,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory to put the records in order");
 		reader->index[reader->nr_index++] =
-			(struct perch__entry){ .time = time, .offset = offset };
+			(struct perch__row){ .time = time, .offset = offset };
 		if (reader->walk.at - reader->released > 8u << 20)
 			perch__release(reader, reader->walk.at);
 	}

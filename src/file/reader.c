@@ -116,7 +116,7 @@ static int open_file(struct perch_reader *reader, struct perch_error *err)
 	if (rc)
 		return rc;
 	settle_pieces(reader);
-	perch_layout_init(&reader->no_layout, &no_attr, perch_reader_byte_order(reader));
+	perch_parse_info_init(&reader->no_layout, &no_attr, perch_reader_byte_order(reader));
 	perch_reader_rewind(reader);
 	return 0;
 }
@@ -165,7 +165,7 @@ void perch_reader_close(struct perch_reader *reader)
 	}
 	perch__unload(reader);
 	perch__unpack_free(reader);
-	perch_stitcher_free(reader->stitcher);
+	perch_deferred_free(reader->deferred);
 	perch_decoder_free(reader->decoder);
 	free(reader->build_ids);
 	free(reader->index);
@@ -208,7 +208,7 @@ void perch_reader_rewind(struct perch_reader *reader)
 	reader->unknown = 0;
 	reader->released = 0;
 	reader->next_index = 0;
-	perch__stitch_restart(reader);
+	perch__deferred_restart(reader);
 	if (!reader->indexed)
 		perch__walk_start(reader, &reader->walk);
 }
@@ -273,7 +273,7 @@ static void keep_header(const struct perch_reader *reader, struct perch_record *
 	record->misc = perch__file_u16(reader, bytes + 4);
 	record->size = perch__file_u16(reader, bytes + 6);
 	record->bytes = bytes;
-	record->layout = &reader->no_layout;
+	record->parse_info = &reader->no_layout;
 }
 
 int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
@@ -310,7 +310,7 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 
 int perch_reader_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
 {
-	return __builtin_expect(reader->stitching, 0) ? perch__stitch_next(reader, record, err)
+	return __builtin_expect(reader->stitching, 0) ? perch__deferred_next(reader, record, err)
 						      : perch__reader_record(reader, record, err);
 }
 
@@ -319,11 +319,11 @@ void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
 	reader->keep_damaged = keep;
 }
 
-void perch_reader_damage(const struct perch_reader *reader, struct perch_reader_damage *damage)
+void perch_reader_get_damage(const struct perch_reader *reader, struct perch_reader_damage *damage)
 {
 	*damage = (struct perch_reader_damage){
 		.missing_bytes = reader->missing,
-		.garbled_bytes = reader->walk.garbled,
+		.corrupt_bytes = reader->walk.garbled,
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
 		.missing_files = reader->nr_pieces > 1 ? reader->missing_files : 0,

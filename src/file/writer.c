@@ -333,7 +333,7 @@ static int write_rest(struct perch_writer *writer, const struct iovec *pieces, i
 	return 0;
 }
 
-int perch_writer_put(struct perch_writer *writer, const struct iovec *pieces, int nr,
+int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
 		     struct perch_error *err)
 {
 	uint64_t end = writer->header.data.offset + writer->header.data.size;

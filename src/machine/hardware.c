@@ -98,7 +98,7 @@ int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu 
 	if (!machine || !pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "that names no ability of a PMU");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/%s", pmu->name, name);
-	got = perch_machine_text(machine, path, &text);
+	got = perch_machine_read_cached(machine, path, &text);
 	if (got == -ENOENT || got == -ENOTDIR)
 		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "the PMU %s does not tell its %s", pmu->name,
 				       name);
@@ -114,7 +114,7 @@ int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu 
 /* A page is as much as any kernel takes. Its last byte is no field of any kernel, and the target is none. */
 static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	union {
 		struct perch_attr attr;
 		unsigned char bytes[4096];
@@ -127,7 +127,7 @@ static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
 	page.attr.disabled = 1;
 	page.attr.size = sizeof(page);
 	page.bytes[sizeof(page) - 1] = 1;
-	fd = calls->open_event(calls->context, &page.attr, -1, -1, -1, 0);
+	fd = calls->perf_event_open(calls->context, &page.attr, -1, -1, -1, 0);
 	if (fd >= 0) {
 		calls->close(calls->context, fd);
 		return -EBADMSG;

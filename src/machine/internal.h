@@ -42,7 +42,7 @@ struct target {
 
 struct perch_machine {
 	char root[PATH_MAX];		/* without a slash at its end; "" for this machine */
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	struct kept sysctl[PERCH_SYSCTL_MAX];
 	pid_t process;			/* whose facts are asked for; 0: the caller's */
 	bool probing;
@@ -51,7 +51,7 @@ struct perch_machine {
 	struct kept is_virtual;		/* value: as perch_machine_virtual() tells, plus 1 */
 	int status_error;
 	struct status status;
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	bool status_known, confinement_known, release_known, cpus_known, pmus_known, nodes_known;
 	struct perch_release release;
 	struct perch_cpus cpus;

@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-int perch_machine_new(struct perch_machine **result, const char *root, const struct perch_calls *calls,
+int perch_machine_new(struct perch_machine **result, const char *root, const struct perch_syscalls *calls,
 		      struct perch_error *err)
 {
 	size_t length = root ? strlen(root) : 0;
@@ -26,7 +26,7 @@ int perch_machine_new(struct perch_machine **result, const char *root, const str
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the machine's facts");
 	if (length)
 		memcpy(machine->root, root, length);
-	machine->calls = calls ? calls : &perch_kernel_calls;
+	machine->calls = calls ? calls : &perch_kernel_syscalls;
 	*result = machine;
 	return 0;
 }
@@ -45,9 +45,9 @@ void perch_machine_free(struct perch_machine *machine)
 	free(machine);
 }
 
-const struct perch_calls *perch_machine_calls(const struct perch_machine *machine)
+const struct perch_syscalls *perch_machine_syscalls(const struct perch_machine *machine)
 {
-	return machine ? machine->calls : &perch_kernel_calls;
+	return machine ? machine->calls : &perch_kernel_syscalls;
 }
 
 void perch_machine_set_probing(struct perch_machine *machine, bool allowed)

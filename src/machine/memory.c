@@ -17,7 +17,7 @@ static size_t within_page(uint64_t address, size_t size)
 	return left < size ? left : size;
 }
 
-int perch_machine_process_text(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
+int perch_machine_process_string(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
 			       struct perch_error *err)
 {
 	pid_t pid = machine->process ? machine->process : getpid();

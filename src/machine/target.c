@@ -15,7 +15,7 @@ static uint64_t now_ms(void)
 	return time.tv_sec * 1000ull + time.tv_nsec / 1000000;
 }
 
-int perch_machine_target(struct perch_machine *machine, pid_t pid, struct perch_process_state *state)
+int perch_machine_process_cached(struct perch_machine *machine, pid_t pid, struct perch_process_state *state)
 {
 	struct target *target = &machine->target;
 	uint64_t now = now_ms();

@@ -60,7 +60,7 @@ static struct text *read_text(const struct perch_machine *machine, const char *p
 	return text;
 }
 
-ssize_t perch_machine_text(struct perch_machine *machine, const char *path, const char **content)
+ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path, const char **content)
 {
 	struct text *text = machine->texts;
 	ssize_t length;

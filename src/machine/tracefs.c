@@ -10,7 +10,7 @@
 #include "internal.h"
 
 /* Its files are for one group, root's unless told at the mount: that is the least to change. */
-int perch_machine_tracefs_closed(const struct perch_machine *machine, struct perch_error *err)
+int perch_machine_tracefs_error(const struct perch_machine *machine, struct perch_error *err)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", "/sys/kernel/debug" };
 	struct stat status;
@@ -51,7 +51,7 @@ int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t si
 		closed = closed || errno == EACCES;
 	}
 	if (closed)
-		return perch_machine_tracefs_closed(machine, err);
+		return perch_machine_tracefs_error(machine, err);
 	perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "tracefs is not mounted");
 	perch_error_remedy(err, "as root: mount -t tracefs nodev /sys/kernel/tracing");
 	return -ENOENT;

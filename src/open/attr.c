@@ -44,19 +44,19 @@ static void set_sampling(struct perch_attr *attr, const struct perch_options *op
 	attr->clockid = options->clockid;
 }
 
-static void set_follow(struct perch_attr *attr, uint32_t follow)
+static void set_follow(struct perch_attr *attr, uint32_t sideband)
 {
-	attr->mmap = attr->mmap2 = !!(follow & PERCH_FOLLOW_MMAP);
-	attr->mmap_data = !!(follow & PERCH_FOLLOW_MMAP_DATA);
-	attr->comm = attr->comm_exec = !!(follow & PERCH_FOLLOW_COMM);
-	attr->task = !!(follow & PERCH_FOLLOW_TASK);
-	attr->context_switch = !!(follow & PERCH_FOLLOW_SWITCH);
-	attr->namespaces = !!(follow & PERCH_FOLLOW_NAMESPACES);
-	attr->ksymbol = !!(follow & PERCH_FOLLOW_KSYMBOL);
-	attr->bpf_event = !!(follow & PERCH_FOLLOW_BPF);
-	attr->cgroup = !!(follow & PERCH_FOLLOW_CGROUP);
-	attr->text_poke = !!(follow & PERCH_FOLLOW_TEXT_POKE);
-	attr->build_id = !!(follow & PERCH_FOLLOW_BUILD_ID);
+	attr->mmap = attr->mmap2 = !!(sideband & PERCH_FOLLOW_MMAP);
+	attr->mmap_data = !!(sideband & PERCH_FOLLOW_MMAP_DATA);
+	attr->comm = attr->comm_exec = !!(sideband & PERCH_FOLLOW_COMM);
+	attr->task = !!(sideband & PERCH_FOLLOW_TASK);
+	attr->context_switch = !!(sideband & PERCH_FOLLOW_SWITCH);
+	attr->namespaces = !!(sideband & PERCH_FOLLOW_NAMESPACES);
+	attr->ksymbol = !!(sideband & PERCH_FOLLOW_KSYMBOL);
+	attr->bpf_event = !!(sideband & PERCH_FOLLOW_BPF);
+	attr->cgroup = !!(sideband & PERCH_FOLLOW_CGROUP);
+	attr->text_poke = !!(sideband & PERCH_FOLLOW_TEXT_POKE);
+	attr->build_id = !!(sideband & PERCH_FOLLOW_BUILD_ID);
 }
 
 /* The event's own words come first; options add to them. */
@@ -150,11 +150,11 @@ int perch_attr_build(struct perch_attr *attr, const struct perch_event *event, c
 	attr->sample_period = 0;
 	attr->read_format = options->read;
 	set_sampling(attr, options);
-	set_follow(attr, options->follow);
+	set_follow(attr, options->sideband);
 	set_scope(attr, options);
 	if (event->precise_max)
 		set_precise_max(attr, options);
-	if (options->user_read)
+	if (options->self_monitoring)
 		attr->config1 |= perch__user_read_bit(attr, options->machine);
 	rc = check_sides(attr, event, err);
 	if (rc)

@@ -23,11 +23,11 @@ static int refused(const struct perch_operation *operation, struct perch_machine
 static int control_known(int fd, unsigned long request, unsigned long argument, struct perch_operation *known,
 			 struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 
-	if (calls->control(calls->context, fd, request, argument) >= 0)
+	if (calls->ioctl(calls->context, fd, request, argument) >= 0)
 		return 0;
-	known->kind = PERCH_OPERATION_CONTROL;
+	known->kind = PERCH_OPERATION_IOCTL;
 	known->errnum = errno;
 	known->request = request;
 	known->argument = argument;
@@ -119,16 +119,16 @@ int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine, s
 int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, struct perch_machine *machine,
 			  struct perch_error *err)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	uint32_t words[2 + MAX_PROGRAMS] = { 0 };
 	struct perch_query_bpf *query = (struct perch_query_bpf *)words;
 	struct perch_operation known = {
-		.kind = PERCH_OPERATION_CONTROL, .request = PERCH_IOC_QUERY_BPF, .argument = (unsigned long)words, .other_fd = -1,
+		.kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_QUERY_BPF, .argument = (unsigned long)words, .other_fd = -1,
 	};
 	uint32_t stored;
 
 	query->ids_len = room < MAX_PROGRAMS ? room : MAX_PROGRAMS;
-	if (calls->control(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC) {
+	if (calls->ioctl(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC) {
 		known.errnum = errno;
 		return refused(&known, machine, err);
 	}
@@ -158,13 +158,13 @@ int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machi
 
 static int tasks(bool enable, struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	const char *verb = enable ? "enable" : "disable";
 	int errnum;
 
-	if (!calls->tasks)
-		calls = &perch_kernel_calls;
-	if (calls->tasks(calls->context, enable) >= 0)
+	if (!calls->prctl_tasks)
+		calls = &perch_kernel_syscalls;
+	if (calls->prctl_tasks(calls->context, enable) >= 0)
 		return 0;
 	errnum = errno;
 	if (errnum == EINVAL) {

@@ -25,7 +25,7 @@ uint64_t perch__user_read_bit(const struct perch_attr *attr, struct perch_machin
 struct perch__try {
 	struct perch_attr given;	/* the kernel may have written into it */
 	uint32_t size;			/* as it was before that */
-	struct perch_call call;
+	struct perch_open_call call;
 };
 /* What is wrong before the kernel is asked. */
 int perch__check_call(const struct perch_attr *attr, struct perch_error *err);

@@ -33,22 +33,22 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 int perch__try_open(struct perch__try *made, const struct perch_attr *attr, const struct perch_target *target,
 		    int group_fd, unsigned long flags, struct perch_machine *machine)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
-	struct perch_call *call = &made->call;
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
+	struct perch_open_call *call = &made->call;
 	int fd;
 
 	if (!target)
 		target = &PERCH_SELF;
 	made->given = *attr;
 	made->size = attr->size;
-	*call = (struct perch_call){ .pid = target->pid, .cpu = target->cpu, .group_fd = group_fd,
+	*call = (struct perch_open_call){ .pid = target->pid, .cpu = target->cpu, .group_fd = group_fd,
 				     .flags = flags | PERCH_FLAG_FD_CLOEXEC };
 	if (target->cgroup_fd > 0) {
 		call->pid = target->cgroup_fd;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid_is_cgroup_fd = true;
 	}
-	fd = calls->open_event(calls->context, &made->given, call->pid, call->cpu, call->group_fd, call->flags);
+	fd = calls->perf_event_open(calls->context, &made->given, call->pid, call->cpu, call->group_fd, call->flags);
 	call->errnum = fd < 0 ? errno : 0;
 	return fd;
 }
@@ -56,7 +56,7 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr, cons
 int perch__explain_try(struct perch__try *made, struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_attr passed = made->given;
-	struct perch_call call = made->call;
+	struct perch_open_call call = made->call;
 
 	call.attr = &passed;
 	if (call.errnum == E2BIG) {

@@ -67,16 +67,16 @@ static bool same(const char *one, const char *other)
 	return one && other ? !strcmp(one, other) : one == other;
 }
 
-static void drop(const struct perch_attr_part *part, struct perch_attr *attr, struct perch_attr *dropped)
+static void drop(const struct perch_attr_part *part, struct perch_attr *attr, struct perch_attr *missing_features)
 {
 	const char *bit = part->bit ? part->bit->name : NULL;
 
 	if (!(perch_attr_get(attr, part->field) & part->mask))
 		return;
-	move(attr, dropped, part->field, part->mask);
+	move(attr, missing_features, part->field, part->mask);
 	for (size_t i = 0; i < PERCH__NR(dependents); i++)
 		if (!strcmp(dependents[i].field, part->field->name) && same(dependents[i].bit, bit))
-			move(attr, dropped, perch_attr_field(dependents[i].goes),
+			move(attr, missing_features, perch_attr_get_field(dependents[i].goes),
 			     mask_of(dependents[i].goes, dependents[i].goes_bit));
 }
 
@@ -101,7 +101,7 @@ struct dropping {
 	bool gone[PERCH_MOST_ATTR_PARTS];
 	bool guessed[PERCH_MOST_ATTR_PARTS];	/* gone, and the kernel did not say that it is that one */
 	size_t next;			/* to be guessed */
-	struct perch_attr attr, dropped;
+	struct perch_attr attr, missing_features;
 };
 
 /* The attr without what is gone. False: that is the same as before. */
@@ -110,10 +110,10 @@ static bool leave_out(struct dropping *d)
 	struct perch_attr before = d->attr;
 
 	d->attr = *d->wanted;
-	memset(&d->dropped, 0, sizeof(d->dropped));
+	memset(&d->missing_features, 0, sizeof(d->missing_features));
 	for (size_t i = 0; i < d->nr; i++)
 		if (d->gone[i])
-			drop(&d->part[i], &d->attr, &d->dropped);
+			drop(&d->part[i], &d->attr, &d->missing_features);
 	return memcmp(&before, &d->attr, sizeof(before)) != 0;
 }
 
@@ -148,7 +148,7 @@ static bool drop_next(struct dropping *d, const struct perch__try *refused)
 static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd, unsigned long flags,
 		     struct perch_machine *machine, struct perch__try *made)
 {
-	const struct perch_calls *calls = perch_machine_calls(machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
 	bool any = false;
 
@@ -172,7 +172,7 @@ static int take_back(struct dropping *d, int fd, const struct perch_target *targ
 	return perch__try_open(made, &d->attr, target, group_fd, flags, machine);
 }
 
-int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *dropped,
+int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
 			const struct perch_target *target, int group_fd, unsigned long flags,
 			struct perch_machine *machine, struct perch_error *err)
 {
@@ -180,8 +180,8 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	struct perch__try first, later;
 	int fd, rc;
 
-	if (dropped)
-		memset(dropped, 0, sizeof(*dropped));
+	if (missing_features)
+		memset(missing_features, 0, sizeof(*missing_features));
 	rc = perch__check_call(attr, err);
 	if (rc)
 		return rc;
@@ -204,7 +204,7 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	if (fd < 0)
 		return perch__explain_try(&later, machine, err);
 	*attr = d.attr;
-	if (dropped)
-		*dropped = d.dropped;
+	if (missing_features)
+		*missing_features = d.missing_features;
 	return fd;
 }

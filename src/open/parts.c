@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-const char *perch_attr_parts(const struct perch_attr *attr, char *buffer, size_t size)
+const char *perch_format_attr_features(const struct perch_attr *attr, char *buffer, size_t size)
 {
 	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
 	size_t used = 0, nr;

@@ -88,10 +88,10 @@ static void remember_calls(struct perch_options *options, bool user)
 	options->branch_sample_type = CALL_STACK_BRANCHES;
 }
 
-static int call_graph(struct perch_options *options, enum perch_call_graph how, uint32_t stack_bytes, bool user,
+static int call_graph(struct perch_options *options, enum perch_call_graph_mode how, uint32_t stack_bytes, bool user,
 		      struct perch_error *err)
 {
-	if (how == PERCH_CALL_GRAPH_UNSAID)
+	if (how == PERCH_CALL_GRAPH_UNSET)
 		return 0;
 	without_call_graph(options);
 	switch (how) {
@@ -111,7 +111,7 @@ static int call_graph(struct perch_options *options, enum perch_call_graph how, 
 	return 0;
 }
 
-int perch_options_call_graph(struct perch_options *options, enum perch_call_graph how, uint32_t stack_bytes,
+int perch_options_call_graph(struct perch_options *options, enum perch_call_graph_mode how, uint32_t stack_bytes,
 			     struct perch_error *err)
 {
 	return call_graph(options, how, stack_bytes, !options->exclude_user, err);
@@ -121,13 +121,13 @@ int perch_options_call_graph(struct perch_options *options, enum perch_call_grap
 static int apply_call_graph(struct perch_options *options, const struct perch_event *event, struct perch_error *err)
 {
 	const struct perch_event_terms *terms = &event->terms;
-	enum perch_call_graph how = terms->call_graph;
+	enum perch_call_graph_mode how = terms->call_graph;
 	uint32_t bytes = terms->stack_bytes;
 	int rc;
 
-	if (how == PERCH_CALL_GRAPH_UNSAID && bytes && options->sample & PERCH_SAMPLE_STACK_USER)
+	if (how == PERCH_CALL_GRAPH_UNSET && bytes && options->sample & PERCH_SAMPLE_STACK_USER)
 		how = PERCH_CALL_GRAPH_DWARF;
-	else if (how == PERCH_CALL_GRAPH_UNSAID && terms->max_stack && !(options->sample & PERCH_SAMPLE_CALLCHAIN))
+	else if (how == PERCH_CALL_GRAPH_UNSET && terms->max_stack && !(options->sample & PERCH_SAMPLE_CALLCHAIN))
 		how = PERCH_CALL_GRAPH_FP;
 	rc = call_graph(options, how, bytes, !options->exclude_user && !event->attr.exclude_user, err);
 	if (!rc && terms->max_stack && how != PERCH_CALL_GRAPH_NONE)
@@ -161,19 +161,19 @@ int perch__options_from_terms(struct perch_options *options, const struct perch_
 {
 	const struct perch_event_terms *terms = &event->terms;
 
-	if (terms->inherit == PERCH_SAID_YES)
+	if (terms->inherit == PERCH_TRISTATE_YES)
 		options->inherit = 1;
-	else if (terms->inherit == PERCH_SAID_NO)
+	else if (terms->inherit == PERCH_TRISTATE_NO)
 		options->inherit = options->inherit_thread = options->inherit_stat = 0;
 	if (!perch__samples(options))
 		return 0;
 	apply_rate(options, &event->attr);
-	if (terms->time == PERCH_SAID_YES)
+	if (terms->time == PERCH_TRISTATE_YES)
 		options->sample |= PERCH_SAMPLE_TIME;
-	else if (terms->time == PERCH_SAID_NO)
+	else if (terms->time == PERCH_TRISTATE_NO)
 		options->sample &= ~(uint64_t)PERCH_SAMPLE_TIME;
-	if (terms->overwrite != PERCH_UNSAID)
-		options->write_backward = terms->overwrite == PERCH_SAID_YES;
+	if (terms->overwrite != PERCH_TRISTATE_UNSET)
+		options->write_backward = terms->overwrite == PERCH_TRISTATE_YES;
 	if (terms->branch_sample_type) {
 		options->sample |= PERCH_SAMPLE_BRANCH_STACK;
 		options->branch_sample_type = terms->branch_sample_type;

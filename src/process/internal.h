@@ -15,7 +15,7 @@ void *perch__table_get(const struct table *table, uint64_t key);
 /* One mapping: [start, end) shows binary's bytes from offset on. */
 struct map {
 	uint64_t start, end, offset;
-	struct perch_binary *binary;
+	struct perch_dso *dso;
 };
 
 /* Maps sorted from left to right, priorities falling from the root on. They are random, which keeps the tree flat. */
@@ -85,28 +85,28 @@ struct perch_processes {
 	struct strings comms;
 	struct comm **comm;
 	size_t nr_comms;
-	struct strings binaries;	/* by path: the first of each */
-	struct perch_binary **binary;
-	size_t nr_binaries;
+	struct strings dsos;	/* by path: the first of each */
+	struct perch_dso **dso;
+	size_t nr_dsos;
 	struct strings builds;		/* those whose build id is known, by path and build id */
 	struct strings told_index;	/* by path */
 	struct told **told;
 	size_t nr_told;
 	struct space *kernel;
-	struct perch_binary *unknown, *kernel_binary;
+	struct perch_dso *unknown, *kernel_binary;
 	bool kernel_mapped;		/* it is known where the kernel and its modules are, */
 	uint64_t kernel_text_end;	/* and where the text of the kernel itself ends; 0: not that */
 	uint64_t generation;
 };
 
 /* The binary of a mapping; NULL when out of memory. */
-struct perch_binary *perch__binary_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
+struct perch_dso *perch__dso_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
 				      bool kernel);
 /* One that no mapping names a second time. */
-struct perch_binary *perch__binary_new(struct perch_processes *processes, const char *path, size_t length,
-				       enum perch_binary_kind kind);
-struct perch_binary *perch__binary_named(struct perch_processes *processes, const char *path, size_t length,
-					 enum perch_binary_kind kind, const uint8_t *build_id, size_t size);
+struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
+				       enum perch_dso_kind kind);
+struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path, size_t length,
+					 enum perch_dso_kind kind, const uint8_t *build_id, size_t size);
 
 /* Makes room for one more element in a list that grows by doubling. 0 or -ENOMEM. */
 int perch__grow(void *array, size_t nr, size_t element);

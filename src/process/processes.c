@@ -14,10 +14,10 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 
 	if (processes) {
 		processes->kernel = perch__space_new(0);
-		processes->unknown = perch__binary_named(processes, unknown, sizeof(unknown) - 1,
-							 PERCH_BINARY_UNKNOWN, NULL, 0);
-		processes->kernel_binary = perch__binary_named(processes, kernel, sizeof(kernel) - 1,
-							       PERCH_BINARY_KERNEL, NULL, 0);
+		processes->unknown = perch__dso_named(processes, unknown, sizeof(unknown) - 1,
+							 PERCH_DSO_UNKNOWN, NULL, 0);
+		processes->kernel_binary = perch__dso_named(processes, kernel, sizeof(kernel) - 1,
+							       PERCH_DSO_KERNEL, NULL, 0);
 	}
 	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_binary) {
 		perch_processes_free(processes);
@@ -39,9 +39,9 @@ void perch_processes_free(struct perch_processes *processes)
 		free(processes->thread[i]);
 	for (size_t i = 0; i < processes->nr_comms; i++)
 		free(processes->comm[i]);
-	for (size_t i = 0; i < processes->nr_binaries; i++) {
-		free((char *)processes->binary[i]->path);
-		free(processes->binary[i]);
+	for (size_t i = 0; i < processes->nr_dsos; i++) {
+		free((char *)processes->dso[i]->path);
+		free(processes->dso[i]);
 	}
 	for (size_t i = 0; i < processes->nr_told; i++)
 		free(processes->told[i]);
@@ -49,13 +49,13 @@ void perch_processes_free(struct perch_processes *processes)
 	free(processes->processes.slot);
 	free(processes->threads.slot);
 	free(processes->comms.slot);
-	free(processes->binaries.slot);
+	free(processes->dsos.slot);
 	free(processes->builds.slot);
 	free(processes->told_index.slot);
 	free(processes->process);
 	free(processes->thread);
 	free(processes->comm);
-	free(processes->binary);
+	free(processes->dso);
 	free(processes->told);
 	free(processes);
 }
@@ -175,13 +175,13 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 		return 0;
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
-	map.binary = perch__binary_of(processes, mmap, kernel);
-	if (!map.binary)
+	map.dso = perch__dso_of(processes, mmap, kernel);
+	if (!map.dso)
 		return -ENOMEM;
 	if (kernel) {
 		map.offset = map.start;
 		processes->kernel_mapped = true;
-		if (map.binary == processes->kernel_binary)
+		if (map.dso == processes->kernel_binary)
 			processes->kernel_text_end = map.end;
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
@@ -206,11 +206,11 @@ static int apply_kernel_symbol(struct perch_processes *processes, const struct p
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
 	if (!(symbol->flags & PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER)) {
-		map.binary = perch__binary_new(processes, symbol->name.text, symbol->name.length, PERCH_BINARY_KERNEL_CODE);
-		if (!map.binary)
+		map.dso = perch__dso_new(processes, symbol->name.text, symbol->name.length, PERCH_DSO_KERNEL_CODE);
+		if (!map.dso)
 			return -ENOMEM;
-		map.binary->start = map.start;
-		map.binary->length = map.end - map.start;
+		map.dso->start = map.start;
+		map.dso->length = map.end - map.start;
 	}
 	processes->kernel->generation++;
 	return perch__space_insert(processes->kernel, &map);
@@ -283,7 +283,7 @@ static bool is_behind_text(const struct perch_processes *processes, uint64_t add
 	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
 }
 
-void perch_processes_locate(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
+void perch_processes_resolve(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
 			    uint64_t address, struct perch_location *location)
 {
 	bool kernel = cpumode == PERCH_MISC_KERNEL;
@@ -296,15 +296,15 @@ void perch_processes_locate(struct perch_processes *processes, struct perch_thre
 	location->address = address;
 	location->offset = address;
 	if (map) {
-		location->binary = map->binary;
+		location->dso = map->dso;
 		location->offset = address - map->start + map->offset;
-		map->binary->used = true;
+		map->dso->used = true;
 	} else if (kernel && (!processes->kernel_mapped || is_behind_text(processes, address))) {
 		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
-		location->binary = processes->kernel_binary;
+		location->dso = processes->kernel_binary;
 		processes->kernel_binary->used = true;
 	} else {
-		location->binary = processes->unknown;
+		location->dso = processes->unknown;
 	}
 }
 
@@ -338,8 +338,8 @@ uint32_t perch_thread_comm_index(const struct perch_thread *thread)
 	return thread->comm->index;
 }
 
-size_t perch_processes_binaries(const struct perch_processes *processes, const struct perch_binary *const **binaries)
+size_t perch_processes_dsos(const struct perch_processes *processes, const struct perch_dso *const **dsos)
 {
-	*binaries = (const struct perch_binary *const *)processes->binary;
-	return processes->nr_binaries;
+	*dsos = (const struct perch_dso *const *)processes->dso;
+	return processes->nr_dsos;
 }

@@ -50,7 +50,7 @@ const struct perch_address *perch_addresses_at(struct perch_addresses *addresses
 	struct perch_address *address = &addresses->address[number];
 
 	if (!address->looked_up) {
-		address->symbol = perch_symbols_find(addresses->symbols, address->binary, address->offset);
+		address->symbol = perch_symbols_find(addresses->symbols, address->dso, address->offset);
 		address->looked_up = true;
 	}
 	return address;
@@ -70,14 +70,14 @@ static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *
 	bool fresh;
 
 	/* a search of a few dozen maps, which stay in the cache, costs less than a second large table */
-	perch_processes_locate(addresses->processes, thread, mode, ip, &location);
-	at = perch__index_of(&addresses->index, (uint64_t)location.binary->index << 3 | mode, location.offset, &fresh);
+	perch_processes_resolve(addresses->processes, thread, mode, ip, &location);
+	at = perch__index_of(&addresses->index, (uint64_t)location.dso->index << 3 | mode, location.offset, &fresh);
 	if (at == INDEX_FULL || !fresh)
 		return at;
 	if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
 		return INDEX_FULL;
-	addresses->address[at] = (struct perch_address){ .binary = location.binary, .offset = location.offset,
-							 .level = level_of(mode) };
+	addresses->address[at] = (struct perch_address){ .dso = location.dso, .offset = location.offset,
+							 .cpumode_char = level_of(mode) };
 	return at;
 }
 
@@ -160,7 +160,7 @@ size_t perch__remember(struct memory *memory, const struct perch_processes *proc
 	return shared;
 }
 
-int perch_addresses_stack(struct perch_addresses *addresses, struct perch_thread *thread,
+int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 			  const struct perch_record *record, uint32_t *numbers, size_t max)
 {
 	struct memory *memory = &addresses->memory[perch_thread_tid(thread) % MEMORIES];

@@ -34,7 +34,7 @@ struct node {
 	uint32_t next_outermost;	/* in the folded tree: lists of an entry's nodes, see struct entry_lists */
 	uint32_t next_hit;
 	uint32_t height;		/* of the deepest stack below, itself included */
-	uint32_t entry;			/* in the folded tree: the line of the report it belongs to */
+	uint32_t row;			/* in the folded tree: the line of the report it belongs to */
 	uint64_t self, samples, total;
 };
 #define NO_NODE UINT32_MAX
@@ -116,12 +116,12 @@ struct perch_profile {
 	struct index frames;
 	struct perch_frame *frame;
 	struct index entries_index;	/* (context, frame's part in the keys) -> entry */
-	struct perch_entry *entry;
-	struct known_entry { uint32_t context, entry; } *known_entry; /* by frame: the last entry it was found in */
+	struct perch_row *row;
+	struct known_entry { uint32_t context, row; } *known_entry; /* by frame: the last entry it was found in */
 	struct entry_lists *lists;
 	uint64_t *hits;			/* by node, and */
-	uint32_t *group_of;		/* by frame: scratch of perch_profile_calls(), all 0 between calls */
-	struct { struct perch_profile_total total; struct perch_entry *sorted; } *event;
+	uint32_t *group_of;		/* by frame: scratch of perch_profile_call_graph(), all 0 between calls */
+	struct { struct perch_profile_total total; struct perch_row *sorted; } *event;
 	size_t nr_events;
 	struct memory memory[MEMORIES];
 };
@@ -129,6 +129,6 @@ struct perch_profile {
 /* Frame number of each address, to be freed; NULL when out of memory. */
 uint32_t *perch__name_addresses(struct perch_profile *profile);
 /* Gives every node of the folded tree its entry, and computes self and children of all entries. */
-int perch__entries_fill(struct perch_profile *profile);
+int perch__rows_fill(struct perch_profile *profile);
 
 #endif

@@ -18,14 +18,14 @@ static uint64_t hash_text(const char *text)
  * share a line. Each binary's stand-in is the first of its name; shared[] tells which stand for several.
  */
 struct standins {
-	const struct perch_binary **of;
+	const struct perch_dso **of;
 	bool *shared;
 };
 
 static bool find_standins(struct perch_profile *profile, struct standins *standins)
 {
-	const struct perch_binary *const *binaries;
-	size_t nr = perch_processes_binaries(profile->processes, &binaries);
+	const struct perch_dso *const *dsos;
+	size_t nr = perch_processes_dsos(profile->processes, &dsos);
 	struct index names = { 0 };
 	uint32_t *first = calloc(nr + 1, sizeof(*first));
 	bool fresh, fine;
@@ -34,8 +34,8 @@ static bool find_standins(struct perch_profile *profile, struct standins *standi
 	standins->shared = calloc(nr + 1, sizeof(*standins->shared));
 	fine = first && standins->of && standins->shared;
 	for (size_t i = 0; fine && i < nr; i++) {
-		uint64_t hash = hash_text(perch_symbols_binary_name(profile->symbols, binaries[i]));
-		uint32_t name = perch__index_of(&names, hash, binaries[i]->kind, &fresh);
+		uint64_t hash = hash_text(perch_symbols_dso_name(profile->symbols, dsos[i]));
+		uint32_t name = perch__index_of(&names, hash, dsos[i]->kind, &fresh);
 
 		if (name == INDEX_FULL) {
 			fine = false;
@@ -45,7 +45,7 @@ static bool find_standins(struct perch_profile *profile, struct standins *standi
 			first[name] = i;
 		else
 			standins->shared[first[name]] = true;
-		standins->of[i] = binaries[first[name]];
+		standins->of[i] = dsos[first[name]];
 	}
 	perch__index_clear(&names);
 	free(first);
@@ -55,21 +55,21 @@ static bool find_standins(struct perch_profile *profile, struct standins *standi
 static uint32_t frame_of(struct perch_profile *profile, const struct standins *standins,
 			 const struct perch_address *address)
 {
-	const struct perch_binary *binary = standins->of[address->binary->index];
+	const struct perch_dso *dso = standins->of[address->dso->index];
 	const struct perch_symbol *symbol = address->symbol;
-	uint64_t where = (uint64_t)binary->index << 9 | (symbol ? 1u << 8 : 0) | (uint8_t)address->level;
+	uint64_t where = (uint64_t)dso->index << 9 | (symbol ? 1u << 8 : 0) | (uint8_t)address->cpumode_char;
 	uint64_t what = address->offset;
 	uint32_t frame;
 	bool fresh;
 
 	if (symbol)
-		what = standins->shared[binary->index] ? hash_text(symbol->name) : symbol->index;
+		what = standins->shared[dso->index] ? hash_text(symbol->name) : symbol->index;
 	frame = perch__index_of(&profile->frames, where, what, &fresh);
 	if (frame == INDEX_FULL || !fresh)
 		return frame;
 	if (!perch__room(&profile->frame, frame, sizeof(*profile->frame)))
 		return INDEX_FULL;
-	profile->frame[frame] = (struct perch_frame){ binary, symbol, symbol ? 0 : address->offset, address->level };
+	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset, address->cpumode_char };
 	return frame;
 }
 

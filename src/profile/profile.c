@@ -43,7 +43,7 @@ void perch_profile_free(struct perch_profile *profile)
 	perch__tree_clear(&profile->tree);
 	free(profile->context);
 	free(profile->frame);
-	free(profile->entry);
+	free(profile->row);
 	free(profile->lists);
 	free(profile->hits);
 	free(profile->known_entry);
@@ -188,11 +188,11 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;
 	if (!rc)
-		rc = perch__entries_fill(profile);
+		rc = perch__rows_fill(profile);
 	return rc ? no_memory(err) : 0;
 }
 
-void perch_profile_total(const struct perch_profile *profile, unsigned event, struct perch_profile_total *total)
+void perch_profile_get_total(const struct perch_profile *profile, unsigned event, struct perch_profile_total *total)
 {
 	*total = event < profile->nr_events ? profile->event[event].total : (struct perch_profile_total){ 0, 0 };
 }

@@ -41,7 +41,7 @@ void perch_chain_init(struct perch_chain *chain, const struct perch_record *reco
 	*chain = (struct perch_chain){
 		.at = ip,
 		.end = nr ? ip + nr : ip,
-		.swapped = nr && record->layout->swapped,
+		.swapped = nr && record->parse_info->swapped,
 		.cpumode = record->misc & PERCH_MISC_CPUMODE_MASK,
 	};
 }

@@ -23,7 +23,7 @@ struct far_id {
 
 struct perch_decoder {
 	size_t nr;
-	struct perch_layout *layout;
+	struct perch_parse_info *parse_info;
 	struct perch__hash_table table;
 	size_t nr_far;
 	struct far_id *far; /* items of the table */
@@ -33,7 +33,7 @@ struct perch_decoder {
 	bool has_ids;
 	bool swapped;
 	uint16_t sample_id_at;	    /* byte of a sample's id when all attrs have it there, else 0 */
-	struct perch_layout nobody; /* of samples whose id no event has */
+	struct perch_parse_info nobody; /* of samples whose id no event has */
 	size_t nr_sample_words;	    /* distinct places of the id */
 	int8_t *sample_word;
 	size_t nr_trailer_words;
@@ -161,13 +161,13 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 static void add_words(struct perch_decoder *decoder, bool identifier)
 {
 	for (size_t i = 0; i < decoder->nr; i++) {
-		const struct perch_layout *layout = &decoder->layout[i];
+		const struct perch_parse_info *parse_info = &decoder->parse_info[i];
 
-		if (!(layout->sample_type & PERCH_SAMPLE_IDENTIFIER) == identifier)
+		if (!(parse_info->sample_type & PERCH_SAMPLE_IDENTIFIER) == identifier)
 			continue;
-		add_word(decoder->sample_word, &decoder->nr_sample_words, layout->sample_id_word);
+		add_word(decoder->sample_word, &decoder->nr_sample_words, parse_info->sample_id_word);
 		add_word(decoder->trailer_word, &decoder->nr_trailer_words,
-			 layout->trailer_id_word);
+			 parse_info->trailer_id_word);
 	}
 }
 
@@ -176,17 +176,17 @@ static void make_layouts(struct perch_decoder *decoder, const struct perch_decod
 			 enum perch_byte_order order)
 {
 	for (size_t i = 0; i < decoder->nr; i++)
-		perch_layout_init(&decoder->layout[i], events[i].attr, order);
+		perch_parse_info_init(&decoder->parse_info[i], events[i].attr, order);
 	add_words(decoder, true);
 	add_words(decoder, false);
-	if (decoder->layout[0].sample_id_word >= 0)
-		decoder->sample_id_at = PERCH__HEADER_BYTES + 8 * decoder->layout[0].sample_id_word;
+	if (decoder->parse_info[0].sample_id_word >= 0)
+		decoder->sample_id_at = PERCH__HEADER_BYTES + 8 * decoder->parse_info[0].sample_id_word;
 	for (size_t i = 0; i < decoder->nr; i++) {
-		if (decoder->layout[i].sample_id_word != decoder->layout[0].sample_id_word)
+		if (decoder->parse_info[i].sample_id_word != decoder->parse_info[0].sample_id_word)
 			decoder->sample_id_at = 0;
 	}
-	decoder->swapped = decoder->layout[0].swapped;
-	perch_layout_init(&decoder->nobody, &(struct perch_attr){ 0 }, order);
+	decoder->swapped = decoder->parse_info[0].swapped;
+	perch_parse_info_init(&decoder->nobody, &(struct perch_attr){ 0 }, order);
 }
 
 int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_event *events,
@@ -204,10 +204,10 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a decoder");
 	decoder->nr = nr;
-	decoder->layout = calloc(nr, sizeof(*decoder->layout));
+	decoder->parse_info = calloc(nr, sizeof(*decoder->parse_info));
 	decoder->sample_word = calloc(nr, sizeof(*decoder->sample_word));
 	decoder->trailer_word = calloc(nr, sizeof(*decoder->trailer_word));
-	if (!decoder->layout || !decoder->sample_word || !decoder->trailer_word) {
+	if (!decoder->parse_info || !decoder->sample_word || !decoder->trailer_word) {
 		perch_decoder_free(decoder);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the layouts of %zu events", nr);
@@ -226,7 +226,7 @@ void perch_decoder_free(struct perch_decoder *decoder)
 {
 	if (!decoder)
 		return;
-	free(decoder->layout);
+	free(decoder->parse_info);
 	free(decoder->sample_word);
 	free(decoder->trailer_word);
 	perch__hash_clear(&decoder->table);
@@ -269,9 +269,9 @@ static int find_stretched(const struct perch_decoder *decoder, uint32_t type, co
 					   : -1;
 
 			if (event < 0 ||
-			    decoder->layout[event].trailer_id_word != decoder->trailer_word[i])
+			    decoder->parse_info[event].trailer_id_word != decoder->trailer_word[i])
 				continue;
-			if (perch__extent(&decoder->layout[event], type, bytes, size) == end)
+			if (perch__extent(&decoder->parse_info[event], type, bytes, size) == end)
 				return event;
 		}
 	}
@@ -303,11 +303,11 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 		if (!offset)
 			continue;
 		value = perch__u64(bytes + offset, decoder->swapped);
-		if (words[i] == decoder->layout[0].sample_id_word)
+		if (words[i] == decoder->parse_info[0].sample_id_word)
 			*id = value;
 		event = find_id(decoder, value);
-		if (event >= 0 && words[i] == (sample ? decoder->layout[event].sample_id_word
-						      : decoder->layout[event].trailer_id_word))
+		if (event >= 0 && words[i] == (sample ? decoder->parse_info[event].sample_id_word
+						      : decoder->parse_info[event].trailer_id_word))
 			return event;
 	}
 	return sample && *id ? -1 : 0;
@@ -342,7 +342,7 @@ static __attribute__((noinline)) int decode_any(const struct perch_decoder *deco
 
 	if (event < 0)
 		return decode_nobodys(decoder, record, bytes, size, id, err);
-	return perch__decode(record, &decoder->layout[event], header, event, bytes, size, err);
+	return perch__decode(record, &decoder->parse_info[event], header, event, bytes, size, err);
 }
 
 /*
@@ -377,11 +377,11 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 	struct perch_record_header header;
 
 	if (__builtin_expect(size < PERCH__HEADER_BYTES, 0))
-		return perch__bad_header(record, decoder->layout, bytes, size, err);
+		return perch__bad_header(record, decoder->parse_info, bytes, size, err);
 	header = perch__header(bytes, decoder->swapped);
 	fetch_behind(bytes, header.size, size);
 	if (!decoder->has_ids)
-		return perch__decode(record, decoder->layout, header, 0, bytes, size, err);
+		return perch__decode(record, decoder->parse_info, header, 0, bytes, size, err);
 	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE && at &&
 				     at + 8 <= own_size(header, size),
 			     1)) {
@@ -390,7 +390,7 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 		uint16_t event = id < decoder->nr_near ? decoder->near[id] : NOBODY;
 
 		if (__builtin_expect(event != NOBODY, 1))
-			return perch__decode(record, &decoder->layout[event], header, event, bytes,
+			return perch__decode(record, &decoder->parse_info[event], header, event, bytes,
 					     size, err);
 	}
 	return decode_any(decoder, record, bytes, size, err);
@@ -399,7 +399,7 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, size_t size,
 			uint64_t *time)
 {
-	const struct perch_layout *layout = decoder->layout;
+	const struct perch_parse_info *parse_info = decoder->parse_info;
 	struct perch_record_header header;
 	size_t offset;
 	uint32_t type;
@@ -417,11 +417,11 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 
 		if (event < 0)
 			return false;
-		layout += event;
+		parse_info += event;
 	}
-	size = perch__extent(layout, type, bytes, size);
-	offset = type == PERCH_RECORD_SAMPLE ? sample_offset(layout->sample_time_word, size)
-					     : trailer_offset(layout->trailer_time_word, size);
+	size = perch__extent(parse_info, type, bytes, size);
+	offset = type == PERCH_RECORD_SAMPLE ? sample_offset(parse_info->sample_time_word, size)
+					     : trailer_offset(parse_info->trailer_time_word, size);
 	if (!offset)
 		return false;
 	*time = perch__u64((const char *)bytes + offset, decoder->swapped);

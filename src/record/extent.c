@@ -32,9 +32,9 @@ size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
 	}
 }
 
-size_t perch__extent_stretched(const struct perch_layout *layout, uint32_t type, const void *bytes, size_t size)
+size_t perch__extent_stretched(const struct perch_parse_info *parse_info, uint32_t type, const void *bytes, size_t size)
 {
-	size_t end = perch__body_end(type, bytes, size, layout->swapped);
+	size_t end = perch__body_end(type, bytes, size, parse_info->swapped);
 
-	return end && end + layout->id_size < size ? end + layout->id_size : size;
+	return end && end + parse_info->id_size < size ? end + parse_info->id_size : size;
 }

@@ -73,7 +73,7 @@ void perch__field_words(struct perch__walk *walk, const char *name, uint64_t val
 	size_t length = words(walk->arch, value, text, sizeof(text));
 
 	tell(walk, &(struct perch_field){
-		.name = name, .kind = PERCH_FIELD_WORDS, .value = value, .text = text,
+		.name = name, .kind = PERCH_FIELD_FLAGS, .value = value, .text = text,
 		.length = length < sizeof(text) ? length : sizeof(text) - 1,
 	});
 }
@@ -105,7 +105,7 @@ static uint64_t value_of(const struct perch_record *record, const struct row *ro
 
 static bool is_there(const struct perch_record *record, const struct row *row)
 {
-	if (row->sample_type && !(record->layout->sample_type & row->sample_type))
+	if (row->sample_type && !(record->parse_info->sample_type & row->sample_type))
 		return false;
 	return (record->misc & row->misc) == row->misc && !(record->misc & row->no_misc);
 }
@@ -140,17 +140,17 @@ static size_t trailer_bytes(const struct perch_record *record)
 
 	if (record->type == PERCH_RECORD_SAMPLE || record->type >= PERCH__FIRST_USER_TYPE)
 		return 0;
-	return record->layout->id_size <= body ? record->layout->id_size : 0;
+	return record->parse_info->id_size <= body ? record->parse_info->id_size : 0;
 }
 
 /* What the kernel told too much, behind the trailer. */
 static void tell_stretch(struct perch__walk *walk)
 {
 	const struct perch_record *record = walk->record;
-	size_t extent = perch__extent(record->layout, record->type, record->bytes, record->size);
+	size_t extent = perch__extent(record->parse_info, record->type, record->bytes, record->size);
 
 	if (extent < record->size)
-		perch__field_bytes(walk, "left_over", (const char *)record->bytes + extent, record->size - extent);
+		perch__field_bytes(walk, "trailing_bytes", (const char *)record->bytes + extent, record->size - extent);
 }
 
 /* The body of a record of unknown form, or what stands behind the last known field. */
@@ -158,7 +158,7 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 {
 	const struct perch_record *record = walk->record;
 	const char *bytes = record->bytes;
-	size_t extent = perch__extent(record->layout, record->type, bytes, record->size);
+	size_t extent = perch__extent(record->parse_info, record->type, bytes, record->size);
 	size_t end = record->size - trailer;
 
 	if (extent < record->size)
@@ -167,8 +167,8 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES, end - PERCH__HEADER_BYTES);
 		return;
 	}
-	if (record->left_over && record->left_over <= end - PERCH__HEADER_BYTES)
-		perch__field_bytes(walk, "left_over", bytes + end - record->left_over, record->left_over);
+	if (record->trailing_bytes && record->trailing_bytes <= end - PERCH__HEADER_BYTES)
+		perch__field_bytes(walk, "trailing_bytes", bytes + end - record->trailing_bytes, record->trailing_bytes);
 }
 
 int perch_record_fields(const struct perch_record *record, enum perch_arch arch, perch_field_function *function,

@@ -106,7 +106,7 @@ void perch__tell_deferred_chain(struct perch__walk *walk, const char *name)
 
 static const char *trailer_end(const struct perch_record *record)
 {
-	return (const char *)record->bytes + perch__extent(record->layout, record->type, record->bytes, record->size);
+	return (const char *)record->bytes + perch__extent(record->parse_info, record->type, record->bytes, record->size);
 }
 
 /* Both are read where they stand: the view has one id, and a record that somebody made up may have two. */
@@ -114,15 +114,15 @@ void perch__tell_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
 	const char *end = trailer_end(record);
-	uint64_t before = record->layout->sample_type & (PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME);
-	const char *at = end - record->layout->id_size + 8 * __builtin_popcountll(before);
+	uint64_t before = record->parse_info->sample_type & (PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME);
+	const char *at = end - record->parse_info->id_size + 8 * __builtin_popcountll(before);
 
-	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(at, record->layout->swapped));
+	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(at, record->parse_info->swapped));
 }
 
 void perch__tell_trailer_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *end = trailer_end(walk->record);
 
-	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(end - sizeof(uint64_t), walk->record->layout->swapped));
+	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
 }

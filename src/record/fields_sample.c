@@ -10,7 +10,7 @@ void perch__tell_sample_identifier(struct perch__walk *walk, const char *name)
 	const char *body = (const char *)walk->record->bytes + PERCH__HEADER_BYTES;
 
 	if (walk->record->size >= PERCH__HEADER_BYTES + sizeof(uint64_t))
-		perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(body, walk->record->layout->swapped));
+		perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(body, walk->record->parse_info->swapped));
 }
 
 void perch__tell_sample_read(struct perch__walk *walk, const char *name)
@@ -50,7 +50,7 @@ void perch__tell_sample_branches(struct perch__walk *walk, const char *name)
 	const struct perch_sample *sample = &walk->record->sample;
 
 	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
-	if (walk->record->layout->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX &&
+	if (walk->record->parse_info->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX &&
 	    (sample->branches.nr || sample->branches.hw_index))
 		perch__field(walk, "hw_idx", PERCH_FIELD_HEX, sample->branches.hw_index);
 	perch__field(walk, "entries", PERCH_FIELD_LIST, sample->branches.nr);
@@ -106,7 +106,7 @@ void perch__tell_sample_weight(struct perch__walk *walk, const char *name)
 {
 	union perch_sample_weight weight = { .full = walk->record->sample.weight };
 
-	if (!(walk->record->layout->sample_type & PERCH_SAMPLE_WEIGHT_STRUCT)) {
+	if (!(walk->record->parse_info->sample_type & PERCH_SAMPLE_WEIGHT_STRUCT)) {
 		perch__field(walk, name, PERCH_FIELD_NUMBER, weight.full);
 		return;
 	}

@@ -62,13 +62,13 @@ static inline size_t perch__padded(size_t bytes)
 }
 
 /* Whether records of this type end in a trailer with the attr's identity fields. */
-static inline bool perch__has_trailer(const struct perch_layout *layout, uint32_t type)
+static inline bool perch__has_trailer(const struct perch_parse_info *parse_info, uint32_t type)
 {
-	return layout->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
+	return parse_info->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
 /* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c). */
-size_t perch__extent_stretched(const struct perch_layout *layout, uint32_t type, const void *bytes, size_t size);
+size_t perch__extent_stretched(const struct perch_parse_info *parse_info, uint32_t type, const void *bytes, size_t size);
 /* The bytes of header and body of such a type; 0 when they do not tell. */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MOST_TRAILER 48u
@@ -77,9 +77,9 @@ static inline bool perch__may_be_stretched(uint32_t type)
 	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
 				type == PERCH_RECORD_TEXT_POKE, 0);
 }
-static inline size_t perch__extent(const struct perch_layout *layout, uint32_t type, const void *bytes, size_t size)
+static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type, const void *bytes, size_t size)
 {
-	return perch__may_be_stretched(type) ? perch__extent_stretched(layout, type, bytes, size) : size;
+	return perch__may_be_stretched(type) ? perch__extent_stretched(parse_info, type, bytes, size) : size;
 }
 
 /* The part of a record between its header and its trailer. */
@@ -97,33 +97,33 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
  * A record whose header is in *record already, and is right: samples, and all others. What the header does not tell has
  * any value before and is set in any case.
  */
-int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
+int perch__decode_sample(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct perch_error *err);
-int perch__decode_other(struct perch_record *record, const struct perch_layout *layout,
+int perch__decode_other(struct perch_record *record, const struct perch_parse_info *parse_info,
 			struct perch_error *err);
-int perch__bad_header(struct perch_record *record, const struct perch_layout *layout,
+int perch__bad_header(struct perch_record *record, const struct perch_parse_info *parse_info,
 		      const void *bytes, size_t size, struct perch_error *err);
 
 /* bytes: at least those of a header, which is `header`. */
-PERCH__INLINE int perch__decode(struct perch_record *record, const struct perch_layout *layout,
+PERCH__INLINE int perch__decode(struct perch_record *record, const struct perch_parse_info *parse_info,
 				struct perch_record_header header, uint16_t event,
 				const void *bytes, size_t size, struct perch_error *err)
 {
 	if (__builtin_expect((uintptr_t)bytes % sizeof(uint64_t) ||
 				     header.size < PERCH__HEADER_BYTES || header.size > size,
 			     0))
-		return perch__bad_header(record, layout, bytes, size, err);
+		return perch__bad_header(record, parse_info, bytes, size, err);
 	record->type = header.type;
 	record->misc = header.misc;
 	record->size = header.size;
 	record->event = event;
-	record->left_over = 0;
+	record->trailing_bytes = 0;
 	record->bytes = bytes;
 	record->offset = 0;
-	record->layout = layout;
+	record->parse_info = parse_info;
 	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE, 1))
-		return perch__decode_sample(record, layout, err);
-	return perch__decode_other(record, layout, err);
+		return perch__decode_sample(record, parse_info, err);
+	return perch__decode_other(record, parse_info, err);
 }
 
 /*

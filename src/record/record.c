@@ -13,87 +13,87 @@ int perch__too_short(const struct perch_record *record, const void *at, const ch
 			       name ? name : "unknown", record->size, field, offset);
 }
 
-PERCH__INLINE void decode_trailer(struct perch_identity *identity, uint64_t type, const char *at,
+PERCH__INLINE void decode_trailer(struct perch_sample_id *sample_id, uint64_t type, const char *at,
 				  const bool swap)
 {
-	identity->has = type & PERCH__IDENTITY_BITS;
+	sample_id->has = type & PERCH__IDENTITY_BITS;
 	if (type & PERCH_SAMPLE_TID) {
-		identity->pid = perch__u32(at, swap);
-		identity->tid = perch__u32(at + 4, swap);
+		sample_id->pid = perch__u32(at, swap);
+		sample_id->tid = perch__u32(at + 4, swap);
 		at += 8;
 	}
 	if (type & PERCH_SAMPLE_TIME) {
-		identity->time = perch__u64(at, swap);
+		sample_id->time = perch__u64(at, swap);
 		at += 8;
 	}
 	if (type & PERCH_SAMPLE_ID) {
-		identity->id = perch__u64(at, swap);
+		sample_id->id = perch__u64(at, swap);
 		at += 8;
 	}
 	if (type & PERCH_SAMPLE_STREAM_ID) {
-		identity->stream_id = perch__u64(at, swap);
+		sample_id->stream_id = perch__u64(at, swap);
 		at += 8;
 	}
 	if (type & PERCH_SAMPLE_CPU) {
-		identity->cpu = perch__u32(at, swap);
+		sample_id->cpu = perch__u32(at, swap);
 		at += 8;
 	}
 	if (type & PERCH_SAMPLE_IDENTIFIER)
-		identity->id = perch__u64(at, swap);
+		sample_id->id = perch__u64(at, swap);
 }
 
 /* All views but a sample's, which is larger than they are. */
 static void clear_views(struct perch_record *record)
 {
-	memset(&record->identity, 0, sizeof(record->identity));
+	memset(&record->sample_id, 0, sizeof(record->sample_id));
 	memset(&record->mmap, 0, sizeof(record->mmap));
 }
-_Static_assert(sizeof(struct perch_mmap_record) >= sizeof(struct perch_reading_record),
+_Static_assert(sizeof(struct perch_mmap_record) >= sizeof(struct perch_read_record),
 	       "largest of the views");
 
-int perch__decode_other(struct perch_record *record, const struct perch_layout *layout,
+int perch__decode_other(struct perch_record *record, const struct perch_parse_info *parse_info,
 			struct perch_error *err)
 {
-	const size_t extent = perch__extent(layout, record->type, record->bytes, record->size);
+	const size_t extent = perch__extent(parse_info, record->type, record->bytes, record->size);
 	struct perch__body body = {
 		.at = (const char *)record->bytes + PERCH__HEADER_BYTES,
 		.size = extent - PERCH__HEADER_BYTES,
-		.swap = layout->swapped,
-		.read_format = layout->read_format,
+		.swap = parse_info->swapped,
+		.read_format = parse_info->read_format,
 	};
 
 	int rc;
 
 	clear_views(record);
-	if (perch__has_trailer(layout, record->type)) {
-		if (body.size < layout->id_size)
+	if (perch__has_trailer(parse_info, record->type)) {
+		if (body.size < parse_info->id_size)
 			return perch__too_short(record, body.at, "sample_id", err);
-		body.size -= layout->id_size;
-		if (layout->swapped)
-			decode_trailer(&record->identity, layout->sample_type, body.at + body.size,
+		body.size -= parse_info->id_size;
+		if (parse_info->swapped)
+			decode_trailer(&record->sample_id, parse_info->sample_type, body.at + body.size,
 				       true);
 		else
-			decode_trailer(&record->identity, layout->sample_type, body.at + body.size,
+			decode_trailer(&record->sample_id, parse_info->sample_type, body.at + body.size,
 				       false);
 	}
 	rc = perch__decode_body(record, &body, err);
-	record->left_over += record->size - extent;
+	record->trailing_bytes += record->size - extent;
 	return rc;
 }
 
 /* Of a record that cannot be looked into, what its header says is told all the same. */
 __attribute__((cold)) int perch__bad_header(struct perch_record *record,
-					    const struct perch_layout *layout, const void *bytes,
+					    const struct perch_parse_info *parse_info, const void *bytes,
 					    size_t size, struct perch_error *err)
 {
 	struct perch_record_header header;
 
 	memset(record, 0, sizeof(*record));
-	record->layout = layout;
+	record->parse_info = parse_info;
 	if (size < PERCH__HEADER_BYTES)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 				       "%zu bytes are too few for a record's header of 8", size);
-	header = perch__header(bytes, layout->swapped);
+	header = perch__header(bytes, parse_info->swapped);
 	record->type = header.type;
 	record->misc = header.misc;
 	record->size = header.size;
@@ -110,11 +110,11 @@ __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 			       "a record of %u bytes, of which %zu are there", header.size, size);
 }
 
-int perch_record_decode(struct perch_record *record, const struct perch_layout *layout,
+int perch_record_decode(struct perch_record *record, const struct perch_parse_info *parse_info,
 			const void *bytes, size_t size, struct perch_error *err)
 {
 	if (size < PERCH__HEADER_BYTES)
-		return perch__bad_header(record, layout, bytes, size, err);
-	return perch__decode(record, layout, perch__header(bytes, layout->swapped), 0, bytes, size,
+		return perch__bad_header(record, parse_info, bytes, size, err);
+	return perch__decode(record, parse_info, perch__header(bytes, parse_info->swapped), 0, bytes, size,
 			     err);
 }

@@ -213,7 +213,7 @@ static int rest_of_namespaces(struct perch_record *record, const struct perch__b
 void perch_namespace_at(const struct perch_record *record, uint64_t index,
 			struct perch_ns_link_info *link)
 {
-	const bool swap = record->layout->swapped;
+	const bool swap = record->parse_info->swapped;
 	const struct perch_ns_link_info *from;
 
 	*link = (struct perch_ns_link_info){ 0 };
@@ -343,7 +343,7 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
 	if (record->type >= PERCH__FIRST_USER_TYPE)
 		return 0;
 	if (record->type >= NR(forms)) {
-		record->left_over = body->size;
+		record->trailing_bytes = body->size;
 		return 0;
 	}
 	form = &forms[record->type];
@@ -354,6 +354,6 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
 		used = form->rest(record, body, err);
 	if (used < 0)
 		return used;
-	record->left_over = body->size - form->bytes - used;
+	record->trailing_bytes = body->size - form->bytes - used;
 	return 0;
 }

@@ -9,7 +9,7 @@
 struct cursor {
 	const uint64_t *at;
 	const uint64_t *end;
-	const struct perch_layout *layout;
+	const struct perch_parse_info *parse_info;
 	struct perch_record *record;
 	struct perch_error *err;
 	bool swap;
@@ -77,9 +77,9 @@ static __attribute__((noinline)) int fixed_too_short(struct perch_record *record
 	const uint64_t *at = (const uint64_t *)record->bytes + 1;
 	const char *name = "period";
 
-	memset(&record->identity, 0, sizeof(record->identity));
+	memset(&record->sample_id, 0, sizeof(record->sample_id));
 	for (size_t i = 0; i < sizeof(fixed_fields) / sizeof(fixed_fields[0]); i++) {
-		if (!(record->layout->sample_type & fixed_fields[i].bit))
+		if (!(record->parse_info->sample_type & fixed_fields[i].bit))
 			continue;
 		name = fixed_fields[i].name;
 		if (!words--)
@@ -96,35 +96,35 @@ static __attribute__((noinline)) int fixed_too_short(struct perch_record *record
 PERCH__INLINE int decode_fixed(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
-	struct perch_identity *identity = &c->record->identity;
-	uint64_t type = c->layout->sample_type;
+	struct perch_sample_id *sample_id = &c->record->sample_id;
+	uint64_t type = c->parse_info->sample_type;
 	uint64_t id = 0;
 
-	if (__builtin_expect(left(c) < c->layout->fixed_words, 0))
+	if (__builtin_expect(left(c) < c->parse_info->fixed_words, 0))
 		return fixed_too_short(c->record, left(c), c->err);
-	identity->has = type & PERCH__IDENTITY_BITS;
+	sample_id->has = type & PERCH__IDENTITY_BITS;
 	if (type & PERCH_SAMPLE_IDENTIFIER)
 		id = next(c);
 	sample->ip = type & PERCH_SAMPLE_IP ? next(c) : 0;
-	identity->pid = sample->pid = type & PERCH_SAMPLE_TID ? low_half(c) : 0;
-	identity->tid = sample->tid = type & PERCH_SAMPLE_TID ? high_half(c) : 0;
+	sample_id->pid = sample->pid = type & PERCH_SAMPLE_TID ? low_half(c) : 0;
+	sample_id->tid = sample->tid = type & PERCH_SAMPLE_TID ? high_half(c) : 0;
 	c->at += !!(type & PERCH_SAMPLE_TID);
-	identity->time = sample->time = type & PERCH_SAMPLE_TIME ? next(c) : 0;
+	sample_id->time = sample->time = type & PERCH_SAMPLE_TIME ? next(c) : 0;
 	sample->addr = type & PERCH_SAMPLE_ADDR ? next(c) : 0;
 	if (type & PERCH_SAMPLE_ID)
 		id = next(c);
-	identity->id = sample->id = id;
-	identity->stream_id = sample->stream_id = type & PERCH_SAMPLE_STREAM_ID ? next(c) : 0;
-	identity->cpu = sample->cpu = type & PERCH_SAMPLE_CPU ? low_half(c) : 0;
+	sample_id->id = sample->id = id;
+	sample_id->stream_id = sample->stream_id = type & PERCH_SAMPLE_STREAM_ID ? next(c) : 0;
+	sample_id->cpu = sample->cpu = type & PERCH_SAMPLE_CPU ? low_half(c) : 0;
 	c->at += !!(type & PERCH_SAMPLE_CPU);
-	sample->period = type & PERCH_SAMPLE_PERIOD ? next(c) : c->layout->period;
+	sample->period = type & PERCH_SAMPLE_PERIOD ? next(c) : c->parse_info->period;
 	return 0;
 }
 
 PERCH__INLINE int decode_read_values(struct cursor *c)
 {
 	struct perch__misfit misfit;
-	const uint64_t *after = perch__decode_read(&c->record->sample.read, c->layout->read_format,
+	const uint64_t *after = perch__decode_read(&c->record->sample.read, c->parse_info->read_format,
 						   c->at, c->end, c->swap, &misfit);
 
 	if (!after)
@@ -175,7 +175,7 @@ PERCH__INLINE int decode_raw(struct cursor *c)
 PERCH__INLINE int decode_branches(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
-	uint64_t kinds = c->layout->branch_sample_type;
+	uint64_t kinds = c->parse_info->branch_sample_type;
 	uint64_t nr, hw_index = 0;
 
 	if (!left(c))
@@ -296,8 +296,8 @@ PERCH__INLINE void clear_last(struct perch_sample *sample)
 PERCH__INLINE int decode_middle(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
-	const struct perch_layout *layout = c->layout;
-	uint64_t type = layout->sample_type;
+	const struct perch_parse_info *parse_info = c->parse_info;
+	uint64_t type = parse_info->sample_type;
 	int rc = 0;
 
 	if (type & PERCH_SAMPLE_RAW)
@@ -313,8 +313,8 @@ PERCH__INLINE int decode_middle(struct cursor *c)
 	if (rc)
 		return rc;
 	if (type & PERCH_SAMPLE_REGS_USER)
-		rc = decode_registers(c, &sample->regs_user, layout->regs_user,
-				      layout->nr_regs_user, "user_regs.abi",
+		rc = decode_registers(c, &sample->regs_user, parse_info->regs_user,
+				      parse_info->nr_regs_user, "user_regs.abi",
 				      "user_regs");
 	else
 		CLEAR(regs_user);
@@ -331,8 +331,8 @@ PERCH__INLINE int decode_middle(struct cursor *c)
 PERCH__INLINE int decode_last(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
-	const struct perch_layout *layout = c->layout;
-	uint64_t type = layout->sample_type;
+	const struct perch_parse_info *parse_info = c->parse_info;
+	uint64_t type = parse_info->sample_type;
 	int rc = 0;
 
 	clear_last(sample);
@@ -343,8 +343,8 @@ PERCH__INLINE int decode_last(struct cursor *c)
 	if (!rc && type & PERCH_SAMPLE_TRANSACTION)
 		rc = decode_word(c, &sample->transaction, "transaction");
 	if (!rc && type & PERCH_SAMPLE_REGS_INTR)
-		rc = decode_registers(c, &sample->regs_intr, layout->regs_intr,
-				      layout->nr_regs_intr, "intr_regs.abi", "intr_regs");
+		rc = decode_registers(c, &sample->regs_intr, parse_info->regs_intr,
+				      parse_info->nr_regs_intr, "intr_regs.abi", "intr_regs");
 	if (!rc && type & PERCH_SAMPLE_PHYS_ADDR)
 		rc = decode_word(c, &sample->phys_addr, "phys_addr");
 	if (!rc && type & PERCH_SAMPLE_CGROUP)
@@ -370,7 +370,7 @@ PERCH__INLINE int decode_last(struct cursor *c)
 PERCH__INLINE int decode_sized(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
-	uint64_t type = c->layout->sample_type;
+	uint64_t type = c->parse_info->sample_type;
 	int rc = 0;
 
 	if (type & PERCH_SAMPLE_READ)
@@ -398,14 +398,14 @@ PERCH__INLINE int decode_sized(struct cursor *c)
 	return rc;
 }
 
-PERCH__INLINE int decode(struct perch_record *record, const struct perch_layout *layout,
+PERCH__INLINE int decode(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct perch_error *err, const bool swap, const bool no_hw_index)
 {
 	const char *bytes = record->bytes;
 	struct cursor c = {
 		.at = (const uint64_t *)(bytes + PERCH__HEADER_BYTES),
 		.end = (const uint64_t *)(bytes + (record->size & ~7u)),
-		.layout = layout,
+		.parse_info = parse_info,
 		.record = record,
 		.err = err,
 		.swap = swap,
@@ -416,22 +416,22 @@ PERCH__INLINE int decode(struct perch_record *record, const struct perch_layout 
 	if (!rc)
 		rc = decode_sized(&c);
 	if (!rc)
-		record->left_over = bytes + record->size - (const char *)c.at;
+		record->trailing_bytes = bytes + record->size - (const char *)c.at;
 	return rc;
 }
 
 static __attribute__((noinline)) int decode_swapped(struct perch_record *record,
-						    const struct perch_layout *layout,
+						    const struct perch_parse_info *parse_info,
 						    struct perch_error *err)
 {
-	return decode(record, layout, err, true, false);
+	return decode(record, parse_info, err, true, false);
 }
 
 static __attribute__((noinline)) int decode_native(struct perch_record *record,
-						   const struct perch_layout *layout,
+						   const struct perch_parse_info *parse_info,
 						   struct perch_error *err)
 {
-	return decode(record, layout, err, false, false);
+	return decode(record, parse_info, err, false, false);
 }
 
 /*
@@ -440,27 +440,27 @@ static __attribute__((noinline)) int decode_native(struct perch_record *record,
  * what fits, and of two that do the one with hw_index.
  */
 static __attribute__((noinline)) int decode_hw_index(struct perch_record *record,
-						     const struct perch_layout *layout,
+						     const struct perch_parse_info *parse_info,
 						     struct perch_error *err)
 {
-	const bool swap = layout->swapped;
-	int first = decode(record, layout, NULL, swap, false);
+	const bool swap = parse_info->swapped;
+	int first = decode(record, parse_info, NULL, swap, false);
 
-	if (!first && (record->sample.branches.nr || !record->left_over))
+	if (!first && (record->sample.branches.nr || !record->trailing_bytes))
 		return 0;
-	record->left_over = 0;
-	if (!decode(record, layout, NULL, swap, true) && (first || !record->left_over))
+	record->trailing_bytes = 0;
+	if (!decode(record, parse_info, NULL, swap, true) && (first || !record->trailing_bytes))
 		return 0;
-	record->left_over = 0;
-	return decode(record, layout, err, swap, false);
+	record->trailing_bytes = 0;
+	return decode(record, parse_info, err, swap, false);
 }
 
-int perch__decode_sample(struct perch_record *record, const struct perch_layout *layout,
+int perch__decode_sample(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct perch_error *err)
 {
-	if (__builtin_expect(layout->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX, 0))
-		return decode_hw_index(record, layout, err);
-	if (__builtin_expect(layout->swapped, 0))
-		return decode_swapped(record, layout, err);
-	return decode_native(record, layout, err);
+	if (__builtin_expect(parse_info->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX, 0))
+		return decode_hw_index(record, parse_info, err);
+	if (__builtin_expect(parse_info->swapped, 0))
+		return decode_swapped(record, parse_info, err);
+	return decode_native(record, parse_info, err);
 }

@@ -44,12 +44,12 @@ void perch_branch_at(const struct perch_record *record, uint64_t index,
 	if (record->type != PERCH_RECORD_SAMPLE || index >= record->sample.branches.nr)
 		return;
 	from = &record->sample.branches.entry[index];
-	if (!record->layout->swapped) {
+	if (!record->parse_info->swapped) {
 		*entry = *from;
 		return;
 	}
 	entry->from = perch__u64(&from->from, true);
 	entry->to = perch__u64(&from->to, true);
 	take_flags(entry, (struct bits){ .word = perch__u64(&from->flags, true),
-					 .from_top = record->layout->big_endian });
+					 .from_top = record->parse_info->big_endian });
 }

@@ -65,7 +65,7 @@ static const struct {
 	{ 0, PERCH_MISC_EXT_RESERVED, "EXT_RESERVED" },
 };
 
-size_t perch_misc_words(uint32_t type, uint16_t misc, char *text, size_t size)
+size_t perch_format_misc(uint32_t type, uint16_t misc, char *text, size_t size)
 {
 	unsigned int mode = misc & PERCH_MISC_CPUMODE_MASK;
 	struct perch__words words;
@@ -132,7 +132,7 @@ size_t perch__words_map_flags(enum perch_arch arch, uint64_t value, char *text, 
 	return bit_words(generic, PERCH__NR(generic), value, text, size);
 }
 
-size_t perch_aux_flag_words(uint64_t flags, char *text, size_t size)
+size_t perch_format_aux_flags(uint64_t flags, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
 		{ PERCH_AUX_FLAG_TRUNCATED, "TRUNCATED" }, { PERCH_AUX_FLAG_OVERWRITE, "OVERWRITE" },
@@ -151,7 +151,7 @@ size_t perch_aux_flag_words(uint64_t flags, char *text, size_t size)
 size_t perch__words_aux_flags(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	(void)arch;
-	return perch_aux_flag_words(value, text, size);
+	return perch_format_aux_flags(value, text, size);
 }
 
 /* The word of that number, or the number. */

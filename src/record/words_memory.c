@@ -102,7 +102,7 @@ static void add_of(struct perch__words *words, const char *of, const struct perc
 	perch__add_word(words, "%s%s", of, text);
 }
 
-size_t perch_data_src_words(uint64_t data_src, char *text, size_t size)
+size_t perch_format_data_src(uint64_t data_src, char *text, size_t size)
 {
 	unsigned int region = part(data_src, PERCH_MEM_REGION_SHIFT, 5);
 	struct perch__words words;
@@ -129,5 +129,5 @@ size_t perch_data_src_words(uint64_t data_src, char *text, size_t size)
 size_t perch__words_data_src(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	(void)arch;
-	return perch_data_src_words(value, text, size);
+	return perch_format_data_src(value, text, size);
 }

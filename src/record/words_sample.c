@@ -4,7 +4,7 @@
 
 #include "fields.h"
 
-size_t perch_transaction_words(uint64_t transaction, char *text, size_t size)
+size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
 		{ PERCH_TXN_ELISION, "ELISION" }, { PERCH_TXN_TRANSACTION, "TRANSACTION" }, { PERCH_TXN_SYNC, "SYNC" },
@@ -25,7 +25,7 @@ size_t perch_transaction_words(uint64_t transaction, char *text, size_t size)
 size_t perch__words_transaction(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	(void)arch;
-	return perch_transaction_words(value, text, size);
+	return perch_format_transaction(value, text, size);
 }
 
 /* The kernel's bit-fields of a branch by their place on a little-endian machine. */
@@ -103,7 +103,7 @@ size_t perch__words_branch(enum perch_arch arch, uint64_t value, char *text, siz
 	return words.length;
 }
 
-size_t perch_branch_words(const struct perch_branch_entry *entry, char *text, size_t size)
+size_t perch_format_branch(const struct perch_branch_entry *entry, char *text, size_t size)
 {
 	return perch__words_branch(PERCH_ARCH_UNKNOWN, perch__branch_flags(entry), text, size);
 }

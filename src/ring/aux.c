@@ -35,7 +35,7 @@ static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 	       struct perch_error *err)
 {
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.kind = PERCH_OPERATION_MMAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
 		.offset = ring->mapped, .ring_size = ring->mapped, .other_fd = -1,
 	};
 	void *area;
@@ -44,7 +44,7 @@ static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 		operation.protection = PROT_READ;
 	ring->control->aux_offset = operation.offset;
 	ring->control->aux_size = bytes;
-	area = ring->calls->map(ring->calls->context, bytes, operation.protection, operation.map_flags, ring->fd,
+	area = ring->calls->mmap(ring->calls->context, bytes, operation.protection, operation.map_flags, ring->fd,
 				(off_t)operation.offset);
 	if (area == MAP_FAILED) {
 		operation.errnum = errno;
@@ -92,7 +92,7 @@ int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
 void perch__aux_close(struct perch_ring *ring)
 {
 	if (ring->aux.mapped)
-		ring->calls->unmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
+		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
 }
 
 /* Acquire: the trace unit's bytes come before the head that tells of them. */
@@ -171,7 +171,7 @@ static uint64_t kept_before(const struct perch__aux *aux, uint64_t end, uint64_t
  * A record is out before aux_head moves, so the head is no bound for it: the bytes were there before the record was.
  * When the kernel writes over, the record's offset is where its bytes end.
  */
-ssize_t perch_ring_aux_of(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2])
+ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2])
 {
 	struct perch__aux *aux = &ring->aux;
 	uint64_t end, bytes, size = record->aux.size;
@@ -226,7 +226,7 @@ size_t perch_ring_aux_snapshot(struct perch_ring *ring, struct iovec pieces[2])
 	return bytes;
 }
 
-void perch_ring_aux_stats(const struct perch_ring *ring, struct perch_aux_stats *stats)
+void perch_ring_get_aux_stats(const struct perch_ring *ring, struct perch_aux_stats *stats)
 {
 	*stats = ring->aux.stats;
 }

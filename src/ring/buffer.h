@@ -54,7 +54,7 @@ struct perch_ring {
 	bool paused;
 	size_t mapped;			/* bytes to unmap; 0: the caller's memory */
 	struct perch_machine *machine;
-	const struct perch_calls *calls;
+	const struct perch_syscalls *calls;
 	uint64_t first;			/* where reading began */
 	uint64_t skipped;		/* bytes of dropped batches */
 	uint64_t damaged;

@@ -42,7 +42,7 @@ struct perch__place {
 
 struct perch__sampler_event {
 	struct perch_attr attr;
-	struct perch_attr dropped;	/* optional parts that the kernel did not take */
+	struct perch_attr missing_features;	/* optional parts that the kernel did not take */
 	char name[128];
 	int leader;			/* index of the group's leader; its own when alone */
 	int first;			/* index of the first event of the same name */
@@ -73,7 +73,7 @@ struct perch_sampler {
 	bool own_machine;
 	struct perch__sampler_event *events;
 	size_t nr_events;		/* with the sampler's own */
-	bool own_event;			/* the last one is: it carries what options.event.follow asks for */
+	bool own_event;			/* the last one is: it carries what options.event.sideband asks for */
 	const struct perch_attr *optional;	/* the caller's: valid while opening only, as what is marked so below */
 	int unfit;			/* leader of a weak group that the kernel refused; -1: none */
 	struct perch_target target;
@@ -97,7 +97,7 @@ struct perch_sampler {
 	struct pollfd *polls;		/* one a lane; fd -1 when all its targets have exited */
 	struct perch_decoder *decoder;
 	size_t turn;			/* lane whose batch perch_sampler_next() is in */
-	struct perch_merge *merge;	/* of perch_sampler_next_in_time(), made when first needed */
+	struct perch_merge *merge;	/* of perch_sampler_next_ordered(), made when first needed */
 };
 
 static inline bool perch__is_own(const struct perch_sampler *sampler, size_t index)

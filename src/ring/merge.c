@@ -29,7 +29,7 @@ struct perch_merge {
 	uint64_t limit;		/* records not younger than that are due */
 	uint64_t youngest;	/* of what the last round took up that found anything */
 	uint64_t latest;	/* youngest record delivered */
-	uint64_t disordered;
+	uint64_t out_of_order;
 };
 
 int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings, size_t nr,
@@ -73,9 +73,9 @@ void perch_merge_free(struct perch_merge *merge)
 	free(merge);
 }
 
-uint64_t perch_merge_disordered(const struct perch_merge *merge)
+uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 {
-	return merge->disordered;
+	return merge->out_of_order;
 }
 
 /* Whether a position is behind from: it cannot be further away than a ring is long. */
@@ -229,7 +229,7 @@ static void count_order(struct perch_merge *merge, const void *bytes, uint16_t s
 
 	if (!perch_decoder_time(merge->decoder, bytes, size, &time))
 		return;
-	merge->disordered += time < merge->latest;
+	merge->out_of_order += time < merge->latest;
 	if (time > merge->latest)
 		merge->latest = time;
 }

@@ -34,14 +34,14 @@ static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_b
 {
 	size_t bytes = (pages + 1) * page_bytes;
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.kind = PERCH_OPERATION_MMAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 	void *base;
 
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		operation.protection = PROT_READ;
-	base = ring->calls->map(ring->calls->context, bytes, operation.protection, operation.map_flags, fd, 0);
+	base = ring->calls->mmap(ring->calls->context, bytes, operation.protection, operation.map_flags, fd, 0);
 	if (base == MAP_FAILED) {
 		operation.errnum = errno;
 		return perch__ring_map_refused(&operation, ring->machine, err);
@@ -96,7 +96,7 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 	if (!made)
 		return -ENOMEM;
 	made->machine = machine;
-	made->calls = machine ? perch_machine_calls(machine) : &perch_kernel_calls;
+	made->calls = machine ? perch_machine_syscalls(machine) : &perch_kernel_syscalls;
 	rc = map_ring(made, fd, pages, page_bytes, err);
 	if (rc < 0)
 		free(made);
@@ -136,7 +136,7 @@ void perch_ring_close(struct perch_ring *ring)
 		return;
 	perch__aux_close(ring);
 	if (ring->mapped)
-		ring->calls->unmap(ring->calls->context, ring->control, ring->mapped);
+		ring->calls->munmap(ring->calls->context, ring->control, ring->mapped);
 	free(ring->snapshot.index);
 	free(ring);
 }
@@ -165,7 +165,7 @@ int perch_ring_resume(struct perch_ring *ring, struct perch_error *err)
 	return set_paused(ring, false, err);
 }
 
-void perch_ring_stats(const struct perch_ring *ring, struct perch_ring_stats *stats)
+void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats *stats)
 {
 	*stats = (struct perch_ring_stats){
 		.bytes = ring->next - ring->first - ring->skipped + ring->snapshot.bytes,

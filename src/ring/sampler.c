@@ -12,7 +12,7 @@
 
 void perch__sampler_close(struct perch_sampler *sampler)
 {
-	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 
 	perch_merge_free(sampler->merge);
 	sampler->merge = NULL;
@@ -52,14 +52,14 @@ void perch_sampler_close(struct perch_sampler *sampler)
 /* Leaders only: their members follow. */
 static int control_all(struct perch_sampler *sampler, unsigned long request)
 {
-	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 
 		if (sampler->fds[i] < 0 || sampler->events[index].leader != (int)index)
 			continue;
-		if (calls->control(calls->context, sampler->fds[i], request, 0) < 0)
+		if (calls->ioctl(calls->context, sampler->fds[i], request, 0) < 0)
 			return -errno;
 	}
 	return 0;
@@ -105,7 +105,7 @@ const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler
 	return &event->attr;
 }
 
-int perch_sampler_place(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid, size_t *ring)
+int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid, size_t *ring)
 {
 	const struct perch__place *place;
 
@@ -123,12 +123,12 @@ size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index)
 	return index < sampler->nr_events ? (size_t)sampler->events[index].leader : index;
 }
 
-const struct perch_attr *perch_sampler_dropped(const struct perch_sampler *sampler, size_t index)
+const struct perch_attr *perch_sampler_missing_features(const struct perch_sampler *sampler, size_t index)
 {
 	static const struct perch_attr nothing;
-	const struct perch_attr *dropped = index < sampler->nr_events ? &sampler->events[index].dropped : &nothing;
+	const struct perch_attr *missing_features = index < sampler->nr_events ? &sampler->events[index].missing_features : &nothing;
 
-	return memcmp(dropped, &nothing, sizeof(nothing)) ? dropped : NULL;
+	return memcmp(missing_features, &nothing, sizeof(nothing)) ? missing_features : NULL;
 }
 
 /* What a merge has seen and holds back is no news: it comes in the next round, which begins when there is some. */

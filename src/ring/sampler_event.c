@@ -22,9 +22,9 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 static int check_backward(const struct perch_event *from, const struct perch_options *wanted, bool overwrite,
 			  struct perch_error *err)
 {
-	bool backward = wanted->write_backward || from->attr.write_backward || from->terms.overwrite == PERCH_SAID_YES;
+	bool backward = wanted->write_backward || from->attr.write_backward || from->terms.overwrite == PERCH_TRISTATE_YES;
 
-	if (overwrite && from->terms.overwrite == PERCH_SAID_NO) {
+	if (overwrite && from->terms.overwrite == PERCH_TRISTATE_NO) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				"event '%s' says no-overwrite, and it shares the rings of a flight recorder", from->name);
 		perch_error_remedy(err, "leave the term off, or sample without .overwrite");
@@ -61,7 +61,7 @@ static void sample_by_leader(struct perch_options *wanted, struct perch_event *e
 	if (members > 1) {
 		wanted->read |= PERCH_FORMAT_GROUP;
 		wanted->inherit = wanted->inherit_thread = wanted->inherit_stat = 0;
-		event->terms.inherit = PERCH_UNSAID;
+		event->terms.inherit = PERCH_TRISTATE_UNSET;
 	}
 	if (leads)
 		return;
@@ -102,7 +102,7 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 	const struct perch_attr *attr = &event->attr;
 	bool dummy = attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
 
-	if (attr->sample_period || dummy || options->follow || options->inherit_stat || may_only_count(attr, machine))
+	if (attr->sample_period || dummy || options->sideband || options->inherit_stat || may_only_count(attr, machine))
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 			"event '%s' has neither period nor frequency: it would never take a sample", event->name);
@@ -169,11 +169,11 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	if (rc < 0)
 		return rc;
 	wanted.write_backward = sampler->overwrite;
-	wanted.user_read = 0;	/* counters alone: arm64 refuses the wish for whole CPUs */
+	wanted.self_monitoring = 0;	/* counters alone: arm64 refuses the wish for whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	take_rate(&wanted, &from.attr);
 	if (index || sampler->own_event)
-		wanted.follow = 0;
+		wanted.sideband = 0;
 	if (leader->leader_sampling)
 		sample_by_leader(&wanted, &from, leads, members_of(sampler, events->nr, event->leader));
 	if (!leads)
@@ -185,7 +185,7 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	rc = leads || !leader->leader_sampling ? check_rate(event, options, sampler->machine, err) : 0;
 	if (rc < 0)
 		return rc;
-	memset(&event->dropped, 0, sizeof(event->dropped));
+	memset(&event->missing_features, 0, sizeof(event->missing_features));
 	event->first = from.first;
 	event->weak = leader->weak;
 	event->filter = from.filter;
@@ -222,7 +222,7 @@ static int build_own(struct perch_sampler *sampler, size_t index, const struct p
 	};
 	struct perch_options wanted = {
 		.period = 1, .sample = options->sample & IDENTITY, .read = options->read & ~(uint64_t)PERCH_FORMAT_GROUP,
-		.follow = options->follow, .wakeup_events = options->wakeup_events, .wakeup_bytes = options->wakeup_bytes,
+		.sideband = options->sideband, .wakeup_events = options->wakeup_events, .wakeup_bytes = options->wakeup_bytes,
 		.enabled = 1, .inherit = options->inherit, .inherit_thread = options->inherit_thread, .sample_id_all = 1,
 		.exclude_kernel = first->exclude_kernel, .exclude_hv = first->exclude_hv,
 		.remove_on_exec = options->remove_on_exec, .use_clockid = options->use_clockid, .clockid = options->clockid,
@@ -258,13 +258,13 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	wanted.machine = sampler->machine;
 	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->own_event = wanted.follow && options && (options->follow_apart || options->cgroups || options->overwrite);
+	sampler->own_event = wanted.sideband && options && (options->tracking_event || options->cgroups || options->overwrite);
 	if (sampler->own_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);
 	if (rc < 0)
 		return rc;
-	if (wanted.follow && !sampler->own_event && !tells_all(sampler, &wanted)) {
+	if (wanted.sideband && !sampler->own_event && !tells_all(sampler, &wanted)) {
 		sampler->own_event = true;
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 		rc = build_all(sampler, events, &wanted, err);

@@ -30,9 +30,9 @@ static int find_lost(const struct perch_read_values *values, uint64_t id, uint64
 
 static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_event *event, size_t id, uint64_t *lost)
 {
-	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 	struct reading reading = { .header = { .type = PERCH_RECORD_READ } };
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_record record;
 	ssize_t got = calls->read(calls->context, event->places[id].fd, reading.word, sizeof(reading.word));
 
@@ -42,12 +42,12 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 		*lost = 0;
 		return 0;
 	}
-	perch_layout_init(&layout, &event->attr, PERCH_BYTES_NATIVE);
-	layout.sample_id_all = false;	/* no trailer here */
-	layout.id_size = 0;
-	layout.trailer_id_word = layout.trailer_time_word = -1;
+	perch_parse_info_init(&parse_info, &event->attr, PERCH_BYTES_NATIVE);
+	parse_info.sample_id_all = false;	/* no trailer here */
+	parse_info.id_size = 0;
+	parse_info.trailer_id_word = parse_info.trailer_time_word = -1;
 	reading.header.size = (uint16_t)(offsetof(struct reading, word) + (size_t)got);
-	if (perch_record_decode(&record, &layout, &reading, reading.header.size, NULL) < 0)
+	if (perch_record_decode(&record, &parse_info, &reading, reading.header.size, NULL) < 0)
 		return -EBADMSG;
 	return find_lost(&record.read.values, event->ids[id], lost);
 }

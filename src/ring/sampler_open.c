@@ -38,12 +38,12 @@ static int settle(struct perch_sampler *sampler, struct perch__sampler_event *ev
 		  int group, struct perch_error *said)
 {
 	for (;;) {
-		struct perch_attr dropped = { 0 };
-		int fd = perch_open_optional(&event->attr, sampler->optional, &dropped, target, group, 0, sampler->machine,
+		struct perch_attr missing_features = { 0 };
+		int fd = perch_open_optional(&event->attr, sampler->optional, &missing_features, target, group, 0, sampler->machine,
 					     said);
 
-		for (size_t i = 0; fd >= 0 && i < sizeof(dropped); i++)
-			((unsigned char *)&event->dropped)[i] |= ((const unsigned char *)&dropped)[i];
+		for (size_t i = 0; fd >= 0 && i < sizeof(missing_features); i++)
+			((unsigned char *)&event->missing_features)[i] |= ((const unsigned char *)&missing_features)[i];
 		if (fd >= 0 || !event->precise_max || !event->attr.precise_ip || fd == -ESRCH || fd == -EACCES)
 			return fd;
 		event->attr.precise_ip--;
@@ -110,12 +110,12 @@ static int tell_control(struct perch_sampler *sampler, size_t index, const struc
 {
 	size_t owner = sampler->lanes[place->lane].polled % sampler->nr_events;
 	size_t thread = sampler->lanes[place->lane].polled / sampler->nr_events;
-	const struct perch_call_leader other = {
+	const struct perch_open_call_leader other = {
 		.attr = &sampler->events[owner].attr, .pid = target_of(sampler, owner, place->cpu, thread).pid,
 		.cpu = place->cpu, .has_ring = true,
 	};
 	const struct perch_operation operation = {
-		.kind = PERCH_OPERATION_CONTROL, .errnum = errno, .attr = &sampler->events[index].attr, .pid = place->pid,
+		.kind = PERCH_OPERATION_IOCTL, .errnum = errno, .attr = &sampler->events[index].attr, .pid = place->pid,
 		.cpu = place->cpu, .request = request, .argument = (unsigned long)owner_fd, .other_fd = owner_fd,
 		.other = request == PERCH_IOC_SET_OUTPUT ? &other : NULL,
 	};
@@ -131,12 +131,12 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 		  struct perch_error *err)
 {
 	struct perch__lane *lane = &sampler->lanes[place->lane];
-	const struct perch_calls *calls = perch_machine_calls(sampler->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 	struct perch__sampler_event *event = &sampler->events[index];
 	uint64_t id = 0;
 	int owner;
 
-	if (calls->control(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
+	if (calls->ioctl(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
 		return tell_control(sampler, index, place, PERCH_IOC_ID, 0, err);
 	event->places[event->nr_ids] = *place;
 	event->ids[event->nr_ids++] = id;
@@ -148,7 +148,7 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 		return rc;
 	}
 	owner = lane->fds[lane->polled];
-	if (calls->control(calls->context, fd, PERCH_IOC_SET_OUTPUT, (unsigned long)owner) < 0)
+	if (calls->ioctl(calls->context, fd, PERCH_IOC_SET_OUTPUT, (unsigned long)owner) < 0)
 		return tell_control(sampler, index, place, PERCH_IOC_SET_OUTPUT, owner, err);
 	return 0;
 }
@@ -258,7 +258,7 @@ static int choose_listed(struct perch_sampler *sampler, const struct perch_sampl
 	int rc;
 
 	sampler->cpus = options->cpus;
-	if (!options->follow_apart || !options->event.follow)
+	if (!options->tracking_event || !options->event.sideband)
 		return 0;
 	rc = perch_machine_cpus(sampler->machine, &online, err);
 	for (size_t i = 0; !rc && i < options->cpus->nr; i++)

@@ -75,7 +75,7 @@ static int make_merge(struct perch_sampler *sampler)
 	return rc;
 }
 
-int perch_sampler_next_in_time(struct perch_sampler *sampler, bool flush, struct perch_record *record)
+int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush, struct perch_record *record)
 {
 	size_t ring;
 	int rc = 0;
@@ -215,7 +215,7 @@ static int shoot(struct shot *shot, size_t lane, struct perch_error *err)
 {
 	struct perch_ring *ring = shot->sampler->lanes[lane].ring;
 	const struct perch_record_header *record;
-	ssize_t rc = perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, err);
+	ssize_t rc = perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, err);
 
 	shot->lane = lane;
 	while (rc >= 0 && (record = perch_ring_next(ring))) {
@@ -271,13 +271,13 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 	return shot.bytes;
 }
 
-void perch_sampler_forget(struct perch_sampler *sampler)
+void perch_sampler_snapshot_advance(struct perch_sampler *sampler)
 {
 	for (size_t i = 0; i < sampler->nr_backward; i++)
-		perch_ring_forget(sampler->lanes[i].ring);
+		perch_ring_snapshot_advance(sampler->lanes[i].ring);
 }
 
-int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats)
+int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats)
 {
 	if (ring >= sampler->nr_lanes)
 		return -EINVAL;
@@ -286,7 +286,7 @@ int perch_sampler_ring_stats(const struct perch_sampler *sampler, size_t ring, s
 	return 0;
 }
 
-int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index, struct perch_sampler_stats *stats)
+int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index, struct perch_sampler_stats *stats)
 {
 	if (index >= sampler->nr_events)
 		return -EINVAL;
@@ -294,13 +294,13 @@ int perch_sampler_event_stats(const struct perch_sampler *sampler, size_t index,
 	return 0;
 }
 
-void perch_sampler_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
+void perch_sampler_get_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
 {
 	*stats = (struct perch_sampler_stats){ 0 };
 	for (size_t i = 0; i < sampler->nr_lanes; i++) {
 		struct perch_sampler_stats one = { 0 };
 
-		perch_sampler_ring_stats(sampler, i, &one);
+		perch_sampler_get_ring_stats(sampler, i, &one);
 		stats->records += one.records;
 		stats->samples += one.samples;
 		stats->lost += one.lost;

@@ -26,13 +26,13 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, e
 	if (!lane)
 		return -EINVAL;
 	if (is_offline(sampler, lane->cpu))
-		*state = PERCH_RING_OFFLINE;
+		*state = PERCH_RING_STATE_OFFLINE;
 	else if (sampler->polls[ring].fd < 0)
-		*state = PERCH_RING_ENDED;
+		*state = PERCH_RING_STATE_ENDED;
 	else if (lane->failed)
-		*state = PERCH_RING_FAILED;
+		*state = PERCH_RING_STATE_FAILED;
 	else
-		*state = sampler->paused ? PERCH_RING_PAUSED : PERCH_RING_RUNNING;
+		*state = sampler->paused ? PERCH_RING_STATE_PAUSED : PERCH_RING_STATE_RUNNING;
 	return 0;
 }
 

@@ -49,7 +49,7 @@ static int check(struct perch_ring *ring, enum perch_snapshot_order order, struc
 	if (ring->mode != PERCH_RING_OVERWRITE)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "a snapshot of a ring that the kernel does not write over: open it with mode OVERWRITE");
-	if (order != PERCH_NEWEST_FIRST && order != PERCH_OLDEST_FIRST)
+	if (order != PERCH_SNAPSHOT_NEWEST_FIRST && order != PERCH_SNAPSHOT_OLDEST_FIRST)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a snapshot in unknown order %d", (int)order);
 	return ring->paused ? 0 : perch_ring_pause(ring, err);
 }
@@ -95,7 +95,7 @@ static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
 			ring->damaged += !*cut;
 			break;
 		}
-		if (snapshot->order == PERCH_OLDEST_FIRST && note(snapshot, nr, at, ring->size / 8) < 0)
+		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST && note(snapshot, nr, at, ring->size / 8) < 0)
 			return -ENOMEM;
 	}
 	snapshot->end = at;
@@ -148,7 +148,7 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	return nr;
 }
 
-void perch_ring_forget(struct perch_ring *ring)
+void perch_ring_snapshot_advance(struct perch_ring *ring)
 {
 	ring->snapshot.known = ring->snapshot.head;
 }
@@ -172,7 +172,7 @@ const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring)
 	while (snapshot->left) {
 		at = snapshot->at;
 		snapshot->left--;
-		if (snapshot->order == PERCH_OLDEST_FIRST)
+		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST)
 			at = snapshot->head + 8ull * snapshot->index[snapshot->left];
 		if (at - snapshot->head < held && perch__ring_header(ring, at, snapshot->head + held, &header)) {
 			snapshot->at = at + header.size;

@@ -203,17 +203,17 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 }
 
 /* The name in .gnu_debuglink, with the file's checksum behind it. */
-static char *read_link(const struct elf_file *binary, struct wanted *wanted)
+static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 {
-	size_t index = perch__elf_section(binary, ".gnu_debuglink", SHT_PROGBITS);
-	const struct section *section = &binary->section[index];
+	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);
+	const struct section *section = &dso->section[index];
 	uint64_t size = section->size;
 	size_t crc_at;
 	char *link;
 
 	if (!index || size > PATH_MAX)
 		return NULL;
-	link = perch__elf_bytes(binary, section->offset, size);
+	link = perch__elf_bytes(dso, section->offset, size);
 	if (!link)
 		return NULL;
 	crc_at = (strlen(link) + 4) & ~(size_t)3;
@@ -223,13 +223,13 @@ static char *read_link(const struct elf_file *binary, struct wanted *wanted)
 		return NULL;
 	}
 	memcpy(&wanted->crc, link + crc_at, 4);
-	if (binary->swapped)
+	if (dso->swapped)
 		wanted->crc = __builtin_bswap32(wanted->crc);
 	wanted->has_crc = true;
 	return link;
 }
 
-static int debug_by_link(struct elf_file *debug, const char *path, const struct elf_file *binary,
+static int debug_by_link(struct elf_file *debug, const char *path, const struct elf_file *dso,
 			 struct wanted *wanted)
 {
 	static const struct {
@@ -239,7 +239,7 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 		{ "", "/.debug/" },
 		{ "/usr/lib/debug", "/" },
 	};
-	char *link = read_link(binary, wanted);
+	char *link = read_link(dso, wanted);
 	const char *slash = strrchr(path, '/');
 	int rc = -ENOENT;
 
@@ -259,17 +259,17 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 }
 
 int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
-		      struct elf_file *binary, const uint8_t *build_id, size_t build_id_size)
+		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size)
 {
 	struct wanted wanted = { .root = root,
 				 .build_id = build_id,
 				 .build_id_size = build_id_size };
 
-	if (!build_id_size && binary) {
-		wanted.build_id = binary->build_id;
-		wanted.build_id_size = (size_t)binary->build_id_size;
+	if (!build_id_size && dso) {
+		wanted.build_id = dso->build_id;
+		wanted.build_id_size = (size_t)dso->build_id_size;
 	}
-	if (binary && !debug_by_link(debug, path, binary, &wanted))
+	if (dso && !debug_by_link(debug, path, dso, &wanted))
 		return 0;
 	wanted.has_crc = false;
 	return debug_by_build_id(debug, &wanted);

@@ -152,7 +152,7 @@ int perch__open_regular(const char *root, const char *path);
  * gone, then build_id decides. 0, or -ENOENT: there is none.
  */
 int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
-		struct elf_file *binary, const uint8_t *build_id, size_t build_id_size);
+		struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
 /*
  * What perf kept of a binary in ~/.debug by its build id; kind: "elf", "debug", "kallsyms". A
  * descriptor or -errno.
@@ -164,26 +164,26 @@ int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *
 struct trouble {
 	char text[200];
 };
-void perch__trouble(struct trouble *trouble, const char *format, ...)
+void perch__symbol_error(struct trouble *trouble, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "no such file", "permission denied"... */
-void perch__trouble_errno(struct trouble *trouble, int error);
+void perch__symbol_error_errno(struct trouble *trouble, int error);
 
 struct kallsyms;
 struct sources {
 	char *root, *kallsyms_path;
-	bool elsewhere;			/* what runs here is not believed without a build id */
+	bool foreign;			/* what runs here is not believed without a build id */
 	struct kallsyms *kallsyms;	/* those read so far, a list */
 };
 /* 0 (the table may be empty, then trouble says why) or -ENOMEM. */
 int perch__load_file(struct table *table, const struct sources *sources,
-		const struct perch_binary *binary, struct trouble *trouble);
+		const struct perch_dso *dso, struct trouble *trouble);
 int perch__load_vdso(struct table *table, const struct sources *sources,
-		const struct perch_binary *binary, struct trouble *trouble);
+		const struct perch_dso *dso, struct trouble *trouble);
 int perch__load_kernel(struct table *table, struct sources *sources,
-		const struct perch_binary *binary, struct trouble *trouble);
+		const struct perch_dso *dso, struct trouble *trouble);
 int perch__load_module(struct table *table, struct sources *sources,
-		const struct perch_binary *binary, struct trouble *trouble);
+		const struct perch_dso *dso, struct trouble *trouble);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- name.c ---- */

@@ -222,18 +222,18 @@ static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
 }
 
 /* Of a kernel that does not run now, what perf record kept; NULL when it kept nothing. */
-static struct kallsyms *kallsyms_kept(struct sources *sources, const struct perch_binary *binary)
+static struct kallsyms *kallsyms_kept(struct sources *sources, const struct perch_dso *dso)
 {
 	char name[2 * 20 + 1];
 	struct kallsyms *kallsyms;
 	int fd;
 
-	for (size_t i = 0; i < binary->build_id_size && i < 20; i++)
-		sprintf(name + 2 * i, "%02x", binary->build_id[i]);
+	for (size_t i = 0; i < dso->build_id_size && i < 20; i++)
+		sprintf(name + 2 * i, "%02x", dso->build_id[i]);
 	kallsyms = known(sources, name);
 	if (kallsyms)
 		return kallsyms;
-	fd = perch__open_kept(binary->build_id, binary->build_id_size, "kallsyms");
+	fd = perch__open_kept(dso->build_id, dso->build_id_size, "kallsyms");
 	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
 }
 
@@ -252,24 +252,24 @@ void perch__kallsyms_free(struct kallsyms *list)
 }
 
 /* 0: the kernel that runs here is the recorded one, or nobody can tell. */
-static int another_kernel(const struct sources *sources, const struct perch_binary *binary,
+static int another_kernel(const struct sources *sources, const struct perch_dso *dso,
 			  struct trouble *trouble)
 {
 	uint8_t running[20];
 	int size;
 
-	if (!binary->build_id_size) {
-		if (!sources->elsewhere)
+	if (!dso->build_id_size) {
+		if (!sources->foreign)
 			return 0;
-		perch__trouble(trouble,
+		perch__symbol_error(trouble,
 			       "not the kernel that runs here, and no kallsyms file of it was given");
 		return -ESTALE;
 	}
 	size = perch_build_id_of_kernel(running);
-	if (size < 0 ? !sources->elsewhere
-		     : perch__same_build_id(binary->build_id, binary->build_id_size, running, (size_t)size))
+	if (size < 0 ? !sources->foreign
+		     : perch__same_build_id(dso->build_id, dso->build_id_size, running, (size_t)size))
 		return 0;
-	perch__trouble(trouble,
+	perch__symbol_error(trouble,
 		       "another kernel than the one that runs here, and no kallsyms file of it");
 	return -ESTALE;
 }
@@ -282,11 +282,11 @@ static const char hidden[] =
 static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
 {
 	if (kallsyms->error)
-		perch__trouble(trouble, "%s: %s", kallsyms->path, strerror(kallsyms->error));
+		perch__symbol_error(trouble, "%s: %s", kallsyms->path, strerror(kallsyms->error));
 	else if (kallsyms->zeros)
-		perch__trouble(trouble, "%s", hidden);
+		perch__symbol_error(trouble, "%s", hidden);
 	else if (!kallsyms->kernel.nr)
-		perch__trouble(trouble, "%s holds no functions", kallsyms->path);
+		perch__symbol_error(trouble, "%s holds no functions", kallsyms->path);
 	else
 		return true;
 	return false;
@@ -301,23 +301,23 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
 }
 
 /* How far the recorded kernel was from where this list has it: kernels load at a random address. */
-static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_binary *binary)
+static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_dso *dso)
 {
 	uint64_t now = kallsyms->text_start ? kallsyms->text_start : kallsyms->stext;
 
-	if (!binary->text_start || !now || binary->text_start == kallsyms->stext)
+	if (!dso->text_start || !now || dso->text_start == kallsyms->stext)
 		return 0;
-	return binary->text_start - now;
+	return dso->text_start - now;
 }
 
-static int find_kallsyms(struct sources *sources, const struct perch_binary *binary,
+static int find_kallsyms(struct sources *sources, const struct perch_dso *dso,
 			 struct trouble *trouble, struct kallsyms **found)
 {
 	const char *path = sources->kallsyms_path;
 
 	*found = NULL;
-	if (!path && another_kernel(sources, binary, trouble)) {
-		*found = kallsyms_kept(sources, binary);
+	if (!path && another_kernel(sources, dso, trouble)) {
+		*found = kallsyms_kept(sources, dso);
 		return 0;
 	}
 	*found = kallsyms_at(sources, path ? path : "/proc/kallsyms");
@@ -325,12 +325,12 @@ static int find_kallsyms(struct sources *sources, const struct perch_binary *bin
 }
 
 int perch__load_kernel(struct table *table, struct sources *sources,
-		       const struct perch_binary *binary, struct trouble *trouble)
+		       const struct perch_dso *dso, struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t shift;
 
-	if (find_kallsyms(sources, binary, trouble, &kallsyms))
+	if (find_kallsyms(sources, dso, trouble, &kallsyms))
 		return -ENOMEM;
 	if (!kallsyms || !usable(kallsyms, trouble))
 		return 0;
@@ -341,7 +341,7 @@ int perch__load_kernel(struct table *table, struct sources *sources,
 	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
 	table->nr = table->allocated = kallsyms->kernel.nr;
 	table->grouped = true;
-	shift = kernel_shift(kallsyms, binary);
+	shift = kernel_shift(kallsyms, dso);
 	for (size_t i = 0; shift && i < table->nr; i++) {
 		table->entry[i].start += shift;
 		table->entry[i].end += shift;
@@ -365,18 +365,18 @@ static void module_name(const char *path, char *name, size_t size)
 	name[length] = 0;
 }
 
-static bool right_module(const struct sources *sources, const struct perch_binary *binary, const char *name)
+static bool right_module(const struct sources *sources, const struct perch_dso *dso, const char *name)
 {
 	uint8_t loaded[20];
 	char path[128];
 	int size;
 
-	if (!binary->build_id_size)
-		return !sources->elsewhere;
+	if (!dso->build_id_size)
+		return !sources->foreign;
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
 	size = perch__notes_file_build_id(path, loaded);
-	return size < 0 ? !sources->elsewhere
-			: perch__same_build_id(binary->build_id, binary->build_id_size, loaded, (size_t)size);
+	return size < 0 ? !sources->foreign
+			: perch__same_build_id(dso->build_id, dso->build_id_size, loaded, (size_t)size);
 }
 
 /*
@@ -421,18 +421,18 @@ static int add_module(struct table *table, const struct kallsyms *kallsyms, cons
 }
 
 int perch__load_module(struct table *table, struct sources *sources,
-		       const struct perch_binary *binary, struct trouble *trouble)
+		       const struct perch_dso *dso, struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t start = 0;
 	char name[64];
 
-	module_name(binary->path, name, sizeof(name));
+	module_name(dso->path, name, sizeof(name));
 	/* its build id is its own, and says nothing of the kernel's */
 	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
 
-	if (!sources->kallsyms_path && !right_module(sources, binary, name)) {
-		perch__trouble(trouble, "another build of the module is loaded here");
+	if (!sources->kallsyms_path && !right_module(sources, dso, name)) {
+		perch__symbol_error(trouble, "another build of the module is loaded here");
 		return 0;
 	}
 	kallsyms = kallsyms_at(sources, path);
@@ -443,9 +443,9 @@ int perch__load_module(struct table *table, struct sources *sources,
 	if (!sources->kallsyms_path)
 		start = module_start(name);
 	use_text(table, kallsyms);
-	if (add_module(table, kallsyms, name, start && binary->start ? binary->start - start : 0))
+	if (add_module(table, kallsyms, name, start && dso->start ? dso->start - start : 0))
 		return -ENOMEM;
 	if (!table->nr)
-		perch__trouble(trouble, "the module is not loaded");
+		perch__symbol_error(trouble, "the module is not loaded");
 	return perch__table_settle(table);
 }

@@ -15,7 +15,7 @@
 
 #include "internal.h"
 
-void perch__trouble(struct trouble *trouble, const char *format, ...)
+void perch__symbol_error(struct trouble *trouble, const char *format, ...)
 {
 	char text[sizeof(trouble->text)];
 	va_list arguments;
@@ -26,38 +26,38 @@ void perch__trouble(struct trouble *trouble, const char *format, ...)
 	perch_clean_text(trouble->text, sizeof(trouble->text), text);
 }
 
-void perch__trouble_errno(struct trouble *trouble, int error)
+void perch__symbol_error_errno(struct trouble *trouble, int error)
 {
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
-		perch__trouble(trouble, "no such file");
+		perch__symbol_error(trouble, "no such file");
 		break;
 	case EACCES:
 	case EPERM:
-		perch__trouble(trouble, "no permission to read it");
+		perch__symbol_error(trouble, "no permission to read it");
 		break;
 	case ENXIO:
 	case EISDIR:
-		perch__trouble(trouble, "not a regular file");
+		perch__symbol_error(trouble, "not a regular file");
 		break;
 	case EXDEV:
-		perch__trouble(trouble, "its path leads out of the given root");
+		perch__symbol_error(trouble, "its path leads out of the given root");
 		break;
 	case ENOEXEC:
-		perch__trouble(trouble, "not an ELF file");
+		perch__symbol_error(trouble, "not an ELF file");
 		break;
 	default:
-		perch__trouble(trouble, "%s", strerror(error));
+		perch__symbol_error(trouble, "%s", strerror(error));
 	}
 }
 
 static const char another_build[] = "another build: the file changed since it was recorded";
 
-static bool right_build(const struct elf_file *file, const struct perch_binary *binary)
+static bool right_build(const struct elf_file *file, const struct perch_dso *dso)
 {
-	return !binary->build_id_size ||
-	       perch__same_build_id(binary->build_id, binary->build_id_size, file->build_id,
+	return !dso->build_id_size ||
+	       perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
 				    (size_t)file->build_id_size);
 }
 
@@ -65,21 +65,21 @@ static bool right_build(const struct elf_file *file, const struct perch_binary *
  * An ELF file of the right build whose code could have been mapped. Takes fd, which may be a
  * negative errno.
  */
-static int take_binary(struct elf_file *file, int fd, const struct perch_binary *binary,
+static int take_binary(struct elf_file *file, int fd, const struct perch_dso *dso,
 		       struct trouble *trouble)
 {
 	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
 
 	if (rc) {
-		perch__trouble_errno(trouble, -rc);
+		perch__symbol_error_errno(trouble, -rc);
 		return rc;
 	}
-	if (!right_build(file, binary)) {
-		perch__trouble(trouble, "%s", another_build);
+	if (!right_build(file, dso)) {
+		perch__symbol_error(trouble, "%s", another_build);
 		rc = -ESTALE;
 	} else if ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
 		   perch__elf_sections(file)) {
-		perch__trouble(trouble, "an ELF file without symbol tables");
+		perch__symbol_error(trouble, "an ELF file without symbol tables");
 		rc = -ENOEXEC;
 	}
 	if (rc)
@@ -88,25 +88,25 @@ static int take_binary(struct elf_file *file, int fd, const struct perch_binary 
 }
 
 static int open_binary(struct elf_file *file, const struct sources *sources,
-		       const struct perch_binary *binary, struct trouble *trouble)
+		       const struct perch_dso *dso, struct trouble *trouble)
 {
 	static const char gone[] = " (deleted)";
-	size_t length = strlen(binary->path);
+	size_t length = strlen(dso->path);
 	struct trouble ignored;
 	int rc = -ENOENT;
 
-	if (binary->path[0] != '/')
-		perch__trouble(trouble, "not the path of a file");
+	if (dso->path[0] != '/')
+		perch__symbol_error(trouble, "not the path of a file");
 	else if (length >= sizeof(gone) &&
-		 !strcmp(binary->path + length - (sizeof(gone) - 1), gone))
-		perch__trouble(trouble, "the file was deleted");
+		 !strcmp(dso->path + length - (sizeof(gone) - 1), gone))
+		perch__symbol_error(trouble, "the file was deleted");
 	else
-		rc = take_binary(file, perch__open_regular(sources->root, binary->path), binary,
+		rc = take_binary(file, perch__open_regular(sources->root, dso->path), dso,
 				 trouble);
-	if (rc && rc != -ENOMEM && binary->build_id_size)
+	if (rc && rc != -ENOMEM && dso->build_id_size)
 		rc = take_binary(file,
-				 perch__open_kept(binary->build_id, binary->build_id_size, "elf"),
-				 binary, &ignored);
+				 perch__open_kept(dso->build_id, dso->build_id_size, "elf"),
+				 dso, &ignored);
 	return rc;
 }
 
@@ -133,19 +133,19 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 }
 
 int perch__load_file(struct table *table, const struct sources *sources,
-		     const struct perch_binary *binary, struct trouble *trouble)
+		     const struct perch_dso *dso, struct trouble *trouble)
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false;
-	int rc = open_binary(&file, sources, binary, trouble);
+	int rc = open_binary(&file, sources, dso, trouble);
 
 	if (rc == -ENOMEM)
 		return rc;
 	has_file = !rc;
 	if (!has_file || !perch__elf_section_of_type(&file, SHT_SYMTAB))
-		has_debug = !perch__open_debug(&debug, sources->root, binary->path,
-					       has_file ? &file : NULL, binary->build_id,
-					       binary->build_id_size);
+		has_debug = !perch__open_debug(&debug, sources->root, dso->path,
+					       has_file ? &file : NULL, dso->build_id,
+					       dso->build_id_size);
 	if (!has_file && !has_debug)
 		return 0;
 	rc = load(table, has_file ? &file : NULL, has_debug ? &debug : NULL);
@@ -154,7 +154,7 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (has_debug)
 		perch__elf_close(&debug);
 	if (!rc && !table->nr)
-		perch__trouble(trouble, "stripped of its symbols, and no debug file of it found");
+		perch__symbol_error(trouble, "stripped of its symbols, and no debug file of it found");
 	return rc;
 }
 
@@ -172,24 +172,24 @@ static size_t vdso_size(const uint8_t *image)
 }
 
 int perch__load_vdso(struct table *table, const struct sources *sources,
-		     const struct perch_binary *binary, struct trouble *trouble)
+		     const struct perch_dso *dso, struct trouble *trouble)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
 	int rc = -ENOENT;
 
-	if (image && !memcmp(image, ELFMAG, SELFMAG) && (binary->build_id_size || !sources->elsewhere))
+	if (image && !memcmp(image, ELFMAG, SELFMAG) && (dso->build_id_size || !sources->foreign))
 		rc = perch__elf_open_image(&file, image, vdso_size(image));
-	if (!rc && !right_build(&file, binary)) {
+	if (!rc && !right_build(&file, dso)) {
 		perch__elf_close(&file);
 		rc = -ESTALE;
 	}
-	if (rc && rc != -ENOMEM && binary->build_id_size) /* recorded under another kernel */
+	if (rc && rc != -ENOMEM && dso->build_id_size) /* recorded under another kernel */
 		rc = take_binary(&file,
-				 perch__open_kept(binary->build_id, binary->build_id_size, "vdso"),
-				 binary, trouble);
+				 perch__open_kept(dso->build_id, dso->build_id_size, "vdso"),
+				 dso, trouble);
 	if (rc) {
-		perch__trouble(trouble, "another kernel's vdso");
+		perch__symbol_error(trouble, "another kernel's vdso");
 		return rc == -ENOMEM ? rc : 0;
 	}
 	rc = perch__elf_sections(&file);

@@ -14,7 +14,7 @@
 /* What is known of a binary. */
 struct known {
 	struct known *next; /* of the same hash */
-	const struct perch_binary *binary;
+	const struct perch_dso *dso;
 	struct table table;
 	bool read; /* the table was asked for */
 	char *name;
@@ -61,7 +61,7 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	if (complete && options && options->root && strcmp(options->root, "/"))
 		complete = (symbols->sources.root = strdup(options->root));
 	if (complete)
-		symbols->sources.elsewhere = symbols->sources.root || (options && options->elsewhere);
+		symbols->sources.foreign = symbols->sources.root || (options && options->foreign);
 	if (complete && options && options->kallsyms)
 		complete = (symbols->sources.kallsyms_path = strdup(options->kallsyms));
 	if (!complete) {
@@ -111,11 +111,11 @@ void perch_symbols_free(struct perch_symbols *symbols)
  * Binaries are numbered from 0, so their numbers are a perfect hash as long as they come from one
  * place.
  */
-static struct known *look_up(const struct perch_symbols *symbols, const struct perch_binary *binary)
+static struct known *look_up(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
-	struct known *known = symbols->known[binary->index & symbols->mask];
+	struct known *known = symbols->known[dso->index & symbols->mask];
 
-	while (known && known->binary != binary)
+	while (known && known->dso != dso)
 		known = known->next;
 	return known;
 }
@@ -130,17 +130,17 @@ static void grow_hash(struct perch_symbols *symbols)
 	for (size_t i = 0; i <= symbols->mask; i++)
 		for (struct known *known = symbols->known[i], *next; known; known = next) {
 			next = known->next;
-			known->next = grown[known->binary->index & mask];
-			grown[known->binary->index & mask] = known;
+			known->next = grown[known->dso->index & mask];
+			grown[known->dso->index & mask] = known;
 		}
 	free(symbols->known);
 	symbols->known = grown;
 	symbols->mask = mask;
 }
 
-static struct known *know(struct perch_symbols *symbols, const struct perch_binary *binary)
+static struct known *know(struct perch_symbols *symbols, const struct perch_dso *dso)
 {
-	struct known *known = look_up(symbols, binary);
+	struct known *known = look_up(symbols, dso);
 
 	if (known)
 		return known;
@@ -149,22 +149,22 @@ static struct known *know(struct perch_symbols *symbols, const struct perch_bina
 		return NULL;
 	if (symbols->nr_known++ > symbols->mask)
 		grow_hash(symbols);
-	known->binary = binary;
-	known->next = symbols->known[binary->index & symbols->mask];
-	symbols->known[binary->index & symbols->mask] = known;
+	known->dso = dso;
+	known->next = symbols->known[dso->index & symbols->mask];
+	symbols->known[dso->index & symbols->mask] = known;
 	return known;
 }
 
 /* All of it is one function, whose name is known. */
-static int load_kernel_code(struct table *table, const struct perch_binary *binary)
+static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 {
-	size_t size = strlen(binary->path) + 1;
+	size_t size = strlen(dso->path) + 1;
 
 	table->entry = calloc(1, sizeof(*table->entry));
-	if (!table->entry || perch__table_blob(table, strdup(binary->path), size) < 0)
+	if (!table->entry || perch__table_blob(table, strdup(dso->path), size) < 0)
 		return -ENOMEM;
 	table->nr = table->allocated = 1;
-	table->entry[0] = (struct entry){ .start = binary->start, .end = binary->start + binary->length,
+	table->entry[0] = (struct entry){ .start = dso->start, .end = dso->start + dso->length,
 					  .parent = NO_ENTRY, .found = NO_ENTRY, .type = STT_FUNC };
 	return 0;
 }
@@ -175,32 +175,32 @@ static void read_table(struct perch_symbols *symbols, struct known *known)
 	int rc = 0;
 
 	known->read = true;
-	switch (known->binary->kind) {
-	case PERCH_BINARY_FILE:
-		rc = perch__load_file(&known->table, sources, known->binary, &known->trouble);
+	switch (known->dso->kind) {
+	case PERCH_DSO_FILE:
+		rc = perch__load_file(&known->table, sources, known->dso, &known->trouble);
 		break;
-	case PERCH_BINARY_KERNEL:
-		rc = perch__load_kernel(&known->table, sources, known->binary, &known->trouble);
+	case PERCH_DSO_KERNEL:
+		rc = perch__load_kernel(&known->table, sources, known->dso, &known->trouble);
 		break;
-	case PERCH_BINARY_MODULE:
-		rc = perch__load_module(&known->table, sources, known->binary, &known->trouble);
+	case PERCH_DSO_MODULE:
+		rc = perch__load_module(&known->table, sources, known->dso, &known->trouble);
 		break;
-	case PERCH_BINARY_VDSO:
-		rc = perch__load_vdso(&known->table, sources, known->binary, &known->trouble);
+	case PERCH_DSO_VDSO:
+		rc = perch__load_vdso(&known->table, sources, known->dso, &known->trouble);
 		break;
-	case PERCH_BINARY_KERNEL_CODE:
-		rc = load_kernel_code(&known->table, known->binary);
+	case PERCH_DSO_KERNEL_CODE:
+		rc = load_kernel_code(&known->table, known->dso);
 		break;
-	case PERCH_BINARY_ANON:
-		perch__trouble(&known->trouble, "memory that no file was mapped to");
+	case PERCH_DSO_ANON:
+		perch__symbol_error(&known->trouble, "memory that no file was mapped to");
 		break;
-	case PERCH_BINARY_UNKNOWN:
-		perch__trouble(&known->trouble, "nothing was mapped there");
+	case PERCH_DSO_UNKNOWN:
+		perch__symbol_error(&known->trouble, "nothing was mapped there");
 		break;
 	}
 	if (rc) {
 		perch__table_free(&known->table);
-		perch__trouble(&known->trouble, "out of memory");
+		perch__symbol_error(&known->trouble, "out of memory");
 	}
 	if (known->table.nr)
 		known->trouble.text[0] = 0;
@@ -279,7 +279,7 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols, str
 		.start = entry->start,
 		.end = entry->end,
 		.name = table_name(symbols, &known->table, entry),
-		.binary = known->binary,
+		.dso = known->dso,
 		.index = index,
 		.binding = entry->binding == STB_LOCAL	? 'l'
 			   : entry->binding == STB_WEAK ? 'w'
@@ -290,9 +290,9 @@ static const struct perch_symbol *make_symbol(struct perch_symbols *symbols, str
 }
 
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
-					      const struct perch_binary *binary, uint64_t offset)
+					      const struct perch_dso *dso, uint64_t offset)
 {
-	struct known *known = know(symbols, binary);
+	struct known *known = know(symbols, dso);
 	struct entry *entry;
 
 	if (!known)
@@ -353,8 +353,8 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 {
 	char *plain;
 
-	if (symbol->binary->kind == PERCH_BINARY_KERNEL ||
-	    symbol->binary->kind == PERCH_BINARY_MODULE || symbol->binary->kind == PERCH_BINARY_KERNEL_CODE)
+	if (symbol->dso->kind == PERCH_DSO_KERNEL ||
+	    symbol->dso->kind == PERCH_DSO_MODULE || symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
 		return NULL;
 	plain = demangle_stub(symbol->name);
 	return plain ? plain : perch__demangle(symbol->name);
@@ -382,21 +382,21 @@ static const char *base_name(const char *path)
 }
 
 /* What perf shows as the shared object. */
-static const char *short_name(const struct perch_binary *binary, char *made, size_t size)
+static const char *short_name(const struct perch_dso *dso, char *made, size_t size)
 {
-	const char *base = base_name(binary->path);
+	const char *base = base_name(dso->path);
 	unsigned pid;
 
-	switch (binary->kind) {
-	case PERCH_BINARY_KERNEL:
+	switch (dso->kind) {
+	case PERCH_DSO_KERNEL:
 		return "[kernel.kallsyms]";
-	case PERCH_BINARY_VDSO:
+	case PERCH_DSO_VDSO:
 		return "[vdso]";
-	case PERCH_BINARY_UNKNOWN:
+	case PERCH_DSO_UNKNOWN:
 		return "[unknown]";
-	case PERCH_BINARY_KERNEL_CODE:
-		return binary->path;
-	case PERCH_BINARY_MODULE:
+	case PERCH_DSO_KERNEL_CODE:
+		return dso->path;
+	case PERCH_DSO_MODULE:
 		if (*base == '[')
 			return base;
 		snprintf(made, size, "[%.*s]", (int)strcspn(base, "."), base);
@@ -407,7 +407,7 @@ static const char *short_name(const struct perch_binary *binary, char *made, siz
 	default:
 		break;
 	}
-	if (!strncmp(binary->path, "//anon", 6))
+	if (!strncmp(dso->path, "//anon", 6))
 		return "[anon]";
 	if (sscanf(base, "perf-%u.map", &pid) == 1) {
 		snprintf(made, size, "[JIT] tid %u", pid);
@@ -416,10 +416,10 @@ static const char *short_name(const struct perch_binary *binary, char *made, siz
 	return base;
 }
 
-const char *perch_symbols_binary_name(struct perch_symbols *symbols,
-				      const struct perch_binary *binary)
+const char *perch_symbols_dso_name(struct perch_symbols *symbols,
+				      const struct perch_dso *dso)
 {
-	struct known *known = know(symbols, binary);
+	struct known *known = know(symbols, dso);
 	char made[MAX_SHORT_NAME];
 	const char *name;
 	size_t size;
@@ -428,7 +428,7 @@ const char *perch_symbols_binary_name(struct perch_symbols *symbols,
 		return "?";
 	if (known->name)
 		return known->name;
-	name = short_name(binary, made, sizeof(made));
+	name = short_name(dso, made, sizeof(made));
 	size = strlen(name) + 1;
 	known->name = malloc(size);
 	if (!known->name)
@@ -437,10 +437,10 @@ const char *perch_symbols_binary_name(struct perch_symbols *symbols,
 	return known->name;
 }
 
-const char *perch_symbols_trouble(const struct perch_symbols *symbols,
-				  const struct perch_binary *binary)
+const char *perch_symbols_error(const struct perch_symbols *symbols,
+				  const struct perch_dso *dso)
 {
-	const struct known *known = look_up(symbols, binary);
+	const struct known *known = look_up(symbols, dso);
 
 	return known && known->trouble.text[0] ? known->trouble.text : NULL;
 }

@@ -103,7 +103,7 @@ struct build_record {
 	struct build_shape shape;
 	uint32_t type;
 	uint16_t misc;
-	struct build_identity identity;	/* of the trailer; of a sample its own */
+	struct build_identity sample_id;	/* of the trailer; of a sample its own */
 	uint32_t pid, tid, ppid, ptid;
 	uint64_t time, id, stream_id;
 	uint64_t address, length, page_offset;

@@ -228,9 +228,9 @@ static bool (*const unlike[])(const struct perch_record *decoded, const struct b
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_CPU | \
 	 PERCH_SAMPLE_IDENTIFIER)
 
-static bool unlike_identity(const struct perch_identity *decoded, const struct build_record *record)
+static bool unlike_identity(const struct perch_sample_id *decoded, const struct build_record *record)
 {
-	const struct build_identity *wanted = &record->identity;
+	const struct build_identity *wanted = &record->sample_id;
 	bool any = record->type == PERCH_RECORD_SAMPLE || record->shape.sample_id_all;
 	uint64_t has = any ? record->shape.sample_type & IDENTITY : 0;
 	bool id = has & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER);
@@ -249,8 +249,8 @@ const char *build_difference(const struct perch_record *decoded, const struct bu
 	bool known = record->type < sizeof(unlike) / sizeof(*unlike) && unlike[record->type];
 
 	if (UNLIKE("type", decoded->type, record->type) || UNLIKE("misc", decoded->misc, record->misc) ||
-	    unlike_identity(&decoded->identity, record) || (known && unlike[record->type](decoded, record)) ||
-	    (known && UNLIKE("left_over", decoded->left_over, record->newer)))
+	    unlike_identity(&decoded->sample_id, record) || (known && unlike[record->type](decoded, record)) ||
+	    (known && UNLIKE("trailing_bytes", decoded->trailing_bytes, record->newer)))
 		return difference;
 	return NULL;
 }

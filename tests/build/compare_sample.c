@@ -62,20 +62,20 @@ bool build_unlike_chain(const struct perch_record *decoded, const uint64_t *ip, 
 
 static bool unlike_fixed(const struct perch_sample *sample, const struct build_record *record)
 {
-	const struct build_identity *identity = &record->identity;
+	const struct build_identity *sample_id = &record->sample_id;
 	const struct build_sample *wanted = &record->sample;
 	const struct {
 		const char *name;
 		uint64_t bits, decoded, described;
 	} field[] = {
 		{ "ip", PERCH_SAMPLE_IP, sample->ip, wanted->ip },
-		{ "pid", PERCH_SAMPLE_TID, sample->pid, identity->pid },
-		{ "tid", PERCH_SAMPLE_TID, sample->tid, identity->tid },
-		{ "time", PERCH_SAMPLE_TIME, sample->time, identity->time },
+		{ "pid", PERCH_SAMPLE_TID, sample->pid, sample_id->pid },
+		{ "tid", PERCH_SAMPLE_TID, sample->tid, sample_id->tid },
+		{ "time", PERCH_SAMPLE_TIME, sample->time, sample_id->time },
 		{ "addr", PERCH_SAMPLE_ADDR, sample->addr, wanted->addr },
-		{ "id", PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER, sample->id, identity->id },
-		{ "stream_id", PERCH_SAMPLE_STREAM_ID, sample->stream_id, identity->stream_id },
-		{ "cpu", PERCH_SAMPLE_CPU, sample->cpu, identity->cpu },
+		{ "id", PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER, sample->id, sample_id->id },
+		{ "stream_id", PERCH_SAMPLE_STREAM_ID, sample->stream_id, sample_id->stream_id },
+		{ "cpu", PERCH_SAMPLE_CPU, sample->cpu, sample_id->cpu },
 		{ "weight", PERCH_SAMPLE_WEIGHT_TYPE, sample->weight, wanted->weight },
 		{ "data_src", PERCH_SAMPLE_DATA_SRC, sample->data_src, wanted->data_src },
 		{ "transaction", PERCH_SAMPLE_TRANSACTION, sample->transaction, wanted->transaction },

@@ -169,13 +169,13 @@ static void fill_numbers(struct build_record *record, struct build_chance *chanc
 	uint64_t *wide[] = {
 		&record->time, &record->id, &record->stream_id, &record->address, &record->length, &record->page_offset,
 		&record->inode, &record->generation, &record->lost, &record->aux_offset, &record->aux_size,
-		&record->aux_flags, &record->hw_id, &record->cookie, &record->identity.time, &record->identity.id,
-		&record->identity.stream_id,
+		&record->aux_flags, &record->hw_id, &record->cookie, &record->sample_id.time, &record->sample_id.id,
+		&record->sample_id.stream_id,
 	};
 	uint32_t *narrow[] = {
 		&record->pid, &record->tid, &record->ppid, &record->ptid, &record->major, &record->minor,
-		&record->protection, &record->flags, &record->bpf_id, &record->identity.pid, &record->identity.tid,
-		&record->identity.cpu,
+		&record->protection, &record->flags, &record->bpf_id, &record->sample_id.pid, &record->sample_id.tid,
+		&record->sample_id.cpu,
 	};
 
 	for (size_t i = 0; i < sizeof(wide) / sizeof(*wide); i++)

@@ -205,25 +205,25 @@ static void (*const writers[])(struct build_bytes *bytes, const struct build_rec
 /* The trailer of all records but samples, with sample_id_all. */
 static void write_identity(struct build_bytes *bytes, const struct build_record *record)
 {
-	const struct build_identity *identity = &record->identity;
+	const struct build_identity *sample_id = &record->sample_id;
 	uint64_t type = record->shape.sample_type;
 
 	if (type & PERCH_SAMPLE_TID) {
-		put4(bytes, identity->pid);
-		put4(bytes, identity->tid);
+		put4(bytes, sample_id->pid);
+		put4(bytes, sample_id->tid);
 	}
 	if (type & PERCH_SAMPLE_TIME)
-		put8(bytes, identity->time);
+		put8(bytes, sample_id->time);
 	if (type & PERCH_SAMPLE_ID)
-		put8(bytes, identity->id);
+		put8(bytes, sample_id->id);
 	if (type & PERCH_SAMPLE_STREAM_ID)
-		put8(bytes, identity->stream_id);
+		put8(bytes, sample_id->stream_id);
 	if (type & PERCH_SAMPLE_CPU) {
-		put4(bytes, identity->cpu);
+		put4(bytes, sample_id->cpu);
 		put4(bytes, 0);
 	}
 	if (type & PERCH_SAMPLE_IDENTIFIER)
-		put8(bytes, identity->id);
+		put8(bytes, sample_id->id);
 }
 
 /* Those whose size the kernel does not take back after each event: what is too much lies behind the trailer. */

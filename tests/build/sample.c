@@ -52,27 +52,27 @@ void build_write_values(struct build_bytes *bytes, uint64_t format, const struct
 
 static void write_fixed(struct build_bytes *bytes, const struct build_record *record)
 {
-	const struct build_identity *identity = &record->identity;
+	const struct build_identity *sample_id = &record->sample_id;
 	uint64_t type = record->shape.sample_type;
 
 	if (type & PERCH_SAMPLE_IDENTIFIER)
-		put8(bytes, identity->id);
+		put8(bytes, sample_id->id);
 	if (type & PERCH_SAMPLE_IP)
 		put8(bytes, record->sample.ip);
 	if (type & PERCH_SAMPLE_TID) {
-		build_put_number(bytes, identity->pid, 4);
-		build_put_number(bytes, identity->tid, 4);
+		build_put_number(bytes, sample_id->pid, 4);
+		build_put_number(bytes, sample_id->tid, 4);
 	}
 	if (type & PERCH_SAMPLE_TIME)
-		put8(bytes, identity->time);
+		put8(bytes, sample_id->time);
 	if (type & PERCH_SAMPLE_ADDR)
 		put8(bytes, record->sample.addr);
 	if (type & PERCH_SAMPLE_ID)
-		put8(bytes, identity->id);
+		put8(bytes, sample_id->id);
 	if (type & PERCH_SAMPLE_STREAM_ID)
-		put8(bytes, identity->stream_id);
+		put8(bytes, sample_id->stream_id);
 	if (type & PERCH_SAMPLE_CPU) {
-		build_put_number(bytes, identity->cpu, 4);
+		build_put_number(bytes, sample_id->cpu, 4);
 		build_put_number(bytes, 0, 4);
 	}
 	if (type & PERCH_SAMPLE_PERIOD)

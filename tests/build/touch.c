@@ -149,10 +149,10 @@ static void touch_body(const struct perch_record *record)
 
 void touch_record(const struct perch_record *record)
 {
-	if (record->size < sizeof(struct perch_record_header) || record->left_over > record->size - 8)
+	if (record->size < sizeof(struct perch_record_header) || record->trailing_bytes > record->size - 8)
 		abort();
 	touch_bytes(record->bytes, record->size);
-	touch_bytes(&record->identity, sizeof(record->identity));
+	touch_bytes(&record->sample_id, sizeof(record->sample_id));
 	touch_body(record);
 	touch_fields(record);
 }

@@ -66,18 +66,18 @@ static int stop_at_third(void *context, const struct perch_field *field)
 
 static void touch_words(const struct perch_record *record)
 {
-	TOUCH_WORDS(perch_misc_words, record->type, record->misc);
+	TOUCH_WORDS(perch_format_misc, record->type, record->misc);
 	if (record->type == PERCH_RECORD_AUX)
-		TOUCH_WORDS(perch_aux_flag_words, record->aux.flags);
+		TOUCH_WORDS(perch_format_aux_flags, record->aux.flags);
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return;
-	TOUCH_WORDS(perch_data_src_words, record->sample.data_src);
-	TOUCH_WORDS(perch_transaction_words, record->sample.transaction);
+	TOUCH_WORDS(perch_format_data_src, record->sample.data_src);
+	TOUCH_WORDS(perch_format_transaction, record->sample.transaction);
 	for (uint64_t i = 0; i < record->sample.branches.nr && i < 4; i++) {
 		struct perch_branch_entry entry;
 
 		perch_branch_at(record, i, &entry);
-		TOUCH_WORDS(perch_branch_words, &entry);
+		TOUCH_WORDS(perch_format_branch, &entry);
 	}
 }
 

@@ -39,7 +39,7 @@ static int put_field(void *context, const struct perch_field *field)
 	case PERCH_FIELD_LIST:
 		fprintf(file, "%" PRIu64 "{", field->value);
 		break;
-	case PERCH_FIELD_WORDS:
+	case PERCH_FIELD_FLAGS:
 		fprintf(file, "%#" PRIx64 ":", field->value);
 		put_bytes(file, field->text, strlen(field->text));
 		break;
@@ -89,7 +89,7 @@ struct reading {
 	enum perch_byte_order order;
 	struct recording_count *count;
 	enum perch_arch arch;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	bool has_attr;
 	struct perch_record record;
 	uint64_t bytes[MOST_BYTES / 8];
@@ -127,7 +127,7 @@ static int take_attr(struct reading *reading, struct perch_error *err)
 		return WRONG("an attr of %zu bytes cannot be read", reading->size);
 	if (attr.size != reading->size)
 		return WRONG("an attr of %zu bytes says it has %" PRIu32, reading->size, attr.size);
-	perch_layout_init(&reading->layout, &attr, reading->order);
+	perch_parse_info_init(&reading->parse_info, &attr, reading->order);
 	reading->has_attr = true;
 	return 0;
 }
@@ -138,12 +138,12 @@ static int take_record(struct reading *reading, struct perch_error *err)
 
 	if (!reading->has_attr)
 		return WRONG("a record before its attr");
-	rc = perch_record_decode(&reading->record, &reading->layout, reading->bytes, reading->size, err);
+	rc = perch_record_decode(&reading->record, &reading->parse_info, reading->bytes, reading->size, err);
 	if (rc < 0)
 		return rc;
-	if (reading->record.left_over)
+	if (reading->record.trailing_bytes)
 		return WRONG("%s: %u bytes are left over", perch_record_name(reading->record.type),
-			     reading->record.left_over);
+			     reading->record.trailing_bytes);
 	reading->count->records++;
 	reading->count->samples += reading->record.type == PERCH_RECORD_SAMPLE;
 	if (reading->record.type < 32)

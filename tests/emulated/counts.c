@@ -59,7 +59,7 @@ static void instructions_exact(void)
 	open_or_fail(&counter, "instructions:u", NULL);
 	few = count_loop(counter, 1000);
 	many = count_loop(counter, 101000);
-	CHECK(few.state == PERCH_COUNT_FULL && many.state == PERCH_COUNT_FULL, "states %d, %d", few.state, many.state);
+	CHECK(few.state == PERCH_COUNT_STATE_EXACT && many.state == PERCH_COUNT_STATE_EXACT, "states %d, %d", few.state, many.state);
 	CHECK(few.value > 1000 * GUEST_TURN && few.value < 1000 * GUEST_TURN + AROUND, "%" PRIu64, few.value);
 	CHECK(many.value - few.value == 100000 * GUEST_TURN, "%" PRIu64 " - %" PRIu64, many.value, few.value);
 	CHECK(many.scaled == many.value, "%" PRIu64, many.scaled);
@@ -77,7 +77,7 @@ static void cycles_count(void)
 
 	open_or_fail(&counter, "cycles:u", NULL);
 	count = count_loop(counter, 1000000);
-	CHECK(count.state == PERCH_COUNT_FULL, "state %d", count.state);
+	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "state %d", count.state);
 	CHECK(guest_off(count.value, 1000000 * GUEST_TURN) < 10, "%" PRIu64, count.value);
 	perch_counter_close(counter);
 }
@@ -140,7 +140,7 @@ static void switched_and_reset(void)
 
 	open_or_fail(&counter, "instructions:u", NULL);
 	CHECK_OK(perch_counter_read(counter, &first, &err), &err);
-	CHECK(first.state == PERCH_COUNT_IDLE && !first.value, "state %d, %" PRIu64, first.state, first.value);
+	CHECK(first.state == PERCH_COUNT_STATE_NOT_ENABLED && !first.value, "state %d, %" PRIu64, first.state, first.value);
 	first = count_once(counter, 100000);
 	guest_loop(100000);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
@@ -155,7 +155,7 @@ static void switched_and_reset(void)
 	      first.enabled_ns);
 	CHECK(!perch_counter_reset(counter), "");
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(!second.value && !second.enabled_ns && second.state == PERCH_COUNT_IDLE, "%" PRIu64 " in %" PRIu64,
+	CHECK(!second.value && !second.enabled_ns && second.state == PERCH_COUNT_STATE_NOT_ENABLED, "%" PRIu64 " in %" PRIu64,
 	      second.value, second.enabled_ns);
 	perch_counter_close(counter);
 }
@@ -212,7 +212,7 @@ static void follows_the_thread(void)
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(count.value >= 200000 * GUEST_TURN && count.value < 200000 * GUEST_TURN + 3 * TICK, "%" PRIu64,
 	      count.value);
-	CHECK(count.state == PERCH_COUNT_FULL, "state %d", count.state);
+	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "state %d", count.state);
 	perch_counter_close(counter);
 }
 

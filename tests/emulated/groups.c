@@ -30,7 +30,7 @@ static void multiplexed(void)
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
 	for (int i = 0; i < 12; i++) {
 		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
-		CHECK(count.state == PERCH_COUNT_SCALED, "%d: state %d", i, count.state);
+		CHECK(count.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, count.state);
 		CHECK(count.running_ns < count.enabled_ns && count.running_ns, "%d: %" PRIu64 " of %" PRIu64, i,
 		      count.running_ns, count.enabled_ns);
 		CHECK(guest_off(count.running_ns * 2, count.enabled_ns) < 200, "%d: ran %" PRIu64 " of %" PRIu64, i,
@@ -58,7 +58,7 @@ static void six_fit(void)
 	CHECK(!perch_group_disable(group), "");
 	CHECK_OK(perch_group_read(group, count, COUNTERS, &err), &err);
 	for (int i = 0; i < COUNTERS; i++) {
-		CHECK(count[i].state == PERCH_COUNT_FULL, "%d: state %d", i, count[i].state);
+		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT, "%d: state %d", i, count[i].state);
 		CHECK(guest_off(count[i].value, (uint64_t)TURNS / 10 * GUEST_TURN) < 2, "%d: %" PRIu64, i,
 		      count[i].value);
 	}
@@ -85,7 +85,7 @@ static void too_large(void)
 /* The wish to read in user space is a counter's: the kernel refuses it for whole CPUs, and groups do without. */
 static void user_read_of_a_cpu(void)
 {
-	const struct perch_options options = { .user_read = 1, .enabled = 1 };
+	const struct perch_options options = { .self_monitoring = 1, .enabled = 1 };
 	const struct perch_target cpu = { .pid = -1, .cpu = 0 };
 	struct perch_group *group;
 	struct perch_counter *counter;
@@ -96,10 +96,10 @@ static void user_read_of_a_cpu(void)
 	CHECK_OK(perch_counter_open(&counter, "instructions", &cpu, &options, &err), &err);
 	guest_loop(TURNS / 10);
 	CHECK_OK(perch_group_read(group, count, 2, &err), &err);
-	CHECK(count[0].state == PERCH_COUNT_FULL && count[1].state == PERCH_COUNT_FULL, "%d, %d", count[0].state,
+	CHECK(count[0].state == PERCH_COUNT_STATE_EXACT && count[1].state == PERCH_COUNT_STATE_EXACT, "%d, %d", count[0].state,
 	      count[1].state);
 	CHECK_OK(perch_counter_read(counter, count, &err), &err);
-	CHECK(!perch_counter_user_read(counter, &err), "read in user space");
+	CHECK(!perch_counter_self_monitoring(counter, &err), "read in user space");
 	perch_counter_close(counter);
 	perch_group_close(group);
 }
@@ -140,7 +140,7 @@ static void one_too_large(void)
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
-		CHECK(count[i].state == PERCH_COUNT_NEVER && count[i].enabled_ns && !count[i].scaled, "%d: state %d", i,
+		CHECK(count[i].state == PERCH_COUNT_STATE_NEVER_RAN && count[i].enabled_ns && !count[i].scaled, "%d: state %d", i,
 		      count[i].state);
 	perch_group_close(group);
 }
@@ -158,7 +158,7 @@ static void cycles_beside_six(void)
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
-		CHECK(count[i].state == PERCH_COUNT_FULL && count[i].value >= 1000000, "%d: state %d, %" PRIu64, i,
+		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT && count[i].value >= 1000000, "%d: state %d, %" PRIu64, i,
 		      count[i].state, count[i].value);
 	perch_group_close(group);
 }
@@ -210,7 +210,7 @@ static void pinned_beyond(void)
 		int rc = perch_counter_read(counter[i], &count, &err);
 
 		if (!rc) {
-			CHECK(count.state == PERCH_COUNT_FULL && count.value >= 100000, "%d: %d", i, count.state);
+			CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.value >= 100000, "%d: %d", i, count.state);
 			counted++;
 			continue;
 		}
@@ -239,7 +239,7 @@ static void starved(void)
 	guest_loop(10000000);
 	CHECK(!perch_counter_disable(starving), "");
 	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
-	CHECK(count.state == PERCH_COUNT_NEVER, "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state,
+	CHECK(count.state == PERCH_COUNT_STATE_NEVER_RAN, "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state,
 	      count.value, count.running_ns, count.enabled_ns);
 	CHECK(count.enabled_ns > 10000000 && !count.running_ns && !count.scaled, "%" PRIu64, count.enabled_ns);
 	for (int i = 0; i < COUNTERS; i++)
@@ -249,7 +249,7 @@ static void starved(void)
 	guest_loop(1000000);
 	CHECK(!perch_counter_disable(starving), "");
 	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
-	CHECK(count.state == PERCH_COUNT_SCALED && count.value >= 1000000, "state %d, %" PRIu64, count.state,
+	CHECK(count.state == PERCH_COUNT_STATE_SCALED && count.value >= 1000000, "state %d, %" PRIu64, count.state,
 	      count.value);
 	perch_counter_close(starving);
 }
@@ -291,7 +291,7 @@ static void exclusive_alone(void)
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
 	CHECK_OK(perch_counter_read(alone, &mine, &err), &err);
 	CHECK_OK(perch_counter_read(other, &theirs, &err), &err);
-	CHECK(mine.state == PERCH_COUNT_SCALED && theirs.state == PERCH_COUNT_SCALED, "states %d, %d", mine.state,
+	CHECK(mine.state == PERCH_COUNT_STATE_SCALED && theirs.state == PERCH_COUNT_STATE_SCALED, "states %d, %d", mine.state,
 	      theirs.state);
 	CHECK(mine.running_ns + theirs.running_ns <= mine.enabled_ns * 105 / 100,
 	      "%" PRIu64 " + %" PRIu64 " of %" PRIu64, mine.running_ns, theirs.running_ns, mine.enabled_ns);

@@ -47,7 +47,7 @@ static void retired_instructions(void)
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 		CHECK(count.value >= TURNS * GUEST_TURN && count.value < TURNS * GUEST_TURN + 24000, "%s: %" PRIu64,
 		      names[i], count.value);
-		CHECK(count.state == PERCH_COUNT_FULL, "%s: state %d", names[i], count.state);
+		CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", names[i], count.state);
 		perch_counter_close(counter);
 		perch_events_clear(&events);
 	}

@@ -57,7 +57,7 @@ static uint64_t hits(const char *text, void (*act)(void))
 	CHECK(!perch_counter_disable(counter), "%s", text);
 	act();	/* no more */
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(count.state == PERCH_COUNT_FULL, "%s: state %d", text, count.state);
+	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", text, count.state);
 	perch_counter_close(counter);
 	return count.value;
 }

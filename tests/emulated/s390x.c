@@ -106,11 +106,11 @@ static void tasks(void)
 	CHECK(record->task.pid == (uint32_t)child && record->task.tid == (uint32_t)child &&
 	      record->task.ppid == (uint32_t)getpid() && record->task.ptid == (uint32_t)getpid(), "%u of %u",
 	      record->task.pid, record->task.ppid);
-	CHECK(record->identity.pid == (uint32_t)getpid() && record->identity.cpu == 0, "");
+	CHECK(record->sample_id.pid == (uint32_t)getpid() && record->sample_id.cpu == 0, "");
 	record = only(&live, PERCH_RECORD_EXIT);
 	CHECK(record->task.pid == (uint32_t)child && record->task.ppid == (uint32_t)getpid() &&
-	      record->identity.tid == (uint32_t)child, "%u of %u", record->task.pid, record->task.ppid);
-	CHECK(record->task.time >= record->identity.time && record->task.time <= live.to, "%" PRIu64,
+	      record->sample_id.tid == (uint32_t)child, "%u of %u", record->task.pid, record->task.ppid);
+	CHECK(record->task.time >= record->sample_id.time && record->task.time <= live.to, "%" PRIu64,
 	      record->task.time);
 	record = only(&live, PERCH_RECORD_COMM);
 	CHECK(is_text(&record->comm.comm, "big \xf0\x9f\x8c\xb3 endian") && !record->comm.exec, "'%s'",
@@ -197,13 +197,13 @@ static void switches(void)
 	for (size_t i = 0; i < live.nr; i++) {
 		const struct perch_record *record = &live.record[i];
 
-		CHECK(record->type == PERCH_RECORD_SWITCH_CPU_WIDE && record->identity.cpu == 1, "type %u",
+		CHECK(record->type == PERCH_RECORD_SWITCH_CPU_WIDE && record->sample_id.cpu == 1, "type %u",
 		      record->type);
-		out += record->context_switch.out && record->identity.tid == (uint32_t)getpid();
-		in += !record->context_switch.out && record->identity.tid == (uint32_t)getpid();
-		if (i && record[-1].context_switch.out && record[-1].identity.tid == (uint32_t)getpid())
-			CHECK(record->identity.tid == record[-1].context_switch.other_tid &&
-			      record->context_switch.other_tid == (uint32_t)getpid(), "%u", record->identity.tid);
+		out += record->context_switch.out && record->sample_id.tid == (uint32_t)getpid();
+		in += !record->context_switch.out && record->sample_id.tid == (uint32_t)getpid();
+		if (i && record[-1].context_switch.out && record[-1].sample_id.tid == (uint32_t)getpid())
+			CHECK(record->sample_id.tid == record[-1].context_switch.other_tid &&
+			      record->context_switch.other_tid == (uint32_t)getpid(), "%u", record->sample_id.tid);
 	}
 	CHECK(out >= 1 && in >= 1, "%zu out, %zu in", out, in);
 	send_out(&live);

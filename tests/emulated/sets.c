@@ -44,11 +44,11 @@ static void weak_group(void)
 
 	count_set(set, counts, 5 * TURNS);
 	for (size_t i = 0; i < 8; i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
+		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		CHECK(event->broken && event->event.leader == (int)i && !event->skipped, "%zu: leader %d", i,
 		      event->event.leader);
-		CHECK(counts[i].state == PERCH_COUNT_SCALED, "%zu: state %d", i, counts[i].state);
+		CHECK(counts[i].state == PERCH_COUNT_STATE_SCALED, "%zu: state %d", i, counts[i].state);
 		CHECK(guest_off(counts[i].scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100, "%zu: %" PRIu64, i,
 		      counts[i].scaled);
 	}
@@ -63,8 +63,8 @@ static void weak_group_that_fits(void)
 
 	count_set(set, counts, TURNS);
 	for (size_t i = 0; i < 3; i++) {
-		CHECK(!perch_set_event(set, i)->broken && perch_set_event(set, i)->event.leader == 0, "%zu", i);
-		CHECK(counts[i].state == PERCH_COUNT_FULL && counts[i].enabled_ns == counts[0].enabled_ns,
+		CHECK(!perch_set_get_event(set, i)->broken && perch_set_get_event(set, i)->event.leader == 0, "%zu", i);
+		CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].enabled_ns == counts[0].enabled_ns,
 		      "%zu: state %d", i, counts[i].state);
 	}
 	perch_set_close(set);
@@ -98,15 +98,15 @@ static void absent_left_out(void)
 
 	count_set(set, counts, TURNS);
 	for (size_t i = 0; i < 5; i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
+		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		CHECK(event->skipped == skipped[i], "%zu: %d", i, event->skipped);
 		if (!skipped[i]) {
-			CHECK(counts[i].state == PERCH_COUNT_FULL && counts[i].value >= TURNS, "%zu: state %d", i,
+			CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].value >= TURNS, "%zu: state %d", i,
 			      counts[i].state);
 			continue;
 		}
-		CHECK(counts[i].state == PERCH_COUNT_ABSENT && perch_set_fd(set, i, 0) == -1, "%zu: state %d", i,
+		CHECK(counts[i].state == PERCH_COUNT_STATE_NOT_OPEN && perch_set_fd(set, i, 0) == -1, "%zu: state %d", i,
 		      counts[i].state);
 		CHECK(event->reason->kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s", perch_error_kind_slug(event->reason->kind),
 		      event->reason->message);
@@ -135,7 +135,7 @@ static void every_cpu(void)
 		CHECK(count[1].value >= (uint64_t)TURNS * GUEST_TURN, "%zu: %" PRIu64, event, count[1].value);
 		CHECK(count[0].value < TURNS / 10, "%zu: %" PRIu64, event, count[0].value);
 		perch_count_sum(&sum, count, 2);
-		CHECK(sum.value == count[0].value + count[1].value && sum.state == PERCH_COUNT_FULL, "%zu: state %d",
+		CHECK(sum.value == count[0].value + count[1].value && sum.state == PERCH_COUNT_STATE_EXACT, "%zu: state %d",
 		      event, sum.state);
 	}
 	perch_set_close(set);
@@ -152,12 +152,12 @@ static void pinned_beyond(void)
 
 	count_set(set, counts, TURNS);
 	for (int i = 0; i < 7; i++) {
-		full += counts[i].state == PERCH_COUNT_FULL && counts[i].value >= TURNS;
-		lost += counts[i].state == PERCH_COUNT_ERROR;
+		full += counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].value >= TURNS;
+		lost += counts[i].state == PERCH_COUNT_STATE_ERROR;
 	}
 	CHECK(full == 6 && lost == 1, "%d counted, %d lost", full, lost);
-	CHECK(counts[7].state == PERCH_COUNT_NEVER && counts[7].enabled_ns, "state %d", counts[7].state);
-	CHECK(counts[8].state == PERCH_COUNT_FULL, "state %d", counts[8].state);
+	CHECK(counts[7].state == PERCH_COUNT_STATE_NEVER_RAN && counts[7].enabled_ns, "state %d", counts[7].state);
+	CHECK(counts[8].state == PERCH_COUNT_STATE_EXACT, "state %d", counts[8].state);
 	perch_set_close(set);
 }
 
@@ -174,7 +174,7 @@ static void deltas_of_multiplexed(void)
 	CHECK_OK(perch_set_read(set, second, 8, &err), &err);
 	for (int i = 0; i < 8; i++) {
 		perch_count_delta(&delta, &second[i], &first[i]);
-		CHECK(delta.state == PERCH_COUNT_SCALED, "%d: state %d", i, delta.state);
+		CHECK(delta.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, delta.state);
 		CHECK(guest_off(delta.scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100, "%d: %" PRIu64, i, delta.scaled);
 	}
 	perch_set_close(set);

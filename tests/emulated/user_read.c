@@ -36,7 +36,7 @@ static struct told ask_kernel(const struct perch_counter *counter)
 
 static struct perch_counter *open_running(const char *text, uint64_t period)
 {
-	struct perch_options options = { .enabled = 1, .user_read = 1, .period = period };
+	struct perch_options options = { .enabled = 1, .self_monitoring = 1, .period = period };
 	struct perch_counter *counter;
 	struct perch_error err;
 
@@ -65,7 +65,7 @@ static bool compare(struct perch_counter *counter, struct perch_error *err)
 	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.enabled_ns, before.enabled_ns, after.enabled_ns);
 	CHECK(between(count.running_ns, before.running_ns, after.running_ns, CLOCK_STEP_NS),
 	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.running_ns, before.running_ns, after.running_ns);
-	return perch_counter_user_read(counter, err);
+	return perch_counter_self_monitoring(counter, err);
 }
 
 /* Some thousand reads over a few milliseconds, ticks and all: each must be without a system call, and right. */
@@ -151,7 +151,7 @@ static void across_overflows(void)
 		compare(counter, &err);
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 		CHECK(count.value >= before, "%" PRIu64 " after %" PRIu64, count.value, before);
-		turned += perch_counter_user_read(counter, &err);
+		turned += perch_counter_self_monitoring(counter, &err);
 		before = count.value;
 		guest_loop(500);
 	}
@@ -219,7 +219,7 @@ static void multiplexed(void)
 	      with, err.message);
 	for (int i = 0; i < 7; i++) {
 		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
-		CHECK(count.state == PERCH_COUNT_SCALED, "%d: state %d", i, count.state);
+		CHECK(count.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, count.state);
 		perch_counter_close(counter[i]);
 	}
 }
@@ -234,14 +234,14 @@ static void reset_and_disabled(void)
 	CHECK(!perch_counter_reset(counter), "");
 	guest_loop(1000);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(perch_counter_user_read(counter, &err), "%s", err.message);
+	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
 	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 20000, "%" PRIu64, count.value);
 	CHECK(count.enabled_ns < 1000000 && count.enabled_ns == count.running_ns, "%" PRIu64 " of %" PRIu64,
 	      count.running_ns, count.enabled_ns);
-	CHECK(count.state == PERCH_COUNT_FULL && count.scaled == count.value, "state %d", count.state);
+	CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.scaled == count.value, "state %d", count.state);
 	CHECK(!perch_counter_disable(counter), "");
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(!perch_counter_user_read(counter, &err) && err.message[0], "a counter that is off: '%s'", err.message);
+	CHECK(!perch_counter_self_monitoring(counter, &err) && err.message[0], "a counter that is off: '%s'", err.message);
 	guest_note("%s", err.message);
 	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 40000, "%" PRIu64, count.value);
 	perch_counter_close(counter);
@@ -251,7 +251,7 @@ static void reset_and_disabled(void)
 static void not_hardware(void)
 {
 	struct perch_target cpu = { .pid = -1, .cpu = 0 };
-	struct perch_options options = { .enabled = 1, .user_read = 1 };
+	struct perch_options options = { .enabled = 1, .self_monitoring = 1 };
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
 	struct perch_count count;
@@ -264,7 +264,7 @@ static void not_hardware(void)
 	CHECK_OK(perch_counter_open(&counter, "cycles:u", &cpu, &options, &err), &err);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	err = (struct perch_error){ 0 };
-	CHECK(!perch_counter_user_read(counter, &err) && err.kind == PERCH_ERROR_BAD_TARGET, "of a CPU: '%s'",
+	CHECK(!perch_counter_self_monitoring(counter, &err) && err.kind == PERCH_ERROR_BAD_TARGET, "of a CPU: '%s'",
 	      err.message);
 	perch_counter_close(counter);
 }
@@ -365,7 +365,7 @@ static void cost(void)
 	ratio = by_perch * 100 / by_hand;
 	guest_note("%" PRIu64 " instructions by perch, %" PRIu64 " by hand: ratio %" PRIu64 ".%02" PRIu64,
 		   by_perch / READS, by_hand / READS, ratio / 100, ratio % 100);
-	CHECK(perch_counter_user_read(counter, &err), "%s", err.message);
+	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
 	CHECK(by_perch * 10 <= by_hand * 12, "%" PRIu64 " and %" PRIu64 " for %d reads", by_perch, by_hand, READS);
 	perch_counter_close(meter);
 	perch_counter_close(counter);

@@ -97,8 +97,8 @@ static void kernel_dropped(void)
 	CHECK(!setgid(NOBODY) && !setuid(NOBODY), "%s", strerror(errno));
 	CHECK_OK(perch_events_parse(&events, "instructions,cycles:u", NULL, &err), &err);
 	CHECK_OK(perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_DROP_KERNEL, &err), &err);
-	CHECK(perch_set_event(set, 0)->user_only && !perch_set_event(set, 1)->user_only, "%d, %d",
-	      perch_set_event(set, 0)->user_only, perch_set_event(set, 1)->user_only);
+	CHECK(perch_set_get_event(set, 0)->user_only && !perch_set_get_event(set, 1)->user_only, "%d, %d",
+	      perch_set_get_event(set, 0)->user_only, perch_set_get_event(set, 1)->user_only);
 	CHECK_OK(perch_set_enable(set, &err), &err);
 	guest_loop(100000);
 	CHECK_OK(perch_set_disable(set, &err), &err);

@@ -44,8 +44,8 @@ static uint32_t choose_type(const struct build_shape *shape, struct build_chance
 /* perf does not only print: it makes threads and maps of what it reads, and goes through those. */
 static void tame(struct build_record *record)
 {
-	uint32_t *threads[] = { &record->pid, &record->tid, &record->ppid, &record->ptid, &record->identity.pid,
-				&record->identity.tid };
+	uint32_t *threads[] = { &record->pid, &record->tid, &record->ppid, &record->ptid, &record->sample_id.pid,
+				&record->sample_id.tid };
 
 	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
 		*threads[i] &= 0xffff;
@@ -61,7 +61,7 @@ static void tame(struct build_record *record)
 		*at = *at < 'a' || *at > 'z' ? '_' : *at;
 	if (!record->text[0])
 		record->text[0] = 'x';
-	record->identity.time >>= 1;
+	record->sample_id.time >>= 1;
 	record->time >>= 1;
 	if (record->nr_namespaces > PERCH_NR_NAMESPACES)
 		record->nr_namespaces = PERCH_NR_NAMESPACES;
@@ -77,8 +77,8 @@ static void choose_record(struct build_record *record, struct build_chance *chan
 	record->misc = (record->misc & 0x6000) | PERCH_MISC_USER;
 	if (record->type != PERCH_RECORD_MMAP2 && record->type != PERCH_RECORD_SAMPLE)
 		record->misc &= PERCH_MISC_USER | 0x2000;
-	record->identity.cpu = build_below(chance, 8);
-	record->identity.id = record->id = ID;
+	record->sample_id.cpu = build_below(chance, 8);
+	record->sample_id.id = record->id = ID;
 	record->sample.no_branch_stack = false;
 	record->sample.data_page_size = pages[build_below(chance, 5)];
 	record->sample.code_page_size = pages[build_below(chance, 5)];
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 		choose_record(&record, &chance);
 		build_write(&bytes, &record);
 		piece.iov_len = bytes.size;
-		if (perch_writer_put(writer, &piece, 1, &err) < 0)
+		if (perch_writer_append(writer, &piece, 1, &err) < 0)
 			return perch_error_print(stderr, &err), 1;
 	}
 	if (put_machine(writer, &err) < 0 || perch_writer_close(writer, &err) < 0)

@@ -74,7 +74,7 @@ static void finish(struct perch_writer *writer, struct buffer *buffer)
 	memcpy(&header, buffer->bytes, sizeof(header));
 	header.size = buffer->size;
 	memcpy(buffer->bytes, &header, sizeof(header));
-	if (perch_writer_put(writer, &piece, 1, &err))
+	if (perch_writer_append(writer, &piece, 1, &err))
 		die();
 }
 

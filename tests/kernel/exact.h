@@ -96,7 +96,7 @@ static inline uint64_t value_of(struct perch_counter *counter)
 {
 	struct perch_count count = read_of(counter);
 
-	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	assert_int_equal(count.scaled, count.value);
 	perch_counter_close(counter);
 	return count.value;

@@ -52,7 +52,7 @@ int live_open(struct live *live, const struct perch_attr *attr, const struct per
 	int rc;
 
 	*live = (struct live){ .attr = *attr, .target = *target, .from = live_clock(attr) };
-	perch_layout_init(&live->layout, attr, PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&live->parse_info, attr, PERCH_BYTES_NATIVE);
 	live->fd = perch_open(attr, target, -1, 0, NULL, err);
 	if (live->fd < 0)
 		return live->fd;
@@ -90,28 +90,28 @@ int live_disable(struct live *live)
 /* What holds for the identity of each record of the event. A task that has gone has the number -1. */
 static int check_identity(const struct live *live, const struct perch_record *record, struct perch_error *err)
 {
-	const struct perch_identity *identity = &record->identity;
+	const struct perch_sample_id *sample_id = &record->sample_id;
 	const bool whole = record->type == PERCH_RECORD_SAMPLE || live->attr.sample_id_all;
 	const uint64_t wanted = whole ? live->attr.sample_type & LIVE_IDENTITY : 0;
 	const char *name = perch_record_name(record->type);
 
-	if (identity->has != wanted)
-		return WRONG("%s: identity %#" PRIx64 " in place of %#" PRIx64, name, identity->has, wanted);
-	if (wanted & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER) && identity->id != live->id)
-		return WRONG("%s: id %" PRIu64 " in place of %" PRIu64, name, identity->id, live->id);
+	if (sample_id->has != wanted)
+		return WRONG("%s: identity %#" PRIx64 " in place of %#" PRIx64, name, sample_id->has, wanted);
+	if (wanted & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER) && sample_id->id != live->id)
+		return WRONG("%s: id %" PRIu64 " in place of %" PRIu64, name, sample_id->id, live->id);
 	if (wanted & PERCH_SAMPLE_STREAM_ID &&
-	    (live->attr.inherit ? identity->stream_id < live->id : identity->stream_id != live->id))
-		return WRONG("%s: stream id %" PRIu64 " of event %" PRIu64, name, identity->stream_id, live->id);
-	if (wanted & PERCH_SAMPLE_TIME && (identity->time < live->from || identity->time > live->to))
-		return WRONG("%s: time %" PRIu64 " is not in %" PRIu64 "..%" PRIu64, name, identity->time, live->from,
+	    (live->attr.inherit ? sample_id->stream_id < live->id : sample_id->stream_id != live->id))
+		return WRONG("%s: stream id %" PRIu64 " of event %" PRIu64, name, sample_id->stream_id, live->id);
+	if (wanted & PERCH_SAMPLE_TIME && (sample_id->time < live->from || sample_id->time > live->to))
+		return WRONG("%s: time %" PRIu64 " is not in %" PRIu64 "..%" PRIu64, name, sample_id->time, live->from,
 			     live->to);
 	if (wanted & PERCH_SAMPLE_CPU &&
-	    (live->target.cpu >= 0 ? identity->cpu != (uint32_t)live->target.cpu
-				   : identity->cpu >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
-		return WRONG("%s: CPU %" PRIu32, name, identity->cpu);
+	    (live->target.cpu >= 0 ? sample_id->cpu != (uint32_t)live->target.cpu
+				   : sample_id->cpu >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
+		return WRONG("%s: CPU %" PRIu32, name, sample_id->cpu);
 	if (wanted & PERCH_SAMPLE_TID && live->target.cpu < 0 && !live->attr.inherit && live->target.pid == 0 &&
-	    identity->pid != (uint32_t)getpid())
-		return WRONG("%s: process %" PRIu32, name, identity->pid);
+	    sample_id->pid != (uint32_t)getpid())
+		return WRONG("%s: process %" PRIu32, name, sample_id->pid);
 	return 0;
 }
 
@@ -135,9 +135,9 @@ static int check(const struct live *live, const struct perch_record *record, str
 	if (!perch_record_name(record->type) || record->type >= PERCH_RECORD_MAX)
 		return WRONG("the kernel writes a record of type %" PRIu32, record->type);
 	/* of these the kernel tells too many where somebody else records them as well */
-	if (record->left_over && record->type != PERCH_RECORD_KSYMBOL && record->type != PERCH_RECORD_BPF_EVENT &&
+	if (record->trailing_bytes && record->type != PERCH_RECORD_KSYMBOL && record->type != PERCH_RECORD_BPF_EVENT &&
 	    record->type != PERCH_RECORD_TEXT_POKE)
-		return WRONG("%s: %u bytes behind the last field", perch_record_name(record->type), record->left_over);
+		return WRONG("%s: %u bytes behind the last field", perch_record_name(record->type), record->trailing_bytes);
 	if (perch_record_fields(record, perch_arch_here(), balance, &depth) || depth)
 		return WRONG("%s: its lists and groups do not end", perch_record_name(record->type));
 	return check_identity(live, record, err);
@@ -164,7 +164,7 @@ static int keep(struct live *live, const struct perch_record_header *header, str
 	memcpy(bytes, header, header->size);
 	live->to = live_clock(&live->attr);	/* anew for each: the event may still be running */
 	record = &live->record[live->nr++];
-	rc = perch_record_decode(record, &live->layout, bytes, header->size, err);
+	rc = perch_record_decode(record, &live->parse_info, bytes, header->size, err);
 	record->bytes = bytes;
 	return rc < 0 ? rc : check(live, record, err);
 }

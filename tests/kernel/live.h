@@ -24,7 +24,7 @@ struct live {
 	int fd;
 	uint64_t id;			/* as the ioctl tells it */
 	struct perch_ring *ring;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	uint64_t from, to;		/* the attr's clock, around all that was recorded */
 	size_t nr, room;
 	struct perch_record *record;	/* in the order of the ring; each one's bytes are an allocation of just their size */

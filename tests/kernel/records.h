@@ -78,8 +78,8 @@ static inline void assert_text(const struct perch_text *text, const char *wanted
 /* The ids in the record's identity. */
 static inline void assert_told_by(const struct perch_record *record, pid_t pid, pid_t tid)
 {
-	assert_int_equal(record->identity.pid, pid);
-	assert_int_equal(record->identity.tid, tid);
+	assert_int_equal(record->sample_id.pid, pid);
+	assert_int_equal(record->sample_id.tid, tid);
 }
 
 static inline pid_t this_thread(void)

@@ -61,7 +61,7 @@ static void page_faults_are_exact(void **state)
 
 	(void)state;
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
-	assert_int_equal(count.state, PERCH_COUNT_IDLE);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
 	touch(pages);		/* not counted: not enabled yet; and libc's own pages are there now */
 	drop(pages);
 	pages = fresh_pages();
@@ -71,7 +71,7 @@ static void page_faults_are_exact(void **state)
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
 	assert_int_equal(count.value, PAGES);
 	assert_int_equal(count.scaled, PAGES);
-	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	assert_true(count.enabled_ns > 0 && count.enabled_ns == count.running_ns);
 	drop(pages);
 	perch_counter_close(faults);
@@ -92,7 +92,7 @@ static void reset_starts_anew(void **state)
 	assert_int_equal(perch_counter_read(faults, &after, NULL), 0);
 	assert_int_equal(after.value, 0);
 	assert_int_equal(after.enabled_ns, 0);
-	assert_int_equal(after.state, PERCH_COUNT_IDLE);
+	assert_int_equal(after.state, PERCH_COUNT_STATE_NOT_ENABLED);
 	assert_true(before.value >= PAGES);
 	drop(pages);
 	perch_counter_close(faults);
@@ -132,7 +132,7 @@ static void a_group_is_read_at_once(void **state)
 	drop(pages);
 	pages = fresh_pages();
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
-	assert_int_equal(counts[2].state, PERCH_COUNT_IDLE);
+	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	perch_group_enable(group);
 	touch(pages);
 	perch_group_disable(group);
@@ -140,7 +140,7 @@ static void a_group_is_read_at_once(void **state)
 	assert_int_equal(counts[0].value, PAGES);
 	assert_true(counts[1].value > 0);
 	assert_int_equal(counts[2].value, 0);
-	assert_int_equal(counts[2].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_EXACT);
 	assert_int_not_equal(counts[0].id, counts[1].id);
 	assert_int_equal(perch_group_reset(group), 0);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);

@@ -86,7 +86,7 @@ static void switches_and_time_in_one_group(void **state)
 	assert_true(counts[1].value >= PAGES);
 	assert_true(counts[2].value >= 5);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+		assert_int_equal(counts[i].state, PERCH_COUNT_STATE_EXACT);
 		assert_true(counts[i].enabled_ns == counts[0].enabled_ns);
 	}
 	perch_group_close(group);

@@ -48,7 +48,7 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 	assert_int_equal(counts[2].value, 0);
 	faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages, counts);
 	assert_int_equal(counts[0].value, 0);	/* they are there now */
-	assert_int_equal(counts[0].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	drop(pages, PAGES);
 }
 

@@ -86,19 +86,19 @@ static void is_an_answer(const struct perch_explanation *explanation, int errnum
 }
 
 /* All the ways to ask: without facts, with them, with calls, and as an error. */
-static void ask(const struct perch_call *call)
+static void ask(const struct perch_open_call *call)
 {
 	static const struct perch_probing by_default;
 	struct perch_explanation explanation;
 	struct perch_error err = { 0 };
 
-	assert_int_equal(perch_explain_call(call, NULL, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, NULL, NULL, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(explanation.calls, 0);
-	assert_int_equal(perch_explain_call(call, machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, machine, NULL, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(explanation.calls, 0);
-	assert_int_equal(perch_explain_call(call, machine, &by_default, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, machine, &by_default, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(perch_explain(call, machine, &err), -call->errnum);
 	assert_int_equal(err.errnum, call->errnum);
@@ -116,7 +116,7 @@ static void every_errno_has_an_answer(void **unused)
 					  PERCH_TYPE_BREAKPOINT, 8, 10, 77 };
 	static const int unlikely[] = { 133, 200, 512, 513, 524, 530, 4095, 4096, 100000, INT32_MAX };
 	struct perch_attr attr = { .size = sizeof(attr) };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
@@ -133,15 +133,15 @@ static void every_errno_has_an_answer(void **unused)
 static void no_errno_is_no_call(void **unused)
 {
 	struct perch_explanation explanation;
-	struct perch_call call = { .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
 	static const int none[] = { 0, -1, -EINVAL, INT32_MIN };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		call.errnum = none[i];
-		assert_int_equal(perch_explain_call(&call, machine, NULL, &explanation), -EINVAL);
+		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation), -EINVAL);
 	}
-	assert_int_equal(perch_explain_call(NULL, machine, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_open_call(NULL, machine, NULL, &explanation), -EINVAL);
 }
 
 /* ---- Bits ------------------------------------------------------------------------------------------------------ */
@@ -155,7 +155,7 @@ static bool names(const struct perch_explanation *explanation, const char *field
 }
 
 /* The kernel's answer to the call, explained; the field is in it when the kernel refused. */
-static bool refused_for(struct perch_call *call, const char *field)
+static bool refused_for(struct perch_open_call *call, const char *field)
 {
 	static const struct perch_probing by_default;
 	struct perch_explanation explanation;
@@ -166,7 +166,7 @@ static bool refused_for(struct perch_call *call, const char *field)
 	if (!call->errnum)
 		return false;
 	ask(call);
-	assert_int_equal(perch_explain_call(call, machine, &by_default, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, machine, &by_default, &explanation), 0);
 	if (!names(&explanation, field))
 		print_error("%s: %s\n", field, explanation.finding[0].message);
 	assert_true(names(&explanation, field));
@@ -177,7 +177,7 @@ static bool bit_refused(size_t offset, unsigned bit, const char *field)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
 				   .config = PERCH_COUNT_SW_DUMMY };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 	uint64_t word;
 
 	memcpy(&word, (char *)&attr + offset, sizeof(word));
@@ -203,7 +203,7 @@ static void unknown_bits_are_named(void **unused)
 static void unknown_flags_are_named(void **unused)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1 };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 
 	(void)unused;
 	for (unsigned bit = 4; bit < 64; bit++) {
@@ -219,7 +219,7 @@ static void every_size_has_an_answer(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE + 8], before[MOST_SIZE + 8];
 	struct perch_attr *attr = (struct perch_attr *)bytes;
-	struct perch_call call = { .attr = (struct perch_attr *)before, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = (struct perch_attr *)before, .cpu = -1, .group_fd = -1 };
 	unsigned refusals = 0;
 
 	(void)unused;
@@ -256,7 +256,7 @@ static void no_byte_behind_the_size_is_read(void **unused)
 	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct perch_attr *attr = (struct perch_attr *)(pages + page - sizes[i]);
-		struct perch_call call = { .attr = attr, .cpu = -1, .group_fd = -1 };
+		struct perch_open_call call = { .attr = attr, .cpu = -1, .group_fd = -1 };
 
 		for (uint32_t k = 0; k < sizes[i]; k++)
 			((unsigned char *)attr)[k] = any();
@@ -276,7 +276,7 @@ static void pointers_to_nowhere(void **unused)
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct perch_attr whole = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(whole) };
-	struct perch_call call = { .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
 	const void *nowhere[] = { NULL, (void *)8, (void *)-1L, (void *)(1L << 62), NULL };
 
 	(void)unused;
@@ -290,7 +290,7 @@ static void pointers_to_nowhere(void **unused)
 		call.errnum = refused(nowhere[i], 0, -1, -1, 0);
 		assert_int_equal(call.errnum, EFAULT);
 		ask(&call);
-		assert_int_equal(perch_explain_call(&call, machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation), 0);
 		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_ATTR_POINTER);
 	}
 	munmap(pages, 2 * page);
@@ -299,7 +299,7 @@ static void pointers_to_nowhere(void **unused)
 /* A pointer to nowhere hides what else may be wrong, whatever the errno that somebody tells beside it. */
 static void no_attr_and_any_errno(void **unused)
 {
-	struct perch_call call = { .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
 
 	(void)unused;
 	for (call.errnum = 1; call.errnum < 140; call.errnum++)
@@ -339,7 +339,7 @@ static void attrs_of_chance(void **unused)
 	(void)unused;
 	for (unsigned i = 0; i < RANDOM_ATTRS; i++) {
 		static const int some[] = { -1, 0, 1, -2, 100000, INT32_MIN, INT32_MAX };
-		struct perch_call call = { .attr = (struct perch_attr *)before, .pid = below(3) ? 0 : some[below(7)],
+		struct perch_open_call call = { .attr = (struct perch_attr *)before, .pid = below(3) ? 0 : some[below(7)],
 					   .cpu = below(3) ? -1 : some[below(7)],
 					   .group_fd = below(3) ? -1 : some[below(7)],
 					   .flags = below(3) ? 0 : any() >> below(64) };
@@ -366,10 +366,10 @@ static void leaders_of_chance(void **unused)
 
 	(void)unused;
 	for (unsigned i = 0; i < RANDOM_ATTRS / 3; i++) {
-		struct perch_call_leader leader = { .attr = (struct perch_attr *)other, .pid = any(), .cpu = any(),
+		struct perch_open_call_leader leader = { .attr = (struct perch_attr *)other, .pid = any(), .cpu = any(),
 						    .flags = any(), .is_member = below(2), .has_ring = below(2),
 						    .members = below(2) ? below(2000) : SIZE_MAX };
-		struct perch_call call = { .attr = (struct perch_attr *)bytes, .cpu = -1, .group_fd = below(100),
+		struct perch_open_call call = { .attr = (struct perch_attr *)bytes, .cpu = -1, .group_fd = below(100),
 					   .leader = &leader, .errnum = below(2) ? EINVAL : 1 + (int)below(139),
 					   .attr_is_partial = below(2), .pid_is_cgroup_fd = below(2) };
 

@@ -108,7 +108,7 @@ static void expect(struct perch_operation op, const struct event *event, int err
 static void refuse_map(const struct event *event, size_t length, int protection, int flags, uint64_t offset, int errnum,
 		       enum perch_cause cause, const char *field, const char *words)
 {
-	const struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .length = length, .protection = protection,
+	const struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .length = length, .protection = protection,
 					    .map_flags = flags, .offset = offset, .other_fd = -1 };
 	void *got = mmap(NULL, length, protection, flags, event->fd, offset);
 
@@ -124,26 +124,26 @@ static void rings(void **state)
 	char words[64];
 
 	(void)state;
-	refuse_map(&event, 9 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MAP_PRIVATE, "flags", "MAP_PRIVATE");
+	refuse_map(&event, 9 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags", "MAP_PRIVATE");
 	snprintf(words, sizeof(words), "1 + 3 pages of %zu", page);
-	refuse_map(&event, 4 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MAP_LENGTH, "length", words);
-	refuse_map(&event, 8 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MAP_LENGTH, "length", "power of two");
-	refuse_map(&event, 0, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MAP_LENGTH, "length", "is 0");
-	refuse_map(&event, 9 * page, RW | PROT_EXEC, MAP_SHARED, 0, EPERM, PERCH_CAUSE_MAP_EXEC, "protection",
+	refuse_map(&event, 4 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", words);
+	refuse_map(&event, 8 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", "power of two");
+	refuse_map(&event, 0, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", "is 0");
+	refuse_map(&event, 9 * page, RW | PROT_EXEC, MAP_SHARED, 0, EPERM, PERCH_CAUSE_MMAP_EXEC, "protection",
 		   "PROT_EXEC");
-	refuse_map(&event, 9 * page, RW, MAP_SHARED, 100, EINVAL, PERCH_CAUSE_MAP_OFFSET, "offset", "offset 100");
-	refuse_map(&event, 9 * page, RW, 0, 0, EINVAL, PERCH_CAUSE_MAP_PRIVATE, "flags", "neither");
-	refuse_map(&event, 2 << 20, RW, MAP_SHARED | MAP_HUGETLB, 0, EINVAL, PERCH_CAUSE_MAP_FLAGS, "flags", "HUGETLB");
-	refuse_map(&event, ((1ul << 32) + 1) * page, RW, MAP_SHARED, 0, ENOMEM, PERCH_CAUSE_MAP_MEMORY, "length",
+	refuse_map(&event, 9 * page, RW, MAP_SHARED, 100, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset", "offset 100");
+	refuse_map(&event, 9 * page, RW, 0, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags", "neither");
+	refuse_map(&event, 2 << 20, RW, MAP_SHARED | MAP_HUGETLB, 0, EINVAL, PERCH_CAUSE_MMAP_FLAGS, "flags", "HUGETLB");
+	refuse_map(&event, ((1ul << 32) + 1) * page, RW, MAP_SHARED, 0, ENOMEM, PERCH_CAUSE_MMAP_MEMORY, "length",
 		   "pages are more");
-	refuse_map(&event, page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MAP_OFFSET, "offset", "AUX");
-	refuse_map(&inherited, 9 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MAP_INHERIT, "inherit", "cpu -1");
-	refuse_map(&inherited, 4 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MAP_INHERIT, "inherit", "cpu -1");
+	refuse_map(&event, page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset", "AUX");
+	refuse_map(&inherited, 9 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT, "inherit", "cpu -1");
+	refuse_map(&inherited, 4 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT, "inherit", "cpu -1");
 	assert_int_equal(answer.nr_next, 2);
-	assert_int_equal(answer.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
-	assert_int_equal(answer.next[1].cause, PERCH_CAUSE_MAP_LENGTH);
+	assert_int_equal(answer.next[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
+	assert_int_equal(answer.next[1].cause, PERCH_CAUSE_MMAP_LENGTH);
 	map_ring(&event, 8);
-	refuse_map(&event, 5 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MAP_EXISTING, "length", "is there already");
+	refuse_map(&event, 5 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_EXISTING, "length", "is there already");
 	close_event(&event);
 	close_event(&inherited);
 	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not open");
@@ -161,7 +161,7 @@ static void redirected_rings(void **state)
 		print_message("this kernel maps redirected events, or answers otherwise\n");
 		skip();
 	}
-	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBUSY, PERCH_CAUSE_MAP_REDIRECTED, "fd",
+	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBUSY, PERCH_CAUSE_MMAP_REDIRECTED, "fd",
 		   "another event's ring");
 	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_OUTPUT, -1L), 0);	/* the remedy */
 	map_ring(&event, 8);
@@ -180,9 +180,9 @@ static void aux_areas(void **state)
 	control = (struct perch_mmap_page *)event.ring;
 	control->aux_offset = 16 * page;
 	control->aux_size = 4 * page;
-	refuse_map(&event, 4 * page, RW, MAP_SHARED, 16 * page, EOPNOTSUPP, PERCH_CAUSE_MAP_NO_AUX, "offset",
+	refuse_map(&event, 4 * page, RW, MAP_SHARED, 16 * page, EOPNOTSUPP, PERCH_CAUSE_MMAP_NO_AUX, "offset",
 		   "no AUX area");
-	refuse_map(&event, 2 * page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MAP_OFFSET, "offset",
+	refuse_map(&event, 2 * page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset",
 		   "this kind of event");
 	close_event(&event);
 }
@@ -190,7 +190,7 @@ static void aux_areas(void **state)
 static void parts_of_rings(void **state)
 {
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
-	const struct perch_operation op = { .kind = PERCH_OPERATION_UNMAP, .length = page, .offset = page, .other_fd = -1 };
+	const struct perch_operation op = { .kind = PERCH_OPERATION_MUNMAP, .length = page, .offset = page, .other_fd = -1 };
 
 	(void)state;
 	map_ring(&event, 8);
@@ -200,7 +200,7 @@ static void parts_of_rings(void **state)
 		print_message("this kernel splits the mappings of rings\n");
 		skip();
 	}
-	expect(op, &event, errno, PERCH_CAUSE_MAP_SPLIT, "length", "a part of the mapping");
+	expect(op, &event, errno, PERCH_CAUSE_MMAP_SPLIT, "length", "a part of the mapping");
 	close_event(&event);
 }
 
@@ -224,7 +224,7 @@ static int event_of_user(uid_t uid, unsigned long memlock_kib, struct perch_attr
 static int locked_memory_of(uid_t uid, struct findings *findings)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY };
-	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EPERM, .attr = &attr, .cpu = -1,
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .attr = &attr, .cpu = -1,
 				      .protection = RW, .map_flags = MAP_SHARED, .other_fd = -1 };
 	int fd = event_of_user(uid, 64, &attr);
 	struct perch_machine *own;
@@ -243,7 +243,7 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 	if (pages > 1 << 18 || errno != EPERM)
 		return 77;	/* paranoid -1, or no limit */
 	op.length = findings->length = (1 + pages) * page;
-	if (perch_explain_operation(&op, own, &answer) || answer.finding[0].cause != PERCH_CAUSE_MAP_LOCKED ||
+	if (perch_explain_operation(&op, own, &answer) || answer.finding[0].cause != PERCH_CAUSE_MMAP_LOCKED ||
 	    answer.confidence != PERCH_CONFIDENCE_CERTAIN || answer.finding[0].kind != PERCH_ERROR_MLOCK)
 		return 11;
 	/* the largest ring that fits, as it was found by trying */
@@ -306,7 +306,7 @@ static void refuse_control(const struct event *event, struct perch_operation op,
 			   unsigned long argument,
 			   int errnum, enum perch_cause cause, const char *field, const char *words)
 {
-	op.kind = PERCH_OPERATION_CONTROL;
+	op.kind = PERCH_OPERATION_IOCTL;
 	op.request = request;
 	op.argument = argument;
 	if (ioctl(event->fd, request, argument) >= 0 || errno != errnum)
@@ -323,24 +323,24 @@ static void requests(void **state)
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY });
 	struct event clock = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
 	struct event none = { .fd = open("/dev/null", O_RDONLY) };
-	struct perch_operation unknown = { .kind = PERCH_OPERATION_CONTROL, .request = PERCH_IOC_ENABLE, .other_fd = -1 };
+	struct perch_operation unknown = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_ENABLE, .other_fd = -1 };
 	struct perch_attr attr = event.attr;
 
 	(void)state;
-	REFUSE(&event, 0x2499, 0, ENOTTY, PERCH_CAUSE_CONTROL_UNKNOWN, "request", "0x2499");
-	REFUSE(&event, PERCH_IOC_ID, 0, EFAULT, PERCH_CAUSE_CONTROL_POINTER, "argument", "tell the id");
-	REFUSE(&event, PERCH_IOC_PAUSE_OUTPUT, 1, EINVAL, PERCH_CAUSE_CONTROL_PAUSE, "fd", "no ring");
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, 0, EFAULT, PERCH_CAUSE_CONTROL_POINTER, "argument", "attr");
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EOPNOTSUPP, PERCH_CAUSE_CONTROL_MODIFY, "type",
+	REFUSE(&event, 0x2499, 0, ENOTTY, PERCH_CAUSE_IOCTL_UNKNOWN, "request", "0x2499");
+	REFUSE(&event, PERCH_IOC_ID, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "tell the id");
+	REFUSE(&event, PERCH_IOC_PAUSE_OUTPUT, 1, EINVAL, PERCH_CAUSE_IOCTL_PAUSE, "fd", "no ring");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "attr");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EOPNOTSUPP, PERCH_CAUSE_IOCTL_MODIFY, "type",
 	       "no breakpoint");
 	attr = clock.attr;
 	if (ioctl(clock.fd, PERCH_IOC_MODIFY_ATTRIBUTES, &attr) && errno == EINVAL)	/* since 6.2 */
-		REFUSE(&clock, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EINVAL, PERCH_CAUSE_CONTROL_MODIFY, "type",
+		REFUSE(&clock, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EINVAL, PERCH_CAUSE_IOCTL_MODIFY, "type",
 		       "no breakpoint");
 	attr.size = 3;
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, E2BIG, PERCH_CAUSE_CONTROL_MODIFY, "size", "below 64");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, E2BIG, PERCH_CAUSE_IOCTL_MODIFY, "size", "below 64");
 	map_ring(&event, 8);
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, -1L, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "fd", "of its own mapped");
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, -1L, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd", "of its own mapped");
 	assert_int_equal(ioctl(none.fd, PERCH_IOC_ENABLE, 0), -1);
 	expect(unknown, NULL, errno, PERCH_CAUSE_NOT_AN_EVENT, "fd", "no event");
 	assert_int_equal(ioctl(-1, PERCH_IOC_ENABLE, 0), -1);
@@ -362,20 +362,20 @@ static void refresh_and_period(void **state)
 	often.freq = 1;
 	often.sample_freq = 10;
 	frequent = open_event(often);
-	REFUSE(&counting, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_CONTROL_REFRESH, "sample_period", "counts");
-	REFUSE(&inherited, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_CONTROL_REFRESH, "inherit", "inherited");
-	REFUSE(&inherited, PERCH_IOC_PERIOD, 2000, EFAULT, PERCH_CAUSE_CONTROL_POINTER, "argument", "0x7d0");
-	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_CONTROL_PERIOD,
+	REFUSE(&counting, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "sample_period", "counts");
+	REFUSE(&inherited, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "inherit", "inherited");
+	REFUSE(&inherited, PERCH_IOC_PERIOD, 2000, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "0x7d0");
+	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
 		       "sample_period", "is 0");
 	op.period = 1ull << 63;
-	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_CONTROL_PERIOD,
+	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
 		       "sample_period", "highest bit");
 	op.period = 5;
-	refuse_control(&counting, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_CONTROL_PERIOD,
+	refuse_control(&counting, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
 		       "sample_period", "counts");
 	assert_int_equal(perch_machine_sysctl(machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, NULL), 0);
 	op.period = rate + 1;
-	refuse_control(&frequent, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_CONTROL_PERIOD,
+	refuse_control(&frequent, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
 		       "sample_freq", "samples a second");
 	close_event(&counting);
 	close_event(&inherited);
@@ -388,38 +388,38 @@ static void outputs(void **state)
 	const struct perch_attr plain = { .type = PERCH_TYPE_SOFTWARE };
 	struct perch_attr clock = plain, backward = plain;
 	struct event ring = open_event(plain), event, empty;
-	struct perch_call_leader other = { .attr = &ring.attr, .cpu = -1, .has_ring = true };
+	struct perch_open_call_leader other = { .attr = &ring.attr, .cpu = -1, .has_ring = true };
 	struct perch_operation op = { .other = &other };
 
 	(void)state;
 	map_ring(&ring, 8);
 	op.other_fd = ring.fd;
 	event = open_at(plain, 0, 0);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "cpu",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "cpu",
 		       "CPU 0 and");
 	close_event(&event);
 	clock.use_clockid = 1;
 	clock.clockid = CLOCK_MONOTONIC;
 	event = open_event(clock);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "use_clockid",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "use_clockid",
 		       "CLOCK_MONOTONIC");
 	close_event(&event);
 	backward.write_backward = 1;
 	event = open_event(backward);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "write_backward",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "write_backward",
 		       "one end");
 	close_event(&event);
 	event = open_event(plain);
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 0xffffffffu, EBADF, PERCH_CAUSE_CONTROL_OUTPUT_FD, "argument",
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 0xffffffffu, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD, "argument",
 	       "as an int");
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 99999, EBADF, PERCH_CAUSE_CONTROL_OUTPUT_FD, "argument", "99999");
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 99999, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD, "argument", "99999");
 	empty = open_event(plain);
 	other.has_ring = false;
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, empty.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "argument",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, empty.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "argument",
 		       "no ring yet");
 	other.has_ring = true;
 	map_ring(&event, 8);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "fd",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd",
 		       "of its own mapped");
 	close_event(&event);
 	close_event(&empty);
@@ -429,7 +429,7 @@ static void outputs(void **state)
 static void outputs_of_another_thread(void **state)
 {
 	struct event ring = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE }), event;
-	struct perch_call_leader other = { .attr = &ring.attr, .pid = getpid(), .cpu = -1, .has_ring = true };
+	struct perch_open_call_leader other = { .attr = &ring.attr, .pid = getpid(), .cpu = -1, .has_ring = true };
 	struct perch_operation op = { .other = &other };
 	pid_t child = fork();
 
@@ -440,7 +440,7 @@ static void outputs_of_another_thread(void **state)
 	}
 	map_ring(&ring, 8);
 	event = open_at((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE }, child, -1);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_CONTROL_OUTPUT, "pid",
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "pid",
 		       "the other one thread");
 	close_event(&event);
 	close_event(&ring);
@@ -488,22 +488,22 @@ static void filters(void **state)
 	memset(longest, 'x', 3 * page);
 	longest[3 * page - 1] = '\0';
 	op.filter = longest;
-	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)longest, EINVAL, PERCH_CAUSE_CONTROL_FILTER,
+	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)longest, EINVAL, PERCH_CAUSE_IOCTL_FILTER,
 		       "argument",
 		       "longer than a page");
 	for (size_t i = 0; i < NR(bad); i++) {
 		op.filter = bad[i].filter;
 		refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)bad[i].filter, bad[i].errnum,
-			       PERCH_CAUSE_CONTROL_FILTER, "argument", bad[i].words);
+			       PERCH_CAUSE_IOCTL_FILTER, "argument", bad[i].words);
 	}
-	REFUSE(&event, PERCH_IOC_SET_FILTER, 0, EFAULT, PERCH_CAUSE_CONTROL_POINTER, "argument", "0x0");
+	REFUSE(&event, PERCH_IOC_SET_FILTER, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "0x0");
 	op.filter = "sig == 1";
 	refuse_control(&software, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EINVAL,
-		       PERCH_CAUSE_CONTROL_FILTER, "type",
+		       PERCH_CAUSE_IOCTL_FILTER, "type",
 		       "takes no filter");
 	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_FILTER, op.filter), 0);
 	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EEXIST,
-		       PERCH_CAUSE_CONTROL_FILTER_SET, "fd",
+		       PERCH_CAUSE_IOCTL_FILTER_SET, "fd",
 		       "already");
 	free(longest);
 	close_event(&event);
@@ -519,10 +519,10 @@ static void programs(void **state)
 	(void)state;
 	if (ioctl(event.fd, PERCH_IOC_QUERY_BPF, query) != -1 || errno != E2BIG)
 		skip();
-	REFUSE(&event, PERCH_IOC_QUERY_BPF, query, E2BIG, PERCH_CAUSE_CONTROL_BPF_QUERY, "argument", "64");
-	REFUSE(&event, PERCH_IOC_QUERY_BPF, 0, EFAULT, PERCH_CAUSE_CONTROL_POINTER, "argument", "query");
-	REFUSE(&software, PERCH_IOC_QUERY_BPF, query, EINVAL, PERCH_CAUSE_CONTROL_BPF_QUERY, "type", "no tracepoint");
-	REFUSE(&event, PERCH_IOC_SET_BPF, 99999, EBADF, PERCH_CAUSE_CONTROL_BPF, "argument", "99999");
+	REFUSE(&event, PERCH_IOC_QUERY_BPF, query, E2BIG, PERCH_CAUSE_IOCTL_BPF_QUERY, "argument", "64");
+	REFUSE(&event, PERCH_IOC_QUERY_BPF, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "query");
+	REFUSE(&software, PERCH_IOC_QUERY_BPF, query, EINVAL, PERCH_CAUSE_IOCTL_BPF_QUERY, "type", "no tracepoint");
+	REFUSE(&event, PERCH_IOC_SET_BPF, 99999, EBADF, PERCH_CAUSE_IOCTL_BPF, "argument", "99999");
 	close_event(&event);
 	close_event(&software);
 }

@@ -329,7 +329,7 @@ static void newer_than_this_kernel(void **state)
 	const struct perch_options options = { .period = 100, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
 					       .defer_callchain = 1, .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
-	struct perch_attr attr, wanted, optional = { 0 }, dropped;
+	struct perch_attr attr, wanted, optional = { 0 }, missing_features;
 	struct perch_release release;
 	struct perch_error err = { 0 };
 	bool old;
@@ -344,23 +344,23 @@ static void newer_than_this_kernel(void **state)
 	wanted.ksymbol = 1;
 	optional.defer_callchain = optional.ksymbol = 1;
 	attr = wanted;
-	fd = perch_open_optional(&attr, &optional, &dropped, NULL, -1, 0, NULL, &err);
+	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
 	if (old)
 		assert_int_equal(fd, -E2BIG);	/* config4 must be, as it stands */
 	if (fd >= 0)
 		close(fd);
 	optional.config4 = 1;
 	attr = wanted;
-	fd = perch_open_optional(&attr, &optional, &dropped, NULL, -1, 0, NULL, &err);
+	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
 	if (fd < 0 && old)
 		fail_msg("%s", err.message);
 	if (fd < 0)
 		skip();	/* a newer kernel may have its own mind about config4 */
-	assert_true(attr.ksymbol && !dropped.ksymbol);
-	assert_true(attr.defer_callchain != dropped.defer_callchain);
-	assert_true(attr.config4 != dropped.config4);
+	assert_true(attr.ksymbol && !missing_features.ksymbol);
+	assert_true(attr.defer_callchain != missing_features.defer_callchain);
+	assert_true(attr.config4 != missing_features.config4);
 	if (old)
-		assert_true(dropped.defer_callchain && dropped.config4);
+		assert_true(missing_features.defer_callchain && missing_features.config4);
 	close(fd);
 }
 

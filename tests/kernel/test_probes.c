@@ -99,7 +99,7 @@ static uint64_t ended(struct perch_counter *counter)
 	assert_int_equal(perch_counter_disable(counter), 0);
 	if (perch_counter_read(counter, &count, &err))
 		fail_msg("%s", err.message);
-	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	perch_counter_close(counter);
 	return count.value;
 }

@@ -150,7 +150,7 @@ static void a_bpf_program_recorded_by_two(void **state)
 		record_take(&live[i]);
 		record = record_only(&live[i], PERCH_RECORD_BPF_EVENT);
 		check_program(record, &info, PERCH_BPF_EVENT_PROG_LOAD);
-		print_message("recorder %d: %u bytes too many\n", i, record->left_over);
+		print_message("recorder %d: %u bytes too many\n", i, record->trailing_bytes);
 	}
 	for (int i = 0; i < 2; i++)
 		live_close(&live[i]);

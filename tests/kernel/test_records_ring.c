@@ -156,9 +156,9 @@ static void own_switches(void **state)
 		assert_true(record->context_switch.out || !record->context_switch.preempt);
 		slept += record->context_switch.out && !record->context_switch.preempt;
 		if (i % 2)
-			assert_true(record->identity.time > record[-1].identity.time);
+			assert_true(record->sample_id.time > record[-1].sample_id.time);
 		if (i % 2 && !record[-1].context_switch.preempt && slept <= 10)
-			assert_true(record->identity.time - record[-1].identity.time >= 1900000);
+			assert_true(record->sample_id.time - record[-1].sample_id.time >= 1900000);
 	}
 	assert_int_equal(slept, 10);
 	live_close(&live);
@@ -247,9 +247,9 @@ static bool is_pair(const struct perch_record *out, const struct perch_record *i
 
 	if (!out->context_switch.out || in->context_switch.out)
 		return false;
-	return (out->context_switch.other_tid == in->identity.tid || in->identity.tid == gone ||
+	return (out->context_switch.other_tid == in->sample_id.tid || in->sample_id.tid == gone ||
 		out->context_switch.other_tid == gone) &&
-	       (in->context_switch.other_tid == out->identity.tid || out->identity.tid == gone ||
+	       (in->context_switch.other_tid == out->sample_id.tid || out->sample_id.tid == gone ||
 		in->context_switch.other_tid == gone);
 }
 
@@ -275,16 +275,16 @@ static void switches_of_a_cpu(void **state)
 
 		if (!is_pair(out, in))
 			fail_msg("record %zu: %s %u to %u, then %s %u from %u", i,
-				 out->context_switch.out ? "out" : "in", out->identity.tid,
+				 out->context_switch.out ? "out" : "in", out->sample_id.tid,
 				 out->context_switch.other_tid, in->context_switch.out ? "out" : "in",
-				 in->identity.tid, in->context_switch.other_tid);
-		if (out->identity.tid == (uint32_t)this_thread() && out->context_switch.other_tid == (uint32_t)child) {
-			assert_int_equal(out->identity.pid, getpid());
+				 in->sample_id.tid, in->context_switch.other_tid);
+		if (out->sample_id.tid == (uint32_t)this_thread() && out->context_switch.other_tid == (uint32_t)child) {
+			assert_int_equal(out->sample_id.pid, getpid());
 			assert_int_equal(out->context_switch.other_pid, child);
 			to_child++;
 		}
-		if (in->identity.tid == (uint32_t)this_thread() && in->context_switch.other_tid == (uint32_t)child) {
-			assert_int_equal(in->identity.pid, getpid());
+		if (in->sample_id.tid == (uint32_t)this_thread() && in->context_switch.other_tid == (uint32_t)child) {
+			assert_int_equal(in->sample_id.pid, getpid());
 			assert_int_equal(in->context_switch.other_pid, child);
 			from_child++;
 		}

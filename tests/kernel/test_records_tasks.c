@@ -11,7 +11,7 @@
 #include "records.h"
 
 /* Children write into the ring of the CPU that they share with us. */
-static void follow(struct live *live, struct perch_attr *attr)
+static void sideband(struct live *live, struct perch_attr *attr)
 {
 	struct perch_target target = { .pid = 0, .cpu = stay_here() };
 
@@ -29,7 +29,7 @@ static void check_task(const struct live *live, const struct perch_record *recor
 	assert_int_equal(record->task.ptid, ptid);
 	/* the clock is read once for the trailer and once for the record */
 	assert_in_range(record->task.time, live->from, live->to);
-	assert_true(record->task.time >= record->identity.time);
+	assert_true(record->task.time >= record->sample_id.time);
 }
 
 /* FORK is told by the parent, EXIT by who exits. */
@@ -42,7 +42,7 @@ static void a_process(void **state)
 
 	(void)state;
 	attr.task = 1;
-	follow(&live, &attr);
+	sideband(&live, &attr);
 	child = fork();
 	if (!child)
 		_exit(0);
@@ -74,7 +74,7 @@ static void a_thread(void **state)
 
 	(void)state;
 	attr.task = 1;
-	follow(&live, &attr);
+	sideband(&live, &attr);
 	assert_int_equal(pthread_create(&thread, NULL, say_who, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	/* joined is not gone: the record comes a moment later */

@@ -351,8 +351,8 @@ static void one_ring(void **state)
 	for (; (header = perch_ring_next(live.ring)); nr++) {
 		assert_int_equal(perch_decoder_decode(decoder, &record, header, header->size, &err), 0);
 		assert_int_equal(record.event, nr % 2);
-		assert_int_equal(record.left_over, 0);
-		assert_int_equal(record.identity.id, nr % 2 ? second.id : live.id);
+		assert_int_equal(record.trailing_bytes, 0);
+		assert_int_equal(record.sample_id.id, nr % 2 ? second.id : live.id);
 		assert_int_equal(record.sample.pid, getpid());
 		assert_int_equal(record.sample.addr, nr % 2 ? 0 : (uintptr_t)&data[0]);
 		assert_int_equal(record.sample.ip != 0, nr % 2);

@@ -30,7 +30,7 @@ struct toucher {
 
 struct recorder {
 	struct perch_attr attr;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_ring *ring;
 	int fd;
 };
@@ -100,7 +100,7 @@ static void record_faults(struct recorder *recorder, pid_t tid, bool backward, e
 	attr->exclude_kernel = attr->exclude_callchain_kernel = 1;
 	attr->sample_id_all = 1;
 	attr->write_backward = backward;
-	perch_layout_init(&recorder->layout, attr, PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&recorder->parse_info, attr, PERCH_BYTES_NATIVE);
 	attr->read_format = PERCH_FORMAT_LOST;
 	recorder->fd = perch_open(attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, &err);
 	if (recorder->fd == -EINVAL) {	/* before 6.0 */
@@ -142,15 +142,15 @@ static void walk_on(struct walk *walk, const struct recorder *recorder, const st
 	struct perch_error err;
 	uint64_t page, time;
 
-	if (perch_record_decode(&record, &recorder->layout, bytes, bytes->size, &err) < 0)
+	if (perch_record_decode(&record, &recorder->parse_info, bytes, bytes->size, &err) < 0)
 		fail_msg("%s", err.message);
-	assert_int_equal(record.left_over, 0);
+	assert_int_equal(record.trailing_bytes, 0);
 	for (size_t i = 0; i < bytes->size / 8u; i++)
 		walk->sum += ((const uint64_t *)bytes)[i] * (2 * i + 1);
 	walk->records++;
 	if (record.type == PERCH_RECORD_LOST)
 		walk->lost += record.lost.lost;
-	time = record.identity.time;
+	time = record.sample_id.time;
 	if (walk->records > 1)
 		assert_true(falling ? time <= walk->time : time >= walk->time);
 	walk->time = time;
@@ -175,7 +175,7 @@ static struct walk walk_snapshot(struct recorder *recorder, const struct toucher
 	if (nr < 0)
 		fail_msg("%s", err.message);
 	while ((bytes = perch_ring_next(recorder->ring)))
-		walk_on(&walk, recorder, toucher, order == PERCH_NEWEST_FIRST, bytes);
+		walk_on(&walk, recorder, toucher, order == PERCH_SNAPSHOT_NEWEST_FIRST, bytes);
 	assert_int_equal(walk.records, nr);
 	return walk;
 }
@@ -206,11 +206,11 @@ static void flight_recorder(void **state)
 
 		if (round % 8 <= 1)
 			wait_for(&toucher, round % 8 ? 20 : 1000);
-		falling = walk_snapshot(&recorder, &toucher, PERCH_NEWEST_FIRST);
+		falling = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
 		if (round % 8 == 0)
 			wait_for(&toucher, 1000);	/* which are not recorded */
-		rising = walk_snapshot(&recorder, &toucher, PERCH_OLDEST_FIRST);
-		again = walk_snapshot(&recorder, &toucher, PERCH_NEWEST_FIRST);
+		rising = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_OLDEST_FIRST);
+		again = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
 		assert_int_equal(falling.sum, again.sum);
 		assert_int_equal(falling.sum, rising.sum);
 		assert_int_equal(falling.gaps, rising.gaps);
@@ -218,7 +218,7 @@ static void flight_recorder(void **state)
 		lost += falling.lost;
 		assert_int_equal(perch_ring_resume(recorder.ring, NULL), 0);
 	}
-	perch_ring_stats(recorder.ring, &stats);
+	perch_ring_get_stats(recorder.ring, &stats);
 	assert_true(lost > 0 && stats.overwritten > 0 && stats.cut > 0);
 	assert_int_equal(stats.damaged, 0);
 	assert_false(stats.paused);
@@ -245,7 +245,7 @@ static void pausing_is_counted(void **state)
 	assert_int_equal(perch_ring_resume(recorder.ring, NULL), 0);
 	touch(&toucher, 10);
 	while ((bytes = perch_ring_next(recorder.ring))) {
-		assert_int_equal(perch_record_decode(&record, &recorder.layout, bytes, bytes->size, NULL), 0);
+		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes, bytes->size, NULL), 0);
 		if (record.type == PERCH_RECORD_LOST)
 			lost += record.lost.lost;
 		else if (is_ours(&toucher, &record, &page))
@@ -293,11 +293,11 @@ static void goes_on_where_another_left_off(void **state)
 	touch(&toucher, 7);
 	assert_int_equal(perch_ring_open(&second, recorder.fd, 16, PERCH_RING_FORWARD, NULL, NULL), 0);
 	while ((bytes = perch_ring_next(second))) {
-		assert_int_equal(perch_record_decode(&record, &recorder.layout, bytes, bytes->size, NULL), 0);
+		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes, bytes->size, NULL), 0);
 		if (is_ours(&toucher, &record, &page))
 			assert_int_equal(page, first_page + nr++);
 	}
-	perch_ring_stats(second, &stats);
+	perch_ring_get_stats(second, &stats);
 	assert_true(first >= 10);
 	assert_int_equal(nr, 7);
 	assert_int_equal(stats.damaged, 0);
@@ -316,7 +316,7 @@ static void overwriting_wants_backward(void **state)
 	make_region(&toucher);
 	record_faults(&recorder, 0, false, PERCH_RING_OVERWRITE, 1);
 	touch(&toucher, 10);
-	assert_int_equal(perch_ring_snapshot(recorder.ring, PERCH_NEWEST_FIRST, &err), -EINVAL);
+	assert_int_equal(perch_ring_snapshot(recorder.ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "write_backward"));
 	munmap(toucher.region, PAGES * toucher.page);
 	close_recorder(&recorder);
@@ -337,7 +337,7 @@ static void aux_refusal(void **state)
 	record_faults(&recorder, 0, false, PERCH_RING_FORWARD, 16);
 	for (int mode = PERCH_RING_FORWARD; mode <= PERCH_RING_OVERWRITE; mode++) {
 		assert_int_equal(perch_ring_open_aux(recorder.ring, 8, mode, NULL, &err), -EOPNOTSUPP);
-		assert_int_equal(err.cause, PERCH_CAUSE_MAP_NO_AUX);
+		assert_int_equal(err.cause, PERCH_CAUSE_MMAP_NO_AUX);
 		assert_true(err.remedy[0]);
 	}
 	assert_int_equal(perch_ring_aux_peek(recorder.ring, pieces), 0);
@@ -361,7 +361,7 @@ static void merged_by_time(void **state)
 	struct perch_decoder *decoder;
 	struct perch_merge *merge;
 	struct perch_record record;
-	uint64_t seen[THREADS] = { 0 }, lost[THREADS] = { 0 }, latest = 0, disordered = 0;
+	uint64_t seen[THREADS] = { 0 }, lost[THREADS] = { 0 }, latest = 0, out_of_order = 0;
 	size_t ring;
 
 	(void)state;
@@ -380,8 +380,8 @@ static void merged_by_time(void **state)
 			for (size_t i = 0; i < THREADS; i++)
 				finish(&toucher[i]);
 		while (perch_merge_next(merge, round == 300, &record, &ring, NULL) == 1) {
-			disordered += record.identity.time < latest;
-			latest = record.identity.time > latest ? record.identity.time : latest;
+			out_of_order += record.sample_id.time < latest;
+			latest = record.sample_id.time > latest ? record.sample_id.time : latest;
 			if (record.type == PERCH_RECORD_LOST)
 				lost[ring] += record.lost.lost;
 			seen[ring] += record.type == PERCH_RECORD_SAMPLE;
@@ -393,9 +393,9 @@ static void merged_by_time(void **state)
 		check_count(&recorder[i], seen[i], lost[i]);
 		close_recorder(&recorder[i]);
 	}
-	assert_int_equal(perch_merge_disordered(merge), disordered);
+	assert_int_equal(perch_merge_out_of_order(merge), out_of_order);
 	print_message("%lu and %lu samples, %lu and %lu lost, %lu out of order\n", (unsigned long)seen[0],
-		      (unsigned long)seen[1], (unsigned long)lost[0], (unsigned long)lost[1], (unsigned long)disordered);
+		      (unsigned long)seen[1], (unsigned long)lost[0], (unsigned long)lost[1], (unsigned long)out_of_order);
 	perch_merge_free(merge);
 	perch_decoder_free(decoder);
 }

@@ -66,7 +66,7 @@ static void samples_arrive(void **state)
 	assert_true(before != 0);
 	print_message("%zu samples in 0.3 s at 2000 Hz\n", samples);
 	assert_in_range(samples, 60, 700);
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	assert_int_equal(stats.samples, samples);
 	assert_int_equal(stats.damaged, 0);
 	assert_int_equal(stats.lost, 0);
@@ -91,7 +91,7 @@ static void a_full_ring_loses_and_says_so(void **state)
 	perch_sampler_disable(sampler);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	print_message("%llu samples, %llu lost\n", (unsigned long long)stats.samples, (unsigned long long)stats.lost);
 	assert_true(stats.lost > 0);
 	assert_true(stats.samples >= 4096 / 40);
@@ -114,7 +114,7 @@ static void throttling_is_counted(void **state)
 		burn(0.02);
 		while (perch_sampler_next(sampler, &record) > 0)
 			;
-		perch_sampler_stats(sampler, &stats);
+		perch_sampler_get_stats(sampler, &stats);
 	}
 	perch_sampler_disable(sampler);
 	perch_sampler_close(sampler);
@@ -203,7 +203,7 @@ static pid_t start_child(int *go)
 static void follows_threads_and_children(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .frequency = 1000, .inherit = 1, .follow = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+		.event = { .frequency = 1000, .inherit = 1, .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
 	};
 	size_t forks = 0, exits = 0, of_child = 0, of_thread = 0, of_grandchild = 0;
 	struct perch_sampler *sampler;
@@ -315,7 +315,7 @@ static void everything_on_all_cpus(void **state)
 	burn(0.3);
 	perch_sampler_disable(sampler);
 	assert_true(perch_sampler_drain(sampler, add_up, &bytes) > 0);
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	print_message("%llu samples in %zu bytes\n", (unsigned long long)stats.samples, bytes);
 	assert_int_equal(stats.bytes, bytes);
 	assert_true(stats.samples > 100);

@@ -103,8 +103,8 @@ static void the_own_event_runs_from_the_start(void **state)
 {
 	struct perch_sampler_options options = {
 		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP, .inherit = 1,
-			   .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK },
-		.follow_apart = true,
+			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK },
+		.tracking_event = true,
 	};
 	struct perch_sampler *sampler;
 	struct perch_record record;
@@ -131,7 +131,7 @@ static void the_own_event_runs_from_the_start(void **state)
 		maps += record.type == PERCH_RECORD_MMAP2;
 		exits += record.type == PERCH_RECORD_EXIT;
 		assert_int_equal(record.event, 1);
-		assert_true(record.identity.time != 0);
+		assert_true(record.sample_id.time != 0);
 	}
 	assert_int_equal(samples, 0);
 	assert_int_equal(execs, 1);

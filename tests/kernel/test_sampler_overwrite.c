@@ -45,7 +45,7 @@ static struct perch_sampler *open_sampler(const char *events, pid_t pid, struct 
 
 /* What a snapshot told, decoded by the attr of the first event. */
 struct seen {
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	size_t rings, samples, lost_records, other;
 	uint64_t lost, last[64], newest, oldest;
 	size_t ring;
@@ -59,12 +59,12 @@ static void begin(struct seen *seen, struct perch_sampler *sampler)
 	size_t nr;
 
 	*seen = (struct seen){ .ring = SIZE_MAX };
-	perch_layout_init(&seen->layout, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&seen->parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
 }
 
 static void note(struct seen *seen, size_t ring, const struct perch_record *record)
 {
-	uint64_t time = record->identity.time;
+	uint64_t time = record->sample_id.time;
 
 	assert_true(time >= seen->last[ring]);
 	seen->last[ring] = time;
@@ -90,7 +90,7 @@ static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 			struct perch_record record;
 
-			assert_int_equal(perch_record_decode(&record, &seen->layout, bytes, pieces[i].iov_len - at, NULL), 0);
+			assert_int_equal(perch_record_decode(&record, &seen->parse_info, bytes, pieces[i].iov_len - at, NULL), 0);
 			note(seen, ring, &record);
 			at += record.size;
 		}
@@ -153,7 +153,7 @@ static void the_newest_are_kept(void **state)
 	assert_int_equal(bytes, seen.samples * RECORD);
 	assert_in_range(seen.samples, most - 1, most);
 	for (size_t i = 0; i < perch_sampler_rings(sampler); i++) {
-		perch_ring_stats(perch_sampler_ring(sampler, i), &ring);
+		perch_ring_get_stats(perch_sampler_ring(sampler, i), &ring);
 		overwritten += ring.overwritten;
 	}
 	print_message("%zu samples kept, %llu bytes of others written over\n", seen.samples, (unsigned long long)overwritten);
@@ -191,7 +191,7 @@ static void what_is_forgotten_stays_away(void **state)
 	assert_int_equal(seen.oldest, oldest);
 	assert_true(seen.samples >= 80);
 	newest = seen.newest;
-	perch_sampler_forget(sampler);
+	perch_sampler_snapshot_advance(sampler);
 	fault(40);
 	begin(&seen, sampler);
 	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
@@ -241,9 +241,9 @@ static void a_pause_is_told(void **state)
 	print_message("%llu lost by the pause, %zu samples since\n", (unsigned long long)seen.lost, seen.samples);
 	assert_true(seen.lost >= 100);
 	assert_true(seen.samples >= 50);
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	assert_int_equal(stats.lost, seen.lost);
-	perch_sampler_event_stats(sampler, 0, &stats);
+	perch_sampler_get_event_stats(sampler, 0, &stats);
 	assert_int_equal(stats.lost, seen.lost);
 	perch_sampler_close(sampler);
 }
@@ -259,7 +259,7 @@ static void tasks_come_beside(void **state)
 	struct seen seen;
 
 	(void)state;
-	options.event.follow = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM;
+	options.event.sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM;
 	options.event.inherit = 1;
 	sampler = open_sampler("page-faults:u", 0, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
@@ -316,7 +316,7 @@ static void the_dead_are_read(void **state)
 		enum perch_ring_state ring;
 
 		assert_int_equal(perch_sampler_ring_state(sampler, i, &ring), 0);
-		assert_int_equal(ring, PERCH_RING_ENDED);
+		assert_int_equal(ring, PERCH_RING_STATE_ENDED);
 	}
 	begin(&seen, sampler);
 	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);

@@ -105,14 +105,14 @@ static void a_pause_stops_the_records(void **state)
 	assert_in_range(drain(sampler), 64, 200);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
 	drain(sampler);			/* a fault of ours may have come in between */
-	assert_int_equal(rings_in(sampler, PERCH_RING_PAUSED), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_PAUSED), perch_sampler_rings(sampler));
 	fault(100);
 	assert_int_equal(drain(sampler), 0);
 	assert_int_equal(perch_sampler_resume(sampler, &err), 0);
-	assert_int_equal(rings_in(sampler, PERCH_RING_RUNNING), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	assert_in_range(stats.lost, 100, 300);		/* what came meanwhile, told with the first record after it */
 	perch_sampler_close(sampler);
 }
@@ -154,7 +154,7 @@ static void a_refresh_ends_by_itself(void **state)
 		moment = (struct timespec){ 5, 0 };
 	}
 	assert_in_range(hang_ups, 1, 3);		/* signals of one number may be merged by their limit */
-	assert_int_equal(rings_in(sampler, PERCH_RING_RUNNING), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
 	perch_sampler_close(sampler);
 }
 
@@ -209,13 +209,13 @@ static void the_end_of_a_target_is_told(void **state)
 	pid = start_child(go, fault_a_bit);
 	sampler = open_sampler("page-faults", pid, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
-	assert_int_equal(rings_in(sampler, PERCH_RING_RUNNING), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
 	let_go(go);
 	while ((rc = perch_sampler_wait(sampler, 5000)) == 1)
 		samples += drain(sampler);
 	assert_int_equal(rc, -ENODATA);
 	assert_true(samples >= 32);
-	assert_int_equal(rings_in(sampler, PERCH_RING_ENDED), perch_sampler_rings(sampler));
+	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_ENDED), perch_sampler_rings(sampler));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	perch_sampler_close(sampler);
 }
@@ -247,17 +247,17 @@ static void throttling_is_told_by_event_and_ring(void **state)
 	for (double end = seconds() + 3; seconds() < end && !stats.throttled;) {
 		burn(0.05);
 		drain(sampler);
-		perch_sampler_stats(sampler, &stats);
+		perch_sampler_get_stats(sampler, &stats);
 	}
 	if (!stats.throttled) {
 		perch_sampler_close(sampler);
 		print_message("the kernel throttled nothing in 3 s\n");
 		skip();
 	}
-	perch_sampler_event_stats(sampler, 0, &event);
-	perch_sampler_event_stats(sampler, 1, &other);
+	perch_sampler_get_event_stats(sampler, 0, &event);
+	perch_sampler_get_event_stats(sampler, 1, &other);
 	for (size_t i = 0; i < perch_sampler_rings(sampler); i++) {
-		perch_sampler_ring_stats(sampler, i, &ring);
+		perch_sampler_get_ring_stats(sampler, i, &ring);
 		by_ring += ring.throttled;
 	}
 	assert_int_equal(event.throttled, stats.throttled);
@@ -288,9 +288,9 @@ static void losses_agree(void **state)
 	fault(4);				/* there is room again: LOST is written with the next record */
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	samples += drain(sampler);
-	perch_sampler_stats(sampler, &stats);
-	perch_sampler_event_stats(sampler, 0, &first);
-	perch_sampler_event_stats(sampler, 1, &second);
+	perch_sampler_get_stats(sampler, &stats);
+	perch_sampler_get_event_stats(sampler, 0, &first);
+	perch_sampler_get_event_stats(sampler, 1, &second);
 	for (size_t event = 0; event < 2; event++) {
 		perch_sampler_event(sampler, event, &name, &ids, &nr);
 		for (size_t id = 0; id < nr; id++) {
@@ -327,15 +327,15 @@ static void events_share_the_ring_of_a_cpu(void **state)
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	drain(sampler);
 	for (size_t event = 0; event < 3; event++)
-		for (size_t id = 0; !perch_sampler_place(sampler, event, id, &cpu, &pid, &place); id++)
+		for (size_t id = 0; !perch_sampler_id_info(sampler, event, id, &cpu, &pid, &place); id++)
 			if (cpu == nth_cpu(0)) {
 				assert_true(own == SIZE_MAX || own == place);
 				own = place;
 			}
-	assert_int_equal(perch_sampler_ring_stats(sampler, own, &ring), 0);
-	perch_sampler_event_stats(sampler, 0, &faults);
+	assert_int_equal(perch_sampler_get_ring_stats(sampler, own, &ring), 0);
+	perch_sampler_get_event_stats(sampler, 0, &faults);
 	assert_true(faults.samples >= 100);
-	perch_sampler_event_stats(sampler, 1, &minor);
+	perch_sampler_get_event_stats(sampler, 1, &minor);
 	assert_true(minor.samples >= 100);
 	assert_true(ring.samples >= faults.samples + minor.samples + 10);
 	perch_sampler_close(sampler);
@@ -372,7 +372,7 @@ static void two_rings_are_one_stream(void **state)
 		rc = perch_sampler_wait(sampler, 5000);
 		assert_true(rc == 1 || rc == -ENODATA);
 		flush = rc == -ENODATA;
-		while (perch_sampler_next_in_time(sampler, flush, &record) > 0) {
+		while (perch_sampler_next_ordered(sampler, flush, &record) > 0) {
 			if (record.type != PERCH_RECORD_SAMPLE)
 				continue;
 			assert_true(record.sample.time >= before);
@@ -405,13 +405,13 @@ static void waiting_for_a_merge_is_short(void **state)
 	fault(64);
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	start = seconds();
-	while (perch_sampler_next_in_time(sampler, false, &record) == 0) {
+	while (perch_sampler_next_ordered(sampler, false, &record) == 0) {
 		assert_int_equal(perch_sampler_wait(sampler, 5000), 1);
 		waits++;
 	}
 	assert_in_range(waits, 1, 3);
 	assert_true(seconds() - start < 1);
-	while (perch_sampler_next_in_time(sampler, true, &record) > 0)
+	while (perch_sampler_next_ordered(sampler, true, &record) > 0)
 		;
 	assert_int_equal(perch_sampler_wait(sampler, 1), 0);
 	perch_sampler_close(sampler);

@@ -259,7 +259,7 @@ static void a_process_is_all_of_its_threads(void **state)
 	assert_int_equal(counts[target_of(set, getpid())].value, CALLS);
 	perch_count_sum(&sum, counts, WORKERS + 1);
 	assert_int_equal(sum.value, CALLS * (1 + 1 + 2 + 3));
-	assert_int_equal(sum.state, PERCH_COUNT_FULL);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_EXACT);
 	perch_set_close(set);
 	perch_events_clear(&events);
 	perch_targets_clear(&targets);
@@ -291,7 +291,7 @@ static void cpus_count_whoever_runs_there(void **state)
 	perch_count_sum(&sum, counts, targets.nr);
 	assert_true(sum.value >= counts[0].value);
 	for (size_t i = 0; i < targets.nr; i++)
-		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+		assert_int_equal(counts[i].state, PERCH_COUNT_STATE_EXACT);
 	perch_set_close(set);
 	perch_events_clear(&events);
 	perch_targets_clear(&targets);

@@ -101,7 +101,7 @@ static void all_cpus_are_each_of_them(void **state)
 	assert_true(sum_of(set, counts, 0).value >= PAGES);
 	assert_true(sum_of(set, counts, 1).value > 0);
 	for (size_t i = 0; i < perch_set_targets(set); i++)
-		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+		assert_int_equal(counts[i].state, PERCH_COUNT_STATE_EXACT);
 	drop(pages);
 	free(counts);
 	perch_set_close(set);
@@ -163,7 +163,7 @@ static void threads_that_end_keep_their_counts(void **state)
 		/* and a few that its end costs */
 		assert_true(delta.value >= (uint64_t)workers[i].pages && delta.value < (uint64_t)workers[i].pages + 9);
 		assert_true(counts[3 + i].value > 0);
-		assert_int_equal(delta.state, PERCH_COUNT_FULL);
+		assert_int_equal(delta.state, PERCH_COUNT_STATE_EXACT);
 	}
 	perch_set_close(set);
 	pthread_barrier_destroy(&barrier);
@@ -202,9 +202,9 @@ static void targets_that_are_gone(void **state)
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
 	assert_true(perch_set_fd(set, 0, 1) >= 0);
 	read_set(set, counts);
-	assert_int_equal(counts[0].state, PERCH_COUNT_ABSENT);
-	assert_int_equal(counts[1].state, PERCH_COUNT_IDLE);
-	assert_int_equal(sum_of(set, counts, 0).state, PERCH_COUNT_IDLE);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_NOT_OPEN);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NOT_ENABLED);
+	assert_int_equal(sum_of(set, counts, 0).state, PERCH_COUNT_STATE_NOT_ENABLED);
 	perch_set_close(set);
 	perch_events_clear(&events);
 }
@@ -227,7 +227,7 @@ static void children_are_counted_in_groups(void **state)
 	assert_true(counts[0].value >= PAGES);
 	assert_true(counts[2].value >= PAGES);
 	assert_int_equal(counts[1].value, 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_EXACT);
 	perch_set_close(set);
 }
 
@@ -256,7 +256,7 @@ static void enable_on_exec_waits(void **state)
 	close(go[0]);
 	set = open_set("{page-faults:u,task-clock:u},page-faults:u", &targets, &options);
 	read_set(set, counts);
-	assert_int_equal(counts[0].state, PERCH_COUNT_IDLE);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	close(go[1]);
 	assert_int_equal(waitpid(target.pid, NULL, 0), target.pid);
 	read_set(set, counts);
@@ -281,7 +281,7 @@ static void resets_and_differences_are_exact(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(first[i].value, 0);
 		assert_int_equal(first[i].enabled_ns, 0);
-		assert_int_equal(first[i].state, PERCH_COUNT_IDLE);
+		assert_int_equal(first[i].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	}
 	drop(pages);
 	for (int round = 0; round < 3; round++) {
@@ -293,7 +293,7 @@ static void resets_and_differences_are_exact(void **state)
 		perch_count_delta(&delta, &second[2], round ? &first[2] : NULL);
 		assert_int_equal(delta.value, PAGES);
 		assert_int_equal(delta.scaled, PAGES);
-		assert_int_equal(delta.state, PERCH_COUNT_FULL);
+		assert_int_equal(delta.state, PERCH_COUNT_STATE_EXACT);
 		assert_true(delta.enabled_ns > 0 && delta.enabled_ns <= second[2].enabled_ns);
 		memcpy(first, second, sizeof(first));
 		drop(pages);
@@ -307,7 +307,7 @@ static void lost_samples_are_read(void **state)
 	const struct perch_attr optional = { .read_format = ~UINT64_C(0) };
 	struct perch_options options = { .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID, .optional = &optional };
 	struct perch_set *set = open_set("{page-faults:u,dummy:u},task-clock:u", NULL, &options);
-	const struct perch_set_event *event = perch_set_event(set, 2);
+	const struct perch_set_event *event = perch_set_get_event(set, 2);
 	struct perch_count counts[3];
 
 	(void)state;
@@ -316,7 +316,7 @@ static void lost_samples_are_read(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].lost, 0);
 	/* times are never let go, and the rest was kept or told */
-	assert_int_equal(event->attr.read_format | (event->dropped ? event->dropped->read_format : 0),
+	assert_int_equal(event->attr.read_format | (event->missing_features ? event->missing_features->read_format : 0),
 			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING | PERCH_FORMAT_ID |
 			 PERCH_FORMAT_LOST);
 	perch_set_close(set);

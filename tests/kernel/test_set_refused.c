@@ -75,23 +75,23 @@ static void what_the_machine_has_not(void **state)
 	assert_int_equal(perch_set_open(&set, &events, &self, NULL, 0, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "page-faults:u"));
 	set = open_events(&events, NULL, NULL, PERCH_SET_MAY_SKIP);
-	event = perch_set_event(set, 0);
+	event = perch_set_get_event(set, 0);
 	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
 	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
-	event = perch_set_event(set, 1);	/* leads now */
+	event = perch_set_get_event(set, 1);	/* leads now */
 	assert_int_equal(event->event.leader, 1);
 	assert_int_equal(event->event.members, 2);
 	assert_true(event->attr.disabled);
-	assert_int_equal(perch_set_event(set, 2)->event.leader, 1);
+	assert_int_equal(perch_set_get_event(set, 2)->event.leader, 1);
 	perch_set_explain(set, NULL);
-	assert_true(perch_set_event(set, 3)->skipped);
-	assert_int_equal(perch_set_event(set, 3)->reason->errnum, ENOENT);
+	assert_true(perch_set_get_event(set, 3)->skipped);
+	assert_int_equal(perch_set_get_event(set, 3)->reason->errnum, ENOENT);
 	assert_int_equal(perch_set_enable(set, NULL), 0);
 	read_set(set, counts);
-	assert_int_equal(counts[0].state, PERCH_COUNT_ABSENT);
-	assert_int_equal(counts[1].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_NOT_OPEN);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_EXACT);
 	assert_true(counts[2].value > 0);
-	assert_null(perch_set_event(set, 4));
+	assert_null(perch_set_get_event(set, 4));
 	assert_null(perch_set_target(set, 1));
 	assert_int_equal(perch_set_fd(set, 4, 0), -1);
 	assert_int_equal(perch_set_read(set, counts, 3, &err), -EINVAL);
@@ -111,13 +111,13 @@ static void weak_groups_break_up(void **state)
 	struct perch_error err;
 
 	(void)state;
-	events.event[1].terms.inherit = PERCH_SAID_NO;
+	events.event[1].terms.inherit = PERCH_TRISTATE_NO;
 	assert_int_equal(perch_set_open(&set, &events, &self, &options, 0, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "dummy:u"));
 	events.event[0].weak = true;
 	set = open_events(&events, NULL, &options, 0);
 	for (int i = 0; i < 3; i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
+		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		assert_true(event->broken && !event->skipped);
 		assert_int_equal(event->event.leader, i);
@@ -126,7 +126,7 @@ static void weak_groups_break_up(void **state)
 	}
 	read_set(set, counts);
 	assert_true(counts[2].value > 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_EXACT);
 	perch_set_close(set);
 	perch_events_clear(&events);
 }
@@ -221,9 +221,9 @@ static int count_as_nobody(void)
 		return 3;
 	if (perch_set_open(&set, &events, &self, NULL, PERCH_SET_MAY_DROP_KERNEL, &err))
 		return 4;
-	if (!perch_set_event(set, 0)->user_only || !perch_set_event(set, 0)->attr.exclude_kernel)
+	if (!perch_set_get_event(set, 0)->user_only || !perch_set_get_event(set, 0)->attr.exclude_kernel)
 		return 5;
-	return perch_set_event(set, 1)->user_only || perch_set_event(set, 2)->user_only ? 6 : 0;
+	return perch_set_get_event(set, 1)->user_only || perch_set_get_event(set, 2)->user_only ? 6 : 0;
 }
 
 static void the_kernels_side_is_let_go(void **state)

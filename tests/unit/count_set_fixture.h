@@ -139,8 +139,8 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-static const struct perch_calls calls = {
-	.open_event = replay_open, .control = replay_control, .read = replay_read, .close = replay_close,
+static const struct perch_syscalls calls = {
+	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .close = replay_close,
 };
 static struct perch_machine *machine;
 static struct perch_events events;

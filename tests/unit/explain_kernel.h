@@ -68,7 +68,7 @@ struct kernel {
 	pid_t named;			/* the one stranger that may be asked about */
 	bool calm;			/* nothing may be opened that an exec would start */
 	unsigned calls, open;
-	struct perch_calls table;
+	struct perch_syscalls table;
 	char root[PATH_MAX];
 	struct perch_machine *machine;
 };
@@ -130,9 +130,9 @@ static int kernel_close(void *context, int fd)
 static void kernel_start(struct kernel *kernel, const struct tree_file *files, size_t nr)
 {
 	memset(kernel, 0, sizeof(*kernel));
-	kernel->table = perch_kernel_calls;
+	kernel->table = perch_kernel_syscalls;
 	kernel->table.context = kernel;
-	kernel->table.open_event = kernel_open;
+	kernel->table.perf_event_open = kernel_open;
 	kernel->table.close = kernel_close;
 	tree_make(kernel->root, files, nr);
 	assert_int_equal(perch_machine_new(&kernel->machine, kernel->root, &kernel->table, NULL), 0);
@@ -145,13 +145,13 @@ static void kernel_stop(struct kernel *kernel)
 }
 
 /* Explains the call with that many calls allowed (0: as many as usual), all the time it wants, and nothing left open. */
-static void kernel_explain(struct kernel *kernel, const struct perch_call *call, unsigned calls,
+static void kernel_explain(struct kernel *kernel, const struct perch_open_call *call, unsigned calls,
 			   struct perch_explanation *explanation)
 {
 	const struct perch_probing probing = { .calls = calls, .microseconds = 60000000 };
 
 	kernel->calls = 0;
-	assert_int_equal(perch_explain_call(call, kernel->machine, &probing, explanation), 0);
+	assert_int_equal(perch_explain_open_call(call, kernel->machine, &probing, explanation), 0);
 	assert_int_equal(explanation->calls, kernel->calls);
 	assert_int_equal(kernel->open, 0);
 	assert_in_range(explanation->nr_findings, 1, PERCH_FINDINGS_MAX);

@@ -27,7 +27,7 @@ struct operation_row {
 	const char *remedy;		/* somewhere in the remedy; NULL: any */
 	bool has_attr, has_other;
 	struct perch_attr attr, other_attr;
-	struct perch_call_leader other;
+	struct perch_open_call_leader other;
 	struct perch_operation op;
 };
 
@@ -40,10 +40,10 @@ struct operation_row {
 #define OTHER(...) .has_other = true, .other = { __VA_ARGS__ }
 #define OTHER_ATTR(...) .other_attr = { __VA_ARGS__ }
 #define SHARED .map_flags = MAP_SHARED, .cpu = -1
-#define MAP(...) .op = { .kind = PERCH_OPERATION_MAP, __VA_ARGS__ }
-#define UNMAP(...) .op = { .kind = PERCH_OPERATION_UNMAP, __VA_ARGS__ }
+#define MAP(...) .op = { .kind = PERCH_OPERATION_MMAP, __VA_ARGS__ }
+#define UNMAP(...) .op = { .kind = PERCH_OPERATION_MUNMAP, __VA_ARGS__ }
 #define READ(...) .op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
-#define ASK(name, ...) .op = { .kind = PERCH_OPERATION_CONTROL, .request = PERCH_IOC_##name, __VA_ARGS__ }
+#define ASK(name, ...) .op = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_##name, __VA_ARGS__ }
 #define PAGE 4096ul		/* the described machines are tested where pages have that size */
 #define SOFTWARE .type = PERCH_TYPE_SOFTWARE
 #define TRACEPOINT .type = PERCH_TYPE_TRACEPOINT
@@ -134,7 +134,7 @@ static const struct operation_row operation_rows[] = {
 	ROW(bpf_fd, NONE, EBADF, CERTAIN, "(99)", ASK(SET_BPF, .argument = 99)),
 	ROW(control_not_open, NONE, EBADF, CERTAIN, "cannot enable", ASK(ENABLE)),
 	ROW(control_no_request, NONE, ENOTTY, CERTAIN, "0x2499", EVENT(SOFTWARE),
-	    .op = { .kind = PERCH_OPERATION_CONTROL, .request = 0x2499 }),
+	    .op = { .kind = PERCH_OPERATION_IOCTL, .request = 0x2499 }),
 	ROW(control_too_old, OLD, ENOTTY, LIKELY, "needs Linux 4.1, and this is 3.10.0", EVENT(SOFTWARE), ASK(SET_BPF)),
 	ROW(control_no_event, NONE, ENOTTY, CERTAIN, "older than Linux 3.12", ASK(ID)),
 	ROW(control_no_event, USER, ENOTTY, CERTAIN, "no event", ASK(ID)),

@@ -23,7 +23,7 @@ struct row {
 	int cpu_plus_1;			/* so that 0 is what most rows want: -1 */
 	int group_plus_1;
 	unsigned long flags;
-	const struct perch_call_leader *leader;
+	const struct perch_open_call_leader *leader;
 };
 
 /* .words by name: that tells the compilers that the rest is left at 0 on purpose. */
@@ -45,7 +45,7 @@ struct row {
 /* Leaders, all of descriptor 3. */
 #define LEADER(name, attributes, ...)                                                                       \
 	static const struct perch_attr attr_of_##name = { .size = sizeof(struct perch_attr), attributes };  \
-	static const struct perch_call_leader leader_##name = { .attr = &attr_of_##name, .members = 1, __VA_ARGS__ }
+	static const struct perch_open_call_leader leader_##name = { .attr = &attr_of_##name, .members = 1, __VA_ARGS__ }
 LEADER(software, TYPE(SOFTWARE), .cpu = -1);
 LEADER(inheriting, .inherit = 1, .cpu = -1);
 LEADER(member, TYPE(SOFTWARE), .cpu = -1, .is_member = true);

@@ -138,7 +138,7 @@ static inline void say_value(struct told *told, const struct perch_field *field)
 	case PERCH_FIELD_ADDRESS:
 		say(told, "0x%" PRIx64, field->value);
 		break;
-	case PERCH_FIELD_WORDS:
+	case PERCH_FIELD_FLAGS:
 		assert_int_equal(strlen(field->text), field->length);
 		say(told, "<%s>", field->text);
 		break;

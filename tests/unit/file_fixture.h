@@ -80,7 +80,7 @@ static inline void put_record(struct perch_writer *writer, struct built *b)
 {
 	struct iovec one = piece(b);
 
-	assert_int_equal(perch_writer_put(writer, &one, 1, NULL), 0);
+	assert_int_equal(perch_writer_append(writer, &one, 1, NULL), 0);
 }
 
 static inline void put_sample(struct perch_writer *writer, uint64_t id, uint64_t time)
@@ -197,7 +197,7 @@ static inline size_t count_now(struct perch_reader_damage *damage)
 	struct perch_reader *reader = open_reader(PERCH_ORDER_TIME);
 	size_t nr = read_all(reader);
 
-	perch_reader_damage(reader, damage);
+	perch_reader_get_damage(reader, damage);
 	perch_reader_close(reader);
 	return nr;
 }

@@ -92,8 +92,8 @@ static inline struct perch_location locate(struct perch_processes *processes, ui
 {
 	struct perch_location location;
 
-	perch_processes_locate(processes, thread_of(processes, pid, pid), mode, address, &location);
-	assert_non_null(location.binary);
+	perch_processes_resolve(processes, thread_of(processes, pid, pid), mode, address, &location);
+	assert_non_null(location.dso);
 	assert_int_equal(location.address, address);
 	return location;
 }
@@ -104,7 +104,7 @@ static inline void check_user(struct perch_processes *processes, uint32_t pid, u
 {
 	struct perch_location location = locate(processes, pid, PERCH_MISC_USER, address);
 
-	assert_string_equal(location.binary->path, path ? path : "[unknown]");
+	assert_string_equal(location.dso->path, path ? path : "[unknown]");
 	assert_int_equal(location.offset, path ? offset : address);
 }
 

@@ -13,7 +13,7 @@ struct fixture {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	struct perch_profile *profile;
-	const struct perch_entry *entries;
+	const struct perch_row *rows;
 	size_t nr;
 };
 
@@ -51,10 +51,10 @@ static inline void start(struct fixture *f, unsigned keys)
 
 static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period, uint64_t ip)
 {
-	static const struct perch_layout layout;
+	static const struct perch_parse_info parse_info;
 
 	return (struct perch_record){
-		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER, .layout = &layout,
+		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER, .parse_info = &parse_info,
 		.sample = { .ip = ip, .pid = pid, .tid = tid, .period = period },
 	};
 }
@@ -103,29 +103,29 @@ static inline void finish(struct fixture *f)
 
 static inline size_t entries_of(struct fixture *f, unsigned event, bool children)
 {
-	assert_int_equal(perch_profile_entries(f->profile, event, children, &f->entries, &f->nr, NULL), 0);
+	assert_int_equal(perch_profile_rows(f->profile, event, children, &f->rows, &f->nr, NULL), 0);
 	return f->nr;
 }
 
 /* The line of an address, of all lines by children; NULL when there is none. */
-static inline const struct perch_entry *entry_at(struct fixture *f, uint64_t offset)
+static inline const struct perch_row *entry_at(struct fixture *f, uint64_t offset)
 {
 	entries_of(f, 0, true);
 	for (size_t i = 0; i < f->nr; i++)
-		if (f->entries[i].frame.offset == offset)
-			return &f->entries[i];
+		if (f->rows[i].frame.offset == offset)
+			return &f->rows[i];
 	return NULL;
 }
 
 static inline void check_entry(struct fixture *f, uint64_t offset, uint64_t self, uint64_t children,
 			       uint64_t samples)
 {
-	const struct perch_entry *entry = entry_at(f, offset);
+	const struct perch_row *row = entry_at(f, offset);
 
-	assert_non_null(entry);
-	assert_int_equal(entry->self, self);
-	assert_int_equal(entry->children, children);
-	assert_int_equal(entry->samples, samples);
+	assert_non_null(row);
+	assert_int_equal(row->self, self);
+	assert_int_equal(row->children, children);
+	assert_int_equal(row->samples, samples);
 }
 
 #endif

@@ -27,13 +27,13 @@ static inline enum perch_byte_order built_order(void)
 	return here_big != built_swapped ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
 }
 
-static inline struct perch_layout layout_of(uint64_t sample_type)
+static inline struct perch_parse_info layout_of(uint64_t sample_type)
 {
 	struct perch_attr attr = { .sample_type = sample_type, .sample_id_all = 1 };
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
-	perch_layout_init(&layout, &attr, built_order());
-	return layout;
+	perch_parse_info_init(&parse_info, &attr, built_order());
+	return parse_info;
 }
 
 /*
@@ -41,7 +41,7 @@ static inline struct perch_layout layout_of(uint64_t sample_type)
  * Then says it was shorter, at every length: that must give an error or a decoded record, and
  * nothing else.
  */
-static inline int decode(struct perch_record *record, const struct perch_layout *layout,
+static inline int decode(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct built *built)
 {
 	static struct built copy;
@@ -55,10 +55,10 @@ static inline int decode(struct perch_record *record, const struct perch_layout 
 
 		memset(&part, 0xa5, sizeof(part));
 		memcpy(exact, built->bytes, size);
-		assert_true(perch_record_decode(&part, layout, exact, size, &err) < 0);
+		assert_true(perch_record_decode(&part, parse_info, exact, size, &err) < 0);
 		if (size >= 8) {
 			set_record_size(exact, size);
-			rc = perch_record_decode(&part, layout, exact, size, &err);
+			rc = perch_record_decode(&part, parse_info, exact, size, &err);
 			assert_true(rc == 0 || rc == -EBADMSG);
 			assert_int_equal(part.size, size);
 		}
@@ -66,18 +66,18 @@ static inline int decode(struct perch_record *record, const struct perch_layout 
 	}
 	copy = *built;
 	memset(record, 0xa5, sizeof(*record)); /* every field is to be set */
-	return perch_record_decode(record, layout, copy.bytes, copy.size, &err);
+	return perch_record_decode(record, parse_info, copy.bytes, copy.size, &err);
 }
 
-static inline void check_trailer(const struct perch_identity *identity)
+static inline void check_trailer(const struct perch_sample_id *sample_id)
 {
-	assert_int_equal(identity->has, TRAILER);
-	assert_int_equal(identity->pid, BUILT_PID);
-	assert_int_equal(identity->tid, BUILT_TID);
-	assert_int_equal(identity->time, BUILT_TIME);
-	assert_int_equal(identity->id, BUILT_ID);
-	assert_int_equal(identity->stream_id, BUILT_STREAM);
-	assert_int_equal(identity->cpu, BUILT_CPU);
+	assert_int_equal(sample_id->has, TRAILER);
+	assert_int_equal(sample_id->pid, BUILT_PID);
+	assert_int_equal(sample_id->tid, BUILT_TID);
+	assert_int_equal(sample_id->time, BUILT_TIME);
+	assert_int_equal(sample_id->id, BUILT_ID);
+	assert_int_equal(sample_id->stream_id, BUILT_STREAM);
+	assert_int_equal(sample_id->cpu, BUILT_CPU);
 }
 
 #endif

@@ -20,7 +20,7 @@ struct report {
 	int cpu_plus_1;			/* so that 0 is what most have: -1 */
 	int group_plus_1;
 	unsigned long flags;
-	const struct perch_call_leader *leader;
+	const struct perch_open_call_leader *leader;
 	report_kernel *kernel;		/* answers probing calls; NULL: no probing */
 	enum perch_cause cause;		/* the answer's */
 	enum perch_cause or_cause;	/* or this one, where the report does not tell them apart; NONE: there is no other */

@@ -42,7 +42,7 @@ static const struct report access_reports[] = {
 	REPORT("paranoid 3, taken for a missing event", DEBIAN_3, EACCES, PARANOID_ALL,
 	       ATTR(CYCLES, OFTEN, USER_ONLY), WORDS("it is 3", "kernel.perf_event_paranoid=2")),
 	/* github.com/icl-utk-edu/papi/pull/257 */
-	REPORT("a probe of a library at paranoid 2", PARANOID_2, EACCES, KERNEL_SIDE,
+	REPORT("a probe of a library at paranoid 2", PARANOID_2, EACCES, KERNEL_PROFILING,
 	       ATTR(CYCLES), .field = "exclude_kernel", WORDS("it is 2", "exclude_kernel")),
 	/* github.com/fedora-selinux/selinux-policy/issues/614 */
 	REPORT("a service under an enforcing policy", SELINUX, EACCES, SECURITY_MODULE,

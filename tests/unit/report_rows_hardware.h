@@ -15,9 +15,9 @@
 		  PERCH_COUNT_HW_CACHE_RESULT_##result << 16
 
 static const struct perch_attr cycles_attr = { CYCLES, .size = sizeof(cycles_attr), .read_format = PERCH_FORMAT_GROUP };
-static const struct perch_call_leader cycles_leader = { &cycles_attr, 0, -1, 0, .members = 1 };
-static const struct perch_call_leader cycles_on_cpu = { &cycles_attr, -1, 0, 0, .members = 1 };
-static const struct perch_call_leader full_leader = { &cycles_attr, 0, -1, 0, .members = 4 };
+static const struct perch_open_call_leader cycles_leader = { &cycles_attr, 0, -1, 0, .members = 1 };
+static const struct perch_open_call_leader cycles_on_cpu = { &cycles_attr, -1, 0, 0, .members = 1 };
+static const struct perch_open_call_leader full_leader = { &cycles_attr, 0, -1, 0, .members = 4 };
 
 /* Four counters, all of them taken by the leader's group. */
 static inline int kernel_four_counters(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)

@@ -137,11 +137,11 @@ static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size
 	return (char *)to - (char *)buffer;
 }
 
-static inline struct perch_calls fake_calls(struct kernel *k)
+static inline struct perch_syscalls fake_calls(struct kernel *k)
 {
-	return (struct perch_calls){
-		.context = k, .open_event = fake_open, .control = fake_control, .read = fake_read, .map = fake_map,
-		.unmap = fake_unmap, .close = fake_close,
+	return (struct perch_syscalls){
+		.context = k, .perf_event_open = fake_open, .ioctl = fake_control, .read = fake_read, .mmap = fake_map,
+		.munmap = fake_unmap, .close = fake_close,
 	};
 }
 

@@ -305,16 +305,16 @@ static inline struct perch_symbols *new_symbols(const struct perch_symbols_optio
 	return symbols;
 }
 
-static inline struct perch_binary binary_at(const char *path, enum perch_binary_kind kind)
+static inline struct perch_dso binary_at(const char *path, enum perch_dso_kind kind)
 {
-	return (struct perch_binary){ .kind = kind, .path = path };
+	return (struct perch_dso){ .kind = kind, .path = path };
 }
 
 /* The name at an offset, "" when there is none. */
-static inline const char *name_at(struct perch_symbols *symbols, const struct perch_binary *binary,
+static inline const char *name_at(struct perch_symbols *symbols, const struct perch_dso *dso,
 				  uint64_t offset)
 {
-	const struct perch_symbol *symbol = perch_symbols_find(symbols, binary, offset);
+	const struct perch_symbol *symbol = perch_symbols_find(symbols, dso, offset);
 
 	return symbol ? perch_symbols_name(symbols, symbol) : "";
 }

@@ -229,7 +229,7 @@ static void test_layout(void **state)
 		theirs.member = value;                                                             \
 		if (memcmp(ours.byte, &theirs, sizeof(theirs)))                                    \
 			fail_msg(#member " is not where the system's header has it");              \
-		field = perch_attr_field(#member);                                                 \
+		field = perch_attr_get_field(#member);                                                 \
 		assert_non_null(field);                                                            \
 		assert_int_equal(perch_attr_get(&ours.attr, field), value);                        \
 	} while (0)
@@ -262,7 +262,7 @@ static void test_fields(void **state)
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_attr attr = { 0 };
 
-		assert_ptr_equal(perch_attr_field(field[i].name), &field[i]);
+		assert_ptr_equal(perch_attr_get_field(field[i].name), &field[i]);
 		assert_true(i == 0 || field[i].offset >= field[i - 1].offset);
 		assert_true(field[i].offset <= end);
 		if (field[i].offset + field[i].size > end)
@@ -278,7 +278,7 @@ static void test_fields(void **state)
 	}
 	assert_int_equal(covered, 64);
 	assert_int_equal(end, sizeof(struct perch_attr));
-	assert_null(perch_attr_field("frobnicate"));
+	assert_null(perch_attr_get_field("frobnicate"));
 }
 
 /*
@@ -329,7 +329,7 @@ static void test_named_bits(void **state)
 	check_bits("branch_sample_type", PERCH_SAMPLE_BRANCH_MAX - 1);
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++) {
-		assert_non_null(perch_attr_field(bits[i].field));
+		assert_non_null(perch_attr_get_field(bits[i].field));
 		known += !strcmp(bits[i].name, "CGROUP") && bits[i].bit == PERCH_SAMPLE_CGROUP && !strcmp(bits[i].since, "5.7");
 		known += !strcmp(bits[i].name, "LOST") && bits[i].bit == PERCH_FORMAT_LOST && !strcmp(bits[i].since, "6.0");
 		known += !strcmp(bits[i].name, "COUNTERS") && bits[i].bit == PERCH_SAMPLE_BRANCH_COUNTERS;

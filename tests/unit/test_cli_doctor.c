@@ -185,9 +185,9 @@ static const struct scene scenes[] = {
 	    { "sample", DOCTOR_OK, NULL, "by cycles" },
 	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
 	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
-	    { "callchains", DOCTOR_LIMITED, "kernel-side", "user space alone" },
-	    { "count-kernel", DOCTOR_NO, "kernel-side", "kernel.perf_event_paranoid=1 (now 2)" },
-	    { "system-wide", DOCTOR_NO, "every-process", "kernel.perf_event_paranoid=0 (now 2)" },
+	    { "callchains", DOCTOR_LIMITED, "kernel-profiling", "user space alone" },
+	    { "count-kernel", DOCTOR_NO, "kernel-profiling", "kernel.perf_event_paranoid=1 (now 2)" },
+	    { "system-wide", DOCTOR_NO, "system-wide", "kernel.perf_event_paranoid=0 (now 2)" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
 	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
 	    { "tracefs", DOCTOR_NO, NULL, "mount -t tracefs" },
@@ -235,7 +235,7 @@ static const struct scene scenes[] = {
 	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" } },
 	  { { "count-user", DOCTOR_OK, NULL, NULL },
 	    { "paranoid", DOCTOR_LIMITED, NULL, "takes 3 for it" },
-	    { "count-kernel", DOCTOR_NO, "kernel-side", "perf_event_paranoid=1 (now 3)" } } },
+	    { "count-kernel", DOCTOR_NO, "kernel-profiling", "perf_event_paranoid=1 (now 3)" } } },
 	{ "an open machine",
 	  { .core_pmu = true, .level = -1, .attr_size = 112 },
 	  true,
@@ -310,7 +310,7 @@ static const struct scene scenes[] = {
 	      "4,1,2,-;perf: interrupt took too long (9 > 8), lowering kernel.perf_event_max_sample_rate to 1750\n" },
 	    { "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n" },
 	    { "/sys/fs/selinux/enforce", "1" } },
-	  { { "rings", DOCTOR_LIMITED, "map-locked", "perf_event_mlock_kb=516" },
+	  { { "rings", DOCTOR_LIMITED, "mmap-locked", "perf_event_mlock_kb=516" },
 	    { "descriptors", DOCTOR_LIMITED, "descriptors", "5 left of 8" },
 	    { "sample-rate", DOCTOR_LIMITED, "frequency", "took too long (9 > 8)" },
 	    { "stack-depth", DOCTOR_LIMITED, NULL, "=127" },
@@ -333,7 +333,7 @@ static const struct scene scenes[] = {
 	    { "seccomp", DOCTOR_UNKNOWN, NULL, NULL },
 	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (now 1)" },
 	    { "sample-rate", DOCTOR_LIMITED, "frequency", "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
-	    { "rings", DOCTOR_LIMITED, "map-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
+	    { "rings", DOCTOR_LIMITED, "mmap-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
 	    { "security-modules", DOCTOR_OK, NULL, "none that refuses events" } } },
 	{ "an open kernel that does not tell of lockdown",
 	  { .level = 2, .attr_size = 144 },
@@ -453,14 +453,14 @@ static void test_scenes(void **state)
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
 		const struct scene *scene = &scenes[i];
 		struct kernel kernel = scene->kernel;
-		struct perch_calls calls = perch_kernel_calls;
+		struct perch_syscalls calls = perch_kernel_syscalls;
 		struct doctor *doctor = calloc(1, sizeof(*doctor));
 		char root[PATH_MAX];
 
 		assert_non_null(doctor);
 		print_message("%s\n", scene->what);
 		calls.context = &kernel;
-		calls.open_event = fake_open;
+		calls.perf_event_open = fake_open;
 		calls.close = fake_close;
 		make_tree(root, scene);
 		doctor->load_program = kernel.admin ? program_loads : program_refused;
@@ -489,14 +489,14 @@ static void test_empty_machine(void **state)
 {
 	static const struct tree_file file = { "/x", "" };
 	struct kernel kernel = { .filter = EPERM };
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	char root[PATH_MAX];
 
 	(void)state;
 	assert_non_null(doctor);
 	calls.context = &kernel;
-	calls.open_event = fake_open;
+	calls.perf_event_open = fake_open;
 	calls.close = fake_close;
 	tree_make(root, &file, 1);
 	doctor->load_program = program_refused;

@@ -174,7 +174,7 @@ static void put(struct perch_writer *writer, struct built *built)
 {
 	struct iovec piece = { built->bytes, built->size };
 
-	assert_int_equal(perch_writer_put(writer, &piece, 1, NULL), 0);
+	assert_int_equal(perch_writer_append(writer, &piece, 1, NULL), 0);
 }
 
 /* ID comes in front of what has a size. */

@@ -143,7 +143,7 @@ static void another_process_is_another_refusal(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
 
 	explain_opened(&scene->job, 1, 1, &call, -1, NULL);
 	explain_opened(&scene->job, 2, 3, &call, -1, NULL);
@@ -290,7 +290,7 @@ static void names_that_are_no_text(void **state)
 	struct explain_caller caller = { .process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several = true };
 	struct perch_explanation explanation = { .errnum = EINVAL, .nr_findings = 1 };
 	struct perch_attr attr = software();
-	struct perch_call call = { .attr = &attr, .errnum = EINVAL };
+	struct perch_open_call call = { .attr = &attr, .errnum = EINVAL };
 	json_t *object;
 
 	strcpy(explanation.finding[0].message, "a message with \xc3\x28 in it");
@@ -308,17 +308,17 @@ static void candidates_and_what_comes_next(void **state)
 	struct explain_caller caller = { .process = 1, .thread = 1 };
 	struct perch_explanation explanation = {
 		.errnum = EACCES, .confidence = PERCH_CONFIDENCE_AMBIGUOUS, .nr_findings = 2, .nr_next = 1,
-		.finding = { { .cause = PERCH_CAUSE_KERNEL_SIDE, .kind = PERCH_ERROR_PARANOID, .message = "first",
+		.finding = { { .cause = PERCH_CAUSE_KERNEL_PROFILING, .kind = PERCH_ERROR_PARANOID, .message = "first",
 			       .remedy = "do this" },
 			     { .cause = PERCH_CAUSE_SECURITY_MODULE, .message = "second", .remedy = "do that" } },
 		.next = { { .cause = PERCH_CAUSE_CLOCKID, .message = "third" } },
 	};
 	struct perch_attr attr = software();
-	struct perch_call call = { .attr = &attr, .errnum = EACCES };
+	struct perch_open_call call = { .attr = &attr, .errnum = EACCES };
 	json_t *object;
 
 	explain_print_call(&scene->job, 1, &caller, &call, &explanation);
-	assert_non_null(strstr(printed(scene), "EACCES [kernel-side, ambiguous]\n  first\n  do:     do this\n"
+	assert_non_null(strstr(printed(scene), "EACCES [kernel-profiling, ambiguous]\n  first\n  do:     do this\n"
 					       "  or:     [security-module] second; do that\n"
 					       "  then:   [clockid] third\n"));
 	rewind(scene->job.out);

@@ -8,7 +8,7 @@ static void groups_are_followed(void **state)
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
 	struct explain_job *job = &scene->job;
-	struct perch_call_leader leader;
+	struct perch_open_call_leader leader;
 
 	opened(scene, &attr, -1, -1, 3);
 	opened(scene, &attr, -1, 3, 4);
@@ -52,7 +52,7 @@ static void forks_and_execs(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 	struct explain_job *job = &scene->job;
 
 	opened(scene, &attr, -1, -1, 3);
@@ -101,23 +101,23 @@ static void operations_that_differ_are_each_told(void **state)
 	attr.sample_period = 1;
 	opened(scene, &attr, -1, -1, 3);
 	for (int i = 0; i < 3; i++) {
-		struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .errnum = EINVAL, .other_fd = -1,
+		struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = EINVAL, .other_fd = -1,
 						     .request = PERCH_IOC_PERIOD, .period_known = true,
 						     .period = i ? UINT64_C(1) << 63 : 0 };
 
 		explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	}
-	assert_int_equal(times(printed(scene), "ioctl of descriptor 3, from call 1: EINVAL [control-period]\n"), 2);
+	assert_int_equal(times(printed(scene), "ioctl of descriptor 3, from call 1: EINVAL [ioctl-period]\n"), 2);
 	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
 	explain_told_rest(&scene->job);
 	assert_int_equal(times(printed(scene), "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
-					       "[control-period] once more\n"), 1);
+					       "[ioctl-period] once more\n"), 1);
 }
 
 static void operations_as_json(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .errnum = EBADF, .other_fd = 99,
+	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .other_fd = 99,
 					     .request = PERCH_IOC_SET_OUTPUT, .argument = 99 };
 	struct perch_attr attr = software();
 	json_t *object;
@@ -127,7 +127,7 @@ static void operations_as_json(void **state)
 	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	object = line_of(printed(scene));
 	assert_string_equal(word_of(object, "operation"), "ioctl");
-	assert_string_equal(word_of(object, "cause"), "control-output-fd");
+	assert_string_equal(word_of(object, "cause"), "ioctl-output-fd");
 	assert_int_equal(number_of(object, "call"), 1);
 	assert_int_equal(number_of(json_object_get(object, "attr"), "config"), PERCH_COUNT_SW_DUMMY);
 	assert_string_equal(word_of(json_object_get(object, "args"), "request_name"), "PERF_EVENT_IOC_SET_OUTPUT");

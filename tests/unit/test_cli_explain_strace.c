@@ -250,16 +250,16 @@ static void operations(void **state)
 		"3<anon_inode:[perf_event]>, 0) = -1 EINVAL (Invalid argument)\n");
 
 	assert_string_equal(word(object, "operation"), "mmap");
-	assert_string_equal(word(object, "cause"), "map-length");
+	assert_string_equal(word(object, "cause"), "mmap-length");
 	assert_int_equal(number(object, "args", "length"), 16384);
 	assert_int_equal(number(object, "args", "protection"), PROT_READ | PROT_WRITE);
 	assert_int_equal(number(object, "attr", "config"), 9);
 	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"     0.000123 ioctl(3, PERF_EVENT_IOC_PERIOD, [1000]) = -1 EINVAL (Invalid argument)\n");
-	assert_string_equal(word(object, "cause"), "control-period");
+	assert_string_equal(word(object, "cause"), "ioctl-period");
 	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"ioctl(3, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x1) = -1 ENOTTY (Inappropriate ioctl for device)\n");
-	assert_string_equal(word(object, "cause"), "control-unknown");
+	assert_string_equal(word(object, "cause"), "ioctl-unknown");
 	assert_int_equal(number(object, "args", "request"), 0x2437);
 	object = explain(scene,
 			 "ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");

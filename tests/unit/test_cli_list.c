@@ -31,7 +31,7 @@ static const struct tree_file machine[] = {
 
 struct scene {
 	char root[PATH_MAX];
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct list list;
 	char *words[4];
 };
@@ -57,8 +57,8 @@ static int set_up(void **state)
 	struct scene *scene = calloc(1, sizeof(*scene));
 
 	tree_make(scene->root, machine, sizeof(machine) / sizeof(*machine));
-	scene->calls = perch_kernel_calls;
-	scene->calls.open_event = fake_open;
+	scene->calls = perch_kernel_syscalls;
+	scene->calls.perf_event_open = fake_open;
 	scene->calls.close = fake_close;
 	assert_int_equal(perch_machine_new(&scene->list.machine, scene->root, &scene->calls, NULL), 0);
 	scene->list.filter.words = scene->words;

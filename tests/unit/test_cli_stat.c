@@ -119,7 +119,7 @@ static int replay_close(void *context, int fd)
 /* Runs `perch stat` with the options, on all CPUs for a hundredth of a second. Returns what it prints, to be freed. */
 static char *counted(const char *const *options)
 {
-	const struct perch_calls calls = { .open_event = replay_open, .control = replay_control, .read = replay_read,
+	const struct perch_syscalls calls = { .perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read,
 					   .close = replay_close };
 	struct stat_job stat = STAT_DEFAULTS;
 	char *argv[16] = { (char *)"stat", (char *)"-a", (char *)"--timeout", (char *)"10" };

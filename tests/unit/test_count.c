@@ -97,8 +97,8 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-static const struct perch_calls calls = {
-	.open_event = replay_open, .control = replay_control, .read = replay_read, .close = replay_close,
+static const struct perch_syscalls calls = {
+	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .close = replay_close,
 };
 static struct perch_machine *machine;
 
@@ -161,20 +161,20 @@ static void states(void **state)
 	GIVE(5, 1000, 1000);
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
 	assert_int_equal(kernel.asked, 24);
-	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	assert_int_equal(count.scaled, 5);
 	GIVE(5, 1000, 250);
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
-	assert_int_equal(count.state, PERCH_COUNT_SCALED);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_SCALED);
 	assert_int_equal(count.value, 5);
 	assert_int_equal(count.scaled, 20);
 	GIVE(0, 1000, 0);
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
-	assert_int_equal(count.state, PERCH_COUNT_NEVER);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_NEVER_RAN);
 	assert_int_equal(count.scaled, 0);
 	GIVE(0, 0, 0);
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
-	assert_int_equal(count.state, PERCH_COUNT_IDLE);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
 	perch_counter_close(made);
 	assert_int_equal(kernel.reads, 4);
 }
@@ -217,7 +217,7 @@ static void reset_moves_the_times(void **state)
 	assert_int_equal(count.scaled, 20);
 	GIVE(10, 1500, 1000);	/* ran all the time since the reset, though not before it */
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
-	assert_int_equal(count.state, PERCH_COUNT_FULL);
+	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	perch_counter_close(made);
 }
 
@@ -300,14 +300,14 @@ static void groups(void **state)
 	assert_int_equal(counts[1].value, 2);
 	assert_int_equal(counts[1].scaled, 4);
 	assert_int_equal(counts[2].id, 13);
-	assert_int_equal(counts[2].state, PERCH_COUNT_SCALED);
+	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_SCALED);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), -EINVAL);
 	assert_int_equal(perch_group_reset(group), 0);
 	assert_int_equal(kernel.argument, PERCH_IOC_FLAG_GROUP);
 	GIVE(3, 2000, 1500, 1, 11, 2, 12, 3, 13);
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
 	assert_int_equal(counts[0].enabled_ns, 1000);
-	assert_int_equal(counts[0].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	GIVE(2, 2000, 1500, 1, 11, 2, 12, 3, 13);	/* another group's number of members */
 	assert_int_equal(perch_group_read(group, counts, 3, &err), -EIO);
 	kernel.bytes = 0;
@@ -372,7 +372,7 @@ static void inherited_groups_read_each(void **state)
 	assert_int_equal(counts[1].scaled, 12);
 	assert_int_equal(perch_group_reset(group), 0);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_IDLE);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NOT_ENABLED);
 	perch_group_close(group);
 }
 
@@ -402,20 +402,20 @@ static void groups_without_room(void **state)
 static void groups_tell_what_they_drop(void **state)
 {
 	const struct perch_attr optional = { .ksymbol = 1 };
-	struct perch_options options = { .machine = machine, .optional = &optional, .follow = PERCH_FOLLOW_KSYMBOL,
-					 .user_read = 1 };
+	struct perch_options options = { .machine = machine, .optional = &optional, .sideband = PERCH_FOLLOW_KSYMBOL,
+					 .self_monitoring = 1 };
 	struct perch_group *group;
 
 	(void)state;
 	kernel.before_5_1 = true;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
-	assert_true(perch_group_dropped(group, 0)->ksymbol && perch_group_dropped(group, 1)->ksymbol);
-	assert_null(perch_group_dropped(group, 2));
+	assert_true(perch_group_missing_features(group, 0)->ksymbol && perch_group_missing_features(group, 1)->ksymbol);
+	assert_null(perch_group_missing_features(group, 2));
 	assert_false(kernel.attr[1].ksymbol);
 	perch_group_close(group);
 	kernel.before_5_1 = false;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
-	assert_null(perch_group_dropped(group, 1));
+	assert_null(perch_group_missing_features(group, 1));
 	perch_group_close(group);
 }
 

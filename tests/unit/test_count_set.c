@@ -31,7 +31,7 @@ static void one_read_for_a_group_and_target(void **state)
 	assert_int_equal(kernel.reads, 6 + 2);
 	for (int i = 0; i < 12; i++) {
 		assert_int_equal(counts[i].value, 100 + i);
-		assert_int_equal(counts[i].state, PERCH_COUNT_FULL);
+		assert_int_equal(counts[i].state, PERCH_COUNT_STATE_EXACT);
 	}
 	perch_set_close(set);
 }
@@ -45,18 +45,18 @@ static void counters_that_are_lost_or_never_there(void **state)
 	(void)state;
 	kernel.errored = 1;
 	assert_int_equal(perch_set_read(set, counts, 6, NULL), 0);
-	assert_int_equal(counts[0].state, PERCH_COUNT_FULL);
-	assert_int_equal(counts[1].state, PERCH_COUNT_ERROR);
-	assert_int_equal(counts[3].state, PERCH_COUNT_ERROR);
+	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_ERROR);
+	assert_int_equal(counts[3].state, PERCH_COUNT_STATE_ERROR);
 	assert_int_equal(counts[1].value, 0);
 	perch_count_sum(&sum, counts, 2);
-	assert_int_equal(sum.state, PERCH_COUNT_ERROR);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_ERROR);
 	assert_int_equal(sum.value, 100);
 	kernel.errored = 5;
 	kernel.running = 0;
 	assert_int_equal(perch_set_read(set, counts, 6, NULL), 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_NEVER);
-	assert_int_equal(counts[5].state, PERCH_COUNT_ERROR);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NEVER_RAN);
+	assert_int_equal(counts[5].state, PERCH_COUNT_STATE_ERROR);
 	kernel.errored = -1;
 	kernel.short_by = 8;
 	assert_int_equal(perch_set_read(set, counts, 6, &err), -EIO);
@@ -132,21 +132,21 @@ static void optional_parts_are_told(void **state)
 	(void)state;
 	kernel.refuse = refuse_lost;
 	set = open_set("{cycles,instructions}", 2, options, 0);
-	assert_int_equal(perch_set_event(set, 0)->dropped->read_format, PERCH_FORMAT_LOST);
-	assert_true(perch_set_event(set, 0)->attr.disabled);
+	assert_int_equal(perch_set_get_event(set, 0)->missing_features->read_format, PERCH_FORMAT_LOST);
+	assert_true(perch_set_get_event(set, 0)->attr.disabled);
 	assert_true(kernel.event[1].attr.disabled && !kernel.event[2].attr.disabled);
 	assert_int_equal(perch_set_read(set, counts, 4, NULL), 0);
 	assert_int_equal(counts[3].value, 103);
 	perch_set_close(set);
 	options.machine = machine;
 	assert_int_equal(perch_counter_open(&counter, "cycles", NULL, &options, NULL), 0);
-	assert_non_null(perch_counter_dropped(counter));
-	assert_int_equal(perch_counter_dropped(counter)->read_format, PERCH_FORMAT_LOST);
+	assert_non_null(perch_counter_missing_features(counter));
+	assert_int_equal(perch_counter_missing_features(counter)->read_format, PERCH_FORMAT_LOST);
 	assert_int_equal(perch_counter_read(counter, counts, NULL), 0);
 	perch_counter_close(counter);
 	options.read = 0;
 	assert_int_equal(perch_counter_open(&counter, "cycles", NULL, &options, NULL), 0);
-	assert_null(perch_counter_dropped(counter));
+	assert_null(perch_counter_missing_features(counter));
 	perch_counter_close(counter);
 }
 
@@ -173,8 +173,8 @@ static void the_kernels_side(void **state)
 	assert_int_equal(try_set(&set, "{cycles,instructions:k}", 2, plain, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
 	assert_non_null(strstr(err.message, "instructions:k for thread 11: "));
 	set = open_set("{cycles,instructions:u}", 2, plain, PERCH_SET_MAY_DROP_KERNEL);
-	assert_true(perch_set_event(set, 0)->user_only && perch_set_event(set, 0)->attr.exclude_hv);
-	assert_false(perch_set_event(set, 1)->user_only);
+	assert_true(perch_set_get_event(set, 0)->user_only && perch_set_get_event(set, 0)->attr.exclude_hv);
+	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
 	kernel.refuse = refuse_all_sides;	/* without the kernel's side it is another refusal: the first is told */
 	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
@@ -207,16 +207,16 @@ static void pmus_that_cannot_exclude(void **state)
 	options.machine = other;
 	kernel.refuse = refuse_excluding;
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, may, &err), 0);
-	assert_true(perch_set_event(set, 0)->skipped && !perch_set_event(set, 0)->user_only);
-	assert_false(perch_set_event(set, 0)->attr.exclude_kernel || perch_set_event(set, 0)->attr.exclude_hv);
-	assert_int_equal(perch_set_event(set, 0)->reason->errnum, EACCES);
-	assert_false(perch_set_event(set, 1)->skipped);
-	assert_true(perch_set_event(set, 1)->user_only);
+	assert_true(perch_set_get_event(set, 0)->skipped && !perch_set_get_event(set, 0)->user_only);
+	assert_false(perch_set_get_event(set, 0)->attr.exclude_kernel || perch_set_get_event(set, 0)->attr.exclude_hv);
+	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, EACCES);
+	assert_false(perch_set_get_event(set, 1)->skipped);
+	assert_true(perch_set_get_event(set, 1)->user_only);
 	perch_set_explain(set, other);
-	assert_int_equal(perch_set_event(set, 0)->reason->errnum, EACCES);
-	assert_int_equal(perch_set_event(set, 0)->reason->kind, PERCH_ERROR_PARANOID);
-	assert_null(strstr(perch_set_event(set, 0)->reason->remedy, ":u"));
-	assert_non_null(strstr(perch_set_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
+	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, EACCES);
+	assert_int_equal(perch_set_get_event(set, 0)->reason->kind, PERCH_ERROR_PARANOID);
+	assert_null(strstr(perch_set_get_event(set, 0)->reason->remedy, ":u"));
+	assert_non_null(strstr(perch_set_get_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
 	perch_set_close(set);
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
 	assert_null(set);
@@ -279,9 +279,9 @@ static void sets_that_make_no_sense(void **state)
 static void sums(void **state)
 {
 	const struct perch_count counts[] = {
-		{ 10, 20, 100, 50, 1, 2, PERCH_COUNT_SCALED }, { 5, 5, 100, 100, 2, 0, PERCH_COUNT_FULL },
-		{ 0, 0, 0, 0, 3, 0, PERCH_COUNT_IDLE }, { 9, 9, 9, 9, 9, 9, PERCH_COUNT_ABSENT },
-		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, UINT64_MAX, PERCH_COUNT_NEVER },
+		{ 10, 20, 100, 50, 1, 2, PERCH_COUNT_STATE_SCALED }, { 5, 5, 100, 100, 2, 0, PERCH_COUNT_STATE_EXACT },
+		{ 0, 0, 0, 0, 3, 0, PERCH_COUNT_STATE_NOT_ENABLED }, { 9, 9, 9, 9, 9, 9, PERCH_COUNT_STATE_NOT_OPEN },
+		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, UINT64_MAX, PERCH_COUNT_STATE_NEVER_RAN },
 	};
 	struct perch_count sum;
 
@@ -292,17 +292,17 @@ static void sums(void **state)
 	assert_int_equal(sum.enabled_ns, 200);
 	assert_int_equal(sum.running_ns, 150);
 	assert_int_equal(sum.lost, 2);
-	assert_int_equal(sum.state, PERCH_COUNT_SCALED);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_SCALED);
 	perch_count_sum(&sum, counts + 1, 2);
-	assert_int_equal(sum.state, PERCH_COUNT_FULL);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_EXACT);
 	perch_count_sum(&sum, counts, 5);
 	assert_true(sum.value == UINT64_MAX && sum.enabled_ns == UINT64_MAX);
-	assert_int_equal(sum.state, PERCH_COUNT_NEVER);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_NEVER_RAN);
 	perch_count_sum(&sum, counts + 3, 1);
-	assert_int_equal(sum.state, PERCH_COUNT_ABSENT);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_NOT_OPEN);
 	assert_int_equal(sum.value, 0);
 	perch_count_sum(&sum, NULL, 0);
-	assert_int_equal(sum.state, PERCH_COUNT_ABSENT);
+	assert_int_equal(sum.state, PERCH_COUNT_STATE_NOT_OPEN);
 }
 
 static void differences(void **state)
@@ -311,29 +311,29 @@ static void differences(void **state)
 		struct perch_count now, earlier, delta;
 	} cases[] = {
 		/* value, scaled, enabled, running, id, lost, state */
-		{ { 100, 150, 30, 20, 1, 5, PERCH_COUNT_SCALED }, { 40, 40, 10, 10, 1, 2, PERCH_COUNT_FULL },
-		  { 60, 120, 20, 10, 1, 3, PERCH_COUNT_SCALED } },
-		{ { 50, 50, 30, 30, 0, 0, PERCH_COUNT_FULL }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_FULL },
-		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_IDLE } },
-		{ { 50, 75, 30, 20, 0, 0, PERCH_COUNT_SCALED }, { 50, 50, 20, 20, 0, 0, PERCH_COUNT_FULL },
-		  { 0, 0, 10, 0, 0, 0, PERCH_COUNT_NEVER } },
+		{ { 100, 150, 30, 20, 1, 5, PERCH_COUNT_STATE_SCALED }, { 40, 40, 10, 10, 1, 2, PERCH_COUNT_STATE_EXACT },
+		  { 60, 120, 20, 10, 1, 3, PERCH_COUNT_STATE_SCALED } },
+		{ { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_ENABLED } },
+		{ { 50, 75, 30, 20, 0, 0, PERCH_COUNT_STATE_SCALED }, { 50, 50, 20, 20, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
 		/* a reset between */
-		{ { 7, 7, 10, 10, 0, 0, PERCH_COUNT_FULL }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_FULL },
-		  { 7, 7, 10, 10, 0, 0, PERCH_COUNT_FULL } },
+		{ { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
 		/* a level that fell */
-		{ { 7, 7, 40, 40, 0, 0, PERCH_COUNT_FULL }, { 50, 50, 30, 30, 0, 9, PERCH_COUNT_FULL },
-		  { 0, 0, 10, 10, 0, 0, PERCH_COUNT_FULL } },
+		{ { 7, 7, 40, 40, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 9, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
 		/* lost its counter, or got it back */
-		{ { 0, 0, 0, 0, 0, 0, PERCH_COUNT_ERROR }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_FULL },
-		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_ERROR } },
-		{ { 9, 9, 10, 10, 7, 3, PERCH_COUNT_FULL }, { 0, 0, 0, 0, 7, 0, PERCH_COUNT_ERROR },
-		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_ERROR } },
+		{ { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR } },
+		{ { 9, 9, 10, 10, 7, 3, PERCH_COUNT_STATE_EXACT }, { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR },
+		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR } },
 		/* was not open there, which is not the same as having counted nothing */
-		{ { 9, 9, 10, 10, 0, 0, PERCH_COUNT_FULL }, { 0, 0, 0, 0, 0, 0, PERCH_COUNT_ABSENT },
-		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_ABSENT } },
+		{ { 9, 9, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT }, { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN },
+		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN } },
 		/* running that fell back, which no kernel does */
-		{ { 9, 9, 20, 5, 0, 0, PERCH_COUNT_SCALED }, { 3, 3, 10, 10, 0, 0, PERCH_COUNT_FULL },
-		  { 6, 0, 10, 0, 0, 0, PERCH_COUNT_NEVER } },
+		{ { 9, 9, 20, 5, 0, 0, PERCH_COUNT_STATE_SCALED }, { 3, 3, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 6, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
 	};
 
 	(void)state;

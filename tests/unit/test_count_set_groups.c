@@ -31,7 +31,7 @@ static void weak_groups(void **state)
 	assert_int_equal(perch_set_open(&set, &events, &list, &options, 0, &err), 0);
 	assert_int_equal(kernel.closed, 9);
 	for (int i = 0; i < 4; i++) {
-		const struct perch_set_event *event = perch_set_event(set, i);
+		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		assert_int_equal(event->broken, i < 3);
 		assert_int_equal(event->event.leader, i);
@@ -39,7 +39,7 @@ static void weak_groups(void **state)
 		assert_true(event->attr.disabled);
 	}
 	assert_int_equal(perch_set_read(set, counts, 8, &err), 0);
-	assert_int_equal(counts[4].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[4].state, PERCH_COUNT_STATE_EXACT);
 	perch_set_close(set);
 }
 
@@ -61,18 +61,18 @@ static void skipped_leaders(void **state)
 	assert_int_equal(try_set(&set, "{cycles,instructions,branches}", 3, (struct perch_options){ 0 }, 0, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "cycles on CPU 5: "));
 	set = open_set("{cycles,instructions,branches}", 3, (struct perch_options){ .enabled = 1 }, PERCH_SET_MAY_SKIP);
-	assert_true(perch_set_event(set, 0)->skipped);
+	assert_true(perch_set_get_event(set, 0)->skipped);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
-	assert_int_equal(perch_set_event(set, 2)->event.leader, 1);
-	assert_int_equal(perch_set_event(set, 1)->event.members, 2);
+	assert_int_equal(perch_set_get_event(set, 2)->event.leader, 1);
+	assert_int_equal(perch_set_get_event(set, 1)->event.members, 2);
 	assert_int_equal(kernel.enables, 3);
 	kernel.reads = 0;
 	assert_int_equal(perch_set_read(set, counts, 9, &err), 0);
 	assert_int_equal(kernel.reads, 3);
-	assert_int_equal(counts[1].state, PERCH_COUNT_ABSENT);
-	assert_int_equal(counts[8].state, PERCH_COUNT_FULL);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NOT_OPEN);
+	assert_int_equal(counts[8].state, PERCH_COUNT_STATE_EXACT);
 	perch_set_explain(set, machine);
-	assert_int_equal(perch_set_event(set, 0)->reason->errnum, ENOENT);
+	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, ENOENT);
 	perch_set_close(set);
 }
 
@@ -86,11 +86,11 @@ static void skipped_members_without_room(void **state)
 	kernel.refuse = refuse_third_member;
 	set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 }, PERCH_SET_MAY_SKIP);
 	perch_set_explain(set, machine);
-	assert_non_null(strstr(perch_set_event(set, 2)->reason->message, "the group is too large"));
-	assert_null(perch_set_event(set, 1)->reason);
+	assert_non_null(strstr(perch_set_get_event(set, 2)->reason->message, "the group is too large"));
+	assert_null(perch_set_get_event(set, 1)->reason);
 	assert_int_equal(perch_set_read(set, counts, 3, NULL), 0);
 	assert_int_equal(counts[1].value, 101);
-	assert_int_equal(counts[2].state, PERCH_COUNT_ABSENT);
+	assert_int_equal(counts[2].state, PERCH_COUNT_STATE_NOT_OPEN);
 	perch_set_close(set);
 }
 
@@ -153,7 +153,7 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(perch_set_enable(set, NULL), 0);
 	assert_int_equal(kernel.enables, 4);
 	assert_int_equal(perch_set_read(set, counts, 6, NULL), 0);
-	assert_int_equal(counts[1].state, PERCH_COUNT_ABSENT);
+	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NOT_OPEN);
 	assert_int_equal(counts[3].value, 102);
 	perch_set_close(set);
 	events.event[2].attr.type = 41;
@@ -161,8 +161,8 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.remedy, "CPU 7"));
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err), 0);
-	assert_true(perch_set_event(set, 2)->skipped);
-	assert_int_equal(perch_set_event(set, 2)->reason->kind, PERCH_ERROR_NO_CPU);
+	assert_true(perch_set_get_event(set, 2)->skipped);
+	assert_int_equal(perch_set_get_event(set, 2)->reason->kind, PERCH_ERROR_NO_CPU);
 	perch_set_close(set);
 	perch_machine_free(partial);
 	tree_remove(root);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "count/user_read.h"
+#include "count/self_monitoring.h"
 #include "tree.h"
 
 static struct perch_mmap_page page;
@@ -273,9 +273,9 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-static const struct perch_calls calls = {
-	.open_event = replay_open, .control = replay_control, .read = replay_read, .map = replay_map,
-	.unmap = replay_unmap, .close = replay_close,
+static const struct perch_syscalls calls = {
+	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .mmap = replay_map,
+	.munmap = replay_unmap, .close = replay_close,
 };
 static struct perch_machine *machine;
 
@@ -296,7 +296,7 @@ static int teardown_kernel(void **state)
 
 static struct perch_counter *open_counter(const char *text, const struct perch_target *target, uint64_t read_format)
 {
-	struct perch_options options = { .machine = machine, .user_read = 1, .read = read_format };
+	struct perch_options options = { .machine = machine, .self_monitoring = 1, .read = read_format };
 	struct perch_counter *counter;
 	struct perch_error err;
 
@@ -315,20 +315,20 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 #if PERCH__USER_ARCH
 	assert_int_equal(kernel.maps, 1);
 	assert_int_equal(kernel.mapped, sysconf(_SC_PAGESIZE));
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_non_null(strstr(err.message, "nothing was read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.kind, PERCH_ERROR_PRIVILEGE);	/* no capability in a page of zeros */
 	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
 	assert_non_null(strstr(err.message, "cycles:u"));
 	assert_int_equal(kernel.reads, 2);
 #else
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.kind, PERCH_ERROR_NOT_SUPPORTED);
 #endif
 	assert_int_equal(count.value, 77);
@@ -364,7 +364,7 @@ static void other_threads_and_children_ask_the_kernel(void **state)
 	assert_int_equal(pthread_join(thread, &failed), 0);
 	assert_null(failed);
 	assert_int_equal(kernel.reads, 1);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	if (kernel.page)
 		assert_non_null(strstr(err.message, "another thread"));
 	pid = fork();
@@ -389,9 +389,9 @@ static void why_there_is_no_page(void **state)
 	(void)state;
 	assert_int_equal(perch_counter_open(&counter, "cycles", NULL, &options, &err), 0);
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
-	assert_false(perch_counter_user_read(counter, NULL));
+	assert_false(perch_counter_self_monitoring(counter, NULL));
 	perch_counter_close(counter);
 #if PERCH__USER_ARCH
 	static const struct {
@@ -408,7 +408,7 @@ static void why_there_is_no_page(void **state)
 		counter = open_counter(cases[i].text, cases[i].other ? &somebody : NULL, cases[i].read_format);
 		assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 		assert_int_equal(count.value, 77);
-		assert_false(perch_counter_user_read(counter, &err));
+		assert_false(perch_counter_self_monitoring(counter, &err));
 		if (!strstr(err.message, cases[i].sentence))
 			fail_msg("%s", err.message);
 		perch_counter_close(counter);
@@ -417,7 +417,7 @@ static void why_there_is_no_page(void **state)
 	kernel.map_errno = EPERM;
 	counter = open_counter("cycles", NULL, 0);
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
-	assert_false(perch_counter_user_read(counter, &err));
+	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.errnum, EPERM);
 	perch_counter_close(counter);
 #else
@@ -439,7 +439,7 @@ static void other_pmus_cannot_be_helped(void **state)
 
 	(void)state;
 	tree_make(root, files, sizeof(files) / sizeof(files[0]));
-	assert_int_equal(perch_machine_new(&other, root, &perch_kernel_calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&other, root, &perch_kernel_syscalls, NULL), 0);
 	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 40, other), PERCH__USER_NO_CORE);
 	assert_int_equal(perch__user_cause(PERCH__USER_OFF_PMU, 40, other), PERCH__USER_NO_CORE);
 	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 41, other), PERCH__USER_FORBIDDEN);

@@ -93,7 +93,7 @@ static void test_generic(void **state)
 	size_t nr = 0;
 
 	(void)state;
-	for (; (name = perch_event_name(nr)); nr++) {
+	for (; (name = perch_event_get_name(nr)); nr++) {
 		struct perch_event event = one(name->name);
 
 		assert_int_equal(event.attr.type, name->type);

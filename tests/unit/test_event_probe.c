@@ -380,7 +380,7 @@ static void probes_become_attrs(void **state)
 		else
 			assert_null(event.path);
 		/* the kernel would look for the path in the program that forks */
-		assert_int_equal(event.terms.inherit, good->path ? PERCH_SAID_NO : PERCH_UNSAID);
+		assert_int_equal(event.terms.inherit, good->path ? PERCH_TRISTATE_NO : PERCH_TRISTATE_UNSET);
 		perch_events_clear(&events);
 	}
 }

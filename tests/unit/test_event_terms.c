@@ -92,7 +92,7 @@ static void test_stacks(void **state)
 	assert_int_equal(one("cs/call-graph=fp/").terms.call_graph, PERCH_CALL_GRAPH_FP);
 	assert_int_equal(one("cs/call-graph=lbr/").terms.call_graph, PERCH_CALL_GRAPH_LBR);
 	assert_int_equal(one("cs/call-graph=no/").terms.call_graph, PERCH_CALL_GRAPH_NONE);
-	assert_int_equal(one("cs").terms.call_graph, PERCH_CALL_GRAPH_UNSAID);
+	assert_int_equal(one("cs").terms.call_graph, PERCH_CALL_GRAPH_UNSET);
 	assert_int_equal(one("cs/max-stack=65535/").terms.max_stack, 65535);
 }
 
@@ -101,19 +101,19 @@ static void test_said(void **state)
 	struct perch_events events;
 
 	(void)state;
-	assert_int_equal(one("cs/inherit/").terms.inherit, PERCH_SAID_YES);
-	assert_int_equal(one("cs/inherit=0/").terms.inherit, PERCH_SAID_NO);
+	assert_int_equal(one("cs/inherit/").terms.inherit, PERCH_TRISTATE_YES);
+	assert_int_equal(one("cs/inherit=0/").terms.inherit, PERCH_TRISTATE_NO);
 	assert_int_equal(perch_events_parse(&events, "{cs,faults/no-inherit/},cs", machine, NULL), 0);
-	assert_int_equal(events.event[0].terms.inherit, PERCH_SAID_NO);
-	assert_int_equal(events.event[2].terms.inherit, PERCH_UNSAID);
+	assert_int_equal(events.event[0].terms.inherit, PERCH_TRISTATE_NO);
+	assert_int_equal(events.event[2].terms.inherit, PERCH_TRISTATE_UNSET);
 	perch_events_clear(&events);
-	assert_int_equal(one("cs/no-inherit/").terms.inherit, PERCH_SAID_NO);
-	assert_int_equal(one("cs/no-inherit=0/").terms.inherit, PERCH_SAID_YES);
-	assert_int_equal(one("cs/overwrite/").terms.overwrite, PERCH_SAID_YES);
-	assert_int_equal(one("cs/no-overwrite/").terms.overwrite, PERCH_SAID_NO);
-	assert_int_equal(one("cs/time=1/").terms.time, PERCH_SAID_YES);
-	assert_int_equal(one("cs/time=0/").terms.time, PERCH_SAID_NO);
-	assert_int_equal(one("cs").terms.time, PERCH_UNSAID);
+	assert_int_equal(one("cs/no-inherit/").terms.inherit, PERCH_TRISTATE_NO);
+	assert_int_equal(one("cs/no-inherit=0/").terms.inherit, PERCH_TRISTATE_YES);
+	assert_int_equal(one("cs/overwrite/").terms.overwrite, PERCH_TRISTATE_YES);
+	assert_int_equal(one("cs/no-overwrite/").terms.overwrite, PERCH_TRISTATE_NO);
+	assert_int_equal(one("cs/time=1/").terms.time, PERCH_TRISTATE_YES);
+	assert_int_equal(one("cs/time=0/").terms.time, PERCH_TRISTATE_NO);
+	assert_int_equal(one("cs").terms.time, PERCH_TRISTATE_UNSET);
 	assert_true(one("cs/percore/").terms.percore);
 	assert_false(one("cs/percore=0/").terms.percore);
 	assert_true(one("cs/aux-output/").terms.aux_output);

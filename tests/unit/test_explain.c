@@ -67,12 +67,12 @@ static const struct perch__rule *rule_named(const char *name)
 	return NULL;
 }
 
-static struct perch_call call_of(const struct row *row, struct perch_attr *attr)
+static struct perch_open_call call_of(const struct row *row, struct perch_attr *attr)
 {
 	*attr = row->attr;
 	if (!attr->size)
 		attr->size = sizeof(*attr);
-	return (struct perch_call){
+	return (struct perch_open_call){
 		.attr = row->no_attr ? NULL : attr, .pid = row->pid, .cpu = row->cpu_plus_1 - 1,
 		.group_fd = row->group_plus_1 - 1, .flags = row->flags, .errnum = row->errnum, .leader = row->leader,
 	};
@@ -81,7 +81,7 @@ static struct perch_call call_of(const struct row *row, struct perch_attr *attr)
 static int explain_row(const struct row *row, struct perch_error *err)
 {
 	struct perch_attr attr;
-	struct perch_call call = call_of(row, &attr);
+	struct perch_open_call call = call_of(row, &attr);
 
 	memset(err, 0x55, sizeof(*err));
 	return perch_explain(&call, machines[row->machine], err);
@@ -105,11 +105,11 @@ static bool row_is_wrong(const struct row *row)
 	struct perch_explanation told;
 	const struct perch_finding *finding;
 	struct perch_attr attr;
-	struct perch_call call = call_of(row, &attr);
+	struct perch_open_call call = call_of(row, &attr);
 	size_t at = 0;
 
 	assert_int_equal(row->errnum, rule->errnum);
-	assert_int_equal(perch_explain_call(&call, machines[row->machine], NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, machines[row->machine], NULL, &told), 0);
 	while (at < told.nr_findings && (told.finding[at].cause != rule->cause ||
 					 !is_sentence(told.finding[at].message, rule->sentence)))
 		at++;
@@ -151,7 +151,7 @@ static void test_mends(void **state)
 	for (size_t i = 0; i < NR(rows); i++) {
 		const struct perch__rule *rule = rule_named(rows[i].rule);
 		struct perch_attr attr;
-		struct perch_call call = call_of(&rows[i], &attr);
+		struct perch_open_call call = call_of(&rows[i], &attr);
 		struct perch__case c = {
 			.call = &call, .attr = attr, .size = attr.size, .pid = call.pid, .cpu = call.cpu,
 			.group_fd = call.group_fd, .flags = call.flags, .errnum = call.errnum,
@@ -189,7 +189,7 @@ static void test_cpu_behind_a_gap(void **state)
 static void test_every_rule_is_reached(void **state)
 {
 	/* these need memory and files, which a described machine has not: test_paths_of_uprobes() */
-	static const char *const elsewhere[] = { "uprobe_empty_path", "uprobe_no_file", "uprobe_offset",
+	static const char *const foreign[] = { "uprobe_empty_path", "uprobe_no_file", "uprobe_offset",
 						/* and these are told from each other by calls alone */
 						"group_clock_monotonic", "group_clock_monotonic_raw",
 						"group_clock_realtime", "group_clock_boottime", "group_clock_tai" };
@@ -201,8 +201,8 @@ static void test_every_rule_is_reached(void **state)
 
 		for (size_t i = 0; i < NR(rows); i++)
 			reached = reached || !strcmp(rows[i].rule, rule->name);
-		for (size_t i = 0; i < NR(elsewhere); i++)
-			reached = reached || !strcmp(elsewhere[i], rule->name);
+		for (size_t i = 0; i < NR(foreign); i++)
+			reached = reached || !strcmp(foreign[i], rule->name);
 		if (reached)
 			continue;
 		print_error("no row reaches the rule '%s'\n", rule->name);
@@ -212,7 +212,7 @@ static void test_every_rule_is_reached(void **state)
 }
 
 struct random_call {
-	struct perch_call call;
+	struct perch_open_call call;
 	struct perch_attr attr;
 	char beyond[64];		/* attr.size may reach so far */
 };
@@ -222,7 +222,7 @@ static void random_call(struct random_call *given, unsigned short seed[3])
 	static const int errnums[] = { EPERM, ENOENT, ESRCH, EINTR, ENXIO, E2BIG, EBADF, ENOMEM, EACCES, EFAULT, EBUSY,
 				       ENODEV, EINVAL, ENFILE, EMFILE, ENOSPC, ENOSYS, ENODATA, EOVERFLOW, EOPNOTSUPP,
 				       EIO, 4095 };
-	static const struct perch_call_leader *const leaders[] = { NULL, &leader_member, &leader_with_clock,
+	static const struct perch_open_call_leader *const leaders[] = { NULL, &leader_member, &leader_with_clock,
 								   &leader_of_atom, &leader_of_cgroup };
 	const struct perch_attr_field *fields;
 	size_t nr;
@@ -230,7 +230,7 @@ static void random_call(struct random_call *given, unsigned short seed[3])
 	memset(given, 0, sizeof(*given));
 	given->attr.type = nrand48(seed) % 16;
 	given->attr.size = nrand48(seed) % 8 ? (long)sizeof(given->attr) : nrand48(seed) % 200;
-	given->call = (struct perch_call){
+	given->call = (struct perch_open_call){
 		.attr = &given->attr, .pid = nrand48(seed) % 4 - 1, .cpu = nrand48(seed) % 7 - 2,
 		.group_fd = nrand48(seed) % 3 - 1, .flags = nrand48(seed) % 17,
 		.errnum = errnums[nrand48(seed) % NR(errnums)], .pid_is_cgroup_fd = nrand48(seed) % 2,
@@ -261,7 +261,7 @@ static void test_any_call(void **state)
 
 static void explain_attr(const struct perch_attr *attr, enum machine_kind machine, int errnum, struct perch_error *err)
 {
-	struct perch_call call = { .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	struct perch_open_call call = { .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
 
 	assert_int_equal(perch_explain(&call, machines[machine], err), -errnum);
 }
@@ -396,14 +396,14 @@ static void test_paths_of_uprobes(void **state)
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct perch_attr attr = { .type = uprobe->type, .size = sizeof(attr), .config2 = cases[i].offset,
 					   .config1 = (uintptr_t)cases[i].path };
-		struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+		struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
 		struct perch_explanation told;
 
-		assert_int_equal(perch_explain_call(&call, here, NULL, &told), 0);
+		assert_int_equal(perch_explain_open_call(&call, here, NULL, &told), 0);
 		if (!is_sentence(told.finding[0].message, rule_named(cases[i].rule)->sentence))
 			fail_msg("%s: got '%s'", cases[i].rule, told.finding[0].message);
 		call.attr_is_partial = true;	/* a log: the address is another process's */
-		perch_explain_call(&call, here, NULL, &told);
+		perch_explain_open_call(&call, here, NULL, &told);
 		assert_false(is_sentence(told.finding[0].message, rule_named("uprobe_no_file")->sentence));
 	}
 	perch_machine_free(here);
@@ -412,7 +412,7 @@ static void test_paths_of_uprobes(void **state)
 static void test_nothing_to_explain(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr) };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 0 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 0 };
 	struct perch_error err;
 
 	(void)state;

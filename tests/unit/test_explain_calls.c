@@ -173,7 +173,7 @@ static const struct refusal known[] = {
 
 static void check(const struct refusal *refusal, struct perch_machine *machine)
 {
-	struct perch_call call = {
+	struct perch_open_call call = {
 		.attr = &refusal->attr, .pid = refusal->pid, .cpu = refusal->cpu, .group_fd = refusal->group_fd,
 		.flags = refusal->flags, .errnum = refusal->errnum,
 	};
@@ -207,7 +207,7 @@ static void by_facts(void **state)
 static void tells_the_values(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EACCES };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EACCES };
 	struct perch_error err;
 
 	(void)state;
@@ -225,7 +225,7 @@ static void tells_the_values(void **state)
 
 static void no_attr_and_no_error(void **state)
 {
-	struct perch_call call = { .cpu = -1, .group_fd = -1, .errnum = EFAULT };
+	struct perch_open_call call = { .cpu = -1, .group_fd = -1, .errnum = EFAULT };
 	struct perch_error err;
 
 	(void)state;
@@ -241,7 +241,7 @@ static void no_attr_and_no_error(void **state)
 static void beyond_size_is_not_at_fault(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1, .sample_stack_user = 7 };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = 9, .errnum = EINVAL };
 	struct perch_error err;
 
 	(void)state;
@@ -253,16 +253,16 @@ static void beyond_size_is_not_at_fault(void **state)
 /* A log that left the attr out: its type is unknown, and not that of hardware. What the arguments tell stays told. */
 static void an_untold_attr_proves_nothing(void **state)
 {
-	struct perch_call call = { .cpu = -1, .group_fd = -1, .errnum = ENOENT, .attr_is_partial = true };
+	struct perch_open_call call = { .cpu = -1, .group_fd = -1, .errnum = ENOENT, .attr_is_partial = true };
 	struct perch_explanation told;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(&call, old, NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, old, NULL, &told), 0);
 	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(told.nr_next, 0);
 	call.errnum = EINVAL;
 	call.cpu = -2;
-	assert_int_equal(perch_explain_call(&call, old, NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, old, NULL, &told), 0);
 	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_CPU_NEGATIVE);
 	assert_int_equal(told.nr_findings, 1);
 }
@@ -271,17 +271,17 @@ static void an_untold_attr_proves_nothing(void **state)
 static void a_partial_attr_proves_less(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .inherit_thread = 1 };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
 	struct perch_explanation told;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
 	assert_int_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
 	call.attr_is_partial = true;
-	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
 	assert_int_not_equal(told.confidence, PERCH_CONFIDENCE_CERTAIN);
 	attr.reserved_2 = 1;		/* what is there is there */
-	assert_int_equal(perch_explain_call(&call, NULL, NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &told), 0);
 	assert_int_equal(told.finding[0].cause, PERCH_CAUSE_RESERVED_BITS);
 }
 
@@ -289,7 +289,7 @@ static void a_partial_attr_proves_less(void **state)
 static void a_cpu_that_may_be_absent(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
-	struct perch_call call = { .attr = &attr, .cpu = 99, .group_fd = -1, .errnum = EINVAL };
+	struct perch_open_call call = { .attr = &attr, .cpu = 99, .group_fd = -1, .errnum = EINVAL };
 	struct perch_error err;
 
 	(void)state;
@@ -309,7 +309,7 @@ static void a_cpu_that_may_be_absent(void **state)
 static void cgroups_by_either_name(void **state)
 {
 	struct perch_attr attr = { SOFTWARE };
-	struct perch_call call = { .attr = &attr, .pid = 5, .cpu = 1, .group_fd = -1, .flags = PERCH_FLAG_PID_CGROUP,
+	struct perch_open_call call = { .attr = &attr, .pid = 5, .cpu = 1, .group_fd = -1, .flags = PERCH_FLAG_PID_CGROUP,
 				   .errnum = EBADF };
 	struct perch_error err;
 

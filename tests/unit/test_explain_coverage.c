@@ -25,8 +25,8 @@ static const enum perch_cause open_rules[] = {
 static const enum perch_cause operation_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
 #define LAST RULE
-#include "explain/map.def"
-#include "explain/control.def"
+#include "explain/mmap.def"
+#include "explain/ioctl.def"
 #include "explain/read.def"
 #undef RULE
 #undef LAST

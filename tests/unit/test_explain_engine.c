@@ -36,19 +36,19 @@ static int teardown(void **state)
 
 #define SOFTWARE .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, .size = sizeof(struct perch_attr)
 
-static struct perch_call call_of(const struct perch_attr *attr, int errnum)
+static struct perch_open_call call_of(const struct perch_attr *attr, int errnum)
 {
-	return (struct perch_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	return (struct perch_open_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
 }
 
 static void test_certain(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .remove_on_exec = 1, .enable_on_exec = 1 };
-	const struct perch_call call = call_of(&attr, EINVAL);
+	const struct perch_open_call call = call_of(&attr, EINVAL);
 	struct perch_explanation explanation;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 	assert_int_equal(explanation.errnum, EINVAL);
 	assert_int_equal(explanation.nr_findings, 1);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
@@ -65,18 +65,18 @@ static void test_masked(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .sample_period = 1, .sample_type = PERCH_SAMPLE_CALLCHAIN,
 					 .sample_max_stack = 500, .use_clockid = 1, .clockid = 2 };
-	const struct perch_call call = call_of(&attr, EACCES);
+	const struct perch_open_call call = call_of(&attr, EACCES);
 	struct perch_explanation explanation;
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 2);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_STACK_DEPTH);
 	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_CLOCKID);
 	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EACCES);
-	assert_int_equal(err.cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(err.cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	assert_non_null(strstr(err.next, "500"));
 	assert_non_null(strstr(err.next, "; then "));
@@ -87,14 +87,14 @@ static void test_masked(void **state)
 static void test_ambiguous(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1 };
-	struct perch_call call = call_of(&attr, EINVAL);
+	struct perch_open_call call = call_of(&attr, EINVAL);
 	struct perch_explanation explanation;
 	struct perch_error err;
 
 	(void)state;
 	call.group_fd = 7;
 	call.flags = PERCH_FLAG_FD_OUTPUT;
-	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_true(explanation.nr_findings > 1);
 	for (size_t i = 0; i < explanation.nr_findings; i++)
@@ -126,14 +126,14 @@ static void test_longer_than_ours(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct perch_call call = call_of(&large.attr, E2BIG);
+		struct perch_open_call call = call_of(&large.attr, E2BIG);
 
 		memset(&large, 0, sizeof(large));
 		large.attr.type = PERCH_TYPE_SOFTWARE;
 		large.attr.size = sizeof(large);
 		large.bytes[cases[i].at] = 1;
 		call.kernel_size = cases[i].kernel_size;
-		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TOO_NEW);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_string_equal(explanation.finding[0].field[0], cases[i].field);
@@ -143,17 +143,17 @@ static void test_longer_than_ours(void **state)
 static void test_usage(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE };
-	const struct perch_call fine = call_of(&attr, 0), failed = call_of(&attr, EIO);
+	const struct perch_open_call fine = call_of(&attr, 0), failed = call_of(&attr, EIO);
 	struct perch_explanation explanation;
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(NULL, NULL, NULL, &explanation), -EINVAL);
-	assert_int_equal(perch_explain_call(&fine, NULL, NULL, &explanation), -EINVAL);
-	assert_int_equal(perch_explain_call(&failed, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(perch_explain_open_call(NULL, NULL, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_open_call(&fine, NULL, NULL, &explanation), -EINVAL);
+	assert_int_equal(perch_explain_open_call(&failed, NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(perch_explain(&fine, NULL, &err), -EINVAL);
 	assert_int_equal(perch_explain(&failed, NULL, NULL), -EIO);
-	assert_int_equal(perch_explain_call(&failed, NULL, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&failed, NULL, NULL, &explanation), 0);
 	assert_int_equal(perch_explanation_error(&explanation, NULL), -EIO);
 	assert_string_equal(perch_confidence_name(PERCH_CONFIDENCE_CERTAIN), "certain");
 	assert_string_equal(perch_confidence_name(PERCH_CONFIDENCE_LIKELY), "likely");
@@ -169,10 +169,10 @@ static void test_unseen(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errnums) / sizeof(*errnums); i++) {
-		struct perch_call call = call_of(NULL, errnums[i]);
+		struct perch_open_call call = call_of(NULL, errnums[i]);
 
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.nr_next, 0);
 	}
@@ -182,10 +182,10 @@ static void test_unseen(void **state)
 static void test_partial(void **state)
 {
 	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr), .use_clockid = 1, .clockid = 1 };
-	static const struct perch_call_leader leader = { .attr = &with_clock, .cpu = -1 };
+	static const struct perch_open_call_leader leader = { .attr = &with_clock, .cpu = -1 };
 	static const struct {
 		struct perch_attr attr;
-		const struct perch_call_leader *leader;
+		const struct perch_open_call_leader *leader;
 	} cases[] = {
 		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_len = 8, .bp_addr = 0x1001 }, NULL },
 		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = PERCH_BREAKPOINT_X }, NULL },
@@ -197,14 +197,14 @@ static void test_partial(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct perch_call call = call_of(&cases[i].attr, EINVAL);
+		struct perch_open_call call = call_of(&cases[i].attr, EINVAL);
 
 		call.leader = cases[i].leader;
 		call.group_fd = call.leader ? 3 : -1;
-		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	}
 }
@@ -213,11 +213,11 @@ static void test_partial(void **state)
 static void test_one_cause_twice(void **state)
 {
 	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1, .reserved_3 = 1 };
-	const struct perch_call call = call_of(&attr, EINVAL);
+	const struct perch_open_call call = call_of(&attr, EINVAL);
 	struct perch_explanation explanation;
 
 	(void)state;
-	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 	assert_string_equal(explanation.finding[0].field[0], "reserved_2");
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_RESERVED_BITS);
@@ -244,14 +244,14 @@ static void test_behind_a_filter(void **state)
 	static const struct perch_attr branches = { SOFTWARE, .exclude_kernel = 1, .exclude_hv = 1, .sample_period = 1,
 						    .sample_type = PERCH_SAMPLE_BRANCH_STACK,
 						    .branch_sample_type = PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_ANY };
-	const struct perch_call call = call_of(&attr, EPERM);
-	struct perch_call refused = call;
+	const struct perch_open_call call = call_of(&attr, EPERM);
+	struct perch_open_call refused = call;
 	struct perch_explanation explanation;
 	struct kernel filtered;
 
 	(void)state;
 	kernel_start(&filtered, files, sizeof(files) / sizeof(*files));
-	assert_int_equal(perch_explain_call(&call, filtered.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, filtered.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRACEPOINT_RAW);
 	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_SECCOMP);
@@ -266,9 +266,9 @@ static void test_behind_a_filter(void **state)
 	for (size_t i = 0; i < 2; i++) {	/* sandboxes' filters answer these too */
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
 		refused.attr = i ? &branches : &kernel_side;
-		assert_int_equal(perch_explain_call(&refused, filtered.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&refused, filtered.machine, NULL, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-		assert_int_equal(explanation.finding[0].cause, i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_SIDE);
+		assert_int_equal(explanation.finding[0].cause, i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
 	}
 	refused = call;
 	filtered.gate = refused.errnum = EOPNOTSUPP;	/* a filter may answer whatever it likes */
@@ -286,9 +286,9 @@ static void test_unknown_errno(void **state)
 
 	(void)state;
 	for (int errnum = 1; errnum < 5000; errnum++) {
-		const struct perch_call call = call_of(&attr, errnum);
+		const struct perch_open_call call = call_of(&attr, errnum);
 
-		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 		assert_true(explanation.finding[0].message[0]);
 		if (explanation.finding[0].cause == PERCH_CAUSE_UNEXPLAINED)
 			assert_non_null(strstr(explanation.finding[0].message, strerror(errnum)));
@@ -359,7 +359,7 @@ static void test_garbage(void **state)
 		uint32_t size = chance() % 8 ? chance() % 200 : chance() % 4097;
 		size_t readable = size ? size : PERCH_ATTR_SIZE_VER0;
 		unsigned char *bytes = malloc(readable < 8 ? 8 : readable);
-		struct perch_call call = { .pid = (pid_t)chance() % 3 - 1, .cpu = (int)(chance() % 7) - 2,
+		struct perch_open_call call = { .pid = (pid_t)chance() % 3 - 1, .cpu = (int)(chance() % 7) - 2,
 					   .group_fd = (int)(chance() % 4) - 2, .flags = chance() % 3 ? 0 : chance() % 20,
 					   .errnum = errnums[chance() % (sizeof(errnums) / sizeof(*errnums))],
 					   .attr_is_partial = chance() % 9 == 0, .pid_is_cgroup_fd = chance() % 9 == 0 };
@@ -373,9 +373,9 @@ static void test_garbage(void **state)
 			call.kernel_size = 64 + 8 * (chance() % 11);
 		kernel.named = call.pid;
 		kernel.fault[0] = (struct fault){ refuses_at_random, call.errnum };
-		assert_int_equal(perch_explain_call(&call, NULL, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 		check_explanation(&explanation);
-		assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 		check_explanation(&explanation);
 		kernel_explain(&kernel, &call, 0, &explanation);
 		check_explanation(&explanation);
@@ -396,18 +396,18 @@ static void test_next_by_either_remedy(void **state)
 	static const struct perch_attr msr = { .type = TYPE_MSR, .size = 144, .config = 77 };
 	static const struct perch_attr poke = { SOFTWARE, .text_poke = 1, .sample_period = 1,
 						.sample_type = PERCH_SAMPLE_PHYS_ADDR };
-	const struct perch_call of_msr = call_of(&msr, EACCES), of_poke = call_of(&poke, EACCES);
+	const struct perch_open_call of_msr = call_of(&msr, EACCES), of_poke = call_of(&poke, EACCES);
 	struct perch_explanation explanation;
 	struct kernel newer;
 
 	(void)state;
 	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
-	assert_int_equal(perch_explain_call(&of_msr, newer.machine, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(perch_explain_open_call(&of_msr, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 1);	/* and not that exclude_kernel is set, which nobody advised */
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
-	assert_int_equal(perch_explain_call(&of_poke, newer.machine, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_SIDE);
+	assert_int_equal(perch_explain_open_call(&of_poke, newer.machine, NULL, &explanation), 0);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 2);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_TEXT_POKE);
 	assert_int_equal(strncmp(explanation.next[0].message, "with exclude_kernel set: TEXT_POKE", 34), 0);

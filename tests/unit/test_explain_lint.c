@@ -141,8 +141,8 @@ static const struct perch__lint_rule *rule_named(const char *name)
 static size_t lint(const struct row *row, struct perch_finding *findings, size_t max, bool partial)
 {
 	struct perch_attr attr = row->attr;
-	struct perch_call_leader leader = { .attr = &attr, .members = row->members };
-	struct perch_call call = {
+	struct perch_open_call_leader leader = { .attr = &attr, .members = row->members };
+	struct perch_open_call call = {
 		.attr = &attr, .pid = row->pid, .cpu = row->cpu, .group_fd = row->group_plus_1 - 1, .flags = row->flags,
 		.leader = row->members ? &leader : NULL, .attr_is_partial = partial,
 	};
@@ -247,7 +247,7 @@ static void partial_attrs(void **state)
 static void more_than_there_is_room_for(void **state)
 {
 	struct perch_attr attr = { FAULTS, .size = sizeof(attr), .clockid = 1, .mmap2 = 1, .comm_exec = 1 };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 	struct perch_finding found[2] = { 0 };
 
 	(void)state;
@@ -264,7 +264,7 @@ static void more_than_there_is_room_for(void **state)
 static void without_facts_and_with_nonsense(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_RAW, .size = sizeof(attr), .config = 0x5300c0, .exclusive = 1 };
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 	struct perch_finding found[64];
 	uint64_t random = 88172645463325252u;
 

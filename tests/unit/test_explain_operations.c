@@ -95,7 +95,7 @@ static const struct perch__operation_rule *rule_named(const char *name)
 /* The operation of a row, and where what it points to is kept. */
 struct made {
 	struct perch_attr attr, other_attr;
-	struct perch_call_leader other;
+	struct perch_open_call_leader other;
 	struct perch_operation op;
 };
 
@@ -191,17 +191,17 @@ static void every_rule_has_a_row(void **state)
 static void two_faults_are_both_told(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .inherit = 1 };
-	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &attr, .cpu = -1,
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &attr, .cpu = -1,
 				      .length = PAGES(4), .map_flags = MAP_PRIVATE };
 	struct perch_explanation explanation;
 	struct perch_error err;
 
 	(void)state;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_INHERIT);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_INHERIT);
 	assert_int_equal(explanation.nr_next, 2);
-	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
-	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_MAP_LENGTH);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
+	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_MMAP_LENGTH);
 	assert_int_equal(perch_explanation_error(&explanation, &err), -EINVAL);
 	assert_string_equal(err.field, "inherit");
 	assert_non_null(strstr(err.next, "MAP_PRIVATE"));
@@ -209,8 +209,8 @@ static void two_faults_are_both_told(void **state)
 	op.errnum = EPERM;
 	op.protection = PROT_EXEC;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_EXEC);
-	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MAP_PRIVATE);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_EXEC);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 }
 
 /* What is mended with the first, or was said because of its errno alone, does not come next. */
@@ -218,11 +218,11 @@ static void nothing_false_comes_next(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 	struct perch_operation ops[] = {
-		{ .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &attr, .length = PAGES(2), .offset = PAGES(2),
+		{ .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &attr, .length = PAGES(2), .offset = PAGES(2),
 		  .map_flags = MAP_SHARED },
-		{ .kind = PERCH_OPERATION_CONTROL, .errnum = EBADF, .attr = &attr, .request = PERCH_IOC_SET_OUTPUT,
+		{ .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .attr = &attr, .request = PERCH_IOC_SET_OUTPUT,
 		  .argument = UINT32_MAX },
-		{ .kind = PERCH_OPERATION_CONTROL, .errnum = EBADF, .request = PERCH_IOC_SET_BPF, .argument = 9 },
+		{ .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .request = PERCH_IOC_SET_BPF, .argument = 9 },
 	};
 	struct perch_explanation explanation;
 
@@ -235,13 +235,13 @@ static void nothing_false_comes_next(void **state)
 	ops[1].ring_size = PAGES(3);	/* holds whatever is passed instead */
 	assert_int_equal(perch_explain_operation(&ops[1], NULL, &explanation), 0);
 	assert_int_equal(explanation.nr_next, 1);
-	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_CONTROL_OUTPUT);
+	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_IOCTL_OUTPUT);
 }
 
 /* What a missing fact keeps open is told in the kernel's order. */
 static void candidates(void **state)
 {
-	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .cpu = -1, .length = PAGES(9),
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .cpu = -1, .length = PAGES(9),
 				      .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
@@ -249,20 +249,20 @@ static void candidates(void **state)
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_int_equal(explanation.nr_findings, 2);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_INHERIT);
-	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_MAP_EXISTING);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_INHERIT);
+	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_MMAP_EXISTING);
 	assert_int_equal(explanation.nr_next, 0);
 	op.map_flags = MAP_PRIVATE;	/* certainly wrong; and what comes before it may be too */
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
 	assert_int_equal(explanation.nr_findings, 1);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_PRIVATE);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 }
 
 /* The numbers of a ring of 1 + 512 pages of 4 KiB: 2052 KiB, where 2 x 516 + 64 = 1096 are allowed. */
 static void the_arithmetic_of_locked_memory(void **state)
 {
-	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EPERM, .length = PAGES(513),
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .length = PAGES(513),
 				      .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
@@ -286,7 +286,7 @@ static void the_arithmetic_of_locked_memory(void **state)
 	assert_non_null(strstr(explanation.finding[0].message, "taken more than 580 KiB"));	/* 1096 - 516 */
 	op.length = SIZE_MAX;	/* no sum turns over */
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_LOCKED);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LOCKED);
 }
 
 static void what_a_read_needs(void **state)
@@ -316,7 +316,7 @@ static void any_errno(void **state)
 	struct perch_explanation explanation;
 
 	(void)state;
-	for (unsigned kind = 0; kind <= PERCH_OPERATION_UNMAP; kind++)
+	for (unsigned kind = 0; kind <= PERCH_OPERATION_MUNMAP; kind++)
 		for (int errnum = 0; errnum < 600; errnum++)
 			for (unsigned long request = 0x2400; request < 0x240c; request++) {
 				op.kind = kind;
@@ -342,14 +342,14 @@ static void any_errno(void **state)
 static void short_attrs(void **state)
 {
 	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
-	struct perch_operation op = { .kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = attr, .cpu = -1,
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = attr, .cpu = -1,
 				      .length = PAGES(4), .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
 	(void)state;
 	assert_non_null(attr);
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MAP_LENGTH);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LENGTH);
 	free(attr);
 }
 

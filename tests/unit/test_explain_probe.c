@@ -72,7 +72,7 @@ static void test_no_longer_than_passed(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizes[i], .exclude_kernel = 1,
 						 .sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_IP };
-		const struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EDOM };
+		const struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EDOM };
 
 		largest = 0;
 		kernel_explain(&kernel, &call, 0, &explanation);
@@ -130,7 +130,7 @@ static void test_parts(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		const struct refused_part *part = &parts[i];
-		const struct perch_call call = { .attr = &part->attr, .pid = part->pid, .cpu = part->cpu,
+		const struct perch_open_call call = { .attr = &part->attr, .pid = part->pid, .cpu = part->cpu,
 						 .group_fd = part->group_fd, .flags = part->flags, .errnum = EDOM };
 		size_t wanted = part->fields[1] ? 2 : 1;
 
@@ -151,15 +151,15 @@ static void test_parts(void **state)
 	}
 }
 
-static struct perch_call busy_call(const struct perch_attr *attr, int errnum)
+static struct perch_open_call busy_call(const struct perch_attr *attr, int errnum)
 {
-	return (struct perch_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	return (struct perch_open_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
 }
 
 static void test_two_faults_of_one_errno(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -174,7 +174,7 @@ static void test_two_faults_of_one_errno(void **state)
 static void test_a_fault_behind_another(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -191,7 +191,7 @@ static void test_a_fault_behind_another(void **state)
 static void test_behind_a_certain_one(void **state)
 {
 	const struct perch_attr attr = { BUSY, .remove_on_exec = 1, .enable_on_exec = 1 };
-	const struct perch_call call = busy_call(&attr, EINVAL);
+	const struct perch_open_call call = busy_call(&attr, EINVAL);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -210,7 +210,7 @@ static void test_behind_a_certain_one(void **state)
 static void test_transient(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -225,7 +225,7 @@ static void test_transient(void **state)
 static void test_changed(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -247,7 +247,7 @@ static void test_gate(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++) {
-		const struct perch_call call = busy_call(&attr, gates[i].errnum);
+		const struct perch_open_call call = busy_call(&attr, gates[i].errnum);
 
 		kernel.gate = gates[i].errnum;
 		kernel_explain(&kernel, &call, 0, &explanation);
@@ -260,7 +260,7 @@ static void test_gate(void **state)
 static void test_budget(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -281,13 +281,13 @@ static void test_time(void **state)
 {
 	static struct perch_explanation explanation;
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	const struct perch_probing probing = { .calls = 1000, .microseconds = 1 };
 
 	(void)state;
 	kernel.calls = 0;
 	kernel.fault[0] = (struct fault){ task_and_weight, EDOM };
-	assert_int_equal(perch_explain_call(&call, kernel.machine, &probing, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, kernel.machine, &probing, &explanation), 0);
 	assert_true(explanation.out_of_budget);
 	assert_true(kernel.calls < 13);
 }
@@ -307,7 +307,7 @@ static void test_dangerous(void **state)
 	kernel.calm = true;
 	for (size_t i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
 		for (size_t k = 0; k < sizeof(errnums) / sizeof(*errnums); k++) {
-			const struct perch_call call = busy_call(&attrs[i], errnums[k]);
+			const struct perch_open_call call = busy_call(&attrs[i], errnums[k]);
 
 			kernel.fault[0].refuses = NULL;
 			kernel_explain(&kernel, &call, 0, &explanation);
@@ -321,7 +321,7 @@ static void test_dangerous(void **state)
 static void test_stand_in(void **state)
 {
 	const struct perch_attr attr = { .type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1 };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -334,9 +334,9 @@ static void test_stand_in(void **state)
 static void test_no_calls(void **state)
 {
 	const struct perch_attr watch = { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8 };
-	const struct perch_call slots = busy_call(&watch, ENOSPC);
-	struct perch_call partial = busy_call(&watch, EDOM);
-	struct perch_call lost = busy_call(NULL, EFAULT);
+	const struct perch_open_call slots = busy_call(&watch, ENOSPC);
+	struct perch_open_call partial = busy_call(&watch, EDOM);
+	struct perch_open_call lost = busy_call(NULL, EFAULT);
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -353,8 +353,8 @@ static void test_no_calls(void **state)
 static void test_leader_of_stranger(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
-	const struct perch_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
-	struct perch_call call = { .attr = &attr, .pid = 77, .cpu = -1, .group_fd = 3, .errnum = EINVAL, .leader = &leader };
+	const struct perch_open_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
+	struct perch_open_call call = { .attr = &attr, .pid = 77, .cpu = -1, .group_fd = 3, .errnum = EINVAL, .leader = &leader };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -368,13 +368,13 @@ static void test_leader_of_stranger(void **state)
 static void test_switch(void **state)
 {
 	const struct perch_attr attr = { BUSY };
-	const struct perch_call call = busy_call(&attr, EDOM);
+	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 	struct perch_error err;
 
 	(void)state;
 	kernel.fault[0] = (struct fault){ weight, EDOM };
-	assert_int_equal(perch_explain_call(&call, kernel.machine, NULL, &explanation), 0);
+	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.calls, 0);
 	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EDOM);
 	assert_int_equal(kernel.calls, 0);

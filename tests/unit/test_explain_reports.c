@@ -57,7 +57,7 @@ static int asked_close(void *context, int fd)
 	return 0;
 }
 
-static struct perch_machine *machine_at(enum place place, const struct perch_calls *calls)
+static struct perch_machine *machine_at(enum place place, const struct perch_syscalls *calls)
 {
 	struct perch_machine *machine;
 
@@ -124,10 +124,10 @@ static void show(const struct perch_explanation *told)
 
 static bool holds(const struct report *report)
 {
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct perch_probing probing = { .microseconds = 1000000 };
 	struct perch_attr attr = report->attr;
-	struct perch_call call = {
+	struct perch_open_call call = {
 		.attr = &attr, .pid = report->pid, .cpu = report->cpu_plus_1 - 1, .group_fd = report->group_plus_1 - 1,
 		.flags = report->flags, .errnum = report->errnum, .leader = report->leader,
 	};
@@ -138,10 +138,10 @@ static bool holds(const struct report *report)
 	if (!attr.size)
 		attr.size = sizeof(attr);
 	calls.context = (void *)(uintptr_t)report;
-	calls.open_event = asked_event;
+	calls.perf_event_open = asked_event;
 	calls.close = asked_close;
 	machine = machine_at(report->place, report->kernel ? &calls : NULL);
-	assert_int_equal(perch_explain_call(&call, machine, report->kernel ? &probing : NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL, &told), 0);
 	perch_machine_free(machine);
 	assert_in_range(told.nr_findings, 1, PERCH_FINDINGS_MAX);
 	assert_in_range(told.calls, 0, report->kernel ? 25 : 0);
@@ -208,13 +208,13 @@ static void test_locked_memory(void **state)
 {
 	const char *const words[] = { "perf_event_mlock_kb", "516", "RLIMIT_MEMLOCK", NULL };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .errnum = EPERM, .attr = &sampling, .cpu = 0, .group_size = 1,
+		.kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .attr = &sampling, .cpu = 0, .group_size = 1,
 		.length = 4097 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 
 	(void)state;
-	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MAP_LOCKED, words);
+	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MMAP_LOCKED, words);
 }
 
 /* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before the page says where, told to raise the limit. */
@@ -224,12 +224,12 @@ static void test_aux_fields(void **state)
 	static const struct perch_attr trace = { .type = INTEL_PT, .size = sizeof(trace), USER_ONLY };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &trace, .cpu = -1, .group_size = 1, .ring_size = 65 * page,
+		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &trace, .cpu = -1, .group_size = 1, .ring_size = 65 * page,
 		.length = 1024 * page, .protection = PROT_READ, .map_flags = MAP_SHARED, .offset = 65 * page, .other_fd = -1,
 	};
 
 	(void)state;
-	check_operation(&operation, SERVER, PERCH_CAUSE_MAP_AUX_FIELDS, words);
+	check_operation(&operation, SERVER, PERCH_CAUSE_MMAP_AUX_FIELDS, words);
 }
 
 /* github.com/falcosecurity/libs/issues/1507: a ring that was computed for pages of another size. */
@@ -237,12 +237,12 @@ static void test_page_size(void **state)
 {
 	const char *const words[] = { "page", "2^n", NULL };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &sampling, .pid = -1, .cpu = 0, .group_size = 1,
+		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &sampling, .pid = -1, .cpu = 0, .group_size = 1,
 		.length = 128 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED, .other_fd = -1,
 	};
 
 	(void)state;
-	check_operation(&operation, ARM, PERCH_CAUSE_MAP_LENGTH, words);
+	check_operation(&operation, ARM, PERCH_CAUSE_MMAP_LENGTH, words);
 }
 
 /* github.com/mono/mono/pull/739: a ring of an inherited event on every CPU. */
@@ -251,20 +251,20 @@ static void test_inherited_ring(void **state)
 	const char *const words[] = { "inherit", "CPU", NULL };
 	static const struct perch_attr inherited = { CYCLES, .size = sizeof(inherited), OFTEN, USER_ONLY, .inherit = 1 };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MAP, .errnum = EINVAL, .attr = &inherited, .cpu = -1, .group_size = 1,
+		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &inherited, .cpu = -1, .group_size = 1,
 		.length = 65 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 
 	(void)state;
-	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MAP_INHERIT, words);
+	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MMAP_INHERIT, words);
 }
 
 /* github.com/cilium/ebpf/pull/293: no error, and yet the probe was at offset 0. */
 static void test_size_left_out(void **state)
 {
 	static const struct perch_attr probe = { .type = 7, .config1 = 0x7ffe1000, .config2 = 0x1234 };
-	struct perch_call call = { .attr = &probe, .pid = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
+	struct perch_open_call call = { .attr = &probe, .pid = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
 	struct perch_machine *machine = machine_at(PARANOID_2, NULL);
 	struct perch_finding found[4] = { 0 };
 	size_t nr = perch_lint(&call, machine, found, NR(found));

@@ -28,7 +28,7 @@ static const char *seen_record;		/* whose fields are being told */
 static bool kind_fits(const char *path, enum perch_field_kind kind, enum perch_field_kind row)
 {
 	if (!strcmp(path, "callchain[]") || !strcmp(path, "ips[]"))
-		return kind == PERCH_FIELD_ADDRESS || kind == PERCH_FIELD_WORDS || kind == PERCH_FIELD_HEX;
+		return kind == PERCH_FIELD_ADDRESS || kind == PERCH_FIELD_FLAGS || kind == PERCH_FIELD_HEX;
 	if (!strcmp(path, "weight"))
 		return kind == PERCH_FIELD_NUMBER || kind == PERCH_FIELD_GROUP;
 	return kind == row;
@@ -39,7 +39,7 @@ static void mark(const char *path, enum perch_field_kind kind)
 	const char *record = seen_record;
 	char name[128];
 
-	if (!strcmp(path, "sample_id") || !strcmp(path, "left_over"))
+	if (!strcmp(path, "sample_id") || !strcmp(path, "trailing_bytes"))
 		return;
 	snprintf(name, sizeof(name), "%s", path);
 	if (!strncmp(path, "sample_id.", 10)) {
@@ -72,7 +72,7 @@ static int touch(void *context, const struct perch_field *field)
  * Cut short at every length, in memory of just that length, for the sanitizers: what can be decoded is told, and of the
  * rest whatever the view has.
  */
-static void walk_prefixes(const struct bytes *bytes, const struct perch_layout *layout)
+static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_info *parse_info)
 {
 	for (size_t size = 8; size < bytes->size; size++) {
 		uint8_t *exact = aligned_alloc(8, (size + 7) / 8 * 8);
@@ -85,7 +85,7 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_layout *
 		memcpy(exact, bytes->at, size);
 		memcpy(exact + 6, &short_size, sizeof(short_size));
 		memset(&record, 0xff, sizeof(record));	/* what a view does not have must not be looked at */
-		rc = perch_record_decode(&record, layout, exact, size, NULL);
+		rc = perch_record_decode(&record, parse_info, exact, size, NULL);
 		assert_true(rc == 0 || rc == -EBADMSG);
 		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, touch, &sum), 0);
 		free(exact);
@@ -96,7 +96,7 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_layout *
 static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr, enum perch_arch arch)
 {
 	static struct told told;
-	static struct perch_layout layout;
+	static struct perch_parse_info parse_info;
 	static struct bytes copy;
 	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != bytes->swap;
 	struct perch_record record;
@@ -104,10 +104,10 @@ static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr,
 
 	finish(bytes);
 	copy = *bytes;
-	perch_layout_init(&layout, attr, big ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
-	if (perch_record_decode(&record, &layout, copy.at, copy.size, &err))
+	perch_parse_info_init(&parse_info, attr, big ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
+	if (perch_record_decode(&record, &parse_info, copy.at, copy.size, &err))
 		fail_msg("%s", err.message);
-	walk_prefixes(&copy, &layout);
+	walk_prefixes(&copy, &parse_info);
 	memset(&told, 0, sizeof(told));
 	told.seen = mark;
 	seen_record = perch_record_name(record.type);
@@ -503,11 +503,11 @@ static void left_over_bytes(void **state)
 		add_64(&bytes, 2);
 		add(&bytes, "newfield", 8);
 		add_identity(&bytes);
-		expect(&bytes, &with_identity, "id=1 lost=2 left_over=6e65776669656c64 " IDENTITY_TEXT);
+		expect(&bytes, &with_identity, "id=1 lost=2 trailing_bytes=6e65776669656c64 " IDENTITY_TEXT);
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 1);
 		add(&bytes, "newfield", 8);
-		expect(&bytes, &attr, "ip=0x1 left_over=6e65776669656c64");
+		expect(&bytes, &attr, "ip=0x1 trailing_bytes=6e65776669656c64");
 	}
 }
 
@@ -519,18 +519,18 @@ static int stop_after(void *context, const struct perch_field *field)
 
 static void a_walk_can_be_ended(void **state)
 {
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_record record;
 	struct bytes bytes = { .swap = false };
 
 	(void)state;
-	perch_layout_init(&layout, &with_identity, PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&parse_info, &with_identity, PERCH_BYTES_NATIVE);
 	begin(&bytes, PERCH_RECORD_LOST, 0);
 	add_64(&bytes, 1);
 	add_64(&bytes, 2);
 	add_identity(&bytes);
 	finish(&bytes);
-	assert_int_equal(perch_record_decode(&record, &layout, bytes.at, bytes.size, NULL), 0);
+	assert_int_equal(perch_record_decode(&record, &parse_info, bytes.at, bytes.size, NULL), 0);
 	for (int most = 1; most <= 11; most++) {
 		int left = most;
 

@@ -39,7 +39,7 @@ static void misc_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NR(miscs); i++) {
-		size_t length = perch_misc_words(miscs[i].type, miscs[i].misc, text, sizeof(text));
+		size_t length = perch_format_misc(miscs[i].type, miscs[i].misc, text, sizeof(text));
 
 		assert_string_equal(text, miscs[i].words);
 		assert_int_equal(length, strlen(text));
@@ -56,13 +56,13 @@ struct word {
 	const char *words;
 };
 
-#define SRC(field, value) { perch_data_src_words, PERCH_MEM_S(field, value)
-#define RAW(shift, value) { perch_data_src_words, (uint64_t)(value) << (shift)
-#define TXN(value) { perch_transaction_words, value
-#define AUX(value) { perch_aux_flag_words, value
+#define SRC(field, value) { perch_format_data_src, PERCH_MEM_S(field, value)
+#define RAW(shift, value) { perch_format_data_src, (uint64_t)(value) << (shift)
+#define TXN(value) { perch_format_transaction, value
+#define AUX(value) { perch_format_aux_flags, value
 
 static const struct word words[] = {
-	{ perch_data_src_words, 0, "" },
+	{ perch_format_data_src, 0, "" },
 	SRC(OP, NA), "op N/A" }, SRC(OP, LOAD), "LOAD" }, SRC(OP, STORE), "STORE" }, SRC(OP, PFETCH), "PFETCH" },
 	SRC(OP, EXEC), "EXEC" },
 	SRC(LVL, NA), "hierarchy N/A" }, SRC(LVL, HIT), "hit" }, SRC(LVL, MISS), "miss" }, SRC(LVL, L1), "L1" }, SRC(LVL, LFB), "LFB" },
@@ -93,8 +93,8 @@ static const struct word words[] = {
 	SRC(REGION, MMIO), "MMIO" }, SRC(REGION, MEM0), "memory 0" }, SRC(REGION, MEM7), "memory 7" },
 	RAW(46, 31), "region 31" }, RAW(51, 1), "0x8000000000000" }, RAW(63, 1), "0x8000000000000000" },
 	/* as perf records a load of an Intel and of an AMD machine */
-	{ perch_data_src_words, 0x68100142, "LOAD, L1 hit, snoop None, TLB L1 or L2 hit" },
-	{ perch_data_src_words, 0x1e05080021, "op N/A, hierarchy N/A, level N/A, snoop N/A, TLB N/A, lock N/A" },
+	{ perch_format_data_src, 0x68100142, "LOAD, L1 hit, snoop None, TLB L1 or L2 hit" },
+	{ perch_format_data_src, 0x1e05080021, "op N/A, hierarchy N/A, level N/A, snoop N/A, TLB N/A, lock N/A" },
 	SRC(OP, LOAD) | PERCH_MEM_S(LVL, L3) | PERCH_MEM_S(LVL, MISS) | PERCH_MEM_S(LVLNUM, ANY_CACHE) |
 		PERCH_MEM_S(REMOTE, REMOTE) | PERCH_MEM_S(HOPS, 2) | PERCH_MEM_S(SNOOP, HITM) | PERCH_MEM_S(LOCK, LOCKED),
 	  "LOAD, L3 miss, level remote Any cache, other socket, same board, snoop HitM, locked" },
@@ -134,7 +134,7 @@ static void words_of_bits(void **state)
 static void no_bit_is_dropped(void **state)
 {
 	static words_function *const functions[] = {
-		perch_data_src_words, perch_transaction_words, perch_aux_flag_words,
+		perch_format_data_src, perch_format_transaction, perch_format_aux_flags,
 	};
 
 	(void)state;
@@ -159,7 +159,7 @@ static void expect_branch(struct perch_branch_entry entry, const char *expected)
 {
 	char text[256];
 
-	assert_int_equal(perch_branch_words(&entry, text, sizeof(text)), strlen(expected));
+	assert_int_equal(perch_format_branch(&entry, text, sizeof(text)), strlen(expected));
 	assert_string_equal(text, expected);
 }
 

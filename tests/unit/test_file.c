@@ -36,9 +36,9 @@ static void what_is_written_is_read(void **state)
 	}
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 0);
-	perch_reader_damage(reader, &damage);
+	perch_reader_get_damage(reader, &damage);
 	assert_false(damage.unfinished);
-	assert_int_equal(damage.missing_bytes + damage.garbled_bytes + damage.undecoded_records, 0);
+	assert_int_equal(damage.missing_bytes + damage.corrupt_bytes + damage.undecoded_records, 0);
 	assert_int_equal(perch_reader_build_ids(reader, &build_ids), 2);
 	assert_string_equal(build_ids[0].path, "/bin/worker");
 	assert_int_equal(build_ids[0].misc, PERCH_MISC_USER);
@@ -63,7 +63,7 @@ static void the_file_is_readable_at_every_moment(void **state)
 		put_sample(writer, 21, i + 1);
 		assert_int_equal(count_now(&damage), i + 1);
 		assert_true(damage.unfinished);
-		assert_int_equal(damage.garbled_bytes + damage.missing_bytes, 0);
+		assert_int_equal(damage.corrupt_bytes + damage.missing_bytes, 0);
 	}
 	assert_int_equal(perch_writer_size(writer), 5 * 48);
 	/* Killed between the records and the header's size: what is behind it does not count. */
@@ -71,7 +71,7 @@ static void the_file_is_readable_at_every_moment(void **state)
 	assert_int_equal(write(fd, "half a record", 13), 13);
 	close(fd);
 	assert_int_equal(count_now(&damage), 5);
-	assert_int_equal(damage.garbled_bytes + damage.missing_bytes, 0);
+	assert_int_equal(damage.corrupt_bytes + damage.missing_bytes, 0);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 5);
 	assert_false(damage.unfinished);
@@ -89,8 +89,8 @@ static void pieces_become_one(void **state)
 	for (size_t i = 0; i < 3000;
 	     i++) /* more than one pwritev(2) takes; each record in three pieces */
 		pieces[i] = (struct iovec){ b.bytes + i % 3 * 16, 16 };
-	assert_int_equal(perch_writer_put(writer, pieces, 3000, NULL), 0);
-	assert_int_equal(perch_writer_put(writer, pieces, 0, NULL), 0);
+	assert_int_equal(perch_writer_append(writer, pieces, 3000, NULL), 0);
+	assert_int_equal(perch_writer_append(writer, pieces, 0, NULL), 0);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 1000);
 }
@@ -155,7 +155,7 @@ static void a_full_disk_loses_nothing_written(void **state)
 	limit = before;
 	limit.rlim_cur = 1000;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	assert_true(perch_writer_put(writer, &piece_of_many, 1, &err) < 0);
+	assert_true(perch_writer_append(writer, &piece_of_many, 1, &err) < 0);
 	setrlimit(RLIMIT_FSIZE, &before);
 	assert_non_null(strstr(err.message, path));
 	assert_int_equal(perch_writer_size(writer), 48);
@@ -341,7 +341,7 @@ static void untimed_records_keep_their_place(void **state)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct perch__entry *x = a, *y = b;
+	const struct perch__row *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
@@ -355,7 +355,7 @@ static int compare_entries(const void *a, const void *b)
 static void sorting_is_stable_on_any_times(void **state)
 {
 	enum { MOST = 5000 };
-	static struct perch__entry entries[MOST], want[MOST];
+	static struct perch__row entries[MOST], want[MOST];
 
 	(void)state;
 	srand(1);
@@ -373,7 +373,7 @@ static void sorting_is_stable_on_any_times(void **state)
 						     i % 100 * 10 + i / 100,
 						     i };
 
-				entries[i] = (struct perch__entry){ times[kind], i };
+				entries[i] = (struct perch__row){ times[kind], i };
 			}
 			memcpy(want, entries, sizeof(want));
 			qsort(want, nr, sizeof(*want), compare_entries);

@@ -51,7 +51,7 @@ static void truncated_anywhere(void **state)
 			assert_int_equal(whole, present / 48);
 			assert_int_equal(damage.missing_bytes, header.data.size - present);
 		}
-		assert_int_equal(damage.garbled_bytes, 0);
+		assert_int_equal(damage.corrupt_bytes, 0);
 	}
 	free(bytes);
 }
@@ -110,7 +110,7 @@ static void garbled_records_end_the_reading(void **state)
 	put_sample(writer, 21, 2);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 1);
-	assert_int_equal(damage.garbled_bytes, 16 + 48);
+	assert_int_equal(damage.corrupt_bytes, 16 + 48);
 }
 
 static void bad_records_are_counted_and_skipped(void **state)
@@ -192,7 +192,7 @@ static void payloads_are_stepped_over(void **state)
 	put_sample(writer, 21, 1);
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 5);
-	assert_int_equal(damage.garbled_bytes, 48);
+	assert_int_equal(damage.corrupt_bytes, 48);
 }
 
 static void expect_refusal(const void *bytes, size_t size, int rc, enum perch_error_kind kind)
@@ -398,8 +398,8 @@ static void compressed_records_are_read(void **state)
 	for (int round = 0; round < 2; round++) {
 		perch_reader_rewind(reader);
 		assert_int_equal(read_all(reader), 6);
-		perch_reader_damage(reader, &damage);
-		assert_int_equal(damage.garbled_bytes + damage.undecoded_records, 0);
+		perch_reader_get_damage(reader, &damage);
+		assert_int_equal(damage.corrupt_bytes + damage.undecoded_records, 0);
 	}
 	perch_reader_close(reader);
 	assert_int_equal(count_now(&damage), 6);
@@ -409,7 +409,7 @@ static void compressed_records_are_read(void **state)
 	close_writer(writer);
 	assert_int_equal(count_now(&damage), 4);
 	/* and 22 bytes of a sample whose rest never came */
-	assert_int_equal(damage.garbled_bytes, 8 + 8 + 3 + 74 + 4 + 22);
+	assert_int_equal(damage.corrupt_bytes, 8 + 8 + 3 + 74 + 4 + 22);
 }
 
 /* A block that says 128 KiB of zeros in 4 bytes. */
@@ -442,7 +442,7 @@ static void bombs_are_not_unpacked(void **state)
 	put_sample(writer, 21, 1);
 	close_writer(writer);
 	count_now(&damage);
-	if (!damage.garbled_bytes) {
+	if (!damage.corrupt_bytes) {
 		print_message("skipped: built without libzstd\n");
 		skip();
 	}

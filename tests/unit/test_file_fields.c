@@ -55,7 +55,7 @@ static int tell(void *context, const struct perch_field *field)
 	case PERCH_FIELD_ADDRESS:
 		say(told, "%s%s0x%llx ", name, is, (unsigned long long)field->value);
 		break;
-	case PERCH_FIELD_WORDS:
+	case PERCH_FIELD_FLAGS:
 		say(told, "%s%s%llu:%.*s ", name, is, (unsigned long long)field->value, (int)field->length, field->text);
 		break;
 	case PERCH_FIELD_TEXT:
@@ -73,9 +73,9 @@ static int tell(void *context, const struct perch_field *field)
 /* What is told of the first `size` bytes; they lie in memory of their own, so that reading on is seen. */
 static int tell_bytes(struct told *told, const struct built *built, size_t size)
 {
-	struct perch_layout layout = { .swapped = built_swapped };
+	struct perch_parse_info parse_info = { .swapped = built_swapped };
 	void *bytes = NULL;
-	struct perch_record record = { .size = size, .layout = &layout };
+	struct perch_record record = { .size = size, .parse_info = &parse_info };
 	struct perch_record_header header;
 	int rc;
 
@@ -583,7 +583,7 @@ static void test_kernel_record(void **state)
 	static struct built built;
 	static struct told told;
 	struct perch_attr attr = { .size = sizeof(attr) };
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_record record;
 
 	(void)state;
@@ -591,8 +591,8 @@ static void test_kernel_record(void **state)
 	put_u64(&built, 5);
 	put_u64(&built, 6);
 	end_record(&built);
-	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
-	assert_int_equal(perch_record_decode(&record, &layout, built.bytes, built.size, NULL), 0);
+	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
+	assert_int_equal(perch_record_decode(&record, &parse_info, built.bytes, built.size, NULL), 0);
 	assert_int_equal(perch_file_record_fields(NULL, &record, tell, &told), 0);
 	assert_string_equal(told.text, "id=5 lost=6 ");
 }

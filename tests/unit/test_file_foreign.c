@@ -323,8 +323,8 @@ static void files_of_the_other_order_are_read(void **state)
 		expect_sample(reader, i % 2 ? 30 : 20, i % 2 ? 1 : 0);
 		perch_reader_rewind(reader);
 		assert_int_equal(read_all(reader), 5);
-		perch_reader_damage(reader, &damage);
-		assert_int_equal(damage.garbled_bytes + damage.undecoded_records + damage.unknown_records, 0);
+		perch_reader_get_damage(reader, &damage);
+		assert_int_equal(damage.corrupt_bytes + damage.undecoded_records + damage.unknown_records, 0);
 		perch_reader_close(reader);
 	}
 	make_file();
@@ -360,7 +360,7 @@ static void packed_records_have_the_place_of_their_record(void **state)
 		make_foreign(__builtin_bswap64(PERCH__MAGIC), true, false);
 		reader = open_reader(order);
 		while ((rc = perch_reader_next(reader, &record, &err)) > 0) {
-			assert_int_equal(record.layout->swapped, true);
+			assert_int_equal(record.parse_info->swapped, true);
 			if (record.type == PERCH_RECORD_COMPRESSED2)
 				packed_at = record.offset;
 		}

@@ -280,8 +280,8 @@ static void expect_times(enum perch_order order, const uint64_t *times, size_t n
 		assert_int_equal(done, total);
 		perch_reader_rewind(reader);
 	}
-	perch_reader_damage(reader, &damage);
-	assert_int_equal(damage.garbled_bytes + damage.undecoded_records, 0);
+	perch_reader_get_damage(reader, &damage);
+	assert_int_equal(damage.corrupt_bytes + damage.undecoded_records, 0);
 	perch_reader_close(reader);
 }
 
@@ -323,8 +323,8 @@ static void damaged_directories_are_read_as_far_as_they_go(void **state)
 	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
 		reader = open_directory(order);
 		assert_int_equal(read_all(reader), 4);
-		perch_reader_damage(reader, &damage);
-		assert_int_equal(damage.garbled_bytes, 47 + 100 + 3);
+		perch_reader_get_damage(reader, &damage);
+		assert_int_equal(damage.corrupt_bytes, 47 + 100 + 3);
 		assert_int_equal(damage.missing_files, 1); /* data.3 */
 		perch_reader_close(reader);
 	}
@@ -399,8 +399,8 @@ static void streams_end_with_their_file(void **state)
 		for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
 			reader = open_directory(order);
 			assert_int_equal(read_all(reader), 3 + 2 + 1);
-			perch_reader_damage(reader, &damage);
-			assert_int_equal(damage.garbled_bytes, 30);
+			perch_reader_get_damage(reader, &damage);
+			assert_int_equal(damage.corrupt_bytes, 30);
 			perch_reader_close(reader);
 		}
 	}

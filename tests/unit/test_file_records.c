@@ -33,17 +33,17 @@ static void damaged_records_are_given_when_asked_for(void **state)
 	assert_int_equal(record.misc, PERCH_MISC_KERNEL);
 	assert_int_equal(record.size, 24);
 	assert_int_equal(record.offset, first + 48);
-	assert_non_null(record.layout);
+	assert_non_null(record.parse_info);
 	assert_int_equal(record.sample.ip, 0);
 	assert_memory_equal(record.bytes, b.bytes, 24);
 	assert_true(err.message[0]);
 	assert_int_equal(perch_reader_next(reader, &record, &err), -EBADMSG);
 	assert_non_null(strstr(err.message, "999"));
-	assert_non_null(record.layout);
+	assert_non_null(record.parse_info);
 	assert_int_equal(perch_reader_next(reader, &record, &err), 1);
 	assert_int_equal(record.sample.time, 3);
 	assert_int_equal(perch_reader_next(reader, &record, &err), 0);
-	perch_reader_damage(reader, &damage);
+	perch_reader_get_damage(reader, &damage);
 	assert_int_equal(damage.undecoded_records, 2);
 	perch_reader_rewind(reader);
 	perch_reader_keep_damaged(reader, false);
@@ -83,7 +83,7 @@ static void groups_share_branch_counters(void **state)
 	assert_non_null(record.sample.branches.counters);
 	assert_int_equal(record.sample.branches.counters[0], 77);
 	assert_int_equal(record.sample.data_src, 88);
-	assert_int_equal(record.left_over, 0);
+	assert_int_equal(record.trailing_bytes, 0);
 	perch_reader_close(reader);
 }
 
@@ -155,7 +155,7 @@ static void expect_stitched(struct perch_reader *reader, const uint64_t *times, 
 		unsigned int length = 0;
 
 		assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
-		assert_int_equal(record.identity.time, times[i]);
+		assert_int_equal(record.sample_id.time, times[i]);
 		perch_chain_init(&chain, &record);
 		while (perch_chain_next(&chain, &address))
 			length++;
@@ -173,8 +173,8 @@ static void chains_told_later_are_stitched(void **state)
 	for (int order = PERCH_ORDER_FILE; order <= PERCH_ORDER_TIME; order++) {
 		make_deferred_file(true);
 		reader = open_reader(order);
-		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
-		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
+		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
+		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
 		for (int round = 0; round < 2; round++) {
 			expect_stitched(reader, (const uint64_t[]){ 20, 10, 30, 40, 60, 50 },
 					(const unsigned int[]){ 1, 2, 2, 1, 1, 1 });
@@ -190,7 +190,7 @@ static void chains_told_later_are_stitched(void **state)
 		/* where no event was recorded so, all stay in their place */
 		make_deferred_file(false);
 		reader = open_reader(order);
-		assert_int_equal(perch_reader_stitch(reader, NULL), 0);
+		assert_int_equal(perch_reader_merge_deferred(reader, NULL), 0);
 		expect_stitched(reader, (const uint64_t[]){ 10, 20, 30, 40, 50, 60 },
 				(const unsigned int[]){ 1, 1, 1, 1, 1, 1 });
 		perch_reader_close(reader);

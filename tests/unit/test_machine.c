@@ -177,25 +177,25 @@ static void test_pmus(void **state)
 
 static void test_places(void **state)
 {
-	struct perch_cpu_place place;
+	struct perch_cpu_topology place;
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_machine_place(made, 0, &place, &err), 0);
+	assert_int_equal(perch_machine_cpu_topology(made, 0, &place, &err), 0);
 	assert_int_equal(place.cpu, 0);
 	assert_int_equal(place.core, 4);
 	assert_int_equal(place.die, 1);
 	assert_int_equal(place.socket, 2);
 	assert_int_equal(place.node, 17);
-	assert_int_equal(perch_machine_place(made, 5, &place, &err), 0);
+	assert_int_equal(perch_machine_cpu_topology(made, 5, &place, &err), 0);
 	assert_int_equal(place.cpu, 5);
 	assert_int_equal(place.core, -1);	/* the kernel's own word for "not known" */
 	assert_int_equal(place.die, -1);	/* no number */
 	assert_int_equal(place.socket, -1);	/* no file */
 	assert_int_equal(place.node, 17);
-	assert_int_equal(perch_machine_place(made, 4, &place, &err), -ENODEV);
+	assert_int_equal(perch_machine_cpu_topology(made, 4, &place, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
-	assert_int_equal(perch_machine_place(made, -1, &place, &err), -EINVAL);
+	assert_int_equal(perch_machine_cpu_topology(made, -1, &place, &err), -EINVAL);
 }
 
 /* What perch_machine_cgroups() says of a machine with these mounts, without the root; "" when it finds none. */
@@ -300,19 +300,19 @@ static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int
 static void test_calls(void **state)
 {
 	int called = 0;
-	struct perch_calls calls = perch_kernel_calls;
-	const struct perch_calls *used;
+	struct perch_syscalls calls = perch_kernel_syscalls;
+	const struct perch_syscalls *used;
 	struct perch_machine *machine;
 	struct perch_attr attr = { 0 };
 
 	(void)state;
-	assert_ptr_equal(perch_machine_calls(NULL), &perch_kernel_calls);
-	assert_ptr_equal(perch_machine_calls(made), &perch_kernel_calls);
+	assert_ptr_equal(perch_machine_syscalls(NULL), &perch_kernel_syscalls);
+	assert_ptr_equal(perch_machine_syscalls(made), &perch_kernel_syscalls);
 	calls.context = &called;
-	calls.open_event = no_event;
+	calls.perf_event_open = no_event;
 	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
-	used = perch_machine_calls(machine);
-	assert_int_equal(used->open_event(used->context, &attr, 0, -1, -1, 0), -1);
+	used = perch_machine_syscalls(machine);
+	assert_int_equal(used->perf_event_open(used->context, &attr, 0, -1, -1, 0), -1);
 	assert_int_equal(errno, ENOSYS);
 	assert_int_equal(called, 1);
 	perch_machine_free(machine);
@@ -333,9 +333,9 @@ static void test_this_machine(void **state)
 	assert_int_equal(perch_machine_cpus(here, &cpus, NULL), 0);
 	assert_int_equal(cpus->nr, sysconf(_SC_NPROCESSORS_ONLN));
 	for (size_t i = 0; i < cpus->nr; i++) {
-		struct perch_cpu_place place;
+		struct perch_cpu_topology place;
 
-		assert_int_equal(perch_machine_place(here, cpus->cpu[i], &place, NULL), 0);
+		assert_int_equal(perch_machine_cpu_topology(here, cpus->cpu[i], &place, NULL), 0);
 		assert_int_equal(place.cpu, cpus->cpu[i]);
 	}
 	assert_int_equal(perch_machine_limits(here, &limits, NULL), 0);

@@ -18,7 +18,7 @@
 
 #define PMUS "/sys/bus/event_source/devices/"
 
-static struct perch_machine *make(char *root, const struct tree_file *files, size_t nr, const struct perch_calls *calls)
+static struct perch_machine *make(char *root, const struct tree_file *files, size_t nr, const struct perch_syscalls *calls)
 {
 	struct perch_machine *machine;
 
@@ -195,13 +195,13 @@ static void test_attr_size(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
-		struct perch_calls calls = perch_kernel_calls;
+		struct perch_syscalls calls = perch_kernel_syscalls;
 		struct perch_machine *machine;
 		struct perch_error err = { 0 };
 		uint32_t size = 0;
 
 		calls.context = &answers[i];
-		calls.open_event = answer_open;
+		calls.perf_event_open = answer_open;
 		calls.close = answer_close;
 		assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
 		for (int again = 0; again < 2; again++) {

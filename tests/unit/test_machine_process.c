@@ -30,7 +30,7 @@
 struct described {
 	const char *what;
 	struct tree_file files[12];
-	struct perch_confinement expected;
+	struct perch_sandbox expected;
 };
 
 static const struct described machines[] = {
@@ -160,9 +160,9 @@ static const struct described machines[] = {
 	    .yama = -1 } },
 };
 
-static void check_confinement(const struct described *described, const struct perch_confinement *found)
+static void check_confinement(const struct described *described, const struct perch_sandbox *found)
 {
-	const struct perch_confinement *expected = &described->expected;
+	const struct perch_sandbox *expected = &described->expected;
 
 	print_message("%s\n", described->what);
 	assert_int_equal(found->seccomp, expected->seccomp);
@@ -180,7 +180,7 @@ static void test_confinement(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
-		struct perch_confinement found;
+		struct perch_sandbox found;
 		struct perch_machine *machine;
 		char root[PATH_MAX];
 		size_t nr = 0;
@@ -191,7 +191,7 @@ static void test_confinement(void **state)
 		assert_int_equal(perch_machine_new(&machine, root, NULL, NULL), 0);
 		memset(&found, 0xff, sizeof(found));
 		for (int again = 0; again < 2; again++) {
-			assert_int_equal(perch_machine_confinement(machine, &found, NULL), 0);
+			assert_int_equal(perch_machine_sandbox(machine, &found, NULL), 0);
 			check_confinement(&machines[i], &found);
 		}
 		perch_machine_free(machine);
@@ -259,7 +259,7 @@ static int remove_processes(void **state)
 
 static void expect_caller(struct perch_machine *machine)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch_limits limits;
 	uint64_t effective;
 	size_t nr;
@@ -271,16 +271,16 @@ static void expect_caller(struct perch_machine *machine)
 	assert_int_equal(limits.locked_bytes, 8388608);
 	assert_int_equal(perch_machine_open_descriptors(machine, &nr, NULL), 0);
 	assert_int_equal(nr, 3);
-	assert_int_equal(perch_machine_confinement(machine, &confinement, NULL), 0);
-	assert_int_equal(confinement.seccomp, 0);
-	assert_int_equal(confinement.user_namespace, 0);
-	assert_string_equal(confinement.container, "docker");
+	assert_int_equal(perch_machine_sandbox(machine, &sandbox, NULL), 0);
+	assert_int_equal(sandbox.seccomp, 0);
+	assert_int_equal(sandbox.user_namespace, 0);
+	assert_string_equal(sandbox.container, "docker");
 }
 
 static void test_other_process(void **state)
 {
 	struct perch_machine *machine = *state;
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch_limits limits;
 	struct perch_error err;
 	uint64_t effective;
@@ -296,15 +296,15 @@ static void test_other_process(void **state)
 	assert_true(limits.locked_bytes == UINT64_MAX);
 	assert_int_equal(perch_machine_open_descriptors(machine, &nr, NULL), 0);
 	assert_int_equal(nr, 1);
-	assert_int_equal(perch_machine_confinement(machine, &confinement, NULL), 0);
-	assert_int_equal(confinement.seccomp, 2);
-	assert_int_equal(confinement.no_new_privileges, 1);
-	assert_int_equal(confinement.user_namespace, 1);
-	assert_int_equal(confinement.pid_namespace, 1);
-	assert_string_equal(confinement.container, "podman");
+	assert_int_equal(perch_machine_sandbox(machine, &sandbox, NULL), 0);
+	assert_int_equal(sandbox.seccomp, 2);
+	assert_int_equal(sandbox.no_new_privileges, 1);
+	assert_int_equal(sandbox.user_namespace, 1);
+	assert_int_equal(sandbox.pid_namespace, 1);
+	assert_string_equal(sandbox.container, "podman");
 	perch_machine_set_process(machine, 4711);
 	assert_int_equal(perch_machine_capabilities(machine, &effective, &err), -ENOENT);
-	assert_int_equal(perch_machine_confinement(machine, &confinement, &err), -ENOENT);
+	assert_int_equal(perch_machine_sandbox(machine, &sandbox, &err), -ENOENT);
 	assert_int_equal(perch_machine_limits(machine, &limits, &err), -ENOENT);
 	assert_int_equal(perch_machine_open_descriptors(machine, &nr, &err), -ENOENT);
 	perch_machine_set_process(machine, 0);
@@ -409,7 +409,7 @@ static void test_no_descriptor_left(void **state)
 
 static void test_here(void **state)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch_process_state self;
 	struct perch_machine *here;
 	uint64_t files, most;
@@ -429,13 +429,13 @@ static void test_here(void **state)
 	assert_int_equal(self.uid, geteuid());
 	assert_int_equal(perch_machine_open_files(here, &files, &most, NULL), 0);
 	assert_true(files && files <= most);
-	assert_int_equal(perch_machine_confinement(here, &confinement, NULL), 0);
-	assert_true(confinement.seccomp >= -1 && confinement.seccomp <= 2);
+	assert_int_equal(perch_machine_sandbox(here, &sandbox, NULL), 0);
+	assert_true(sandbox.seccomp >= -1 && sandbox.seccomp <= 2);
 	perch_machine_set_process(here, getpid());
 	assert_int_equal(perch_machine_open_descriptors(here, &after, NULL), 0);
 	assert_true(after >= before);
 	perch_machine_free(here);
-	assert_int_equal(perch_machine_confinement(NULL, &confinement, NULL), -EINVAL);
+	assert_int_equal(perch_machine_sandbox(NULL, &sandbox, NULL), -EINVAL);
 }
 
 int main(void)

@@ -56,10 +56,10 @@ static void test_file(void **state)
 	const char *text, *again;
 
 	(void)state;
-	assert_int_equal(perch_machine_text(machine, "/proc/cgroups", &text), strlen("#subsys_name\nperf_event\t0\t1\t1"));
+	assert_int_equal(perch_machine_read_cached(machine, "/proc/cgroups", &text), strlen("#subsys_name\nperf_event\t0\t1\t1"));
 	assert_non_null(strstr(text, "perf_event"));
 	forget("/proc/cgroups");
-	assert_true(perch_machine_text(machine, "/proc/cgroups", &again) > 0);
+	assert_true(perch_machine_read_cached(machine, "/proc/cgroups", &again) > 0);
 	assert_ptr_equal(text, again);
 }
 
@@ -68,7 +68,7 @@ static void test_folder(void **state)
 	const char *names;
 
 	(void)state;
-	assert_int_equal(perch_machine_text(machine, "/sys/events", &names), strlen("tsc\naperf\n"));
+	assert_int_equal(perch_machine_read_cached(machine, "/sys/events", &names), strlen("tsc\naperf\n"));
 	assert_non_null(strstr(names, "tsc\n"));
 	assert_non_null(strstr(names, "aperf\n"));
 }
@@ -80,7 +80,7 @@ static void test_absent(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(perch_machine_text(machine, "/proc/none", &text), -ENOENT);
+		assert_int_equal(perch_machine_read_cached(machine, "/proc/none", &text), -ENOENT);
 		assert_string_equal(text, "");
 	}
 }
@@ -91,13 +91,13 @@ static void test_target(void **state)
 	struct perch_process_state state_of = { 0 };
 
 	(void)state;
-	assert_int_equal(perch_machine_target(machine, 77, &state_of), 0);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), 0);
 	assert_int_equal(state_of.uid, 6);
-	assert_int_equal(perch_machine_target(machine, 78, &state_of), -ESRCH);
-	assert_int_equal(perch_machine_target(machine, 77, &state_of), 0);
+	assert_int_equal(perch_machine_process_cached(machine, 78, &state_of), -ESRCH);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), 0);
 	forget("/proc/77/status");
 	nanosleep(&longer_than_a_moment, NULL);
-	assert_int_equal(perch_machine_target(machine, 77, &state_of), -ESRCH);
+	assert_int_equal(perch_machine_process_cached(machine, 77, &state_of), -ESRCH);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

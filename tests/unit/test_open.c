@@ -58,19 +58,19 @@ static const struct {
 	{ "freq", { .frequency = 99 }, 1 },
 	{ "sample_type", { .sample = PERCH_SAMPLE_IP }, PERCH_SAMPLE_IP },
 	{ "read_format", { .read = PERCH_FORMAT_ID }, PERCH_FORMAT_ID },
-	{ "mmap", { .follow = PERCH_FOLLOW_MMAP }, 1 },
-	{ "mmap2", { .follow = PERCH_FOLLOW_MMAP }, 1 },
-	{ "mmap_data", { .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_MMAP_DATA }, 1 },
-	{ "build_id", { .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_BUILD_ID }, 1 },
-	{ "comm", { .follow = PERCH_FOLLOW_COMM }, 1 },
-	{ "comm_exec", { .follow = PERCH_FOLLOW_COMM }, 1 },
-	{ "task", { .follow = PERCH_FOLLOW_TASK }, 1 },
-	{ "context_switch", { .follow = PERCH_FOLLOW_SWITCH }, 1 },
-	{ "namespaces", { .follow = PERCH_FOLLOW_NAMESPACES }, 1 },
-	{ "ksymbol", { .follow = PERCH_FOLLOW_KSYMBOL }, 1 },
-	{ "bpf_event", { .follow = PERCH_FOLLOW_BPF }, 1 },
-	{ "cgroup", { .follow = PERCH_FOLLOW_CGROUP }, 1 },
-	{ "text_poke", { .follow = PERCH_FOLLOW_TEXT_POKE }, 1 },
+	{ "mmap", { .sideband = PERCH_FOLLOW_MMAP }, 1 },
+	{ "mmap2", { .sideband = PERCH_FOLLOW_MMAP }, 1 },
+	{ "mmap_data", { .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_MMAP_DATA }, 1 },
+	{ "build_id", { .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_BUILD_ID }, 1 },
+	{ "comm", { .sideband = PERCH_FOLLOW_COMM }, 1 },
+	{ "comm_exec", { .sideband = PERCH_FOLLOW_COMM }, 1 },
+	{ "task", { .sideband = PERCH_FOLLOW_TASK }, 1 },
+	{ "context_switch", { .sideband = PERCH_FOLLOW_SWITCH }, 1 },
+	{ "namespaces", { .sideband = PERCH_FOLLOW_NAMESPACES }, 1 },
+	{ "ksymbol", { .sideband = PERCH_FOLLOW_KSYMBOL }, 1 },
+	{ "bpf_event", { .sideband = PERCH_FOLLOW_BPF }, 1 },
+	{ "cgroup", { .sideband = PERCH_FOLLOW_CGROUP }, 1 },
+	{ "text_poke", { .sideband = PERCH_FOLLOW_TEXT_POKE }, 1 },
 	{ "wakeup_events", { .wakeup_events = 3 }, 3 },
 	{ "wakeup_watermark", { .wakeup_bytes = 4096 }, 4096 },
 	{ "watermark", { .wakeup_bytes = 4096 }, 1 },
@@ -116,7 +116,7 @@ static void every_option_sets_its_field(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
-		const struct perch_attr_field *field = perch_attr_field(each[i].field);
+		const struct perch_attr_field *field = perch_attr_get_field(each[i].field);
 		struct perch_attr attr = built("page-faults", &each[i].options);
 
 		assert_non_null(field);
@@ -276,7 +276,7 @@ static const struct {
 	{ "clockid", "type", { .use_clockid = 1, .clockid = CLOCK_TAI } },
 	{ "exclude_host", "exclude_guest", { .exclude_host = 1, .exclude_guest = 1 } },
 	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
-	{ "BUILD_ID", "FOLLOW_MMAP", { .follow = PERCH_FOLLOW_BUILD_ID } },
+	{ "BUILD_ID", "FOLLOW_MMAP", { .sideband = PERCH_FOLLOW_BUILD_ID } },
 	{ "exclude_user", "exclude_kernel", { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
 };
 
@@ -290,7 +290,7 @@ static void contradictions_name_both(void **state)
 		if (perch_attr_build(&attr, event("cycles"), &contradictions[i].options, &err) != -EINVAL)
 			fail_msg("%s and %s are taken", contradictions[i].one, contradictions[i].other);
 		assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
-		assert_non_null(perch_attr_field(err.field));
+		assert_non_null(perch_attr_get_field(err.field));
 		if (!strstr(err.message, contradictions[i].one) || !strstr(err.message, contradictions[i].other))
 			fail_msg("'%s' does not name %s and %s", err.message, contradictions[i].one,
 				 contradictions[i].other);
@@ -300,7 +300,7 @@ static void contradictions_name_both(void **state)
 /* What the kernel takes and does: somebody may mean it. */
 static void odd_and_meant(void **state)
 {
-	const struct perch_options data = { .follow = PERCH_FOLLOW_MMAP_DATA };
+	const struct perch_options data = { .sideband = PERCH_FOLLOW_MMAP_DATA };
 	const struct perch_options stack = {
 		.sample = PERCH_SAMPLE_BRANCH_STACK,
 		.branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_KERNEL,
@@ -316,7 +316,7 @@ static void odd_and_meant(void **state)
 
 static void bits_that_are_none(void **state)
 {
-	const struct perch_options all = { .follow = PERCH_FOLLOW_MAX - 1 }, beyond = { .follow = 1u << 20 };
+	const struct perch_options all = { .sideband = PERCH_FOLLOW_MAX - 1 }, beyond = { .sideband = 1u << 20 };
 	struct perch_attr attr;
 	struct perch_error err;
 
@@ -377,14 +377,14 @@ static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, 
 static void one_call(void **state)
 {
 	struct seen seen = { .answer = 42 };
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	const struct perch_target cgroup = { .pid = -1, .cpu = 3, .cgroup_fd = 9 };
 	const struct perch_attr attr = built("page-faults", NULL);
 	struct perch_machine *machine;
 
 	(void)state;
 	calls.context = &seen;
-	calls.open_event = replay_open;
+	calls.perf_event_open = replay_open;
 	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL), 42);
 	assert_int_equal(seen.calls, 1);
@@ -406,7 +406,7 @@ static void refusals_are_explained(void **state)
 {
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
 	struct perch_target cgroup = { 0, 1, 5 };
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
 	struct perch_attr attr = built("page-faults", &trap);
 	struct perch_machine *machine;
@@ -414,7 +414,7 @@ static void refusals_are_explained(void **state)
 
 	(void)state;
 	calls.context = &seen;
-	calls.open_event = replay_open;
+	calls.perf_event_open = replay_open;
 	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -E2BIG);
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);

@@ -62,16 +62,16 @@ static int tasks(void *context, bool enable)
 }
 
 static struct seen seen;
-static struct perch_calls calls;
+static struct perch_syscalls calls;
 static struct perch_machine *machine;
 
 static int setup(void **state)
 {
 	(void)state;
-	calls = perch_kernel_calls;
+	calls = perch_kernel_syscalls;
 	calls.context = &seen;
-	calls.control = control;
-	calls.tasks = tasks;
+	calls.ioctl = control;
+	calls.prctl_tasks = tasks;
 	return perch_machine_new(&machine, "/nowhere", &calls, NULL);
 }
 
@@ -161,7 +161,7 @@ static void programs_of_a_tracepoint(void **state)
 
 static void all_of_this_thread(void **state)
 {
-	struct perch_calls older = calls;
+	struct perch_syscalls older = calls;
 	struct perch_machine *plain;
 	struct perch_error err;
 
@@ -177,7 +177,7 @@ static void all_of_this_thread(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_NO_SYSCALL);
 	assert_int_equal(perch_tasks_enable(machine, NULL), -EINVAL);
 	assert_int_equal(seen.calls, 4);
-	older.tasks = NULL;	/* a table without it: the kernel's own */
+	older.prctl_tasks = NULL;	/* a table without it: the kernel's own */
 	assert_int_equal(perch_machine_new(&plain, "/nowhere", &older, NULL), 0);
 	(void)perch_tasks_enable(plain, NULL);
 	assert_int_equal(seen.calls, 4);

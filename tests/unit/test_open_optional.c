@@ -44,7 +44,7 @@ static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
 			return false;
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (perch_attr_get(attr, perch_attr_field(bits[i].field)) & bits[i].bit && newer(kernel, bits[i].since))
+		if (perch_attr_get(attr, perch_attr_get_field(bits[i].field)) & bits[i].bit && newer(kernel, bits[i].since))
 			return false;
 	return true;
 }
@@ -82,18 +82,18 @@ static int replay_close(void *context, int fd)
 }
 
 static int open_on(struct kernel *kernel, struct perch_attr *attr, const struct perch_attr *optional,
-		   struct perch_attr *dropped, struct perch_error *err)
+		   struct perch_attr *missing_features, struct perch_error *err)
 {
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct perch_machine *machine;
 	int fd;
 
 	calls.context = kernel;
-	calls.open_event = replay;
+	calls.perf_event_open = replay;
 	calls.close = replay_close;
 	kernel->calls = kernel->opened = kernel->closed = 0;
 	assert_int_equal(perch_machine_new(&machine, "/nowhere", &calls, NULL), 0);
-	fd = perch_open_optional(attr, optional, dropped, NULL, -1, 0, machine, err);
+	fd = perch_open_optional(attr, optional, missing_features, NULL, -1, 0, machine, err);
 	perch_machine_free(machine);
 	assert_int_equal(kernel->opened - kernel->closed, fd >= 0);
 	return fd;
@@ -131,7 +131,7 @@ static struct perch_attr optional_wishes(void)
 static const struct {
 	unsigned major, minor;
 	uint32_t size;
-	const char *dropped;
+	const char *missing_features;
 	int calls;
 } ages[] = {
 	{ 6, 19, PERCH_ATTR_SIZE_VER9, "", 1 },
@@ -152,20 +152,20 @@ static void kernels_of_all_ages(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
 		struct kernel kernel = { ages[i].major, ages[i].minor, ages[i].size, .answer = 0 };
-		struct perch_attr attr = wanted, dropped;
+		struct perch_attr attr = wanted, missing_features;
 		struct perch_error err;
 		char text[512];
 
-		if (open_on(&kernel, &attr, &optional, &dropped, &err) != 42)
+		if (open_on(&kernel, &attr, &optional, &missing_features, &err) != 42)
 			fail_msg("%u.%u: %s", ages[i].major, ages[i].minor, err.message);
-		perch_attr_parts(&dropped, text, sizeof(text));
-		if (strcmp(text, ages[i].dropped))
+		perch_format_attr_features(&missing_features, text, sizeof(text));
+		if (strcmp(text, ages[i].missing_features))
 			fail_msg("%u.%u drops %s", ages[i].major, ages[i].minor, text);
 		assert_true(kernel.calls <= ages[i].calls);
 		assert_true(attr.sample_type & PERCH_SAMPLE_IP && attr.mmap && attr.mmap2 && attr.sample_period == 1);
 		/* what was dropped and what is left make up what was asked for */
 		for (size_t k = 0; k < sizeof(attr); k++)
-			if (((unsigned char *)&attr)[k] + ((unsigned char *)&dropped)[k] != ((const unsigned char *)&wanted)[k])
+			if (((unsigned char *)&attr)[k] + ((unsigned char *)&missing_features)[k] != ((const unsigned char *)&wanted)[k])
 				fail_msg("%u.%u: byte %zu", ages[i].major, ages[i].minor, k);
 	}
 }
@@ -174,14 +174,14 @@ static void kernels_of_all_ages(void **state)
 static void what_went_in_vain_comes_back(void **state)
 {
 	const struct perch_attr optional = optional_wishes();
-	struct perch_attr attr = wishes(), dropped;
+	struct perch_attr attr = wishes(), missing_features;
 	struct kernel kernel = { 6, 18, PERCH_ATTR_SIZE_VER8, .lacks = PERCH_SAMPLE_REGS_INTR };
 	struct perch_error err;
 	char text[512];
 
 	(void)state;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), 42);
-	assert_string_equal(perch_attr_parts(&dropped, text, sizeof(text)),
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), 42);
+	assert_string_equal(perch_format_attr_features(&missing_features, text, sizeof(text)),
 			    "sample_type REGS_INTR, defer_callchain, sample_regs_intr");
 	assert_true(attr.cgroup && attr.build_id && attr.ksymbol && attr.read_format & PERCH_FORMAT_LOST);
 	assert_false(attr.sample_regs_intr || attr.sample_type & PERCH_SAMPLE_REGS_INTR);
@@ -190,52 +190,52 @@ static void what_went_in_vain_comes_back(void **state)
 
 static void nothing_else_is_dropped(void **state)
 {
-	struct perch_attr optional = optional_wishes(), attr = wishes(), dropped, before = attr;
+	struct perch_attr optional = optional_wishes(), attr = wishes(), missing_features, before = attr;
 	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
 	optional.cgroup = 0;	/* must be, and is too new */
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -EINVAL);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -EINVAL);
 	assert_memory_equal(&attr, &before, sizeof(attr));
 	assert_string_equal(err.field, "defer_callchain");	/* the first refusal is told */
 	assert_true(kernel.calls <= 13);
 	memset(&before, 0, sizeof(before));
-	assert_memory_equal(&dropped, &before, sizeof(dropped));
+	assert_memory_equal(&missing_features, &before, sizeof(missing_features));
 	assert_int_equal(open_on(&kernel, &attr, NULL, NULL, &err), -EINVAL);
 	assert_int_equal(kernel.calls, 1);
 	kernel.answer = EACCES;
 	assert_int_equal(open_on(&kernel, &attr, &optional, NULL, &err), -EACCES);
 	assert_int_equal(kernel.calls, 1);
 	attr.size = 7;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -E2BIG);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -E2BIG);
 	assert_int_equal(kernel.calls, 0);
-	assert_int_equal(open_on(&kernel, NULL, &optional, &dropped, &err), -EINVAL);
+	assert_int_equal(open_on(&kernel, NULL, &optional, &missing_features, &err), -EINVAL);
 }
 
 static void too_large_for_the_kernel(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2 };
-	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 }, dropped;
+	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 }, missing_features;
 	struct kernel kernel = { 6, 3, PERCH_ATTR_SIZE_VER8, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
 	attr.ksymbol = 1;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), 42);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), 42);
 	assert_int_equal(kernel.calls, 2);
-	assert_int_equal(dropped.config4, 2);
-	assert_false(dropped.ksymbol);
+	assert_int_equal(missing_features.config4, 2);
+	assert_false(missing_features.ksymbol);
 	attr.config4 = 2;
 	kernel.size = PERCH_ATTR_SIZE_VER7;	/* config3 must be: nothing helps */
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, &err), -E2BIG);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -E2BIG);
 	assert_string_equal(err.field, "config3");
 	assert_int_equal(attr.config4, 2);
 }
 
 static void what_depends_on_it_goes_too(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) }, dropped;
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) }, missing_features;
 	struct perch_attr optional = { 0 };
 	struct kernel kernel = { 4, 0, PERCH_ATTR_SIZE_VER4, .answer = 0 };
 
@@ -243,14 +243,14 @@ static void what_depends_on_it_goes_too(void **state)
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC_RAW;
 	optional.clockid = -1;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
 	assert_false(attr.use_clockid || attr.clockid);
-	assert_int_equal(dropped.clockid, CLOCK_MONOTONIC_RAW);
+	assert_int_equal(missing_features.clockid, CLOCK_MONOTONIC_RAW);
 	attr.inherit = attr.inherit_thread = attr.remove_on_exec = attr.sigtrap = 1;
 	memset(&optional, 0, sizeof(optional));
 	optional.inherit_thread = optional.remove_on_exec = 1;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
-	assert_true(attr.inherit && dropped.sigtrap && dropped.remove_on_exec && dropped.inherit_thread);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
+	assert_true(attr.inherit && missing_features.sigtrap && missing_features.remove_on_exec && missing_features.inherit_thread);
 	assert_false(attr.sigtrap || attr.remove_on_exec || attr.inherit_thread);
 	kernel.minor = 0;
 	kernel.major = 3;
@@ -258,10 +258,10 @@ static void what_depends_on_it_goes_too(void **state)
 	attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY;
 	memset(&optional, 0, sizeof(optional));
 	optional.sample_type = PERCH_SAMPLE_BRANCH_STACK;
-	assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
 	assert_int_equal(attr.sample_type, PERCH_SAMPLE_IP);
 	assert_int_equal(attr.branch_sample_type, 0);
-	assert_int_equal(dropped.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
+	assert_int_equal(missing_features.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
 }
 
 /* Whatever is asked for of whatever kernel: exactly what is newer goes. */
@@ -276,7 +276,7 @@ static void any_wishes_on_any_kernel(void **state)
 	srand(1);
 	for (int round = 0; round < 3000; round++) {
 		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9, .answer = 0 };
-		struct perch_attr attr = all, dropped;
+		struct perch_attr attr = all, missing_features;
 
 		attr.sample_type &= rand() | PERCH_SAMPLE_IP;
 		attr.flags &= (uint64_t)rand() << 20 | rand();
@@ -284,13 +284,13 @@ static void any_wishes_on_any_kernel(void **state)
 		attr.mmap = attr.mmap2 = 1;
 		if (kernel.major == 3 && kernel.minor < 19)
 			kernel.minor = 19;	/* what the wishes must have came with it */
-		assert_int_equal(open_on(&kernel, &attr, &optional, &dropped, NULL), 42);
+		assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
 		for (size_t i = 0; i < nr; i++)
-			if (fields[i].bits == 1 && perch_attr_get(&dropped, &fields[i]) && !newer(&kernel, fields[i].since))
+			if (fields[i].bits == 1 && perch_attr_get(&missing_features, &fields[i]) && !newer(&kernel, fields[i].since))
 				fail_msg("%u.%u knows %s", kernel.major, kernel.minor, fields[i].name);
-		if (dropped.sample_type & PERCH_SAMPLE_CGROUP)
+		if (missing_features.sample_type & PERCH_SAMPLE_CGROUP)
 			assert_true(newer(&kernel, "5.7"));
-		if (dropped.read_format)
+		if (missing_features.read_format)
 			assert_true(newer(&kernel, "6.0"));
 	}
 }
@@ -301,20 +301,20 @@ static void parts_in_words(void **state)
 	char text[64], small[12], none[1] = "x";
 
 	(void)state;
-	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "");
+	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "");
 	attr.ksymbol = 1;
 	attr.sample_type = PERCH_SAMPLE_CGROUP;
-	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "sample_type CGROUP, ksymbol");
-	assert_string_equal(perch_attr_parts(&attr, small, sizeof(small)), "sample_type");
-	perch_attr_parts(&attr, none, 0);
+	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "sample_type CGROUP, ksymbol");
+	assert_string_equal(perch_format_attr_features(&attr, small, sizeof(small)), "sample_type");
+	perch_format_attr_features(&attr, none, 0);
 	assert_int_equal(none[0], 'x');
 	attr.sample_type = 1ull << 60;
 	attr.flags = 0;
 	attr.config1 = 1;
 	attr.aux_pause = 1;
-	assert_string_equal(perch_attr_parts(&attr, text, sizeof(text)), "sample_type, config1, aux_pause");
+	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "sample_type, config1, aux_pause");
 	memset(&attr, 0xff, sizeof(attr));
-	perch_attr_parts(&attr, text, sizeof(text));
+	perch_format_attr_features(&attr, text, sizeof(text));
 	assert_int_equal(strlen(text), sizeof(text) - 1);
 }
 

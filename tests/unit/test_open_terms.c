@@ -84,7 +84,7 @@ static void stack_copies(void **state)
 	assert_string_equal(err.field, "sample_stack_user");
 	/* options with copies: another size, another way, none */
 	assert_int_equal(perch_options_call_graph(&wide, PERCH_CALL_GRAPH_DWARF, 16384, &err), 0);
-	assert_int_equal(BUILT(&wide, .inherit = PERCH_UNSAID).sample_stack_user, 16384);
+	assert_int_equal(BUILT(&wide, .inherit = PERCH_TRISTATE_UNSET).sample_stack_user, 16384);
 	assert_int_equal(BUILT(&wide, .stack_bytes = 64).sample_stack_user, 64);
 	attr = BUILT(&wide, .call_graph = PERCH_CALL_GRAPH_FP);
 	assert_int_equal(attr.sample_type, PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN);
@@ -136,7 +136,7 @@ static void paths_are_not_inherited(void **state)
 	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 	assert_string_equal(err.field, "inherit");
-	probe.terms.inherit = PERCH_SAID_NO;
+	probe.terms.inherit = PERCH_TRISTATE_NO;
 	assert_int_equal(perch_attr_build(&attr, &probe, &inherits, &err), 0);
 	assert_false(attr.inherit);
 }
@@ -148,10 +148,10 @@ static void the_rest(void **state)
 	struct perch_attr attr;
 
 	(void)state;
-	attr = BUILT(&all, .inherit = PERCH_SAID_NO, .overwrite = PERCH_SAID_NO, .time = PERCH_SAID_YES);
+	attr = BUILT(&all, .inherit = PERCH_TRISTATE_NO, .overwrite = PERCH_TRISTATE_NO, .time = PERCH_TRISTATE_YES);
 	assert_false(attr.inherit || attr.inherit_thread || attr.write_backward);
 	assert_int_equal(attr.sample_type, PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME);
-	attr = BUILT(&sampling, .inherit = PERCH_SAID_YES, .overwrite = PERCH_SAID_YES, .time = PERCH_SAID_NO);
+	attr = BUILT(&sampling, .inherit = PERCH_TRISTATE_YES, .overwrite = PERCH_TRISTATE_YES, .time = PERCH_TRISTATE_NO);
 	assert_true(attr.inherit && attr.write_backward);
 	assert_int_equal(attr.sample_type, PERCH_SAMPLE_IP);
 	attr = BUILT(&sampling, .aux_sample_bytes = 4096, .aux_action = 2);
@@ -186,14 +186,14 @@ static void rates(void **state)
 
 static void counters_take_no_samples(void **state)
 {
-	struct perch_attr plain = BUILT(NULL, .inherit = PERCH_UNSAID);
+	struct perch_attr plain = BUILT(NULL, .inherit = PERCH_TRISTATE_UNSET);
 	struct perch_attr attr = BUILT(NULL, .call_graph = PERCH_CALL_GRAPH_DWARF, .stack_bytes = 70000, .max_stack = 3,
-				       .overwrite = PERCH_SAID_YES, .time = PERCH_SAID_YES, .aux_sample_bytes = 8,
+				       .overwrite = PERCH_TRISTATE_YES, .time = PERCH_TRISTATE_YES, .aux_sample_bytes = 8,
 				       .aux_action = 7, .aux_output = true, .branch_sample_type = 8, .percore = true);
 
 	(void)state;
 	assert_memory_equal(&attr, &plain, sizeof(attr));
-	assert_true(BUILT(NULL, .inherit = PERCH_SAID_YES).inherit);
+	assert_true(BUILT(NULL, .inherit = PERCH_TRISTATE_YES).inherit);
 }
 
 #define PMUS "/sys/bus/event_source/devices/"
@@ -229,7 +229,7 @@ static const struct {
 
 static void reads_by_the_user(void **state)
 {
-	struct perch_options options = { .user_read = 1 };
+	struct perch_options options = { .self_monitoring = 1 };
 	struct perch_machine *machine;
 	char root[PATH_MAX];
 

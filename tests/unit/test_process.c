@@ -10,18 +10,18 @@
 #define SPAN 64
 
 struct cell {
-	struct perch_binary *binary;
+	struct perch_dso *dso;
 	uint64_t offset;
 };
 
 static void insert(struct space *space, struct cell *cells, uint64_t start, uint64_t end, uint64_t offset,
-		   struct perch_binary *binary)
+		   struct perch_dso *dso)
 {
-	struct map map = { start, end, offset, binary };
+	struct map map = { start, end, offset, dso };
 
 	assert_int_equal(perch__space_insert(space, &map), 0);
 	for (uint64_t at = start; at < end; at++)
-		cells[at] = (struct cell){ binary, offset + at - start };
+		cells[at] = (struct cell){ dso, offset + at - start };
 }
 
 /* All maps of a tree lie between two addresses, apart from each other and in order; below a node are lower priorities. */
@@ -41,12 +41,12 @@ static void check_space(const struct space *space, const struct cell *cells)
 	for (uint64_t at = 0; at < SPAN; at++) {
 		const struct map *map = perch__space_find(space, at);
 
-		if (!cells[at].binary) {
+		if (!cells[at].dso) {
 			assert_null(map);
 			continue;
 		}
 		assert_non_null(map);
-		assert_ptr_equal(map->binary, cells[at].binary);
+		assert_ptr_equal(map->dso, cells[at].dso);
 		assert_int_equal(at - map->start + map->offset, cells[at].offset);
 	}
 	check_node(space->root, 0, UINT64_MAX);
@@ -55,7 +55,7 @@ static void check_space(const struct space *space, const struct cell *cells)
 /* A second map at every place and of every length around two others: before, into, over, inside, between, after. */
 static void overlapping_maps_keep_their_offsets(void **state)
 {
-	struct perch_binary a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
+	struct perch_dso a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
 
 	(void)state;
 	for (uint64_t start = 0; start < SPAN; start++)
@@ -74,7 +74,7 @@ static void overlapping_maps_keep_their_offsets(void **state)
 
 static void random_maps_match_a_plain_array(void **state)
 {
-	struct perch_binary binaries[8];
+	struct perch_dso dsos[8];
 	struct cell cells[SPAN] = { 0 };
 	struct space *space = perch__space_new(0);
 
@@ -87,7 +87,7 @@ static void random_maps_match_a_plain_array(void **state)
 
 		if (i % 3)
 			end = start + (end - start) / 8;
-		insert(space, cells, start, end, rand() % 100000, &binaries[rand() % 8]);
+		insert(space, cells, start, end, rand() % 100000, &dsos[rand() % 8]);
 		if (i % 16 == 0)
 			check_space(space, cells);
 	}
@@ -97,7 +97,7 @@ static void random_maps_match_a_plain_array(void **state)
 
 static void a_shared_space_is_copied_when_it_changes(void **state)
 {
-	struct perch_binary a = { 0 }, b = { 0 };
+	struct perch_dso a = { 0 }, b = { 0 };
 	struct space *first = perch__space_new(1), *second;
 	const struct map map = { 0x1000, 0x3000, 0, &a }, cut = { 0x2000, 0x2800, 0, &b };
 
@@ -109,10 +109,10 @@ static void a_shared_space_is_copied_when_it_changes(void **state)
 	assert_ptr_not_equal(second, first);
 	assert_int_equal(first->users, 1);
 	assert_int_equal(perch__space_insert(second, &cut), 0);
-	assert_ptr_equal(perch__space_find(first, 0x2000)->binary, &a);
-	assert_ptr_equal(perch__space_find(second, 0x2000)->binary, &b);
-	assert_ptr_equal(perch__space_find(second, 0x1fff)->binary, &a);
-	assert_ptr_equal(perch__space_find(second, 0x2800)->binary, &a);
+	assert_ptr_equal(perch__space_find(first, 0x2000)->dso, &a);
+	assert_ptr_equal(perch__space_find(second, 0x2000)->dso, &b);
+	assert_ptr_equal(perch__space_find(second, 0x1fff)->dso, &a);
+	assert_ptr_equal(perch__space_find(second, 0x2800)->dso, &a);
 	perch__space_drop(first);
 	perch__space_drop(second);
 	perch__space_drop(NULL);
@@ -123,19 +123,19 @@ static void spaces_that_differ_a_little_share_the_rest(void **state)
 {
 	enum { MAPS = 3000, SPACES = 3000 };
 	static struct space *spaces[SPACES];
-	struct perch_binary binary = { 0 };
+	struct perch_dso dso = { 0 };
 	struct mallinfo2 before = mallinfo2();
 
 	(void)state;
 	spaces[0] = perch__space_new(0);
 	/* from the top down, as the kernel places them */
 	for (uint64_t at = MAPS; at-- > 0;) {
-		const struct map map = { at * 16, at * 16 + 16, at, &binary };
+		const struct map map = { at * 16, at * 16 + 16, at, &dso };
 
 		assert_int_equal(perch__space_insert(spaces[0], &map), 0);
 	}
 	for (uint64_t i = 1; i < SPACES; i++) {
-		const struct map map = { i * 16 + 4, i * 16 + 8, UINT32_MAX, &binary };
+		const struct map map = { i * 16 + 4, i * 16 + 8, UINT32_MAX, &dso };
 
 		spaces[i] = perch__space_own(perch__space_share(spaces[0]));
 		assert_int_equal(perch__space_insert(spaces[i], &map), 0);
@@ -166,9 +166,9 @@ static void files_are_found_at_their_offsets(void **state)
 	check_user(processes, 10, 0x401010, "/bin/b", 0x7010);
 	check_user(processes, 10, 0x402000, NULL, 0);
 	check_user(processes, 11, 0x400010, NULL, 0);
-	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x400010).binary->kind, PERCH_BINARY_FILE);
-	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 1).binary->kind, PERCH_BINARY_UNKNOWN);
-	assert_true(locate(processes, 10, PERCH_MISC_USER, 0x400010).binary->used);
+	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x400010).dso->kind, PERCH_DSO_FILE);
+	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 1).dso->kind, PERCH_DSO_UNKNOWN);
+	assert_true(locate(processes, 10, PERCH_MISC_USER, 0x400010).dso->used);
 	perch_processes_free(processes);
 }
 
@@ -211,8 +211,8 @@ static void threads_share_their_process(void **state)
 	name_thread(processes, 10, 10, "main", false);
 	fork_thread(processes, 10, 10, 10, 11);
 	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
-	perch_processes_locate(processes, thread_of(processes, 10, 11), PERCH_MISC_USER, 0x1000, &location);
-	assert_string_equal(location.binary->path, "/bin/a");
+	perch_processes_resolve(processes, thread_of(processes, 10, 11), PERCH_MISC_USER, 0x1000, &location);
+	assert_string_equal(location.dso->path, "/bin/a");
 	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 11)), "main");
 	name_thread(processes, 10, 11, "worker", false);
 	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 10)), "main");
@@ -321,25 +321,25 @@ static void code_that_the_kernel_makes(void **state)
 	apply_symbol(processes, 0xffffffffc0002000, 64, 0, "bpf_prog_1_one");
 	assert_true(perch_processes_kernel_generation(processes) > generation);
 	location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc000203f);
-	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL_CODE);
-	assert_string_equal(location.binary->path, "bpf_prog_1_one");
+	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL_CODE);
+	assert_string_equal(location.dso->path, "bpf_prog_1_one");
 	assert_int_equal(location.offset, 0xffffffffc000203f);
-	assert_int_equal(location.binary->start, 0xffffffffc0002000);
+	assert_int_equal(location.dso->start, 0xffffffffc0002000);
 	/* a list that does not tell of the kernel does not say that it is nowhere else */
-	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).dso->kind, PERCH_DSO_KERNEL);
 
 	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
-	assert_string_equal(perch_symbols_binary_name(symbols, location.binary), "bpf_prog_1_one");
-	assert_string_equal(perch_symbols_find(symbols, location.binary, location.offset)->name, "bpf_prog_1_one");
-	assert_int_equal(perch_symbols_find(symbols, location.binary, location.offset)->start, location.binary->start);
+	assert_string_equal(perch_symbols_dso_name(symbols, location.dso), "bpf_prog_1_one");
+	assert_string_equal(perch_symbols_find(symbols, location.dso, location.offset)->name, "bpf_prog_1_one");
+	assert_int_equal(perch_symbols_find(symbols, location.dso, location.offset)->start, location.dso->start);
 	perch_symbols_free(symbols);
 
 	apply_symbol(processes, 0xffffffffc0002000, 64, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER, "bpf_prog_1_one");
-	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002000).binary->kind, PERCH_BINARY_KERNEL);
-	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0001000).binary->kind,
-			 PERCH_BINARY_KERNEL_CODE);
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002000).dso->kind, PERCH_DSO_KERNEL);
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0001000).dso->kind,
+			 PERCH_DSO_KERNEL_CODE);
 	apply_symbol(processes, UINT64_MAX - 15, 64, 0, "");
-	assert_string_equal(locate(processes, 5, PERCH_MISC_KERNEL, UINT64_MAX - 1).binary->path, "");
+	assert_string_equal(locate(processes, 5, PERCH_MISC_KERNEL, UINT64_MAX - 1).dso->path, "");
 	perch_processes_free(processes);
 }
 
@@ -350,31 +350,31 @@ static void kernel_and_modules(void **state)
 
 	(void)state;
 	/* with no map of it at all */
-	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff81000010);
 
 	map_kernel(processes, 0xffffffff81000000, 0x1000000, 0xffffffff81000040, "[kernel.kallsyms]_text");
 	map_kernel(processes, 0xffffffffc0000000, 0x4000, 0, "/lib/modules/6.1/ext4.ko");
 	map_kernel(processes, 0xffffffffc0008000, 0x4000, 0, "[made_up]");
 	location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
-	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
-	assert_string_equal(location.binary->path, "[kernel.kallsyms]");
-	assert_int_equal(location.binary->start, 0xffffffff81000000);
-	assert_int_equal(location.binary->length, 0x1000000);
-	assert_int_equal(location.binary->text_start, 0xffffffff81000040);
+	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
+	assert_string_equal(location.dso->path, "[kernel.kallsyms]");
+	assert_int_equal(location.dso->start, 0xffffffff81000000);
+	assert_int_equal(location.dso->length, 0x1000000);
+	assert_int_equal(location.dso->text_start, 0xffffffff81000040);
 	assert_int_equal(location.offset, 0xffffffff81000010);
 	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0000123);
-	assert_int_equal(location.binary->kind, PERCH_BINARY_MODULE);
-	assert_int_equal(location.binary->start, 0xffffffffc0000000);
+	assert_int_equal(location.dso->kind, PERCH_DSO_MODULE);
+	assert_int_equal(location.dso->start, 0xffffffffc0000000);
 	assert_int_equal(location.offset, 0xffffffffc0000123);
-	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).binary->path, "[made_up]");
-	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).binary->kind,
-			 PERCH_BINARY_UNKNOWN);
+	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).dso->path, "[made_up]");
+	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).dso->kind,
+			 PERCH_DSO_UNKNOWN);
 	/* behind the text, where the boot's lies */
 	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff83790921);
-	assert_int_equal(location.binary->kind, PERCH_BINARY_KERNEL);
+	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff83790921);
-	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).binary->kind, PERCH_BINARY_UNKNOWN);
+	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).dso->kind, PERCH_DSO_UNKNOWN);
 	/* the kernel's maps are nobody's user space */
 	check_user(processes, 5, 0xffffffffc0000123, NULL, 0);
 	perch_processes_free(processes);
@@ -382,20 +382,20 @@ static void kernel_and_modules(void **state)
 
 static void special_names(void **state)
 {
-	static const struct { const char *name, *path; enum perch_binary_kind kind; } cases[] = {
-		{ "[vdso]", "[vdso]", PERCH_BINARY_VDSO },
-		{ "[heap]", "[heap]", PERCH_BINARY_ANON },
-		{ "[stack]", "[stack]", PERCH_BINARY_ANON },
-		{ "[stack:1234]", "[stack:1234]", PERCH_BINARY_ANON },
-		{ "[vsyscall]", "[vsyscall]", PERCH_BINARY_ANON },
-		{ "/SYSV00000000", "/SYSV00000000", PERCH_BINARY_ANON },
-		{ "//anon", "[JIT] tid 10", PERCH_BINARY_ANON },
-		{ "/dev/zero (deleted)", "[JIT] tid 10", PERCH_BINARY_ANON },
-		{ "/anon_hugepage (deleted)", "[JIT] tid 10", PERCH_BINARY_ANON },
-		{ "[anon:code]", "[JIT] tid 10", PERCH_BINARY_ANON },
-		{ "/memfd:x (deleted)", "/memfd:x (deleted)", PERCH_BINARY_FILE },
-		{ "", "", PERCH_BINARY_FILE },
-		{ "\033]0;\a", "\033]0;\a", PERCH_BINARY_FILE },
+	static const struct { const char *name, *path; enum perch_dso_kind kind; } cases[] = {
+		{ "[vdso]", "[vdso]", PERCH_DSO_VDSO },
+		{ "[heap]", "[heap]", PERCH_DSO_ANON },
+		{ "[stack]", "[stack]", PERCH_DSO_ANON },
+		{ "[stack:1234]", "[stack:1234]", PERCH_DSO_ANON },
+		{ "[vsyscall]", "[vsyscall]", PERCH_DSO_ANON },
+		{ "/SYSV00000000", "/SYSV00000000", PERCH_DSO_ANON },
+		{ "//anon", "[JIT] tid 10", PERCH_DSO_ANON },
+		{ "/dev/zero (deleted)", "[JIT] tid 10", PERCH_DSO_ANON },
+		{ "/anon_hugepage (deleted)", "[JIT] tid 10", PERCH_DSO_ANON },
+		{ "[anon:code]", "[JIT] tid 10", PERCH_DSO_ANON },
+		{ "/memfd:x (deleted)", "/memfd:x (deleted)", PERCH_DSO_FILE },
+		{ "", "", PERCH_DSO_FILE },
+		{ "\033]0;\a", "\033]0;\a", PERCH_DSO_FILE },
 	};
 	struct perch_processes *processes = new_processes();
 
@@ -403,7 +403,7 @@ static void special_names(void **state)
 	for (size_t i = 0; i < NR(cases); i++) {
 		map_file(processes, 10, 0x1000 * (i + 1), 0x1000, 0, cases[i].name);
 		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path, 8);
-		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).binary->kind, cases[i].kind);
+		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind, cases[i].kind);
 	}
 	/* code that another process made is another binary */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
@@ -416,23 +416,23 @@ static void special_names(void **state)
 static void binaries_are_shared_and_numbered(void **state)
 {
 	struct perch_processes *processes = new_processes();
-	const struct perch_binary *const *binaries;
-	const struct perch_binary *first;
+	const struct perch_dso *const *dsos;
+	const struct perch_dso *first;
 	size_t nr;
 
 	(void)state;
 	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
 	map_file(processes, 11, 0x9000, 0x1000, 0, "/bin/a");
 	map_file(processes, 11, 0xa000, 0x1000, 0, "/bin/b");
-	first = locate(processes, 10, PERCH_MISC_USER, 0x1000).binary;
-	assert_ptr_equal(first, locate(processes, 11, PERCH_MISC_USER, 0x9000).binary);
-	nr = perch_processes_binaries(processes, &binaries);
+	first = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
+	assert_ptr_equal(first, locate(processes, 11, PERCH_MISC_USER, 0x9000).dso);
+	nr = perch_processes_dsos(processes, &dsos);
 	assert_int_equal(nr, 4);	/* [unknown] and the kernel are always there */
 	for (size_t i = 0; i < nr; i++)
-		assert_int_equal(binaries[i]->index, i);
+		assert_int_equal(dsos[i]->index, i);
 	assert_true(first->used);
-	assert_false(locate(processes, 11, PERCH_MISC_USER, 0x9000).binary ==
-		     locate(processes, 11, PERCH_MISC_USER, 0xa000).binary);
+	assert_false(locate(processes, 11, PERCH_MISC_USER, 0x9000).dso ==
+		     locate(processes, 11, PERCH_MISC_USER, 0xa000).dso);
 	perch_processes_free(processes);
 }
 
@@ -440,28 +440,28 @@ static void build_ids_told_before_and_after(void **state)
 {
 	static const uint8_t id[20] = { 1, 2, 3 }, other[20] = { 9 };
 	struct perch_processes *processes = new_processes();
-	const struct perch_binary *binary;
+	const struct perch_dso *dso;
 	struct perch_record record;
 
 	(void)state;
 	assert_int_equal(perch_processes_build_id(processes, "/bin/before", id, 20), 0);
 	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/before");
 	map_file(processes, 10, 0x2000, 0x1000, 0, "/bin/after");
-	binary = locate(processes, 10, PERCH_MISC_USER, 0x2000).binary;
-	assert_int_equal(binary->build_id_size, 0);
+	dso = locate(processes, 10, PERCH_MISC_USER, 0x2000).dso;
+	assert_int_equal(dso->build_id_size, 0);
 	assert_int_equal(perch_processes_build_id(processes, "/bin/after", id, 16), 0);
-	assert_int_equal(binary->build_id_size, 16);
-	assert_memory_equal(binary->build_id, id, 16);
-	binary = locate(processes, 10, PERCH_MISC_USER, 0x1000).binary;
-	assert_int_equal(binary->build_id_size, 20);
+	assert_int_equal(dso->build_id_size, 16);
+	assert_memory_equal(dso->build_id, id, 16);
+	dso = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
+	assert_int_equal(dso->build_id_size, 20);
 
 	/* the same path with another build id is another build */
 	record = mmap_record(PERCH_MISC_USER, 11, 0x1000, 0x1000, 0, "/bin/before");
 	record.mmap.build_id_size = 20;
 	memcpy(record.mmap.build_id, other, 20);
 	apply(processes, &record);
-	assert_ptr_not_equal(binary, locate(processes, 11, PERCH_MISC_USER, 0x1000).binary);
-	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).binary->build_id, other, 20);
+	assert_ptr_not_equal(dso, locate(processes, 11, PERCH_MISC_USER, 0x1000).dso);
+	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso->build_id, other, 20);
 	assert_true(perch_processes_build_id(processes, "/bin/x", id, 0) < 0);
 	assert_true(perch_processes_build_id(processes, "/bin/x", id, 21) < 0);
 	perch_processes_free(processes);

@@ -13,21 +13,21 @@ static void totals_by_event(void **state)
 	hit(f, 3, 500, CODE + 1);
 	hit(f, 3, 0, CODE + 1);
 	finish(f);
-	perch_profile_total(f->profile, 0, &total);
+	perch_profile_get_total(f->profile, 0, &total);
 	assert_int_equal(total.samples, 2);
 	assert_int_equal(total.period, 30);
-	perch_profile_total(f->profile, 3, &total);
+	perch_profile_get_total(f->profile, 3, &total);
 	assert_int_equal(total.samples, 2);
 	assert_int_equal(total.period, 500);
 	for (unsigned event = 1; event < 100000; event += 3000) {
-		perch_profile_total(f->profile, event, &total);
+		perch_profile_get_total(f->profile, event, &total);
 		assert_int_equal(total.samples, 0);
 	}
 	assert_int_equal(entries_of(f, 1, false), 0);
 	assert_int_equal(entries_of(f, 70000, true), 0);
 	assert_int_equal(entries_of(f, 0, false), 2);
 	assert_int_equal(entries_of(f, 3, false), 1);
-	assert_int_equal(f->entries[0].samples, 2);
+	assert_int_equal(f->rows[0].samples, 2);
 }
 
 static void an_empty_profile_is_one_too(void **state)
@@ -56,10 +56,10 @@ static void recursion_counts_once(void **state)
 	assert_int_equal(entries_of(f, 0, false), 2);
 	assert_int_equal(entries_of(f, 0, true), 3);
 	/* of equals, the caller first */
-	assert_int_equal(f->entries[0].frame.offset, CODE + 1);
-	assert_int_equal(f->entries[1].frame.offset, CODE + 2);
-	assert_int_equal(f->entries[2].frame.offset, CODE + 3);
-	assert_int_equal(f->entries[0].height, 5);
+	assert_int_equal(f->rows[0].frame.offset, CODE + 1);
+	assert_int_equal(f->rows[1].frame.offset, CODE + 2);
+	assert_int_equal(f->rows[2].frame.offset, CODE + 3);
+	assert_int_equal(f->rows[0].height, 5);
 }
 
 /* Two functions of one binary on a stack are one line of `-s dso`. */
@@ -73,13 +73,13 @@ static void binaries_count_once_a_stack(void **state)
 	stack(f, 5, 2, (uint64_t[]){ 0x900001, CODE + 9 });
 	finish(f);
 	assert_int_equal(entries_of(f, 0, true), 2);
-	assert_string_equal(f->entries[0].frame.binary->path, "/bin/first");
-	assert_int_equal(f->entries[0].self, 10);
-	assert_int_equal(f->entries[0].children, 15);
-	assert_string_equal(f->entries[1].frame.binary->path, "/bin/second");
-	assert_int_equal(f->entries[1].self, 5);
-	assert_int_equal(f->entries[1].children, 15);
-	assert_int_equal(f->entries[1].samples, 1);
+	assert_string_equal(f->rows[0].frame.dso->path, "/bin/first");
+	assert_int_equal(f->rows[0].self, 10);
+	assert_int_equal(f->rows[0].children, 15);
+	assert_string_equal(f->rows[1].frame.dso->path, "/bin/second");
+	assert_int_equal(f->rows[1].self, 5);
+	assert_int_equal(f->rows[1].children, 15);
+	assert_int_equal(f->rows[1].samples, 1);
 }
 
 /* ---- keys ---- */
@@ -124,12 +124,12 @@ static void keys_tell_lines_apart(void **state)
 		assert_int_equal(lines_for(f, cases[i].keys), cases[i].lines);
 	lines_for(f, PERCH_KEY_PID | PERCH_KEY_CPU);
 	for (size_t i = 0; i < f->nr; i++) {
-		assert_null(f->entries[i].frame.binary);
-		assert_int_equal(f->entries[i].tid, 0);
+		assert_null(f->rows[i].frame.dso);
+		assert_int_equal(f->rows[i].tid, 0);
 	}
-	assert_int_equal(f->entries[0].pid, PID);
-	assert_int_equal(f->entries[0].self, 3);
-	assert_string_equal(f->entries[0].comm, "one");
+	assert_int_equal(f->rows[0].pid, PID);
+	assert_int_equal(f->rows[0].self, 3);
+	assert_string_equal(f->rows[0].comm, "one");
 }
 
 /* A sample belongs to the name that its thread had then. */
@@ -143,9 +143,9 @@ static void names_change(void **state)
 	hit(f, 0, 2, CODE);
 	finish(f);
 	assert_int_equal(entries_of(f, 0, false), 2);
-	assert_string_equal(f->entries[0].comm, "later");
-	assert_int_equal(f->entries[0].self, 2);
-	assert_string_equal(f->entries[1].comm, "begin");
+	assert_string_equal(f->rows[0].comm, "later");
+	assert_int_equal(f->rows[0].self, 2);
+	assert_string_equal(f->rows[1].comm, "begin");
 }
 
 static void entries_are_sorted(void **state)
@@ -158,10 +158,10 @@ static void entries_are_sorted(void **state)
 	finish(f);
 	assert_int_equal(entries_of(f, 0, false), 1000);
 	for (size_t i = 0; i < f->nr; i++)
-		assert_int_equal(f->entries[i].self, 999 - i);
+		assert_int_equal(f->rows[i].self, 999 - i);
 	/* asking again gives the same */
 	assert_int_equal(entries_of(f, 0, true), 1000);
-	assert_int_equal(f->entries[0].children, 999);
+	assert_int_equal(f->rows[0].children, 999);
 }
 
 /* ---- chains ---- */
@@ -179,9 +179,9 @@ static void markers_set_the_level(void **state)
 	assert_int_equal(entries_of(f, 0, true), 4);
 	check_entry(f, KERNEL + 1, 10, 10, 1);
 	check_entry(f, CODE + 2, 0, 10, 0);
-	assert_int_equal(entry_at(f, KERNEL + 2)->frame.level, 'k');
-	assert_int_equal(entry_at(f, KERNEL + 2)->frame.binary->kind, PERCH_BINARY_KERNEL);
-	assert_int_equal(entry_at(f, CODE + 1)->frame.level, '.');
+	assert_int_equal(entry_at(f, KERNEL + 2)->frame.cpumode_char, 'k');
+	assert_int_equal(entry_at(f, KERNEL + 2)->frame.dso->kind, PERCH_DSO_KERNEL);
+	assert_int_equal(entry_at(f, CODE + 1)->frame.cpumode_char, '.');
 	assert_int_equal(entry_at(f, CODE + 2)->height, 4);
 }
 
@@ -204,7 +204,7 @@ static void one_number_at_two_levels(void **state)
 	finish(f);
 	assert_int_equal(entries_of(f, 0, true), 1 + NR(markers));
 	for (size_t i = 1; i < f->nr; i++)
-		assert_int_equal(f->entries[i].children, 2);
+		assert_int_equal(f->rows[i].children, 2);
 }
 
 static void chains_that_are_empty_or_lack_the_hit(void **state)
@@ -265,11 +265,11 @@ static void maps_change_between_equal_stacks(void **state)
 	chain(f, PERCH_MISC_KERNEL, 1000, module[1], 2, module);
 	finish(f);
 	assert_int_equal(entries_of(f, 0, false), 4);
-	assert_string_equal(f->entries[0].frame.binary->path, "[module]");
-	assert_int_equal(f->entries[0].self, 1000);
-	assert_string_equal(f->entries[1].frame.binary->path, "[unknown]");
-	assert_string_equal(f->entries[2].frame.binary->path, "/bin/later");
-	assert_string_equal(f->entries[3].frame.binary->path, "/bin/first");
+	assert_string_equal(f->rows[0].frame.dso->path, "[module]");
+	assert_int_equal(f->rows[0].self, 1000);
+	assert_string_equal(f->rows[1].frame.dso->path, "[unknown]");
+	assert_string_equal(f->rows[2].frame.dso->path, "/bin/later");
+	assert_string_equal(f->rows[3].frame.dso->path, "/bin/first");
 }
 
 static void stacks_have_numbers(void **state)
@@ -284,14 +284,14 @@ static void stacks_have_numbers(void **state)
 	record.sample.callchain.nr = NR(ips);
 	record.sample.callchain.ip = ips;
 	assert_int_equal(perch_addresses_new(&addresses, f->processes, f->symbols, NULL), 0);
-	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 4), 3);
+	assert_int_equal(perch_addresses_call_chain(addresses, thread, &record, numbers, 4), 3);
 	assert_int_equal(numbers[0], numbers[2]);
 	assert_int_not_equal(numbers[0], numbers[1]);
 	assert_int_equal(perch_addresses_count(addresses), 2);
 	assert_int_equal(perch_addresses_at(addresses, numbers[1])->offset, CODE + 2);
 	assert_null(perch_addresses_at(addresses, numbers[1])->symbol);
-	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 1), 1);
-	assert_int_equal(perch_addresses_stack(addresses, thread, &record, numbers, 0), 0);
+	assert_int_equal(perch_addresses_call_chain(addresses, thread, &record, numbers, 1), 1);
+	assert_int_equal(perch_addresses_call_chain(addresses, thread, &record, numbers, 0), 0);
 	perch_addresses_free(addresses);
 	perch_addresses_free(NULL);
 	perch_profile_free(NULL);

@@ -4,20 +4,20 @@
 
 #define F(n) (CODE + (n))
 
-static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_order order, bool inner, uint64_t least,
-		     struct perch_calls_tree *tree)
+static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_order order, bool inner, uint64_t least,
+		     struct perch_call_graph *tree)
 {
-	const struct perch_entry *entry = entry_at(f, offset);
+	const struct perch_row *row = entry_at(f, offset);
 
-	assert_non_null(entry);
-	assert_int_equal(perch_profile_calls(f->profile, entry, order, inner, least, tree, NULL), 0);
+	assert_non_null(row);
+	assert_int_equal(perch_profile_call_graph(f->profile, row, order, inner, least, tree, NULL), 0);
 }
 
 /* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
-static void put_calls(const struct perch_calls_tree *tree, uint32_t at, char *text)
+static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *text)
 {
 	for (bool first = true; at; at = tree->call[at].next, first = false) {
-		const struct perch_call_node *call = &tree->call[at];
+		const struct perch_call_graph_node *call = &tree->call[at];
 
 		sprintf(text + strlen(text), "%s%u:%u/%u", first ? "" : " ", (unsigned)(call->frame.offset - CODE),
 			(unsigned)call->period, (unsigned)call->self);
@@ -29,16 +29,16 @@ static void put_calls(const struct perch_calls_tree *tree, uint32_t at, char *te
 	}
 }
 
-static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_order order, bool inner, uint64_t least,
+static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_graph_order order, bool inner, uint64_t least,
 			const char *expected)
 {
-	struct perch_calls_tree tree;
+	struct perch_call_graph tree;
 	char text[4096] = "";
 
 	calls_of(f, offset, order, inner, least, &tree);
 	put_calls(&tree, tree.call[0].first_child, text);
 	assert_string_equal(text, expected);
-	perch_calls_tree_clear(&tree);
+	perch_call_graph_clear(&tree);
 	assert_null(tree.call);
 }
 
@@ -58,11 +58,11 @@ static void from_the_callee_up(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, 0, "4:30/0(3:20/0(1:20/20) 2:10/0(1:10/10))");
-	check_calls(f, F(4), PERCH_CALLS_CALLEE, true, 0,
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, 0, "4:30/0(3:20/0(1:20/20) 2:10/0(1:10/10))");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, true, 0,
 		    "4:75/0(3:60/0(1:60/60) 2:10/0(1:10/10) 1:5/5)");
-	check_calls(f, F(1), PERCH_CALLS_CALLEE, false, 0, "");
-	check_calls(f, F(1), PERCH_CALLS_CALLEE, true, 0, "1:75/75");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLEE, false, 0, "");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLEE, true, 0, "1:75/75");
 }
 
 static void from_the_caller_down(void **state)
@@ -70,13 +70,13 @@ static void from_the_caller_down(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(4), PERCH_CALLS_CALLER, false, 0, "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, false, 0, "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
 	/* those that 4 called start at 4 */
-	check_calls(f, F(4), PERCH_CALLS_CALLER, true, 0,
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, true, 0,
 		    "4:45/0(5:40/40 2:5/5) 1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
-	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 0,
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 0,
 		    "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10) 4:5/0(2:5/5))");
-	check_calls(f, F(5), PERCH_CALLS_CALLER, true, 0, "1:40/0(3:40/0(4:40/0(5:40/40)))");
+	check_calls(f, F(5), PERCH_CALL_GRAPH_CALLER, true, 0, "1:40/0(3:40/0(4:40/0(5:40/40)))");
 }
 
 static void small_branches_are_left_out(void **state)
@@ -84,12 +84,12 @@ static void small_branches_are_left_out(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 6, "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10))");
-	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 41, "1:75/0(3:60/0(4:60/20))");
-	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 75, "1:75/0");
-	check_calls(f, F(1), PERCH_CALLS_CALLER, true, 76, "");
-	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, 20, "4:30/0(3:20/0(1:20/20))");
-	check_calls(f, F(4), PERCH_CALLS_CALLEE, false, UINT64_MAX, "");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 6, "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10))");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 41, "1:75/0(3:60/0(4:60/20))");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 75, "1:75/0");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 76, "");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, 20, "4:30/0(3:20/0(1:20/20))");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, UINT64_MAX, "");
 }
 
 static void recursion_is_one_branch(void **state)
@@ -100,8 +100,8 @@ static void recursion_is_one_branch(void **state)
 	stack(f, 10, 4, (uint64_t[]){ F(2), F(2), F(2), F(1) });
 	stack(f, 3, 4, (uint64_t[]){ F(3), F(2), F(2), F(1) });
 	finish(f);
-	check_calls(f, F(2), PERCH_CALLS_CALLER, true, 0, "1:10/0(2:10/0(2:10/0(2:10/10))) 2:3/0(2:3/0(3:3/3))");
-	check_calls(f, F(2), PERCH_CALLS_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLER, true, 0, "1:10/0(2:10/0(2:10/0(2:10/10))) 2:3/0(2:3/0(3:3/3))");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
 }
 
 /* Samples of period 0 weigh nothing, and must not make others weigh double. */
@@ -117,9 +117,9 @@ static void periods_of_zero(void **state)
 	stack(f, 0, 3, (uint64_t[]){ F(2), F(6), F(1) });
 	stack(f, 0, 1, (uint64_t[]){ F(9) });
 	finish(f);
-	check_calls(f, F(2), PERCH_CALLS_CALLER, false, 0, "1:7/0(5:7/0(2:7/7))");
-	check_calls(f, F(2), PERCH_CALLS_CALLEE, true, 0, "2:7/0(5:7/0(1:7/7))");
-	check_calls(f, F(9), PERCH_CALLS_CALLER, true, 0, "");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLER, false, 0, "1:7/0(5:7/0(2:7/7))");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, true, 0, "2:7/0(5:7/0(1:7/7))");
+	check_calls(f, F(9), PERCH_CALL_GRAPH_CALLER, true, 0, "");
 	check_entry(f, F(2), 7, 7, 5);
 	assert_int_equal(entries_of(f, 0, false), 2);
 }
@@ -128,7 +128,7 @@ static void periods_of_zero(void **state)
 static void periods_that_overflow(void **state)
 {
 	struct fixture *f = *state;
-	struct perch_calls_tree tree;
+	struct perch_call_graph tree;
 
 	start(f, PERCH_KEY_SYMBOL);
 	for (unsigned i = 0; i < 8; i++) {
@@ -138,8 +138,8 @@ static void periods_that_overflow(void **state)
 	finish(f);
 	for (unsigned i = 1; i < 13; i++)
 		for (unsigned how = 0; how < 4; how++) {
-			calls_of(f, F(i), how & 1 ? PERCH_CALLS_CALLEE : PERCH_CALLS_CALLER, how & 2, 0, &tree);
-			perch_calls_tree_clear(&tree);
+			calls_of(f, F(i), how & 1 ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER, how & 2, 0, &tree);
+			perch_call_graph_clear(&tree);
 		}
 }
 
@@ -203,7 +203,7 @@ static void check_sums(struct fixture *f, const struct plain *plain)
 			seen[plain[i].frame[at]] = true;
 		}
 	}
-	perch_profile_total(f->profile, 0, &sums);
+	perch_profile_get_total(f->profile, 0, &sums);
 	assert_int_equal(sums.samples, STACKS);
 	assert_int_equal(sums.period, total);
 	for (unsigned i = 0; i < FUNCTIONS; i++)
@@ -211,7 +211,7 @@ static void check_sums(struct fixture *f, const struct plain *plain)
 }
 
 /* The period of the stacks that a node of the tree of an entry stands for. path[0]: the node's first ancestor. */
-static uint64_t recount(const struct plain *plain, unsigned function, enum perch_call_order order, const uint8_t *path,
+static uint64_t recount(const struct plain *plain, unsigned function, enum perch_call_graph_order order, const uint8_t *path,
 			unsigned nr)
 {
 	uint64_t sum = 0;
@@ -222,7 +222,7 @@ static uint64_t recount(const struct plain *plain, unsigned function, enum perch
 
 		if (p->frame[p->nr - 1] != function || p->nr < nr)
 			continue;
-		while (at < nr && path[at] == p->frame[order == PERCH_CALLS_CALLER ? at : p->nr - 1 - at])
+		while (at < nr && path[at] == p->frame[order == PERCH_CALL_GRAPH_CALLER ? at : p->nr - 1 - at])
 			at++;
 		if (at == nr)
 			sum += p->period;
@@ -230,13 +230,13 @@ static uint64_t recount(const struct plain *plain, unsigned function, enum perch
 	return sum;
 }
 
-static void check_tree(const struct plain *plain, const struct perch_calls_tree *tree, uint32_t at, unsigned function,
-		       enum perch_call_order order, uint8_t *path, unsigned depth, uint64_t above)
+static void check_tree(const struct plain *plain, const struct perch_call_graph *tree, uint32_t at, unsigned function,
+		       enum perch_call_graph_order order, uint8_t *path, unsigned depth, uint64_t above)
 {
 	uint64_t last = UINT64_MAX, sum = 0;
 
 	for (; at; at = tree->call[at].next) {
-		const struct perch_call_node *call = &tree->call[at];
+		const struct perch_call_graph_node *call = &tree->call[at];
 
 		path[depth] = call->frame.offset - CODE;
 		assert_true(call->period <= last);
@@ -260,15 +260,15 @@ static void random_stacks_match_a_recount(void **state)
 	finish(f);
 	check_sums(f, plain);
 	for (unsigned function = 0; function < 2; function++)
-		for (unsigned order = PERCH_CALLS_CALLER; order <= PERCH_CALLS_CALLEE; order++) {
-			struct perch_calls_tree tree;
+		for (unsigned order = PERCH_CALL_GRAPH_CALLER; order <= PERCH_CALL_GRAPH_CALLEE; order++) {
+			struct perch_call_graph tree;
 			uint64_t self = entry_at(f, F(function))->self;
 
 			calls_of(f, F(function), order, false, self / 300, &tree);
 			assert_true(tree.nr > 1);
 			assert_int_equal(tree.call[0].period, self);
 			check_tree(plain, &tree, tree.call[0].first_child, function, order, path, 0, self);
-			perch_calls_tree_clear(&tree);
+			perch_call_graph_clear(&tree);
 		}
 	free(plain);
 }

@@ -26,7 +26,7 @@ static enum perch_byte_order order_of(const struct build_shape *shape)
 }
 
 /* NULL, or how what was decoded differs. The record stands at the end of a block of its own. */
-static const char *round_trip(struct perch_record *record, struct perch_layout *layout)
+static const char *round_trip(struct perch_record *record, struct perch_parse_info *parse_info)
 {
 	const char *difference;
 	struct perch_error err = { 0 };
@@ -35,12 +35,12 @@ static const char *round_trip(struct perch_record *record, struct perch_layout *
 
 	build_write(&bytes, &wanted);
 	build_attr(&attr, &wanted.shape);
-	perch_layout_init(layout, &attr, order_of(&wanted.shape));
+	perch_parse_info_init(parse_info, &attr, order_of(&wanted.shape));
 	copy = malloc(bytes.size);
 	assert_non_null(copy);
 	memcpy(copy, bytes.byte, bytes.size);
 	memset(record, 0xee, sizeof(*record));	/* of the record before nothing may stay */
-	if (perch_record_decode(record, layout, copy, bytes.size, &err)) {
+	if (perch_record_decode(record, parse_info, copy, bytes.size, &err)) {
 		static char refused[600];
 
 		snprintf(refused, sizeof(refused), "refused: %s", err.message);
@@ -56,7 +56,7 @@ static void try_types(uint32_t type)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1), cases = build_number_from("PERCH_CASES", CASES);
 	struct perch_record record;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
 	printf("type %u: seeds %llu and %llu more\n", type, (unsigned long long)seed, (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < cases; i++) {
@@ -65,7 +65,7 @@ static void try_types(uint32_t type)
 
 		build_fill_shape(&wanted.shape, &chance);
 		build_fill(&wanted, type, &chance);
-		difference = round_trip(&record, &layout);
+		difference = round_trip(&record, &parse_info);
 		if (difference)
 			fail_msg("PERCH_SEED=%llu PERCH_CASES=1: type %u, %s endian, sample_type 0x%llx: %s",
 				 (unsigned long long)(seed + i), wanted.type, wanted.shape.big_endian ? "big" : "little",
@@ -99,7 +99,7 @@ static void every_field_alone_and_left_out(void **state)
 {
 	uint64_t seed = build_number_from("PERCH_SEED", 1);
 	struct perch_record record;
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
 	(void)state;
 	for (unsigned i = 0; i < 25 * 32 * 4; i++) {
@@ -114,7 +114,7 @@ static void every_field_alone_and_left_out(void **state)
 		if (i & 1)
 			wanted.shape.sample_type = (PERCH_SAMPLE_MAX - 1) & ~(bit & both ? bit : bit | PERCH_SAMPLE_WEIGHT);
 		build_fill(&wanted, PERCH_RECORD_SAMPLE, &chance);
-		difference = round_trip(&record, &layout);
+		difference = round_trip(&record, &parse_info);
 		if (difference)
 			fail_msg("sample_type 0x%llx, read_format 0x%llx: %s", (unsigned long long)wanted.shape.sample_type,
 				 (unsigned long long)wanted.shape.read_format, difference);
@@ -124,7 +124,7 @@ static void every_field_alone_and_left_out(void **state)
 /* The largest there is: a sample of 65528 bytes, most of it stack. */
 static void the_largest_sample(void **state)
 {
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_record record;
 	struct perch_error err;
 	struct perch_attr attr;
@@ -142,8 +142,8 @@ static void the_largest_sample(void **state)
 		build_put_zeros(&bytes, stack);
 		build_put_number(&bytes, stack - 24, 8);
 		build_attr(&attr, &wanted.shape);
-		perch_layout_init(&layout, &attr, order_of(&wanted.shape));
-		assert_int_equal(perch_record_decode(&record, &layout, bytes.byte, bytes.size, &err), 0);
+		perch_parse_info_init(&parse_info, &attr, order_of(&wanted.shape));
+		assert_int_equal(perch_record_decode(&record, &parse_info, bytes.byte, bytes.size, &err), 0);
 		assert_int_equal(record.size, BUILD_RECORD_MAX);
 		assert_int_equal(record.sample.stack_user.size, stack);
 		assert_int_equal(record.sample.stack_user.dynamic_size, stack - 24);

@@ -46,7 +46,7 @@ static void check_fields(const struct perch_attr *attr, size_t size)
 	const struct build_attr_field *field = build_attr_fields(&nr);
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct perch_attr_field *here = perch_attr_field(field[i].name);
+		const struct perch_attr_field *here = perch_attr_get_field(field[i].name);
 		uint64_t wanted = at + field[i].bytes <= size ? values.value[i] : 0;
 
 		assert_int_equal(values.nr, nr);

@@ -21,7 +21,7 @@
 
 static struct build_record wanted;
 static struct build_bytes bytes;
-static struct perch_layout layout;
+static struct perch_parse_info parse_info;
 static struct perch_decoder *decoder;
 static uint64_t decoded, refused;
 
@@ -37,7 +37,7 @@ static void build_one(uint32_t type, uint64_t seed)
 	build_write(&bytes, &wanted);
 	build_attr(&attr, &wanted.shape);
 	event.attr = &attr;
-	perch_layout_init(&layout, &attr, wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
+	perch_parse_info_init(&parse_info, &attr, wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
 	perch_decoder_free(decoder);
 	assert_int_equal(perch_decoder_new(&decoder, &event, 1,
 					   wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE, NULL), 0);
@@ -53,7 +53,7 @@ static void decode_damaged(const void *data, size_t size)
 
 	assert_non_null(block);
 	memcpy(block, data, size);
-	if (!perch_record_decode(&record, &layout, block, size, &err)) {
+	if (!perch_record_decode(&record, &parse_info, block, size, &err)) {
 		decoded++;
 		touch_record(&record);
 	} else {

@@ -88,7 +88,7 @@ static const char *unlike(const struct perch_record *record, size_t event)
 		return "it was taken for another event's";
 	if (perch_decoder_time(stream.decoder, bytes.byte, bytes.size, &time) != timed)
 		return timed ? "it has no time" : "it has a time";
-	if (timed && time != wanted.identity.time)
+	if (timed && time != wanted.sample_id.time)
 		return "it has another time";
 	return build_difference(record, &wanted);
 }
@@ -102,7 +102,7 @@ static void one_record(uint64_t seed, struct build_chance *chance)
 
 	wanted.shape = stream.shape[event];
 	build_fill(&wanted, build_percent(chance, 50) ? PERCH_RECORD_SAMPLE : 0, chance);
-	wanted.identity.id = stream.ids[event][build_below(chance, stream.event[event].nr_ids)];
+	wanted.sample_id.id = stream.ids[event][build_below(chance, stream.event[event].nr_ids)];
 	build_write(&bytes, &wanted);
 	memset(&record, 0xee, sizeof(record));
 	if (perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err))
@@ -123,7 +123,7 @@ static void one_stranger(struct build_chance *chance)
 		return;
 	wanted.shape = stream.shape[build_below(chance, stream.nr)];
 	build_fill(&wanted, PERCH_RECORD_SAMPLE, chance);
-	wanted.identity.id = build_random(chance) & ~UINT64_C(1);
+	wanted.sample_id.id = build_random(chance) & ~UINT64_C(1);
 	build_write(&bytes, &wanted);
 	assert_int_equal(perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err), -EBADMSG);
 	assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
@@ -184,7 +184,7 @@ static void build_waiting(struct waiting *one, const struct build_shape *shape, 
 	one->record.newer = 0;
 	one->cookie = build_below(chance, 3);
 	one->kernel_ip = build_below(chance, UINT32_MAX);
-	one->record.identity.tid = build_below(chance, 3);
+	one->record.sample_id.tid = build_below(chance, 3);
 	chain->nr = 4;
 	chain->word[0] = PERCH_CONTEXT_KERNEL;
 	chain->word[1] = one->kernel_ip;
@@ -215,30 +215,30 @@ static void check_whole(const struct perch_record *record, const struct waiting 
 	assert_int_equal(chain.deferred, !later);
 }
 
-static size_t stitch(struct perch_stitcher *stitcher, const struct perch_layout *layout, uint64_t cookie, uint32_t tid,
+static size_t stitch(struct perch_deferred *deferred_samples, const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
 		     struct build_chance *chance)
 {
 	struct perch_record deferred, record;
-	size_t stitched = 0;
+	size_t merged = 0;
 
 	build_fill(&wanted, PERCH_RECORD_CALLCHAIN_DEFERRED, chance);
 	wanted.cookie = cookie;
-	wanted.identity.tid = tid;
+	wanted.sample_id.tid = tid;
 	wanted.chain.nr = 1 + build_below(chance, 8);
 	wanted.chain.word[0] = PERCH_CONTEXT_USER;
 	for (uint64_t i = 1; i < wanted.chain.nr; i++)
 		wanted.chain.word[i] = build_below(chance, UINT32_MAX);
 	build_write(&bytes, &wanted);
-	assert_int_equal(perch_record_decode(&deferred, layout, bytes.byte, bytes.size, NULL), 0);
+	assert_int_equal(perch_record_decode(&deferred, parse_info, bytes.byte, bytes.size, NULL), 0);
 	for (size_t i = 0; i < WAITING; i++) {
-		if (waiting[i].cookie != cookie || waiting[i].record.identity.tid != tid)
+		if (waiting[i].cookie != cookie || waiting[i].record.sample_id.tid != tid)
 			continue;
-		assert_int_equal(perch_stitcher_next(stitcher, &deferred, &record), 1);
+		assert_int_equal(perch_deferred_next(deferred_samples, &deferred, &record), 1);
 		check_whole(&record, &waiting[i], &wanted.chain);
-		stitched++;
+		merged++;
 	}
-	assert_int_equal(perch_stitcher_next(stitcher, &deferred, &record), 0);
-	return stitched;
+	assert_int_equal(perch_deferred_next(deferred_samples, &deferred, &record), 0);
+	return merged;
 }
 
 static void chains_of_two_parts_are_put_together(void **state)
@@ -250,36 +250,36 @@ static void chains_of_two_parts_are_put_together(void **state)
 	(void)state;
 	for (uint64_t n = 0; n < cases; n++) {
 		struct build_chance chance = { .state = seed + n };
-		struct perch_stitcher *stitcher;
+		struct perch_deferred *deferred_samples;
 		struct perch_record record;
-		struct perch_layout layout;
+		struct perch_parse_info parse_info;
 		struct perch_attr attr;
-		size_t stitched = 0;
+		size_t merged = 0;
 
 		shape.big_endian = n & 1;
 		wanted.shape = shape;
 		build_attr(&attr, &shape);
-		perch_layout_init(&layout, &attr, order_of(shape.big_endian));
-		assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
+		perch_parse_info_init(&parse_info, &attr, order_of(shape.big_endian));
+		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 		for (size_t i = 0; i < WAITING; i++) {
 			build_waiting(&waiting[i], &shape, &chance);
-			assert_int_equal(perch_record_decode(&record, &layout, waiting[i].bytes, bytes.size, NULL), 0);
-			assert_int_equal(perch_stitcher_hold(stitcher, &record), 1);
+			assert_int_equal(perch_record_decode(&record, &parse_info, waiting[i].bytes, bytes.size, NULL), 0);
+			assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
 		}
 		for (uint64_t cookie = 0; cookie < 2; cookie++)
 			for (uint32_t tid = 0; tid < 3; tid++)
-				stitched += stitch(stitcher, &layout, cookie, tid, &chance);
+				merged += stitch(deferred_samples, &parse_info, cookie, tid, &chance);
 		/* Cookie 2 never came: what waits in vain is given back as it is. */
 		for (size_t i = 0; i < WAITING; i++) {
 			if (waiting[i].cookie != 2)
 				continue;
-			assert_int_equal(perch_stitcher_next(stitcher, NULL, &record), 1);
+			assert_int_equal(perch_deferred_next(deferred_samples, NULL, &record), 1);
 			check_whole(&record, &waiting[i], NULL);
-			stitched++;
+			merged++;
 		}
-		assert_int_equal(perch_stitcher_next(stitcher, NULL, &record), 0);
-		assert_int_equal(stitched, WAITING);
-		perch_stitcher_free(stitcher);
+		assert_int_equal(perch_deferred_next(deferred_samples, NULL, &record), 0);
+		assert_int_equal(merged, WAITING);
+		perch_deferred_free(deferred_samples);
 	}
 }
 

@@ -5,13 +5,13 @@
 
 static int decode_with_trailer(struct perch_record *record, struct built *built)
 {
-	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_parse_info parse_info = layout_of(TRAILER);
 	int rc;
 
 	put_trailer(built, TRAILER, BUILT_TIME, BUILT_ID);
-	rc = decode(record, &layout, built);
+	rc = decode(record, &parse_info, built);
 	if (!rc)
-		check_trailer(&record->identity);
+		check_trailer(&record->sample_id);
 	return rc;
 }
 
@@ -128,7 +128,7 @@ static void comm_is_decoded(void **state)
 /* Without a trailer nothing but its own NUL ends a name: one that fills the record is refused. */
 static void names_must_end(void **state)
 {
-	struct perch_layout layout = layout_of(0);
+	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	struct built b;
@@ -138,7 +138,7 @@ static void names_must_end(void **state)
 	put_u64(&b, 0);
 	put_bytes(&b, "12345678", 8);
 	end_record(&b);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, sizeof(b.bytes), &err),
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, sizeof(b.bytes), &err),
 			 -EBADMSG);
 	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
 	assert_non_null(strstr(err.message, "comm"));
@@ -146,7 +146,7 @@ static void names_must_end(void **state)
 	for (int i = 0; i < 4; i++)
 		put_u64(&b, 0);
 	end_record(&b);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, sizeof(b.bytes), &err),
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, sizeof(b.bytes), &err),
 			 -EBADMSG);
 }
 
@@ -212,13 +212,13 @@ static void throttles_are_decoded(void **state)
 
 static void read_record_is_decoded(void **state)
 {
-	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_parse_info parse_info = layout_of(TRAILER);
 	struct perch_read_value value;
 	struct perch_record record;
 	struct built b;
 
 	(void)state;
-	layout.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
+	parse_info.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
 			     PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	start_record(&b, PERCH_RECORD_READ, 0);
 	put_u32(&b, 7);
@@ -226,8 +226,8 @@ static void read_record_is_decoded(void **state)
 	for (uint64_t k = 1; k <= 5; k++)
 		put_u64(&b, 10 * k);
 	put_trailer(&b, TRAILER, BUILT_TIME, BUILT_ID);
-	assert_int_equal(decode(&record, &layout, &b), 0);
-	check_trailer(&record.identity);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
+	check_trailer(&record.sample_id);
 	assert_int_equal(record.read.pid, 7);
 	assert_int_equal(record.read.tid, 8);
 	assert_int_equal(record.read.values.nr, 1);
@@ -244,7 +244,7 @@ static void others_are_kept_whole(void **state)
 {
 	(void)state;
 	for (uint32_t type = 0; type < 100; type++) {
-		struct perch_layout layout = layout_of(TRAILER);
+		struct perch_parse_info parse_info = layout_of(TRAILER);
 		struct perch_record record;
 		struct built b;
 
@@ -256,35 +256,35 @@ static void others_are_kept_whole(void **state)
 		for (int i = 0; i < 10; i++)
 			put_u64(&b, 0);
 		put_trailer(&b, TRAILER, BUILT_TIME, BUILT_ID);
-		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(decode(&record, &parse_info, &b), 0);
 		assert_int_equal(record.type, type);
 		assert_int_equal(record.misc, 0x1234);
 		assert_int_equal(record.size, b.size);
 		assert_memory_equal(record.bytes, b.bytes, b.size);
 		if (type < 64)
-			check_trailer(&record.identity);
+			check_trailer(&record.sample_id);
 		else
-			assert_int_equal(record.identity.has, 0);
+			assert_int_equal(record.sample_id.has, 0);
 	}
 }
 
 static void without_sample_id_all_there_is_no_trailer(void **state)
 {
 	struct perch_attr attr = { .sample_type = TRAILER };
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 	struct perch_record record;
 	struct built b;
 
 	(void)state;
-	perch_layout_init(&layout, &attr, PERCH_BYTES_NATIVE);
-	assert_int_equal(layout.id_size, 0);
-	assert_int_equal(layout.trailer_id_word, -1);
-	assert_int_equal(layout.trailer_time_word, -1);
+	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
+	assert_int_equal(parse_info.id_size, 0);
+	assert_int_equal(parse_info.trailer_id_word, -1);
+	assert_int_equal(parse_info.trailer_time_word, -1);
 	start_record(&b, PERCH_RECORD_COMM, 0);
 	put_u64(&b, 0);
 	put_name(&b, "x");
-	assert_int_equal(decode(&record, &layout, &b), 0);
-	assert_int_equal(record.identity.has, 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
+	assert_int_equal(record.sample_id.has, 0);
 }
 
 /* ---- several events ---- */
@@ -342,7 +342,7 @@ static void decoder_finds_the_event(void **state)
 		end_record(&b);
 		assert_int_equal(perch_decoder_decode(decoder, &record, b.bytes, b.size, &err), 0);
 		assert_int_equal(record.event, i / 100);
-		assert_int_equal(record.identity.id, ids[i]);
+		assert_int_equal(record.sample_id.id, ids[i]);
 		assert_true(perch_decoder_time(decoder, b.bytes, b.size, &time));
 		assert_int_equal(time, 55);
 	}

@@ -37,7 +37,7 @@ static void expect_event(struct perch_decoder *decoder, struct built *b, int eve
 		assert_int_equal(rc, -EBADMSG);
 		assert_non_null(strstr(err.message, "which no event has"));
 		assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
-		assert_int_equal(record.layout->swapped, built_swapped);
+		assert_int_equal(record.parse_info->swapped, built_swapped);
 		return;
 	}
 	if (rc)
@@ -45,7 +45,7 @@ static void expect_event(struct perch_decoder *decoder, struct built *b, int eve
 	assert_int_equal(record.event, event);
 	assert_true(perch_decoder_time(decoder, b->bytes, b->size, &time));
 	assert_int_equal(time, BUILT_TIME);
-	assert_int_equal(record.identity.time, BUILT_TIME);
+	assert_int_equal(record.sample_id.time, BUILT_TIME);
 }
 
 /* Two events with two ids each, `apart` from one to the next. */
@@ -197,21 +197,21 @@ static void every_read_format(void **state)
 	for (uint64_t format = 0; format < PERCH_FORMAT_MAX; format++) {
 		for (uint64_t nr = format & PERCH_FORMAT_GROUP ? 0 : 1;
 		     nr <= (format & PERCH_FORMAT_GROUP ? 3 : 1); nr++) {
-			struct perch_layout layout = layout_of(PERCH_SAMPLE_READ);
+			struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_READ);
 			struct perch_record record;
 			struct built b;
 
-			layout.read_format = format;
+			parse_info.read_format = format;
 			start_record(&b, PERCH_RECORD_SAMPLE, 0);
 			put_values(&b, format, nr);
-			assert_int_equal(decode(&record, &layout, &b), 0);
-			assert_int_equal(record.left_over, 0);
+			assert_int_equal(decode(&record, &parse_info, &b), 0);
+			assert_int_equal(record.trailing_bytes, 0);
 			check_values(&record.sample.read, format, nr);
 			start_record(&b, PERCH_RECORD_READ, 0);
 			put_u64(&b, 0);
 			put_values(&b, format, nr);
-			assert_int_equal(decode(&record, &layout, &b), 0);
-			assert_int_equal(record.left_over, 0);
+			assert_int_equal(decode(&record, &parse_info, &b), 0);
+			assert_int_equal(record.trailing_bytes, 0);
 			check_values(&record.read.values, format, nr);
 		}
 	}

@@ -7,7 +7,7 @@
 	(PERCH_FORMAT_GROUP | PERCH_FORMAT_ID | PERCH_FORMAT_LOST | \
 	 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING)
 
-static struct perch_layout layout_of_everything(void)
+static struct perch_parse_info layout_of_everything(void)
 {
 	struct perch_attr attr = {
 		.sample_type = EVERYTHING,
@@ -18,10 +18,10 @@ static struct perch_layout layout_of_everything(void)
 		.sample_regs_intr = 0x30,
 		.sample_id_all = 1,
 	};
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
-	perch_layout_init(&layout, &attr, built_order());
-	return layout;
+	perch_parse_info_init(&parse_info, &attr, built_order());
+	return parse_info;
 }
 
 static void put_fixed_fields(struct built *b)
@@ -86,7 +86,7 @@ static void check_fixed_fields(const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
 
-	check_trailer(&record->identity);
+	check_trailer(&record->sample_id);
 	assert_int_equal(sample->ip, 0xffffffff81000000);
 	assert_int_equal(sample->pid, BUILT_PID);
 	assert_int_equal(sample->tid, BUILT_TID);
@@ -153,7 +153,7 @@ static void check_last_fields(const struct perch_record *record)
 
 static void sample_with_every_field(void **state)
 {
-	struct perch_layout layout = layout_of_everything();
+	struct perch_parse_info parse_info = layout_of_everything();
 	struct perch_record record;
 	struct built b;
 
@@ -162,15 +162,15 @@ static void sample_with_every_field(void **state)
 	put_fixed_fields(&b);
 	put_sized_fields(&b);
 	put_last_fields(&b);
-	assert_int_equal(decode(&record, &layout, &b), 0);
-	assert_int_equal(record.left_over, 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
+	assert_int_equal(record.trailing_bytes, 0);
 	check_fixed_fields(&record);
 	check_sized_fields(&record);
 	check_last_fields(&record);
 	/* A later kernel may have more to say: that is no error. */
 	put_u64(&b, 0);
-	assert_int_equal(decode(&record, &layout, &b), 0);
-	assert_int_equal(record.left_over, 8);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
+	assert_int_equal(record.trailing_bytes, 8);
 	check_last_fields(&record);
 }
 
@@ -186,13 +186,13 @@ static void sample_without_fields(void **state)
 {
 	static const struct perch_sample zeros;
 	const size_t from = offsetof(struct perch_sample, read);
-	struct perch_layout layout = layout_of(0);
+	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_record record;
 	struct built b;
 
 	(void)state;
 	start_record(&b, PERCH_RECORD_SAMPLE, 0);
-	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	assert_int_equal(
 		record.sample.ip | record.sample.pid | record.sample.tid | record.sample.time, 0);
 	assert_int_equal(record.sample.addr | record.sample.id | record.sample.stream_id |
@@ -200,8 +200,8 @@ static void sample_without_fields(void **state)
 			 0);
 	assert_int_equal(record.sample.period, 0);
 	assert_memory_equal(&record.sample.read, &zeros.read, sizeof(zeros) - from);
-	assert_int_equal(record.identity.has | record.identity.id | record.identity.time |
-				 record.identity.cpu,
+	assert_int_equal(record.sample_id.has | record.sample_id.id | record.sample_id.time |
+				 record.sample_id.cpu,
 			 0);
 }
 
@@ -232,16 +232,16 @@ static void what_does_not_fit_is_named(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cut_samples) / sizeof(cut_samples[0]); i++) {
-		struct perch_layout layout = layout_of(cut_samples[i].type);
+		struct perch_parse_info parse_info = layout_of(cut_samples[i].type);
 		struct perch_error err = { 0 };
 		struct perch_record record;
 		char expected[64];
 		struct built b;
 
-		layout.read_format = PERCH_FORMAT_GROUP;
+		parse_info.read_format = PERCH_FORMAT_GROUP;
 		start_record(&b, PERCH_RECORD_SAMPLE, 0);
 		end_record(&b);
-		assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err),
+		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
 				 -EBADMSG);
 		snprintf(expected, sizeof(expected), ": %s, at byte %s,", cut_samples[i].field,
 			 cut_samples[i].at);
@@ -253,7 +253,7 @@ static void what_does_not_fit_is_named(void **state)
 /* After the first field of a sample that is in it, the next one is at the next word. */
 static void the_byte_is_that_of_the_field(void **state)
 {
-	struct perch_layout layout =
+	struct perch_parse_info parse_info =
 		layout_of(PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME | PERCH_SAMPLE_PERIOD);
 	struct perch_error err = { 0 };
 	struct perch_record record;
@@ -264,14 +264,14 @@ static void the_byte_is_that_of_the_field(void **state)
 	put_u64(&b, 1);
 	put_u64(&b, 2);
 	end_record(&b);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), -EBADMSG);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), -EBADMSG);
 	assert_non_null(strstr(err.message, ": period, at byte 24,"));
 }
 
 /* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either order. */
 static void weight_parts_of_either_order(void **state)
 {
-	struct perch_layout layout;
+	struct perch_parse_info parse_info;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -280,10 +280,10 @@ static void weight_parts_of_either_order(void **state)
 		struct built b;
 
 		built_swapped = i;
-		layout = layout_of(PERCH_SAMPLE_WEIGHT_STRUCT);
+		parse_info = layout_of(PERCH_SAMPLE_WEIGHT_STRUCT);
 		start_record(&b, PERCH_RECORD_SAMPLE, 0);
 		put_u64(&b, 0x0003000200000001);
-		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(decode(&record, &parse_info, &b), 0);
 		weight.full = record.sample.weight;
 		assert_int_equal(weight.var1_dw, 1);
 		assert_int_equal(weight.var2_w, 2);
@@ -305,19 +305,19 @@ static void branch_flags_of_either_order(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct perch_layout layout;
+		struct perch_parse_info parse_info;
 		struct perch_branch_entry entry;
 		struct perch_record record;
 		struct built b;
 
 		built_swapped = i;
-		layout = layout_of(PERCH_SAMPLE_BRANCH_STACK);
+		parse_info = layout_of(PERCH_SAMPLE_BRANCH_STACK);
 		start_record(&b, PERCH_RECORD_SAMPLE, 0);
 		put_u64(&b, 1);
 		put_u64(&b, 0x1000);
 		put_u64(&b, 0x2000);
 		put_u64(&b, built_order() == PERCH_BYTES_BIG ? big : little);
-		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(decode(&record, &parse_info, &b), 0);
 		perch_branch_at(&record, 0, &entry);
 		assert_int_equal(entry.from, 0x1000);
 		assert_int_equal(entry.to, 0x2000);
@@ -338,13 +338,13 @@ static void branch_flags_of_either_order(void **state)
 /* The kernel writes hw_index for an empty stack, and not when there was no stack to begin with. */
 static void empty_branch_stacks(void **state)
 {
-	struct perch_layout layout = layout_of(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT);
+	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	struct built b;
 
 	(void)state;
-	layout.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_HW_INDEX;
+	parse_info.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_HW_INDEX;
 	for (int hw_index = 0; hw_index < 2; hw_index++) {
 		start_record(&b, PERCH_RECORD_SAMPLE, 0);
 		put_u64(&b, 0);
@@ -352,18 +352,18 @@ static void empty_branch_stacks(void **state)
 			put_u64(&b, 5);
 		put_u64(&b, 0x3e);
 		end_record(&b);
-		assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), 0);
+		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), 0);
 		assert_int_equal(err.errnum, 0); /* untouched */
 		assert_int_equal(record.sample.branches.nr, 0);
 		assert_int_equal(record.sample.branches.hw_index, hw_index ? 5 : 0);
 		assert_int_equal(record.sample.weight, 0x3e);
-		assert_int_equal(record.left_over, 0);
+		assert_int_equal(record.trailing_bytes, 0);
 	}
 	put_u64(&b, 0); /* of a kernel to come, behind a whole one */
 	end_record(&b);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), 0);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), 0);
 	assert_int_equal(record.sample.branches.hw_index, 5);
-	assert_int_equal(record.left_over, 8);
+	assert_int_equal(record.trailing_bytes, 8);
 }
 
 /*
@@ -371,7 +371,7 @@ static void empty_branch_stacks(void **state)
  */
 static void sample_with_empty_fields(void **state)
 {
-	struct perch_layout layout = layout_of_everything();
+	struct perch_parse_info parse_info = layout_of_everything();
 	struct perch_record record;
 	struct built b;
 
@@ -389,7 +389,7 @@ static void sample_with_empty_fields(void **state)
 	put_u64(&b, 0); /* REGS_USER: no abi */
 	put_u64(&b, 0); /* STACK_USER */
 	put_last_fields(&b);
-	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	check_fixed_fields(&record);
 	check_last_fields(&record);
 	assert_int_equal(record.sample.callchain.nr, 0);
@@ -425,18 +425,18 @@ static void impossible_counts_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
-			struct perch_layout layout = layout_of(types[i]);
+			struct perch_parse_info parse_info = layout_of(types[i]);
 			struct perch_record record;
 			struct built b;
 
 			if (types[i] == PERCH_SAMPLE_RAW && (uint32_t)counts[k] < 64)
 				continue; /* its size has 32 bits */
-			layout.read_format = PERCH_FORMAT_GROUP | PERCH_FORMAT_ID;
+			parse_info.read_format = PERCH_FORMAT_GROUP | PERCH_FORMAT_ID;
 			start_record(&b, PERCH_RECORD_SAMPLE, 0);
 			put_u64(&b, counts[k]);
 			for (int w = 0; w < 8; w++)
 				put_u64(&b, 0);
-			assert_int_equal(decode(&record, &layout, &b), -EBADMSG);
+			assert_int_equal(decode(&record, &parse_info, &b), -EBADMSG);
 		}
 	}
 }
@@ -444,7 +444,7 @@ static void impossible_counts_are_refused(void **state)
 /* The kernel makes size and bytes a multiple of 8; others' files need not, and the next field is at a word all the same. */
 static void raw_is_padded(void **state)
 {
-	struct perch_layout layout = layout_of(PERCH_SAMPLE_RAW | PERCH_SAMPLE_WEIGHT);
+	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_RAW | PERCH_SAMPLE_WEIGHT);
 
 	(void)state;
 	for (uint32_t size = 0; size <= 13; size++) {
@@ -456,17 +456,17 @@ static void raw_is_padded(void **state)
 		put_bytes(&b, "thirteen byte", size);
 		b.size = (b.size + 7) / 8 * 8;
 		put_u64(&b, 0x57);
-		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(decode(&record, &parse_info, &b), 0);
 		assert_int_equal(record.sample.raw.size, size);
 		assert_memory_equal(record.sample.raw.data, "thirteen byte", size);
 		assert_int_equal(record.sample.weight, 0x57);
-		assert_int_equal(record.left_over, 0);
+		assert_int_equal(record.trailing_bytes, 0);
 	}
 }
 
 static void stack_size_is_bounded_by_what_was_copied(void **state)
 {
-	struct perch_layout layout = layout_of(PERCH_SAMPLE_STACK_USER);
+	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_STACK_USER);
 	struct perch_record record;
 	struct built b;
 
@@ -475,13 +475,13 @@ static void stack_size_is_bounded_by_what_was_copied(void **state)
 	put_u64(&b, 8);
 	put_u64(&b, 0);
 	put_u64(&b, 1u << 20);
-	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	assert_int_equal(record.sample.stack_user.dynamic_size, 8);
 }
 
 static void impossible_headers_are_refused(void **state)
 {
-	struct perch_layout layout = layout_of(0);
+	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	struct built b;
@@ -490,15 +490,15 @@ static void impossible_headers_are_refused(void **state)
 	start_record(&b, PERCH_RECORD_COMM, 3);
 	for (uint16_t size = 0; size < 8; size++) {
 		memcpy(b.bytes + 6, &size, sizeof(size));
-		assert_int_equal(perch_record_decode(&record, &layout, b.bytes, 64, &err),
+		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, 64, &err),
 				 -EBADMSG);
 		assert_int_equal(record.type, PERCH_RECORD_COMM);
 		assert_int_equal(record.misc, 3);
 	}
 	end_record(&b);
 	memcpy(b.bytes + 4, &(struct perch_record_header){ PERCH_RECORD_SWITCH, 0, 8 }, 8);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes + 4, 64, &err), -EINVAL);
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, 64, NULL), -EBADMSG);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes + 4, 64, &err), -EINVAL);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, 64, NULL), -EBADMSG);
 }
 
 int main(void)

@@ -411,7 +411,7 @@ static int look_for(void *context, const struct perch_field *field)
 static void check_case(const struct type_case *one, uint64_t trailer, size_t more)
 {
 	struct search identifier = { .name = "sample_id.identifier" };
-	struct perch_layout layout = layout_of(trailer);
+	struct perch_parse_info parse_info = layout_of(trailer);
 	struct perch_record record;
 	struct built b;
 
@@ -422,20 +422,20 @@ static void check_case(const struct type_case *one, uint64_t trailer, size_t mor
 	put_trailer_of(&b, trailer);
 	if (is_stretched(one->type))
 		put_more(&b, more);
-	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	assert_int_equal(record.type, one->type);
 	assert_int_equal(record.misc, one->misc);
 	assert_int_equal(record.size, b.size);
-	assert_int_equal(record.left_over, more);
+	assert_int_equal(record.trailing_bytes, more);
 	assert_int_equal(record.event, 0);
 	assert_int_equal(record.offset, 0);
-	assert_ptr_equal(record.layout, &layout);
+	assert_ptr_equal(record.parse_info, &parse_info);
 	if (trailer) {
-		check_trailer(&record.identity);
+		check_trailer(&record.sample_id);
 		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &identifier), 0);
 		assert_int_equal(identifier.value, BUILT_ID);
 	} else {
-		assert_int_equal(record.identity.has | record.identity.time | record.identity.tid,
+		assert_int_equal(record.sample_id.has | record.sample_id.time | record.sample_id.tid,
 				 0);
 	}
 	one->check(&record);
@@ -464,14 +464,14 @@ static void check_name(const struct type_case *one, const char *name)
 {
 	static const char number[] = "number of ";
 	struct search search = { .name = strncmp(name, number, strlen(number)) ? name : name + strlen(number) };
-	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_parse_info parse_info = layout_of(TRAILER);
 	struct perch_record record;
 	struct built b;
 
 	start_record(&b, one->type, one->misc);
 	one->build(&b);
 	put_trailer_of(&b, TRAILER);
-	assert_int_equal(decode(&record, &layout, &b), 0);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
 	assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &search), 0);
 	if (!search.found)
 		fail_msg("type %u has no field %s", one->type, search.name);
@@ -480,7 +480,7 @@ static void check_name(const struct type_case *one, const char *name)
 /* A body cut short is told by the field that is not there, and its byte. */
 static void expect_missing(const struct type_case *one, size_t cut, const char *field)
 {
-	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_parse_info parse_info = layout_of(TRAILER);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	char expected[64];
@@ -492,12 +492,12 @@ static void expect_missing(const struct type_case *one, size_t cut, const char *
 	put_trailer_of(&b, TRAILER);
 	end_record(&b);
 	memset(&record, 0xa5, sizeof(record));
-	assert_int_equal(perch_record_decode(&record, &layout, b.bytes, b.size, &err), -EBADMSG);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), -EBADMSG);
 	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
 	snprintf(expected, sizeof(expected), ": %s, at byte ", field);
 	if (!strstr(err.message, expected) || !strstr(err.message, perch_record_name(one->type)))
 		fail_msg("type %u: %s", one->type, err.message);
-	check_trailer(&record.identity);
+	check_trailer(&record.sample_id);
 }
 
 static void what_is_missing_is_named(void **state)
@@ -521,7 +521,7 @@ static void impossible_counts(void **state)
 	};
 	static const uint32_t types[] = { PERCH_RECORD_NAMESPACES,
 					  PERCH_RECORD_CALLCHAIN_DEFERRED };
-	struct perch_layout layout = layout_of(0);
+	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_record record;
 	struct built b;
 
@@ -532,7 +532,7 @@ static void impossible_counts(void **state)
 			put_u64(&b, 1);
 			put_u64(&b, counts[i]);
 			put_words(&b, 1, 3);
-			assert_int_equal(decode(&record, &layout, &b), -EBADMSG);
+			assert_int_equal(decode(&record, &parse_info, &b), -EBADMSG);
 		}
 	}
 	for (uint16_t old = 0; old <= 40; old += 8) {
@@ -541,7 +541,7 @@ static void impossible_counts(void **state)
 		put_u16(&b, old);
 		put_u16(&b, UINT16_MAX);
 		put_bytes(&b, "twenty bytes of code", 20);
-		assert_int_equal(decode(&record, &layout, &b), -EBADMSG);
+		assert_int_equal(decode(&record, &parse_info, &b), -EBADMSG);
 		assert_int_equal(record.text_poke.new_length, 0);
 	}
 }
@@ -549,7 +549,7 @@ static void impossible_counts(void **state)
 /* A header that tells a size which is no multiple of 8: odd bytes are left over, nothing is read beyond them. */
 static void odd_sizes(void **state)
 {
-	struct perch_layout layout = layout_of(0);
+	struct perch_parse_info parse_info = layout_of(0);
 	struct perch_record record;
 	struct built b;
 
@@ -558,15 +558,15 @@ static void odd_sizes(void **state)
 		start_record(&b, PERCH_RECORD_LOST, 0);
 		put_words(&b, 1, 2);
 		put_bytes(&b, "1234567", odd);
-		assert_int_equal(decode(&record, &layout, &b), 0);
+		assert_int_equal(decode(&record, &parse_info, &b), 0);
 		assert_int_equal(record.lost.lost, 2);
-		assert_int_equal(record.left_over, odd);
+		assert_int_equal(record.trailing_bytes, odd);
 	}
 }
 
 static void unknown_types_keep_their_bytes(void **state)
 {
-	struct perch_layout layout = layout_of(TRAILER);
+	struct perch_parse_info parse_info = layout_of(TRAILER);
 	struct perch_record record;
 	struct built b;
 
@@ -574,9 +574,9 @@ static void unknown_types_keep_their_bytes(void **state)
 	start_record(&b, PERCH_RECORD_MAX, 0);
 	put_words(&b, 1, 4);
 	put_trailer_of(&b, TRAILER);
-	assert_int_equal(decode(&record, &layout, &b), 0);
-	check_trailer(&record.identity);
-	assert_int_equal(record.left_over, 32);
+	assert_int_equal(decode(&record, &parse_info, &b), 0);
+	check_trailer(&record.sample_id);
+	assert_int_equal(record.trailing_bytes, 32);
 }
 
 int main(void)

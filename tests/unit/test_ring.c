@@ -201,7 +201,7 @@ static void kernels_of_32_bits(void **state)
 			f.control.data_tail = (uint32_t)f.control.data_tail;	/* what it sees of that */
 			assert_int_equal(f.control.data_tail, f.control.data_head);
 		}
-		perch_ring_stats(f.ring, &stats);
+		perch_ring_get_stats(f.ring, &stats);
 		assert_int_equal(stats.damaged, 0);
 		perch_ring_close(f.ring);
 	}

@@ -102,7 +102,7 @@ static void kernels_of_32_bits(void **state)
 			record = trace(&f, bytes, 0);
 			record.aux.offset = (uint32_t)position;
 			f.control.aux_head = (uint32_t)f.control.aux_head;
-			assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), bytes);
+			assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), bytes);
 			check_pieces(&f, pieces, position, bytes);
 			assert_int_equal(perch_ring_aux_peek(f.ring, pieces), bytes);
 			check_pieces(&f, pieces, position, bytes);
@@ -110,7 +110,7 @@ static void kernels_of_32_bits(void **state)
 			position += bytes;
 			assert_int_equal((uint32_t)f.control.aux_tail, f.control.aux_head);
 		}
-		perch_ring_aux_stats(f.ring, &stats);
+		perch_ring_get_aux_stats(f.ring, &stats);
 		assert_int_equal(stats.missing, 0);
 		perch_ring_close(f.ring);
 	}
@@ -130,11 +130,11 @@ static void records_find_their_bytes(void **state)
 		second = trace(&f, 90, PERCH_AUX_FLAG_TRUNCATED | PERCH_AUX_FLAG_COLLISION);
 		nothing = trace(&f, 0, PERCH_AUX_FLAG_TRUNCATED);
 		f.control.aux_head = position;	/* records are out before it moves */
-		assert_int_equal(perch_ring_aux_of(f.ring, &second, pieces), 90);
+		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 90);
 		check_pieces(&f, pieces, position + 100, 90);
-		assert_int_equal(perch_ring_aux_of(f.ring, &first, pieces), 100);
+		assert_int_equal(perch_ring_aux_data(f.ring, &first, pieces), 100);
 		check_pieces(&f, pieces, position, 100);
-		assert_int_equal(perch_ring_aux_of(f.ring, &nothing, pieces), 0);
+		assert_int_equal(perch_ring_aux_data(f.ring, &nothing, pieces), 0);
 		perch_ring_aux_consume(f.ring, 120);
 		assert_int_equal(f.control.aux_tail, position + 120);
 		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);	/* the head is behind still */
@@ -142,11 +142,11 @@ static void records_find_their_bytes(void **state)
 		f.control.aux_head = position + 190;
 		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 70);
 		check_pieces(&f, pieces, position + 120, 70);
-		assert_int_equal(perch_ring_aux_of(f.ring, &first, pieces), -ENODATA);
+		assert_int_equal(perch_ring_aux_data(f.ring, &first, pieces), -ENODATA);
 		assert_int_equal(pieces[0].iov_len, 0);
-		assert_int_equal(perch_ring_aux_of(f.ring, &second, pieces), 70);	/* the end of them */
+		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 70);	/* the end of them */
 		check_pieces(&f, pieces, position + 120, 70);
-		perch_ring_aux_stats(f.ring, &stats);
+		perch_ring_get_aux_stats(f.ring, &stats);
 		assert_int_equal(stats.bytes, 380);
 		assert_int_equal(stats.missing, 120);
 		assert_int_equal(stats.partial, 2);
@@ -175,12 +175,12 @@ static void snapshots_of_free_heads(void **state)
 		held = written < AREA ? written : AREA;
 		assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), held);
 		check_pieces(&f, pieces, written - held, held);
-		assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), bytes);
+		assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), bytes);
 		check_pieces(&f, pieces, written - bytes, bytes);
 		if (before.type) {
 			uint64_t kept = AREA - bytes < before.aux.size ? AREA - bytes : before.aux.size;
 
-			assert_int_equal(perch_ring_aux_of(f.ring, &before, pieces), kept);
+			assert_int_equal(perch_ring_aux_data(f.ring, &before, pieces), kept);
 			check_pieces(&f, pieces, before.aux.offset - kept, kept);
 		}
 		before = record;
@@ -207,13 +207,13 @@ static void snapshots_of_masked_heads(void **state)
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), AREA);
 	check_pieces(&f, pieces, 300 - AREA, AREA);
 	record.aux = (struct perch_aux_record){ 300 % AREA, AREA, PERCH_AUX_FLAG_OVERWRITE };
-	assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), AREA);
+	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), AREA);
 	check_pieces(&f, pieces, 300 - AREA, AREA);
 	record.aux = (struct perch_aux_record){ 250, 150, PERCH_AUX_FLAG_OVERWRITE };	/* 50 bytes ago */
-	assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), 150);
+	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), 150);
 	check_pieces(&f, pieces, 100, 150);
 	record.aux.size = 250;
-	assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), 206);
+	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), 206);
 	check_pieces(&f, pieces, 44, 206);
 	memset(f.area + 44, 0, AREA - 44);	/* what went round once stays so */
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), AREA);
@@ -241,7 +241,7 @@ static void survives_any_values(void **state)
 		for (int turn = 0; turn < 5; turn++) {
 			bytes = turn == 1 ? (ssize_t)perch_ring_aux_peek(f.ring, pieces) :
 				turn == 3 ? (ssize_t)perch_ring_aux_snapshot(f.ring, pieces) :
-				perch_ring_aux_of(f.ring, &record, pieces);
+				perch_ring_aux_data(f.ring, &record, pieces);
 			assert_true(bytes <= AREA && (bytes >= 0 || bytes == -ENODATA));
 			assert_int_equal(pieces[0].iov_len + pieces[1].iov_len, bytes > 0 ? bytes : 0);
 			for (int i = 0; i < 2; i++)
@@ -295,7 +295,7 @@ static int unmap_memory(void *context, void *address, size_t size)
 static void maps_behind_the_ring(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct perch_calls calls = perch_kernel_calls;
+	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct descriptor d = { 0 };
 	struct perch_machine *machine;
 	struct perch_ring *ring;
@@ -303,13 +303,13 @@ static void maps_behind_the_ring(void **state)
 
 	(void)state;
 	calls.context = &d;
-	calls.map = map_memory;
-	calls.unmap = unmap_memory;
+	calls.mmap = map_memory;
+	calls.munmap = unmap_memory;
 	assert_int_equal(perch_machine_new(&machine, "/proc/none", &calls, NULL), 0);
 	assert_int_equal(perch_ring_open(&ring, 5, 4, PERCH_RING_FORWARD, machine, &err), 0);
 	d.refuse = EOPNOTSUPP;
 	assert_int_equal(perch_ring_open_aux(ring, 8, PERCH_RING_FORWARD, NULL, &err), -EOPNOTSUPP);
-	assert_int_equal(err.cause, PERCH_CAUSE_MAP_NO_AUX);
+	assert_int_equal(err.cause, PERCH_CAUSE_MMAP_NO_AUX);
 	assert_int_equal(d.control->aux_offset, 0);
 	assert_int_equal(d.control->aux_size, 0);
 	d.refuse = 0;
@@ -344,9 +344,9 @@ static void refuses_what_cannot_be(void **state)
 	(void)state;
 	memset(&f, 0, sizeof(f));
 	assert_int_equal(perch_ring_from_memory(&f.ring, &f.control, f.data, sizeof(f.data), PERCH_RING_FORWARD, NULL), 0);
-	assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), -EINVAL);
+	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), -EINVAL);
 	record.type = PERCH_RECORD_AUX;
-	assert_int_equal(perch_ring_aux_of(f.ring, &record, pieces), -EINVAL);
+	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), -EINVAL);
 	assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), 0);
 	perch_ring_aux_consume(f.ring, 100);
@@ -356,7 +356,7 @@ static void refuses_what_cannot_be(void **state)
 	assert_int_equal(perch_ring_aux_from_memory(f.ring, NULL, 64, PERCH_RING_FORWARD, &err), -EINVAL);
 	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err), 0);
 	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err), -EBUSY);
-	perch_ring_aux_stats(f.ring, &stats);
+	perch_ring_get_aux_stats(f.ring, &stats);
 	assert_int_equal(stats.bytes + stats.missing, 0);
 	perch_ring_close(f.ring);
 }

@@ -25,7 +25,7 @@ static const struct tree_file hybrid[] = {
 struct scene {
 	char root[PATH_MAX];
 	struct kernel k;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_machine *machine;
 	struct perch_events events;
 	struct perch_sampler *sampler;
@@ -43,7 +43,7 @@ static int set_up(void **state)
 	assert_int_equal(perch_machine_new(&scene->machine, scene->root, &scene->calls, NULL), 0);
 	scene->options.event = (struct perch_options){
 		.frequency = 1000, .sample = PERCH_SAMPLE_IP, .read = PERCH_FORMAT_ID, .machine = scene->machine,
-		.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
+		.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
 	};
 	*state = scene;
 	return 0;
@@ -138,13 +138,13 @@ static void tells_where_ids_count(void **state)
 	int cpu;
 
 	assert_int_equal(open_scene(scene, "cpu_atom/event=4/", 77), 0);
-	assert_int_equal(perch_sampler_place(scene->sampler, 0, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(perch_sampler_id_info(scene->sampler, 0, 1, &cpu, &pid, &ring), 0);
 	assert_int_equal(cpu, 3);
 	assert_int_equal(pid, 77);
 	assert_int_equal(ring, 3);
-	assert_int_equal(perch_sampler_place(scene->sampler, 0, 2, &cpu, &pid, &ring), -EINVAL);
-	assert_int_equal(perch_sampler_place(scene->sampler, 9, 0, &cpu, &pid, &ring), -EINVAL);
-	assert_int_equal(perch_sampler_place(scene->sampler, 1, 3, &cpu, &pid, &ring), 0);
+	assert_int_equal(perch_sampler_id_info(scene->sampler, 0, 2, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_id_info(scene->sampler, 9, 0, &cpu, &pid, &ring), -EINVAL);
+	assert_int_equal(perch_sampler_id_info(scene->sampler, 1, 3, &cpu, &pid, &ring), 0);
 	assert_int_equal(cpu, 3);
 }
 
@@ -180,7 +180,7 @@ static void tells_of_all_cpus_apart(void **state)
 	unsigned where;
 
 	scene->options.cpus = &cpus;
-	scene->options.follow_apart = true;
+	scene->options.tracking_event = true;
 	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
 	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
 	assert_int_equal(where, 0x2);
@@ -208,7 +208,7 @@ static void tells_apart_when_asked(void **state)
 	struct scene *scene = *state;
 	const struct perch_attr *own;
 
-	scene->options.follow_apart = true;
+	scene->options.tracking_event = true;
 	scene->options.event.inherit = 1;
 	assert_int_equal(open_scene(scene, "cpu-clock", 77), 0);
 	own = own_event(scene);
@@ -251,8 +251,8 @@ static void follows_nothing_unasked(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->options.event.follow = 0;
-	scene->options.follow_apart = true;
+	scene->options.event.sideband = 0;
+	scene->options.tracking_event = true;
 	assert_int_equal(open_scene(scene, "cpu_core/event=3/", -1), 0);
 	assert_null(own_event(scene));
 	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
@@ -425,12 +425,12 @@ static void does_without_what_is_optional(void **state)
 	size_t nr;
 
 	scene->k.refuse = knows_no_ksymbol;
-	scene->options.event.follow |= PERCH_FOLLOW_KSYMBOL;
+	scene->options.event.sideband |= PERCH_FOLLOW_KSYMBOL;
 	scene->options.event.optional = &optional;
 	assert_int_equal(open_scene(scene, "cpu-clock,cs", 77), 0);
-	assert_true(perch_sampler_dropped(scene->sampler, 0)->ksymbol);
-	assert_null(perch_sampler_dropped(scene->sampler, 1));
-	assert_null(perch_sampler_dropped(scene->sampler, 99));
+	assert_true(perch_sampler_missing_features(scene->sampler, 0)->ksymbol);
+	assert_null(perch_sampler_missing_features(scene->sampler, 1));
+	assert_null(perch_sampler_missing_features(scene->sampler, 99));
 	assert_false(perch_sampler_event(scene->sampler, 0, &name, &ids, &nr)->ksymbol);
 	assert_true(scene->k.fd[0].attr.mmap);
 }

@@ -86,7 +86,7 @@ static void snapshots(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < 2 * RING / 56; i++)
 			ring_kernel_sample(k, 56);
-		assert_true(perch_ring_snapshot(ring, round % 2 ? PERCH_NEWEST_FIRST : PERCH_OLDEST_FIRST, NULL) > 0);
+		assert_true(perch_ring_snapshot(ring, round % 2 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST, NULL) > 0);
 		nr += read_one_by_one(ring);
 		assert_int_equal(perch_ring_resume(ring, NULL), 0);
 		before = round ? before : allocations;	/* the index is made by the first */
@@ -101,7 +101,7 @@ static void snapshots(void **state)
 
 struct scene {
 	struct kernel k;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_machine *machine;
 	struct perch_sampler *sampler;
 	uint64_t time;
@@ -166,7 +166,7 @@ static size_t read_sampler(struct scene *scene, int way, size_t *bytes)
 		while (perch_sampler_next(scene->sampler, &record) == 1)
 			nr++;
 	if (way == 1)
-		while (perch_sampler_next_in_time(scene->sampler, true, &record) == 1)
+		while (perch_sampler_next_ordered(scene->sampler, true, &record) == 1)
 			nr++;
 	if (way == 2)
 		assert_true(perch_sampler_drain(scene->sampler, take, bytes) > 0);
@@ -185,7 +185,7 @@ static void reading_a_sampler(void **state)
 	if (!counted())
 		skip(); /* this C library's allocator cannot be stood in for */
 	open_scene(&scene);
-	assert_int_equal(perch_sampler_next_in_time(scene.sampler, true, &record), 0);	/* makes the merge */
+	assert_int_equal(perch_sampler_next_ordered(scene.sampler, true, &record), 0);	/* makes the merge */
 	before = allocations;
 	for (int round = 0; round < 3 * ROUNDS; round++) {
 		put_round(&scene);
@@ -195,7 +195,7 @@ static void reading_a_sampler(void **state)
 	assert_int_equal(nr[0], ROUNDS * EACH);
 	assert_int_equal(nr[1], ROUNDS * EACH);
 	assert_int_equal(bytes, ROUNDS * (8 * (5 * EACH + 1)));
-	perch_sampler_stats(scene.sampler, &stats);
+	perch_sampler_get_stats(scene.sampler, &stats);
 	assert_int_equal(stats.records, 3 * ROUNDS * EACH);
 	assert_int_equal(stats.lost, 3 * ROUNDS * 3);
 	assert_int_equal(stats.damaged, 0);

@@ -127,7 +127,7 @@ static void waits_for_a_round(void **state)
 	expect_end(&f, false);
 	expect(&f, false, 1, 30);
 	expect_end(&f, false);
-	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
 	all_delivered(&f);
 	end(&f);
 }
@@ -149,7 +149,7 @@ static void flushes(void **state)
 	expect_end(&f, true);
 	expect(&f, true, 1, 13);
 	expect_end(&f, true);
-	assert_int_equal(perch_merge_disordered(f.merge), 1);
+	assert_int_equal(perch_merge_out_of_order(f.merge), 1);
 	all_delivered(&f);
 	end(&f);
 }
@@ -211,7 +211,7 @@ static void makes_room(void **state)
 		last = time;
 	}
 	all_delivered(&f);
-	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
 	end(&f);
 }
 
@@ -259,7 +259,7 @@ static void keeps_its_guarantee(void **state)
 		;
 	for (size_t i = 0; i < MOST; i++)
 		assert_int_equal(f.seen[i], f.k[i]->serial);
-	assert_int_equal(perch_merge_disordered(f.merge), 0);
+	assert_int_equal(perch_merge_out_of_order(f.merge), 0);
 	assert_true(delivered > 100000);
 	end(&f);
 }
@@ -310,7 +310,7 @@ static void is_a_stable_sort(void **state)
 		for (size_t n = 0; n < nr; n++)
 			expect(&f, true, wanted[n].ring, wanted[n].time);
 		expect_end(&f, true);
-		assert_int_equal(perch_merge_disordered(f.merge), 0);
+		assert_int_equal(perch_merge_out_of_order(f.merge), 0);
 		all_delivered(&f);
 		end(&f);
 	}
@@ -342,14 +342,14 @@ static void silent_rings_hold_up_nobody(void **state)
 static void survives_any_times(void **state)
 {
 	struct fixture f;
-	uint64_t latest = 0, disordered = 0, time;
+	uint64_t latest = 0, out_of_order = 0, time;
 	uint32_t random = 9;
 	size_t ring;
 
 	(void)state;
 	begin(&f, 3, 512);
 	for (int round = 0; round < 20000; round++) {
-		uint64_t before = disordered;
+		uint64_t before = out_of_order;
 
 		for (int n = ring_kernel_random(&random) % 12; n; n--) {
 			uint64_t wild = (uint64_t)ring_kernel_random(&random) << 32 | ring_kernel_random(&random);
@@ -359,15 +359,15 @@ static void survives_any_times(void **state)
 		}
 		for (int n = 0; next(&f, ring_kernel_random(&random) % 50 == 0, &ring, &time) == 1; n++) {
 			assert_true(n < 200);
-			disordered += time < latest;
+			out_of_order += time < latest;
 			latest = time > latest ? time : latest;
 		}
-		assert_true(disordered >= before);
+		assert_true(out_of_order >= before);
 	}
 	while (next(&f, true, &ring, &time) == 1)
-		disordered += time < latest;
+		out_of_order += time < latest;
 	all_delivered(&f);
-	assert_int_equal(perch_merge_disordered(f.merge), disordered);
+	assert_int_equal(perch_merge_out_of_order(f.merge), out_of_order);
 	end(&f);
 }
 
@@ -394,11 +394,11 @@ static void survives_damage(void **state)
 	f.seen[0]++;
 	expect(&f, true, 0, 30);
 	expect_end(&f, true);
-	perch_ring_stats(f.rings[1], &stats);
+	perch_ring_get_stats(f.rings[1], &stats);
 	assert_int_equal(stats.damaged, 1);
 	f.k[1]->head = f.k[1]->control->data_head += 1 << 30;
 	expect_end(&f, true);
-	perch_ring_stats(f.rings[1], &stats);
+	perch_ring_get_stats(f.rings[1], &stats);
 	assert_int_equal(stats.damaged, 2);
 	f.seen[1] = f.k[1]->serial;
 	put(f.k[1], PERCH_RECORD_SAMPLE, 40, 24);

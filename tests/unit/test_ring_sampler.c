@@ -21,12 +21,12 @@ static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 /* The machine's root; "": this one. */
 static char root[PATH_MAX];
 
-static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine, struct kernel *k, struct perch_calls *calls,
+static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine, struct kernel *k, struct perch_syscalls *calls,
 		     const char *events, struct perch_sampler_options *options, struct perch_error *err)
 {
 	static const struct perch_target nobody = { 11, -1, 0 };
 
-	*calls = (struct perch_calls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	*calls = (struct perch_syscalls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	assert_int_equal(perch_machine_new(machine, root, calls, NULL), 0);
 	options->event.machine = *machine;
 	options->event.sample |= PERCH_SAMPLE_IP;
@@ -47,12 +47,12 @@ static void end_fake(struct perch_sampler *sampler, struct perch_machine *machin
 static void redirects_into_one_ring(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 1000, .follow = PERCH_FOLLOW_MMAP }, .threads = three_threads, .nr_threads = 3,
+		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP }, .threads = three_threads, .nr_threads = 3,
 	};
 	struct kernel k = { .gone = -5 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
@@ -91,7 +91,7 @@ static void leaves_out_threads_that_ended(void **state)
 	struct kernel k = { .gone = 11 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_error err;
 
 	(void)state;
@@ -116,7 +116,7 @@ static void refuses_lists_that_are_none(void **state)
 	struct kernel k = { 0 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_error err;
 
 	(void)state;
@@ -136,7 +136,7 @@ static void leaves_out_members_without_a_leader(void **state)
 	struct kernel k = { .gone = 11, .gone_times = 1 };	/* as the first leader is opened, and never again */
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 
 	(void)state;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}", &options, NULL), 0);
@@ -160,7 +160,7 @@ static void refuses_to_wait_for_no_samples(void **state)
 		{ "page-faults", { .frequency = 100 }, 0 },
 		{ "{page-faults/period=10/,minor-faults}:S", { 0 }, 0 },
 		{ "{page-faults,minor-faults/period=10/}:S", { 0 }, -EINVAL },
-		{ "page-faults", { .follow = PERCH_FOLLOW_COMM }, 0 },
+		{ "page-faults", { .sideband = PERCH_FOLLOW_COMM }, 0 },
 		{ "page-faults", { .inherit = 1, .inherit_stat = 1 }, 0 },
 		{ "dummy", { 0 }, 0 },
 	};
@@ -171,7 +171,7 @@ static void refuses_to_wait_for_no_samples(void **state)
 		struct kernel k = { .gone = -5 };
 		struct perch_sampler *sampler = (void *)1;
 		struct perch_machine *machine;
-		struct perch_calls calls;
+		struct perch_syscalls calls;
 		struct perch_error err;
 
 		if (open_fake(&sampler, &machine, &k, &calls, cases[i].events, &options, &err) != cases[i].rc)
@@ -191,7 +191,7 @@ static void nobody_is_the_calling_thread(void **state)
 {
 	struct perch_sampler_options options = { .event = { .period = 1000 }, .cpus = &two_cpus };
 	struct kernel k = { .gone = -5 };
-	struct perch_calls calls = fake_calls(&k);
+	struct perch_syscalls calls = fake_calls(&k);
 	struct perch_sampler *sampler;
 
 	(void)state;
@@ -207,7 +207,7 @@ static void refuses_overwrite_rings(void **state)
 	struct kernel k = { .gone = -5 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_error err;
 
 	(void)state;
@@ -242,7 +242,7 @@ static void refuses_rings_without_room(void **state)
 		struct kernel k = { .gone = -5 };
 		struct perch_sampler *sampler;
 		struct perch_machine *machine;
-		struct perch_calls calls;
+		struct perch_syscalls calls;
 		struct perch_error err = { 0 };
 
 		options.ring_pages = rows[i / 2].bytes / page;
@@ -275,7 +275,7 @@ static void shrinks_rings_to_the_limit(void **state)
 	struct kernel k = { .gone = -5, .max_pages = 16 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_error err;
 
 	(void)state;
@@ -291,7 +291,7 @@ static void shrinks_rings_to_the_limit(void **state)
 	assert_non_null(strstr(err.message, "perf_event_mlock_kb"));
 	assert_non_null(strstr(err.message, "(516) x 2 CPUs = 1032 KiB"));
 	assert_non_null(strstr(err.message, "RLIMIT_MEMLOCK (64 KiB)"));
-	assert_int_equal(err.cause, PERCH_CAUSE_MAP_LOCKED);
+	assert_int_equal(err.cause, PERCH_CAUSE_MMAP_LOCKED);
 	assert_true(err.remedy[0]);
 	end_fake(sampler, machine, &k);
 
@@ -318,7 +318,7 @@ static void finds_the_precision_there_is(void **state)
 	struct kernel k = { .gone = -5, .max_precise = 1 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_error err = { 0 };
 	const uint64_t *ids;
 	const char *name;
@@ -338,7 +338,7 @@ static void keeps_an_event_s_own_period(void **state)
 	struct perch_target target = { 11, 0, 0 };
 	struct perch_events events = { 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	struct perch_syscalls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 
@@ -409,7 +409,7 @@ static void counts_what_it_drains(void **state)
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_target target = { 11, 0, 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_calls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	struct perch_syscalls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
 	struct perch_sampler_stats stats;
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
@@ -428,9 +428,9 @@ static void counts_what_it_drains(void **state)
 	inject_some(&k);
 	inject(&k, PERCH_RECORD_SAMPLE, short_sample, 1);
 	for (; perch_sampler_next(sampler, &record) > 0; records++)
-		assert_int_equal(record.identity.pid, record.type == 4711 ? record.identity.pid : 11);
+		assert_int_equal(record.sample_id.pid, record.type == 4711 ? record.sample_id.pid : 11);
 	assert_int_equal(records, 7);
-	perch_sampler_stats(sampler, &stats);
+	perch_sampler_get_stats(sampler, &stats);
 	assert_int_equal(stats.records, 15);
 	assert_int_equal(stats.samples, 5);
 	assert_int_equal(stats.lost, 84);
@@ -452,7 +452,7 @@ static void gives_back_each_lane_in_turn(void **state)
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 	struct perch_record record;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 
 	(void)state;
 	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, NULL), 0);
@@ -495,7 +495,7 @@ static void waits_for_nothing_while_there_is_data(void **state)
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 	struct perch_record record;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 
 	(void)state;
 	lay_descriptors(false);
@@ -520,7 +520,7 @@ static void an_error_is_no_exit(void **state)
 	struct kernel k = { .gone = -5 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 
 	(void)state;
 	lay_descriptors(true);

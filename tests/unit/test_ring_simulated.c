@@ -204,7 +204,7 @@ static void one_by_one(void **state)
 		check_end(&seen, &writer);
 		assert_true(seen.records >= AT_LEAST);
 		wraps |= seen.wraps;
-		perch_ring_stats(ring, &stats);
+		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.bytes, writer.k->bytes);
 		assert_int_equal(stats.damaged, 0);
 		close_ring(ring, &writer);
@@ -309,7 +309,7 @@ static void paused_now_and_then(void **state)
 /* Newest first the numbers fall, oldest first they rise; what was lost while paused stands between them. */
 static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k, enum perch_snapshot_order order)
 {
-	uint64_t last = order == PERCH_NEWEST_FIRST ? k->newest + 1 : 0, bytes = 0;
+	uint64_t last = order == PERCH_SNAPSHOT_NEWEST_FIRST ? k->newest + 1 : 0, bytes = 0;
 	ssize_t nr = perch_ring_snapshot(ring, order, NULL);
 	const struct perch_record_header *record;
 	bool first = true;
@@ -323,7 +323,7 @@ static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k,
 		if (record->type == PERCH_RECORD_LOST)
 			continue;
 		assert_true(ring_kernel_sound(record));
-		if (order == PERCH_NEWEST_FIRST)
+		if (order == PERCH_SNAPSHOT_NEWEST_FIRST)
 			assert_true(first ? words[1] + 1 == last : words[1] < last);
 		else
 			assert_true(first || words[1] > last);
@@ -332,7 +332,7 @@ static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k,
 	}
 	assert_int_equal(nr, 0);
 	assert_true(bytes <= k->size && bytes <= k->bytes && (bytes == k->bytes || bytes + RING_KERNEL_MAX > k->size));
-	if (order == PERCH_OLDEST_FIRST && !first)
+	if (order == PERCH_SNAPSHOT_OLDEST_FIRST && !first)
 		assert_int_equal(last, k->newest);
 }
 
@@ -351,13 +351,13 @@ static void snapshots(void **state)
 		do {
 			done = is_done(&writer, taken, 400, 20);
 			pause_writer(ring, writer.k);
-			check_snapshot(ring, writer.k, taken++ & 1 ? PERCH_NEWEST_FIRST : PERCH_OLDEST_FIRST);
-			check_snapshot(ring, writer.k, taken & 2 ? PERCH_NEWEST_FIRST : PERCH_OLDEST_FIRST);
+			check_snapshot(ring, writer.k, taken++ & 1 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST);
+			check_snapshot(ring, writer.k, taken & 2 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST);
 			resume_writer(ring, &writer);
 			usleep(100);
 		} while (!done);
 		pthread_join(writer.thread, NULL);
-		perch_ring_stats(ring, &stats);
+		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.damaged, 0);
 		assert_true(stats.overwritten > 0 && stats.overwritten < writer.k->bytes && stats.cut <= 2 * taken);
 		close_ring(ring, &writer);
@@ -385,7 +385,7 @@ static void check_trace(struct trace *trace, struct perch_ring *ring, const stru
 	uint64_t at;
 
 	memcpy(&record.aux, header + 1, sizeof(record.aux));
-	assert_int_equal(perch_ring_aux_of(ring, &record, pieces), record.aux.size);
+	assert_int_equal(perch_ring_aux_data(ring, &record, pieces), record.aux.size);
 	assert_int_equal(pieces[0].iov_len + pieces[1].iov_len, record.aux.size);
 	at = check_bytes(pieces, record.aux.offset);
 	trace->missed += record.aux.offset - trace->next;
@@ -443,7 +443,7 @@ static void with_trace(void **state)
 	} while (!done);
 	pthread_join(writer.thread, NULL);
 	check_end(&seen, &writer);
-	perch_ring_aux_stats(ring, &stats);
+	perch_ring_get_aux_stats(ring, &stats);
 	assert_int_equal(stats.bytes, trace.told);
 	assert_int_equal(stats.missing, 0);
 	assert_int_equal(stats.truncated, trace.truncated);
@@ -453,7 +453,7 @@ static void with_trace(void **state)
 
 #define MERGED 3
 
-static void check_merged(struct seen *seen, uint64_t *latest, uint64_t *disordered, const struct perch_record *record)
+static void check_merged(struct seen *seen, uint64_t *latest, uint64_t *out_of_order, const struct perch_record *record)
 {
 	if (record->type == PERCH_RECORD_LOST) {
 		seen->serial += record->lost.lost;
@@ -463,7 +463,7 @@ static void check_merged(struct seen *seen, uint64_t *latest, uint64_t *disorder
 	assert_int_equal(record->sample.ip, seen->serial);
 	seen->serial++;
 	seen->records++;
-	*disordered += record->sample.time < *latest;
+	*out_of_order += record->sample.time < *latest;
 	if (record->sample.time > *latest)
 		*latest = record->sample.time;
 }
@@ -481,7 +481,7 @@ static void merged(void **state)
 {
 	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
 	const struct perch_decoder_event event = { .attr = &attr };
-	uint64_t clock = 0, latest = 0, disordered = 0;
+	uint64_t clock = 0, latest = 0, out_of_order = 0;
 	struct writer writers[MERGED];
 	struct perch_ring *opened[MERGED];
 	struct seen seen[MERGED] = { 0 };
@@ -503,13 +503,13 @@ static void merged(void **state)
 	do {
 		done = all_done(writers, seen);
 		while (perch_merge_next(merge, done, &record, &ring, NULL) == 1)
-			check_merged(&seen[ring], &latest, &disordered, &record);
+			check_merged(&seen[ring], &latest, &out_of_order, &record);
 	} while (!done);
 	for (size_t i = 0; i < MERGED; i++) {
 		pthread_join(writers[i].thread, NULL);
 		check_end(&seen[i], &writers[i]);
 	}
-	assert_int_equal(perch_merge_disordered(merge), disordered);
+	assert_int_equal(perch_merge_out_of_order(merge), out_of_order);
 	perch_merge_free(merge);
 	for (size_t i = 0; i < MERGED; i++)
 		close_ring(opened[i], &writers[i]);

@@ -57,12 +57,12 @@ static void holds_the_newest(void **state)
 		uint16_t sizes[100];
 
 		for (size_t written = 0; written < 100; written++) {
-			size_t nr = take(ring, PERCH_NEWEST_FIRST, serials);
+			size_t nr = take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials);
 
 			assert_int_equal(nr, expected(sizes, written, &bytes));
 			for (size_t i = 0; i < nr; i++)
 				assert_int_equal(serials[i], written - 1 - i);
-			assert_int_equal(take(ring, PERCH_OLDEST_FIRST, serials), nr);
+			assert_int_equal(take(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials), nr);
 			for (size_t i = 0; i < nr; i++)
 				assert_int_equal(serials[i], written - nr + i);
 			sizes[written] = 24 + 8 * (ring_kernel_random(&k->random) % 20);
@@ -83,8 +83,8 @@ static void counts_what_is_gone(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		ring_kernel_sample(k, 48);
-	assert_int_equal(take(ring, PERCH_OLDEST_FIRST, serials), 5);
-	perch_ring_stats(ring, &stats);
+	assert_int_equal(take(ring, PERCH_SNAPSHOT_OLDEST_FIRST, serials), 5);
+	perch_ring_get_stats(ring, &stats);
 	assert_true(stats.paused);
 	assert_int_equal(stats.bytes, 240);
 	assert_int_equal(stats.overwritten, 0);
@@ -92,16 +92,16 @@ static void counts_what_is_gone(void **state)
 	for (int i = 0; i < 8; i++)	/* 384 bytes, of which 240 are whole and the oldest one of the ring is cut */
 		ring_kernel_sample(k, 48);
 	for (int again = 0; again < 3; again++) {
-		assert_int_equal(take(ring, PERCH_NEWEST_FIRST, serials), 5);
-		perch_ring_stats(ring, &stats);
+		assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
+		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.overwritten, 384 - 240);
 		assert_int_equal(stats.cut, 1);
 		assert_int_equal(stats.damaged, 0);
 		assert_int_equal(stats.bytes, 240 * (2 + again));
 	}
 	ring_kernel_sample(k, 48);	/* one more: what was there before and is gone now had been told */
-	assert_int_equal(take(ring, PERCH_NEWEST_FIRST, serials), 5);
-	perch_ring_stats(ring, &stats);
+	assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
+	perch_ring_get_stats(ring, &stats);
 	assert_int_equal(stats.overwritten, 384 - 240);
 	assert_int_equal(stats.cut, 2);
 	perch_ring_close(ring);
@@ -129,7 +129,7 @@ static void notices_a_late_writer(void **state)
 				assert_true(ring_kernel_sound(record));
 				assert_true(((const uint64_t *)record)[1] < 12);
 			}
-			perch_ring_stats(ring, &stats);
+			perch_ring_get_stats(ring, &stats);
 			assert_int_equal(nr, late < 4 ? 4 - late : 0);
 			assert_int_equal(stats.cut, late < 4 ? late : 4);
 			perch_ring_close(ring);
@@ -151,11 +151,11 @@ static void ends_with_resuming(void **state)
 	assert_int_equal(perch_ring_peek(ring, pieces), 0);
 	perch_ring_consume(ring, 64);
 	assert_int_equal(k->control->data_tail, 0);
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, NULL), 2);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, NULL), 2);
 	assert_non_null(perch_ring_next(ring));
 	assert_int_equal(perch_ring_resume(ring, NULL), 0);
 	assert_null(perch_ring_next(ring));
-	perch_ring_stats(ring, &stats);
+	perch_ring_get_stats(ring, &stats);
 	assert_false(stats.paused);
 	assert_int_equal(k->control->data_tail, 0);
 	perch_ring_close(ring);
@@ -168,14 +168,14 @@ static void forgets_what_is_known(void **state)
 	(void)state;
 	for (uint32_t seed = 1; seed < 100; seed++) {
 		struct ring_kernel *k = ring_kernel_new(RING, 0, true, 0, seed);
-		enum perch_snapshot_order order = seed & 1 ? PERCH_OLDEST_FIRST : PERCH_NEWEST_FIRST;
+		enum perch_snapshot_order order = seed & 1 ? PERCH_SNAPSHOT_OLDEST_FIRST : PERCH_SNAPSHOT_NEWEST_FIRST;
 		uint64_t serials[RING / 8], known = 0, overwritten = 0, bytes, came;
 		struct perch_ring *ring = over(k);
 		struct perch_ring_stats stats;
 		size_t written = 0;
 		uint16_t sizes[400];
 
-		perch_ring_forget(ring);	/* nothing so far */
+		perch_ring_snapshot_advance(ring);	/* nothing so far */
 		for (int round = 0; round < 40; round++) {
 			size_t nr, held, fit, more = ring_kernel_random(&k->random) % 10;
 
@@ -186,15 +186,15 @@ static void forgets_what_is_known(void **state)
 			nr = take(ring, order, serials);
 			assert_int_equal(nr, held);
 			for (size_t i = 0; i < nr; i++)
-				assert_int_equal(serials[i], order == PERCH_OLDEST_FIRST ? written - nr + i : written - 1 - i);
+				assert_int_equal(serials[i], order == PERCH_SNAPSHOT_OLDEST_FIRST ? written - nr + i : written - 1 - i);
 			overwritten += came > bytes ? came - bytes : 0;
 			if (ring_kernel_random(&k->random) % 4) {
-				perch_ring_forget(ring);
+				perch_ring_snapshot_advance(ring);
 				known = written;
 				assert_int_equal(take(ring, order, serials), 0);
 			}
 		}
-		perch_ring_stats(ring, &stats);
+		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.overwritten, overwritten);
 		assert_int_equal(stats.damaged, 0);
 		perch_ring_close(ring);
@@ -217,17 +217,17 @@ static void survives_nonsense(void **state)
 		for (int n = 0; n < 9; n++)
 			ring_kernel_sample(k, 64);
 		memcpy(k->data + ((k->head + 64) & (RING - 1)) + 6, &sizes[i], 2);
-		assert_int_equal(perch_ring_snapshot(ring, PERCH_NEWEST_FIRST, NULL), 1);
+		assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, NULL), 1);
 		assert_non_null(perch_ring_next(ring));
 		assert_null(perch_ring_next(ring));
-		perch_ring_stats(ring, &stats);
+		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.damaged, 1);
 		k->control->data_head += 64;
-		assert_true(perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, NULL) >= 0);
-		perch_ring_stats(ring, &stats);
+		assert_true(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, NULL) >= 0);
+		perch_ring_get_stats(ring, &stats);
 		assert_true(stats.damaged >= 2);
 		k->control->data_head = 4096;
-		assert_int_equal(perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, &err), -EINVAL);
+		assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), -EINVAL);
 		assert_non_null(strstr(err.message, "write_backward"));
 		assert_null(perch_ring_next(ring));
 		perch_ring_close(ring);
@@ -277,15 +277,15 @@ static int control(void *context, int fd, unsigned long request, unsigned long a
 	return 0;
 }
 
-static struct perch_machine *machine_with(struct descriptor *d, struct perch_calls *calls)
+static struct perch_machine *machine_with(struct descriptor *d, struct perch_syscalls *calls)
 {
 	struct perch_machine *machine;
 
-	*calls = perch_kernel_calls;
+	*calls = perch_kernel_syscalls;
 	calls->context = d;
-	calls->map = map_memory;
-	calls->unmap = unmap_memory;
-	calls->control = control;
+	calls->mmap = map_memory;
+	calls->munmap = unmap_memory;
+	calls->ioctl = control;
 	assert_int_equal(perch_machine_new(&machine, "/proc/none", calls, NULL), 0);
 	return machine;
 }
@@ -294,7 +294,7 @@ static void maps_and_pauses(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct descriptor d = { 0 };
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_machine *machine = machine_with(&d, &calls);
 	struct perch_ring_stats stats;
 	struct perch_ring *ring;
@@ -304,27 +304,27 @@ static void maps_and_pauses(void **state)
 	assert_int_equal(perch_ring_open(&ring, 5, 4, PERCH_RING_OVERWRITE, machine, &err), 0);
 	assert_int_equal(d.protection, PROT_READ);
 	assert_int_equal(d.size, 5 * page);
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_NEWEST_FIRST, &err), 0);
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, &err), 0);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), 0);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), 0);
 	assert_int_equal(d.pauses, 1);		/* the second found it paused */
 	assert_int_equal(perch_ring_resume(ring, &err), 0);
 	assert_int_equal(d.resumes, 1);
 	d.refuse_control = EINVAL;
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_NEWEST_FIRST, &err), -EINVAL);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), -EINVAL);
 	assert_int_equal(perch_ring_pause(ring, &err), -EINVAL);
 	assert_true(err.message[0]);
-	perch_ring_stats(ring, &stats);
+	perch_ring_get_stats(ring, &stats);
 	assert_false(stats.paused);
 	d.refuse_control = 0;
 	assert_int_equal(perch_ring_pause(ring, &err), 0);
 	d.refuse_control = ENOTTY;
 	assert_int_equal(perch_ring_resume(ring, &err), -ENOTTY);
-	perch_ring_stats(ring, &stats);
+	perch_ring_get_stats(ring, &stats);
 	assert_true(stats.paused);
 	perch_ring_close(ring);
 	assert_int_equal(perch_ring_open(&ring, 5, 1, PERCH_RING_FORWARD, machine, &err), 0);
 	assert_int_equal(d.protection, PROT_READ | PROT_WRITE);
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_NEWEST_FIRST, &err), -EINVAL);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), -EINVAL);
 	perch_ring_close(ring);
 	d.refuse_map = EINVAL;
 	assert_int_equal(perch_ring_open(&ring, 5, 1, PERCH_RING_OVERWRITE, machine, &err), -EINVAL);
@@ -348,7 +348,7 @@ static void refuses_what_cannot_be(void **state)
 	control_page.data_tail = 4;	/* nobody's: no reader ever moved it */
 	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64, PERCH_RING_OVERWRITE, &err), 0);
 	assert_int_equal(perch_ring_snapshot(ring, (enum perch_snapshot_order)9, &err), -EINVAL);
-	assert_int_equal(perch_ring_snapshot(ring, PERCH_OLDEST_FIRST, &err), 0);
+	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), 0);
 	perch_ring_close(ring);
 }
 

@@ -17,7 +17,7 @@ static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 
 struct scene {
 	struct kernel k;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_machine *machine;
 	struct perch_sampler *sampler;
 	struct perch_sampler_options options;
@@ -32,7 +32,7 @@ static int set_up(void **state)
 	s->calls = fake_calls(&s->k);
 	assert_int_equal(perch_machine_new(&s->machine, "", &s->calls, NULL), 0);
 	s->options = (struct perch_sampler_options){
-		.event = { .period = 1000, .follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK, .machine = s->machine },
+		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK, .machine = s->machine },
 		.cpus = &two_cpus, .overwrite = true, .ring_pages = 4,
 	};
 	*state = s;
@@ -112,10 +112,10 @@ static void has_two_rings_a_cpu(void **state)
 		assert_int_equal(perch_sampler_ring_fd(s->sampler, i), s->k.mapped[i].fd);
 	}
 	assert_int_equal(s->k.mapped[0].pages, 4);
-	assert_int_equal(perch_sampler_place(s->sampler, 1, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(perch_sampler_id_info(s->sampler, 1, 1, &cpu, &pid, &ring), 0);
 	assert_int_equal(cpu, 1);
 	assert_int_equal(ring, 1);
-	assert_int_equal(perch_sampler_place(s->sampler, 2, 1, &cpu, &pid, &ring), 0);
+	assert_int_equal(perch_sampler_id_info(s->sampler, 2, 1, &cpu, &pid, &ring), 0);
 	assert_int_equal(ring, 3);
 }
 
@@ -124,12 +124,12 @@ static void needs_no_own_event_without_follow(void **state)
 	struct perch_record record;
 	struct scene *s = *state;
 
-	s->options.event.follow = 0;
+	s->options.event.sideband = 0;
 	assert_int_equal(open_scene(s, "cpu-clock"), 0);
 	assert_int_equal(perch_sampler_rings(s->sampler), 2);
 	assert_int_equal(s->k.nr, 2);
 	assert_int_equal(perch_sampler_next(s->sampler, &record), 0);
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 0);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 0);
 }
 
 struct seen {
@@ -185,10 +185,10 @@ static void a_snapshot_has_the_newest(void **state)
 	assert_int_equal(seen.last, 10);
 	for (int i = 0; i < s->k.nr; i++)
 		assert_false(s->k.fd[i].paused);
-	perch_sampler_ring_stats(s->sampler, 0, &stats);
+	perch_sampler_get_ring_stats(s->sampler, 0, &stats);
 	assert_int_equal(stats.records, most);
 	assert_int_equal(stats.samples, most);
-	perch_ring_stats(perch_sampler_ring(s->sampler, 0), &ring);
+	perch_ring_get_stats(perch_sampler_ring(s->sampler, 0), &ring);
 	assert_int_equal(ring.overwritten, 2 * most * sizeof(struct sample));
 
 	/* what came since, with what is still there of before */
@@ -211,7 +211,7 @@ static void a_kept_snapshot_is_forgotten(void **state)
 
 	s->options.event.sample = PERCH_SAMPLE_IDENTIFIER;
 	assert_int_equal(open_scene(s, "cpu-clock"), 0);
-	perch_sampler_forget(s->sampler);
+	perch_sampler_snapshot_advance(s->sampler);
 	while (time < 20)
 		put_backward(s, 0, id_of(s, 0, 0), ++time);
 	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
@@ -219,7 +219,7 @@ static void a_kept_snapshot_is_forgotten(void **state)
 	seen = (struct seen){ .s = s };
 	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
 	assert_int_equal(seen.ring[0], 21);
-	perch_sampler_forget(s->sampler);
+	perch_sampler_snapshot_advance(s->sampler);
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), 0);
 	while (time < 30)
 		put_backward(s, 0, id_of(s, 0, 0), ++time);
@@ -229,16 +229,16 @@ static void a_kept_snapshot_is_forgotten(void **state)
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), 9 * sizeof(struct sample));
 	assert_int_equal(seen.first, 22);
 	assert_int_equal(seen.last, 30);
-	perch_sampler_forget(s->sampler);
+	perch_sampler_snapshot_advance(s->sampler);
 	for (size_t i = 0; i < most + 5; i++)
 		put_backward(s, 0, id_of(s, 0, 0), ++time);
 	seen = (struct seen){ .s = s };
 	assert_true(perch_sampler_snapshot(s->sampler, look, &seen, &s->err) > 0);
 	assert_int_equal(seen.ring[0], most);
 	assert_int_equal(seen.last, time);
-	perch_ring_stats(perch_sampler_ring(s->sampler, 0), &ring);
+	perch_ring_get_stats(perch_sampler_ring(s->sampler, 0), &ring);
 	assert_int_equal(ring.overwritten, 5 * sizeof(struct sample));
-	perch_sampler_ring_stats(s->sampler, 0, &stats);
+	perch_sampler_get_ring_stats(s->sampler, 0, &stats);
 	assert_int_equal(stats.samples, 20 + 21 + 9 + 9 + most);
 }
 

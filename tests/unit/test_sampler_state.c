@@ -20,7 +20,7 @@ static const struct tree_file two_cpus[] = { { ONLINE, "0-1\n" }, { "/sys/device
 struct scene {
 	char root[PATH_MAX];
 	struct kernel k;
-	struct perch_calls calls;
+	struct perch_syscalls calls;
 	struct perch_machine *machine;
 	struct perch_sampler *sampler;
 	struct perch_sampler_options options;
@@ -123,31 +123,31 @@ static void check_rings(struct scene *s)
 {
 	struct perch_sampler_stats stats;
 
-	assert_int_equal(perch_sampler_ring_stats(s->sampler, 0, &stats), 0);
+	assert_int_equal(perch_sampler_get_ring_stats(s->sampler, 0, &stats), 0);
 	assert_int_equal(stats.records, 4);
 	assert_int_equal(stats.samples, 3);
 	assert_int_equal(stats.lost, 42);
 	assert_int_equal(stats.bytes, 3 * 32 + 48);
-	assert_int_equal(perch_sampler_ring_stats(s->sampler, 1, &stats), 0);
+	assert_int_equal(perch_sampler_get_ring_stats(s->sampler, 1, &stats), 0);
 	assert_int_equal(stats.records, 4);
 	assert_int_equal(stats.samples, 1);
 	assert_int_equal(stats.lost, 7);
 	assert_int_equal(stats.throttled, 1);
 	assert_int_equal(stats.unthrottled, 1);
-	perch_sampler_stats(s->sampler, &stats);
+	perch_sampler_get_stats(s->sampler, &stats);
 	assert_int_equal(stats.records, 8);
 	assert_int_equal(stats.samples, 4);
 	assert_int_equal(stats.lost, 49);
-	assert_int_equal(perch_sampler_ring_stats(s->sampler, 2, &stats), -EINVAL);
-	assert_int_equal(perch_sampler_event_stats(s->sampler, 2, &stats), -EINVAL);
+	assert_int_equal(perch_sampler_get_ring_stats(s->sampler, 2, &stats), -EINVAL);
+	assert_int_equal(perch_sampler_get_event_stats(s->sampler, 2, &stats), -EINVAL);
 }
 
 static void check_told(struct scene *s, uint64_t samples)
 {
 	struct perch_sampler_stats first, second;
 
-	assert_int_equal(perch_sampler_event_stats(s->sampler, 0, &first), 0);
-	assert_int_equal(perch_sampler_event_stats(s->sampler, 1, &second), 0);
+	assert_int_equal(perch_sampler_get_event_stats(s->sampler, 0, &first), 0);
+	assert_int_equal(perch_sampler_get_event_stats(s->sampler, 1, &second), 0);
 	assert_int_equal(first.samples, samples ? 3 : 0);
 	assert_int_equal(second.samples, samples ? 1 : 0);
 	assert_int_equal(first.lost, 7);
@@ -196,7 +196,7 @@ static void counts_what_is_drained(void **state)
 			check_told(s, 0);
 		}
 	}
-	perch_sampler_event_stats(s->sampler, 1, &stats);
+	perch_sampler_get_event_stats(s->sampler, 1, &stats);
 	assert_int_equal(stats.lost, 23 * 42);
 }
 
@@ -211,8 +211,8 @@ static void merges_by_time(void **state)
 	for (uint64_t i = 0; i < 40; i++)
 		put_sample(s, i % 3 != 0, id_of(s, i % 2, i % 3 != 0), 100 + i);
 	/* the first round takes up, the second delivers; then nothing is left */
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, false, &record), 0);
-	while (perch_sampler_next_in_time(s->sampler, false, &record) > 0) {
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, false, &record), 0);
+	while (perch_sampler_next_ordered(s->sampler, false, &record) > 0) {
 		assert_true(record.sample.time > before);
 		assert_int_equal(record.event, (record.sample.time - 100) % 2);
 		before = record.sample.time;
@@ -221,12 +221,12 @@ static void merges_by_time(void **state)
 	assert_int_equal(nr, 40);
 	put_sample(s, 0, id_of(s, 0, 0), 200);
 	put_sample(s, 1, id_of(s, 0, 1), 150);
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
 	assert_int_equal(record.sample.time, 150);
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
 	assert_int_equal(record.sample.time, 200);
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 0);
-	perch_sampler_stats(s->sampler, &stats);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 0);
+	perch_sampler_get_stats(s->sampler, &stats);
 	assert_int_equal(stats.samples, 42);
 }
 
@@ -240,12 +240,12 @@ static void damage_is_counted_by_ring(void **state)
 	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
 	put_sample(s, 1, 4711, 1);
 	put_sample(s, 1, id_of(s, 0, 1), 2);
-	assert_int_equal(perch_sampler_next_in_time(s->sampler, true, &record), 1);
+	assert_int_equal(perch_sampler_next_ordered(s->sampler, true, &record), 1);
 	assert_int_equal(record.sample.time, 2);
-	perch_sampler_ring_stats(s->sampler, 1, &stats);
+	perch_sampler_get_ring_stats(s->sampler, 1, &stats);
 	assert_int_equal(stats.damaged, 1);
 	assert_int_equal(stats.records, 2);
-	perch_sampler_ring_stats(s->sampler, 0, &stats);
+	perch_sampler_get_ring_stats(s->sampler, 0, &stats);
 	assert_int_equal(stats.damaged, 0);
 }
 
@@ -263,18 +263,18 @@ static void tells_pauses_and_ends(void **state)
 	struct scene *s = *state;
 
 	assert_int_equal(open_scene(s, "cpu-clock"), 0);
-	assert_int_equal(state_of(s, 0), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), 0);
 	assert_true(s->k.fd[0].paused && s->k.fd[1].paused);
-	assert_int_equal(state_of(s, 1), PERCH_RING_PAUSED);
+	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_PAUSED);
 	assert_int_equal(perch_sampler_resume(s->sampler, &s->err), 0);
 	assert_false(s->k.fd[0].paused || s->k.fd[1].paused);
-	assert_int_equal(state_of(s, 1), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(perch_sampler_ring_state(s->sampler, 2, &none), -EINVAL);
 
 	/* nothing is behind these descriptors */
 	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
-	assert_int_equal(state_of(s, 0), PERCH_RING_ENDED);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_ENDED);
 }
 
 /* A descriptor that poll(2) finds in error, as that of a pinned event without a counter is: a pipe that nobody reads. */
@@ -290,13 +290,13 @@ static void tells_events_in_error(void **state)
 	assert_int_equal(dup2(pipes[1], 1000), 1000);
 	assert_int_equal(dup2(good[0], 1001), 1001);
 	assert_int_equal(perch_sampler_wait(s->sampler, 15), 0);
-	assert_int_equal(state_of(s, 0), PERCH_RING_FAILED);
-	assert_int_equal(state_of(s, 1), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_FAILED);
+	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 
 	/* enabled again it has its counter */
 	assert_int_equal(dup2(good[0], 1000), 1000);
 	assert_int_equal(perch_sampler_wait(s->sampler, 0), 0);
-	assert_int_equal(state_of(s, 0), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	for (int i = 0; i < 2; i++)
 		close(1000 + i), close(good[i]);
 	close(pipes[1]);
@@ -310,7 +310,7 @@ static void a_pause_that_fails_goes_back(void **state)
 	s->k.refuse_pause = 1001;
 	assert_int_equal(perch_sampler_pause(s->sampler, &s->err), -EINVAL);
 	assert_false(s->k.fd[0].paused);
-	assert_int_equal(state_of(s, 0), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 }
 
 /* Looked up when asked, not remembered. */
@@ -326,18 +326,18 @@ static void tells_cpus_that_went_offline(void **state)
 	assert_non_null(file);
 	fputs("0\n", file);
 	fclose(file);
-	assert_int_equal(state_of(s, 0), PERCH_RING_RUNNING);
-	assert_int_equal(state_of(s, 1), PERCH_RING_OFFLINE);
+	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
+	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_OFFLINE);
 	assert_int_equal(unlink(path), 0);		/* not known: not offline */
-	assert_int_equal(state_of(s, 1), PERCH_RING_RUNNING);
+	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 }
 
 static void refreshes_those_that_sample(void **state)
 {
 	struct scene *s = *state;
 
-	s->options.event.follow = PERCH_FOLLOW_MMAP;
-	s->options.follow_apart = true;
+	s->options.event.sideband = PERCH_FOLLOW_MMAP;
+	s->options.tracking_event = true;
 	assert_int_equal(open_scene(s, "cpu-clock,{page-faults,cs}:S"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 5, &s->err), 0);
 	assert_int_equal(s->k.nr, 8);
@@ -351,7 +351,7 @@ static void nothing_to_refresh(void **state)
 {
 	struct scene *s = *state;
 
-	s->options.event.follow = PERCH_FOLLOW_MMAP;
+	s->options.event.sideband = PERCH_FOLLOW_MMAP;
 	s->options.event.period = 0;
 	assert_int_equal(open_scene(s, "dummy"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 1, &s->err), -EINVAL);

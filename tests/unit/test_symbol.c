@@ -8,14 +8,14 @@
 		name, CODE + (value), size, STB_GLOBAL, STT_FUNC, TEXT, 0 \
 	}
 
-static struct perch_binary binary;
+static struct perch_dso dso;
 
 static struct perch_symbols *with_symbols(const struct made_symbol *symbol, size_t nr)
 {
 	const char *path = at_place("binary");
 
 	write_elf(path, SHT_SYMTAB, symbol, nr, NULL, 0);
-	binary = binary_at(path, PERCH_BINARY_FILE);
+	dso = binary_at(path, PERCH_DSO_FILE);
 	return new_symbols(NULL);
 }
 
@@ -27,23 +27,23 @@ static void symbols_are_found_by_file_offset(void **state)
 	const struct perch_symbol *first, *second;
 
 	(void)state;
-	second = perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x110);
-	first = perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x8f);
+	second = perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x110);
+	first = perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x8f);
 	assert_non_null(first);
 	assert_non_null(second);
 	assert_string_equal(first->name, "first");
 	assert_int_equal(first->start, CODE_OFFSET + 0x80);
 	assert_int_equal(first->end, CODE_OFFSET + 0x90);
 	assert_int_equal(first->binding, 'g');
-	assert_ptr_equal(first->binary, &binary);
+	assert_ptr_equal(first->dso, &dso);
 	assert_int_equal(second->index, 0);
 	assert_int_equal(first->index, 1);
-	assert_ptr_equal(first, perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x80));
-	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x7f));
-	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x90));
-	assert_null(perch_symbols_find(symbols, &binary, CODE + 0x80));
-	assert_null(perch_symbols_find(symbols, &binary, UINT64_MAX));
-	assert_null(perch_symbols_trouble(symbols, &binary));
+	assert_ptr_equal(first, perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x80));
+	assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x7f));
+	assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x90));
+	assert_null(perch_symbols_find(symbols, &dso, CODE + 0x80));
+	assert_null(perch_symbols_find(symbols, &dso, UINT64_MAX));
+	assert_null(perch_symbols_error(symbols, &dso));
 	perch_symbols_free(symbols);
 }
 
@@ -66,7 +66,7 @@ static void many_symbols_are_sorted(void **state)
 		char expected[16];
 
 		snprintf(expected, sizeof(expected), "f%u", i / 8);
-		assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + i), expected);
+		assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + i), expected);
 	}
 	perch_symbols_free(symbols);
 }
@@ -77,9 +77,9 @@ static void symbols_without_size_reach_to_the_next(void **state)
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 
 	(void)state;
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0xff), "a");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + CODE_SIZE - 1), "b");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + CODE_SIZE), "");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0xff), "a");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + CODE_SIZE - 1), "b");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + CODE_SIZE), "");
 	perch_symbols_free(symbols);
 }
 
@@ -110,7 +110,7 @@ static void of_two_names_the_better_is_shown(void **state)
 			const struct perch_symbol *found;
 
 			symbols = with_symbols(symbol, 2);
-			found = perch_symbols_find(symbols, &binary, CODE_OFFSET);
+			found = perch_symbols_find(symbols, &dso, CODE_OFFSET);
 			assert_non_null(found);
 			assert_string_equal(found->name, pair[i].better.name);
 			perch_symbols_free(symbols);
@@ -124,8 +124,8 @@ static void a_sized_symbol_is_better_than_an_unsized_one(void **state)
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 
 	(void)state;
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET), "sized");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 8), "");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET), "sized");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 8), "");
 	perch_symbols_free(symbols);
 }
 
@@ -140,13 +140,13 @@ static void functions_may_lie_in_functions(void **state)
 	struct perch_symbols *symbols = with_symbols(symbol, NR(symbol));
 
 	(void)state;
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x3f), "outer");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x40), "inner");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x52), "inner");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x5b), "innermost");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x5c), "inner");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x60), "outer");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x100), "");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x3f), "outer");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x40), "inner");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x52), "inner");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x5b), "innermost");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x5c), "inner");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x60), "outer");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x100), "");
 	perch_symbols_free(symbols);
 }
 
@@ -175,13 +175,13 @@ static void what_is_no_function_is_left_out(void **state)
 	make_symbols(&table, &names, false, symbol, NR(symbol));
 	add_symbols(&file, SHT_SYMTAB, &table, &names);
 	make_elf(&out, &file);
-	binary = binary_at(at_place("arm"), PERCH_BINARY_FILE);
-	write_bytes(binary.path, out.bytes, out.size);
+	dso = binary_at(at_place("arm"), PERCH_DSO_FILE);
+	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
 	for (uint64_t at = 0x10; at < 0x90; at += 0x10)
-		assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET + at));
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x90), "indirect");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0xa0), "label");
+		assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET + at));
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x90), "indirect");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0xa0), "label");
 	perch_symbols_free(symbols);
 }
 
@@ -201,11 +201,11 @@ static void files_of_the_other_byte_order_are_read(void **state)
 	add_symbols(&file, SHT_SYMTAB, &table, &names);
 	add_build_id(&file, &note, id, sizeof(id));
 	make_elf(&out, &file);
-	binary = binary_at(at_place("big"), PERCH_BINARY_FILE);
-	write_bytes(binary.path, out.bytes, out.size);
+	dso = binary_at(at_place("big"), PERCH_DSO_FILE);
+	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x11f), "far");
-	assert_int_equal(perch_build_id_of_file(binary.path, build_id), 4);
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x11f), "far");
+	assert_int_equal(perch_build_id_of_file(dso.path, build_id), 4);
 	assert_memory_equal(build_id, id, 4);
 	assert_int_equal(perch_build_id_of_image(out.bytes, out.size, build_id), 4);
 	perch_symbols_free(symbols);
@@ -244,15 +244,15 @@ static void stubs_have_the_names_of_what_they_call(void **state)
 						  CODE + 0x800, CODE_OFFSET + 0x800, .size = 48,
 						  .entry_size = 16 });
 	make_elf(&out, &file);
-	binary = binary_at(at_place("stubs"), PERCH_BINARY_FILE);
-	write_bytes(binary.path, out.bytes, out.size);
+	dso = binary_at(at_place("stubs"), PERCH_DSO_FILE);
+	write_bytes(dso.path, out.bytes, out.size);
 	symbols = new_symbols(NULL);
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x80f), "");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x810), "puts@plt");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x82f), "a::b@plt");
-	assert_string_equal(perch_symbols_find(symbols, &binary, CODE_OFFSET + 0x82f)->name,
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x80f), "");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x810), "puts@plt");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x82f), "a::b@plt");
+	assert_string_equal(perch_symbols_find(symbols, &dso, CODE_OFFSET + 0x82f)->name,
 			    "_ZN1a1bEv@plt");
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 0x830), "");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 0x830), "");
 	perch_symbols_free(symbols);
 }
 
@@ -281,14 +281,14 @@ static void names_are_demangled_and_cleaned(void **state)
 	raw = new_symbols(&(struct perch_symbols_options){ .no_demangle = true });
 	for (size_t i = 0; i < NR(demangled); i++) {
 		const struct perch_symbol *found =
-			perch_symbols_find(symbols, &binary, CODE_OFFSET + i * 16);
+			perch_symbols_find(symbols, &dso, CODE_OFFSET + i * 16);
 
 		assert_string_equal(found->name, demangled[i].mangled);
 		assert_string_equal(perch_symbols_name(symbols, found), demangled[i].plain);
 		assert_ptr_equal(perch_symbols_name(symbols, found),
 				 perch_symbols_name(symbols, found));
 		if (i + 1 < NR(demangled))
-			assert_string_equal(name_at(raw, &binary, CODE_OFFSET + i * 16),
+			assert_string_equal(name_at(raw, &dso, CODE_OFFSET + i * 16),
 					    demangled[i].mangled);
 	}
 	perch_symbols_free(symbols);
@@ -315,7 +315,7 @@ static void names_that_explode_are_left_alone(void **state)
 	}
 	strcat(name, "Evv");
 	symbols = with_symbols(&symbol, 1);
-	assert_true(strlen(name_at(symbols, &binary, CODE_OFFSET)) < 1 << 17);
+	assert_true(strlen(name_at(symbols, &dso, CODE_OFFSET)) < 1 << 17);
 	perch_symbols_free(symbols);
 }
 
@@ -331,14 +331,14 @@ static void no_truncation_breaks_it(void **state)
 	add_symbols(&file, SHT_DYNSYM, &table, &names);
 	add_build_id(&file, &note, id, sizeof(id));
 	make_elf(&out, &file);
-	binary = binary_at(at_place("short"), PERCH_BINARY_FILE);
+	dso = binary_at(at_place("short"), PERCH_DSO_FILE);
 	for (size_t size = 0; size < out.size; size++) {
 		struct perch_symbols *symbols;
 
-		write_bytes(binary.path, out.bytes, size);
+		write_bytes(dso.path, out.bytes, size);
 		symbols = new_symbols(NULL);
-		assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
-		assert_non_null(perch_symbols_trouble(symbols, &binary));
+		assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET));
+		assert_non_null(perch_symbols_error(symbols, &dso));
 		perch_symbols_free(symbols);
 	}
 }

@@ -14,23 +14,23 @@ static const struct made_symbol full[] = { { "from_symtab", CODE, 16, STB_LOCAL,
 static const struct made_symbol exported[] = { { "from_dynsym", CODE + 16, 16, STB_GLOBAL, STT_FUNC,
 						 TEXT, 0 } };
 
-static struct perch_binary with_id(const char *path, const uint8_t *id, uint8_t size)
+static struct perch_dso with_id(const char *path, const uint8_t *id, uint8_t size)
 {
-	struct perch_binary binary = binary_at(path, PERCH_BINARY_FILE);
+	struct perch_dso dso = binary_at(path, PERCH_DSO_FILE);
 
-	binary.build_id_size = size;
-	memcpy(binary.build_id, id, size);
-	return binary;
+	dso.build_id_size = size;
+	memcpy(dso.build_id, id, size);
+	return dso;
 }
 
 /* One question to a new handle: the name at an offset, or the trouble in brackets. */
 static const char *ask(const struct perch_symbols_options *options,
-		       const struct perch_binary *binary, uint64_t offset)
+		       const struct perch_dso *dso, uint64_t offset)
 {
 	static char answer[256];
 	struct perch_symbols *symbols = new_symbols(options);
-	const char *name = name_at(symbols, binary, offset);
-	const char *trouble = perch_symbols_trouble(symbols, binary);
+	const char *name = name_at(symbols, dso, offset);
+	const char *trouble = perch_symbols_error(symbols, dso);
 
 	if (*name)
 		snprintf(answer, sizeof(answer), "%s", name);
@@ -42,19 +42,19 @@ static const char *ask(const struct perch_symbols_options *options,
 
 static void a_stripped_binary_has_its_exports(void **state)
 {
-	struct perch_binary binary = binary_at(at_place("stripped"), PERCH_BINARY_FILE);
+	struct perch_dso dso = binary_at(at_place("stripped"), PERCH_DSO_FILE);
 
 	(void)state;
-	write_elf(binary.path, SHT_DYNSYM, exported, 1, NULL, 0);
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET + 16), "from_dynsym");
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[]");
+	write_elf(dso.path, SHT_DYNSYM, exported, 1, NULL, 0);
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET + 16), "from_dynsym");
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
 static void another_build_is_not_used(void **state)
 {
 	const char *path = at_place("build");
-	struct perch_binary same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
-	struct perch_binary padded = with_id(path, this_id, 20);
+	struct perch_dso same = with_id(path, this_id, 20), other = with_id(path, other_id, 20);
+	struct perch_dso padded = with_id(path, this_id, 20);
 
 	(void)state;
 	write_elf(path, SHT_SYMTAB, full, 1, this_id, 20);
@@ -101,7 +101,7 @@ static void a_debug_link_is_followed(void **state)
 {
 	static const char *const places[] = { "bin/program.debug", "bin/.debug/program.debug",
 					      "root/usr/lib/debug/bin/program.debug" };
-	struct perch_binary binary = binary_at(at_place("bin/program"), PERCH_BINARY_FILE);
+	struct perch_dso dso = binary_at(at_place("bin/program"), PERCH_DSO_FILE);
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -109,24 +109,24 @@ static void a_debug_link_is_followed(void **state)
 		const struct perch_symbols_options *options = i == 2 ? &below : NULL;
 		const char *debug = at_place(places[i]);
 
-		binary.path = i == 2 ? "/bin/program" : at_place("bin/program");
+		dso.path = i == 2 ? "/bin/program" : at_place("bin/program");
 		write_elf(debug, SHT_SYMTAB, full, 1, NULL, 0);
-		write_linked(i == 2 ? at_place("root/bin/program") : binary.path, "program.debug",
+		write_linked(i == 2 ? at_place("root/bin/program") : dso.path, "program.debug",
 			     crc_of(debug));
-		assert_string_equal(ask(options, &binary, CODE_OFFSET), "from_symtab");
-		assert_string_equal(ask(options, &binary, CODE_OFFSET + 16), "from_dynsym");
+		assert_string_equal(ask(options, &dso, CODE_OFFSET), "from_symtab");
+		assert_string_equal(ask(options, &dso, CODE_OFFSET + 16), "from_dynsym");
 		/* one bit of the file differs from what was linked */
-		write_linked(i == 2 ? at_place("root/bin/program") : binary.path, "program.debug",
+		write_linked(i == 2 ? at_place("root/bin/program") : dso.path, "program.debug",
 			     crc_of(debug) ^ 1);
-		assert_string_equal(ask(options, &binary, CODE_OFFSET), "[]");
+		assert_string_equal(ask(options, &dso, CODE_OFFSET), "[]");
 		unlink(debug);
 	}
 	/* the link names a file, not a way to it */
 	write_elf(at_place("program.debug"), SHT_SYMTAB, full, 1, NULL, 0);
 	write_linked(at_place("bin/program"), "../program.debug",
 		     crc_of(at_place("program.debug")));
-	binary.path = at_place("bin/program");
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[]");
+	dso.path = at_place("bin/program");
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[]");
 }
 
 static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
@@ -134,58 +134,58 @@ static const char kept_path[] = "ab/cd030405060708090a0b0c0d0e0f1011121314";
 static void debug_files_are_found_by_build_id(void **state)
 {
 	const struct perch_symbols_options options = { .root = at_place("other") };
-	struct perch_binary binary = with_id("/bin/stripped", this_id, 20);
+	struct perch_dso dso = with_id("/bin/stripped", this_id, 20);
 	char path[256];
 
 	(void)state;
 	write_elf(at_place("other/bin/stripped"), SHT_DYNSYM, exported, 1, this_id, 20);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[]");
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
 	snprintf(path, sizeof(path), "other/usr/lib/debug/.build-id/%s.debug", kept_path);
 	write_elf(at_place(path), SHT_SYMTAB, full, 1, other_id, 20);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[]");
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[]");
 	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET + 16), "from_dynsym");
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET + 16), "from_dynsym");
 	/* also when no build id was recorded, and the binary itself tells it */
-	binary.build_id_size = 0;
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
+	dso.build_id_size = 0;
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
 static void what_perf_kept_replaces_a_lost_binary(void **state)
 {
-	struct perch_binary binary = with_id("/no/such/program", this_id, 20);
+	struct perch_dso dso = with_id("/no/such/program", this_id, 20);
 	char path[256];
 
 	(void)state;
 	setenv("HOME", at_place("home"), 1);
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "[no such file]");
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "[no such file]");
 	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/elf", kept_path);
 	write_elf(at_place(path), SHT_DYNSYM, exported, 1, this_id, 20);
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET + 16), "from_dynsym");
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET + 16), "from_dynsym");
 	snprintf(path, sizeof(path), "home/.debug/.build-id/%s/debug", kept_path);
 	write_elf(at_place(path), SHT_SYMTAB, full, 1, this_id, 20);
-	assert_string_equal(ask(NULL, &binary, CODE_OFFSET), "from_symtab");
+	assert_string_equal(ask(NULL, &dso, CODE_OFFSET), "from_symtab");
 }
 
 static void the_root_is_not_left(void **state)
 {
 	const struct perch_symbols_options options = { .root = at_place("jail") };
-	struct perch_binary binary;
+	struct perch_dso dso;
 
 	(void)state;
 	write_elf(at_place("outside"), SHT_SYMTAB, full, 1, NULL, 0);
 	write_elf(at_place("jail/lib/inside"), SHT_SYMTAB, full, 1, NULL, 0);
-	binary = binary_at("/../outside", PERCH_BINARY_FILE);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
-	binary = binary_at(at_place("outside"), PERCH_BINARY_FILE);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
-	assert_int_equal(symlink(binary.path, at_place("jail/link")), 0);
-	binary = binary_at("/link", PERCH_BINARY_FILE);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "[no such file]");
+	dso = binary_at("/../outside", PERCH_DSO_FILE);
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
+	dso = binary_at(at_place("outside"), PERCH_DSO_FILE);
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
+	assert_int_equal(symlink(dso.path, at_place("jail/link")), 0);
+	dso = binary_at("/link", PERCH_DSO_FILE);
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "[no such file]");
 	/* links inside mean what they meant on the recorded machine */
 	assert_int_equal(symlink("/lib", at_place("jail/lib64")), 0);
-	binary = binary_at("/lib64/inside", PERCH_BINARY_FILE);
-	assert_string_equal(ask(&options, &binary, CODE_OFFSET), "from_symtab");
+	dso = binary_at("/lib64/inside", PERCH_DSO_FILE);
+	assert_string_equal(ask(&options, &dso, CODE_OFFSET), "from_symtab");
 }
 
 static void only_regular_files_are_opened(void **state)
@@ -214,54 +214,54 @@ static void only_regular_files_are_opened(void **state)
 		   "#!/bin/sh\necho this is a script, and long enough for an ELF header\n");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		bool made = !strchr(wrong[i].path, '/') || !strcmp(wrong[i].path, "directory/");
-		struct perch_binary binary =
+		struct perch_dso dso =
 			binary_at(made && *wrong[i].path ? at_place(wrong[i].path) : wrong[i].path,
-				  PERCH_BINARY_FILE);
+				  PERCH_DSO_FILE);
 
 		if (!strcmp(wrong[i].path, "/dev/tty") || !strcmp(wrong[i].path, "/proc/kmsg"))
 			if (access(wrong[i].path, R_OK))
 				continue;
-		assert_string_equal(ask(NULL, &binary, CODE_OFFSET), wrong[i].trouble);
+		assert_string_equal(ask(NULL, &dso, CODE_OFFSET), wrong[i].trouble);
 	}
 }
 
 static void a_file_is_looked_at_once(void **state)
 {
 	const char *path = at_place("once");
-	struct perch_binary binary = binary_at(path, PERCH_BINARY_FILE);
+	struct perch_dso dso = binary_at(path, PERCH_DSO_FILE);
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
-	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
+	assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET));
 	write_elf(path, SHT_SYMTAB, full, 1, NULL, 0);
-	assert_null(perch_symbols_find(symbols, &binary, CODE_OFFSET));
-	assert_string_equal(perch_symbols_trouble(symbols, &binary), "no such file");
+	assert_null(perch_symbols_find(symbols, &dso, CODE_OFFSET));
+	assert_string_equal(perch_symbols_error(symbols, &dso), "no such file");
 	perch_symbols_free(symbols);
 
 	symbols = new_symbols(NULL);
-	assert_null(perch_symbols_trouble(symbols, &binary));
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET), "from_symtab");
+	assert_null(perch_symbols_error(symbols, &dso));
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET), "from_symtab");
 	unlink(path);
-	assert_string_equal(name_at(symbols, &binary, CODE_OFFSET + 1), "from_symtab");
+	assert_string_equal(name_at(symbols, &dso, CODE_OFFSET + 1), "from_symtab");
 	perch_symbols_free(symbols);
 }
 
 static void many_binaries_are_told_apart(void **state)
 {
 	enum { MANY = 3000 };
-	static struct perch_binary binary[MANY];
+	static struct perch_dso dso[MANY];
 	static char path[MANY][32];
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
 	for (uint32_t i = 0; i < MANY; i++) {
 		snprintf(path[i], sizeof(path[i]), "/no/such/dir/lib%u.so", i);
-		binary[i] = binary_at(path[i], PERCH_BINARY_FILE);
-		binary[i].index = i / 2; /* of two machines, say */
-		assert_null(perch_symbols_find(symbols, &binary[i], 0));
+		dso[i] = binary_at(path[i], PERCH_DSO_FILE);
+		dso[i].index = i / 2; /* of two machines, say */
+		assert_null(perch_symbols_find(symbols, &dso[i], 0));
 	}
 	for (uint32_t i = 0; i < MANY; i++)
-		assert_string_equal(perch_symbols_binary_name(symbols, &binary[i]),
+		assert_string_equal(perch_symbols_dso_name(symbols, &dso[i]),
 				    strrchr(path[i], '/') + 1);
 	perch_symbols_free(symbols);
 }
@@ -269,32 +269,32 @@ static void many_binaries_are_told_apart(void **state)
 static void binaries_have_short_names(void **state)
 {
 	static const struct {
-		enum perch_binary_kind kind;
+		enum perch_dso_kind kind;
 		const char *path, *name;
 	} known[] = {
-		{ PERCH_BINARY_FILE, "/usr/lib/libc.so.6", "libc.so.6" },
-		{ PERCH_BINARY_FILE, "/memfd:jit (deleted)", "memfd:jit (deleted)" },
-		{ PERCH_BINARY_FILE, "/tmp/evil\n\x1b]0;", "evil??]0;" },
-		{ PERCH_BINARY_FILE, "/tmp/", "/tmp/" },
-		{ PERCH_BINARY_FILE, "", "" },
-		{ PERCH_BINARY_KERNEL, "[kernel.kallsyms]_text", "[kernel.kallsyms]" },
-		{ PERCH_BINARY_MODULE, "/lib/modules/6.1/kernel/net/ipv6-x.ko.xz", "[ipv6_x]" },
-		{ PERCH_BINARY_MODULE, "[ext4]", "[ext4]" },
-		{ PERCH_BINARY_VDSO, "[vdso]", "[vdso]" },
-		{ PERCH_BINARY_ANON, "//anon", "[anon]" },
-		{ PERCH_BINARY_ANON, "[heap]", "[heap]" },
-		{ PERCH_BINARY_ANON, "/tmp/perf-12.map", "[JIT] tid 12" },
-		{ PERCH_BINARY_UNKNOWN, "", "[unknown]" },
+		{ PERCH_DSO_FILE, "/usr/lib/libc.so.6", "libc.so.6" },
+		{ PERCH_DSO_FILE, "/memfd:jit (deleted)", "memfd:jit (deleted)" },
+		{ PERCH_DSO_FILE, "/tmp/evil\n\x1b]0;", "evil??]0;" },
+		{ PERCH_DSO_FILE, "/tmp/", "/tmp/" },
+		{ PERCH_DSO_FILE, "", "" },
+		{ PERCH_DSO_KERNEL, "[kernel.kallsyms]_text", "[kernel.kallsyms]" },
+		{ PERCH_DSO_MODULE, "/lib/modules/6.1/kernel/net/ipv6-x.ko.xz", "[ipv6_x]" },
+		{ PERCH_DSO_MODULE, "[ext4]", "[ext4]" },
+		{ PERCH_DSO_VDSO, "[vdso]", "[vdso]" },
+		{ PERCH_DSO_ANON, "//anon", "[anon]" },
+		{ PERCH_DSO_ANON, "[heap]", "[heap]" },
+		{ PERCH_DSO_ANON, "/tmp/perf-12.map", "[JIT] tid 12" },
+		{ PERCH_DSO_UNKNOWN, "", "[unknown]" },
 	};
 	enum { NR_KNOWN = sizeof(known) / sizeof(*known) };
-	struct perch_binary binary[NR_KNOWN];
+	struct perch_dso dso[NR_KNOWN];
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
 	for (uint32_t i = 0; i < NR_KNOWN; i++) {
-		binary[i] = binary_at(known[i].path, known[i].kind);
-		binary[i].index = i;
-		assert_string_equal(perch_symbols_binary_name(symbols, &binary[i]), known[i].name);
+		dso[i] = binary_at(known[i].path, known[i].kind);
+		dso[i].index = i;
+		assert_string_equal(perch_symbols_dso_name(symbols, &dso[i]), known[i].name);
 	}
 	perch_symbols_free(symbols);
 }

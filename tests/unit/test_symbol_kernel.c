@@ -32,7 +32,7 @@ static struct perch_symbols *with_list(const char *text)
 
 static void functions_of_the_kernel_are_found(void **state)
 {
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
 
 	(void)state;
@@ -50,16 +50,16 @@ static void functions_of_the_kernel_are_found(void **state)
 			    "bpf_prog_6deef7357e7b4530");
 	assert_string_equal(name_at(symbols, &kernel, 0xffffffffc0001010), "");
 	assert_string_equal(name_at(symbols, &kernel, 0), "");
-	assert_null(perch_symbols_trouble(symbols, &kernel));
+	assert_null(perch_symbols_error(symbols, &kernel));
 	perch_symbols_free(symbols);
 }
 
 static void functions_of_modules_are_found(void **state)
 {
-	struct perch_binary sound =
-		binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_BINARY_MODULE);
-	struct perch_binary ext4 = binary_at("[ext4]", PERCH_BINARY_MODULE);
-	struct perch_binary absent = binary_at("[absent]", PERCH_BINARY_MODULE);
+	struct perch_dso sound =
+		binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
+	struct perch_dso ext4 = binary_at("[ext4]", PERCH_DSO_MODULE);
+	struct perch_dso absent = binary_at("[absent]", PERCH_DSO_MODULE);
 	struct perch_symbols *symbols = with_list(list);
 
 	(void)state;
@@ -70,13 +70,13 @@ static void functions_of_modules_are_found(void **state)
 	assert_string_equal(name_at(symbols, &ext4, 0xffffffffc0002010), "other");
 	assert_string_equal(name_at(symbols, &ext4, 0xffffffffc0001100), "");
 	assert_string_equal(name_at(symbols, &absent, 0xffffffffc0001100), "");
-	assert_string_equal(perch_symbols_trouble(symbols, &absent), "the module is not loaded");
+	assert_string_equal(perch_symbols_error(symbols, &absent), "the module is not loaded");
 	perch_symbols_free(symbols);
 }
 
 static void a_kernel_that_moved_is_shifted(void **state)
 {
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list(list);
 	const struct perch_symbol *found;
 
@@ -93,37 +93,37 @@ static void a_kernel_that_moved_is_shifted(void **state)
 
 static void hidden_addresses_are_explained(void **state)
 {
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols =
 		with_list("0000000000000000 T _text\n0000000000000000 t one\n");
 
 	(void)state;
 	assert_null(perch_symbols_find(symbols, &kernel, base));
 	assert_non_null(
-		strstr(perch_symbols_trouble(symbols, &kernel), "sysctl kernel.kptr_restrict"));
+		strstr(perch_symbols_error(symbols, &kernel), "sysctl kernel.kptr_restrict"));
 	perch_symbols_free(symbols);
 }
 
 static void a_list_may_be_missing_or_useless(void **state)
 {
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = with_list("nothing of use\n\n\n \xff\xff\n");
 
 	(void)state;
 	assert_null(perch_symbols_find(symbols, &kernel, base));
-	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "holds no functions"));
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "holds no functions"));
 	perch_symbols_free(symbols);
 
 	symbols = new_symbols(&(struct perch_symbols_options){ .kallsyms = "/no/such/file" });
 	assert_null(perch_symbols_find(symbols, &kernel, base));
-	assert_string_equal(perch_symbols_trouble(symbols, &kernel),
+	assert_string_equal(perch_symbols_error(symbols, &kernel),
 			    "/no/such/file: No such file or directory");
 	perch_symbols_free(symbols);
 }
 
 static void another_kernel_is_not_used(void **state)
 {
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
 	struct perch_symbols *symbols = new_symbols(NULL);
 	uint8_t running[20];
 	char name[128], path[256] = "home/.debug/.build-id/ee/";
@@ -138,7 +138,7 @@ static void another_kernel_is_not_used(void **state)
 	kernel.build_id_size = 20;
 	memset(kernel.build_id, 0xee, 20);
 	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
-	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "another kernel"));
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "another kernel"));
 	perch_symbols_free(symbols);
 
 	/* unless perf kept its list when it recorded */
@@ -155,18 +155,18 @@ static void another_kernel_is_not_used(void **state)
 /* What was recorded elsewhere is named only where a build id says that it is what runs here. */
 static void what_runs_here_is_not_what_ran_elsewhere(void **state)
 {
-	const struct perch_symbols_options elsewhere = { .elsewhere = true };
-	struct perch_binary kernel = binary_at("[kernel.kallsyms]", PERCH_BINARY_KERNEL);
-	struct perch_binary module = binary_at("[perch_no_module]", PERCH_BINARY_MODULE);
-	struct perch_binary vdso = binary_at("[vdso]", PERCH_BINARY_VDSO);
-	struct perch_symbols *symbols = new_symbols(&elsewhere);
+	const struct perch_symbols_options foreign = { .foreign = true };
+	struct perch_dso kernel = binary_at("[kernel.kallsyms]", PERCH_DSO_KERNEL);
+	struct perch_dso module = binary_at("[perch_no_module]", PERCH_DSO_MODULE);
+	struct perch_dso vdso = binary_at("[vdso]", PERCH_DSO_VDSO);
+	struct perch_symbols *symbols = new_symbols(&foreign);
 	int size;
 
 	(void)state;
 	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
-	assert_non_null(strstr(perch_symbols_trouble(symbols, &kernel), "not the kernel that runs here"));
+	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "not the kernel that runs here"));
 	assert_null(perch_symbols_find(symbols, &module, base));
-	assert_non_null(strstr(perch_symbols_trouble(symbols, &module), "another build"));
+	assert_non_null(strstr(perch_symbols_error(symbols, &module), "another build"));
 	for (uint64_t offset = 0; offset < 0x4000; offset += 4)
 		assert_null(perch_symbols_find(symbols, &vdso, offset));
 	perch_symbols_free(symbols);
@@ -175,18 +175,18 @@ static void what_runs_here_is_not_what_ran_elsewhere(void **state)
 	if (size <= 0)
 		return;
 	kernel.build_id_size = size;
-	symbols = new_symbols(&elsewhere);
+	symbols = new_symbols(&foreign);
 	perch_symbols_find(symbols, &kernel, base + 0x100);
 	/* its list may still be hidden from whoever runs this */
-	assert_true(!perch_symbols_trouble(symbols, &kernel) ||
-		    !strstr(perch_symbols_trouble(symbols, &kernel), "kernel that runs here"));
+	assert_true(!perch_symbols_error(symbols, &kernel) ||
+		    !strstr(perch_symbols_error(symbols, &kernel), "kernel that runs here"));
 	perch_symbols_free(symbols);
 }
 
 static void the_vdso_is_read_from_memory(void **state)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct perch_binary vdso = binary_at("[vdso]", PERCH_BINARY_VDSO);
+	struct perch_dso vdso = binary_at("[vdso]", PERCH_DSO_VDSO);
 	struct perch_symbols *symbols;
 	unsigned found = 0;
 
@@ -206,22 +206,22 @@ static void the_vdso_is_read_from_memory(void **state)
 	vdso.build_id_size = 20;
 	memset(vdso.build_id, 0xee, 20);
 	assert_null(perch_symbols_find(symbols, &vdso, 0x1000));
-	assert_string_equal(perch_symbols_trouble(symbols, &vdso), "another kernel's vdso");
+	assert_string_equal(perch_symbols_error(symbols, &vdso), "another kernel's vdso");
 	perch_symbols_free(symbols);
 }
 
 static void what_has_no_symbols_says_so(void **state)
 {
-	struct perch_binary heap = binary_at("[heap]", PERCH_BINARY_ANON);
-	struct perch_binary nothing = binary_at("", PERCH_BINARY_UNKNOWN);
+	struct perch_dso heap = binary_at("[heap]", PERCH_DSO_ANON);
+	struct perch_dso nothing = binary_at("", PERCH_DSO_UNKNOWN);
 	struct perch_symbols *symbols = new_symbols(NULL);
 
 	(void)state;
 	nothing.index = 1;
 	assert_null(perch_symbols_find(symbols, &heap, 0));
 	assert_null(perch_symbols_find(symbols, &nothing, 0));
-	assert_non_null(perch_symbols_trouble(symbols, &heap));
-	assert_non_null(perch_symbols_trouble(symbols, &nothing));
+	assert_non_null(perch_symbols_error(symbols, &heap));
+	assert_non_null(perch_symbols_error(symbols, &nothing));
 	perch_symbols_free(symbols);
 	perch_symbols_free(NULL);
 }

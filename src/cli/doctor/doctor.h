@@ -88,7 +88,7 @@ struct doctor_need {
 	const char *capability;		/* "perfmon", "sys_admin", "syslog", "bpf" (with perfmon) */
 };
 /* Of a refused call: cause, reason and change. */
-void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_call *call,
+void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_open_call *call,
 		    const struct doctor_need *need);
 /* How somebody gets the right: by a level, by a capability, each as far as it helps this process. */
 void doctor_change_right(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need);

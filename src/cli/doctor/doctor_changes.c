@@ -10,12 +10,12 @@
 
 bool doctor_has(struct doctor *doctor, int capability)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	uint64_t effective;
 
 	if (perch_machine_capabilities(doctor->machine, &effective, NULL) || !(effective >> capability & 1))
 		return false;
-	return perch_machine_confinement(doctor->machine, &confinement, NULL) || confinement.user_namespace != 1;
+	return perch_machine_sandbox(doctor->machine, &sandbox, NULL) || sandbox.user_namespace != 1;
 }
 
 /* Before 5.8 CAP_SYS_ADMIN had the parts of CAP_PERFMON and CAP_BPF. */
@@ -33,23 +33,23 @@ static const char *capability_here(struct doctor *doctor, const char *wanted)
 static bool capability_text(struct doctor *doctor, const char *wanted, char *text, size_t size)
 {
 	const char *capability = capability_here(doctor, wanted);
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	bool with_perfmon = !strcmp(capability, "bpf");	/* worth nothing for events without it */
 	char upper[32] = "";
 
 	for (size_t i = 0; capability[i] && i < sizeof(upper) - 1; i++)
 		upper[i] = capability[i] == '_' ? '_' : capability[i] - 'a' + 'A';
-	if (perch_machine_confinement(doctor->machine, &confinement, NULL))
-		memset(&confinement, 0, sizeof(confinement));
-	if (confinement.user_namespace == 1)
+	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL))
+		memset(&sandbox, 0, sizeof(sandbox));
+	if (sandbox.user_namespace == 1)
 		return false;
-	if (!strcmp(confinement.container, "kubernetes"))
+	if (!strcmp(sandbox.container, "kubernetes"))
 		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s%s]", upper,
 			 with_perfmon ? ", PERFMON" : "");
-	else if (!strcmp(confinement.container, "docker") || !strcmp(confinement.container, "podman"))
-		snprintf(text, size, "start the container with: %s run --cap-add %s%s", confinement.container, upper,
+	else if (!strcmp(sandbox.container, "docker") || !strcmp(sandbox.container, "podman"))
+		snprintf(text, size, "start the container with: %s run --cap-add %s%s", sandbox.container, upper,
 			 with_perfmon ? " --cap-add PERFMON" : "");
-	else if (confinement.no_new_privileges == 1)
+	else if (sandbox.no_new_privileges == 1)
 		snprintf(text, size,
 			 "start perch by a process that has CAP_%s%s (no_new_privs keeps it from gaining one)", upper,
 			 with_perfmon ? " and CAP_PERFMON" : "");
@@ -65,18 +65,18 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 
 static bool level_text(struct doctor *doctor, long level, char *text, size_t size)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	bool contained;
 	long now;
 
 	if (level == DOCTOR_ANY_LEVEL || perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &now, NULL) ||
 	    now <= level)
 		return false;
-	contained = !perch_machine_confinement(doctor->machine, &confinement, NULL) &&
-		    (confinement.container[0] || confinement.user_namespace == 1);
+	contained = !perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
+		    (sandbox.container[0] || sandbox.user_namespace == 1);
 	snprintf(text, size, "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (now %ld)",
 		 contained ? " outside of the container" : "", level, now);
-	if (contained && !confinement.container[0])
+	if (contained && !sandbox.container[0])
 		snprintf(text, size, "as root outside of the user namespace, for everybody: sysctl "
 			 "kernel.perf_event_paranoid=%ld (now %ld)", level, now);
 	return true;
@@ -105,9 +105,9 @@ static bool is_right(enum perch_cause cause)
 
 static bool in_container(struct doctor *doctor)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
-	return !perch_machine_confinement(doctor->machine, &confinement, NULL) && confinement.container[0];
+	return !perch_machine_sandbox(doctor->machine, &sandbox, NULL) && sandbox.container[0];
 }
 
 void doctor_change_filter(struct doctor_result *result)
@@ -125,7 +125,7 @@ void doctor_change_pmu(struct doctor *doctor, struct doctor_result *result)
 		doctor_change(result, "a kernel with a driver for this processor's PMU");
 }
 
-void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_call *call,
+void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_open_call *call,
 		    const struct doctor_need *need)
 {
 	const struct perch_probing budget = { 0 };
@@ -134,7 +134,7 @@ void doctor_refused(struct doctor *doctor, struct doctor_result *result, const s
 	const struct perch_finding *finding = &explanation.finding[0];
 
 	memset(&explanation, 0, sizeof(explanation));
-	if (perch_explain_call(call, doctor->machine, &budget, &explanation) || !explanation.nr_findings) {
+	if (perch_explain_open_call(call, doctor->machine, &budget, &explanation) || !explanation.nr_findings) {
 		doctor_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
 		return;
 	}

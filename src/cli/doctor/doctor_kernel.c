@@ -144,7 +144,7 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "Performance Events:", "hw perfevents:", "no PMU driver" };
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	char said[256], text[400];
 	int rc = doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said));
 	bool virtual = perch_machine_virtual(doctor->machine) == 1;
@@ -161,8 +161,8 @@ static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 			      : "Linux found no PMU in this processor that it has a driver for",
 		      text);
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
-	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) &&
-	    !strcmp(confinement.container, "gvisor")) {
+	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
+	    !strcmp(sandbox.container, "gvisor")) {
 		doctor_reason(result, DOCTOR_NO, "gVisor is a kernel of its own that has no perf events");
 		doctor_change(result, "run the container with another runtime than gVisor: --runtime=runc");
 		return;

@@ -61,7 +61,7 @@ static void tell_rings(struct doctor *doctor, struct doctor_result *result, long
 		     data_kb, cpus, mlock_kb, cpus, memlock);
 	if (data_kb >= USUAL_RING_KB)
 		return;
-	result->cause = perch_cause_slug(PERCH_CAUSE_MAP_LOCKED);
+	result->cause = perch_cause_slug(PERCH_CAUSE_MMAP_LOCKED);
 	doctor_reason(result, DOCTOR_LIMITED, "perch record takes %d KiB for each CPU, unless -m asks for less",
 		      USUAL_RING_KB);
 	doctor_change(result,

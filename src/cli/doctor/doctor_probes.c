@@ -69,13 +69,13 @@ void doctor_uprobes(struct doctor *doctor, struct doctor_result *result)
 void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
 	if (all_refused(doctor, result) || !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
 		return;
 	doctor_value(result, "by rights, not tried");
-	if (!perch_machine_confinement(doctor->machine, &confinement, NULL) &&
-	    confinement.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
+	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
+	    sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
 		doctor_reason(result, DOCTOR_NO, "the kernel is locked down (confidentiality), which forbids kprobes");
 		doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot alone may ask for it");

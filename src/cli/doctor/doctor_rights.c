@@ -107,42 +107,42 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 }
 
 /* Whether something behind a filter may give its errno too, before perf has looked at the call. */
-static bool not_the_filter_alone(struct doctor *doctor, const struct perch_confinement *confinement, int errnum)
+static bool not_the_filter_alone(struct doctor *doctor, const struct perch_sandbox *sandbox, int errnum)
 {
 	long level = 2;
 
 	if (errnum != EACCES)
 		return false;
 	perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL);
-	return confinement->selinux == 1 || (level > 2 && !doctor_has(doctor, PERCH_CAP_SYS_ADMIN));
+	return sandbox->selinux == 1 || (level > 2 && !doctor_has(doctor, PERCH_CAP_SYS_ADMIN));
 }
 
 void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const modes[] = { "none", "strict", "a filter" };
 	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	const char *privileges;
 	struct perch_error err;
 	uint32_t size;
 	bool is_cause;
 
-	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.seccomp < 0 ||
-	    confinement.seccomp >= (int)CLI_NR(modes)) {
+	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.seccomp < 0 ||
+	    sandbox.seccomp >= (int)CLI_NR(modes)) {
 		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of filters");
 		return;
 	}
-	privileges = confinement.no_new_privileges == 1 ? "; no_new_privs" : "";
+	privileges = sandbox.no_new_privileges == 1 ? "; no_new_privs" : "";
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s%s", modes[confinement.seccomp], privileges);
-	if (!confinement.seccomp)
+	doctor_value(result, "%s%s", modes[sandbox.seccomp], privileges);
+	if (!sandbox.seccomp)
 		return;
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_value(result, "%s, which lets perf_event_open through%s", modes[confinement.seccomp], privileges);
+		doctor_value(result, "%s, which lets perf_event_open through%s", modes[sandbox.seccomp], privileges);
 		return;
 	}
 	is_cause = count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECCOMP));
-	if (not_the_filter_alone(doctor, &confinement, err.errnum) ||
+	if (not_the_filter_alone(doctor, &sandbox, err.errnum) ||
 	    (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE))) {
 		doctor_reason(result, DOCTOR_UNKNOWN,
 			      "perf_event_open answers \"%s\", which may come from the filter or from behind it",
@@ -159,17 +159,17 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_container(struct doctor *doctor, struct doctor_result *result)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch_error err;
 
-	if (perch_machine_confinement(doctor->machine, &confinement, &err)) {
+	if (perch_machine_sandbox(doctor->machine, &sandbox, &err)) {
 		doctor_reason(result, DOCTOR_UNKNOWN, "%s", err.message);
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%s%s", confinement.container[0] ? confinement.container : "no sign of one",
-		     confinement.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
-	if (confinement.container[0])
+	doctor_value(result, "%s%s", sandbox.container[0] ? sandbox.container : "no sign of one",
+		     sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
+	if (sandbox.container[0])
 		doctor_reason(result, DOCTOR_LIMITED,
 			      "sysctls and the PMU are the host's: what has to change there cannot be changed "
 			      "from in here");
@@ -177,16 +177,16 @@ void doctor_container(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	struct perch_error err;
 
-	if (perch_machine_confinement(doctor->machine, &confinement, &err) || confinement.user_namespace < 0) {
+	if (perch_machine_sandbox(doctor->machine, &sandbox, &err) || sandbox.user_namespace < 0) {
 		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell of one");
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, confinement.user_namespace ? "one of its own" : "the initial one");
-	if (!confinement.user_namespace)
+	doctor_value(result, sandbox.user_namespace ? "one of its own" : "the initial one");
+	if (!sandbox.user_namespace)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
 	doctor_reason(result, DOCTOR_LIMITED,
@@ -197,12 +197,12 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 
 	result->status = DOCTOR_OK;
-	if (perch_machine_confinement(doctor->machine, &confinement, NULL))
-		confinement.lockdown = PERCH_LOCKDOWN_UNKNOWN;
-	switch (confinement.lockdown) {
+	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL))
+		sandbox.lockdown = PERCH_LOCKDOWN_UNKNOWN;
+	switch (sandbox.lockdown) {
 	case PERCH_LOCKDOWN_NONE:
 		doctor_value(result, "none");
 		break;
@@ -236,23 +236,23 @@ static void tell_unlisted(struct doctor *doctor, struct doctor_result *result, b
 void doctor_security_modules(struct doctor *doctor, struct doctor_result *result)
 {
 	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
-	struct perch_confinement confinement;
+	struct perch_sandbox sandbox;
 	char yama[48] = "";
 
-	if (perch_machine_confinement(doctor->machine, &confinement, NULL)) {
+	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL)) {
 		doctor_reason(result, DOCTOR_UNKNOWN, "/proc does not tell");
 		return;
 	}
-	if (confinement.yama >= 0)
+	if (sandbox.yama >= 0)
 		snprintf(yama, sizeof(yama), "%syama.ptrace_scope %d",
-			 confinement.modules[0] || confinement.selinux >= 0 ? "; " : "", confinement.yama);
+			 sandbox.modules[0] || sandbox.selinux >= 0 ? "; " : "", sandbox.yama);
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%.160s%s%s", confinement.modules, confinement.selinux < 0 ? "" : confinement.selinux ?
+	doctor_value(result, "%.160s%s%s", sandbox.modules, sandbox.selinux < 0 ? "" : sandbox.selinux ?
 		     "; SELinux enforcing" : "; SELinux permissive", yama);
 	if (count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECURITY_MODULE)))
-		doctor_reason(result, confinement.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s", count->reason);
-	else if (confinement.selinux == 1)
+		doctor_reason(result, sandbox.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s", count->reason);
+	else if (sandbox.selinux == 1)
 		doctor_reason(result, DOCTOR_LIMITED, "SELinux decides over perf events too (class perf_event)");
-	else if (!confinement.modules[0] && confinement.selinux < 0)
+	else if (!sandbox.modules[0] && sandbox.selinux < 0)
 		tell_unlisted(doctor, result, count->status == DOCTOR_OK);
 }

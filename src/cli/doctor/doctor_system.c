@@ -28,7 +28,7 @@ void doctor_tracefs(struct doctor *doctor, struct doctor_result *result)
 	if (!rc) {
 		snprintf(file, sizeof(file), "%s/events/sched/sched_switch/id", path);
 		if (access(file, R_OK) && errno == EACCES)
-			rc = perch_machine_tracefs_closed(doctor->machine, &err);
+			rc = perch_machine_tracefs_error(doctor->machine, &err);
 	}
 	if (rc) {
 		doctor_reason(result, DOCTOR_NO, "%s", err.message);

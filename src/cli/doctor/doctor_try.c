@@ -26,17 +26,17 @@ static const struct doctor_need user_need = { 2, "perfmon" }, kernel_need = { 1,
 static const struct doctor_need raw_need = { -1, "perfmon" }, process_need = { DOCTOR_ANY_LEVEL, "perfmon" };
 static const struct doctor_need admin_need = { DOCTOR_ANY_LEVEL, "sys_admin" };
 
-static struct perch_call own(const struct perch_attr *attr)
+static struct perch_open_call own(const struct perch_attr *attr)
 {
-	return (struct perch_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
+	return (struct perch_open_call){ .attr = attr, .pid = 0, .cpu = -1, .group_fd = -1 };
 }
 
 /* 0, or the errno that it was refused with, which is then in the call. */
-static int open_and_close(struct doctor *doctor, struct perch_call *call)
+static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
 {
-	const struct perch_calls *calls = perch_machine_calls(doctor->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(doctor->machine);
 	struct perch_attr attr = *call->attr;	/* the kernel may write into it */
-	int fd = calls->open_event(calls->context, &attr, call->pid, call->cpu, call->group_fd,
+	int fd = calls->perf_event_open(calls->context, &attr, call->pid, call->cpu, call->group_fd,
 				   call->flags | PERCH_FLAG_FD_CLOEXEC);
 
 	call->errnum = fd < 0 ? errno : 0;
@@ -47,7 +47,7 @@ static int open_and_close(struct doctor *doctor, struct perch_call *call)
 	return call->errnum;
 }
 
-static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_call *call,
+static bool try(struct doctor *doctor, struct doctor_result *result, struct perch_open_call *call,
 		const struct doctor_need *need)
 {
 	if (!open_and_close(doctor, call)) {
@@ -61,7 +61,7 @@ static bool try(struct doctor *doctor, struct doctor_result *result, struct perc
 static bool try_own(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
 		    const struct doctor_need *need)
 {
-	struct perch_call call = own(attr);
+	struct perch_open_call call = own(attr);
 
 	return try(doctor, result, &call, need);
 }
@@ -70,7 +70,7 @@ static bool try_own(struct doctor *doctor, struct doctor_result *result, const s
 static void try_part(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
 		     const char *part)
 {
-	struct perch_call call = own(attr);
+	struct perch_open_call call = own(attr);
 
 	if (result->status == DOCTOR_OK || open_and_close(doctor, &call))
 		return;
@@ -154,7 +154,7 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 	struct perch_attr attr = { CYCLES, USER_SIDE, SAMPLES };
 
 	for (unsigned level = 3; level; level--) {
-		struct perch_call call = own(&attr);
+		struct perch_open_call call = own(&attr);
 
 		attr.precise_ip = level;
 		if (!open_and_close(doctor, &call)) {
@@ -194,7 +194,7 @@ void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_SIDE };
 	struct perch_attr attr = plain;
-	struct perch_call without = own(&plain), with = own(&attr);
+	struct perch_open_call without = own(&plain), with = own(&attr);
 
 	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = 1;
@@ -234,7 +234,7 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	if (try_own(doctor, result, &attr, &admin_need) || doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
 	/* The kernel's side is refused first, and would be no use. */
-	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_SIDE)) ||
+	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
 		doctor_reason(result, DOCTOR_NO, "watching an address of the kernel needs CAP_SYS_ADMIN");
@@ -251,7 +251,7 @@ static int first_cpu(struct doctor *doctor)
 void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
-	struct perch_call call = own(&attr);
+	struct perch_open_call call = own(&attr);
 
 	call.pid = -1;
 	call.cpu = first_cpu(doctor);
@@ -291,7 +291,7 @@ static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_us
 void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(DUMMY), USER_SIDE };
-	struct perch_call call = own(&attr);
+	struct perch_open_call call = own(&attr);
 	bool same_user = false;
 	uint32_t uid = 0;
 
@@ -313,7 +313,7 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = { SOFTWARE(CPU_CLOCK), USER_SIDE };
-	struct perch_call call = own(&attr);
+	struct perch_open_call call = own(&attr);
 	char path[PATH_MAX];
 	struct perch_error err;
 	int fd;

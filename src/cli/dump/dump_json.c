@@ -105,7 +105,7 @@ static int put_field(void *context, const struct perch_field *field)
 	case PERCH_FIELD_TIME:
 		put_quoted(out, dump_number, field->value);
 		break;
-	case PERCH_FIELD_WORDS:
+	case PERCH_FIELD_FLAGS:
 		/* a marker in a callchain: the entries of a list are of one type */
 		if (writer->list[writer->depth])
 			put_quoted(out, dump_hex, field->value);
@@ -149,7 +149,7 @@ static void put_start(struct writer *writer, const struct dump *dump, const stru
 	const char *type = perch_record_name(record->type), *event = dump_event_name(dump, record);
 	char words[128];
 
-	perch_misc_words(record->type, record->misc, words, sizeof(words));
+	perch_format_misc(record->type, record->misc, words, sizeof(words));
 	key(writer, "offset");
 	put_number(writer->out, record->offset);
 	put_text(writer, "type", type ? type : DUMP_UNNAMED);

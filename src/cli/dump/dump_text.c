@@ -111,7 +111,7 @@ static void put_value(struct dump_out *out, const struct perch_field *field)
 	case PERCH_FIELD_TIME:
 		put_time(out, field->value);
 		break;
-	case PERCH_FIELD_WORDS:
+	case PERCH_FIELD_FLAGS:
 		put_words(out, field->value, field->text, field->text ? field->length : 0);
 		break;
 	case PERCH_FIELD_TEXT:
@@ -240,7 +240,7 @@ static void put_start(const struct dump *dump, struct dump_out *out, const struc
 	dump_number(out, record->size);
 	dump_puts(out, " bytes");
 	if (record->misc) {
-		perch_misc_words(record->type, record->misc, words, sizeof(words));
+		perch_format_misc(record->type, record->misc, words, sizeof(words));
 		dump_puts(out, ", misc ");
 		put_words(out, record->misc, words, strlen(words));
 	}

@@ -46,7 +46,7 @@ struct explain_job {
  */
 
 /* A call of perf_event_open has ended: fd >= 0, or call->errnum. */
-void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_call *call, int fd,
+void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_open_call *call, int fd,
 		    struct perch_machine *machine);
 /*
  * An mmap, ioctl or read of a descriptor has ended; operation->errnum 0 with result 0 bytes of a read is end of file,
@@ -81,25 +81,25 @@ struct explain_caller {
 
 /* One failed call, told. number: of the perf_event_open call, from 1; of an operation, of its descriptor's. */
 void explain_print_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			const struct perch_call *call, const struct perch_explanation *explanation);
+			const struct perch_open_call *call, const struct perch_explanation *explanation);
 /* number 0: the descriptor was there before anything was seen. */
 void explain_print_operation(struct explain_job *job, uint64_t number, const struct explain_caller *caller, int fd,
 			     const struct perch_operation *operation, const struct perch_explanation *explanation);
 /* A call that succeeded (verbose), with what it cannot have meant. */
 void explain_print_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			   const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
+			   const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr);
 /* What is still to be told of repeated refusals, and the last line: how many calls, how many refused. */
 void explain_print_summary(struct explain_job *job);
 
 /* The same as JSON: one object, one line. */
 void explain_json_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-		       const struct perch_call *call, const struct perch_explanation *explanation);
+		       const struct perch_open_call *call, const struct perch_explanation *explanation);
 /* event NULL: the descriptor was there before anything was seen. */
 void explain_json_operation(struct explain_job *job, const struct explain_event *event,
 			    const struct explain_caller *caller, int fd, const struct perch_operation *operation,
 			    const struct perch_explanation *explanation);
 void explain_json_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			  const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr);
+			  const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr);
 /* --causes */
 int explain_list_causes(bool json);
 

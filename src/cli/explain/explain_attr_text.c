@@ -108,8 +108,8 @@ unsigned long explain_request_number(const char *name, size_t length)
 const char *explain_operation_name(enum perch_operation_kind kind)
 {
 	static const char *const names[] = {
-		[PERCH_OPERATION_MAP] = "mmap", [PERCH_OPERATION_CONTROL] = "ioctl", [PERCH_OPERATION_READ] = "read",
-		[PERCH_OPERATION_UNMAP] = "munmap",
+		[PERCH_OPERATION_MMAP] = "mmap", [PERCH_OPERATION_IOCTL] = "ioctl", [PERCH_OPERATION_READ] = "read",
+		[PERCH_OPERATION_MUNMAP] = "munmap",
 	};
 
 	return names[kind];
@@ -154,7 +154,7 @@ static void put_pointed_to(const struct explain_attr_words *words, uint64_t addr
 {
 	char text[256];
 
-	if (perch_machine_process_text(words->machine, address, text, sizeof(text), NULL))
+	if (perch_machine_process_string(words->machine, address, text, sizeof(text), NULL))
 		return;
 	fputs(" \"", words->out);
 	cli_put_clean(words->out, text);

@@ -36,7 +36,7 @@ static bool is_argument(const char *field)
 }
 
 /* Of an attr that nobody saw nothing is certain, nor what would come next. */
-static void without_attr(const struct perch_call *call, struct perch_explanation *explanation)
+static void without_attr(const struct perch_open_call *call, struct perch_explanation *explanation)
 {
 	const struct perch_finding *finding = &explanation->finding[0];
 
@@ -47,13 +47,13 @@ static void without_attr(const struct perch_call *call, struct perch_explanation
 			explanation->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
-static void refused(struct explain_job *job, const struct explain_caller *caller, const struct perch_call *call,
+static void refused(struct explain_job *job, const struct explain_caller *caller, const struct perch_open_call *call,
 		    struct perch_machine *machine)
 {
 	struct perch_explanation explanation;
 
 	job->refused++;
-	if (perch_explain_call(call, machine, job->probe && machine ? &probing : NULL, &explanation))
+	if (perch_explain_open_call(call, machine, job->probe && machine ? &probing : NULL, &explanation))
 		return;
 	if (!call->attr)
 		without_attr(call, &explanation);
@@ -65,11 +65,11 @@ static void refused(struct explain_job *job, const struct explain_caller *caller
 		explain_print_call(job, job->calls, caller, call, &explanation);
 }
 
-static void succeeded(struct explain_job *job, const struct explain_caller *caller, const struct perch_call *call,
+static void succeeded(struct explain_job *job, const struct explain_caller *caller, const struct perch_open_call *call,
 		      int fd, struct perch_machine *machine)
 {
 	struct perch_finding lint[8];
-	struct perch_call copy = *call;
+	struct perch_open_call copy = *call;
 	struct perch_attr attr;
 	size_t nr = 0;
 
@@ -85,13 +85,13 @@ static void succeeded(struct explain_job *job, const struct explain_caller *call
 		explain_print_success(job, job->calls, caller, call, fd, lint, nr);
 }
 
-void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_call *call, int fd,
+void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_open_call *call, int fd,
 		    struct perch_machine *machine)
 {
 	struct explain_event *group;
-	struct perch_call_leader leader;
+	struct perch_open_call_leader leader;
 	struct explain_caller caller;
-	struct perch_call whole = *call;
+	struct perch_open_call whole = *call;
 
 	job->calls++;
 	group = explain_event_of(job->descriptors, process, call->group_fd);
@@ -114,9 +114,9 @@ void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const 
 /* What an operation that succeeded changes about the event. */
 static void note_success(struct explain_event *event, const struct perch_operation *operation)
 {
-	if (operation->kind == PERCH_OPERATION_MAP && !operation->offset)
+	if (operation->kind == PERCH_OPERATION_MMAP && !operation->offset)
 		event->ring_size = operation->length;
-	if (operation->kind == PERCH_OPERATION_CONTROL && operation->request == PERCH_IOC_SET_OUTPUT)
+	if (operation->kind == PERCH_OPERATION_IOCTL && operation->request == PERCH_IOC_SET_OUTPUT)
 		event->has_output = operation->other_fd >= 0;
 }
 
@@ -148,7 +148,7 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 	struct explain_event *event = explain_event_of(job->descriptors, process, fd);
 	bool ended = operation->kind == PERCH_OPERATION_READ && !operation->errnum && !result && operation->size;
 	struct perch_explanation explanation;
-	struct perch_call_leader other;
+	struct perch_open_call_leader other;
 	struct explain_caller caller;
 
 	if (!operation->errnum && !ended) {
@@ -159,7 +159,7 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 	if (event)
 		fill_in(operation, event);
 	operation->fd = fd;
-	if (operation->kind == PERCH_OPERATION_CONTROL && operation->request == PERCH_IOC_SET_OUTPUT &&
+	if (operation->kind == PERCH_OPERATION_IOCTL && operation->request == PERCH_IOC_SET_OUTPUT &&
 	    explain_event_leader(explain_event_of(job->descriptors, process, operation->other_fd), &other))
 		operation->other = &other;
 	job->operations_refused++;

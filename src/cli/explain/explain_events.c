@@ -183,7 +183,7 @@ static void join(struct explain_event *event, struct explain_event *leader)
 	leader->members++;
 }
 
-struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int fd, const struct perch_call *call)
+struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int fd, const struct perch_open_call *call)
 {
 	struct explain_descriptors *table = table_of(job);
 	struct process *process = table && table->nr < DESCRIPTORS_MAX ? process_of(table, pid) : NULL;
@@ -216,11 +216,11 @@ static bool leads(const struct explain_event *event)
 	return !event->leader || !event->leader->descriptors;	/* a closed leader's members are on their own */
 }
 
-bool explain_event_leader(const struct explain_event *event, struct perch_call_leader *leader)
+bool explain_event_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
 {
 	if (!event || !event->attr_known)
 		return false;
-	*leader = (struct perch_call_leader){
+	*leader = (struct perch_open_call_leader){
 		.attr = &event->attr, .pid = event->pid, .cpu = event->cpu, .flags = event->flags,
 		.is_member = !leads(event), .has_ring = event->ring_size || event->has_output,
 		.members = explain_event_group(event),

@@ -25,9 +25,9 @@ struct explain_event {
 /* NULL: the descriptor is none of an event that was seen. */
 struct explain_event *explain_event_of(const struct explain_descriptors *table, pid_t process, int fd);
 /* Remembers an event that was opened; NULL when there is no room or memory for it: then it is just not known. */
-struct explain_event *explain_event_add(struct explain_job *job, pid_t process, int fd, const struct perch_call *call);
+struct explain_event *explain_event_add(struct explain_job *job, pid_t process, int fd, const struct perch_open_call *call);
 /* Fills in what rules want to know of a leader; false when its attr is not known. */
-bool explain_event_leader(const struct explain_event *event, struct perch_call_leader *leader);
+bool explain_event_leader(const struct explain_event *event, struct perch_open_call_leader *leader);
 /* Events in its group; 0 unknown. */
 size_t explain_event_group(const struct explain_event *event);
 /* Notes that the process exists; true when more than one was seen. */

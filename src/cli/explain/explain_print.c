@@ -112,7 +112,7 @@ static void put_answer(struct explain_job *job, const struct perch_explanation *
 }
 
 static void put_call(const struct explain_job *job, const struct explain_caller *caller,
-		     const struct perch_call *call)
+		     const struct perch_open_call *call)
 {
 	const struct explain_attr_words words = { .out = job->out, .partial = call->attr_is_partial,
 						  .machine = caller->machine, .memory = caller->has_memory };
@@ -202,7 +202,7 @@ static void begin(const struct explain_job *job)
 }
 
 void explain_print_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			const struct perch_call *call, const struct perch_explanation *explanation)
+			const struct perch_open_call *call, const struct perch_explanation *explanation)
 {
 	struct explain_refusal refusal = { .number = number, .cpu = call->cpu, .process = caller->process };
 
@@ -239,13 +239,13 @@ static void put_operation(const struct explain_job *job, const struct explain_ca
 	char text[128], flags[128];
 
 	label(job, "call:");
-	if (operation->kind == PERCH_OPERATION_MAP)
+	if (operation->kind == PERCH_OPERATION_MMAP)
 		fprintf(job->out, "mmap(length %zu, %s, %s, fd %d, offset %" PRIu64 ")", operation->length,
 			explain_protection_name(operation->protection, text, sizeof(text)),
 			explain_map_flags_name(operation->map_flags, flags, sizeof(flags)), fd, operation->offset);
 	else if (operation->kind == PERCH_OPERATION_READ)
 		fprintf(job->out, "read(fd %d, %zu bytes)", fd, operation->size);
-	else if (operation->kind == PERCH_OPERATION_UNMAP)
+	else if (operation->kind == PERCH_OPERATION_MUNMAP)
 		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)", operation->length,
 			operation->offset);
 	else
@@ -278,7 +278,7 @@ void explain_print_operation(struct explain_job *job, uint64_t number, const str
 }
 
 void explain_print_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			   const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr)
+			   const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr)
 {
 	explain_told_run(job);
 	begin(job);

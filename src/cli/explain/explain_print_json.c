@@ -112,7 +112,7 @@ static void set_explanation(json_t *object, const struct perch_explanation *expl
 	set(object, "probes", json_integer(explanation->calls));
 }
 
-static void set_call(json_t *object, const struct perch_call *call)
+static void set_call(json_t *object, const struct perch_open_call *call)
 {
 	json_t *arguments = json_object();
 
@@ -139,7 +139,7 @@ static void put(struct explain_job *job, json_t *object)
 }
 
 void explain_json_call(struct explain_job *job, uint64_t call_number, const struct explain_caller *caller,
-		       const struct perch_call *call, const struct perch_explanation *explanation)
+		       const struct perch_open_call *call, const struct perch_explanation *explanation)
 {
 	json_t *object = begin(call_number, caller);
 
@@ -159,12 +159,12 @@ static json_t *operation_arguments(const struct explain_event *event, int fd, co
 	set(arguments, "group_fd", event ? json_integer(event->group_fd) : json_null());
 	set(arguments, "flags", event ? number(event->flags) : json_null());
 	set(arguments, "fd", json_integer(fd));
-	if (operation->kind == PERCH_OPERATION_MAP) {
+	if (operation->kind == PERCH_OPERATION_MMAP) {
 		set(arguments, "length", number(operation->length));
 		set(arguments, "protection", json_integer(operation->protection));
 		set(arguments, "map_flags", json_integer(operation->map_flags));
 		set(arguments, "offset", number(operation->offset));
-	} else if (operation->kind == PERCH_OPERATION_CONTROL) {
+	} else if (operation->kind == PERCH_OPERATION_IOCTL) {
 		set(arguments, "request", number(operation->request));
 		set(arguments, "request_name",
 		    json_string(explain_request_name(operation->request, text, sizeof(text))));
@@ -173,7 +173,7 @@ static json_t *operation_arguments(const struct explain_event *event, int fd, co
 			set(arguments, "filter", clean(operation->filter));
 		if (operation->period_known)
 			set(arguments, "period", number(operation->period));
-	} else if (operation->kind == PERCH_OPERATION_UNMAP) {
+	} else if (operation->kind == PERCH_OPERATION_MUNMAP) {
 		set(arguments, "length", number(operation->length));
 		set(arguments, "offset", number(operation->offset));
 	} else {
@@ -198,7 +198,7 @@ void explain_json_operation(struct explain_job *job, const struct explain_event 
 }
 
 void explain_json_success(struct explain_job *job, uint64_t call_number, const struct explain_caller *caller,
-			  const struct perch_call *call, int fd, const struct perch_finding *lint, size_t nr)
+			  const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr)
 {
 	json_t *object = begin(call_number, caller);
 

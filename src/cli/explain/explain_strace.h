@@ -48,7 +48,7 @@ union strace_attr {
 };
 
 /* "{type=..., }": fills the attr and, of the call, attr, attr_is_partial and kernel_size. */
-bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_call *call);
+bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call);
 
 /* A whole call: text is what stands behind "name(". False when it cannot be understood and should be. */
 struct strace_log;
@@ -57,7 +57,7 @@ bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word 
  * What the rules could not know, and what their order is without facts: the size of a partly known attr that the kernel wrote
  * back tells the two E2BIG apart, and a type of no known PMU need not be a probe's.
  */
-void strace_answer(const struct perch_call *call, const struct perch_machine *machine,
+void strace_answer(const struct perch_open_call *call, const struct perch_machine *machine,
 		   struct perch_explanation *explanation);
 /* Whether a call of that name is of interest, so that it is kept while it is unfinished. */
 bool strace_is_wanted(const struct strace_word *name);

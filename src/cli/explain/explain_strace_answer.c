@@ -15,7 +15,7 @@
  * E2BIG of an attr whose size is in range: it is longer than the kernel's, and something in what is beyond is not zero.
  * Groups and probes have an E2BIG of their own.
  */
-static void tell_too_long(const struct perch_call *call, struct perch_explanation *explanation)
+static void tell_too_long(const struct perch_open_call *call, struct perch_explanation *explanation)
 {
 	struct perch_finding *finding = &explanation->finding[0];
 	const uint32_t size = call->attr->size, kernel = call->kernel_size;
@@ -57,7 +57,7 @@ static int rank(const struct perch_finding *finding)
 }
 
 /* Probes come first among the rules. One of nothing, when the type may be any PMU's, is the least likely. */
-static void order(const struct perch_call *call, struct perch_explanation *explanation)
+static void order(const struct perch_open_call *call, struct perch_explanation *explanation)
 {
 	if (call->attr->type < FIXED_TYPES || call->attr_is_partial || call->attr->config1 || call->attr->config2)
 		return;
@@ -70,7 +70,7 @@ static void order(const struct perch_call *call, struct perch_explanation *expla
 		}
 }
 
-void strace_answer(const struct perch_call *call, const struct perch_machine *machine,
+void strace_answer(const struct perch_open_call *call, const struct perch_machine *machine,
 		   struct perch_explanation *explanation)
 {
 	if (!call->attr)

@@ -9,7 +9,7 @@
 struct reader {
 	struct strace_text *text;
 	struct perch_attr *attr;
-	struct perch_call *call;
+	struct perch_open_call *call;
 };
 
 /* Bits from the first on of the flags word: what an old strace has no names for. */
@@ -96,9 +96,9 @@ static void set_field(struct reader *reader, const struct strace_word *name, uin
 		return;
 	}
 	if (strace_is(name, "__reserved_2"))
-		field = perch_attr_field("reserved_2");
+		field = perch_attr_get_field("reserved_2");
 	else
-		field = perch_attr_field(note_text(name, buffer, sizeof(buffer)));
+		field = perch_attr_get_field(note_text(name, buffer, sizeof(buffer)));
 	if (field)
 		perch_attr_set(reader->attr, field, value);
 	else if (value)
@@ -127,7 +127,7 @@ static bool read_field(struct reader *reader)
 	return true;
 }
 
-bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_call *call)
+bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call)
 {
 	struct reader reader = { text, &attr->attr, call };
 

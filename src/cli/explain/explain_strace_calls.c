@@ -97,7 +97,7 @@ static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 static bool on_open(const struct caller *caller, struct strace_text text)
 {
 	struct explain_job *job = caller->log->job;
-	struct perch_call call = { .from_log = true };
+	struct perch_open_call call = { .from_log = true };
 	uint64_t pointer, pid, cpu, group, flags;
 	union strace_attr attr;
 	struct result result;
@@ -182,7 +182,7 @@ static void read_argument(struct strace_text *text, struct perch_operation *oper
 
 static bool on_ioctl(const struct caller *caller, struct strace_text text)
 {
-	struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .other_fd = -1 };
+	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .other_fd = -1 };
 	struct explain_job *job = caller->log->job;
 	struct result result;
 	char filter[4096];
@@ -226,7 +226,7 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 
 static bool on_map(const struct caller *caller, struct strace_text text)
 {
-	struct perch_operation operation = { .kind = PERCH_OPERATION_MAP, .other_fd = -1 };
+	struct perch_operation operation = { .kind = PERCH_OPERATION_MMAP, .other_fd = -1 };
 	uint64_t length, protection, flags;
 	struct result result;
 	bool is_other;

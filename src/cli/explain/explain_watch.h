@@ -110,7 +110,7 @@ struct watch_status {
 struct watch {
 	struct explain_job *job;
 	struct perch_machine *machine;	/* a watched thread's */
-	struct perch_calls calls;	/* made in its place */
+	struct perch_syscalls calls;	/* made in its place */
 	struct watch_thread *probed;	/* that one */
 	struct watch_registers before;	/* of it, while calls are made in its place */
 	uint64_t mask;			/* its blocked signals */

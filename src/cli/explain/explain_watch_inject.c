@@ -223,7 +223,7 @@ int watch_inject_new(struct watch *watch, struct perch_error *err)
 {
 	int rc;
 
-	watch->calls = (struct perch_calls){ watch, open_there, control_there, read_there, map_there, unmap_there,
+	watch->calls = (struct perch_syscalls){ watch, open_there, control_there, read_there, map_there, unmap_there,
 					     close_there, tasks_there };
 	rc = perch_machine_new(&watch->machine, NULL, &watch->calls, err);
 	if (!rc)

@@ -39,21 +39,21 @@ static bool may(int capability)
 }
 
 /* Reasons that hold for any process. Returns false when none of them does. */
-static bool refused_by_policy(struct watch *watch, const struct perch_confinement *confinement, int error,
+static bool refused_by_policy(struct watch *watch, const struct perch_sandbox *sandbox, int error,
 			      struct perch_error *err)
 {
-	if (confinement->yama > 1 && !(confinement->yama == 2 && may(PERCH_CAP_SYS_PTRACE))) {
+	if (sandbox->yama > 1 && !(sandbox->yama == 2 && may(PERCH_CAP_SYS_PTRACE))) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "kernel.yama.ptrace_scope is %d, which forbids watching "
-				"programs%s", confinement->yama, confinement->yama == 2 ? " without CAP_SYS_PTRACE" : "");
-		perch_error_remedy(err, confinement->yama == 2 ? "run perch as root, or sysctl kernel.yama.ptrace_scope=1" :
+				"programs%s", sandbox->yama, sandbox->yama == 2 ? " without CAP_SYS_PTRACE" : "");
+		perch_error_remedy(err, sandbox->yama == 2 ? "run perch as root, or sysctl kernel.yama.ptrace_scope=1" :
 				   "boot with another value: this one cannot be changed while the system runs");
 		return true;
 	}
-	if (confinement->seccomp == 2) {
+	if (sandbox->seccomp == 2) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s): most likely by the seccomp filter "
-				"%s%s is under", strerror(error), confinement->container[0] ? "that the container of " : "",
-				confinement->container[0] ? confinement->container : "this process");
-		perch_error_remedy(err, confinement->container[0] ? "start the container with --cap-add SYS_PTRACE, or with "
+				"%s%s is under", strerror(error), sandbox->container[0] ? "that the container of " : "",
+				sandbox->container[0] ? sandbox->container : "this process");
+		perch_error_remedy(err, sandbox->container[0] ? "start the container with --cap-add SYS_PTRACE, or with "
 				   "--security-opt seccomp=unconfined" : "run perch outside of what put the filter there");
 		return true;
 	}
@@ -61,7 +61,7 @@ static bool refused_by_policy(struct watch *watch, const struct perch_confinemen
 	return false;
 }
 
-static bool refused_by_process(const struct perch_confinement *confinement, pid_t pid, int error,
+static bool refused_by_process(const struct perch_sandbox *sandbox, pid_t pid, int error,
 			       struct perch_error *err)
 {
 	const long tracer = status_field(pid, "TracerPid:", "%ld");
@@ -76,7 +76,7 @@ static bool refused_by_process(const struct perch_confinement *confinement, pid_
 	} else if (uid >= 0 && uid != (long)geteuid() && !may(PERCH_CAP_SYS_PTRACE)) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "process %d belongs to user %ld", pid, uid);
 		perch_error_remedy(err, "run perch as that user or as root");
-	} else if (confinement->yama == 1 && !may(PERCH_CAP_SYS_PTRACE)) {
+	} else if (sandbox->yama == 1 && !may(PERCH_CAP_SYS_PTRACE)) {
 		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "kernel.yama.ptrace_scope is 1: only a process's ancestors "
 				"may watch it");
 		perch_error_remedy(err, "start the program by perch explain -- PROGRAM, run perch as root, or sysctl "
@@ -89,7 +89,7 @@ static bool refused_by_process(const struct perch_confinement *confinement, pid_
 
 int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error *err)
 {
-	struct perch_confinement confinement = { .yama = -1 };
+	struct perch_sandbox sandbox = { .yama = -1 };
 
 	if (error == ESRCH) {
 		perch_error_set(err, error, PERCH_ERROR_NO_PROCESS, "no process %d", tid);
@@ -97,10 +97,10 @@ int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error 
 		return -error;
 	}
 	/* without facts there are still the reasons that the process itself shows */
-	perch_machine_confinement(watch->job->machine, &confinement, NULL);
-	if (tid && refused_by_process(&confinement, tid, error, err))
+	perch_machine_sandbox(watch->job->machine, &sandbox, NULL);
+	if (tid && refused_by_process(&sandbox, tid, error, err))
 		return -error;
-	if (refused_by_policy(watch, &confinement, error, err))
+	if (refused_by_policy(watch, &sandbox, error, err))
 		return -error;
 	perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s)%s", strerror(error),
 			tid ? ": the process may not be looked into, or has rights that perch has not" : "");

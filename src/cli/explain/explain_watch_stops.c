@@ -137,7 +137,7 @@ static void look_at(struct watch *watch, const struct watch_thread *thread)
 static void opened(struct watch *watch, struct watch_thread *thread, int64_t result)
 {
 	const uint64_t *argument = thread->call.argument;
-	struct perch_call call = {
+	struct perch_open_call call = {
 		.attr = attr_was_readable(thread) ? (const struct perch_attr *)thread->attr : NULL,
 		.pid = (pid_t)argument[1], .cpu = (int)argument[2], .group_fd = (int)argument[3],
 		.flags = thread->call.abi->narrow ? (uint32_t)argument[4] : argument[4],
@@ -178,7 +178,7 @@ static void controlled(struct watch *watch, struct watch_thread *thread, struct 
 {
 	const struct watch_call *call = &thread->call;
 
-	operation->kind = PERCH_OPERATION_CONTROL;
+	operation->kind = PERCH_OPERATION_IOCTL;
 	operation->request = request_of(call);
 	operation->argument = call->argument[2];
 	if (operation->request == PERCH_IOC_SET_OUTPUT) {
@@ -213,7 +213,7 @@ static void operated(struct watch *watch, struct watch_thread *thread, int64_t r
 		controlled(watch, thread, &operation, filter);
 		break;
 	case WATCH_MAP:
-		operation.kind = PERCH_OPERATION_MAP;
+		operation.kind = PERCH_OPERATION_MMAP;
 		operation.length = call->argument[1];
 		operation.protection = call->argument[2];
 		operation.map_flags = call->argument[3];

@@ -52,7 +52,7 @@ int list_add(struct list *list, enum list_kind kind, const char *name, const cha
 
 void list_try(struct list *list, struct list_event *event, uint32_t type, uint64_t config)
 {
-	const struct perch_calls *calls = perch_machine_calls(list->machine);
+	const struct perch_syscalls *calls = perch_machine_syscalls(list->machine);
 	struct perch_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
@@ -61,8 +61,8 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
-	struct perch_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
-	int fd = calls->open_event(calls->context, &attr, call.pid, call.cpu, call.group_fd, call.flags);
+	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
+	int fd = calls->perf_event_open(calls->context, &attr, call.pid, call.cpu, call.group_fd, call.flags);
 
 	if (fd >= 0) {
 		calls->close(calls->context, fd);

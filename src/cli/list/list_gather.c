@@ -44,7 +44,7 @@ static int gather_named(struct list *list, uint32_t type, enum list_kind kind)
 	const struct perch_event_name *name;
 	struct list_event *event;
 
-	for (size_t i = 0; (name = perch_event_name(i)); i++) {
+	for (size_t i = 0; (name = perch_event_get_name(i)); i++) {
 		if (name->type != type)
 			continue;
 		if (list_add(list, kind, name->name, name->alias, &event))

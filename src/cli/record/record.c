@@ -84,7 +84,7 @@ static int release(struct record *record)
 
 static int cannot_start(struct record *record, int errnum)
 {
-	struct perch_operation operation = { .kind = PERCH_OPERATION_CONTROL, .errnum = errnum, .cpu = -1,
+	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = errnum, .cpu = -1,
 					     .request = PERCH_IOC_ENABLE, .other_fd = -1 };
 	struct perch_explanation told;
 	struct perch_error err;
@@ -214,7 +214,7 @@ static void clear(struct record *record)
 	perch_events_clear(&record->events);
 	perch_cpus_clear(&record->cpus);
 	perch_machine_free(record->machine);
-	record_clear_names(&record->binaries);
+	record_clear_names(&record->dsos);
 	if (record->signals >= 0)
 		close(record->signals);
 	free(record->threads);

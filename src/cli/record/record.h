@@ -53,7 +53,7 @@ struct record {
 	bool strict_frequency;
 	uint64_t period;
 	uint64_t frequency;
-	enum perch_call_graph call_graph;
+	enum perch_call_graph_mode call_graph;
 	uint32_t stack_bytes;		/* of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
 	uint64_t regs_user, regs_intr;	/* masks; 0: none */
 	uint64_t branches;		/* PERCH_SAMPLE_BRANCH_* */
@@ -99,8 +99,8 @@ struct record {
 	struct perch_file_event *file_events;	/* the sampler's, as files have them */
 	size_t nr_file_events;
 	struct perch_decoder *decoder;	/* of these */
-	struct perch_layout layout;	/* of records made here: of the first event */
-	struct perch_layout told_layout;	/* of records that tell of mappings */
+	struct perch_parse_info parse_info;	/* of records made here: of the first event */
+	struct perch_parse_info told_layout;	/* of records that tell of mappings */
 	bool samples_alike;		/* the time is in the same word of every event's samples */
 	struct perch_error err;		/* of what ended the recording early */
 	int signals;			/* signalfd(2) */
@@ -135,7 +135,7 @@ struct record {
 	uint64_t side_lost_told;	/* in files before */
 	uint64_t first_time, last_time;	/* of samples, ns */
 	uint64_t wakeups;
-	struct record_names binaries;	/* mapped executable, for their build ids */
+	struct record_names dsos;	/* mapped executable, for their build ids */
 	uint64_t wrapped[(1 << 16) / 8];	/* a record that wraps, put together */
 };
 

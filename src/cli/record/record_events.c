@@ -122,7 +122,7 @@ static void choose_for_kind(struct record *record, struct perch_event *event)
 		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
 	if (tracepoint)
 		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU | (own ? 0 : PERCH_SAMPLE_PERIOD);
-	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSAID) {
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSET) {
 		event->terms.call_graph = record->call_graph;
 		event->terms.stack_bytes = record->stack_bytes;
 	}
@@ -181,7 +181,7 @@ int record_choose_events(struct record *record)
 }
 
 /* What the options that say yes or no add to samples, counts and records. */
-static const struct { uint64_t sample, read; uint32_t follow; } adds[RECORD_ADDS] = {
+static const struct { uint64_t sample, read; uint32_t sideband; } adds[RECORD_ADDS] = {
 	[RECORD_DATA] = { PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC, 0, PERCH_FOLLOW_MMAP_DATA },
 	[RECORD_PHYS_DATA] = { PERCH_SAMPLE_PHYS_ADDR, 0, 0 },
 	[RECORD_DATA_PAGE_SIZE] = { PERCH_SAMPLE_DATA_PAGE_SIZE, 0, 0 },
@@ -212,15 +212,15 @@ static void add_flags(const struct record *record, struct perch_options *options
 			continue;
 		options->sample |= adds[i].sample;
 		options->read |= adds[i].read;
-		options->follow |= adds[i].follow;
+		options->sideband |= adds[i].sideband;
 	}
 	if (record->call_graph == PERCH_CALL_GRAPH_DWARF)
 		options->sample |= adds[RECORD_DATA].sample;
 	for (size_t i = 0; i < record->events.nr; i++)
 		if (record->events.event[i].terms.call_graph == PERCH_CALL_GRAPH_DWARF)
-			options->follow |= adds[RECORD_DATA].follow;
+			options->sideband |= adds[RECORD_DATA].sideband;
 	if (!record->flag[RECORD_NO_BPF])
-		options->follow |= PERCH_FOLLOW_BPF;
+		options->sideband |= PERCH_FOLLOW_BPF;
 	if (record->system_wide)
 		options->sample |= PERCH_SAMPLE_CPU;
 }
@@ -250,7 +250,7 @@ static struct perch_sampler_options sampler_options(struct record *record)
 			.frequency = record->period ? 0 : record->frequency,
 			.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
 			.read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,
-			.follow = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_KSYMBOL,
+			.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_KSYMBOL,
 			.inherit = inherit,
 			.inherit_stat = inherit && record->flag[RECORD_STAT],
 			.enable_on_exec = record->program_argv && !record->system_wide && !record->threads && !record->delayed,
@@ -270,12 +270,12 @@ static struct perch_sampler_options sampler_options(struct record *record)
 		.threads = record->threads,
 		.nr_threads = record->nr_threads,
 		.cgroups = record->cgroup_fds,
-		.follow_apart = record->delayed || record->system_wide || record->cpus.nr,
+		.tracking_event = record->delayed || record->system_wide || record->cpus.nr,
 	};
 
 	add_flags(record, &options.event);
 	add_parts(record, &options.event);
-	record->data_maps = options.event.follow & PERCH_FOLLOW_MMAP_DATA;
+	record->data_maps = options.event.sideband & PERCH_FOLLOW_MMAP_DATA;
 	return options;
 }
 
@@ -342,15 +342,15 @@ static void tell_events(struct record *record)
 	size_t nr;
 
 	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
-		const struct perch_attr *dropped = perch_sampler_dropped(record->sampler, i);
+		const struct perch_attr *missing_features = perch_sampler_missing_features(record->sampler, i);
 
 		cli_note(COMMAND, "event %s: type %u, config %#llx, %s %llu, sample_type %#llx, flags %#llx, precise_ip %u, "
 			 "%zu descriptors", name, attr->type, (unsigned long long)attr->config,
 			 attr->freq ? "frequency" : "period", (unsigned long long)attr->sample_period,
 			 (unsigned long long)attr->sample_type, (unsigned long long)attr->flags, (unsigned)attr->precise_ip, nr);
-		if (dropped)
+		if (missing_features)
 			cli_note(COMMAND, "event %s: without %s, which this kernel does not know", name,
-				 perch_attr_parts(dropped, parts, sizeof(parts)));
+				 perch_format_attr_features(missing_features, parts, sizeof(parts)));
 	}
 	cli_note(COMMAND, "%zu rings", perch_sampler_rings(record->sampler));
 }

@@ -47,8 +47,8 @@ static int add_build_ids(struct record *record)
 		return 0;
 	if (!record->user_only)
 		rc = add_build_id(record, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id, perch_build_id_of_kernel(build_id));
-	for (size_t i = 0; i < record->binaries.slots && rc >= 0; i++) {
-		const char *path = record->binaries.slot[i];
+	for (size_t i = 0; i < record->dsos.slots && rc >= 0; i++) {
+		const char *path = record->dsos.slot[i];
 
 		if (path)
 			rc = add_build_id(record, PERCH_MISC_USER, path, build_id,

@@ -25,7 +25,7 @@ static void find_backward(struct record *record)
 		pid_t pid;
 		int cpu;
 
-		for (size_t id = 0; !perch_sampler_place(record->sampler, event, id, &cpu, &pid, &ring); id++)
+		for (size_t id = 0; !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &ring); id++)
 			record->backward[ring] = true;
 	}
 }
@@ -105,7 +105,7 @@ ssize_t record_write_round(struct record *record)
 	if (!taken)
 		return 0;
 	record->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
-	rc = record->writer ? perch_writer_put(record->writer, record->pieces, nr, &record->err) : 0;
+	rc = record->writer ? perch_writer_append(record->writer, record->pieces, nr, &record->err) : 0;
 	for (size_t i = 0; i < record->nr_rings; i++)
 		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
 	if (rc < 0)

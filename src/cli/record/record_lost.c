@@ -22,21 +22,21 @@ struct lost_samples {
 	uint64_t trailer[8];
 };
 
-static int write_lost(struct record *record, const struct perch_layout *layout, uint64_t id, uint64_t lost)
+static int write_lost(struct record *record, const struct perch_parse_info *parse_info, uint64_t id, uint64_t lost)
 {
 	struct lost_samples made = { .header = { PERCH_RECORD_LOST_SAMPLES, 0, 0 }, .lost = lost };
-	struct iovec piece = { &made, offsetof(struct lost_samples, trailer) + layout->id_size };
+	struct iovec piece = { &made, offsetof(struct lost_samples, trailer) + parse_info->id_size };
 
-	if (layout->id_size > sizeof(made.trailer))
+	if (parse_info->id_size > sizeof(made.trailer))
 		return 0;
 	made.header.size = (uint16_t)piece.iov_len;
-	if (layout->trailer_id_word > 0)
-		made.trailer[layout->id_size / sizeof(uint64_t) - (size_t)layout->trailer_id_word] = id;
-	return perch_writer_put(record->writer, &piece, 1, &record->err);
+	if (parse_info->trailer_id_word > 0)
+		made.trailer[parse_info->id_size / sizeof(uint64_t) - (size_t)parse_info->trailer_id_word] = id;
+	return perch_writer_append(record->writer, &piece, 1, &record->err);
 }
 
 /* What one event lost on one CPU and thread since the last file that was written whole. */
-static int tell_one(struct record *record, const struct perch_layout *layout, size_t event, size_t id, uint64_t id_value,
+static int tell_one(struct record *record, const struct perch_parse_info *parse_info, size_t event, size_t id, uint64_t id_value,
 		    uint64_t told, uint64_t *now)
 {
 	uint64_t lost, more;
@@ -46,7 +46,7 @@ static int tell_one(struct record *record, const struct perch_layout *layout, si
 
 	*now = told;
 	if (perch_sampler_lost(record->sampler, event, id, &lost, NULL) < 0 || lost <= told ||
-	    perch_sampler_place(record->sampler, event, id, &cpu, &pid, &ring) < 0)
+	    perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &ring) < 0)
 		return 0;
 	more = lost - told;
 	*now = lost;
@@ -55,7 +55,7 @@ static int tell_one(struct record *record, const struct perch_layout *layout, si
 		record->side_lost += more;
 	else
 		record->lost += more;
-	return write_lost(record, layout, id_value, more);
+	return write_lost(record, parse_info, id_value, more);
 }
 
 /* Nothing of this file is lost so far: another one may have failed after it was told, and what it read is read again. */
@@ -81,14 +81,14 @@ int record_tell_lost(struct record *record)
 
 	begin_lost(record);
 	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
-		struct perch_layout layout;
+		struct perch_parse_info parse_info;
 
 		if (!(attr->read_format & PERCH_FORMAT_LOST))
 			continue;	/* kernels before 6.0 do not know */
 		record->lost_known = true;
-		perch_layout_init(&layout, attr, PERCH_BYTES_NATIVE);
+		perch_parse_info_init(&parse_info, attr, PERCH_BYTES_NATIVE);
 		for (size_t id = 0; id < nr && rc >= 0; id++, at++)
-			rc = tell_one(record, &layout, i, id, ids[id], record->lost_told[at], &record->lost_now[at]);
+			rc = tell_one(record, &parse_info, i, id, ids[id], record->lost_told[at], &record->lost_now[at]);
 	}
 	return rc;
 }
@@ -121,7 +121,7 @@ static int cpu_of(const struct record *record, size_t ring)
 	int cpu;
 
 	for (size_t event = 0; event < record->nr_file_events; event++)
-		for (size_t id = 0; !perch_sampler_place(record->sampler, event, id, &cpu, &pid, &found); id++)
+		for (size_t id = 0; !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &found); id++)
 			if (found == ring)
 				return cpu;
 	return -1;

@@ -10,7 +10,7 @@ void record_flush_made(struct record_made *made)
 	struct iovec piece = { made->bytes, made->used };
 
 	if (!made->rc && made->used && made->record->writer)
-		made->rc = perch_writer_put(made->record->writer, &piece, 1, made->err);
+		made->rc = perch_writer_append(made->record->writer, &piece, 1, made->err);
 	if (!made->rc && made->used && record_keeps_side(made->record) &&
 	    record_side_add(&made->record->side, made->bytes, made->used) < 0)
 		made->rc = perch_error_set(made->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
@@ -37,7 +37,7 @@ void record_make(struct record_made *made, uint32_t type, uint16_t misc, const v
 	size_t length = name ? strlen(name) : 0;
 	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;
 	struct perch_record_header header = { type, misc, 0 };
-	size_t all = sizeof(header) + size + padded + made->record->layout.id_size;
+	size_t all = sizeof(header) + size + padded + made->record->parse_info.id_size;
 	char *to = room_for(made, all);
 
 	if (!to)

@@ -31,7 +31,7 @@ static void add_ids(struct record_made *made, struct id_index *index, size_t eve
 		pid_t pid;
 		int cpu;
 
-		if (perch_sampler_place(made->record->sampler, event, i, &cpu, &pid, &ring) < 0)
+		if (perch_sampler_id_info(made->record->sampler, event, i, &cpu, &pid, &ring) < 0)
 			continue;
 		if (index->nr == ID_ENTRIES)
 			flush_ids(made, index);

@@ -37,9 +37,9 @@ static int set_filter(void *value, const char *text, bool negated)
 /* fp, dwarf with the bytes of stack to copy, lbr, or no. */
 static int set_call_graph(void *value, const char *text, bool negated)
 {
-	static const struct { const char *name; enum perch_call_graph kind; } kinds[] = {
+	static const struct { const char *name; enum perch_call_graph_mode kind; } kinds[] = {
 		{ "fp", PERCH_CALL_GRAPH_FP }, { "dwarf", PERCH_CALL_GRAPH_DWARF }, { "lbr", PERCH_CALL_GRAPH_LBR },
-		{ "no", PERCH_CALL_GRAPH_UNSAID },
+		{ "no", PERCH_CALL_GRAPH_UNSET },
 	};
 	struct record *record = value;
 	const char *comma = text ? strchr(text, ',') : NULL;
@@ -47,7 +47,7 @@ static int set_call_graph(void *value, const char *text, bool negated)
 	uint64_t bytes = 0;
 	bool unit;
 
-	record->call_graph = negated ? PERCH_CALL_GRAPH_UNSAID : PERCH_CALL_GRAPH_FP;
+	record->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
 	record->stack_bytes = 0;
 	for (size_t i = 0; text && !negated; i++) {
 		if (i == CLI_NR(kinds)) {
@@ -78,8 +78,8 @@ static int set_frame_pointers(void *value, const char *text, bool negated)
 	(void)text;
 	/* beside --call-graph dwarf, -g says nothing new */
 	if (negated)
-		record->call_graph = PERCH_CALL_GRAPH_UNSAID;
-	else if (record->call_graph == PERCH_CALL_GRAPH_UNSAID)
+		record->call_graph = PERCH_CALL_GRAPH_UNSET;
+	else if (record->call_graph == PERCH_CALL_GRAPH_UNSET)
 		record->call_graph = PERCH_CALL_GRAPH_FP;
 	return 0;
 }

@@ -85,7 +85,7 @@ static void make_mapping(struct record_made *made, const char *line, pid_t pid)
 	if (data)
 		return;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
-		record_add_name(&made->record->binaries, name);
+		record_add_name(&made->record->dsos, name);
 }
 
 static void make_mappings(struct record_made *made, pid_t pid)

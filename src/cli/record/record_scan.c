@@ -97,9 +97,9 @@ static void note_mapping(struct record *record, const void *bytes, uint16_t size
 		return;
 	name = mapping.mmap.filename.text;
 	if (name[0] == '/' && name[1] != '/')
-		record_add_name(&record->binaries, name);
+		record_add_name(&record->dsos, name);
 	else if (!strcmp(name, "[vdso]"))
-		record_add_name(&record->binaries, name);
+		record_add_name(&record->dsos, name);
 }
 
 static void note_sample_time(struct record *record, uint64_t time)
@@ -146,7 +146,7 @@ static void note_other(struct record *record, size_t ring, const struct iovec pi
 void record_scan(struct record *record, size_t ring, const struct iovec pieces[2])
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len;
-	size_t time = 8 + 8 * (size_t)record->layout.sample_time_word;
+	size_t time = 8 + 8 * (size_t)record->parse_info.sample_time_word;
 	size_t first = bytes, last = bytes;
 	uint64_t samples = 0;
 	uint16_t size;
@@ -166,7 +166,7 @@ void record_scan(struct record *record, size_t ring, const struct iovec pieces[2
 	}
 	record->samples += samples;
 	/* within a ring they lie in the order of time */
-	if (samples && record->samples_alike && record->layout.sample_time_word >= 0 && first + time + 8 <= bytes &&
+	if (samples && record->samples_alike && record->parse_info.sample_time_word >= 0 && first + time + 8 <= bytes &&
 	    last + time + 8 <= bytes) {
 		note_sample_time(record, word(pieces, first + time));
 		note_sample_time(record, word(pieces, last + time));

@@ -67,7 +67,7 @@ static int flush(struct shot *shot)
 	int nr = shot->nr;
 
 	shot->nr = 0;
-	return nr ? perch_writer_put(record->writer, shot->pieces, nr, &record->err) : 0;
+	return nr ? perch_writer_append(record->writer, shot->pieces, nr, &record->err) : 0;
 }
 
 /* Whatever of a run is not younger than the time: it lies in one piece. */

@@ -46,16 +46,16 @@ static void choose_layouts(struct record *record)
 {
 	const struct perch_file_event *events = record->file_events;
 
-	perch_layout_init(&record->layout, &events[0].attr, PERCH_BYTES_NATIVE);
-	record->told_layout = record->layout;
+	perch_parse_info_init(&record->parse_info, &events[0].attr, PERCH_BYTES_NATIVE);
+	record->told_layout = record->parse_info;
 	record->samples_alike = true;
 	for (size_t i = 0; i < record->nr_file_events; i++) {
-		struct perch_layout layout;
+		struct perch_parse_info parse_info;
 
-		perch_layout_init(&layout, &events[i].attr, PERCH_BYTES_NATIVE);
+		perch_parse_info_init(&parse_info, &events[i].attr, PERCH_BYTES_NATIVE);
 		if (events[i].attr.mmap)
-			record->told_layout = layout;
-		if (layout.sample_time_word != record->layout.sample_time_word)
+			record->told_layout = parse_info;
+		if (parse_info.sample_time_word != record->parse_info.sample_time_word)
 			record->samples_alike = false;
 	}
 }
@@ -117,7 +117,7 @@ int record_open_file(struct record *record, const char *path)
 	record->first_time = record->last_time = 0;
 	rc = perch_writer_open(&record->writer, path, record->file_events, record->nr_file_events, &record->err);
 	if (rc >= 0 && piece.iov_len)
-		rc = perch_writer_put(record->writer, &piece, 1, &record->err);
+		rc = perch_writer_append(record->writer, &piece, 1, &record->err);
 	return rc;
 }
 
@@ -165,7 +165,7 @@ static uint64_t overwritten_now(const struct record *record)
 
 		if (!record->backward[i])
 			continue;
-		perch_ring_stats(perch_sampler_ring(record->sampler, i), &stats);
+		perch_ring_get_stats(perch_sampler_ring(record->sampler, i), &stats);
 		all += stats.overwritten;
 	}
 	return all;
@@ -245,7 +245,7 @@ static int dump_snapshot(struct record *record, const char *path)
 	if (rc < 0)
 		remove_part(path);
 	else
-		perch_sampler_forget(record->sampler);
+		perch_sampler_snapshot_advance(record->sampler);
 	return rc;
 }
 

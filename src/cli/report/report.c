@@ -173,15 +173,15 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	fprintf(out, "#\n# Total Lost Samples: %llu\n", (unsigned long long)cli_recording_lost(recording));
 	nr = perch_reader_events(recording->reader, &events);
 	for (size_t event = 0; event < nr && !rc; event++) {
-		perch_profile_total(profile, event, &total);
+		perch_profile_get_total(profile, event, &total);
 		if (!total.samples)
 			continue;
 		rc = report_print_event(out, report, recording, profile, event, events[event].name);
 		printed++;
 	}
 	perch_profile_free(profile);
-	perch_reader_damage(recording->reader, &damage);
-	if (!printed && !damage.missing_bytes && !damage.garbled_bytes)
+	perch_reader_get_damage(recording->reader, &damage);
+	if (!printed && !damage.missing_bytes && !damage.corrupt_bytes)
 		cli_note("report", "%s has no samples. A program that ran for less than a sample's period leaves none: record longer or with a higher -F.",
 			 recording->path);
 	return rc;

@@ -35,7 +35,7 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 		       struct perch_profile *profile, unsigned event, const char *name);
 /* The call graph below a line. parent: the period the line stands for. Prints a blank line after it unless empty. */
 int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, const struct perch_entry *entry, uint64_t total);
+		       struct perch_profile *profile, const struct perch_row *row, uint64_t total);
 /* `perf report --stats`. */
 int report_stats(FILE *out, struct cli_recording *recording);
 #endif

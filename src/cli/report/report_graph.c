@@ -7,7 +7,7 @@
 
 struct graph {
 	FILE *out;
-	const struct perch_call_node *call;
+	const struct perch_call_graph_node *call;
 	struct perch_symbols *symbols;
 	uint64_t total;			/* percentages are of this */
 	int margin;
@@ -32,7 +32,7 @@ static void put_frame(const struct graph *graph, const struct perch_frame *frame
 /* The only child of a call that ends nowhere itself: shown as one run with it. 0: there is none. */
 static uint32_t only_child(const struct graph *graph, uint32_t at)
 {
-	const struct perch_call_node *call = &graph->call[at];
+	const struct perch_call_graph_node *call = &graph->call[at];
 
 	/* the same period: nothing ends here, and no small branch was left out */
 	if (!call->first_child || graph->call[call->first_child].period != call->period)
@@ -118,13 +118,13 @@ static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
 }
 
 int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
-		       struct perch_profile *profile, const struct perch_entry *entry, uint64_t total)
+		       struct perch_profile *profile, const struct perch_row *row, uint64_t total)
 {
-	enum perch_call_order order = report->graph == GRAPH_CALLEE ? PERCH_CALLS_CALLEE : PERCH_CALLS_CALLER;
-	uint64_t period = report->children ? entry->children : entry->self;
+	enum perch_call_graph_order order = report->graph == GRAPH_CALLEE ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER;
+	uint64_t period = report->children ? row->children : row->self;
 	uint64_t least = total * report->graph_limit / 100;
 	bool skip_first = report->keys[0]->key == PERCH_KEY_SYMBOL;
-	struct perch_calls_tree tree;
+	struct perch_call_graph tree;
 	struct perch_error err;
 	struct graph graph;
 	bool printed = false;
@@ -132,7 +132,7 @@ int report_print_graph(FILE *out, const struct report *report, struct cli_record
 
 	if (period < least)
 		return 0;
-	if (perch_profile_calls(profile, entry, order, report->children, least, &tree, &err))
+	if (perch_profile_call_graph(profile, row, order, report->children, least, &tree, &err))
 		return cli_error("report", &err);
 	graph = (struct graph){ out, tree.call, recording->symbols, total, 0 };
 	first = tree.call[0].first_child;
@@ -144,6 +144,6 @@ int report_print_graph(FILE *out, const struct report *report, struct cli_record
 	}
 	if (put_branches(&graph, first, 1, 1) || printed)
 		putc('\n', out);
-	perch_calls_tree_clear(&tree);
+	perch_call_graph_clear(&tree);
 	return 0;
 }

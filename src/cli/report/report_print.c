@@ -19,9 +19,9 @@ struct table {
 	} share[2];
 };
 
-static const char *comm_of(const struct perch_entry *entry, char *buffer, size_t size)
+static const char *comm_of(const struct perch_row *row, char *buffer, size_t size)
 {
-	perch_clean_text(buffer, size, entry->comm);
+	perch_clean_text(buffer, size, row->comm);
 	return buffer;
 }
 
@@ -74,28 +74,28 @@ static void put_share(struct table *table, struct share *share, uint64_t period,
 	fputs(share->text, table->out);
 }
 
-static size_t cell_width(const struct table *table, const struct report_key *key, const struct perch_entry *entry)
+static size_t cell_width(const struct table *table, const struct report_key *key, const struct perch_row *row)
 {
 	struct perch_symbols *symbols = table->recording->symbols;
 	char comm[64];
 
 	switch (key->key) {
 	case PERCH_KEY_COMM:
-		return columns_of(comm_of(entry, comm, sizeof(comm)));
+		return columns_of(comm_of(row, comm, sizeof(comm)));
 	case PERCH_KEY_PID:
 	case PERCH_KEY_TID:
-		return 8 + columns_of(comm_of(entry, comm, sizeof(comm)));
+		return 8 + columns_of(comm_of(row, comm, sizeof(comm)));
 	case PERCH_KEY_DSO:
-		return columns_of(perch_symbols_binary_name(symbols, entry->frame.binary));
+		return columns_of(perch_symbols_dso_name(symbols, row->frame.dso));
 	case PERCH_KEY_SYMBOL:
-		return 4 + (entry->frame.symbol ? columns_of(perch_symbols_name(symbols, entry->frame.symbol))
+		return 4 + (row->frame.symbol ? columns_of(perch_symbols_name(symbols, row->frame.symbol))
 						: ADDRESS_WIDTH);
 	default:
 		return 3;
 	}
 }
 
-static void put_cell(const struct table *table, size_t column, const struct perch_entry *entry)
+static void put_cell(const struct table *table, size_t column, const struct perch_row *row)
 {
 	const struct report_key *key = table->report->keys[column];
 	struct perch_symbols *symbols = table->recording->symbols;
@@ -105,27 +105,27 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 
 	switch (key->key) {
 	case PERCH_KEY_COMM:
-		put_padded(out, comm_of(entry, comm, sizeof(comm)), width);
+		put_padded(out, comm_of(row, comm, sizeof(comm)), width);
 		break;
 	case PERCH_KEY_PID:
 	case PERCH_KEY_TID:
-		fprintf(out, "%7" PRIu32 ":", key->key == PERCH_KEY_PID ? entry->pid : entry->tid);
-		put_padded(out, comm_of(entry, comm, sizeof(comm)), width > 8 ? width - 8 : 0);
+		fprintf(out, "%7" PRIu32 ":", key->key == PERCH_KEY_PID ? row->pid : row->tid);
+		put_padded(out, comm_of(row, comm, sizeof(comm)), width > 8 ? width - 8 : 0);
 		break;
 	case PERCH_KEY_DSO:
-		put_padded(out, perch_symbols_binary_name(symbols, entry->frame.binary), width);
+		put_padded(out, perch_symbols_dso_name(symbols, row->frame.dso), width);
 		break;
 	case PERCH_KEY_SYMBOL:
 		putc('[', out);
-		putc(entry->frame.level, out);
+		putc(row->frame.cpumode_char, out);
 		fputs("] ", out);
-		if (entry->frame.symbol)
-			put_padded(out, perch_symbols_name(symbols, entry->frame.symbol), width > 4 ? width - 4 : 0);
+		if (row->frame.symbol)
+			put_padded(out, perch_symbols_name(symbols, row->frame.symbol), width > 4 ? width - 4 : 0);
 		else
-			put_address(out, entry->frame.offset, width > 4 ? width - 4 : 0);
+			put_address(out, row->frame.offset, width > 4 ? width - 4 : 0);
 		break;
 	default:
-		fprintf(out, "%03" PRId32, (int32_t)entry->cpu);
+		fprintf(out, "%03" PRId32, (int32_t)row->cpu);
 	}
 }
 
@@ -175,17 +175,17 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 {
 	struct table table = { .out = out, .report = report, .recording = recording };
 	struct perch_profile_total total;
-	const struct perch_entry *entries;
+	const struct perch_row *rows;
 	struct perch_error err;
 	size_t nr;
 
-	perch_profile_total(profile, event, &total);
-	if (perch_profile_entries(profile, event, report->children, &entries, &nr, &err))
+	perch_profile_get_total(profile, event, &total);
+	if (perch_profile_rows(profile, event, report->children, &rows, &nr, &err))
 		return cli_error("report", &err);
 	for (size_t column = 0; column < report->nr_keys; column++) {
 		table.width[column] = strlen(report->keys[column]->title);
 		for (size_t i = 0; i < nr; i++) {
-			size_t width = cell_width(&table, report->keys[column], &entries[i]);
+			size_t width = cell_width(&table, report->keys[column], &rows[i]);
 
 			if (width > table.width[column])
 				table.width[column] = width;
@@ -194,21 +194,21 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 	put_event(&table, name, &total);
 	put_titles(&table);
 	for (size_t i = 0; i < nr; i++) {
-		const struct perch_entry *entry = &entries[i];
-		uint64_t period = report->children ? entry->children : entry->self;
+		const struct perch_row *row = &rows[i];
+		uint64_t period = report->children ? row->children : row->self;
 		double share = total.period ? 100.0 * period / total.period : 0;
 
 		if (share < report->percent_limit)
 			break;
 		put_share(&table, &table.share[0], period, total.period);
 		if (report->children)
-			put_share(&table, &table.share[1], entry->self, total.period);
+			put_share(&table, &table.share[1], row->self, total.period);
 		for (size_t column = 0; column < report->nr_keys; column++) {
 			fputs("  ", out);
-			put_cell(&table, column, entry);
+			put_cell(&table, column, row);
 		}
 		putc('\n', out);
-		if (report->graph != GRAPH_NONE && report_print_graph(out, report, recording, profile, entry, total.period))
+		if (report->graph != GRAPH_NONE && report_print_graph(out, report, recording, profile, row, total.period))
 			return CLI_EXIT_FAILURE;
 	}
 	fputs("\n\n", out);

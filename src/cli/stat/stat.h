@@ -40,7 +40,7 @@ enum stat_aggregation {
 
 /* One of the sums: a socket, a core, a thread. */
 struct stat_group {
-	struct perch_cpu_place place;	/* what the aggregation does not tell apart is 0 */
+	struct perch_cpu_topology place;	/* what the aggregation does not tell apart is 0 */
 	pid_t tid;
 	char comm[64];
 	unsigned nr;			/* targets in it, of one part */
@@ -74,7 +74,7 @@ struct stat_part {
 	struct perch_events events;	/* copies out of the list of all; their strings belong to that */
 	struct perch_targets targets;
 	size_t *group;			/* that each target's counts are added to */
-	struct perch_cpu_place *place;	/* of each target's CPU, where an event counts cores or sockets; else NULL */
+	struct perch_cpu_topology *place;	/* of each target's CPU, where an event counts cores or sockets; else NULL */
 	struct perch_set *set;
 	struct perch_count *now, *before;
 };

@@ -17,7 +17,7 @@ struct sums {
 	unsigned nr;
 };
 
-static bool same_package(const struct perch_cpu_place *one, const struct perch_cpu_place *other)
+static bool same_package(const struct perch_cpu_topology *one, const struct perch_cpu_topology *other)
 {
 	return one->socket == other->socket && one->die == other->die;
 }
@@ -48,7 +48,7 @@ static size_t group_for(const struct stat_job *stat, const struct stat_line *lin
 static void add_count(const struct stat_job *stat, struct sums *sums, const struct perch_count *count)
 {
 	sums->nr++;
-	if (count->state == PERCH_COUNT_ERROR)
+	if (count->state == PERCH_COUNT_STATE_ERROR)
 		return;		/* a pinned event that lost its counter: its value says nothing */
 	sums->value += stat->scale ? count->scaled : count->value;
 	sums->enabled += count->enabled_ns;
@@ -66,7 +66,7 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		struct perch_count count = now[i];
 
-		if (count.state == PERCH_COUNT_ABSENT)
+		if (count.state == PERCH_COUNT_STATE_NOT_OPEN)
 			continue;
 		if (package && count.running_ns && counted_before(part, now, i))
 			continue;
@@ -183,7 +183,7 @@ void stat_learn(struct stat_job *stat)
 		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		struct stat_line *line = &stat->line[i];
-		const struct perch_set_event *event = perch_set_event(stat->part[line->part].set, line->index);
+		const struct perch_set_event *event = perch_set_get_event(stat->part[line->part].set, line->index);
 
 		line->user_only = event->user_only;
 		line->supported = !event->skipped;

@@ -5,7 +5,7 @@
 #include "stat.h"
 
 /* An event with the term percore is shown by core where the others are shown by CPU. */
-static const struct perch_cpu_place *core_of(const struct stat_job *stat, const struct stat_line *line, size_t group)
+static const struct perch_cpu_topology *core_of(const struct stat_job *stat, const struct stat_line *line, size_t group)
 {
 	const struct stat_part *part;
 
@@ -18,7 +18,7 @@ static const struct perch_cpu_place *core_of(const struct stat_job *stat, const 
 	return NULL;
 }
 
-static void name_core(const struct perch_cpu_place *place, char *buffer, size_t size)
+static void name_core(const struct perch_cpu_topology *place, char *buffer, size_t size)
 {
 	snprintf(buffer, size, "S%d-D%d-C%d", place->socket, place->die, place->core);
 }
@@ -27,7 +27,7 @@ static void name_core(const struct perch_cpu_place *place, char *buffer, size_t 
 static int name_group(const struct stat_job *stat, const struct stat_line *line, size_t group, char *buffer,
 		      size_t size)
 {
-	const struct perch_cpu_place *place = &stat->group[group].place, *core = core_of(stat, line, group);
+	const struct perch_cpu_topology *place = &stat->group[group].place, *core = core_of(stat, line, group);
 
 	switch (stat->aggregation) {
 	case STAT_CPU:

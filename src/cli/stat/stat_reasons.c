@@ -7,7 +7,7 @@
 
 static const struct perch_set_event *opened(const struct stat_job *stat, size_t line)
 {
-	return perch_set_event(stat->part[stat->line[line].part].set, stat->line[line].index);
+	return perch_set_get_event(stat->part[stat->line[line].part].set, stat->line[line].index);
 }
 
 static bool has_reason(const struct stat_job *stat, size_t line)
@@ -92,9 +92,9 @@ static bool print_dropped(const struct stat_job *stat, FILE *out)
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		char parts[256];
 
-		if (!opened(stat, i)->dropped)
+		if (!opened(stat, i)->missing_features)
 			continue;
-		perch_attr_parts(opened(stat, i)->dropped, parts, sizeof(parts));
+		perch_format_attr_features(opened(stat, i)->missing_features, parts, sizeof(parts));
 		fprintf(out, " %s: opened without %s, which this kernel does not know.\n", stat->line[i].name, parts);
 		any = true;
 	}

@@ -80,7 +80,7 @@ static int positive(int number)
 static struct stat_group group_of(struct stat_job *stat, const struct perch_target *target)
 {
 	struct stat_group group = { 0 };
-	struct perch_cpu_place place = { .cpu = target->cpu };
+	struct perch_cpu_topology place = { .cpu = target->cpu };
 
 	if (stat->aggregation == STAT_GLOBAL)
 		return group;
@@ -92,7 +92,7 @@ static struct stat_group group_of(struct stat_job *stat, const struct perch_targ
 		group.place.cpu = target->cpu;
 		return group;
 	}
-	perch_machine_place(stat->machine, target->cpu, &place, NULL);
+	perch_machine_cpu_topology(stat->machine, target->cpu, &place, NULL);
 	if (stat->aggregation == STAT_NODE) {
 		group.place.node = positive(place.node);
 		return group;
@@ -179,10 +179,10 @@ static int find_places(struct stat_job *stat, struct stat_part *part)
 		return no_memory();
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		int cpu = part->targets.target[i].cpu;
-		struct perch_cpu_place place = { .cpu = cpu };
+		struct perch_cpu_topology place = { .cpu = cpu };
 
-		perch_machine_place(stat->machine, cpu, &place, NULL);
-		part->place[i] = (struct perch_cpu_place){ cpu, positive(place.core), positive(place.die),
+		perch_machine_cpu_topology(stat->machine, cpu, &place, NULL);
+		part->place[i] = (struct perch_cpu_topology){ cpu, positive(place.core), positive(place.die),
 							   positive(place.socket), positive(place.node) };
 	}
 	return 0;

@@ -65,9 +65,9 @@ void generated_end(struct generated_call *call)
 		close(call->fd[--call->nr_fds]);
 }
 
-void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size, struct perch_call *asked)
+void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size, struct perch_open_call *asked)
 {
-	*asked = (struct perch_call){
+	*asked = (struct perch_open_call){
 		.attr = call->pointer == call->bytes ? &call->attr : NULL,
 		.pid = call->pid,
 		.cpu = call->cpu,

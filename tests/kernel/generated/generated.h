@@ -83,7 +83,7 @@ struct generated_call {
 	unsigned long flags;
 	enum subject subject;
 	struct perch_attr leader_attr;
-	struct perch_call_leader leader;
+	struct perch_open_call_leader leader;
 	bool has_leader;
 	bool leader_told;		/* perch is told of it */
 	int fd[GENERATED_FDS];		/* to be closed after the case */
@@ -103,7 +103,7 @@ int generated_refused(const struct generated_call *call, uint32_t *kernel_size);
 void generated_keep(struct generated_call *call, int fd);
 void generated_end(struct generated_call *call);
 /* What perch is asked about. */
-void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size, struct perch_call *asked);
+void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size, struct perch_open_call *asked);
 void generated_print(const struct generated_call *call, int errnum);
 
 #define FOR_ROOT 1

@@ -85,13 +85,13 @@ void explain_case(const struct world *world, struct generated_call *call, int er
 {
 	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
 	int before = lowest_descriptor();
-	struct perch_call asked;
+	struct perch_open_call asked;
 
 	explained->errnum = errnum;
 	generated_describe(call, errnum, kernel_size, &asked);
-	perch_explain_call(&asked, world->machine, NULL, &explained->bare);
+	perch_explain_open_call(&asked, world->machine, NULL, &explained->bare);
 	world_calls(true);
-	perch_explain_call(&asked, world->machine, &generous, &explained->full);
+	perch_explain_open_call(&asked, world->machine, &generous, &explained->full);
 	look_at_conduct(call, &explained->full, before, tally);
 }
 

@@ -326,7 +326,7 @@ static bool make_group(const struct world *world, struct build_chance *chance, s
 		return false;
 	generated_keep(call, fd);
 	call->leader_attr = leader.attr;
-	call->leader = (struct perch_call_leader){ .attr = &call->leader_attr, .pid = leader.pid, .cpu = leader.cpu,
+	call->leader = (struct perch_open_call_leader){ .attr = &call->leader_attr, .pid = leader.pid, .cpu = leader.cpu,
 						   .flags = leader.flags, .members = 1 };
 	call->has_leader = true;
 	call->leader_told = build_percent(chance, 50);

@@ -33,7 +33,7 @@ static int watched_open(void *context, const struct perch_attr *attr, pid_t pid,
 	int fd;
 
 	calls_made++;
-	fd = perch_kernel_calls.open_event(context, attr, pid, cpu, group_fd, flags);
+	fd = perch_kernel_syscalls.perf_event_open(context, attr, pid, cpu, group_fd, flags);
 	if (fd < 0)
 		return fd;
 	if (!attr->disabled)
@@ -48,12 +48,12 @@ static int watched_open(void *context, const struct perch_attr *attr, pid_t pid,
 	return fd;
 }
 
-static const struct perch_calls *watched_calls(void)
+static const struct perch_syscalls *watched_calls(void)
 {
-	static struct perch_calls calls;
+	static struct perch_syscalls calls;
 
-	calls = perch_kernel_calls;
-	calls.open_event = watched_open;
+	calls = perch_kernel_syscalls;
+	calls.perf_event_open = watched_open;
 	return &calls;
 }
 

@@ -109,7 +109,7 @@ static int topology(const struct perch_machine *machine, int cpu, const char *na
 	return end == text || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-int perch_machine_place(struct perch_machine *machine, int cpu, struct perch_cpu_place *place, struct perch_error *err)
+int perch_machine_cpu_topology(struct perch_machine *machine, int cpu, struct perch_cpu_topology *place, struct perch_error *err)
 {
 	char path[128], name[PATH_MAX];
 	int rc;

@@ -52,6 +52,6 @@ static int tasks(void *context, bool enable)
 	return prctl(enable ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0);
 }
 
-const struct perch_calls perch_kernel_calls = {
+const struct perch_syscalls perch_kernel_syscalls = {
 	NULL, open_event, control, read_bytes, map, unmap, close_descriptor, tasks,
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading without a system call: the page, and why not. The reading itself is in user_read.h. */
+/* Reading without a system call: the page, and why not. The reading itself is in self_monitoring.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "user_read.h"
+#include "self_monitoring.h"
 
 const struct perch__user perch__no_user;
 
@@ -24,7 +24,7 @@ enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct
 	return PERCH__USER_READ;
 }
 
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_calls *calls,
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_syscalls *calls,
 				     int *errnum)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
@@ -32,7 +32,7 @@ enum perch__user_how perch__user_map(const struct perch__user **user, int fd, co
 	void *page;
 
 	*user = &perch__no_user;
-	page = calls->map(calls->context, size, PROT_READ, MAP_SHARED, fd, 0);
+	page = calls->mmap(calls->context, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		*errnum = errno;
 		return PERCH__USER_NO_PAGE;
@@ -42,7 +42,7 @@ enum perch__user_how perch__user_map(const struct perch__user **user, int fd, co
 		*errnum = errno;
 		if (made != MAP_FAILED)
 			munmap(made, size);
-		calls->unmap(calls->context, page, size);
+		calls->munmap(calls->context, page, size);
 		return PERCH__USER_NO_PAGE;
 	}
 	*made = (struct perch__user){ .thread = perch__this_thread(), .page = page };
@@ -50,14 +50,14 @@ enum perch__user_how perch__user_map(const struct perch__user **user, int fd, co
 	return PERCH__USER_NOT_YET;
 }
 
-void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls)
+void perch__user_unmap(const struct perch__user *user, const struct perch_syscalls *calls)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
 
 	if (user == &perch__no_user)
 		return;
 	if (user->page)		/* not in a child, which has not inherited it */
-		calls->unmap(calls->context, (void *)user->page, size);
+		calls->munmap(calls->context, (void *)user->page, size);
 	munmap((void *)user, size);
 }
 
@@ -132,7 +132,7 @@ enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, 
 /* Only the page has an errno: that of mmap(2). */
 static void tell_no_page(int errnum, const char *name, struct perch_error *err)
 {
-	perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_MAP, .errnum = errnum,
+	perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_MMAP, .errnum = errnum,
 						       .length = sysconf(_SC_PAGESIZE), .protection = PROT_READ,
 						       .map_flags = MAP_SHARED, .other_fd = -1 },
 			    NULL, err);

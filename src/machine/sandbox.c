@@ -119,27 +119,27 @@ static int read_yama(const struct perch_machine *machine)
 	       ? -1 : (int)scope;
 }
 
-static void read_confinement(struct perch_machine *machine, struct perch_confinement *confinement,
+static void read_confinement(struct perch_machine *machine, struct perch_sandbox *sandbox,
 			     const struct status *status)
 {
-	memset(confinement, 0, sizeof(*confinement));
-	confinement->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
+	memset(sandbox, 0, sizeof(*sandbox));
+	sandbox->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
 	/* where their number is not told, nothing can be said of others */
 	if (status->seccomp == 2 && machine->own_filters && status->filters <= (int)machine->own_filters)
-		confinement->seccomp = status->filters < 0 ? -1 : 0;
-	confinement->no_new_privileges = status->no_new_privileges;
-	confinement->user_namespace = in_user_namespace(machine);
-	confinement->pid_namespace = in_pid_namespace(machine, status);
-	perch__find_container(machine, confinement->container, sizeof(confinement->container));
-	confinement->lockdown = read_lockdown(machine);
-	if (perch_machine_read(machine, "/sys/kernel/security/lsm", confinement->modules,
-			       sizeof(confinement->modules)) < 0)
-		confinement->modules[0] = '\0';
-	confinement->selinux = read_selinux(machine);
-	confinement->yama = read_yama(machine);
+		sandbox->seccomp = status->filters < 0 ? -1 : 0;
+	sandbox->no_new_privileges = status->no_new_privileges;
+	sandbox->user_namespace = in_user_namespace(machine);
+	sandbox->pid_namespace = in_pid_namespace(machine, status);
+	perch__find_container(machine, sandbox->container, sizeof(sandbox->container));
+	sandbox->lockdown = read_lockdown(machine);
+	if (perch_machine_read(machine, "/sys/kernel/security/lsm", sandbox->modules,
+			       sizeof(sandbox->modules)) < 0)
+		sandbox->modules[0] = '\0';
+	sandbox->selinux = read_selinux(machine);
+	sandbox->yama = read_yama(machine);
 }
 
-int perch_machine_confinement(struct perch_machine *machine, struct perch_confinement *confinement,
+int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
 			      struct perch_error *err)
 {
 	const struct status *status;
@@ -152,9 +152,9 @@ int perch_machine_confinement(struct perch_machine *machine, struct perch_confin
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the status of %s: %s",
 				       machine->process ? "that process" : "this process", strerror(-rc));
 	if (!machine->confinement_known) {
-		read_confinement(machine, &machine->confinement, status);
+		read_confinement(machine, &machine->sandbox, status);
 		machine->confinement_known = true;
 	}
-	*confinement = machine->confinement;
+	*sandbox = machine->sandbox;
 	return 0;
 }

@@ -20,19 +20,19 @@ static uint32_t find_entry(struct perch_profile *profile, const struct node *nod
 	if (keys & PERCH_KEY_SYMBOL)
 		place = (uint64_t)node->frame + 1;
 	else if (keys & PERCH_KEY_DSO)
-		place = (uint64_t)frame->binary->index + 1;
+		place = (uint64_t)frame->dso->index + 1;
 	at = perch__index_of(&profile->entries_index, node->context, place, &fresh);
 	if (at == INDEX_FULL || !fresh)
 		return at;
-	if (!perch__room(&profile->entry, at, sizeof(*profile->entry)) ||
+	if (!perch__room(&profile->row, at, sizeof(*profile->row)) ||
 	    !perch__room(&profile->lists, at, sizeof(*profile->lists)))
 		return INDEX_FULL;
 	profile->lists[at] = (struct entry_lists){ NO_NODE, NO_NODE, node->context };
-	profile->entry[at] = (struct perch_entry){
+	profile->row[at] = (struct perch_row){
 		.comm = context->comm, .pid = context->pid, .tid = context->tid, .cpu = context->cpu, .index = at,
 	};
 	if (place)
-		profile->entry[at].frame = *frame;
+		profile->row[at].frame = *frame;
 	return at;
 }
 
@@ -41,19 +41,19 @@ static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
 {
 	struct known_entry *known = &profile->known_entry[node->frame];
 
-	if (!known->entry || known->context != node->context) {
-		uint32_t entry = find_entry(profile, node);
+	if (!known->row || known->context != node->context) {
+		uint32_t row = find_entry(profile, node);
 
-		if (entry == INDEX_FULL)
-			return entry;
-		*known = (struct known_entry){ node->context, entry + 1 };
+		if (row == INDEX_FULL)
+			return row;
+		*known = (struct known_entry){ node->context, row + 1 };
 	}
-	return known->entry - 1;
+	return known->row - 1;
 }
 
 /* One step of a walk through the tree from the outside in. */
 struct step {
-	uint32_t node, entry;
+	uint32_t node, row;
 	bool left;			/* its children have been walked */
 };
 
@@ -86,18 +86,18 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 	while (nr) {
 		struct step *step = &(*steps)[nr - 1];
 		struct node *node = &profile->tree.node[step->node];
-		struct perch_entry *entry;
+		struct perch_row *row;
 
 		if (step->left) {
-			(*open)[step->entry]--;
+			(*open)[step->row]--;
 			nr--;
 			continue;
 		}
-		step->entry = node->entry = entry_of(profile, node);
-		if (step->entry == INDEX_FULL)
+		step->row = node->row = entry_of(profile, node);
+		if (step->row == INDEX_FULL)
 			return -ENOMEM;
-		if (step->entry >= *nr_open) {
-			size_t more = *nr_open * 2 + 64 > step->entry ? *nr_open * 2 + 64 : (size_t)step->entry + 1;
+		if (step->row >= *nr_open) {
+			size_t more = *nr_open * 2 + 64 > step->row ? *nr_open * 2 + 64 : (size_t)step->row + 1;
 			uint32_t *larger = reallocarray(*open, more, sizeof(*larger));
 
 			if (!larger)
@@ -106,20 +106,20 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 			*open = larger;
 			*nr_open = more;
 		}
-		entry = &profile->entry[step->entry];
-		entry->self += node->self;
-		entry->samples += node->samples;
-		if (!(*open)[step->entry]++) {
-			entry->children += node->total;
-			node->next_outermost = profile->lists[step->entry].outermost;
-			profile->lists[step->entry].outermost = step->node;
+		row = &profile->row[step->row];
+		row->self += node->self;
+		row->samples += node->samples;
+		if (!(*open)[step->row]++) {
+			row->children += node->total;
+			node->next_outermost = profile->lists[step->row].outermost;
+			profile->lists[step->row].outermost = step->node;
 		}
 		if (node->samples) {
-			node->next_hit = profile->lists[step->entry].hit;
-			profile->lists[step->entry].hit = step->node;
+			node->next_hit = profile->lists[step->row].hit;
+			profile->lists[step->row].hit = step->node;
 		}
-		if (entry->height < node->height)
-			entry->height = node->height;
+		if (row->height < node->height)
+			row->height = node->height;
 		step->left = true;
 		for (uint32_t child = node->first_child; child != NO_NODE; child = profile->tree.node[child].next)
 			if (push(steps, &nr, size, child))
@@ -128,7 +128,7 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 	return 0;
 }
 
-int perch__entries_fill(struct perch_profile *profile)
+int perch__rows_fill(struct perch_profile *profile)
 {
 	struct step *steps = NULL;
 	uint32_t *open = NULL;
@@ -151,14 +151,14 @@ int perch__entries_fill(struct perch_profile *profile)
 }
 
 /* Lines of equal weight go by what is shown of them, so that a report is the same each time. */
-static int by_names(const struct perch_entry *a, const struct perch_entry *b, struct perch_symbols *symbols)
+static int by_names(const struct perch_row *a, const struct perch_row *b, struct perch_symbols *symbols)
 {
 	/* a name is kept once: most are told to be the same without reading them */
 	int rc = a->comm == b->comm ? 0 : strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
 
-	if (!rc && a->frame.binary && b->frame.binary && a->frame.binary != b->frame.binary)
-		rc = strcmp(perch_symbols_binary_name(symbols, a->frame.binary),
-			    perch_symbols_binary_name(symbols, b->frame.binary));
+	if (!rc && a->frame.dso && b->frame.dso && a->frame.dso != b->frame.dso)
+		rc = strcmp(perch_symbols_dso_name(symbols, a->frame.dso),
+			    perch_symbols_dso_name(symbols, b->frame.dso));
 	if (!rc && a->frame.symbol != b->frame.symbol && a->frame.symbol && b->frame.symbol)
 		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol), perch_symbols_name(symbols, b->frame.symbol));
 	if (!rc)
@@ -170,7 +170,7 @@ static int by_names(const struct perch_entry *a, const struct perch_entry *b, st
 
 static int by_self(const void *left, const void *right, void *symbols)
 {
-	const struct perch_entry *a = left, *b = right;
+	const struct perch_row *a = left, *b = right;
 
 	if (a->self != b->self)
 		return a->self < b->self ? 1 : -1;
@@ -180,7 +180,7 @@ static int by_self(const void *left, const void *right, void *symbols)
 /* Of two with the same samples the caller comes first. */
 static int by_children(const void *left, const void *right, void *symbols)
 {
-	const struct perch_entry *a = left, *b = right;
+	const struct perch_row *a = left, *b = right;
 
 	if (a->children != b->children)
 		return a->children < b->children ? 1 : -1;
@@ -189,13 +189,13 @@ static int by_children(const void *left, const void *right, void *symbols)
 	return by_self(a, b, symbols);
 }
 
-int perch_profile_entries(struct perch_profile *profile, unsigned event, bool children,
-			  const struct perch_entry **entries, size_t *result, struct perch_error *err)
+int perch_profile_rows(struct perch_profile *profile, unsigned event, bool children,
+			  const struct perch_row **rows, size_t *result, struct perch_error *err)
 {
-	struct perch_entry *sorted;
+	struct perch_row *sorted;
 	size_t nr = 0;
 
-	*entries = NULL;
+	*rows = NULL;
 	*result = 0;
 	if (event >= profile->nr_events)
 		return 0;
@@ -205,13 +205,13 @@ int perch_profile_entries(struct perch_profile *profile, unsigned event, bool ch
 	for (size_t i = 0; i < profile->entries_index.nr; i++) {
 		uint32_t context = profile->lists[i].context;
 
-		if (profile->context[context].event == event && (children || profile->entry[i].samples))
-			sorted[nr++] = profile->entry[i];
+		if (profile->context[context].event == event && (children || profile->row[i].samples))
+			sorted[nr++] = profile->row[i];
 	}
 	qsort_r(sorted, nr, sizeof(*sorted), children ? by_children : by_self, profile->symbols);
 	free(profile->event[event].sorted);
 	profile->event[event].sorted = sorted;
-	*entries = sorted;
+	*rows = sorted;
 	*result = nr;
 	return 0;
 }

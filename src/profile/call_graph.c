@@ -30,11 +30,11 @@ struct group {
 
 struct builder {
 	const struct perch_profile *profile;
-	enum perch_call_order order;
+	enum perch_call_graph_order order;
 	uint64_t least;
 	uint64_t *hits;			/* period of the entry's own hits at and below each node */
 	uint32_t *group_of;		/* group number + 1 of each frame, while one level is grouped */
-	struct perch_calls_tree *tree;
+	struct perch_call_graph *tree;
 	size_t size;
 };
 
@@ -56,7 +56,7 @@ static int follow(const struct builder *builder, const struct item *item, struct
 	uint64_t left = item->weight;
 	int rc = 0;
 
-	if (builder->order == PERCH_CALLS_CALLEE) {
+	if (builder->order == PERCH_CALL_GRAPH_CALLEE) {
 		if (node->parent == NO_NODE)
 			*ends += left;
 		else
@@ -129,17 +129,17 @@ static int by_weight(const void *left, const void *right)
 
 static int new_call(struct builder *builder, const struct group *group)
 {
-	struct perch_calls_tree *tree = builder->tree;
+	struct perch_call_graph *tree = builder->tree;
 
 	if (tree->nr == builder->size) {
-		struct perch_call_node *larger = reallocarray(tree->call, builder->size * 2, sizeof(*larger));
+		struct perch_call_graph_node *larger = reallocarray(tree->call, builder->size * 2, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
 		tree->call = larger;
 		builder->size *= 2;
 	}
-	tree->call[tree->nr++] = (struct perch_call_node){ .frame = builder->profile->frame[group->frame],
+	tree->call[tree->nr++] = (struct perch_call_graph_node){ .frame = builder->profile->frame[group->frame],
 							   .period = group->weight };
 	return 0;
 }
@@ -182,14 +182,14 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
  * The first items. Seen from the callee, chains start at the function that was hit. Seen from the caller, they start at
  * the outermost frame of the stacks that hit the entry; where the entry only called what was hit, at the entry.
  */
-static int collect(struct builder *builder, uint32_t entry, bool inner, struct items *items)
+static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
 	const struct perch_profile *profile = builder->profile;
 	const struct node *nodes = profile->tree.node;
-	bool from_callee = builder->order == PERCH_CALLS_CALLEE;
+	bool from_callee = builder->order == PERCH_CALL_GRAPH_CALLEE;
 	int rc = 0;
 
-	for (uint32_t hit = profile->lists[entry].hit; hit != NO_NODE && !rc; hit = nodes[hit].next_hit) {
+	for (uint32_t hit = profile->lists[row].hit; hit != NO_NODE && !rc; hit = nodes[hit].next_hit) {
 		uint64_t self = nodes[hit].self;
 
 		if (!self)
@@ -207,23 +207,23 @@ static int collect(struct builder *builder, uint32_t entry, bool inner, struct i
 		items->item[i].weight = builder->hits[items->item[i].node];
 	if (!inner)
 		return rc;
-	for (uint32_t at = profile->lists[entry].outermost; at != NO_NODE && !rc; at = nodes[at].next_outermost)
+	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc; at = nodes[at].next_outermost)
 		rc = add_item(items, at, true, nodes[at].total - builder->hits[at]);
 	return rc;
 }
 
 /* hits[] is kept zero between calls: only the stacks of one entry are undone. */
-static void forget_hits(struct builder *builder, uint32_t entry)
+static void forget_hits(struct builder *builder, uint32_t row)
 {
 	const struct node *nodes = builder->profile->tree.node;
 
-	for (uint32_t hit = builder->profile->lists[entry].hit; hit != NO_NODE; hit = nodes[hit].next_hit)
+	for (uint32_t hit = builder->profile->lists[row].hit; hit != NO_NODE; hit = nodes[hit].next_hit)
 		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent)
 			builder->hits[up] = 0;
 }
 
-int perch_profile_calls(struct perch_profile *profile, const struct perch_entry *entry, enum perch_call_order order,
-			bool inner, uint64_t least, struct perch_calls_tree *tree, struct perch_error *err)
+int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row, enum perch_call_graph_order order,
+			bool inner, uint64_t least, struct perch_call_graph *tree, struct perch_error *err)
 {
 	struct builder builder = { profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 64 };
 	struct items items = { 0 };
@@ -233,21 +233,21 @@ int perch_profile_calls(struct perch_profile *profile, const struct perch_entry 
 	tree->call = calloc(builder.size, sizeof(*tree->call));
 	if (tree->call) {
 		tree->nr = 1;
-		rc = collect(&builder, entry->index, inner, &items);
+		rc = collect(&builder, row->index, inner, &items);
 		for (size_t i = 0; i < items.nr; i++)
 			tree->call[0].period += items.item[i].weight;
 		if (!rc)
 			rc = expand(&builder, 0, &items);
-		forget_hits(&builder, entry->index);
+		forget_hits(&builder, row->index);
 	}
 	free(items.item);
 	if (!rc)
 		return 0;
-	perch_calls_tree_clear(tree);
+	perch_call_graph_clear(tree);
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call tree");
 }
 
-void perch_calls_tree_clear(struct perch_calls_tree *tree)
+void perch_call_graph_clear(struct perch_call_graph *tree)
 {
 	free(tree->call);
 	tree->call = NULL;

@@ -39,29 +39,29 @@ static int words_of(const uint64_t *order, size_t nr, uint64_t sample_type)
 	return words;
 }
 
-static void find_in_sample(struct perch_layout *layout, uint64_t id_field)
+static void find_in_sample(struct perch_parse_info *parse_info, uint64_t id_field)
 {
-	uint64_t type = layout->sample_type;
+	uint64_t type = parse_info->sample_type;
 
-	layout->fixed_words = words_of(fixed_order, NR(fixed_order), type);
-	layout->sample_time_word =
+	parse_info->fixed_words = words_of(fixed_order, NR(fixed_order), type);
+	parse_info->sample_time_word =
 		words_before(fixed_order, NR(fixed_order), type, PERCH_SAMPLE_TIME);
-	layout->sample_id_word = words_before(fixed_order, NR(fixed_order), type, id_field);
+	parse_info->sample_id_word = words_before(fixed_order, NR(fixed_order), type, id_field);
 }
 
-static void find_in_trailer(struct perch_layout *layout, uint64_t id_field)
+static void find_in_trailer(struct perch_parse_info *parse_info, uint64_t id_field)
 {
-	uint64_t type = layout->sample_type;
+	uint64_t type = parse_info->sample_type;
 	int words = words_of(trailer_order, NR(trailer_order), type);
 	int id = words_before(trailer_order, NR(trailer_order), type, id_field);
 	int time = words_before(trailer_order, NR(trailer_order), type, PERCH_SAMPLE_TIME);
 
-	layout->id_size = words * sizeof(uint64_t);
-	layout->trailer_id_word = id < 0 ? -1 : words - id;
-	layout->trailer_time_word = time < 0 ? -1 : words - time;
+	parse_info->id_size = words * sizeof(uint64_t);
+	parse_info->trailer_id_word = id < 0 ? -1 : words - id;
+	parse_info->trailer_time_word = time < 0 ? -1 : words - time;
 }
 
-void perch_layout_init(struct perch_layout *layout, const struct perch_attr *attr,
+void perch_parse_info_init(struct perch_parse_info *parse_info, const struct perch_attr *attr,
 		       enum perch_byte_order order)
 {
 	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -72,7 +72,7 @@ void perch_layout_init(struct perch_layout *layout, const struct perch_attr *att
 	uint64_t id_field = attr->sample_type & PERCH_SAMPLE_IDENTIFIER ? PERCH_SAMPLE_IDENTIFIER
 									: PERCH_SAMPLE_ID;
 
-	*layout = (struct perch_layout){
+	*parse_info = (struct perch_parse_info){
 		.sample_type = attr->sample_type,
 		.read_format = attr->read_format,
 		.branch_sample_type = attr->branch_sample_type,
@@ -87,7 +87,7 @@ void perch_layout_init(struct perch_layout *layout, const struct perch_attr *att
 		.swapped = big != here_big,
 		.big_endian = big,
 	};
-	find_in_sample(layout, id_field);
-	if (layout->sample_id_all)
-		find_in_trailer(layout, id_field);
+	find_in_sample(parse_info, id_field);
+	if (parse_info->sample_id_all)
+		find_in_trailer(parse_info, id_field);
 }

@@ -26,7 +26,7 @@ struct held {
 	struct held *older, *newer;
 	struct key key;
 	uint64_t age; /* numbers from 0 on, the oldest first */
-	const struct perch_layout *layout;
+	const struct perch_parse_info *parse_info;
 	uint64_t offset;
 	uint16_t event;
 	uint16_t size;
@@ -37,7 +37,7 @@ struct list {
 	struct held *first, *last;
 };
 
-struct perch_stitcher {
+struct perch_deferred {
 	size_t most, used;
 	uint64_t seed, next_age;
 	struct held *oldest, *newest;
@@ -47,64 +47,64 @@ struct perch_stitcher {
 	uint64_t chain[MOST_CHAIN_WORDS];
 };
 
-int perch_stitcher_new(struct perch_stitcher **result, size_t bytes, struct perch_error *err)
+int perch_deferred_new(struct perch_deferred **result, size_t bytes, struct perch_error *err)
 {
-	struct perch_stitcher *stitcher = calloc(1, sizeof(*stitcher));
+	struct perch_deferred *deferred = calloc(1, sizeof(*deferred));
 	size_t lists = 16;
 
 	*result = NULL;
-	if (!stitcher)
+	if (!deferred)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a stitcher of callchains");
-	stitcher->most = bytes ? bytes : DEFAULT_BYTES;
-	while (lists < MOST_LISTS && lists < stitcher->most / BYTES_PER_LIST)
+	deferred->most = bytes ? bytes : DEFAULT_BYTES;
+	while (lists < MOST_LISTS && lists < deferred->most / BYTES_PER_LIST)
 		lists *= 2;
-	stitcher->mask = lists - 1;
-	stitcher->seed = perch__hash_seed(stitcher);
-	stitcher->lists = calloc(lists, sizeof(*stitcher->lists));
-	if (!stitcher->lists) {
-		free(stitcher);
+	deferred->mask = lists - 1;
+	deferred->seed = perch__hash_seed(deferred);
+	deferred->lists = calloc(lists, sizeof(*deferred->lists));
+	if (!deferred->lists) {
+		free(deferred);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a stitcher of callchains");
 	}
-	*result = stitcher;
+	*result = deferred;
 	return 0;
 }
 
-void perch_stitcher_free(struct perch_stitcher *stitcher)
+void perch_deferred_free(struct perch_deferred *deferred)
 {
-	if (!stitcher)
+	if (!deferred)
 		return;
-	while (stitcher->oldest) {
-		struct held *held = stitcher->oldest;
+	while (deferred->oldest) {
+		struct held *held = deferred->oldest;
 
-		stitcher->oldest = held->newer;
+		deferred->oldest = held->newer;
 		free(held);
 	}
-	free(stitcher->given);
-	free(stitcher->lists);
-	free(stitcher);
+	free(deferred->given);
+	free(deferred->lists);
+	free(deferred);
 }
 
-static void forget_given(struct perch_stitcher *stitcher)
+static void forget_given(struct perch_deferred *deferred)
 {
-	free(stitcher->given);
-	stitcher->given = NULL;
+	free(deferred->given);
+	deferred->given = NULL;
 }
 
-static struct list *list_of(const struct perch_stitcher *stitcher, struct key key)
+static struct list *list_of(const struct perch_deferred *deferred, struct key key)
 {
-	uint64_t hash = perch__hash_pair(stitcher->seed, key.thread, key.cookie);
+	uint64_t hash = perch__hash_pair(deferred->seed, key.thread, key.cookie);
 
-	return &stitcher->lists[hash & stitcher->mask];
+	return &deferred->lists[hash & deferred->mask];
 }
 
 /* A record that does not tell its thread is matched by the cookie alone, with others that do not. */
 static struct key key_of(const struct perch_record *record, uint64_t cookie)
 {
-	bool told = record->identity.has & PERCH_SAMPLE_TID;
+	bool told = record->sample_id.has & PERCH_SAMPLE_TID;
 
-	return (struct key){ .cookie = cookie, .thread = told ? record->identity.tid : NO_THREAD };
+	return (struct key){ .cookie = cookie, .thread = told ? record->sample_id.tid : NO_THREAD };
 }
 
 static bool waits_for(const struct perch_record *record, uint64_t *cookie)
@@ -121,9 +121,9 @@ static bool waits_for(const struct perch_record *record, uint64_t *cookie)
 	return chain.deferred;
 }
 
-static void append(struct perch_stitcher *stitcher, struct held *held)
+static void append(struct perch_deferred *deferred, struct held *held)
 {
-	struct list *list = list_of(stitcher, held->key);
+	struct list *list = list_of(deferred, held->key);
 
 	held->next_in_list = NULL;
 	if (list->last)
@@ -132,46 +132,46 @@ static void append(struct perch_stitcher *stitcher, struct held *held)
 		list->first = held;
 	list->last = held;
 	held->newer = NULL;
-	held->older = stitcher->newest;
-	if (stitcher->newest)
-		stitcher->newest->newer = held;
+	held->older = deferred->newest;
+	if (deferred->newest)
+		deferred->newest->newer = held;
 	else
-		stitcher->oldest = held;
-	stitcher->newest = held;
+		deferred->oldest = held;
+	deferred->newest = held;
 }
 
-int perch_stitcher_hold(struct perch_stitcher *stitcher, const struct perch_record *record)
+int perch_deferred_hold(struct perch_deferred *deferred, const struct perch_record *record)
 {
 	size_t need = sizeof(struct held) + record->size;
 	struct held *held;
 	uint64_t cookie;
 
-	forget_given(stitcher);
+	forget_given(deferred);
 	if (!waits_for(record, &cookie))
 		return 0;
-	if (need > stitcher->most - stitcher->used)
+	if (need > deferred->most - deferred->used)
 		return -ENOSPC;
 	held = malloc(need);
 	if (!held)
 		return -ENOSPC;
 	*held = (struct held){
 		.key = key_of(record, cookie),
-		.age = stitcher->next_age++,
-		.layout = record->layout,
+		.age = deferred->next_age++,
+		.parse_info = record->parse_info,
 		.offset = record->offset,
 		.event = record->event,
 		.size = record->size,
 	};
 	memcpy(held->bytes, record->bytes, record->size);
-	append(stitcher, held);
-	stitcher->used += need;
+	append(deferred, held);
+	deferred->used += need;
 	return 1;
 }
 
 /* Takes the one behind `before` (NULL: the first) out of its list. */
-static void take_out(struct perch_stitcher *stitcher, struct held *before, struct held *held)
+static void take_out(struct perch_deferred *deferred, struct held *before, struct held *held)
 {
-	struct list *list = list_of(stitcher, held->key);
+	struct list *list = list_of(deferred, held->key);
 
 	if (before)
 		before->next_in_list = held->next_in_list;
@@ -182,18 +182,18 @@ static void take_out(struct perch_stitcher *stitcher, struct held *before, struc
 	if (held->older)
 		held->older->newer = held->newer;
 	else
-		stitcher->oldest = held->newer;
+		deferred->oldest = held->newer;
 	if (held->newer)
 		held->newer->older = held->older;
 	else
-		stitcher->newest = held->older;
-	stitcher->used -= sizeof(*held) + held->size;
+		deferred->newest = held->older;
+	deferred->used -= sizeof(*held) + held->size;
 }
 
-static struct held *find(const struct perch_stitcher *stitcher, struct key key,
+static struct held *find(const struct perch_deferred *deferred, struct key key,
 			 struct held **before)
 {
-	struct held *held = list_of(stitcher, key)->first;
+	struct held *held = list_of(deferred, key)->first;
 
 	*before = NULL;
 	while (held && (held->key.cookie != key.cookie || held->key.thread != key.thread)) {
@@ -204,20 +204,20 @@ static struct held *find(const struct perch_stitcher *stitcher, struct key key,
 }
 
 /* The oldest of those of its thread and those of no thread. */
-static struct held *take_match(struct perch_stitcher *stitcher, const struct perch_record *deferred)
+static struct held *take_match(struct perch_deferred *deferred, const struct perch_record *callchain_deferred)
 {
-	struct key key = key_of(deferred, deferred->deferred.cookie);
+	struct key key = key_of(callchain_deferred, callchain_deferred->deferred.cookie);
 	struct key anyone = { .cookie = key.cookie, .thread = NO_THREAD };
 	struct held *before, *before_other;
-	struct held *held = find(stitcher, key, &before);
-	struct held *other = key.thread == NO_THREAD ? NULL : find(stitcher, anyone, &before_other);
+	struct held *held = find(deferred, key, &before);
+	struct held *other = key.thread == NO_THREAD ? NULL : find(deferred, anyone, &before_other);
 
 	if (other && (!held || other->age < held->age)) {
 		held = other;
 		before = before_other;
 	}
 	if (held)
-		take_out(stitcher, before, held);
+		take_out(deferred, before, held);
 	return held;
 }
 
@@ -226,48 +226,48 @@ static uint64_t *copy_words(uint64_t *to, const struct perch_record *record,
 			    const struct perch_record *from, const uint64_t *words, uint64_t nr)
 {
 	for (uint64_t i = 0; i < nr; i++)
-		*to++ = perch__u64(words + i, record->layout->swapped != from->layout->swapped);
+		*to++ = perch__u64(words + i, record->parse_info->swapped != from->parse_info->swapped);
 	return to;
 }
 
 /* The sample's chain with the marker and its cookie replaced by what the deferred record has. */
-static void stitch(struct perch_stitcher *stitcher, struct perch_record *record,
-		   const struct perch_record *deferred)
+static void stitch(struct perch_deferred *deferred, struct perch_record *record,
+		   const struct perch_record *callchain_deferred)
 {
 	const uint64_t *ip = record->sample.callchain.ip;
 	uint64_t nr = record->sample.callchain.nr, at = 0;
-	uint64_t *to = stitcher->chain;
+	uint64_t *to = deferred->chain;
 
 	while (at < nr && perch_word(record, ip + at) != PERCH_CONTEXT_USER_DEFERRED)
 		at++;
 	to = copy_words(to, record, record, ip, at);
-	to = copy_words(to, record, deferred, deferred->deferred.ip, deferred->deferred.nr);
+	to = copy_words(to, record, callchain_deferred, callchain_deferred->deferred.ip, callchain_deferred->deferred.nr);
 	if (nr - at > 2)
 		to = copy_words(to, record, record, ip + at + 2, nr - at - 2);
-	record->sample.callchain.ip = stitcher->chain;
-	record->sample.callchain.nr = to - stitcher->chain;
+	record->sample.callchain.ip = deferred->chain;
+	record->sample.callchain.nr = to - deferred->chain;
 }
 
-int perch_stitcher_next(struct perch_stitcher *stitcher, const struct perch_record *deferred,
+int perch_deferred_next(struct perch_deferred *deferred, const struct perch_record *callchain_deferred,
 			struct perch_record *record)
 {
-	struct held *held = stitcher->oldest;
+	struct held *held = deferred->oldest;
 
-	forget_given(stitcher);
-	if (deferred && deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
+	forget_given(deferred);
+	if (callchain_deferred && callchain_deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
 		return 0;
-	if (deferred)
-		held = take_match(stitcher, deferred);
+	if (callchain_deferred)
+		held = take_match(deferred, callchain_deferred);
 	else if (held)
-		take_out(stitcher, NULL, held);
+		take_out(deferred, NULL, held);
 	if (!held)
 		return 0;
-	stitcher->given = held;
+	deferred->given = held;
 	/* It was decoded once, from the same bytes by the same layout: it cannot fail now. */
-	perch_record_decode(record, held->layout, held->bytes, held->size, NULL);
+	perch_record_decode(record, held->parse_info, held->bytes, held->size, NULL);
 	record->event = held->event;
 	record->offset = held->offset;
-	if (deferred)
-		stitch(stitcher, record, deferred);
+	if (callchain_deferred)
+		stitch(deferred, record, callchain_deferred);
 	return 1;
 }

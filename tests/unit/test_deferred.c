@@ -5,7 +5,7 @@
 #define TYPE   (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN)
 #define COOKIE 0x100000007
 
-static struct perch_layout layout;
+static struct perch_parse_info parse_info;
 static struct built built[16];
 
 /* A sample of thread tid with two kernel addresses, the second of them `mark`, which waits for `cookie`. */
@@ -14,7 +14,7 @@ static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint
 	struct built *b = &built[slot];
 	struct perch_record record;
 
-	layout = layout_of(TYPE);
+	parse_info = layout_of(TYPE);
 	start_record(b, PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
 	put_u64(b, mark);
 	put_u32(b, 1);
@@ -28,7 +28,7 @@ static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint
 		put_u64(b, cookie);
 	}
 	end_record(b);
-	assert_int_equal(perch_record_decode(&record, &layout, b->bytes, b->size, NULL), 0);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b->bytes, b->size, NULL), 0);
 	record.event = slot;
 	record.offset = 1000 + slot;
 	return record;
@@ -39,7 +39,7 @@ static struct perch_record completing(int slot, uint32_t tid, uint64_t cookie, u
 	struct built *b = &built[slot];
 	struct perch_record record;
 
-	layout = layout_of(TYPE);
+	parse_info = layout_of(TYPE);
 	start_record(b, PERCH_RECORD_CALLCHAIN_DEFERRED, PERCH_MISC_USER);
 	put_u64(b, cookie);
 	put_u64(b, nr + 1);
@@ -49,7 +49,7 @@ static struct perch_record completing(int slot, uint32_t tid, uint64_t cookie, u
 	put_u32(b, 1);
 	put_u32(b, tid);
 	end_record(b);
-	assert_int_equal(perch_record_decode(&record, &layout, b->bytes, b->size, NULL), 0);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b->bytes, b->size, NULL), 0);
 	return record;
 }
 
@@ -94,7 +94,7 @@ static void markers_tell_whose_addresses_are(void **state)
 	struct perch_chain chain;
 
 	(void)state;
-	layout = layout_of(PERCH_SAMPLE_CALLCHAIN);
+	parse_info = layout_of(PERCH_SAMPLE_CALLCHAIN);
 	start_record(&built[0], PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
 	put_u64(&built[0], 1 + 2 * nr);
 	put_u64(&built[0], 0x1000);
@@ -102,7 +102,7 @@ static void markers_tell_whose_addresses_are(void **state)
 		put_u64(&built[0], markers[i].marker);
 		put_u64(&built[0], 0x1001 + i);
 	}
-	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	assert_int_equal(decode(&record, &parse_info, &built[0]), 0);
 	perch_chain_init(&chain, &record);
 	assert_true(perch_chain_next(&chain, &address));
 	assert_int_equal(address.cpumode, PERCH_MISC_USER);
@@ -123,13 +123,13 @@ static void addresses_behind_a_cookie(void **state)
 	struct perch_chain chain;
 
 	(void)state;
-	layout = layout_of(PERCH_SAMPLE_CALLCHAIN);
+	parse_info = layout_of(PERCH_SAMPLE_CALLCHAIN);
 	start_record(&built[0], PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
 	put_u64(&built[0], 3);
 	put_u64(&built[0], PERCH_CONTEXT_USER_DEFERRED);
 	put_u64(&built[0], COOKIE);
 	put_u64(&built[0], 0x400000);
-	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	assert_int_equal(decode(&record, &parse_info, &built[0]), 0);
 	perch_chain_init(&chain, &record);
 	assert_true(perch_chain_next(&chain, &address));
 	assert_int_equal(address.ip, 0x400000);
@@ -143,65 +143,65 @@ static void addresses_behind_a_cookie(void **state)
 static void chains_without_a_cookie(void **state)
 {
 	struct perch_chain_address address;
-	struct perch_stitcher *stitcher;
+	struct perch_deferred *deferred_samples;
 	struct perch_record record;
 	struct perch_chain chain;
 
 	(void)state;
-	assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
-	layout = layout_of(PERCH_SAMPLE_CALLCHAIN);
+	assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
+	parse_info = layout_of(PERCH_SAMPLE_CALLCHAIN);
 	start_record(&built[0], PERCH_RECORD_SAMPLE, PERCH_MISC_KERNEL);
 	put_u64(&built[0], 1);
 	put_u64(&built[0], PERCH_CONTEXT_USER_DEFERRED);
-	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	assert_int_equal(decode(&record, &parse_info, &built[0]), 0);
 	perch_chain_init(&chain, &record);
 	assert_false(perch_chain_next(&chain, &address));
 	assert_false(chain.deferred);
-	assert_int_equal(perch_stitcher_hold(stitcher, &record), 0);
+	assert_int_equal(perch_deferred_hold(deferred_samples, &record), 0);
 	start_record(&built[0], PERCH_RECORD_COMM, 0);
 	put_u64(&built[0], 0);
 	put_name(&built[0], "x");
-	assert_int_equal(decode(&record, &layout, &built[0]), 0);
+	assert_int_equal(decode(&record, &parse_info, &built[0]), 0);
 	perch_chain_init(&chain, &record);
 	assert_false(perch_chain_next(&chain, &address));
-	assert_int_equal(perch_stitcher_hold(stitcher, &record), 0);
-	assert_int_equal(perch_stitcher_next(stitcher, &record, &record), 0);
-	perch_stitcher_free(stitcher);
-	perch_stitcher_free(NULL);
+	assert_int_equal(perch_deferred_hold(deferred_samples, &record), 0);
+	assert_int_equal(perch_deferred_next(deferred_samples, &record, &record), 0);
+	perch_deferred_free(deferred_samples);
+	perch_deferred_free(NULL);
 }
 
 /* Two samples of one stay in the kernel, one of another thread, one of another stay, one that is whole. */
 static void samples_are_completed(void **state)
 {
-	struct perch_stitcher *stitcher;
-	struct perch_record records[5], deferred, whole;
+	struct perch_deferred *deferred_samples;
+	struct perch_record records[5], callchain_deferred, whole;
 
 	(void)state;
-	assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
+	assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 	records[0] = waiting(0, 10, COOKIE, 0xffffffff81000010);
 	records[1] = waiting(1, 11, COOKIE, 0xffffffff81000011);
 	records[2] = waiting(2, 10, COOKIE + 1, 0xffffffff81000012);
 	records[3] = waiting(3, 10, COOKIE, 0xffffffff81000013);
 	records[4] = waiting(4, 10, 0, 0xffffffff81000014);
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(perch_stitcher_hold(stitcher, &records[i]), i < 4);
+		assert_int_equal(perch_deferred_hold(deferred_samples, &records[i]), i < 4);
 	memset(built, 0xee, sizeof(built)); /* the bytes were copied */
-	deferred = completing(5, 10, COOKIE, 3);
+	callchain_deferred = completing(5, 10, COOKIE, 3);
 	for (int i = 0; i <= 3; i += 3) {
-		assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 1);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 1);
 		assert_int_equal(whole.event, i);
 		assert_int_equal(whole.offset, 1000 + i);
 		assert_int_equal(whole.sample.tid, 10);
 		expect_chain(&whole, 0xffffffff81000010 + i, 3);
 	}
-	assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 0);
+	assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 0);
 	for (int i = 1; i <= 2; i++) {
-		assert_int_equal(perch_stitcher_next(stitcher, NULL, &whole), 1);
+		assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 1);
 		assert_int_equal(whole.event, i);
 		expect_chain(&whole, 0xffffffff81000010 + i, 0);
 	}
-	assert_int_equal(perch_stitcher_next(stitcher, NULL, &whole), 0);
-	perch_stitcher_free(stitcher);
+	assert_int_equal(perch_deferred_next(deferred_samples, NULL, &whole), 0);
+	perch_deferred_free(deferred_samples);
 }
 
 static void samples_of_the_other_byte_order(void **state)
@@ -216,21 +216,21 @@ static void parts_of_two_byte_orders(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct perch_stitcher *stitcher;
-		struct perch_record record, deferred, whole;
-		struct perch_layout kept;
+		struct perch_deferred *deferred_samples;
+		struct perch_record record, callchain_deferred, whole;
+		struct perch_parse_info kept;
 
-		assert_int_equal(perch_stitcher_new(&stitcher, 0, NULL), 0);
+		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 		built_swapped = i;
 		record = waiting(0, 10, COOKIE, 0xffffffff81000010);
-		kept = layout;
-		record.layout = &kept;
-		assert_int_equal(perch_stitcher_hold(stitcher, &record), 1);
+		kept = parse_info;
+		record.parse_info = &kept;
+		assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
 		built_swapped = !i;
-		deferred = completing(1, 10, COOKIE, 3);
-		assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 1);
+		callchain_deferred = completing(1, 10, COOKIE, 3);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 1);
 		expect_chain(&whole, 0xffffffff81000010, 3);
-		perch_stitcher_free(stitcher);
+		perch_deferred_free(deferred_samples);
 	}
 	built_swapped = false;
 }
@@ -239,23 +239,23 @@ static void parts_of_two_byte_orders(void **state)
 static void memory_is_bounded(void **state)
 {
 	struct perch_record record = waiting(0, 10, COOKIE, 1),
-			    deferred = completing(1, 10, COOKIE, 2), whole;
-	struct perch_stitcher *stitcher;
+			    callchain_deferred = completing(1, 10, COOKIE, 2), whole;
+	struct perch_deferred *deferred_samples;
 	int held = 0, got = 0;
 
 	(void)state;
-	assert_int_equal(perch_stitcher_new(&stitcher, 10000, NULL), 0);
-	while (perch_stitcher_hold(stitcher, &record) == 1)
+	assert_int_equal(perch_deferred_new(&deferred_samples, 10000, NULL), 0);
+	while (perch_deferred_hold(deferred_samples, &record) == 1)
 		held++;
 	assert_in_range(held, 20, 140);
-	assert_int_equal(perch_stitcher_hold(stitcher, &record), -ENOSPC);
-	while (perch_stitcher_next(stitcher, &deferred, &whole) == 1) {
+	assert_int_equal(perch_deferred_hold(deferred_samples, &record), -ENOSPC);
+	while (perch_deferred_next(deferred_samples, &callchain_deferred, &whole) == 1) {
 		expect_chain(&whole, 1, 2);
 		got++;
 	}
 	assert_int_equal(got, held);
-	assert_int_equal(perch_stitcher_hold(stitcher, &record), 1);
-	perch_stitcher_free(stitcher); /* with one that still waits */
+	assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
+	perch_deferred_free(deferred_samples); /* with one that still waits */
 }
 
 /*
@@ -269,12 +269,12 @@ static void as_a_plain_list_does(void **state)
 		uint64_t cookie, mark;
 		bool waits;
 	} list[2000];
-	struct perch_stitcher *stitcher;
+	struct perch_deferred *deferred_samples;
 	uint64_t random = 1;
 	size_t nr = 0;
 
 	(void)state;
-	assert_int_equal(perch_stitcher_new(&stitcher, 32 * 1024, NULL), 0);
+	assert_int_equal(perch_deferred_new(&deferred_samples, 32 * 1024, NULL), 0);
 	while (nr < 2000) {
 		uint32_t tid;
 		uint64_t cookie;
@@ -285,7 +285,7 @@ static void as_a_plain_list_does(void **state)
 		cookie = 1 + (random >> 50) % 8;
 		if ((random >> 60) % 4) {
 			struct perch_record record = waiting(0, tid, cookie, 0x1000 + nr);
-			int held = perch_stitcher_hold(stitcher, &record);
+			int held = perch_deferred_hold(deferred_samples, &record);
 
 			assert_true(held == 1 || held == -ENOSPC);
 			list[nr].tid = tid;
@@ -294,21 +294,21 @@ static void as_a_plain_list_does(void **state)
 			list[nr].mark = 0x1000 + nr;
 			nr++;
 		} else {
-			struct perch_record deferred = completing(1, tid, cookie, 1), whole;
+			struct perch_record callchain_deferred = completing(1, tid, cookie, 1), whole;
 
 			for (; at < nr; at++) {
 				if (!list[at].waits || list[at].tid != tid ||
 				    list[at].cookie != cookie)
 					continue;
-				assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole),
+				assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
 						 1);
 				expect_chain(&whole, list[at].mark, 1);
 				list[at].waits = false;
 			}
-			assert_int_equal(perch_stitcher_next(stitcher, &deferred, &whole), 0);
+			assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 0);
 		}
 	}
-	perch_stitcher_free(stitcher);
+	perch_deferred_free(deferred_samples);
 }
 
 int main(void)

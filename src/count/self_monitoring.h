@@ -323,9 +323,9 @@ enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct
  * Maps the page of an event that may be read so. *user is &perch__no_user where that cannot be, and the answer says why;
  * *errnum has what the kernel said.
  */
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_calls *calls,
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_syscalls *calls,
 				     int *errnum);
-void perch__user_unmap(const struct perch__user *user, const struct perch_calls *calls);
+void perch__user_unmap(const struct perch__user *user, const struct perch_syscalls *calls);
 /* True when how is PERCH__USER_READ; else tells why not. */
 /* What is to be told where the cause turns on which PMU it is. machine NULL: this one. */
 enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, struct perch_machine *machine);

@@ -14,38 +14,38 @@ static bool defers(const struct perch_reader *reader)
 	return false;
 }
 
-int perch_reader_stitch(struct perch_reader *reader, struct perch_error *err)
+int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error *err)
 {
 	int rc;
 
 	if (reader->stitching || !defers(reader))
 		return 0;
-	rc = perch_stitcher_new(&reader->stitcher, 0, err);
+	rc = perch_deferred_new(&reader->deferred, 0, err);
 	reader->stitching = !rc;
 	return rc;
 }
 
-void perch__stitch_restart(struct perch_reader *reader)
+void perch__deferred_restart(struct perch_reader *reader)
 {
 	struct perch_record record;
 
 	reader->completing = false;
 	reader->ended = false;
-	while (reader->stitching && perch_stitcher_next(reader->stitcher, NULL, &record) > 0)
+	while (reader->stitching && perch_deferred_next(reader->deferred, NULL, &record) > 0)
 		;
 }
 
 /* The samples that the deferred record completes, then itself. */
 static int next_completed(struct perch_reader *reader, struct perch_record *record)
 {
-	if (perch_stitcher_next(reader->stitcher, &reader->deferred, record) <= 0) {
+	if (perch_deferred_next(reader->deferred, &reader->callchain_deferred, record) <= 0) {
 		reader->completing = false;
-		*record = reader->deferred;
+		*record = reader->callchain_deferred;
 	}
 	return 1;
 }
 
-int perch__stitch_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+int perch__deferred_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
 {
 	int rc;
 
@@ -58,11 +58,11 @@ int perch__stitch_next(struct perch_reader *reader, struct perch_record *record,
 		reader->ended = !rc;
 		if (rc && record->type == PERCH_RECORD_CALLCHAIN_DEFERRED) {
 			reader->completing = true;
-			reader->deferred = *record;
+			reader->callchain_deferred = *record;
 			return next_completed(reader, record);
 		}
-		if (rc && perch_stitcher_hold(reader->stitcher, record) <= 0)
+		if (rc && perch_deferred_hold(reader->deferred, record) <= 0)
 			return 1;
 	}
-	return perch_stitcher_next(reader->stitcher, NULL, record) > 0;
+	return perch_deferred_next(reader->deferred, NULL, record) > 0;
 }

@@ -16,18 +16,18 @@ struct key {
 
 static bool same_path(const void *value, const void *wanted)
 {
-	const struct perch_binary *binary = value;
+	const struct perch_dso *dso = value;
 	const struct key *key = wanted;
 
-	return strlen(binary->path) == key->length && !memcmp(binary->path, key->path, key->length);
+	return strlen(dso->path) == key->length && !memcmp(dso->path, key->path, key->length);
 }
 
 static bool same_build(const void *value, const void *wanted)
 {
-	const struct perch_binary *binary = value;
+	const struct perch_dso *dso = value;
 	const struct key *key = wanted;
 
-	return binary->build_id_size == key->size && !memcmp(binary->build_id, key->build_id, key->size) &&
+	return dso->build_id_size == key->size && !memcmp(dso->build_id, key->build_id, key->size) &&
 	       same_path(value, wanted);
 }
 
@@ -36,11 +36,11 @@ static uint64_t hash_build(const struct key *key)
 	return perch__hash_bytes(key->build_id, key->size, perch__hash_bytes(key->path, key->length, 2));
 }
 
-static int set_build_id(struct perch_processes *processes, struct perch_binary *binary, const struct key *key)
+static int set_build_id(struct perch_processes *processes, struct perch_dso *dso, const struct key *key)
 {
-	binary->build_id_size = key->size;
-	memcpy(binary->build_id, key->build_id, key->size);
-	return perch__strings_add(&processes->builds, hash_build(key), binary);
+	dso->build_id_size = key->size;
+	memcpy(dso->build_id, key->build_id, key->size);
+	return perch__strings_add(&processes->builds, hash_build(key), dso);
 }
 
 static bool tells_path(const void *value, const void *path)
@@ -54,97 +54,97 @@ static const struct told *told_of(const struct perch_processes *processes, const
 	return perch__strings_find(&processes->told_index, perch__hash_bytes(path, strlen(path), 0), tells_path, path);
 }
 
-struct perch_binary *perch__binary_new(struct perch_processes *processes, const char *path, size_t length,
-				       enum perch_binary_kind kind)
+struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
+				       enum perch_dso_kind kind)
 {
-	struct perch_binary *binary = calloc(1, sizeof(*binary));
+	struct perch_dso *dso = calloc(1, sizeof(*dso));
 	char *copy = strndup(path, length);
 
-	if (!binary || !copy || perch__grow(&processes->binary, processes->nr_binaries, sizeof(binary))) {
-		free(binary);
+	if (!dso || !copy || perch__grow(&processes->dso, processes->nr_dsos, sizeof(dso))) {
+		free(dso);
 		free(copy);
 		return NULL;
 	}
-	binary->index = processes->nr_binaries;
-	binary->kind = kind;
-	binary->path = copy;
-	processes->binary[processes->nr_binaries++] = binary;
-	return binary;
+	dso->index = processes->nr_dsos;
+	dso->kind = kind;
+	dso->path = copy;
+	processes->dso[processes->nr_dsos++] = dso;
+	return dso;
 }
 
 /*
  * One path with two build ids is two binaries; an unknown build id fits any. So the first binary of each path is known
  * by its path, and every one whose build id is known by both.
  */
-struct perch_binary *perch__binary_named(struct perch_processes *processes, const char *path, size_t length,
-					 enum perch_binary_kind kind, const uint8_t *build_id, size_t size)
+struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path, size_t length,
+					 enum perch_dso_kind kind, const uint8_t *build_id, size_t size)
 {
 	struct key key = { path, length, build_id, size };
 	uint64_t hash = perch__hash_bytes(path, length, 0);
-	struct perch_binary *binary = NULL, *first;
+	struct perch_dso *dso = NULL, *first;
 
 	if (size)
-		binary = perch__strings_find(&processes->builds, hash_build(&key), same_build, &key);
-	if (binary)
-		return binary;
-	first = perch__strings_find(&processes->binaries, hash, same_path, &key);
+		dso = perch__strings_find(&processes->builds, hash_build(&key), same_build, &key);
+	if (dso)
+		return dso;
+	first = perch__strings_find(&processes->dsos, hash, same_path, &key);
 	if (first && (!size || !first->build_id_size))
 		return !size || !set_build_id(processes, first, &key) ? first : NULL;
-	binary = perch__binary_new(processes, path, length, kind);
-	if (!binary || (!first && perch__strings_add(&processes->binaries, hash, binary)))
+	dso = perch__dso_new(processes, path, length, kind);
+	if (!dso || (!first && perch__strings_add(&processes->dsos, hash, dso)))
 		return NULL;
 	if (!size) {
-		const struct told *told = told_of(processes, binary->path);
+		const struct told *told = told_of(processes, dso->path);
 
 		key.build_id = told ? told->bytes : NULL;
 		key.size = told ? told->size : 0;
 	}
-	return !key.size || !set_build_id(processes, binary, &key) ? binary : NULL;
+	return !key.size || !set_build_id(processes, dso, &key) ? dso : NULL;
 }
 
 /* Names that stand for no file, as the kernel gives them. */
 static const struct {
 	const char *name;
 	bool prefix;
-	enum perch_binary_kind kind;
+	enum perch_dso_kind kind;
 } special[] = {
-	{ "[vdso]", false, PERCH_BINARY_VDSO },
-	{ "[vdso32]", false, PERCH_BINARY_ANON },
-	{ "[vsyscall]", false, PERCH_BINARY_ANON },
-	{ "[heap]", false, PERCH_BINARY_ANON },
-	{ "[stack", true, PERCH_BINARY_ANON },
-	{ "[uprobes]", false, PERCH_BINARY_ANON },
-	{ "/SYSV", true, PERCH_BINARY_ANON },
+	{ "[vdso]", false, PERCH_DSO_VDSO },
+	{ "[vdso32]", false, PERCH_DSO_ANON },
+	{ "[vsyscall]", false, PERCH_DSO_ANON },
+	{ "[heap]", false, PERCH_DSO_ANON },
+	{ "[stack", true, PERCH_DSO_ANON },
+	{ "[uprobes]", false, PERCH_DSO_ANON },
+	{ "/SYSV", true, PERCH_DSO_ANON },
 };
 
 /* Code that a program made itself: shown by its process, as one has to know whose it is. */
 static const char *const generated[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
-static struct perch_binary *kernel_binary(struct perch_processes *processes, const struct perch_mmap_record *mmap)
+static struct perch_dso *kernel_binary(struct perch_processes *processes, const struct perch_mmap_record *mmap)
 {
 	static const char kernel[] = "[kernel.kallsyms]";
 	const char *name = mmap->filename.text;
-	struct perch_binary *binary;
+	struct perch_dso *dso;
 
 	if (!strncmp(name, kernel, sizeof(kernel) - 1) || !strncmp(name, "[guest.kernel", 13)) {
-		binary = perch__binary_named(processes, kernel, sizeof(kernel) - 1, PERCH_BINARY_KERNEL,
+		dso = perch__dso_named(processes, kernel, sizeof(kernel) - 1, PERCH_DSO_KERNEL,
 					     mmap->build_id, mmap->build_id_size);
 		/* pgoff is the address of the symbol that the name ends in, as it was when recorded */
-		if (binary)
-			binary->text_start = mmap->page_offset;
-		processes->kernel_binary = binary;
+		if (dso)
+			dso->text_start = mmap->page_offset;
+		processes->kernel_binary = dso;
 	} else {
-		binary = perch__binary_named(processes, name, mmap->filename.length, PERCH_BINARY_MODULE,
+		dso = perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_MODULE,
 					     mmap->build_id, mmap->build_id_size);
 	}
-	if (binary) {
-		binary->start = mmap->start;
-		binary->length = mmap->length;
+	if (dso) {
+		dso->start = mmap->start;
+		dso->length = mmap->length;
 	}
-	return binary;
+	return dso;
 }
 
-struct perch_binary *perch__binary_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
+struct perch_dso *perch__dso_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
 				      bool kernel)
 {
 	const char *name = mmap->filename.text;
@@ -155,14 +155,14 @@ struct perch_binary *perch__binary_of(struct perch_processes *processes, const s
 	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++)
 		if (special[i].prefix ? !strncmp(name, special[i].name, strlen(special[i].name))
 				      : !strcmp(name, special[i].name))
-			return perch__binary_named(processes, name, mmap->filename.length, special[i].kind,
+			return perch__dso_named(processes, name, mmap->filename.length, special[i].kind,
 						   mmap->build_id, mmap->build_id_size);
 	for (size_t i = 0; i < sizeof(generated) / sizeof(*generated); i++)
 		if (!strncmp(name, generated[i], strlen(generated[i]))) {
 			snprintf(made, sizeof(made), "[JIT] tid %u", mmap->pid);
-			return perch__binary_named(processes, made, strlen(made), PERCH_BINARY_ANON, NULL, 0);
+			return perch__dso_named(processes, made, strlen(made), PERCH_DSO_ANON, NULL, 0);
 		}
-	return perch__binary_named(processes, name, mmap->filename.length, PERCH_BINARY_FILE, mmap->build_id,
+	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE, mmap->build_id,
 				   mmap->build_id_size);
 }
 
@@ -171,7 +171,7 @@ int perch_processes_build_id(struct perch_processes *processes, const char *path
 {
 	struct key key = { path, strlen(path), bytes, size };
 	uint64_t hash = perch__hash_bytes(path, key.length, 0);
-	struct perch_binary *binary;
+	struct perch_dso *dso;
 	struct told *told;
 
 	if (!size || size > sizeof(told->bytes))
@@ -188,6 +188,6 @@ int perch_processes_build_id(struct perch_processes *processes, const char *path
 	told->size = size;
 	memcpy(told->bytes, bytes, size);
 	memcpy(told->path, path, key.length + 1);
-	binary = perch__strings_find(&processes->binaries, hash, same_path, &key);
-	return binary && !binary->build_id_size ? set_build_id(processes, binary, &key) : 0;
+	dso = perch__strings_find(&processes->dsos, hash, same_path, &key);
+	return dso && !dso->build_id_size ? set_build_id(processes, dso, &key) : 0;
 }
