@@ -30,6 +30,7 @@ build:
 
 bench: build
 	@scripts/setup test
+	@NINJA_TARGETS=benchmarks scripts/build $(BUILD)
 	@bench/run $(BUILD)
 
 install:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Runs perch and perf in turns and compares them: what each run cost is what wait4(2) says."""
+"""Runs perch and perf alternately and compares their costs, as wait4(2) reports them."""
 import os
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+
+
+# Set by the tests: tiny sizes, whose figures mean nothing (see smoke).
+SMOKE = bool(os.environ.get("BENCH_SMOKE"))
 
 
 class Cost:
@@ -21,19 +25,19 @@ def skip(reason):
 
 
 def commands():
-    """The paths of perch and perf; perch is in the build directory that argv names."""
+    """Returns the paths of perch and perf. argv[1] is the build directory with perch."""
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     perch = os.path.realpath(os.path.join(build, "perch"))
     perf = shutil.which("perf")
     if not os.access(perch, os.X_OK):
-        sys.exit(f"{perch} is not there: run 'make build' first")
+        sys.exit(f"{perch} does not exist: run 'make build' first")
     if not perf:
-        skip("no perf here to compare with")
+        skip("there is no perf to compare with")
     return perch, perf
 
 
 def run(command):
-    """One run, its output thrown away: (wall, CPU, peak)."""
+    """Runs the command without its output. Returns (wall, CPU, peak)."""
     start = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
@@ -46,23 +50,29 @@ def run(command):
 
 
 def alternate(first, second, rounds):
-    """Runs A B A B, after one run of each that only warms the caches."""
-    runs = [], []
-    for turn in range(rounds + 1):
-        for command, costs in zip((first, second), runs):
-            cost = run(command)
+    """Runs A B A B, after one run of each that fills the caches."""
+    first, second = measure_alternately(run, (first, second), rounds)
+    return Cost(first), Cost(second)
+
+
+def measure_alternately(measure, commands, rounds):
+    """Calls measure() for each command in each round. Returns a list of results for each command."""
+    results = [[] for _ in commands]
+    for turn in range((1 if SMOKE else rounds) + 1):
+        for command, values in zip(commands, results):
+            value = measure(command)
             if turn:
-                costs.append(cost)
-    return Cost(runs[0]), Cost(runs[1])
+                values.append(value)
+    return results
 
 
-def verdict(ratio, target):
+def describe_ratio(ratio, target):
     return f"{ratio:.3f} (target <= {target:g}{'' if ratio <= target else ', MISSED'})"
 
 
-def tell(title, perch, perf, wall_target, peak_target=None):
-    line = f"{title}: perch/perf wall {verdict(perch.wall / perf.wall, wall_target)}"
+def print_comparison(title, perch, perf, wall_target, peak_target=None):
+    line = f"{title}: perch/perf wall {describe_ratio(perch.wall / perf.wall, wall_target)}"
     line += f", CPU {perch.cpu / perf.cpu:.3f}" if perf.cpu else ""
     if peak_target:
-        line += f", peak memory {verdict(perch.peak / perf.peak, peak_target)}"
+        line += f", peak memory {describe_ratio(perch.peak / perf.peak, peak_target)}"
     print(line, flush=True)

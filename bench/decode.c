@@ -1,45 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding of 100 MB of records in memory: every field of every record is read and summed. Beside it, a loop that only
- * hops from header to header and touches each cache line; the same records in the other byte order; and, with a file
- * and a peer's program as arguments, the peer's reading of the same records as a file, beside perch's. The sides take
- * turns, the least of the rounds counts.
+ * decode [FILE [PROGRAM]]: decodes 100 MB of records in memory, and adds up every field of every record. It compares this
+ * with a loop that only goes from header to header and reads one byte of each cache line ("hop"), and with decoding the
+ * same records in the other byte order. FILE is written with the same records. PROGRAM reads FILE by another library; its
+ * time is compared with libperch-profile's. The loops alternate, and the least of the rounds is the result.
  *
- * The records are those of perf record with three events in one file: four of five are samples of a clock with 5 to 40
- * callers, the rest a tracepoint with raw data, samples with registers and a piece of the stack, and side-band.
+ * The records are like those of `perf record` with three events. Four of five are samples of a clock with 5 to 40 callers.
+ * The others are samples of a tracepoint with raw data, samples with registers and a copy of the stack, and side-band
+ * records.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include <perch/file.h>
 #include <perch/record.h>
 
+#include "bench.h"
 #include "decode_records.h"
 
 #define MEGABYTES 100
 #define ROUNDS	  15
 
-static double now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e9 + time.tv_nsec;
-}
-
-static void keep_least(double *least, double took)
-{
-	if (!*least || took < *least)
-		*least = took;
-}
+static size_t record_bytes, rounds;
 
 /*
- * In four lanes, that no addition waits for the one before. The last block overlaps the one before it, with what was
- * added already masked: another loop for the rest would be another jump that no CPU can foretell.
+ * Four sums at a time, so that an addition does not wait for the previous one. The last block of four overlaps the block
+ * before it, and a mask removes the words that are added already: a second loop for the rest would be a branch that CPUs
+ * predict badly.
  */
 static inline uint64_t sum_words(const struct perch_record *record, const uint64_t *word,
 				 uint64_t nr)
@@ -48,20 +38,20 @@ static inline uint64_t sum_words(const struct perch_record *record, const uint64
 					     { 0, 0, 0, ~0ull },
 					     { 0, 0, ~0ull, ~0ull },
 					     { 0, ~0ull, ~0ull, ~0ull } };
-	uint64_t lane[4] = { 0 };
+	uint64_t part[4] = { 0 };
 
 	if (nr < 4) {
 		for (uint64_t i = 0; i < nr; i++)
-			lane[0] += perch_word(record, word + i);
-		return lane[0];
+			part[0] += perch_word(record, word + i);
+		return part[0];
 	}
 	for (uint64_t i = 0; i + 4 <= nr; i += 4) {
 		for (int k = 0; k < 4; k++)
-			lane[k] += perch_word(record, word + i + k);
+			part[k] += perch_word(record, word + i + k);
 	}
 	for (int k = 0; k < 4; k++)
-		lane[k] += perch_word(record, word + nr - 4 + k) & mask[nr % 4][k];
-	return lane[0] + lane[1] + lane[2] + lane[3];
+		part[k] += perch_word(record, word + nr - 4 + k) & mask[nr % 4][k];
+	return part[0] + part[1] + part[2] + part[3];
 }
 
 static uint64_t first_byte(const void *data, uint64_t size)
@@ -76,7 +66,7 @@ static uint64_t sum_registers(const struct perch_record *record,
 	       sum_words(record, registers->value, registers->nr);
 }
 
-/* What the event was asked for. */
+/* The fields that the events of decode_records.h ask for. */
 static uint64_t sum_sample(const struct perch_record *record)
 {
 	const struct perch_sample *s = &record->sample;
@@ -128,7 +118,7 @@ static uint64_t sum_record(const struct perch_record *record)
 	return sum + (record->type == PERCH_RECORD_SAMPLE ? sum_sample(record) : sum_other(record));
 }
 
-/* From header to header, with one byte of each cache line. */
+/* Goes from header to header and reads one byte of each cache line. */
 static uint64_t hop(const struct records *records)
 {
 	const unsigned char *at = records->bytes, *end = at + records->size;
@@ -182,11 +172,6 @@ static uint64_t read_file(const char *path, size_t *nr)
 	return sum;
 }
 
-static const char *judge(bool reached)
-{
-	return reached ? "" : ", MISSED";
-}
-
 struct times {
 	double hop, native, foreign, file, peer;
 	double hop_small, small; /* of records without stacks */
@@ -197,46 +182,46 @@ static uint64_t sink;
 static void measure(struct times *times, const struct records *native,
 		    const struct records *foreign, struct perch_decoder *decoders[2])
 {
-	uint64_t sums[2];
+	uint64_t sums[2] = { 0 };
 
-	for (int i = 0; i < ROUNDS; i++) {
-		double start = now_ns(), hopped, decoded, end;
+	for (size_t i = 0; i < rounds; i++) {
+		double start = bench_now_ns(), hopped, decoded, end;
 
 		sink += hop(native);
-		hopped = now_ns();
+		hopped = bench_now_ns();
 		sums[0] = decode(native, decoders[0]);
-		decoded = now_ns();
+		decoded = bench_now_ns();
 		sums[1] = decode(foreign, decoders[1]);
-		end = now_ns();
-		keep_least(&times->hop, hopped - start);
-		keep_least(&times->native, decoded - hopped);
-		keep_least(&times->foreign, end - decoded);
+		end = bench_now_ns();
+		bench_keep_least(&times->hop, hopped - start);
+		bench_keep_least(&times->native, decoded - hopped);
+		bench_keep_least(&times->foreign, end - decoded);
 	}
 	if (sums[0] == sums[1])
 		return;
-	fprintf(stderr, "decode: the other byte order's records do not tell the same\n");
+	fprintf(stderr, "decode: the records of the other byte order have other values\n");
 	exit(EXIT_FAILURE);
 }
 
-/* Without the pieces of stacks, which the hop touches and a decoder passes by. */
+/* Without the stack copies, which the hop reads and the decoder skips. */
 static void measure_small(struct times *times, struct perch_decoder *decoder, size_t *nr)
 {
-	struct records records = make_records(MEGABYTES * 1000000ul, false, false);
+	struct records records = make_records(record_bytes, false, false);
 
 	*nr = records.nr;
-	for (int i = 0; i < ROUNDS; i++) {
-		double start = now_ns(), hopped;
+	for (size_t i = 0; i < rounds; i++) {
+		double start = bench_now_ns(), hopped;
 
 		sink += hop(&records);
-		hopped = now_ns();
+		hopped = bench_now_ns();
 		sink += decode(&records, decoder);
-		keep_least(&times->hop_small, hopped - start);
-		keep_least(&times->small, now_ns() - hopped);
+		bench_keep_least(&times->hop_small, hopped - start);
+		bench_keep_least(&times->small, bench_now_ns() - hopped);
 	}
 	free(records.bytes);
 }
 
-/* The peer prints "records nanoseconds" of its own best round. */
+/* The peer prints the number of records, and the nanoseconds of its best round. */
 static void measure_files(struct times *times, const char *path, const char *peer, size_t nr)
 {
 	char command[4096];
@@ -245,10 +230,10 @@ static void measure_files(struct times *times, const char *path, const char *pee
 	size_t got;
 
 	for (int i = 0; i < 5; i++) {
-		double start = now_ns();
+		double start = bench_now_ns();
 
 		sink += read_file(path, &got);
-		keep_least(&times->file, now_ns() - start);
+		bench_keep_least(&times->file, bench_now_ns() - start);
 	}
 	snprintf(command, sizeof(command), "'%s' '%s' 5", peer, path);
 	pipe = popen(command, "r");
@@ -261,8 +246,8 @@ static void measure_files(struct times *times, const char *path, const char *pee
 	times->peer = ns;
 }
 
-static void tell(const struct times *times, const struct records *records, size_t nr_small,
-		 const char *peer)
+static void print_results(const struct times *times, const struct records *records, size_t nr_small,
+			  const char *peer)
 {
 	double nr = records->nr, bytes = records->size;
 
@@ -270,37 +255,42 @@ static void tell(const struct times *times, const struct records *records, size_
 	       bytes / 1e6, times->native / nr, nr / times->native * 1e3,
 	       bytes / times->native * 1e3);
 	printf("hop over them %.1f ns each: decoding takes %.2f times that (target <= 2.00%s)\n",
-	       times->hop / nr, times->native / times->hop, judge(times->native <= 2 * times->hop));
-	printf("without stacks %.1f ns each, hop %.1f ns: %.2f times that\n", times->small / nr_small,
-	       times->hop_small / nr_small, times->small / times->hop_small);
+	       times->hop / nr, times->native / times->hop,
+	       bench_missed(times->native <= 2 * times->hop));
+	printf("without stacks %.1f ns each, hop %.1f ns: %.2f times that\n",
+	       times->small / nr_small, times->hop_small / nr_small,
+	       times->small / times->hop_small);
 	printf("the other byte order %.1f ns each: %.2f of native (target <= 1.50%s)\n",
 	       times->foreign / nr, times->foreign / times->native,
-	       judge(times->foreign <= 1.5 * times->native));
+	       bench_missed(times->foreign <= 1.5 * times->native));
 	if (!peer)
 		return;
 	printf("linux-perf-data %.1f ns each, %.1f M/s: decoding makes %.1f times that (target >= 4.0%s)\n",
 	       times->peer / nr, nr / times->peer * 1e3, times->peer / times->native,
-	       judge(times->peer >= 4 * times->native));
+	       bench_missed(times->peer >= 4 * times->native));
 	printf("perch's file reader, opening and reading the same file: %.1f ns each, %.1f times the peer's speed\n",
 	       times->file / nr, times->peer / times->file);
 }
 
 int main(int argc, char **argv)
 {
-	struct records native = make_records(MEGABYTES * 1000000ul, false, true);
-	struct records foreign = make_records(MEGABYTES * 1000000ul, true, true);
 	struct perch_decoder *decoders[2] = { make_decoder(false), make_decoder(true) };
+	struct records native, foreign;
 	struct times times = { 0 };
 	size_t nr_small;
 
+	record_bytes = bench_size(MEGABYTES * 1000000ul, 200000);
+	rounds = bench_size(ROUNDS, 2);
+	native = make_records(record_bytes, false, true);
+	foreign = make_records(record_bytes, true, true);
 	if (argc > 1)
 		write_records(&native, argv[1]);
 	measure(&times, &native, &foreign, decoders);
 	measure_small(&times, decoders[0], &nr_small);
 	if (argc > 2)
 		measure_files(&times, argv[1], argv[2], native.nr);
-	tell(&times, &native, nr_small, argc > 2 ? argv[2] : NULL);
+	print_results(&times, &native, nr_small, argc > 2 ? argv[2] : NULL);
 	perch_decoder_free(decoders[0]);
 	perch_decoder_free(decoders[1]);
-	return sink == 1; /* so that the sums are needed */
+	return sink == 1; /* the compiler must not remove the sums */
 }

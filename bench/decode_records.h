@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The records that bench/decode.c decodes, in either byte order. */
+/* Makes the records that decode.c decodes, in either byte order. */
 #ifndef DECODE_RECORDS_H
 #define DECODE_RECORDS_H
 
@@ -12,8 +12,8 @@
 
 struct records {
 	unsigned char *bytes;
-	size_t size, room, nr;
-	size_t started; /* where the record being written starts */
+	size_t size, capacity, nr;
+	size_t start; /* of the record that is being written */
 	bool swapped;
 	uint64_t random, time;
 };
@@ -22,7 +22,7 @@ struct records {
 	(PERCH_SAMPLE_IDENTIFIER | PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_CALLCHAIN)
 #define REGISTERS  0xff0fffull
-#define STACK_SIZE 8192u /* what perf record copies unless told otherwise */
+#define STACK_SIZE 8192u /* the default of perf record */
 #define EVENTS	   3
 
 static const uint64_t sample_types[EVENTS] = {
@@ -47,8 +47,8 @@ static struct perch_attr make_attr(int event)
 	};
 }
 
-/* A generator of numbers that look random and are the same in each run. */
-static uint64_t some(struct records *r, uint64_t below)
+/* Pseudo-random numbers, the same in each run. */
+static uint64_t random_below(struct records *r, uint64_t below)
 {
 	r->random = r->random * 6364136223846793005u + 1442695040888963407u;
 	return (r->random >> 33) % below;
@@ -84,21 +84,21 @@ static void put_text(struct records *r, const char *text)
 	r->size += size;
 }
 
-static void start(struct records *r, uint32_t type, uint16_t misc)
+static void begin_record(struct records *r, uint32_t type, uint16_t misc)
 {
-	r->started = r->size;
-	r->time += some(r, 20000);
+	r->start = r->size;
+	r->time += random_below(r, 20000);
 	put32(r, type);
 	put16(r, misc);
 	put16(r, 0);
 }
 
-static void end(struct records *r)
+static void end_record(struct records *r)
 {
-	size_t size = r->size, started = r->started;
+	size_t size = r->size, start = r->start;
 
-	r->size = started + 6;
-	put16(r, size - started);
+	r->size = start + 6;
+	put16(r, size - start);
 	r->size = size;
 	r->nr++;
 }
@@ -110,24 +110,25 @@ static void put_chain(struct records *r, uint64_t nr)
 	for (uint64_t i = 0; i < nr; i++) {
 		if (i == nr / 3)
 			put64(r, PERCH_CONTEXT_USER);
-		put64(r, (i < nr / 3 ? 0xffffffff81000000u : 0x555500000000u) + some(r, 1 << 24));
+		put64(r, (i < nr / 3 ? 0xffffffff81000000u : 0x555500000000u) +
+				 random_below(r, 1 << 24));
 	}
 }
 
 static void put_sample(struct records *r, int event)
 {
-	start(r, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
-	put64(r, event_ids[event][some(r, 2)]);
-	put64(r, 0x555500000000u + some(r, 1 << 24));
-	put32(r, 1000 + some(r, 8));
-	put32(r, 1000 + some(r, 64));
+	begin_record(r, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
+	put64(r, event_ids[event][random_below(r, 2)]);
+	put64(r, 0x555500000000u + random_below(r, 1 << 24));
+	put32(r, 1000 + random_below(r, 8));
+	put32(r, 1000 + random_below(r, 64));
 	put64(r, r->time);
-	put32(r, some(r, 8));
+	put32(r, random_below(r, 8));
 	put32(r, 0);
 	put64(r, 250000);
-	put_chain(r, 5 + some(r, 36));
+	put_chain(r, 5 + random_below(r, 36));
 	if (event == 1) {
-		uint64_t words = 4 + some(r, 8);
+		uint64_t words = 4 + random_below(r, 8);
 
 		put32(r, words * 8 + 4);
 		memset(r->bytes + r->size, 0x22, words * 8 + 4);
@@ -136,85 +137,85 @@ static void put_sample(struct records *r, int event)
 	if (event == 2) {
 		put64(r, PERCH_SAMPLE_REGS_ABI_64);
 		for (int i = 0; i < __builtin_popcountll(REGISTERS); i++)
-			put64(r, some(r, 1 << 30));
+			put64(r, random_below(r, 1 << 30));
 		put64(r, STACK_SIZE);
 		memset(r->bytes + r->size, 0x11, STACK_SIZE);
 		r->size += STACK_SIZE;
-		put64(r, STACK_SIZE - 8 * some(r, 64));
+		put64(r, STACK_SIZE - 8 * random_below(r, 64));
 	}
-	end(r);
+	end_record(r);
 }
 
-/* TID, TIME, CPU, IDENTIFIER: what all events have. */
-static void put_trailer(struct records *r)
+/* TID, TIME, CPU and IDENTIFIER: all events have these. */
+static void put_sample_id(struct records *r)
 {
-	put32(r, 1000 + some(r, 8));
-	put32(r, 1000 + some(r, 64));
+	put32(r, 1000 + random_below(r, 8));
+	put32(r, 1000 + random_below(r, 64));
 	put64(r, r->time);
-	put32(r, some(r, 8));
+	put32(r, random_below(r, 8));
 	put32(r, 0);
-	put64(r, event_ids[0][some(r, 2)]);
-	end(r);
+	put64(r, event_ids[0][random_below(r, 2)]);
+	end_record(r);
 }
 
 static void put_map(struct records *r)
 {
-	start(r, PERCH_RECORD_MMAP2, PERCH_MISC_USER);
+	begin_record(r, PERCH_RECORD_MMAP2, PERCH_MISC_USER);
 	put32(r, 1000);
-	put32(r, 1000 + some(r, 64));
-	put64(r, 0x7f0000000000u + some(r, 1 << 30));
-	put64(r, 4096 * (1 + some(r, 500)));
+	put32(r, 1000 + random_below(r, 64));
+	put64(r, 0x7f0000000000u + random_below(r, 1 << 30));
+	put64(r, 4096 * (1 + random_below(r, 500)));
 	put64(r, 0);
 	put32(r, 8);
 	put32(r, 1);
-	put64(r, 1000000 + some(r, 1 << 20));
+	put64(r, 1000000 + random_below(r, 1 << 20));
 	put64(r, 0);
 	put32(r, 5);
 	put32(r, 2);
-	put_text(r, some(r, 2) ? "/usr/lib/x86_64-linux-gnu/libc.so.6" : "/usr/bin/make");
-	put_trailer(r);
+	put_text(r, random_below(r, 2) ? "/usr/lib/x86_64-linux-gnu/libc.so.6" : "/usr/bin/make");
+	put_sample_id(r);
 }
 
 static void put_side_band(struct records *r)
 {
-	uint64_t kind = some(r, 10);
+	uint64_t kind = random_below(r, 10);
 
 	if (kind == 0) {
 		put_map(r);
 	} else if (kind == 1) {
-		start(r, PERCH_RECORD_COMM, PERCH_MISC_COMM_EXEC);
+		begin_record(r, PERCH_RECORD_COMM, PERCH_MISC_COMM_EXEC);
 		put32(r, 1000);
-		put32(r, 1000 + some(r, 64));
+		put32(r, 1000 + random_below(r, 64));
 		put_text(r, "worker");
-		put_trailer(r);
+		put_sample_id(r);
 	} else if (kind < 4) {
-		start(r, kind == 2 ? PERCH_RECORD_FORK : PERCH_RECORD_EXIT, 0);
+		begin_record(r, kind == 2 ? PERCH_RECORD_FORK : PERCH_RECORD_EXIT, 0);
 		for (int i = 0; i < 4; i++)
-			put32(r, 1000 + some(r, 64));
+			put32(r, 1000 + random_below(r, 64));
 		put64(r, r->time);
-		put_trailer(r);
+		put_sample_id(r);
 	} else {
-		start(r, PERCH_RECORD_SWITCH_CPU_WIDE, kind % 2 ? PERCH_MISC_SWITCH_OUT : 0);
+		begin_record(r, PERCH_RECORD_SWITCH_CPU_WIDE, kind % 2 ? PERCH_MISC_SWITCH_OUT : 0);
 		put32(r, 1000);
-		put32(r, 1000 + some(r, 64));
-		put_trailer(r);
+		put32(r, 1000 + random_below(r, 64));
+		put_sample_id(r);
 	}
 }
 
-/* stacks: two of 100 records are samples with a copy of the stack; else of the clock, as most are. */
+/* With stacks, two of 100 records are samples with a copy of the stack; without, they are samples of the clock. */
 static struct records make_records(size_t size, bool swapped, bool stacks)
 {
 	struct records records = {
-		.room = size + UINT16_MAX, .swapped = swapped, .random = 42, .time = 1000000000
+		.capacity = size + UINT16_MAX, .swapped = swapped, .random = 42, .time = 1000000000
 	};
 
-	records.bytes = aligned_alloc(4096, (records.room + 4095) & ~4095ul);
+	records.bytes = aligned_alloc(4096, (records.capacity + 4095) & ~4095ul);
 	if (!records.bytes) {
 		fprintf(stderr, "decode: no memory\n");
 		exit(EXIT_FAILURE);
 	}
 	while (records.size < size) {
-		uint64_t kind = some(&records, 100);
+		uint64_t kind = random_below(&records, 100);
 
 		if (kind < 80)
 			put_sample(&records, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live draining beside a bare loop that only advances the tail, and one that also reads a word of each cache line, which
- * is the least that anybody pays who looks at what came: what is lost, and what a record costs. A child on one CPU
- * makes events as fast as it can, one record each; the reader is on another CPU. Where the bare loop loses some, the
- * child is slowed down until that loses none: that is the rate for all. The sides take turns; the least of the rounds counts,
- * as what is beyond it was somebody else's. Then: snapshots of an overwrite ring of 8 MB.
+ * Compares readers of a live ring: a bare loop that only advances data_tail, a loop that also reads one word of each cache
+ * line, and the ways of libperch. It prints the records lost and the CPU time of a record. A child on one CPU makes events
+ * as fast as it can, one record each; the reader runs on another CPU. If the bare loop loses records, the child is slowed
+ * down until it loses none, and all readers get that rate. The readers alternate, and the least of the rounds is the result.
+ * Then it measures snapshots of an overwrite ring of 8 MB.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,32 +19,33 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <perch/ring.h>
 
-#define RECORDS 1000000
-#define ROUNDS 7
-#define RING_PAGES 2048
-#define SHOT_BYTES (8u << 20)
-#define SHOTS 21
-#define RECORD 40		/* bytes of a sample: header IP TID TIME CPU */
-#define LINE 64			/* bytes of a cache line */
+#include "bench.h"
 
-enum side { BARE, TOUCH, DRAIN, NEXT, IN_TIME, SIDES };
-static const char *const side_names[SIDES] = { "bare", "touch", "drain", "next", "in time" };
+#define RECORDS	       1000000
+#define ROUNDS	       7
+#define RING_PAGES     2048
+#define SNAPSHOT_BYTES (8u << 20)
+#define SNAPSHOTS      21
+#define RECORD	       40 /* bytes of a sample: header IP TID TIME CPU */
+#define LINE	       64 /* bytes of a cache line */
+
+enum reader { BARE, TOUCH, DRAIN, NEXT, IN_TIME, READERS };
+static const char *const reader_names[READERS] = { "bare", "touch", "drain", "next", "in time" };
 
 static int writer_cpu, reader_cpu;
 static const char *event_name;
-static unsigned pause_spins;		/* of the child, between two events */
+static unsigned pause_spins; /* of the child, between two events */
 static volatile unsigned sink;
 
 struct costs {
-	double reader_ns, both_ns;	/* CPU time for each record */
-	double rate;			/* records a second */
+	double reader_ns, both_ns; /* CPU time for each record */
+	double rate;		   /* records a second */
 	uint64_t lost, records;
-	int losing;			/* rounds that lost some */
+	int rounds_with_losses;
 };
 
 static void must(bool done, const char *what)
@@ -55,17 +56,12 @@ static void must(bool done, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static double now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e9 + time.tv_nsec;
-}
+static size_t records_each;
 
 static double cpu_ns(const struct rusage *usage)
 {
-	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1e9 + (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1e3;
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1e9 +
+	       (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1e3;
 }
 
 static void pin_to(int cpu)
@@ -77,7 +73,7 @@ static void pin_to(int cpu)
 	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity(2)");
 }
 
-/* The first and the last of the CPUs that we may run on. */
+/* The first and the last CPU that this process may use. */
 static void choose_cpus(void)
 {
 	cpu_set_t set;
@@ -89,7 +85,7 @@ static void choose_cpus(void)
 		reader_cpu--;
 }
 
-static void rest(void)
+static void pause_between_events(void)
 {
 	for (unsigned i = 0; i < pause_spins; i++)
 		sink = i;
@@ -97,18 +93,19 @@ static void rest(void)
 
 static void make_calls(size_t nr)
 {
-	for (size_t i = 0; i < nr; i++, rest())
+	for (size_t i = 0; i < nr; i++, pause_between_events())
 		syscall(SYS_getppid);
 }
 
 static void make_faults(size_t nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE), pages = 1024;
-	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 
 	must(memory != MAP_FAILED, "mmap(2)");
 	madvise(memory, pages * page, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < nr; i++, rest()) {
+	for (size_t i = 0; i < nr; i++, pause_between_events()) {
 		((volatile char *)memory)[i % pages * page] = 1;
 		if (i % pages == pages - 1)
 			madvise(memory, pages * page, MADV_DONTNEED);
@@ -147,8 +144,10 @@ static void start_child(struct child *child, size_t nr)
 static struct perch_options event_options(void)
 {
 	return (struct perch_options){
-		.period = 1, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU,
-		.read = PERCH_FORMAT_LOST, .sample_id_all = 1,
+		.period = 1,
+		.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU,
+		.read = PERCH_FORMAT_LOST,
+		.sample_id_all = 1,
 	};
 }
 
@@ -162,8 +161,8 @@ static void touch_lines(const struct perch_mmap_page *control, uint64_t head)
 	sink = (unsigned)sum;
 }
 
-/* The same event and the same size of ring, by hand. */
-static uint64_t read_by_hand(enum side side, pid_t pid, const struct child *child, double *cpu)
+/* The same event and ring size, by system calls. */
+static uint64_t read_by_hand(enum reader reader, pid_t pid, const struct child *child, double *cpu)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct perch_target target = { pid, writer_cpu, 0 };
@@ -191,7 +190,7 @@ static uint64_t read_by_hand(enum side side, pid_t pid, const struct child *chil
 	for (;;) {
 		uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 
-		if (side == TOUCH)
+		if (reader == TOUCH)
 			touch_lines(control, head);
 		if (head != control->data_tail)
 			__atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
@@ -207,7 +206,7 @@ static uint64_t read_by_hand(enum side side, pid_t pid, const struct child *chil
 	return values[1];
 }
 
-static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
+static int count_bytes(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	(void)ring;
 	for (int i = 0; i < nr; i++)
@@ -217,7 +216,9 @@ static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
 
 static struct perch_sampler *open_sampler(pid_t pid, bool overwrite, size_t pages)
 {
-	struct perch_sampler_options options = { .event = event_options(), .ring_pages = pages, .overwrite = overwrite };
+	struct perch_sampler_options options = { .event = event_options(),
+						 .ring_pages = pages,
+						 .overwrite = overwrite };
 	struct perch_target target = { pid, writer_cpu, 0 };
 	struct perch_sampler *sampler;
 	struct perch_error err;
@@ -230,8 +231,8 @@ static struct perch_sampler *open_sampler(pid_t pid, bool overwrite, size_t page
 	return sampler;
 }
 
-/* One of perch's ways out of the rings. */
-static uint64_t read_perch(enum side side, pid_t pid, const struct child *child, double *cpu)
+/* The readers of libperch. */
+static uint64_t read_perch(enum reader reader, pid_t pid, const struct child *child, double *cpu)
 {
 	struct perch_sampler *sampler = open_sampler(pid, false, RING_PAGES);
 	struct perch_sampler_stats stats;
@@ -245,11 +246,12 @@ static uint64_t read_perch(enum side side, pid_t pid, const struct child *child,
 	must(write(child->go[1], "", 1) == 1, "write(2)");
 	while (rc >= 0) {
 		rc = perch_sampler_wait(sampler, 100);
-		if (side == DRAIN)
-			perch_sampler_drain(sampler, take, &bytes);
-		while (side == NEXT && perch_sampler_next(sampler, &record) > 0)
+		if (reader == DRAIN)
+			perch_sampler_drain(sampler, count_bytes, &bytes);
+		while (reader == NEXT && perch_sampler_next(sampler, &record) > 0)
 			times += record.sample_id.time;
-		while (side == IN_TIME && perch_sampler_next_ordered(sampler, rc < 0, &record) > 0)
+		while (reader == IN_TIME &&
+		       perch_sampler_next_ordered(sampler, rc < 0, &record) > 0)
 			times += record.sample_id.time;
 	}
 	getrusage(RUSAGE_THREAD, &after);
@@ -257,124 +259,124 @@ static uint64_t read_perch(enum side side, pid_t pid, const struct child *child,
 	*cpu = cpu_ns(&after) - cpu_ns(&before);
 	must(perch_sampler_lost(sampler, 0, 0, &lost, NULL) >= 0, "perch_sampler_lost()");
 	perch_sampler_get_stats(sampler, &stats);
-	if (stats.samples + lost < RECORDS) {
-		fprintf(stderr, "%s: %llu samples and %llu lost of %d\n", side_names[side], (unsigned long long)stats.samples,
-			(unsigned long long)lost, RECORDS);
+	if (stats.samples + lost < records_each) {
+		fprintf(stderr, "%s: %llu samples and %llu lost of %zu\n", reader_names[reader],
+			(unsigned long long)stats.samples, (unsigned long long)lost, records_each);
 		exit(EXIT_FAILURE);
 	}
 	perch_sampler_close(sampler);
 	return lost;
 }
 
-static void run(enum side side, struct costs *costs)
+static void run(enum reader reader, struct costs *costs)
 {
 	struct rusage usage;
 	struct child child;
-	double cpu, start, took, reader, both;
+	double cpu, start, took, rate;
 	uint64_t lost;
 
-	start_child(&child, RECORDS);
-	start = now_ns();
-	lost = side >= DRAIN ? read_perch(side, child.pid, &child, &cpu) : read_by_hand(side, child.pid, &child, &cpu);
-	took = now_ns() - start;
+	start_child(&child, records_each);
+	start = bench_now_ns();
+	if (reader >= DRAIN)
+		lost = read_perch(reader, child.pid, &child, &cpu);
+	else
+		lost = read_by_hand(reader, child.pid, &child, &cpu);
+	took = bench_now_ns() - start;
 	must(wait4(child.pid, NULL, 0, &usage) == child.pid, "wait4(2)");
 	close(child.go[0]);
 	close(child.go[1]);
-	reader = cpu / RECORDS;
-	both = (cpu + cpu_ns(&usage)) / RECORDS;
-	if (!costs->records || both < costs->both_ns)
-		costs->both_ns = both;
-	if (!costs->records || reader < costs->reader_ns)
-		costs->reader_ns = reader;
-	if (RECORDS / took * 1e9 > costs->rate)
-		costs->rate = RECORDS / took * 1e9;
+	bench_keep_least(&costs->reader_ns, cpu / records_each);
+	bench_keep_least(&costs->both_ns, (cpu + cpu_ns(&usage)) / records_each);
+	rate = records_each / took * 1e9;
+	if (rate > costs->rate)
+		costs->rate = rate;
 	costs->lost += lost;
-	costs->losing += lost != 0;
-	costs->records += RECORDS;
+	costs->rounds_with_losses += lost != 0;
+	costs->records += records_each;
 }
 
-/* As fast as the bare loop bears. */
+/* The fastest rate at which the bare loop loses nothing. */
 static void find_rate(void)
 {
-	for (int good = 0; good < 3;) {
+	const int wanted = bench_size(3, 1);
+
+	for (int good = 0; good < wanted;) {
 		struct costs costs = { 0 };
 
 		run(BARE, &costs);
 		good = costs.lost ? 0 : good + 1;
 		if (costs.lost)
 			pause_spins = pause_spins ? 2 * pause_spins : 64;
-		must(pause_spins < 1u << 20, "a rate at which the bare loop loses nothing");
+		must(pause_spins < 1u << 20, "finding a rate at which the bare loop loses nothing");
 	}
 }
 
-static const char *judge(double ratio, double target)
+static void print_ratio(const char *name, const char *what, double ratio)
 {
-	return ratio > target ? "MISSED" : "ok";
+	printf("  %s/bare, CPU time of a record, %s: %.2f (target <= 1.30%s)\n", name, what, ratio,
+	       bench_missed(ratio <= 1.3));
 }
 
-static void compare_sides(void)
+static void compare_readers(void)
 {
-	struct costs costs[SIDES] = { 0 };
+	const int rounds = bench_size(ROUNDS, 1);
+	struct costs costs[READERS] = { 0 };
 
 	find_rate();
-	for (int round = 0; round < ROUNDS; round++)
-		for (enum side side = BARE; side < SIDES; side++)
-			run(side, &costs[side]);
+	for (int round = 0; round < rounds; round++)
+		for (enum reader reader = BARE; reader < READERS; reader++)
+			run(reader, &costs[reader]);
 	printf("drain: %s, %.2f million records a second%s\n", event_name, costs[BARE].rate / 1e6,
-	       pause_spins ? ", slowed down until the bare loop loses none" : ", as fast as they are made");
-	for (enum side side = BARE; side < SIDES; side++)
+	       pause_spins ? ", slowed down until the bare loop loses none"
+			   : ", as fast as they are made");
+	for (enum reader reader = BARE; reader < READERS; reader++)
 		printf("  %-8s reader %6.1f ns a record, writer and reader %6.1f ns, lost %llu of %llu, in %d of %d rounds\n",
-		       side_names[side], costs[side].reader_ns, costs[side].both_ns, (unsigned long long)costs[side].lost,
-		       (unsigned long long)costs[side].records, costs[side].losing, ROUNDS);
-	/* the bound is told in both of the meanings that it can have */
-	for (enum side side = TOUCH; side < SIDES; side++) {
-		double reader = costs[side].reader_ns / costs[BARE].reader_ns, both = costs[side].both_ns / costs[BARE].both_ns;
-
-		printf("  %s/bare, CPU time of a record in the reader alone: %.2f (target <= 1.30: %s)\n", side_names[side], reader,
-		       judge(reader, 1.3));
-		printf("  %s/bare, CPU time of a record, written and read: %.2f (target <= 1.30: %s)\n", side_names[side], both,
-		       judge(both, 1.3));
+		       reader_names[reader], costs[reader].reader_ns, costs[reader].both_ns,
+		       (unsigned long long)costs[reader].lost,
+		       (unsigned long long)costs[reader].records, costs[reader].rounds_with_losses,
+		       rounds);
+	for (enum reader reader = TOUCH; reader < READERS; reader++) {
+		print_ratio(reader_names[reader], "reader alone",
+			    costs[reader].reader_ns / costs[BARE].reader_ns);
+		print_ratio(reader_names[reader], "writer and reader",
+			    costs[reader].both_ns / costs[BARE].both_ns);
 	}
-	printf("  drain/touch, CPU time of a record in the reader alone: %.2f\n",
+	printf("  drain/touch, CPU time of a record, reader alone: %.2f\n",
 	       costs[DRAIN].reader_ns / costs[TOUCH].reader_ns);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 static void take_snapshots(void)
 {
 	struct perch_sampler *sampler;
-	size_t wanted = SHOT_BYTES / RECORD * 2;
-	double took[SHOTS];
+	const size_t nr = bench_size(SNAPSHOTS, 1),
+		     ring_bytes = bench_size(SNAPSHOT_BYTES, 64 << 10);
+	double took[SNAPSHOTS], median;
 	struct perch_error err;
 	struct child child;
 	size_t bytes = 0;
 
-	start_child(&child, wanted);
-	sampler = open_sampler(child.pid, true, SHOT_BYTES / sysconf(_SC_PAGESIZE));
+	start_child(&child, ring_bytes / RECORD * 2);
+	sampler = open_sampler(child.pid, true, ring_bytes / sysconf(_SC_PAGESIZE));
 	must(write(child.go[1], "", 1) == 1, "write(2)");
 	must(waitpid(child.pid, NULL, 0) == child.pid, "waitpid(2)");
-	for (int i = 0; i < SHOTS; i++) {
-		double start = now_ns();
+	for (size_t i = 0; i < nr; i++) {
+		double start = bench_now_ns();
 
 		bytes = 0;
-		must(perch_sampler_snapshot(sampler, take, &bytes, &err) > 0, "perch_sampler_snapshot()");
-		took[i] = now_ns() - start;
+		must(perch_sampler_snapshot(sampler, count_bytes, &bytes, &err) > 0,
+		     "perch_sampler_snapshot()");
+		took[i] = bench_now_ns() - start;
 	}
-	qsort(took, SHOTS, sizeof(*took), by_size);
-	printf("snapshot of %.2f MB (%zu records): median %.2f ms (target < 5: %s), least %.2f, most %.2f\n", bytes / 1048576.0,
-	       bytes / RECORD, took[SHOTS / 2] / 1e6, judge(took[SHOTS / 2] / 1e6, 5), took[0] / 1e6, took[SHOTS - 1] / 1e6);
+	median = bench_median(took, nr) / 1e6;
+	printf("snapshot of %.2f MB (%zu records): median %.2f ms (target <= 5%s), least %.2f, most %.2f\n",
+	       bytes / 1048576.0, bytes / RECORD, median, bench_missed(median <= 5), took[0] / 1e6,
+	       took[nr - 1] / 1e6);
 	perch_sampler_close(sampler);
 	close(child.go[0]);
 	close(child.go[1]);
 }
 
-/* A tracepoint, which is quicker to make than a page fault, where this user may have it. */
+/* A tracepoint is faster than a page fault, but this user may not have the right to open it. */
 static const char *choose_event(void)
 {
 	const struct perch_sampler_options options = { .event = { .period = 1 }, .ring_pages = 1 };
@@ -387,14 +389,15 @@ static const char *choose_event(void)
 
 int main(void)
 {
+	records_each = bench_size(RECORDS, 5000);
 	choose_cpus();
 	if (writer_cpu == reader_cpu) {
-		puts("drain: one CPU alone, where reader and writer take turns: skipped");
-		return 77;
+		puts("drain: skipped, it needs a CPU for the writer and another one for the reader");
+		return BENCH_SKIPPED;
 	}
 	event_name = choose_event();
 	pin_to(reader_cpu);
-	compare_sides();
+	compare_readers();
 	take_snapshots();
 	return 0;
 }

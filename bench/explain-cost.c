@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an explanation costs: of the rules alone, with facts that are known already, and with calls. Over the broken
- * calls that the tests make (tests/kernel/generated), as root and as an ordinary user. Each answer is asked for several
- * times, and the least time counts: what is beyond it was somebody else's.
+ * Measures the cost of an explanation: by the rules alone, with facts that are read already, and with probing. It explains
+ * the broken open calls that the tests generate (tests/kernel/generated), as root and as an ordinary user. It repeats each
+ * explanation and takes the least time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "../tests/kernel/generated/generated.h"
+#include "bench.h"
+#include "kernel/generated/generated.h"
 
-#define CASES 3000
+#define CASES	      3000
 #define REPEAT_STATIC 15
-#define REPEAT_FULL 3
+#define REPEAT_FULL   3
 #define STATIC_TARGET 2000.0
-#define FULL_TARGET 1000.0
-#define CALLS_TARGET 25
+#define FULL_TARGET   1000.0
+#define CALLS_TARGET  25
 
 struct cost {
 	double took[CASES], sum, most;
 	size_t nr;
-	const char *of;			/* what cost most */
+	const char *most_name; /* the breakage that cost most */
 };
 
 struct costs {
@@ -31,16 +31,8 @@ struct costs {
 	struct cost rules, facts, full;
 	uint64_t calls;
 	unsigned most_calls;
-	const char *most_calls_of;
+	const char *most_calls_name;
 };
-
-static double now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e9 + time.tv_nsec;
-}
 
 static void add(struct cost *cost, double took, const char *name)
 {
@@ -49,47 +41,48 @@ static void add(struct cost *cost, double took, const char *name)
 	if (took <= cost->most)
 		return;
 	cost->most = took;
-	cost->of = name;
+	cost->most_name = name;
 }
 
-/* The least of some times that the answer takes. */
-static double time_of(const struct perch_open_call *asked, struct perch_machine *machine,
-		      const struct perch_probing *probing, unsigned repeats, struct perch_explanation *explanation)
+static double least_time(const struct perch_open_call *asked, struct perch_machine *machine,
+			 const struct perch_probing *probing, unsigned repeats,
+			 struct perch_explanation *explanation)
 {
-	double start, took, least = 0;
+	double start, least = 0;
 
 	for (unsigned i = 0; i < repeats; i++) {
-		start = now_ns();
+		start = bench_now_ns();
 		perch_explain_open_call(asked, machine, probing, explanation);
-		took = now_ns() - start;
-		if (!least || took < least)
-			least = took;
+		bench_keep_least(&least, bench_now_ns() - start);
 	}
 	return least;
 }
 
-static void measure(const struct world *world, const struct perch_open_call *asked, const char *name, struct costs *costs)
+static void measure(const struct world *world, const struct perch_open_call *asked,
+		    const char *name, struct costs *costs)
 {
-	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
+	const struct perch_probing unlimited = { .calls = 0, .microseconds = 1000000 };
 	struct perch_explanation explanation;
 
-	/* once for the facts, which are read when first asked for */
-	perch_explain_open_call(asked, world->machine, &generous, &explanation);
-	add(&costs->rules, time_of(asked, NULL, NULL, REPEAT_STATIC, &explanation), name);
-	add(&costs->facts, time_of(asked, world->machine, NULL, REPEAT_STATIC, &explanation), name);
-	add(&costs->full, time_of(asked, world->machine, &generous, REPEAT_FULL, &explanation), name);
+	/* The first explanation reads the facts. */
+	perch_explain_open_call(asked, world->machine, &unlimited, &explanation);
+	add(&costs->rules, least_time(asked, NULL, NULL, REPEAT_STATIC, &explanation), name);
+	add(&costs->facts, least_time(asked, world->machine, NULL, REPEAT_STATIC, &explanation),
+	    name);
+	add(&costs->full, least_time(asked, world->machine, &unlimited, REPEAT_FULL, &explanation),
+	    name);
 	costs->cases++;
 	costs->calls += explanation.calls;
 	if (explanation.calls <= costs->most_calls)
 		return;
 	costs->most_calls = explanation.calls;
-	costs->most_calls_of = name;
+	costs->most_calls_name = name;
 }
 
-static void one_case(const struct world *world, const struct breakage *const *list, size_t nr, uint64_t seed,
-		     struct costs *costs)
+static void run_case(const struct world *world, const struct breakage *const *list, size_t nr,
+		     uint64_t seed, struct costs *costs)
 {
-	struct chance chance = { seed };
+	struct build_chance chance = { seed };
 	const struct breakage *breakage = list[breakage_pick(list, nr, &chance)];
 	struct generated_call call;
 	struct perch_open_call asked;
@@ -107,65 +100,63 @@ static void one_case(const struct world *world, const struct breakage *const *li
 	generated_end(&call);
 }
 
-static int by_value(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
-/* The mean is held to the target: what cost most may have been in somebody's way. */
-static void print_cost(const char *what, struct cost *cost, const char *unit, double scale, double target)
+/* The target is for the mean: the most may include time of other programs. */
+static void print_cost(const char *what, struct cost *cost, const char *unit, double scale,
+		       double target)
 {
 	double mean = cost->sum / cost->nr / scale, nearly_all;
 
-	qsort(cost->took, cost->nr, sizeof(*cost->took), by_value);
+	qsort(cost->took, cost->nr, sizeof(*cost->took), bench_compare_doubles);
 	nearly_all = cost->took[cost->nr * 99 / 100] / scale;
-	printf("  %-26s %8.2f %s on average, 99 %% below %8.2f, at most %8.2f (%s)  target < %.0f%s\n", what, mean, unit,
-	       nearly_all, cost->most / scale, cost->of, target, mean >= target ? "  MISSED" : "");
+	printf("  %-26s %8.2f %s on average, 99 %% below %8.2f, at most %8.2f (%s)  target <= %.0f%s\n",
+	       what, mean, unit, nearly_all, cost->most / scale, cost->most_name, target,
+	       bench_missed(mean <= target));
 }
 
-static bool run(const struct world *world, const char *who)
+static bool run(const struct world *world, const char *user)
 {
 	const struct breakage *list[BREAKAGES_MAX];
 	size_t nr = breakages_for(world, list);
 	static struct costs costs;
 	const char *wanted = getenv("PERCH_CASES");
-	unsigned cases = wanted && *wanted ? strtoul(wanted, NULL, 0) : CASES;
+	unsigned cases = wanted && *wanted ? strtoul(wanted, NULL, 0) : bench_size(CASES, 20);
 
 	memset(&costs, 0, sizeof(costs));
 	if (cases > CASES)
 		cases = CASES;
 	for (uint64_t seed = 1; costs.cases < cases && seed < 4 * CASES; seed++)
-		one_case(world, list, nr, seed, &costs);
+		run_case(world, list, nr, seed, &costs);
 	if (!costs.cases)
 		return false;
-	printf("%s: %u refused calls\n", who, costs.cases);
+	printf("%s: %u refused calls\n", user, costs.cases);
 	print_cost("rules alone", &costs.rules, "ns", 1, STATIC_TARGET);
-	print_cost("with facts that are known", &costs.facts, "ns", 1, STATIC_TARGET);
-	print_cost("with calls", &costs.full, "us", 1000, FULL_TARGET);
-	printf("  %-28s %8.2f    on average, %8u at most (%s)  target <= %d%s\n", "calls",
-	       (double)costs.calls / costs.cases, costs.most_calls,
-	       costs.most_calls_of ? costs.most_calls_of : "none", CALLS_TARGET,
-	       costs.most_calls > CALLS_TARGET ? "  MISSED" : "");
+	print_cost("with facts read before", &costs.facts, "ns", 1, STATIC_TARGET);
+	print_cost("with probing", &costs.full, "us", 1000, FULL_TARGET);
+	printf("  %-28s %8.2f    on average, %8u at most (%s)  target <= %d%s\n",
+	       "probing system calls", (double)costs.calls / costs.cases, costs.most_calls,
+	       costs.most_calls_name ? costs.most_calls_name : "none", CALLS_TARGET,
+	       bench_missed(costs.most_calls <= CALLS_TARGET));
 	fflush(stdout);
 	return true;
 }
 
-/* Facts that nobody has read yet: what the first answer of a program costs. */
-static void first_answer(void)
+/* The first explanation of a program also reads the facts. */
+static void print_first_cost(void)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE, .size = sizeof(attr) };
-	const struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 2 };
+	const struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = 2
+	};
 	const struct perch_probing by_default = { 0 };
 	struct perch_explanation explanation;
 	struct perch_machine *machine;
-	double start = now_ns();
+	double start = bench_now_ns();
 
 	if (perch_machine_new(&machine, NULL, NULL, NULL))
 		return;
 	perch_explain_open_call(&call, machine, &by_default, &explanation);
-	printf("first answer, facts to be read: %.0f us\n", (now_ns() - start) / 1000);
+	printf("first explanation, which reads the facts: %.0f us\n",
+	       (bench_now_ns() - start) / 1000);
 	perch_machine_free(machine);
 }
 
@@ -180,7 +171,8 @@ static bool run_as_user(struct world *world)
 		world_end(world);
 		_exit(!done);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       !WEXITSTATUS(status);
 }
 
 int main(void)
@@ -190,10 +182,10 @@ int main(void)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (geteuid()) {
-		printf("explain-cost: needs root, to make calls of root's and of others\n");
-		return 77;
+		printf("explain-cost: skipped, it needs root to act as root and as an ordinary user\n");
+		return BENCH_SKIPPED;
 	}
-	first_answer();
+	print_first_cost();
 	if (world_make(&world))
 		return EXIT_FAILURE;
 	done = run(&world, "root");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""perch report and perch script beside perf's, on a large recording of gcc: report.py [BUILD].
+"""Compares perch report and perch script with perf's, on a large recording of gcc: report.py [BUILD].
 
-PERF_DATA names a recording to use in place of a new one."""
+PERF_DATA names an existing recording to use."""
 import os
 import subprocess
 import sys
@@ -10,12 +10,12 @@ import tempfile
 
 import compare
 
-SAMPLES = 500000
+SAMPLES = 20 if compare.SMOKE else 500000
 FREQUENCY = 20000
 
 
 def write_program(path, functions):
-    """C that keeps gcc -O2 busy: many functions, each with loops, branches and divisions."""
+    """Writes C that takes gcc -O2 long: many functions, each with loops, branches and divisions."""
     with open(path, "w", encoding="ascii") as out:
         out.write("#include <string.h>\n")
         for i in range(functions):
@@ -52,9 +52,9 @@ def count_samples(perf, data):
 
 
 def record(perf, folder):
-    """A recording of at least SAMPLES samples: the program grows until gcc takes long enough."""
+    """Makes a recording of at least SAMPLES samples. The program grows until gcc takes long enough."""
     source, data = os.path.join(folder, "large.c"), os.path.join(folder, "perf.data")
-    functions = 3000
+    functions = 3 if compare.SMOKE else 3000
     while True:
         write_program(source, functions)
         print(f"recording gcc -O2 with {functions} functions", file=sys.stderr)
@@ -78,9 +78,9 @@ def main():
             data, samples = record(perf, folder)
         print(f"{samples} samples, {os.path.getsize(data) / 1e6:.0f} MB")
         report = ["report", "--stdio", "-i", data]
-        compare.tell("report", *compare.alternate([perch, *report], [perf, *report], 3), 0.10, 1)
+        compare.print_comparison("report", *compare.alternate([perch, *report], [perf, *report], 3), 0.10, 1)
         script = ["script", "-i", data]
-        compare.tell("script", *compare.alternate([perch, *script], [perf, *script], 5), 0.20)
+        compare.print_comparison("script", *compare.alternate([perch, *script], [perf, *script], 5), 0.20)
 
 
 main()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// decode-linux-perf-data FILE ROUNDS: reads FILE, which is in memory, and every field that the crate tells of each record.
-// Prints how many records there were and the nanoseconds of the best round.
+// decode-linux-perf-data FILE ROUNDS: loads FILE into memory and reads every field that the crate reports of each record.
+// Prints the number of records and the nanoseconds of the best round.
 use linux_perf_data::linux_perf_event_reader::{EventRecord, RawData, Regs, SampleRecord};
 use linux_perf_data::{Error, PerfFileReader, PerfFileRecord};
 use std::hint::black_box;
