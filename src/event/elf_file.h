@@ -1,39 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ELF files, as far as probes need them: where a function's code lies in the file, and what its notes say of USDT
- * probes. The reader is perch's own, on the declarations of <elf.h> alone, for libperch links libc and nothing else.
- * Nothing in a file is trusted: each offset and size is held against the file's size, and the file is read rather
- * than mapped, so that one that shrinks meanwhile ends in an error and not in a signal.
- */
+/* Where probes go in ELF files: the code of a function, and the sites of USDT probes. */
 #ifndef PERCH_EVENT_ELF_FILE_H
 #define PERCH_EVENT_ELF_FILE_H
 
-#include <elf.h>
-#include <stddef.h>
-
+#include "base/elf.h"
 #include "internal.h"
-
-/* A PT_LOAD segment: the part of the file that is mapped somewhere. */
-struct perch__elf_segment {
-	uint64_t address, offset, size;		/* size: bytes in the file */
-	bool code;				/* may be executed */
-};
-
-struct perch__elf_section {
-	uint32_t name, type, link, info;	/* name: offset in the section of names */
-	uint64_t flags, address, offset, size, entry;
-};
-
-struct perch__elf {
-	int fd;
-	uint64_t size;				/* of the file, when it was opened */
-	bool wide;				/* 64 bit */
-	bool swapped;				/* of the other endianness */
-	uint16_t machine;			/* EM_* */
-	size_t nr_segments, nr_sections, names;	/* names: index of the section of sections' names */
-	struct perch__elf_segment *segment;
-	struct perch__elf_section *section;
-};
 
 /*
  * path: below the machine's root. -errno of open(2); -EISDIR and -EACCES for what is no regular file; -EBADMSG for what
@@ -41,23 +12,6 @@ struct perch__elf {
  */
 int perch__elf_file_open(struct perch__elf *elf, const char *path, const struct perch_machine *machine);
 void perch__elf_file_close(struct perch__elf *elf);
-
-/* A number of 1, 2, 4 or 8 bytes in the file's endianness. */
-uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size);
-/* A member of one of <elf.h>'s structures, whose 32 and 64 bit forms have the same names. */
-#define PERCH__ELF_FIELD(elf, bytes, structure, member)						\
-	((elf)->wide ? perch__elf_word(elf, (bytes) + offsetof(Elf64_##structure, member),	\
-				       sizeof(((Elf64_##structure *)0)->member)) :		\
-		       perch__elf_word(elf, (bytes) + offsetof(Elf32_##structure, member),	\
-				       sizeof(((Elf32_##structure *)0)->member)))
-#define PERCH__ELF_SIZE(elf, structure) ((elf)->wide ? sizeof(Elf64_##structure) : sizeof(Elf32_##structure))
-
-/* Reads at most `size` bytes at an offset: as many as there are, or a negative errno. */
-ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size);
-/* A part of the file with a NUL behind it, to free(). -EBADMSG: beyond the end; -EFBIG: more than `most` bytes. */
-int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset, uint64_t size, size_t most);
-/* Where in the file the byte of an address is. code: it must be executable. False: nowhere. */
-bool perch__elf_place(const struct perch__elf *elf, uint64_t address, bool code, uint64_t *offset);
 
 /* What is known of a function that was looked for. */
 struct perch__elf_function {

@@ -142,7 +142,7 @@ static bool in_code(const struct perch__elf *elf, const struct symbol *symbol, u
 
 	if (elf->machine == EM_ARM)
 		address &= ~UINT64_C(1);	/* set: the function is in Thumb code */
-	return symbol->section != SHN_UNDEF && perch__elf_place(elf, address, true, offset);
+	return symbol->section != SHN_UNDEF && perch__elf_find_offset(elf, address, true, offset);
 }
 
 /* Labels of assembly code have no type: those that others may see count too. */

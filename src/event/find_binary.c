@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,40 @@
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 static const char *const library_folders[] = { "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+
+int perch__elf_file_open(struct perch__elf *elf, const char *path, const struct perch_machine *machine)
+{
+	char whole[PATH_MAX];
+	struct stat status;
+	int fd, rc = perch_machine_path(machine, whole, sizeof(whole), path);
+
+	if (rc < 0)
+		return rc;
+	/* devices and queues must neither block nor become the terminal before it is seen what they are */
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status))
+		rc = -errno;
+	else if (!S_ISREG(status.st_mode))
+		rc = S_ISDIR(status.st_mode) ? -EISDIR : -EACCES;
+	else
+		rc = perch__elf_init_file(elf, fd);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	rc = perch__elf_read_sections(elf);
+	if (rc < 0)
+		perch__elf_file_close(elf);
+	return rc;
+}
+
+void perch__elf_file_close(struct perch__elf *elf)
+{
+	close(elf->fd);
+	perch__elf_clear(elf);
+}
 
 /* A library of another architecture has the right name and is not what this machine's programs load. */
 static bool loadable(const char *path, const struct perch_machine *machine)

@@ -89,8 +89,8 @@ static int take_note(struct search *search, const struct note *note)
 			offer(search->nearest, note);
 		return 0;
 	}
-	if (!perch__elf_place(search->elf, note->place + moved, true, &site.offset) ||
-	    (note->counter && !perch__elf_place(search->elf, note->counter + moved, false, &site.counter)))
+	if (!perch__elf_find_offset(search->elf, note->place + moved, true, &site.offset) ||
+	    (note->counter && !perch__elf_find_offset(search->elf, note->counter + moved, false, &site.counter)))
 		return -EBADMSG;
 	if (known(search, site.offset))
 		return 0;
@@ -100,33 +100,24 @@ static int take_note(struct search *search, const struct note *note)
 	return 0;
 }
 
-/* Sizes are 32 bit and padded to 4 bytes, so sums stay far from what 64 bits hold. */
-static int walk_notes(struct search *search, const unsigned char *bytes, uint64_t size)
+static int walk_notes(struct search *search, const unsigned char *bytes, size_t size)
 {
-	uint64_t at = 0;
+	struct perch__elf_note part;
+	size_t at = 0;
+	int rc;
 
-	while (size - at >= sizeof(Elf64_Nhdr)) {
-		uint64_t name_size = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_namesz);
-		uint64_t text_size = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_descsz);
-		uint64_t type = PERCH__ELF_FIELD(search->elf, bytes + at, Nhdr, n_type);
-		uint64_t name = at + sizeof(Elf64_Nhdr), text = name + ((name_size + 3) & ~UINT64_C(3));
+	while ((rc = perch__elf_next_note(&part, bytes, size, 4, search->elf->swapped, &at)) > 0) {
 		struct note note;
-		int rc;
 
-		if (text > size || text_size > size - text)
+		if (part.type != NOTE_PROBE || part.name_size != sizeof(OWNER) || memcmp(part.name, OWNER, sizeof(OWNER)))
+			continue;
+		if (!read_note(search->elf, part.data, part.size, &note))
 			return -EBADMSG;
-		if (type == NOTE_PROBE && name_size == sizeof(OWNER) && !memcmp(bytes + name, OWNER, sizeof(OWNER))) {
-			if (!read_note(search->elf, bytes + text, text_size, &note))
-				return -EBADMSG;
-			rc = take_note(search, &note);
-			if (rc)
-				return rc;
-		}
-		at = text + ((text_size + 3) & ~UINT64_C(3));
-		if (at > size)
-			break;
+		rc = take_note(search, &note);
+		if (rc)
+			return rc;
 	}
-	return 0;
+	return rc;
 }
 
 /* What sections are called; the names end with a NUL behind them. */

@@ -11,11 +11,6 @@
 
 #include "internal.h"
 
-enum {
-	MAX_NOTES = 1 << 20, /* bytes of notes that are looked at for a build id */
-	MAX_SEGMENTS = 128,  /* PT_LOAD that are looked at; linkers make less than ten */
-};
-
 static bool fits(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	return offset <= file->size && size <= file->size - offset;
@@ -50,69 +45,37 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 	return bytes;
 }
 
-static void try_notes(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
-{
-	char *notes;
-
-	if (file->build_id_size || file->notes_seen > MAX_NOTES ||
-	    size > MAX_NOTES - file->notes_seen)
-		return;
-	file->notes_seen += size + 64;
-	notes = perch__elf_bytes(file, offset, size);
-	if (!notes)
-		return;
-	file->build_id_size =
-		perch__notes_build_id(notes, size, align, file->swapped, file->build_id);
-	free(notes);
-}
-
+/* Segments and the build id, which need no libelf. */
 static int read_segments(struct elf_file *file)
 {
-	size_t nr;
+	struct perch__elf elf;
+	int rc = file->image ? perch__elf_init_image(&elf, file->image, file->size)
+			     : perch__elf_init_file(&elf, file->fd);
 
-	if (elf_getphdrnum(file->elf, &nr) || !nr)
-		return 0;
-	if (nr > file->size / sizeof(Elf32_Phdr))
-		return -ENOEXEC;
-	file->segment = calloc(nr < MAX_SEGMENTS ? nr : MAX_SEGMENTS, sizeof(*file->segment));
-	if (!file->segment)
+	if (rc)
+		return rc == -ENOMEM ? rc : -ENOEXEC;
+	file->swapped = elf.swapped;
+	file->build_id_size = perch__elf_build_id(&elf, file->build_id);
+	if (file->build_id_size < 0) {
+		perch__elf_clear(&elf);
 		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(file->elf, (int)i, &header))
-			break;
-		if (header.p_type == PT_NOTE)
-			try_notes(file, header.p_offset, header.p_filesz, header.p_align);
-		if (header.p_type == PT_LOAD && file->nr_segments < MAX_SEGMENTS)
-			file->segment[file->nr_segments++] =
-				(struct segment){ header.p_vaddr, header.p_offset, header.p_filesz,
-						  header.p_memsz, header.p_flags };
 	}
+	file->segment = elf.segment;
+	elf.segment = NULL;
+	for (size_t i = 0; i < elf.nr_segments; i++) {
+		if (file->segment[i].type == PT_LOAD)
+			file->segment[file->nr_segments++] = file->segment[i];
+	}
+	perch__elf_clear(&elf);
 	return 0;
 }
 
 static int examine(struct elf_file *file)
 {
-	static const uint16_t one = 1;
-	unsigned char mine = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
-	int rc;
-
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
 	    !gelf_getehdr(file->elf, &file->header))
 		return -ENOEXEC;
-	file->swapped = file->header.e_ident[EI_DATA] != mine;
-	rc = read_segments(file);
-	if (rc || file->build_id_size)
-		return rc;
-	/* no segment of notes: a debug file's may be empty, its sections still have them */
-	rc = perch__elf_sections(file);
-	if (rc)
-		return rc == -ENOMEM ? rc : 0;
-	for (size_t i = 1; i < file->nr_sections; i++)
-		if (file->section[i].type == SHT_NOTE && !(file->section[i].flags & SHF_COMPRESSED))
-			try_notes(file, file->section[i].offset, file->section[i].size, 4);
-	return 0;
+	return read_segments(file);
 }
 
 int perch__elf_open(struct elf_file *file, int fd)
@@ -228,18 +191,18 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
  * bytes were in the file that was mapped cannot be known then; linkers of the GNU family put code
  * where its address says.
  */
-static bool without_bytes(const struct segment *segment)
+static bool without_bytes(const struct perch__elf_segment *segment)
 {
-	return (segment->flags & PF_X) && !segment->file_size;
+	return (segment->flags & PF_X) && !segment->size;
 }
 
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 			   const struct section *section)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
-		const struct segment *segment = &file->segment[i];
-		uint64_t size = segment->memory_size > segment->file_size ? segment->memory_size
-									  : segment->file_size;
+		const struct perch__elf_segment *segment = &file->segment[i];
+		uint64_t size = segment->memory_size > segment->size ? segment->memory_size
+								     : segment->size;
 
 		if (address < segment->address || address - segment->address >= size)
 			continue;

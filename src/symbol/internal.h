@@ -12,6 +12,8 @@
 #include <gelf.h>
 #include <perch/symbol.h>
 
+#include "base/elf.h"
+
 #define NO_ENTRY UINT32_MAX
 
 /* ---- table.c: the functions of one binary ---- */
@@ -73,11 +75,6 @@ struct section {
 	bool code, text;		/* holds instructions; and says so in its name */
 };
 
-struct segment {			/* PT_LOAD */
-	uint64_t address, offset, file_size, memory_size;
-	uint32_t flags;
-};
-
 struct elf_file {
 	int fd;				/* -1 when in memory */
 	const uint8_t *image;
@@ -87,9 +84,8 @@ struct elf_file {
 	bool swapped;			/* byte order is not this machine's */
 	struct section *section;
 	size_t nr_sections;
-	struct segment *segment;
+	struct perch__elf_segment *segment;	/* PT_LOAD */
 	size_t nr_segments;
-	uint64_t notes_seen;
 	int build_id_size;		/* 0: has none */
 	uint8_t build_id[20];
 };
@@ -128,9 +124,6 @@ int perch__elf_plt(struct table *table, struct elf_file *file);
 
 /* ---- build_id.c ---- */
 
-/* Looks for the GNU build id in the bytes of notes. Its size, 0 when there is none. */
-int perch__notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
-		uint8_t build_id[20]);
 /*
  * Of a file that holds bare notes of this machine, as /sys/kernel/notes. Its size or a negative
  * errno.

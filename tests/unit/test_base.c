@@ -3,5 +3,5 @@
 
 int main(void)
 {
-	return test_base_array() + test_base_hash_table() + test_base_text();
+	return test_base_array() + test_base_elf() + test_base_hash_table() + test_base_text();
 }

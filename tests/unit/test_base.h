@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 int test_base_array(void);
+int test_base_elf(void);
 int test_base_hash_table(void);
 int test_base_text(void);
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Segments, sections, notes and build ids of ELF files. */
+#include <byteswap.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/elf.h"
+
+enum {
+	MOST_SEGMENTS = 1 << 9, /* linkers make a dozen; each symbol is compared with all of them */
+	MOST_SECTIONS =
+		1 << 18,      /* objects may have one for each function; executables have dozens */
+	MOST_NOTES = 1 << 20, /* bytes of notes that are searched for a build id */
+};
+
+uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size)
+{
+	uint64_t eight;
+	uint32_t four;
+	uint16_t two;
+
+	switch (size) {
+	case 1:
+		return bytes[0];
+	case 2:
+		memcpy(&two, bytes, sizeof(two));
+		return elf->swapped ? bswap_16(two) : two;
+	case 4:
+		memcpy(&four, bytes, sizeof(four));
+		return elf->swapped ? bswap_32(four) : four;
+	default:
+		memcpy(&eight, bytes, sizeof(eight));
+		return elf->swapped ? bswap_64(eight) : eight;
+	}
+}
+
+ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size)
+{
+	size_t done = 0;
+
+	if (offset > INT64_MAX - size)
+		return -EBADMSG;
+	if (elf->image) {
+		if (offset >= elf->size)
+			return 0;
+		if (size > elf->size - offset)
+			size = elf->size - offset;
+		memcpy(buffer, elf->image + offset, size);
+		return (ssize_t)size;
+	}
+	while (done < size) {
+		ssize_t got =
+			pread(elf->fd, (char *)buffer + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		done += got;
+	}
+	return done;
+}
+
+int perch__elf_load(const struct perch__elf *elf, unsigned char **result, uint64_t offset,
+		    uint64_t size, size_t most)
+{
+	unsigned char *bytes;
+	ssize_t got;
+
+	if (offset > elf->size || size > elf->size - offset)
+		return -EBADMSG;
+	if (size > most)
+		return -EFBIG;
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	got = perch__elf_read(elf, bytes, offset, size);
+	if (got != (ssize_t)size) { /* it has shrunk meanwhile */
+		free(bytes);
+		return got < 0 ? got : -EBADMSG;
+	}
+	bytes[size] = '\0';
+	*result = bytes;
+	return 0;
+}
+
+bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
+			    uint64_t *offset)
+{
+	for (size_t i = 0; i < elf->nr_segments; i++) {
+		const struct perch__elf_segment *segment = &elf->segment[i];
+
+		if (segment->type != PT_LOAD || (code && !(segment->flags & PF_X)) ||
+		    address < segment->address || address - segment->address >= segment->size)
+			continue;
+		/* a segment may claim more than the file has */
+		if (segment->offset > elf->size || segment->size > elf->size - segment->offset)
+			continue;
+		*offset = address - segment->address + segment->offset;
+		return true;
+	}
+	return false;
+}
+
+static int read_segments(struct perch__elf *elf, const unsigned char *header)
+{
+	uint64_t offset = PERCH__ELF_FIELD(elf, header, Ehdr, e_phoff);
+	size_t nr = PERCH__ELF_FIELD(elf, header, Ehdr, e_phnum), size = PERCH__ELF_SIZE(elf, Phdr);
+	unsigned char *table;
+	int rc;
+
+	if (!nr)
+		return 0;
+	if (nr > MOST_SEGMENTS || PERCH__ELF_FIELD(elf, header, Ehdr, e_phentsize) != size)
+		return -EBADMSG;
+	rc = perch__elf_load(elf, &table, offset, nr * size, MOST_SEGMENTS * sizeof(Elf64_Phdr));
+	if (rc)
+		return rc;
+	elf->segment = calloc(nr, sizeof(*elf->segment));
+	for (size_t i = 0; elf->segment && i < nr; i++) {
+		const unsigned char *one = table + i * size;
+		uint32_t type = PERCH__ELF_FIELD(elf, one, Phdr, p_type);
+
+		if (type != PT_LOAD && type != PT_NOTE)
+			continue;
+		elf->segment[elf->nr_segments++] = (struct perch__elf_segment){
+			.address = PERCH__ELF_FIELD(elf, one, Phdr, p_vaddr),
+			.offset = PERCH__ELF_FIELD(elf, one, Phdr, p_offset),
+			.size = PERCH__ELF_FIELD(elf, one, Phdr, p_filesz),
+			.memory_size = PERCH__ELF_FIELD(elf, one, Phdr, p_memsz),
+			.align = PERCH__ELF_FIELD(elf, one, Phdr, p_align),
+			.type = type,
+			.flags = PERCH__ELF_FIELD(elf, one, Phdr, p_flags),
+		};
+	}
+	free(table);
+	return elf->segment ? 0 : -ENOMEM;
+}
+
+static void take_section(const struct perch__elf *elf, const unsigned char *one,
+			 struct perch__elf_section *section)
+{
+	*section = (struct perch__elf_section){
+		.name = PERCH__ELF_FIELD(elf, one, Shdr, sh_name),
+		.type = PERCH__ELF_FIELD(elf, one, Shdr, sh_type),
+		.link = PERCH__ELF_FIELD(elf, one, Shdr, sh_link),
+		.info = PERCH__ELF_FIELD(elf, one, Shdr, sh_info),
+		.flags = PERCH__ELF_FIELD(elf, one, Shdr, sh_flags),
+		.address = PERCH__ELF_FIELD(elf, one, Shdr, sh_addr),
+		.offset = PERCH__ELF_FIELD(elf, one, Shdr, sh_offset),
+		.size = PERCH__ELF_FIELD(elf, one, Shdr, sh_size),
+		.entry = PERCH__ELF_FIELD(elf, one, Shdr, sh_entsize),
+	};
+}
+
+/* Numbers that do not fit the header's 16 bits are in section 0. */
+static int count_sections(struct perch__elf *elf, const unsigned char *header, uint64_t offset,
+			  uint64_t *nr)
+{
+	unsigned char first[sizeof(Elf64_Shdr)];
+	size_t size = PERCH__ELF_SIZE(elf, Shdr);
+
+	*nr = PERCH__ELF_FIELD(elf, header, Ehdr, e_shnum);
+	elf->names = PERCH__ELF_FIELD(elf, header, Ehdr, e_shstrndx);
+	if (*nr && elf->names != SHN_XINDEX)
+		return 0;
+	if (perch__elf_read(elf, first, offset, size) != (ssize_t)size)
+		return -EBADMSG;
+	if (!*nr)
+		*nr = PERCH__ELF_FIELD(elf, first, Shdr, sh_size);
+	if (elf->names == SHN_XINDEX)
+		elf->names = PERCH__ELF_FIELD(elf, first, Shdr, sh_link);
+	return 0;
+}
+
+int perch__elf_read_sections(struct perch__elf *elf)
+{
+	size_t size = PERCH__ELF_SIZE(elf, Shdr);
+	unsigned char header[sizeof(Elf64_Ehdr)];
+	unsigned char *table;
+	uint64_t nr, offset;
+	int rc;
+
+	if (elf->section)
+		return 0;
+	if (perch__elf_read(elf, header, 0, sizeof(header)) < (ssize_t)PERCH__ELF_SIZE(elf, Ehdr))
+		return -EBADMSG;
+	offset = PERCH__ELF_FIELD(elf, header, Ehdr, e_shoff);
+	if (!offset)
+		return 0;
+	if (PERCH__ELF_FIELD(elf, header, Ehdr, e_shentsize) != size ||
+	    count_sections(elf, header, offset, &nr) || nr > MOST_SECTIONS)
+		return -EBADMSG;
+	rc = perch__elf_load(elf, &table, offset, nr * size, MOST_SECTIONS * sizeof(Elf64_Shdr));
+	if (rc)
+		return rc;
+	elf->section = calloc(nr ? nr : 1, sizeof(*elf->section));
+	for (; elf->section && elf->nr_sections < nr; elf->nr_sections++)
+		take_section(elf, table + elf->nr_sections * size, &elf->section[elf->nr_sections]);
+	free(table);
+	return elf->section ? 0 : -ENOMEM;
+}
+
+static int read_header(struct perch__elf *elf)
+{
+	static const uint16_t one = 1;
+	unsigned char native = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
+	unsigned char header[sizeof(Elf64_Ehdr)];
+	ssize_t got;
+	int rc;
+
+	/* files of /proc have size 0, and reading some of them has effects */
+	if (elf->size < sizeof(Elf32_Ehdr))
+		return -EBADMSG;
+	got = perch__elf_read(elf, header, 0, sizeof(header));
+	if (got < 0)
+		return got;
+	if (got < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header, ELFMAG, SELFMAG))
+		return -EBADMSG;
+	elf->wide = header[EI_CLASS] == ELFCLASS64;
+	elf->swapped = header[EI_DATA] != native;
+	if ((!elf->wide && header[EI_CLASS] != ELFCLASS32) ||
+	    got < (ssize_t)PERCH__ELF_SIZE(elf, Ehdr) ||
+	    (header[EI_DATA] != ELFDATA2LSB && header[EI_DATA] != ELFDATA2MSB))
+		return -EBADMSG;
+	elf->machine = PERCH__ELF_FIELD(elf, header, Ehdr, e_machine);
+	rc = read_segments(elf, header);
+	if (rc)
+		perch__elf_clear(elf);
+	return rc;
+}
+
+int perch__elf_init_file(struct perch__elf *elf, int fd)
+{
+	struct stat status;
+
+	*elf = (struct perch__elf){ .fd = fd };
+	if (fstat(fd, &status))
+		return -errno;
+	elf->size = (uint64_t)status.st_size;
+	return read_header(elf);
+}
+
+int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size)
+{
+	*elf = (struct perch__elf){ .fd = -1, .image = image, .size = size };
+	return read_header(elf);
+}
+
+void perch__elf_clear(struct perch__elf *elf)
+{
+	free(elf->segment);
+	free(elf->section);
+	elf->segment = NULL;
+	elf->section = NULL;
+	elf->nr_segments = elf->nr_sections = 0;
+}
+
+static uint32_t note_word(const unsigned char *bytes, bool swapped)
+{
+	uint32_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return swapped ? bswap_32(word) : word;
+}
+
+/* Sizes have 32 bits, so their sums do not overflow 64. */
+int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t size, size_t align,
+			 bool swapped, size_t *at)
+{
+	const unsigned char *header = (const unsigned char *)bytes + *at;
+	uint64_t mask = align == 8 ? 7 : 3, data, next;
+
+	if (size - *at < sizeof(Elf64_Nhdr))
+		return 0;
+	note->name_size = note_word(header, swapped);
+	note->size = note_word(header + 4, swapped);
+	note->type = note_word(header + 8, swapped);
+	data = *at + ((sizeof(Elf64_Nhdr) + (uint64_t)note->name_size + mask) & ~mask);
+	if (data > size || note->size > size - data)
+		return -EBADMSG;
+	note->name = header + sizeof(Elf64_Nhdr);
+	note->data = (const unsigned char *)bytes + data;
+	next = data + (((uint64_t)note->size + mask) & ~mask);
+	*at = next < size ? next : size;
+	return 1;
+}
+
+int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
+			      uint8_t build_id[PERCH__BUILD_ID_MOST])
+{
+	struct perch__elf_note note;
+	size_t at = 0;
+
+	while (perch__elf_next_note(&note, notes, size, align, swapped, &at) > 0) {
+		if (note.type != NT_GNU_BUILD_ID || note.name_size != sizeof(ELF_NOTE_GNU) ||
+		    memcmp(note.name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) || !note.size ||
+		    note.size > PERCH__BUILD_ID_MOST)
+			continue;
+		memset(build_id, 0, PERCH__BUILD_ID_MOST);
+		memcpy(build_id, note.data, note.size);
+		return (int)note.size;
+	}
+	return 0;
+}
+
+/* seen: bytes of notes so far. Notes that are not in the file, or too many, are skipped. */
+static int load_build_id(const struct perch__elf *elf, uint64_t offset, uint64_t size,
+			 uint64_t align, uint64_t *seen, uint8_t build_id[PERCH__BUILD_ID_MOST])
+{
+	unsigned char *notes;
+	int rc;
+
+	if (*seen > MOST_NOTES || size > MOST_NOTES - *seen)
+		return 0;
+	*seen += size + 64;
+	rc = perch__elf_load(elf, &notes, offset, size, MOST_NOTES);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	rc = perch__elf_notes_build_id(notes, size, align, elf->swapped, build_id);
+	free(notes);
+	return rc;
+}
+
+int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST])
+{
+	uint64_t seen = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < elf->nr_segments && !rc; i++) {
+		const struct perch__elf_segment *segment = &elf->segment[i];
+
+		if (segment->type == PT_NOTE)
+			rc = load_build_id(elf, segment->offset, segment->size, segment->align,
+					   &seen, build_id);
+	}
+	if (rc)
+		return rc;
+	rc = perch__elf_read_sections(elf);
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	for (size_t i = 1; i < elf->nr_sections && !rc; i++) {
+		const struct perch__elf_section *section = &elf->section[i];
+
+		if (section->type == SHT_NOTE && !(section->flags & SHF_COMPRESSED))
+			rc = load_build_id(elf, section->offset, section->size, 4, &seen, build_id);
+	}
+	return rc;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ELF files: headers, segments, sections, notes and build ids. The reader needs <elf.h> and the C library alone,
+ * because libperch links nothing else. It is compiled into both libraries, and its names are hidden in both.
+ *
+ * Nothing in a file is trusted: each offset and size is checked against the file's size. A file is read and not mapped,
+ * so one that shrinks meanwhile is an error and not a signal.
+ */
+#ifndef PERCH_BASE_ELF_H
+#define PERCH_BASE_ELF_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A part of the file that is mapped somewhere (PT_LOAD) or that has notes (PT_NOTE). */
+struct perch__elf_segment {
+	uint64_t address, offset, size; /* size: bytes in the file */
+	uint64_t memory_size, align;
+	uint32_t type, flags; /* PT_*, PF_* */
+};
+
+struct perch__elf_section {
+	uint32_t name, type, link, info; /* name: offset in the section of names */
+	uint64_t flags, address, offset, size, entry;
+};
+
+struct perch__elf {
+	int fd;					/* -1 of an image */
+	const unsigned char *image;		/* NULL of a file */
+	uint64_t size;				/* of the file, when it was opened */
+	bool wide;				/* 64 bit */
+	bool swapped;				/* the other byte order */
+	uint16_t machine;			/* EM_* */
+	size_t nr_segments, nr_sections, names; /* names: index of the section of sections' names */
+	struct perch__elf_segment *segment;
+	struct perch__elf_section *section; /* NULL before perch__elf_read_sections() */
+};
+
+/*
+ * Reads headers and segments of an open file or of an image in memory, either of which stays the caller's and must
+ * outlive elf. 0; -EBADMSG: not an ELF file, or a damaged one; -ENOMEM; -errno of fstat(2) or pread(2). After an error
+ * there is nothing to clear.
+ */
+int perch__elf_init_file(struct perch__elf *elf, int fd);
+int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size);
+/* Reads the table of sections, the first time it is called. 0, -EBADMSG, -ENOMEM. */
+int perch__elf_read_sections(struct perch__elf *elf);
+/* Frees segments and sections. */
+void perch__elf_clear(struct perch__elf *elf);
+
+/* A number of 1, 2, 4 or 8 bytes in the file's byte order. */
+uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *bytes, size_t size);
+/* A member of one of <elf.h>'s structures, whose 32 and 64 bit forms have the same names. */
+#define PERCH__ELF_FIELD(elf, bytes, structure, member)                                    \
+	((elf)->wide ? perch__elf_word(elf, (bytes) + offsetof(Elf64_##structure, member), \
+				       sizeof(((Elf64_##structure *)0)->member))           \
+		     : perch__elf_word(elf, (bytes) + offsetof(Elf32_##structure, member), \
+				       sizeof(((Elf32_##structure *)0)->member)))
+#define PERCH__ELF_SIZE(elf, structure) \
+	((elf)->wide ? sizeof(Elf64_##structure) : sizeof(Elf32_##structure))
+
+/* Reads at most `size` bytes at an offset: as many as there are, or a negative errno. */
+ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size);
+/* A part of the file with a NUL behind it, to free(). -EBADMSG: beyond the end; -EFBIG: more than `most` bytes. */
+int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset,
+		    uint64_t size, size_t most);
+/* The offset in the file of the byte at an address. code: only in an executable segment. False: in no segment. */
+bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
+			    uint64_t *offset);
+
+struct perch__elf_note {
+	uint32_t type;
+	uint32_t name_size, size; /* name_size counts the name's NUL */
+	const unsigned char *name, *data;
+};
+
+/*
+ * Takes the note at byte *at of the contents of a segment or section, and moves *at to the next one. align: of the
+ * segment; notes are padded to 8 bytes when it is 8, else to 4. 1; 0 at the end; -EBADMSG: the note exceeds the bytes.
+ */
+int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t size, size_t align,
+			 bool swapped, size_t *at);
+
+#define PERCH__BUILD_ID_MOST 20 /* bytes */
+
+/* The GNU build id in the bytes of notes. Its size, 0 when there is none. */
+int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
+			      uint8_t build_id[PERCH__BUILD_ID_MOST]);
+/*
+ * The build id of a file: in its segments of notes, or in its sections of notes, which files of debug information
+ * still have. Its size, 0 when there is none, or -ENOMEM.
+ */
+int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST]);
+
+#endif
