@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the benchmarks share: a clock, medians, the mark of a missed target, and the sizes of a smoke run. */
+/* What the benchmarks share: a clock, medians, the mark of a missed target, and the sizes of a
+ * smoke run. */
 #ifndef PERCH_BENCH_H
 #define PERCH_BENCH_H
 
@@ -12,8 +13,9 @@
 #define BENCH_SKIPPED 77
 
 /*
- * The tests run each benchmark with BENCH_SMOKE=1: it does all its steps with tiny sizes, and its figures mean nothing.
- * full and smoke are the two sizes of one quantity; full is also the size of arrays.
+ * The tests run each benchmark with BENCH_SMOKE=1: it does all its steps with tiny sizes, and its
+ * figures mean nothing. full and smoke are the two sizes of one quantity; full is also the size of
+ * arrays.
  */
 static inline size_t bench_size(size_t full, size_t smoke)
 {

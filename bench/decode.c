@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decode [FILE [PROGRAM]]: decodes 100 MB of records in memory, and adds up every field of every record. It compares this
- * with a loop that only goes from header to header and reads one byte of each cache line ("hop"), and with decoding the
- * same records in the other byte order. FILE is written with the same records. PROGRAM reads FILE by another library; its
- * time is compared with libperch-profile's. The loops alternate, and the least of the rounds is the result.
+ * decode [FILE [PROGRAM]]: decodes 100 MB of records in memory, and adds up every field of every
+ * record. It compares this with a loop that only goes from header to header and reads one byte of
+ * each cache line ("hop"), and with decoding the same records in the other byte order. FILE is
+ * written with the same records. PROGRAM reads FILE by another library; its time is compared with
+ * libperch-profile's. The loops alternate, and the least of the rounds is the result.
  *
- * The records are like those of `perf record` with three events. Four of five are samples of a clock with 5 to 40 callers.
- * The others are samples of a tracepoint with raw data, samples with registers and a copy of the stack, and side-band
- * records.
+ * The records are like those of `perf record` with three events. Four of five are samples of a
+ * clock with 5 to 40 callers. The others are samples of a tracepoint with raw data, samples with
+ * registers and a copy of the stack, and side-band records.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +28,9 @@
 static size_t record_bytes, rounds;
 
 /*
- * Four sums at a time, so that an addition does not wait for the previous one. The last block of four overlaps the block
- * before it, and a mask removes the words that are added already: a second loop for the rest would be a branch that CPUs
- * predict badly.
+ * Four sums at a time, so that an addition does not wait for the previous one. The last block of
+ * four overlaps the block before it, and a mask removes the words that are added already: a second
+ * loop for the rest would be a branch that CPUs predict badly.
  */
 static inline uint64_t sum_words(const struct perch_record *record, const uint64_t *word,
 				 uint64_t nr)

@@ -202,7 +202,8 @@ static void put_side_band(struct records *r)
 	}
 }
 
-/* With stacks, two of 100 records are samples with a copy of the stack; without, they are samples of the clock. */
+/* With stacks, two of 100 records are samples with a copy of the stack; without, they are samples
+ * of the clock. */
 static struct records make_records(size_t size, bool swapped, bool stacks)
 {
 	struct records records = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explain-overhead PERCH: runs `PERCH explain -- explain-overhead work` and the bare `explain-overhead work` alternately,
- * and prints the ratio of their times. The work is 100,000 system calls that have nothing to do with events.
+ * explain-overhead PERCH: runs `PERCH explain -- explain-overhead work` and the bare
+ * `explain-overhead work` alternately, and prints the ratio of their times. The work is 100,000
+ * system calls that have nothing to do with events.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares perch_set_open() of 2,000 events, which it enables after the last is open, with the same system calls written
- * by hand; and reads of a group of eight with read(2). The two alternate, because the machine's speed may change during
- * the run. The result is the least of the rounds.
+ * Compares perch_set_open() of 2,000 events, which it enables after the last is open, with the same
+ * system calls written by hand; and reads of a group of eight with read(2). The two alternate,
+ * because the machine's speed may change during the run. The result is the least of the rounds.
  *
- * The events measure a child that sleeps, as `perch stat PROGRAM` does. On a running thread the kernel reschedules all
- * events for each one that is enabled: 2,000 of them take more than a second with any program.
+ * The events measure a child that sleeps, as `perch stat PROGRAM` does. On a running thread the
+ * kernel reschedules all events for each one that is enabled: 2,000 of them take more than a second
+ * with any program.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -61,7 +62,8 @@ static int bare_open(struct perch_attr *attr)
 	return syscall(SYS_perf_event_open, attr, child, -1, -1, PERCH_FLAG_FD_CLOEXEC);
 }
 
-/* Returns the nanoseconds until all events are enabled. Closing them is not included: only the kernel works there. */
+/* Returns the nanoseconds until all events are enabled. Closing them is not included: only the
+ * kernel works there. */
 static double open_bare(void)
 {
 	static int fds[EVENTS];
@@ -108,7 +110,8 @@ static void compare_opening(size_t events_each, size_t nr_targets)
 		event[i].leader = event[i].first = i;
 	}
 	for (size_t i = 0; i < rounds; i++) {
-		/* each goes first in every second round: the first may find more free memory in the kernel */
+		/* each goes first in every second round: the first may find more free memory in the
+		 * kernel */
 		if (i & 1)
 			bench_keep_least(&bare, open_bare());
 		bench_keep_least(&perch, open_set(&events, &targets));

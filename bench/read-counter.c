@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares perch_counter_read() with read(2), and perch_counter_open() with perf_event_open(2). The two alternate in short
- * blocks, because the machine's speed may change during the run. The result is the median of the blocks.
+ * Compares perch_counter_read() with read(2), and perch_counter_open() with perf_event_open(2). The
+ * two alternate in short blocks, because the machine's speed may change during the run. The result
+ * is the median of the blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that watches one of its own variables: whoever writes to it is interrupted by SIGTRAP, and told of. */
+/* A program that watches one of its own variables: whoever writes to it is interrupted by SIGTRAP,
+ * and told of. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@ enum { MOST = 16 };
 static volatile long balance;
 
 static struct trap {
-	uintptr_t at;			/* the instruction after the write */
-	const volatile long *variable;	/* what the event was told to hand over */
+	uintptr_t at;		       /* the instruction after the write */
+	const volatile long *variable; /* what the event was told to hand over */
 	long value;
 } traps[MOST];
 static volatile sig_atomic_t nr_traps;
@@ -80,9 +81,10 @@ int main(void)
 {
 	const struct sigaction action = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO };
 	const struct perch_options options = {
-		.period = 1,			/* each write */
+		.period = 1, /* each write */
 		.sigtrap = 1,
-		.remove_on_exec = 1,		/* what sigtrap needs: another program has no such handler */
+		/* what sigtrap needs: another program has no such handler */
+		.remove_on_exec = 1,
 		.sig_data = (uintptr_t)&balance,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
@@ -96,14 +98,14 @@ int main(void)
 		return perror("no handler"), 1;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
 	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
-		return perch_error_print(stderr, &err), 1;	/* what failed, why, what to do */
+		return perch_error_print(stderr, &err), 1; /* what failed, why, what to do */
 
 	perch_counter_enable(writes);
 	deposit(100);
 	withdraw(30);
 	deposit(5);
 	perch_counter_disable(writes);
-	balance = 0;			/* nobody looks any more */
+	balance = 0; /* nobody looks any more */
 
 	if (perch_counter_read(writes, &count, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
@@ -111,5 +113,8 @@ int main(void)
 		printf("%s() wrote: the balance is %ld\n", writer_at(traps[i].at), traps[i].value);
 	printf("%llu writes, %d traps\n", (unsigned long long)count.value, (int)nr_traps);
 	perch_counter_close(writes);
-	return count.value == 3 && nr_traps == 3 && traps[2].variable == &balance && traps[2].value == 75 ? 0 : 1;
+	return count.value == 3 && nr_traps == 3 && traps[2].variable == &balance &&
+			       traps[2].value == 75
+		       ? 0
+		       : 1;
 }

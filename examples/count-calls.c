@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts how often a program calls a function, in its own code or in a library's; what it starts is not counted, for
- * probes are not inherited:
+ * Counts how often a program calls a function, in its own code or in a library's; what it starts is
+ *not counted, for probes are not inherited:
  *
  *	count-calls libc malloc -- ls -l
  *	count-calls ./server handle_request -- ./server --once
@@ -26,7 +26,7 @@ static pid_t start(char **argv, int *go)
 	if (pid == 0) {
 		close(ends[1]);
 		if (read(ends[0], &byte, 1) != 1)
-			_exit(0);	/* the parent gave up */
+			_exit(0); /* the parent gave up */
 		execvp(argv[0], argv);
 		perror(argv[0]);
 		_exit(127);
@@ -47,14 +47,17 @@ int main(int argc, char **argv)
 	int go, status;
 
 	if (argc < 5 || strcmp(argv[3], "--"))
-		return fprintf(stderr, "usage: %s FILE FUNCTION -- PROGRAM [ARGUMENTS]\n", argv[0]), 2;
+		return fprintf(stderr, "usage: %s FILE FUNCTION -- PROGRAM [ARGUMENTS]\n", argv[0]),
+		       2;
 	snprintf(event, sizeof(event), "uprobe:\"%s\":%s", argv[1], argv[2]);
 	target.pid = start(argv + 4, &go);
 	if (target.pid < 0)
 		return perror("cannot start a process"), 1;
 	if (perch_counter_open(&counter, event, &target, &options, &err) < 0) {
-		perch_error_print(stderr, &err);	/* a function that is not there: what it may have been */
-		return err.errnum == EACCES ? 77 : 1;	/* probes are for root: 77 says so to a test */
+		/* a function that is not there: what it may have been */
+		perch_error_print(stderr, &err);
+		/* probes are for root: 77 says so to a test */
+		return err.errnum == EACCES ? 77 : 1;
 	}
 	if (write(go, "", 1) != 1 || waitpid(target.pid, &status, 0) < 0)
 		return perror(argv[4]), 1;

@@ -32,7 +32,8 @@ static int count_for_a_moment(struct perch_set *set, struct perch_error *err)
 	const struct timespec moment = { .tv_nsec = 100000000 };
 	size_t nr = perch_set_events(set) * perch_set_targets(set);
 	struct perch_count *counts = calloc(nr, sizeof(*counts));
-	int rc = counts ? perch_set_enable(set, err) : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
+	int rc = counts ? perch_set_enable(set, err)
+			: perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory");
 
 	if (!rc) {
 		nanosleep(&moment, NULL);
@@ -53,7 +54,8 @@ int main(void)
 	int rc;
 
 	/* cycles are left out, and told, where there is no hardware for them */
-	rc = perch_events_parse(&events, "{context-switches,page-faults},cpu-clock,cycles", NULL, &err);
+	rc = perch_events_parse(&events, "{context-switches,page-faults},cpu-clock,cycles", NULL,
+				&err);
 	if (!rc)
 		rc = perch_targets_add(&targets, &PERCH_ALL_CPUS, &err);
 	if (!rc)

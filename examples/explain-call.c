@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the kernel for an event that it refuses, by the bare system call, and tells why: any program's call will do. */
+/* Asks the kernel for an event that it refuses, by the bare system call, and tells why: any
+ * program's call will do. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +21,16 @@ static void print_finding(const char *what, const struct perch_finding *finding)
 static void print_explanation(const struct perch_explanation *explanation)
 {
 	print_finding("why   ", &explanation->finding[0]);
-	for (size_t i = 1; i < explanation->nr_findings; i++)	/* where it is ambiguous: other candidates */
+	/* where it is ambiguous: other candidates */
+	for (size_t i = 1; i < explanation->nr_findings; i++)
 		print_finding("or    ", &explanation->finding[i]);
-	for (size_t i = 0; i < explanation->nr_next; i++)	/* once that is mended */
+	for (size_t i = 0; i < explanation->nr_next; i++) /* once that is mended */
 		print_finding("then  ", &explanation->next[i]);
-	printf("%s; calls made to find out: %u\n\n", perch_confidence_name(explanation->confidence), explanation->calls);
+	printf("%s; calls made to find out: %u\n\n", perch_confidence_name(explanation->confidence),
+	       explanation->calls);
 }
 
-static int open_event(struct perch_attr *attr)	/* for the calling thread, on any CPU */
+static int open_event(struct perch_attr *attr) /* for the calling thread, on any CPU */
 {
 	return syscall(SYS_perf_event_open, attr, 0, -1, -1, 0);
 }
@@ -36,17 +39,29 @@ int main(void)
 {
 	/* Breakpoints have to lie at a multiple of their length; and no clock is number 99. */
 	struct perch_attr refused = {
-		.size = PERCH_ATTR_SIZE_VER6, .type = PERCH_TYPE_BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W,
-		.bp_addr = 0x1001, .bp_len = 4, .exclude_kernel = 1, .use_clockid = 1, .clockid = 99,
+		.size = PERCH_ATTR_SIZE_VER6,
+		.type = PERCH_TYPE_BREAKPOINT,
+		.bp_type = PERCH_BREAKPOINT_W,
+		.bp_addr = 0x1001,
+		.bp_len = 4,
+		.exclude_kernel = 1,
+		.use_clockid = 1,
+		.clockid = 99,
 	};
-	/* This opens. But size was forgotten, which makes it the first kernel's, without sample_max_stack. */
+	/* This opens. But size was forgotten, which makes it the first kernel's, without
+	 * sample_max_stack. */
 	struct perch_attr accepted = {
-		.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, .sample_period = 1,
-		.sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 16,
-		.exclude_kernel = 1, .exclude_callchain_kernel = 1,
+		.type = PERCH_TYPE_SOFTWARE,
+		.config = PERCH_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERCH_SAMPLE_CALLCHAIN,
+		.sample_max_stack = 16,
+		.exclude_kernel = 1,
+		.exclude_callchain_kernel = 1,
 	};
 	struct perch_open_call call = { .attr = &refused, .pid = 0, .cpu = -1, .group_fd = -1 };
-	const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };	/* at most; NULL: no calls */
+	/* at most; NULL: no calls */
+	const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };
 	struct perch_machine *machine = NULL;
 	struct perch_explanation explanation;
 	struct perch_finding finding[8];
@@ -67,9 +82,10 @@ int main(void)
 	printf("the other one is %s\n", fd < 0 ? "refused too" : "accepted");
 	if (fd >= 0)
 		close(fd);
-	nr = perch_lint(&call, machine, finding, 8);	/* how many there are: not all may have had room */
+	/* how many there are: not all may have had room */
+	nr = perch_lint(&call, machine, finding, 8);
 	for (size_t i = 0; i < nr && i < 8; i++)
 		print_finding("but   ", &finding[i]);
 	perch_machine_free(machine);
-	return nr == 0;		/* a mistake that nobody tells */
+	return nr == 0; /* a mistake that nobody tells */
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records itself into a perf.data file that every tool can read, and then reads it: how often which record came. */
+/* Records itself into a perf.data file that every tool can read, and then reads it: how often which
+ * record came. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -17,8 +18,10 @@ static int keep_batch(void *context, size_t ring, const struct iovec *pieces, in
 static int record_into(const char *path, struct perch_error *err)
 {
 	const struct perch_sampler_options options = {
-		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
-			   .sample_id_all = 1, .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM },
+		.event = { .frequency = 1000,
+			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
+			   .sample_id_all = 1,
+			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM },
 	};
 	struct perch_file_event event = { .members = 1 };
 	struct perch_sampler *sampler;
@@ -36,14 +39,17 @@ static int record_into(const char *path, struct perch_error *err)
 		return rc;
 	}
 	perch_sampler_enable(sampler);
-	prctl(PR_SET_NAME, "worker");	/* makes a COMM record */
+	prctl(PR_SET_NAME, "worker"); /* makes a COMM record */
 	for (volatile long i = 0; i < 300000000; i++)
 		;
 	perch_sampler_disable(sampler);
 	kept = perch_sampler_drain(sampler, keep_batch, writer);
 	perch_sampler_close(sampler);
 	rc = perch_writer_close(writer, err);
-	return rc < 0 ? rc : kept < 0 ? perch_error_set(err, -(int)kept, PERCH_ERROR_USAGE, "not all could be kept") : 0;
+	return rc < 0	  ? rc
+	       : kept < 0 ? perch_error_set(err, -(int)kept, PERCH_ERROR_USAGE,
+					    "not all could be kept")
+			  : 0;
 }
 
 struct tally {
@@ -56,7 +62,7 @@ static int count_sample(void *context, const struct perch_record *record)
 
 	tally->samples++;
 	if (record->sample.time < tally->last)
-		return -1;	/* asked for by time, they come by time */
+		return -1; /* asked for by time, they come by time */
 	tally->last = record->sample.time;
 	return 0;
 }
@@ -72,7 +78,8 @@ static int count_other(void *context, const struct perch_record *record)
 
 static int read_from(const char *path, struct tally *tally, struct perch_error *err)
 {
-	static const struct perch_visitor visitor = { .sample = count_sample, .other = count_other };
+	static const struct perch_visitor visitor = { .sample = count_sample,
+						      .other = count_other };
 	struct perch_reader_damage damage;
 	struct perch_record record;
 	struct perch_reader *reader;
@@ -103,7 +110,7 @@ int main(int argc, char **argv)
 		return perror(own), 1;
 	if (fd >= 0) {
 		close(fd);
-		unlink(own);	/* the writer makes it anew */
+		unlink(own); /* the writer makes it anew */
 	}
 	rc = argc > 1 ? 0 : record_into(path, &err);
 	if (rc == 0)

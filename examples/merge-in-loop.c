@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An epoll loop of its own over the rings of all CPUs, records merged by time: which of two children ran where, and
- * at which instruction.
+ * An epoll loop of its own over the rings of all CPUs, records merged by time: which of two
+ * children ran where, and at which instruction.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static void print_registers(const struct perch_record *record)
 		const char *name = perch_register_name(perch_arch_here(), bit);
 
 		if (registers->mask >> bit & 1)
-			printf(" %s=%#" PRIx64, name ? name : "?", perch_word(record, &registers->value[at++]));
+			printf(" %s=%#" PRIx64, name ? name : "?",
+			       perch_word(record, &registers->value[at++]));
 	}
 }
 
@@ -42,8 +43,9 @@ static int take_records(struct perch_sampler *sampler, bool flush, uint64_t *las
 			return -1;
 		*last = record.sample.time;
 		if (samples++ % 50)
-			continue;	/* one of fifty is enough to look at */
-		printf("%" PRIu64 " ns: process %u on CPU %u:", record.sample.time, record.sample.pid, record.sample.cpu);
+			continue; /* one of fifty is enough to look at */
+		printf("%" PRIu64 " ns: process %u on CPU %u:", record.sample.time,
+		       record.sample.pid, record.sample.cpu);
 		print_registers(&record);
 		putchar('\n');
 	}
@@ -70,8 +72,10 @@ static int loop(struct perch_sampler *sampler, int epoll)
 		open += watch_ring(sampler, epoll, ring) == 0;
 	while (open && epoll_wait(epoll, &event, 1, -1) >= 0) {
 		if (event.events & EPOLLHUP) {
-			/* one of the ring's targets is gone; it has another descriptor then, or none is left */
-			epoll_ctl(epoll, EPOLL_CTL_DEL, perch_sampler_ring_fd(sampler, event.data.u64), NULL);
+			/* one of the ring's targets is gone; it has another descriptor then, or
+			 * none is left */
+			epoll_ctl(epoll, EPOLL_CTL_DEL,
+				  perch_sampler_ring_fd(sampler, event.data.u64), NULL);
 			perch_sampler_wait(sampler, 0);
 			open -= watch_ring(sampler, epoll, event.data.u64) != 0;
 		}
@@ -106,8 +110,13 @@ int main(void)
 {
 	/* the first two registers of this machine, whichever they are */
 	const struct perch_sampler_options options = {
-		.event = { .frequency = 1000, .inherit = 1, .wakeup_events = 50, .enabled = 1, .sample_regs_user = 3,
-			   .sample = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_REGS_USER },
+		.event = { .frequency = 1000,
+			   .inherit = 1,
+			   .wakeup_events = 50,
+			   .enabled = 1,
+			   .sample_regs_user = 3,
+			   .sample = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU |
+				     PERCH_SAMPLE_REGS_USER },
 	};
 	struct perch_target target = PERCH_SELF;
 	struct perch_sampler *sampler;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the AUX area of a trace unit: each AUX record in the ring tells which bytes of the area are new, and whether some
- * are missing. Few machines have such a unit (Intel PT, Arm SPE, CoreSight), so this program plays it, in its own memory.
- * With one, perch_ring_open() and perch_ring_open_aux() on the descriptor of its event take the place of the two
- * _memory functions, and nothing else changes.
+ * Reads the AUX area of a trace unit: each AUX record in the ring tells which bytes of the area are
+ * new, and whether some are missing. Few machines have such a unit (Intel PT, Arm SPE, CoreSight),
+ * so this program plays it, in its own memory. With one, perch_ring_open() and
+ * perch_ring_open_aux() on the descriptor of its event take the place of the two _memory functions,
+ * and nothing else changes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +17,20 @@ static struct perch_mmap_page control;
 static uint64_t ring_bytes[RING_BYTES / 8];
 static char area[AREA_BYTES];
 
-/* What the unit and the kernel do: bytes into the area, as many as have room, then a record, then the heads. */
+/* What the unit and the kernel do: bytes into the area, as many as have room, then a record, then
+ * the heads. */
 static void play_unit(const char *trace)
 {
-	size_t wanted = strlen(trace), room = AREA_BYTES - 1 - (control.aux_head - control.aux_tail);
-	struct { struct perch_record_header header; uint64_t offset, size, flags; } record = {
-		{ PERCH_RECORD_AUX, 0, sizeof(record) }, control.aux_head, wanted, 0,
+	size_t wanted = strlen(trace),
+	       room = AREA_BYTES - 1 - (control.aux_head - control.aux_tail);
+	struct {
+		struct perch_record_header header;
+		uint64_t offset, size, flags;
+	} record = {
+		{ PERCH_RECORD_AUX, 0, sizeof(record) },
+		control.aux_head,
+		wanted,
+		0,
 	};
 
 	if (wanted > room) {
@@ -42,7 +51,8 @@ static void print_trace(struct perch_ring *ring, const struct perch_parse_info *
 	struct iovec pieces[2];
 
 	while ((bytes = perch_ring_next(ring))) {
-		if (perch_record_decode(&record, parse_info, bytes, bytes->size, NULL) < 0 || record.type != PERCH_RECORD_AUX)
+		if (perch_record_decode(&record, parse_info, bytes, bytes->size, NULL) < 0 ||
+		    record.type != PERCH_RECORD_AUX)
 			continue;
 		if (perch_ring_aux_data(ring, &record, pieces) > 0)
 			for (int i = 0; i < 2; i++)
@@ -61,7 +71,8 @@ int main(void)
 	struct perch_error err;
 
 	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
-	if (perch_ring_from_memory(&ring, &control, ring_bytes, RING_BYTES, PERCH_RING_FORWARD, &err) < 0 ||
+	if (perch_ring_from_memory(&ring, &control, ring_bytes, RING_BYTES, PERCH_RING_FORWARD,
+				   &err) < 0 ||
 	    perch_ring_aux_from_memory(ring, area, AREA_BYTES, PERCH_RING_FORWARD, &err) < 0) {
 		fprintf(stderr, "%s\n", err.message);
 		return 1;
@@ -69,11 +80,12 @@ int main(void)
 	play_unit("main called start");
 	play_unit("start called twenty functions");
 	print_trace(ring, &parse_info);
-	play_unit("all of them returned, the last one in two pieces");	/* round the area's end */
+	play_unit("all of them returned, the last one in two pieces"); /* round the area's end */
 	play_unit("main returned, but this was too much at once");
 	print_trace(ring, &parse_info);
 	perch_ring_get_aux_stats(ring, &stats);
-	printf("%llu bytes, %llu records cut short\n", (unsigned long long)stats.bytes, (unsigned long long)stats.truncated);
+	printf("%llu bytes, %llu records cut short\n", (unsigned long long)stats.bytes,
+	       (unsigned long long)stats.truncated);
 	perch_ring_close(ring);
 	return stats.truncated == 1 ? 0 : 1;
 }

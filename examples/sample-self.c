@@ -31,7 +31,8 @@ __attribute__((noinline)) static unsigned long longest_collatz(unsigned long bel
 	return longest;
 }
 
-/* The kernel tells of mappings made while it records. Those made before are in /proc, and told in the same way. */
+/* The kernel tells of mappings made while it records. Those made before are in /proc, and told in
+ * the same way. */
 static void tell_mappings(struct perch_processes *processes)
 {
 	struct perch_record record = { .type = PERCH_RECORD_MMAP2 };
@@ -40,11 +41,17 @@ static void tell_mappings(struct perch_processes *processes)
 	FILE *maps = fopen("/proc/self/maps", "r");
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*2cx%*c %lx %*s %*s %4095[^\n]", &start, &end, &offset, path) != 4)
+		if (sscanf(line, "%lx-%lx %*2cx%*c %lx %*s %*s %4095[^\n]", &start, &end, &offset,
+			   path) != 4)
 			continue;
 		record.mmap = (struct perch_mmap_record){
-			.pid = getpid(), .tid = getpid(), .start = start, .length = end - start, .page_offset = offset,
-			.protection = PROT_READ | PROT_EXEC, .filename = { path, strlen(path) },
+			.pid = getpid(),
+			.tid = getpid(),
+			.start = start,
+			.length = end - start,
+			.page_offset = offset,
+			.protection = PROT_READ | PROT_EXEC,
+			.filename = { path, strlen(path) },
 		};
 		perch_processes_apply(processes, &record);
 	}
@@ -52,7 +59,8 @@ static void tell_mappings(struct perch_processes *processes)
 		fclose(maps);
 }
 
-static volatile unsigned long size = 500000;	/* volatile: the compiler must not specialise the functions for it */
+/* volatile: the compiler must not specialise the functions for it */
+static volatile unsigned long size = 500000;
 
 int main(void)
 {
@@ -70,7 +78,8 @@ int main(void)
 	size_t nr;
 
 	if (perch_sampler_open(&sampler, "cpu-clock:u", &PERCH_SELF, &options, &err) < 0 ||
-	    perch_processes_new(&processes, &err) < 0 || perch_symbols_new(&symbols, NULL, &err) < 0 ||
+	    perch_processes_new(&processes, &err) < 0 ||
+	    perch_symbols_new(&symbols, NULL, &err) < 0 ||
 	    perch_profile_new(&profile, processes, symbols, PERCH_KEY_SYMBOL, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 
@@ -84,7 +93,8 @@ int main(void)
 		if (perch_profile_add(profile, &record, &err) < 0)
 			return perch_error_print(stderr, &err), 1;
 	}
-	if (perch_profile_finish(profile, &err) < 0 || perch_profile_rows(profile, 0, false, &rows, &nr, &err) < 0)
+	if (perch_profile_finish(profile, &err) < 0 ||
+	    perch_profile_rows(profile, 0, false, &rows, &nr, &err) < 0)
 		return perch_error_print(stderr, &err), 1;
 	perch_profile_get_total(profile, 0, &total);
 	for (size_t i = 0; i < nr && i < 5; i++) {

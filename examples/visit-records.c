@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows a child from its birth to its death through the kernel's records: one function for each kind of them. */
+/* Follows a child from its birth to its death through the kernel's records: one function for each
+ * kind of them. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +24,8 @@ static int comm_record(void *context, const struct perch_record *record)
 
 	((struct life *)context)->renamed++;
 	perch_clean_text(name, sizeof(name), record->comm.comm.text);
-	printf("thread %u is called %s%s\n", record->comm.tid, name, record->comm.exec ? ", by exec" : "");
+	printf("thread %u is called %s%s\n", record->comm.tid, name,
+	       record->comm.exec ? ", by exec" : "");
 	return 0;
 }
 
@@ -44,7 +46,8 @@ static int exit_record(void *context, const struct perch_record *record)
 	return 0;
 }
 
-/* The fields of a record one by one: of any record, also of one that this program was not written for. */
+/* The fields of a record one by one: of any record, also of one that this program was not written
+ * for. */
 static int print_field(void *context, const struct perch_field *field)
 {
 	const char *type = context;
@@ -59,7 +62,8 @@ static int other_record(void *context, const struct perch_record *record)
 	const char *name = perch_record_name(record->type);
 
 	(void)context;
-	return perch_record_fields(record, perch_arch_here(), print_field, (void *)(name ? name : "unknown"));
+	return perch_record_fields(record, perch_arch_here(), print_field,
+				   (void *)(name ? name : "unknown"));
 }
 
 static int run_true(void)
@@ -77,10 +81,15 @@ static int run_true(void)
 int main(void)
 {
 	static const struct perch_visitor visitor = {
-		.fork = fork_record, .comm = comm_record, .mmap = mmap_record, .exit = exit_record, .other = other_record,
+		.fork = fork_record,
+		.comm = comm_record,
+		.mmap = mmap_record,
+		.exit = exit_record,
+		.other = other_record,
 	};
 	struct perch_sampler_options options = {
-		.event = { .inherit = 1, .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+		.event = { .inherit = 1,
+			   .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
 	};
 	struct perch_sampler *sampler = NULL;
 	struct perch_record record;

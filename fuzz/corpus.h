@@ -8,7 +8,7 @@
 #include "build/build.h"
 #include "record_input.h"
 
-#define CORPUS_BYTES 8192	/* of records in one file, at most */
+#define CORPUS_BYTES 8192 /* of records in one file, at most */
 
 /* Writes FOLDER/kind/name. */
 void corpus_put(const char *kind, const char *name, const void *bytes, size_t size);

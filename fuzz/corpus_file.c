@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data files and pipes of machines of both byte orders, put together after the format's description. */
+/* perf.data files and pipes of machines of both byte orders, put together after the format's
+ * description. */
 #include <stdio.h>
 #include <string.h>
 #include <perch/file.h>
@@ -48,7 +49,8 @@ static void put_name(struct build_bytes *bytes, const char *name)
 }
 
 /* header, id, attr, records, table of features, features */
-static void put_file(struct build_bytes *file, const struct perch_attr *attr, const void *records, size_t size)
+static void put_file(struct build_bytes *file, const struct perch_attr *attr, const void *records,
+		     size_t size)
 {
 	uint64_t attrs = HEADER_BYTES + 8, data = attrs + BUILD_ATTR_BYTES + 16, bits = 0, at;
 
@@ -87,7 +89,8 @@ static void put_header(struct build_bytes *file, uint32_t type, size_t body)
 }
 
 /* What a header has comes as records before the others. */
-static void put_pipe(struct build_bytes *file, const struct perch_attr *attr, const void *records, size_t size)
+static void put_pipe(struct build_bytes *file, const struct perch_attr *attr, const void *records,
+		     size_t size)
 {
 	file->size = 0;
 	put8(file, magic);
@@ -113,7 +116,8 @@ void corpus_file(const char *name, const struct perch_attr *attr, const void *re
 }
 
 /* One record of each type, behind one another. */
-static void put_records(struct build_bytes *all, const struct build_shape *shape, struct build_chance *chance)
+static void put_records(struct build_bytes *all, const struct build_shape *shape,
+			struct build_chance *chance)
 {
 	static struct build_record record;
 	static struct build_bytes one;

@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Inputs of fuzz_ring: its setting, then steps that write records as the kernel does and read them. */
+/* Inputs of fuzz_ring: its setting, then steps that write records as the kernel does and read them.
+ */
 #include <stdio.h>
 
 #include "corpus.h"
 
-#define RING_BITS 9	/* 8 << 9 bytes */
+#define RING_BITS 9 /* 8 << 9 bytes */
 #define STEPS	  8
 
 enum step {
-	STEP_AUX_HEAD = 4, STEP_WRITE_BACKWARD = 6, STEP_READ = 7, STEP_PEEK = 8, STEP_NEWEST = 9, STEP_OLDEST = 10,
-	STEP_RESUME = 11, STEP_AUX = 13, STEP_WRITE = 14, STEP_MERGE = 28,
+	STEP_AUX_HEAD = 4,
+	STEP_WRITE_BACKWARD = 6,
+	STEP_READ = 7,
+	STEP_PEEK = 8,
+	STEP_NEWEST = 9,
+	STEP_OLDEST = 10,
+	STEP_RESUME = 11,
+	STEP_AUX = 13,
+	STEP_WRITE = 14,
+	STEP_MERGE = 28,
 };
 
-/* Where a ring's positions begin: so that they and the records wrap. One that is written over begins at 0. */
-static const uint64_t starts[] = { 0, (8 << RING_BITS) - 24, (UINT64_C(1) << 32) - 40, UINT64_MAX - 63 };
+/* Where a ring's positions begin: so that they and the records wrap. One that is written over
+ * begins at 0. */
+static const uint64_t starts[] = { 0, (8 << RING_BITS) - 24, (UINT64_C(1) << 32) - 40,
+				   UINT64_MAX - 63 };
 
-static void put_setting(struct build_bytes *bytes, uint64_t sample_type, uint64_t start, bool overwrite)
+static void put_setting(struct build_bytes *bytes, uint64_t sample_type, uint64_t start,
+			bool overwrite)
 {
-	for (int i = 0; i < 4; i++)	/* head, tail, and those of the AUX area */
+	for (int i = 0; i < 4; i++) /* head, tail, and those of the AUX area */
 		build_put_number(bytes, start, 8);
 	build_put_number(bytes, sample_type, 8);
 	build_put_number(bytes, RING_BITS, 1);
@@ -72,19 +84,21 @@ void corpus_rings(void)
 		uint64_t start = overwrite ? 0 : starts[seed / 2 % 4];
 
 		build_fill_shape(&shape, &chance);
-		shape.sample_type &= ~(uint64_t)(PERCH_SAMPLE_READ | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_REGS_USER |
-						 PERCH_SAMPLE_REGS_INTR);
+		shape.sample_type &= ~(uint64_t)(PERCH_SAMPLE_READ | PERCH_SAMPLE_BRANCH_STACK |
+						 PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_REGS_INTR);
 		shape.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 		shape.sample_id_all = true;
 		bytes.size = 0;
 		put_setting(&bytes, shape.sample_type, start, overwrite);
 		for (unsigned i = 0; i < STEPS; i++) {
 			record.shape = shape;
-			build_fill(&record, build_percent(&chance, 40) ? PERCH_RECORD_SAMPLE : 0, &chance);
+			build_fill(&record, build_percent(&chance, 40) ? PERCH_RECORD_SAMPLE : 0,
+				   &chance);
 			build_write(&one, &record);
 			if (one.size / 8 > UINT8_MAX)
 				continue;
-			put_step(&bytes, overwrite ? STEP_WRITE_BACKWARD : STEP_WRITE, one.size / 8, 1);
+			put_step(&bytes, overwrite ? STEP_WRITE_BACKWARD : STEP_WRITE, one.size / 8,
+				 1);
 			build_put(&bytes, one.byte, one.size);
 			if (i & 1)
 				put_reading(&bytes, overwrite, &chance);

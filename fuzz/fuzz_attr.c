@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an attr, of any size and either byte order; what comes out is copied field by field, written again as the
- * machine has it that it came from, named, and made into layouts of both orders and into decoders.
+ * Any bytes as an attr, of any size and either byte order; what comes out is copied field by field,
+ * written again as the machine has it that it came from, named, and made into layouts of both
+ * orders and into decoders.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static void copy_by_fields(const struct perch_attr *attr)
 		abort();
 }
 
-/* Its fields, put into the words and bits of a machine that has them so, are the bytes that they came from. */
+/* Its fields, put into the words and bits of a machine that has them so, are the bytes that they
+ * came from. */
 static void write_again(const struct perch_attr *attr, const void *from, size_t size, bool swap)
 {
 	static struct build_bytes bytes;
@@ -49,9 +51,11 @@ static void check_layout(const struct perch_attr *attr, enum perch_byte_order or
 	struct perch_parse_info parse_info;
 
 	perch_parse_info_init(&parse_info, attr, order);
-	if (parse_info.sample_type != attr->sample_type || parse_info.nr_regs_user > 64 || parse_info.nr_regs_intr > 64 ||
-	    parse_info.id_size > 48 || parse_info.fixed_words > 10 || parse_info.sample_id_word >= parse_info.fixed_words ||
-	    parse_info.sample_time_word >= parse_info.fixed_words || 8 * parse_info.trailer_id_word > parse_info.id_size ||
+	if (parse_info.sample_type != attr->sample_type || parse_info.nr_regs_user > 64 ||
+	    parse_info.nr_regs_intr > 64 || parse_info.id_size > 48 ||
+	    parse_info.fixed_words > 10 || parse_info.sample_id_word >= parse_info.fixed_words ||
+	    parse_info.sample_time_word >= parse_info.fixed_words ||
+	    8 * parse_info.trailer_id_word > parse_info.id_size ||
 	    8 * parse_info.trailer_time_word > parse_info.id_size)
 		abort();
 	if (perch_decoder_new(&decoder, &event, 1, order, NULL))

@@ -3,7 +3,8 @@
  * Any bytes as the ELF file of a probe: functions, versions and USDT probes are looked for in it.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_elf_lookup.c \
- *		src/event/{elf,elf_function,usdt,nearest}.c src/{error,machine}/?*.c -o fuzz_elf_lookup
+ *		src/event/{elf,elf_function,usdt,nearest}.c src/{error,machine}/?*.c -o
+ *fuzz_elf_lookup
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -25,7 +26,8 @@ static void look_around(const struct perch__elf *elf)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < PERCH__NR(names); i++)
-		if (!perch__elf_find_function(elf, names[i], &function) && function.offset >= elf->size)
+		if (!perch__elf_find_function(elf, names[i], &function) &&
+		    function.offset >= elf->size)
 			abort();
 	perch__elf_offer_functions(elf, &nearest);
 	if (!perch__elf_usdt_sites(elf, "p", "n", site, &nr, &nearest))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a list of events, on four described machines; as the contents of a file of events; as a filter. What is
- * taken must be whole, and what is refused must say where.
+ * Any text as a list of events, on four described machines; as the contents of a file of events; as
+ *a filter. What is taken must be whole, and what is refused must say where.
  *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests/unit fuzz/fuzz_event.c \
- *		src/event/?*.c src/machine/?*.c src/error/?*.c src/abi/?*.c -o fuzz_event
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests/unit
+ *fuzz/fuzz_event.c \ src/event/?*.c src/machine/?*.c src/error/?*.c src/abi/?*.c -o fuzz_event
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -17,7 +17,7 @@
 
 #include "tree.h"
 
-#define PMUS "/sys/bus/event_source/devices/"
+#define PMUS   "/sys/bus/event_source/devices/"
 #define EVENTS "/sys/kernel/tracing/events/"
 
 static const struct tree_file plain[] = {
@@ -118,9 +118,11 @@ static void check(const struct perch_events *events, struct perch_machine *machi
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct perch_event *event = &events->event[i];
 
-		if (event->leader < 0 || event->leader > (int)i || event->first < 0 || event->first > (int)i ||
+		if (event->leader < 0 || event->leader > (int)i || event->first < 0 ||
+		    event->first > (int)i ||
 		    memchr(event->name, '\0', sizeof(event->name)) == NULL ||
-		    (event->members > 0) != (event->leader == (int)i) || event->attr.size != sizeof(event->attr) ||
+		    (event->members > 0) != (event->leader == (int)i) ||
+		    event->attr.size != sizeof(event->attr) ||
 		    events->event[event->leader].leader != event->leader || !(event->scale > 0))
 			abort();
 		if (i && event->leader == (int)i && events->event[i - 1].leader > (int)i)
@@ -170,7 +172,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (!perch_events_parse(&events, text, machine, &err)) {
 		check(&events, machine);
 		perch_events_set_filter(&events, 0, text, machine, &err);
-		if (perch_events_add(&events, "{cs,faults},sched:*", machine, &err) && events.nr == 0)
+		if (perch_events_add(&events, "{cs,faults},sched:*", machine, &err) &&
+		    events.nr == 0)
 			abort();
 		check(&events, machine);
 		perch_events_clear(&events);

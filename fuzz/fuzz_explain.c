@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a refused call, on this machine's facts and on none, with a kernel that refuses as the bytes say: every
- * answer has words, stays in its bounds, and no call is made that could start by itself.
+ * Any bytes as a refused call, on this machine's facts and on none, with a kernel that refuses as
+ *the bytes say: every answer has words, stays in its bounds, and no call is made that could start
+ *by itself.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_explain.c \
  *		src/explain/?*.c src/machine/?*.c src/error/?*.c src/abi/?*.c -o fuzz_explain
@@ -18,7 +19,8 @@ static unsigned calls_made;
 /* What the kernel refuses: of the bytes of an attr, the sum of those that the input points at. */
 static unsigned char refused_at, refused_errno;
 
-static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
 	(void)context, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	calls_made++;
@@ -56,23 +58,27 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static void check(const struct perch_finding *finding)
 {
-	if (!finding->message[0] || finding->nr_fields > 4 || !memchr(finding->message, '\0', sizeof(finding->message)) ||
-	    !memchr(finding->remedy, '\0', sizeof(finding->remedy)) || finding->kind != perch_cause_kind(finding->cause))
+	if (!finding->message[0] || finding->nr_fields > 4 ||
+	    !memchr(finding->message, '\0', sizeof(finding->message)) ||
+	    !memchr(finding->remedy, '\0', sizeof(finding->remedy)) ||
+	    finding->kind != perch_cause_kind(finding->cause))
 		abort();
 	for (size_t i = 0; i < finding->nr_fields; i++)
 		if (!finding->field[i] || !finding->field[i][0])
 			abort();
 }
 
-static void explain(const struct perch_open_call *call, struct perch_machine *facts, const struct perch_probing *probing)
+static void explain(const struct perch_open_call *call, struct perch_machine *facts,
+		    const struct perch_probing *probing)
 {
 	struct perch_explanation explanation;
 	struct perch_finding lint[8];
 	struct perch_error err;
 
 	calls_made = 0;
-	if (perch_explain_open_call(call, facts, probing, &explanation) || explanation.calls != calls_made || calls_made > 25 ||
-	    !explanation.nr_findings || explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
+	if (perch_explain_open_call(call, facts, probing, &explanation) ||
+	    explanation.calls != calls_made || calls_made > 25 || !explanation.nr_findings ||
+	    explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
 		abort();
 	for (size_t i = 0; i < explanation.nr_findings; i++)
 		check(&explanation.finding[i]);
@@ -129,9 +135,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		refused_errno = EINVAL;
 
 	const struct perch_open_call call = {
-		.attr = head.partial & 4 ? NULL : (struct perch_attr *)attr, .pid = head.pid, .cpu = head.cpu,
-		.group_fd = head.group_fd, .flags = head.flags, .errnum = head.errnum ? head.errnum : EINVAL,
-		.attr_is_partial = head.partial & 1, .pid_is_cgroup_fd = head.partial & 2, .kernel_size = head.kernel_size,
+		.attr = head.partial & 4 ? NULL : (struct perch_attr *)attr,
+		.pid = head.pid,
+		.cpu = head.cpu,
+		.group_fd = head.group_fd,
+		.flags = head.flags,
+		.errnum = head.errnum ? head.errnum : EINVAL,
+		.attr_is_partial = head.partial & 1,
+		.pid_is_cgroup_fd = head.partial & 2,
+		.kernel_size = head.kernel_size,
 		.leader = head.has_leader & 1 ? &leader : NULL,
 	};
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a perf.data file, of either byte order, read in the file's order and by time; and cut in two, as a
- * directory's file of the header and one of a ring: where the last two bytes say.
+ * Any bytes as a perf.data file, of either byte order, read in the file's order and by time; and
+ *cut in two, as a directory's file of the header and one of a ring: where the last two bytes say.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -DPERCH_HAVE_ZSTD -Iinclude -Isrc -Itests \
- *		fuzz/fuzz_reader.c tests/build/touch*.c src/{error,abi,machine,event,record,file}/?*.c -lzstd -o fuzz_reader
+ *		fuzz/fuzz_reader.c tests/build/touch*.c
+ *src/{error,abi,machine,event,record,file}/?*.c -lzstd -o fuzz_reader
  */
 #define _GNU_SOURCE
 #include <errno.h>

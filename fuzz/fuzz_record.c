@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as records of any two attrs of a machine of either byte order: decoded alone and as a stream, looked at in
- * every way, callchains put together. What is decoded must lie in the record.
+ * Any bytes as records of any two attrs of a machine of either byte order: decoded alone and as a
+ * stream, looked at in every way, callchains put together. What is decoded must lie in the record.
  */
 #include "record_input.h"
 #include "touch.h"
@@ -22,9 +22,11 @@ struct scene {
 
 static bool set_scene(struct scene *scene, const struct record_input *input)
 {
-	enum perch_byte_order order = input->flags & RECORD_INPUT_BIG ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
+	enum perch_byte_order order = input->flags & RECORD_INPUT_BIG ? PERCH_BYTES_BIG
+								      : PERCH_BYTES_LITTLE;
 	uint64_t ids[2] = { input->id, input->other_id };
-	struct perch_decoder_event events[2] = { { &scene->attr[0], &ids[0], 1 }, { &scene->attr[1], &ids[1], 1 } };
+	struct perch_decoder_event events[2] = { { &scene->attr[0], &ids[0], 1 },
+						 { &scene->attr[1], &ids[1], 1 } };
 
 	*scene = (struct scene){ .big = input->flags & RECORD_INPUT_BIG };
 	scene->attr[0] = (struct perch_attr){
@@ -55,12 +57,14 @@ static void touch_stitched(struct scene *scene, const struct perch_record *callc
 }
 
 /* The time that the decoder finds without decoding is that of the decoded record. */
-static void check_time(const struct scene *scene, const struct perch_record *record, const void *bytes, size_t size)
+static void check_time(const struct scene *scene, const struct perch_record *record,
+		       const void *bytes, size_t size)
 {
 	uint64_t time = 0;
 	bool timed = perch_decoder_time(scene->decoder, bytes, size, &time);
 
-	if (timed != !!(record->sample_id.has & PERCH_SAMPLE_TIME) || (timed && time != record->sample_id.time))
+	if (timed != !!(record->sample_id.has & PERCH_SAMPLE_TIME) ||
+	    (timed && time != record->sample_id.time))
 		abort();
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring, its control page and its AUX area with any values in them, that change at any time between calls: read in all
- * modes, by snapshots, and merged with a second ring. What is delivered must be the bytes of the ring from where reading
- * stands, one record behind the other, up to the head; snapshots in both orders must be the same records. The input is a
- * struct setting, then steps, each a byte that chooses, and what the choice takes.
+ * A ring, its control page and its AUX area with any values in them, that change at any time
+ * between calls: read in all modes, by snapshots, and merged with a second ring. What is delivered
+ * must be the bytes of the ring from where reading stands, one record behind the other, up to the
+ * head; snapshots in both orders must be the same records. The input is a struct setting, then
+ * steps, each a byte that chooses, and what the choice takes.
  */
 #include <stdint.h>
 #include <perch/ring.h>
 #include "touch.h"
 
-#define MOST_RECORDS 4096	/* that one step asks for */
+#define MOST_RECORDS 4096 /* that one step asks for */
 #define MOST_BITS    12
 #define MOST_SIZE    (8u << MOST_BITS)
 
 struct setting {
 	uint64_t head, tail, aux_head, aux_tail;
 	uint64_t sample_type;
-	uint8_t ring_bits, aux_bits;	/* sizes as powers of two, from 8 on */
+	uint8_t ring_bits, aux_bits; /* sizes as powers of two, from 8 on */
 	uint8_t overwrite, aux_overwrite;
 };
 
@@ -33,10 +34,11 @@ struct scene {
 	struct perch_ring *ring[2];
 	struct perch_decoder *decoder;
 	struct perch_merge *merge;
-	uint64_t at;		/* where the first ring's next record is; its lower half, as kernels of 32 bits count */
-	bool known;		/* at is so: not after damage, before all has been read again */
+	/* where the first ring's next record is; its lower half, as kernels of 32 bits count */
+	uint64_t at;
+	bool known; /* at is so: not after damage, before all has been read again */
 	bool overwrite;
-	uint64_t latest, out_of_order;	/* of what was merged */
+	uint64_t latest, out_of_order; /* of what was merged */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -65,14 +67,16 @@ static uint64_t take_word(struct input *input, size_t size)
 }
 
 /* Pieces are a part of the buffer. */
-static void touch_pieces(const struct iovec pieces[2], size_t bytes, const uint8_t *buffer, size_t size)
+static void touch_pieces(const struct iovec pieces[2], size_t bytes, const uint8_t *buffer,
+			 size_t size)
 {
 	if (pieces[0].iov_len + pieces[1].iov_len != bytes || bytes > size)
 		abort();
 	for (int i = 0; i < 2; i++) {
 		const uint8_t *start = pieces[i].iov_base;
 
-		if (pieces[i].iov_len && (start < buffer || start + pieces[i].iov_len > buffer + size))
+		if (pieces[i].iov_len &&
+		    (start < buffer || start + pieces[i].iov_len > buffer + size))
 			abort();
 		touch_bytes(start, pieces[i].iov_len);
 	}
@@ -95,7 +99,8 @@ static uint64_t damages(const struct scene *scene)
 static void check_bytes(struct scene *scene, const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		if (((const uint8_t *)bytes)[i] != scene->data[0][(scene->at + i) & (scene->size - 1)])
+		if (((const uint8_t *)bytes)[i] !=
+		    scene->data[0][(scene->at + i) & (scene->size - 1)])
 			abort();
 	scene->at += size;
 }
@@ -114,7 +119,8 @@ static const struct perch_record_header *next_record(struct scene *scene)
 		scene->at = head_of(scene);
 		scene->known = true;
 	}
-	if (bytes && ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size & 7 || bytes->size > scene->size))
+	if (bytes && ((uintptr_t)bytes & 7 || bytes->size < 8 || bytes->size & 7 ||
+		      bytes->size > scene->size))
 		abort();
 	if (bytes && scene->known)
 		check_bytes(scene, bytes, bytes->size);
@@ -208,7 +214,8 @@ static void peek_aux(struct scene *scene, struct input *input)
 	size_t bytes = perch_ring_aux_peek(scene->ring[0], pieces);
 
 	touch_pieces(pieces, bytes, scene->area, scene->aux_size);
-	if (bytes && (pieces[0].iov_base != scene->area + (tail & (scene->aux_size - 1)) || control->aux_tail != tail))
+	if (bytes && (pieces[0].iov_base != scene->area + (tail & (scene->aux_size - 1)) ||
+		      control->aux_tail != tail))
 		abort();
 	tail = control->aux_tail;
 	perch_ring_aux_consume(scene->ring[0], wanted);
@@ -238,7 +245,8 @@ static void check_batch(const struct scene *scene, size_t bytes)
 	struct perch_record_header header;
 
 	for (size_t at = 0; at < bytes; at += header.size) {
-		memcpy(&header, scene->data[0] + ((scene->at + at) & (scene->size - 1)), sizeof(header));
+		memcpy(&header, scene->data[0] + ((scene->at + at) & (scene->size - 1)),
+		       sizeof(header));
 		if (header.size < 8 || header.size & 7 || header.size > bytes - at)
 			abort();
 	}
@@ -268,7 +276,8 @@ static void peek(struct scene *scene, struct input *input)
 	scene->at += (wanted < left ? wanted : left) & ~7ull;
 }
 
-/* Bytes of the input into a ring, wrapping as the kernel does, and the head moved behind (or before) them. */
+/* Bytes of the input into a ring, wrapping as the kernel does, and the head moved behind (or
+ * before) them. */
 static void write_ring(struct scene *scene, struct input *input, unsigned which, bool backward)
 {
 	struct perch_mmap_page *control = scene->control[which];
@@ -292,22 +301,53 @@ static bool step(struct scene *scene, struct input *input)
 		return false;
 	code = take_word(input, 1);
 	switch (code % 16) {
-	case 0: scene->control[code >> 7]->data_head = take_word(input, 8); break;
-	case 1: scene->control[code >> 7]->data_head += take_word(input, 2); break;
-	case 2: scene->control[0]->data_tail = take_word(input, 8); break;
-	case 3: scene->control[0]->aux_head = take_word(input, 8); break;
-	case 4: scene->control[0]->aux_head += take_word(input, 2); break;
-	case 5: write_ring(scene, input, code >> 7, code & 64); break;
-	case 6: write_ring(scene, input, code >> 7, true); break;
-	case 7: read_records(scene, take_word(input, 1)); break;
-	case 8: peek(scene, input); break;
-	case 9: take_snapshot(scene, PERCH_SNAPSHOT_NEWEST_FIRST); break;
-	case 10: take_snapshot(scene, PERCH_SNAPSHOT_OLDEST_FIRST); break;
-	case 11: perch_ring_resume(scene->ring[0], NULL); break;
-	case 12: read_merged(scene, code & 16); break;
-	case 13: read_aux(scene, input); break;
-	case 14: write_ring(scene, input, code >> 7, false); break;
-	default: perch_ring_get_stats(scene->ring[0], &stats);
+	case 0:
+		scene->control[code >> 7]->data_head = take_word(input, 8);
+		break;
+	case 1:
+		scene->control[code >> 7]->data_head += take_word(input, 2);
+		break;
+	case 2:
+		scene->control[0]->data_tail = take_word(input, 8);
+		break;
+	case 3:
+		scene->control[0]->aux_head = take_word(input, 8);
+		break;
+	case 4:
+		scene->control[0]->aux_head += take_word(input, 2);
+		break;
+	case 5:
+		write_ring(scene, input, code >> 7, code & 64);
+		break;
+	case 6:
+		write_ring(scene, input, code >> 7, true);
+		break;
+	case 7:
+		read_records(scene, take_word(input, 1));
+		break;
+	case 8:
+		peek(scene, input);
+		break;
+	case 9:
+		take_snapshot(scene, PERCH_SNAPSHOT_NEWEST_FIRST);
+		break;
+	case 10:
+		take_snapshot(scene, PERCH_SNAPSHOT_OLDEST_FIRST);
+		break;
+	case 11:
+		perch_ring_resume(scene->ring[0], NULL);
+		break;
+	case 12:
+		read_merged(scene, code & 16);
+		break;
+	case 13:
+		read_aux(scene, input);
+		break;
+	case 14:
+		write_ring(scene, input, code >> 7, false);
+		break;
+	default:
+		perch_ring_get_stats(scene->ring[0], &stats);
 	}
 	return true;
 }
@@ -326,9 +366,12 @@ static void close_scene(struct scene *scene)
 
 static bool open_scene(struct scene *scene, const struct setting *setting)
 {
-	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = setting->sample_type, .sample_id_all = 1 };
+	const struct perch_attr attr = { .size = sizeof(attr),
+					 .sample_type = setting->sample_type,
+					 .sample_id_all = 1 };
 	const struct perch_decoder_event event = { .attr = &attr };
-	enum perch_ring_mode mode = setting->overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
+	enum perch_ring_mode mode = setting->overwrite & 1 ? PERCH_RING_OVERWRITE
+							   : PERCH_RING_FORWARD;
 
 	scene->size = 8ull << setting->ring_bits % MOST_BITS;
 	scene->aux_size = 8ull << setting->aux_bits % 8;
@@ -345,15 +388,18 @@ static bool open_scene(struct scene *scene, const struct setting *setting)
 		scene->control[i]->data_tail = setting->tail & ~7ull;
 		scene->control[i]->aux_head = setting->aux_head;
 		scene->control[i]->aux_tail = setting->aux_tail;
-		if (perch_ring_from_memory(&scene->ring[i], scene->control[i], scene->data[i], scene->size,
-					   i ? PERCH_RING_FORWARD : mode, NULL))
+		if (perch_ring_from_memory(&scene->ring[i], scene->control[i], scene->data[i],
+					   scene->size, i ? PERCH_RING_FORWARD : mode, NULL))
 			return false;
 	}
-	if (!scene->area || perch_decoder_new(&scene->decoder, &event, 1, PERCH_BYTES_NATIVE, NULL) ||
-	    perch_ring_aux_from_memory(scene->ring[0], scene->area, scene->aux_size,
-				       setting->aux_overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD, NULL))
+	if (!scene->area ||
+	    perch_decoder_new(&scene->decoder, &event, 1, PERCH_BYTES_NATIVE, NULL) ||
+	    perch_ring_aux_from_memory(
+		    scene->ring[0], scene->area, scene->aux_size,
+		    setting->aux_overwrite & 1 ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD, NULL))
 		return false;
-	perch_merge_new(&scene->merge, scene->ring, 2, scene->decoder, NULL);	/* not with one that is written over */
+	/* not with one that is written over */
+	perch_merge_new(&scene->merge, scene->ring, 2, scene->decoder, NULL);
 	return true;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a log of strace. Lines come as they are; what is told must be UTF-8, a line of JSON for each refusal.
+ * Any bytes as a log of strace. Lines come as they are; what is told must be UTF-8, a line of JSON
+ *for each refusal.
  *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Isrc/cli fuzz/fuzz_strace.c \
- *		src/cli/explain/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c src/cli/explain/explain_strace*.c \
- *		src/{error,abi,machine,event,explain}/?*.c -ljansson -ldl -o fuzz_strace
+ *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Isrc/cli
+ *fuzz/fuzz_strace.c \
+ *		src/cli/explain/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c
+ *src/cli/explain/explain_strace*.c \ src/{error,abi,machine,event,explain}/?*.c -ljansson -ldl -o
+ *fuzz_strace
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -36,7 +39,8 @@ static void check(const struct explain_job *job, const char *text, size_t size)
 {
 	uint64_t nr = 0;
 
-	for (const char *at = text, *end; (end = memchr(at, '\n', size - (at - text))); at = end + 1) {
+	for (const char *at = text, *end; (end = memchr(at, '\n', size - (at - text)));
+	     at = end + 1) {
 		json_t *object = json_loadb(at, end - at, 0, NULL);
 
 		if (!object)
@@ -44,7 +48,8 @@ static void check(const struct explain_job *job, const char *text, size_t size)
 		json_decref(object);
 		nr++;
 	}
-	if (nr > job->calls + job->operations_refused || nr < job->refused || job->refused > job->calls)
+	if (nr > job->calls + job->operations_refused || nr < job->refused ||
+	    job->refused > job->calls)
 		abort();
 }
 
@@ -67,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (at < end) {
 		const char *newline = memchr(at, '\n', end - at);
 		size_t length = (newline ? newline : end) - at;
-		char *line = malloc(length ? length : 1);	/* of its own, so that reading beyond is seen */
+		/* of its own, so that reading beyond is seen */
+		char *line = malloc(length ? length : 1);
 
 		if (!line)
 			abort();

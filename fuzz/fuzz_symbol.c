@@ -16,8 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void look_around(struct perch_symbols *symbols, const struct perch_dso *dso,
-			uint64_t base)
+static void look_around(struct perch_symbols *symbols, const struct perch_dso *dso, uint64_t base)
 {
 	const struct perch_symbol *symbol;
 
@@ -40,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct perch_symbols_options options = { .kallsyms = path };
 	struct perch_dso file = { .index = 0, .kind = PERCH_DSO_FILE, .path = path };
 	struct perch_dso kernel = { .index = 1,
-				       .kind = PERCH_DSO_KERNEL,
-				       .path = "[kernel.kallsyms]" };
+				    .kind = PERCH_DSO_KERNEL,
+				    .path = "[kernel.kallsyms]" };
 	struct perch_dso module = { .index = 2, .kind = PERCH_DSO_MODULE, .path = "[fuzz]" };
 	struct perch_symbols *symbols;
 	uint8_t build_id[20];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_corpus FOLDER: what the fuzzers of records, attrs, files and rings begin with, in FOLDER/record, /attr, /file and
- * /ring. Records that the kernel wrote just now, where it lets us; and what the builder makes, for those that no machine
- * at hand writes. All are small, and few.
+ * make_corpus FOLDER: what the fuzzers of records, attrs, files and rings begin with, in
+ * FOLDER/record, /attr, /file and /ring. Records that the kernel wrote just now, where it lets us;
+ * and what the builder makes, for those that no machine at hand writes. All are small, and few.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 #include "corpus.h"
 
-#define SEEDS	     6		/* built records of each type */
-#define LIVE_RECORDS 24		/* of each event, in one file */
+#define SEEDS	     6	/* built records of each type */
+#define LIVE_RECORDS 24 /* of each event, in one file */
 #define WAIT_MS	     50
 
 static const char *folder;
@@ -40,7 +40,8 @@ void corpus_put(const char *kind, const char *name, const void *bytes, size_t si
 	}
 }
 
-static void put_record_input(const char *name, const struct perch_attr *attr, bool big, const void *bytes, size_t size)
+static void put_record_input(const char *name, const struct perch_attr *attr, bool big,
+			     const void *bytes, size_t size)
 {
 	static uint8_t all[sizeof(struct record_input) + CORPUS_BYTES];
 	struct record_input input = {
@@ -52,7 +53,8 @@ static void put_record_input(const char *name, const struct perch_attr *attr, bo
 		.other_type = attr->sample_type ^ PERCH_SAMPLE_ADDR,
 		.id = 1,
 		.other_id = 2,
-		.flags = (attr->sample_id_all ? RECORD_INPUT_ID_ALL : 0) | (big ? RECORD_INPUT_BIG : 0),
+		.flags = (attr->sample_id_all ? RECORD_INPUT_ID_ALL : 0) |
+			 (big ? RECORD_INPUT_BIG : 0),
 	};
 
 	if (size > CORPUS_BYTES)
@@ -70,7 +72,8 @@ static void built_records(void)
 	char name[64];
 
 	for (uint32_t type = PERCH_RECORD_MMAP; type <= PERCH_RECORD_MAX; type++)
-		for (unsigned seed = 0; seed < (type == PERCH_RECORD_SAMPLE ? 8 * SEEDS : SEEDS); seed++) {
+		for (unsigned seed = 0; seed < (type == PERCH_RECORD_SAMPLE ? 8 * SEEDS : SEEDS);
+		     seed++) {
 			struct build_chance chance = { .state = seed };
 
 			build_fill_shape(&record.shape, &chance);
@@ -79,7 +82,8 @@ static void built_records(void)
 			build_write(&bytes, &record);
 			build_attr(&attr, &record.shape);
 			snprintf(name, sizeof(name), "built-%u-%u", type, seed);
-			put_record_input(name, &attr, record.shape.big_endian, bytes.byte, bytes.size);
+			put_record_input(name, &attr, record.shape.big_endian, bytes.byte,
+					 bytes.size);
 		}
 }
 
@@ -96,7 +100,8 @@ static void built_attrs(void)
 		build_fill_attr(&values, &chance);
 		bytes.big_endian = i & 1;
 		build_write_attr(&bytes, &values);
-		snprintf(name, sizeof(name), "built-%zu-%s", sizes[i / 2], i & 1 ? "big" : "little");
+		snprintf(name, sizeof(name), "built-%zu-%s", sizes[i / 2],
+			 i & 1 ? "big" : "little");
 		corpus_put("attr", name, bytes.byte, sizes[i / 2]);
 	}
 }
@@ -110,14 +115,19 @@ struct live {
 	uint32_t stack;
 };
 
-#define COMMON (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD)
+#define COMMON                                                                       \
+	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | \
+	 PERCH_SAMPLE_PERIOD)
 
 static const struct live lives[] = {
 	{ "clock", "cpu-clock", COMMON, 0, 0 },
 	{ "chain", "cpu-clock", COMMON | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_ADDR, 0, 0 },
-	{ "stack", "cpu-clock:u", COMMON | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER, 0xff, 512 },
-	{ "faults", "page-faults", COMMON | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_WEIGHT, 0, 0 },
-	{ "switches", "context-switches", COMMON | PERCH_SAMPLE_RAW | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_REGS_INTR, 0xf, 0 },
+	{ "stack", "cpu-clock:u", COMMON | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER, 0xff,
+	  512 },
+	{ "faults", "page-faults",
+	  COMMON | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_WEIGHT, 0, 0 },
+	{ "switches", "context-switches",
+	  COMMON | PERCH_SAMPLE_RAW | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_REGS_INTR, 0xf, 0 },
 	{ "group", "{page-faults,minor-faults,task-clock}:S", COMMON | PERCH_SAMPLE_READ, 0, 0 },
 };
 
@@ -160,13 +170,15 @@ static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 
 	options.event.sample = live->sample;
 	options.event.period = strstr(live->events, "clock") ? 100000 : 1;
-	options.event.sample_regs_user = live->sample & PERCH_SAMPLE_REGS_USER ? live->registers : 0;
-	options.event.sample_regs_intr = live->sample & PERCH_SAMPLE_REGS_INTR ? live->registers : 0;
+	options.event.sample_regs_user = live->sample & PERCH_SAMPLE_REGS_USER ? live->registers
+									       : 0;
+	options.event.sample_regs_intr = live->sample & PERCH_SAMPLE_REGS_INTR ? live->registers
+									       : 0;
 	options.event.sample_stack_user = live->stack;
 	options.event.enabled = true;
 	options.event.inherit = !strchr(live->events, '{');
-	options.event.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_SWITCH |
-			       PERCH_FOLLOW_NAMESPACES;
+	options.event.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK |
+				 PERCH_FOLLOW_SWITCH | PERCH_FOLLOW_NAMESPACES;
 	if (!perch_sampler_open(&sampler, live->events, &target, &options, &err))
 		return sampler;
 	fprintf(stderr, "make_corpus: no live records of %s: %s\n", live->events, err.message);

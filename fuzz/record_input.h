@@ -5,13 +5,14 @@
 
 #include <stdint.h>
 
-#define RECORD_INPUT_ID_ALL 1	/* attrs have sample_id_all */
-#define RECORD_INPUT_BIG    2	/* the records are of a big-endian machine; else of a little-endian one */
+#define RECORD_INPUT_ID_ALL 1 /* attrs have sample_id_all */
+#define RECORD_INPUT_BIG \
+	2 /* the records are of a big-endian machine; else of a little-endian one */
 
 /* Numbers in this machine's order. Record after record follows, each as long as it says. */
 struct record_input {
 	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
-	uint64_t other_type;		/* sample_type of the second attr */
+	uint64_t other_type; /* sample_type of the second attr */
 	uint32_t id, other_id;
 	uint8_t flags;
 	uint8_t unused[7];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes perch-causes(7), for scdoc: every cause, and what the tables of rules say of it. Built and run with the pages. */
+/* Writes perch-causes(7), for scdoc: every cause, and what the tables of rules say of it. Built and
+ * run with the pages. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,9 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
+/* clang-format off */
 #define KIND(name, slug, meaning) { slug, meaning },
+	/* clang-format on */
 	PERCH_ERROR_KINDS(KIND)
 };
 
@@ -24,31 +27,36 @@ struct cause {
 	const char *meaning;
 };
 
-static const struct cause causes[] = {
-	[PERCH_CAUSE_NONE] = { "", PERCH_ERROR_NONE, "" },
-#define CAUSE(name, slug, kind, meaning) [PERCH_CAUSE_##name] = { slug, PERCH_ERROR_##kind, meaning },
-	PERCH_CAUSES(CAUSE)
-};
+static const struct cause causes[] = { [PERCH_CAUSE_NONE] = { "", PERCH_ERROR_NONE, "" },
+#define CAUSE(name, slug, kind, meaning) \
+	[PERCH_CAUSE_##name] = { slug, PERCH_ERROR_##kind, meaning },
+				       PERCH_CAUSES(CAUSE) };
 
 /* A row of the tables, without its condition. */
 struct rule {
 	enum perch_cause cause;
-	const char *errnum;		/* its name, or "accepted" */
-	const char *fields;		/* by comma, or = and a list in C, of which the strings are meant */
-	const char *since;		/* NULL when the release does not matter; "*": it is not the same each time */
-	const char *sentence;		/* with {facts} */
+	const char *errnum; /* its name, or "accepted" */
+	/* by comma, or = and a list in C, of which the strings are meant */
+	const char *fields;
+	/* NULL when the release does not matter; "*": it is not the same each time */
+	const char *since;
+	const char *sentence; /* with {facts} */
 	const char *remedy;
 };
 
 static const struct rule rules[] = {
+/* clang-format off */
 #define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
+/* clang-format on */
 #include "explain/rules.def"
 #undef RULE
 
 #define FIELDS(...) "=" #__VA_ARGS__
+/* clang-format off */
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
+/* clang-format on */
 #define LAST RULE
 #include "explain/mmap.def"
 #include "explain/ioctl.def"
@@ -56,8 +64,10 @@ static const struct rule rules[] = {
 #undef RULE
 #undef LAST
 
+/* clang-format off */
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
 	{ PERCH_CAUSE_##cause, "accepted", fields, since, sentence, remedy },
+/* clang-format on */
 #include "explain/lint.def"
 #undef LINT
 };
@@ -84,11 +94,13 @@ static const struct {
 	const char *word;
 	const char *phrase;
 } phrases[] = {
+/* clang-format off */
 #define PHRASE(word, phrase) { #word, phrase },
+/* clang-format on */
 #include "explain/phrases.def"
 };
 
-static bool incomplete;			/* a word has no phrase */
+static bool incomplete; /* a word has no phrase */
 
 static const char *phrase_of(const char *word, size_t length)
 {
@@ -104,7 +116,9 @@ static const char *phrase_of(const char *word, size_t length)
 static void put(const char *text)
 {
 	for (; *text; text++) {
-		size_t length = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
+		size_t length = *text == '{'
+					? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_0123456789")
+					: 0;
 
 		if (length && text[1 + length] == '}') {
 			put(phrase_of(text + 1, length));
@@ -134,8 +148,10 @@ static void put_fields(const char *fields)
 
 static bool same(const struct rule *a, const struct rule *b)
 {
-	return a->cause == b->cause && !strcmp(a->errnum, b->errnum) && !strcmp(a->fields, b->fields) &&
-	       !strcmp(a->sentence, b->sentence) && !strcmp(a->remedy, b->remedy) && !a->since == !b->since && (!a->since || !strcmp(a->since, b->since));
+	return a->cause == b->cause && !strcmp(a->errnum, b->errnum) &&
+	       !strcmp(a->fields, b->fields) && !strcmp(a->sentence, b->sentence) &&
+	       !strcmp(a->remedy, b->remedy) && !a->since == !b->since &&
+	       (!a->since || !strcmp(a->since, b->since));
 }
 
 static bool told_before(const struct rule *rule)

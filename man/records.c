@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes perch-records(7), for scdoc: every record and field of the library's table. Built and run with the pages. */
+/* Writes perch-records(7), for scdoc: every record and field of the library's table. Built and run
+ * with the pages. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,10 +11,11 @@
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
 static const char *const kinds[] = {
-	[PERCH_FIELD_NUMBER] = "number", [PERCH_FIELD_SIGNED] = "signed number", [PERCH_FIELD_HEX] = "hexadecimal",
-	[PERCH_FIELD_ADDRESS] = "address", [PERCH_FIELD_TIME] = "time", [PERCH_FIELD_FLAGS] = "words",
-	[PERCH_FIELD_TEXT] = "text", [PERCH_FIELD_BYTES] = "bytes", [PERCH_FIELD_LIST] = "list",
-	[PERCH_FIELD_GROUP] = "group",
+	[PERCH_FIELD_NUMBER] = "number",   [PERCH_FIELD_SIGNED] = "signed number",
+	[PERCH_FIELD_HEX] = "hexadecimal", [PERCH_FIELD_ADDRESS] = "address",
+	[PERCH_FIELD_TIME] = "time",	   [PERCH_FIELD_FLAGS] = "words",
+	[PERCH_FIELD_TEXT] = "text",	   [PERCH_FIELD_BYTES] = "bytes",
+	[PERCH_FIELD_LIST] = "list",	   [PERCH_FIELD_GROUP] = "group",
 };
 
 /* Not a record, and not of a type: what others end in. */
@@ -25,24 +27,26 @@ struct row {
 	unsigned int type;
 	const char *name;
 	enum perch_field_kind kind;
-	const char *condition;		/* a phrase, "" when always */
+	const char *condition; /* a phrase, "" when always */
 	const char *unit;
 	const char *since;
-	const char *when;		/* records */
+	const char *when; /* records */
 	const char *what;
 };
 
-#define ALWAYS ""
-#define SAMPLE(bit) "with PERF_SAMPLE_" #bit
-#define MISC(bit) "with " #bit " in misc"
+#define ALWAYS	     ""
+#define SAMPLE(bit)  "with PERF_SAMPLE_" #bit
+#define MISC(bit)    "with " #bit " in misc"
 #define NO_MISC(bit) "without " #bit " in misc"
 
 static const struct row rows[] = {
+/* clang-format off */
 #define RECORD(name, since, when, what) { #name, PERCH_RECORD_##name, NULL, 0, "", "", since, when, what },
 #define FIELD(record, name, kind, place, condition, unit, since, what) \
 	{ NULL, 0, #name, PERCH_FIELD_##kind, condition, unit, since, NULL, what },
 #define PART(record, name, kind, condition, unit, since, what) \
 	{ NULL, 0, #name, PERCH_FIELD_##kind, condition, unit, since, NULL, what },
+/* clang-format on */
 #include "record/fields.def"
 };
 
@@ -81,8 +85,9 @@ static void put_record(const struct row *row)
 /* Either form of the weight is asked for by a bit of its own. */
 static const char *condition_of(const struct row *row)
 {
-	return strcmp(row->condition, SAMPLE(WEIGHT_TYPE)) ? row->condition
-							    : "with PERF_SAMPLE_WEIGHT or PERF_SAMPLE_WEIGHT_STRUCT";
+	return strcmp(row->condition, SAMPLE(WEIGHT_TYPE))
+		       ? row->condition
+		       : "with PERF_SAMPLE_WEIGHT or PERF_SAMPLE_WEIGHT_STRUCT";
 }
 
 static void put_field(const struct row *row)

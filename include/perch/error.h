@@ -2,8 +2,9 @@
 /*
  * What went wrong, as a value in the caller's memory.
  *
- * Every perch function that can fail returns 0 (or a count) on success and a negative errno on failure, and takes
- * as its last parameter a `struct perch_error *` which may be NULL. On success the error is left untouched.
+ * Every perch function that can fail returns 0 (or a count) on success and a negative errno on
+ * failure, and takes as its last parameter a `struct perch_error *` which may be NULL. On success
+ * the error is left untouched.
  */
 #ifndef PERCH_ERROR_H
 #define PERCH_ERROR_H
@@ -21,9 +22,11 @@ extern "C" {
 #define PERCH_API __attribute__((visibility("default")))
 
 /*
- * The kinds of errors: one line each, `X(NAME, "slug", "meaning")`. Slugs are stable: scripts may match them. A kind is
- * what a program decides by; why exactly the kernel refused is the cause (perch/causes.h).
+ * The kinds of errors: one line each, `X(NAME, "slug", "meaning")`. Slugs are stable: scripts may
+ * match them. A kind is what a program decides by; why exactly the kernel refused is the cause
+ * (perch/causes.h).
  */
+/* clang-format off */
 #define PERCH_ERROR_KINDS(X)                                                                            \
 	X(NONE, "none", "no error")                                                                \
 	X(SYSTEM, "system", "the kernel said no, and nothing more is known than its errno")        \
@@ -58,35 +61,43 @@ extern "C" {
 	X(TRUNCATED, "truncated", "the file ends before the data does")                            \
 	X(UNSUPPORTED_FILE, "unsupported-file", "a file of a kind that this version does not read") \
 	X(PROGRAM, "program", "the program cannot be started")
+/* clang-format on */
 
 enum perch_error_kind {
 #define PERCH_ERROR_ENUM(name, slug, meaning) PERCH_ERROR_##name,
 	PERCH_ERROR_KINDS(PERCH_ERROR_ENUM)
 #undef PERCH_ERROR_ENUM
-	PERCH_ERROR_MAX
+		PERCH_ERROR_MAX
 };
 
 struct perch_error {
 	enum perch_error_kind kind;
-	enum perch_cause cause;	/* why the kernel refused; PERCH_CAUSE_NONE for errors that are not the kernel's */
-	int errnum;		/* positive errno; 0 when there is no error */
-	int column;		/* byte offset into the event string at fault; -1 when there is none */
-	char field[32];		/* the attr field at fault, or pid, cpu, group_fd, flags; "" when unknown */
-	char since[8];		/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
-	char message[512];	/* what failed and why: one sentence, no newline, no control characters */
-	char remedy[384];	/* what to do: one sentence; "" when there is nothing to advise */
-	char next[256];		/* what would fail next once that is mended: one sentence; "" when nothing is known to */
+	/* why the kernel refused; PERCH_CAUSE_NONE for errors that are not the kernel's */
+	enum perch_cause cause;
+	int errnum; /* positive errno; 0 when there is no error */
+	/* byte offset into the event string at fault; -1 when there is none */
+	int column;
+	/* the attr field at fault, or pid, cpu, group_fd, flags; "" when unknown */
+	char field[32];
+	/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
+	char since[8];
+	/* what failed and why: one sentence, no newline, no control characters */
+	char message[512];
+	char remedy[384]; /* what to do: one sentence; "" when there is nothing to advise */
+	/* what would fail next once that is mended: one sentence; "" when nothing is known to */
+	char next[256];
 };
 
 /*
- * Fills *err (when not NULL) and returns -errnum. The message is formatted like printf, then control characters and
- * invalid UTF-8 in it are replaced by '?': it may hold names from outside. cause, field, since, remedy
- * and next are cleared.
+ * Fills *err (when not NULL) and returns -errnum. The message is formatted like printf, then
+ * control characters and invalid UTF-8 in it are replaced by '?': it may hold names from outside.
+ * cause, field, since, remedy and next are cleared.
  */
-PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind,
+			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds the attr field at fault and, when not NULL, the kernel release that has it. NULL err is fine. */
+/* Adds the attr field at fault and, when not NULL, the kernel release that has it. NULL err is
+ * fine. */
 PERCH_API void perch_error_field(struct perch_error *err, const char *field, const char *since);
 
 /* Adds the remedy, formatted like printf and cleaned as the message is. NULL err is fine. */
@@ -96,7 +107,8 @@ PERCH_API void perch_error_remedy(struct perch_error *err, const char *format, .
 /* Adds the cause of a refusal. NULL err is fine. */
 PERCH_API void perch_error_cause(struct perch_error *err, enum perch_cause cause);
 
-/* Adds what would fail next, formatted like printf and cleaned as the message is. NULL err is fine. */
+/* Adds what would fail next, formatted like printf and cleaned as the message is. NULL err is fine.
+ */
 PERCH_API void perch_error_next(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -104,7 +116,8 @@ PERCH_API void perch_error_next(struct perch_error *err, const char *format, ...
 PERCH_API void perch_error_prefix(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes "message. remedy. Then: next.\n" to the stream, without what is empty. Returns what fprintf returns. */
+/* Writes "message. remedy. Then: next.\n" to the stream, without what is empty. Returns what
+ * fprintf returns. */
 PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 
 /* The stable slug of a kind, as "paranoid"; and what it means. Never NULL. */
@@ -117,8 +130,9 @@ PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
 PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
 
 /*
- * Copies src into dst (size bytes with the final NUL) for a terminal: each control character, each separator of lines,
- * each character that reorders text and each byte that is not UTF-8 becomes '?'. Returns the length written.
+ * Copies src into dst (size bytes with the final NUL) for a terminal: each control character, each
+ * separator of lines, each character that reorders text and each byte that is not UTF-8 becomes
+ * '?'. Returns the length written.
  */
 PERCH_API size_t perch_clean_text(char *dst, size_t size, const char *src);
 

@@ -6,13 +6,20 @@
 #include <perch/abi.h>
 
 /* The words of an attr, by size: all others are of 8 bytes. */
-static const struct { uint16_t offset, size; } narrow[] = {
-	{ 0, 4 }, { 4, 4 },
-	{ offsetof(struct perch_attr, wakeup_events), 4 }, { offsetof(struct perch_attr, bp_type), 4 },
-	{ offsetof(struct perch_attr, sample_stack_user), 4 }, { offsetof(struct perch_attr, clockid), 4 },
+static const struct {
+	uint16_t offset, size;
+} narrow[] = {
+	{ 0, 4 },
+	{ 4, 4 },
+	{ offsetof(struct perch_attr, wakeup_events), 4 },
+	{ offsetof(struct perch_attr, bp_type), 4 },
+	{ offsetof(struct perch_attr, sample_stack_user), 4 },
+	{ offsetof(struct perch_attr, clockid), 4 },
 	{ offsetof(struct perch_attr, aux_watermark), 4 },
-	{ offsetof(struct perch_attr, sample_max_stack), 2 }, { offsetof(struct perch_attr, reserved_2), 2 },
-	{ offsetof(struct perch_attr, aux_sample_size), 4 }, { offsetof(struct perch_attr, aux_action), 4 },
+	{ offsetof(struct perch_attr, sample_max_stack), 2 },
+	{ offsetof(struct perch_attr, reserved_2), 2 },
+	{ offsetof(struct perch_attr, aux_sample_size), 4 },
+	{ offsetof(struct perch_attr, aux_action), 4 },
 };
 
 static void turn(unsigned char *bytes, size_t size)
@@ -36,9 +43,9 @@ static unsigned char mirrored(unsigned char byte)
 }
 
 /*
- * Bit-fields are laid out from the lowest bit of the lowest byte on little-endian machines, and from the highest bit of
- * the lowest byte on big-endian ones: the byte stays where it is, its bits turn round. Fields of several bits come out
- * mirrored, so they are turned back.
+ * Bit-fields are laid out from the lowest bit of the lowest byte on little-endian machines, and
+ * from the highest bit of the lowest byte on big-endian ones: the byte stays where it is, its bits
+ * turn round. Fields of several bits come out mirrored, so they are turned back.
  */
 static void mirror_fields(struct perch_attr *attr, size_t offset, size_t size)
 {
@@ -72,7 +79,8 @@ static void swap_words(struct perch_attr *attr)
 		if (next < sizeof(narrow) / sizeof(*narrow) && narrow[next].offset == at)
 			size = narrow[next++].size;
 		/* the words of bit-fields keep their bytes: see mirror_fields() */
-		if (at != offsetof(struct perch_attr, flags) && at != offsetof(struct perch_attr, aux_action))
+		if (at != offsetof(struct perch_attr, flags) &&
+		    at != offsetof(struct perch_attr, aux_action))
 			turn(bytes + at, size);
 		at += size;
 	}

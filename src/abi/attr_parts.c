@@ -15,7 +15,8 @@ unsigned perch_release_rank(const char *release)
 	for (size_t i = 0; i < RELEASE_NUMBERS; i++) {
 		unsigned number = 0;
 
-		for (size_t digits = 0; digits < RELEASE_DIGITS && *release >= '0' && *release <= '9'; digits++)
+		for (size_t digits = 0;
+		     digits < RELEASE_DIGITS && *release >= '0' && *release <= '9'; digits++)
 			number = number * 10 + (*release++ - '0');
 		rank = rank * 1000 + number;
 		if (*release == '.' && release[1] >= '0' && release[1] <= '9')
@@ -24,12 +25,14 @@ unsigned perch_release_rank(const char *release)
 	return rank;
 }
 
-/* Other names of a union's word, or of bits that have fields of their own; and what says which event it is. */
+/* Other names of a union's word, or of bits that have fields of their own; and what says which
+ * event it is. */
 static bool is_part(const struct perch_attr_field *field)
 {
 	static const char *const others[] = {
-		"type", "size", "config", "sample_freq", "wakeup_watermark", "bp_addr", "kprobe_func", "uprobe_path",
-		"bp_len", "kprobe_addr", "probe_offset", "aux_action",
+		"type",		"size",	       "config",      "sample_freq", "wakeup_watermark",
+		"bp_addr",	"kprobe_func", "uprobe_path", "bp_len",	     "kprobe_addr",
+		"probe_offset", "aux_action",
 	};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -43,8 +46,8 @@ struct parts {
 	size_t nr, room;
 };
 
-static void add(struct parts *parts, const struct perch_attr_field *field, const struct perch_attr_bit *bit,
-		uint64_t mask, unsigned rank)
+static void add(struct parts *parts, const struct perch_attr_field *field,
+		const struct perch_attr_bit *bit, uint64_t mask, unsigned rank)
 {
 	if (parts->nr < parts->room)
 		parts->part[parts->nr] = (struct perch_attr_part){ field, bit, mask, rank };

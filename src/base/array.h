@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Growing arrays of any type. The caller has the pointer, the number of items and, in most cases, the capacity as
- * variables or members of its own; the macros take them by name, assign to them and evaluate them more than once.
+ * Growing arrays of any type. The caller has the pointer, the number of items and, in most cases,
+ *the capacity as variables or members of its own; the macros take them by name, assign to them and
+ *evaluate them more than once.
  *
  *	struct item *item = PERCH__ARRAY_APPEND(list->item, list->nr, list->capacity);
  *
  *	if (!item)
  *		return -ENOMEM;
  *
- * Capacity doubles, so n appends cost O(n). Sizes that overflow are -ENOMEM, as is every failed allocation; the array
- * is then as before. An array starts as NULL with capacity 0 and ends with free().
+ * Capacity doubles, so n appends cost O(n). Sizes that overflow are -ENOMEM, as is every failed
+ *allocation; the array is then as before. An array starts as NULL with capacity 0 and ends with
+ *free().
  */
 #ifndef PERCH_BASE_ARRAY_H
 #define PERCH_BASE_ARRAY_H
@@ -24,8 +26,8 @@
 #define PERCH__ARRAY_FIRST_BYTES 256u /* of the first allocation, at least, or one item */
 
 /*
- * The array with capacity for at least `need` items of `size` bytes, and at most `most`; *capacity is raised.
- * NULL: `need` exceeds `most`, or no memory; items are then untouched.
+ * The array with capacity for at least `need` items of `size` bytes, and at most `most`; *capacity
+ * is raised. NULL: `need` exceeds `most`, or no memory; items are then untouched.
  */
 static inline void *perch__array_grow(void *items, size_t *capacity, size_t need, size_t most,
 				      size_t size)
@@ -83,7 +85,8 @@ static inline size_t perch__array_power(size_t nr)
 		rc_;                                                                             \
 	})
 
-/* Makes the capacity at least `need` items, of which new ones are zeroed: for arrays whose capacity is their number. */
+/* Makes the capacity at least `need` items, of which new ones are zeroed: for arrays whose capacity
+ * is their number. */
 #define PERCH__ARRAY_RESERVE_ZEROED(items, capacity, need)                                     \
 	({                                                                                     \
 		size_t before_ = (capacity);                                                   \
@@ -95,8 +98,9 @@ static inline size_t perch__array_power(size_t nr)
 	})
 
 /*
- * Makes a place for `more` items behind the nr there are, in an array whose structure has no capacity: it is always the
- * power of two that nr needs. All growth of the array must be by this macro. 0 or -ENOMEM; nr stays.
+ * Makes a place for `more` items behind the nr there are, in an array whose structure has no
+ * capacity: it is always the power of two that nr needs. All growth of the array must be by this
+ * macro. 0 or -ENOMEM; nr stays.
  */
 #define PERCH__ARRAY_RESERVE_BY_NR(items, nr, more)                         \
 	({                                                                  \

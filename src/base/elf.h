@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files: headers, segments, sections, notes and build ids. The reader needs <elf.h> and the C library alone,
- * because libperch links nothing else. It is compiled into both libraries, and its names are hidden in both.
+ * ELF files: headers, segments, sections, notes and build ids. The reader needs <elf.h> and the C
+ * library alone, because libperch links nothing else. It is compiled into both libraries, and its
+ * names are hidden in both.
  *
- * Nothing in a file is trusted: each offset and size is checked against the file's size. A file is read and not mapped,
- * so one that shrinks meanwhile is an error and not a signal.
+ * Nothing in a file is trusted: each offset and size is checked against the file's size. A file is
+ * read and not mapped, so one that shrinks meanwhile is an error and not a signal.
  */
 #ifndef PERCH_BASE_ELF_H
 #define PERCH_BASE_ELF_H
@@ -40,9 +41,9 @@ struct perch__elf {
 };
 
 /*
- * Reads headers and segments of an open file or of an image in memory, either of which stays the caller's and must
- * outlive elf. 0; -EBADMSG: not an ELF file, or a damaged one; -ENOMEM; -errno of fstat(2) or pread(2). After an error
- * there is nothing to clear.
+ * Reads headers and segments of an open file or of an image in memory, either of which stays the
+ * caller's and must outlive elf. 0; -EBADMSG: not an ELF file, or a damaged one; -ENOMEM; -errno of
+ * fstat(2) or pread(2). After an error there is nothing to clear.
  */
 int perch__elf_init_file(struct perch__elf *elf, int fd);
 int perch__elf_init_image(struct perch__elf *elf, const void *image, size_t size);
@@ -64,10 +65,12 @@ uint64_t perch__elf_word(const struct perch__elf *elf, const unsigned char *byte
 
 /* Reads at most `size` bytes at an offset: as many as there are, or a negative errno. */
 ssize_t perch__elf_read(const struct perch__elf *elf, void *buffer, uint64_t offset, size_t size);
-/* A part of the file with a NUL behind it, to free(). -EBADMSG: beyond the end; -EFBIG: more than `most` bytes. */
+/* A part of the file with a NUL behind it, to free(). -EBADMSG: beyond the end; -EFBIG: more than
+ * `most` bytes. */
 int perch__elf_load(const struct perch__elf *elf, unsigned char **bytes, uint64_t offset,
 		    uint64_t size, size_t most);
-/* The offset in the file of the byte at an address. code: only in an executable segment. False: in no segment. */
+/* The offset in the file of the byte at an address. code: only in an executable segment. False: in
+ * no segment. */
 bool perch__elf_find_offset(const struct perch__elf *elf, uint64_t address, bool code,
 			    uint64_t *offset);
 
@@ -78,8 +81,9 @@ struct perch__elf_note {
 };
 
 /*
- * Takes the note at byte *at of the contents of a segment or section, and moves *at to the next one. align: of the
- * segment; notes are padded to 8 bytes when it is 8, else to 4. 1; 0 at the end; -EBADMSG: the note exceeds the bytes.
+ * Takes the note at byte *at of the contents of a segment or section, and moves *at to the next
+ * one. align: of the segment; notes are padded to 8 bytes when it is 8, else to 4. 1; 0 at the end;
+ * -EBADMSG: the note exceeds the bytes.
  */
 int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t size, size_t align,
 			 bool swapped, size_t *at);
@@ -90,8 +94,8 @@ int perch__elf_next_note(struct perch__elf_note *note, const void *bytes, size_t
 int perch__elf_notes_build_id(const void *notes, size_t size, size_t align, bool swapped,
 			      uint8_t build_id[PERCH__BUILD_ID_MOST]);
 /*
- * The build id of a file: in its segments of notes, or in its sections of notes, which files of debug information
- * still have. Its size, 0 when there is none, or -ENOMEM.
+ * The build id of a file: in its segments of notes, or in its sections of notes, which files of
+ * debug information still have. Its size, 0 when there is none, or -ENOMEM.
  */
 int perch__elf_build_id(struct perch__elf *elf, uint8_t build_id[PERCH__BUILD_ID_MOST]);
 

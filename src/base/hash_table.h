@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash table of all modules: it maps a hash to an index into an array of the caller. Keys and values stay in that
- * array; the table has the index and 32 bits of the hash, so most other keys are ruled out without a look at them.
- * Slots are found by linear probing and are at most half used. A zeroed table is empty.
+ * The hash table of all modules: it maps a hash to an index into an array of the caller. Keys and
+ *values stay in that array; the table has the index and 32 bits of the hash, so most other keys are
+ *ruled out without a look at them. Slots are found by linear probing and are at most half used. A
+ *zeroed table is empty.
  *
  *	static bool same_id(const void *items, uint32_t index, const void *key)
  *	{
@@ -14,9 +15,9 @@
  *	if (index == PERCH__HASH_NONE)
  *		rc = perch__hash_add(&table, hash, nr_items);
  *
- * The functions are inline: with a constant comparison function, a lookup is a loop without calls. Keys that come from
- * outside need a seed (perch__hash_seed()): with one that is unknown beforehand, no input can be made of keys that
- * collide.
+ * The functions are inline: with a constant comparison function, a lookup is a loop without calls.
+ *Keys that come from outside need a seed (perch__hash_seed()): with one that is unknown beforehand,
+ *no input can be made of keys that collide.
  */
 #ifndef PERCH_BASE_HASH_TABLE_H
 #define PERCH_BASE_HASH_TABLE_H
@@ -45,10 +46,12 @@ struct perch__hash_table {
 	uint64_t seed;
 };
 
-/* Compares the item of an index with a key. items and key are what the caller passed to perch__hash_find(). */
+/* Compares the item of an index with a key. items and key are what the caller passed to
+ * perch__hash_find(). */
 typedef bool perch__hash_equal(const void *items, uint32_t index, const void *key);
 
-/* A random number. object is any address of the caller's, used where the system has no random numbers yet. */
+/* A random number. object is any address of the caller's, used where the system has no random
+ * numbers yet. */
 static inline uint64_t perch__hash_seed(const void *object)
 {
 	struct timespec now = { 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text from outside, one character at a time: which bytes are UTF-8, and which characters a terminal may get. Cleaned
- * text has a '?' for each character that is not printable and for each byte that is not UTF-8.
+ * Text from outside, one character at a time: which bytes are UTF-8, and which characters a
+ * terminal may get. Cleaned text has a '?' for each character that is not printable and for each
+ * byte that is not UTF-8.
  */
 #ifndef PERCH_BASE_TEXT_H
 #define PERCH_BASE_TEXT_H
@@ -18,8 +19,8 @@ struct perch__character {
 };
 
 /*
- * Control characters (C0, DEL, C1), separators of lines and paragraphs, and the marks, embeddings, overrides and
- * isolates of bidirectional text: with those, one name can look like another.
+ * Control characters (C0, DEL, C1), separators of lines and paragraphs, and the marks, embeddings,
+ * overrides and isolates of bidirectional text: with those, one name can look like another.
  */
 static inline bool perch__printable(uint32_t code)
 {

@@ -9,7 +9,7 @@
 /* How a field is shown when it is not just a number under its own name. */
 struct style {
 	const char *field;
-	const char *label;		/* NULL: the field's own name */
+	const char *label; /* NULL: the field's own name */
 	enum { STYLE_HEX, STYLE_SIGNED, STYLE_NUMBER, STYLE_BITS, STYLE_HIDDEN } kind;
 };
 
@@ -102,17 +102,20 @@ static void print_block(FILE *out, const struct perch_attr *attr)
 
 static void print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result)
 {
-	fprintf(out, "sys_perf_event_open: pid %d  cpu %d  group_fd %d  flags %#lx", pid, cpu, group_fd, flags);
+	fprintf(out, "sys_perf_event_open: pid %d  cpu %d  group_fd %d  flags %#lx", pid, cpu,
+		group_fd, flags);
 	if (result < 0)
 		fprintf(out, "\nsys_perf_event_open failed, error %d\n", result);
 	else
 		fprintf(out, " = %d\n", result);
 }
 
-static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
 	struct cli_shown_calls *shown = context;
-	int fd = perch_kernel_syscalls.perf_event_open(perch_kernel_syscalls.context, attr, pid, cpu, group_fd, flags);
+	int fd = perch_kernel_syscalls.perf_event_open(perch_kernel_syscalls.context, attr, pid,
+						       cpu, group_fd, flags);
 	int error = errno;
 
 	if (*shown->level < 2)
@@ -129,7 +132,7 @@ void cli_show_calls(struct cli_shown_calls *shown, const int *level)
 {
 	memset(shown, 0, sizeof(*shown));
 	shown->calls = perch_kernel_syscalls;
-	shown->calls.context = shown;	/* of use to open_event() alone: the others take none */
+	shown->calls.context = shown; /* of use to open_event() alone: the others take none */
 	shown->calls.perf_event_open = open_event;
 	shown->level = level;
 }

@@ -9,15 +9,20 @@ const char cli_version[] = PERCH_VERSION;
 static int help(int argc, char **argv);
 
 static const struct cli_command commands[] = {
-	{ "stat", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Counts events while a program runs.", perch_cmd_stat },
-	{ "record", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Samples a program into a perf.data file.", perch_cmd_record },
-	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.", perch_cmd_report },
+	{ "stat", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Counts events while a program runs.",
+	  perch_cmd_stat },
+	{ "record", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Samples a program into a perf.data file.",
+	  perch_cmd_record },
+	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.",
+	  perch_cmd_report },
 	{ "script", "[OPTIONS]", "Prints each sample of a perf.data file.", perch_cmd_script },
-	{ "dump", "[OPTIONS] [FILE]", "Shows every record of a perf.data file with all its fields.", perch_cmd_dump },
+	{ "dump", "[OPTIONS] [FILE]", "Shows every record of a perf.data file with all its fields.",
+	  perch_cmd_dump },
 	{ "list", "[OPTIONS] [WORD...]", "Lists the events of this machine.", perch_cmd_list },
-	{ "explain", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Says why the kernel refused what a program asked of perf events.",
-	  perch_cmd_explain },
-	{ "doctor", "[OPTIONS]", "Says what this user can measure on this machine, and what would allow more.",
+	{ "explain", "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	  "Says why the kernel refused what a program asked of perf events.", perch_cmd_explain },
+	{ "doctor", "[OPTIONS]",
+	  "Says what this user can measure on this machine, and what would allow more.",
 	  perch_cmd_doctor },
 	{ "help", "[COMMAND]", "Shows the commands, or the options of one.", help },
 };
@@ -32,15 +37,18 @@ const struct cli_command *cli_command(const char *name)
 
 static void overview(FILE *stream)
 {
-	fputs("Usage: perch COMMAND [OPTIONS]\n\nCounts, samples and reports with Linux perf events.\n\n", stream);
+	fputs("Usage: perch COMMAND [OPTIONS]\n\nCounts, samples and reports with Linux perf events.\n\n",
+	      stream);
 	for (size_t i = 0; i < CLI_NR(commands); i++)
 		fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n", stream);
+	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n",
+	      stream);
 }
 
 /*
- * How many letters were put in, left out, changed or exchanged with their neighbour. Counted up to the words' first slip,
- * where each of the four is tried: for two slips at most that costs little. Above max: max + 1.
+ * How many letters were put in, left out, changed or exchanged with their neighbour. Counted up to
+ * the words' first slip, where each of the four is tried: for two slips at most that costs little.
+ * Above max: max + 1.
  */
 static int slips(const char *typed, const char *meant, int max)
 {
@@ -135,7 +143,8 @@ int main(int argc, char **argv)
 		overview(stderr);
 		return CLI_EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") || !strcmp(argv[1], "version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") ||
+	    !strcmp(argv[1], "version")) {
 		printf("perch version %s\n", cli_version);
 		return 0;
 	}

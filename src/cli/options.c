@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options in perf's manner: long names may be shortened, --no- negates, some arguments may be left out. */
+/* Options in perf's manner: long names may be shortened, --no- negates, some arguments may be left
+ * out. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 #include "options.h"
 
-#define CARET_MAX 120			/* bytes before the character at fault that are shown */
+#define CARET_MAX 120 /* bytes before the character at fault that are shown */
 
 struct parser {
 	const char *command;
@@ -16,11 +17,11 @@ struct parser {
 	size_t nr;
 	int argc;
 	char **argv;
-	int next;			/* index of the next unread word */
+	int next; /* index of the next unread word */
 };
 
-__attribute__((noreturn, format(printf, 2, 3)))
-static void refuse(const struct parser *parser, const char *format, ...)
+__attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct parser *parser,
+								   const char *format, ...)
 {
 	char text[256];
 	va_list list;
@@ -31,7 +32,8 @@ static void refuse(const struct parser *parser, const char *format, ...)
 	exit(cli_usage_error(parser->command, "%s", text));
 }
 
-static void set_number(const struct parser *parser, const struct cli_option *option, const char *argument)
+static void set_number(const struct parser *parser, const struct cli_option *option,
+		       const char *argument)
 {
 	char *end;
 	unsigned long long number;
@@ -39,11 +41,13 @@ static void set_number(const struct parser *parser, const struct cli_option *opt
 	errno = 0;
 	number = strtoull(argument, &end, 0);
 	if (errno || end == argument || *end || strchr(argument, '-'))
-		refuse(parser, "'%s' is not a number for %s", argument, option->name ? option->name : "an option");
+		refuse(parser, "'%s' is not a number for %s", argument,
+		       option->name ? option->name : "an option");
 	*(uint64_t *)option->value = number;
 }
 
-static void apply(const struct parser *parser, const struct cli_option *option, const char *argument, bool negated)
+static void apply(const struct parser *parser, const struct cli_option *option,
+		  const char *argument, bool negated)
 {
 	switch (option->kind) {
 	case CLI_FLAG:
@@ -69,8 +73,10 @@ static void apply(const struct parser *parser, const struct cli_option *option, 
 	}
 }
 
-/* The argument that follows as a word of its own; NULL when the option may go without and the next word is an option. */
-static const char *argument_word(struct parser *parser, const struct cli_option *option, const char *shown)
+/* The argument that follows as a word of its own; NULL when the option may go without and the next
+ * word is an option. */
+static const char *argument_word(struct parser *parser, const struct cli_option *option,
+				 const char *shown)
 {
 	bool there = parser->next < parser->argc;
 
@@ -111,7 +117,8 @@ static void parse_letters(struct parser *parser, const char *word)
 }
 
 /* The option of that long name, in full or shortened without doubt. */
-static const struct cli_option *find_long(const struct parser *parser, const char *name, size_t length, bool *negated)
+static const struct cli_option *find_long(const struct parser *parser, const char *name,
+					  size_t length, bool *negated)
 {
 	const struct cli_option *found = NULL;
 
@@ -135,7 +142,8 @@ static const struct cli_option *find_long(const struct parser *parser, const cha
 				return option;
 			}
 			if (found && found != option)
-				refuse(parser, "'--%.*s' could be --%s or --%s", (int)length, name, found->name, option->name);
+				refuse(parser, "'--%.*s' could be --%s or --%s", (int)length, name,
+				       found->name, option->name);
 			found = option;
 			*negated = no;
 		}
@@ -169,7 +177,8 @@ static void parse_long(struct parser *parser, const char *word)
 	apply(parser, option, equals ? equals + 1 : argument_word(parser, option, word), false);
 }
 
-int cli_parse(const char *command, const struct cli_option *options, size_t nr, int argc, char **argv)
+int cli_parse(const char *command, const struct cli_option *options, size_t nr, int argc,
+	      char **argv)
 {
 	struct parser parser = { command, options, nr, argc, argv, 1 };
 
@@ -204,17 +213,20 @@ void cli_print_help(FILE *stream, const char *name, const struct cli_option *opt
 		if (option->hidden)
 			continue;
 		if (option->letter)
-			used = snprintf(left, sizeof(left), "  -%c%s", option->letter, option->name ? ", " : "");
+			used = snprintf(left, sizeof(left), "  -%c%s", option->letter,
+					option->name ? ", " : "");
 		else
 			used = snprintf(left, sizeof(left), "      ");
 		if (option->name)
 			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
 		if (option->argument)
 			snprintf(left + used, sizeof(left) - used,
-				 option->kind == CLI_CALL_ATTACHED ? "[=%s]" : option->optional ? " [%s]" : " %s",
+				 option->kind == CLI_CALL_ATTACHED ? "[=%s]"
+				 : option->optional		   ? " [%s]"
+								   : " %s",
 				 option->argument);
-		fprintf(stream, strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left, strlen(left) > 30 ? "" : " ",
-			option->help);
+		fprintf(stream, strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left,
+			strlen(left) > 30 ? "" : " ", option->help);
 	}
 	fprintf(stream, "\nThe manual page is perch-%s(1).\n", name);
 }
@@ -228,7 +240,8 @@ int cli_usage_error(const char *command, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
 	perch_clean_text(clean, sizeof(clean), text);
-	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean, command);
+	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean,
+		command);
 	return CLI_EXIT_USAGE;
 }
 
@@ -268,8 +281,8 @@ int cli_event_error(const char *command, const char *events, const struct perch_
 	snprintf(part, sizeof(part), "%.*s", column, from);
 	perch_clean_text(before, sizeof(before), part);
 	perch_clean_text(clean, sizeof(clean), from);
-	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean, columns(before, sizeof(before)), "",
-		from > events ? "   " : "");
+	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean,
+		columns(before, sizeof(before)), "", from > events ? "   " : "");
 	return CLI_EXIT_USAGE;
 }
 

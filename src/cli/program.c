@@ -12,8 +12,8 @@
 #include "program.h"
 
 /* In the child: wait for the word, then become the program; tell the parent when that fails. */
-__attribute__((noreturn)) static void become(char *const *argv, int go, int failure, void (*prepare)(void *context),
-						 void *context)
+__attribute__((noreturn)) static void become(char *const *argv, int go, int failure,
+					     void (*prepare)(void *context), void *context)
 {
 	char byte;
 	ssize_t got;
@@ -23,7 +23,7 @@ __attribute__((noreturn)) static void become(char *const *argv, int go, int fail
 		got = read(go, &byte, 1);
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
-		_exit(0);		/* the parent gave up */
+		_exit(0); /* the parent gave up */
 	if (prepare)
 		prepare(context);
 	execvp(argv[0], argv);
@@ -33,8 +33,9 @@ __attribute__((noreturn)) static void become(char *const *argv, int go, int fail
 	_exit(cli_program_exit_status(error));
 }
 
-int cli_program_start_prepared(struct cli_program *program, char *const *argv, void (*prepare)(void *context),
-			       void *context, struct perch_error *err)
+int cli_program_start_prepared(struct cli_program *program, char *const *argv,
+			       void (*prepare)(void *context), void *context,
+			       struct perch_error *err)
 {
 	int go[2], failure[2];
 	pid_t pid;
@@ -42,13 +43,15 @@ int cli_program_start_prepared(struct cli_program *program, char *const *argv, v
 	/* a parent that ignored it left it so to us: then nobody could wait for the program */
 	signal(SIGCHLD, SIG_DFL);
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM, "no pipe for the program: %s", strerror(errno));
+		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM,
+				       "no pipe for the program: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]);
 		close(go[1]);
-		return perch_error_set(err, error, PERCH_ERROR_SYSTEM, "no pipe for the program: %s", strerror(error));
+		return perch_error_set(err, error, PERCH_ERROR_SYSTEM,
+				       "no pipe for the program: %s", strerror(error));
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -63,7 +66,8 @@ int cli_program_start_prepared(struct cli_program *program, char *const *argv, v
 
 		close(go[1]);
 		close(failure[0]);
-		return perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot fork: %s", strerror(error));
+		return perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot fork: %s",
+				       strerror(error));
 	}
 	*program = (struct cli_program){ pid, go[1], failure[0], argv[0] };
 	return 0;
@@ -85,22 +89,27 @@ static int start_error(const struct cli_program *program, int error, struct perc
 		perch_error_remedy(err, "check the name, or give its path");
 		break;
 	case EACCES:
-		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "'%s' is not executable by this user", name);
-		perch_error_remedy(err, "make it executable (chmod +x), or check that it is not a directory");
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
+				"'%s' is not executable by this user", name);
+		perch_error_remedy(
+			err, "make it executable (chmod +x), or check that it is not a directory");
 		break;
 	case ENOEXEC:
-		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "'%s' is not a program this machine can run", name);
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
+				"'%s' is not a program this machine can run", name);
 		perch_error_remedy(err, "a script needs a first line such as #!/bin/sh");
 		break;
 	default:
-		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot start '%s': %s", name, strerror(error));
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "cannot start '%s': %s", name,
+				strerror(error));
 	}
 	return -error;
 }
 
 void cli_program_let_go(struct cli_program *program)
 {
-	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells */
+	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells
+	 */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	ssize_t unused;
 

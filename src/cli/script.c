@@ -8,27 +8,34 @@
 #include "recording.h"
 
 /* Output is put together in one large buffer: a script has some hundred million lines. */
-#define BUFFER (1 << 20)
+#define BUFFER	     (1 << 20)
 #define LONGEST_LINE 8192
-#define CHUNK (256 << 10)
+#define CHUNK	     (256 << 10)
 
 struct script {
 	struct cli_recording recording;
 	struct perch_addresses *addresses;
-	struct line { char *text; uint32_t length; } *line;	/* of each address, made once */
+	struct line {
+		char *text;
+		uint32_t length;
+	} * line; /* of each address, made once */
 	size_t nr_lines;
-	struct chunk { struct chunk *before; char text[CHUNK]; } *chunk; /* where lines lie, one after the other */
+	/* where lines lie, one after the other */
+	struct chunk {
+		struct chunk *before;
+		char text[CHUNK];
+	} * chunk;
 	size_t chunk_used;
 	char *buffer;
 	size_t used;
-	bool failed;			/* standard output went away */
-	struct event_text {		/* what a line says of its event */
+	bool failed;	    /* standard output went away */
+	struct event_text { /* what a line says of its event */
 		uint64_t type;
 		int length;
 		char text[256];
-	} *event;
+	} * event;
 	size_t nr_events;
-	uint32_t comm_index;		/* whose name is in comm */
+	uint32_t comm_index; /* whose name is in comm */
 	int comm_length;
 	char comm[80];
 };
@@ -49,14 +56,16 @@ static void put(struct script *script, const char *text, size_t length)
 }
 
 /* "sym+0xoff (dso)" of an address. */
-static int describe(struct script *script, const struct perch_address *address, char *text, size_t size)
+static int describe(struct script *script, const struct perch_address *address, char *text,
+		    size_t size)
 {
 	char path[4096];
 
 	if (address->dso->kind == PERCH_DSO_FILE)
 		perch_clean_text(path, sizeof(path), address->dso->path);
 	else
-		snprintf(path, sizeof(path), "%s", perch_symbols_dso_name(script->recording.symbols, address->dso));
+		snprintf(path, sizeof(path), "%s",
+			 perch_symbols_dso_name(script->recording.symbols, address->dso));
 	if (!address->symbol)
 		return snprintf(text, size, "[unknown] (%s)\n", path);
 	return snprintf(text, size, "%.2000s+0x%" PRIx64 " (%s)\n",
@@ -89,7 +98,8 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	int length;
 
 	if (number >= script->nr_lines) {
-		size_t more = number + 1 > script->nr_lines * 2 ? (size_t)number + 1024 : script->nr_lines * 2;
+		size_t more = number + 1 > script->nr_lines * 2 ? (size_t)number + 1024
+								: script->nr_lines * 2;
 		struct line *larger = reallocarray(script->line, more, sizeof(*larger));
 
 		if (!larger)
@@ -111,7 +121,8 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	return line->text ? line : NULL;
 }
 
-/* Decimal digits, at least `digits` of them, in a field of at least `width`, without printf's price. */
+/* Decimal digits, at least `digits` of them, in a field of at least `width`, without printf's
+ * price. */
 static char *put_number(char *at, uint64_t number, int digits, int width)
 {
 	char reversed[24];
@@ -134,8 +145,10 @@ static char *put_text(char *at, const char *text, size_t length)
 	return at + length;
 }
 
-/* The start of the line that tells of a thread; cleaned once and kept while the same thread goes on. */
-static char *put_comm(struct script *script, char *at, const struct perch_thread *thread, bool chains)
+/* The start of the line that tells of a thread; cleaned once and kept while the same thread goes
+ * on. */
+static char *put_comm(struct script *script, char *at, const struct perch_thread *thread,
+		      bool chains)
 {
 	uint32_t index = perch_thread_comm_index(thread);
 
@@ -143,14 +156,16 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 		char clean[64];
 
 		perch_clean_text(clean, sizeof(clean), perch_thread_comm(thread));
-		script->comm_length = snprintf(script->comm, sizeof(script->comm), chains ? "%s " : "%16s ", clean);
+		script->comm_length = snprintf(script->comm, sizeof(script->comm),
+					       chains ? "%s " : "%16s ", clean);
 		script->comm_index = index;
 	}
 	return put_text(at, script->comm, script->comm_length);
 }
 
 /* "gcc 19780 [001]  4525.042075:     200000 cpu-clock: " */
-static void put_head(struct script *script, const struct perch_thread *thread, const struct perch_record *record)
+static void put_head(struct script *script, const struct perch_thread *thread,
+		     const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
 	const struct event_text *event = &script->event[record->event];
@@ -183,24 +198,27 @@ static void put_head(struct script *script, const struct perch_thread *thread, c
 
 static int put_sample(struct script *script, const struct perch_record *record)
 {
-	struct perch_thread *thread = perch_processes_thread(script->recording.processes, record->sample.pid,
-							     record->sample.tid);
+	struct perch_thread *thread = perch_processes_thread(
+		script->recording.processes, record->sample.pid, record->sample.tid);
 	uint32_t numbers[256];
 	int nr;
 
 	if (!thread)
 		return -1;
 	put_head(script, thread, record);
-	nr = perch_addresses_call_chain(script->addresses, thread, record, numbers, CLI_NR(numbers));
+	nr = perch_addresses_call_chain(script->addresses, thread, record, numbers,
+					CLI_NR(numbers));
 	if (nr < 0)
 		return nr;
 	if (!record->sample.callchain.nr) {
 		char text[LONGEST_LINE];
-		const struct perch_address *address = perch_addresses_at(script->addresses, numbers[0]);
+		const struct perch_address *address =
+			perch_addresses_at(script->addresses, numbers[0]);
 		int length = snprintf(text, sizeof(text), " %16" PRIx64 " ", record->sample.ip);
 
 		length += describe(script, address, text + length, sizeof(text) - length);
-		put(script, text, (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+		put(script, text,
+		    (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 		return 0;
 	}
 	put(script, "\n", 1);
@@ -238,7 +256,8 @@ static int name_events(struct script *script)
 		perch_clean_text(clean, sizeof(clean), events[i].name);
 		event->type = events[i].attr.sample_type;
 		if (!events[i].attr.freq)
-			event->type |= PERCH_SAMPLE_PERIOD;	/* the same for all, as the decoder gives it */
+			/* the same for all, as the decoder gives it */
+			event->type |= PERCH_SAMPLE_PERIOD;
 		event->length = snprintf(event->text, sizeof(event->text), "%*s: ", width, clean);
 	}
 	return 0;
@@ -251,12 +270,14 @@ static int run(struct script *script)
 
 	script->buffer = malloc(BUFFER);
 	if (!script->buffer || name_events(script) ||
-	    perch_addresses_new(&script->addresses, script->recording.processes, script->recording.symbols, NULL)) {
+	    perch_addresses_new(&script->addresses, script->recording.processes,
+				script->recording.symbols, NULL)) {
 		cli_note("script", "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
 	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->failed)
-		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events && put_sample(script, &record)) {
+		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events &&
+		    put_sample(script, &record)) {
 			cli_note("script", "out of memory");
 			return CLI_EXIT_FAILURE;
 		}
@@ -286,15 +307,19 @@ static void clear(struct script *script)
 static int refuse_raw(void *value, const char *argument, bool negated)
 {
 	(void)value, (void)argument, (void)negated;
-	return cli_usage_error("script", "there is no -D here: 'perch dump' shows every record with its fields");
+	return cli_usage_error(
+		"script", "there is no -D here: 'perch dump' shows every record with its fields");
 }
 
 int perch_cmd_script(int argc, char **argv)
 {
 	const char *input = NULL, *kallsyms = NULL;
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING, &input, NULL, false, false },
-		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &kallsyms, NULL, false, false },
+		{ 'i', "input", "FILE",
+		  "the file, directory or pipe to read, - for standard input (perf.data)",
+		  CLI_STRING, &input, NULL, false, false },
+		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING,
+		  &kallsyms, NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse("script", options, CLI_NR(options), argc, argv);
@@ -302,7 +327,8 @@ int perch_cmd_script(int argc, char **argv)
 	int status;
 
 	if (next < argc)
-		return cli_usage_error("script", "'%s' is no option; a file is named by -i", argv[next]);
+		return cli_usage_error("script", "'%s' is no option; a file is named by -i",
+				       argv[next]);
 	status = cli_recording_open(&script.recording, "script", input, PERCH_ORDER_TIME, kallsyms);
 	if (status)
 		return status;

@@ -20,8 +20,8 @@ static bool is_there(const struct perch_cpus *online, int cpu)
 	return false;
 }
 
-int cli_target_cpus(const char *command, const struct cli_target *target, struct perch_machine *machine,
-		    struct perch_cpus *cpus)
+int cli_target_cpus(const char *command, const struct cli_target *target,
+		    struct perch_machine *machine, struct perch_cpus *cpus)
 {
 	const struct perch_cpus *online;
 	struct perch_error err;
@@ -38,14 +38,16 @@ int cli_target_cpus(const char *command, const struct cli_target *target, struct
 	for (size_t i = 0; i < cpus->nr; i++) {
 		if (is_there(online, cpus->cpu[i]))
 			continue;
-		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is not there or offline", cpus->cpu[i]);
+		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is not there or offline",
+				cpus->cpu[i]);
 		perch_error_remedy(&err, "/sys/devices/system/cpu/online lists those that run");
 		return cli_error(command, &err);
 	}
 	return 0;
 }
 
-typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machine *machine, struct perch_error *err);
+typedef int add_task(struct perch_targets *targets, pid_t id, struct perch_machine *machine,
+		     struct perch_error *err);
 
 /* The processes or threads of "12,34". */
 static int add_tasks(const char *command, const char *option, const char *list, add_task *add,
@@ -60,8 +62,11 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 
 		errno = 0;
 		number = strtol(at, &end, 10);
-		if (errno || end == at || (*end && *end != ',') || number <= 0 || number > INT32_MAX)
-			return cli_usage_error(command, "%s %s: not a number, nor a list such as 12,34", option, list);
+		if (errno || end == at || (*end && *end != ',') || number <= 0 ||
+		    number > INT32_MAX)
+			return cli_usage_error(command,
+					       "%s %s: not a number, nor a list such as 12,34",
+					       option, list);
 		if (add(targets, (pid_t)number, machine, &err))
 			return cli_error(command, &err);
 		if (!*end)
@@ -72,7 +77,8 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 
 static int by_pid(const void *one, const void *other)
 {
-	pid_t a = ((const struct perch_target *)one)->pid, b = ((const struct perch_target *)other)->pid;
+	pid_t a = ((const struct perch_target *)one)->pid,
+	      b = ((const struct perch_target *)other)->pid;
 
 	return (a > b) - (a < b);
 }
@@ -110,7 +116,8 @@ static int no_memory_for_names(const char *command)
 
 static bool make_room(struct cli_cgroups *cgroups, size_t nr)
 {
-	char **grown = nr > cgroups->nr ? reallocarray(cgroups->name, nr, sizeof(*grown)) : cgroups->name;
+	char **grown = nr > cgroups->nr ? reallocarray(cgroups->name, nr, sizeof(*grown))
+					: cgroups->name;
 
 	if (!grown)
 		return false;
@@ -120,7 +127,8 @@ static bool make_room(struct cli_cgroups *cgroups, size_t nr)
 	return true;
 }
 
-int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names, size_t nr_events)
+int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names,
+			 size_t nr_events)
 {
 	const char *rest = names;
 
@@ -135,7 +143,8 @@ int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const
 			cgroups->used++;
 		if (cgroups->used == nr_events) {
 			free(name);
-			return cli_usage_error(command, "-G %s: more cgroups than events before it", names);
+			return cli_usage_error(command, "-G %s: more cgroups than events before it",
+					       names);
 		}
 		cgroups->name[cgroups->used++] = name;
 	}
@@ -162,14 +171,18 @@ static bool group_has_path(const struct perch_events *events, int leader)
 	return false;
 }
 
-void cli_target_tell_children(const char *command, const struct cli_target *target, const struct perch_events *events)
+void cli_target_tell_children(const char *command, const struct cli_target *target,
+			      const struct perch_events *events)
 {
 	if (cli_target_system_wide(target))
 		return;
 	for (size_t i = 0; i < events->nr; i++)
 		if (group_has_path(events, events->event[i].leader))
-			cli_note(command, "'%s' leaves children and new threads out, to which the kernel cannot hand a probe; with "
-				 "-a it has everybody", events->event[i].name);
+			cli_note(
+				command,
+				"'%s' leaves children and new threads out, to which the kernel cannot hand a probe; with "
+				"-a it has everybody",
+				events->event[i].name);
 }
 
 static int contradiction(const char *command, const struct cli_target *target)
@@ -181,12 +194,13 @@ static int contradiction(const char *command, const struct cli_target *target)
 	if (tasks && target->cgroups)
 		return cli_usage_error(command, "%s and -G exclude each other: choose one", tasks);
 	if (target->cgroups && !target->all_cpus && !target->cpu_list)
-		return cli_usage_error(command, "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
+		return cli_usage_error(command,
+				       "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
 	return 0;
 }
 
-int cli_target_choose(const char *command, const struct cli_target *target, struct perch_machine *machine,
-		      struct perch_targets *targets)
+int cli_target_choose(const char *command, const struct cli_target *target,
+		      struct perch_machine *machine, struct perch_targets *targets)
 {
 	struct perch_cpus cpus = { 0 };
 	struct perch_error err;
@@ -194,9 +208,11 @@ int cli_target_choose(const char *command, const struct cli_target *target, stru
 	int rc = 0;
 
 	if (!status && target->pids)
-		status = add_tasks(command, "-p", target->pids, perch_targets_add_process, machine, targets);
+		status = add_tasks(command, "-p", target->pids, perch_targets_add_process, machine,
+				   targets);
 	if (!status && target->tids)
-		status = add_tasks(command, "-t", target->tids, perch_targets_add_thread, machine, targets);
+		status = add_tasks(command, "-t", target->tids, perch_targets_add_thread, machine,
+				   targets);
 	if (!status)
 		status = cli_target_cpus(command, target, machine, &cpus);
 	if (status)

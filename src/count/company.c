@@ -16,7 +16,8 @@ static uint32_t pmu_of(const struct perch_attr *attr)
 	case PERCH_TYPE_HARDWARE:
 	case PERCH_TYPE_HW_CACHE:
 		/* hybrid machines name a PMU there */
-		return attr->config >> PERCH_PMU_TYPE_SHIFT ? attr->config >> PERCH_PMU_TYPE_SHIFT : PERCH_TYPE_RAW;
+		return attr->config >> PERCH_PMU_TYPE_SHIFT ? attr->config >> PERCH_PMU_TYPE_SHIFT
+							    : PERCH_TYPE_RAW;
 	}
 	return attr->type;
 }
@@ -33,7 +34,8 @@ void perch__company_add(struct perch__company *company, const struct perch_attr 
 }
 
 bool perch__explain_member(const struct perch__company *company, const struct perch_attr *attr,
-			   const struct perch_target *target, struct perch_machine *machine, struct perch_error *err)
+			   const struct perch_target *target, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch__company with = *company;
@@ -44,7 +46,7 @@ bool perch__explain_member(const struct perch__company *company, const struct pe
 	alone.disabled = 1;
 	fd = perch_open(&alone, target, -1, 0, machine, &said);
 	if (fd == -EINVAL && err)
-		*err = said;	/* the group is not to blame */
+		*err = said; /* the group is not to blame */
 	if (fd < 0)
 		return fd == -EINVAL;
 	calls->close(calls->context, fd);
@@ -52,17 +54,23 @@ bool perch__explain_member(const struct perch__company *company, const struct pe
 	if (!company->counters || with.counters == company->counters)
 		return false;
 	if (with.mixed) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_GROUP,
-				"the event opens alone, and not in a group with the %zu before it, which are another "
-				"PMU's or leave it no counter", company->counters);
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_BAD_GROUP,
+			"the event opens alone, and not in a group with the %zu before it, which are another "
+			"PMU's or leave it no counter",
+			company->counters);
 		perch_error_remedy(err, "open the events of each PMU as a group of their own");
 	} else {
-		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_GROUP,
-				"the group is too large: its members count all at once, and beside the %zu before this "
-				"one the PMU has no counter left that can count it", company->counters);
-		perch_error_remedy(err, "put no more than %zu of them into a group, or let it break up ({...}:W); "
-				   "while kernel.nmi_watchdog is 1, it may hold one of the counters",
-				   company->counters);
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_BAD_GROUP,
+			"the group is too large: its members count all at once, and beside the %zu before this "
+			"one the PMU has no counter left that can count it",
+			company->counters);
+		perch_error_remedy(
+			err,
+			"put no more than %zu of them into a group, or let it break up ({...}:W); "
+			"while kernel.nmi_watchdog is 1, it may hold one of the counters",
+			company->counters);
 	}
 	perch_error_field(err, "group_fd", NULL);
 	return true;

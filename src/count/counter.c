@@ -7,24 +7,25 @@
 #include "self_monitoring.h"
 
 struct perch_counter {
-	const struct perch__user *user;	/* &perch__no_user: each read is a system call */
+	const struct perch__user *user; /* &perch__no_user: each read is a system call */
 	enum perch__user_how how;	/* the last read was made */
 	int fd;
 	struct perch__base base;
-	uint64_t id;			/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
+	/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
+	uint64_t id;
 	uint64_t read_format;
-	size_t words;			/* of one read */
+	size_t words; /* of one read */
 	const struct perch_syscalls *calls;
-	int user_errno;			/* why there is no page */
-	uint32_t type;			/* attr.type */
-	struct perch_machine *machine;	/* the caller's, or NULL */
+	int user_errno;		       /* why there is no page */
+	uint32_t type;		       /* attr.type */
+	struct perch_machine *machine; /* the caller's, or NULL */
 	bool has_dropped;
 	struct perch_attr missing_features;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
 
-static int build(struct perch_attr *attr, const struct perch_event *event, const struct perch_options *options,
-		 struct perch_error *err)
+static int build(struct perch_attr *attr, const struct perch_event *event,
+		 const struct perch_options *options, struct perch_error *err)
 {
 	int rc = perch_attr_build(attr, event, options, err);
 
@@ -33,17 +34,19 @@ static int build(struct perch_attr *attr, const struct perch_event *event, const
 	attr->read_format |= PERCH__TIMES;
 	if (!(attr->read_format & PERCH_FORMAT_GROUP))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "PERCH_FORMAT_GROUP is for groups: perch_group_open()");
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"PERCH_FORMAT_GROUP is for groups: perch_group_open()");
 	perch_error_field(err, "read_format", NULL);
 	return -EINVAL;
 }
 
 /*
- * On some architectures the wish to read in user space is part of the event, and the kernel refuses those that it cannot
- * give so: they are opened without.
+ * On some architectures the wish to read in user space is part of the event, and the kernel refuses
+ * those that it cannot give so: they are opened without.
  */
-static int open_without_wish(struct perch_counter *counter, struct perch_attr *attr, const struct perch_event *event,
-			     const struct perch_target *target, const struct perch_options *options)
+static int open_without_wish(struct perch_counter *counter, struct perch_attr *attr,
+			     const struct perch_event *event, const struct perch_target *target,
+			     const struct perch_options *options)
 {
 	struct perch_options plain = *options;
 	struct perch_attr other;
@@ -53,15 +56,17 @@ static int open_without_wish(struct perch_counter *counter, struct perch_attr *a
 		return -1;
 	*attr = other;
 	counter->how = PERCH__USER_REFUSED;
-	return perch__open_counting(attr, options->optional, &counter->missing_features, target, -1, options->machine, NULL);
+	return perch__open_counting(attr, options->optional, &counter->missing_features, target, -1,
+				    options->machine, NULL);
 }
 
-static int open_descriptor(struct perch_counter *counter, struct perch_attr *attr, const struct perch_event *event,
-			   const struct perch_target *target, const struct perch_options *options,
-			   struct perch_error *err)
+static int open_descriptor(struct perch_counter *counter, struct perch_attr *attr,
+			   const struct perch_event *event, const struct perch_target *target,
+			   const struct perch_options *options, struct perch_error *err)
 {
 	struct perch_error said;
-	int fd = perch__open_counting(attr, options->optional, &counter->missing_features, target, -1, options->machine, &said);
+	int fd = perch__open_counting(attr, options->optional, &counter->missing_features, target,
+				      -1, options->machine, &said);
 	int rc = fd;
 
 	if (fd < 0 && options->self_monitoring && (rc == -EINVAL || rc == -EOPNOTSUPP))
@@ -85,7 +90,8 @@ static void prepare_user_read(struct perch_counter *counter)
 {
 	if (counter->how == PERCH__USER_REFUSED)
 		return;
-	counter->how = perch__user_map(&counter->user, counter->fd, counter->calls, &counter->user_errno);
+	counter->how =
+		perch__user_map(&counter->user, counter->fd, counter->calls, &counter->user_errno);
 	if (counter->user->page && counter->read_format & PERCH_FORMAT_ID &&
 	    perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)&counter->id))
 		counter->id = 0;
@@ -107,14 +113,15 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	if (!rc && wanted.self_monitoring)
 		may = perch__user_may(&attr, target);
 	if (!rc && wanted.self_monitoring && may != PERCH__USER_READ) {
-		wanted.self_monitoring = 0;	/* some PMUs would refuse the event for the wish */
+		wanted.self_monitoring = 0; /* some PMUs would refuse the event for the wish */
 		rc = build(&attr, event, options, err);
 	}
 	if (rc)
 		return rc;
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the counter");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the counter");
 	made->calls = perch_machine_syscalls(options->machine);
 	made->user = &perch__no_user;
 	made->how = may;
@@ -136,8 +143,9 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	return 0;
 }
 
-int perch_counter_open(struct perch_counter **counter, const char *text, const struct perch_target *target,
-		       const struct perch_options *options, struct perch_error *err)
+int perch_counter_open(struct perch_counter **counter, const char *text,
+		       const struct perch_target *target, const struct perch_options *options,
+		       struct perch_error *err)
 {
 	struct perch_events events = { 0 };
 	int rc;
@@ -149,9 +157,10 @@ int perch_counter_open(struct perch_counter **counter, const char *text, const s
 	if (events.nr == 1)
 		rc = perch_counter_open_event(counter, &events.event[0], target, options, err);
 	else
-		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				     "'%s' is %zu events and a counter has one: perch_group_open() takes several", text,
-				     events.nr);
+		rc = perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"'%s' is %zu events and a counter has one: perch_group_open() takes several",
+			text, events.nr);
 	perch_events_clear(&events);
 	return rc;
 }
@@ -192,14 +201,16 @@ int perch_counter_reset(struct perch_counter *counter)
 
 	rc = perch__control(counter->calls, counter->fd, PERCH_IOC_RESET, 0);
 	if (!rc)
-		rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name, NULL);
+		rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name,
+				 NULL);
 	if (!rc)
 		counter->base = (struct perch__base){ words[1], words[2] };
 	return rc;
 }
 
 /* Apart, so that the way without a system call has no stack to set up. */
-static __attribute__((noinline)) int read_by_call(struct perch_counter *counter, struct perch_count *count,
+static __attribute__((noinline)) int read_by_call(struct perch_counter *counter,
+						  struct perch_count *count,
 						  struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
@@ -212,7 +223,8 @@ static __attribute__((noinline)) int read_by_call(struct perch_counter *counter,
 }
 
 /* The usual case in a few steps: on the PMU all the time since the last reset. */
-static inline int take_words(struct perch_counter *counter, struct perch_count *count, const uint64_t words[3])
+static inline int take_words(struct perch_counter *counter, struct perch_count *count,
+			     const uint64_t words[3])
 {
 	uint64_t enabled = words[1] - counter->base.enabled_ns;
 	uint64_t running = words[2] - counter->base.running_ns;
@@ -229,29 +241,35 @@ static inline int take_words(struct perch_counter *counter, struct perch_count *
 	return 0;
 }
 
-/* The first try came to nothing: more and careful ones if the page just changed, else the system call. */
-static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter, struct perch_count *count,
-						    enum perch__user_how how, struct perch_error *err)
+/* The first try came to nothing: more and careful ones if the page just changed, else the system
+ * call. */
+static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter,
+						    struct perch_count *count,
+						    enum perch__user_how how,
+						    struct perch_error *err)
 {
 	uint64_t words[3] = { 0 };
 
 	if (how == PERCH__USER_BUSY)
-		how = perch__page_read(counter->user->page, words, perch__read_register, perch__read_clock);
+		how = perch__page_read(counter->user->page, words, perch__read_register,
+				       perch__read_clock);
 	if (how == PERCH__USER_READ)
 		return take_words(counter, count, words);
-	if (counter->user != &perch__no_user)	/* otherwise it is known since the open */
+	if (counter->user != &perch__no_user) /* otherwise it is known since the open */
 		counter->how = how;
 	return read_by_call(counter, count, err);
 }
 
-int perch_counter_read(struct perch_counter *counter, struct perch_count *count, struct perch_error *err)
+int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
+		       struct perch_error *err)
 {
 	struct perch__user user = *counter->user;
 	enum perch__user_how how = PERCH__USER_OTHER_THREAD;
 	uint64_t words[3];
 
 	if (PERCH__LIKELY(user.thread == perch__this_thread())) {
-		how = perch__page_try(user.page, words, false, perch__read_register, perch__read_clock);
+		how = perch__page_try(user.page, words, false, perch__read_register,
+				      perch__read_clock);
 		if (PERCH__LIKELY(how == PERCH__USER_READ))
 			return take_words(counter, count, words);
 	}

@@ -16,28 +16,32 @@ struct member {
 
 struct perch_group {
 	const struct perch_syscalls *calls;
-	uint64_t read_format;		/* without PERCH_FORMAT_GROUP each member has its own read */
-	struct perch__words words;	/* what was read */
+	/* without PERCH_FORMAT_GROUP each member has its own read */
+	uint64_t read_format;
+	struct perch__words words; /* what was read */
 	struct perch__company company;
 	size_t nr;
 	struct member member[];
 };
 
 /* One group, with or without braces: all led by the first, or each alone. */
-static int check_events(const struct perch_events *events, const char *text, struct perch_error *err)
+static int check_events(const struct perch_events *events, const char *text,
+			struct perch_error *err)
 {
 	bool braces = events->nr && events->event[0].members > 1;
 
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader != (braces ? 0 : (int)i))
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "'%s' is more than one group: open each by itself", text);
+					       "'%s' is more than one group: open each by itself",
+					       text);
 	if (!events->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
 	return 0;
 }
 
-static struct perch_group *make(size_t nr, const struct perch_options *options, struct perch_error *err)
+static struct perch_group *make(size_t nr, const struct perch_options *options,
+				struct perch_error *err)
 {
 	struct perch_group *group = calloc(1, sizeof(*group) + nr * sizeof(group->member[0]));
 
@@ -62,8 +66,9 @@ static void take_place(const struct perch_group *group, struct perch_attr *attr)
 	}
 }
 
-static int open_member(struct perch_group *group, const struct perch_event *event, const struct perch_target *target,
-		       const struct perch_options *options, struct perch_error *err)
+static int open_member(struct perch_group *group, const struct perch_event *event,
+		       const struct perch_target *target, const struct perch_options *options,
+		       struct perch_error *err)
 {
 	struct member *member = &group->member[group->nr];
 	int leader = group->nr ? group->member[0].fd : -1;
@@ -74,7 +79,8 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	if (rc)
 		return rc;
 	take_place(group, &attr);
-	rc = perch__open_counting(&attr, options->optional, &member->missing_features, target, leader, options->machine, err);
+	rc = perch__open_counting(&attr, options->optional, &member->missing_features, target,
+				  leader, options->machine, err);
 	if (rc == -EINVAL && leader >= 0)
 		perch__explain_member(&group->company, &attr, target, options->machine, err);
 	if (rc < 0) {
@@ -89,11 +95,13 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
-	return event->filter ? perch_event_set_filter(member->fd, event->filter, options->machine, err)
-			     : 0;
+	return event->filter
+		       ? perch_event_set_filter(member->fd, event->filter, options->machine, err)
+		       : 0;
 }
 
-/* Not before all are there: a member that joins a running group stands still, with times as if it counted. */
+/* Not before all are there: a member that joins a running group stands still, with times as if it
+ * counted. */
 static int start(struct perch_group *group, struct perch_error *err)
 {
 	int rc = perch_group_enable(group);
@@ -103,8 +111,9 @@ static int start(struct perch_group *group, struct perch_error *err)
 	return rc;
 }
 
-int perch_group_open(struct perch_group **group, const char *text, const struct perch_target *target,
-		     const struct perch_options *options, struct perch_error *err)
+int perch_group_open(struct perch_group **group, const char *text,
+		     const struct perch_target *target, const struct perch_options *options,
+		     struct perch_error *err)
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
 	struct perch_events events = { 0 };
@@ -112,7 +121,7 @@ int perch_group_open(struct perch_group **group, const char *text, const struct 
 	int rc;
 
 	*group = NULL;
-	wanted.self_monitoring = 0;	/* counters alone: some PMUs would refuse the wish */
+	wanted.self_monitoring = 0; /* counters alone: some PMUs would refuse the wish */
 	options = &wanted;
 	rc = perch_events_parse(&events, text, options->machine, err);
 	if (rc)
@@ -159,9 +168,12 @@ const char *perch_group_name(const struct perch_group *group, size_t member)
 	return member < group->nr ? group->member[member].name : NULL;
 }
 
-const struct perch_attr *perch_group_missing_features(const struct perch_group *group, size_t member)
+const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
+						      size_t member)
 {
-	return member < group->nr && group->member[member].has_dropped ? &group->member[member].missing_features : NULL;
+	return member < group->nr && group->member[member].has_dropped
+		       ? &group->member[member].missing_features
+		       : NULL;
 }
 
 /* The leader's switch is the group's. */
@@ -175,7 +187,8 @@ int perch_group_disable(struct perch_group *group)
 	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_DISABLE, 0);
 }
 
-static int read_one_by_one(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
+static int read_one_by_one(struct perch_group *group, struct perch_count *counts,
+			   struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
 	size_t nr = perch__read_words(group->read_format, 1);
@@ -191,32 +204,35 @@ static int read_one_by_one(struct perch_group *group, struct perch_count *counts
 	return rc;
 }
 
-static int read_strays(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
+static int read_strays(struct perch_group *group, struct perch_count *counts,
+		       struct perch_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < group->nr; i++)
-		rc = perch__read_astray(group->calls, group->member[i].fd, group->read_format, &group->words,
-					group->member[i].name, &group->member[i].base, &counts[i], err);
+		rc = perch__read_astray(group->calls, group->member[i].fd, group->read_format,
+					&group->words, group->member[i].name,
+					&group->member[i].base, &counts[i], err);
 	return rc;
 }
 
-static int read_together(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
+static int read_together(struct perch_group *group, struct perch_count *counts,
+			 struct perch_error *err)
 {
 	const struct member *leader = &group->member[0];
 	const uint64_t *next;
 	int given;
 
-	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr, &group->words, leader->name,
-				  err);
+	given = perch__read_group(group->calls, leader->fd, group->read_format, group->nr,
+				  &group->words, leader->name, err);
 	if (given < 0)
 		return given;
 	if ((size_t)given < group->nr)
 		return read_strays(group, counts, err);
 	next = group->words.at + PERCH__FIRST_MEMBER;
 	for (size_t i = 0; i < group->nr; i++)
-		next = perch__take(&counts[i], next, group->words.at + PERCH__GROUP_TIMES, group->read_format,
-				   &group->member[i].base);
+		next = perch__take(&counts[i], next, group->words.at + PERCH__GROUP_TIMES,
+				   group->read_format, &group->member[i].base);
 	return 0;
 }
 
@@ -225,7 +241,8 @@ int perch_group_reset(struct perch_group *group)
 	struct perch_count *counts;
 	int rc;
 
-	rc = perch__control(group->calls, group->member[0].fd, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP);
+	rc = perch__control(group->calls, group->member[0].fd, PERCH_IOC_RESET,
+			    PERCH_IOC_FLAG_GROUP);
 	if (rc)
 		return rc;
 	counts = calloc(group->nr, sizeof(*counts));
@@ -242,11 +259,13 @@ int perch_group_reset(struct perch_group *group)
 	return rc;
 }
 
-int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr, struct perch_error *err)
+int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
+		     struct perch_error *err)
 {
 	if (nr != group->nr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the group has %zu members, and room is for %zu",
-				       group->nr, nr);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the group has %zu members, and room is for %zu", group->nr,
+				       nr);
 	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
 						       : read_one_by_one(group, counts, err);
 }

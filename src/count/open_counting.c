@@ -29,9 +29,9 @@ uint64_t perch__group_format(const struct perch_attr *attr)
 	return PERCH_FORMAT_GROUP | (attr->remove_on_exec ? PERCH_FORMAT_ID : 0);
 }
 
-static int open_once(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
-		     const struct perch_target *target, int group_fd, struct perch_machine *machine,
-		     struct perch_error *err)
+static int open_once(struct perch_attr *attr, const struct perch_attr *optional,
+		     struct perch_attr *missing_features, const struct perch_target *target,
+		     int group_fd, struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_attr may_go, gone;
 	int fd;
@@ -46,14 +46,15 @@ static int open_once(struct perch_attr *attr, const struct perch_attr *optional,
 	return fd;
 }
 
-int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
-			 const struct perch_target *target, int group_fd, struct perch_machine *machine,
-			 struct perch_error *err)
+int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional,
+			 struct perch_attr *missing_features, const struct perch_target *target,
+			 int group_fd, struct perch_machine *machine, struct perch_error *err)
 {
 	int fd = open_once(attr, optional, missing_features, target, group_fd, machine, err), other;
 	struct perch_attr single;
 
-	if (fd != -EINVAL || group_fd >= 0 || !attr->inherit || !(attr->read_format & PERCH_FORMAT_GROUP))
+	if (fd != -EINVAL || group_fd >= 0 || !attr->inherit ||
+	    !(attr->read_format & PERCH_FORMAT_GROUP))
 		return fd;
 	single = *attr;
 	single.read_format &= ~(uint64_t)PERCH_FORMAT_GROUP;

@@ -18,7 +18,8 @@ size_t perch__read_words(uint64_t read_format, size_t members)
 	return read_format & PERCH_FORMAT_GROUP ? 1 + times + members * each : times + each;
 }
 
-int perch__tell_refusal(const struct perch_operation *operation, const char *name, struct perch_error *err)
+int perch__tell_refusal(const struct perch_operation *operation, const char *name,
+			struct perch_error *err)
 {
 	struct perch_explanation explanation;
 	int errnum = operation->errnum ? operation->errnum : ENODATA;
@@ -27,29 +28,35 @@ int perch__tell_refusal(const struct perch_operation *operation, const char *nam
 		return -errnum;
 	perch_explain_operation(operation, NULL, &explanation);
 	perch_explanation_error(&explanation, err);
-	err->errnum = errnum;		/* an end of file has none of its own */
+	err->errnum = errnum; /* an end of file has none of its own */
 	if (name)
 		perch_error_prefix(err, "'%s': ", name);
 	return -errnum;
 }
 
-int perch__tell_control(int errnum, unsigned long request, const char *name, struct perch_error *err)
+int perch__tell_control(int errnum, unsigned long request, const char *name,
+			struct perch_error *err)
 {
-	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_IOCTL, .errnum = errnum,
-							      .request = request, .other_fd = -1 },
+	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_IOCTL,
+							      .errnum = errnum,
+							      .request = request,
+							      .other_fd = -1 },
 				   name, err);
 }
 
 static int read_error(ssize_t got, size_t wanted, const char *name, struct perch_error *err)
 {
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_READ, .errnum = got < 0 ? errno : 0, .size = wanted, .other_fd = -1,
+		.kind = PERCH_OPERATION_READ,
+		.errnum = got < 0 ? errno : 0,
+		.size = wanted,
+		.other_fd = -1,
 	};
 
 	if (got <= 0)
 		return perch__tell_refusal(&operation, name, err);
-	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ, "reading '%s' gave %zd bytes in place of %zu", name, got,
-			       wanted);
+	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ,
+			       "reading '%s' gave %zd bytes in place of %zu", name, got, wanted);
 }
 
 /* Signals do not interrupt the kernel's own read of an event, but the table may be anybody's. */
@@ -63,8 +70,8 @@ static ssize_t read_whole(const struct perch_syscalls *calls, int fd, uint64_t *
 	return got;
 }
 
-int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr, const char *name,
-		struct perch_error *err)
+int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr,
+		const char *name, struct perch_error *err)
 {
 	ssize_t got = read_whole(calls, fd, words, nr);
 
@@ -81,14 +88,16 @@ static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
 		return 0;
 	more = realloc(words->at, nr * sizeof(*more));
 	if (!more)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read a group of events");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to read a group of events");
 	words->at = more;
 	words->room = nr;
 	return 0;
 }
 
-int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format, size_t members,
-		      struct perch__words *words, const char *name, struct perch_error *err)
+int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format,
+		      size_t members, struct perch__words *words, const char *name,
+		      struct perch_error *err)
 {
 	size_t wanted = perch__read_words(read_format, members);
 	ssize_t got;
@@ -113,7 +122,8 @@ int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_
 	return words->at[0];
 }
 
-int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request, unsigned long argument)
+int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request,
+		   unsigned long argument)
 {
 	return calls->ioctl(calls->context, fd, request, argument) < 0 ? -errno : 0;
 }
@@ -152,12 +162,13 @@ int perch__judge_signed(struct perch_count *count, uint64_t enabled, uint64_t ru
 {
 	static const struct perch__base none;
 
-	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled, (int64_t)running < 0 ? 0 : running, &none);
+	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled,
+			    (int64_t)running < 0 ? 0 : running, &none);
 }
 
-int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read_format, struct perch__words *words,
-		       const char *name, const struct perch__base *base, struct perch_count *count,
-		       struct perch_error *err)
+int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read_format,
+		       struct perch__words *words, const char *name, const struct perch__base *base,
+		       struct perch_count *count, struct perch_error *err)
 {
 	uint64_t id = 0;
 	int nr = perch__read_group(calls, fd, read_format, 1, words, name, err);
@@ -166,13 +177,16 @@ int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read
 	if (nr < 0)
 		return nr;
 	next = words->at + PERCH__FIRST_MEMBER;
-	if (nr > 1 && read_format & PERCH_FORMAT_ID && perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
+	if (nr > 1 && read_format & PERCH_FORMAT_ID &&
+	    perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
 		nr = 0;
 	for (int i = 0; i < nr; i++) {
 		next = perch__take(count, next, words->at + PERCH__GROUP_TIMES, read_format, base);
 		if (nr == 1 || (id && count->id == id))
 			return 0;
 	}
-	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ,
-			       "the group of '%s' has lost members, and none of the %d it gives is that one", name, nr);
+	return perch_error_set(
+		err, EIO, PERCH_ERROR_SHORT_READ,
+		"the group of '%s' has lost members, and none of the %d it gives is that one", name,
+		nr);
 }

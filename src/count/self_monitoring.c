@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading without a system call: the page, and why not. The reading itself is in self_monitoring.h. */
+/* Reading without a system call: the page, and why not. The reading itself is in self_monitoring.h.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 const struct perch__user perch__no_user;
 
-enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct perch_target *target)
+enum perch__user_how perch__user_may(const struct perch_attr *attr,
+				     const struct perch_target *target)
 {
 	if (!PERCH__USER_ARCH)
 		return PERCH__USER_NO_ARCH;
@@ -24,8 +26,8 @@ enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct
 	return PERCH__USER_READ;
 }
 
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_syscalls *calls,
-				     int *errnum)
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd,
+				     const struct perch_syscalls *calls, int *errnum)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
 	struct perch__user *made;
@@ -56,7 +58,7 @@ void perch__user_unmap(const struct perch__user *user, const struct perch_syscal
 
 	if (user == &perch__no_user)
 		return;
-	if (user->page)		/* not in a child, which has not inherited it */
+	if (user->page) /* not in a child, which has not inherited it */
 		calls->munmap(calls->context, (void *)user->page, size);
 	munmap((void *)user, size);
 }
@@ -76,34 +78,43 @@ static const struct {
 				    "set user_read in the options" },
 	[PERCH__USER_NOT_YET] = { EAGAIN, PERCH_ERROR_USAGE, "nothing was read yet", "" },
 	[PERCH__USER_NO_ARCH] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				  "on this architecture counters are read by system calls alone", "" },
+				  "on this architecture counters are read by system calls alone",
+				  "" },
 	[PERCH__USER_NOT_SELF] = { EINVAL, PERCH_ERROR_BAD_TARGET,
 				   "only an event of the calling thread can be read without a system call",
 				   "open it with PERCH_SELF, in the thread that reads it" },
 	[PERCH__USER_NO_HARDWARE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				      "the kernel counts this event itself, and no hardware does", "" },
+				      "the kernel counts this event itself, and no hardware does",
+				      "" },
 	[PERCH__USER_NO_CORE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
 				  "only hardware counters of the CPU's cores can be read in user space, and the event is another "
-				  "PMU's", "" },
+				  "PMU's",
+				  "" },
 	[PERCH__USER_WANTS_LOST] = { EINVAL, PERCH_ERROR_CONFLICT,
 				     "user_read cannot give PERCH_FORMAT_LOST, which read_format asks for",
 				     "leave out one of the two" },
 	[PERCH__USER_REFUSED] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				  "the PMU counts this event, but not so that user space could read it", "" },
+				  "the PMU counts this event, but not so that user space could read it",
+				  "" },
 	[PERCH__USER_NO_PAGE] = { ENOMEM, PERCH_ERROR_SYSTEM, "the event's page cannot be mapped",
 				  "inherited events have no page: leave out inherit" },
 	[PERCH__USER_OTHER_THREAD] = { EINVAL, PERCH_ERROR_BAD_TARGET,
-				       "another thread or process reads it than the one that opened it", "" },
+				       "another thread or process reads it than the one that opened it",
+				       "" },
 	[PERCH__USER_OFF_PMU] = { EAGAIN, PERCH_ERROR_SCHEDULE,
 				  "the event was not on the PMU, or user space may not read it there",
 				  "enable it, count fewer events at once, or " ALLOW },
 	[PERCH__USER_FORBIDDEN] = { EACCES, PERCH_ERROR_PRIVILEGE,
-				    "the kernel does not let user space read this event's counter", ALLOW },
+				    "the kernel does not let user space read this event's counter",
+				    ALLOW },
 	[PERCH__USER_NO_CLOCK] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				   "the CPU's clock is not one that user space can tell the event's times by", "" },
+				   "the CPU's clock is not one that user space can tell the event's times by",
+				   "" },
 	[PERCH__USER_NO_REGISTER] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				      "the event is on a counter that has no register for user space", "" },
-	[PERCH__USER_BUSY] = { EAGAIN, PERCH_ERROR_SCHEDULE, "the kernel changed the event's page at each try", "" },
+				      "the event is on a counter that has no register for user space",
+				      "" },
+	[PERCH__USER_BUSY] = { EAGAIN, PERCH_ERROR_SCHEDULE,
+			       "the kernel changed the event's page at each try", "" },
 };
 
 static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
@@ -113,13 +124,16 @@ static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
 	return pmu && !pmu->core;
 }
 
-/* No sysctl helps an event that has no register: only asked for when told, for it reads the machine's files. */
-enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, struct perch_machine *machine)
+/* No sysctl helps an event that has no register: only asked for when told, for it reads the
+ * machine's files. */
+enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type,
+				       struct perch_machine *machine)
 {
 	struct perch_machine *own = NULL;
 
-	if (type < PERCH_TYPE_MAX || (how != PERCH__USER_REFUSED && how != PERCH__USER_OFF_PMU && how != PERCH__USER_FORBIDDEN &&
-				      how != PERCH__USER_NO_CLOCK && how != PERCH__USER_NO_REGISTER))
+	if (type < PERCH_TYPE_MAX || (how != PERCH__USER_REFUSED && how != PERCH__USER_OFF_PMU &&
+				      how != PERCH__USER_FORBIDDEN && how != PERCH__USER_NO_CLOCK &&
+				      how != PERCH__USER_NO_REGISTER))
 		return how;
 	if (!machine && perch_machine_new(&own, NULL, NULL, NULL))
 		return how;
@@ -132,14 +146,18 @@ enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, 
 /* Only the page has an errno: that of mmap(2). */
 static void tell_no_page(int errnum, const char *name, struct perch_error *err)
 {
-	perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_MMAP, .errnum = errnum,
-						       .length = sysconf(_SC_PAGESIZE), .protection = PROT_READ,
-						       .map_flags = MAP_SHARED, .other_fd = -1 },
+	perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_MMAP,
+						       .errnum = errnum,
+						       .length = sysconf(_SC_PAGESIZE),
+						       .protection = PROT_READ,
+						       .map_flags = MAP_SHARED,
+						       .other_fd = -1 },
 			    NULL, err);
 	perch_error_prefix(err, "'%s' was not read in user space: ", name);
 }
 
-bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err)
+bool perch__user_tell(enum perch__user_how how, int errnum, const char *name,
+		      struct perch_error *err)
 {
 	if (how == PERCH__USER_READ)
 		return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading an event without a system call, from the page that the kernel shares. All of the hot path is here, so that
- * perch_counter_read() is one piece of straight code; the arithmetic takes the two registers' readers as constants,
- * which compilers inline and tests replace.
+ * Reading an event without a system call, from the page that the kernel shares. All of the hot path
+ * is here, so that perch_counter_read() is one piece of straight code; the arithmetic takes the two
+ * registers' readers as constants, which compilers inline and tests replace.
  */
 #ifndef PERCH_COUNT_USER_READ_H
 #define PERCH_COUNT_USER_READ_H
@@ -13,15 +13,15 @@
 
 /* How the last read was made, or why not from the page. */
 enum perch__user_how {
-	PERCH__USER_READ,		/* from the page */
+	PERCH__USER_READ, /* from the page */
 	PERCH__USER_NOT_ASKED,
-	PERCH__USER_NOT_YET,		/* nothing was read yet */
+	PERCH__USER_NOT_YET, /* nothing was read yet */
 	PERCH__USER_NO_ARCH,
 	PERCH__USER_NOT_SELF,
 	PERCH__USER_NO_HARDWARE,
-	PERCH__USER_NO_CORE,		/* another PMU than the cores' */
+	PERCH__USER_NO_CORE, /* another PMU than the cores' */
 	PERCH__USER_WANTS_LOST,
-	PERCH__USER_REFUSED,		/* the kernel takes the event only without the wish */
+	PERCH__USER_REFUSED, /* the kernel takes the event only without the wish */
 	PERCH__USER_NO_PAGE,
 	PERCH__USER_OTHER_THREAD,
 	PERCH__USER_OFF_PMU,
@@ -33,11 +33,12 @@ enum perch__user_how {
 };
 
 /*
- * In memory that a child after fork(2) finds full of zeros: it has neither the page nor the thread, and must not touch
- * what its parent mapped.
+ * In memory that a child after fork(2) finds full of zeros: it has neither the page nor the thread,
+ * and must not touch what its parent mapped.
  */
 struct perch__user {
-	uintptr_t thread;		/* who may read: the event is on the PMU that this thread runs on */
+	/* who may read: the event is on the PMU that this thread runs on */
+	uintptr_t thread;
 	const struct perch_mmap_page *page;
 };
 /* No thread's: for counters without a page. */
@@ -47,22 +48,24 @@ extern const struct perch__user perch__no_user;
 /* A thread that is interrupted at each try is not worth waiting for: read(2) does it. */
 #define PERCH__USER_TRIES 16
 
-/* The page's capabilities by number, as the bits of struct perch_mmap_page are laid out: one test for several. */
+/* The page's capabilities by number, as the bits of struct perch_mmap_page are laid out: one test
+ * for several. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PERCH__CAN(bit) ((uint64_t)1 << (bit))
 #else
 #define PERCH__CAN(bit) ((uint64_t)1 << (63 - (bit)))
 #endif
-#define PERCH__CAN_READ PERCH__CAN(2)
-#define PERCH__CAN_TIME PERCH__CAN(3)
+#define PERCH__CAN_READ	      PERCH__CAN(2)
+#define PERCH__CAN_TIME	      PERCH__CAN(3)
 #define PERCH__CAN_TIME_SHORT PERCH__CAN(5)
 
-/* arm64 kernels that let counters be read give a short clock always (5.9, 5.17): one test does for both. */
+/* arm64 kernels that let counters be read give a short clock always (5.9, 5.17): one test does for
+ * both. */
 #ifdef __aarch64__
-#define PERCH__ALWAYS_SHORT 1
+#define PERCH__ALWAYS_SHORT  1
 #define PERCH__CAN_TELL_TIME PERCH__CAN_TIME_SHORT
 #else
-#define PERCH__ALWAYS_SHORT 0
+#define PERCH__ALWAYS_SHORT  0
 #define PERCH__CAN_TELL_TIME PERCH__CAN_TIME
 #endif
 
@@ -72,18 +75,19 @@ struct perch__page_view {
 };
 
 /*
- * The kernel writes the page on the CPU that the thread runs on, between two of its instructions, as a signal handler
- * would: the compiler alone must keep the order. (Who changes the event from another CPU while its own thread reads it
- * finds no order in the kernel's stores either.)
+ * The kernel writes the page on the CPU that the thread runs on, between two of its instructions,
+ * as a signal handler would: the compiler alone must keep the order. (Who changes the event from
+ * another CPU while its own thread reads it finds no order in the kernel's stores either.)
  */
 #define PERCH__IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
 
 /*
- * Shifts by the lower six bits of a number. That is what the instruction does; compilers for arm64 do not see it where
- * one number serves several shifts, and mask it first.
+ * Shifts by the lower six bits of a number. That is what the instruction does; compilers for arm64
+ * do not see it where one number serves several shifts, and mask it first.
  */
 #ifdef __aarch64__
-#define PERCH__SHIFT(instruction, expression) __asm__(instruction " %0, %1, %2" : "=r"(shifted) : "r"(value), "r"(by))
+#define PERCH__SHIFT(instruction, expression) \
+	__asm__(instruction " %0, %1, %2" : "=r"(shifted) : "r"(value), "r"(by))
 #else
 #define PERCH__SHIFT(instruction, expression) (shifted = (expression))
 #endif
@@ -112,28 +116,29 @@ PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
 	return shifted;
 }
 
-/* pmc_width, time_shift and time_mult lie in one word: one load. Of the first two the lower six bits count alone. */
+/* pmc_width, time_shift and time_mult lie in one word: one load. Of the first two the lower six
+ * bits count alone. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define PERCH__WIDTH(packed) (packed)
+#define PERCH__WIDTH(packed)	  (packed)
 #define PERCH__SHIFT_BITS(packed) ((packed) >> 16)
-#define PERCH__MULT(packed) ((packed) >> 32)
+#define PERCH__MULT(packed)	  ((packed) >> 32)
 #else
-#define PERCH__WIDTH(packed) ((packed) >> 48)
+#define PERCH__WIDTH(packed)	  ((packed) >> 48)
 #define PERCH__SHIFT_BITS(packed) ((packed) >> 32)
-#define PERCH__MULT(packed) ((packed) & UINT32_MAX)
+#define PERCH__MULT(packed)	  ((packed)&UINT32_MAX)
 #endif
 
 /* The counter's bits are the lower ones of a signed number. */
 PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, uint64_t width)
 {
-	uint64_t unused = -width;	/* 64 less it, for a shift */
+	uint64_t unused = -width; /* 64 less it, for a shift */
 
 	return perch__right_signed(perch__left(value, unused), unused);
 }
 
 /*
- * Nanoseconds since the kernel wrote the page. A clock that is a little behind that of the kernel's CPU makes them
- * negative: whoever takes the difference of two times must see to that.
+ * Nanoseconds since the kernel wrote the page. A clock that is a little behind that of the kernel's
+ * CPU makes them negative: whoever takes the difference of two times must see to that.
  */
 PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 {
@@ -148,17 +153,19 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 }
 
 /*
- * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__USER_BUSY when it did meanwhile.
- * read_counter(index, &value) takes the page's index, which is 0 where there is no counter, and is false where there is
- * no way to it; words: value, time enabled, time running, as read(2) would give them.
+ * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__USER_BUSY when it
+ * did meanwhile. read_counter(index, &value) takes the page's index, which is 0 where there is no
+ * counter, and is false where there is no way to it; words: value, time enabled, time running, as
+ * read(2) would give them.
  *
- * The kernel's own copy of the counter, which offset makes up for, is signed when the counter has just been set, and not
- * when it has been read since: with a page written after that, by a reset, the value is too low by the counter's whole
- * range, and negative. Only the careful try, which takes more instructions, makes up for that.
+ * The kernel's own copy of the counter, which offset makes up for, is signed when the counter has
+ * just been set, and not when it has been read since: with a page written after that, by a reset,
+ * the value is too low by the counter's whole range, and negative. Only the careful try, which
+ * takes more instructions, makes up for that.
  */
-PERCH__INLINE enum perch__user_how perch__page_try(const struct perch_mmap_page *page, uint64_t words[3], bool careful,
-						   bool (*read_counter)(uint32_t index, uint64_t *value),
-						   uint64_t (*read_clock)(void))
+PERCH__INLINE enum perch__user_how perch__page_try(
+	const struct perch_mmap_page *page, uint64_t words[3], bool careful,
+	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
 {
 	const volatile uint32_t *now = &page->lock;
 	uint32_t lock = *now, index;
@@ -197,9 +204,9 @@ PERCH__INLINE enum perch__user_how perch__page_try(const struct perch_mmap_page 
 }
 
 /* Several tries. */
-PERCH__INLINE enum perch__user_how perch__page_read(const struct perch_mmap_page *page, uint64_t words[3],
-						    bool (*read_counter)(uint32_t index, uint64_t *value),
-						    uint64_t (*read_clock)(void))
+PERCH__INLINE enum perch__user_how perch__page_read(
+	const struct perch_mmap_page *page, uint64_t words[3],
+	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
 {
 	enum perch__user_how how = PERCH__USER_BUSY;
 
@@ -242,25 +249,27 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 #elif defined(__aarch64__)
 #define PERCH__USER_ARCH 1
 
-#define PERCH__READ(name)                                                                          \
-	({                                                                                         \
-		uint64_t read_;                                                                    \
-		__asm__ volatile("mrs %0, " name : "=r"(read_));                                   \
-		read_;                                                                             \
+#define PERCH__READ(name)                                        \
+	({                                                       \
+		uint64_t read_;                                  \
+		__asm__ volatile("mrs %0, " name : "=r"(read_)); \
+		read_;                                           \
 	})
-/* Where indirect jumps must land on an instruction made for it (bti j), each has that and a filling. */
+/* Where indirect jumps must land on an instruction made for it (bti j), each has that and a
+ * filling. */
 #ifdef __ARM_FEATURE_BTI_DEFAULT
 #define PERCH__LANDING "hint #36\n\tnop\n\t"
-#define PERCH__STEP "4"
+#define PERCH__STEP    "4"
 #else
 #define PERCH__LANDING ""
-#define PERCH__STEP "3"
+#define PERCH__STEP    "3"
 #endif
-#define PERCH__EVENT_COUNTERS                                                                      \
+#define PERCH__EVENT_COUNTERS \
 	"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30"
 
 /*
- * The number of the register is part of the instruction, so there is one of each, and a jump to the one. Index 32 is the cycle counter.
+ * The number of the register is part of the instruction, so there is one of each, and a jump to the
+ * one. Index 32 is the cycle counter.
  */
 PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
 {
@@ -272,13 +281,10 @@ PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
 			 "add %1, %1, %2, lsl #" PERCH__STEP "\n\t"
 			 "br %1\n"
 			 "1:\n\t"
-			 ".irp n, " PERCH__EVENT_COUNTERS "\n\t"
-			 PERCH__LANDING
+			 ".irp n, " PERCH__EVENT_COUNTERS "\n\t" PERCH__LANDING
 			 "mrs %0, pmevcntr\\n\\()_el0\n\t"
 			 "b 2f\n\t"
-			 ".endr\n\t"
-			 PERCH__LANDING
-			 "mrs %0, pmccntr_el0\n"
+			 ".endr\n\t" PERCH__LANDING "mrs %0, pmccntr_el0\n"
 			 "2:"
 			 : "=r"(*value), "=&r"(to)
 			 : "r"(number));
@@ -318,17 +324,20 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 #endif
 
 /* PERCH__USER_READ when such an event of such a target may be read so; else why not. */
-enum perch__user_how perch__user_may(const struct perch_attr *attr, const struct perch_target *target);
+enum perch__user_how perch__user_may(const struct perch_attr *attr,
+				     const struct perch_target *target);
 /*
- * Maps the page of an event that may be read so. *user is &perch__no_user where that cannot be, and the answer says why;
- * *errnum has what the kernel said.
+ * Maps the page of an event that may be read so. *user is &perch__no_user where that cannot be, and
+ * the answer says why; *errnum has what the kernel said.
  */
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd, const struct perch_syscalls *calls,
-				     int *errnum);
+enum perch__user_how perch__user_map(const struct perch__user **user, int fd,
+				     const struct perch_syscalls *calls, int *errnum);
 void perch__user_unmap(const struct perch__user *user, const struct perch_syscalls *calls);
 /* True when how is PERCH__USER_READ; else tells why not. */
 /* What is to be told where the cause turns on which PMU it is. machine NULL: this one. */
-enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type, struct perch_machine *machine);
-bool perch__user_tell(enum perch__user_how how, int errnum, const char *name, struct perch_error *err);
+enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type,
+				       struct perch_machine *machine);
+bool perch__user_tell(enum perch__user_how how, int errnum, const char *name,
+		      struct perch_error *err);
 
 #endif

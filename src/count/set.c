@@ -25,7 +25,8 @@ struct perch__aside *perch__set_aside(struct perch_set *set, size_t event)
 	return set->aside[event];
 }
 
-int perch__set_blame(const struct perch_set *set, size_t event, size_t target, struct perch_error *err, int rc)
+int perch__set_blame(const struct perch_set *set, size_t event, size_t target,
+		     struct perch_error *err, int rc)
 {
 	const struct perch_target *at = &set->target[target];
 	char where[64] = "";
@@ -48,7 +49,8 @@ void perch_set_close(struct perch_set *set)
 {
 	if (!set)
 		return;
-	/* members before leaders: a group that is taken apart from its end is never left without its head */
+	/* members before leaders: a group that is taken apart from its end is never left without
+	 * its head */
 	for (size_t i = set->fd ? set->nr_events * set->nr_targets : 0; i-- > 0;)
 		if (set->fd[i] >= 0)
 			set->calls->close(set->calls->context, set->fd[i]);
@@ -88,14 +90,16 @@ const struct perch_target *perch_set_target(const struct perch_set *set, size_t 
 
 int perch_set_fd(const struct perch_set *set, size_t event, size_t target)
 {
-	return event < set->nr_events && target < set->nr_targets ? perch__fd_at(set, event, target) : -1;
+	return event < set->nr_events && target < set->nr_targets ? perch__fd_at(set, event, target)
+								  : -1;
 }
 
 void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 {
 	for (size_t i = 0; i < set->nr_events; i++) {
 		struct perch__aside *aside = set->aside[i];
-		struct perch_open_call call = { .attr = &set->event[i].attr, .flags = PERCH_FLAG_FD_CLOEXEC };
+		struct perch_open_call call = { .attr = &set->event[i].attr,
+						.flags = PERCH_FLAG_FD_CLOEXEC };
 		struct perch_open_call_leader known;
 		size_t leader = set->event[i].event.leader;
 
@@ -110,8 +114,10 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 			call.flags |= PERCH_FLAG_PID_CGROUP;
 			call.pid_is_cgroup_fd = true;
 		}
-		if (call.group_fd >= 0 && leader < set->nr_events && leader != i && !set->event[leader].skipped) {
-			perch__describe_leader(set, leader, &aside->target, set->event[leader].event.members, &known);
+		if (call.group_fd >= 0 && leader < set->nr_events && leader != i &&
+		    !set->event[leader].skipped) {
+			perch__describe_leader(set, leader, &aside->target,
+					       set->event[leader].event.members, &known);
 			call.leader = &known;
 		}
 		perch_explain(&call, machine, &aside->reason);
@@ -121,7 +127,8 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 }
 
 /* One ioctl(2) on whoever leads, on every target. */
-static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument, struct perch_error *err)
+static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument,
+			   struct perch_error *err)
 {
 	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
@@ -130,7 +137,8 @@ static int control_leaders(struct perch_set *set, unsigned long request, unsigne
 
 			if (leader == run->end)
 				continue;
-			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request, argument);
+			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request,
+					    argument);
 			if (!rc)
 				continue;
 			perch__tell_control(-rc, request, NULL, err);
@@ -175,7 +183,8 @@ int perch_set_reset(struct perch_set *set, struct perch_error *err)
 		if (!rc)
 			rc = rebase(set, counts, err);
 	} else {
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to reset the events of a set");
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory to reset the events of a set");
 	}
 	free(counts);
 	return rc;

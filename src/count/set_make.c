@@ -5,7 +5,8 @@
 
 #include "set_open.h"
 
-/* More descriptors than any machine gives out: beyond it is a mistake, or an attempt at an overflow. */
+/* More descriptors than any machine gives out: beyond it is a mistake, or an attempt at an
+ * overflow. */
 #define MOST_DESCRIPTORS (1 << 26)
 
 int perch__set_no_memory(struct perch_error *err)
@@ -14,7 +15,8 @@ int perch__set_no_memory(struct perch_error *err)
 }
 
 /* Facts are read from this machine where the caller gave none. */
-int perch__set_machine(struct perch_set *set, struct perch_machine **machine, struct perch_error *err)
+int perch__set_machine(struct perch_set *set, struct perch_machine **machine,
+		       struct perch_error *err)
 {
 	int rc = 0;
 
@@ -24,14 +26,18 @@ int perch__set_machine(struct perch_set *set, struct perch_machine **machine, st
 	return rc;
 }
 
-void perch__describe_leader(const struct perch_set *set, size_t event, const struct perch_target *at, size_t members,
+void perch__describe_leader(const struct perch_set *set, size_t event,
+			    const struct perch_target *at, size_t members,
 			    struct perch_open_call_leader *leader)
 {
 	bool cgroup = at->cgroup_fd > 0;
 
 	*leader = (struct perch_open_call_leader){
-		.attr = &set->event[event].attr, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu,
-		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .members = members,
+		.attr = &set->event[event].attr,
+		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.cpu = at->cpu,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
+		.members = members,
 	};
 }
 
@@ -45,9 +51,10 @@ static int check_events(const struct perch_events *events, struct perch_error *e
 
 		if (leader == (int)i || (i && leader == events->event[i - 1].leader))
 			continue;
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "'%s' is led by event %d, and does not stand in one row with it",
-				       events->event[i].name, leader);
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"'%s' is led by event %d, and does not stand in one row with it",
+			events->event[i].name, leader);
 	}
 	return 0;
 }
@@ -58,7 +65,8 @@ static bool everywhere(const struct perch_target *target)
 }
 
 /* The kernel knows no event on all CPUs: one on each of them. */
-static int copy_targets(struct perch_set *set, const struct perch_targets *targets, struct perch_error *err)
+static int copy_targets(struct perch_set *set, const struct perch_targets *targets,
+			struct perch_error *err)
 {
 	const struct perch_cpus *cpus = NULL;
 	struct perch_machine *machine;
@@ -84,13 +92,14 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
 			set->target[set->nr_targets++] = targets->target[i];
 		else
 			for (size_t k = 0; k < cpus->nr; k++)
-				set->target[set->nr_targets++] = (struct perch_target){ -1, cpus->cpu[k], 0 };
+				set->target[set->nr_targets++] =
+					(struct perch_target){ -1, cpus->cpu[k], 0 };
 	return 0;
 }
 
 /*
- * The groups, at the end of the array: what they become is written from its start as they are opened, and never reaches
- * those that are left, of which each has an event or more.
+ * The groups, at the end of the array: what they become is written from its start as they are
+ * opened, and never reaches those that are left, of which each has an event or more.
  */
 static void find_groups(struct perch_set *set, const struct perch_events *events)
 {
@@ -106,14 +115,16 @@ static void find_groups(struct perch_set *set, const struct perch_events *events
 	}
 }
 
-static int make_arrays(struct perch_set *set, const struct perch_events *events, struct perch_error *err)
+static int make_arrays(struct perch_set *set, const struct perch_events *events,
+		       struct perch_error *err)
 {
 	size_t nr;
 
 	if (__builtin_mul_overflow(events->nr, set->nr_targets, &nr) || nr > MOST_DESCRIPTORS)
-		return perch_error_set(err, EMFILE, PERCH_ERROR_DESCRIPTORS,
-				       "%zu events on %zu targets are more than a process can have open", events->nr,
-				       set->nr_targets);
+		return perch_error_set(
+			err, EMFILE, PERCH_ERROR_DESCRIPTORS,
+			"%zu events on %zu targets are more than a process can have open",
+			events->nr, set->nr_targets);
 	set->event = malloc(events->nr * sizeof(*set->event));
 	set->aside = calloc(events->nr, sizeof(*set->aside));
 	set->run = malloc(events->nr * sizeof(*set->run));
@@ -128,8 +139,9 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 	return 0;
 }
 
-int perch__set_make(struct perch_set **set, const struct perch_events *events, const struct perch_targets *targets,
-		    struct perch_machine *machine, struct perch_error *err)
+int perch__set_make(struct perch_set **set, const struct perch_events *events,
+		    const struct perch_targets *targets, struct perch_machine *machine,
+		    struct perch_error *err)
 {
 	struct perch_set *made;
 	int rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a set: one event after the other, each on all targets. All are disabled until the last one is there: an event
- * that joins running ones makes the kernel schedule all of them anew, which makes thousands of events quadratic.
+ * Opening a set: one event after the other, each on all targets. All are disabled until the last
+ * one is there: an event that joins running ones makes the kernel schedule all of them anew, which
+ * makes thousands of events quadratic.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "set_open.h"
 
-enum { OPENED, SKIPPED, TOO_LARGE };	/* what became of an event, beside a negative errno */
+enum { OPENED, SKIPPED, TOO_LARGE }; /* what became of an event, beside a negative errno */
 
 struct opening {
 	struct perch_set *set;
@@ -19,11 +20,11 @@ struct opening {
 	struct perch_error *err;
 	/* of the event in hand */
 	size_t event;
-	struct perch__run run;		/* its group */
-	struct perch_attr attr;		/* as a leader's */
-	struct perch_attr given;	/* as last tried */
-	bool forbidden;			/* and its PMU cannot count user space alone */
-	const struct perch_cpus *cpus;	/* where its PMU counts; NULL: anywhere */
+	struct perch__run run;	       /* its group */
+	struct perch_attr attr;	       /* as a leader's */
+	struct perch_attr given;       /* as last tried */
+	bool forbidden;		       /* and its PMU cannot count user space alone */
+	const struct perch_cpus *cpus; /* where its PMU counts; NULL: anywhere */
 };
 
 static struct perch_set_event *event_of(const struct opening *o)
@@ -130,9 +131,10 @@ static int try_open(struct opening *o, size_t target, int leader)
 	o->given = o->attr;
 	if (leader >= 0)
 		follow_leader(&o->given);
-	fd = perch__open_counting(&o->given, o->options.optional, &missing_features, &o->set->target[target], leader,
-				  o->set->machine, NULL);
-	if (PERCH__UNLIKELY(fd >= 0 && (o->attr.read_format & ~o->given.read_format) & PERCH_FORMAT_GROUP)) {
+	fd = perch__open_counting(&o->given, o->options.optional, &missing_features,
+				  &o->set->target[target], leader, o->set->machine, NULL);
+	if (PERCH__UNLIKELY(fd >= 0 &&
+			    (o->attr.read_format & ~o->given.read_format) & PERCH_FORMAT_GROUP)) {
 		o->set->single_reads = true;
 		o->attr.read_format = o->given.read_format;
 	}
@@ -161,8 +163,9 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 }
 
 /*
- * A PMU of its own that cannot tell user space from the kernel refuses the try and not the event: forbidden it is. It may
- * be skipped like one that this machine has not, for there is no other way to count it here.
+ * A PMU of its own that cannot tell user space from the kernel refuses the try and not the event:
+ * forbidden it is. It may be skipped like one that this machine has not, for there is no other way
+ * to count it here.
  */
 static bool cannot_exclude(const struct opening *o, int leader, int rc)
 {
@@ -170,8 +173,8 @@ static bool cannot_exclude(const struct opening *o, int leader, int rc)
 }
 
 /*
- * The kernel looks at permission first: only now an event shows that the machine has it not, which may be skipped. Any
- * other refusal leaves the event as it was, and the first refusal to be told.
+ * The kernel looks at permission first: only now an event shows that the machine has it not, which
+ * may be skipped. Any other refusal leaves the event as it was, and the first refusal to be told.
  */
 static int try_user_side(struct opening *o, size_t target, int leader, int refused)
 {
@@ -196,13 +199,15 @@ static int try_user_side(struct opening *o, size_t target, int leader, int refus
 
 static int open_there(struct opening *o, size_t target, int leader)
 {
-	bool user_may_do = !o->attr.exclude_kernel && !o->attr.exclude_user && o->may & PERCH_SET_MAY_DROP_KERNEL;
+	bool user_may_do = !o->attr.exclude_kernel && !o->attr.exclude_user &&
+			   o->may & PERCH_SET_MAY_DROP_KERNEL;
 	int fd = try_open(o, target, leader);
 
 	o->forbidden = false;
 	if (PERCH__LIKELY(fd >= 0))
 		return fd;
-	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max && o->attr.precise_ip) {
+	while ((fd == -EINVAL || fd == -EOPNOTSUPP) && event_of(o)->event.precise_max &&
+	       o->attr.precise_ip) {
 		o->attr.precise_ip--;
 		fd = try_open(o, target, leader);
 	}
@@ -244,7 +249,8 @@ static int skip(struct opening *o, const struct perch__aside *aside)
 }
 
 /* Of a group, the kernel says only that a member does not fit. */
-static bool explain_member(const struct opening *o, size_t target, int leader, int rc, struct perch_error *err)
+static bool explain_member(const struct opening *o, size_t target, int leader, int rc,
+			   struct perch_error *err)
 {
 	struct perch__company company = { 0 };
 
@@ -253,11 +259,13 @@ static bool explain_member(const struct opening *o, size_t target, int leader, i
 	for (size_t i = o->run.first; i < o->event; i++)
 		if (perch__fd_at(o->set, i, target) >= 0)
 			perch__company_add(&company, &o->set->event[i].attr);
-	return perch__explain_member(&company, &o->given, &o->set->target[target], o->set->machine, err);
+	return perch__explain_member(&company, &o->given, &o->set->target[target], o->set->machine,
+				     err);
 }
 
 /* The leader that the event in hand was to follow on a target, in the call. */
-static void add_leader(const struct opening *o, size_t target, struct perch_open_call *call, struct perch_open_call_leader *leader)
+static void add_leader(const struct opening *o, size_t target, struct perch_open_call *call,
+		       struct perch_open_call_leader *leader)
 {
 	struct perch__run before = { .first = o->run.first, .end = o->event };
 	size_t first = perch__leader_at(o->set, before, target), members = 0;
@@ -275,10 +283,12 @@ static int tell_refusal(struct opening *o, const struct perch_open_call *call, s
 	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
 
-	perch__set_machine(o->set, &machine, NULL);	/* facts are worth reading where nothing else is left to do */
+	/* facts are worth reading where nothing else is left to do */
+	perch__set_machine(o->set, &machine, NULL);
 	if (call->errnum == E2BIG) {
 		/* the kernel told its own size, and perch_open() alone has seen it */
-		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0, o->set->machine, o->err);
+		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0,
+				o->set->machine, o->err);
 		if (fd >= 0)
 			o->set->calls->close(o->set->calls->context, fd);
 	} else if (!explain_member(o, target, call->group_fd, rc, o->err)) {
@@ -294,8 +304,12 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	const struct perch_target *at = &o->set->target[target];
 	bool cgroup = at->cgroup_fd > 0;
 	struct perch_open_call call = {
-		.attr = &o->given, .pid = cgroup ? at->cgroup_fd : at->pid, .cpu = at->cpu, .group_fd = leader,
-		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0), .errnum = -rc,
+		.attr = &o->given,
+		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.cpu = at->cpu,
+		.group_fd = leader,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
+		.errnum = -rc,
 		.pid_is_cgroup_fd = cgroup,
 	};
 	struct perch_open_call_leader known;
@@ -346,10 +360,12 @@ static int nowhere(struct opening *o)
 			return perch__set_no_memory(o->err);
 		err = &aside->reason;
 	}
-	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "its PMU counts on none of the CPUs asked for");
+	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
+			"its PMU counts on none of the CPUs asked for");
 	perch_error_field(err, "cpu", NULL);
 	if (o->cpus->nr)
-		perch_error_remedy(err, "measure on CPU %d, which is one where it counts", o->cpus->cpu[0]);
+		perch_error_remedy(err, "measure on CPU %d, which is one where it counts",
+				   o->cpus->cpu[0]);
 	event_of(o)->attr = o->attr;
 	if (aside)
 		return skip(o, aside);
@@ -430,7 +446,8 @@ static int open_group(struct opening *o, struct perch__run group)
 	return 0;
 }
 
-/* What became of a group: if it broke, as many runs as events; skipped ones are runs of nothing, which reads tell. */
+/* What became of a group: if it broke, as many runs as events; skipped ones are runs of nothing,
+ * which reads tell. */
 static void keep_runs(struct perch_set *set, struct perch__run group)
 {
 	struct perch__run run;
@@ -450,29 +467,35 @@ static int check_left(const struct perch_set *set, struct perch_error *err)
 	for (size_t i = 0; i < set->nr_targets; i++)
 		if (!set->gone[i])
 			return 0;
-	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "every thread to be measured has ended");
+	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
+			"every thread to be measured has ended");
 	perch_error_field(err, "pid", NULL);
 	return -ESRCH;
 }
 
-int perch_set_open(struct perch_set **set, const struct perch_events *events, const struct perch_targets *targets,
-		   const struct perch_options *options, unsigned may, struct perch_error *err)
+int perch_set_open(struct perch_set **set, const struct perch_events *events,
+		   const struct perch_targets *targets, const struct perch_options *options,
+		   unsigned may, struct perch_error *err)
 {
-	struct opening o = { .options = options ? *options : (struct perch_options){ 0 }, .may = may, .err = err };
+	struct opening o = { .options = options ? *options : (struct perch_options){ 0 },
+			     .may = may,
+			     .err = err };
 	struct perch__run group;
 	int rc;
 
 	*set = NULL;
-	o.options.self_monitoring = 0;	/* counters alone */
+	o.options.self_monitoring = 0; /* counters alone */
 	if (may >= PERCH_SET_MAY_MAX) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
 		perch_error_field(err, "may", NULL);
 		return -EINVAL;
 	}
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;
-	/* all attrs first: between system calls the same work takes three times as long, for the caches are the kernel's */
+	/* all attrs first: between system calls the same work takes three times as long, for the
+	 * caches are the kernel's */
 	for (size_t i = 0; !rc && i < events->nr; i++) {
 		take_event(&o.set->event[i], &events->event[i]);
 		rc = build(&o, i);

@@ -13,8 +13,9 @@ static const struct perch__base *base_at(const struct perch_set *set, size_t at)
 }
 
 /* A pinned event that lost its counter is what happened, not a failure. */
-static int judge_failure(const struct perch_set *set, size_t event, size_t target, struct perch_count *count, int rc,
-			 const struct perch_error *said, struct perch_error *err)
+static int judge_failure(const struct perch_set *set, size_t event, size_t target,
+			 struct perch_count *count, int rc, const struct perch_error *said,
+			 struct perch_error *err)
 {
 	if (rc == -ENODATA) {
 		*count = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
@@ -25,8 +26,8 @@ static int judge_failure(const struct perch_set *set, size_t event, size_t targe
 	return perch__set_blame(set, event, target, err, rc);
 }
 
-static int read_single(struct perch_set *set, size_t event, size_t target, struct perch_count *counts,
-		       struct perch_error *err)
+static int read_single(struct perch_set *set, size_t event, size_t target,
+		       struct perch_count *counts, struct perch_error *err)
 {
 	size_t at = event * set->nr_targets + target;
 	uint64_t read_format = set->event[event].attr.read_format;
@@ -43,8 +44,8 @@ static int read_single(struct perch_set *set, size_t event, size_t target, struc
 }
 
 /* Members have left the group: each for itself. */
-static int read_strays(struct perch_set *set, struct perch__run run, size_t target, struct perch_count *counts,
-		       struct perch_error *err)
+static int read_strays(struct perch_set *set, struct perch__run run, size_t target,
+		       struct perch_count *counts, struct perch_error *err)
 {
 	int rc = 0;
 
@@ -55,16 +56,18 @@ static int read_strays(struct perch_set *set, struct perch__run run, size_t targ
 
 		if (set->fd[at] < 0)
 			continue;
-		rc = perch__read_astray(set->calls, set->fd[at], event->attr.read_format, &set->words,
-					event->event.name, base_at(set, at), &counts[at], &said);
+		rc = perch__read_astray(set->calls, set->fd[at], event->attr.read_format,
+					&set->words, event->event.name, base_at(set, at),
+					&counts[at], &said);
 		if (rc)
 			rc = judge_failure(set, i, target, &counts[at], rc, &said, err);
 	}
 	return rc;
 }
 
-static int read_group(struct perch_set *set, const struct perch__run *run, size_t leader, size_t members, size_t target,
-		      struct perch_count *counts, struct perch_error *err)
+static int read_group(struct perch_set *set, const struct perch__run *run, size_t leader,
+		      size_t members, size_t target, struct perch_count *counts,
+		      struct perch_error *err)
 {
 	uint64_t read_format = set->event[leader].attr.read_format;
 	const char *name = set->event[leader].event.name;
@@ -72,8 +75,8 @@ static int read_group(struct perch_set *set, const struct perch__run *run, size_
 	const uint64_t *next;
 	int given;
 
-	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format, members, &set->words, name,
-				  &said);
+	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
+				  members, &set->words, name, &said);
 	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
 		return judge_failure(set, leader, target, NULL, given, &said, err);
 	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
@@ -85,8 +88,8 @@ static int read_group(struct perch_set *set, const struct perch__run *run, size_
 		if (PERCH__UNLIKELY(given < 0))
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		else
-			next = perch__take(&counts[at], next, set->words.at + PERCH__GROUP_TIMES, read_format,
-					   base_at(set, at));
+			next = perch__take(&counts[at], next, set->words.at + PERCH__GROUP_TIMES,
+					   read_format, base_at(set, at));
 		members--;
 	}
 	return 0;
@@ -106,8 +109,8 @@ static size_t find_members(const struct perch_set *set, const struct perch__run 
 	return members;
 }
 
-static int read_run(struct perch_set *set, const struct perch__run *run, size_t target, struct perch_count *counts,
-		    struct perch_error *err)
+static int read_run(struct perch_set *set, const struct perch__run *run, size_t target,
+		    struct perch_count *counts, struct perch_error *err)
 {
 	size_t leader = run->first, members = run->end - run->first;
 	int rc = 0;
@@ -124,12 +127,14 @@ static int read_run(struct perch_set *set, const struct perch__run *run, size_t 
 	return rc;
 }
 
-int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr, struct perch_error *err)
+int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
+		   struct perch_error *err)
 {
 	if (nr != set->nr_events * set->nr_targets)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "the set has %zu events on %zu targets, and room is for %zu counts",
-				       set->nr_events, set->nr_targets, nr);
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the set has %zu events on %zu targets, and room is for %zu counts",
+			set->nr_events, set->nr_targets, nr);
 	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
 			int rc = read_run(set, run, i, counts, err);
@@ -147,15 +152,18 @@ static uint64_t add(uint64_t left, uint64_t right)
 	return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
 }
 
-/* From harmless to bad. A thread that slept is idle, which takes nothing from what the others counted. */
+/* From harmless to bad. A thread that slept is idle, which takes nothing from what the others
+ * counted. */
 static int badness(enum perch_count_state state)
 {
 	static const int ranks[] = {
-		[PERCH_COUNT_STATE_NOT_OPEN] = 0, [PERCH_COUNT_STATE_NOT_ENABLED] = 1, [PERCH_COUNT_STATE_EXACT] = 2, [PERCH_COUNT_STATE_SCALED] = 3,
+		[PERCH_COUNT_STATE_NOT_OPEN] = 0,  [PERCH_COUNT_STATE_NOT_ENABLED] = 1,
+		[PERCH_COUNT_STATE_EXACT] = 2,	   [PERCH_COUNT_STATE_SCALED] = 3,
 		[PERCH_COUNT_STATE_NEVER_RAN] = 4, [PERCH_COUNT_STATE_ERROR] = 5,
 	};
 
-	return (size_t)state < sizeof(ranks) / sizeof(ranks[0]) ? ranks[state] : ranks[PERCH_COUNT_STATE_ERROR];
+	return (size_t)state < sizeof(ranks) / sizeof(ranks[0]) ? ranks[state]
+								: ranks[PERCH_COUNT_STATE_ERROR];
 }
 
 void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr)
@@ -167,7 +175,8 @@ void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, 
 
 		if (badness(count->state) > badness(total.state))
 			total.state = count->state;
-		if (count->state == PERCH_COUNT_STATE_NOT_OPEN || count->state == PERCH_COUNT_STATE_ERROR)
+		if (count->state == PERCH_COUNT_STATE_NOT_OPEN ||
+		    count->state == PERCH_COUNT_STATE_ERROR)
 			continue;
 		total.value = add(total.value, count->value);
 		total.scaled = add(total.scaled, count->scaled);
@@ -182,7 +191,8 @@ void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, 
 
 static bool counted(const struct perch_count *count)
 {
-	return count->state != PERCH_COUNT_STATE_NOT_OPEN && count->state != PERCH_COUNT_STATE_ERROR;
+	return count->state != PERCH_COUNT_STATE_NOT_OPEN &&
+	       count->state != PERCH_COUNT_STATE_ERROR;
 }
 
 static uint64_t beyond(uint64_t now, uint64_t earlier)
@@ -190,7 +200,8 @@ static uint64_t beyond(uint64_t now, uint64_t earlier)
 	return now > earlier ? now - earlier : 0;
 }
 
-void perch_count_delta(struct perch_count *delta, const struct perch_count *now, const struct perch_count *earlier)
+void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
+		       const struct perch_count *earlier)
 {
 	struct perch_count between = *now;
 	struct perch__base base = { 0 };

@@ -89,7 +89,8 @@ size_t perch_clean_text(char *dst, size_t size, const char *src)
 	return written;
 }
 
-/* By way of a copy, for the arguments may point into dst itself. A cut never leaves half a character. */
+/* By way of a copy, for the arguments may point into dst itself. A cut never leaves half a
+ * character. */
 static void __attribute__((format(printf, 3, 0)))
 set_text(char *dst, size_t size, const char *format, va_list arguments)
 {

@@ -19,13 +19,15 @@ static void generic_name(const struct perch_attr *attr, char *buffer, size_t siz
 			return;
 		}
 	snprintf(buffer, size, "%s 0x%" PRIx64,
-		 attr->type == PERCH_TYPE_HARDWARE ? "unknown-hardware" : "unknown-software", attr->config);
+		 attr->type == PERCH_TYPE_HARDWARE ? "unknown-hardware" : "unknown-software",
+		 attr->config);
 }
 
 static void breakpoint_name(const struct perch_attr *attr, char *buffer, size_t size)
 {
 	snprintf(buffer, size, "mem:0x%" PRIx64 ":%s%s%s", attr->bp_addr,
-		 attr->bp_type & PERCH_BREAKPOINT_R ? "r" : "", attr->bp_type & PERCH_BREAKPOINT_W ? "w" : "",
+		 attr->bp_type & PERCH_BREAKPOINT_R ? "r" : "",
+		 attr->bp_type & PERCH_BREAKPOINT_W ? "w" : "",
 		 attr->bp_type & PERCH_BREAKPOINT_X ? "x" : "");
 }
 
@@ -50,7 +52,8 @@ static void plain_name(const struct perch_attr *attr, char *buffer, size_t size)
 		breakpoint_name(attr, buffer, size);
 		break;
 	default:
-		snprintf(buffer, size, "type %" PRIu32 " config 0x%" PRIx64, attr->type, attr->config);
+		snprintf(buffer, size, "type %" PRIu32 " config 0x%" PRIx64, attr->type,
+			 attr->config);
 	}
 }
 

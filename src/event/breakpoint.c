@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash with a digit behind it is the length's; another one begins terms.
- * Letters behind the colon are the access if the first of them is r, w or x; else they are modifiers, as those behind a
- * second colon always are. What the kernel would refuse without a word is refused here with a sentence.
+ * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash with a digit behind it is the length's; another
+ * one begins terms. Letters behind the colon are the access if the first of them is r, w or x; else
+ * they are modifiers, as those behind a second colon always are. What the kernel would refuse
+ * without a word is refused here with a sentence.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,13 +24,13 @@
 #define CODE_LENGTH sizeof(long)
 #endif
 
-#define DATA_LENGTH 4		/* as perf has it */
+#define DATA_LENGTH 4 /* as perf has it */
 
 /* What the text says, and where. */
 struct breakpoint {
 	uint64_t address, length;
-	unsigned access;		/* PERCH_BREAKPOINT_* */
-	bool sized;			/* it names a length */
+	unsigned access; /* PERCH_BREAKPOINT_* */
+	bool sized;	 /* it names a length */
 	size_t at_address, at_length, at_access;
 };
 
@@ -44,14 +45,19 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 	breakpoint->at_access = at;
 	breakpoint->access = 0;
 	for (; isalnum((unsigned char)text[at]); at++) {
-		unsigned bit = text[at] == 'r' ? PERCH_BREAKPOINT_R : text[at] == 'w' ? PERCH_BREAKPOINT_W :
-			       text[at] == 'x' ? PERCH_BREAKPOINT_X : 0;
+		unsigned bit = text[at] == 'r'	 ? PERCH_BREAKPOINT_R
+			       : text[at] == 'w' ? PERCH_BREAKPOINT_W
+			       : text[at] == 'x' ? PERCH_BREAKPOINT_X
+						 : 0;
 
 		if (!bit || breakpoint->access & bit) {
-			perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%c' %s a breakpoint", text[at],
+			perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+				      "'%c' %s a breakpoint", text[at],
 				      bit ? "is there twice in the access of" : "is no access of");
-			perch_error_remedy(parser->err, "the access is w, rw or x; modifiers come behind a colon of "
-					   "their own, as in mem:0x1000:rw:u");
+			perch_error_remedy(
+				parser->err,
+				"the access is w, rw or x; modifiers come behind a colon of "
+				"their own, as in mem:0x1000:rw:u");
 			return -EINVAL;
 		}
 		breakpoint->access |= bit;
@@ -73,17 +79,18 @@ static int check_access(struct perch__parser *parser, const struct breakpoint *b
 		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
 			      "x86 has no breakpoints that hit on reads alone");
 		perch_error_field(parser->err, "bp_type", NULL);
-		perch_error_remedy(parser->err, "say rw, and w in an event beside it to tell the writes");
+		perch_error_remedy(parser->err,
+				   "say rw, and w in an event beside it to tell the writes");
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int refuse_length(struct perch__parser *parser, const struct breakpoint *breakpoint, const char *what,
-			 const char *remedy)
+static int refuse_length(struct perch__parser *parser, const struct breakpoint *breakpoint,
+			 const char *what, const char *remedy)
 {
-	perch__refuse(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD, "%s, not %llu", what,
-		      (unsigned long long)breakpoint->length);
+	perch__refuse(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD, "%s, not %llu",
+		      what, (unsigned long long)breakpoint->length);
 	perch_error_field(parser->err, "bp_len", NULL);
 	perch_error_remedy(parser->err, "%s", remedy);
 	return -EINVAL;
@@ -95,15 +102,18 @@ static int check_length(struct perch__parser *parser, const struct breakpoint *b
 
 	if (breakpoint->access == PERCH_BREAKPOINT_X) {
 		if (breakpoint->sized && length != CODE_LENGTH)
-			return refuse_length(parser, breakpoint,
-					     CODE_LENGTH == 8 ? "a breakpoint on an instruction has the length 8 here"
-							      : "a breakpoint on an instruction has the length 4 here",
-					     "leave the length out");
+			return refuse_length(
+				parser, breakpoint,
+				CODE_LENGTH == 8
+					? "a breakpoint on an instruction has the length 8 here"
+					: "a breakpoint on an instruction has the length 4 here",
+				"leave the length out");
 		return 0;
 	}
 	if (X86 && (length & (length - 1) || !length || length > 8))
-		return refuse_length(parser, breakpoint, "a breakpoint on x86 watches 1, 2, 4 or 8 bytes",
-				     "take the next longer one at an address that is a multiple of it, or several");
+		return refuse_length(
+			parser, breakpoint, "a breakpoint on x86 watches 1, 2, 4 or 8 bytes",
+			"take the next longer one at an address that is a multiple of it, or several");
 	if (!length || length > 8)
 		return refuse_length(parser, breakpoint, "a breakpoint watches 1 to 8 bytes",
 				     "make several events of it");
@@ -115,29 +125,34 @@ static int check_place(struct perch__parser *parser, const struct breakpoint *br
 {
 	uint64_t length = breakpoint->length, fitting = breakpoint->address & -breakpoint->address;
 
-	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X || !(breakpoint->address & (length - 1)))
+	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X ||
+	    !(breakpoint->address & (length - 1)))
 		return 0;
 	perch__refuse(parser, breakpoint->at_address, EINVAL, PERCH_ERROR_BAD_FIELD,
-		      "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86", (unsigned long long)length,
-		      breakpoint->sized ? "" : ", the length when none is said,", (unsigned long long)length);
+		      "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86",
+		      (unsigned long long)length,
+		      breakpoint->sized ? "" : ", the length when none is said,",
+		      (unsigned long long)length);
 	perch_error_field(parser->err, "bp_addr", NULL);
-	perch_error_remedy(parser->err, "say mem:%#llx/%llu", (unsigned long long)breakpoint->address,
-			   (unsigned long long)fitting);
+	perch_error_remedy(parser->err, "say mem:%#llx/%llu",
+			   (unsigned long long)breakpoint->address, (unsigned long long)fitting);
 	return -EINVAL;
 }
 
 int perch__breakpoint(struct perch__parser *parser, size_t at, struct perch_event *event)
 {
-	struct breakpoint breakpoint = { .length = DATA_LENGTH, .at_address = parser->token.at + 1 };
+	struct breakpoint breakpoint = { .length = DATA_LENGTH,
+					 .at_address = parser->token.at + 1 };
 	size_t end = breakpoint.at_address;
 	int rc;
 
-	(void)at;		/* nothing is said of the keyword itself */
+	(void)at; /* nothing is said of the keyword itself */
 	rc = perch__take_number(parser, &end, &breakpoint.address, "the address of a breakpoint");
 	if (!rc && parser->text[end] == '/' && isdigit((unsigned char)parser->text[end + 1])) {
 		breakpoint.sized = true;
 		breakpoint.at_length = ++end;
-		rc = perch__take_number(parser, &end, &breakpoint.length, "the length of a breakpoint");
+		rc = perch__take_number(parser, &end, &breakpoint.length,
+					"the length of a breakpoint");
 	}
 	if (!rc)
 		rc = parse_access(parser, &breakpoint, &end);
@@ -152,7 +167,8 @@ int perch__breakpoint(struct perch__parser *parser, size_t at, struct perch_even
 	event->attr.type = PERCH_TYPE_BREAKPOINT;
 	event->attr.bp_type = breakpoint.access;
 	event->attr.bp_addr = breakpoint.address;
-	event->attr.bp_len = breakpoint.access == PERCH_BREAKPOINT_X ? CODE_LENGTH : breakpoint.length;
+	event->attr.bp_len = breakpoint.access == PERCH_BREAKPOINT_X ? CODE_LENGTH
+								     : breakpoint.length;
 	perch__advance_to(parser, end);
 	return 0;
 }

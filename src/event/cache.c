@@ -8,7 +8,8 @@
 
 #define SPELLINGS 5
 
-/* The first spelling is the one to show; of operations alone (result "refs" left out) the second, the plural. */
+/* The first spelling is the one to show; of operations alone (result "refs" left out) the second,
+ * the plural. */
 static const char *const caches[PERCH_COUNT_HW_CACHE_MAX][SPELLINGS] = {
 	[PERCH_COUNT_HW_CACHE_L1D] = { "L1-dcache", "l1-d", "l1d", "L1-data" },
 	[PERCH_COUNT_HW_CACHE_L1I] = { "L1-icache", "l1-i", "l1i", "L1-instruction" },
@@ -21,15 +22,16 @@ static const char *const caches[PERCH_COUNT_HW_CACHE_MAX][SPELLINGS] = {
 static const char *const operations[PERCH_COUNT_HW_CACHE_OP_MAX][SPELLINGS] = {
 	[PERCH_COUNT_HW_CACHE_OP_READ] = { "load", "loads", "read" },
 	[PERCH_COUNT_HW_CACHE_OP_WRITE] = { "store", "stores", "write" },
-	[PERCH_COUNT_HW_CACHE_OP_PREFETCH] = { "prefetch", "prefetches", "speculative-read", "speculative-load" },
+	[PERCH_COUNT_HW_CACHE_OP_PREFETCH] = { "prefetch", "prefetches", "speculative-read",
+					       "speculative-load" },
 };
 static const char *const results[PERCH_COUNT_HW_CACHE_RESULT_MAX][SPELLINGS] = {
 	[PERCH_COUNT_HW_CACHE_RESULT_ACCESS] = { "refs", "Reference", "ops", "access" },
 	[PERCH_COUNT_HW_CACHE_RESULT_MISS] = { "misses", "miss" },
 };
 
-#define READ (1 << PERCH_COUNT_HW_CACHE_OP_READ)
-#define WRITE (1 << PERCH_COUNT_HW_CACHE_OP_WRITE)
+#define READ	 (1 << PERCH_COUNT_HW_CACHE_OP_READ)
+#define WRITE	 (1 << PERCH_COUNT_HW_CACHE_OP_WRITE)
 #define PREFETCH (1 << PERCH_COUNT_HW_CACHE_OP_PREFETCH)
 
 /* What each of them can do: instructions are not written, and branch predictors only looked up. */
@@ -44,8 +46,8 @@ static const unsigned char legal_operations[PERCH_COUNT_HW_CACHE_MAX] = {
 };
 
 /*
- * The row with the longest spelling that starts the word and ends where the word or one of its parts ends; -1 when
- * there is none. *length: bytes of that spelling.
+ * The row with the longest spelling that starts the word and ends where the word or one of its
+ * parts ends; -1 when there is none. *length: bytes of that spelling.
  */
 static int find(const char *const (*rows)[SPELLINGS], size_t nr, const char *word, size_t *length)
 {
@@ -96,7 +98,8 @@ bool perch__cache_event(const char *word, uint64_t *config, bool *legal)
 
 const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size)
 {
-	unsigned cache = config & 0xff, operation = config >> 8 & 0xff, result = config >> 16 & 0xff;
+	unsigned cache = config & 0xff, operation = config >> 8 & 0xff,
+		 result = config >> 16 & 0xff;
 
 	/* above bit 32 may be the PMU of a hybrid machine */
 	if ((config & PERCH_HW_EVENT_MASK) >> 24 || cache >= PERCH_COUNT_HW_CACHE_MAX ||
@@ -106,6 +109,7 @@ const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size)
 	if (result == PERCH_COUNT_HW_CACHE_RESULT_ACCESS)
 		snprintf(buffer, size, "%s-%s", caches[cache][0], operations[operation][1]);
 	else
-		snprintf(buffer, size, "%s-%s-%s", caches[cache][0], operations[operation][0], results[result][0]);
+		snprintf(buffer, size, "%s-%s-%s", caches[cache][0], operations[operation][0],
+			 results[result][0]);
 	return buffer;
 }

@@ -14,8 +14,8 @@
 /* PMUs that every kernel has, or nearly: no need to look into them. */
 static bool known(const char *name)
 {
-	static const char *const names[] = { "breakpoint", "kprobe", "msr", "power",
-					    "software", "tracepoint", "uprobe" };
+	static const char *const names[] = { "breakpoint", "kprobe",	 "msr",	  "power",
+					     "software",   "tracepoint", "uprobe" };
 
 	for (size_t i = 0; i < PERCH__NR(names); i++)
 		if (!strcmp(names[i], name))
@@ -31,7 +31,8 @@ static bool has_cpus(int devices, const char *name)
 	return !faccessat(devices, file, F_OK, 0);
 }
 
-/* Without opening a PMU's files: generic names are used most, and nearly all machines have one kind of core. */
+/* Without opening a PMU's files: generic names are used most, and nearly all machines have one kind
+ * of core. */
 static bool look_for_cores(const struct perch_machine *machine)
 {
 	char folder[PATH_MAX], cpu[PATH_MAX];
@@ -40,13 +41,15 @@ static bool look_for_cores(const struct perch_machine *machine)
 	DIR *devices;
 
 	if (perch_machine_path(machine, folder, sizeof(folder), PERCH__PMUS) < 0 ||
-	    perch_machine_path(machine, cpu, sizeof(cpu), PERCH__PMUS "/cpu") < 0 || !access(cpu, F_OK))
+	    perch_machine_path(machine, cpu, sizeof(cpu), PERCH__PMUS "/cpu") < 0 ||
+	    !access(cpu, F_OK))
 		return false;
 	devices = opendir(folder);
 	if (!devices)
 		return false;
 	while (cores < 2 && (entry = readdir(devices)))
-		cores += entry->d_name[0] != '.' && !known(entry->d_name) && has_cpus(dirfd(devices), entry->d_name);
+		cores += entry->d_name[0] != '.' && !known(entry->d_name) &&
+			 has_cpus(dirfd(devices), entry->d_name);
 	closedir(devices);
 	return cores == 2;
 }
@@ -94,15 +97,16 @@ void perch__set_config(struct perch_attr *attr, uint64_t config)
 }
 
 /*
- * Whether the kernel puts a generic event on the PMU above bit 32 of config: on x86 from the first that has two kinds
- * of cores, on arm from 6.6 on; older ones find no PMU for it.
+ * Whether the kernel puts a generic event on the PMU above bit 32 of config: on x86 from the first
+ * that has two kinds of cores, on arm from 6.6 on; older ones find no PMU for it.
  */
 static bool kernel_extends(struct perch__parser *parser, const struct perch_pmu *pmu)
 {
 	struct perch_release release;
 
-	return !strncmp(pmu->name, "cpu", 3) || perch_machine_release(parser->machine, &release, NULL) ||
-	       release.major > 6 || (release.major == 6 && release.minor >= 6);
+	return !strncmp(pmu->name, "cpu", 3) ||
+	       perch_machine_release(parser->machine, &release, NULL) || release.major > 6 ||
+	       (release.major == 6 && release.minor >= 6);
 }
 
 /* What the kernel's driver of arm's PMUs makes of hardware events, by the names in sysfs. */
@@ -118,9 +122,10 @@ static const char *const arm_names[PERCH_COUNT_HW_MAX][2] = {
 	[PERCH_COUNT_HW_STALLED_CYCLES_BACKEND] = { "stall_backend" },
 };
 
-/* The event of the PMU's own that is the same as a generic one: 1; 0 when it has none; or a negative errno. */
-static int put_own(struct perch__parser *parser, const struct perch_attr *attr, const struct perch_pmu *pmu, size_t at,
-		   struct perch_event *event)
+/* The event of the PMU's own that is the same as a generic one: 1; 0 when it has none; or a
+ * negative errno. */
+static int put_own(struct perch__parser *parser, const struct perch_attr *attr,
+		   const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {
 	int rc = 0;
 
@@ -129,17 +134,19 @@ static int put_own(struct perch__parser *parser, const struct perch_attr *attr, 
 	for (size_t i = 0; i < PERCH__NR(arm_names[0]) && arm_names[attr->config][i] && !rc; i++) {
 		event->attr.type = pmu->type;
 		event->attr.config = 0;
-		rc = perch__apply_pmu_name(parser, pmu, arm_names[attr->config][i], at, NULL, event);
+		rc = perch__apply_pmu_name(parser, pmu, arm_names[attr->config][i], at, NULL,
+					   event);
 	}
 	return rc;
 }
 
 /*
- * Makes what a generic attr means on one PMU of cores: 1; 0 when this kernel has no way to say it; or a negative errno.
- * A raw event is one of the PMU's own type; the others keep theirs and say the PMU above bit 32.
+ * Makes what a generic attr means on one PMU of cores: 1; 0 when this kernel has no way to say it;
+ * or a negative errno. A raw event is one of the PMU's own type; the others keep theirs and say the
+ * PMU above bit 32.
  */
-static int put_on(struct perch__parser *parser, const struct perch_attr *attr, const struct perch_pmu *pmu, size_t at,
-		  struct perch_event *event)
+static int put_on(struct perch__parser *parser, const struct perch_attr *attr,
+		  const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {
 	if (extends(attr->type) && !kernel_extends(parser, pmu))
 		return put_own(parser, attr, pmu, at, event);
@@ -162,7 +169,8 @@ static int add_plain(struct perch__parser *parser, const struct perch_attr *attr
 	return 0;
 }
 
-/* One event for each PMU of cores; plain, as perf has it, where one of them cannot be told from the others. */
+/* One event for each PMU of cores; plain, as perf has it, where one of them cannot be told from the
+ * others. */
 static int add_on_cores(struct perch__parser *parser, const struct perch_attr *attr, size_t at)
 {
 	size_t first = parser->events->nr, nr, i = 0;
@@ -194,8 +202,8 @@ int perch__generic_events(struct perch__parser *parser, const struct perch_attr 
 	return add_on_cores(parser, attr, at);
 }
 
-int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
-		      struct perch_event *event)
+int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
+		      size_t at, struct perch_event *event)
 {
 	struct perch_attr generic = { 0 };
 	int rc;
@@ -210,14 +218,15 @@ int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 	rc = put_on(parser, &generic, pmu, at, event);
 	if (rc)
 		return rc;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW, "this kernel cannot count '%s' on PMU '%s' alone",
-		      name, pmu->name);
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
+		      "this kernel cannot count '%s' on PMU '%s' alone", name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
 	perch_error_remedy(parser->err, "take an event of the PMU's own: 'perch list' shows them");
 	return -EOPNOTSUPP;
 }
 
-const struct perch_cpus *perch_attr_cpus(const struct perch_attr *attr, struct perch_machine *machine)
+const struct perch_cpus *perch_attr_cpus(const struct perch_attr *attr,
+					 struct perch_machine *machine)
 {
 	uint32_t type = perch__pmu_type(attr);
 	const struct perch_pmu *pmu = NULL;

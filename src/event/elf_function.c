@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions in the symbol tables of ELF files: .symtab, which strip removes, then .dynsym, which it leaves. */
+/* Functions in the symbol tables of ELF files: .symtab, which strip removes, then .dynsym, which it
+ * leaves. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf_file.h"
 
-#define MOST_STRINGS ((size_t)256 << 20)	/* bytes of names; browsers with all symbols have 150 MiB */
-#define MOST_OFFERED 400000			/* functions compared with an unknown name: a fraction of a second */
-#define CHUNK 1024				/* symbols that are read at once */
-#define VERSION_HIDDEN 0x8000			/* bit of a version number: not the one that a plain name means */
+#define MOST_STRINGS \
+	((size_t)256 << 20)   /* bytes of names; browsers with all symbols have 150 MiB */
+#define MOST_OFFERED   400000 /* functions compared with an unknown name: a fraction of a second */
+#define CHUNK	       1024   /* symbols that are read at once */
+#define VERSION_HIDDEN 0x8000 /* bit of a version number: not the one that a plain name means */
 
 struct symbol {
 	const char *name;
 	uint64_t value;
 	unsigned char info;
 	uint16_t section;
-	uint16_t version;			/* with VERSION_HIDDEN; 0: none */
+	uint16_t version; /* with VERSION_HIDDEN; 0: none */
 };
 
 /* A symbol table being read. */
@@ -25,7 +27,7 @@ struct table {
 	const struct perch__elf_section *section;
 	char *strings;
 	size_t strings_size;
-	unsigned char *versions;		/* two bytes each; NULL: the table has none */
+	unsigned char *versions; /* two bytes each; NULL: the table has none */
 	size_t nr_versions;
 };
 
@@ -46,7 +48,8 @@ static int load_strings(const struct perch__elf *elf, uint32_t link, char **stri
 
 	if (link >= elf->nr_sections || elf->section[link].type != SHT_STRTAB)
 		return -EBADMSG;
-	rc = perch__elf_load(elf, &bytes, elf->section[link].offset, elf->section[link].size, MOST_STRINGS);
+	rc = perch__elf_load(elf, &bytes, elf->section[link].offset, elf->section[link].size,
+			     MOST_STRINGS);
 	if (rc)
 		return rc;
 	*strings = (char *)bytes;
@@ -62,7 +65,8 @@ static int open_table(struct table *table, const struct perch__elf *elf, uint32_
 	*table = (struct table){ .elf = elf, .section = of_type(elf, type) };
 	if (!table->section)
 		return 0;
-	if (table->section->offset > elf->size || table->section->size > elf->size - table->section->offset)
+	if (table->section->offset > elf->size ||
+	    table->section->size > elf->size - table->section->offset)
 		return -EBADMSG;
 	rc = load_strings(elf, table->section->link, &table->strings, &table->strings_size);
 	if (rc || type != SHT_DYNSYM || !versions)
@@ -80,8 +84,8 @@ static void close_table(struct table *table)
 	free(table->versions);
 }
 
-static void visit_one(const struct table *table, uint64_t index, const unsigned char *bytes, visit_symbol *visit,
-		      void *context)
+static void visit_one(const struct table *table, uint64_t index, const unsigned char *bytes,
+		      visit_symbol *visit, void *context)
 {
 	const struct perch__elf *elf = table->elf;
 	uint64_t name = PERCH__ELF_FIELD(elf, bytes, Sym, st_name);
@@ -107,7 +111,8 @@ static int visit_table(const struct table *table, visit_symbol *visit, void *con
 
 	for (uint64_t first = 0; first < nr; first += CHUNK) {
 		size_t here = nr - first < CHUNK ? nr - first : CHUNK;
-		ssize_t got = perch__elf_read(table->elf, buffer, table->section->offset + first * size, here * size);
+		ssize_t got = perch__elf_read(table->elf, buffer,
+					      table->section->offset + first * size, here * size);
 
 		if (got != (ssize_t)(here * size))
 			return got < 0 ? got : -EBADMSG;
@@ -118,7 +123,8 @@ static int visit_table(const struct table *table, visit_symbol *visit, void *con
 }
 
 /* Both tables; *found, when not NULL, ends it after the first one in which it became true. */
-static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *context, const unsigned *found)
+static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *context,
+		     const unsigned *found)
 {
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
 
@@ -141,7 +147,7 @@ static bool in_code(const struct perch__elf *elf, const struct symbol *symbol, u
 	uint64_t address = symbol->value;
 
 	if (elf->machine == EM_ARM)
-		address &= ~UINT64_C(1);	/* set: the function is in Thumb code */
+		address &= ~UINT64_C(1); /* set: the function is in Thumb code */
 	return symbol->section != SHN_UNDEF && perch__elf_find_offset(elf, address, true, offset);
 }
 
@@ -162,9 +168,9 @@ static bool is_function(const struct symbol *symbol)
 /* A function that is looked for. */
 struct search {
 	const struct perch__elf *elf;
-	const char *name, *version;		/* version NULL: the one that a plain name means */
-	size_t length;				/* of the name */
-	uint16_t version_number;		/* in this file; 0: it defines no such version */
+	const char *name, *version; /* version NULL: the one that a plain name means */
+	size_t length;		    /* of the name */
+	uint16_t version_number;    /* in this file; 0: it defines no such version */
 	struct perch__elf_function *function;
 };
 
@@ -186,12 +192,14 @@ static int find_version(const struct perch__elf *elf, const char *version, uint1
 	rc = load_strings(elf, section->link, &strings, &strings_size);
 	while (!rc && size >= sizeof(Elf64_Verdef) && at <= size - sizeof(Elf64_Verdef)) {
 		size_t name = at + PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_aux);
-		size_t next = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_next), text = strings_size;
+		size_t next = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_next),
+		       text = strings_size;
 
 		if (name <= size - sizeof(Elf64_Verdaux))
 			text = PERCH__ELF_FIELD(elf, bytes + name, Verdaux, vda_name);
 		if (text < strings_size && !strcmp(strings + text, version))
-			*number = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_ndx) & ~VERSION_HIDDEN;
+			*number = PERCH__ELF_FIELD(elf, bytes + at, Verdef, vd_ndx) &
+				  ~VERSION_HIDDEN;
 		if (!next || next > size - at)
 			break;
 		at += next;
@@ -202,7 +210,8 @@ static int find_version(const struct perch__elf *elf, const char *version, uint1
 	return rc;
 }
 
-/* How much right a symbol has to the name: 0 none; local ones 1, versions not meant by plain names 2, others 3. */
+/* How much right a symbol has to the name: 0 none; local ones 1, versions not meant by plain names
+ * 2, others 3. */
 static unsigned rank(const struct search *search, const struct symbol *symbol)
 {
 	const char *behind = symbol->name + search->length;
@@ -210,13 +219,14 @@ static unsigned rank(const struct search *search, const struct symbol *symbol)
 
 	if (strncmp(symbol->name, search->name, search->length) || (*behind && *behind != '@'))
 		return 0;
-	if (*behind == '@') {			/* linkers write versions into the names of .symtab */
+	if (*behind == '@') { /* linkers write versions into the names of .symtab */
 		hidden = behind[1] != '@';
 		behind += hidden ? 1 : 2;
 		if (search->version && strcmp(behind, search->version))
 			return 0;
-	} else if (search->version && (!search->version_number ||
-				       (symbol->version & ~VERSION_HIDDEN) != search->version_number)) {
+	} else if (search->version &&
+		   (!search->version_number ||
+		    (symbol->version & ~VERSION_HIDDEN) != search->version_number)) {
 		return 0;
 	}
 	if (ELF64_ST_BIND(symbol->info) == STB_LOCAL)
@@ -235,7 +245,8 @@ static void consider(void *context, const struct symbol *symbol)
 	if (!is_function(symbol))
 		return;
 	right = rank(search, symbol);
-	if (!right && function->any)		/* nothing more to know of it: that spares most symbols a look */
+	if (!right &&
+	    function->any) /* nothing more to know of it: that spares most symbols a look */
 		return;
 	here = in_code(search->elf, symbol, &offset);
 	function->any |= here;
@@ -252,9 +263,12 @@ static void consider(void *context, const struct symbol *symbol)
 	function->indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC;
 }
 
-int perch__elf_find_function(const struct perch__elf *elf, const char *name, struct perch__elf_function *function)
+int perch__elf_find_function(const struct perch__elf *elf, const char *name,
+			     struct perch__elf_function *function)
 {
-	struct search search = { .elf = elf, .name = name, .length = strcspn(name, "@"), .function = function };
+	struct search search = {
+		.elf = elf, .name = name, .length = strcspn(name, "@"), .function = function
+	};
 	int rc = 0;
 
 	memset(function, 0, sizeof(*function));
@@ -278,7 +292,8 @@ struct offers {
 	size_t length, nr;
 };
 
-/* Names much shorter or longer than the word are near only if it begins them: that is cheap to see. */
+/* Names much shorter or longer than the word are near only if it begins them: that is cheap to see.
+ */
 static void offer(void *context, const struct symbol *symbol)
 {
 	struct offers *offers = context;
@@ -289,7 +304,8 @@ static void offer(void *context, const struct symbol *symbol)
 	apart = length < offers->length ? offers->length - length : length - offers->length;
 	if (length >= sizeof(name) || offers->nr == MOST_OFFERED || !is_function(symbol) ||
 	    !in_code(offers->elf, symbol, &offset) ||
-	    (apart > 1 + offers->length / 3 && strncmp(symbol->name, offers->nearest->word, offers->length)))
+	    (apart > 1 + offers->length / 3 &&
+	     strncmp(symbol->name, offers->nearest->word, offers->length)))
 		return;
 	offers->nr++;
 	memcpy(name, symbol->name, length);

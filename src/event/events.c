@@ -13,17 +13,18 @@ int perch__new_event(struct perch__parser *parser, struct perch_event **result)
 	struct perch_event *event, *larger;
 
 	if (events->nr >= PERCH__EVENTS) {
-		perch__refuse(parser, parser->token.at, E2BIG, PERCH_ERROR_USAGE, "these are more than %d events",
-			      PERCH__EVENTS);
+		perch__refuse(parser, parser->token.at, E2BIG, PERCH_ERROR_USAGE,
+			      "these are more than %d events", PERCH__EVENTS);
 		perch_error_remedy(parser->err, "write narrower globs");
 		return -E2BIG;
 	}
 	/* there is room for the next power of two, so the number alone tells when it is used up */
 	if (!(events->nr & (events->nr - 1))) {
-		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1, sizeof(*larger));
+		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1,
+				      sizeof(*larger));
 		if (!larger)
-			return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					     "no memory for one more event");
+			return perch__refuse(parser, parser->token.at, ENOMEM,
+					     PERCH_ERROR_NO_MEMORY, "no memory for one more event");
 		events->event = larger;
 	}
 	event = &events->event[events->nr];

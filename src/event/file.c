@@ -15,7 +15,8 @@
 
 static int cannot_read(const char *path, int errnum, struct perch_error *err)
 {
-	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot read events from %s: %s", path, strerror(errnum));
+	return perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot read events from %s: %s",
+			       path, strerror(errnum));
 }
 
 static int open_file(const char *path, struct perch_error *err)
@@ -56,7 +57,8 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 			char *larger = realloc(*text, room ? 2 * room : 4096);
 
 			if (!larger)
-				return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s", path);
+				return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+						       "no memory to read %s", path);
 			*text = larger;
 			room = room ? 2 * room : 4096;
 		}
@@ -69,17 +71,18 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 			break;
 		*size += got;
 		if (*size > LARGEST)
-			return perch_error_set(err, EFBIG, PERCH_ERROR_FILE,
-					       "%s has more than %d bytes, which are too many for lists of events", path,
-					       LARGEST);
+			return perch_error_set(
+				err, EFBIG, PERCH_ERROR_FILE,
+				"%s has more than %d bytes, which are too many for lists of events",
+				path, LARGEST);
 	}
 	(*text)[*size] = '\0';
 	return 0;
 }
 
 /*
- * Puts spaces for comments. A '#' in quotes is part of a filter or a name. NULL; or a quote that does not end in its
- * line: joined with the next one it would end somewhere else.
+ * Puts spaces for comments. A '#' in quotes is part of a filter or a name. NULL; or a quote that
+ * does not end in its line: joined with the next one it would end somewhere else.
  */
 static const char *blank_comments(char *text)
 {
@@ -101,7 +104,8 @@ static const char *blank_comments(char *text)
 	return quote;
 }
 
-/* Lines follow each other as events of one list do, with a comma where none is; its place is the newline's. */
+/* Lines follow each other as events of one list do, with a comma where none is; its place is the
+ * newline's. */
 static void join_lines(char *text)
 {
 	char before = ',';
@@ -166,20 +170,23 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 	int rc;
 
 	if (!ends)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s", path);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
+				       path);
 	if (strlen(text) != size) {
-		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "a byte 0 is in no event's name");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
+				     "a byte 0 is in no event's name");
 		if (err)
 			err->column = strlen(text);
 	} else if ((quote = blank_comments(text))) {
-		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "the quote that begins here does not end in its line");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
+				     "the quote that begins here does not end in its line");
 		if (err)
 			err->column = quote - text;
 	} else {
 		join_lines(text);
-		rc = text[strspn(text, " \t\n")]
-			     ? perch_events_add(events, text, machine, err)
-			     : perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX, "there is no event in it");
+		rc = text[strspn(text, " \t\n")] ? perch_events_add(events, text, machine, err)
+						 : perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
+								   "there is no event in it");
 	}
 	if (rc)
 		tell_line(path, ends, lines, err);
@@ -187,8 +194,8 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 	return rc;
 }
 
-int perch_events_add_file(struct perch_events *events, const char *path, struct perch_machine *machine,
-			  struct perch_error *err)
+int perch_events_add_file(struct perch_events *events, const char *path,
+			  struct perch_machine *machine, struct perch_error *err)
 {
 	bool input = !strcmp(path, "-");
 	int rc, fd = open_file(path, err);

@@ -30,8 +30,8 @@ static bool takes_filter(const struct perch_attr *attr, struct perch_machine *ma
 }
 
 /*
- * With the filter that the event has already: a hit must pass both. Of address filters each range is one more. To be
- * freed; NULL: no memory.
+ * With the filter that the event has already: a hit must pass both. Of address filters each range
+ * is one more. To be freed; NULL: no memory.
  */
 static char *join(const struct perch_event *event, const char *filter)
 {
@@ -39,13 +39,14 @@ static char *join(const struct perch_event *event, const char *filter)
 
 	if (!event->filter)
 		return strdup(filter);
-	if (asprintf(&joined, event->attr.type == PERCH_TYPE_TRACEPOINT ? "(%s) && (%s)" : "%s,%s", event->filter, filter) < 0)
+	if (asprintf(&joined, event->attr.type == PERCH_TYPE_TRACEPOINT ? "(%s) && (%s)" : "%s,%s",
+		     event->filter, filter) < 0)
 		return NULL;
 	return joined;
 }
 
-static int make_one(const struct perch_event *event, const char *filter, struct perch_machine *machine, char **made,
-		    struct perch_error *err)
+static int make_one(const struct perch_event *event, const char *filter,
+		    struct perch_machine *machine, char **made, struct perch_error *err)
 {
 	int rc = perch__check_filter(event, filter, machine, err);
 
@@ -56,14 +57,15 @@ static int make_one(const struct perch_event *event, const char *filter, struct 
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	if (strlen(*made) <= PERCH__FILTER)
 		return 0;
-	return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			       "the filters of '%s' are longer together than the %d bytes that the kernel takes", event->name,
-			       PERCH__FILTER);
+	return perch_error_set(
+		err, EINVAL, PERCH_ERROR_USAGE,
+		"the filters of '%s' are longer together than the %d bytes that the kernel takes",
+		event->name, PERCH__FILTER);
 }
 
 /* One for each event that takes it: all are made before the first is changed. */
-static int set_all(struct perch_events *events, size_t from, const char *filter, struct perch_machine *machine,
-		   struct perch_error *err)
+static int set_all(struct perch_events *events, size_t from, const char *filter,
+		   struct perch_machine *machine, struct perch_error *err)
 {
 	size_t nr = from < events->nr ? events->nr - from : 0, takers = 0;
 	char **made = calloc(nr + 1, sizeof(*made));
@@ -78,9 +80,10 @@ static int set_all(struct perch_events *events, size_t from, const char *filter,
 		rc = make_one(&events->event[from + i], filter, machine, &made[i], err);
 	}
 	if (!rc && !takers) {
-		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no event before the filter '%s' takes one",
-				     filter);
-		perch_error_remedy(err, "tracepoints take filters, and PMUs that have nr_addr_filters");
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				     "no event before the filter '%s' takes one", filter);
+		perch_error_remedy(err,
+				   "tracepoints take filters, and PMUs that have nr_addr_filters");
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (made[i] && !rc) {
@@ -101,9 +104,11 @@ int perch_events_set_filter(struct perch_events *events, size_t from, const char
 	int rc = 0;
 
 	if (!length)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "an empty filter keeps nothing out");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "an empty filter keeps nothing out");
 	if (length > PERCH__FILTER)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the kernel takes filters of at most %d bytes",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the kernel takes filters of at most %d bytes",
 				       PERCH__FILTER);
 	if (!machine)
 		rc = perch_machine_new(&own, NULL, NULL, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields that a tracepoint's filter compares: one that the tracepoint has not is told before the kernel says EINVAL. */
+/* The fields that a tracepoint's filter compares: one that the tracepoint has not is told before
+ * the kernel says EINVAL. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +11,7 @@
 #include "words.h"
 
 #define FORMAT_BYTES (64u << 10)
-#define BLANKS " \t\n"
+#define BLANKS	     " \t\n"
 
 static size_t name_length(const char *text)
 {
@@ -26,7 +27,8 @@ static size_t name_length(const char *text)
 /* What the kernel knows of every tracepoint. */
 static bool is_special(const char *name)
 {
-	static const char *const specials[] = { "CPU", "cpu", "COMM", "comm", "STACKTRACE", "stacktrace" };
+	static const char *const specials[] = { "CPU",	"cpu",	      "COMM",
+						"comm", "STACKTRACE", "stacktrace" };
 
 	for (size_t i = 0; i < PERCH__NR(specials); i++)
 		if (!strcmp(name, specials[i]))
@@ -51,8 +53,8 @@ static const char *skip_value(const char *at)
 }
 
 /*
- * The next name that stands where a field must: in front of a comparison. *at goes on behind its value. False: there is
- * none, or the rest is no expression, which the kernel tells better.
+ * The next name that stands where a field must: in front of a comparison. *at goes on behind its
+ * value. False: there is none, or the rest is no expression, which the kernel tells better.
  */
 static bool next_field(const char **at, char name[PERCH__WORD])
 {
@@ -60,7 +62,8 @@ static bool next_field(const char **at, char name[PERCH__WORD])
 	size_t length = name_length(start);
 	const char *after = start + length + strspn(start + length, BLANKS);
 
-	if (!length || length >= PERCH__WORD || !*after || !strchr("=!<>~&.", *after) || !strncmp(after, "&&", 2))
+	if (!length || length >= PERCH__WORD || !*after || !strchr("=!<>~&.", *after) ||
+	    !strncmp(after, "&&", 2))
 		return false;
 	memcpy(name, start, length);
 	name[length] = '\0';
@@ -69,8 +72,8 @@ static bool next_field(const char **at, char name[PERCH__WORD])
 }
 
 /*
- * Takes the declaration of "	field:char prev_comm[16];	offset:..." for its name: the last word, sizes aside. False:
- * it is written in another way.
+ * Takes the declaration of "	field:char prev_comm[16];	offset:..." for its name: the last
+ * word, sizes aside. False: it is written in another way.
  */
 static bool field_name(const char *line, char name[PERCH__WORD])
 {
@@ -101,8 +104,9 @@ static enum answer look_up(const char *format, const char *wanted, struct perch_
 	bool any = false;
 
 	if (!end)
-		return UNSURE;	/* the file goes on behind what was read, or is another */
-	for (const char *at = strstr(format, "field:"); at && at < end; at = strstr(at + 1, "field:")) {
+		return UNSURE; /* the file goes on behind what was read, or is another */
+	for (const char *at = strstr(format, "field:"); at && at < end;
+	     at = strstr(at + 1, "field:")) {
 		if (!field_name(at + 6, name))
 			return UNSURE;
 		if (!strcmp(name, wanted))
@@ -116,9 +120,10 @@ static enum answer look_up(const char *format, const char *wanted, struct perch_
 
 #define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD)
 
-/* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has another's name. */
-static bool find_format(const struct perch_event *event, struct perch_machine *machine, char path[PATH_BYTES],
-			char name[PERCH__WORD])
+/* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has
+ * another's name. */
+static bool find_format(const struct perch_event *event, struct perch_machine *machine,
+			char path[PATH_BYTES], char name[PERCH__WORD])
 {
 	size_t system = strcspn(event->name, ":/."), length;
 	char tracefs[PATH_MAX], text[32];
@@ -130,7 +135,8 @@ static bool find_format(const struct perch_event *event, struct perch_machine *m
 		return false;
 	length = strcspn(event->name + system + 1, ":/.");
 	snprintf(name, PERCH__WORD, "%.*s", (int)(system + 1 + length), event->name);
-	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name, (int)length, name + system + 1);
+	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name,
+		 (int)length, name + system + 1);
 	/* the path has the machine's root already, hence no machine here */
 	got = perch_machine_read(NULL, path, text, sizeof(text));
 	if (got <= 0 || perch__number(text, strlen(text), &id) || id != event->attr.config)
@@ -139,7 +145,8 @@ static bool find_format(const struct perch_event *event, struct perch_machine *m
 	return true;
 }
 
-static int check_fields(const char *format, const char *tracepoint, const char *filter, struct perch_error *err)
+static int check_fields(const char *format, const char *tracepoint, const char *filter,
+			struct perch_error *err)
 {
 	char name[PERCH__WORD];
 	int rc = 0;
@@ -149,15 +156,17 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 
 		if (is_special(name) || look_up(format, name, &nearest) != HAS_NOT)
 			continue;
-		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD, "the tracepoint '%s' has no field '%s' to filter by",
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
+				     "the tracepoint '%s' has no field '%s' to filter by",
 				     tracepoint, name);
-		perch__nearest_remedy(&nearest, err, "'perch list --verbose' shows the fields of tracepoints");
+		perch__nearest_remedy(&nearest, err,
+				      "'perch list --verbose' shows the fields of tracepoints");
 	}
 	return rc;
 }
 
-int perch__check_filter(const struct perch_event *event, const char *filter, struct perch_machine *machine,
-			struct perch_error *err)
+int perch__check_filter(const struct perch_event *event, const char *filter,
+			struct perch_machine *machine, struct perch_error *err)
 {
 	char path[PATH_BYTES], tracepoint[PERCH__WORD], *format;
 	int rc = 0;
@@ -166,7 +175,8 @@ int perch__check_filter(const struct perch_event *event, const char *filter, str
 		return 0;
 	format = malloc(FORMAT_BYTES);
 	if (!format)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the format of '%s'", tracepoint);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the format of '%s'", tracepoint);
 	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
 		rc = check_fields(format, tracepoint, filter, err);
 	free(format);

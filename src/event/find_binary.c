@@ -16,9 +16,11 @@
 /* Where programs are when the environment has no PATH. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
-static const char *const library_folders[] = { "/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+static const char *const library_folders[] = { "/usr/local/lib", "/lib64", "/usr/lib64", "/lib",
+					       "/usr/lib" };
 
-int perch__elf_file_open(struct perch__elf *elf, const char *path, const struct perch_machine *machine)
+int perch__elf_file_open(struct perch__elf *elf, const char *path,
+			 const struct perch_machine *machine)
 {
 	char whole[PATH_MAX];
 	struct stat status;
@@ -26,7 +28,8 @@ int perch__elf_file_open(struct perch__elf *elf, const char *path, const struct 
 
 	if (rc < 0)
 		return rc;
-	/* devices and queues must neither block nor become the terminal before it is seen what they are */
+	/* devices and queues must neither block nor become the terminal before it is seen what they
+	 * are */
 	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -52,7 +55,8 @@ void perch__elf_file_close(struct perch__elf *elf)
 	perch__elf_clear(elf);
 }
 
-/* A library of another architecture has the right name and is not what this machine's programs load. */
+/* A library of another architecture has the right name and is not what this machine's programs
+ * load. */
 static bool loadable(const char *path, const struct perch_machine *machine)
 {
 	struct perch__elf elf, mine;
@@ -61,14 +65,16 @@ static bool loadable(const char *path, const struct perch_machine *machine)
 	if (perch__elf_file_open(&elf, path, machine))
 		return false;
 	if (!perch__elf_file_open(&mine, "/proc/self/exe", NULL)) {
-		same = elf.machine == mine.machine && elf.wide == mine.wide && elf.swapped == mine.swapped;
+		same = elf.machine == mine.machine && elf.wide == mine.wide &&
+		       elf.swapped == mine.swapped;
 		perch__elf_file_close(&mine);
 	}
 	perch__elf_file_close(&elf);
 	return same;
 }
 
-/* How well a file's name fits: "libc" is meant by itself first, then by libc.so, then by the highest libc.so.6. */
+/* How well a file's name fits: "libc" is meant by itself first, then by libc.so, then by the
+ * highest libc.so.6. */
 static int fit(const char *file, const char *name)
 {
 	size_t length = strlen(name);
@@ -83,13 +89,14 @@ static int fit(const char *file, const char *name)
 }
 
 /* Keeps the better of path and folder/file. */
-static void weigh(const char *folder, const char *file, const char *name, char *path, size_t size, int *best,
-		  const struct perch_machine *machine)
+static void weigh(const char *folder, const char *file, const char *name, char *path, size_t size,
+		  int *best, const struct perch_machine *machine)
 {
 	char candidate[PATH_MAX];
 	int fits = fit(file, name);
 
-	if (!fits || fits < *best || snprintf(candidate, sizeof(candidate), "%s/%s", folder, file) >= (int)size ||
+	if (!fits || fits < *best ||
+	    snprintf(candidate, sizeof(candidate), "%s/%s", folder, file) >= (int)size ||
 	    (fits == *best && strverscmp(candidate, path) <= 0) || !loadable(candidate, machine))
 		return;
 	strcpy(path, candidate);
@@ -131,7 +138,8 @@ static int look_in_multiarch(const char *folder, const char *name, char *path, s
 		return -ENOENT;
 	while (rc && (entry = readdir(folders)))
 		if (entry->d_name[0] != '.' && strstr(entry->d_name, "-linux-") &&
-		    snprintf(inside, sizeof(inside), "%s/%s", folder, entry->d_name) < (int)sizeof(inside))
+		    snprintf(inside, sizeof(inside), "%s/%s", folder, entry->d_name) <
+			    (int)sizeof(inside))
 			rc = look_in_folder(inside, name, path, size, machine);
 	closedir(folders);
 	return rc;
@@ -142,12 +150,14 @@ static bool executable(const char *path, const struct perch_machine *machine)
 	char whole[PATH_MAX];
 	struct stat status;
 
-	return perch_machine_path(machine, whole, sizeof(whole), path) >= 0 && !stat(whole, &status) &&
-	       S_ISREG(status.st_mode) && status.st_mode & 0111;
+	return perch_machine_path(machine, whole, sizeof(whole), path) >= 0 &&
+	       !stat(whole, &status) && S_ISREG(status.st_mode) && status.st_mode & 0111;
 }
 
-/* Folders of PATH that are no absolute paths depend on where this process is: programs there are named by a path. */
-static int look_in_path(const char *name, char *path, size_t size, const struct perch_machine *machine)
+/* Folders of PATH that are no absolute paths depend on where this process is: programs there are
+ * named by a path. */
+static int look_in_path(const char *name, char *path, size_t size,
+			const struct perch_machine *machine)
 {
 	const char *folder = getenv("PATH");
 	size_t length;
@@ -184,7 +194,8 @@ static int absolute(const char *name, char *path, size_t size)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-int perch__find_binary(const char *name, char *path, size_t size, const struct perch_machine *machine)
+int perch__find_binary(const char *name, char *path, size_t size,
+		       const struct perch_machine *machine)
 {
 	int rc;
 

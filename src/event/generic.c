@@ -6,10 +6,13 @@
 
 #include "internal.h"
 
+/* clang-format off */
 #define HARDWARE(name, alias, id) { name, alias, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_##id }
 #define SOFTWARE(name, alias, id) { name, alias, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_##id }
+/* clang-format on */
 
-/* Names come first that perf shows; in the order of their numbers, which perch_attr_name() leans on. */
+/* Names come first that perf shows; in the order of their numbers, which perch_attr_name() leans
+ * on. */
 static const struct perch_event_name names[] = {
 	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES),
 	HARDWARE("instructions", NULL, INSTRUCTIONS),
@@ -59,7 +62,8 @@ static bool raw_event(const char *word, uint64_t *config)
 
 bool perch__raw_term(const char *word, uint64_t *config)
 {
-	return raw_event(word, config) || (!strncmp(word, "r0x", 3) && raw_number(word + 3, config));
+	return raw_event(word, config) ||
+	       (!strncmp(word, "r0x", 3) && raw_number(word + 3, config));
 }
 
 bool perch__generic_event(const char *word, struct perch_attr *attr)
@@ -68,14 +72,16 @@ bool perch__generic_event(const char *word, struct perch_attr *attr)
 	bool legal;
 
 	for (size_t i = 0; i < PERCH__NR(names); i++)
-		if (!strcmp(word, names[i].name) || (names[i].alias && !strcmp(word, names[i].alias))) {
+		if (!strcmp(word, names[i].name) ||
+		    (names[i].alias && !strcmp(word, names[i].alias))) {
 			attr->type = names[i].type;
 			attr->config = names[i].config;
 			return true;
 		}
 	if (perch__cache_event(word, &config, &legal) && legal)
 		attr->type = PERCH_TYPE_HW_CACHE;
-	else if (strcmp(word, "read") && raw_event(word, &config))	/* "read" is a word, to perf as well */
+	else if (strcmp(word, "read") &&
+		 raw_event(word, &config)) /* "read" is a word, to perf as well */
 		attr->type = PERCH_TYPE_RAW;
 	else
 		return false;
@@ -94,7 +100,9 @@ void perch__nearest_offer_generic(struct perch__nearest *nearest)
 	}
 	for (uint64_t cache = 0; cache < PERCH_COUNT_HW_CACHE_MAX; cache++)
 		for (uint64_t operation = 0; operation < PERCH_COUNT_HW_CACHE_OP_MAX; operation++)
-			for (uint64_t result = 0; result < PERCH_COUNT_HW_CACHE_RESULT_MAX; result++)
-				if (perch_cache_event_name(cache | operation << 8 | result << 16, name, sizeof(name)))
+			for (uint64_t result = 0; result < PERCH_COUNT_HW_CACHE_RESULT_MAX;
+			     result++)
+				if (perch_cache_event_name(cache | operation << 8 | result << 16,
+							   name, sizeof(name)))
 					perch__nearest_offer(nearest, name);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of the running kernel, as far as /proc/kallsyms names them. A file that cannot be read, or has no
- * functions, says nothing: then it is the kernel that refuses a name when the event is opened.
+ * The functions of the running kernel, as far as /proc/kallsyms names them. A file that cannot be
+ * read, or has no functions, says nothing: then it is the kernel that refuses a name when the event
+ * is opened.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,15 +12,15 @@
 
 #include "probe.h"
 
-#define MOST_TEXT ((size_t)256 << 20)	/* kernels have 10 MiB of it, with many modules 20 */
+#define MOST_TEXT ((size_t)256 << 20) /* kernels have 10 MiB of it, with many modules 20 */
 
 /* Read once for all probes of a text: the kernel takes tens of milliseconds to write it. */
 struct perch__kernel_functions {
 	char *text;
 	size_t nr;
 	struct kernel_function {
-		const char *name, *module;	/* "": of the kernel itself */
-	} *function;
+		const char *name, *module; /* "": of the kernel itself */
+	} * function;
 };
 
 /* "ffffffff81234560 t name [module]": false when it is no function. */
@@ -98,7 +99,8 @@ static const struct perch__kernel_functions *functions_of(struct perch__parser *
 	if (kernel)
 		return kernel;
 	kernel = parser->kernel = calloc(1, sizeof(*kernel));
-	if (kernel && perch_machine_path(parser->machine, path, sizeof(path), "/proc/kallsyms") >= 0)
+	if (kernel &&
+	    perch_machine_path(parser->machine, path, sizeof(path), "/proc/kallsyms") >= 0)
 		kernel->text = read_text(path);
 	if (kernel && kernel->text)
 		take_functions(kernel);
@@ -120,8 +122,8 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_t
 {
 	struct perch__nearest nearest = { .word = name };
 
-	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT, "the kernel has no function '%s'",
-		      probe->symbol);
+	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+		      "the kernel has no function '%s'", probe->symbol);
 	for (size_t i = 0; i < kernel->nr; i++)
 		perch__nearest_offer(&nearest, kernel->function[i].name);
 	perch__nearest_remedy(&nearest, parser->err, "/proc/kallsyms lists its functions");
@@ -140,7 +142,8 @@ int perch__kernel_function(struct perch__parser *parser, const struct perch__pro
 		const struct kernel_function *function = &kernel->function[i];
 
 		if (!strcmp(function->name, name) &&
-		    (!length || (!strncmp(function->module, probe->symbol, length) && !function->module[length])))
+		    (!length || (!strncmp(function->module, probe->symbol, length) &&
+				 !function->module[length])))
 			found++;
 	}
 	if (found == 1)
@@ -148,8 +151,8 @@ int perch__kernel_function(struct perch__parser *parser, const struct perch__pro
 	if (!found)
 		return no_function(parser, probe, kernel, name);
 	/* from 6.6 on the kernel refuses these; older ones take the first */
-	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT, "the kernel has %zu functions '%s'",
-		      found, probe->symbol);
+	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
+		      "the kernel has %zu functions '%s'", found, probe->symbol);
 	perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
 			   length ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");
 	return -ENOTUNIQ;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The letters after an event: whose side is counted, how precisely, and with what claim to the counter. */
+/* The letters after an event: whose side is counted, how precisely, and with what claim to the
+ * counter. */
 #include <errno.h>
 #include <string.h>
 
 #include "internal.h"
 
 /*
- * u, k and h name the sides to count: the first of them excludes the others, each more lets its own in again. G and H
- * do the same with guest and host. An event inside a group starts with what its own letters made of it, so
- * {cycles:k,...}:u counts both. Precise events exclude guests, for no hardware samples those precisely.
+ * u, k and h name the sides to count: the first of them excludes the others, each more lets its own
+ * in again. G and H do the same with guest and host. An event inside a group starts with what its
+ * own letters made of it, so {cycles:k,...}:u counts both. Precise events exclude guests, for no
+ * hardware samples those precisely.
  */
 static void choose_side(struct perch_attr *attr, char letter)
 {
@@ -24,8 +26,8 @@ static void choose_side(struct perch_attr *attr, char letter)
 
 /* What has been said about the event before the letter in hand. */
 struct said {
-	bool side;	/* u, k or h */
-	bool machine;	/* G or H */
+	bool side;    /* u, k or h */
+	bool machine; /* G or H */
 };
 
 static void choose_machine(struct perch_attr *attr, char letter, struct said *said)
@@ -116,13 +118,16 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 
 	perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "modifier %s %s",
 		      perch__token_name(parser->text, &token, shown, sizeof(shown)), why);
-	perch_error_remedy(parser->err, "modifiers are u (user), k (kernel), h (hypervisor), G (guest), H (host), "
-			   "I (not idle), p to ppp or P (precise), D (pinned), e (exclusive), S (the leader samples), "
-			   "W (weak group), b (BPF)");
+	perch_error_remedy(
+		parser->err,
+		"modifiers are u (user), k (kernel), h (hypervisor), G (guest), H (host), "
+		"I (not idle), p to ppp or P (precise), D (pinned), e (exclusive), S (the leader samples), "
+		"W (weak group), b (BPF)");
 	return -EINVAL;
 }
 
-int perch__modify(struct perch__parser *parser, struct perch_event *event, size_t at, size_t length, bool group)
+int perch__modify(struct perch__parser *parser, struct perch_event *event, size_t at, size_t length,
+		  bool group)
 {
 	const char *letters = parser->text + at;
 	const struct perch_attr *attr = &event->attr;
@@ -142,7 +147,7 @@ int perch__modify(struct perch__parser *parser, struct perch_event *event, size_
 		if (repeated(letters, i))
 			return refuse_letter(parser, at + i, "is there twice");
 		if (group && !leads && (letters[i] == 'D' || letters[i] == 'e'))
-			continue;	/* both speak for the whole group, by its leader */
+			continue; /* both speak for the whole group, by its leader */
 		rc = apply(event, letters[i], &said);
 		if (rc == -ERANGE)
 			return refuse_letter(parser, at + i, "is there more than three times");

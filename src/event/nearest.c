@@ -10,8 +10,8 @@
 #define LONGEST 63
 
 /*
- * Letters to insert, drop, change or exchange with their neighbour to make one word the other, case aside. Three rows
- * of the usual table are enough. Words longer than LONGEST are near nothing.
+ * Letters to insert, drop, change or exchange with their neighbour to make one word the other, case
+ * aside. Three rows of the usual table are enough. Words longer than LONGEST are near nothing.
  */
 static unsigned edit_distance(const char *left, const char *right)
 {
@@ -23,11 +23,13 @@ static unsigned edit_distance(const char *left, const char *right)
 	for (size_t j = 0; j <= columns; j++)
 		rows[0][j] = j;
 	for (size_t i = 1; left[i - 1]; i++) {
-		unsigned *row = rows[i % 3], *above = rows[(i - 1) % 3], *higher = rows[(i + 1) % 3];
+		unsigned *row = rows[i % 3], *above = rows[(i - 1) % 3],
+			 *higher = rows[(i + 1) % 3];
 
 		row[0] = i;
 		for (size_t j = 1; j <= columns; j++) {
-			int a = tolower((unsigned char)left[i - 1]), b = tolower((unsigned char)right[j - 1]);
+			int a = tolower((unsigned char)left[i - 1]),
+			    b = tolower((unsigned char)right[j - 1]);
 			unsigned least = above[j - 1] + (a != b);
 
 			if (above[j] + 1 < least)
@@ -43,7 +45,8 @@ static unsigned edit_distance(const char *left, const char *right)
 	return rows[strlen(left) % 3][columns];
 }
 
-/* How far is near: a third of the word, at least one letter. A word that begins the name is near anyway. */
+/* How far is near: a third of the word, at least one letter. A word that begins the name is near
+ * anyway. */
 static bool near(const char *word, const char *name, unsigned *distance)
 {
 	size_t length = strlen(word);
@@ -53,7 +56,7 @@ static bool near(const char *word, const char *name, unsigned *distance)
 		return true;
 	if (length < 3 || strncasecmp(word, name, length))
 		return false;
-	*distance = length;	/* after those that differ by a slip */
+	*distance = length; /* after those that differ by a slip */
 	return true;
 }
 
@@ -98,9 +101,11 @@ void perch__nearest_offer_folder(struct perch__nearest *nearest, const char *pat
 	closedir(folder);
 }
 
-void perch__nearest_remedy(struct perch__nearest *nearest, struct perch_error *err, const char *otherwise)
+void perch__nearest_remedy(struct perch__nearest *nearest, struct perch_error *err,
+			   const char *otherwise)
 {
-	const char *one = nearest->best[0].name, *two = nearest->best[1].name, *three = nearest->best[2].name;
+	const char *one = nearest->best[0].name, *two = nearest->best[1].name,
+		   *three = nearest->best[2].name;
 
 	switch (nearest->nr) {
 	case 0:

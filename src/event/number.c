@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in event strings and in sysfs: decimal, or hexadecimal after 0x. A 0 in front changes nothing. */
+/* Numbers in event strings and in sysfs: decimal, or hexadecimal after 0x. A 0 in front changes
+ * nothing. */
 #include <ctype.h>
 #include <errno.h>
 
@@ -45,8 +46,8 @@ static int refuse(struct perch__parser *parser, size_t at, const char *what)
 	struct perch__token token = perch__token_at(parser->text, at);
 	char found[80];
 
-	return perch__refuse(parser, token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s", what,
-			     perch__token_name(parser->text, &token, found, sizeof(found)));
+	return perch__refuse(parser, token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s",
+			     what, perch__token_name(parser->text, &token, found, sizeof(found)));
 }
 
 int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value, const char *what)
@@ -60,7 +61,8 @@ int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value
 	while (digit_of(text[length], base) >= 0)
 		length++;
 	if (perch__number(text, length, value))
-		return perch__refuse(parser, *at, ERANGE, PERCH_ERROR_SYNTAX, "a number of more than 64 bits");
+		return perch__refuse(parser, *at, ERANGE, PERCH_ERROR_SYNTAX,
+				     "a number of more than 64 bits");
 	if (isalnum((unsigned char)text[length]) || text[length] == '_')
 		return perch__refuse(parser, *at + length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "'%c' is no digit of a %s number", text[length],

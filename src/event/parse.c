@@ -2,17 +2,17 @@
 /*
  * Event strings, by recursive descent:
  *
- *	list  = item { "," item }
- *	item  = event | [ name ] "{" event { "," event } "}" [ ":" letters ]
- *	event = what [ "/" [ term { "," term } ] "/" ] [ ":" letters ]
- *	what  = name					hardware, software, cache, rNNN, a PMU's event by its bare name
- *	      | system ":" name				tracepoints; both may be globs
- *	      | type ":" config				as numbers
- *	      | keyword ":" ...				mem, uprobe, kprobe, usdt, pfm: see there
- *	      | pmu					with terms: a PMU of sysfs, or several of them
- *	term  = name [ "=" value ]			values in quotes may hold anything
+ *  list  = item { "," item }
+ *  item  = event | [ name ] "{" event { "," event } "}" [ ":" modifiers ]
+ *  event = what [ "/" [ term { "," term } ] "/" ] [ ":" modifiers ]
+ *  what  = name                  hardware, software, cache, rNNN, event of a PMU
+ *        | system ":" name               tracepoints; both may be globs
+ *        | type ":" config               as numbers
+ *        | keyword ":" ...               mem, uprobe, kprobe, usdt, pfm: see there
+ *        | pmu                   with terms: a PMU of sysfs, or several of them
+ *  term  = name [ "=" value ]            values in quotes may hold anything
  *
- * Behind terms letters need no colon. Spaces may stand between tokens.
+ * Behind terms modifiers need no colon. Spaces may stand between tokens.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,10 +26,12 @@
 /* Times that perf names as events and measures itself. */
 static bool is_clock(const char *word)
 {
-	return !strcmp(word, "duration_time") || !strcmp(word, "user_time") || !strcmp(word, "system_time");
+	return !strcmp(word, "duration_time") || !strcmp(word, "user_time") ||
+	       !strcmp(word, "system_time");
 }
 
-/* A name that is nothing here. Cache events that no cache has are told apart from slips of the pen. */
+/* A name that is nothing here. Cache events that no cache has are told apart from slips of the pen.
+ */
 static int unknown_event(struct perch__parser *parser, const char *word, size_t at)
 {
 	struct perch__nearest nearest = { .word = word };
@@ -41,25 +43,29 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 		rc = perch__refuse(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
 				   "'%s' is no event: that cache has no such operation", word);
 	else
-		rc = perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT, "there is no event '%s'", word);
+		rc = perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "there is no event '%s'", word);
 	if (is_clock(word)) {
-		perch_error_remedy(parser->err, "it is a clock of perf's own; 'perch stat' shows it below the counts");
+		perch_error_remedy(
+			parser->err,
+			"it is a clock of perf's own; 'perch stat' shows it below the counts");
 		return rc;
 	}
 	perch__nearest_offer_generic(&nearest);
 	perch__nearest_offer_pmu_events(&nearest, parser->machine);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events of this machine");
+	perch__nearest_remedy(&nearest, parser->err,
+			      "'perch list' shows the events of this machine");
 	return rc;
 }
 
 /* One item of a list while it is read. */
 struct item {
-	size_t from;			/* where its text begins */
-	size_t behind;			/* where its name ends, and terms and letters begin */
-	size_t first;			/* its first event */
-	size_t letters_at, letters;	/* where its letters are, and how many */
-	bool generic;			/* a generic name: one event for each PMU of cores */
-	struct perch__terms terms;	/* .nr 0: none */
+	size_t from;		    /* where its text begins */
+	size_t behind;		    /* where its name ends, and terms and letters begin */
+	size_t first;		    /* its first event */
+	size_t letters_at, letters; /* where its letters are, and how many */
+	bool generic;		    /* a generic name: one event for each PMU of cores */
+	struct perch__terms terms;  /* .nr 0: none */
 };
 
 static int parse_letters(struct perch__parser *parser, struct perch_event *event, bool group)
@@ -101,7 +107,8 @@ static int parse_pmu_event(struct perch__parser *parser, const char *name, struc
 }
 
 /* Words whose events are described behind a colon by something else than words. */
-static const char *const keywords[] = { "mem", "pfm", "uprobe", "uretprobe", "kprobe", "kretprobe", "usdt" };
+static const char *const keywords[] = { "mem",	  "pfm",       "uprobe", "uretprobe",
+					"kprobe", "kretprobe", "usdt" };
 
 void perch__nearest_offer_keywords(struct perch__nearest *nearest)
 {
@@ -137,7 +144,8 @@ static int parse_tracepoint(struct perch__parser *parser, const char *system, st
 	return rc ? rc : parse_terms(parser, item);
 }
 
-/* "system:name" rather than "name:letters": what comes after the colon is not all letters of modifiers. */
+/* "system:name" rather than "name:letters": what comes after the colon is not all letters of
+ * modifiers. */
 static bool names_tracepoint(const struct perch__parser *parser)
 {
 	struct perch__token after;
@@ -148,7 +156,8 @@ static bool names_tracepoint(const struct perch__parser *parser)
 	return !perch__all_letters(parser->text + after.at, after.length);
 }
 
-static int parse_keyword(struct perch__parser *parser, const char *word, struct item *item, bool *taken)
+static int parse_keyword(struct perch__parser *parser, const char *word, struct item *item,
+			 bool *taken)
 {
 	struct perch_event *event;
 	int rc;
@@ -175,7 +184,8 @@ static int parse_keyword(struct perch__parser *parser, const char *word, struct 
 }
 
 /* TYPE:CONFIG, both as numbers. */
-static int parse_numbers(struct perch__parser *parser, const char *word, struct item *item, bool *taken)
+static int parse_numbers(struct perch__parser *parser, const char *word, struct item *item,
+			 bool *taken)
 {
 	uint64_t type, config;
 	char number[PERCH__WORD];
@@ -183,7 +193,8 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 	size_t at;
 	int rc;
 
-	*taken = parser->token.kind == PERCH__TOKEN_COLON && !perch__number(word, strlen(word), &type);
+	*taken = parser->token.kind == PERCH__TOKEN_COLON &&
+		 !perch__number(word, strlen(word), &type);
 	if (!*taken)
 		return 0;
 	if (type > UINT32_MAX)
@@ -195,7 +206,8 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 	if (rc)
 		return rc;
 	if (perch__number(number, strlen(number), &config))
-		return perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "expected a number, found '%s'", number);
+		return perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+				     "expected a number, found '%s'", number);
 	item->behind = at + strlen(number);
 	rc = perch__new_event(parser, &event);
 	if (rc)
@@ -205,7 +217,8 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 	return parse_terms(parser, item);
 }
 
-static int parse_generic(struct perch__parser *parser, const struct perch_attr *attr, struct item *item)
+static int parse_generic(struct perch__parser *parser, const struct perch_attr *attr,
+			 struct item *item)
 {
 	int rc = perch__generic_events(parser, attr, item->from);
 
@@ -254,21 +267,26 @@ static size_t copy_text(char *dst, size_t size, const char *text, size_t from, s
 }
 
 /* cycles:u on a PMU of cores: cpu_core/cycles/u. */
-static void name_core_event(struct perch__parser *parser, const struct item *item, struct perch_event *event)
+static void name_core_event(struct perch__parser *parser, const struct item *item,
+			    struct perch_event *event)
 {
-	const struct perch_pmu *pmu = perch_machine_pmu_of_type(parser->machine, perch__pmu_type(&event->attr));
+	const struct perch_pmu *pmu =
+		perch_machine_pmu_of_type(parser->machine, perch__pmu_type(&event->attr));
 	size_t size = sizeof(event->name), used;
 
 	used = snprintf(event->name, size, "%s/", pmu ? pmu->name : "cpu");
 	used += copy_text(event->name + used, size - used, parser->text, item->from, item->behind);
 	if (item->terms.nr && used + 1 < size) {
 		event->name[used++] = ',';
-		used += copy_text(event->name + used, size - used, parser->text, item->terms.from, item->terms.to);
+		used += copy_text(event->name + used, size - used, parser->text, item->terms.from,
+				  item->terms.to);
 	}
-	snprintf(event->name + used, size - used, "/%.*s", (int)item->letters, parser->text + item->letters_at);
+	snprintf(event->name + used, size - used, "/%.*s", (int)item->letters,
+		 parser->text + item->letters_at);
 }
 
-/* Events are called as they are written, unless they have a name=, or the text stands for several of them. */
+/* Events are called as they are written, unless they have a name=, or the text stands for several
+ * of them. */
 static void name_events(struct perch__parser *parser, const struct item *item)
 {
 	struct perch_events *events = parser->events;
@@ -297,7 +315,8 @@ static bool letters_follow(struct perch__parser *parser, const struct item *item
 		perch__advance(parser);
 		return true;
 	}
-	return parser->token.kind == PERCH__TOKEN_WORD && at > item->behind && parser->text[at - 1] == '/';
+	return parser->token.kind == PERCH__TOKEN_WORD && at > item->behind &&
+	       parser->text[at - 1] == '/';
 }
 
 /* When the events have their names, by which a tracepoint's fields are found. */
@@ -310,7 +329,8 @@ static int check_filters(struct perch__parser *parser, const struct item *item)
 		const struct perch_event *event = &parser->events->event[i];
 
 		if (event->filter)
-			rc = perch__check_filter(event, event->filter, parser->machine, parser->err);
+			rc = perch__check_filter(event, event->filter, parser->machine,
+						 parser->err);
 	}
 	if (rc && parser->err)
 		parser->err->column = term->value_at;
@@ -366,7 +386,7 @@ static int parse_group(struct perch__parser *parser)
 	parser->group = leader;
 	memset(parser->said_machine, 0, sizeof(parser->said_machine));
 	do {
-		perch__advance(parser);		/* over '{' or ',' */
+		perch__advance(parser); /* over '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
 			return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
 					     "a group cannot hold a group");
@@ -403,7 +423,8 @@ static int parse_list(struct perch__parser *parser)
 
 		if (names_group(parser))
 			perch__advance(parser);
-		rc = parser->token.kind == PERCH__TOKEN_OPEN ? parse_group(parser) : parse_event(parser);
+		rc = parser->token.kind == PERCH__TOKEN_OPEN ? parse_group(parser)
+							     : parse_event(parser);
 		if (rc || parser->token.kind == PERCH__TOKEN_END)
 			return rc;
 		if (parser->token.kind != PERCH__TOKEN_COMMA)
@@ -415,7 +436,9 @@ static int parse_list(struct perch__parser *parser)
 int perch_events_add(struct perch_events *events, const char *text, struct perch_machine *machine,
 		     struct perch_error *err)
 {
-	struct perch__parser parser = { .text = text, .machine = machine, .events = events, .err = err };
+	struct perch__parser parser = {
+		.text = text, .machine = machine, .events = events, .err = err
+	};
 	size_t before = events->nr;
 	int rc;
 

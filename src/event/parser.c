@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every part of the grammar does with a text: goes on in it, takes words, points at mistakes. */
+/* What every part of the grammar does with a text: goes on in it, takes words, points at mistakes.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ void perch__advance(struct perch__parser *parser)
 	perch__advance_to(parser, parser->token.at + parser->token.length);
 }
 
-int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_error_kind kind, const char *format, ...)
+int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_error_kind kind,
+		  const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -46,7 +48,8 @@ int perch__expected(struct perch__parser *parser, const char *what)
 {
 	char found[80];
 
-	return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s", what,
+	return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
+			     "expected %s, found %s", what,
 			     perch__token_name(parser->text, &parser->token, found, sizeof(found)));
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of libpfm4, which has tables of the events of many CPUs: pfm:NAME[:UMASK...]. Such a name goes on to the next
- * comma, slash, closing brace or space: its colons separate what libpfm4 reads itself, unit masks, u, k, h, period=.
- * The library is loaded when the first such name is met, so that programs without one neither need it nor wait for it.
+ * Names of libpfm4, which has tables of the events of many CPUs: pfm:NAME[:UMASK...]. Such a name
+ * goes on to the next comma, slash, closing brace or space: its colons separate what libpfm4 reads
+ * itself, unit masks, u, k, h, period=. The library is loaded when the first such name is met, so
+ * that programs without one neither need it nor wait for it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include "internal.h"
 
 #define NAME_ENDS ",}/ \t\n"
-#define LONGEST 512
+#define LONGEST	  512
 
 #ifdef PERCH_HAVE_PFM
 
@@ -30,7 +31,7 @@ static struct {
 	__typeof__(pfm_get_event_info) *event_info;
 	__typeof__(pfm_get_event_next) *event_next;
 	bool ready;
-	char why[256];			/* it is not */
+	char why[256]; /* it is not */
 } pfm;
 
 static void load(void)
@@ -50,7 +51,8 @@ static void load(void)
 	pfm.pmu_info = (__typeof__(pfm.pmu_info))dlsym(library, "pfm_get_pmu_info");
 	pfm.event_info = (__typeof__(pfm.event_info))dlsym(library, "pfm_get_event_info");
 	pfm.event_next = (__typeof__(pfm.event_next))dlsym(library, "pfm_get_event_next");
-	if (!initialize || !pfm.encode || !pfm.strerror || !pfm.pmu_info || !pfm.event_info || !pfm.event_next) {
+	if (!initialize || !pfm.encode || !pfm.strerror || !pfm.pmu_info || !pfm.event_info ||
+	    !pfm.event_next) {
 		snprintf(pfm.why, sizeof(pfm.why), LIBRARY " lacks a function that perch calls");
 		return;
 	}
@@ -67,8 +69,8 @@ static int need_library(struct perch__parser *parser, size_t at)
 	call_once(&once, load);
 	if (pfm.ready)
 		return 0;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "names of libpfm4 cannot be read: %s",
-		      pfm.why);
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+		      "names of libpfm4 cannot be read: %s", pfm.why);
 	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
 	return -EOPNOTSUPP;
 }
@@ -80,7 +82,8 @@ static bool says(const char *name, const char *attribute)
 	const char *pmu = strstr(name, "::"), *part = pmu ? pmu + 2 : name;
 
 	while ((part = strpbrk(part, ":.")))
-		if (!strncasecmp(++part, attribute, length) && (!part[length] || strchr(":.=", part[length])))
+		if (!strncasecmp(++part, attribute, length) &&
+		    (!part[length] || strchr(":.=", part[length])))
 			return true;
 	return false;
 }
@@ -112,9 +115,11 @@ static int refuse_name(struct perch__parser *parser, size_t at, const char *name
 	if (rc != PFM_ERR_NOTFOUND) {
 		if (event[length])
 			at += event + length + 1 - name;
-		perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "libpfm4 does not take '%s': %s", name,
-			      pfm.strerror(rc));
-		perch_error_remedy(parser->err, "the event's unit masks are in libpfm4's own list (showevtinfo)");
+		perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+			      "libpfm4 does not take '%s': %s", name, pfm.strerror(rc));
+		perch_error_remedy(
+			parser->err,
+			"the event's unit masks are in libpfm4's own list (showevtinfo)");
 		return -EINVAL;
 	}
 	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
@@ -126,16 +131,18 @@ static int refuse_name(struct perch__parser *parser, size_t at, const char *name
 }
 
 /*
- * All levels are counted unless the name says which. libpfm4 excludes guests by itself; perch, where the text says so.
+ * All levels are counted unless the name says which. libpfm4 excludes guests by itself; perch,
+ * where the text says so.
  */
-static int take_attr(struct perch__parser *parser, size_t at, const char *name, struct perf_event_attr *from,
-		     struct perch_event *event)
+static int take_attr(struct perch__parser *parser, size_t at, const char *name,
+		     struct perf_event_attr *from, struct perch_event *event)
 {
 	struct perch_attr *attr = &event->attr;
 	bool guests = says(name, "mg") || says(name, "mh");
 
 	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
-		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT, "libpfm4 made no attr that perch knows");
+		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
+				     "libpfm4 made no attr that perch knows");
 	attr->size = sizeof(*attr);
 	if (!guests)
 		attr->exclude_guest = attr->exclude_host = 0;
@@ -143,7 +150,8 @@ static int take_attr(struct perch__parser *parser, size_t at, const char *name, 
 	return 0;
 }
 
-static int encode(struct perch__parser *parser, size_t at, const char *name, struct perch_event *event)
+static int encode(struct perch__parser *parser, size_t at, const char *name,
+		  struct perch_event *event)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };
 	pfm_perf_encode_arg_t argument = { .attr = &attr, .size = sizeof(argument), .cpu = -1 };
@@ -155,7 +163,8 @@ static int encode(struct perch__parser *parser, size_t at, const char *name, str
 	if (rc != PFM_SUCCESS)
 		return refuse_name(parser, at, name, rc);
 	if (argument.cpu != -1) {
-		perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT, "an event's name does not choose its CPU");
+		perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
+			      "an event's name does not choose its CPU");
 		perch_error_remedy(parser->err, "leave cpu= out and name the CPU as the target");
 		return -EINVAL;
 	}
@@ -164,11 +173,15 @@ static int encode(struct perch__parser *parser, size_t at, const char *name, str
 
 #else
 
-static int encode(struct perch__parser *parser, size_t at, const char *name, struct perch_event *event)
+static int encode(struct perch__parser *parser, size_t at, const char *name,
+		  struct perch_event *event)
 {
 	(void)name, (void)event;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED, "this perch was built without libpfm4");
-	perch_error_remedy(parser->err, "install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
+	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+		      "this perch was built without libpfm4");
+	perch_error_remedy(
+		parser->err,
+		"install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
 	return -EOPNOTSUPP;
 }
 
@@ -180,14 +193,14 @@ int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *even
 	char name[LONGEST];
 	int rc;
 
-	(void)at;		/* nothing is said of the keyword itself */
+	(void)at; /* nothing is said of the keyword itself */
 	if (!length) {
 		perch__advance_to(parser, from);
 		return perch__expected(parser, "an event of libpfm4, as in pfm:perf::PAGE-FAULTS");
 	}
 	if (length >= sizeof(name))
-		return perch__refuse(parser, from, EINVAL, PERCH_ERROR_SYNTAX, "%zu bytes are no name of libpfm4",
-				     length);
+		return perch__refuse(parser, from, EINVAL, PERCH_ERROR_SYNTAX,
+				     "%zu bytes are no name of libpfm4", length);
 	memcpy(name, parser->text + from, length);
 	name[length] = '\0';
 	rc = encode(parser, from, name, event);

@@ -17,26 +17,30 @@ struct reading {
 	struct perch__parser *parser;
 	const char *pmu;
 	struct perch_event *event;
-	const struct perch__terms *terms;	/* the user's own, for the parameters of aliases */
-	const char *alias;	/* the events file whose text is read; NULL: the user's own text */
-	size_t at;		/* where in the user's text the term stands */
-	unsigned fields;	/* terms that made the config words */
-	bool generic;		/* one of them is a generic name, as cycles */
+	const struct perch__terms *terms; /* the user's own, for the parameters of aliases */
+	const char *alias; /* the events file whose text is read; NULL: the user's own text */
+	size_t at;	   /* where in the user's text the term stands */
+	unsigned fields;   /* terms that made the config words */
+	bool generic;	   /* one of them is a generic name, as cycles */
 };
 
-static int pmu_path(const struct reading *reading, char *path, size_t size, const char *folder, const char *name)
+static int pmu_path(const struct reading *reading, char *path, size_t size, const char *folder,
+		    const char *name)
 {
 	int length = snprintf(path, size, PERCH__PMUS "/%s/%s/%s", reading->pmu, folder, name);
 
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-/* A file of the PMU's folder; negative errno when there is none. Names from the text never leave the folder. */
-static ssize_t pmu_file(const struct reading *reading, const char *folder, const char *name, char *text, size_t size)
+/* A file of the PMU's folder; negative errno when there is none. Names from the text never leave
+ * the folder. */
+static ssize_t pmu_file(const struct reading *reading, const char *folder, const char *name,
+			char *text, size_t size)
 {
 	char path[PATH_MAX];
 
-	if (name[0] == '.' || strchr(name, '/') || pmu_path(reading, path, sizeof(path), folder, name))
+	if (name[0] == '.' || strchr(name, '/') ||
+	    pmu_path(reading, path, sizeof(path), folder, name))
 		return -ENOENT;
 	return perch_machine_read(reading->parser->machine, path, text, size);
 }
@@ -48,8 +52,8 @@ static int unknown_term(const struct reading *reading, const char *name)
 	char inside[PATH_MAX], path[PATH_MAX];
 	static const char *const folders[] = { "format", "events" };
 
-	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM, "PMU '%s' has no event or term '%s'",
-		      reading->pmu, name);
+	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+		      "PMU '%s' has no event or term '%s'", reading->pmu, name);
 	for (size_t i = 0; i < PERCH__NR(folders); i++)
 		if (!pmu_path(reading, inside, sizeof(inside), folders[i], "") &&
 		    perch_machine_path(parser->machine, path, sizeof(path), inside) >= 0)
@@ -77,20 +81,23 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 		return unknown_term(reading, name);
 	if (perch__format_parse(&format, text))
 		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
-				     "the format file of term '%s' of PMU '%s' says '%s'", name, reading->pmu, text);
+				     "the format file of term '%s' of PMU '%s' says '%s'", name,
+				     reading->pmu, text);
 	if (perch__format_apply(&format, attr, value))
-		return perch__refuse(reading->parser, at, ERANGE, PERCH_ERROR_UNKNOWN_TERM,
-				     "0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
-				     (unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
+		return perch__refuse(
+			reading->parser, at, ERANGE, PERCH_ERROR_UNKNOWN_TERM,
+			"0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
+			(unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
 	return 0;
 }
 
 static int bad_alias(const struct reading *reading, const char *term)
 {
 	perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
-		      "event '%s' of PMU '%s' has the term '%s', which has no value", reading->alias, reading->pmu,
-		      term);
-	perch_error_remedy(reading->parser->err, "spell out the event's terms, as in pmu/config=0x1/");
+		      "event '%s' of PMU '%s' has the term '%s', which has no value",
+		      reading->alias, reading->pmu, term);
+	perch_error_remedy(reading->parser->err,
+			   "spell out the event's terms, as in pmu/config=0x1/");
 	return -EBADMSG;
 }
 
@@ -98,16 +105,18 @@ static int bad_alias(const struct reading *reading, const char *term)
 static int parameter(const struct reading *reading, const char *name, uint64_t *value, size_t *at)
 {
 	struct perch__parser *parser = reading->parser;
-	const struct perch__term *given = reading->terms ? perch__find_term(parser, reading->terms, name) : NULL;
+	const struct perch__term *given =
+		reading->terms ? perch__find_term(parser, reading->terms, name) : NULL;
 
 	if (given) {
 		*at = given->value_at;
 		return perch__term_number(parser, given, value);
 	}
 	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias, reading->pmu,
-		      name);
-	perch_error_remedy(parser->err, "write %s/%s,%s=NUMBER/", reading->pmu, reading->alias, name);
+		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias,
+		      reading->pmu, name);
+	perch_error_remedy(parser->err, "write %s/%s,%s=NUMBER/", reading->pmu, reading->alias,
+			   name);
 	return -EINVAL;
 }
 
@@ -155,8 +164,10 @@ static void read_unit(const struct reading *reading)
 
 	if (beside(reading, "unit", text, sizeof(text)) > 0)
 		perch_clean_text(event->unit, sizeof(event->unit), text);
-	event->per_package |= beside(reading, "per-pkg", text, sizeof(text)) >= 0 && strcmp(text, "0");
-	event->snapshot |= beside(reading, "snapshot", text, sizeof(text)) >= 0 && strcmp(text, "0");
+	event->per_package |= beside(reading, "per-pkg", text, sizeof(text)) >= 0 &&
+			      strcmp(text, "0");
+	event->snapshot |= beside(reading, "snapshot", text, sizeof(text)) >= 0 &&
+			   strcmp(text, "0");
 	if (beside(reading, "scale", text, sizeof(text)) <= 0)
 		return;
 	/* the kernel writes a point, whatever the caller's locale says */
@@ -180,7 +191,8 @@ static bool other_case(const struct reading *reading, const char *name, char fou
 	    perch_machine_path(reading->parser->machine, path, sizeof(path), inside) >= 0)
 		folder = opendir(path);
 	while (folder && (entry = readdir(folder)))
-		if (!strcasecmp(entry->d_name, name) && (!found[0] || strcmp(entry->d_name, found) < 0))
+		if (!strcasecmp(entry->d_name, name) &&
+		    (!found[0] || strcmp(entry->d_name, found) < 0))
 			memcpy(found, entry->d_name, strlen(name) + 1);
 	if (folder)
 		closedir(folder);
@@ -202,7 +214,7 @@ static bool lies_beside(const char *name)
 /* The PMU's event of that name, its terms applied: 1; 0 when it has none; or a negative errno. */
 static int apply_name(struct reading *reading, const char *name)
 {
-	char text[4097], field[8], found[PERCH__WORD];	/* sysfs writes at most a page */
+	char text[4097], field[8], found[PERCH__WORD]; /* sysfs writes at most a page */
 	ssize_t got;
 	int rc;
 
@@ -224,17 +236,21 @@ static int apply_name(struct reading *reading, const char *name)
 	return rc ? rc : 1;
 }
 
-int perch__apply_pmu_name(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name, size_t at,
-			  const struct perch__terms *terms, struct perch_event *event)
+int perch__apply_pmu_name(struct perch__parser *parser, const struct perch_pmu *pmu,
+			  const char *name, size_t at, const struct perch__terms *terms,
+			  struct perch_event *event)
 {
-	struct reading reading = { .parser = parser, .pmu = pmu->name, .event = event, .terms = terms, .at = at };
+	struct reading reading = {
+		.parser = parser, .pmu = pmu->name, .event = event, .terms = terms, .at = at
+	};
 
 	return apply_name(&reading, name);
 }
 
-/* A term of neither every event nor a named one: a field of the format, rNNN, or a generic name in a core PMU. */
-static int apply_field(struct reading *reading, const struct perch_pmu *pmu, const struct perch__term *term,
-		       const char *name)
+/* A term of neither every event nor a named one: a field of the format, rNNN, or a generic name in
+ * a core PMU. */
+static int apply_field(struct reading *reading, const struct perch_pmu *pmu,
+		       const struct perch__term *term, const char *name)
 {
 	struct perch_attr *attr = &reading->event->attr;
 	char text[256];
@@ -252,9 +268,10 @@ static int apply_field(struct reading *reading, const struct perch_pmu *pmu, con
 			return rc < 0 ? rc : 0;
 	}
 	if (term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0)
-		return unknown_term(reading, name);	/* before its value is looked at */
+		return unknown_term(reading, name); /* before its value is looked at */
 	rc = perch__term_number(reading->parser, term, &value);
-	return rc ? rc : apply_value(reading, name, value, term->valued ? term->value_at : term->at);
+	return rc ? rc
+		  : apply_value(reading, name, value, term->valued ? term->value_at : term->at);
 }
 
 /* filter and raw are common terms, unless the PMU has a field of that name. */
@@ -269,8 +286,9 @@ static bool is_common(const struct reading *reading, const char *name)
 enum pass { PASS_COMMON, PASS_NAMES, PASS_FIELDS };
 
 /* One term in one pass: what belongs to another one is left alone. */
-static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu, const struct perch__term *term,
-			 enum pass pass, uint64_t *done, uint64_t bit)
+static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu,
+			 const struct perch__term *term, enum pass pass, uint64_t *done,
+			 uint64_t bit)
 {
 	char name[PERCH__WORD];
 	int rc = 0;
@@ -280,31 +298,41 @@ static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu, c
 	reading->at = term->at;
 	perch__term_name(reading->parser, term, name);
 	if (pass == PASS_COMMON)
-		rc = is_common(reading, name) ? perch__common_term(reading->parser, term, reading->event) : 0;
+		rc = is_common(reading, name)
+			     ? perch__common_term(reading->parser, term, reading->event)
+			     : 0;
 	else if (pass == PASS_NAMES)
 		rc = term->valued ? 0 : apply_name(reading, name);
 	else
 		rc = apply_field(reading, pmu, term, name);
 	if (rc > 0)
 		*done |= bit;
-	reading->fields += pass == PASS_FIELDS || (rc > 0 && (pass == PASS_NAMES || perch__config_name(name)));
+	reading->fields += pass == PASS_FIELDS ||
+			   (rc > 0 && (pass == PASS_NAMES || perch__config_name(name)));
 	return rc < 0 ? rc : 0;
 }
 
-/* Config words come first, then named events, then fields: what is said in more detail wins, wherever it stands. */
+/* Config words come first, then named events, then fields: what is said in more detail wins,
+ * wherever it stands. */
 int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu *pmu,
 			   const struct perch__terms *terms, struct perch_event *event)
 {
-	struct reading reading = { .parser = parser, .pmu = pmu->name, .event = event, .terms = terms };
+	struct reading reading = {
+		.parser = parser, .pmu = pmu->name, .event = event, .terms = terms
+	};
 	uint64_t done = 0;
 	int rc = 0;
 
 	for (enum pass pass = PASS_COMMON; pass <= PASS_FIELDS; pass++)
 		for (size_t i = 0; i < terms->nr && !rc; i++)
-			rc = apply_in_pass(&reading, pmu, &terms->term[i], pass, &done, UINT64_C(1) << i);
-	/* fields beside a generic name would change the number of it, which is no config of the PMU's format */
+			rc = apply_in_pass(&reading, pmu, &terms->term[i], pass, &done,
+					   UINT64_C(1) << i);
+	/* fields beside a generic name would change the number of it, which is no config of the
+	 * PMU's format */
 	if (!rc && reading.generic && reading.fields > 1)
-		return perch__refuse(parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
-				     "a generic event of PMU '%s' goes with no other event or field of it", pmu->name);
+		return perch__refuse(
+			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
+			"a generic event of PMU '%s' goes with no other event or field of it",
+			pmu->name);
 	return rc ? rc : perch__check_terms(parser, terms, event);
 }

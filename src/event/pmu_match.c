@@ -18,8 +18,9 @@ bool perch__is_glob(const char *text)
 }
 
 /*
- * What is left of a unit's name behind the PMU's: nothing; a number, as in imc_0 and imc0; or an address of three hex
- * digits or more, as in arm_smmuv3_pmcg_3b402. Fewer make words, as the cf of cpum_cf.
+ * What is left of a unit's name behind the PMU's: nothing; a number, as in imc_0 and imc0; or an
+ * address of three hex digits or more, as in arm_smmuv3_pmcg_3b402. Fewer make words, as the cf of
+ * cpum_cf.
  */
 static bool is_unit(const char *rest)
 {
@@ -28,8 +29,9 @@ static bool is_unit(const char *rest)
 
 	if (!*rest)
 		return true;
-	return length && (strspn(rest + underscore, "0123456789") == length ||
-			  (underscore && length > 2 && strspn(rest + 1, "0123456789abcdef") == length));
+	return length &&
+	       (strspn(rest + underscore, "0123456789") == length ||
+		(underscore && length > 2 && strspn(rest + 1, "0123456789abcdef") == length));
 }
 
 static bool matches(const char *word, const char *pmu)
@@ -54,9 +56,11 @@ int perch__unknown_pmu(struct perch__parser *parser, const char *name, size_t at
 	size_t nr;
 
 	if (perch__is_glob(name))
-		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "no PMU of this machine matches '%s'", name);
+		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+			      "no PMU of this machine matches '%s'", name);
 	else
-		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "this machine has no PMU '%s'", name);
+		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+			      "this machine has no PMU '%s'", name);
 	if (!perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		for (size_t i = 0; i < nr; i++)
 			perch__nearest_offer(&nearest, pmus[i].name);
@@ -79,7 +83,8 @@ void perch__nearest_offer_pmu_events(struct perch__nearest *nearest, struct perc
 	}
 }
 
-static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu, const struct perch__terms *terms)
+static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu,
+		     const struct perch__terms *terms)
 {
 	struct perch_event *event;
 	int rc = perch__new_event(parser, &event);
@@ -93,7 +98,8 @@ static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu, 
 	return rc;
 }
 
-/* The newest event, of a name that the event number `first` has too: their counts add up if they count in one unit. */
+/* The newest event, of a name that the event number `first` has too: their counts add up if they
+ * count in one unit. */
 static void join_first(struct perch__parser *parser, size_t first)
 {
 	const struct perch_event *other = &parser->events->event[first];
@@ -109,11 +115,11 @@ static bool fatal(int rc)
 }
 
 /*
- * A glob may match PMUs that have no such event: those are left out, as long as one has it. Errors of all others are
- * the user's.
+ * A glob may match PMUs that have no such event: those are left out, as long as one has it. Errors
+ * of all others are the user's.
  */
-static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmus, size_t nr, const char *name,
-		       const struct perch__terms *terms, bool *known)
+static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmus, size_t nr,
+		       const char *name, const struct perch__terms *terms, bool *known)
 {
 	struct perch_error *told = parser->err, first = { 0 }, again;
 	size_t before = parser->events->nr;
@@ -147,8 +153,8 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 	return refused;
 }
 
-int perch__pmu_events(struct perch__parser *parser, const char *name, const struct perch__terms *terms,
-		      bool *known)
+int perch__pmu_events(struct perch__parser *parser, const char *name,
+		      const struct perch__terms *terms, bool *known)
 {
 	const struct perch_pmu *pmus, *pmu;
 	size_t nr;
@@ -172,7 +178,7 @@ int perch__named_pmu_events(struct perch__parser *parser, const char *name, size
 	const struct perch_pmu *pmus;
 	int rc = perch__need_machine(parser);
 
-	*known = rc;		/* what failed otherwise is told as such */
+	*known = rc; /* what failed otherwise is told as such */
 	if (rc)
 		return rc;
 	if (perch_machine_pmus(parser->machine, &pmus, &nr, NULL))

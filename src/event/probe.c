@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes, by the kernel's PMUs uprobe and kprobe (4.17), which make a probe for as long as the event is open:
+ * Probes, by the kernel's PMUs uprobe and kprobe (4.17), which make a probe for as long as the
+ *event is open:
  *
- *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]	uprobe:PATH:OFFSET[(COUNTER)]	and uretprobe
- *	kprobe:FUNCTION[+OFFSET]			kprobe:ADDRESS			and kretprobe
- *	usdt:PATH:PROVIDER:NAME
+ *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]	uprobe:PATH:OFFSET[(COUNTER)]	and
+ *uretprobe kprobe:FUNCTION[+OFFSET]			kprobe:ADDRESS			and
+ *kretprobe usdt:PATH:PROVIDER:NAME
  *
- * PATH and names may stand in quotes of either kind, and then hold any other byte. COUNTER is the place in the file of
- * a 16-bit number that the kernel raises in each process while the probe is there (4.20).
+ * PATH and names may stand in quotes of either kind, and then hold any other byte. COUNTER is the
+ *place in the file of a 16-bit number that the kernel raises in each process while the probe is
+ *there (4.20).
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -43,7 +45,8 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 }
 
 /* A path or a name at *at, which then is behind it. */
-static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX], const char *ends, const char *what)
+static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX],
+		     const char *ends, const char *what)
 {
 	const char *from = parser->text + *at;
 	bool quoted = *from == '"' || *from == '\'';
@@ -53,14 +56,17 @@ static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MA
 		const char *close = strchr(from + 1, *from);
 
 		if (!close)
-			return perch__refuse(parser, *at, EINVAL, PERCH_ERROR_SYNTAX, "the quote is not closed");
+			return perch__refuse(parser, *at, EINVAL, PERCH_ERROR_SYNTAX,
+					     "the quote is not closed");
 		length = close - ++from;
 	}
 	if (!length)
 		return expected_at(parser, *at, what);
 	if (length >= PATH_MAX)
-		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX, "%zu bytes are more than a path "
-				     "or a name has", length);
+		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX,
+				     "%zu bytes are more than a path "
+				     "or a name has",
+				     length);
 	memcpy(part, from, length);
 	part[length] = '\0';
 	*at += length + 2 * quoted;
@@ -76,7 +82,8 @@ static int take_colon(struct perch__parser *parser, size_t *at, const char *what
 }
 
 /* FUNCTION[+OFFSET], or a number alone. */
-static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe, const char *what)
+static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe,
+		      const char *what)
 {
 	int rc;
 
@@ -105,7 +112,8 @@ static int take_counter(struct perch__parser *parser, size_t *at, struct perch__
 	if (parser->text[*at] != '(')
 		return 0;
 	probe->at_counter = ++*at;
-	rc = perch__take_number(parser, at, &probe->counter, "the place of a reference counter after '('");
+	rc = perch__take_number(parser, at, &probe->counter,
+				"the place of a reference counter after '('");
 	if (rc)
 		return rc;
 	if (parser->text[*at] != ')')
@@ -119,9 +127,11 @@ static int take_text(struct perch__parser *parser, size_t *at, struct perch__pro
 	int rc;
 
 	if (probe->kind == PERCH__PROBE_KERNEL)
-		return take_place(parser, at, probe, "a function of the kernel or an address, as in kprobe:vfs_read");
+		return take_place(parser, at, probe,
+				  "a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
-	rc = take_part(parser, at, probe->file, PATH_ENDS, "a program or library, as in uprobe:/bin/bash:main");
+	rc = take_part(parser, at, probe->file, PATH_ENDS,
+		       "a program or library, as in uprobe:/bin/bash:main");
 	if (!rc)
 		rc = take_colon(parser, at, "':' after the file, as in uprobe:/bin/bash:main");
 	if (rc)
@@ -133,9 +143,11 @@ static int take_text(struct perch__parser *parser, size_t *at, struct perch__pro
 	probe->at_provider = *at;
 	rc = take_part(parser, at, probe->provider, NAME_ENDS, "the provider of a USDT probe");
 	if (!rc)
-		rc = take_colon(parser, at, "':' and a name after the provider, as in usdt:./server:shop:sold");
+		rc = take_colon(parser, at,
+				"':' and a name after the provider, as in usdt:./server:shop:sold");
 	probe->at_symbol = *at;
-	return rc ? rc : take_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
+	return rc ? rc
+		  : take_part(parser, at, probe->symbol, NAME_ENDS, "the name of a USDT probe");
 }
 
 static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char *name, size_t at)
@@ -144,7 +156,8 @@ static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char
 
 	if (pmu)
 		return pmu;
-	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU, "this kernel makes no %ss for events", name);
+	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+		      "this kernel makes no %ss for events", name);
 	perch_error_field(parser->err, "type", "4.17");
 	perch_error_remedy(parser->err, "it takes Linux 4.17 or later with CONFIG_%s_EVENTS",
 			   name[0] == 'u' ? "UPROBE" : "KPROBE");
@@ -163,11 +176,13 @@ static int apply_format(struct perch__parser *parser, const struct perch_pmu *pm
 	got = perch_machine_read(parser->machine, path, text, sizeof(text));
 	if (got < 0)
 		return got;
-	return perch__format_parse(&format, text) ? -EBADMSG : perch__format_apply(&format, attr, value);
+	return perch__format_parse(&format, text) ? -EBADMSG
+						  : perch__format_apply(&format, attr, value);
 }
 
-static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, const struct perch__probe_text *probe,
-		    const struct perch__usdt_site *site, struct perch_event *event)
+static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
+		    const struct perch__probe_text *probe, const struct perch__usdt_site *site,
+		    struct perch_event *event)
 {
 	const char *path = probe->kind == PERCH__PROBE_KERNEL ? probe->symbol : probe->path;
 	struct perch_attr *attr = &event->attr;
@@ -178,17 +193,19 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, c
 		rc = apply_format(parser, pmu, "retprobe", attr, 1);
 	if (rc)
 		return perch__refuse(parser, probe->at_symbol, EBADMSG, PERCH_ERROR_FORMAT,
-				     "the PMU %s has no format of retprobe that perch understands", pmu->name);
+				     "the PMU %s has no format of retprobe that perch understands",
+				     pmu->name);
 	if (site->counter)
 		rc = apply_format(parser, pmu, "ref_ctr_offset", attr, site->counter);
 	if (rc) {
-		perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol, EINVAL,
-			      PERCH_ERROR_TOO_NEW, "this kernel keeps no reference counters of probes");
+		perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
+			      EINVAL, PERCH_ERROR_TOO_NEW,
+			      "this kernel keeps no reference counters of probes");
 		perch_error_field(parser->err, "config", "4.20");
 		return -EINVAL;
 	}
 	attr->probe_offset = site->offset;
-	if (!path[0])		/* an address in the kernel */
+	if (!path[0]) /* an address in the kernel */
 		return 0;
 	event->path = strdup(path);
 	if (!event->path)
@@ -200,8 +217,8 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu, c
 
 /* One event for each place: they count as one. */
 static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu,
-		       const struct perch__probe_text *probe, const struct perch__usdt_site *site, size_t nr,
-		       size_t first)
+		       const struct perch__probe_text *probe, const struct perch__usdt_site *site,
+		       size_t nr, size_t first)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_event *event = &parser->events->event[first];
@@ -216,8 +233,8 @@ static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu
 	return 0;
 }
 
-static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at, struct perch__probe_text *probe,
-		   size_t first)
+static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at,
+		   struct perch__probe_text *probe, size_t first)
 {
 	struct perch__usdt_site site[PERCH__USDT_SITES] = { { .offset = probe->offset } };
 	const struct perch_pmu *pmu;
@@ -236,14 +253,16 @@ static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at
 	return rc ? rc : make_events(parser, pmu, probe, site, nr, first);
 }
 
-int perch__probe(struct perch__parser *parser, const char *keyword, size_t at, struct perch_event *event)
+int perch__probe(struct perch__parser *parser, const char *keyword, size_t at,
+		 struct perch_event *event)
 {
 	size_t end = parser->token.at + 1, which = 0, first = event - parser->events->event;
 	struct perch__probe_text *probe = calloc(1, sizeof(*probe));
 	int rc;
 
 	if (!probe)
-		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the text of a probe");
+		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory for the text of a probe");
 	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
 		which++;
 	probe->kind = keywords[which].kind;

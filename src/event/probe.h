@@ -11,22 +11,23 @@ enum perch__probe_kind { PERCH__PROBE_USER, PERCH__PROBE_KERNEL, PERCH__PROBE_US
 
 struct perch__probe_text {
 	enum perch__probe_kind kind;
-	bool returns;			/* hits when the function returns */
-	bool numbered;			/* offset is all: there is no symbol */
-	char file[PATH_MAX];		/* as written, without quotes; "" for the kernel */
-	char path[PATH_MAX];		/* the file's absolute path */
-	char provider[PATH_MAX];	/* usdt alone */
-	char symbol[PATH_MAX];		/* function, or name of the USDT probe */
+	bool returns;		 /* hits when the function returns */
+	bool numbered;		 /* offset is all: there is no symbol */
+	char file[PATH_MAX];	 /* as written, without quotes; "" for the kernel */
+	char path[PATH_MAX];	 /* the file's absolute path */
+	char provider[PATH_MAX]; /* usdt alone */
+	char symbol[PATH_MAX];	 /* function, or name of the USDT probe */
 	uint64_t offset, counter;
-	size_t at_file, at_provider, at_symbol, at_offset, at_counter;	/* at_counter 0: the text has none */
+	/* at_counter 0: the text has none */
+	size_t at_file, at_provider, at_symbol, at_offset, at_counter;
 };
 
 /*
- * Finds the places in the probe's file and sets probe->path: site has room for PERCH__USDT_SITES. Errors are told, with
- * the place in the text.
+ * Finds the places in the probe's file and sets probe->path: site has room for PERCH__USDT_SITES.
+ * Errors are told, with the place in the text.
  */
-int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe, struct perch__usdt_site *site,
-		       size_t *nr);
+int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe,
+		       struct perch__usdt_site *site, size_t *nr);
 
 /* Whether the kernel has one function of the probe's name. -ENOENT and -ENOTUNIQ are told. */
 int perch__kernel_function(struct perch__parser *parser, const struct perch__probe_text *probe);

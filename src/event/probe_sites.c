@@ -16,18 +16,30 @@ static int no_file(struct perch__parser *parser, const struct perch__probe_text 
 	if (rc == -EBADMSG) {
 		perch__refuse(parser, probe->at_file, EBADMSG, PERCH_ERROR_FORMAT,
 			      "'%s' is no ELF file, or a damaged one", probe->path);
-		perch_error_remedy(parser->err, "name the program or library itself, not a script that starts it");
+		perch_error_remedy(
+			parser->err,
+			"name the program or library itself, not a script that starts it");
 	} else if (rc == -ENOENT && bare) {
-		perch__refuse(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
-			      "there is no program '%s' in PATH and no such library in the usual folders", probe->file);
-		perch_error_remedy(parser->err, access(probe->file, F_OK) ? "give its path" :
-				   "say ./%s for the one in this folder", probe->file);
+		perch__refuse(
+			parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
+			"there is no program '%s' in PATH and no such library in the usual folders",
+			probe->file);
+		perch_error_remedy(parser->err,
+				   access(probe->file, F_OK)
+					   ? "give its path"
+					   : "say ./%s for the one in this folder",
+				   probe->file);
 	} else if (rc == -ENOENT) {
-		perch__refuse(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE, "there is no file '%s'", probe->file);
-		perch_error_remedy(parser->err, "a name without a slash is looked up in PATH and the library folders");
+		perch__refuse(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
+			      "there is no file '%s'", probe->file);
+		perch_error_remedy(
+			parser->err,
+			"a name without a slash is looked up in PATH and the library folders");
 	} else {
-		perch__refuse(parser, probe->at_file, -rc, rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FILE,
-			      "cannot read '%s': %s", probe->path[0] ? probe->path : probe->file, strerror(-rc));
+		perch__refuse(parser, probe->at_file, -rc,
+			      rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FILE,
+			      "cannot read '%s': %s", probe->path[0] ? probe->path : probe->file,
+			      strerror(-rc));
 	}
 	return rc;
 }
@@ -35,11 +47,13 @@ static int no_file(struct perch__parser *parser, const struct perch__probe_text 
 /* The file is an ELF file, but looking for the name in it failed. */
 static int damaged(struct perch__parser *parser, const struct perch__probe_text *probe, int rc)
 {
-	perch__refuse(parser, probe->at_file, -rc, rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FORMAT,
-		      rc == -EBADMSG ? "the tables of '%s' are damaged" :
-		      rc == -EFBIG ? "the tables of '%s' are larger than perch reads" :
-		      rc == -E2BIG ? "the probe is in more places of '%s' than perch opens" :
-				     "cannot read the tables of '%s'", probe->path);
+	perch__refuse(parser, probe->at_file, -rc,
+		      rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FORMAT,
+		      rc == -EBADMSG ? "the tables of '%s' are damaged"
+		      : rc == -EFBIG ? "the tables of '%s' are larger than perch reads"
+		      : rc == -E2BIG ? "the probe is in more places of '%s' than perch opens"
+				     : "cannot read the tables of '%s'",
+		      probe->path);
 	if (rc != -ENOMEM)
 		perch_error_remedy(parser->err, GIVE_OFFSET);
 	return rc;
@@ -56,15 +70,19 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_t
 		perch_error_remedy(parser->err, GIVE_OFFSET);
 	} else if (function->elsewhere) {
 		perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "'%s' uses the function '%s' but does not hold it", probe->path, probe->symbol);
-		perch_error_remedy(parser->err, "name the library that has it, as in uprobe:libc:malloc");
+			      "'%s' uses the function '%s' but does not hold it", probe->path,
+			      probe->symbol);
+		perch_error_remedy(parser->err,
+				   "name the library that has it, as in uprobe:libc:malloc");
 	} else {
 		perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 			      "there is no function '%s' in '%s'", probe->symbol, probe->path);
 		perch__elf_offer_functions(elf, &nearest);
-		perch__nearest_remedy(&nearest, parser->err, function->stripped ?
-				      "the file is stripped and names exported functions alone: " GIVE_OFFSET :
-				      "'nm' lists the functions of a file");
+		perch__nearest_remedy(
+			&nearest, parser->err,
+			function->stripped
+				? "the file is stripped and names exported functions alone: " GIVE_OFFSET
+				: "'nm' lists the functions of a file");
 	}
 	return -ENOENT;
 }
@@ -76,15 +94,20 @@ static int check_function(struct perch__parser *parser, const struct perch__prob
 	if (function->several) {
 		perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 			      "'%s' has several functions '%s'", probe->path, probe->symbol);
-		perch_error_remedy(parser->err, function->rank == 1 ? GIVE_OFFSET
-								    : "name the version too, as in NAME@VERSION");
+		perch_error_remedy(parser->err,
+				   function->rank == 1
+					   ? GIVE_OFFSET
+					   : "name the version too, as in NAME@VERSION");
 		return -ENOTUNIQ;
 	}
 	if (function->indirect) {
-		perch__refuse(parser, probe->at_symbol, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-			      "'%s' of '%s' is code that picks one of several functions when a program starts: "
-			      "a probe there would count that, not the calls", probe->symbol, probe->path);
-		perch_error_remedy(parser->err, "probe the function that it picks by its name, or "
+		perch__refuse(
+			parser, probe->at_symbol, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
+			"'%s' of '%s' is code that picks one of several functions when a program starts: "
+			"a probe there would count that, not the calls",
+			probe->symbol, probe->path);
+		perch_error_remedy(parser->err,
+				   "probe the function that it picks by its name, or "
 				   "give its place in the file, as uprobe:PATH:0xOFFSET");
 		return -EINVAL;
 	}
@@ -103,7 +126,7 @@ static int function_site(struct perch__parser *parser, const struct perch__probe
 		return damaged(parser, probe, rc);
 	rc = check_function(parser, probe, &function);
 	if (!rc && __builtin_add_overflow(function.offset, probe->offset, &site->offset))
-		site->offset = UINT64_MAX;	/* beyond the end of every file */
+		site->offset = UINT64_MAX; /* beyond the end of every file */
 	return rc;
 }
 
@@ -118,8 +141,10 @@ static int usdt_sites(struct perch__parser *parser, const struct perch__probe_te
 	rc = perch__elf_usdt_sites(elf, probe->provider, probe->symbol, site, nr, &nearest);
 	if (rc == -ENOENT) {
 		perch__refuse(parser, probe->at_provider, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "there is no USDT probe '%s:%s' in '%s'", probe->provider, probe->symbol, probe->path);
-		perch__nearest_remedy(&nearest, parser->err, "'readelf -n' lists the probes of a file");
+			      "there is no USDT probe '%s:%s' in '%s'", probe->provider,
+			      probe->symbol, probe->path);
+		perch__nearest_remedy(&nearest, parser->err,
+				      "'readelf -n' lists the probes of a file");
 		return rc;
 	}
 	return rc ? damaged(parser, probe, rc) : 0;
@@ -131,26 +156,31 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_t
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (site[i].offset >= elf->size)
-			return perch__refuse(parser, probe->at_offset, EINVAL, PERCH_ERROR_BAD_FIELD,
+			return perch__refuse(parser, probe->at_offset, EINVAL,
+					     PERCH_ERROR_BAD_FIELD,
 					     "the place %#llx is beyond the end of '%s'",
 					     (unsigned long long)site[i].offset, probe->path);
 		if (site[i].counter >= elf->size || site[i].counter > UINT32_MAX)
-			return perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol, EINVAL,
-					     PERCH_ERROR_BAD_FIELD,
-					     "the reference counter at %#llx is beyond %s of '%s'",
-					     (unsigned long long)site[i].counter,
-					     site[i].counter >= elf->size ? "the end" : "the first 4 GiB",
-					     probe->path);
+			return perch__refuse(
+				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
+				EINVAL, PERCH_ERROR_BAD_FIELD,
+				"the reference counter at %#llx is beyond %s of '%s'",
+				(unsigned long long)site[i].counter,
+				site[i].counter >= elf->size ? "the end" : "the first 4 GiB",
+				probe->path);
 		if (site[i].counter & 1)
-			return perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol, EINVAL,
-					     PERCH_ERROR_BAD_FIELD, "a reference counter lies at an even place, not "
-					     "at %#llx", (unsigned long long)site[i].counter);
+			return perch__refuse(
+				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
+				EINVAL, PERCH_ERROR_BAD_FIELD,
+				"a reference counter lies at an even place, not "
+				"at %#llx",
+				(unsigned long long)site[i].counter);
 	}
 	return 0;
 }
 
-int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe, struct perch__usdt_site *site,
-		       size_t *nr)
+int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe,
+		       struct perch__usdt_site *site, size_t *nr)
 {
 	struct perch__elf elf;
 	int rc = perch__find_binary(probe->file, probe->path, sizeof(probe->path), parser->machine);

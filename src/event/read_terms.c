@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between the slashes of an event, cut into terms. What the terms mean is said elsewhere. */
+/* What stands between the slashes of an event, cut into terms. What the terms mean is said
+ * elsewhere. */
 #include <errno.h>
 #include <string.h>
 
 #include "words.h"
 
-void perch__term_name(const struct perch__parser *parser, const struct perch__term *term, char name[PERCH__WORD])
+void perch__term_name(const struct perch__parser *parser, const struct perch__term *term,
+		      char name[PERCH__WORD])
 {
-	memcpy(name, parser->text + term->at, term->length);	/* shorter than PERCH__WORD: read_term() saw to it */
+	/* shorter than PERCH__WORD: read_term() saw to it */
+	memcpy(name, parser->text + term->at, term->length);
 	name[term->length] = '\0';
 }
 
-int perch__term_number(struct perch__parser *parser, const struct perch__term *term, uint64_t *value)
+int perch__term_number(struct perch__parser *parser, const struct perch__term *term,
+		       uint64_t *value)
 {
 	int shown = term->value_length < 64 ? (int)term->value_length : 64;
 	const char *text = parser->text + term->value_at;
@@ -21,15 +25,16 @@ int perch__term_number(struct perch__parser *parser, const struct perch__term *t
 	rc = term->valued ? perch__number(text, term->value_length, value) : 0;
 	if (rc == -ERANGE)
 		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "expected a number, found '%.*s', which has more than 64 bits", shown, text);
+				     "expected a number, found '%.*s', which has more than 64 bits",
+				     shown, text);
 	if (rc)
 		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "expected a number, found '%.*s'", shown, text);
 	return 0;
 }
 
-const struct perch__term *perch__find_term(const struct perch__parser *parser, const struct perch__terms *terms,
-					   const char *name)
+const struct perch__term *perch__find_term(const struct perch__parser *parser,
+					   const struct perch__terms *terms, const char *name)
 {
 	for (size_t i = 0; i < terms->nr; i++) {
 		const struct perch__term *term = &terms->term[i];
@@ -59,7 +64,7 @@ static int read_value(struct perch__parser *parser, struct perch__term *term, co
 {
 	const char *text;
 
-	perch__advance(parser);		/* over '=' */
+	perch__advance(parser); /* over '=' */
 	text = parser->text + parser->token.at;
 	term->valued = true;
 	if (*text == '\'' || *text == '"')
@@ -88,7 +93,9 @@ static int read_term(struct perch__parser *parser, struct perch__terms *terms)
 	if (name[0] == '@') {
 		perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 			      "'%s' is for a driver of perf's own", name);
-		perch_error_remedy(parser->err, "leave it out: perch opens events only by what sysfs says of them");
+		perch_error_remedy(
+			parser->err,
+			"leave it out: perch opens events only by what sysfs says of them");
 		return -EINVAL;
 	}
 	if (parser->token.kind == PERCH__TOKEN_EQUALS)
@@ -120,16 +127,17 @@ int perch__read_terms(struct perch__parser *parser, struct perch__terms *terms)
 	return 0;
 }
 
-static int refuse_pair(struct perch__parser *parser, const struct perch__terms *terms, const char *one,
-		       const char *other, const char *why)
+static int refuse_pair(struct perch__parser *parser, const struct perch__terms *terms,
+		       const char *one, const char *other, const char *why)
 {
 	const struct perch__term *first = perch__find_term(parser, terms, one);
 	const struct perch__term *second = perch__find_term(parser, terms, other);
 
 	if (!first || !second)
 		return 0;
-	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL, PERCH_ERROR_CONFLICT,
-			     "%s= and %s= exclude each other: %s", one, other, why);
+	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL,
+			     PERCH_ERROR_CONFLICT, "%s= and %s= exclude each other: %s", one, other,
+			     why);
 }
 
 int perch__check_terms(struct perch__parser *parser, const struct perch__terms *terms,
@@ -143,11 +151,13 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 		return rc;
 	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
 	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
-		return perch__refuse(parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
-				     "stack-size= is of call-graph=dwarf alone, which copies the stack");
+		return perch__refuse(
+			parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
+			"stack-size= is of call-graph=dwarf alone, which copies the stack");
 	if (event->terms.max_stack && event->terms.call_graph == PERCH_CALL_GRAPH_NONE)
-		return perch__refuse(parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
-				     "max-stack= and call-graph=no exclude each other: there is no stack to limit");
+		return perch__refuse(
+			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
+			"max-stack= and call-graph=no exclude each other: there is no stack to limit");
 	return 0;
 }
 
@@ -158,13 +168,16 @@ static int unknown_term(struct perch__parser *parser, const struct perch__term *
 	struct perch__nearest nearest = { .word = name };
 
 	perch__term_name(parser, term, name);
-	perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM, "this event has no term '%s'", name);
+	perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+		      "this event has no term '%s'", name);
 	perch__nearest_offer_terms(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "perch-events(7) lists the terms that every event takes");
+	perch__nearest_remedy(&nearest, parser->err,
+			      "perch-events(7) lists the terms that every event takes");
 	return -EINVAL;
 }
 
-int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *terms, struct perch_event *event)
+int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *terms,
+		       struct perch_event *event)
 {
 	for (size_t i = 0; i < terms->nr; i++) {
 		const struct perch__term *term = &terms->term[i];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * {cycles,instructions} on a machine with two kinds of cores is two groups, for no group spans two PMUs. So it is with
- * the units of an uncore PMU. What is there once, as software events are, joins the first group.
+ * {cycles,instructions} on a machine with two kinds of cores is two groups, for no group spans two
+ * PMUs. So it is with the units of an uncore PMU. What is there once, as software events are, joins
+ * the first group.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +11,11 @@
 #include "internal.h"
 
 struct split {
-	struct perch_event *event;	/* of the group, in the old order */
+	struct perch_event *event; /* of the group, in the old order */
 	size_t nr, leader;
-	size_t *place;			/* the new index of each; before that, the number of its new group */
-	uint32_t *pmu;			/* of each new group */
+	/* the new index of each; before that, the number of its new group */
+	size_t *place;
+	uint32_t *pmu; /* of each new group */
 	size_t groups;
 };
 
@@ -26,19 +28,23 @@ static size_t find_group(const struct split *split, uint32_t pmu)
 	return group;
 }
 
-/* Two events stand for one name, each on a PMU of its own. The places of a USDT probe are all of one PMU. */
+/* Two events stand for one name, each on a PMU of its own. The places of a USDT probe are all of
+ * one PMU. */
 static bool are_copies(const struct perch_event *one, const struct perch_event *other)
 {
-	return one->first == other->first && perch__pmu_type(&one->attr) != perch__pmu_type(&other->attr);
+	return one->first == other->first &&
+	       perch__pmu_type(&one->attr) != perch__pmu_type(&other->attr);
 }
 
 /* Copies of one name lie together. */
 static bool has_copies(const struct perch_event *event, size_t i, size_t nr)
 {
-	return (i && are_copies(&event[i], &event[i - 1])) || (i + 1 < nr && are_copies(&event[i], &event[i + 1]));
+	return (i && are_copies(&event[i], &event[i - 1])) ||
+	       (i + 1 < nr && are_copies(&event[i], &event[i + 1]));
 }
 
-/* What is there once, on a PMU that has a group, as cpu_core/cycles/ beside instructions, belongs to that group. */
+/* What is there once, on a PMU that has a group, as cpu_core/cycles/ beside instructions, belongs
+ * to that group. */
 static void choose_groups(struct split *split)
 {
 	for (size_t i = 0; i < split->nr; i++)
@@ -80,7 +86,7 @@ static void move(struct split *split, struct perch_event *list)
 /* .first still has the old indices: the least new one of those that share it takes its place. */
 static void mend_first(struct split *split, struct perch_event *list)
 {
-	size_t *least = split->place;		/* no longer needed for the groups */
+	size_t *least = split->place; /* no longer needed for the groups */
 
 	for (size_t i = 0; i < split->nr; i++)
 		least[i] = SIZE_MAX;
@@ -117,5 +123,6 @@ int perch__split_group(struct perch__parser *parser, size_t leader)
 	free(split.pmu);
 	if (split.groups)
 		return 0;
-	return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to split a group");
+	return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+			     "no memory to split a group");
 }

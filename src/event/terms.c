@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The terms that every event takes: how it is sampled, what it is called, and its bare config words. */
+/* The terms that every event takes: how it is sampled, what it is called, and its bare config
+ * words. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,27 +10,29 @@
 #include "words.h"
 
 #define FIELD(field) offsetof(struct perch_event_terms, field)
+/* clang-format off */
 #define NUMBER(text, field, from, to, multiple_of) \
 	{ .name = text, .takes = TAKES_NUMBER, .member = FIELD(field), \
 	  .size = sizeof(((struct perch_event_terms *)0)->field), .least = from, .most = to, .step = multiple_of }
+/* clang-format on */
 
 /* What a term's value is made of. */
 enum takes {
-	TAKES_NUMBER,	/* into .member of .size bytes */
-	TAKES_YES,	/* 1 says yes, 0 says no */
-	TAKES_NO,	/* 1 says no, 0 says yes */
-	TAKES_FLAG,	/* a bool: 0 or 1 */
+	TAKES_NUMBER, /* into .member of .size bytes */
+	TAKES_YES,    /* 1 says yes, 0 says no */
+	TAKES_NO,     /* 1 says no, 0 says yes */
+	TAKES_FLAG,   /* a bool: 0 or 1 */
 	TAKES_PERIOD,
 	TAKES_FREQUENCY,
-	TAKES_CONFIG,	/* a word of the attr */
-	TAKES_RAW,	/* config, written as the CPU's manual does */
+	TAKES_CONFIG, /* a word of the attr */
+	TAKES_RAW,    /* config, written as the CPU's manual does */
 	TAKES_NAME,
 	TAKES_CALL_GRAPH,
 	TAKES_BRANCHES,
 	TAKES_AUX_ACTION,
 	TAKES_FILTER,
-	TAKES_NOTE,	/* taken and kept out: it means something to the caller of perf alone */
-	TAKES_NOTHING,	/* means something in perf, but nothing here: refused with .why */
+	TAKES_NOTE,    /* taken and kept out: it means something to the caller of perf alone */
+	TAKES_NOTHING, /* means something in perf, but nothing here: refused with .why */
 };
 
 static const struct kind {
@@ -63,8 +66,12 @@ static const struct kind {
 	{ .name = "branch_type", .takes = TAKES_BRANCHES },
 	{ .name = "filter", .takes = TAKES_FILTER },
 	{ .name = "metric-id", .takes = TAKES_NOTE },
-	{ .name = "nr", .takes = TAKES_NOTHING, .why = "it limits what 'perf trace' shows of an event" },
-	{ .name = "driver-config", .takes = TAKES_NOTHING, .why = "it is for drivers of perf's own" },
+	{ .name = "nr",
+	  .takes = TAKES_NOTHING,
+	  .why = "it limits what 'perf trace' shows of an event" },
+	{ .name = "driver-config",
+	  .takes = TAKES_NOTHING,
+	  .why = "it is for drivers of perf's own" },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -112,8 +119,8 @@ const char *perch__term_wants(const char *name)
 }
 
 /* The value as a number of the kind's range. */
-static int ranged(struct perch__parser *parser, const struct perch__term *term, const struct kind *kind,
-		  uint64_t *value)
+static int ranged(struct perch__parser *parser, const struct perch__term *term,
+		  const struct kind *kind, uint64_t *value)
 {
 	int rc = perch__term_number(parser, term, value);
 
@@ -121,11 +128,15 @@ static int ranged(struct perch__parser *parser, const struct perch__term *term, 
 		return rc;
 	if (kind->takes != TAKES_NUMBER && kind->most == 1 && *value > 1)
 		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "term '%s' is 0 or 1, not %llu", kind->name, (unsigned long long)*value);
+				     "term '%s' is 0 or 1, not %llu", kind->name,
+				     (unsigned long long)*value);
 	if (*value < kind->least || *value > kind->most)
-		return perch__refuse(parser, term->valued ? term->value_at : term->at, ERANGE, PERCH_ERROR_SYNTAX,
-				     "%llu is out of the range of term '%s': %llu to %llu", (unsigned long long)*value,
-				     kind->name, (unsigned long long)kind->least, (unsigned long long)kind->most);
+		return perch__refuse(parser, term->valued ? term->value_at : term->at, ERANGE,
+				     PERCH_ERROR_SYNTAX,
+				     "%llu is out of the range of term '%s': %llu to %llu",
+				     (unsigned long long)*value, kind->name,
+				     (unsigned long long)kind->least,
+				     (unsigned long long)kind->most);
 	if (kind->step > 1 && *value % kind->step)
 		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
 				     "term '%s' is a multiple of %llu, not %llu", kind->name,
@@ -133,13 +144,15 @@ static int ranged(struct perch__parser *parser, const struct perch__term *term, 
 	return 0;
 }
 
-static int apply_config(struct perch__parser *parser, const struct perch__term *term, const struct kind *kind,
-			struct perch_event *event, uint64_t value)
+static int apply_config(struct perch__parser *parser, const struct perch__term *term,
+			const struct kind *kind, struct perch_event *event, uint64_t value)
 {
 	if (parser->fixed_words)
-		return perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-				     "the words before the slash make the config words of this event: '%s' would "
-				     "overwrite them", kind->name);
+		return perch__refuse(
+			parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+			"the words before the slash make the config words of this event: '%s' would "
+			"overwrite them",
+			kind->name);
 	if (kind->takes == TAKES_RAW || !strcmp(kind->name, "config"))
 		perch__set_config(&event->attr, value);
 	else
@@ -147,8 +160,8 @@ static int apply_config(struct perch__parser *parser, const struct perch__term *
 	return 0;
 }
 
-static int apply_number(struct perch__parser *parser, const struct perch__term *term, const struct kind *kind,
-			struct perch_event *event)
+static int apply_number(struct perch__parser *parser, const struct perch__term *term,
+			const struct kind *kind, struct perch_event *event)
 {
 	char *member = (char *)&event->terms + kind->member;
 	uint64_t value;
@@ -162,12 +175,14 @@ static int apply_number(struct perch__parser *parser, const struct perch__term *
 		return apply_config(parser, term, kind, event, value);
 	case TAKES_PERIOD:
 	case TAKES_FREQUENCY:
-		event->attr.sample_period = value;	/* of one union with sample_freq */
+		event->attr.sample_period = value; /* of one union with sample_freq */
 		event->attr.freq = kind->takes == TAKES_FREQUENCY;
 		return 0;
 	case TAKES_YES:
 	case TAKES_NO:
-		*(enum perch_tristate *)member = value == (kind->takes == TAKES_YES) ? PERCH_TRISTATE_YES : PERCH_TRISTATE_NO;
+		*(enum perch_tristate *)member = value == (kind->takes == TAKES_YES)
+							 ? PERCH_TRISTATE_YES
+							 : PERCH_TRISTATE_NO;
 		return 0;
 	case TAKES_FLAG:
 		*(bool *)member = value;
@@ -181,8 +196,8 @@ static int apply_number(struct perch__parser *parser, const struct perch__term *
 	}
 }
 
-static int apply_text(struct perch__parser *parser, const struct perch__term *term, const struct kind *kind,
-		      struct perch_event *event)
+static int apply_text(struct perch__parser *parser, const struct perch__term *term,
+		      const struct kind *kind, struct perch_event *event)
 {
 	const char *value = parser->text + term->value_at;
 
@@ -193,7 +208,8 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 	switch (kind->takes) {
 	case TAKES_NAME:
 		snprintf(event->name, sizeof(event->name), "%.*s",
-			 (int)(term->value_length < sizeof(event->name) ? term->value_length : sizeof(event->name)),
+			 (int)(term->value_length < sizeof(event->name) ? term->value_length
+									: sizeof(event->name)),
 			 value);
 		return 0;
 	case TAKES_CALL_GRAPH:
@@ -205,17 +221,21 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 	case TAKES_FILTER:
 		if (term->value_length > PERCH__FILTER)
 			return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-					     "the kernel takes filters of at most %d bytes", PERCH__FILTER);
+					     "the kernel takes filters of at most %d bytes",
+					     PERCH__FILTER);
 		free(event->filter);
 		event->filter = strndup(value, term->value_length);
-		return event->filter ? 0 : perch__refuse(parser, term->at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-							 "no memory for a filter");
+		return event->filter
+			       ? 0
+			       : perch__refuse(parser, term->at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for a filter");
 	default:
 		return 0;
 	}
 }
 
-int perch__common_term(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+int perch__common_term(struct perch__parser *parser, const struct perch__term *term,
+		       struct perch_event *event)
 {
 	const struct kind *kind;
 	char name[PERCH__WORD];

@@ -49,11 +49,13 @@ struct perch__token perch__token_at(const char *text, size_t at)
 	return token;
 }
 
-const char *perch__token_name(const char *text, const struct perch__token *token, char *buffer, size_t size)
+const char *perch__token_name(const char *text, const struct perch__token *token, char *buffer,
+			      size_t size)
 {
 	if (token->kind == PERCH__TOKEN_END)
 		snprintf(buffer, size, "the end");
 	else
-		snprintf(buffer, size, "'%.*s'", (int)(token->length < 64 ? token->length : 64), text + token->at);
+		snprintf(buffer, size, "'%.*s'", (int)(token->length < 64 ? token->length : 64),
+			 text + token->at);
 	return buffer;
 }

@@ -14,13 +14,14 @@ static bool plain(const char *name)
 }
 
 /* What is wrong with the name: no such system, or no such event in it. */
-static int unknown(struct perch__parser *parser, const char *events, const char *system, size_t at, const char *name,
-		   size_t at_name)
+static int unknown(struct perch__parser *parser, const char *events, const char *system, size_t at,
+		   const char *name, size_t at_name)
 {
 	struct perch__nearest nearest = { .word = system };
 	char folder[PATH_MAX];
 
-	if (plain(system) && snprintf(folder, sizeof(folder), "%s/%s/", events, system) < (int)sizeof(folder)) {
+	if (plain(system) &&
+	    snprintf(folder, sizeof(folder), "%s/%s/", events, system) < (int)sizeof(folder)) {
 		char probe[8];
 
 		/* a folder cannot be read as a file, but says that it is there */
@@ -29,7 +30,8 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 			perch__refuse(parser, at_name, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				      "there is no tracepoint '%s:%s'", system, name);
 			perch__nearest_offer_folder(&nearest, folder);
-			perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the tracepoints");
+			perch__nearest_remedy(&nearest, parser->err,
+					      "'perch list' shows the tracepoints");
 			return -ENOENT;
 		}
 	}
@@ -43,7 +45,8 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 }
 
 /* What the machine says of tracefs, for this tracepoint. */
-static int about(struct perch__parser *parser, int rc, const char *system, const char *name, size_t at)
+static int about(struct perch__parser *parser, int rc, const char *system, const char *name,
+		 size_t at)
 {
 	perch_error_prefix(parser->err, "tracepoint '%s:%s': ", system, name);
 	if (parser->err)
@@ -51,8 +54,8 @@ static int about(struct perch__parser *parser, int rc, const char *system, const
 	return rc;
 }
 
-int perch__add_tracepoint(struct perch__parser *parser, const char *events, const char *system, const char *name,
-			  size_t at)
+int perch__add_tracepoint(struct perch__parser *parser, const char *events, const char *system,
+			  const char *name, size_t at)
 {
 	char path[PATH_MAX], text[32];
 	struct perch_event *event;
@@ -67,12 +70,14 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 	if (got == -ENOENT || got == -ENOTDIR)
 		return -ENOENT;
 	if (got == -EACCES)
-		return about(parser, perch_machine_tracefs_error(parser->machine, parser->err), system, name, at);
+		return about(parser, perch_machine_tracefs_error(parser->machine, parser->err),
+			     system, name, at);
 	if (got < 0)
-		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
+				     strerror(-got));
 	if (perch__number(text, strlen(text), &id))
-		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT, "%s says '%s', which is no number", path,
-				     text);
+		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
+				     "%s says '%s', which is no number", path, text);
 	rc = perch__new_event(parser, &event);
 	if (rc)
 		return rc;
@@ -81,7 +86,8 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 	return 0;
 }
 
-int perch__tracepoints(struct perch__parser *parser, const char *system, size_t at, const char *name, size_t at_name)
+int perch__tracepoints(struct perch__parser *parser, const char *system, size_t at,
+		       const char *name, size_t at_name)
 {
 	char tracefs[PATH_MAX];
 	int rc = perch__need_machine(parser);
@@ -91,7 +97,8 @@ int perch__tracepoints(struct perch__parser *parser, const char *system, size_t 
 	if (rc)
 		return about(parser, rc, system, name, at);
 	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
-		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE, "tracefs has too long a path");
+		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE,
+				     "tracefs has too long a path");
 	strcat(tracefs, "/events");
 	if (perch__is_glob(system) || perch__is_glob(name))
 		return perch__tracepoint_glob(parser, tracefs, system, at, name, at_name);

@@ -45,7 +45,8 @@ static int keep(struct found *found, const char *name)
 }
 
 /* A folder that cannot be read holds nothing. -ENOMEM. */
-static int find(struct perch__parser *parser, size_t at, struct found *found, const char *path, const char *glob)
+static int find(struct perch__parser *parser, size_t at, struct found *found, const char *path,
+		const char *glob)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -67,8 +68,10 @@ static int find(struct perch__parser *parser, size_t at, struct found *found, co
 	return 0;
 }
 
-/* Each gets its own name for now; the terms and letters behind the glob are put to it when they are read. */
-static int add_system(struct perch__parser *parser, const char *events, const char *system, const char *glob, size_t at)
+/* Each gets its own name for now; the terms and letters behind the glob are put to it when they are
+ * read. */
+static int add_system(struct perch__parser *parser, const char *events, const char *system,
+		      const char *glob, size_t at)
 {
 	struct found names = { 0, NULL };
 	struct perch_event *event;
@@ -81,7 +84,7 @@ static int add_system(struct perch__parser *parser, const char *events, const ch
 	for (size_t i = 0; i < names.nr && !rc; i++) {
 		rc = perch__add_tracepoint(parser, events, system, names.name[i], at);
 		if (rc == -ENOENT) {
-			rc = 0;		/* enable, filter: files, not tracepoints */
+			rc = 0; /* enable, filter: files, not tracepoints */
 		} else if (!rc) {
 			event = &parser->events->event[parser->events->nr - 1];
 			snprintf(event->name, sizeof(event->name), "%s:%s", system, names.name[i]);
@@ -91,8 +94,8 @@ static int add_system(struct perch__parser *parser, const char *events, const ch
 	return rc;
 }
 
-static int nothing(struct perch__parser *parser, const char *events, const char *system, size_t at, const char *name,
-		   size_t at_name, bool system_there)
+static int nothing(struct perch__parser *parser, const char *events, const char *system, size_t at,
+		   const char *name, size_t at_name, bool system_there)
 {
 	struct perch__nearest nearest = { .word = system };
 
@@ -104,8 +107,8 @@ static int nothing(struct perch__parser *parser, const char *events, const char 
 	return -ENOENT;
 }
 
-int perch__tracepoint_glob(struct perch__parser *parser, const char *events, const char *system, size_t at,
-			   const char *name, size_t at_name)
+int perch__tracepoint_glob(struct perch__parser *parser, const char *events, const char *system,
+			   size_t at, const char *name, size_t at_name)
 {
 	size_t before = parser->events->nr;
 	struct found systems = { 0, NULL };
@@ -113,11 +116,14 @@ int perch__tracepoint_glob(struct perch__parser *parser, const char *events, con
 	bool there = systems.nr;
 
 	for (size_t i = 0; i < systems.nr && !rc; i++)
-		/* what lies in "ftrace" are no tracepoints but records of its own: only who names it means it */
+		/* what lies in "ftrace" are no tracepoints but records of its own: only who names
+		 * it means it */
 		if (strcmp(systems.name[i], "ftrace") || !perch__is_glob(system))
 			rc = add_system(parser, events, systems.name[i], name, at);
 	forget(&systems);
 	if (rc)
 		return rc;
-	return parser->events->nr > before ? 0 : nothing(parser, events, system, at, name, at_name, there);
+	return parser->events->nr > before
+		       ? 0
+		       : nothing(parser, events, system, at, name, at_name, there);
 }

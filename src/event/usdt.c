@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * USDT probes: notes of the owner "stapsdt" in sections of ELF files. Each describes one place in the code: its
- * address, the address that the section .stapsdt.base had when the note was made (what moved it moved the place), the
- * address of the reference counter or 0, then the names of provider and probe and how to get at the arguments.
+ * USDT probes: notes of the owner "stapsdt" in sections of ELF files. Each describes one place in
+ * the code: its address, the address that the section .stapsdt.base had when the note was made
+ * (what moved it moved the place), the address of the reference counter or 0, then the names of
+ * provider and probe and how to get at the arguments.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,10 +13,11 @@
 
 #include "elf_file.h"
 
-#define OWNER "stapsdt"
+#define OWNER	   "stapsdt"
 #define NOTE_PROBE 3
-#define MOST_NOTES ((size_t)64 << 20)	/* bytes of notes: of all sections, for many may lie in one place */
-#define MOST_OFFERED 100000		/* names compared with an unknown one: a fraction of a second */
+#define MOST_NOTES \
+	((size_t)64 << 20)  /* bytes of notes: of all sections, for many may lie in one place */
+#define MOST_OFFERED 100000 /* names compared with an unknown one: a fraction of a second */
 
 struct note {
 	uint64_t place, base, counter;
@@ -25,10 +27,10 @@ struct note {
 struct search {
 	const struct perch__elf *elf;
 	const char *provider, *name;
-	uint64_t base;			/* where .stapsdt.base is; 0: the file has none */
+	uint64_t base; /* where .stapsdt.base is; 0: the file has none */
 	struct perch__usdt_site *site;
 	size_t nr;
-	size_t notes;			/* bytes of them so far */
+	size_t notes; /* bytes of them so far */
 	struct perch__nearest *nearest;
 	size_t offered;
 };
@@ -46,7 +48,8 @@ static const char *take_string(const char **at, size_t *size)
 	return text;
 }
 
-static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, size_t size, struct note *note)
+static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, size_t size,
+		      struct note *note)
 {
 	size_t word = elf->wide ? 8 : 4;
 	const char *at = (const char *)bytes + 3 * word;
@@ -90,7 +93,8 @@ static int take_note(struct search *search, const struct note *note)
 		return 0;
 	}
 	if (!perch__elf_find_offset(search->elf, note->place + moved, true, &site.offset) ||
-	    (note->counter && !perch__elf_find_offset(search->elf, note->counter + moved, false, &site.counter)))
+	    (note->counter &&
+	     !perch__elf_find_offset(search->elf, note->counter + moved, false, &site.counter)))
 		return -EBADMSG;
 	if (known(search, site.offset))
 		return 0;
@@ -109,7 +113,8 @@ static int walk_notes(struct search *search, const unsigned char *bytes, size_t 
 	while ((rc = perch__elf_next_note(&part, bytes, size, 4, search->elf->swapped, &at)) > 0) {
 		struct note note;
 
-		if (part.type != NOTE_PROBE || part.name_size != sizeof(OWNER) || memcmp(part.name, OWNER, sizeof(OWNER)))
+		if (part.type != NOTE_PROBE || part.name_size != sizeof(OWNER) ||
+		    memcmp(part.name, OWNER, sizeof(OWNER)))
 			continue;
 		if (!read_note(search->elf, part.data, part.size, &note))
 			return -EBADMSG;
@@ -126,7 +131,8 @@ struct names {
 	size_t size;
 };
 
-static bool named(const struct names *names, const struct perch__elf_section *section, const char *name)
+static bool named(const struct names *names, const struct perch__elf_section *section,
+		  const char *name)
 {
 	return section->name < names->size && !strcmp((char *)names->text + section->name, name);
 }
@@ -135,7 +141,8 @@ static bool named(const struct names *names, const struct perch__elf_section *se
 static int walk_section(struct search *search, const struct perch__elf_section *section)
 {
 	unsigned char *bytes;
-	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size, MOST_NOTES - search->notes);
+	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size,
+				 MOST_NOTES - search->notes);
 
 	if (rc)
 		return rc;
@@ -154,22 +161,27 @@ static int walk_sections(struct search *search, const struct names *names)
 		if (named(names, &elf->section[i], ".stapsdt.base"))
 			search->base = elf->section[i].address;
 	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
-		if (elf->section[i].type == SHT_NOTE && named(names, &elf->section[i], ".note.stapsdt"))
+		if (elf->section[i].type == SHT_NOTE &&
+		    named(names, &elf->section[i], ".note.stapsdt"))
 			rc = walk_section(search, &elf->section[i]);
 	return rc;
 }
 
 int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
-			  struct perch__usdt_site site[PERCH__USDT_SITES], size_t *nr, struct perch__nearest *nearest)
+			  struct perch__usdt_site site[PERCH__USDT_SITES], size_t *nr,
+			  struct perch__nearest *nearest)
 {
-	struct search search = { .elf = elf, .provider = provider, .name = name, .site = site, .nearest = nearest };
+	struct search search = {
+		.elf = elf, .provider = provider, .name = name, .site = site, .nearest = nearest
+	};
 	struct names names;
 	int rc;
 
 	if (elf->names >= elf->nr_sections)
 		return -ENOENT;
 	names.size = elf->section[elf->names].size;
-	rc = perch__elf_load(elf, &names.text, elf->section[elf->names].offset, names.size, 1 << 24);
+	rc = perch__elf_load(elf, &names.text, elf->section[elf->names].offset, names.size,
+			     1 << 24);
 	if (rc)
 		return rc;
 	rc = walk_sections(&search, &names);

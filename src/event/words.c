@@ -10,27 +10,45 @@ struct word {
 	uint64_t bits;
 };
 
+/* clang-format off */
 #define BRANCH(name, bit) { name, PERCH_SAMPLE_BRANCH_##bit }
+/* clang-format on */
 
 static const struct word branches[] = {
-	BRANCH("u", USER), BRANCH("k", KERNEL), BRANCH("hv", HV), BRANCH("any", ANY), BRANCH("any_call", ANY_CALL),
-	BRANCH("any_ret", ANY_RETURN), BRANCH("ind_call", IND_CALL), BRANCH("abort_tx", ABORT_TX),
-	BRANCH("in_tx", IN_TX), BRANCH("no_tx", NO_TX), BRANCH("cond", COND), BRANCH("ind_jmp", IND_JUMP),
-	BRANCH("call", CALL), BRANCH("no_flags", NO_FLAGS), BRANCH("no_cycles", NO_CYCLES),
-	BRANCH("save_type", TYPE_SAVE), BRANCH("stack", CALL_STACK), BRANCH("hw_index", HW_INDEX),
-	BRANCH("priv", PRIV_SAVE), BRANCH("counter", COUNTERS),
+	BRANCH("u", USER),
+	BRANCH("k", KERNEL),
+	BRANCH("hv", HV),
+	BRANCH("any", ANY),
+	BRANCH("any_call", ANY_CALL),
+	BRANCH("any_ret", ANY_RETURN),
+	BRANCH("ind_call", IND_CALL),
+	BRANCH("abort_tx", ABORT_TX),
+	BRANCH("in_tx", IN_TX),
+	BRANCH("no_tx", NO_TX),
+	BRANCH("cond", COND),
+	BRANCH("ind_jmp", IND_JUMP),
+	BRANCH("call", CALL),
+	BRANCH("no_flags", NO_FLAGS),
+	BRANCH("no_cycles", NO_CYCLES),
+	BRANCH("save_type", TYPE_SAVE),
+	BRANCH("stack", CALL_STACK),
+	BRANCH("hw_index", HW_INDEX),
+	BRANCH("priv", PRIV_SAVE),
+	BRANCH("counter", COUNTERS),
 };
 
 /* Bits as attr.aux_action has them. */
 static const struct word actions[] = { { "start-paused", 1 }, { "pause", 2 }, { "resume", 4 } };
 
 static const struct word call_graphs[] = {
-	{ "fp", PERCH_CALL_GRAPH_FP }, { "dwarf", PERCH_CALL_GRAPH_DWARF }, { "lbr", PERCH_CALL_GRAPH_LBR },
+	{ "fp", PERCH_CALL_GRAPH_FP },
+	{ "dwarf", PERCH_CALL_GRAPH_DWARF },
+	{ "lbr", PERCH_CALL_GRAPH_LBR },
 	{ "no", PERCH_CALL_GRAPH_NONE },
 };
 
-static int refuse_word(struct perch__parser *parser, const struct word *words, size_t nr, size_t at, size_t length,
-		       const char *what)
+static int refuse_word(struct perch__parser *parser, const struct word *words, size_t nr, size_t at,
+		       size_t length, const char *what)
 {
 	char word[64];
 	struct perch__nearest nearest = { .word = word };
@@ -44,12 +62,15 @@ static int refuse_word(struct perch__parser *parser, const struct word *words, s
 	if (nearest.nr || !parser->err)
 		perch__nearest_remedy(&nearest, parser->err, "");
 	else if (words == branches)
-		perch_error_remedy(parser->err, "kinds are any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, "
-				   "abort_tx, in_tx, no_tx; with u, k, hv, no_flags, no_cycles, save_type, hw_index, "
-				   "priv, counter");
+		perch_error_remedy(
+			parser->err,
+			"kinds are any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, "
+			"abort_tx, in_tx, no_tx; with u, k, hv, no_flags, no_cycles, save_type, hw_index, "
+			"priv, counter");
 	else
-		perch_error_remedy(parser->err, words == actions ? "write start-paused, pause or resume"
-								  : "write fp, dwarf, lbr or no");
+		perch_error_remedy(parser->err, words == actions
+							? "write start-paused, pause or resume"
+							: "write fp, dwarf, lbr or no");
 	return -EINVAL;
 }
 
@@ -62,8 +83,8 @@ static const struct word *find(const struct word *words, size_t nr, const char *
 }
 
 /* Words with ',' or '|' between them: the sum of their bits. */
-static int sum_words(struct perch__parser *parser, const struct perch__term *term, const struct word *words, size_t nr,
-		     const char *what, uint64_t *bits)
+static int sum_words(struct perch__parser *parser, const struct perch__term *term,
+		     const struct word *words, size_t nr, const char *what, uint64_t *bits)
 {
 	size_t at = term->value_at, end = at + term->value_length;
 
@@ -72,7 +93,8 @@ static int sum_words(struct perch__parser *parser, const struct perch__term *ter
 		const struct word *word;
 		size_t length = 0;
 
-		while (at + length < end && parser->text[at + length] != ',' && parser->text[at + length] != '|')
+		while (at + length < end && parser->text[at + length] != ',' &&
+		       parser->text[at + length] != '|')
 			length++;
 		word = find(words, nr, parser->text + at, length);
 		if (!word)
@@ -85,7 +107,8 @@ static int sum_words(struct perch__parser *parser, const struct perch__term *ter
 	}
 }
 
-int perch__branches(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+int perch__branches(struct perch__parser *parser, const struct perch__term *term,
+		    struct perch_event *event)
 {
 	uint64_t *bits = &event->terms.branch_sample_type;
 	int rc = sum_words(parser, term, branches, PERCH__NR(branches), "kind of branch", bits);
@@ -96,10 +119,12 @@ int perch__branches(struct perch__parser *parser, const struct perch__term *term
 	return rc;
 }
 
-int perch__aux_action(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+int perch__aux_action(struct perch__parser *parser, const struct perch__term *term,
+		      struct perch_event *event)
 {
 	uint64_t bits;
-	int rc = sum_words(parser, term, actions, PERCH__NR(actions), "action on an AUX area", &bits);
+	int rc = sum_words(parser, term, actions, PERCH__NR(actions), "action on an AUX area",
+			   &bits);
 
 	if (rc)
 		return rc;
@@ -110,7 +135,8 @@ int perch__aux_action(struct perch__parser *parser, const struct perch__term *te
 	return 0;
 }
 
-int perch__call_graph(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event)
+int perch__call_graph(struct perch__parser *parser, const struct perch__term *term,
+		      struct perch_event *event)
 {
 	const char *text = parser->text + term->value_at;
 	size_t length = 0;
@@ -121,8 +147,8 @@ int perch__call_graph(struct perch__parser *parser, const struct perch__term *te
 		length++;
 	word = find(call_graphs, PERCH__NR(call_graphs), text, length);
 	if (!word)
-		return refuse_word(parser, call_graphs, PERCH__NR(call_graphs), term->value_at, length,
-				   "way to find callers");
+		return refuse_word(parser, call_graphs, PERCH__NR(call_graphs), term->value_at,
+				   length, "way to find callers");
 	event->terms.call_graph = word->bits;
 	if (length == term->value_length)
 		return 0;
@@ -130,7 +156,8 @@ int perch__call_graph(struct perch__parser *parser, const struct perch__term *te
 		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "only dwarf has a size of the stack behind it");
 	length++;
-	if (perch__number(text + length, term->value_length - length, &bytes) || !bytes || bytes > 65528 || bytes % 8)
+	if (perch__number(text + length, term->value_length - length, &bytes) || !bytes ||
+	    bytes > 65528 || bytes % 8)
 		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
 				     "the stack's size is a multiple of 8, up to 65528 bytes");
 	event->terms.stack_bytes = bytes;

@@ -9,17 +9,20 @@
 #define PERCH__FILTER 4095
 
 /* call-graph=fp, dwarf, lbr or no; 'dwarf,4096' says the stack's bytes too. */
-int perch__call_graph(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+int perch__call_graph(struct perch__parser *parser, const struct perch__term *term,
+		      struct perch_event *event);
 /* branch_type=any_call, any|u, 'any,u'. */
-int perch__branches(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+int perch__branches(struct perch__parser *parser, const struct perch__term *term,
+		    struct perch_event *event);
 /* aux-action=start-paused, pause or resume; several with '|'. */
-int perch__aux_action(struct perch__parser *parser, const struct perch__term *term, struct perch_event *event);
+int perch__aux_action(struct perch__parser *parser, const struct perch__term *term,
+		      struct perch_event *event);
 /*
- * Refuses a filter that compares a field which the event's tracepoint has not. 0 where that is not sure: tracefs cannot be
- * read, or the filter is no expression.
+ * Refuses a filter that compares a field which the event's tracepoint has not. 0 where that is not
+ * sure: tracefs cannot be read, or the filter is no expression.
  */
-int perch__check_filter(const struct perch_event *event, const char *filter, struct perch_machine *machine,
-			struct perch_error *err);
+int perch__check_filter(const struct perch_event *event, const char *filter,
+			struct perch_machine *machine, struct perch_error *err);
 /* What the value of a term is called in a message. */
 const char *perch__term_wants(const char *name);
 

@@ -4,21 +4,25 @@
 
 #include "engine.h"
 
-/* What is harmless, and what of a breakpoint is no setting that could be left out: its addresses. */
+/* What is harmless, and what of a breakpoint is no setting that could be left out: its addresses.
+ */
 static bool is_atom(const struct perch_attr_field *field, const struct perch_attr *attr)
 {
 	if (!strcmp(field->name, "bp_type") || !strcmp(field->name, "disabled"))
 		return false;
-	return attr->type != PERCH_TYPE_BREAKPOINT || (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
+	return attr->type != PERCH_TYPE_BREAKPOINT ||
+	       (strcmp(field->name, "config1") && strcmp(field->name, "config2"));
 }
 
-/* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all others. */
+/* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all
+ * others. */
 static bool is_costly(const struct perch_attr_part *atom)
 {
 	const char *name = atom->field->name;
 
 	return !strcmp(name, "context_switch") || !strcmp(name, "cgroup") ||
-	       (!strcmp(name, "sample_type") && atom->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
+	       (!strcmp(name, "sample_type") &&
+		atom->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
 }
 
 /* Then the newest; of one release the later in the attr, for it tends to need what comes before. */
@@ -93,7 +97,8 @@ static void close_attr(struct perch_attr *attr)
 		drop_samples(attr, PERCH_SAMPLE_READ);
 }
 
-/* An interval for what was a frequency: neither so short that it matters, nor too long for a PMU. */
+/* An interval for what was a frequency: neither so short that it matters, nor too long for a PMU.
+ */
 #define SOME_PERIOD 1000003
 
 void perch__without(struct perch__case *c, const struct perch__atoms *atoms, const bool *gone)

@@ -5,7 +5,8 @@
 
 #include "engine.h"
 
-/* Nobody reads further, whatever attr.size says: the kernel refuses more than a page without a look. */
+/* Nobody reads further, whatever attr.size says: the kernel refuses more than a page without a
+ * look. */
 #define MOST_BYTES 4096
 
 static void find_unknown(struct perch__case *c, const char *bytes, uint32_t size)
@@ -18,8 +19,9 @@ static void find_unknown(struct perch__case *c, const char *bytes, uint32_t size
 }
 
 /*
- * The kernel reads attr.size bytes, of which 0 means the first version's. After E2BIG it has written its own size there:
- * unless somebody kept what was passed, the attr is taken to be one of ours, for the bytes that matter are behind it.
+ * The kernel reads attr.size bytes, of which 0 means the first version's. After E2BIG it has
+ * written its own size there: unless somebody kept what was passed, the attr is taken to be one of
+ * ours, for the bytes that matter are behind it.
  */
 static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 {
@@ -37,8 +39,8 @@ static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 	c->attr.size = c->size;
 }
 
-static void make_case(struct perch__case *c, const struct perch_open_call *call, struct perch_machine *machine,
-		      enum perch__path *path)
+static void make_case(struct perch__case *c, const struct perch_open_call *call,
+		      struct perch_machine *machine, enum perch__path *path)
 {
 	*path = PERCH__PATH_NOT_READ;
 	c->path = path;
@@ -62,7 +64,8 @@ static void make_case(struct perch__case *c, const struct perch_open_call *call,
 }
 
 int perch_explain_open_call(const struct perch_open_call *call, struct perch_machine *machine,
-		       const struct perch_probing *probing, struct perch_explanation *explanation)
+			    const struct perch_probing *probing,
+			    struct perch_explanation *explanation)
 {
 	struct perch__verdict verdict;
 	enum perch__path path;
@@ -78,14 +81,16 @@ int perch_explain_open_call(const struct perch_open_call *call, struct perch_mac
 	return 0;
 }
 
-int perch_explain(const struct perch_open_call *call, struct perch_machine *machine, struct perch_error *err)
+int perch_explain(const struct perch_open_call *call, struct perch_machine *machine,
+		  struct perch_error *err)
 {
 	static const struct perch_probing by_default;
 	struct perch_explanation explanation;
 	bool may_probe = machine && perch_machine_probing(machine);
 
 	if (!call || call->errnum <= 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no failed call to explain");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "there is no failed call to explain");
 	if (!err)
 		return -call->errnum;
 	perch_explain_open_call(call, machine, may_probe ? &by_default : NULL, &explanation);

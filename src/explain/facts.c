@@ -27,7 +27,8 @@ static enum perch__fit holds_any(const struct perch__case *c, uint64_t wanted)
 	return perch__known(effective & wanted);
 }
 
-/* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds does not count. */
+/* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds
+ * does not count. */
 static enum perch__fit lacks_all(const struct perch__case *c, uint64_t wanted)
 {
 	enum perch__fit holds = holds_any(c, wanted);
@@ -58,7 +59,8 @@ enum perch__fit perch__paranoid_above(const struct perch__case *c, long level)
 {
 	long value;
 
-	return perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? perch__known(value > level) : PERCH__MAYBE;
+	return perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? perch__known(value > level)
+							       : PERCH__MAYBE;
 }
 
 enum perch__fit perch__seccomp_filters(const struct perch__case *c)
@@ -125,8 +127,8 @@ enum perch__fit perch__has_change(const struct perch__case *c, const char *relea
 }
 
 /*
- * Debian's kernels refuse every event above 2, Ubuntu's above 3, to all who have not CAP_SYS_ADMIN. Whose kernel it is
- * tells its release: the userland may be a container's.
+ * Debian's kernels refuse every event above 2, Ubuntu's above 3, to all who have not CAP_SYS_ADMIN.
+ * Whose kernel it is tells its release: the userland may be a container's.
  */
 long perch__gate_level(const struct perch__case *c)
 {
@@ -134,8 +136,9 @@ long perch__gate_level(const struct perch__case *c)
 		const char *part;
 		long level;
 	} builds[] = {
-		{ "-generic", 3 }, { "-lowlatency", 3 }, { "-azure", 3 }, { "-aws", 3 }, { "-gcp", 3 }, { "-oem", 3 },
-		{ "+deb", 2 }, { "+bpo", 2 }, { "-amd64", 2 }, { "-arm64", 2 }, { "-686", 2 }, { "-armmp", 2 },
+		{ "-generic", 3 }, { "-lowlatency", 3 }, { "-azure", 3 }, { "-aws", 3 },
+		{ "-gcp", 3 },	   { "-oem", 3 },	 { "+deb", 2 },	  { "+bpo", 2 },
+		{ "-amd64", 2 },   { "-arm64", 2 },	 { "-686", 2 },	  { "-armmp", 2 },
 		{ "-android", 2 },
 	};
 	struct perch_release release;
@@ -170,14 +173,17 @@ enum perch__fit perch__above_max_rate(const struct perch__case *c)
 	if (perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
 		return perch__known(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
 	/* the sysctl is an int */
-	return c->attr.sample_freq > INT_MAX ? PERCH__YES : c->attr.sample_freq > 100000 ? PERCH__MAYBE : PERCH__NO;
+	return c->attr.sample_freq > INT_MAX  ? PERCH__YES
+	       : c->attr.sample_freq > 100000 ? PERCH__MAYBE
+					      : PERCH__NO;
 }
 
 uint64_t perch__highest_rate(const struct perch__case *c)
 {
 	long limit;
 
-	return perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit) && limit > 0 ? (uint64_t)limit : 1000;
+	return perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit) && limit > 0 ? (uint64_t)limit
+										   : 1000;
 }
 
 enum perch__fit perch__above_max_stack(const struct perch__case *c)
@@ -202,12 +208,14 @@ static int highest_cpu(const struct perch__case *c, const char *path)
 	return *last ? atoi(last) : -1;
 }
 
-/* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the highest. */
+/* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the
+ * highest. */
 enum perch__fit perch__cpu_absent(const struct perch__case *c)
 {
 	int highest;
 
-	if (c->cpu < 0 || perch__cpu_offline(c) == PERCH__NO)	/* kept, and mostly the whole answer */
+	/* kept, and mostly the whole answer */
+	if (c->cpu < 0 || perch__cpu_offline(c) == PERCH__NO)
 		return PERCH__NO;
 	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
 	if (highest < 0)
@@ -237,7 +245,8 @@ static bool is_self(const struct perch__case *c)
 	return c->pid == getpid() && !perch_machine_path(c->machine, root, sizeof(root), "");
 }
 
-/* Where /proc is mounted with hidepid, what is not there may be hidden: the first process is then, too. */
+/* Where /proc is mounted with hidepid, what is not there may be hidden: the first process is then,
+ * too. */
 static bool may_be_hidden(const struct perch__case *c)
 {
 	struct perch_process_state first;
@@ -265,14 +274,16 @@ enum perch__fit perch__process_absent(const struct perch__case *c)
 	return perch__known(state.state == 'Z' || state.state == 'X');
 }
 
-/* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces count too. */
+/* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces
+ * count too. */
 enum perch__fit perch__process_foreign(const struct perch__case *c)
 {
 	struct perch_process_state own, other;
 
 	if (c->pid <= 0)
 		return PERCH__NO;
-	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other) || perch_machine_process(c->machine, 0, &own, NULL))
+	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other) ||
+	    perch_machine_process(c->machine, 0, &own, NULL))
 		return PERCH__MAYBE;
 	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES : PERCH__MAYBE;
 }

@@ -40,41 +40,54 @@ static inline const char *perch__text(const struct perch__case *c, const char *p
 }
 
 /* Who asks. Capabilities in a user namespace of one's own are none. */
-enum perch__fit perch__unprivileged(const struct perch__case *c);	/* neither CAP_PERFMON nor CAP_SYS_ADMIN */
+/* neither CAP_PERFMON nor CAP_SYS_ADMIN */
+enum perch__fit perch__unprivileged(const struct perch__case *c);
 enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability);
-enum perch__fit perch__vain_capabilities(const struct perch__case *c);	/* privileged, in a user namespace alone */
+/* privileged, in a user namespace alone */
+enum perch__fit perch__vain_capabilities(const struct perch__case *c);
 enum perch__fit perch__paranoid_above(const struct perch__case *c, long level);
-enum perch__fit perch__gated_by_paranoid(const struct perch__case *c);	/* a distribution's level refuses everything */
-/* The highest level at which such a kernel lets ordinary users in; -1: it is not known to be one. */
+/* a distribution's level refuses everything */
+enum perch__fit perch__gated_by_paranoid(const struct perch__case *c);
+/* The highest level at which such a kernel lets ordinary users in; -1: it is not known to be one.
+ */
 long perch__gate_level(const struct perch__case *c);
 enum perch__fit perch__seccomp_filters(const struct perch__case *c);
-enum perch__fit perch__locked_down(const struct perch__case *c);	/* lockdown=confidentiality */
+/* lockdown=confidentiality */
+enum perch__fit perch__locked_down(const struct perch__case *c);
 enum perch__fit perch__selinux_enforces(const struct perch__case *c);
 
 /* The kernel. A release is no proof that something is missing: distributions carry changes back. */
 enum perch__fit perch__older_than(const struct perch__case *c, const char *release);
-enum perch__fit perch__no_perf(const struct perch__case *c);		/* built without perf events */
-enum perch__fit perch__no_cgroup_events(const struct perch__case *c);	/* built without CONFIG_CGROUP_PERF */
-/* Whether a change of that release is in the kernel. The errno it gives, where it is what the kernel gave, hints at it. */
+/* built without perf events */
+enum perch__fit perch__no_perf(const struct perch__case *c);
+/* built without CONFIG_CGROUP_PERF */
+enum perch__fit perch__no_cgroup_events(const struct perch__case *c);
+/* Whether a change of that release is in the kernel. The errno it gives, where it is what the
+ * kernel gave, hints at it. */
 enum perch__fit perch__has_change(const struct perch__case *c, const char *release, int errnum);
 enum perch__fit perch__above_max_rate(const struct perch__case *c);
 enum perch__fit perch__above_max_stack(const struct perch__case *c);
 
 /* CPUs and processes. */
-enum perch__fit perch__cpu_absent(const struct perch__case *c);		/* above the highest possible number */
+/* above the highest possible number */
+enum perch__fit perch__cpu_absent(const struct perch__case *c);
 enum perch__fit perch__cpu_offline(const struct perch__case *c);
 enum perch__fit perch__process_absent(const struct perch__case *c);
-enum perch__fit perch__process_foreign(const struct perch__case *c);	/* another user's, or with more rights */
+/* another user's, or with more rights */
+enum perch__fit perch__process_foreign(const struct perch__case *c);
 
 /* PMUs. */
 /* The PMU that attr.type names; NULL and is_known: the machine has none of that type. */
 const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known);
-const struct perch_pmu *perch__counting_pmu(const struct perch__case *c);	/* generic types and RAW: the cores' */
-enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix);	/* it is a core PMU named so */
-enum perch__fit perch__on_metal(const struct perch__case *c);		/* no hypervisor below */
+/* generic types and RAW: the cores' */
+const struct perch_pmu *perch__counting_pmu(const struct perch__case *c);
+/* it is a core PMU named so */
+enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix);
+enum perch__fit perch__on_metal(const struct perch__case *c); /* no hypervisor below */
 enum perch__fit perch__no_core_pmu(const struct perch__case *c);
 enum perch__fit perch__type_unregistered(const struct perch__case *c);
-enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix);	/* of that name, or name_... */
+/* of that name, or name_... */
+enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix);
 enum perch__fit perch__pmu_is_core(const struct perch__case *c);
 enum perch__fit perch__pmu_cannot_exclude(const struct perch__case *c);
 enum perch__fit perch__pmu_only_counts(const struct perch__case *c);
@@ -83,24 +96,30 @@ enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c);
 enum perch__fit perch__above_max_precise(const struct perch__case *c);
 enum perch__fit perch__no_branches(const struct perch__case *c);
 
-enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix);	/* NO where the PMU is unknown */
-enum perch__fit perch__pmu_may_trace(const struct perch__case *c);	/* it has an AUX area */
+/* NO where the PMU is unknown */
+enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix);
+enum perch__fit perch__pmu_may_trace(const struct perch__case *c); /* it has an AUX area */
 enum perch__fit perch__pmu_event_absent(const struct perch__case *c);
-enum perch__fit perch__extended_type_is_core(const struct perch__case *c);	/* the upper half of config */
+/* the upper half of config */
+enum perch__fit perch__extended_type_is_core(const struct perch__case *c);
 enum perch__fit perch__other_pmu_than_leader(const struct perch__case *c);
-enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag);	/* of /proc/cpuinfo, on x86 */
+/* of /proc/cpuinfo, on x86 */
+enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag);
 
 /* Tracepoints, and the text that a uprobe's config1 points to. */
-enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name);	/* "SYSTEM/NAME" */
-uint64_t perch__known_tracepoint(const struct perch__case *c);	/* the id of one that all kernels have; 0: unknown */
+/* "SYSTEM/NAME" */
+enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name);
+/* the id of one that all kernels have; 0: unknown */
+uint64_t perch__known_tracepoint(const struct perch__case *c);
 enum perch__fit perch__function_tracing_locked(const struct perch__case *c);
 enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what);
-bool perch__path_text(const struct perch__case *c, char *buffer, size_t size);	/* ": /bin/true"; false: unknown */
+/* ": /bin/true"; false: unknown */
+bool perch__path_text(const struct perch__case *c, char *buffer, size_t size);
 
 /* What remedies advise, and mends do. */
 uint64_t perch__highest_rate(const struct perch__case *c);
 unsigned perch__most_precise(const struct perch__case *c);
-int perch__first_cpu(const struct perch__case *c);	/* online; 0 where that is unknown */
-int perch__cpu_of_pmu(const struct perch__case *c);	/* one that it serves */
+int perch__first_cpu(const struct perch__case *c);  /* online; 0 where that is unknown */
+int perch__cpu_of_pmu(const struct perch__case *c); /* one that it serves */
 
 #endif

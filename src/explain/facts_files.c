@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts that are found in single files: of the CPU, of tracefs, and the file that a uprobe names. */
+/* Facts that are found in single files: of the CPU, of tracefs, and the file that a uprobe names.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,14 +13,16 @@
 /* The first CPU's flags stand for all. */
 enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag)
 {
-	const char *text = perch__text(c, "/proc/cpuinfo"), *line = text ? strstr(text, "\nflags") : NULL, *end;
+	const char *text = perch__text(c, "/proc/cpuinfo"),
+		   *line = text ? strstr(text, "\nflags") : NULL, *end;
 	size_t length = strlen(flag);
 
 	if (!line)
 		return PERCH__MAYBE;
 	end = line + 1 + strcspn(line + 1, "\n");
 	for (const char *word = line; (word = strstr(word, flag)) && word < end; word += length)
-		if (word[-1] == ' ' && (word[length] == ' ' || word[length] == '\n' || !word[length]))
+		if (word[-1] == ' ' &&
+		    (word[length] == ' ' || word[length] == '\n' || !word[length]))
 			return PERCH__NO;
 	return PERCH__YES;
 }
@@ -60,7 +63,8 @@ uint64_t perch__known_tracepoint(const struct perch__case *c)
 }
 
 /* With the root that tracefs() puts in front taken away again, for perch_machine_read(). */
-static ssize_t read_tracefs(const struct perch__case *c, const char *name, char *buffer, size_t size)
+static ssize_t read_tracefs(const struct perch__case *c, const char *name, char *buffer,
+			    size_t size)
 {
 	char root[PATH_MAX], place[PATH_MAX], path[PATH_MAX + 256];
 	int length;
@@ -105,11 +109,13 @@ static enum perch__path look_at_path(const struct perch__case *c)
 		return PERCH__PATH_UNKNOWN;
 	if (!path[0])
 		return PERCH__PATH_EMPTY;
-	if (perch_machine_process_path(c->machine, path, whole, sizeof(whole)) < 0 || stat(whole, &status))
+	if (perch_machine_process_path(c->machine, path, whole, sizeof(whole)) < 0 ||
+	    stat(whole, &status))
 		return PERCH__PATH_UNKNOWN;
 	if (!S_ISREG(status.st_mode))
 		return PERCH__PATH_NO_FILE;
-	return c->attr.probe_offset > (uint64_t)status.st_size ? PERCH__PATH_SHORT : PERCH__PATH_FINE;
+	return c->attr.probe_offset > (uint64_t)status.st_size ? PERCH__PATH_SHORT
+							       : PERCH__PATH_FINE;
 }
 
 enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of the PMU that attr.type names: by its name, by sysfs, and by what PMUs of its kind do. */
+/* What is known of the PMU that attr.type names: by its name, by sysfs, and by what PMUs of its
+ * kind do. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "facts.h"
 
 enum {
-	NO_EXCLUDE = 1 << 0,		/* any exclude bit is refused */
-	ONLY_COUNTS = 1 << 1,		/* a period is refused */
-	NO_TASKS = 1 << 2,		/* counts whole CPUs, packages or the machine */
+	NO_EXCLUDE = 1 << 0,  /* any exclude bit is refused */
+	ONLY_COUNTS = 1 << 1, /* a period is refused */
+	NO_TASKS = 1 << 2,    /* counts whole CPUs, packages or the machine */
 	UNCORE = NO_EXCLUDE | ONLY_COUNTS | NO_TASKS,
 };
 
@@ -18,11 +19,24 @@ static const struct {
 	const char *prefix;
 	unsigned traits;
 } kinds[] = {
-	{ "software", 0 },	{ "tracepoint", 0 },	{ "breakpoint", 0 },	{ "kprobe", 0 },
-	{ "uprobe", 0 },	{ "cpu", 0 },		{ "intel_pt", 0 },	{ "intel_bts", 0 },
-	{ "arm_spe", 0 },	{ "cs_etm", 0 },	{ "msr", NO_EXCLUDE | ONLY_COUNTS },
-	{ "power", UNCORE },	{ "cstate_", UNCORE },	{ "uncore", UNCORE },	{ "amd_df", UNCORE },
-	{ "amd_l3", UNCORE },	{ "amd_umc", UNCORE },	{ "amd_iommu", UNCORE },
+	{ "software", 0 },
+	{ "tracepoint", 0 },
+	{ "breakpoint", 0 },
+	{ "kprobe", 0 },
+	{ "uprobe", 0 },
+	{ "cpu", 0 },
+	{ "intel_pt", 0 },
+	{ "intel_bts", 0 },
+	{ "arm_spe", 0 },
+	{ "cs_etm", 0 },
+	{ "msr", NO_EXCLUDE | ONLY_COUNTS },
+	{ "power", UNCORE },
+	{ "cstate_", UNCORE },
+	{ "uncore", UNCORE },
+	{ "amd_df", UNCORE },
+	{ "amd_l3", UNCORE },
+	{ "amd_umc", UNCORE },
+	{ "amd_iommu", UNCORE },
 };
 
 const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is_known)
@@ -74,8 +88,10 @@ enum perch__fit perch__pmu_refuses_tasks(const struct perch__case *c)
 /* PMUs of sysfs that are no cores' own: a machine which has these alone cannot count cycles. */
 static bool may_be_core(const struct perch_pmu *pmu)
 {
-	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr",
-					      "power", "cstate", "uncore", "i915", "xe_", "intel_", "amd_", "ibs_" };
+	static const char *const others[] = { "software", "tracepoint", "breakpoint", "kprobe",
+					      "uprobe",	  "msr",	"power",      "cstate",
+					      "uncore",	  "i915",	"xe_",	      "intel_",
+					      "amd_",	  "ibs_" };
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strncmp(pmu->name, others[i], strlen(others[i])))
@@ -121,7 +137,8 @@ enum perch__fit perch__pmu_is_core(const struct perch__case *c)
 	bool is_known;
 	const struct perch_pmu *pmu;
 
-	if (c->attr.type == PERCH_TYPE_HARDWARE || c->attr.type == PERCH_TYPE_HW_CACHE || c->attr.type == PERCH_TYPE_RAW)
+	if (c->attr.type == PERCH_TYPE_HARDWARE || c->attr.type == PERCH_TYPE_HW_CACHE ||
+	    c->attr.type == PERCH_TYPE_RAW)
 		return PERCH__YES;
 	if (c->attr.type < PERCH_TYPE_MAX)
 		return PERCH__NO;
@@ -132,8 +149,9 @@ enum perch__fit perch__pmu_is_core(const struct perch__case *c)
 }
 
 /*
- * The PMU that the event goes to: HARDWARE and HW_CACHE may name one in the upper half of config; else these and RAW go
- * to the cores', on hybrid machines those of the performance cores. NULL: there is none, or it is unknown.
+ * The PMU that the event goes to: HARDWARE and HW_CACHE may name one in the upper half of config;
+ * else these and RAW go to the cores', on hybrid machines those of the performance cores. NULL:
+ * there is none, or it is unknown.
  */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c)
 {
@@ -166,10 +184,12 @@ enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix
 	if (perch__pmu_is_core(c) == PERCH__NO)
 		return PERCH__NO;
 	pmu = perch__counting_pmu(c);
-	return pmu ? perch__known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix))) : PERCH__MAYBE;
+	return pmu ? perch__known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix)))
+		   : PERCH__MAYBE;
 }
 
-/* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the nearest of its own. */
+/* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the
+ * nearest of its own. */
 enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
@@ -227,10 +247,12 @@ enum perch__fit perch__pmu_may_trace(const struct perch__case *c)
 {
 	bool is_known;
 
-	if (c->attr.type < PERCH_TYPE_MAX || (perch__pmu_of_case(c, &is_known) && has_trait(c, ~0u) == PERCH__YES))
+	if (c->attr.type < PERCH_TYPE_MAX ||
+	    (perch__pmu_of_case(c, &is_known) && has_trait(c, ~0u) == PERCH__YES))
 		return PERCH__NO;
-	return perch__pmu_is(c, "uprobe") == PERCH__YES || perch__pmu_is(c, "kprobe") == PERCH__YES ? PERCH__NO
-												   : PERCH__MAYBE;
+	return perch__pmu_is(c, "uprobe") == PERCH__YES || perch__pmu_is(c, "kprobe") == PERCH__YES
+		       ? PERCH__NO
+		       : PERCH__MAYBE;
 }
 
 /* "event=0x1f" or "event=0x1f,umask=2": the number of the first term. -1: none. */
@@ -242,7 +264,8 @@ static long long number_of_event(const char *text)
 }
 
 /* The number of an event that sysfs lists by that name; -1: none. */
-static long long listed_event(const struct perch__case *c, const char *folder, const char *name, size_t length)
+static long long listed_event(const struct perch__case *c, const char *folder, const char *name,
+			      size_t length)
 {
 	char path[PATH_MAX];
 	const char *text;
@@ -252,7 +275,8 @@ static long long listed_event(const struct perch__case *c, const char *folder, c
 	return text ? number_of_event(text) : -1;
 }
 
-/* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no list of numbers. */
+/* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no
+ * list of numbers. */
 enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
 {
 	static const char folder[] = "/sys/bus/event_source/devices/msr/events";
@@ -261,8 +285,10 @@ enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
 	long long number;
 
 	if (perch__pmu_is(c, "msr") != PERCH__YES)
-		return perch__pmu_is(c, "uprobe") == PERCH__NO && perch__pmu_is(c, "kprobe") == PERCH__NO ? PERCH__MAYBE
-													  : PERCH__NO;
+		return perch__pmu_is(c, "uprobe") == PERCH__NO &&
+				       perch__pmu_is(c, "kprobe") == PERCH__NO
+			       ? PERCH__MAYBE
+			       : PERCH__NO;
 	names = perch__text(c, folder);
 	for (; names && *names; names += length + (names[length] == '\n')) {
 		length = strcspn(names, "\n");
@@ -323,7 +349,8 @@ unsigned perch__most_precise(const struct perch__case *c)
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
 	long most;
 
-	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL) || most < 0 || most > 3)
+	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL) ||
+	    most < 0 || most > 3)
 		return 0;
 	return most < c->attr.precise_ip ? most : 0;
 }

@@ -23,7 +23,7 @@ unsigned perch__running_rank(const struct perch__case *c)
 }
 
 struct search {
-	unsigned rank;			/* of the newest found so far */
+	unsigned rank; /* of the newest found so far */
 	struct perch__feature *feature;
 	bool found;
 };
@@ -60,7 +60,8 @@ static void offer_bits(struct search *search, const struct perch_attr *attr)
 		if (name != bits[i].field) {
 			name = bits[i].field;
 			value = perch_attr_get(attr, perch_attr_get_field(name));
-			if (!strcmp(name, "branch_sample_type") && !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
+			if (!strcmp(name, "branch_sample_type") &&
+			    !(attr->sample_type & PERCH_SAMPLE_BRANCH_STACK))
 				value = 0;
 		}
 		if (value & bits[i].bit)
@@ -68,11 +69,12 @@ static void offer_bits(struct search *search, const struct perch_attr *attr)
 	}
 }
 
-/* A union's word has one name for each use: only the one in use counts, and config1's are for the PMU to judge. */
+/* A union's word has one name for each use: only the one in use counts, and config1's are for the
+ * PMU to judge. */
 static bool field_is_judged(const struct perch_attr_field *field)
 {
-	static const char *const skipped[] = { "kprobe_func", "uprobe_path", "kprobe_addr", "probe_offset",
-					       "aux_action", "clockid" };
+	static const char *const skipped[] = { "kprobe_func",  "uprobe_path", "kprobe_addr",
+					       "probe_offset", "aux_action",  "clockid" };
 
 	for (size_t i = 0; i < sizeof(skipped) / sizeof(*skipped); i++)
 		if (!strcmp(field->name, skipped[i]))
@@ -80,7 +82,8 @@ static bool field_is_judged(const struct perch_attr_field *field)
 	return true;
 }
 
-bool perch__newest_feature(const struct perch__case *c, unsigned after, struct perch__feature *feature)
+bool perch__newest_feature(const struct perch__case *c, unsigned after,
+			   struct perch__feature *feature)
 {
 	struct search search = { after, feature, false };
 	const struct perch_attr_field *fields;
@@ -88,7 +91,8 @@ bool perch__newest_feature(const struct perch__case *c, unsigned after, struct p
 
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (fields[i].since[0] && perch_attr_get(&c->attr, &fields[i]) && field_is_judged(&fields[i]))
+		if (fields[i].since[0] && perch_attr_get(&c->attr, &fields[i]) &&
+		    field_is_judged(&fields[i]))
 			offer(&search, fields[i].name, fields[i].since);
 	offer_bits(&search, &c->attr);
 	for (size_t i = 0; i < sizeof(call_bits) / sizeof(*call_bits); i++)
@@ -97,7 +101,8 @@ bool perch__newest_feature(const struct perch__case *c, unsigned after, struct p
 	return search.found;
 }
 
-bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct perch__feature *feature)
+bool perch__field_beyond(const struct perch_attr *attr, size_t offset,
+			 struct perch__feature *feature)
 {
 	const struct perch_attr_field *fields;
 	size_t nr;
@@ -112,7 +117,8 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset, struct pe
 	return false;
 }
 
-/* Bits of a release newer than the feature's go with it: what does not know the older does not know them either. */
+/* Bits of a release newer than the feature's go with it: what does not know the older does not know
+ * them either. */
 void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature)
 {
 	const struct perch_attr_field *field = perch_attr_get_field(feature->name);

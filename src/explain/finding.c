@@ -12,10 +12,12 @@ static size_t clean(char *text)
 
 	while (text[length] >= ' ' && text[length] <= '~')
 		length++;
-	return text[length] ? perch_clean_text(text, length + strlen(text + length) + 1, text) : length;
+	return text[length] ? perch_clean_text(text, length + strlen(text + length) + 1, text)
+			    : length;
 }
 
-void perch__fill_words(const char *sentence, perch__word_function *word, const void *context, char *buffer, size_t size)
+void perch__fill_words(const char *sentence, perch__word_function *word, const void *context,
+		       char *buffer, size_t size)
 {
 	size_t used = 0;
 
@@ -23,12 +25,13 @@ void perch__fill_words(const char *sentence, perch__word_function *word, const v
 		size_t length = strcspn(sentence, "{");
 		const char *end = length ? NULL : strchr(sentence, '}');
 
-		if (end && word(context, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
+		if (end &&
+		    word(context, sentence + 1, end - sentence - 1, buffer + used, size - used)) {
 			used += clean(buffer + used);
 			sentence = end + 1;
 			continue;
 		}
-		length += !length;		/* a brace that is none of ours */
+		length += !length; /* a brace that is none of ours */
 		if (length > size - used - 1)
 			length = size - used - 1;
 		memcpy(buffer + used, sentence, length);
@@ -38,8 +41,8 @@ void perch__fill_words(const char *sentence, perch__word_function *word, const v
 	buffer[used] = '\0';
 }
 
-void perch__finding_make(struct perch_finding *finding, enum perch_cause cause, const char *const *field,
-			 const char *since)
+void perch__finding_make(struct perch_finding *finding, enum perch_cause cause,
+			 const char *const *field, const char *since)
 {
 	*finding = (struct perch_finding){ .cause = cause, .kind = perch_cause_kind(cause) };
 	while (finding->nr_fields < 4 && field[finding->nr_fields]) {

@@ -22,9 +22,9 @@ bool perch__names_field(const char *fields, const char *name)
 
 bool perch__same_call(const struct perch__case *one, const struct perch__case *other)
 {
-	return one->pid == other->pid && one->cpu == other->cpu && one->group_fd == other->group_fd &&
-	       one->flags == other->flags && one->size == other->size &&
-	       !memcmp(&one->attr, &other->attr, sizeof(one->attr));
+	return one->pid == other->pid && one->cpu == other->cpu &&
+	       one->group_fd == other->group_fd && one->flags == other->flags &&
+	       one->size == other->size && !memcmp(&one->attr, &other->attr, sizeof(one->attr));
 }
 
 static struct perch__candidate by_rule(const struct perch__rule *rule, enum perch__fit fit)
@@ -48,9 +48,9 @@ static bool beyond_kernel(const struct perch__case *c, struct perch__feature *fe
 }
 
 /*
- * Whether the call asks for something younger than the running kernel. With the release unknown it is a guess, made
- * for what came after 5.12 alone: kernels older than that are rare. Distributions bring younger things into older
- * kernels, so that it is no proof in either case.
+ * Whether the call asks for something younger than the running kernel. With the release unknown it
+ * is a guess, made for what came after 5.12 alone: kernels older than that are rare. Distributions
+ * bring younger things into older kernels, so that it is no proof in either case.
  */
 static bool unknown_to_kernel(const struct perch__case *c, struct perch__feature *feature)
 {
@@ -75,18 +75,22 @@ static void move_to_front(struct perch__candidate *found, size_t nr)
 static bool is_told(const struct perch__candidate *found, size_t nr, const struct perch__rule *rule)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (found[i].rule && found[i].cause == rule->cause && !strcmp(found[i].rule->fields, rule->fields))
+		if (found[i].rule && found[i].cause == rule->cause &&
+		    !strcmp(found[i].rule->fields, rule->fields))
 			return true;
 	return false;
 }
 
 /*
- * That the kernel may be too old is told behind what is wrong for certain, and in front of all else; where not even its
- * release is known it is nothing beside a certain cause.
+ * That the kernel may be too old is told behind what is wrong for certain, and in front of all
+ * else; where not even its release is known it is nothing beside a certain cause.
  */
-static size_t add_guess(const struct perch__case *c, bool certain, struct perch__candidate *found, size_t nr, size_t max)
+static size_t add_guess(const struct perch__case *c, bool certain, struct perch__candidate *found,
+			size_t nr, size_t max)
 {
-	struct perch__candidate guess = { .cause = PERCH_CAUSE_TOO_NEW, .fit = PERCH__MAYBE, .newer = true };
+	struct perch__candidate guess = { .cause = PERCH_CAUSE_TOO_NEW,
+					  .fit = PERCH__MAYBE,
+					  .newer = true };
 	size_t at = certain && found[0].fit == PERCH__YES;
 
 	if ((certain && !perch__running_rank(c)) || !unknown_to_kernel(c, &guess.feature))
@@ -108,28 +112,33 @@ static bool is_of_filters(int errnum)
 	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
 }
 
-/* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing is certain. */
+/* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing
+ * is certain. */
 static enum perch__fit fit_of(const struct perch__case *c, const struct perch__rule *rule)
 {
 	enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
 
-	if (fit == PERCH__YES && is_of_filters(c->errnum) && !c->reached_perf && !perch__is_before_perf(rule->cause) &&
-	    perch__seccomp_filters(c) == PERCH__YES)
+	if (fit == PERCH__YES && is_of_filters(c->errnum) && !c->reached_perf &&
+	    !perch__is_before_perf(rule->cause) && perch__seccomp_filters(c) == PERCH__YES)
 		return PERCH__MAYBE;
 	return fit;
 }
 
-size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found, size_t max)
+size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found,
+			 size_t max)
 {
 	bool certain = false;
 	size_t nr = 0;
 
-	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW, .fit = PERCH__YES, .newer = true };
+	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW,
+					      .fit = PERCH__YES,
+					      .newer = true };
 	if (beyond_kernel(c, &found[0].feature)) {
 		nr = 1;
 		certain = true;
 	}
-	for (const struct perch__rule *rule = perch__rules; rule->errnum && nr < max && (all || !certain); rule++) {
+	for (const struct perch__rule *rule = perch__rules;
+	     rule->errnum && nr < max && (all || !certain); rule++) {
 		enum perch__fit fit = fit_of(c, rule);
 
 		if (fit == PERCH__NO || (!all && is_told(found, nr, rule) && fit == PERCH__MAYBE))
@@ -182,21 +191,24 @@ static bool share_a_field(const char *one, const char *other)
 	return false;
 }
 
-/* Each cause is told once for a field; what is too new, and fields without a cause, may be several. */
+/* Each cause is told once for a field; what is too new, and fields without a cause, may be several.
+ */
 static bool tell_the_same(const struct perch__candidate *one, const struct perch__candidate *other)
 {
 	if (one->newer && other->newer)
 		return !strcmp(one->feature.name, other->feature.name);
 	if (one->rule && other->rule && !share_a_field(one->rule->fields, other->rule->fields))
 		return false;
-	return one->cause == other->cause && !(other->cause == PERCH_CAUSE_UNEXPLAINED && other->nr_fields);
+	return one->cause == other->cause &&
+	       !(other->cause == PERCH_CAUSE_UNEXPLAINED && other->nr_fields);
 }
 
 void perch__add_next(struct perch__verdict *verdict, const struct perch__candidate *candidate,
 		     const struct perch__case *at)
 {
 	for (size_t i = 0; i < verdict->nr; i++)
-		if (tell_the_same(&verdict->candidate[i], candidate) && (i == 0 || verdict->candidate[i].fit == PERCH__YES))
+		if (tell_the_same(&verdict->candidate[i], candidate) &&
+		    (i == 0 || verdict->candidate[i].fit == PERCH__YES))
 			return;
 	for (size_t i = 0; i < verdict->nr_next; i++)
 		if (tell_the_same(&verdict->next[i].candidate, candidate))
@@ -211,9 +223,15 @@ void perch__add_next(struct perch__verdict *verdict, const struct perch__candida
 static bool holds_always(const struct perch__rule *rule)
 {
 	const struct perch__case harmless = {
-		.attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(harmless.attr), .config = PERCH_COUNT_SW_DUMMY,
-			  .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1 },
-		.size = sizeof(harmless.attr), .cpu = -1, .group_fd = -1,
+		.attr = { .type = PERCH_TYPE_SOFTWARE,
+			  .size = sizeof(harmless.attr),
+			  .config = PERCH_COUNT_SW_DUMMY,
+			  .disabled = 1,
+			  .exclude_kernel = 1,
+			  .exclude_hv = 1 },
+		.size = sizeof(harmless.attr),
+		.cpu = -1,
+		.group_fd = -1,
 	};
 	const struct perch_open_call call = { .attr = &harmless.attr, .cpu = -1, .group_fd = -1 };
 	struct perch__case c = harmless;
@@ -228,8 +246,9 @@ static bool is_of_privilege(const struct perch__rule *rule)
 }
 
 /*
- * Behind the answer in the kernel's order; what privilege forbids is looked for in front of it too, for the case may come
- * from one who has more. No errno is known here, so that a rule has the call and the facts alone to go by.
+ * Behind the answer in the kernel's order; what privilege forbids is looked for in front of it too,
+ * for the case may come from one who has more. No errno is known here, so that a rule has the call
+ * and the facts alone to go by.
  */
 void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdict)
 {
@@ -240,15 +259,16 @@ void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdi
 	if (!c->call->attr)
 		return;
 	at.errnum = 0;
-	for (const struct perch__rule *rule = perch__rules; rule->errnum && verdict->nr_next < PERCH_NEXT_MAX; rule++) {
+	for (const struct perch__rule *rule = perch__rules;
+	     rule->errnum && verdict->nr_next < PERCH_NEXT_MAX; rule++) {
 		struct perch__candidate next;
 
 		if (rule == answer) {
 			behind = true;
 			continue;
 		}
-		if ((!behind && !is_of_privilege(rule)) || perch__is_before_perf(rule->cause) || rule->fit(&at) != PERCH__YES ||
-		    holds_always(rule))
+		if ((!behind && !is_of_privilege(rule)) || perch__is_before_perf(rule->cause) ||
+		    rule->fit(&at) != PERCH__YES || holds_always(rule))
 			continue;
 		next = by_rule(rule, PERCH__YES);
 		at.errnum = rule->errnum;
@@ -262,7 +282,8 @@ static enum perch_confidence confidence_of(const struct perch__verdict *verdict)
 {
 	if (verdict->nr > 1)
 		return PERCH_CONFIDENCE_AMBIGUOUS;
-	return verdict->candidate[0].fit == PERCH__YES ? PERCH_CONFIDENCE_CERTAIN : PERCH_CONFIDENCE_LIKELY;
+	return verdict->candidate[0].fit == PERCH__YES ? PERCH_CONFIDENCE_CERTAIN
+						       : PERCH_CONFIDENCE_LIKELY;
 }
 
 void perch__judge(const struct perch__case *c, struct perch__verdict *verdict)
@@ -274,12 +295,14 @@ void perch__judge(const struct perch__case *c, struct perch__verdict *verdict)
 	verdict->out_of_budget = verdict->succeeds_now = verdict->mended_succeeds = false;
 	verdict->nr = perch__candidates(c, false, verdict->candidate, PERCH_FINDINGS_MAX);
 	if (!verdict->nr) {
-		verdict->candidate[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+		verdict->candidate[0] =
+			(struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
 		verdict->nr = 1;
 	}
 	verdict->confidence = confidence_of(verdict);
 	/* of an attr that nobody has seen nothing is certain */
-	if (!c->call->attr && c->call->attr_is_partial && verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
+	if (!c->call->attr && c->call->attr_is_partial &&
+	    verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
 		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
 	perch__mend(&verdict->candidate[0], &mended);
 	perch__judge_next(&mended, verdict);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel accepts and cannot have been meant: the words of the conditions, the table, and the walk over it. */
+/* What the kernel accepts and cannot have been meant: the words of the conditions, the table, and
+ * the walk over it. */
 #include <string.h>
 
 #include "finding.h"
@@ -7,30 +8,31 @@
 
 #define SAMPLES(what) (l->a->sample_type & PERCH_SAMPLE_##what)
 /* Nothing is missing from an attr that is known in part. */
-#define LACKS(field) (!l->partial && !l->a->field)
+#define LACKS(field)	   (!l->partial && !l->a->field)
 #define LACKS_SAMPLE(what) (!l->partial && !SAMPLES(what))
 #define FIELD_BEYOND(size) finds_beyond(l, size)
-#define OF_KERNEL                                                                                  \
-	(l->a->type == PERCH_TYPE_SOFTWARE || l->a->type == PERCH_TYPE_TRACEPOINT ||               \
+#define OF_KERNEL                                                                    \
+	(l->a->type == PERCH_TYPE_SOFTWARE || l->a->type == PERCH_TYPE_TRACEPOINT || \
 	 l->a->type == PERCH_TYPE_BREAKPOINT)
-#define HARDWARE                                                                                   \
-	(l->a->type == PERCH_TYPE_HARDWARE || l->a->type == PERCH_TYPE_HW_CACHE ||                 \
-	 l->a->type == PERCH_TYPE_RAW ||                                                           \
+#define HARDWARE                                                                   \
+	(l->a->type == PERCH_TYPE_HARDWARE || l->a->type == PERCH_TYPE_HW_CACHE || \
+	 l->a->type == PERCH_TYPE_RAW ||                                           \
 	 (l->a->type >= PERCH_TYPE_MAX && perch__pmu_is_core(&l->c) == PERCH__YES))
-#define SOFTWARE(which) (l->a->type == PERCH_TYPE_SOFTWARE && l->a->config == PERCH_COUNT_SW_##which)
-#define CLOCK (SOFTWARE(CPU_CLOCK) || SOFTWARE(TASK_CLOCK))
-#define DUMMY SOFTWARE(DUMMY)
+#define SOFTWARE(which) \
+	(l->a->type == PERCH_TYPE_SOFTWARE && l->a->config == PERCH_COUNT_SW_##which)
+#define CLOCK	   (SOFTWARE(CPU_CLOCK) || SOFTWARE(TASK_CLOCK))
+#define DUMMY	   SOFTWARE(DUMMY)
 #define BPF_OUTPUT SOFTWARE(BPF_OUTPUT)
 /* Records beside samples, whose trailers hold some of what sample_type names. */
-#define RECORDS                                                                                    \
-	(l->a->mmap || l->a->comm || l->a->task || l->a->mmap_data || l->a->context_switch ||      \
-	 l->a->namespaces || l->a->ksymbol || l->a->bpf_event || l->a->cgroup || l->a->text_poke || \
-	 l->a->inherit_stat || l->a->aux_output)
-#define HARDWARE_SAMPLES                                                                           \
+#define RECORDS                                                                               \
+	(l->a->mmap || l->a->comm || l->a->task || l->a->mmap_data || l->a->context_switch || \
+	 l->a->namespaces || l->a->ksymbol || l->a->bpf_event || l->a->cgroup ||              \
+	 l->a->text_poke || l->a->inherit_stat || l->a->aux_output)
+#define HARDWARE_SAMPLES \
 	(uint64_t)(PERCH_SAMPLE_WEIGHT_TYPE | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_TRANSACTION)
-#define WHOLE_CPU (l->c.pid == -1 || l->c.flags & PERCH_FLAG_PID_CGROUP)
-#define SMALLEST_RECORDS 32		/* bytes: a sample of one word and its header has 16 */
-#define FEWEST_COUNTERS 4		/* general ones of an Intel core with two threads */
+#define WHOLE_CPU	 (l->c.pid == -1 || l->c.flags & PERCH_FLAG_PID_CGROUP)
+#define SMALLEST_RECORDS 32 /* bytes: a sample of one word and its header has 16 */
+#define FEWEST_COUNTERS	 4  /* general ones of an Intel core with two threads */
 #if defined(__x86_64__) || defined(__i386__)
 #define X86 1
 #else
@@ -47,44 +49,56 @@ static bool finds_beyond(struct perch__lint *l, size_t size)
 	return true;
 }
 
+/* clang-format off */
 #define FIELDS(...) { __VA_ARGS__ }
+/* clang-format on */
 
-#define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
-	static bool fit_##name(struct perch__lint *l)                                              \
-	{                                                                                          \
-		return condition;                                                                  \
-	}                                                                                          \
-	static void fields_##name(const struct perch__lint *l, const char *field[4])               \
-	{                                                                                          \
-		const char *const those[4] = fields;                                               \
-                                                                                                   \
-		(void)l;                                                                           \
-		memcpy(field, those, sizeof(those));                                               \
+#define LINT(name, cause, fields, since, condition, sentence, remedy)                \
+	static bool fit_##name(struct perch__lint *l)                                \
+	{                                                                            \
+		return condition;                                                    \
+	}                                                                            \
+	static void fields_##name(const struct perch__lint *l, const char *field[4]) \
+	{                                                                            \
+		const char *const those[4] = fields;                                 \
+                                                                                     \
+		(void)l;                                                             \
+		memcpy(field, those, sizeof(those));                                 \
 	}
 #include "lint.def"
 #undef LINT
 
+/* clang-format off */
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
 	{ #name, PERCH_CAUSE_##cause, since, fit_##name, fields_##name, sentence, remedy },
+/* clang-format on */
 const struct perch__lint_rule perch__lint_rules[] = {
 #include "lint.def"
 	{ NULL, PERCH_CAUSE_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 
-static void look_at(struct perch__lint *l, const struct perch_open_call *call, struct perch_machine *machine)
+static void look_at(struct perch__lint *l, const struct perch_open_call *call,
+		    struct perch_machine *machine)
 {
 	size_t size = call->attr->size ? call->attr->size : PERCH_ATTR_SIZE_VER0;
 
 	*l = (struct perch__lint){
-		.c = { .call = call, .size = call->attr->size, .pid = call->pid, .cpu = call->cpu,
-		       .group_fd = call->group_fd, .flags = call->flags, .machine = machine },
-		.whole = *call->attr, .partial = call->attr_is_partial,
+		.c = { .call = call,
+		       .size = call->attr->size,
+		       .pid = call->pid,
+		       .cpu = call->cpu,
+		       .group_fd = call->group_fd,
+		       .flags = call->flags,
+		       .machine = machine },
+		.whole = *call->attr,
+		.partial = call->attr_is_partial,
 	};
 	l->a = &l->c.attr;
 	memcpy(&l->c.attr, &l->whole, size < sizeof(l->whole) ? size : sizeof(l->whole));
 }
 
-static void tell(const struct perch__lint *l, const struct perch__lint_rule *rule, struct perch_finding *finding)
+static void tell(const struct perch__lint *l, const struct perch__lint_rule *rule,
+		 struct perch_finding *finding)
 {
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
 	const struct perch_attr_field *beyond = perch_attr_get_field(l->beyond.name);
@@ -93,15 +107,16 @@ static void tell(const struct perch__lint *l, const struct perch__lint_rule *rul
 	rule->fields(l, field);
 	for (size_t i = 0; i < 4; i++)
 		if (field[i] == l->beyond.name)
-			field[i] = beyond ? beyond->name : NULL;	/* that outlives this call */
+			/* that outlives this call */
+			field[i] = beyond ? beyond->name : NULL;
 	perch__finding_make(finding, rule->cause, field, rule->since);
 	perch__fill_words(rule->sentence, perch__lint_text, l, message, sizeof(message));
 	perch__fill_words(rule->remedy, perch__lint_text, l, remedy, sizeof(remedy));
 	perch__finding_say(finding, message, remedy);
 }
 
-size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine, struct perch_finding *findings,
-		  size_t max)
+size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine,
+		  struct perch_finding *findings, size_t max)
 {
 	struct perch__lint l;
 	size_t nr = 0;

@@ -6,13 +6,14 @@
 #include "facts.h"
 
 struct perch__lint {
-	struct perch__case c;			/* the call as the kernel sees it: cut to attr.size */
-	const struct perch_attr *a;		/* c.attr */
-	struct perch_attr whole;		/* as the caller has it */
-	bool partial;				/* what is zero may be unknown */
-	struct perch__feature beyond;		/* the first field behind what the kernel reads */
+	/* the call as the kernel sees it: cut to attr.size */
+	struct perch__case c;
+	const struct perch_attr *a;   /* c.attr */
+	struct perch_attr whole;      /* as the caller has it */
+	bool partial;		      /* what is zero may be unknown */
+	struct perch__feature beyond; /* the first field behind what the kernel reads */
 	/* bits that the PMU drops, once perch__lint_raw_bits() has said so */
-	const char *raw_field;			/* "config" */
+	const char *raw_field; /* "config" */
 	char raw_pmu[64];
 	uint64_t raw_value, raw_bits;
 };
@@ -24,14 +25,15 @@ struct perch__lint_rule {
 	bool (*fit)(struct perch__lint *l);
 	/* At fault; fewer than 4: NULL behind the last one. */
 	void (*fields)(const struct perch__lint *l, const char *field[4]);
-	const char *sentence;			/* with {facts} */
+	const char *sentence; /* with {facts} */
 	const char *remedy;
 };
 
 /* The last has no name. */
 extern const struct perch__lint_rule perch__lint_rules[];
 
-/* A core PMU's event whose config words have bits outside the formats that sysfs lists. False when those are unknown. */
+/* A core PMU's event whose config words have bits outside the formats that sysfs lists. False when
+ * those are unknown. */
 bool perch__lint_raw_bits(struct perch__lint *l);
 /* kernel.nmi_watchdog is 1, which takes a counter of each CPU. */
 bool perch__lint_watchdog(const struct perch__lint *l);

@@ -48,7 +48,8 @@ static void add_format(struct masks *masks, const char *text)
 	size_t length = strcspn(text, ":");
 
 	for (size_t i = 0; i < NR_WORDS; i++)
-		if (text[length] == ':' && strlen(words[i]) == length && !memcmp(words[i], text, length)) {
+		if (text[length] == ':' && strlen(words[i]) == length &&
+		    !memcmp(words[i], text, length)) {
 			masks->of[i] |= bits_of(text + length + 1);
 			masks->any = true;
 		}
@@ -88,7 +89,8 @@ static const struct perch_pmu *pmu_of(const struct perch__lint *l)
 		if (!pmus[i].core || (l->a->type != PERCH_TYPE_RAW && pmus[i].type != l->a->type))
 			continue;
 		if (found)
-			return NULL;	/* cores of two kinds: whose formats hold depends on the CPU */
+			/* cores of two kinds: whose formats hold depends on the CPU */
+			return NULL;
 		found = &pmus[i];
 	}
 	return found;
@@ -96,7 +98,8 @@ static const struct perch_pmu *pmu_of(const struct perch__lint *l)
 
 bool perch__lint_raw_bits(struct perch__lint *l)
 {
-	const uint64_t values[NR_WORDS] = { l->a->config, l->a->config1, l->a->config2, l->a->config3, l->a->config4 };
+	const uint64_t values[NR_WORDS] = { l->a->config, l->a->config1, l->a->config2,
+					    l->a->config3, l->a->config4 };
 	const struct perch_pmu *pmu;
 	struct masks masks = { 0 };
 
@@ -122,10 +125,12 @@ bool perch__lint_watchdog(const struct perch__lint *l)
 {
 	long value;
 
-	return l->c.machine && !perch_machine_sysctl(l->c.machine, PERCH_SYSCTL_NMI_WATCHDOG, &value, NULL) && value == 1;
+	return l->c.machine &&
+	       !perch_machine_sysctl(l->c.machine, PERCH_SYSCTL_NMI_WATCHDOG, &value, NULL) &&
+	       value == 1;
 }
 
-/* ---- In words -------------------------------------------------------------------------------------------------- */
+/* ---- In words ---- */
 
 static const char *event_kind(const struct perch__lint *l)
 {
@@ -148,15 +153,18 @@ static void hardware_samples(const struct perch__lint *l, char *buffer, size_t s
 		uint64_t bit;
 		const char *name;
 	} names[] = {
-		{ PERCH_SAMPLE_WEIGHT, "WEIGHT" }, { PERCH_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
-		{ PERCH_SAMPLE_DATA_SRC, "DATA_SRC" }, { PERCH_SAMPLE_TRANSACTION, "TRANSACTION" },
+		{ PERCH_SAMPLE_WEIGHT, "WEIGHT" },
+		{ PERCH_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
+		{ PERCH_SAMPLE_DATA_SRC, "DATA_SRC" },
+		{ PERCH_SAMPLE_TRANSACTION, "TRANSACTION" },
 	};
 	size_t used = 0;
 
 	buffer[0] = '\0';
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && used < size; i++)
 		if (l->a->sample_type & names[i].bit)
-			used += snprintf(buffer + used, size - used, "%s%s", used ? ", " : "", names[i].name);
+			used += snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+					 names[i].name);
 }
 
 bool perch__lint_text(const void *lint, const char *name, size_t length, char *buffer, size_t size)
@@ -165,24 +173,27 @@ bool perch__lint_text(const void *lint, const char *name, size_t length, char *b
 	const struct {
 		const char *name, *text;
 	} texts[] = {
-		{ "beyond", l->beyond.name }, { "event_kind", event_kind(l) }, { "raw_pmu", l->raw_pmu },
+		{ "beyond", l->beyond.name },
+		{ "event_kind", event_kind(l) },
+		{ "raw_pmu", l->raw_pmu },
 		{ "raw_field", l->raw_field },
 	};
 	const struct {
 		const char *name;
 		uint64_t value;
 	} numbers[] = {
-		{ "attr_size", l->whole.size }, { "wakeup", l->a->wakeup_events },
+		{ "attr_size", l->whole.size },
+		{ "wakeup", l->a->wakeup_events },
 		{ "group_members", l->c.call->leader ? l->c.call->leader->members + 1 : 0 },
 	};
 
-#define FOR_THE_NAMED(table, i)                                                                    \
-	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++)                              \
+#define FOR_THE_NAMED(table, i)                                       \
+	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++) \
 		if (strlen((table)[i].name) == length && !memcmp((table)[i].name, name, length))
 	FOR_THE_NAMED(texts, i)
-		return snprintf(buffer, size, "%s", texts[i].text ? texts[i].text : "") >= 0;
+	return snprintf(buffer, size, "%s", texts[i].text ? texts[i].text : "") >= 0;
 	FOR_THE_NAMED(numbers, i)
-		return snprintf(buffer, size, "%" PRIu64, numbers[i].value) > 0;
+	return snprintf(buffer, size, "%" PRIu64, numbers[i].value) > 0;
 #undef FOR_THE_NAMED
 	if (length == strlen("raw_bits") && !memcmp(name, "raw_bits", length))
 		return snprintf(buffer, size, "0x%" PRIx64, l->raw_bits) > 0;

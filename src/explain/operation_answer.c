@@ -26,7 +26,8 @@ static const struct perch__operation_rule *table_of(enum perch_operation_kind ki
 static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
 {
 	static const char *const what[] = {
-		[PERCH_OPERATION_MMAP] = "map the ring", [PERCH_OPERATION_READ] = "read the event",
+		[PERCH_OPERATION_MMAP] = "map the ring",
+		[PERCH_OPERATION_READ] = "read the event",
 		[PERCH_OPERATION_MUNMAP] = "unmap a part of the ring",
 	};
 
@@ -38,16 +39,20 @@ static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
 		snprintf(buffer, size, "cannot %s: ", what[d->op->kind]);
 }
 
-static void tell(const struct perch__doing *d, const struct perch__operation_rule *rule, struct perch_finding *finding)
+static void tell(const struct perch__doing *d, const struct perch__operation_rule *rule,
+		 struct perch_finding *finding)
 {
-	const char *since = rule->since && *rule->since == '*' ? perch__request_of(d->op->request)->since : rule->since;
+	const char *since = rule->since && *rule->since == '*'
+				    ? perch__request_of(d->op->request)->since
+				    : rule->since;
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
 	size_t used;
 
 	perch__finding_make(finding, rule->cause, rule->field, since);
 	what_failed(d, message, sizeof(message));
 	used = strlen(message);
-	perch__fill_words(rule->sentence, perch__doing_text, d, message + used, sizeof(message) - used);
+	perch__fill_words(rule->sentence, perch__doing_text, d, message + used,
+			  sizeof(message) - used);
 	perch__fill_words(rule->remedy, perch__doing_text, d, remedy, sizeof(remedy));
 	perch__finding_say(finding, message, remedy);
 }
@@ -66,15 +71,18 @@ static void tell_nothing_known(const struct perch__doing *d, struct perch_findin
 			 strerror(d->op->errnum));
 	else
 		snprintf(message + used, sizeof(message) - used, "nothing failed");
-	perch__finding_say(finding, message, "check that the descriptor is that of an event, and as root the audit log");
+	perch__finding_say(
+		finding, message,
+		"check that the descriptor is that of an event, and as root the audit log");
 }
 
-/* What was found in the table: the answer, and the rules before it that a missing fact keeps open. */
+/* What was found in the table: the answer, and the rules before it that a missing fact keeps open.
+ */
 struct found {
 	size_t nr;
 	const struct perch__operation_rule *rule[PERCH_FINDINGS_MAX];
 	bool certain;
-	bool kept_open;			/* a certain one has uncertain ones before it */
+	bool kept_open; /* a certain one has uncertain ones before it */
 };
 
 static void find(const struct perch__doing *d, bool last_resort, struct found *found)
@@ -99,7 +107,8 @@ static void find(const struct perch__doing *d, bool last_resort, struct found *f
 	}
 }
 
-static bool shares_field(const struct perch__operation_rule *rule, const struct perch_finding *finding)
+static bool shares_field(const struct perch__operation_rule *rule,
+			 const struct perch_finding *finding)
 {
 	for (size_t i = 0; i < 4 && rule->field[i]; i++)
 		for (size_t j = 0; j < finding->nr_fields; j++)
@@ -109,7 +118,8 @@ static bool shares_field(const struct perch__operation_rule *rule, const struct 
 }
 
 /* Mended with what was told already: its field is given another value. */
-static bool is_mended(const struct perch__operation_rule *rule, const struct perch_explanation *explanation)
+static bool is_mended(const struct perch__operation_rule *rule,
+		      const struct perch_explanation *explanation)
 {
 	for (size_t i = 0; i < explanation->nr_next; i++)
 		if (shares_field(rule, &explanation->next[i]))
@@ -143,14 +153,25 @@ static void copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
 	memcpy(copy, attr, size < sizeof(*copy) ? size : sizeof(*copy));
 }
 
-static void look_at(struct perch__doing *d, const struct perch_operation *op, struct perch_machine *machine)
+static void look_at(struct perch__doing *d, const struct perch_operation *op,
+		    struct perch_machine *machine)
 {
 	struct perch_limits limits;
 
 	*d = (struct perch__doing){
-		.op = op, .has_attr = op->attr, .has_other = op->other && op->other->attr,
-		.call = { .attr = op->attr, .pid = op->pid, .cpu = op->cpu, .group_fd = -1, .flags = op->flags },
-		.c = { .pid = op->pid, .cpu = op->cpu, .group_fd = -1, .flags = op->flags, .machine = machine },
+		.op = op,
+		.has_attr = op->attr,
+		.has_other = op->other && op->other->attr,
+		.call = { .attr = op->attr,
+			  .pid = op->pid,
+			  .cpu = op->cpu,
+			  .group_fd = -1,
+			  .flags = op->flags },
+		.c = { .pid = op->pid,
+		       .cpu = op->cpu,
+		       .group_fd = -1,
+		       .flags = op->flags,
+		       .machine = machine },
 		.page_bytes = sysconf(_SC_PAGESIZE),
 	};
 	d->c.call = &d->call;

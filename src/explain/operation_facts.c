@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules of operations compute: how much memory rings may take, how much a read gives, how a filter is made. */
+/* What the rules of operations compute: how much memory rings may take, how much a read gives, how
+ * a filter is made. */
 #include <string.h>
 #include <unistd.h>
 
@@ -54,7 +55,8 @@ bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *roo
 	room->need = product(d->pages, d->page_bytes) >> 10;
 	if (!d->c.machine || perch_machine_limits(d->c.machine, &limits, NULL) < 0 ||
 	    perch_machine_cpus(d->c.machine, &cpus, NULL) < 0 ||
-	    perch_machine_sysctl(d->c.machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 || per_cpu < 0)
+	    perch_machine_sysctl(d->c.machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 ||
+	    per_cpu < 0)
 		return false;
 	room->per_cpu = per_cpu;
 	room->cpus = cpus->nr;
@@ -66,10 +68,12 @@ bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *roo
 /* The kernel lets through who has CAP_IPC_LOCK, and everyone where perf_event_paranoid is -1. */
 enum perch__fit perch__memory_is_limited(const struct perch__doing *d)
 {
-	return perch__both(perch__paranoid_above(&d->c, -1), perch__lacks(&d->c, PERCH_CAP_IPC_LOCK));
+	return perch__both(perch__paranoid_above(&d->c, -1),
+			   perch__lacks(&d->c, PERCH_CAP_IPC_LOCK));
 }
 
-/* What other rings of the user have taken is told nowhere: a ring that fits alone may still not fit beside them. */
+/* What other rings of the user have taken is told nowhere: a ring that fits alone may still not fit
+ * beside them. */
 enum perch__fit perch__ring_above_limit(const struct perch__doing *d)
 {
 	struct perch__ring_room room;
@@ -85,7 +89,8 @@ uint64_t perch__read_bytes(const struct perch__doing *d, bool *exact)
 {
 	uint64_t format = d->c.attr.read_format;
 	uint64_t each = 8 * (1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST));
-	uint64_t head = 8 * (!!(format & PERCH_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING));
+	uint64_t head = 8 * (!!(format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
+			     !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING));
 	uint64_t members = d->op->group_size ? d->op->group_size : 1;
 
 	if (exact)

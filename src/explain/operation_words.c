@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of operations in words: what stands in the place of {words} in their rules' sentences and remedies. */
+/* Facts of operations in words: what stands in the place of {words} in their rules' sentences and
+ * remedies. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static void length_above(const struct perch__doing *d, char *buffer, size_t size
 	snprintf(buffer, size, "%" PRIu64, ring_of(d, true));
 }
 
-/* ---- Locked memory --------------------------------------------------------------------------------------------- */
+/* ---- Locked memory ---- */
 
 static void need(const struct perch__doing *d, char *buffer, size_t size)
 {
@@ -54,13 +55,16 @@ static void limits(const struct perch__doing *d, char *buffer, size_t size)
 	char process[32];
 
 	if (!perch__ring_room(d, &room)) {
-		snprintf(buffer, size,
-			 "kernel.perf_event_mlock_kb for each CPU, and each process RLIMIT_MEMLOCK beyond");
+		snprintf(
+			buffer, size,
+			"kernel.perf_event_mlock_kb for each CPU, and each process RLIMIT_MEMLOCK beyond");
 		return;
 	}
 	kib(room.process, process, sizeof(process));
-	snprintf(buffer, size, "kernel.perf_event_mlock_kb (%" PRIu64 ") x %" PRIu64 " CPUs = %" PRIu64
-		 " KiB, and each process RLIMIT_MEMLOCK (%s) beyond", room.per_cpu, room.cpus, room.user, process);
+	snprintf(buffer, size,
+		 "kernel.perf_event_mlock_kb (%" PRIu64 ") x %" PRIu64 " CPUs = %" PRIu64
+		 " KiB, and each process RLIMIT_MEMLOCK (%s) beyond",
+		 room.per_cpu, room.cpus, room.user, process);
 }
 
 /* " (64 KiB)", or nothing when it is not known. */
@@ -69,7 +73,8 @@ static void process(const struct perch__doing *d, char *buffer, size_t size)
 	struct perch_limits limits;
 
 	buffer[0] = '\0';
-	if (d->c.machine && !perch_machine_limits(d->c.machine, &limits, NULL) && limits.locked_bytes != UINT64_MAX)
+	if (d->c.machine && !perch_machine_limits(d->c.machine, &limits, NULL) &&
+	    limits.locked_bytes != UINT64_MAX)
 		snprintf(buffer, size, " (%" PRIu64 " KiB)", limits.locked_bytes >> 10);
 }
 
@@ -86,9 +91,11 @@ static void others(const struct perch__doing *d, char *buffer, size_t size)
 	if (__builtin_add_overflow(room.user, room.process, &all))
 		all = UINT64_MAX;
 	if (room.need > all)
-		snprintf(buffer, size, "that is %" PRIu64 " KiB too few even for this ring alone", room.need - all);
+		snprintf(buffer, size, "that is %" PRIu64 " KiB too few even for this ring alone",
+			 room.need - all);
 	else
-		snprintf(buffer, size, "rings mapped already have taken more than %" PRIu64 " KiB of that",
+		snprintf(buffer, size,
+			 "rings mapped already have taken more than %" PRIu64 " KiB of that",
 			 all - room.need);
 }
 
@@ -98,8 +105,8 @@ static void smaller(const struct perch__doing *d, char *buffer, size_t size)
 	struct perch__ring_room room;
 	uint64_t all, pages = 1;
 
-	if (!perch__ring_room(d, &room) || __builtin_add_overflow(room.user, room.process, &all) || room.need <= all ||
-	    (all << 10) / d->page_bytes < 2) {
+	if (!perch__ring_room(d, &room) || __builtin_add_overflow(room.user, room.process, &all) ||
+	    room.need <= all || (all << 10) / d->page_bytes < 2) {
 		snprintf(buffer, size, "map a smaller ring, or end other recordings of this user");
 		return;
 	}
@@ -109,11 +116,13 @@ static void smaller(const struct perch__doing *d, char *buffer, size_t size)
 		 (pages + 1) * d->page_bytes);
 }
 
-/* Enough whatever is mapped already: others have at most what the limit gave them, and this adds the ring's own need. */
+/* Enough whatever is mapped already: others have at most what the limit gave them, and this adds
+ * the ring's own need. */
 static uint64_t per_cpu_needed(const struct perch__doing *d, const struct perch__ring_room *room)
 {
 	uint64_t page_kib = d->page_bytes >> 10 ? d->page_bytes >> 10 : 1;
-	uint64_t value = room->per_cpu + room->need / room->cpus + !!(room->need % room->cpus) + page_kib - 1;
+	uint64_t value = room->per_cpu + room->need / room->cpus + !!(room->need % room->cpus) +
+			 page_kib - 1;
 
 	return value - value % page_kib;
 }
@@ -124,10 +133,12 @@ static void raise_limits(const struct perch__doing *d, char *buffer, size_t size
 
 	if (perch__ring_room(d, &room) && room.cpus && room.process != UINT64_MAX)
 		snprintf(buffer, size,
-			 "sysctl kernel.perf_event_mlock_kb=%" PRIu64 ", or raise RLIMIT_MEMLOCK to %" PRIu64
-			 " KiB (ulimit -l)", per_cpu_needed(d, &room), room.process + room.need);
+			 "sysctl kernel.perf_event_mlock_kb=%" PRIu64
+			 ", or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
+			 per_cpu_needed(d, &room), room.process + room.need);
 	else
-		snprintf(buffer, size, "raise kernel.perf_event_mlock_kb, or raise RLIMIT_MEMLOCK (ulimit -l)");
+		snprintf(buffer, size,
+			 "raise kernel.perf_event_mlock_kb, or raise RLIMIT_MEMLOCK (ulimit -l)");
 }
 
 static void of_ring(const struct perch__doing *d, char *buffer, size_t size)
@@ -138,7 +149,7 @@ static void of_ring(const struct perch__doing *d, char *buffer, size_t size)
 		buffer[0] = '\0';
 }
 
-/* ---- ioctl ----------------------------------------------------------------------------------------------------- */
+/* ---- ioctl ---- */
 
 static void request(const struct perch__doing *d, char *buffer, size_t size)
 {
@@ -201,8 +212,10 @@ static void clock_name(const struct perch_attr *attr, char *buffer, size_t size)
 		int clock;
 		const char *name;
 	} names[] = {
-		{ CLOCK_REALTIME, "CLOCK_REALTIME" }, { CLOCK_MONOTONIC, "CLOCK_MONOTONIC" },
-		{ CLOCK_MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW" }, { CLOCK_BOOTTIME, "CLOCK_BOOTTIME" },
+		{ CLOCK_REALTIME, "CLOCK_REALTIME" },
+		{ CLOCK_MONOTONIC, "CLOCK_MONOTONIC" },
+		{ CLOCK_MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW" },
+		{ CLOCK_BOOTTIME, "CLOCK_BOOTTIME" },
 		{ CLOCK_TAI, "CLOCK_TAI" },
 	};
 
@@ -234,7 +247,7 @@ static void period_told(const struct perch__doing *d, char *buffer, size_t size)
 		buffer[0] = '\0';
 }
 
-/* ---- read ------------------------------------------------------------------------------------------------------ */
+/* ---- read ---- */
 
 static void members(const struct perch__doing *d, char *buffer, size_t size)
 {
@@ -247,7 +260,8 @@ static void members(const struct perch__doing *d, char *buffer, size_t size)
 		snprintf(buffer, size, " bytes for the %zu event%s of its group", d->op->group_size,
 			 d->op->group_size == 1 ? "" : "s");
 	else
-		snprintf(buffer, size, " bytes for one event, and more for each further one of its group");
+		snprintf(buffer, size,
+			 " bytes for one event, and more for each further one of its group");
 }
 
 static void at_least(const struct perch__doing *d, char *buffer, size_t size)
@@ -262,33 +276,53 @@ static const struct {
 	const char *name;
 	writer *write;
 } written[] = {
-	{ "length_below", length_below }, { "length_above", length_above }, { "need", need }, { "limits", limits },
-	{ "process", process }, { "others", others }, { "smaller", smaller }, { "raise", raise_limits },
+	{ "length_below", length_below },
+	{ "length_above", length_above },
+	{ "need", need },
+	{ "limits", limits },
+	{ "process", process },
+	{ "others", others },
+	{ "smaller", smaller },
+	{ "raise", raise_limits },
 	{ "of_ring", of_ring },
-	{ "request", request }, { "request_since", request_since }, { "or_older", or_older },
-	{ "release", release }, { "cpu_told", cpu_told }, { "other_cpu", other_cpu }, { "clock", clock_told },
-	{ "other_clock", other_clock }, { "period_told", period_told }, { "members", members },
+	{ "request", request },
+	{ "request_since", request_since },
+	{ "or_older", or_older },
+	{ "release", release },
+	{ "cpu_told", cpu_told },
+	{ "other_cpu", other_cpu },
+	{ "clock", clock_told },
+	{ "other_clock", other_clock },
+	{ "period_told", period_told },
+	{ "members", members },
 	{ "at_least", at_least },
 };
 
-bool perch__doing_text(const void *doing, const char *name, size_t length, char *buffer, size_t size)
+bool perch__doing_text(const void *doing, const char *name, size_t length, char *buffer,
+		       size_t size)
 {
 	const struct perch__doing *d = doing;
 	const struct {
 		const char *name;
 		uint64_t value;
 	} numbers[] = {
-		{ "page", d->page_bytes },     { "length", d->op->length },
-		{ "offset", d->op->offset },   { "pages", d->pages },
-		{ "data_pages", d->pages ? d->pages - 1 : 0 }, { "ring_size", d->op->ring_size },
-		{ "size", d->op->size },       { "read_format", d->c.attr.read_format },
-		{ "read_bytes", perch__read_bytes(d, NULL) }, { "period", d->op->period },
+		{ "page", d->page_bytes },
+		{ "length", d->op->length },
+		{ "offset", d->op->offset },
+		{ "pages", d->pages },
+		{ "data_pages", d->pages ? d->pages - 1 : 0 },
+		{ "ring_size", d->op->ring_size },
+		{ "size", d->op->size },
+		{ "read_format", d->c.attr.read_format },
+		{ "read_bytes", perch__read_bytes(d, NULL) },
+		{ "period", d->op->period },
 	};
 	const struct {
 		const char *name;
 		long value;
 	} signed_numbers[] = {
-		{ "argument", (long)d->op->argument }, { "output_fd", (int)d->op->argument },
+		{ "argument", (long)d->op->argument },
+		{ "output_fd", (int)d->op->argument },
 		{ "other_pid", d->op->other ? d->op->other->pid : 0 },
 	};
 	const struct {
@@ -296,17 +330,17 @@ bool perch__doing_text(const void *doing, const char *name, size_t length, char 
 		unsigned long value;
 	} bits[] = { { "argument_hex", d->op->argument }, { "request_number", d->op->request } };
 
-#define FOR_THE_NAMED(table, i)                                                                    \
-	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++)                              \
+#define FOR_THE_NAMED(table, i)                                       \
+	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++) \
 		if (strlen((table)[i].name) == length && !memcmp((table)[i].name, name, length))
 	FOR_THE_NAMED(numbers, i)
-		return snprintf(buffer, size, "%" PRIu64, numbers[i].value) > 0;
+	return snprintf(buffer, size, "%" PRIu64, numbers[i].value) > 0;
 	FOR_THE_NAMED(signed_numbers, i)
-		return snprintf(buffer, size, "%ld", signed_numbers[i].value) > 0;
+	return snprintf(buffer, size, "%ld", signed_numbers[i].value) > 0;
 	FOR_THE_NAMED(bits, i)
-		return snprintf(buffer, size, "0x%lx", bits[i].value) > 0;
+	return snprintf(buffer, size, "0x%lx", bits[i].value) > 0;
 	FOR_THE_NAMED(written, i)
-		return written[i].write(d, buffer, size), true;
+	return written[i].write(d, buffer, size), true;
 #undef FOR_THE_NAMED
 	return perch__fact_text(&d->c, name, length, buffer, size);
 }

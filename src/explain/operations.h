@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals of mmap(2), ioctl(2) and read(2) on an event's descriptor: what their rules look at, and the tables. */
+/* Refusals of mmap(2), ioctl(2) and read(2) on an event's descriptor: what their rules look at, and
+ * the tables. */
 #ifndef PERCH_EXPLAIN_OPERATIONS_H
 #define PERCH_EXPLAIN_OPERATIONS_H
 
@@ -8,23 +9,27 @@
 struct perch__doing {
 	const struct perch_operation *op;
 	struct perch_open_call call;
-	struct perch__case c;			/* the event as it was opened: the facts of calls look at that */
-	struct perch_attr other;		/* SET_OUTPUT's other event */
-	bool has_attr, has_other;		/* unknown attrs are all zero */
+	/* the event as it was opened: the facts of calls look at that */
+	struct perch__case c;
+	struct perch_attr other;  /* SET_OUTPUT's other event */
+	bool has_attr, has_other; /* unknown attrs are all zero */
 	size_t page_bytes;
-	uint64_t pages;				/* of the mapping, rounded up as the kernel does */
+	uint64_t pages; /* of the mapping, rounded up as the kernel does */
 };
 
 struct perch__operation_rule {
-	const char *name;			/* one of its own, for tests */
+	const char *name; /* one of its own, for tests */
 	enum perch_cause cause;
 	int errnum;
-	const char *field[4];			/* at fault; fewer: NULL behind the last one */
-	const char *since;			/* NULL: the release does not matter; "*": the request's */
-	/* MAYBE: a fact is missing that would settle it. In a last resort also: something else is possible. */
+	const char *field[4]; /* at fault; fewer: NULL behind the last one */
+	/* NULL: the release does not matter; "*": the request's */
+	const char *since;
+	/* MAYBE: a fact is missing that would settle it. In a last resort also: something else is
+	 * possible. */
 	enum perch__fit (*fit)(const struct perch__doing *d);
-	bool last_resort;			/* said because of the errno alone, when no other rule holds */
-	const char *sentence;			/* with {facts} */
+	/* said because of the errno alone, when no other rule holds */
+	bool last_resort;
+	const char *sentence; /* with {facts} */
 	const char *remedy;
 };
 
@@ -36,19 +41,20 @@ extern const struct perch__operation_rule perch__read_rules[];
 /* An ioctl on events. Unknown ones have the name NULL. */
 struct perch__request {
 	unsigned long request;
-	const char *name;			/* "SET_OUTPUT" */
-	const char *what;			/* "set the output" */
-	const char *since;			/* "" when all kernels have it */
+	const char *name;  /* "SET_OUTPUT" */
+	const char *what;  /* "set the output" */
+	const char *since; /* "" when all kernels have it */
 };
 const struct perch__request *perch__request_of(unsigned long request);
 
 /* What rings may take, in KiB; the one in hand counts with its control page. */
 struct perch__ring_room {
 	uint64_t need;
-	uint64_t per_cpu;			/* kernel.perf_event_mlock_kb */
+	uint64_t per_cpu; /* kernel.perf_event_mlock_kb */
 	uint64_t cpus;
-	uint64_t user;				/* per_cpu * cpus: all rings of a user */
-	uint64_t process;			/* RLIMIT_MEMLOCK: beyond that; UINT64_MAX: no limit */
+	uint64_t user; /* per_cpu * cpus: all rings of a user */
+	/* RLIMIT_MEMLOCK: beyond that; UINT64_MAX: no limit */
+	uint64_t process;
 };
 /* False: a fact is missing. */
 bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *room);
@@ -56,14 +62,18 @@ bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *roo
 enum perch__fit perch__memory_is_limited(const struct perch__doing *d);
 enum perch__fit perch__ring_above_limit(const struct perch__doing *d);
 
-/* Bytes that one read(2) of the event gives. exact (may be NULL): false when the size of its group is not known. */
+/* Bytes that one read(2) of the event gives. exact (may be NULL): false when the size of its group
+ * is not known. */
 uint64_t perch__read_bytes(const struct perch__doing *d, bool *exact);
 
-/* How the parentheses of a filter stand: '(' one is never closed, ')' one was never opened, '"' a string has no end. */
+/* How the parentheses of a filter stand: '(' one is never closed, ')' one was never opened, '"' a
+ * string has no end. */
 char perch__filter_fault(const char *filter);
-bool perch__filter_has_file(const char *filter);	/* an address filter that names one: "start 0x10@/bin/true" */
+/* an address filter that names one: "start 0x10@/bin/true" */
+bool perch__filter_has_file(const char *filter);
 
 /* Writes the value of a placeholder. False: no such placeholder. */
-bool perch__doing_text(const void *doing, const char *name, size_t length, char *buffer, size_t size);
+bool perch__doing_text(const void *doing, const char *name, size_t length, char *buffer,
+		       size_t size);
 
 #endif

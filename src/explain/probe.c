@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls like the one that failed. Each is made harmless first and closed at once: it is disabled, and nothing that would
- * patch code, own a trace unit or hold a debug register that others wait for comes to life by it.
+ * Calls like the one that failed. Each is made harmless first and closed at once: it is disabled,
+ * and nothing that would patch code, own a trace unit or hold a debug register that others wait for
+ * comes to life by it.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "engine.h"
 #include "facts.h"
 
-#define DEFAULT_CALLS 25
+#define DEFAULT_CALLS	     25
 #define DEFAULT_MICROSECONDS 5000
 
 static uint64_t now(void)
@@ -25,8 +26,9 @@ static uint64_t now(void)
 /* Opening an event of these changes code that runs, or takes a unit that there is one of. */
 static bool is_dangerous(const char *pmu)
 {
-	static const char *const prefixes[] = { "kprobe", "uprobe", "intel_pt", "intel_bts", "arm_spe", "arm_trbe",
-						"cs_etm", "coresight", "hisi_ptt", "vpa_pmu" };
+	static const char *const prefixes[] = { "kprobe",   "uprobe",	"intel_pt", "intel_bts",
+						"arm_spe",  "arm_trbe", "cs_etm",   "coresight",
+						"hisi_ptt", "vpa_pmu" };
 
 	for (size_t i = 0; i < PERCH__NR(prefixes); i++)
 		if (!strncmp(pmu, prefixes[i], strlen(prefixes[i])))
@@ -41,12 +43,14 @@ static bool traces_branches(const struct perch_attr *attr)
 		return false;
 	if (attr->type == PERCH_TYPE_HARDWARE)
 		return (uint32_t)attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS;
-	return (attr->type == PERCH_TYPE_RAW || attr->type >= PERCH_TYPE_MAX) && (attr->config & 0xff) == 0xc4;
+	return (attr->type == PERCH_TYPE_RAW || attr->type >= PERCH_TYPE_MAX) &&
+	       (attr->config & 0xff) == 0xc4;
 }
 
 /*
- * Nothing that takes long when it is closed, or patches code when it is opened, comes to life: of tracepoints none, for the
- * last one of a kind waits until no CPU is inside it, and those made of probes register them.
+ * Nothing that takes long when it is closed, or patches code when it is opened, comes to life: of
+ * tracepoints none, for the last one of a kind waits until no CPU is inside it, and those made of
+ * probes register them.
  */
 bool perch__stands_in(const struct perch__case *c)
 {
@@ -73,8 +77,9 @@ void perch__stand_in(struct perch__case *c)
 }
 
 /*
- * A size that the kernel would mind is the fault, and stays. Else as many bytes as were passed, for whoever makes the call
- * in the program's place has no more room there; more only where a mend has set what lies behind.
+ * A size that the kernel would mind is the fault, and stays. Else as many bytes as were passed, for
+ * whoever makes the call in the program's place has no more room there; more only where a mend has
+ * set what lies behind.
  */
 static uint32_t size_to_pass(const struct perch__case *c)
 {
@@ -106,8 +111,8 @@ static bool may_ask(struct perch__prober *prober)
 	return false;
 }
 
-static int call(struct perch__prober *prober, const struct perch_attr *attr, const struct perch__case *c,
-		unsigned long flags)
+static int call(struct perch__prober *prober, const struct perch_attr *attr,
+		const struct perch__case *c, unsigned long flags)
 {
 	const struct perch_syscalls *calls = prober->calls;
 	int fd;
@@ -157,7 +162,8 @@ static int ask_sentinel(struct perch__prober *prober)
 	return call(prober, NULL, &nobody, 0);
 }
 
-/* What needs more of the kernel when it succeeds, and is seldom at fault: left out where the call fails without it too. */
+/* What needs more of the kernel when it succeeds, and is seldom at fault: left out where the call
+ * fails without it too. */
 static void calm(struct perch__case *c)
 {
 	struct perch_attr *attr = &c->attr;
@@ -204,14 +210,17 @@ static void leave_out_gatekeepers(struct perch__verdict *verdict)
 		if (!perch__is_before_perf(verdict->candidate[i].cause))
 			verdict->candidate[nr++] = verdict->candidate[i];
 	if (!nr)
-		verdict->candidate[nr++] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+		verdict->candidate[nr++] =
+			(struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
 	verdict->nr = nr;
 	if (nr == 1 && verdict->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
 		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
-/* True: settled, for perf never saw the call. If it did, the rules are asked again, which may be certain then. */
-static bool probe_gate(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
+/* True: settled, for perf never saw the call. If it did, the rules are asked again, which may be
+ * certain then. */
+static bool probe_gate(struct perch__prober *prober, struct perch__case *c,
+		       struct perch__verdict *verdict)
 {
 	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
 	struct perch_sandbox sandbox;
@@ -227,7 +236,9 @@ static bool probe_gate(struct perch__prober *prober, struct perch__case *c, stru
 		return false;
 	if (!perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.seccomp == 2)
 		cause = PERCH_CAUSE_SECCOMP;
-	gate = (struct perch__candidate){ .rule = rule_of(c, cause), .cause = cause, .fit = PERCH__YES };
+	gate = (struct perch__candidate){ .rule = rule_of(c, cause),
+					  .cause = cause,
+					  .fit = PERCH__YES };
 	settle(verdict, &gate);
 	verdict->nr_next = 0;
 	return true;
@@ -235,7 +246,7 @@ static bool probe_gate(struct perch__prober *prober, struct perch__case *c, stru
 
 static bool needs_gate(const struct perch__case *c, const struct perch__verdict *verdict)
 {
-	if (perch__seccomp_filters(c) == PERCH__YES)	/* it may answer whatever it likes */
+	if (perch__seccomp_filters(c) == PERCH__YES) /* it may answer whatever it likes */
 		return c->errnum != EFAULT;
 	for (size_t i = 0; i < verdict->nr; i++)
 		if (perch__is_before_perf(verdict->candidate[i].cause) ||
@@ -247,12 +258,14 @@ static bool needs_gate(const struct perch__case *c, const struct perch__verdict 
 /* Nothing of these is in the call: it is made again as it is, and no more than that. */
 static bool is_of_resources(int errnum)
 {
-	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR || errnum == EAGAIN;
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR ||
+	       errnum == EAGAIN;
 }
 
 static void tell_transient(const struct perch__case *c, struct perch__verdict *verdict)
 {
-	const struct perch__candidate transient = { .cause = PERCH_CAUSE_TRANSIENT, .fit = PERCH__YES };
+	const struct perch__candidate transient = { .cause = PERCH_CAUSE_TRANSIENT,
+						    .fit = PERCH__YES };
 
 	if (!is_of_resources(c->errnum))
 		settle(verdict, &transient);
@@ -261,8 +274,8 @@ static void tell_transient(const struct perch__case *c, struct perch__verdict *v
 }
 
 /*
- * Makes the call again, first as calm as it can be: if that is refused alike, what was left out is not to blame, and the
- * case is calm from now on.
+ * Makes the call again, first as calm as it can be: if that is refused alike, what was left out is
+ * not to blame, and the case is calm from now on.
  */
 static int ask_again(struct perch__prober *prober, struct perch__case *base)
 {
@@ -279,18 +292,20 @@ static int ask_again(struct perch__prober *prober, struct perch__case *base)
 }
 
 /* A certain cause that was left out to be calm is still one. */
-static void keep_certain(const struct perch__case *c, const struct perch__case *base, const struct perch__verdict *before,
-			 struct perch__verdict *verdict)
+static void keep_certain(const struct perch__case *c, const struct perch__case *base,
+			 const struct perch__verdict *before, struct perch__verdict *verdict)
 {
 	for (size_t i = 0; i < before->nr; i++) {
 		const struct perch__candidate *candidate = &before->candidate[i];
 
-		if (candidate->rule && candidate->fit == PERCH__YES && candidate->rule->fit(base) != PERCH__YES)
+		if (candidate->rule && candidate->fit == PERCH__YES &&
+		    candidate->rule->fit(base) != PERCH__YES)
 			perch__add_next(verdict, candidate, c);
 	}
 }
 
-static void probe_uncertain(struct perch__prober *prober, struct perch__case *c, struct perch__verdict *verdict)
+static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
+			    struct perch__verdict *verdict)
 {
 	bool stands_in = perch__stands_in(c);
 	struct perch__case base;
@@ -324,7 +339,8 @@ static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
 /* An event that is none has no mend: a software event in its place shows what else is wrong. */
 static bool is_of_event(const struct perch__candidate *candidate)
 {
-	static const char *const fields[] = { "type", "config", "config1", "config2", "bp_addr", "bp_type", "bp_len" };
+	static const char *const fields[] = { "type",	 "config",  "config1", "config2",
+					      "bp_addr", "bp_type", "bp_len" };
 
 	for (size_t i = 0; candidate->rule && i < PERCH__NR(fields); i++)
 		if (perch__names_field(candidate->rule->fields, fields[i]))
@@ -333,7 +349,8 @@ static bool is_of_event(const struct perch__candidate *candidate)
 }
 
 /* What comes next is asked for the call with its first fault mended, as harmless as it can be. */
-void perch__probe_certain(struct perch__prober *prober, const struct perch__case *c, struct perch__verdict *verdict)
+void perch__probe_certain(struct perch__prober *prober, const struct perch__case *c,
+			  struct perch__verdict *verdict)
 {
 	struct perch__case mended = *c;
 	int rc;
@@ -351,21 +368,25 @@ void perch__probe_certain(struct perch__prober *prober, const struct perch__case
 		perch__probe_next(prober, &mended, rc, verdict);
 }
 
-/* A debug register that somebody waits for, or an attr that nobody can read, are not to be asked about. */
+/* A debug register that somebody waits for, or an attr that nobody can read, are not to be asked
+ * about. */
 static bool may_probe(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;
 
-	if (c->errnum == ENOSPC || c->errnum == EFAULT || !c->call->attr || c->call->attr_is_partial || c->unknown_at)
+	if (c->errnum == ENOSPC || c->errnum == EFAULT || !c->call->attr ||
+	    c->call->attr_is_partial || c->unknown_at)
 		return false;
 	return perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp != 1;
 }
 
-void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget, struct perch__verdict *verdict)
+void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget,
+		       struct perch__verdict *verdict)
 {
 	unsigned microseconds = budget->microseconds ? budget->microseconds : DEFAULT_MICROSECONDS;
 	struct perch__prober prober = {
-		.calls = perch_machine_syscalls(c->machine), .machine = c->machine,
+		.calls = perch_machine_syscalls(c->machine),
+		.machine = c->machine,
 		.limit = budget->calls ? budget->calls : DEFAULT_CALLS,
 	};
 	struct perch__case at = *c;

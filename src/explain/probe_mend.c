@@ -6,7 +6,7 @@
 #include "engine.h"
 
 #define MOST_TRIALS 24
-#define MOST_DEPTH 3
+#define MOST_DEPTH  3
 
 /* A rule that may be the cause, the call as its remedy makes it, and what became of that. */
 struct trial {
@@ -14,7 +14,8 @@ struct trial {
 	struct perch__case mended;
 	int result;
 	bool asked, helps;
-	bool heavy;			/* another target or event: it helps against much, and tells little */
+	/* another target or event: it helps against much, and tells little */
+	bool heavy;
 };
 
 struct trials {
@@ -24,11 +25,13 @@ struct trials {
 
 static bool is_heavy(const struct perch__case *before, const struct perch__case *after)
 {
-	return before->pid != after->pid || before->cpu != after->cpu || before->group_fd != after->group_fd ||
-	       before->attr.type != after->attr.type || before->attr.config != after->attr.config;
+	return before->pid != after->pid || before->cpu != after->cpu ||
+	       before->group_fd != after->group_fd || before->attr.type != after->attr.type ||
+	       before->attr.config != after->attr.config;
 }
 
-/* Whether the kernel got further with it: the new errno is not one of a check in front of the rule's. */
+/* Whether the kernel got further with it: the new errno is not one of a check in front of the
+ * rule's. */
 static bool got_further(const struct trial *trial, int errnum)
 {
 	struct perch__candidate first[PERCH_FINDINGS_MAX];
@@ -41,7 +44,8 @@ static bool got_further(const struct trial *trial, int errnum)
 	after.errnum = trial->result;
 	if (!perch__candidates(&after, false, first, PERCH__NR(first)))
 		return true;
-	return !(first[0].rule && first[0].fit == PERCH__YES && first[0].rule < trial->candidate.rule);
+	return !(first[0].rule && first[0].fit == PERCH__YES &&
+		 first[0].rule < trial->candidate.rule);
 }
 
 static void gather(struct trials *trials, const struct perch__case *base)
@@ -57,7 +61,8 @@ static void gather(struct trials *trials, const struct perch__case *base)
 		trial->mended = *base;
 		trial->result = PERCH__NOT_ASKED;
 		trial->asked = trial->helps = false;
-		if (!perch__mend(&trial->candidate, &trial->mended) || perch__same_call(&trial->mended, base))
+		if (!perch__mend(&trial->candidate, &trial->mended) ||
+		    perch__same_call(&trial->mended, base))
 			continue;
 		trial->heavy = is_heavy(base, &trial->mended);
 		trials->nr++;
@@ -65,7 +70,8 @@ static void gather(struct trials *trials, const struct perch__case *base)
 }
 
 /* Two rules may have one remedy: it is tried once. */
-static void try_one(struct perch__prober *prober, struct trials *trials, struct trial *trial, int errnum)
+static void try_one(struct perch__prober *prober, struct trials *trials, struct trial *trial,
+		    int errnum)
 {
 	for (struct trial *before = trials->trial; before < trial; before++)
 		if (before->asked && perch__same_call(&before->mended, &trial->mended))
@@ -119,12 +125,14 @@ static const struct trial *take_helpful(const struct trials *trials, struct perc
 			verdict->candidate[verdict->nr++] = trial->candidate;
 	}
 	if (first)
-		verdict->confidence = verdict->nr == 1 ? PERCH_CONFIDENCE_CERTAIN : PERCH_CONFIDENCE_AMBIGUOUS;
+		verdict->confidence = verdict->nr == 1 ? PERCH_CONFIDENCE_CERTAIN
+						       : PERCH_CONFIDENCE_AMBIGUOUS;
 	return first;
 }
 
 /* The base with the remedies of all trials that are marked, in the order of the rules. */
-static struct perch__case mend_all(const struct perch__case *base, const struct trials *trials, const bool *used)
+static struct perch__case mend_all(const struct perch__case *base, const struct trials *trials,
+				   const bool *used)
 {
 	struct perch__case mended = *base;
 
@@ -135,11 +143,12 @@ static struct perch__case mend_all(const struct perch__case *base, const struct 
 }
 
 /*
- * None helps alone: there may be several faults of one errno. Remedies are added until the kernel gets further, and those
- * that were not needed are taken back. Helpful then are several: the first is the answer, and the others come next.
+ * None helps alone: there may be several faults of one errno. Remedies are added until the kernel
+ * gets further, and those that were not needed are taken back. Helpful then are several: the first
+ * is the answer, and the others come next.
  */
-static bool try_together(struct perch__prober *prober, const struct perch__case *base, const struct trials *trials,
-			 struct perch__verdict *verdict)
+static bool try_together(struct perch__prober *prober, const struct perch__case *base,
+			 const struct trials *trials, struct perch__verdict *verdict)
 {
 	bool used[MOST_TRIALS] = { false };
 	struct perch__case mended;
@@ -176,25 +185,29 @@ static bool try_together(struct perch__prober *prober, const struct perch__case 
 	return true;
 }
 
-/* Another target or no group helps against several small faults too: these are told where budget allows to look. */
-static bool try_light_together(struct perch__prober *prober, const struct perch__case *base, const struct trials *trials,
-			       struct perch__verdict *verdict)
+/* Another target or no group helps against several small faults too: these are told where budget
+ * allows to look. */
+static bool try_light_together(struct perch__prober *prober, const struct perch__case *base,
+			       const struct trials *trials, struct perch__verdict *verdict)
 {
 	struct trials light = { 0 };
 
 	for (size_t i = 0; i < trials->nr; i++)
 		if (!trials->trial[i].heavy)
 			light.trial[light.nr++] = trials->trial[i];
-	return light.nr > 1 && prober->made + 2 * light.nr < prober->limit && try_together(prober, base, &light, verdict);
+	return light.nr > 1 && prober->made + 2 * light.nr < prober->limit &&
+	       try_together(prober, base, &light, verdict);
 }
 
-bool perch__probe_mends(struct perch__prober *prober, const struct perch__case *base, struct perch__verdict *verdict)
+bool perch__probe_mends(struct perch__prober *prober, const struct perch__case *base,
+			struct perch__verdict *verdict)
 {
 	struct trials trials;
 	const struct trial *helpful;
 
 	gather(&trials, base);
-	if (!try_all(prober, &trials, false, base->errnum) && try_all(prober, &trials, true, base->errnum) &&
+	if (!try_all(prober, &trials, false, base->errnum) &&
+	    try_all(prober, &trials, true, base->errnum) &&
 	    try_light_together(prober, base, &trials, verdict))
 		return true;
 	helpful = take_helpful(&trials, verdict);
@@ -204,8 +217,10 @@ bool perch__probe_mends(struct perch__prober *prober, const struct perch__case *
 	return true;
 }
 
-/* What the rules took for certain stays where the calls were made without it, or did not come so far. */
-static void keep_rules(const struct perch__case *mended, bool came_through, const struct perch__sequel *before, size_t nr,
+/* What the rules took for certain stays where the calls were made without it, or did not come so
+ * far. */
+static void keep_rules(const struct perch__case *mended, bool came_through,
+		       const struct perch__sequel *before, size_t nr,
 		       struct perch__verdict *verdict)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -235,7 +250,8 @@ void perch__probe_next(struct perch__prober *prober, const struct perch__case *m
 			perch__probe_certain(prober, &after, &sequel);
 		else if (!perch__probe_mends(prober, &after, &sequel))
 			perch__probe_parts(prober, &after, &sequel);
-		if (sequel.candidate[0].cause != PERCH_CAUSE_UNEXPLAINED || sequel.candidate[0].nr_fields)
+		if (sequel.candidate[0].cause != PERCH_CAUSE_UNEXPLAINED ||
+		    sequel.candidate[0].nr_fields)
 			perch__add_next(verdict, &sequel.candidate[0], &after);
 		for (size_t i = 0; i < sequel.nr_next; i++)
 			perch__add_next(verdict, &sequel.next[i].candidate, &sequel.next[i].at);

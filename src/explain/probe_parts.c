@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the call taken away until it is not refused so any more: what is left to blame is few fields. */
+/* Parts of the call taken away until it is not refused so any more: what is left to blame is few
+ * fields. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ struct search {
 	struct perch__prober *prober;
 	const struct perch__case *base;
 	struct perch__atoms atoms;
-	int last;				/* what the last call came to */
+	int last; /* what the last call came to */
 };
 
 /* Whether the call without what is marked is refused for something else, or not at all. */
@@ -28,7 +29,8 @@ static void mark_first(bool *gone, const bool *always, size_t first, size_t nr)
 		gone[i] = i < first || always[i];
 }
 
-/* The shortest beginning of the atoms without which (and the guilty ones) the call passes: its last atom is guilty. */
+/* The shortest beginning of the atoms without which (and the guilty ones) the call passes: its last
+ * atom is guilty. */
 static size_t shortest(struct search *search, const bool *guilty, size_t upper)
 {
 	bool gone[PERCH_MOST_ATTR_PARTS];
@@ -48,7 +50,8 @@ static size_t shortest(struct search *search, const bool *guilty, size_t upper)
 
 #define MOST_GUILTY 3
 
-/* Fills in the atoms without which the call passes, and with any of which it does not. Returns how many. */
+/* Fills in the atoms without which the call passes, and with any of which it does not. Returns how
+ * many. */
 static size_t find_guilty(struct search *search, size_t *found)
 {
 	bool guilty[PERCH_MOST_ATTR_PARTS] = { false };
@@ -66,7 +69,8 @@ static size_t find_guilty(struct search *search, size_t *found)
 	return 0;
 }
 
-/* Of an atom that is at fault beside another one alone: which that is. atoms.nr: it is at fault by itself, or unknown. */
+/* Of an atom that is at fault beside another one alone: which that is. atoms.nr: it is at fault by
+ * itself, or unknown. */
 static size_t find_partner(struct search *search, size_t guilty)
 {
 	bool gone[PERCH_MOST_ATTR_PARTS], kept[PERCH_MOST_ATTR_PARTS] = { false };
@@ -91,7 +95,8 @@ static size_t find_partner(struct search *search, size_t guilty)
 	return search->prober->out_of_budget ? search->atoms.nr : lower - 1;
 }
 
-/* Whether one atom is gone as soon as another one is: a size without the bit that asks for something of that size. */
+/* Whether one atom is gone as soon as another one is: a size without the bit that asks for
+ * something of that size. */
 static bool goes_with(const struct search *search, size_t one, size_t other)
 {
 	const struct perch_attr_part *atom = &search->atoms.atom[one];
@@ -115,13 +120,15 @@ static void add_field(struct perch__candidate *candidate, const char *name)
 static bool names_any(const struct perch__candidate *rule, const struct perch__candidate *fields)
 {
 	for (size_t i = 0; i < fields->nr_fields; i++)
-		if (perch__names_field(rule->rule ? rule->rule->fields : rule->feature.name, fields->field[i]))
+		if (perch__names_field(rule->rule ? rule->rule->fields : rule->feature.name,
+				       fields->field[i]))
 			return true;
 	return false;
 }
 
 /* The rules that fit and name one of the fields; where none does, the fields by themselves. */
-static void blame(const struct perch__case *c, const struct perch__candidate *fields, struct perch__verdict *verdict)
+static void blame(const struct perch__case *c, const struct perch__candidate *fields,
+		  struct perch__verdict *verdict)
 {
 	struct perch__candidate found[2 * PERCH_FINDINGS_MAX];
 	size_t nr = perch__candidates(c, true, found, PERCH__NR(found));
@@ -135,7 +142,8 @@ static void blame(const struct perch__case *c, const struct perch__candidate *fi
 		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
 		return;
 	}
-	verdict->confidence = verdict->nr == 1 ? PERCH_CONFIDENCE_CERTAIN : PERCH_CONFIDENCE_AMBIGUOUS;
+	verdict->confidence = verdict->nr == 1 ? PERCH_CONFIDENCE_CERTAIN
+					       : PERCH_CONFIDENCE_AMBIGUOUS;
 }
 
 static bool probe_atoms(struct search *search, struct perch__verdict *verdict)
@@ -209,7 +217,8 @@ static const struct {
 	{ { "type", "config" }, perch__stand_in },
 };
 
-static bool probe_axes(struct perch__prober *prober, const struct perch__case *base, struct perch__verdict *verdict)
+static bool probe_axes(struct perch__prober *prober, const struct perch__case *base,
+		       struct perch__verdict *verdict)
 {
 	for (size_t i = 0; i < PERCH__NR(axes); i++) {
 		struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
@@ -258,7 +267,8 @@ void perch__blame_stand_in(const struct perch__case *c, struct perch__verdict *v
 	verdict->confidence = nr == 1 ? PERCH_CONFIDENCE_LIKELY : PERCH_CONFIDENCE_AMBIGUOUS;
 }
 
-bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base, struct perch__verdict *verdict)
+bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base,
+			struct perch__verdict *verdict)
 {
 	struct search search = { .prober = prober, .base = base };
 	bool all[PERCH_MOST_ATTR_PARTS];

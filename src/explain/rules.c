@@ -6,7 +6,8 @@
 #include "rules.h"
 #include "vocabulary.h"
 
-/* A log may have left the whole attr out: then its fields are no proof, for what is not told counts as zero. */
+/* A log may have left the whole attr out: then its fields are no proof, for what is not told counts
+ * as zero. */
 static enum perch__fit unless_untold(enum perch__fit fit, const char *fields)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
@@ -24,28 +25,31 @@ static enum perch__fit unless_untold(enum perch__fit fit, const char *fields)
 enum { MOST_SINCE = sizeof(((struct perch_finding *)NULL)->since) };
 
 #define NO_MEND
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
-	static enum perch__fit fit_##name(const struct perch__case *c)                             \
-	{                                                                                          \
-		enum perch__fit fit = condition;                                                   \
-                                                                                                   \
-		return fit == PERCH__YES && !c->call->attr && c->call->attr_is_partial             \
-			       ? unless_untold(fit, fields) : fit;                                 \
-	}                                                                                          \
-	_Static_assert(sizeof(since) <= MOST_SINCE, #name);                                        \
-	static inline void mend_##name(struct perch__case *c)                                      \
-	{                                                                                          \
-		(void)c;                                                                           \
-		mend;                                                                              \
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)    \
+	static enum perch__fit fit_##name(const struct perch__case *c)                 \
+	{                                                                              \
+		enum perch__fit fit = condition;                                       \
+                                                                                       \
+		return fit == PERCH__YES && !c->call->attr && c->call->attr_is_partial \
+			       ? unless_untold(fit, fields)                            \
+			       : fit;                                                  \
+	}                                                                              \
+	_Static_assert(sizeof(since) <= MOST_SINCE, #name);                            \
+	static inline void mend_##name(struct perch__case *c)                          \
+	{                                                                              \
+		(void)c;                                                               \
+		mend;                                                                  \
 	}
 #include "rules.def"
 #undef RULE
 
 /* The function of a mend, or NULL for none. */
 #define FIRST_OF(first, ...) first
-#define MEND_OF(name, ...) FIRST_OF(__VA_OPT__(mend_##name, ) NULL, )
+#define MEND_OF(name, ...)   FIRST_OF(__VA_OPT__(mend_##name, ) NULL, )
+/* clang-format off */
 #define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
 	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, fit_##name, MEND_OF(name, mend), sentence, remedy },
+/* clang-format on */
 const struct perch__rule perch__rules[] = {
 #include "rules.def"
 	{ NULL, PERCH_CAUSE_NONE, 0, NULL, NULL, NULL, NULL, NULL, NULL },

@@ -7,7 +7,8 @@
 #include "engine.h"
 #include "finding.h"
 
-static bool fact_text(const void *context, const char *name, size_t length, char *buffer, size_t size)
+static bool fact_text(const void *context, const char *name, size_t length, char *buffer,
+		      size_t size)
 {
 	return perch__fact_text(context, name, length, buffer, size);
 }
@@ -24,7 +25,8 @@ static const char *field_name(const char *name, size_t length)
 			return arguments[i];
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (fields[i].name[0] == name[0] && !strncmp(fields[i].name, name, length) && !fields[i].name[length])
+		if (fields[i].name[0] == name[0] && !strncmp(fields[i].name, name, length) &&
+		    !fields[i].name[length])
 			return fields[i].name;
 	return NULL;
 }
@@ -39,7 +41,8 @@ static void add_field(const struct perch__case *c, struct perch_finding *finding
 	finding->field[finding->nr_fields++] = name;
 }
 
-static void add_fields(const struct perch__case *c, struct perch_finding *finding, const char *fields)
+static void add_fields(const struct perch__case *c, struct perch_finding *finding,
+		       const char *fields)
 {
 	while (*fields) {
 		size_t length = strcspn(fields, ",");
@@ -49,12 +52,14 @@ static void add_fields(const struct perch__case *c, struct perch_finding *findin
 	}
 }
 
-static void tell_rule(const struct perch__case *c, const struct perch__rule *rule, struct perch_finding *finding)
+static void tell_rule(const struct perch__case *c, const struct perch__rule *rule,
+		      struct perch_finding *finding)
 {
 	perch__fill_words(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
 	perch__fill_words(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
-		memcpy(finding->since, rule->since, strlen(rule->since) + 1);	/* rules.c sees that it fits */
+		/* rules.c sees that it fits */
+		memcpy(finding->since, rule->since, strlen(rule->since) + 1);
 }
 
 static void tell_unknown_size(const struct perch__case *c, struct perch_finding *finding)
@@ -62,12 +67,17 @@ static void tell_unknown_size(const struct perch__case *c, struct perch_finding 
 	uint32_t kernel = c->kernel_size;
 
 	if (kernel)
-		snprintf(finding->message, sizeof(finding->message), "byte %u of the attr is not zero, and this kernel "
-			 "knows its first %u bytes alone", c->unknown_at, kernel);
+		snprintf(finding->message, sizeof(finding->message),
+			 "byte %u of the attr is not zero, and this kernel "
+			 "knows its first %u bytes alone",
+			 c->unknown_at, kernel);
 	else
-		snprintf(finding->message, sizeof(finding->message), "byte %u of the attr is not zero, and this kernel "
-			 "does not know the attr to be so long", c->unknown_at);
-	snprintf(finding->remedy, sizeof(finding->remedy), "clear what is behind the fields in use, or use a newer kernel");
+		snprintf(finding->message, sizeof(finding->message),
+			 "byte %u of the attr is not zero, and this kernel "
+			 "does not know the attr to be so long",
+			 c->unknown_at);
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "clear what is behind the fields in use, or use a newer kernel");
 }
 
 static void tell_too_new(const struct perch__case *c, const struct perch__feature *feature,
@@ -79,11 +89,13 @@ static void tell_too_new(const struct perch__case *c, const struct perch__featur
 		return tell_unknown_size(c, finding);
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
 		perch_clean_text(release.text, sizeof(release.text), release.text);
-		snprintf(finding->message, sizeof(finding->message), "%s as asked needs Linux %s, and this is %s",
-			 feature->name, feature->since, release.text);
+		snprintf(finding->message, sizeof(finding->message),
+			 "%s as asked needs Linux %s, and this is %s", feature->name,
+			 feature->since, release.text);
 	} else {
 		snprintf(finding->message, sizeof(finding->message),
-			 "%s as asked needs Linux %s, and this kernel seems to be older", feature->name, feature->since);
+			 "%s as asked needs Linux %s, and this kernel seems to be older",
+			 feature->name, feature->since);
 	}
 	snprintf(finding->remedy, sizeof(finding->remedy), "leave it out, or use a newer kernel");
 	memcpy(finding->since, feature->since, sizeof(finding->since));
@@ -91,9 +103,11 @@ static void tell_too_new(const struct perch__case *c, const struct perch__featur
 
 static void tell_transient(const struct perch__case *c, struct perch_finding *finding)
 {
-	snprintf(finding->message, sizeof(finding->message), "the kernel refused the event: %s; the same call succeeds now",
+	snprintf(finding->message, sizeof(finding->message),
+		 "the kernel refused the event: %s; the same call succeeds now",
 		 strerror(c->errnum));
-	snprintf(finding->remedy, sizeof(finding->remedy), "call again: what stood in the way is gone");
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "call again: what stood in the way is gone");
 }
 
 static void list_fields(const struct perch__candidate *candidate, char *buffer, size_t size)
@@ -101,31 +115,37 @@ static void list_fields(const struct perch__candidate *candidate, char *buffer, 
 	size_t used = 0;
 
 	for (size_t i = 0; i < candidate->nr_fields && used < size; i++)
-		used += snprintf(buffer + used, size - used, "%s%s", i ? " and " : "", candidate->field[i]);
+		used += snprintf(buffer + used, size - used, "%s%s", i ? " and " : "",
+				 candidate->field[i]);
 }
 
 /* No rule fits: what is known of the call is said, and what calls have found. */
-static void tell_nothing_known(const struct perch__case *c, const struct perch__candidate *candidate,
+static void tell_nothing_known(const struct perch__case *c,
+			       const struct perch__candidate *candidate,
 			       struct perch_finding *finding)
 {
 	char fields[128];
 
 	if (candidate->nr_fields) {
 		list_fields(candidate, fields, sizeof(fields));
-		snprintf(finding->message, sizeof(finding->message), "the kernel refuses the event for its %s: %s", fields,
+		snprintf(finding->message, sizeof(finding->message),
+			 "the kernel refuses the event for its %s: %s", fields,
 			 strerror(c->errnum));
-		snprintf(finding->remedy, sizeof(finding->remedy), "give %s another value or leave it out", fields);
+		snprintf(finding->remedy, sizeof(finding->remedy),
+			 "give %s another value or leave it out", fields);
 		return;
 	}
-	snprintf(finding->message, sizeof(finding->message), "the kernel refused the event: %s (type %u, config 0x%llx)",
-		 strerror(c->errnum), c->attr.type, (unsigned long long)c->attr.config);
+	snprintf(finding->message, sizeof(finding->message),
+		 "the kernel refused the event: %s (type %u, config 0x%llx)", strerror(c->errnum),
+		 c->attr.type, (unsigned long long)c->attr.config);
 	if (c->errnum == EINVAL)
 		snprintf(finding->remedy, sizeof(finding->remedy),
 			 "some field of the attr, or the target, does not fit the event");
 	else
-		snprintf(finding->remedy, sizeof(finding->remedy),
-			 "perf events do not give this errno by themselves: look for what may answer in their place (a "
-			 "sandbox, a security module, an emulator, a driver), and into the kernel's log");
+		snprintf(
+			finding->remedy, sizeof(finding->remedy),
+			"perf events do not give this errno by themselves: look for what may answer in their place (a "
+			"sandbox, a security module, an emulator, a driver), and into the kernel's log");
 }
 
 static void tell_one(const struct perch__case *c, const struct perch__candidate *candidate,
@@ -152,25 +172,30 @@ static void tell_one(const struct perch__case *c, const struct perch__candidate 
 }
 
 /*
- * A refusal for want of privilege has two remedies: to ask for less, and to get the privilege. What would fail next was
- * looked for in the call that asks for less, and may be true of that alone. Gives the field that was changed, or NULL.
+ * A refusal for want of privilege has two remedies: to ask for less, and to get the privilege. What
+ * would fail next was looked for in the call that asks for less, and may be true of that alone.
+ * Gives the field that was changed, or NULL.
  */
 static const char *only_if_mended(const struct perch__case *c, const struct perch__verdict *verdict,
 				  const struct perch__sequel *next)
 {
 	const struct perch__rule *answer = verdict->candidate[0].rule, *rule = next->candidate.rule;
 	struct perch__case mended = *c, other = next->at;
-	const unsigned char *before = (const unsigned char *)&c->attr, *after = (const unsigned char *)&mended.attr;
+	const unsigned char *before = (const unsigned char *)&c->attr,
+			    *after = (const unsigned char *)&mended.attr;
 	unsigned char *bytes = (unsigned char *)&other.attr;
 
-	if (!answer || !rule || !answer->mend || (answer->errnum != EACCES && answer->errnum != EPERM))
+	if (!answer || !rule || !answer->mend ||
+	    (answer->errnum != EACCES && answer->errnum != EPERM))
 		return NULL;
 	answer->mend(&mended);
-	for (size_t i = 0; i < sizeof(c->attr); i++)	/* the answer's mend alone is taken back */
-		bytes[i] = (bytes[i] & ~(before[i] ^ after[i])) | (before[i] & (before[i] ^ after[i]));
+	for (size_t i = 0; i < sizeof(c->attr); i++) /* the answer's mend alone is taken back */
+		bytes[i] = (bytes[i] & ~(before[i] ^ after[i])) |
+			   (before[i] & (before[i] ^ after[i]));
 	if (rule->fit(&next->at) == PERCH__NO || rule->fit(&other) != PERCH__NO)
 		return NULL;
-	return mended.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set" : "less asked for";
+	return mended.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set"
+								    : "less asked for";
 }
 
 static void tell_next(const struct perch__case *c, const struct perch__verdict *verdict,
@@ -216,17 +241,20 @@ const char *perch_confidence_name(enum perch_confidence confidence)
 }
 
 /* What a message has to begin with the first one has said already: "cannot map the ring: ". */
-static const char *without_beginning(const struct perch_finding *first, const struct perch_finding *finding)
+static const char *without_beginning(const struct perch_finding *first,
+				     const struct perch_finding *finding)
 {
 	const char *end = strstr(finding->message, ": ");
 
-	if (finding == first || !end || strncmp(first->message, finding->message, end + 2 - finding->message))
+	if (finding == first || !end ||
+	    strncmp(first->message, finding->message, end + 2 - finding->message))
 		return finding->message;
 	return end + 2;
 }
 
 /* The messages with a word between them: as many as fit whole, and of the first what fits. */
-static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr, const char *between)
+static void join(char *buffer, size_t size, const struct perch_finding *findings, size_t nr,
+		 const char *between)
 {
 	size_t used = 0;
 

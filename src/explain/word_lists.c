@@ -24,11 +24,13 @@ static void cpus_text(const struct perch_cpus *cpus, char *buffer, size_t size)
 {
 	size_t used = 0, last;
 
-	for (size_t first = 0; first < cpus->nr && used + 24 < size && used < LONGEST; first = last + 1) {
+	for (size_t first = 0; first < cpus->nr && used + 24 < size && used < LONGEST;
+	     first = last + 1) {
 		last = first;
 		while (last + 1 < cpus->nr && cpus->cpu[last + 1] == cpus->cpu[last] + 1)
 			last++;
-		used += snprintf(buffer + used, size - used, "%s%d", used ? "," : "", cpus->cpu[first]);
+		used += snprintf(buffer + used, size - used, "%s%d", used ? "," : "",
+				 cpus->cpu[first]);
 		if (last > first)
 			used += snprintf(buffer + used, size - used, "-%d", cpus->cpu[last]);
 	}
@@ -64,8 +66,8 @@ void perch__types_text(const struct perch__case *c, char *buffer, size_t size)
 		return;
 	}
 	for (size_t i = 0; i < nr && used < LONGEST && used + 80 < size; i++)
-		used += snprintf(buffer + used, size - used, "%s%.48s %" PRIu32, used ? ", " : "", pmus[i].name,
-				 pmus[i].type);
+		used += snprintf(buffer + used, size - used, "%s%.48s %" PRIu32, used ? ", " : "",
+				 pmus[i].name, pmus[i].type);
 }
 
 void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t size)
@@ -76,12 +78,14 @@ void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t si
 	size_t used = 0, length;
 	char path[128];
 
-	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events", pmu->name) < sizeof(path))
+	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events",
+				    pmu->name) < sizeof(path))
 		names = perch__text(c, path);
-	for (; names && *names && used < LONGEST && used + 80 < size; names += length + (names[length] == '\n')) {
+	for (; names && *names && used < LONGEST && used + 80 < size;
+	     names += length + (names[length] == '\n')) {
 		length = strcspn(names, "\n");
-		used += snprintf(buffer + used, size - used, "%s%.*s", used ? ", " : "", (int)(length < 60 ? length : 60),
-				 names);
+		used += snprintf(buffer + used, size - used, "%s%.*s", used ? ", " : "",
+				 (int)(length < 60 ? length : 60), names);
 	}
 	if (!used)
 		snprintf(buffer, size, "none is listed there");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts in words: what stands in the place of {words} in the rules' sentences and remedies. Lists are in word_lists.c. */
+/* Facts in words: what stands in the place of {words} in the rules' sentences and remedies. Lists
+ * are in word_lists.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "words.h"
 
 /* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
-static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
+static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer,
+			  size_t size)
 {
 	long value;
 
@@ -20,7 +22,8 @@ static void current_value(const struct perch__case *c, enum perch_sysctl which, 
 static void vain(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (perch__vain_capabilities(c) == PERCH__YES)
-		snprintf(buffer, size, ", and what a user namespace of one's own gives does not count");
+		snprintf(buffer, size,
+			 ", and what a user namespace of one's own gives does not count");
 }
 
 static void paranoid(const struct perch__case *c, char *buffer, size_t size)
@@ -30,13 +33,15 @@ static void paranoid(const struct perch__case *c, char *buffer, size_t size)
 	if (!perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value))
 		return;
 	if (perch__vain_capabilities(c) == PERCH__YES)
-		snprintf(buffer, size, " (it is %ld; root of a user namespace is an ordinary user here)", value);
+		snprintf(buffer, size,
+			 " (it is %ld; root of a user namespace is an ordinary user here)", value);
 	else
 		snprintf(buffer, size, " (it is %ld)", value);
 }
 
 /* The value itself, in remedies. */
-static void limit_value(const struct perch__case *c, enum perch_sysctl which, char *buffer, size_t size)
+static void limit_value(const struct perch__case *c, enum perch_sysctl which, char *buffer,
+			size_t size)
 {
 	long value;
 
@@ -46,9 +51,11 @@ static void limit_value(const struct perch__case *c, enum perch_sysctl which, ch
 		snprintf(buffer, size, "%s", perch_sysctl_name(which));
 }
 
-static void pmu_of_type(const struct perch__case *c, uint32_t type, uint64_t config, char *buffer, size_t size)
+static void pmu_of_type(const struct perch__case *c, uint32_t type, uint64_t config, char *buffer,
+			size_t size)
 {
-	static const char *const own[] = { "hardware", "software", "tracepoint", "cache", "raw", "breakpoint" };
+	static const char *const own[] = { "hardware", "software", "tracepoint",
+					   "cache",    "raw",	   "breakpoint" };
 	struct perch__case other = *c;
 	const struct perch_pmu *pmu;
 	bool is_known;
@@ -70,7 +77,8 @@ static void container(const struct perch__case *c, char *buffer, size_t size)
 {
 	struct perch_sandbox sandbox;
 
-	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.container[0])
+	if (c->machine && !perch_machine_sandbox(c->machine, &sandbox, NULL) &&
+	    sandbox.container[0])
 		snprintf(buffer, size, "this is a container (%s): ", sandbox.container);
 }
 
@@ -82,18 +90,26 @@ static void unfilter(const struct perch__case *c, char *buffer, size_t size)
 	if (c->machine)
 		perch_machine_sandbox(c->machine, &sandbox, NULL);
 	if (strstr(sandbox.container, "kube"))
-		snprintf(buffer, size, "set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
-				       "that passes perf_event_open");
+		snprintf(
+			buffer, size,
+			"set seccompProfile.type to Unconfined in the pod's securityContext, or to a profile "
+			"that passes perf_event_open");
 	else if (c->machine && !sandbox.container[0])
-		snprintf(buffer, size, "have who set the filter let perf_event_open pass: a sandbox, systemd's SystemCallFilter=, "
-				       "or a container's runtime (--security-opt seccomp=unconfined)");
+		snprintf(
+			buffer, size,
+			"have who set the filter let perf_event_open pass: a sandbox, systemd's SystemCallFilter=, "
+			"or a container's runtime (--security-opt seccomp=unconfined)");
 	else if (c->machine && perch__unprivileged(c) == PERCH__NO)
-		snprintf(buffer, size, "the capabilities are there, but the profile does not look at them: start the "
-				       "container with --security-opt seccomp=unconfined, or a profile that passes "
-				       "perf_event_open");
+		snprintf(
+			buffer, size,
+			"the capabilities are there, but the profile does not look at them: start the "
+			"container with --security-opt seccomp=unconfined, or a profile that passes "
+			"perf_event_open");
 	else
-		snprintf(buffer, size, "start the container with --cap-add PERFMON and a seccomp profile that passes "
-				       "perf_event_open to it, or with --security-opt seccomp=unconfined");
+		snprintf(
+			buffer, size,
+			"start the container with --cap-add PERFMON and a seccomp profile that passes "
+			"perf_event_open to it, or with --security-opt seccomp=unconfined");
 }
 
 static void descriptor_limit(const struct perch__case *c, char *buffer, size_t size)
@@ -106,7 +122,8 @@ static void descriptor_limit(const struct perch__case *c, char *buffer, size_t s
 	if (perch_machine_open_descriptors(c->machine, &nr, NULL))
 		snprintf(buffer, size, " (it is %" PRIu64 ")", limits.descriptors);
 	else
-		snprintf(buffer, size, " (it is %" PRIu64 ", and %zu are open)", limits.descriptors, nr);
+		snprintf(buffer, size, " (it is %" PRIu64 ", and %zu are open)", limits.descriptors,
+			 nr);
 }
 
 static void raise_descriptors(const struct perch__case *c, char *buffer, size_t size)
@@ -126,7 +143,8 @@ static void files(const struct perch__case *c, char *buffer, size_t size)
 	uint64_t nr, limit;
 
 	if (c->machine && !perch_machine_open_files(c->machine, &nr, &limit, NULL))
-		snprintf(buffer, size, " (fs.file-max is %" PRIu64 ", and %" PRIu64 " are open)", limit, nr);
+		snprintf(buffer, size, " (fs.file-max is %" PRIu64 ", and %" PRIu64 " are open)",
+			 limit, nr);
 }
 
 static void this_release(const struct perch__case *c, char *buffer, size_t size)
@@ -146,7 +164,8 @@ static void or_lacks(const struct perch__case *c, char *buffer, size_t size)
 static void virtual(const struct perch__case *c, char *buffer, size_t size)
 {
 	if (c->machine && perch_machine_virtual(c->machine) == 1)
-		snprintf(buffer, size, " (this is a virtual machine, which has what its host gives it)");
+		snprintf(buffer, size,
+			 " (this is a virtual machine, which has what its host gives it)");
 }
 
 static void branchless(const struct perch__case *c, char *buffer, size_t size)
@@ -154,7 +173,10 @@ static void branchless(const struct perch__case *c, char *buffer, size_t size)
 	char name[64];
 
 	if (SOFTWARE || TRACEPOINT || BREAKPOINT) {
-		snprintf(buffer, size, "%s", SOFTWARE ? "software events" : TRACEPOINT ? "tracepoints" : "breakpoints");
+		snprintf(buffer, size, "%s",
+			 SOFTWARE     ? "software events"
+			 : TRACEPOINT ? "tracepoints"
+				      : "breakpoints");
 		return;
 	}
 	pmu_of_type(c, c->attr.type, c->attr.config, name, sizeof(name));
@@ -167,15 +189,19 @@ static void excludes(const struct perch__case *c, char *buffer, size_t size)
 		const char *name;
 		bool set;
 	} bits[] = {
-		{ "exclude_user", c->attr.exclude_user }, { "exclude_kernel", c->attr.exclude_kernel },
-		{ "exclude_hv", c->attr.exclude_hv },	  { "exclude_idle", c->attr.exclude_idle },
-		{ "exclude_host", c->attr.exclude_host }, { "exclude_guest", c->attr.exclude_guest },
+		{ "exclude_user", c->attr.exclude_user },
+		{ "exclude_kernel", c->attr.exclude_kernel },
+		{ "exclude_hv", c->attr.exclude_hv },
+		{ "exclude_idle", c->attr.exclude_idle },
+		{ "exclude_host", c->attr.exclude_host },
+		{ "exclude_guest", c->attr.exclude_guest },
 	};
 	size_t used = 0, nr = 0;
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(*bits); i++)
 		if (bits[i].set && used < size)
-			used += snprintf(buffer + used, size - used, "%s%s", nr++ ? ", " : "", bits[i].name);
+			used += snprintf(buffer + used, size - used, "%s%s", nr++ ? ", " : "",
+					 bits[i].name);
 	if (used < size)
 		snprintf(buffer + used, size - used, nr == 1 ? " is" : " are");
 }
@@ -191,10 +217,12 @@ static void max_precise(const struct perch__case *c, char *buffer, size_t size)
 
 static void clock_name(const struct perch__case *c, char *buffer, size_t size)
 {
-	if (c->attr.clockid == CLOCK_REALTIME || c->attr.clockid == CLOCK_BOOTTIME || c->attr.clockid == CLOCK_TAI)
-		snprintf(buffer, size, "CLOCK_%s", c->attr.clockid == CLOCK_REALTIME ? "REALTIME"
-						   : c->attr.clockid == CLOCK_TAI	? "TAI"
-										: "BOOTTIME");
+	if (c->attr.clockid == CLOCK_REALTIME || c->attr.clockid == CLOCK_BOOTTIME ||
+	    c->attr.clockid == CLOCK_TAI)
+		snprintf(buffer, size, "CLOCK_%s",
+			 c->attr.clockid == CLOCK_REALTIME ? "REALTIME"
+			 : c->attr.clockid == CLOCK_TAI	   ? "TAI"
+							   : "BOOTTIME");
 	else
 		snprintf(buffer, size, "clockid %d", c->attr.clockid);
 }
@@ -232,13 +260,15 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	long value;
 
 	if (perch__sysctl(c, PERCH_SYSCTL_NMI_WATCHDOG, &value) && value > 0)
-		snprintf(buffer, size, " (the NMI watchdog holds a counter: sysctl kernel.nmi_watchdog=0)");
+		snprintf(buffer, size,
+			 " (the NMI watchdog holds a counter: sysctl kernel.nmi_watchdog=0)");
 }
 
 /* Words that are a number, X(name, format, expression). */
-#define D "%lld"
-#define U "%llu"
+#define D   "%lld"
+#define U   "%llu"
 #define HEX "0x%llx"
+/* clang-format off */
 #define NUMBERS(X)                                                                                          \
 	X(pid, D, c->pid) X(cpu, D, c->cpu) X(group_fd, D, c->group_fd) X(type, D, c->attr.type)            \
 	X(size, U, c->size) X(stack, U, c->attr.sample_stack_user) X(depth, U, c->attr.sample_max_stack)    \
@@ -258,8 +288,10 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(sample_bits, HEX, c->attr.sample_type & ~(uint64_t)(PERCH_SAMPLE_MAX - 1))                        \
 	X(read_bits, HEX, c->attr.read_format & ~(uint64_t)(PERCH_FORMAT_MAX - 1))                          \
 	X(branch_bits, HEX, c->attr.branch_sample_type & ~(uint64_t)(PERCH_SAMPLE_BRANCH_MAX - 1))
+/* clang-format on */
 
 /* Words that one call writes, X(name, call). */
+/* clang-format off */
 #define TEXTS(X)                                                                                            \
 	X(paranoid, paranoid(c, buffer, size)) X(vain, vain(c, buffer, size))                               \
 	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                           \
@@ -284,25 +316,29 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(cpus, perch__cpus_present_text(c, buffer, size)) X(online, perch__online_text(c, buffer, size))   \
 	X(pmu_cpus, perch__pmu_cpus_text(c, buffer, size)) X(types, perch__types_text(c, buffer, size))     \
 	X(pmu_events, perch__pmu_events_text(c, buffer, size)) X(cgroups, perch__cgroups_text(c, buffer, size))
+/* clang-format on */
 
-#define NUMBER_FUNCTION(name, format, expression)                                                           \
-	static void word_##name(const struct perch__case *c, char *buffer, size_t size)                     \
-	{                                                                                                   \
-		snprintf(buffer, size, format, (long long)(expression));                                    \
+#define NUMBER_FUNCTION(name, format, expression)                                       \
+	static void word_##name(const struct perch__case *c, char *buffer, size_t size) \
+	{                                                                               \
+		snprintf(buffer, size, format, (long long)(expression));                \
 	}
-#define TEXT_FUNCTION(name, call)                                                                           \
-	static void word_##name(const struct perch__case *c, char *buffer, size_t size)                     \
-	{                                                                                                   \
-		(void)c;                                                                                    \
-		call;                                                                                       \
+#define TEXT_FUNCTION(name, call)                                                       \
+	static void word_##name(const struct perch__case *c, char *buffer, size_t size) \
+	{                                                                               \
+		(void)c;                                                                \
+		call;                                                                   \
 	}
 NUMBERS(NUMBER_FUNCTION)
 TEXTS(TEXT_FUNCTION)
 
-bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer, size_t size)
+bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer,
+		      size_t size)
 {
+/* clang-format off */
 #define NUMBER_ROW(word, format, expression) { #word, sizeof(#word) - 1, word_##word },
 #define TEXT_ROW(word, call) { #word, sizeof(#word) - 1, word_##word },
+	/* clang-format on */
 	static const struct {
 		const char *name;
 		size_t length;

@@ -196,7 +196,8 @@ int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_
 	if (size <= sizeof(record))
 		return 0;
 	memcpy(&record, bytes, sizeof(record));
-	record.misc = perch__file_u16(reader, bytes + offsetof(struct perch__build_id_record, misc));
+	record.misc =
+		perch__file_u16(reader, bytes + offsetof(struct perch__build_id_record, misc));
 	room = sizeof(record.id);
 	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < room)
 		room = record.id_size;

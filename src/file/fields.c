@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data's own records, field by field. Most are numbers one behind the other, which a table tells; what follows
- * those and has no fixed size is in fields_parts.c. Names are those that perf's own structures have.
+ * perf.data's own records, field by field. Most are numbers one behind the other, which a table
+ * tells; what follows those and has no fixed size is in fields_parts.c. Names are those that perf's
+ * own structures have.
  */
 #include "fields.h"
 
@@ -27,21 +28,28 @@ static void tell(struct perch__teller *teller, const struct perch_field *field)
 		teller->rc = teller->function(teller->context, field);
 }
 
-void perch__tell_field(struct perch__teller *teller, const char *name, enum perch_field_kind kind, uint64_t value)
+void perch__tell_field(struct perch__teller *teller, const char *name, enum perch_field_kind kind,
+		       uint64_t value)
 {
-	tell(teller, &(struct perch_field){ .name = name, .kind = kind, .value = value, .text = "" });
+	tell(teller,
+	     &(struct perch_field){ .name = name, .kind = kind, .value = value, .text = "" });
 }
 
-void perch__tell_words(struct perch__teller *teller, const char *name, uint64_t value, const char *words)
+void perch__tell_words(struct perch__teller *teller, const char *name, uint64_t value,
+		       const char *words)
 {
-	tell(teller, &(struct perch_field){ .name = name, .kind = PERCH_FIELD_FLAGS, .value = value, .text = words,
+	tell(teller, &(struct perch_field){ .name = name,
+					    .kind = PERCH_FIELD_FLAGS,
+					    .value = value,
+					    .text = words,
 					    .length = strlen(words) });
 }
 
-void perch__tell_bytes(struct perch__teller *teller, const char *name, enum perch_field_kind kind, const void *bytes,
-		       size_t length)
+void perch__tell_bytes(struct perch__teller *teller, const char *name, enum perch_field_kind kind,
+		       const void *bytes, size_t length)
 {
-	tell(teller, &(struct perch_field){ .name = name, .kind = kind, .text = bytes, .length = length });
+	tell(teller,
+	     &(struct perch_field){ .name = name, .kind = kind, .text = bytes, .length = length });
 }
 
 static uint64_t extend(uint64_t value, size_t size)
@@ -60,16 +68,19 @@ static void tell_part(struct perch__teller *teller, const struct perch__part *pa
 	if (part->kind == PERCH_FIELD_END)
 		return;
 	if (part->kind == PERCH_FIELD_TEXT) {
-		perch__tell_bytes(teller, part->name, part->kind, at, strnlen((const char *)at, part->size));
+		perch__tell_bytes(teller, part->name, part->kind, at,
+				  strnlen((const char *)at, part->size));
 		return;
 	}
 	value = perch__teller_load(teller, at, part->size);
 	if (part->kind == PERCH_FIELD_FLAGS)
-		perch__tell_words(teller, part->name, value, value < part->nr_words && part->words[value] ?
-							     part->words[value] : "");
+		perch__tell_words(teller, part->name, value,
+				  value < part->nr_words && part->words[value] ? part->words[value]
+									       : "");
 	else
 		perch__tell_field(teller, part->name, part->kind,
-			    part->kind == PERCH_FIELD_SIGNED ? extend(value, part->size) : value);
+				  part->kind == PERCH_FIELD_SIGNED ? extend(value, part->size)
+								   : value);
 }
 
 size_t perch__tell_parts(struct perch__teller *teller, const struct perch__part *parts, size_t nr)
@@ -81,8 +92,8 @@ size_t perch__tell_parts(struct perch__teller *teller, const struct perch__part 
 	return i;
 }
 
-void perch__tell_list(struct perch__teller *teller, const char *name, uint64_t nr, const struct perch__part *parts,
-		      size_t nr_parts)
+void perch__tell_list(struct perch__teller *teller, const char *name, uint64_t nr,
+		      const struct perch__part *parts, size_t nr_parts)
 {
 	size_t each = 0;
 	uint64_t room;

@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling the fields of perf.data's own records: a cursor over the bytes that calls the caller's function. */
+/* Telling the fields of perf.data's own records: a cursor over the bytes that calls the caller's
+ * function. */
 #ifndef PERCH_FILE_FIELDS_H
 #define PERCH_FILE_FIELDS_H
 
 #include "internal.h"
 
 struct perch__teller {
-	const uint8_t *at, *end;	/* what has not been told */
+	const uint8_t *at, *end; /* what has not been told */
 	bool swapped;
 	uint16_t misc;
 	perch_field_function *function;
 	void *context;
-	int rc;				/* of the first function that did not return 0: nothing is told after it */
+	/* of the first function that did not return 0: nothing is told after it */
+	int rc;
 };
 
 /* A number of 1, 2, 4 or 8 bytes in the record's order. */
 uint64_t perch__teller_load(const struct perch__teller *teller, const uint8_t *at, size_t size);
 
 /* Each tells one field, of no bytes. */
-void perch__tell_field(struct perch__teller *teller, const char *name, enum perch_field_kind kind, uint64_t value);
-void perch__tell_words(struct perch__teller *teller, const char *name, uint64_t value, const char *words);
-void perch__tell_bytes(struct perch__teller *teller, const char *name, enum perch_field_kind kind, const void *bytes,
-		       size_t length);
+void perch__tell_field(struct perch__teller *teller, const char *name, enum perch_field_kind kind,
+		       uint64_t value);
+void perch__tell_words(struct perch__teller *teller, const char *name, uint64_t value,
+		       const char *words);
+void perch__tell_bytes(struct perch__teller *teller, const char *name, enum perch_field_kind kind,
+		       const void *bytes, size_t length);
 static inline void perch__tell_end(struct perch__teller *teller)
 {
 	perch__tell_field(teller, NULL, PERCH_FIELD_END, 0);
 }
 
 /*
- * A field of `size` bytes at the cursor. TEXT ends at its first NUL; END skips the bytes; numbers are of 1, 2, 4 or 8
- * bytes, and SIGNED ones are extended from there. words: of WORDS, by value.
+ * A field of `size` bytes at the cursor. TEXT ends at its first NUL; END skips the bytes; numbers
+ * are of 1, 2, 4 or 8 bytes, and SIGNED ones are extended from there. words: of WORDS, by value.
  */
 struct perch__part {
 	const char *name;
@@ -41,8 +45,8 @@ struct perch__part {
 /* Tells parts until one does not fit: how many did. */
 size_t perch__tell_parts(struct perch__teller *teller, const struct perch__part *parts, size_t nr);
 /* A list of `nr` entries of these parts each, as far as they are there. */
-void perch__tell_list(struct perch__teller *teller, const char *name, uint64_t nr, const struct perch__part *parts,
-		      size_t nr_parts);
+void perch__tell_list(struct perch__teller *teller, const char *name, uint64_t nr,
+		      const struct perch__part *parts, size_t nr_parts);
 
 /* fields_parts.c: what follows the parts of one size. */
 void perch__tell_attr_record(struct perch__teller *teller);

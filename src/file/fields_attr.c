@@ -11,10 +11,19 @@ static const struct {
 	const char *name;
 	int when;
 } alternatives[] = {
-	{ "sample_freq", BY_FREQUENCY }, { "sample_period", BY_PERIOD }, { "wakeup_watermark", BY_WATERMARK },
-	{ "wakeup_events", BY_COUNT }, { "bp_addr", OF_BREAKPOINT }, { "bp_len", OF_BREAKPOINT },
-	{ "config1", OF_OTHERS }, { "config2", OF_OTHERS }, { "kprobe_func", NEVER }, { "uprobe_path", NEVER },
-	{ "kprobe_addr", NEVER }, { "probe_offset", NEVER }, { "aux_action", NEVER },
+	{ "sample_freq", BY_FREQUENCY },
+	{ "sample_period", BY_PERIOD },
+	{ "wakeup_watermark", BY_WATERMARK },
+	{ "wakeup_events", BY_COUNT },
+	{ "bp_addr", OF_BREAKPOINT },
+	{ "bp_len", OF_BREAKPOINT },
+	{ "config1", OF_OTHERS },
+	{ "config2", OF_OTHERS },
+	{ "kprobe_func", NEVER },
+	{ "uprobe_path", NEVER },
+	{ "kprobe_addr", NEVER },
+	{ "probe_offset", NEVER },
+	{ "aux_action", NEVER },
 };
 
 static bool holds(const struct perch_attr *attr, const char *name)
@@ -59,7 +68,8 @@ static bool name_bits(const char *field, uint64_t value, char *text, size_t size
 			continue;
 		value &= ~bits[i].bit;
 		if (used < size)
-			used += snprintf(text + used, size - used, "%s%s", used ? "|" : "", bits[i].name);
+			used += snprintf(text + used, size - used, "%s%s", used ? "|" : "",
+					 bits[i].name);
 	}
 	if (known && value && used < size)
 		snprintf(text + used, size - used, "%s%#" PRIx64, used ? "|" : "", value);
@@ -68,7 +78,8 @@ static bool name_bits(const char *field, uint64_t value, char *text, size_t size
 
 static enum perch_field_kind kind_of(const char *name)
 {
-	static const char *const masks[] = { "config", "config1", "config2", "config3", "config4", "bp_addr",
+	static const char *const masks[] = { "config",		 "config1",	     "config2",
+					     "config3",		 "config4",	     "bp_addr",
 					     "sample_regs_user", "sample_regs_intr", "sig_data" };
 
 	for (size_t i = 0; i < PERCH__NR(masks); i++)
@@ -77,7 +88,8 @@ static enum perch_field_kind kind_of(const char *name)
 	return strcmp(name, "clockid") ? PERCH_FIELD_NUMBER : PERCH_FIELD_SIGNED;
 }
 
-int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function, void *context)
+int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *function,
+			  void *context)
 {
 	const struct perch_attr_field *fields;
 	char words[512];

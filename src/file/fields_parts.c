@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data's own records: what has no fixed size. Each function begins where the numbers in front of it ended. */
+/* perf.data's own records: what has no fixed size. Each function begins where the numbers in front
+ * of it ended. */
 #include <stdio.h>
 #include "fields.h"
 
@@ -22,8 +23,8 @@ static bool take(struct perch__teller *teller, const char *name, size_t size, ui
 }
 
 /* The same, with what the value means. */
-static bool take_words(struct perch__teller *teller, const char *name, size_t size, const char *const *words, size_t nr,
-		       uint64_t *value)
+static bool take_words(struct perch__teller *teller, const char *name, size_t size,
+		       const char *const *words, size_t nr, uint64_t *value)
 {
 	if (left(teller) < size)
 		return false;
@@ -38,7 +39,8 @@ static void take_text(struct perch__teller *teller, const char *name, size_t siz
 {
 	if (size > left(teller))
 		size = left(teller);
-	perch__tell_bytes(teller, name, PERCH_FIELD_TEXT, teller->at, strnlen((const char *)teller->at, size));
+	perch__tell_bytes(teller, name, PERCH_FIELD_TEXT, teller->at,
+			  strnlen((const char *)teller->at, size));
 	teller->at += size;
 }
 
@@ -87,11 +89,14 @@ void perch__tell_build_id(struct perch__teller *teller)
 void perch__tell_id_index(struct perch__teller *teller)
 {
 	static const struct perch__part entry[] = {
-		{ "id", PERCH_FIELD_NUMBER, 8, NULL, 0 }, { "idx", PERCH_FIELD_NUMBER, 8, NULL, 0 },
-		{ "cpu", PERCH_FIELD_SIGNED, 8, NULL, 0 }, { "tid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
+		{ "id", PERCH_FIELD_NUMBER, 8, NULL, 0 },
+		{ "idx", PERCH_FIELD_NUMBER, 8, NULL, 0 },
+		{ "cpu", PERCH_FIELD_SIGNED, 8, NULL, 0 },
+		{ "tid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 	};
 	static const struct perch__part guest[] = {
-		{ "machine_pid", PERCH_FIELD_SIGNED, 8, NULL, 0 }, { "vcpu", PERCH_FIELD_SIGNED, 8, NULL, 0 },
+		{ "machine_pid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
+		{ "vcpu", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 	};
 	uint64_t nr;
 
@@ -113,7 +118,8 @@ void perch__tell_auxtrace_error(struct perch__teller *teller)
 	static const struct perch__part ip[] = { { "ip", PERCH_FIELD_ADDRESS, 8, NULL, 0 } };
 	static const struct perch__part time[] = { { "time", PERCH_FIELD_TIME, 8, NULL, 0 } };
 	static const struct perch__part guest[] = {
-		{ "machine_pid", PERCH_FIELD_SIGNED, 4, NULL, 0 }, { "vcpu", PERCH_FIELD_SIGNED, 4, NULL, 0 },
+		{ "machine_pid", PERCH_FIELD_SIGNED, 4, NULL, 0 },
+		{ "vcpu", PERCH_FIELD_SIGNED, 4, NULL, 0 },
 	};
 	uint64_t format;
 
@@ -129,7 +135,8 @@ void perch__tell_auxtrace_error(struct perch__teller *teller)
 void perch__tell_thread_map(struct perch__teller *teller)
 {
 	static const struct perch__part entry[] = {
-		{ "pid", PERCH_FIELD_SIGNED, 8, NULL, 0 }, { "comm", PERCH_FIELD_TEXT, 16, NULL, 0 },
+		{ "pid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
+		{ "comm", PERCH_FIELD_TEXT, 16, NULL, 0 },
 	};
 	uint64_t nr;
 
@@ -141,7 +148,8 @@ void perch__tell_stat_config(struct perch__teller *teller)
 {
 	static const char *const tags[] = { "AGGR_MODE", "INTERVAL", "SCALE", "AGGR_LEVEL" };
 	static const struct perch__part entry[] = {
-		{ "tag", PERCH_FIELD_FLAGS, 8, tags, PERCH__NR(tags) }, { "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
+		{ "tag", PERCH_FIELD_FLAGS, 8, tags, PERCH__NR(tags) },
+		{ "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 	};
 	uint64_t nr;
 
@@ -227,7 +235,8 @@ static void tell_scale(struct perch__teller *teller)
 	bits = perch__teller_load(teller, teller->at, sizeof(bits));
 	teller->at += sizeof(bits);
 	memcpy(&scale, &bits, sizeof(scale));
-	perch__tell_bytes(teller, "scale", PERCH_FIELD_TEXT, text, snprintf(text, sizeof(text), "%.17g", scale));
+	perch__tell_bytes(teller, "scale", PERCH_FIELD_TEXT, text,
+			  snprintf(text, sizeof(text), "%.17g", scale));
 }
 
 void perch__tell_event_update(struct perch__teller *teller)
@@ -235,7 +244,8 @@ void perch__tell_event_update(struct perch__teller *teller)
 	static const char *const kinds[] = { "UNIT", "SCALE", "NAME", "CPUS" };
 	uint64_t kind, event;
 
-	if (!take_words(teller, "type", 8, kinds, PERCH__NR(kinds), &kind) || !take(teller, "id", 8, &event))
+	if (!take_words(teller, "type", 8, kinds, PERCH__NR(kinds), &kind) ||
+	    !take(teller, "id", 8, &event))
 		return;
 	if (kind == 0)
 		take_text(teller, "unit", TEXT_LEFT);
@@ -254,11 +264,12 @@ void perch__tell_event_update(struct perch__teller *teller)
 /* These are the size of a text, and the text. */
 static bool is_text(uint64_t feature)
 {
-	return (feature >= PERCH_FEATURE_HOSTNAME && feature <= PERCH_FEATURE_ARCH) || feature == PERCH_FEATURE_CPUDESC ||
-	       feature == PERCH_FEATURE_CPUID;
+	return (feature >= PERCH_FEATURE_HOSTNAME && feature <= PERCH_FEATURE_ARCH) ||
+	       feature == PERCH_FEATURE_CPUDESC || feature == PERCH_FEATURE_CPUID;
 }
 
-/* Behind the last one comes one more, of the number that follows all those perf knew: it has nothing in it. */
+/* Behind the last one comes one more, of the number that follows all those perf knew: it has
+ * nothing in it. */
 void perch__tell_feature(struct perch__teller *teller)
 {
 	const char *name = NULL;
@@ -301,7 +312,8 @@ void perch__tell_packed2(struct perch__teller *teller)
 void perch__tell_bpf_metadata(struct perch__teller *teller)
 {
 	static const struct perch__part entry[] = {
-		{ "key", PERCH_FIELD_TEXT, 64, NULL, 0 }, { "value", PERCH_FIELD_TEXT, 256, NULL, 0 },
+		{ "key", PERCH_FIELD_TEXT, 64, NULL, 0 },
+		{ "value", PERCH_FIELD_TEXT, 256, NULL, 0 },
 	};
 	uint64_t nr;
 
@@ -315,10 +327,14 @@ void perch__tell_bpf_metadata(struct perch__teller *teller)
 /* ---- /proc/schedstat ---- */
 
 static const struct perch__part of_cpu[] = {
-	{ "yld_count", PERCH_FIELD_NUMBER, 4, NULL, 0 }, { "array_exp", PERCH_FIELD_NUMBER, 4, NULL, 0 },
-	{ "sched_count", PERCH_FIELD_NUMBER, 4, NULL, 0 }, { "sched_goidle", PERCH_FIELD_NUMBER, 4, NULL, 0 },
-	{ "ttwu_count", PERCH_FIELD_NUMBER, 4, NULL, 0 }, { "ttwu_local", PERCH_FIELD_NUMBER, 4, NULL, 0 },
-	{ "rq_cpu_time", PERCH_FIELD_TIME, 8, NULL, 0 }, { "run_delay", PERCH_FIELD_TIME, 8, NULL, 0 },
+	{ "yld_count", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "array_exp", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "sched_count", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "sched_goidle", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "ttwu_count", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "ttwu_local", PERCH_FIELD_NUMBER, 4, NULL, 0 },
+	{ "rq_cpu_time", PERCH_FIELD_TIME, 8, NULL, 0 },
+	{ "run_delay", PERCH_FIELD_TIME, 8, NULL, 0 },
 	{ "pcount", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 };
 
@@ -333,14 +349,24 @@ void perch__tell_schedstat_cpu(struct perch__teller *teller)
 		perch__tell_parts(teller, of_cpu, PERCH__NR(of_cpu));
 }
 
-/* What load balancing did, from a busy, idle and newly idle CPU; version 15 had the first two the other way round. */
+/* What load balancing did, from a busy, idle and newly idle CPU; version 15 had the first two the
+ * other way round. */
 static void tell_balance(struct perch__teller *teller, const char *from, bool in_detail)
 {
-	static const char *const plain[] = { "lb_count", "lb_balanced", "lb_failed", "lb_imbalance", "lb_gained",
-					     "lb_hot_gained", "lb_nobusyq", "lb_nobusyg" };
-	static const char *const detailed[] = { "lb_count", "lb_balanced", "lb_failed", "lb_imbalance_load",
-						"lb_imbalance_util", "lb_imbalance_task", "lb_imbalance_misfit",
-						"lb_gained", "lb_hot_gained", "lb_nobusyq", "lb_nobusyg" };
+	static const char *const plain[] = { "lb_count",     "lb_balanced", "lb_failed",
+					     "lb_imbalance", "lb_gained",   "lb_hot_gained",
+					     "lb_nobusyq",   "lb_nobusyg" };
+	static const char *const detailed[] = { "lb_count",
+						"lb_balanced",
+						"lb_failed",
+						"lb_imbalance_load",
+						"lb_imbalance_util",
+						"lb_imbalance_task",
+						"lb_imbalance_misfit",
+						"lb_gained",
+						"lb_hot_gained",
+						"lb_nobusyq",
+						"lb_nobusyg" };
 	const char *const *names = in_detail ? detailed : plain;
 	size_t nr = in_detail ? PERCH__NR(detailed) : PERCH__NR(plain);
 	uint64_t value;
@@ -355,9 +381,11 @@ static void tell_balance(struct perch__teller *teller, const char *from, bool in
 
 void perch__tell_schedstat_domain(struct perch__teller *teller)
 {
-	static const char *const last[] = { "alb_count", "alb_failed", "alb_pushed", "sbe_count", "sbe_balanced",
-					    "sbe_pushed", "sbf_count", "sbf_balanced", "sbf_pushed",
-					    "ttwu_wake_remote", "ttwu_move_affine", "ttwu_move_balance" };
+	static const char *const last[] = {
+		"alb_count",	"alb_failed",	    "alb_pushed",	"sbe_count",
+		"sbe_balanced", "sbe_pushed",	    "sbf_count",	"sbf_balanced",
+		"sbf_pushed",	"ttwu_wake_remote", "ttwu_move_affine", "ttwu_move_balance"
+	};
 	uint64_t version, value;
 
 	if (!take(teller, "version", 2, &version) || !take(teller, "domain", 2, &value))

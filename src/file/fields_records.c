@@ -2,6 +2,7 @@
 /* The records that perf adds to its files: what each has. */
 #include "fields.h"
 
+/* clang-format off */
 #define NUMBER(name, size)	{ name, PERCH_FIELD_NUMBER, size, NULL, 0 }
 #define SIGNED(name, size)	{ name, PERCH_FIELD_SIGNED, size, NULL, 0 }
 #define HEX(name, size)		{ name, PERCH_FIELD_HEX, size, NULL, 0 }
@@ -10,9 +11,11 @@
 #define TEXT(name, size)	{ name, PERCH_FIELD_TEXT, size, NULL, 0 }
 #define WORDS(name, size, of)	{ name, PERCH_FIELD_FLAGS, size, of, PERCH__NR(of) }
 #define UNUSED(size)		{ NULL, PERCH_FIELD_END, size, NULL, 0 }
+/* clang-format on */
 
 static const char *const trace_kinds[] = {
-	"", "Intel PT", "Intel BTS", "CoreSight ETM", "Arm SPE", "s390 CPU-MSF", "HiSilicon PTT", "VPA DTL",
+	"",	   "Intel PT",	   "Intel BTS",	    "CoreSight ETM",
+	"Arm SPE", "s390 CPU-MSF", "HiSilicon PTT", "VPA DTL",
 };
 static const char *const error_kinds[] = { "", "instruction trace" };
 static const char *const round_kinds[] = { "INTERVAL", "FINAL" };
@@ -22,19 +25,30 @@ static const struct perch__part tracing_data[] = { NUMBER("size", 4), UNUSED(4) 
 static const struct perch__part build_id[] = { SIGNED("pid", 4) };
 static const struct perch__part auxtrace_info[] = { WORDS("type", 4, trace_kinds), UNUSED(4) };
 static const struct perch__part auxtrace[] = {
-	NUMBER("size", 8), HEX("offset", 8), HEX("reference", 8), NUMBER("idx", 4), SIGNED("tid", 4), SIGNED("cpu", 4),
-	UNUSED(4),
+	NUMBER("size", 8), HEX("offset", 8), HEX("reference", 8), NUMBER("idx", 4),
+	SIGNED("tid", 4),  SIGNED("cpu", 4), UNUSED(4),
 };
 static const struct perch__part auxtrace_error[] = {
-	WORDS("type", 4, error_kinds), NUMBER("code", 4), SIGNED("cpu", 4), SIGNED("pid", 4), SIGNED("tid", 4),
+	WORDS("type", 4, error_kinds),
+	NUMBER("code", 4),
+	SIGNED("cpu", 4),
+	SIGNED("pid", 4),
+	SIGNED("tid", 4),
 };
 static const struct perch__part stat[] = {
-	NUMBER("id", 8), SIGNED("cpu", 4), SIGNED("thread", 4), NUMBER("val", 8), NUMBER("ena", 8), NUMBER("run", 8),
+	NUMBER("id", 8),  SIGNED("cpu", 4), SIGNED("thread", 4),
+	NUMBER("val", 8), NUMBER("ena", 8), NUMBER("run", 8),
 };
 static const struct perch__part stat_round[] = { WORDS("type", 8, round_kinds), TIME("time") };
 static const struct perch__part time_conv[] = {
-	NUMBER("time_shift", 8), NUMBER("time_mult", 8), NUMBER("time_zero", 8), NUMBER("time_cycles", 8),
-	HEX("time_mask", 8), NUMBER("cap_user_time_zero", 1), NUMBER("cap_user_time_short", 1), UNUSED(6),
+	NUMBER("time_shift", 8),
+	NUMBER("time_mult", 8),
+	NUMBER("time_zero", 8),
+	NUMBER("time_cycles", 8),
+	HEX("time_mask", 8),
+	NUMBER("cap_user_time_zero", 1),
+	NUMBER("cap_user_time_short", 1),
+	UNUSED(6),
 };
 static const struct perch__part schedstat_cpu[] = { NUMBER("timestamp", 8), NUMBER("cpu", 4) };
 
@@ -44,7 +58,8 @@ static const struct {
 	size_t nr;
 	void (*rest)(struct perch__teller *teller);
 } records[] = {
-#define RECORD(type, parts, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { parts, PERCH__NR(parts), rest }
+#define RECORD(type, parts, rest) \
+	[PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { parts, PERCH__NR(parts), rest }
 #define LATER(type, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { NULL, 0, rest }
 	LATER(HEADER_ATTR, perch__tell_attr_record),
 	RECORD(HEADER_EVENT_TYPE, event_type, NULL),
@@ -79,7 +94,8 @@ static void tell_rest(struct perch__teller *teller)
 	while (at < teller->end && !*at)
 		at++;
 	if (at < teller->end)
-		perch__tell_bytes(teller, "rest", PERCH_FIELD_BYTES, teller->at, teller->end - teller->at);
+		perch__tell_bytes(teller, "rest", PERCH_FIELD_BYTES, teller->at,
+				  teller->end - teller->at);
 }
 
 int perch_file_record_fields(struct perch_reader *reader, const struct perch_record *record,
@@ -97,8 +113,9 @@ int perch_file_record_fields(struct perch_reader *reader, const struct perch_rec
 	};
 
 	if (record->type < PERCH_RECORD_HEADER_ATTR)
-		return perch_record_fields(record, reader ? perch_reader_arch(reader) : PERCH_ARCH_UNKNOWN, function,
-					   context);
+		return perch_record_fields(record,
+					   reader ? perch_reader_arch(reader) : PERCH_ARCH_UNKNOWN,
+					   function, context);
 	if (record->size < sizeof(struct perch_record_header))
 		return 0;
 	if (index < PERCH__NR(records)) {

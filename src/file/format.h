@@ -12,15 +12,17 @@
 
 #include <stdint.h>
 
-#define PERCH__MAGIC		   0x32454c4946524550u /* "PERFILE2" when little-endian */
-#define PERCH__MAGIC_V1		   0x454c494646524550u /* "PERFFILE", in either order: perf before 3.2 */
+#define PERCH__MAGIC	    0x32454c4946524550u /* "PERFILE2" when little-endian */
+#define PERCH__MAGIC_V1	    0x454c494646524550u /* "PERFFILE", in either order: perf before 3.2 */
 
-#define PERCH__FEATURE_BITS	   256
-#define PERCH__ATTR_LEAST	   64u	      /* the first kernel's attr */
-#define PERCH__ATTR_MOST	   4096u      /* what perf_event_open takes at most */
-#define PERCH__NAME_ALIGN	   64u	      /* strings in features are padded to this */
-#define PERCH__BUILD_ID_SIZE_KNOWN (1u << 15) /* misc of a build id record: its size byte is set */
-#define PERCH__MOST_RECORD	   65536u     /* a record's size is 16 bits */
+#define PERCH__FEATURE_BITS 256
+#define PERCH__ATTR_LEAST   64u	  /* the first kernel's attr */
+#define PERCH__ATTR_MOST    4096u /* what perf_event_open takes at most */
+#define PERCH__NAME_ALIGN   64u	  /* strings in features are padded to this */
+#define PERCH__BUILD_ID_SIZE_KNOWN                                                   \
+	(1u << 15)		  /* misc of a build id record: its size byte is set \
+				   */
+#define PERCH__MOST_RECORD 65536u /* a record's size is 16 bits */
 
 struct perch__section {
 	uint64_t offset, size;

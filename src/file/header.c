@@ -34,7 +34,8 @@ static bool is_attr_size(uint64_t size)
 }
 
 /* The fields as far as the attr says it goes, the rest zero. */
-static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr, const uint8_t *bytes, size_t size)
+static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr,
+		      const uint8_t *bytes, size_t size)
 {
 	uint32_t own = perch__file_u32(reader, bytes + offsetof(struct perch_attr, size));
 
@@ -155,19 +156,21 @@ static void find_data(struct perch_reader *reader)
 
 static bool is_header_size(uint64_t size)
 {
-	return size == PERCH__HEADER_SIZE || size == PERCH__HEADER_SIZE_BARE || size == PERCH__HEADER_SIZE_PIPE;
+	return size == PERCH__HEADER_SIZE || size == PERCH__HEADER_SIZE_BARE ||
+	       size == PERCH__HEADER_SIZE_PIPE;
 }
 
 bool perch__is_magic(uint64_t word)
 {
 	uint64_t turned = __builtin_bswap64(word);
 
-	return word == PERCH__MAGIC || turned == PERCH__MAGIC || word == PERCH__MAGIC_V1 || turned == PERCH__MAGIC_V1;
+	return word == PERCH__MAGIC || turned == PERCH__MAGIC || word == PERCH__MAGIC_V1 ||
+	       turned == PERCH__MAGIC_V1;
 }
 
 /*
- * The byte order of the machine that wrote the file. The magic number of the first version is the same in both: there
- * it is the one in which the size of the header makes sense.
+ * The byte order of the machine that wrote the file. The magic number of the first version is the
+ * same in both: there it is the one in which the size of the header makes sense.
  */
 static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 {
@@ -184,8 +187,8 @@ static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 }
 
 /*
- * The bitmap is one of longs: on 32-bit big-endian machines its halves lie the other way round. Whoever writes features
- * tells the host's name, so that bit says which it is.
+ * The bitmap is one of longs: on 32-bit big-endian machines its halves lie the other way round.
+ * Whoever writes features tells the host's name, so that bit says which it is.
  */
 static void turn_features(const struct perch_reader *reader, uint64_t *features)
 {
@@ -193,7 +196,8 @@ static void turn_features(const struct perch_reader *reader, uint64_t *features)
 	bool big_endian = reader->swapped == little_here;
 	uint64_t half = features[0] >> 32 | features[0] << 32;
 
-	if (!big_endian || features[0] >> PERCH_FEATURE_HOSTNAME & 1 || !(half >> PERCH_FEATURE_HOSTNAME & 1))
+	if (!big_endian || features[0] >> PERCH_FEATURE_HOSTNAME & 1 ||
+	    !(half >> PERCH_FEATURE_HOSTNAME & 1))
 		return;
 	for (size_t i = 0; i < PERCH__FEATURE_BITS / 64; i++)
 		features[i] = features[i] >> 32 | features[i] << 32;

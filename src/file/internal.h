@@ -115,8 +115,8 @@ struct perch_reader {
 	char *path;
 	time_t changed; /* st_ctime: what perf calls "captured on" */
 	/*
-	 * The files lie one behind the other, each from a page's start. The first one has the header, and `size` bytes;
-	 * all of them take `extent`.
+	 * The files lie one behind the other, each from a page's start. The first one has the
+	 * header, and `size` bytes; all of them take `extent`.
 	 */
 	const uint8_t *file;
 	uint64_t size, extent;
@@ -137,7 +137,8 @@ struct perch_reader {
 	struct perch__kept *kept;
 	struct perch_file_event *events;
 	size_t nr_events, room_events;
-	size_t updated, searched; /* in a pipe: behind the event named last, and how many were looked at for names */
+	/* in a pipe: behind the event named last, and how many were looked at for names */
+	size_t updated, searched;
 	struct perch_decoder *decoder;
 	struct perch_parse_info no_layout; /* of records that cannot be decoded */
 
@@ -154,12 +155,13 @@ struct perch_reader {
 	bool indexed;
 	struct perch__row *index; /* PERCH_ORDER_TIME */
 	size_t nr_index, next_index;
-	uint64_t *needed_from;	/* for each block: the least offset that it and later ones need */
+	uint64_t *needed_from; /* for each block: the least offset that it and later ones need */
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
 	struct perch_deferred *deferred;
-	struct perch_record callchain_deferred; /* while completing: the samples that it completes are delivered, before it */
+	/* while completing: the samples that it completes are delivered, before it */
+	struct perch_record callchain_deferred;
 	bool stitching, completing, ended;
 
 	struct perch__unpacker *unpacker;
@@ -197,7 +199,8 @@ static inline uint64_t perch__file_u64(const struct perch_reader *reader, const 
 	return __builtin_expect(reader->swapped, 0) ? __builtin_bswap64(value) : value;
 }
 
-static inline struct perch__section perch__file_section(const struct perch_reader *reader, const uint8_t *at)
+static inline struct perch__section perch__file_section(const struct perch_reader *reader,
+							const uint8_t *at)
 {
 	return (struct perch__section){ .offset = perch__file_u64(reader, at),
 					.size = perch__file_u64(reader, at + 8) };
@@ -207,8 +210,8 @@ static inline struct perch__section perch__file_section(const struct perch_reade
 int perch__load(struct perch_reader *reader, struct perch_error *err);
 void perch__unload(struct perch_reader *reader);
 /*
- * spool.c: what comes out of fd, to its end or to where a piped recording has no more records, in a file without a name: its
- * descriptor, or a negative errno.
+ * spool.c: what comes out of fd, to its end or to where a piped recording has no more records, in a
+ * file without a name: its descriptor, or a negative errno.
  */
 int perch__spool(int fd, struct perch_error *err);
 
@@ -235,14 +238,15 @@ int perch__walk_next(struct perch_reader *reader, struct perch__walk *walk, uint
 		     struct perch_error *err);
 void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
 /*
- * How many bytes behind a record belong to it; a claim. The size is given as it was checked: the file may be written to
- * meanwhile.
+ * How many bytes behind a record belong to it; a claim. The size is given as it was checked: the
+ * file may be written to meanwhile.
  */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size);
 /* The bytes of a record, wherever they are. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->extent ? reader->file + offset : reader->unpacked + (offset - reader->extent);
+	return offset < reader->extent ? reader->file + offset
+				       : reader->unpacked + (offset - reader->extent);
 }
 /*
  * How many bytes there are from a record on, as far as records go. Its size lies in a mapping that
@@ -259,17 +263,19 @@ uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, 
 void perch__release(struct perch_reader *reader, uint64_t before);
 
 /* reader.c: the next record, as it lies in the file. */
-int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+int perch__reader_record(struct perch_reader *reader, struct perch_record *record,
+			 struct perch_error *err);
 
 /* merge_deferred.c: the same with whole callchains. */
-int perch__deferred_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err);
+int perch__deferred_next(struct perch_reader *reader, struct perch_record *record,
+			 struct perch_error *err);
 void perch__deferred_restart(struct perch_reader *reader);
 
 /* unpack.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_packed(uint32_t type);
 /*
- * Appends what a record of `size` bytes holds to reader->unpacked at *end. 0, or a negative errno when it cannot be
- * unpacked.
+ * Appends what a record of `size` bytes holds to reader->unpacked at *end. 0, or a negative errno
+ * when it cannot be unpacked.
  */
 int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
 		  struct perch_error *err);

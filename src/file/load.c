@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of a recording: a file, what comes out of a pipe, or a directory's files one behind the
- * other in one range of addresses, so that an offset says where a record is whichever file it lies in.
+ * other in one range of addresses, so that an offset says where a record is whichever file it lies
+ * in.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define MOST_PARTS 16384u /* files of a directory; each takes a mapping, of which a process has some 65,000 */
+#define MOST_PARTS                                                                               \
+	16384u /* files of a directory; each takes a mapping, of which a process has some 65,000 \
+		*/
 
 static int cannot_read(int errnum, struct perch_error *err)
 {
@@ -34,13 +37,15 @@ static uint64_t whole_pages(uint64_t size)
 /* ---- one file's bytes at their place ---- */
 
 /* Where a file system cannot map, the file is read. */
-static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size, struct perch_error *err)
+static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size,
+		   struct perch_error *err)
 {
 	uint64_t have = 0;
 
-	if (mmap(place, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for its %llu bytes",
-				       (unsigned long long)*size);
+	if (mmap(place, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for its %llu bytes", (unsigned long long)*size);
 	reader->read_in = true;
 	while (have < *size) {
 		ssize_t got = pread(fd, place + have, *size - have, have);
@@ -57,7 +62,8 @@ static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t
 	return 0;
 }
 
-static int put_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size, struct perch_error *err)
+static int put_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size,
+		  struct perch_error *err)
 {
 	uint8_t *place = (uint8_t *)reader->file + base;
 
@@ -68,11 +74,12 @@ static int put_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *
 
 static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_error *err)
 {
-	void *range = mmap(NULL, extent, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *range =
+		mmap(NULL, extent, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (range == MAP_FAILED)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no room for its %llu bytes",
-				       (unsigned long long)extent);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no room for its %llu bytes", (unsigned long long)extent);
 	reader->file = range;
 	reader->extent = extent;
 	return 0;
@@ -87,7 +94,8 @@ void perch__unload(struct perch_reader *reader)
 
 /* ---- a file, or a pipe ---- */
 
-static int load_regular(struct perch_reader *reader, int fd, const struct stat *status, struct perch_error *err)
+static int load_regular(struct perch_reader *reader, int fd, const struct stat *status,
+			struct perch_error *err)
 {
 	int rc;
 
@@ -95,7 +103,8 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 	reader->changed = status->st_ctime;
 	reader->piece = perch__reader_keep(reader, sizeof(*reader->piece));
 	if (!reader->piece)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read a file");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to read a file");
 	reader->nr_pieces = 1;
 	if (!reader->size)
 		return 0;
@@ -103,7 +112,8 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 	return rc ? rc : put_at(reader, fd, 0, &reader->size, err);
 }
 
-/* What comes by a pipe, or is left of standard input. Its time is that of its end, as nothing else is known. */
+/* What comes by a pipe, or is left of standard input. Its time is that of its end, as nothing else
+ * is known. */
 static int load_stream(struct perch_reader *reader, int fd, struct perch_error *err)
 {
 	struct stat status;
@@ -111,7 +121,8 @@ static int load_stream(struct perch_reader *reader, int fd, struct perch_error *
 
 	if (kept < 0)
 		return kept;
-	rc = fstat(kept, &status) ? cannot_read(errno, err) : load_regular(reader, kept, &status, err);
+	rc = fstat(kept, &status) ? cannot_read(errno, err)
+				  : load_regular(reader, kept, &status, err);
 	close(kept);
 	return rc;
 }
@@ -123,8 +134,9 @@ static int load_standard_input(struct perch_reader *reader, struct perch_error *
 	if (fstat(STDIN_FILENO, &status))
 		return cannot_read(errno, err);
 	if (isatty(STDIN_FILENO))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a terminal: pipe a recording in, as by perf record -o - PROGRAM");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"a terminal: pipe a recording in, as by perf record -o - PROGRAM");
 	if (S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
 		return load_regular(reader, STDIN_FILENO, &status, err);
 	return load_stream(reader, STDIN_FILENO, err);
@@ -166,7 +178,8 @@ static int add_part(struct parts *parts, unsigned long number, struct perch_erro
 		struct part *part = reallocarray(parts->part, room, sizeof(*part));
 
 		if (!part)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a directory's files");
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for a directory's files");
 		parts->part = part;
 		parts->room = room;
 	}
@@ -211,15 +224,16 @@ static int open_part(int folder, const char *name, struct stat *status, struct p
 	if (fd >= 0 && !fstat(fd, status) && S_ISREG(status->st_mode))
 		return fd;
 	rc = fd < 0 ? cannot_read(errno, err)
-		    : perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE, "not a regular file");
+		    : perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+				      "not a regular file");
 	perch_error_prefix(err, "%s: ", name);
 	if (fd >= 0)
 		close(fd);
 	return rc;
 }
 
-static int measure_parts(struct perch_reader *reader, int folder, struct parts *parts, uint64_t *extent,
-			 struct perch_error *err)
+static int measure_parts(struct perch_reader *reader, int folder, struct parts *parts,
+			 uint64_t *extent, struct perch_error *err)
 {
 	*extent = whole_pages(reader->size);
 	for (size_t i = 0; i < parts->nr; i++) {
@@ -242,7 +256,8 @@ static int measure_parts(struct perch_reader *reader, int folder, struct parts *
 }
 
 /* The files lie behind the one with the header, all their bytes being records. */
-static int put_parts(struct perch_reader *reader, int folder, const struct parts *parts, struct perch_error *err)
+static int put_parts(struct perch_reader *reader, int folder, const struct parts *parts,
+		     struct perch_error *err)
 {
 	uint64_t base = whole_pages(reader->size);
 
@@ -262,13 +277,15 @@ static int put_parts(struct perch_reader *reader, int folder, const struct parts
 		close(fd);
 		if (rc)
 			return rc;
-		reader->piece[reader->nr_pieces++] = (struct perch__piece){ base, base, base + size };
+		reader->piece[reader->nr_pieces++] =
+			(struct perch__piece){ base, base, base + size };
 		base += planned;
 	}
 	return 0;
 }
 
-static int load_files(struct perch_reader *reader, int folder, int header, struct parts *parts, struct perch_error *err)
+static int load_files(struct perch_reader *reader, int folder, int header, struct parts *parts,
+		      struct perch_error *err)
 {
 	uint64_t extent;
 	int rc = list_parts(folder, parts, err);
@@ -279,7 +296,8 @@ static int load_files(struct perch_reader *reader, int folder, int header, struc
 		return rc;
 	reader->piece = perch__reader_keep(reader, (parts->nr + 1) * sizeof(*reader->piece));
 	if (!reader->piece)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a directory's files");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a directory's files");
 	reader->nr_pieces = 1;
 	if (parts->nr)
 		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;
@@ -291,7 +309,8 @@ static int load_files(struct perch_reader *reader, int folder, int header, struc
 	return rc ? rc : put_parts(reader, folder, parts, err);
 }
 
-/* A recording by several threads has the header and their common records in "data", the rings' in "data.N". */
+/* A recording by several threads has the header and their common records in "data", the rings' in
+ * "data.N". */
 static int load_directory(struct perch_reader *reader, int folder, struct perch_error *err)
 {
 	struct parts parts = { 0 };
@@ -333,12 +352,14 @@ static int load_path(struct perch_reader *reader, struct perch_error *err)
 	else if (S_ISFIFO(status.st_mode))
 		rc = load_stream(reader, fd, err);
 	else
-		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE, "not a file, a pipe or a directory");
+		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+				     "not a file, a pipe or a directory");
 	close(fd);
 	return rc;
 }
 
 int perch__load(struct perch_reader *reader, struct perch_error *err)
 {
-	return strcmp(reader->path, "-") ? load_path(reader, err) : load_standard_input(reader, err);
+	return strcmp(reader->path, "-") ? load_path(reader, err)
+					 : load_standard_input(reader, err);
 }

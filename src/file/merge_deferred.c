@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples whose user callchain a later record tells are handed out when that record is reached, right before it; those
- * that wait in vain, after the last record.
+ * Samples whose user callchain a later record tells are handed out when that record is reached,
+ * right before it; those that wait in vain, after the last record.
  */
 #include "internal.h"
 
@@ -45,7 +45,8 @@ static int next_completed(struct perch_reader *reader, struct perch_record *reco
 	return 1;
 }
 
-int perch__deferred_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+int perch__deferred_next(struct perch_reader *reader, struct perch_record *record,
+			 struct perch_error *err)
 {
 	int rc;
 

@@ -158,8 +158,7 @@ struct rounds {
 	uint64_t limit;	     /* everything up to here has been delivered */
 };
 
-static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds,
-			   uint64_t offset)
+static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, uint64_t offset)
 {
 	const uint8_t *record = perch__record_at(reader, offset);
 	uint64_t time, room = perch__record_room(reader, offset);

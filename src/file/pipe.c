@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include "internal.h"
 
-#define MOST_EVENTS   65535u
-#define UPDATE_NAME   2u	 /* type of an EVENT_UPDATE: the event's name follows */
-#define UPDATE_HEAD   24u	 /* header, type, id */
-#define MOST_SEARCHED (1u << 24) /* events looked at for updates: ids that nobody has could ask for any number */
+#define MOST_EVENTS 65535u
+#define UPDATE_NAME 2u	/* type of an EVENT_UPDATE: the event's name follows */
+#define UPDATE_HEAD 24u /* header, type, id */
+#define MOST_SEARCHED                                                                            \
+	(1u << 24) /* events looked at for updates: ids that nobody has could ask for any number \
+		    */
 
 /* Calls visit for each whole record with one of the types that describe the recording. */
 static int for_each_header_record(struct perch_reader *reader,
@@ -74,10 +76,12 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 	if (size < 16)
 		return 0;
 	feature = perch__file_u64(reader, record + 8);
-	/* one without bytes ends the list: of the number that came after all those that the recorder knew */
+	/* one without bytes ends the list: of the number that came after all those that the
+	 * recorder knew */
 	if (feature < PERCH_FEATURE_MAX && (size > 16 || feature == PERCH_FEATURE_BRANCH_STACK)) {
-		reader->feature[feature] =
-			(struct perch__view){ .at = record + 16, .left = size - 16u, .swapped = reader->swapped };
+		reader->feature[feature] = (struct perch__view){ .at = record + 16,
+								 .left = size - 16u,
+								 .swapped = reader->swapped };
 		reader->header.features[0] |= 1ull << feature;
 	}
 	return 0;
@@ -101,7 +105,8 @@ static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t i
 }
 
 /* Names of events, as pipes had them before they had features (Linux 4.18). */
-static int read_update(struct perch_reader *reader, const uint8_t *record, uint16_t size, struct perch_error *err)
+static int read_update(struct perch_reader *reader, const uint8_t *record, uint16_t size,
+		       struct perch_error *err)
 {
 	struct perch_file_event *event;
 	const char *name = (const char *)record + UPDATE_HEAD;
@@ -113,7 +118,8 @@ static int read_update(struct perch_reader *reader, const uint8_t *record, uint1
 		return 0;
 	event->name = perch__reader_keep_text(reader, name, strnlen(name, size - UPDATE_HEAD));
 	return event->name ? 0
-			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for an event's name");
+			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					     "no memory for an event's name");
 }
 
 static int read_record(struct perch_reader *reader, uint32_t type, const uint8_t *record,

@@ -242,10 +242,10 @@ static void print_compression(struct perch_reader *reader, FILE *stream, struct 
 	uint32_t version, type, level, ratio;
 
 	(void)reader;
-	if (perch__take_u32(&view, &version) && perch__take_u32(&view, &type) && perch__take_u32(&view, &level) &&
-	    perch__take_u32(&view, &ratio))
-		fprintf(stream, "# compressed : %s, level = %u, ratio = %u\n", type == 1 ? "Zstd" : "Unknown", level,
-			ratio);
+	if (perch__take_u32(&view, &version) && perch__take_u32(&view, &type) &&
+	    perch__take_u32(&view, &level) && perch__take_u32(&view, &ratio))
+		fprintf(stream, "# compressed : %s, level = %u, ratio = %u\n",
+			type == 1 ? "Zstd" : "Unknown", level, ratio);
 }
 
 /* nr, then name and value of each */

@@ -38,7 +38,8 @@ const char *perch__reader_keep_text(struct perch_reader *reader, const char *tex
 /* ---- opening and closing ---- */
 
 /*
- * x86 writes counters behind the branches of every event of a group as soon as one of them asks for them.
+ * x86 writes counters behind the branches of every event of a group as soon as one of them asks for
+ * them.
  */
 static void share_branch_counters(const struct perch_reader *reader, struct perch_attr *attrs)
 {
@@ -72,14 +73,16 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 		rc = perch_decoder_new(&reader->decoder, events, reader->nr_events,
 				       perch_reader_byte_order(reader), err);
 	} else {
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for its events");
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory for its events");
 	}
 	free(events);
 	free(attrs);
 	return rc;
 }
 
-/* perf's version of a directory: 0 is one file with other things beside it, 1 has the rings' records in data.N. */
+/* perf's version of a directory: 0 is one file with other things beside it, 1 has the rings'
+ * records in data.N. */
 static int check_directory(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_DIR_FORMAT];
@@ -88,9 +91,10 @@ static int check_directory(struct perch_reader *reader, struct perch_error *err)
 	if (!reader->directory || !view.at || !perch__take_u64(&view, &version))
 		return 0;
 	if (version > 1)
-		return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-				       "a directory of version %llu: this version of perch reads 0 and 1",
-				       (unsigned long long)version);
+		return perch_error_set(
+			err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
+			"a directory of version %llu: this version of perch reads 0 and 1",
+			(unsigned long long)version);
 	if (version == 0)
 		reader->nr_pieces = 1;
 	return 0;
@@ -130,7 +134,8 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 	*result = NULL;
 	if (order != PERCH_ORDER_FILE && order != PERCH_ORDER_TIME) {
 		free(reader);
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no order of records has the number %d", (int)order);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "no order of records has the number %d", (int)order);
 	}
 	if (!reader)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
@@ -143,9 +148,10 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 		size_t length = strlen(path);
 
 		/* of a very long path the end, so that there is room to say what is wrong */
-		perch_error_prefix(err, "%s: ", !strcmp(path, "-") ? "standard input"
-					       : length > 200	    ? path + length - 200
-								    : path);
+		perch_error_prefix(err, "%s: ",
+				   !strcmp(path, "-") ? "standard input"
+				   : length > 200     ? path + length - 200
+						      : path);
 		perch_reader_close(reader);
 		return rc;
 	}
@@ -241,7 +247,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 		return next_by_time(reader, offset, err);
 	rc = perch__walk_next(reader, &reader->walk, offset, err);
 	/* The pages of the last record stay until the next call. */
-	if (rc > 0 && *offset < reader->extent && *offset > reader->released + RELEASE_EVERY)
+	if (rc > 0 && *offset<reader->extent && * offset> reader->released + RELEASE_EVERY)
 		perch__release(reader, *offset);
 	return rc;
 }
@@ -266,7 +272,8 @@ static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, ui
 }
 
 /* What cannot be decoded has its header, its bytes and its place. */
-static void keep_header(const struct perch_reader *reader, struct perch_record *record, const uint8_t *bytes)
+static void keep_header(const struct perch_reader *reader, struct perch_record *record,
+			const uint8_t *bytes)
 {
 	memset(record, 0, sizeof(*record));
 	record->type = perch__file_u32(reader, bytes);
@@ -276,7 +283,8 @@ static void keep_header(const struct perch_reader *reader, struct perch_record *
 	record->parse_info = &reader->no_layout;
 }
 
-int perch__reader_record(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+int perch__reader_record(struct perch_reader *reader, struct perch_record *record,
+			 struct perch_error *err)
 {
 	uint64_t offset;
 	int rc;
@@ -290,7 +298,8 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 					       "no memory for a record");
 		if (room > PERCH__MOST_RECORD)
 			room = PERCH__MOST_RECORD;
-		rc = perch_decoder_decode(reader->decoder, record, bytes, room, reader->keep_damaged ? err : NULL);
+		rc = perch_decoder_decode(reader->decoder, record, bytes, room,
+					  reader->keep_damaged ? err : NULL);
 		if (__builtin_expect(rc < 0, 0)) {
 			reader->undecoded++;
 			if (!reader->keep_damaged)
@@ -308,7 +317,8 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 	return rc;
 }
 
-int perch_reader_next(struct perch_reader *reader, struct perch_record *record, struct perch_error *err)
+int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
+		      struct perch_error *err)
 {
 	return __builtin_expect(reader->stitching, 0) ? perch__deferred_next(reader, record, err)
 						      : perch__reader_record(reader, record, err);

@@ -20,7 +20,8 @@ static int no_place(const char *folder, struct perch_error *err)
 {
 	int errnum = errno;
 
-	perch_error_set(err, errnum, PERCH_ERROR_FILE, "no temporary file in %s to keep what is piped in: %s", folder,
+	perch_error_set(err, errnum, PERCH_ERROR_FILE,
+			"no temporary file in %s to keep what is piped in: %s", folder,
 			strerror(errnum));
 	perch_error_remedy(err, "Set TMPDIR to a folder that can be written to");
 	return -errnum;
@@ -58,7 +59,8 @@ static int wait_for(int fd)
 }
 
 /*
- * What there is, up to size; 0 at the end. A FIFO opened without waiting has no writer at first; poll(2) waits for one.
+ * What there is, up to size; 0 at the end. A FIFO opened without waiting has no writer at first;
+ * poll(2) waits for one.
  */
 static ssize_t take(int fd, void *bytes, size_t size)
 {
@@ -96,19 +98,22 @@ static int keep(int file, const uint8_t *bytes, size_t size)
 /* Where the stream is among the records: it may go on for ever behind what is none. */
 struct follower {
 	bool begun, pipe, swapped;
-	bool ended;	   /* nothing behind this can be told apart into records */
-	uint8_t head[16];  /* of the header, then of each record, as far as it takes to know how far that one goes */
+	bool ended; /* nothing behind this can be told apart into records */
+	/* of the header, then of each record, as far as it takes to know how far that one goes */
+	uint8_t head[16];
 	size_t have, want; /* bytes in it, and how many it takes */
 	uint64_t skip;	   /* until the next record */
 };
 
-/* False when this is not perf.data. Of a file only the magic number is looked at: its reader knows what it holds. */
+/* False when this is not perf.data. Of a file only the magic number is looked at: its reader knows
+ * what it holds. */
 static bool begin(struct follower *follower)
 {
 	uint64_t magic = perch__u64(follower->head), size = perch__u64(follower->head + 8);
 
 	follower->begun = true;
-	follower->pipe = size == PERCH__HEADER_SIZE_PIPE || __builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
+	follower->pipe = size == PERCH__HEADER_SIZE_PIPE ||
+			 __builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
 	follower->swapped = follower->pipe && size != PERCH__HEADER_SIZE_PIPE;
 	return perch__is_magic(magic);
 }
@@ -169,7 +174,8 @@ static bool follow(struct follower *follower, const uint8_t *bytes, size_t size)
 
 static int cannot_keep(int errnum, struct perch_error *err)
 {
-	perch_error_set(err, errnum, PERCH_ERROR_FILE, "what is piped in cannot be kept in a temporary file: %s",
+	perch_error_set(err, errnum, PERCH_ERROR_FILE,
+			"what is piped in cannot be kept in a temporary file: %s",
 			errnum == ENOSPC ? "too little room is left there" : strerror(errnum));
 	perch_error_remedy(err, "Set TMPDIR to a folder with more room");
 	return -errnum;
@@ -180,7 +186,8 @@ static bool leaves_room(int file)
 {
 	struct statvfs room;
 
-	return fstatvfs(file, &room) || !room.f_blocks || (uint64_t)room.f_bavail * room.f_frsize >= LEAVE;
+	return fstatvfs(file, &room) || !room.f_blocks ||
+	       (uint64_t)room.f_bavail * room.f_frsize >= LEAVE;
 }
 
 /* Whatever is no perf.data, or behind its last record, and may never end, is let go of at once. */
@@ -195,7 +202,8 @@ static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 		if (got < 0)
 			return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
 		if (!follow(&follower, bytes, got))
-			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "what is piped in is not perf.data");
+			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+					       "what is piped in is not perf.data");
 		rc = keep(to, bytes, got);
 		kept += got;
 		if (!rc && kept - looked >= LOOK_EVERY) {
@@ -217,7 +225,8 @@ int perch__spool(int from, struct perch_error *err)
 		return file;
 	bytes = malloc(CHUNK);
 	rc = bytes ? copy(from, file, bytes, err)
-		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read what is piped in");
+		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory to read what is piped in");
 	free(bytes);
 	if (!rc)
 		return file;

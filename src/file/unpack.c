@@ -90,10 +90,10 @@ static bool make_room(struct perch_reader *reader, uint64_t end)
 }
 
 /* COMPRESSED: all behind the header. COMPRESSED2: u64 size, the bytes, padding. */
-static ZSTD_inBuffer packed_bytes(const struct perch_reader *reader, const uint8_t *record, uint16_t size)
+static ZSTD_inBuffer packed_bytes(const struct perch_reader *reader, const uint8_t *record,
+				  uint16_t size)
 {
-	ZSTD_inBuffer in = { .src = record + HEADER_BYTES,
-			     .size = size - HEADER_BYTES };
+	ZSTD_inBuffer in = { .src = record + HEADER_BYTES, .size = size - HEADER_BYTES };
 
 	if (perch__file_u32(reader, record) == PERCH_RECORD_COMPRESSED2) {
 		uint64_t packed = in.size < 8 ? 0 : perch__file_u64(reader, in.src);

@@ -95,12 +95,13 @@ static bool note_pack(struct perch_reader *reader, const struct perch__walk *wal
 		reader->pack = packs;
 		reader->room_packs = room;
 	}
-	reader->pack[reader->nr_packs++] = (struct perch__pack){ .end = walk->unpacked_end, .offset = offset };
+	reader->pack[reader->nr_packs++] =
+		(struct perch__pack){ .end = walk->unpacked_end, .offset = offset };
 	return true;
 }
 
-static int unpack(struct perch_reader *reader, struct perch__walk *walk, uint64_t offset, uint16_t size,
-		  struct perch_error *err)
+static int unpack(struct perch_reader *reader, struct perch__walk *walk, uint64_t offset,
+		  uint16_t size, struct perch_error *err)
 {
 	int rc;
 
@@ -113,7 +114,8 @@ static int unpack(struct perch_reader *reader, struct perch__walk *walk, uint64_
 	}
 	walk->unpacking = true;
 	if (!rc && !note_pack(reader, walk, offset))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to unpack compressed records");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to unpack compressed records");
 	return rc;
 }
 
@@ -154,7 +156,8 @@ static inline uint16_t whole_record(const struct perch_reader *reader, struct pe
 	return size;
 }
 
-static void step_over_payload(const struct perch_reader *reader, struct perch__walk *walk, uint64_t payload)
+static void step_over_payload(const struct perch_reader *reader, struct perch__walk *walk,
+			      uint64_t payload)
 {
 	if (__builtin_expect(payload > walk->end - walk->at, 0))
 		stop(reader, walk, true);
@@ -250,7 +253,8 @@ uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, 
 {
 	if (__builtin_expect(offset >= reader->extent, 0))
 		offset = pack_of(reader, offset - reader->extent + size - 1);
-	return __builtin_expect(reader->nr_pieces > 1, 0) ? offset - base_of(reader, offset) : offset;
+	return __builtin_expect(reader->nr_pieces > 1, 0) ? offset - base_of(reader, offset)
+							  : offset;
 }
 
 /*

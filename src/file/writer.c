@@ -189,7 +189,7 @@ static int write_start(struct perch_writer *writer, struct perch_error *err)
 	perch__bytes_put(&bytes, &writer->header, sizeof(writer->header));
 	for (size_t i = 0; i < writer->nr_events; i++)
 		perch__bytes_put(&bytes, writer->events[i].ids,
-			   writer->events[i].nr_ids * sizeof(uint64_t));
+				 writer->events[i].nr_ids * sizeof(uint64_t));
 	writer->header.attr_size = attr_size + sizeof(struct perch__section);
 	writer->header.attrs.offset = bytes.size;
 	writer->header.attrs.size = writer->nr_events * writer->header.attr_size;
@@ -334,7 +334,7 @@ static int write_rest(struct perch_writer *writer, const struct iovec *pieces, i
 }
 
 int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
-		     struct perch_error *err)
+			struct perch_error *err)
 {
 	uint64_t end = writer->header.data.offset + writer->header.data.size;
 	size_t size = pieces_size(pieces, nr);

@@ -8,10 +8,13 @@
 
 #include "internal.h"
 
-/* The mount namespace that Linux starts with: since 6.18, and the first two that older kernels give out. */
-static const char *const first_mounts[] = { "mnt:[4026531832]", "mnt:[4026531840]", "mnt:[4026531841]" };
+/* The mount namespace that Linux starts with: since 6.18, and the first two that older kernels give
+ * out. */
+static const char *const first_mounts[] = { "mnt:[4026531832]", "mnt:[4026531840]",
+					    "mnt:[4026531841]" };
 
-/* Words in a file of the process, on one line: the kernel's view of it, which an image cannot forge. */
+/* Words in a file of the process, on one line: the kernel's view of it, which an image cannot
+ * forge. */
 static const struct {
 	const char *file, *word, *also, *name;
 } traces[] = {
@@ -56,7 +59,7 @@ static bool has_mounts_of_its_own(const struct perch_machine *machine)
 	if (got < 0 && errno == EINVAL)
 		got = perch_machine_read(machine, path, text, sizeof(text));
 	if (got < 0)
-		return true;			/* nothing is known against it */
+		return true; /* nothing is known against it */
 	text[got] = '\0';
 	for (size_t i = 0; i < sizeof(first_mounts) / sizeof(*first_mounts); i++)
 		if (!strcmp(text, first_mounts[i]))
@@ -65,7 +68,8 @@ static bool has_mounts_of_its_own(const struct perch_machine *machine)
 }
 
 /* A file in the folder that is the process's root. */
-static void path_for_process(const struct perch_machine *machine, char *path, size_t size, const char *file)
+static void path_for_process(const struct perch_machine *machine, char *path, size_t size,
+			     const char *file)
 {
 	if (machine->process)
 		snprintf(path, size, "/proc/%d/root%s", (int)machine->process, file);
@@ -112,7 +116,8 @@ static bool find_mark(const struct perch_machine *machine, char *name, size_t si
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
 		path_for_process(machine, path, sizeof(path), marks[i].file);
-		if (perch_machine_path(machine, whole, sizeof(whole), path) < 0 || access(whole, F_OK))
+		if (perch_machine_path(machine, whole, sizeof(whole), path) < 0 ||
+		    access(whole, F_OK))
 			continue;
 		snprintf(name, size, "%s", marks[i].name);
 		return true;
@@ -157,7 +162,8 @@ void perch__find_container(const struct perch_machine *machine, char *name, size
 		snprintf(name, size, "gvisor");
 		return;
 	}
-	/* An image may be unpacked as the root of a machine; no runtime shares the machine's own mounts. */
+	/* An image may be unpacked as the root of a machine; no runtime shares the machine's own
+	 * mounts. */
 	if (!has_mounts_of_its_own(machine))
 		return;
 	if (!find_trace(machine, name, size) && !find_named(machine, name, size))

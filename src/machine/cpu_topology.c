@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-#define MAX_NODES 1024			/* the kernel's own bound: 2^CONFIG_NODES_SHIFT */
+#define MAX_NODES 1024 /* the kernel's own bound: 2^CONFIG_NODES_SHIFT */
 
 void perch__forget_nodes(struct perch_machine *machine)
 {
@@ -42,7 +42,7 @@ static int add_node(struct perch_machine *machine, int number)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", number);
 	if (perch__read_cpus(machine, path, &node.cpus, NULL))
-		return 0;	/* a node of memory alone has an empty list */
+		return 0; /* a node of memory alone has an empty list */
 	larger = reallocarray(machine->node, machine->nr_nodes + 1, sizeof(*larger));
 	if (!larger) {
 		perch_cpus_clear(&node.cpus);
@@ -62,7 +62,8 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 	int rc = 0;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/devices/system/node") < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is too long a path");
 	folder = opendir(path);
 	while (folder && !rc && machine->nr_nodes < MAX_NODES && (entry = readdir(folder))) {
 		int number = node_number(entry->d_name);
@@ -74,7 +75,8 @@ static int read_nodes(struct perch_machine *machine, struct perch_error *err)
 		closedir(folder);
 	if (rc) {
 		perch__forget_nodes(machine);
-		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY, "no memory for the list of NUMA nodes");
+		return perch_error_set(err, -rc, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the list of NUMA nodes");
 	}
 	machine->nodes_known = true;
 	return 0;
@@ -96,7 +98,8 @@ static int node_of(const struct perch_machine *machine, int cpu)
 	return -1;
 }
 
-/* One number of the CPU's topology folder; -1 where it is not there (or the kernel itself says -1). */
+/* One number of the CPU's topology folder; -1 where it is not there (or the kernel itself says -1).
+ */
 static int topology(const struct perch_machine *machine, int cpu, const char *name)
 {
 	char path[128], text[32], *end;
@@ -109,7 +112,8 @@ static int topology(const struct perch_machine *machine, int cpu, const char *na
 	return end == text || *end || number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-int perch_machine_cpu_topology(struct perch_machine *machine, int cpu, struct perch_cpu_topology *place, struct perch_error *err)
+int perch_machine_cpu_topology(struct perch_machine *machine, int cpu,
+			       struct perch_cpu_topology *place, struct perch_error *err)
 {
 	char path[128], name[PATH_MAX];
 	int rc;

@@ -11,7 +11,8 @@
 
 #define MAX_CPUS 65536
 
-static int refuse(struct perch_cpus *cpus, const char *text, const char *at, struct perch_error *err)
+static int refuse(struct perch_cpus *cpus, const char *text, const char *at,
+		  struct perch_error *err)
 {
 	perch_cpus_clear(cpus);
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "'%s' is not a list of CPUs", text);
@@ -72,7 +73,8 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 			return refuse(cpus, text, at, err);
 		if (add_range(cpus, first, last)) {
 			perch_cpus_clear(cpus);
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of CPUs");
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for a list of CPUs");
 		}
 		at = end;
 		if (!*at)
@@ -91,22 +93,26 @@ void perch_cpus_clear(struct perch_cpus *cpus)
 	cpus->nr = 0;
 }
 
-int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus, struct perch_error *err)
+int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus,
+		     struct perch_error *err)
 {
 	char text[16384];
 	ssize_t got = perch_machine_read(machine, path, text, sizeof(text));
 
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
+				       strerror(-got));
 	return perch_cpus_parse(cpus, text, err);
 }
 
-int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus, struct perch_error *err)
+int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus,
+		       struct perch_error *err)
 {
 	int rc;
 
 	if (!machine->cpus_known) {
-		rc = perch__read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus, err);
+		rc = perch__read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus,
+				      err);
 		if (rc)
 			return rc;
 		machine->cpus_known = true;
@@ -170,7 +176,8 @@ static void forget_pmus(struct perch_machine *machine)
 
 static int by_name(const void *left, const void *right)
 {
-	return strcmp(((const struct perch_pmu *)left)->name, ((const struct perch_pmu *)right)->name);
+	return strcmp(((const struct perch_pmu *)left)->name,
+		      ((const struct perch_pmu *)right)->name);
 }
 
 static int read_pmus(struct perch_machine *machine, struct perch_error *err)
@@ -180,10 +187,12 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 	DIR *folder;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is too long a path");
 	folder = opendir(path);
 	if (!folder)
-		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(errno));
+		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path,
+				       strerror(errno));
 	while ((entry = readdir(folder))) {
 		struct perch_pmu pmu, *larger;
 
@@ -193,8 +202,9 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 		if (!larger) {
 			perch_cpus_clear(&pmu.cpus);
 			closedir(folder);
-			forget_pmus(machine);	/* half a list is none: the next call starts anew */
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of PMUs");
+			forget_pmus(machine); /* half a list is none: the next call starts anew */
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for the list of PMUs");
 		}
 		machine->pmu = larger;
 		machine->pmu[machine->nr_pmus++] = pmu;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine and its kernel are made of: hypervisor, abilities of PMUs, the size of the attr. */
+/* What the machine and its kernel are made of: hypervisor, abilities of PMUs, the size of the attr.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +14,19 @@
 static const struct {
 	const char *file, *word;
 } virtual_firmware[] = {
-	{ "sys_vendor", "QEMU" }, { "sys_vendor", "VMware" }, { "sys_vendor", "innotek GmbH" },
-	{ "sys_vendor", "Parallels" }, { "sys_vendor", "Xen" }, { "sys_vendor", "Nutanix" },
-	{ "sys_vendor", "DigitalOcean" }, { "sys_vendor", "Hetzner" }, { "product_name", "KVM" },
-	{ "product_name", "VirtualBox" }, { "product_name", "Virtual Machine" },
-	{ "product_name", "Google Compute Engine" }, { "product_name", "HVM domU" },
+	{ "sys_vendor", "QEMU" },
+	{ "sys_vendor", "VMware" },
+	{ "sys_vendor", "innotek GmbH" },
+	{ "sys_vendor", "Parallels" },
+	{ "sys_vendor", "Xen" },
+	{ "sys_vendor", "Nutanix" },
+	{ "sys_vendor", "DigitalOcean" },
+	{ "sys_vendor", "Hetzner" },
+	{ "product_name", "KVM" },
+	{ "product_name", "VirtualBox" },
+	{ "product_name", "Virtual Machine" },
+	{ "product_name", "Google Compute Engine" },
+	{ "product_name", "HVM domU" },
 };
 
 static bool is_there(const struct perch_machine *machine, const char *path)
@@ -69,10 +78,12 @@ static int look_for_hypervisor(const struct perch_machine *machine)
 
 	if (flag >= 0)
 		return flag;
-	if (is_there(machine, "/sys/hypervisor/type") || is_there(machine, "/proc/device-tree/hypervisor"))
+	if (is_there(machine, "/sys/hypervisor/type") ||
+	    is_there(machine, "/proc/device-tree/hypervisor"))
 		return 1;
 	/* s390 lists the layers below, each in its lines. */
-	if (perch_machine_read(machine, "/proc/sysinfo", text, sizeof(text)) > 0 && strstr(text, "LPAR Number"))
+	if (perch_machine_read(machine, "/proc/sysinfo", text, sizeof(text)) > 0 &&
+	    strstr(text, "LPAR Number"))
 		return strstr(text, "VM00 Control Program") != NULL;
 	return virtual_by_firmware(machine);
 }
@@ -88,30 +99,34 @@ int perch_machine_virtual(struct perch_machine *machine)
 	return (int)machine->is_virtual.value - 1;
 }
 
-int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu, const char *name, long *value,
-			  struct perch_error *err)
+int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu,
+			  const char *name, long *value, struct perch_error *err)
 {
 	char path[PATH_MAX], *end;
 	const char *text;
 	ssize_t got;
 
 	if (!machine || !pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "that names no ability of a PMU");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "that names no ability of a PMU");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/%s", pmu->name, name);
 	got = perch_machine_read_cached(machine, path, &text);
 	if (got == -ENOENT || got == -ENOTDIR)
-		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "the PMU %s does not tell its %s", pmu->name,
-				       name);
+		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
+				       "the PMU %s does not tell its %s", pmu->name, name);
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
+				       strerror(-got));
 	errno = 0;
 	*value = strtol(text, &end, 10);
 	if (errno || end == text)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s holds no number", path);
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s holds no number",
+				       path);
 	return 0;
 }
 
-/* A page is as much as any kernel takes. Its last byte is no field of any kernel, and the target is none. */
+/* A page is as much as any kernel takes. Its last byte is no field of any kernel, and the target is
+ * none. */
 static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
@@ -135,7 +150,8 @@ static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
 	if (errno != E2BIG)
 		return errno == 0 ? -EBADMSG : -errno;
 	/* A filter may give any errno, but writes nothing. */
-	if (page.attr.size == sizeof(page) || page.attr.size < PERCH_ATTR_SIZE_VER0 || page.attr.size > sizeof(page))
+	if (page.attr.size == sizeof(page) || page.attr.size < PERCH_ATTR_SIZE_VER0 ||
+	    page.attr.size > sizeof(page))
 		return -EBADMSG;
 	*size = page.attr.size;
 	return 0;
@@ -160,8 +176,9 @@ int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size, struc
 	if (kept->error)
 		return perch_error_set(err, -kept->error, kind_of(-kept->error),
 				       "the kernel does not tell the size of its attr: %s",
-				       kept->error == -EBADMSG ? "something else answers in its place"
-							       : strerror(-kept->error));
+				       kept->error == -EBADMSG
+					       ? "something else answers in its place"
+					       : strerror(-kept->error));
 	*size = kept->value;
 	return 0;
 }

@@ -10,8 +10,8 @@
 
 #include "internal.h"
 
-int perch_machine_new(struct perch_machine **result, const char *root, const struct perch_syscalls *calls,
-		      struct perch_error *err)
+int perch_machine_new(struct perch_machine **result, const char *root,
+		      const struct perch_syscalls *calls, struct perch_error *err)
 {
 	size_t length = root ? strlen(root) : 0;
 	struct perch_machine *machine;
@@ -19,11 +19,12 @@ int perch_machine_new(struct perch_machine **result, const char *root, const str
 	while (length && root[length - 1] == '/')
 		length--;
 	if (length >= sizeof(machine->root))
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is a path of %zu bytes",
-				       length);
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is a path of %zu bytes", length);
 	machine = calloc(1, sizeof(*machine));
 	if (!machine)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the machine's facts");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the machine's facts");
 	if (length)
 		memcpy(machine->root, root, length);
 	machine->calls = calls ? calls : &perch_kernel_syscalls;
@@ -66,14 +67,16 @@ bool perch_machine_probing(const struct perch_machine *machine)
 	return machine && machine->probing;
 }
 
-int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size, const char *path)
+int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
+		       const char *path)
 {
 	int length = snprintf(buffer, size, "%s%s", machine ? machine->root : "", path);
 
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : length;
 }
 
-ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer, size_t size)
+ssize_t perch_machine_read(const struct perch_machine *machine, const char *path, char *buffer,
+			   size_t size)
 {
 	char whole[PATH_MAX];
 	size_t used = 0;
@@ -108,27 +111,32 @@ ssize_t perch_machine_read(const struct perch_machine *machine, const char *path
 	return used;
 }
 
-static int read_release(const struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
+static int read_release(const struct perch_machine *machine, struct perch_release *release,
+			struct perch_error *err)
 {
 	struct utsname name;
 	ssize_t got;
 
 	memset(release, 0, sizeof(*release));
-	got = perch_machine_read(machine, "/proc/sys/kernel/osrelease", release->text, sizeof(release->text));
+	got = perch_machine_read(machine, "/proc/sys/kernel/osrelease", release->text,
+				 sizeof(release->text));
 	if (got < 0 && (!machine || !machine->root[0]) && uname(&name) == 0) {
 		snprintf(release->text, sizeof(release->text), "%s", name.release);
 		got = strlen(release->text);
 	}
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read the kernel's release: %s",
-				       strerror(-got));
-	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) < 2)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "'%s' is no kernel release", release->text);
+		return perch_error_set(err, -got, PERCH_ERROR_FILE,
+				       "cannot read the kernel's release: %s", strerror(-got));
+	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) <
+	    2)
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				       "'%s' is no kernel release", release->text);
 	return 0;
 }
 
 /* Kept: the rules that explain a refusal ask for it again and again. */
-int perch_machine_release(struct perch_machine *machine, struct perch_release *release, struct perch_error *err)
+int perch_machine_release(struct perch_machine *machine, struct perch_release *release,
+			  struct perch_error *err)
 {
 	int rc;
 
@@ -180,14 +188,16 @@ static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl wh
 	return perch__read_number(machine, path, value);
 }
 
-int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value, struct perch_error *err)
+int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value,
+			 struct perch_error *err)
 {
 	struct kept fresh = { 0 };
 	struct kept *kept = &fresh;
 	long number = 0;
 
 	if ((unsigned)which >= PERCH_SYSCTL_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no sysctl %d", (int)which);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no sysctl %d",
+				       (int)which);
 	if (machine)
 		kept = &machine->sysctl[which];
 	if (!kept->known) {
@@ -196,8 +206,8 @@ int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 		kept->known = perch__lasts(kept->error);
 	}
 	if (kept->error)
-		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE, "cannot read %s: %s", sysctls[which],
-				       strerror(-kept->error));
+		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE, "cannot read %s: %s",
+				       sysctls[which], strerror(-kept->error));
 	*value = (long)kept->value;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process holds in its memory, and how it sees the files: for calls that were made with pointers. */
+/* What a process holds in its memory, and how it sees the files: for calls that were made with
+ * pointers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -17,14 +18,15 @@ static size_t within_page(uint64_t address, size_t size)
 	return left < size ? left : size;
 }
 
-int perch_machine_process_string(struct perch_machine *machine, uint64_t address, char *buffer, size_t size,
-			       struct perch_error *err)
+int perch_machine_process_string(struct perch_machine *machine, uint64_t address, char *buffer,
+				 size_t size, struct perch_error *err)
 {
 	pid_t pid = machine->process ? machine->process : getpid();
 	size_t used = 0;
 
 	if (machine->root[0])
-		return perch_error_set(err, ENOSYS, PERCH_ERROR_USAGE, "a described machine has no memory");
+		return perch_error_set(err, ENOSYS, PERCH_ERROR_USAGE,
+				       "a described machine has no memory");
 	while (used < size) {
 		struct iovec local = { buffer + used, within_page(address + used, size - used) };
 		struct iovec remote = { (void *)(uintptr_t)(address + used), local.iov_len };
@@ -32,17 +34,19 @@ int perch_machine_process_string(struct perch_machine *machine, uint64_t address
 
 		if (got <= 0)
 			return perch_error_set(err, got ? errno : EFAULT, PERCH_ERROR_SYSTEM,
-					       "cannot read the memory of process %d at 0x%llx", (int)pid,
-					       (unsigned long long)address);
+					       "cannot read the memory of process %d at 0x%llx",
+					       (int)pid, (unsigned long long)address);
 		if (memchr(buffer + used, '\0', got))
 			return 0;
 		used += got;
 	}
-	return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the text at 0x%llx does not end within %zu bytes",
+	return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+			       "the text at 0x%llx does not end within %zu bytes",
 			       (unsigned long long)address, size);
 }
 
-int perch_machine_process_path(struct perch_machine *machine, const char *path, char *buffer, size_t size)
+int perch_machine_process_path(struct perch_machine *machine, const char *path, char *buffer,
+			       size_t size)
 {
 	int length;
 

@@ -17,7 +17,8 @@ void perch_machine_set_process(struct perch_machine *machine, pid_t pid)
 	machine->confinement_known = false;
 }
 
-void perch__process_path(const struct perch_machine *machine, char *path, size_t size, const char *name)
+void perch__process_path(const struct perch_machine *machine, char *path, size_t size,
+			 const char *name)
 {
 	if (machine && machine->process)
 		snprintf(path, size, "/proc/%d%s", (int)machine->process, name);
@@ -50,7 +51,8 @@ int perch__process_status(struct perch_machine *machine, const struct status **s
 	return machine->status_error;
 }
 
-int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective, struct perch_error *err)
+int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective,
+			       struct perch_error *err)
 {
 	const struct status *status;
 	struct status fresh;
@@ -65,8 +67,10 @@ int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effectiv
 	if (!rc && !status->has_capabilities)
 		rc = -EBADMSG;
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the capabilities of %s: %s",
-				       machine && machine->process ? "that process" : "this process", strerror(-rc));
+		return perch_error_set(
+			err, -rc, PERCH_ERROR_FILE, "cannot read the capabilities of %s: %s",
+			machine && machine->process ? "that process" : "this process",
+			strerror(-rc));
 	*effective = status->effective;
 	return 0;
 }
@@ -114,7 +118,8 @@ static bool ask_limits(const struct perch_machine *machine, struct perch_limits 
 	return true;
 }
 
-int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits, struct perch_error *err)
+int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits,
+			 struct perch_error *err)
 {
 	char path[64], text[4096];
 	uint64_t hard;
@@ -126,7 +131,8 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 	if (got < 0 && ask_limits(machine, limits))
 		return 0;
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path, strerror(-got));
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
+				       strerror(-got));
 	if (!limit_line(text, "Max open files", &limits->descriptors, &limits->descriptors_hard) ||
 	    !limit_line(text, "Max locked memory", &limits->locked_bytes, &hard))
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s lacks a limit", path);
@@ -143,13 +149,15 @@ static size_t count_descriptors(DIR *folder, bool own, uint64_t limit)
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
-		if (entry->d_name[0] != '.' && !*end && number < limit && !(own && (int)number == dirfd(folder)))
+		if (entry->d_name[0] != '.' && !*end && number < limit &&
+		    !(own && (int)number == dirfd(folder)))
 			nr++;
 	}
 	return nr;
 }
 
-int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr, struct perch_error *err)
+int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr,
+				   struct perch_error *err)
 {
 	bool own = !machine || (!machine->process && !machine->root[0]);
 	struct perch_limits limits = { .descriptors = UINT64_MAX };
@@ -159,22 +167,24 @@ int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr, st
 
 	perch__process_path(machine, path, sizeof(path), "/fd");
 	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is too long a path");
 	folder = opendir(whole);
 	if (!folder && errno == EMFILE && own && limited) {
-		*nr = limits.descriptors;	/* every number below the limit is taken */
+		*nr = limits.descriptors; /* every number below the limit is taken */
 		return 0;
 	}
 	if (!folder)
-		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot count the descriptors in %s: %s", whole,
+		return perch_error_set(err, errno, PERCH_ERROR_FILE,
+				       "cannot count the descriptors in %s: %s", whole,
 				       strerror(errno));
 	*nr = count_descriptors(folder, own, limited ? limits.descriptors : UINT64_MAX);
 	closedir(folder);
 	return 0;
 }
 
-int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch_process_state *state,
-			  struct perch_error *err)
+int perch_machine_process(struct perch_machine *machine, pid_t pid,
+			  struct perch_process_state *state, struct perch_error *err)
 {
 	const struct status *own;
 	struct status status;
@@ -185,19 +195,21 @@ int perch_machine_process(struct perch_machine *machine, pid_t pid, struct perch
 		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 		rc = perch__read_status(machine, path, &status);
 	} else if (!pid && machine) {
-		rc = perch__process_status(machine, &own);	/* kept */
+		rc = perch__process_status(machine, &own); /* kept */
 		status = *own;
 	} else if (!pid) {
 		rc = read_own_status(NULL, &status);
 	}
 	if (rc == -ENOENT || rc == -ESRCH)
-		return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "there is no process or thread %d",
-				       (int)pid);
+		return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
+				       "there is no process or thread %d", (int)pid);
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the status of process %d: %s", (int)pid,
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
+				       "cannot read the status of process %d: %s", (int)pid,
 				       strerror(-rc));
 	*state = (struct perch_process_state){
-		.state = status.state, .uid = status.uid < 0 ? UINT32_MAX : (uint32_t)status.uid,
+		.state = status.state,
+		.uid = status.uid < 0 ? UINT32_MAX : (uint32_t)status.uid,
 		.permitted = status.permitted,
 	};
 	memcpy(state->name, status.name, sizeof(state->name));

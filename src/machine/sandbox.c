@@ -10,10 +10,12 @@
 
 /* The numbers that Linux gives the namespaces it starts with; since 3.8. */
 #define FIRST_USER_NAMESPACE 0xeffffffdul
-#define FIRST_PID_NAMESPACE 0xeffffffcul
+#define FIRST_PID_NAMESPACE  0xeffffffcul
 
-/* Whether the link of /proc/PID/ns names another namespace than the first one: 1, 0; -1: it cannot be read. */
-static int other_namespace(const struct perch_machine *machine, const char *kind, unsigned long first)
+/* Whether the link of /proc/PID/ns names another namespace than the first one: 1, 0; -1: it cannot
+ * be read. */
+static int other_namespace(const struct perch_machine *machine, const char *kind,
+			   unsigned long first)
 {
 	char name[32], path[64], whole[PATH_MAX], text[64];
 	unsigned long number;
@@ -26,7 +28,8 @@ static int other_namespace(const struct perch_machine *machine, const char *kind
 	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
 		return -1;
 	got = readlink(whole, text, sizeof(text) - 1);
-	if (got < 0 && errno == EINVAL)		/* a described machine has a file in the link's place */
+	/* a described machine has a file in the link's place */
+	if (got < 0 && errno == EINVAL)
 		got = perch_machine_read(machine, path, text, sizeof(text));
 	if (got < 0)
 		return -1;
@@ -50,8 +53,8 @@ static int in_user_namespace(const struct perch_machine *machine)
 	linked = other_namespace(machine, "user", FIRST_USER_NAMESPACE);
 	if (perch_machine_read(machine, path, text, sizeof(text)) < 0)
 		return linked;
-	whole = sscanf(text, "%lu %lu %lu", &inside, &outside, &length) == 3 && !inside && !outside &&
-		length == UINT32_MAX;
+	whole = sscanf(text, "%lu %lu %lu", &inside, &outside, &length) == 3 && !inside &&
+		!outside && length == UINT32_MAX;
 	if (!whole)
 		return 1;
 	return linked == 1;
@@ -86,14 +89,16 @@ static enum perch_lockdown read_lockdown(const struct perch_machine *machine)
 	return open ? lockdown_level(open + 1, strcspn(open + 1, "]")) : PERCH_LOCKDOWN_UNKNOWN;
 }
 
-/* SELinux's contexts have colons ("u:r:untrusted_app:s0"); AppArmor's names have a mode behind a space. */
+/* SELinux's contexts have colons ("u:r:untrusted_app:s0"); AppArmor's names have a mode behind a
+ * space. */
 static bool has_selinux_context(const struct perch_machine *machine)
 {
 	char path[64], text[256];
 	int colons = 0;
 
 	perch__process_path(machine, path, sizeof(path), "/attr/current");
-	if (perch_machine_read(machine, path, text, sizeof(text)) <= 0 || text[0] == ':' || strchr(text, ' '))
+	if (perch_machine_read(machine, path, text, sizeof(text)) <= 0 || text[0] == ':' ||
+	    strchr(text, ' '))
 		return false;
 	for (const char *at = text; *at; at++)
 		colons += *at == ':';
@@ -115,8 +120,10 @@ static int read_yama(const struct perch_machine *machine)
 {
 	long scope;
 
-	return perch__read_number(machine, "/proc/sys/kernel/yama/ptrace_scope", &scope) || scope < 0 || scope > 3
-	       ? -1 : (int)scope;
+	return perch__read_number(machine, "/proc/sys/kernel/yama/ptrace_scope", &scope) ||
+			       scope < 0 || scope > 3
+		       ? -1
+		       : (int)scope;
 }
 
 static void read_confinement(struct perch_machine *machine, struct perch_sandbox *sandbox,
@@ -125,7 +132,8 @@ static void read_confinement(struct perch_machine *machine, struct perch_sandbox
 	memset(sandbox, 0, sizeof(*sandbox));
 	sandbox->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
 	/* where their number is not told, nothing can be said of others */
-	if (status->seccomp == 2 && machine->own_filters && status->filters <= (int)machine->own_filters)
+	if (status->seccomp == 2 && machine->own_filters &&
+	    status->filters <= (int)machine->own_filters)
 		sandbox->seccomp = status->filters < 0 ? -1 : 0;
 	sandbox->no_new_privileges = status->no_new_privileges;
 	sandbox->user_namespace = in_user_namespace(machine);
@@ -140,17 +148,20 @@ static void read_confinement(struct perch_machine *machine, struct perch_sandbox
 }
 
 int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
-			      struct perch_error *err)
+			  struct perch_error *err)
 {
 	const struct status *status;
 	int rc;
 
 	if (!machine)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no machine to ask");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "there is no machine to ask");
 	rc = perch__process_status(machine, &status);
 	if (rc)
-		return perch_error_set(err, -rc, PERCH_ERROR_FILE, "cannot read the status of %s: %s",
-				       machine->process ? "that process" : "this process", strerror(-rc));
+		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
+				       "cannot read the status of %s: %s",
+				       machine->process ? "that process" : "this process",
+				       strerror(-rc));
 	if (!machine->confinement_known) {
 		read_confinement(machine, &machine->sandbox, status);
 		machine->confinement_known = true;

@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-#define MAX_BYTES (1 << 20)		/* 65536 groups are the kernel's bound: some 700 KiB */
+#define MAX_BYTES (1 << 20) /* 65536 groups are the kernel's bound: some 700 KiB */
 
 /* What follows the name at the line's start; NULL: another line. */
 static const char *value_of(const char *line, const char *name)
@@ -23,7 +23,8 @@ static const char *value_of(const char *line, const char *name)
 
 static int small_number(const char *text)
 {
-	return text[0] >= '0' && text[0] <= '9' && (text[1] < '0' || text[1] > '9') ? text[0] - '0' : -1;
+	return text[0] >= '0' && text[0] <= '9' && (text[1] < '0' || text[1] > '9') ? text[0] - '0'
+										    : -1;
 }
 
 static int count_words(const char *text)
@@ -100,8 +101,9 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 	FILE *stream;
 	int fd, rc;
 
-	*status = (struct status){ .state = '?', .uid = -1, .seccomp = -1, .filters = -1,
-				     .no_new_privileges = -1 };
+	*status = (struct status){
+		.state = '?', .uid = -1, .seccomp = -1, .filters = -1, .no_new_privileges = -1
+	};
 	rc = perch_machine_path(machine, whole, sizeof(whole), path);
 	if (rc < 0)
 		return rc;
@@ -122,7 +124,7 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 		at_start = length && line[length - 1] == '\n';
 		total += length ? length : 1;
 	}
-	rc = ferror(stream) ? -ESRCH : 0;	/* it ended while it was read */
+	rc = ferror(stream) ? -ESRCH : 0; /* it ended while it was read */
 	fclose(stream);
 	return rc;
 }

@@ -9,8 +9,8 @@
 
 #include <perch/machine.h>
 
-static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		      unsigned long flags)
+static int open_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
 	(void)context;
 	return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);

@@ -23,7 +23,8 @@ static void take_value(const char *text, const char *name, char *value, size_t s
 	at += length + 1;
 	if (*at == '"' || *at == '\'')
 		quote[0] = *at++;
-	snprintf(value, size, "%.*s", (int)(quote[0] ? strcspn(at, quote) : strcspn(at, " \t\n")), at);
+	snprintf(value, size, "%.*s", (int)(quote[0] ? strcspn(at, quote) : strcspn(at, " \t\n")),
+		 at);
 	value[strcspn(value, "\n")] = '\0';
 }
 
@@ -38,7 +39,8 @@ static bool read_android(const struct perch_machine *machine, char *version, siz
 	return true;
 }
 
-int perch_machine_distribution(struct perch_machine *machine, char *buffer, size_t size, struct perch_error *err)
+int perch_machine_distribution(struct perch_machine *machine, char *buffer, size_t size,
+			       struct perch_error *err)
 {
 	static const char *const files[] = { "/etc/os-release", "/usr/lib/os-release" };
 	char text[8192], id[64] = "", version[64] = "";
@@ -52,24 +54,29 @@ int perch_machine_distribution(struct perch_machine *machine, char *buffer, size
 	if (!id[0] && read_android(machine, version, sizeof(version)))
 		snprintf(id, sizeof(id), "android");
 	if (!id[0])
-		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE, "no os-release tells the distribution");
+		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
+				       "no os-release tells the distribution");
 	if (snprintf(text, sizeof(text), version[0] ? "%s %s" : "%s", id, version) >= (int)size)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the distribution's name");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "no room for the distribution's name");
 	strcpy(buffer, text);
 	return 0;
 }
 
 /* Three numbers: open, unused and never filled any more, the limit. */
-int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64_t *limit, struct perch_error *err)
+int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64_t *limit,
+			     struct perch_error *err)
 {
 	unsigned long long open, most;
 	char text[128];
 	ssize_t got = perch_machine_read(machine, "/proc/sys/fs/file-nr", text, sizeof(text));
 
 	if (got < 0)
-		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read fs.file-nr: %s", strerror(-got));
+		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read fs.file-nr: %s",
+				       strerror(-got));
 	if (sscanf(text, "%llu %*u %llu", &open, &most) != 2)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "fs.file-nr does not hold three numbers");
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
+				       "fs.file-nr does not hold three numbers");
 	*nr = open;
 	*limit = most;
 	return 0;

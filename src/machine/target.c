@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A target's state, kept for a moment: events fail in bursts, one for each event and CPU of the same thread. */
+/* A target's state, kept for a moment: events fail in bursts, one for each event and CPU of the
+ * same thread. */
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -15,7 +16,8 @@ static uint64_t now_ms(void)
 	return time.tv_sec * 1000ull + time.tv_nsec / 1000000;
 }
 
-int perch_machine_process_cached(struct perch_machine *machine, pid_t pid, struct perch_process_state *state)
+int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
+				 struct perch_process_state *state)
 {
 	struct target *target = &machine->target;
 	uint64_t now = now_ms();

@@ -13,13 +13,14 @@
 /* What was read of a path; its text stands behind it. */
 struct text {
 	struct text *next;
-	ssize_t length;			/* or a negative errno */
+	ssize_t length; /* or a negative errno */
 	char *content;
 	char path[];
 };
 
 /* The names in a folder, a line each, as many as there is room for. */
-static ssize_t list_folder(const struct perch_machine *machine, const char *path, char *buffer, size_t size)
+static ssize_t list_folder(const struct perch_machine *machine, const char *path, char *buffer,
+			   size_t size)
 {
 	const struct dirent *entry;
 	char whole[PATH_MAX];
@@ -60,7 +61,8 @@ static struct text *read_text(const struct perch_machine *machine, const char *p
 	return text;
 }
 
-ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path, const char **content)
+ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path,
+				  const char **content)
 {
 	struct text *text = machine->texts;
 	ssize_t length;

@@ -12,36 +12,44 @@
 /* Its files are for one group, root's unless told at the mount: that is the least to change. */
 int perch_machine_tracefs_error(const struct perch_machine *machine, struct perch_error *err)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", "/sys/kernel/debug" };
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+					      "/sys/kernel/debug" };
 	struct stat status;
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (perch_machine_path(machine, path, sizeof(path), places[i]) < 0 || stat(path, &status))
+		if (perch_machine_path(machine, path, sizeof(path), places[i]) < 0 ||
+		    stat(path, &status))
 			continue;
-		perch_error_set(err, EACCES, PERCH_ERROR_FILE,
-				"%.160s, where events have their numbers, is closed to this user (owner %u, group %u, mode %04o)",
-				path, (unsigned)status.st_uid, (unsigned)status.st_gid,
-				(unsigned)status.st_mode & 07777);
-		perch_error_remedy(err, "as root, for this user's group: mount -o remount,gid=%u,mode=750 %.160s",
-				   (unsigned)getgid(), path);
+		perch_error_set(
+			err, EACCES, PERCH_ERROR_FILE,
+			"%.160s, where events have their numbers, is closed to this user (owner %u, group %u, mode %04o)",
+			path, (unsigned)status.st_uid, (unsigned)status.st_gid,
+			(unsigned)status.st_mode & 07777);
+		perch_error_remedy(
+			err,
+			"as root, for this user's group: mount -o remount,gid=%u,mode=750 %.160s",
+			(unsigned)getgid(), path);
 		return -EACCES;
 	}
 	return perch_error_set(err, EACCES, PERCH_ERROR_FILE, "this user may not read tracefs");
 }
 
-int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size, struct perch_error *err)
+int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
+			  struct perch_error *err)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool closed = false;
 
-	if (machine && machine->tracefs && perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
+	if (machine && machine->tracefs &&
+	    perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
 		return 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		char probe[PATH_MAX + 16];
 
 		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
-			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "no room for the path of tracefs");
+			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+					       "no room for the path of tracefs");
 		snprintf(probe, sizeof(probe), "%s/events", buffer);
 		if (access(probe, R_OK | X_OK) == 0) {
 			if (machine)

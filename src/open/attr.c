@@ -81,8 +81,8 @@ static void set_scope(struct perch_attr *attr, const struct perch_options *optio
 }
 
 /*
- * Modifier P: what the event's core PMU says it can do; a machine that does not say is not asked for anything. Counters
- * have no place that could be precise.
+ * Modifier P: what the event's core PMU says it can do; a machine that does not say is not asked
+ * for anything. Counters have no place that could be precise.
  */
 static void set_precise_max(struct perch_attr *attr, const struct perch_options *options)
 {
@@ -91,31 +91,38 @@ static void set_precise_max(struct perch_attr *attr, const struct perch_options 
 
 	if (options->precise || !perch__samples(options))
 		return;
-	if (options->machine && (attr->type >= PERCH_TYPE_MAX || attr->config >> PERCH_PMU_TYPE_SHIFT))
+	if (options->machine &&
+	    (attr->type >= PERCH_TYPE_MAX || attr->config >> PERCH_PMU_TYPE_SHIFT))
 		pmu = perch__core_pmu(attr, options->machine);
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", pmu ? pmu->name : "cpu");
-	if (perch_machine_read(options->machine, path, text, sizeof(text)) > 0 && text[0] >= '1' && text[0] <= '3')
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise",
+		 pmu ? pmu->name : "cpu");
+	if (perch_machine_read(options->machine, path, text, sizeof(text)) > 0 && text[0] >= '1' &&
+	    text[0] <= '3')
 		attr->precise_ip = text[0] - '0';
 }
 
 /* The event's modifiers and the options together may leave nothing to measure. */
-static int check_sides(const struct perch_attr *attr, const struct perch_event *event, struct perch_error *err)
+static int check_sides(const struct perch_attr *attr, const struct perch_event *event,
+		       struct perch_error *err)
 {
 	bool nobody = attr->exclude_user && attr->exclude_kernel && attr->exclude_hv;
 
 	if (!nobody && !(attr->exclude_host && attr->exclude_guest))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "nothing of '%s' is left to measure: %s", event->name,
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "nothing of '%s' is left to measure: %s",
+			event->name,
 			nobody ? "exclude_user, exclude_kernel and exclude_hv are all set"
 			       : "exclude_host and exclude_guest are both set");
 	perch_error_field(err, nobody ? "exclude_user" : "exclude_host", NULL);
-	perch_error_remedy(err, "leave out the modifier, or the exclude_* option that takes away what it asks for");
+	perch_error_remedy(
+		err,
+		"leave out the modifier, or the exclude_* option that takes away what it asks for");
 	return -EINVAL;
 }
 
 /*
- * The smallest version that holds what is set, so that old kernels are not asked for what nobody wants. Each
- * version is a word longer than the one before it, but for VER3, which is two.
+ * The smallest version that holds what is set, so that old kernels are not asked for what nobody
+ * wants. Each version is a word longer than the one before it, but for VER3, which is two.
  */
 static uint32_t size_of(const struct perch_attr *attr)
 {
@@ -126,12 +133,14 @@ static uint32_t size_of(const struct perch_attr *attr)
 	while (used > PERCH_ATTR_SIZE_VER0 / sizeof(*words) && !words[used - 1])
 		used--;
 	used *= sizeof(*words);
-	return used > PERCH_ATTR_SIZE_VER2 && used < PERCH_ATTR_SIZE_VER3 ? PERCH_ATTR_SIZE_VER3 : used;
+	return used > PERCH_ATTR_SIZE_VER2 && used < PERCH_ATTR_SIZE_VER3 ? PERCH_ATTR_SIZE_VER3
+									  : used;
 }
-_Static_assert(sizeof(struct perch_attr) == PERCH_ATTR_SIZE_VER9, "size_of() knows the versions up to this one");
+_Static_assert(sizeof(struct perch_attr) == PERCH_ATTR_SIZE_VER9,
+	       "size_of() knows the versions up to this one");
 
-int perch_attr_build(struct perch_attr *attr, const struct perch_event *event, const struct perch_options *options,
-		     struct perch_error *err)
+int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
+		     const struct perch_options *options, struct perch_error *err)
 {
 	static const struct perch_options plain = {
 		.read = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING,

@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-#define SHOWN 6				/* names that a remedy lists */
+#define SHOWN 6 /* names that a remedy lists */
 
 /* Whether ".." leads above the place that the path starts from. */
 static bool leads_out(const char *path)
@@ -45,7 +45,8 @@ static const char *behind(const char *path, const char *place)
 	return path + length;
 }
 
-/* Of a path below the mount, seen with the machine's root or without it, the part that is the cgroup's own. */
+/* Of a path below the mount, seen with the machine's root or without it, the part that is the
+ * cgroup's own. */
 static const char *below(const char *path, const char *mount, const struct perch_machine *machine)
 {
 	const char *found = behind(path, mount);
@@ -78,7 +79,8 @@ static int list_children(const char *path, char *buffer, size_t size)
 			continue;
 		if (nr++ >= SHOWN)
 			break;
-		length = snprintf(buffer + used, size - used, "%s%s", used ? ", " : "", entry->d_name);
+		length = snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+				  entry->d_name);
 		if (length < 0 || (size_t)length >= size - used) {
 			buffer[used] = '\0';
 			break;
@@ -104,26 +106,31 @@ static void cut_to_existing(char *path, size_t least)
 	}
 }
 
-static int not_there(char *whole, const char *mount, const char *own, int error, struct perch_error *err)
+static int not_there(char *whole, const char *mount, const char *own, int error,
+		     struct perch_error *err)
 {
 	char names[256];
 	int nr;
 
 	if (error != ENOENT && error != ENOTDIR)
-		return perch_error_set(err, error, PERCH_ERROR_FILE, "cannot open the cgroup %s: %s", whole,
-				       strerror(error));
-	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' below %s", own, mount);
+		return perch_error_set(err, error, PERCH_ERROR_FILE,
+				       "cannot open the cgroup %s: %s", whole, strerror(error));
+	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' below %s",
+			own, mount);
 	cut_to_existing(whole, strlen(mount));
 	nr = list_children(whole, names, sizeof(names));
 	if (nr)
 		perch_error_remedy(err, "%s has %s%s", whole, names, nr > SHOWN ? " and more" : "");
 	else
-		perch_error_remedy(err, "%s has no cgroups: make one with mkdir, and write process ids to its cgroup.procs",
-				   whole);
+		perch_error_remedy(
+			err,
+			"%s has no cgroups: make one with mkdir, and write process ids to its cgroup.procs",
+			whole);
 	return -ENOENT;
 }
 
-/* The kernel wants a descriptor of a file, not of a path (O_PATH); and 0 is no cgroup's in struct perch_target. */
+/* The kernel wants a descriptor of a file, not of a path (O_PATH); and 0 is no cgroup's in struct
+ * perch_target. */
 static int open_folder(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), other;
@@ -148,10 +155,11 @@ int perch__open_cgroup(const char *path, struct perch_machine *machine, struct p
 		return rc;
 	own = below(path, mount, machine);
 	if (strlen(own) >= PATH_MAX)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "a cgroup's name of %zu bytes is too long",
-				       strlen(own));
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "a cgroup's name of %zu bytes is too long", strlen(own));
 	if (leads_out(own)) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "the cgroup '%s' leads out of %s", path, mount);
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET,
+				"the cgroup '%s' leads out of %s", path, mount);
 		perch_error_remedy(err, "give its path from %s on", mount);
 		return -EINVAL;
 	}

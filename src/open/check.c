@@ -11,7 +11,8 @@
 	(PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_ANY_CALL | PERCH_SAMPLE_BRANCH_ANY_RETURN | \
 	 PERCH_SAMPLE_BRANCH_IND_CALL | PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_IND_JUMP |  \
 	 PERCH_SAMPLE_BRANCH_CALL | PERCH_SAMPLE_BRANCH_ABORT_TX)
-#define NMI_SAFE_CLOCK (options->clockid == CLOCK_MONOTONIC || options->clockid == CLOCK_MONOTONIC_RAW)
+#define NMI_SAFE_CLOCK \
+	(options->clockid == CLOCK_MONOTONIC || options->clockid == CLOCK_MONOTONIC_RAW)
 
 #define SAMPLES(what) (options->sample & PERCH_SAMPLE_##what)
 #define FOLLOWS(what) (options->sideband & PERCH_FOLLOW_##what)
@@ -24,13 +25,14 @@ static int contradiction(const char *field, const char *sentence, struct perch_e
 }
 
 /*
- * Two wishes that contradict each other, or one that needs another: the attr's field, and a sentence that names both.
- * Straight code: conditions in a table take as long as the rest of perch_attr_build().
+ * Two wishes that contradict each other, or one that needs another: the attr's field, and a
+ * sentence that names both. Straight code: conditions in a table take as long as the rest of
+ * perch_attr_build().
  */
-#define REFUSE(condition, field, sentence)                                                         \
-	do {                                                                                       \
-		if (__builtin_expect(!!(condition), 0))                                            \
-			return contradiction(field, sentence, err);                                \
+#define REFUSE(condition, field, sentence)                          \
+	do {                                                        \
+		if (__builtin_expect(!!(condition), 0))             \
+			return contradiction(field, sentence, err); \
 	} while (0)
 
 static int check_sampling(const struct perch_options *options, struct perch_error *err)
@@ -54,12 +56,14 @@ static int check_sampling(const struct perch_options *options, struct perch_erro
 
 static int check_branches(const struct perch_options *options, struct perch_error *err)
 {
-	REFUSE(SAMPLES(BRANCH_STACK) && !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
+	REFUSE(SAMPLES(BRANCH_STACK) &&
+		       !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
 	       "branch_sample_type",
 	       "PERCH_SAMPLE_BRANCH_STACK needs branch_sample_type to name a kind, as PERCH_SAMPLE_BRANCH_ANY");
 	REFUSE(options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
 	       "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample");
-	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS, "branch_sample_type",
+	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS,
+	       "branch_sample_type",
 	       "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other kinds, as PERCH_SAMPLE_BRANCH_ANY: the CPU keeps calls alone");
 	REFUSE(BRANCHES(CALL_STACK) && BRANCHES(COUNTERS), "branch_sample_type",
 	       "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS exclude each other");
@@ -82,7 +86,8 @@ static int check_stacks(const struct perch_options *options, struct perch_error 
 	       "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample");
 	REFUSE(options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
 	       "sample_max_stack needs PERCH_SAMPLE_CALLCHAIN in sample");
-	REFUSE(SAMPLES(CALLCHAIN) && options->exclude_callchain_user && options->exclude_callchain_kernel,
+	REFUSE(SAMPLES(CALLCHAIN) && options->exclude_callchain_user &&
+		       options->exclude_callchain_kernel,
 	       "exclude_callchain_user",
 	       "exclude_callchain_user and exclude_callchain_kernel leave nothing of PERCH_SAMPLE_CALLCHAIN");
 	REFUSE(options->defer_callchain && !SAMPLES(CALLCHAIN), "defer_callchain",
@@ -100,7 +105,8 @@ static int check_aux(const struct perch_options *options, struct perch_error *er
 	       "aux_output excludes aux_pause and aux_resume");
 	REFUSE(options->aux_output && options->aux_sample_size, "aux_output",
 	       "aux_output and aux_sample_size exclude each other");
-	REFUSE(options->aux_start_paused && (options->aux_pause || options->aux_resume), "aux_start_paused",
+	REFUSE(options->aux_start_paused && (options->aux_pause || options->aux_resume),
+	       "aux_start_paused",
 	       "aux_start_paused excludes aux_pause and aux_resume: one is for the AUX event, the others for those beside it");
 	REFUSE(options->aux_sample_size && !SAMPLES(AUX), "aux_sample_size",
 	       "aux_sample_size needs PERCH_SAMPLE_AUX in sample");
@@ -136,24 +142,30 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 
 	if (options->period >> 63) {
 		field = "sample_period";
-		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD, "a period of %" PRIu64 " is beyond 2^63-1", options->period);
+		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
+				"a period of %" PRIu64 " is beyond 2^63-1", options->period);
 	} else if (options->sample_stack_user % 8 || options->sample_stack_user >= 65535) {
 		field = "sample_stack_user";
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"sample_stack_user is %" PRIu32 ", which is no multiple of 8 up to 65528",
+				"sample_stack_user is %" PRIu32
+				", which is no multiple of 8 up to 65528",
 				options->sample_stack_user);
 	} else if (options->aux_sample_size > UINT16_MAX) {
 		field = "aux_sample_size";
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"aux_sample_size is %" PRIu32 ", and a sample holds no more than 65535 bytes of AUX data",
+				"aux_sample_size is %" PRIu32
+				", and a sample holds no more than 65535 bytes of AUX data",
 				options->aux_sample_size);
 	} else if (options->use_clockid && !NMI_SAFE_CLOCK && options->clockid != CLOCK_REALTIME &&
 		   options->clockid != CLOCK_BOOTTIME && options->clockid != CLOCK_TAI) {
 		field = "clockid";
-		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD, "clockid %" PRId32 " is no clock that events can use",
+		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
+				"clockid %" PRId32 " is no clock that events can use",
 				options->clockid);
-		perch_error_remedy(err, "use CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME or "
-				   "CLOCK_TAI");
+		perch_error_remedy(
+			err,
+			"use CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME or "
+			"CLOCK_TAI");
 	}
 	if (!field)
 		return 0;
@@ -161,17 +173,23 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 	return -EINVAL;
 }
 
-/* The CPU's own events, tracepoints and breakpoints may come in a non-maskable interrupt; other PMUs know themselves. */
-static int check_clock(const struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+/* The CPU's own events, tracepoints and breakpoints may come in a non-maskable interrupt; other
+ * PMUs know themselves. */
+static int check_clock(const struct perch_options *options, const struct perch_event *event,
+		       struct perch_error *err)
 {
 	uint32_t type = event->attr.type;
 
-	if (!options->use_clockid || NMI_SAFE_CLOCK || type == PERCH_TYPE_SOFTWARE || type >= PERCH_TYPE_MAX)
+	if (!options->use_clockid || NMI_SAFE_CLOCK || type == PERCH_TYPE_SOFTWARE ||
+	    type >= PERCH_TYPE_MAX)
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
-			"clockid %s and the type of '%s' exclude each other: the clock cannot be read in that event's interrupt",
-			options->clockid == CLOCK_REALTIME ? "CLOCK_REALTIME" :
-			options->clockid == CLOCK_BOOTTIME ? "CLOCK_BOOTTIME" : "CLOCK_TAI", event->name);
+	perch_error_set(
+		err, EINVAL, PERCH_ERROR_CONFLICT,
+		"clockid %s and the type of '%s' exclude each other: the clock cannot be read in that event's interrupt",
+		options->clockid == CLOCK_REALTIME   ? "CLOCK_REALTIME"
+		: options->clockid == CLOCK_BOOTTIME ? "CLOCK_BOOTTIME"
+						     : "CLOCK_TAI",
+		event->name);
 	perch_error_field(err, "clockid", NULL);
 	perch_error_cause(err, PERCH_CAUSE_CLOCKID_NMI);
 	perch_error_remedy(err, "use CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW");
@@ -179,22 +197,27 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 }
 
 /*
- * To inherit a probe the kernel makes it anew, and looks for its path where the event of the parent points: in the memory of
- * the process that forks, which has something else there, or nothing. Its fork(2) then fails with EFAULT.
+ * To inherit a probe the kernel makes it anew, and looks for its path where the event of the parent
+ * points: in the memory of the process that forks, which has something else there, or nothing. Its
+ * fork(2) then fails with EFAULT.
  */
-static int check_path(const struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+static int check_path(const struct perch_options *options, const struct perch_event *event,
+		      struct perch_error *err)
 {
 	if (!options->inherit || !event->path)
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT,
-			"inherit and the path that config1 of '%s' points to exclude each other: the measured process could not "
-			"fork any more", event->name);
+	perch_error_set(
+		err, EINVAL, PERCH_ERROR_CONFLICT,
+		"inherit and the path that config1 of '%s' points to exclude each other: the measured process could not "
+		"fork any more",
+		event->name);
 	perch_error_field(err, "inherit", NULL);
 	perch_error_remedy(err, "leave inherit off, or count everybody on all CPUs");
 	return -EINVAL;
 }
 
-int perch__check_options(const struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+int perch__check_options(const struct perch_options *options, const struct perch_event *event,
+			 struct perch_error *err)
 {
 	int (*const checks[])(const struct perch_options *options, struct perch_error *err) = {
 		check_sampling, check_branches, check_stacks, check_aux, check_scope, check_ranges,

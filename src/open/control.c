@@ -6,10 +6,11 @@
 
 #include "internal.h"
 
-#define MAX_PROGRAMS 64			/* of BPF on one tracepoint: the kernel refuses to be asked for more */
+#define MAX_PROGRAMS 64 /* of BPF on one tracepoint: the kernel refuses to be asked for more */
 
 /* Why the kernel refused, by rules alone: facts are read where the caller gives a machine. */
-static int refused(const struct perch_operation *operation, struct perch_machine *machine, struct perch_error *err)
+static int refused(const struct perch_operation *operation, struct perch_machine *machine,
+		   struct perch_error *err)
 {
 	struct perch_explanation explanation;
 
@@ -20,8 +21,9 @@ static int refused(const struct perch_operation *operation, struct perch_machine
 }
 
 /* known: what the argument points to. */
-static int control_known(int fd, unsigned long request, unsigned long argument, struct perch_operation *known,
-			 struct perch_machine *machine, struct perch_error *err)
+static int control_known(int fd, unsigned long request, unsigned long argument,
+			 struct perch_operation *known, struct perch_machine *machine,
+			 struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 
@@ -34,8 +36,8 @@ static int control_known(int fd, unsigned long request, unsigned long argument, 
 	return refused(known, machine, err);
 }
 
-static int control(int fd, unsigned long request, unsigned long argument, struct perch_machine *machine,
-		   struct perch_error *err)
+static int control(int fd, unsigned long request, unsigned long argument,
+		   struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_operation nothing_known = { .other_fd = -1 };
 
@@ -58,47 +60,56 @@ int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct 
 }
 
 /* The kernel adds the number to a signed counter, and says nothing of what 0 does. */
-int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine, struct perch_error *err)
+int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
+			struct perch_error *err)
 {
 	if (!samples || samples > INT_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "cannot refresh: %u is no number of samples from 1 to %d", samples, INT_MAX);
+				       "cannot refresh: %u is no number of samples from 1 to %d",
+				       samples, INT_MAX);
 	return control(fd, PERCH_IOC_REFRESH, samples, machine, err);
 }
 
-int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine, struct perch_error *err)
+int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_operation known = { .other_fd = -1, .period = period, .period_known = true };
 
 	if (!period || period >> 63) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
-				"cannot set the period: %llu is none from 1 to 2^63-1", (unsigned long long)period);
+				"cannot set the period: %llu is none from 1 to 2^63-1",
+				(unsigned long long)period);
 		perch_error_field(err, "sample_period", NULL);
 		return -EINVAL;
 	}
 	return control_known(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &known, machine, err);
 }
 
-int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine, struct perch_error *err)
+int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_operation known = { .other_fd = into_fd };
 
 	if (fd == into_fd) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the output of an event to the event itself");
+		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				"cannot set the output of an event to the event itself");
 		perch_error_remedy(err, "pass -1: its records go into its own ring");
 		return -EINVAL;
 	}
 	/* as a long: an int of -1 would arrive as a large positive number */
-	return control_known(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known, machine, err);
+	return control_known(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known,
+			     machine, err);
 }
 
-int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine, struct perch_error *err)
+int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_operation known = { .other_fd = -1, .filter = filter };
 	int rc;
 
 	if (!filter)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "cannot set the filter: there is none");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "cannot set the filter: there is none");
 	rc = control_known(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &known, machine, err);
 	if (rc)
 		perch_error_prefix(err, "filter '%s': ", filter);
@@ -110,25 +121,30 @@ int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine, struct p
 	return control(fd, PERCH_IOC_ID, (unsigned long)id, machine, err);
 }
 
-int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine, struct perch_error *err)
+int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine,
+			struct perch_error *err)
 {
 	return control(fd, PERCH_IOC_SET_BPF, (unsigned long)(long)program_fd, machine, err);
 }
 
 /* ENOSPC says that there are more than asked for; their number is told all the same. */
-int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, struct perch_machine *machine,
-			  struct perch_error *err)
+int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr,
+			  struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	uint32_t words[2 + MAX_PROGRAMS] = { 0 };
 	struct perch_query_bpf *query = (struct perch_query_bpf *)words;
 	struct perch_operation known = {
-		.kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_QUERY_BPF, .argument = (unsigned long)words, .other_fd = -1,
+		.kind = PERCH_OPERATION_IOCTL,
+		.request = PERCH_IOC_QUERY_BPF,
+		.argument = (unsigned long)words,
+		.other_fd = -1,
 	};
 	uint32_t stored;
 
 	query->ids_len = room < MAX_PROGRAMS ? room : MAX_PROGRAMS;
-	if (calls->ioctl(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 && errno != ENOSPC) {
+	if (calls->ioctl(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 &&
+	    errno != ENOSPC) {
 		known.errnum = errno;
 		return refused(&known, machine, err);
 	}
@@ -139,13 +155,15 @@ int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr, st
 	return 0;
 }
 
-int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine, struct perch_error *err)
+int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine,
+			     struct perch_error *err)
 {
 	return control(fd, PERCH_IOC_PAUSE_OUTPUT, pause, machine, err);
 }
 
 /* The kernel may write its own size into the attr, and the caller's is const. */
-int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine, struct perch_error *err)
+int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine,
+		       struct perch_error *err)
 {
 	struct perch_attr given;
 	int rc = perch__check_call(attr, err);
@@ -168,15 +186,16 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 		return 0;
 	errnum = errno;
 	if (errnum == EINVAL) {
-		perch_error_set(err, errnum, PERCH_ERROR_NO_SYSCALL, "cannot %s this thread's events: this kernel has none",
-				verb);
+		perch_error_set(err, errnum, PERCH_ERROR_NO_SYSCALL,
+				"cannot %s this thread's events: this kernel has none", verb);
 		perch_error_cause(err, PERCH_CAUSE_NO_SYSCALL);
 		perch_error_remedy(err, "use a kernel with CONFIG_PERF_EVENTS");
 		return -errnum;
 	}
-	perch_error_set(err, errnum, PERCH_ERROR_BLOCKED,
-			"cannot %s this thread's events: a seccomp filter or a security module refuses it (%s)", verb,
-			strerror(errnum));
+	perch_error_set(
+		err, errnum, PERCH_ERROR_BLOCKED,
+		"cannot %s this thread's events: a seccomp filter or a security module refuses it (%s)",
+		verb, strerror(errnum));
 	perch_error_cause(err, PERCH_CAUSE_OPERATION_BLOCKED);
 	perch_error_remedy(err, "let the sandbox pass prctl(2) with PR_TASK_PERF_EVENTS_*");
 	return -errnum;

@@ -8,8 +8,8 @@ const struct perch_target perch_self = PERCH_SELF_INIT;
 const struct perch_target perch_all_cpus = { -1, -1, 0 };
 
 /*
- * E2BIG makes the kernel write its own size into the attr. That tells which field is too new, unless the size was
- * absurd to begin with: then the size itself is what must be explained.
+ * E2BIG makes the kernel write its own size into the attr. That tells which field is too new,
+ * unless the size was absurd to begin with: then the size itself is what must be explained.
  */
 static bool absurd_size(const struct perch_attr *attr)
 {
@@ -19,19 +19,22 @@ static bool absurd_size(const struct perch_attr *attr)
 int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 {
 	if (!attr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "no attr to open an event with");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "no attr to open an event with");
 	if (!absurd_size(attr))
 		return 0;
-	perch_error_set(err, E2BIG, PERCH_ERROR_BAD_FIELD, "attr.size is %u, which is no size of struct perch_attr",
-			attr->size);
+	perch_error_set(err, E2BIG, PERCH_ERROR_BAD_FIELD,
+			"attr.size is %u, which is no size of struct perch_attr", attr->size);
 	perch_error_cause(err, PERCH_CAUSE_ATTR_SIZE);
 	perch_error_field(err, "size", NULL);
-	perch_error_remedy(err, "set it to sizeof(struct perch_attr), or fill the attr by perch_attr_build()");
+	perch_error_remedy(
+		err, "set it to sizeof(struct perch_attr), or fill the attr by perch_attr_build()");
 	return -E2BIG;
 }
 
-int perch__try_open(struct perch__try *made, const struct perch_attr *attr, const struct perch_target *target,
-		    int group_fd, unsigned long flags, struct perch_machine *machine)
+int perch__try_open(struct perch__try *made, const struct perch_attr *attr,
+		    const struct perch_target *target, int group_fd, unsigned long flags,
+		    struct perch_machine *machine)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch_open_call *call = &made->call;
@@ -41,19 +44,23 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr, cons
 		target = &PERCH_SELF;
 	made->given = *attr;
 	made->size = attr->size;
-	*call = (struct perch_open_call){ .pid = target->pid, .cpu = target->cpu, .group_fd = group_fd,
-				     .flags = flags | PERCH_FLAG_FD_CLOEXEC };
+	*call = (struct perch_open_call){ .pid = target->pid,
+					  .cpu = target->cpu,
+					  .group_fd = group_fd,
+					  .flags = flags | PERCH_FLAG_FD_CLOEXEC };
 	if (target->cgroup_fd > 0) {
 		call->pid = target->cgroup_fd;
 		call->flags |= PERCH_FLAG_PID_CGROUP;
 		call->pid_is_cgroup_fd = true;
 	}
-	fd = calls->perf_event_open(calls->context, &made->given, call->pid, call->cpu, call->group_fd, call->flags);
+	fd = calls->perf_event_open(calls->context, &made->given, call->pid, call->cpu,
+				    call->group_fd, call->flags);
 	call->errnum = fd < 0 ? errno : 0;
 	return fd;
 }
 
-int perch__explain_try(struct perch__try *made, struct perch_machine *machine, struct perch_error *err)
+int perch__explain_try(struct perch__try *made, struct perch_machine *machine,
+		       struct perch_error *err)
 {
 	struct perch_attr passed = made->given;
 	struct perch_open_call call = made->call;
@@ -66,8 +73,8 @@ int perch__explain_try(struct perch__try *made, struct perch_machine *machine, s
 	return perch_explain(&call, machine, err);
 }
 
-int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd, unsigned long flags,
-	       struct perch_machine *machine, struct perch_error *err)
+int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd,
+	       unsigned long flags, struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch__try made;
 	int fd = perch__check_call(attr, err);

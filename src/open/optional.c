@@ -6,8 +6,8 @@
 #include "internal.h"
 
 /*
- * What makes no sense, or means something else, without a part that is gone: a clockid of 0 is a clock too. NULL as
- * the bit: the whole field.
+ * What makes no sense, or means something else, without a part that is gone: a clockid of 0 is a
+ * clock too. NULL as the bit: the whole field.
  */
 static const struct {
 	const char *field, *bit;
@@ -54,7 +54,8 @@ static uint64_t mask_of(const char *field, const char *bit)
 	return 0;
 }
 
-static void move(struct perch_attr *from, struct perch_attr *to, const struct perch_attr_field *field, uint64_t mask)
+static void move(struct perch_attr *from, struct perch_attr *to,
+		 const struct perch_attr_field *field, uint64_t mask)
 {
 	uint64_t value = perch_attr_get(from, field);
 
@@ -67,7 +68,8 @@ static bool same(const char *one, const char *other)
 	return one && other ? !strcmp(one, other) : one == other;
 }
 
-static void drop(const struct perch_attr_part *part, struct perch_attr *attr, struct perch_attr *missing_features)
+static void drop(const struct perch_attr_part *part, struct perch_attr *attr,
+		 struct perch_attr *missing_features)
 {
 	const char *bit = part->bit ? part->bit->name : NULL;
 
@@ -80,7 +82,8 @@ static void drop(const struct perch_attr_part *part, struct perch_attr *attr, st
 			     mask_of(dependents[i].goes, dependents[i].goes_bit));
 }
 
-/* Newest first; of one release, what comes later in the attr first, for it tends to need what comes before. */
+/* Newest first; of one release, what comes later in the attr first, for it tends to need what comes
+ * before. */
 static void newest_first(struct perch_attr_part *part, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++) {
@@ -96,11 +99,12 @@ static void newest_first(struct perch_attr_part *part, size_t nr)
 /* What is wanted, and which of the optional parts are gone. */
 struct dropping {
 	const struct perch_attr *wanted;
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];	/* the newest first */
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS]; /* the newest first */
 	size_t nr;
 	bool gone[PERCH_MOST_ATTR_PARTS];
-	bool guessed[PERCH_MOST_ATTR_PARTS];	/* gone, and the kernel did not say that it is that one */
-	size_t next;			/* to be guessed */
+	/* gone, and the kernel did not say that it is that one */
+	bool guessed[PERCH_MOST_ATTR_PARTS];
+	size_t next; /* to be guessed */
 	struct perch_attr attr, missing_features;
 };
 
@@ -142,11 +146,11 @@ static bool drop_next(struct dropping *d, const struct perch__try *refused)
 }
 
 /*
- * The refusal may have been about the last part alone, with newer ones gone in vain: each is tried once more. None is
- * open meanwhile: of breakpoints and counters there may be room for one.
+ * The refusal may have been about the last part alone, with newer ones gone in vain: each is tried
+ * once more. None is open meanwhile: of breakpoints and counters there may be room for one.
  */
-static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd, unsigned long flags,
-		     struct perch_machine *machine, struct perch__try *made)
+static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd,
+		     unsigned long flags, struct perch_machine *machine, struct perch__try *made)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
@@ -172,9 +176,10 @@ static int take_back(struct dropping *d, int fd, const struct perch_target *targ
 	return perch__try_open(made, &d->attr, target, group_fd, flags, machine);
 }
 
-int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional, struct perch_attr *missing_features,
-			const struct perch_target *target, int group_fd, unsigned long flags,
-			struct perch_machine *machine, struct perch_error *err)
+int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
+			struct perch_attr *missing_features, const struct perch_target *target,
+			int group_fd, unsigned long flags, struct perch_machine *machine,
+			struct perch_error *err)
 {
 	struct dropping d;
 	struct perch__try first, later;

@@ -15,8 +15,8 @@ const char *perch_format_attr_features(const struct perch_attr *attr, char *buff
 	nr = perch_attr_split(attr, part, PERCH__NR(part));
 	for (size_t i = 0; i < nr && used + 1 < size; i++) {
 		const struct perch_attr_bit *bit = part[i].bit;
-		int length = snprintf(buffer + used, size - used, "%s%s%s%s", used ? ", " : "", part[i].field->name,
-				      bit ? " " : "", bit ? bit->name : "");
+		int length = snprintf(buffer + used, size - used, "%s%s%s%s", used ? ", " : "",
+				      part[i].field->name, bit ? " " : "", bit ? bit->name : "");
 
 		if (length < 0)
 			break;

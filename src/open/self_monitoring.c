@@ -4,7 +4,8 @@
 
 #include "internal.h"
 
-const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr, struct perch_machine *machine)
+const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr,
+					struct perch_machine *machine)
 {
 	bool generic = attr->type == PERCH_TYPE_HARDWARE || attr->type == PERCH_TYPE_HW_CACHE;
 	uint32_t type = generic ? (uint32_t)(attr->config >> PERCH_PMU_TYPE_SHIFT) : attr->type;
@@ -25,8 +26,9 @@ const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr, struct pe
 }
 
 /*
- * arm64's format file rdpmc says "config1:1". Its other bit, long, is left as the text has it: a counter of 32 bits can
- * be read as well, and one of 64 takes two of them where the CPU has no long ones.
+ * arm64's format file rdpmc says "config1:1". Its other bit, long, is left as the text has it: a
+ * counter of 32 bits can be read as well, and one of 64 takes two of them where the CPU has no long
+ * ones.
  */
 static uint64_t format_bit(const struct perch_pmu *pmu, const struct perch_machine *machine)
 {
@@ -34,7 +36,8 @@ static uint64_t format_bit(const struct perch_pmu *pmu, const struct perch_machi
 	unsigned bit;
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/format/rdpmc", pmu->name);
-	if (perch_machine_read(machine, path, text, sizeof(text)) <= 0 || sscanf(text, "config1:%3u", &bit) != 1 || bit > 63)
+	if (perch_machine_read(machine, path, text, sizeof(text)) <= 0 ||
+	    sscanf(text, "config1:%3u", &bit) != 1 || bit > 63)
 		return 0;
 	return UINT64_C(1) << bit;
 }

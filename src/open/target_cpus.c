@@ -22,15 +22,16 @@ static bool is_online(const struct perch_cpus *online, int cpu)
 	return false;
 }
 
-static int choose(struct choice *choice, const struct perch_cpus *cpus, struct perch_machine *machine,
-		  struct perch_error *err)
+static int choose(struct choice *choice, const struct perch_cpus *cpus,
+		  struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_cpus *online;
 	int rc = 0;
 
 	*choice = (struct choice){ NULL, NULL };
 	if (cpus && !cpus->nr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "the list of CPUs is empty");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU,
+				       "the list of CPUs is empty");
 	if (!machine) {
 		rc = perch_machine_new(&choice->own, NULL, NULL, err);
 		machine = choice->own;
@@ -40,7 +41,8 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus, struct p
 	for (size_t i = 0; !rc && cpus && i < cpus->nr; i++) {
 		if (is_online(online, cpus->cpu[i]))
 			continue;
-		rc = perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is offline, or not there", cpus->cpu[i]);
+		rc = perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
+				     "CPU %d is offline, or not there", cpus->cpu[i]);
 		perch_error_field(err, "cpu", NULL);
 		perch_error_remedy(err, "/sys/devices/system/cpu/online lists those that work");
 	}
@@ -53,8 +55,9 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus, struct p
 }
 
 /* target on each of the CPUs */
-static int add_on_each(struct perch_targets *targets, const struct perch_target *target, const struct perch_cpus *cpus,
-		       struct perch_machine *machine, struct perch_error *err)
+static int add_on_each(struct perch_targets *targets, const struct perch_target *target,
+		       const struct perch_cpus *cpus, struct perch_machine *machine,
+		       struct perch_error *err)
 {
 	struct choice choice;
 	int rc = choose(&choice, cpus, machine, err);
@@ -70,8 +73,8 @@ static int add_on_each(struct perch_targets *targets, const struct perch_target 
 	return rc;
 }
 
-int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus, struct perch_machine *machine,
-			   struct perch_error *err)
+int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
+			   struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_target everyone = { .pid = -1, .cpu = -1 };
 
@@ -83,14 +86,16 @@ static int keep_cgroup(struct perch_targets *targets, int fd, struct perch_error
 	int *larger = reallocarray(targets->cgroup, targets->nr_cgroups + 1, sizeof(*larger));
 
 	if (!larger)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of targets");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a list of targets");
 	targets->cgroup = larger;
 	targets->cgroup[targets->nr_cgroups++] = fd;
 	return 0;
 }
 
-int perch_targets_add_cgroup(struct perch_targets *targets, const char *path, const struct perch_cpus *cpus,
-			     struct perch_machine *machine, struct perch_error *err)
+int perch_targets_add_cgroup(struct perch_targets *targets, const char *path,
+			     const struct perch_cpus *cpus, struct perch_machine *machine,
+			     struct perch_error *err)
 {
 	struct perch_target cgroup = { .pid = -1, .cpu = -1 };
 	size_t nr = targets->nr;
@@ -109,8 +114,8 @@ int perch_targets_add_cgroup(struct perch_targets *targets, const char *path, co
 	return rc;
 }
 
-int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus, struct perch_machine *machine,
-			struct perch_error *err)
+int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus,
+			struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_targets split = { 0 };
 	struct choice choice;

@@ -11,38 +11,44 @@
 
 #include "internal.h"
 
-#define MAX_ROUNDS 32			/* of reading a task folder that keeps growing */
+#define MAX_ROUNDS 32 /* of reading a task folder that keeps growing */
 
 int perch__targets_room(struct perch_targets *targets, size_t more, struct perch_error *err)
 {
 	struct perch_target *larger = NULL;
 
 	if (more <= SIZE_MAX - targets->nr)
-		larger = reallocarray(targets->target, targets->nr + more ? targets->nr + more : 1, sizeof(*larger));
+		larger = reallocarray(targets->target, targets->nr + more ? targets->nr + more : 1,
+				      sizeof(*larger));
 	if (!larger)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of targets");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a list of targets");
 	targets->target = larger;
 	return 0;
 }
 
-int perch_targets_add(struct perch_targets *targets, const struct perch_target *target, struct perch_error *err)
+int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
+		      struct perch_error *err)
 {
 	int rc;
 
 	if (target->pid < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process or thread", (int)target->pid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET,
+				       "%d is no process or thread", (int)target->pid);
 	if (target->cpu < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU", target->cpu);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU",
+				       target->cpu);
 	rc = perch__targets_room(targets, 1, err);
 	if (!rc)
 		targets->target[targets->nr++] = *target;
 	return rc;
 }
 
-/* ---- Threads --------------------------------------------------------------------------------------------------- */
+/* ---- Threads ---- */
 
 struct threads {
-	size_t nr, sorted;		/* the first `sorted` are in order: those of earlier rounds */
+	/* the first `sorted` are in order: those of earlier rounds */
+	size_t nr, sorted;
 	pid_t *tid;
 };
 
@@ -99,8 +105,9 @@ static int read_threads(struct threads *threads, const char *path)
 }
 
 /*
- * A thread that starts while the folder is read may be missed. Whoever starts it was there before, so the folder is
- * read until it has nothing new: from then on all that start are children of threads that are known.
+ * A thread that starts while the folder is read may be missed. Whoever starts it was there before,
+ * so the folder is read until it has nothing new: from then on all that start are children of
+ * threads that are known.
  */
 static int list_threads(struct threads *threads, const char *path)
 {
@@ -111,7 +118,7 @@ static int list_threads(struct threads *threads, const char *path)
 		threads->sorted = threads->nr;
 		rc = read_threads(threads, path);
 		if (rc == -ENOENT || rc == -ESRCH)
-			rc = 0;	/* it ended meanwhile: whoever opens the events learns it */
+			rc = 0; /* it ended meanwhile: whoever opens the events learns it */
 	}
 	return rc;
 }
@@ -119,10 +126,12 @@ static int list_threads(struct threads *threads, const char *path)
 static int no_process(pid_t pid, const char *what, int error, struct perch_error *err)
 {
 	if (error == -ENOMEM)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a list of threads");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a list of threads");
 	if (error != -ENOENT && error != -ESRCH)
-		return perch_error_set(err, -error, PERCH_ERROR_FILE, "cannot list the threads of process %d: %s",
-				       (int)pid, strerror(-error));
+		return perch_error_set(err, -error, PERCH_ERROR_FILE,
+				       "cannot list the threads of process %d: %s", (int)pid,
+				       strerror(-error));
 	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "no %s %d runs here", what, (int)pid);
 	perch_error_field(err, "pid", NULL);
 	perch_error_remedy(err, "check the number, and that it is one of this pid namespace");
@@ -138,17 +147,19 @@ static int task_folder(char *path, size_t size, pid_t pid, const struct perch_ma
 	return perch_machine_path(machine, path, size, name);
 }
 
-int perch_targets_add_process(struct perch_targets *targets, pid_t pid, struct perch_machine *machine,
-			      struct perch_error *err)
+int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
+			      struct perch_machine *machine, struct perch_error *err)
 {
 	struct threads threads = { 0 };
 	char path[PATH_MAX];
 	int rc;
 
 	if (pid < 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process", (int)pid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process",
+				       (int)pid);
 	if (task_folder(path, sizeof(path), pid, machine) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is too long a path");
 	rc = list_threads(&threads, path);
 	if (!rc && !threads.nr)
 		rc = -ESRCH;
@@ -157,21 +168,24 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid, struct p
 	else
 		rc = perch__targets_room(targets, threads.nr, err);
 	for (size_t i = 0; !rc && i < threads.nr; i++)
-		targets->target[targets->nr++] = (struct perch_target){ .pid = threads.tid[i], .cpu = -1 };
+		targets->target[targets->nr++] =
+			(struct perch_target){ .pid = threads.tid[i], .cpu = -1 };
 	free(threads.tid);
 	return rc;
 }
 
-int perch_targets_add_thread(struct perch_targets *targets, pid_t tid, struct perch_machine *machine,
-			     struct perch_error *err)
+int perch_targets_add_thread(struct perch_targets *targets, pid_t tid,
+			     struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_target target = { .pid = tid, .cpu = -1 };
 	char path[PATH_MAX];
 
 	if (tid < 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no thread", (int)tid);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no thread",
+				       (int)tid);
 	if (task_folder(path, sizeof(path), tid, machine) < 0)
-		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE, "the machine's root is too long a path");
+		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
+				       "the machine's root is too long a path");
 	if (tid && access(path, F_OK))
 		return no_process(tid, "thread", -errno, err);
 	return perch_targets_add(targets, &target, err);

@@ -5,12 +5,13 @@
 
 #include "internal.h"
 
-#define STACK_BYTES 8192		/* of the user's stack, where nothing else is said */
+#define STACK_BYTES	8192 /* of the user's stack, where nothing else is said */
 #define MAX_STACK_BYTES 65528
 
-/* The registers that unwinding needs: all general ones, the stack's and the program's pointer. 0: none are known. */
+/* The registers that unwinding needs: all general ones, the stack's and the program's pointer. 0:
+ * none are known. */
 #if defined(__x86_64__)
-#define UNWIND_REGS 0xff0fffull		/* not DS, ES, FS, GS, which the kernel refuses */
+#define UNWIND_REGS 0xff0fffull /* not DS, ES, FS, GS, which the kernel refuses */
 #elif defined(__i386__)
 #define UNWIND_REGS 0xfffull
 #elif defined(__aarch64__)
@@ -29,9 +30,10 @@
 #define UNWIND_REGS 0ull
 #endif
 
-#define CALL_STACK_BRANCHES \
-	(PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_NO_FLAGS | \
-	 PERCH_SAMPLE_BRANCH_NO_CYCLES | PERCH_SAMPLE_BRANCH_HW_INDEX)
+#define CALL_STACK_BRANCHES                                             \
+	(PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_CALL_STACK |    \
+	 PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES | \
+	 PERCH_SAMPLE_BRANCH_HW_INDEX)
 
 bool perch__samples(const struct perch_options *options)
 {
@@ -60,25 +62,29 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 
 	if (bytes > MAX_STACK_BYTES) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"a stack copy of %" PRIu32 " bytes is more than a sample may have, which is %d", bytes,
-				MAX_STACK_BYTES);
+				"a stack copy of %" PRIu32
+				" bytes is more than a sample may have, which is %d",
+				bytes, MAX_STACK_BYTES);
 		perch_error_field(err, "sample_stack_user", NULL);
 		return -EINVAL;
 	}
 	if (!UNWIND_REGS) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-				"the registers that unwinding needs are not known for this architecture");
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
+			"the registers that unwinding needs are not known for this architecture");
 		perch_error_field(err, "sample_regs_user", NULL);
 		return -EINVAL;
 	}
-	options->sample |= PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER;
+	options->sample |= PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER |
+			   PERCH_SAMPLE_STACK_USER;
 	options->sample_regs_user |= UNWIND_REGS;
 	options->sample_stack_user = (bytes + 7) / 8 * 8;
-	options->exclude_callchain_user = 1;	/* it is unwound from the copy */
+	options->exclude_callchain_user = 1; /* it is unwound from the copy */
 	return 0;
 }
 
-/* The CPU remembers the user's calls alone, and one kind of branch at a time: elsewhere frame pointers must do. */
+/* The CPU remembers the user's calls alone, and one kind of branch at a time: elsewhere frame
+ * pointers must do. */
 static void remember_calls(struct perch_options *options, bool user)
 {
 	options->sample |= PERCH_SAMPLE_CALLCHAIN;
@@ -88,8 +94,8 @@ static void remember_calls(struct perch_options *options, bool user)
 	options->branch_sample_type = CALL_STACK_BRANCHES;
 }
 
-static int call_graph(struct perch_options *options, enum perch_call_graph_mode how, uint32_t stack_bytes, bool user,
-		      struct perch_error *err)
+static int call_graph(struct perch_options *options, enum perch_call_graph_mode how,
+		      uint32_t stack_bytes, bool user, struct perch_error *err)
 {
 	if (how == PERCH_CALL_GRAPH_UNSET)
 		return 0;
@@ -111,14 +117,16 @@ static int call_graph(struct perch_options *options, enum perch_call_graph_mode 
 	return 0;
 }
 
-int perch_options_call_graph(struct perch_options *options, enum perch_call_graph_mode how, uint32_t stack_bytes,
-			     struct perch_error *err)
+int perch_options_call_graph(struct perch_options *options, enum perch_call_graph_mode how,
+			     uint32_t stack_bytes, struct perch_error *err)
 {
 	return call_graph(options, how, stack_bytes, !options->exclude_user, err);
 }
 
-/* max-stack= alone asks for call chains too; stack-size= alone for another size of copies that are made anyway. */
-static int apply_call_graph(struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+/* max-stack= alone asks for call chains too; stack-size= alone for another size of copies that are
+ * made anyway. */
+static int apply_call_graph(struct perch_options *options, const struct perch_event *event,
+			    struct perch_error *err)
 {
 	const struct perch_event_terms *terms = &event->terms;
 	enum perch_call_graph_mode how = terms->call_graph;
@@ -127,9 +135,11 @@ static int apply_call_graph(struct perch_options *options, const struct perch_ev
 
 	if (how == PERCH_CALL_GRAPH_UNSET && bytes && options->sample & PERCH_SAMPLE_STACK_USER)
 		how = PERCH_CALL_GRAPH_DWARF;
-	else if (how == PERCH_CALL_GRAPH_UNSET && terms->max_stack && !(options->sample & PERCH_SAMPLE_CALLCHAIN))
+	else if (how == PERCH_CALL_GRAPH_UNSET && terms->max_stack &&
+		 !(options->sample & PERCH_SAMPLE_CALLCHAIN))
 		how = PERCH_CALL_GRAPH_FP;
-	rc = call_graph(options, how, bytes, !options->exclude_user && !event->attr.exclude_user, err);
+	rc = call_graph(options, how, bytes, !options->exclude_user && !event->attr.exclude_user,
+			err);
 	if (!rc && terms->max_stack && how != PERCH_CALL_GRAPH_NONE)
 		options->sample_max_stack = terms->max_stack;
 	return rc;
@@ -157,7 +167,8 @@ static void apply_rate(struct perch_options *options, const struct perch_attr *a
 }
 
 /* A counter takes no samples, whatever the text says of them. */
-int perch__options_from_terms(struct perch_options *options, const struct perch_event *event, struct perch_error *err)
+int perch__options_from_terms(struct perch_options *options, const struct perch_event *event,
+			      struct perch_error *err)
 {
 	const struct perch_event_terms *terms = &event->terms;
 

@@ -27,16 +27,18 @@ static bool same_build(const void *value, const void *wanted)
 	const struct perch_dso *dso = value;
 	const struct key *key = wanted;
 
-	return dso->build_id_size == key->size && !memcmp(dso->build_id, key->build_id, key->size) &&
-	       same_path(value, wanted);
+	return dso->build_id_size == key->size &&
+	       !memcmp(dso->build_id, key->build_id, key->size) && same_path(value, wanted);
 }
 
 static uint64_t hash_build(const struct key *key)
 {
-	return perch__hash_bytes(key->build_id, key->size, perch__hash_bytes(key->path, key->length, 2));
+	return perch__hash_bytes(key->build_id, key->size,
+				 perch__hash_bytes(key->path, key->length, 2));
 }
 
-static int set_build_id(struct perch_processes *processes, struct perch_dso *dso, const struct key *key)
+static int set_build_id(struct perch_processes *processes, struct perch_dso *dso,
+			const struct key *key)
 {
 	dso->build_id_size = key->size;
 	memcpy(dso->build_id, key->build_id, key->size);
@@ -51,11 +53,12 @@ static bool tells_path(const void *value, const void *path)
 /* The build id that the file's header tells for a path. */
 static const struct told *told_of(const struct perch_processes *processes, const char *path)
 {
-	return perch__strings_find(&processes->told_index, perch__hash_bytes(path, strlen(path), 0), tells_path, path);
+	return perch__strings_find(&processes->told_index, perch__hash_bytes(path, strlen(path), 0),
+				   tells_path, path);
 }
 
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
-				       enum perch_dso_kind kind)
+				 enum perch_dso_kind kind)
 {
 	struct perch_dso *dso = calloc(1, sizeof(*dso));
 	char *copy = strndup(path, length);
@@ -73,11 +76,12 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 }
 
 /*
- * One path with two build ids is two binaries; an unknown build id fits any. So the first binary of each path is known
- * by its path, and every one whose build id is known by both.
+ * One path with two build ids is two binaries; an unknown build id fits any. So the first binary of
+ * each path is known by its path, and every one whose build id is known by both.
  */
-struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path, size_t length,
-					 enum perch_dso_kind kind, const uint8_t *build_id, size_t size)
+struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
+				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
+				   size_t size)
 {
 	struct key key = { path, length, build_id, size };
 	uint64_t hash = perch__hash_bytes(path, length, 0);
@@ -108,19 +112,17 @@ static const struct {
 	bool prefix;
 	enum perch_dso_kind kind;
 } special[] = {
-	{ "[vdso]", false, PERCH_DSO_VDSO },
-	{ "[vdso32]", false, PERCH_DSO_ANON },
-	{ "[vsyscall]", false, PERCH_DSO_ANON },
-	{ "[heap]", false, PERCH_DSO_ANON },
-	{ "[stack", true, PERCH_DSO_ANON },
-	{ "[uprobes]", false, PERCH_DSO_ANON },
+	{ "[vdso]", false, PERCH_DSO_VDSO },	 { "[vdso32]", false, PERCH_DSO_ANON },
+	{ "[vsyscall]", false, PERCH_DSO_ANON }, { "[heap]", false, PERCH_DSO_ANON },
+	{ "[stack", true, PERCH_DSO_ANON },	 { "[uprobes]", false, PERCH_DSO_ANON },
 	{ "/SYSV", true, PERCH_DSO_ANON },
 };
 
 /* Code that a program made itself: shown by its process, as one has to know whose it is. */
 static const char *const generated[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
-static struct perch_dso *kernel_binary(struct perch_processes *processes, const struct perch_mmap_record *mmap)
+static struct perch_dso *kernel_binary(struct perch_processes *processes,
+				       const struct perch_mmap_record *mmap)
 {
 	static const char kernel[] = "[kernel.kallsyms]";
 	const char *name = mmap->filename.text;
@@ -128,14 +130,15 @@ static struct perch_dso *kernel_binary(struct perch_processes *processes, const 
 
 	if (!strncmp(name, kernel, sizeof(kernel) - 1) || !strncmp(name, "[guest.kernel", 13)) {
 		dso = perch__dso_named(processes, kernel, sizeof(kernel) - 1, PERCH_DSO_KERNEL,
-					     mmap->build_id, mmap->build_id_size);
-		/* pgoff is the address of the symbol that the name ends in, as it was when recorded */
+				       mmap->build_id, mmap->build_id_size);
+		/* pgoff is the address of the symbol that the name ends in, as it was when recorded
+		 */
 		if (dso)
 			dso->text_start = mmap->page_offset;
 		processes->kernel_binary = dso;
 	} else {
 		dso = perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_MODULE,
-					     mmap->build_id, mmap->build_id_size);
+				       mmap->build_id, mmap->build_id_size);
 	}
 	if (dso) {
 		dso->start = mmap->start;
@@ -144,8 +147,8 @@ static struct perch_dso *kernel_binary(struct perch_processes *processes, const 
 	return dso;
 }
 
-struct perch_dso *perch__dso_of(struct perch_processes *processes, const struct perch_mmap_record *mmap,
-				      bool kernel)
+struct perch_dso *perch__dso_of(struct perch_processes *processes,
+				const struct perch_mmap_record *mmap, bool kernel)
 {
 	const char *name = mmap->filename.text;
 	char made[32];
@@ -155,19 +158,22 @@ struct perch_dso *perch__dso_of(struct perch_processes *processes, const struct 
 	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++)
 		if (special[i].prefix ? !strncmp(name, special[i].name, strlen(special[i].name))
 				      : !strcmp(name, special[i].name))
-			return perch__dso_named(processes, name, mmap->filename.length, special[i].kind,
-						   mmap->build_id, mmap->build_id_size);
+			return perch__dso_named(processes, name, mmap->filename.length,
+						special[i].kind, mmap->build_id,
+						mmap->build_id_size);
 	for (size_t i = 0; i < sizeof(generated) / sizeof(*generated); i++)
 		if (!strncmp(name, generated[i], strlen(generated[i]))) {
 			snprintf(made, sizeof(made), "[JIT] tid %u", mmap->pid);
-			return perch__dso_named(processes, made, strlen(made), PERCH_DSO_ANON, NULL, 0);
+			return perch__dso_named(processes, made, strlen(made), PERCH_DSO_ANON, NULL,
+						0);
 		}
-	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE, mmap->build_id,
-				   mmap->build_id_size);
+	return perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_FILE,
+				mmap->build_id, mmap->build_id_size);
 }
 
 /* The first that is told for a path counts. */
-int perch_processes_build_id(struct perch_processes *processes, const char *path, const uint8_t *bytes, size_t size)
+int perch_processes_build_id(struct perch_processes *processes, const char *path,
+			     const uint8_t *bytes, size_t size)
 {
 	struct key key = { path, strlen(path), bytes, size };
 	uint64_t hash = perch__hash_bytes(path, key.length, 0);

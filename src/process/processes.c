@@ -15,13 +15,14 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 	if (processes) {
 		processes->kernel = perch__space_new(0);
 		processes->unknown = perch__dso_named(processes, unknown, sizeof(unknown) - 1,
-							 PERCH_DSO_UNKNOWN, NULL, 0);
+						      PERCH_DSO_UNKNOWN, NULL, 0);
 		processes->kernel_binary = perch__dso_named(processes, kernel, sizeof(kernel) - 1,
-							       PERCH_DSO_KERNEL, NULL, 0);
+							    PERCH_DSO_KERNEL, NULL, 0);
 	}
 	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_binary) {
 		perch_processes_free(processes);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for address spaces");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for address spaces");
 	}
 	*result = processes;
 	return 0;
@@ -96,7 +97,8 @@ static struct process *process_of(struct perch_processes *processes, uint32_t pi
 		return NULL;
 	process->pid = pid;
 	process->space = perch__space_new(++processes->generation);
-	if (!process->space || perch__grow(&processes->process, processes->nr_processes, sizeof(process)) ||
+	if (!process->space ||
+	    perch__grow(&processes->process, processes->nr_processes, sizeof(process)) ||
 	    perch__table_put(&processes->processes, pid, process)) {
 		perch__space_drop(process->space);
 		free(process);
@@ -106,7 +108,8 @@ static struct process *process_of(struct perch_processes *processes, uint32_t pi
 	return process;
 }
 
-static struct perch_thread *thread_new(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+static struct perch_thread *thread_new(struct perch_processes *processes, uint32_t pid,
+				       uint32_t tid)
 {
 	struct perch_thread *leader = perch__table_get(&processes->threads, pid);
 	struct perch_thread *thread = calloc(1, sizeof(*thread));
@@ -133,7 +136,8 @@ static struct perch_thread *thread_new(struct perch_processes *processes, uint32
 	return thread;
 }
 
-struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
+					    uint32_t tid)
 {
 	struct perch_thread *thread = perch__table_get(&processes->threads, tid);
 
@@ -195,18 +199,20 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 }
 
 /*
- * Each is a binary of its own, that is one function: programs of one name may lie at several places. Where one is
- * gone there is the kernel's memory again.
+ * Each is a binary of its own, that is one function: programs of one name may lie at several
+ * places. Where one is gone there is the kernel's memory again.
  */
 static int apply_kernel_symbol(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_ksymbol_record *symbol = &record->ksymbol;
-	struct map map = { symbol->address, symbol->address + symbol->length, symbol->address, processes->kernel_binary };
+	struct map map = { symbol->address, symbol->address + symbol->length, symbol->address,
+			   processes->kernel_binary };
 
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
 	if (!(symbol->flags & PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER)) {
-		map.dso = perch__dso_new(processes, symbol->name.text, symbol->name.length, PERCH_DSO_KERNEL_CODE);
+		map.dso = perch__dso_new(processes, symbol->name.text, symbol->name.length,
+					 PERCH_DSO_KERNEL_CODE);
 		if (!map.dso)
 			return -ENOMEM;
 		map.dso->start = map.start;
@@ -267,14 +273,15 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 	case PERCH_RECORD_KSYMBOL:
 		return apply_kernel_symbol(processes, record);
 	default:
-		/* EXIT changes nothing: samples of the thread may still follow, and a FORK will tell of a reused tid */
+		/* EXIT changes nothing: samples of the thread may still follow, and a FORK will
+		 * tell of a reused tid */
 		return 0;
 	}
 }
 
 /*
- * Recorders map the kernel up to the end of its text; its data lie behind that, and then the text of the boot, in which
- * every idle CPU's stack ends. Modules are farther away.
+ * Recorders map the kernel up to the end of its text; its data lie behind that, and then the text
+ * of the boot, in which every idle CPU's stack ends. Modules are farther away.
  */
 #define KERNEL_BEHIND_TEXT (256u << 20)
 static bool is_behind_text(const struct perch_processes *processes, uint64_t address)
@@ -283,15 +290,16 @@ static bool is_behind_text(const struct perch_processes *processes, uint64_t add
 	       address - processes->kernel_text_end < KERNEL_BEHIND_TEXT;
 }
 
-void perch_processes_resolve(struct perch_processes *processes, struct perch_thread *thread, unsigned cpumode,
-			    uint64_t address, struct perch_location *location)
+void perch_processes_resolve(struct perch_processes *processes, struct perch_thread *thread,
+			     unsigned cpumode, uint64_t address, struct perch_location *location)
 {
 	bool kernel = cpumode == PERCH_MISC_KERNEL;
 	const struct map *map = NULL;
 
 	/* what runs in a guest or a hypervisor is in none of this machine's maps */
 	if (kernel || cpumode == PERCH_MISC_USER)
-		map = perch__space_find(kernel ? processes->kernel : thread->process->space, address);
+		map = perch__space_find(kernel ? processes->kernel : thread->process->space,
+					address);
 
 	location->address = address;
 	location->offset = address;
@@ -338,7 +346,8 @@ uint32_t perch_thread_comm_index(const struct perch_thread *thread)
 	return thread->comm->index;
 }
 
-size_t perch_processes_dsos(const struct perch_processes *processes, const struct perch_dso *const **dsos)
+size_t perch_processes_dsos(const struct perch_processes *processes,
+			    const struct perch_dso *const **dsos)
 {
 	*dsos = (const struct perch_dso *const *)processes->dso;
 	return processes->nr_dsos;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address spaces: what is mapped where, now. A treap whose nodes are shared: a forked process begins with its
- * parent's, and a change makes only those anew that lie on the way to it.
+ * Address spaces: what is mapped where, now. A treap whose nodes are shared: a forked process
+ * begins with its parent's, and a change makes only those anew that lie on the way to it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -90,11 +90,11 @@ static struct node *join(struct space *space, struct node *first, struct node *s
 }
 
 /*
- * What lies before an address, and what behind it. A map around it ends there from now on: *cut is the rest of it,
- * which is in neither.
+ * What lies before an address, and what behind it. A map around it ends there from now on: *cut is
+ * the rest of it, which is in neither.
  */
-static void split(struct space *space, struct node *node, uint64_t at, struct node **before, struct node **behind,
-		  struct map *cut)
+static void split(struct space *space, struct node *node, uint64_t at, struct node **before,
+		  struct node **behind, struct map *cut)
 {
 	struct node *below;
 

@@ -54,7 +54,8 @@ void *perch__table_get(const struct table *table, uint64_t key)
 {
 	if (!table->slot)
 		return NULL;
-	for (size_t at = spread(key) & table->mask; table->slot[at].value; at = (at + 1) & table->mask)
+	for (size_t at = spread(key) & table->mask; table->slot[at].value;
+	     at = (at + 1) & table->mask)
 		if (table->slot[at].key == key)
 			return table->slot[at].value;
 	return NULL;
@@ -75,7 +76,8 @@ void *perch__strings_find(const struct strings *strings, uint64_t hash,
 {
 	if (!strings->slot)
 		return NULL;
-	for (size_t at = hash & strings->mask; strings->slot[at].value; at = (at + 1) & strings->mask)
+	for (size_t at = hash & strings->mask; strings->slot[at].value;
+	     at = (at + 1) & strings->mask)
 		if (strings->slot[at].hash == hash && match(strings->slot[at].value, key))
 			return strings->slot[at].value;
 	return NULL;
@@ -87,7 +89,8 @@ int perch__strings_add(struct strings *strings, uint64_t hash, void *value)
 
 	if (!strings->slot || (strings->nr + 1) * 2 > strings->mask + 1) {
 		size_t size = strings->slot ? (strings->mask + 1) * 2 : 64;
-		struct strings larger = { calloc(size, sizeof(*strings->slot)), strings->nr, size - 1 };
+		struct strings larger = { calloc(size, sizeof(*strings->slot)), strings->nr,
+					  size - 1 };
 
 		if (!larger.slot)
 			return -ENOMEM;

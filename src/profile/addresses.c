@@ -24,7 +24,8 @@ int perch_addresses_new(struct perch_addresses **result, struct perch_processes 
 	struct perch_addresses *addresses = calloc(1, sizeof(*addresses));
 
 	if (!addresses)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for addresses");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for addresses");
 	addresses->processes = processes;
 	addresses->symbols = symbols;
 	*result = addresses;
@@ -50,7 +51,8 @@ const struct perch_address *perch_addresses_at(struct perch_addresses *addresses
 	struct perch_address *address = &addresses->address[number];
 
 	if (!address->looked_up) {
-		address->symbol = perch_symbols_find(addresses->symbols, address->dso, address->offset);
+		address->symbol =
+			perch_symbols_find(addresses->symbols, address->dso, address->offset);
 		address->looked_up = true;
 	}
 	return address;
@@ -63,30 +65,35 @@ static char level_of(unsigned mode)
 	return levels[mode & PERCH_MISC_CPUMODE_MASK];
 }
 
-static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip)
+static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread,
+			unsigned mode, uint64_t ip)
 {
 	struct perch_location location;
 	uint32_t at;
 	bool fresh;
 
-	/* a search of a few dozen maps, which stay in the cache, costs less than a second large table */
+	/* a search of a few dozen maps, which stay in the cache, costs less than a second large
+	 * table */
 	perch_processes_resolve(addresses->processes, thread, mode, ip, &location);
-	at = perch__index_of(&addresses->index, (uint64_t)location.dso->index << 3 | mode, location.offset, &fresh);
+	at = perch__index_of(&addresses->index, (uint64_t)location.dso->index << 3 | mode,
+			     location.offset, &fresh);
 	if (at == INDEX_FULL || !fresh)
 		return at;
 	if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
 		return INDEX_FULL;
-	addresses->address[at] = (struct perch_address){ .dso = location.dso, .offset = location.offset,
+	addresses->address[at] = (struct perch_address){ .dso = location.dso,
+							 .offset = location.offset,
 							 .cpumode_char = level_of(mode) };
 	return at;
 }
 
-uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread, unsigned mode, uint64_t ip)
+uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread,
+			   unsigned mode, uint64_t ip)
 {
 	/* what the kernel maps is the same for every process */
 	uint64_t generation = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL
-			      ? perch_processes_kernel_generation(addresses->processes)
-			      : perch_thread_generation(thread);
+				      ? perch_processes_kernel_generation(addresses->processes)
+				      : perch_thread_generation(thread);
 	uint64_t key = (generation + 1) << 3 | mode;
 	struct recent *recent = &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
 
@@ -98,7 +105,8 @@ uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_threa
 	return recent->number;
 }
 
-/* Most words of a chain are addresses, and chains are most of what a report reads: those are taken without a call. */
+/* Most words of a chain are addresses, and chains are most of what a report reads: those are taken
+ * without a call. */
 static inline bool next_address(struct perch_chain *walk, struct perch_chain_address *address)
 {
 	if (walk->at < walk->end) {
@@ -106,7 +114,8 @@ static inline bool next_address(struct perch_chain *walk, struct perch_chain_add
 
 		if (word < PERCH_CONTEXT_MAX) {
 			walk->at++;
-			*address = (struct perch_chain_address){ .ip = word, .cpumode = walk->cpumode };
+			*address = (struct perch_chain_address){ .ip = word,
+								 .cpumode = walk->cpumode };
 			return true;
 		}
 	}
@@ -114,8 +123,9 @@ static inline bool next_address(struct perch_chain *walk, struct perch_chain_add
 }
 
 /*
- * The address that was hit comes first even when the chain lacks it (kernel frames left out of the chain, or an
- * unwinder that starts at the caller). Return addresses are taken as they are, as perf does.
+ * The address that was hit comes first even when the chain lacks it (kernel frames left out of the
+ * chain, or an unwinder that starts at the caller). Return addresses are taken as they are, as perf
+ * does.
  */
 void perch__chain_of(struct chain *chain, const struct perch_record *record)
 {
@@ -128,7 +138,8 @@ void perch__chain_of(struct chain *chain, const struct perch_record *record)
 	chain->mode[chain->nr++] = record->misc & PERCH_MISC_CPUMODE_MASK;
 	perch_chain_init(&walk, record);
 	if (!next_address(&walk, &address) ||
-	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) && !next_address(&walk, &address)))
+	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) &&
+	     !next_address(&walk, &address)))
 		return;
 	do {
 		chain->ip[chain->nr] = address.ip;
@@ -145,8 +156,10 @@ size_t perch__remember(struct memory *memory, const struct perch_processes *proc
 	size_t shared = 0, last = chain->nr - 1;
 
 	if (memory->generation == generation && memory->kernel == kernel && memory->tid == tid)
-		/* the modes too: a user's address may have the number of one of the kernel's or of a guest's */
-		while (shared < chain->nr && shared < memory->nr && memory->ip[shared] == chain->ip[last - shared] &&
+		/* the modes too: a user's address may have the number of one of the kernel's or of
+		 * a guest's */
+		while (shared < chain->nr && shared < memory->nr &&
+		       memory->ip[shared] == chain->ip[last - shared] &&
 		       memory->mode[shared] == chain->mode[last - shared])
 			shared++;
 	for (size_t depth = shared; depth < chain->nr; depth++) {
@@ -161,16 +174,18 @@ size_t perch__remember(struct memory *memory, const struct perch_processes *proc
 }
 
 int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
-			  const struct perch_record *record, uint32_t *numbers, size_t max)
+			       const struct perch_record *record, uint32_t *numbers, size_t max)
 {
 	struct memory *memory = &addresses->memory[perch_thread_tid(thread) % MEMORIES];
 	struct chain chain;
 	size_t depth;
 
 	perch__chain_of(&chain, record);
-	for (depth = perch__remember(memory, addresses->processes, thread, &chain); depth < chain.nr; depth++) {
+	for (depth = perch__remember(memory, addresses->processes, thread, &chain);
+	     depth < chain.nr; depth++) {
 		size_t at = chain.nr - 1 - depth;
-		uint32_t number = perch__address_of(addresses, thread, chain.mode[at], chain.ip[at]);
+		uint32_t number =
+			perch__address_of(addresses, thread, chain.mode[at], chain.ip[at]);
 
 		if (number == INDEX_FULL) {
 			memory->generation = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree below one line of a report. Stacks are merged level by level, and a branch below the limit is not
- * followed, so the cost goes with what is shown and not with how many stacks there are.
+ * The call tree below one line of a report. Stacks are merged level by level, and a branch below
+ * the limit is not followed, so the cost goes with what is shown and not with how many stacks there
+ * are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +10,11 @@
 #include "base/array.h"
 #include "internal.h"
 
-/* A node of the folded tree with its share of the period; the walk goes on from it to its children or its parent. */
+/* A node of the folded tree with its share of the period; the walk goes on from it to its children
+ * or its parent. */
 struct item {
 	uint32_t node;
-	bool inner;			/* below a function that called what was hit */
+	bool inner; /* below a function that called what was hit */
 	uint64_t weight;
 };
 
@@ -32,8 +34,9 @@ struct builder {
 	const struct perch_profile *profile;
 	enum perch_call_graph_order order;
 	uint64_t least;
-	uint64_t *hits;			/* period of the entry's own hits at and below each node */
-	uint32_t *group_of;		/* group number + 1 of each frame, while one level is grouped */
+	uint64_t *hits; /* period of the entry's own hits at and below each node */
+	/* group number + 1 of each frame, while one level is grouped */
+	uint32_t *group_of;
 	struct perch_call_graph *tree;
 	size_t size;
 };
@@ -49,7 +52,8 @@ static int add_item(struct items *items, uint32_t node, bool inner, uint64_t wei
 }
 
 /* Where the chains of an item go on; what of its period ends here is added to *ends. */
-static int follow(const struct builder *builder, const struct item *item, struct items *next, uint64_t *ends)
+static int follow(const struct builder *builder, const struct item *item, struct items *next,
+		  uint64_t *ends)
 {
 	const struct node *nodes = builder->profile->tree.node;
 	const struct node *node = &nodes[item->node];
@@ -63,8 +67,10 @@ static int follow(const struct builder *builder, const struct item *item, struct
 			rc = add_item(next, node->parent, false, left);
 		return rc;
 	}
-	for (uint32_t child = node->first_child; child != NO_NODE && !rc; child = nodes[child].next) {
-		uint64_t weight = item->inner ? nodes[child].total - builder->hits[child] : builder->hits[child];
+	for (uint32_t child = node->first_child; child != NO_NODE && !rc;
+	     child = nodes[child].next) {
+		uint64_t weight = item->inner ? nodes[child].total - builder->hits[child]
+					      : builder->hits[child];
 
 		left -= weight;
 		rc = add_item(next, child, item->inner, weight);
@@ -81,7 +87,8 @@ static void clear_groups(struct group *groups, size_t nr)
 }
 
 /* Sorts items into groups by frame; those below the limit are left out. */
-static int group_items(struct builder *builder, const struct items *items, struct group **result, size_t *nr)
+static int group_items(struct builder *builder, const struct items *items, struct group **result,
+		       size_t *nr)
 {
 	const struct node *nodes = builder->profile->tree.node;
 	struct group *groups = NULL;
@@ -103,10 +110,12 @@ static int group_items(struct builder *builder, const struct items *items, struc
 		groups[builder->group_of[frame] - 1].weight += items->item[i].weight;
 	}
 	for (size_t i = 0; i < items->nr && !rc; i++) {
-		struct group *group = &groups[builder->group_of[nodes[items->item[i].node].frame] - 1];
+		struct group *group =
+			&groups[builder->group_of[nodes[items->item[i].node].frame] - 1];
 
 		if (group->weight >= builder->least)
-			rc = add_item(&group->items, items->item[i].node, items->item[i].inner, items->item[i].weight);
+			rc = add_item(&group->items, items->item[i].node, items->item[i].inner,
+				      items->item[i].weight);
 	}
 	for (size_t i = 0; i < *nr; i++) {
 		builder->group_of[groups[i].frame] = 0;
@@ -132,15 +141,17 @@ static int new_call(struct builder *builder, const struct group *group)
 	struct perch_call_graph *tree = builder->tree;
 
 	if (tree->nr == builder->size) {
-		struct perch_call_graph_node *larger = reallocarray(tree->call, builder->size * 2, sizeof(*larger));
+		struct perch_call_graph_node *larger =
+			reallocarray(tree->call, builder->size * 2, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
 		tree->call = larger;
 		builder->size *= 2;
 	}
-	tree->call[tree->nr++] = (struct perch_call_graph_node){ .frame = builder->profile->frame[group->frame],
-							   .period = group->weight };
+	tree->call[tree->nr++] =
+		(struct perch_call_graph_node){ .frame = builder->profile->frame[group->frame],
+						.period = group->weight };
 	return 0;
 }
 
@@ -179,8 +190,9 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 }
 
 /*
- * The first items. Seen from the callee, chains start at the function that was hit. Seen from the caller, they start at
- * the outermost frame of the stacks that hit the entry; where the entry only called what was hit, at the entry.
+ * The first items. Seen from the callee, chains start at the function that was hit. Seen from the
+ * caller, they start at the outermost frame of the stacks that hit the entry; where the entry only
+ * called what was hit, at the entry.
  */
 static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
@@ -189,13 +201,15 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 	bool from_callee = builder->order == PERCH_CALL_GRAPH_CALLEE;
 	int rc = 0;
 
-	for (uint32_t hit = profile->lists[row].hit; hit != NO_NODE && !rc; hit = nodes[hit].next_hit) {
+	for (uint32_t hit = profile->lists[row].hit; hit != NO_NODE && !rc;
+	     hit = nodes[hit].next_hit) {
 		uint64_t self = nodes[hit].self;
 
 		if (!self)
 			continue;
 		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
-			/* a root comes in once, by the first hit below it, and gets its whole weight afterwards */
+			/* a root comes in once, by the first hit below it, and gets its whole
+			 * weight afterwards */
 			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)
 				rc = add_item(items, up, false, 1);
 			builder->hits[up] += self;
@@ -207,7 +221,8 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 		items->item[i].weight = builder->hits[items->item[i].node];
 	if (!inner)
 		return rc;
-	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc; at = nodes[at].next_outermost)
+	for (uint32_t at = profile->lists[row].outermost; at != NO_NODE && !rc;
+	     at = nodes[at].next_outermost)
 		rc = add_item(items, at, true, nodes[at].total - builder->hits[at]);
 	return rc;
 }
@@ -217,15 +232,19 @@ static void forget_hits(struct builder *builder, uint32_t row)
 {
 	const struct node *nodes = builder->profile->tree.node;
 
-	for (uint32_t hit = builder->profile->lists[row].hit; hit != NO_NODE; hit = nodes[hit].next_hit)
+	for (uint32_t hit = builder->profile->lists[row].hit; hit != NO_NODE;
+	     hit = nodes[hit].next_hit)
 		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent)
 			builder->hits[up] = 0;
 }
 
-int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row, enum perch_call_graph_order order,
-			bool inner, uint64_t least, struct perch_call_graph *tree, struct perch_error *err)
+int perch_profile_call_graph(struct perch_profile *profile, const struct perch_row *row,
+			     enum perch_call_graph_order order, bool inner, uint64_t least,
+			     struct perch_call_graph *tree, struct perch_error *err)
 {
-	struct builder builder = { profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 64 };
+	struct builder builder = {
+		profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 64
+	};
 	struct items items = { 0 };
 	int rc = -ENOMEM;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses become functions: the one place where symbols are looked up, once per distinct address. */
+/* Addresses become functions: the one place where symbols are looked up, once per distinct address.
+ */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -14,8 +15,9 @@ static uint64_t hash_text(const char *text)
 }
 
 /*
- * Binaries shown by one name (libc in and outside of a container) are one to the reader: their functions of one name
- * share a line. Each binary's stand-in is the first of its name; shared[] tells which stand for several.
+ * Binaries shown by one name (libc in and outside of a container) are one to the reader: their
+ * functions of one name share a line. Each binary's stand-in is the first of its name; shared[]
+ * tells which stand for several.
  */
 struct standins {
 	const struct perch_dso **of;
@@ -57,7 +59,8 @@ static uint32_t frame_of(struct perch_profile *profile, const struct standins *s
 {
 	const struct perch_dso *dso = standins->of[address->dso->index];
 	const struct perch_symbol *symbol = address->symbol;
-	uint64_t where = (uint64_t)dso->index << 9 | (symbol ? 1u << 8 : 0) | (uint8_t)address->cpumode_char;
+	uint64_t where = (uint64_t)dso->index << 9 | (symbol ? 1u << 8 : 0) |
+			 (uint8_t)address->cpumode_char;
 	uint64_t what = address->offset;
 	uint32_t frame;
 	bool fresh;
@@ -69,7 +72,8 @@ static uint32_t frame_of(struct perch_profile *profile, const struct standins *s
 		return frame;
 	if (!perch__room(&profile->frame, frame, sizeof(*profile->frame)))
 		return INDEX_FULL;
-	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset, address->cpumode_char };
+	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
+						      address->cpumode_char };
 	return frame;
 }
 

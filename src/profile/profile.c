@@ -11,8 +11,8 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the profile");
 }
 
-int perch_profile_new(struct perch_profile **result, struct perch_processes *processes, struct perch_symbols *symbols,
-		      unsigned keys, struct perch_error *err)
+int perch_profile_new(struct perch_profile **result, struct perch_processes *processes,
+		      struct perch_symbols *symbols, unsigned keys, struct perch_error *err)
 {
 	struct perch_profile *profile = calloc(1, sizeof(*profile));
 
@@ -82,8 +82,8 @@ static uint32_t context_of(struct perch_profile *profile, const struct perch_thr
 	return at;
 }
 
-static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thread, uint32_t context,
-			 const struct chain *chain)
+static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thread,
+			 uint32_t context, const struct chain *chain)
 {
 	struct memory *memory = &profile->memory[perch_thread_tid(thread) % MEMORIES];
 	bool other = memory->context != context;
@@ -100,7 +100,9 @@ static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thr
 		uint32_t address = perch__address_of(profile->addresses, thread, chain->mode[at],
 						     chain->ip[at]);
 
-		node = address == INDEX_FULL ? NO_NODE : perch__tree_child(&profile->stacks, context, node, address);
+		node = address == INDEX_FULL
+			       ? NO_NODE
+			       : perch__tree_child(&profile->stacks, context, node, address);
 		if (node == NO_NODE) {
 			memory->generation = 0;
 			return NO_NODE;
@@ -120,12 +122,14 @@ static int event_room(struct perch_profile *profile, unsigned event)
 	if (!larger)
 		return -ENOMEM;
 	profile->event = larger;
-	memset(&profile->event[profile->nr_events], 0, (event + 1 - profile->nr_events) * sizeof(*profile->event));
+	memset(&profile->event[profile->nr_events], 0,
+	       (event + 1 - profile->nr_events) * sizeof(*profile->event));
 	profile->nr_events = event + 1;
 	return 0;
 }
 
-int perch_profile_add(struct perch_profile *profile, const struct perch_record *record, struct perch_error *err)
+int perch_profile_add(struct perch_profile *profile, const struct perch_record *record,
+		      struct perch_error *err)
 {
 	struct perch_thread *thread;
 	struct chain chain;
@@ -162,7 +166,8 @@ static int fold(struct perch_profile *profile, const uint32_t *frame_of)
 		const struct node *node = &profile->stacks.node[i];
 		uint32_t parent = node->parent == NO_NODE ? NO_NODE : folded[node->parent];
 
-		folded[i] = perch__tree_child(&profile->tree, node->context, parent, frame_of[node->frame]);
+		folded[i] = perch__tree_child(&profile->tree, node->context, parent,
+					      frame_of[node->frame]);
 		if (folded[i] == NO_NODE) {
 			free(folded);
 			return -ENOMEM;
@@ -192,7 +197,9 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	return rc ? no_memory(err) : 0;
 }
 
-void perch_profile_get_total(const struct perch_profile *profile, unsigned event, struct perch_profile_total *total)
+void perch_profile_get_total(const struct perch_profile *profile, unsigned event,
+			     struct perch_profile_total *total)
 {
-	*total = event < profile->nr_events ? profile->event[event].total : (struct perch_profile_total){ 0, 0 };
+	*total = event < profile->nr_events ? profile->event[event].total
+					    : (struct perch_profile_total){ 0, 0 };
 }

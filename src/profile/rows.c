@@ -29,7 +29,11 @@ static uint32_t find_entry(struct perch_profile *profile, const struct node *nod
 		return INDEX_FULL;
 	profile->lists[at] = (struct entry_lists){ NO_NODE, NO_NODE, node->context };
 	profile->row[at] = (struct perch_row){
-		.comm = context->comm, .pid = context->pid, .tid = context->tid, .cpu = context->cpu, .index = at,
+		.comm = context->comm,
+		.pid = context->pid,
+		.tid = context->tid,
+		.cpu = context->cpu,
+		.index = at,
 	};
 	if (place)
 		profile->row[at].frame = *frame;
@@ -54,14 +58,15 @@ static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
 /* One step of a walk through the tree from the outside in. */
 struct step {
 	uint32_t node, row;
-	bool left;			/* its children have been walked */
+	bool left; /* its children have been walked */
 };
 
 /* Puts a node and its siblings on the walk's stack. */
 static int push(struct step **steps, size_t *nr, size_t *size, uint32_t node)
 {
 	if (*nr == *size) {
-		struct step *larger = reallocarray(*steps, *size ? *size * 2 : 256, sizeof(*larger));
+		struct step *larger =
+			reallocarray(*steps, *size ? *size * 2 : 256, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
@@ -73,11 +78,11 @@ static int push(struct step **steps, size_t *nr, size_t *size, uint32_t node)
 }
 
 /*
- * Adds one root's stacks. A function that occurs twice on a stack counts its samples once: only its outermost
- * occurrence, when none of the same entry is on the way, adds its total.
+ * Adds one root's stacks. A function that occurs twice on a stack counts its samples once: only its
+ * outermost occurrence, when none of the same entry is on the way, adds its total.
  */
-static int fill_from(struct perch_profile *profile, uint32_t root, struct step **steps, size_t *size,
-		     uint32_t **open, size_t *nr_open)
+static int fill_from(struct perch_profile *profile, uint32_t root, struct step **steps,
+		     size_t *size, uint32_t **open, size_t *nr_open)
 {
 	size_t nr = 0;
 
@@ -97,7 +102,8 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 		if (step->row == INDEX_FULL)
 			return -ENOMEM;
 		if (step->row >= *nr_open) {
-			size_t more = *nr_open * 2 + 64 > step->row ? *nr_open * 2 + 64 : (size_t)step->row + 1;
+			size_t more = *nr_open * 2 + 64 > step->row ? *nr_open * 2 + 64
+								    : (size_t)step->row + 1;
 			uint32_t *larger = reallocarray(*open, more, sizeof(*larger));
 
 			if (!larger)
@@ -121,7 +127,8 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 		if (row->height < node->height)
 			row->height = node->height;
 		step->left = true;
-		for (uint32_t child = node->first_child; child != NO_NODE; child = profile->tree.node[child].next)
+		for (uint32_t child = node->first_child; child != NO_NODE;
+		     child = profile->tree.node[child].next)
 			if (push(steps, &nr, size, child))
 				return -ENOMEM;
 	}
@@ -151,7 +158,8 @@ int perch__rows_fill(struct perch_profile *profile)
 }
 
 /* Lines of equal weight go by what is shown of them, so that a report is the same each time. */
-static int by_names(const struct perch_row *a, const struct perch_row *b, struct perch_symbols *symbols)
+static int by_names(const struct perch_row *a, const struct perch_row *b,
+		    struct perch_symbols *symbols)
 {
 	/* a name is kept once: most are told to be the same without reading them */
 	int rc = a->comm == b->comm ? 0 : strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
@@ -160,7 +168,8 @@ static int by_names(const struct perch_row *a, const struct perch_row *b, struct
 		rc = strcmp(perch_symbols_dso_name(symbols, a->frame.dso),
 			    perch_symbols_dso_name(symbols, b->frame.dso));
 	if (!rc && a->frame.symbol != b->frame.symbol && a->frame.symbol && b->frame.symbol)
-		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol), perch_symbols_name(symbols, b->frame.symbol));
+		rc = strcmp(perch_symbols_name(symbols, a->frame.symbol),
+			    perch_symbols_name(symbols, b->frame.symbol));
 	if (!rc)
 		rc = (a->frame.offset > b->frame.offset) - (a->frame.offset < b->frame.offset);
 	if (!rc)
@@ -190,7 +199,7 @@ static int by_children(const void *left, const void *right, void *symbols)
 }
 
 int perch_profile_rows(struct perch_profile *profile, unsigned event, bool children,
-			  const struct perch_row **rows, size_t *result, struct perch_error *err)
+		       const struct perch_row **rows, size_t *result, struct perch_error *err)
 {
 	struct perch_row *sorted;
 	size_t nr = 0;
@@ -201,11 +210,13 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event, bool child
 		return 0;
 	sorted = calloc(profile->entries_index.nr + 1, sizeof(*sorted));
 	if (!sorted)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the report's lines");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the report's lines");
 	for (size_t i = 0; i < profile->entries_index.nr; i++) {
 		uint32_t context = profile->lists[i].context;
 
-		if (profile->context[context].event == event && (children || profile->row[i].samples))
+		if (profile->context[context].event == event &&
+		    (children || profile->row[i].samples))
 			sorted[nr++] = profile->row[i];
 	}
 	qsort_r(sorted, nr, sizeof(*sorted), children ? by_children : by_self, profile->symbols);

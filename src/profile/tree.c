@@ -20,7 +20,8 @@ static bool slots_double(struct index *index)
 
 	if (!slot)
 		return false;
-	/* a slot has the hash: the keys need not be looked at, and old and new places ascend together */
+	/* a slot has the hash: the keys need not be looked at, and old and new places ascend
+	 * together */
 	for (size_t i = 0; i < old; i++) {
 		size_t at = index->slot[i] >> 32 & (slots - 1);
 
@@ -58,8 +59,8 @@ uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool 
 		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 			uint32_t found = (uint32_t)index->slot[at] - 1;
 
-			if (index->slot[at] >> 32 == (uint32_t)hash && index->key[found][0] == high &&
-			    index->key[found][1] == low)
+			if (index->slot[at] >> 32 == (uint32_t)hash &&
+			    index->key[found][0] == high && index->key[found][1] == low)
 				return found;
 		}
 	if (index->nr == index->size && !keys_double(index))
@@ -84,7 +85,8 @@ void perch__index_clear(struct index *index)
 	memset(index, 0, sizeof(*index));
 }
 
-/* Most nodes have a child or two: a list is quicker to go through than a table that is larger than the cache. */
+/* Most nodes have a child or two: a list is quicker to go through than a table that is larger than
+ * the cache. */
 #define LISTED 8
 
 static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
@@ -93,15 +95,19 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 
 	if (at == tree->size) {
 		size_t size = tree->size ? tree->size * 2 : 1024;
-		struct node *larger = size < NO_NODE ? reallocarray(tree->node, size, sizeof(*larger)) : NULL;
+		struct node *larger =
+			size < NO_NODE ? reallocarray(tree->node, size, sizeof(*larger)) : NULL;
 
 		if (!larger)
 			return NO_NODE;
 		tree->node = larger;
 		tree->size = size;
 	}
-	tree->node[at] = (struct node){ .parent = parent, .context = context, .frame = frame,
-					.first_child = NO_NODE, .next = NO_NODE };
+	tree->node[at] = (struct node){ .parent = parent,
+					.context = context,
+					.frame = frame,
+					.first_child = NO_NODE,
+					.next = NO_NODE };
 	if (parent != NO_NODE) {
 		tree->node[at].next = tree->node[parent].first_child;
 		tree->node[parent].first_child = at;
@@ -144,14 +150,16 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 
 	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
 		return indexed_child(tree, context, parent, frame);
-	for (child = tree->node[parent].first_child; child != NO_NODE; child = tree->node[child].next)
+	for (child = tree->node[parent].first_child; child != NO_NODE;
+	     child = tree->node[child].next)
 		if (tree->node[child].frame == frame)
 			return child;
 	child = new_node(tree, context, parent, frame);
 	if (child == NO_NODE || tree->node[parent].nr_children <= LISTED)
 		return child;
 	/* from now on the table knows them all */
-	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE; each = tree->node[each].next)
+	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE;
+	     each = tree->node[each].next)
 		if (!add_to_index(tree, parent, tree->node[each].frame, each))
 			return NO_NODE;
 	return child;

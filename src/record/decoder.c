@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id is read from where
- * the attrs' layouts have it (perf makes them agree; where they do not, each place is tried and only an attr that has
- * its id there counts). The kernel counts ids up, so those of one session mostly lie close to each other and index an
- * array; others are found in a hash table.
+ * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id
+ * is read from where the attrs' layouts have it (perf makes them agree; where they do not, each
+ * place is tried and only an attr that has its id there counts). The kernel counts ids up, so those
+ * of one session mostly lie close to each other and index an array; others are found in a hash
+ * table.
  */
 #include <stdlib.h>
 #include "base/hash_table.h"
@@ -13,7 +14,8 @@
 #define MOST_IDS    (1u << 28)
 #define NOBODY	    UINT16_MAX
 
-/* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs little. */
+/* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs
+ * little. */
 #define NEAR_IDS(nr) (8 * (uint64_t)(nr) + 1024)
 
 struct far_id {
@@ -32,9 +34,9 @@ struct perch_decoder {
 	uint16_t *near;
 	bool has_ids;
 	bool swapped;
-	uint16_t sample_id_at;	    /* byte of a sample's id when all attrs have it there, else 0 */
+	uint16_t sample_id_at; /* byte of a sample's id when all attrs have it there, else 0 */
 	struct perch_parse_info nobody; /* of samples whose id no event has */
-	size_t nr_sample_words;	    /* distinct places of the id */
+	size_t nr_sample_words;		/* distinct places of the id */
 	int8_t *sample_word;
 	size_t nr_trailer_words;
 	int8_t *trailer_word;
@@ -165,7 +167,8 @@ static void add_words(struct perch_decoder *decoder, bool identifier)
 
 		if (!(parse_info->sample_type & PERCH_SAMPLE_IDENTIFIER) == identifier)
 			continue;
-		add_word(decoder->sample_word, &decoder->nr_sample_words, parse_info->sample_id_word);
+		add_word(decoder->sample_word, &decoder->nr_sample_words,
+			 parse_info->sample_id_word);
 		add_word(decoder->trailer_word, &decoder->nr_trailer_words,
 			 parse_info->trailer_id_word);
 	}
@@ -180,7 +183,8 @@ static void make_layouts(struct perch_decoder *decoder, const struct perch_decod
 	add_words(decoder, true);
 	add_words(decoder, false);
 	if (decoder->parse_info[0].sample_id_word >= 0)
-		decoder->sample_id_at = PERCH__HEADER_BYTES + 8 * decoder->parse_info[0].sample_id_word;
+		decoder->sample_id_at =
+			PERCH__HEADER_BYTES + 8 * decoder->parse_info[0].sample_id_word;
 	for (size_t i = 0; i < decoder->nr; i++) {
 		if (decoder->parse_info[i].sample_id_word != decoder->parse_info[0].sample_id_word)
 			decoder->sample_id_at = 0;
@@ -252,7 +256,8 @@ static inline size_t trailer_offset(int word, size_t size)
 									  : 0;
 }
 
-/* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it is. */
+/* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it
+ * is. */
 static int find_stretched(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 			  size_t size)
 {
@@ -279,8 +284,8 @@ static int find_stretched(const struct perch_decoder *decoder, uint32_t type, co
 }
 
 /*
- * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id is then what is
- * where the first attr has its id: 0 there says that the record has none.
+ * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id
+ * is then what is where the first attr has its id: 0 there says that the record has none.
  */
 static int find_event(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 		      size_t size, uint64_t *id)
@@ -346,9 +351,10 @@ static __attribute__((noinline)) int decode_any(const struct perch_decoder *deco
 }
 
 /*
- * What lies behind the record is brought nearer while it is decoded, where the caller has that much more: a stack of
- * kilobytes that nobody looks at is a gap at which the CPU's own foresight ends, and behind it each line would be waited
- * for, one after another. Too few bytes, as live when nothing has been written behind the record yet: nothing is fetched.
+ * What lies behind the record is brought nearer while it is decoded, where the caller has that much
+ * more: a stack of kilobytes that nobody looks at is a gap at which the CPU's own foresight ends,
+ * and behind it each line would be waited for, one after another. Too few bytes, as live when
+ * nothing has been written behind the record yet: nothing is fetched.
  */
 #define LINE	     64u
 #define LINES_BEHIND 6u
@@ -369,7 +375,8 @@ PERCH__INLINE void fetch_behind(const char *bytes, size_t own, size_t size)
 		__builtin_prefetch(behind + i * LINE);
 }
 
-/* The quick way is for what nearly every record is: a sample whose id is where all attrs have it, and in the array. */
+/* The quick way is for what nearly every record is: a sample whose id is where all attrs have it,
+ * and in the array. */
 int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 			 const void *bytes, size_t size, struct perch_error *err)
 {
@@ -390,8 +397,8 @@ int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *rec
 		uint16_t event = id < decoder->nr_near ? decoder->near[id] : NOBODY;
 
 		if (__builtin_expect(event != NOBODY, 1))
-			return perch__decode(record, &decoder->parse_info[event], header, event, bytes,
-					     size, err);
+			return perch__decode(record, &decoder->parse_info[event], header, event,
+					     bytes, size, err);
 	}
 	return decode_any(decoder, record, bytes, size, err);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples whose user callchain comes later, kept until it does. Each is found by thread and cookie in a table of lists;
- * all are on one list by age. A list of the table is in order of age as well, so that the oldest sample of all is
- * always the first of its list. Cookies and threads come from files that anyone may have made: the table's hash has a
- * seed.
+ * Samples whose user callchain comes later, kept until it does. Each is found by thread and cookie
+ * in a table of lists; all are on one list by age. A list of the table is in order of age as well,
+ * so that the oldest sample of all is always the first of its list. Cookies and threads come from
+ * files that anyone may have made: the table's hash has a seed.
  */
 #include <stdlib.h>
 #include "base/hash_table.h"
@@ -99,7 +99,8 @@ static struct list *list_of(const struct perch_deferred *deferred, struct key ke
 	return &deferred->lists[hash & deferred->mask];
 }
 
-/* A record that does not tell its thread is matched by the cookie alone, with others that do not. */
+/* A record that does not tell its thread is matched by the cookie alone, with others that do not.
+ */
 static struct key key_of(const struct perch_record *record, uint64_t cookie)
 {
 	bool told = record->sample_id.has & PERCH_SAMPLE_TID;
@@ -204,7 +205,8 @@ static struct held *find(const struct perch_deferred *deferred, struct key key,
 }
 
 /* The oldest of those of its thread and those of no thread. */
-static struct held *take_match(struct perch_deferred *deferred, const struct perch_record *callchain_deferred)
+static struct held *take_match(struct perch_deferred *deferred,
+			       const struct perch_record *callchain_deferred)
 {
 	struct key key = key_of(callchain_deferred, callchain_deferred->deferred.cookie);
 	struct key anyone = { .cookie = key.cookie, .thread = NO_THREAD };
@@ -221,12 +223,14 @@ static struct held *take_match(struct perch_deferred *deferred, const struct per
 	return held;
 }
 
-/* Words are put down as `record` has them, whose order of bytes may be another than that of `from`. */
+/* Words are put down as `record` has them, whose order of bytes may be another than that of `from`.
+ */
 static uint64_t *copy_words(uint64_t *to, const struct perch_record *record,
 			    const struct perch_record *from, const uint64_t *words, uint64_t nr)
 {
 	for (uint64_t i = 0; i < nr; i++)
-		*to++ = perch__u64(words + i, record->parse_info->swapped != from->parse_info->swapped);
+		*to++ = perch__u64(words + i,
+				   record->parse_info->swapped != from->parse_info->swapped);
 	return to;
 }
 
@@ -241,15 +245,16 @@ static void stitch(struct perch_deferred *deferred, struct perch_record *record,
 	while (at < nr && perch_word(record, ip + at) != PERCH_CONTEXT_USER_DEFERRED)
 		at++;
 	to = copy_words(to, record, record, ip, at);
-	to = copy_words(to, record, callchain_deferred, callchain_deferred->deferred.ip, callchain_deferred->deferred.nr);
+	to = copy_words(to, record, callchain_deferred, callchain_deferred->deferred.ip,
+			callchain_deferred->deferred.nr);
 	if (nr - at > 2)
 		to = copy_words(to, record, record, ip + at + 2, nr - at - 2);
 	record->sample.callchain.ip = deferred->chain;
 	record->sample.callchain.nr = to - deferred->chain;
 }
 
-int perch_deferred_next(struct perch_deferred *deferred, const struct perch_record *callchain_deferred,
-			struct perch_record *record)
+int perch_deferred_next(struct perch_deferred *deferred,
+			const struct perch_record *callchain_deferred, struct perch_record *record)
 {
 	struct held *held = deferred->oldest;
 

@@ -6,32 +6,36 @@
 #define PERCH_RECORD_TRAILER 0
 
 struct row {
-	const char *record;		/* a record begins; the rows below it are its fields */
+	const char *record; /* a record begins; the rows below it are its fields */
 	const char *name;
 	enum perch_field_kind kind;
-	uint16_t offset;		/* in struct perch_record */
-	uint16_t size;			/* bytes; of a struct perch_text: its own */
+	uint16_t offset; /* in struct perch_record */
+	uint16_t size;	 /* bytes; of a struct perch_text: its own */
 	bool text;
 	perch__words_function *words;
 	perch__part_function *by;
-	uint64_t sample_type;		/* one of these bits is there */
-	uint16_t misc, no_misc;		/* these are set, these are not */
+	uint64_t sample_type;	/* one of these bits is there */
+	uint16_t misc, no_misc; /* these are set, these are not */
 };
 
-#define AT(member) .offset = offsetof(struct perch_record, member), .size = sizeof(((struct perch_record *)0)->member)
-#define VALUE(member) AT(member)
+#define AT(member)                                       \
+	.offset = offsetof(struct perch_record, member), \
+	.size = sizeof(((struct perch_record *)0)->member)
+#define VALUE(member)		 AT(member)
 #define WORDED(member, function) AT(member), .words = perch__words_##function
-#define TEXT(member) AT(member), .text = true
-#define BY(function) .by = perch__tell_##function
-#define ALWAYS .sample_type = 0
-#define SAMPLE(bit) .sample_type = PERCH_SAMPLE_##bit
-#define MISC(bit) .misc = PERCH_MISC_##bit
-#define NO_MISC(bit) .no_misc = PERCH_MISC_##bit
+#define TEXT(member)		 AT(member), .text = true
+#define BY(function)		 .by = perch__tell_##function
+#define ALWAYS			 .sample_type = 0
+#define SAMPLE(bit)		 .sample_type = PERCH_SAMPLE_##bit
+#define MISC(bit)		 .misc = PERCH_MISC_##bit
+#define NO_MISC(bit)		 .no_misc = PERCH_MISC_##bit
 
 static const struct row rows[] = {
+/* clang-format off */
 #define RECORD(record_, since, when, what) { .record = #record_ },
 #define FIELD(record_, name_, kind_, place, condition, unit, since, what) \
 	{ .name = #name_, .kind = PERCH_FIELD_##kind_, place, condition },
+/* clang-format on */
 #define PART(...)
 #include "fields.def"
 #undef RECORD
@@ -42,7 +46,7 @@ static const struct row rows[] = {
 /* The same rows by number, to find where a record's begin. */
 enum {
 #define RECORD(record_, since, when, what) ROW_##record_,
-#define FIELD(record_, name_, ...) ROW_##record_##_##name_,
+#define FIELD(record_, name_, ...)	   ROW_##record_##_##name_,
 #include "fields.def"
 #undef RECORD
 #undef FIELD
@@ -62,32 +66,42 @@ static void tell(struct perch__walk *walk, const struct perch_field *field)
 		walk->rc = walk->function(walk->context, field);
 }
 
-void perch__field(struct perch__walk *walk, const char *name, enum perch_field_kind kind, uint64_t value)
+void perch__field(struct perch__walk *walk, const char *name, enum perch_field_kind kind,
+		  uint64_t value)
 {
 	tell(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
 }
 
-void perch__field_words(struct perch__walk *walk, const char *name, uint64_t value, perch__words_function *words)
+void perch__field_words(struct perch__walk *walk, const char *name, uint64_t value,
+			perch__words_function *words)
 {
 	char text[PERCH__WORDS_BYTES];
 	size_t length = words(walk->arch, value, text, sizeof(text));
 
 	tell(walk, &(struct perch_field){
-		.name = name, .kind = PERCH_FIELD_FLAGS, .value = value, .text = text,
-		.length = length < sizeof(text) ? length : sizeof(text) - 1,
-	});
+			   .name = name,
+			   .kind = PERCH_FIELD_FLAGS,
+			   .value = value,
+			   .text = text,
+			   .length = length < sizeof(text) ? length : sizeof(text) - 1,
+		   });
 }
 
-void perch__field_bytes(struct perch__walk *walk, const char *name, const void *bytes, size_t length)
+void perch__field_bytes(struct perch__walk *walk, const char *name, const void *bytes,
+			size_t length)
 {
-	tell(walk, &(struct perch_field){
-		.name = name, .kind = PERCH_FIELD_BYTES, .text = length ? bytes : "", .length = length });
+	tell(walk, &(struct perch_field){ .name = name,
+					  .kind = PERCH_FIELD_BYTES,
+					  .text = length ? bytes : "",
+					  .length = length });
 }
 
 void perch__field_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
 {
-	tell(walk, &(struct perch_field){
-		.name = name, .kind = PERCH_FIELD_TEXT, .text = text->text ? text->text : "", .length = text->length });
+	tell(walk, &(struct perch_field){ .name = name,
+					  .kind = PERCH_FIELD_TEXT,
+					  .text = text->text ? text->text : "",
+					  .length = text->length });
 }
 
 static uint64_t value_of(const struct perch_record *record, const struct row *row)
@@ -147,10 +161,12 @@ static size_t trailer_bytes(const struct perch_record *record)
 static void tell_stretch(struct perch__walk *walk)
 {
 	const struct perch_record *record = walk->record;
-	size_t extent = perch__extent(record->parse_info, record->type, record->bytes, record->size);
+	size_t extent =
+		perch__extent(record->parse_info, record->type, record->bytes, record->size);
 
 	if (extent < record->size)
-		perch__field_bytes(walk, "trailing_bytes", (const char *)record->bytes + extent, record->size - extent);
+		perch__field_bytes(walk, "trailing_bytes", (const char *)record->bytes + extent,
+				   record->size - extent);
 }
 
 /* The body of a record of unknown form, or what stands behind the last known field. */
@@ -164,17 +180,21 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 	if (extent < record->size)
 		return;
 	if (!known) {
-		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES, end - PERCH__HEADER_BYTES);
+		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES,
+				   end - PERCH__HEADER_BYTES);
 		return;
 	}
 	if (record->trailing_bytes && record->trailing_bytes <= end - PERCH__HEADER_BYTES)
-		perch__field_bytes(walk, "trailing_bytes", bytes + end - record->trailing_bytes, record->trailing_bytes);
+		perch__field_bytes(walk, "trailing_bytes", bytes + end - record->trailing_bytes,
+				   record->trailing_bytes);
 }
 
-int perch_record_fields(const struct perch_record *record, enum perch_arch arch, perch_field_function *function,
-			void *context)
+int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
+			perch_field_function *function, void *context)
 {
-	struct perch__walk walk = { .record = record, .arch = arch, .function = function, .context = context };
+	struct perch__walk walk = {
+		.record = record, .arch = arch, .function = function, .context = context
+	};
 	bool known = record->type > 0 && record->type < PERCH_RECORD_MAX;
 	size_t trailer = trailer_bytes(record);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields whose form is not that of one value, of all records but SAMPLE; and what SAMPLE has in common with them. */
+/* Fields whose form is not that of one value, of all records but SAMPLE; and what SAMPLE has in
+ * common with them. */
 #include "fields.h"
 
-void perch__tell_read_values(struct perch__walk *walk, const char *name, const struct perch_read_values *values)
+void perch__tell_read_values(struct perch__walk *walk, const char *name,
+			     const struct perch_read_values *values)
 {
 	bool group = values->format & PERCH_FORMAT_GROUP;
 	struct perch_read_value value = { 0 };
@@ -63,7 +65,8 @@ void perch__tell_read_record(struct perch__walk *walk, const char *name)
 
 void perch__tell_mmap_build_id(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->mmap.build_id, walk->record->mmap.build_id_size);
+	perch__field_bytes(walk, name, walk->record->mmap.build_id,
+			   walk->record->mmap.build_id_size);
 }
 
 void perch__tell_namespace_links(struct perch__walk *walk, const char *name)
@@ -91,12 +94,14 @@ void perch__tell_bpf_tag(struct perch__walk *walk, const char *name)
 
 void perch__tell_text_poke_before(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->text_poke.before, walk->record->text_poke.old_length);
+	perch__field_bytes(walk, name, walk->record->text_poke.before,
+			   walk->record->text_poke.old_length);
 }
 
 void perch__tell_text_poke_after(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->text_poke.after, walk->record->text_poke.new_length);
+	perch__field_bytes(walk, name, walk->record->text_poke.after,
+			   walk->record->text_poke.new_length);
 }
 
 void perch__tell_deferred_chain(struct perch__walk *walk, const char *name)
@@ -106,10 +111,12 @@ void perch__tell_deferred_chain(struct perch__walk *walk, const char *name)
 
 static const char *trailer_end(const struct perch_record *record)
 {
-	return (const char *)record->bytes + perch__extent(record->parse_info, record->type, record->bytes, record->size);
+	return (const char *)record->bytes +
+	       perch__extent(record->parse_info, record->type, record->bytes, record->size);
 }
 
-/* Both are read where they stand: the view has one id, and a record that somebody made up may have two. */
+/* Both are read where they stand: the view has one id, and a record that somebody made up may have
+ * two. */
 void perch__tell_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
@@ -124,5 +131,6 @@ void perch__tell_trailer_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *end = trailer_end(walk->record);
 
-	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
+	perch__field(walk, name, PERCH_FIELD_NUMBER,
+		     perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
 }

@@ -4,13 +4,15 @@
 
 #include "fields.h"
 
-/* The first word of the body; the view has one id, and a record that somebody made up may have two. */
+/* The first word of the body; the view has one id, and a record that somebody made up may have two.
+ */
 void perch__tell_sample_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *body = (const char *)walk->record->bytes + PERCH__HEADER_BYTES;
 
 	if (walk->record->size >= PERCH__HEADER_BYTES + sizeof(uint64_t))
-		perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(body, walk->record->parse_info->swapped));
+		perch__field(walk, name, PERCH_FIELD_NUMBER,
+			     perch__u64(body, walk->record->parse_info->swapped));
 }
 
 void perch__tell_sample_read(struct perch__walk *walk, const char *name)
@@ -20,12 +22,14 @@ void perch__tell_sample_read(struct perch__walk *walk, const char *name)
 
 void perch__tell_sample_callchain(struct perch__walk *walk, const char *name)
 {
-	perch__tell_chain(walk, name, walk->record->sample.callchain.ip, walk->record->sample.callchain.nr);
+	perch__tell_chain(walk, name, walk->record->sample.callchain.ip,
+			  walk->record->sample.callchain.nr);
 }
 
 void perch__tell_sample_raw(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->sample.raw.data, walk->record->sample.raw.size);
+	perch__field_bytes(walk, name, walk->record->sample.raw.data,
+			   walk->record->sample.raw.size);
 }
 
 static void tell_branch(struct perch__walk *walk, uint64_t index)
@@ -40,7 +44,8 @@ static void tell_branch(struct perch__walk *walk, uint64_t index)
 	perch__field_words(walk, "flags", perch__branch_flags(&entry), perch__words_branch);
 	perch__field(walk, "cycles", PERCH_FIELD_NUMBER, entry.cycles);
 	if (counters)
-		perch__field(walk, "counters", PERCH_FIELD_HEX, perch_word(walk->record, counters + index));
+		perch__field(walk, "counters", PERCH_FIELD_HEX,
+			     perch_word(walk->record, counters + index));
 	perch__field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
@@ -60,7 +65,8 @@ void perch__tell_sample_branches(struct perch__walk *walk, const char *name)
 	perch__field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-static void tell_registers(struct perch__walk *walk, const char *name, const struct perch_registers *registers)
+static void tell_registers(struct perch__walk *walk, const char *name,
+			   const struct perch_registers *registers)
 {
 	uint64_t mask = registers->mask;
 
@@ -88,7 +94,8 @@ void perch__tell_sample_intr_registers(struct perch__walk *walk, const char *nam
 	tell_registers(walk, name, &walk->record->sample.regs_intr);
 }
 
-/* Bytes that the kernel reserved and could not fill are what was in the ring before: they are not shown. */
+/* Bytes that the kernel reserved and could not fill are what was in the ring before: they are not
+ * shown. */
 void perch__tell_sample_stack(struct perch__walk *walk, const char *name)
 {
 	const struct perch_sample *sample = &walk->record->sample;
@@ -96,7 +103,8 @@ void perch__tell_sample_stack(struct perch__walk *walk, const char *name)
 	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
 	perch__field(walk, "size", PERCH_FIELD_NUMBER, sample->stack_user.size);
 	if (sample->stack_user.size) {
-		perch__field_bytes(walk, "data", sample->stack_user.data, sample->stack_user.dynamic_size);
+		perch__field_bytes(walk, "data", sample->stack_user.data,
+				   sample->stack_user.dynamic_size);
 		perch__field(walk, "dyn_size", PERCH_FIELD_NUMBER, sample->stack_user.dynamic_size);
 	}
 	perch__field(walk, NULL, PERCH_FIELD_END, 0);
@@ -119,5 +127,6 @@ void perch__tell_sample_weight(struct perch__walk *walk, const char *name)
 
 void perch__tell_sample_aux(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->sample.aux.data, walk->record->sample.aux.size);
+	perch__field_bytes(walk, name, walk->record->sample.aux.data,
+			   walk->record->sample.aux.size);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this room share: loads in either byte order, and what a field that does not fit is told as. */
+/* What the files of this room share: loads in either byte order, and what a field that does not fit
+ * is told as. */
 #ifndef PERCH_RECORD_INTERNAL_H
 #define PERCH_RECORD_INTERNAL_H
 
@@ -15,8 +16,8 @@
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
 /*
- * Decoders are written once, with `swap` as a constant of each of the two copies that the compiler makes of them: what
- * this machine wrote costs no test for the order of its bytes.
+ * Decoders are written once, with `swap` as a constant of each of the two copies that the compiler
+ * makes of them: what this machine wrote costs no test for the order of its bytes.
  */
 #define PERCH__INLINE static inline __attribute__((always_inline))
 
@@ -44,7 +45,8 @@ PERCH__INLINE uint16_t perch__u16(const void *at, bool swap)
 	return swap ? __builtin_bswap16(value) : value;
 }
 
-/* Taken out of one word: the size is on the way to the next record, and every step on that way counts. */
+/* Taken out of one word: the size is on the way to the next record, and every step on that way
+ * counts. */
 PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool swap)
 {
 	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -67,19 +69,25 @@ static inline bool perch__has_trailer(const struct perch_parse_info *parse_info,
 	return parse_info->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
-/* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c). */
-size_t perch__extent_stretched(const struct perch_parse_info *parse_info, uint32_t type, const void *bytes, size_t size);
+/* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c).
+ */
+size_t perch__extent_stretched(const struct perch_parse_info *parse_info, uint32_t type,
+			       const void *bytes, size_t size);
 /* The bytes of header and body of such a type; 0 when they do not tell. */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MOST_TRAILER 48u
 static inline bool perch__may_be_stretched(uint32_t type)
 {
 	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
-				type == PERCH_RECORD_TEXT_POKE, 0);
+					type == PERCH_RECORD_TEXT_POKE,
+				0);
 }
-static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type, const void *bytes, size_t size)
+static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type,
+				   const void *bytes, size_t size)
 {
-	return perch__may_be_stretched(type) ? perch__extent_stretched(parse_info, type, bytes, size) : size;
+	return perch__may_be_stretched(type)
+		       ? perch__extent_stretched(parse_info, type, bytes, size)
+		       : size;
 }
 
 /* The part of a record between its header and its trailer. */
@@ -94,8 +102,8 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
 		       struct perch_error *err);
 
 /*
- * A record whose header is in *record already, and is right: samples, and all others. What the header does not tell has
- * any value before and is set in any case.
+ * A record whose header is in *record already, and is right: samples, and all others. What the
+ * header does not tell has any value before and is set in any case.
  */
 int perch__decode_sample(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct perch_error *err);
@@ -105,7 +113,8 @@ int perch__bad_header(struct perch_record *record, const struct perch_parse_info
 		      const void *bytes, size_t size, struct perch_error *err);
 
 /* bytes: at least those of a header, which is `header`. */
-PERCH__INLINE int perch__decode(struct perch_record *record, const struct perch_parse_info *parse_info,
+PERCH__INLINE int perch__decode(struct perch_record *record,
+				const struct perch_parse_info *parse_info,
 				struct perch_record_header header, uint16_t event,
 				const void *bytes, size_t size, struct perch_error *err)
 {
@@ -127,8 +136,9 @@ PERCH__INLINE int perch__decode(struct perch_record *record, const struct perch_
 }
 
 /*
- * Values of a read format that start at `at` and must end before `end`. Returns the first word after them; NULL when
- * they do not fit, with the word and the name of the part that is the first not to.
+ * Values of a read format that start at `at` and must end before `end`. Returns the first word
+ * after them; NULL when they do not fit, with the word and the name of the part that is the first
+ * not to.
  */
 struct perch__misfit {
 	const void *at;

@@ -62,7 +62,7 @@ static void find_in_trailer(struct perch_parse_info *parse_info, uint64_t id_fie
 }
 
 void perch_parse_info_init(struct perch_parse_info *parse_info, const struct perch_attr *attr,
-		       enum perch_byte_order order)
+			   enum perch_byte_order order)
 {
 	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	const bool big = order == PERCH_BYTES_NATIVE ? here_big : order == PERCH_BYTES_BIG;

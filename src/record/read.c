@@ -17,7 +17,8 @@ static const uint64_t *decode_times(struct perch_read_values *read, const uint64
 	return at;
 }
 
-/* The words before a group's entries, and those of a single counter, as they come when the format has them. */
+/* The words before a group's entries, and those of a single counter, as they come when the format
+ * has them. */
 struct part {
 	uint64_t bit;
 	const char *name;
@@ -51,8 +52,8 @@ static const uint64_t *does_not_fit(uint64_t format, const uint64_t *at, const u
 }
 
 /*
- * One counter is value, times, id, lost; a group is nr, times, then value, id, lost for each member. So with one
- * counter the times lie inside its entry.
+ * One counter is value, times, id, lost; a group is nr, times, then value, id, lost for each
+ * member. So with one counter the times lie inside its entry.
  */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,

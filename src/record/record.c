@@ -70,11 +70,11 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 			return perch__too_short(record, body.at, "sample_id", err);
 		body.size -= parse_info->id_size;
 		if (parse_info->swapped)
-			decode_trailer(&record->sample_id, parse_info->sample_type, body.at + body.size,
-				       true);
+			decode_trailer(&record->sample_id, parse_info->sample_type,
+				       body.at + body.size, true);
 		else
-			decode_trailer(&record->sample_id, parse_info->sample_type, body.at + body.size,
-				       false);
+			decode_trailer(&record->sample_id, parse_info->sample_type,
+				       body.at + body.size, false);
 	}
 	rc = perch__decode_body(record, &body, err);
 	record->trailing_bytes += record->size - extent;
@@ -83,8 +83,8 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 
 /* Of a record that cannot be looked into, what its header says is told all the same. */
 __attribute__((cold)) int perch__bad_header(struct perch_record *record,
-					    const struct perch_parse_info *parse_info, const void *bytes,
-					    size_t size, struct perch_error *err)
+					    const struct perch_parse_info *parse_info,
+					    const void *bytes, size_t size, struct perch_error *err)
 {
 	struct perch_record_header header;
 
@@ -115,6 +115,6 @@ int perch_record_decode(struct perch_record *record, const struct perch_parse_in
 {
 	if (size < PERCH__HEADER_BYTES)
 		return perch__bad_header(record, parse_info, bytes, size, err);
-	return perch__decode(record, parse_info, perch__header(bytes, parse_info->swapped), 0, bytes, size,
-			     err);
+	return perch__decode(record, parse_info, perch__header(bytes, parse_info->swapped), 0,
+			     bytes, size, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bodies of all records but samples. Each is a table of the numbers at its start, which one comparison guards, and
- * for some a function for what comes behind them: names, lists, bytes.
+ * The bodies of all records but samples. Each is a table of the numbers at its start, which one
+ * comparison guards, and for some a function for what comes behind them: names, lists, bytes.
  */
 #include "internal.h"
 
@@ -13,11 +13,13 @@ struct piece {
 	uint8_t size;
 };
 
+/* clang-format off */
 #define PIECE(offset, member, name)                                  \
 	{                                                            \
 		name, offsetof(struct perch_record, member), offset, \
 			sizeof(((struct perch_record *)0)->member)   \
 	}
+/* clang-format on */
 
 struct form {
 	const struct piece *pieces;
@@ -28,7 +30,8 @@ struct form {
 		    struct perch_error *err);
 };
 
-/* A name from byte `offset` of the body on, which must end inside it; the padding behind it is its own. */
+/* A name from byte `offset` of the body on, which must end inside it; the padding behind it is its
+ * own. */
 static int decode_text(struct perch_text *text, const struct perch_record *record,
 		       const struct perch__body *body, size_t offset, const char *name,
 		       struct perch_error *err)
@@ -60,8 +63,8 @@ static int rest_of_mmap(struct perch_record *record, const struct perch__body *b
 }
 
 /*
- * Bytes 32 to 55 are the inode's identity or, when misc says so, a build id of at most 20 bytes: its size is a byte
- * that may say more.
+ * Bytes 32 to 55 are the inode's identity or, when misc says so, a build id of at most 20 bytes:
+ * its size is a byte that may say more.
  */
 static const struct piece inode_pieces[] = {
 	PIECE(32, mmap.major, "maj"),
@@ -305,10 +308,12 @@ static int rest_of_deferred(struct perch_record *record, const struct perch__bod
 	return record->deferred.nr * 8;
 }
 
+/* clang-format off */
 #define FORM(pieces, bytes, rest)               \
 	{                                       \
 		pieces, NR(pieces), bytes, rest \
 	}
+/* clang-format on */
 
 static const struct form forms[] = {
 	[PERCH_RECORD_MMAP] = FORM(mmap_pieces, 32, rest_of_mmap),

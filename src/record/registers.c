@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of machines, and of the registers in their samples by the bits of a mask: those of asm/perf_regs.h. */
+/* Names of machines, and of the registers in their samples by the bits of a mask: those of
+ * asm/perf_regs.h. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,52 +9,61 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * DS to GS are of 32-bit kernels alone, R8 to R15 of 64-bit ones. From bit 32 on each XMM register has two bits, since
- * what a sample has of a register is 64 bits: the lower half, then the upper one.
+ * DS to GS are of 32-bit kernels alone, R8 to R15 of 64-bit ones. From bit 32 on each XMM register
+ * has two bits, since what a sample has of a register is 64 bits: the lower half, then the upper
+ * one.
  */
-static const char *const x86[64] = {
-	"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip", "flags", "cs", "ss", "ds", "es", "fs", "gs",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	[32] = "xmm0", "xmm0h", "xmm1", "xmm1h", "xmm2", "xmm2h", "xmm3", "xmm3h",
-	"xmm4", "xmm4h", "xmm5", "xmm5h", "xmm6", "xmm6h", "xmm7", "xmm7h",
-	"xmm8", "xmm8h", "xmm9", "xmm9h", "xmm10", "xmm10h", "xmm11", "xmm11h",
-	"xmm12", "xmm12h", "xmm13", "xmm13h", "xmm14", "xmm14h", "xmm15", "xmm15h",
-};
+static const char
+	*const
+		x86[64] = {
+			"ax",	  "bx",	   "cx",     "dx",	    "si",     "di",	"bp",
+			"sp",	  "ip",	   "flags",  "cs",	    "ss",     "ds",	"es",
+			"fs",	  "gs",	   "r8",     "r9",	    "r10",    "r11",	"r12",
+			"r13",	  "r14",   "r15",    [32] = "xmm0", "xmm0h",  "xmm1",	"xmm1h",
+			"xmm2",	  "xmm2h", "xmm3",   "xmm3h",	    "xmm4",   "xmm4h",	"xmm5",
+			"xmm5h",  "xmm6",  "xmm6h",  "xmm7",	    "xmm7h",  "xmm8",	"xmm8h",
+			"xmm9",	  "xmm9h", "xmm10",  "xmm10h",	    "xmm11",  "xmm11h", "xmm12",
+			"xmm12h", "xmm13", "xmm13h", "xmm14",	    "xmm14h", "xmm15",	"xmm15h",
+		};
 static const char *const arm[] = {
-	"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
+	"r0", "r1", "r2",  "r3", "r4", "r5", "r6", "r7",
+	"r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
 };
 static const char *const arm64[] = {
-	"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-	"x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr", "sp", "pc",
-	[46] = "vg",
+	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",	    "x10", "x11",
+	"x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",	    "x22", "x23",
+	"x24", "x25", "x26", "x27", "x28", "x29", "lr",	 "sp",	"pc",  [46] = "vg",
 };
 static const char *const riscv[] = {
-	"pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
-	"s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+	"pc", "ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "s0", "s1", "a0",
+	"a1", "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5",
+	"s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
 };
 static const char *const s390[] = {
-	"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	"fp0", "fp1", "fp2", "fp3", "fp4", "fp5", "fp6", "fp7", "fp8", "fp9", "fp10", "fp11", "fp12", "fp13", "fp14",
-	"fp15",
-	"mask", "pc",
+	"r0",  "r1",  "r2",   "r3",   "r4",   "r5",   "r6",   "r7",   "r8",   "r9",  "r10", "r11",
+	"r12", "r13", "r14",  "r15",  "fp0",  "fp1",  "fp2",  "fp3",  "fp4",  "fp5", "fp6", "fp7",
+	"fp8", "fp9", "fp10", "fp11", "fp12", "fp13", "fp14", "fp15", "mask", "pc",
 };
 static const char *const powerpc[] = {
-	"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	"r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31",
-	"nip", "msr", "orig_r3", "ctr", "link", "xer", "ccr", "softe", "trap", "dar", "dsisr", "sier", "mmcra",
-	"mmcr0", "mmcr1", "mmcr2", "mmcr3", "sier2", "sier3", "pmc1", "pmc2", "pmc3", "pmc4", "pmc5", "pmc6",
-	"sdar", "siar",
+	"r0",	 "r1",	 "r2",	  "r3",	  "r4",	     "r5",    "r6",    "r7",	"r8",	 "r9",
+	"r10",	 "r11",	 "r12",	  "r13",  "r14",     "r15",   "r16",   "r17",	"r18",	 "r19",
+	"r20",	 "r21",	 "r22",	  "r23",  "r24",     "r25",   "r26",   "r27",	"r28",	 "r29",
+	"r30",	 "r31",	 "nip",	  "msr",  "orig_r3", "ctr",   "link",  "xer",	"ccr",	 "softe",
+	"trap",	 "dar",	 "dsisr", "sier", "mmcra",   "mmcr0", "mmcr1", "mmcr2", "mmcr3", "sier2",
+	"sier3", "pmc1", "pmc2",  "pmc3", "pmc4",    "pmc5",  "pmc6",  "sdar",	"siar",
 };
 /* MIPS has the same. */
 static const char *const loongarch[] = {
-	"pc", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "r16",
-	"r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31",
+	"pc",  "r1",  "r2",  "r3",  "r4",  "r5",  "r6",	 "r7",	"r8",  "r9",  "r10",
+	"r11", "r12", "r13", "r14", "r15", "r16", "r17", "r18", "r19", "r20", "r21",
+	"r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31",
 };
 static const char *const csky[] = {
-	"tls", "lr", "pc", "sr", "sp", "orig_a0", "a0", "a1", "a2", "a3",
-	"regs0", "regs1", "regs2", "regs3", "regs4", "regs5", "regs6", "regs7", "regs8", "regs9",
-	"exregs0", "exregs1", "exregs2", "exregs3", "exregs4", "exregs5", "exregs6", "exregs7", "exregs8", "exregs9",
-	"exregs10", "exregs11", "exregs12", "exregs13", "exregs14", "hi", "lo", "dcsr",
+	"tls",	    "lr",	"pc",	    "sr",      "sp",	  "orig_a0", "a0",	 "a1",
+	"a2",	    "a3",	"regs0",    "regs1",   "regs2",	  "regs3",   "regs4",	 "regs5",
+	"regs6",    "regs7",	"regs8",    "regs9",   "exregs0", "exregs1", "exregs2",	 "exregs3",
+	"exregs4",  "exregs5",	"exregs6",  "exregs7", "exregs8", "exregs9", "exregs10", "exregs11",
+	"exregs12", "exregs13", "exregs14", "hi",      "lo",	  "dcsr",
 };
 
 static const struct {
@@ -83,10 +93,12 @@ static const struct {
 	const char *start;
 	enum perch_arch arch;
 } machines[] = {
-	{ "x86", PERCH_ARCH_X86 }, { "amd64", PERCH_ARCH_X86 }, { "aarch64", PERCH_ARCH_ARM64 },
-	{ "arm64", PERCH_ARCH_ARM64 }, { "arm", PERCH_ARCH_ARM }, { "riscv", PERCH_ARCH_RISCV },
-	{ "s390", PERCH_ARCH_S390 }, { "ppc", PERCH_ARCH_POWERPC }, { "powerpc", PERCH_ARCH_POWERPC },
-	{ "loongarch", PERCH_ARCH_LOONGARCH }, { "mips", PERCH_ARCH_MIPS }, { "csky", PERCH_ARCH_CSKY },
+	{ "x86", PERCH_ARCH_X86 },	   { "amd64", PERCH_ARCH_X86 },
+	{ "aarch64", PERCH_ARCH_ARM64 },   { "arm64", PERCH_ARCH_ARM64 },
+	{ "arm", PERCH_ARCH_ARM },	   { "riscv", PERCH_ARCH_RISCV },
+	{ "s390", PERCH_ARCH_S390 },	   { "ppc", PERCH_ARCH_POWERPC },
+	{ "powerpc", PERCH_ARCH_POWERPC }, { "loongarch", PERCH_ARCH_LOONGARCH },
+	{ "mips", PERCH_ARCH_MIPS },	   { "csky", PERCH_ARCH_CSKY },
 };
 
 enum perch_arch perch_arch_by_name(const char *name)

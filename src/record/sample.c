@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PERF_RECORD_SAMPLE. The fields come in the order of the kernel's perf_output_sample(): first those of one word, whose
- * number the layout knows, so that one comparison guards them all; then the ones that tell their own size.
+ * PERF_RECORD_SAMPLE. The fields come in the order of the kernel's perf_output_sample(): first
+ * those of one word, whose number the layout knows, so that one comparison guards them all; then
+ * the ones that tell their own size.
  */
 #include "internal.h"
 
@@ -38,9 +39,10 @@ PERCH__INLINE uint32_t high_half(const struct cursor *c)
 }
 
 /*
- * A sample is not cleared before it is decoded, that would take longer than decoding it: each field is set to what the
- * record has or to zeros. struct perch_sample has the fields that tell their size in the order of the record: so what
- * is behind the one that does not fit, from `view` on, is cleared here.
+ * A sample is not cleared before it is decoded, that would take longer than decoding it: each field
+ * is set to what the record has or to zeros. struct perch_sample has the fields that tell their
+ * size in the order of the record: so what is behind the one that does not fit, from `view` on, is
+ * cleared here.
  */
 static __attribute__((noinline)) int does_not_fit(struct perch_record *record, const void *at,
 						  void *view, const char *field,
@@ -90,8 +92,8 @@ static __attribute__((noinline)) int fixed_too_short(struct perch_record *record
 }
 
 /*
- * The identity is written along with the fields it repeats: copied together afterwards, it would wait for them to leave
- * the store buffer, which takes longer than all the rest.
+ * The identity is written along with the fields it repeats: copied together afterwards, it would
+ * wait for them to leave the store buffer, which takes longer than all the rest.
  */
 PERCH__INLINE int decode_fixed(struct cursor *c)
 {
@@ -124,8 +126,9 @@ PERCH__INLINE int decode_fixed(struct cursor *c)
 PERCH__INLINE int decode_read_values(struct cursor *c)
 {
 	struct perch__misfit misfit;
-	const uint64_t *after = perch__decode_read(&c->record->sample.read, c->parse_info->read_format,
-						   c->at, c->end, c->swap, &misfit);
+	const uint64_t *after = perch__decode_read(&c->record->sample.read,
+						   c->parse_info->read_format, c->at, c->end,
+						   c->swap, &misfit);
 
 	if (!after)
 		return does_not_fit(c->record, misfit.at, &c->record->sample.read, misfit.field,
@@ -171,7 +174,8 @@ PERCH__INLINE int decode_raw(struct cursor *c)
 
 #define ENTRY_WORDS (sizeof(struct perch_branch_entry) / sizeof(uint64_t))
 
-/* A stack without entries has its hw_index all the same, unless there was none at all: decode_hw_index() tells. */
+/* A stack without entries has its hw_index all the same, unless there was none at all:
+ * decode_hw_index() tells. */
 PERCH__INLINE int decode_branches(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
@@ -273,7 +277,8 @@ PERCH__INLINE int decode_aux(struct cursor *c)
 	return 0;
 }
 
-/* What a record does not have is set to zeros, group by group: most samples have nothing of a whole group. */
+/* What a record does not have is set to zeros, group by group: most samples have nothing of a whole
+ * group. */
 #define CLEAR(member) memset(&sample->member, 0, sizeof(sample->member))
 
 PERCH__INLINE void clear_middle(struct perch_sample *sample)
@@ -314,8 +319,7 @@ PERCH__INLINE int decode_middle(struct cursor *c)
 		return rc;
 	if (type & PERCH_SAMPLE_REGS_USER)
 		rc = decode_registers(c, &sample->regs_user, parse_info->regs_user,
-				      parse_info->nr_regs_user, "user_regs.abi",
-				      "user_regs");
+				      parse_info->nr_regs_user, "user_regs.abi", "user_regs");
 	else
 		CLEAR(regs_user);
 	if (rc)
@@ -435,9 +439,9 @@ static __attribute__((noinline)) int decode_native(struct perch_record *record,
 }
 
 /*
- * For a sample that could have no branch stack (not even an empty one) the kernel writes a number of 0 alone, without
- * the hw_index that an empty stack has. Only the record's size tells the two apart: what fits exactly is right, else
- * what fits, and of two that do the one with hw_index.
+ * For a sample that could have no branch stack (not even an empty one) the kernel writes a number
+ * of 0 alone, without the hw_index that an empty stack has. Only the record's size tells the two
+ * apart: what fits exactly is right, else what fits, and of two that do the one with hw_index.
  */
 static __attribute__((noinline)) int decode_hw_index(struct perch_record *record,
 						     const struct perch_parse_info *parse_info,

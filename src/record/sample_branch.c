@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Branch stack entries, whose flags the kernel declares as bit-fields in one order on every machine. */
+/* Branch stack entries, whose flags the kernel declares as bit-fields in one order on every
+ * machine. */
 #include "internal.h"
 
 /*
- * A compiler for a big-endian machine puts the first bit-field into the upper bits, any other into the lower ones. So
- * the flags of the other order's machine are taken apart by where their producer has put each.
+ * A compiler for a big-endian machine puts the first bit-field into the upper bits, any other into
+ * the lower ones. So the flags of the other order's machine are taken apart by where their producer
+ * has put each.
  */
 struct bits {
 	uint64_t word;

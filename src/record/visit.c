@@ -31,9 +31,11 @@ static const uint16_t members[] = {
 	[PERCH_RECORD_CALLCHAIN_DEFERRED] = MEMBER(callchain_deferred),
 };
 
-_Static_assert(sizeof(members) / sizeof(members[0]) == PERCH_RECORD_MAX, "a function for each type");
+_Static_assert(sizeof(members) / sizeof(members[0]) == PERCH_RECORD_MAX,
+	       "a function for each type");
 
-int perch_record_visit(const struct perch_record *record, const struct perch_visitor *visitor, void *context)
+int perch_record_visit(const struct perch_record *record, const struct perch_visitor *visitor,
+		       void *context)
 {
 	uint16_t member = MEMBER(unknown);
 	perch_visit_function *visit;

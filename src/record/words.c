@@ -28,7 +28,8 @@ void perch__add_word(struct perch__words *words, const char *format, ...)
 	words->length += length > 0 ? (size_t)length : 0;
 }
 
-void perch__add_bits(struct perch__words *words, const struct perch__bit *bits, size_t nr, uint64_t value)
+void perch__add_bits(struct perch__words *words, const struct perch__bit *bits, size_t nr,
+		     uint64_t value)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (!(value & bits[i].bit))
@@ -40,9 +41,11 @@ void perch__add_bits(struct perch__words *words, const struct perch__bit *bits, 
 		perch__add_word(words, "0x%llx", (unsigned long long)value);
 }
 
-static const char *const cpumodes[] = { NULL, "KERNEL", "USER", "HYPERVISOR", "GUEST_KERNEL", "GUEST_USER" };
+static const char *const cpumodes[] = { NULL,	      "KERNEL",	      "USER",
+					"HYPERVISOR", "GUEST_KERNEL", "GUEST_USER" };
 
-/* A bit of misc has another meaning in each record; in those of type 0 of the table, the same in all others. */
+/* A bit of misc has another meaning in each record; in those of type 0 of the table, the same in
+ * all others. */
 static const struct {
 	uint32_t type;
 	uint16_t bit;
@@ -60,8 +63,10 @@ static const struct {
 	{ PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_MISC_SWITCH_OUT, "SWITCH_OUT" },
 	{ PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_MISC_SWITCH_OUT_PREEMPT, "SWITCH_OUT_PREEMPT" },
 	{ PERCH_RECORD_SAMPLE, PERCH_MISC_EXACT_IP, "EXACT_IP" },
-	{ PERCH_RECORD_LOST_SAMPLES, 1 << 15, "LOST_SAMPLES_BPF" },	/* written by perf: a filter dropped them */
-	{ 67, 1 << 15, "BUILD_ID_SIZE" },				/* written by perf, in its BUILD_ID records */
+	/* written by perf: a filter dropped them */
+	{ PERCH_RECORD_LOST_SAMPLES, 1 << 15, "LOST_SAMPLES_BPF" },
+	/* written by perf, in its BUILD_ID records */
+	{ 67, 1 << 15, "BUILD_ID_SIZE" },
 	{ 0, PERCH_MISC_EXT_RESERVED, "EXT_RESERVED" },
 };
 
@@ -85,7 +90,8 @@ size_t perch_format_misc(uint32_t type, uint16_t misc, char *text, size_t size)
 	return words.length;
 }
 
-static size_t bit_words(const struct perch__bit *bits, size_t nr, uint64_t value, char *text, size_t size)
+static size_t bit_words(const struct perch__bit *bits, size_t nr, uint64_t value, char *text,
+			size_t size)
 {
 	struct perch__words words;
 
@@ -97,7 +103,9 @@ static size_t bit_words(const struct perch__bit *bits, size_t nr, uint64_t value
 size_t perch__words_protection(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
-		{ PROT_READ, "READ" }, { PROT_WRITE, "WRITE" }, { PROT_EXEC, "EXEC" },
+		{ PROT_READ, "READ" },
+		{ PROT_WRITE, "WRITE" },
+		{ PROT_EXEC, "EXEC" },
 	};
 
 	(void)arch;
@@ -110,18 +118,21 @@ size_t perch__words_protection(enum perch_arch arch, uint64_t value, char *text,
 size_t perch__words_map_flags(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	static const struct perch__bit generic[] = {
-		{ 0x1, "SHARED" }, { 0x2, "PRIVATE" }, { 0x10, "FIXED" }, { 0x20, "ANONYMOUS" }, { 0x100, "GROWSDOWN" },
-		{ 0x800, "DENYWRITE" }, { 0x1000, "EXECUTABLE" }, { 0x2000, "LOCKED" }, { 0x4000, "NORESERVE" },
-		{ 0x40000, "HUGETLB" }, { 0x80000, "SYNC" },
+		{ 0x1, "SHARED" },	  { 0x2, "PRIVATE" },	  { 0x10, "FIXED" },
+		{ 0x20, "ANONYMOUS" },	  { 0x100, "GROWSDOWN" }, { 0x800, "DENYWRITE" },
+		{ 0x1000, "EXECUTABLE" }, { 0x2000, "LOCKED" },	  { 0x4000, "NORESERVE" },
+		{ 0x40000, "HUGETLB" },	  { 0x80000, "SYNC" },
 	};
 	static const struct perch__bit powerpc[] = {
-		{ 0x1, "SHARED" }, { 0x2, "PRIVATE" }, { 0x10, "FIXED" }, { 0x20, "ANONYMOUS" }, { 0x40, "NORESERVE" },
-		{ 0x80, "LOCKED" }, { 0x100, "GROWSDOWN" }, { 0x800, "DENYWRITE" }, { 0x1000, "EXECUTABLE" },
+		{ 0x1, "SHARED" },	{ 0x2, "PRIVATE" },	{ 0x10, "FIXED" },
+		{ 0x20, "ANONYMOUS" },	{ 0x40, "NORESERVE" },	{ 0x80, "LOCKED" },
+		{ 0x100, "GROWSDOWN" }, { 0x800, "DENYWRITE" }, { 0x1000, "EXECUTABLE" },
 		{ 0x40000, "HUGETLB" }, { 0x80000, "SYNC" },
 	};
 	static const struct perch__bit mips[] = {
-		{ 0x1, "SHARED" }, { 0x2, "PRIVATE" }, { 0x10, "FIXED" }, { 0x400, "NORESERVE" }, { 0x800, "ANONYMOUS" },
-		{ 0x1000, "GROWSDOWN" }, { 0x2000, "DENYWRITE" }, { 0x4000, "EXECUTABLE" }, { 0x8000, "LOCKED" },
+		{ 0x1, "SHARED" },	 { 0x2, "PRIVATE" },	   { 0x10, "FIXED" },
+		{ 0x400, "NORESERVE" },	 { 0x800, "ANONYMOUS" },   { 0x1000, "GROWSDOWN" },
+		{ 0x2000, "DENYWRITE" }, { 0x4000, "EXECUTABLE" }, { 0x8000, "LOCKED" },
 		{ 0x80000, "HUGETLB" },
 	};
 
@@ -135,8 +146,10 @@ size_t perch__words_map_flags(enum perch_arch arch, uint64_t value, char *text, 
 size_t perch_format_aux_flags(uint64_t flags, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
-		{ PERCH_AUX_FLAG_TRUNCATED, "TRUNCATED" }, { PERCH_AUX_FLAG_OVERWRITE, "OVERWRITE" },
-		{ PERCH_AUX_FLAG_PARTIAL, "PARTIAL" }, { PERCH_AUX_FLAG_COLLISION, "COLLISION" },
+		{ PERCH_AUX_FLAG_TRUNCATED, "TRUNCATED" },
+		{ PERCH_AUX_FLAG_OVERWRITE, "OVERWRITE" },
+		{ PERCH_AUX_FLAG_PARTIAL, "PARTIAL" },
+		{ PERCH_AUX_FLAG_COLLISION, "COLLISION" },
 	};
 	const uint64_t format = flags & PERCH_AUX_FLAG_PMU_FORMAT_TYPE_MASK;
 	struct perch__words words;
@@ -173,7 +186,8 @@ size_t perch__words_ksymbol_type(enum perch_arch arch, uint64_t value, char *tex
 
 size_t perch__words_ksymbol_flags(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
-	static const struct perch__bit bits[] = { { PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER, "UNREGISTER" } };
+	static const struct perch__bit bits[] = { { PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+						    "UNREGISTER" } };
 
 	(void)arch;
 	return bit_words(bits, PERCH__NR(bits), value, text, size);
@@ -205,10 +219,17 @@ size_t perch__words_namespace(enum perch_arch arch, uint64_t value, char *text, 
 
 size_t perch__words_context(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
-	static const struct { uint64_t marker; const char *word; } contexts[] = {
-		{ PERCH_CONTEXT_HV, "HYPERVISOR" }, { PERCH_CONTEXT_KERNEL, "KERNEL" }, { PERCH_CONTEXT_USER, "USER" },
-		{ PERCH_CONTEXT_USER_DEFERRED, "USER_DEFERRED" }, { PERCH_CONTEXT_GUEST, "GUEST" },
-		{ PERCH_CONTEXT_GUEST_KERNEL, "GUEST_KERNEL" }, { PERCH_CONTEXT_GUEST_USER, "GUEST_USER" },
+	static const struct {
+		uint64_t marker;
+		const char *word;
+	} contexts[] = {
+		{ PERCH_CONTEXT_HV, "HYPERVISOR" },
+		{ PERCH_CONTEXT_KERNEL, "KERNEL" },
+		{ PERCH_CONTEXT_USER, "USER" },
+		{ PERCH_CONTEXT_USER_DEFERRED, "USER_DEFERRED" },
+		{ PERCH_CONTEXT_GUEST, "GUEST" },
+		{ PERCH_CONTEXT_GUEST_KERNEL, "GUEST_KERNEL" },
+		{ PERCH_CONTEXT_GUEST_USER, "GUEST_USER" },
 	};
 	int length;
 

@@ -1,50 +1,82 @@
 /* SPDX-License-Identifier: MIT */
-/* PERF_SAMPLE_DATA_SRC in words: "LOAD, L3 hit, snoop None, TLB L1 or L2 hit". What it does not tell is left out. */
+/* PERF_SAMPLE_DATA_SRC in words: "LOAD, L3 hit, snoop None, TLB L1 or L2 hit". What it does not
+ * tell is left out. */
 #include <stdio.h>
 
 #include "fields.h"
 
 static const struct perch__bit operations[] = {
-	{ PERCH_MEM_OP_NA, "op N/A" }, { PERCH_MEM_OP_LOAD, "LOAD" }, { PERCH_MEM_OP_STORE, "STORE" },
-	{ PERCH_MEM_OP_PFETCH, "PFETCH" }, { PERCH_MEM_OP_EXEC, "EXEC" },
+	{ PERCH_MEM_OP_NA, "op N/A" },	 { PERCH_MEM_OP_LOAD, "LOAD" },
+	{ PERCH_MEM_OP_STORE, "STORE" }, { PERCH_MEM_OP_PFETCH, "PFETCH" },
+	{ PERCH_MEM_OP_EXEC, "EXEC" },
 };
 static const struct perch__bit levels[] = {
-	{ PERCH_MEM_LVL_NA, "hierarchy N/A" }, { PERCH_MEM_LVL_L1, "L1" }, { PERCH_MEM_LVL_LFB, "LFB" },
+	{ PERCH_MEM_LVL_NA, "hierarchy N/A" },
+	{ PERCH_MEM_LVL_L1, "L1" },
+	{ PERCH_MEM_LVL_LFB, "LFB" },
 	{ PERCH_MEM_LVL_L2, "L2" },
-	{ PERCH_MEM_LVL_L3, "L3" }, { PERCH_MEM_LVL_LOC_RAM, "Local RAM" },
-	{ PERCH_MEM_LVL_REM_RAM1, "Remote RAM (1 hop)" }, { PERCH_MEM_LVL_REM_RAM2, "Remote RAM (2 hops)" },
-	{ PERCH_MEM_LVL_REM_CCE1, "Remote Cache (1 hop)" }, { PERCH_MEM_LVL_REM_CCE2, "Remote Cache (2 hops)" },
-	{ PERCH_MEM_LVL_IO, "I/O" }, { PERCH_MEM_LVL_UNC, "Uncached" },
+	{ PERCH_MEM_LVL_L3, "L3" },
+	{ PERCH_MEM_LVL_LOC_RAM, "Local RAM" },
+	{ PERCH_MEM_LVL_REM_RAM1, "Remote RAM (1 hop)" },
+	{ PERCH_MEM_LVL_REM_RAM2, "Remote RAM (2 hops)" },
+	{ PERCH_MEM_LVL_REM_CCE1, "Remote Cache (1 hop)" },
+	{ PERCH_MEM_LVL_REM_CCE2, "Remote Cache (2 hops)" },
+	{ PERCH_MEM_LVL_IO, "I/O" },
+	{ PERCH_MEM_LVL_UNC, "Uncached" },
 };
 static const struct perch__bit snoops[] = {
-	{ PERCH_MEM_SNOOP_NA, "N/A" }, { PERCH_MEM_SNOOP_NONE, "None" }, { PERCH_MEM_SNOOP_HIT, "Hit" },
-	{ PERCH_MEM_SNOOP_MISS, "Miss" }, { PERCH_MEM_SNOOP_HITM, "HitM" },
+	{ PERCH_MEM_SNOOP_NA, "N/A" },
+	{ PERCH_MEM_SNOOP_NONE, "None" },
+	{ PERCH_MEM_SNOOP_HIT, "Hit" },
+	{ PERCH_MEM_SNOOP_MISS, "Miss" },
+	{ PERCH_MEM_SNOOP_HITM, "HitM" },
 	/* snoopx, which follows them here */
-	{ PERCH_MEM_SNOOPX_FWD << 5, "Fwd" }, { PERCH_MEM_SNOOPX_PEER << 5, "Peer" },
+	{ PERCH_MEM_SNOOPX_FWD << 5, "Fwd" },
+	{ PERCH_MEM_SNOOPX_PEER << 5, "Peer" },
 };
 static const struct perch__bit tlbs[] = {
-	{ PERCH_MEM_TLB_NA, "N/A" }, { PERCH_MEM_TLB_L1, "L1" }, { PERCH_MEM_TLB_L2, "L2" },
+	{ PERCH_MEM_TLB_NA, "N/A" },	{ PERCH_MEM_TLB_L1, "L1" },    { PERCH_MEM_TLB_L2, "L2" },
 	{ PERCH_MEM_TLB_WK, "Walker" }, { PERCH_MEM_TLB_OS, "Fault" },
 };
 static const struct perch__bit locks[] = {
-	{ PERCH_MEM_LOCK_NA, "lock N/A" }, { PERCH_MEM_LOCK_LOCKED, "locked" },
+	{ PERCH_MEM_LOCK_NA, "lock N/A" },
+	{ PERCH_MEM_LOCK_LOCKED, "locked" },
 };
 static const struct perch__bit blocks[] = {
-	{ PERCH_MEM_BLK_NA, "blocked N/A" }, { PERCH_MEM_BLK_DATA, "blocked by data" },
+	{ PERCH_MEM_BLK_NA, "blocked N/A" },
+	{ PERCH_MEM_BLK_DATA, "blocked by data" },
 	{ PERCH_MEM_BLK_ADDR, "blocked by address" },
 };
 /* The numbers that no kernel uses yet have no name. */
 static const char *const level_numbers[16] = {
-	NULL, "L1", "L2", "L3", "L4", "L2 MHB", "Memory-side Cache", "L0", "Uncached", "CXL", "I/O", "Any cache",
-	"LFB/MAB", "RAM", "PMEM", "N/A",
+	NULL,	"L1",	    "L2",  "L3",  "L4",	       "L2 MHB",  "Memory-side Cache",
+	"L0",	"Uncached", "CXL", "I/O", "Any cache", "LFB/MAB", "RAM",
+	"PMEM", "N/A",
 };
 static const char *const hops[8] = {
-	NULL, "other core, same node", "other node, same socket", "other socket, same board", "other board",
+	NULL,
+	"other core, same node",
+	"other node, same socket",
+	"other socket, same board",
+	"other board",
 };
 static const char *const regions[32] = {
-	NULL, "reserved", "local shared cache", "local private cache", "other agent's I/O", "other agent's shared cache",
-	"other agent's private cache", "MMIO", "memory 0", "memory 1", "memory 2", "memory 3", "memory 4", "memory 5",
-	"memory 6", "memory 7",
+	NULL,
+	"reserved",
+	"local shared cache",
+	"local private cache",
+	"other agent's I/O",
+	"other agent's shared cache",
+	"other agent's private cache",
+	"MMIO",
+	"memory 0",
+	"memory 1",
+	"memory 2",
+	"memory 3",
+	"memory 4",
+	"memory 5",
+	"memory 6",
+	"memory 7",
 };
 
 #define RESERVED_SHIFT 51
@@ -55,8 +87,8 @@ static unsigned int part(uint64_t data_src, unsigned int shift, unsigned int bit
 }
 
 /* "L1 or L2 hit": what it was, and whether there. */
-static void add_hit(struct perch__words *words, const char *of, const struct perch__bit *bits, size_t nr,
-		    unsigned int value, unsigned int hit, unsigned int miss)
+static void add_hit(struct perch__words *words, const char *of, const struct perch__bit *bits,
+		    size_t nr, unsigned int value, unsigned int hit, unsigned int miss)
 {
 	char text[PERCH__WORDS_BYTES];
 	struct perch__words where;
@@ -81,16 +113,16 @@ static void add_level(struct perch__words *words, uint64_t data_src)
 	unsigned int hop = part(data_src, PERCH_MEM_HOPS_SHIFT, 3);
 
 	if (level || remote[0])
-		perch__add_word(words, "%s%s%s%s", level ? "level " : "", remote, level && remote[0] ? " " : "",
-				level ? level : "");
+		perch__add_word(words, "%s%s%s%s", level ? "level " : "", remote,
+				level && remote[0] ? " " : "", level ? level : "");
 	if (hop && hops[hop])
 		perch__add_word(words, "%s", hops[hop]);
 	else if (hop)
 		perch__add_word(words, "hops %u", hop);
 }
 
-static void add_of(struct perch__words *words, const char *of, const struct perch__bit *bits, size_t nr,
-		   unsigned int value)
+static void add_of(struct perch__words *words, const char *of, const struct perch__bit *bits,
+		   size_t nr, unsigned int value)
 {
 	char text[PERCH__WORDS_BYTES];
 	struct perch__words inside;
@@ -108,14 +140,16 @@ size_t perch_format_data_src(uint64_t data_src, char *text, size_t size)
 	struct perch__words words;
 
 	perch__words_init(&words, text, size, ", ");
-	add_of(&words, "", operations, PERCH__NR(operations), part(data_src, PERCH_MEM_OP_SHIFT, 5));
-	add_hit(&words, "", levels, PERCH__NR(levels), part(data_src, PERCH_MEM_LVL_SHIFT, 14), PERCH_MEM_LVL_HIT,
-		PERCH_MEM_LVL_MISS);
+	add_of(&words, "", operations, PERCH__NR(operations),
+	       part(data_src, PERCH_MEM_OP_SHIFT, 5));
+	add_hit(&words, "", levels, PERCH__NR(levels), part(data_src, PERCH_MEM_LVL_SHIFT, 14),
+		PERCH_MEM_LVL_HIT, PERCH_MEM_LVL_MISS);
 	add_level(&words, data_src);
-	add_of(&words, "snoop ", snoops, PERCH__NR(snoops), part(data_src, PERCH_MEM_SNOOP_SHIFT, 5) |
-							    part(data_src, PERCH_MEM_SNOOPX_SHIFT, 2) << 5);
-	add_hit(&words, "TLB ", tlbs, PERCH__NR(tlbs), part(data_src, PERCH_MEM_TLB_SHIFT, 7), PERCH_MEM_TLB_HIT,
-		PERCH_MEM_TLB_MISS);
+	add_of(&words, "snoop ", snoops, PERCH__NR(snoops),
+	       part(data_src, PERCH_MEM_SNOOP_SHIFT, 5) | part(data_src, PERCH_MEM_SNOOPX_SHIFT, 2)
+								  << 5);
+	add_hit(&words, "TLB ", tlbs, PERCH__NR(tlbs), part(data_src, PERCH_MEM_TLB_SHIFT, 7),
+		PERCH_MEM_TLB_HIT, PERCH_MEM_TLB_MISS);
 	add_of(&words, "", locks, PERCH__NR(locks), part(data_src, PERCH_MEM_LOCK_SHIFT, 2));
 	add_of(&words, "", blocks, PERCH__NR(blocks), part(data_src, PERCH_MEM_BLK_SHIFT, 3));
 	if (region && regions[region])

@@ -7,9 +7,14 @@
 size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
-		{ PERCH_TXN_ELISION, "ELISION" }, { PERCH_TXN_TRANSACTION, "TRANSACTION" }, { PERCH_TXN_SYNC, "SYNC" },
-		{ PERCH_TXN_ASYNC, "ASYNC" }, { PERCH_TXN_RETRY, "RETRY" }, { PERCH_TXN_CONFLICT, "CONFLICT" },
-		{ PERCH_TXN_CAPACITY_WRITE, "CAPACITY_WRITE" }, { PERCH_TXN_CAPACITY_READ, "CAPACITY_READ" },
+		{ PERCH_TXN_ELISION, "ELISION" },
+		{ PERCH_TXN_TRANSACTION, "TRANSACTION" },
+		{ PERCH_TXN_SYNC, "SYNC" },
+		{ PERCH_TXN_ASYNC, "ASYNC" },
+		{ PERCH_TXN_RETRY, "RETRY" },
+		{ PERCH_TXN_CONFLICT, "CONFLICT" },
+		{ PERCH_TXN_CAPACITY_WRITE, "CAPACITY_WRITE" },
+		{ PERCH_TXN_CAPACITY_READ, "CAPACITY_READ" },
 	};
 	const uint64_t code = transaction >> PERCH_TXN_ABORT_SHIFT;
 	struct perch__words words;
@@ -29,42 +34,44 @@ size_t perch__words_transaction(enum perch_arch arch, uint64_t value, char *text
 }
 
 /* The kernel's bit-fields of a branch by their place on a little-endian machine. */
-#define MISPRED		(1u << 0)
-#define PREDICTED	(1u << 1)
-#define IN_TX		(1u << 2)
-#define ABORT		(1u << 3)
-#define CYCLES_SHIFT	4
-#define TYPE_SHIFT	20
-#define SPEC_SHIFT	24
-#define NEW_TYPE_SHIFT	26
-#define PRIV_SHIFT	30
-#define RESERVED_SHIFT	33
+#define MISPRED	       (1u << 0)
+#define PREDICTED      (1u << 1)
+#define IN_TX	       (1u << 2)
+#define ABORT	       (1u << 3)
+#define CYCLES_SHIFT   4
+#define TYPE_SHIFT     20
+#define SPEC_SHIFT     24
+#define NEW_TYPE_SHIFT 26
+#define PRIV_SHIFT     30
+#define RESERVED_SHIFT 33
 
 uint64_t perch__branch_flags(const struct perch_branch_entry *entry)
 {
-	return (entry->mispred ? MISPRED : 0) | (entry->predicted ? PREDICTED : 0) | (entry->in_tx ? IN_TX : 0) |
-	       (entry->abort ? ABORT : 0) | (uint64_t)entry->cycles << CYCLES_SHIFT |
-	       (uint64_t)entry->type << TYPE_SHIFT |
+	return (entry->mispred ? MISPRED : 0) | (entry->predicted ? PREDICTED : 0) |
+	       (entry->in_tx ? IN_TX : 0) | (entry->abort ? ABORT : 0) |
+	       (uint64_t)entry->cycles << CYCLES_SHIFT | (uint64_t)entry->type << TYPE_SHIFT |
 	       (uint64_t)entry->spec << SPEC_SHIFT | (uint64_t)entry->new_type << NEW_TYPE_SHIFT |
 	       (uint64_t)entry->priv << PRIV_SHIFT | (uint64_t)entry->reserved << RESERVED_SHIFT;
 }
 
 static const char *const branch_types[] = {
-	NULL, "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET",
-	"ERET", "IRQ", "SERROR", "NO_TX", NULL,
+	NULL,	  "COND",      "UNCOND",   "IND",  "CALL", "IND_CALL", "RET",	"SYSCALL",
+	"SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",  "SERROR",   "NO_TX", NULL,
 };
 static const char *const new_types[] = {
 	"FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
 };
 static const char *const arm64_types[] = {
-	"FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "FIQ", "DEBUG_HALT", "DEBUG_EXIT", "DEBUG_INST", "DEBUG_DATA",
+	"FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "FIQ",
+	"DEBUG_HALT", "DEBUG_EXIT", "DEBUG_INST", "DEBUG_DATA",
 };
-static const char *const speculations[] = { NULL, "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH" };
+static const char *const speculations[] = { NULL, "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH",
+					    "SPEC_CORRECT_PATH" };
 static const char *const privileges[] = { NULL, "USER", "KERNEL", "HYPERVISOR" };
 
 /* A part that has no word is told as it is. */
-static void add_part(struct perch__words *words, const char *const *parts, size_t nr, unsigned int part,
-		     const char *name)
+static void add_part(struct perch__words *words, const char *const *parts, size_t nr,
+		     unsigned int part, const char *name)
 {
 	if (part < nr && parts[part])
 		perch__add_word(words, "%s", parts[part]);
@@ -72,7 +79,8 @@ static void add_part(struct perch__words *words, const char *const *parts, size_
 		perch__add_word(words, "%s_%u", name, part);
 }
 
-static void add_type(struct perch__words *words, enum perch_arch arch, unsigned int type, unsigned int new_type)
+static void add_type(struct perch__words *words, enum perch_arch arch, unsigned int type,
+		     unsigned int new_type)
 {
 	const char *const *extended = arch == PERCH_ARCH_ARM64 ? arm64_types : new_types;
 
@@ -90,12 +98,16 @@ static void add_type(struct perch__words *words, enum perch_arch arch, unsigned 
 size_t perch__words_branch(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	static const struct perch__bit bits[] = {
-		{ MISPRED, "MISPRED" }, { PREDICTED, "PREDICTED" }, { IN_TX, "IN_TX" }, { ABORT, "ABORT" },
+		{ MISPRED, "MISPRED" },
+		{ PREDICTED, "PREDICTED" },
+		{ IN_TX, "IN_TX" },
+		{ ABORT, "ABORT" },
 	};
 	struct perch__words words;
 
 	perch__words_init(&words, text, size, "|");
-	perch__add_bits(&words, bits, PERCH__NR(bits), value & (MISPRED | PREDICTED | IN_TX | ABORT));
+	perch__add_bits(&words, bits, PERCH__NR(bits),
+			value & (MISPRED | PREDICTED | IN_TX | ABORT));
 	add_type(&words, arch, value >> TYPE_SHIFT & 15, value >> NEW_TYPE_SHIFT & 15);
 	add_part(&words, speculations, PERCH__NR(speculations), value >> SPEC_SHIFT & 3, "SPEC");
 	add_part(&words, privileges, PERCH__NR(privileges), value >> PRIV_SHIFT & 7, "PRIV");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AUX area: what a trace unit writes itself, without the kernel in between. The kernel tells of it by AUX records
- * in the ring, and by aux_head. Of an area that is not written over, head and tail run freely: the kernel takes their
- * difference for what is still to be read, so a tail that was masked would stop the trace for good after the first
- * wrap.
+ * The AUX area: what a trace unit writes itself, without the kernel in between. The kernel tells of
+ * it by AUX records in the ring, and by aux_head. Of an area that is not written over, head and
+ * tail run freely: the kernel takes their difference for what is still to be read, so a tail that
+ * was masked would stop the trace for good after the first wrap.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,14 +11,16 @@
 
 #include "buffer.h"
 
-#define LAST_BYTES 4096	/* of an area: something there means that it was filled once */
+#define LAST_BYTES 4096 /* of an area: something there means that it was filled once */
 
 static int check(const struct perch_ring *ring, enum perch_ring_mode mode, struct perch_error *err)
 {
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "an AUX area of unknown mode %d", (int)mode);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "an AUX area of unknown mode %d", (int)mode);
 	if (ring->aux.area)
-		return perch_error_set(err, EBUSY, PERCH_ERROR_USAGE, "the ring has an AUX area already");
+		return perch_error_set(err, EBUSY, PERCH_ERROR_USAGE,
+				       "the ring has an AUX area already");
 	return 0;
 }
 
@@ -26,17 +28,24 @@ static void use(struct perch_ring *ring, void *area, size_t size, enum perch_rin
 {
 	struct perch__aux *aux = &ring->aux;
 
-	*aux = (struct perch__aux){ .area = area, .size = size, .overwrite = mode == PERCH_RING_OVERWRITE };
+	*aux = (struct perch__aux){ .area = area,
+				    .size = size,
+				    .overwrite = mode == PERCH_RING_OVERWRITE };
 	if (!aux->overwrite)
 		aux->next = aux->head = ring->control->aux_tail;
 }
 
-static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode, struct perch_machine *machine,
-	       struct perch_error *err)
+static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
+	       struct perch_machine *machine, struct perch_error *err)
 {
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
-		.offset = ring->mapped, .ring_size = ring->mapped, .other_fd = -1,
+		.kind = PERCH_OPERATION_MMAP,
+		.length = bytes,
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
+		.offset = ring->mapped,
+		.ring_size = ring->mapped,
+		.other_fd = -1,
 	};
 	void *area;
 
@@ -44,8 +53,8 @@ static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 		operation.protection = PROT_READ;
 	ring->control->aux_offset = operation.offset;
 	ring->control->aux_size = bytes;
-	area = ring->calls->mmap(ring->calls->context, bytes, operation.protection, operation.map_flags, ring->fd,
-				(off_t)operation.offset);
+	area = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
+				 operation.map_flags, ring->fd, (off_t)operation.offset);
 	if (area == MAP_FAILED) {
 		operation.errnum = errno;
 		ring->control->aux_offset = ring->control->aux_size = 0;
@@ -56,8 +65,8 @@ static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 	return 0;
 }
 
-int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode, struct perch_machine *machine,
-			struct perch_error *err)
+int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_mode mode,
+			struct perch_machine *machine, struct perch_error *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	int rc = check(ring, mode, err);
@@ -65,26 +74,30 @@ int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_m
 	if (rc < 0)
 		return rc;
 	if (!ring->mapped)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring in memory has no descriptor to map an AUX area of");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a ring in memory has no descriptor to map an AUX area of");
 	/* the place of the area is written into the ring's first page */
 	if (ring->mode == PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an AUX area goes with a ring of mode FORWARD: this one is mapped read-only");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"an AUX area goes with a ring of mode FORWARD: this one is mapped read-only");
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an AUX area of %zu pages: not a power of two, or too large", pages);
+				       "an AUX area of %zu pages: not a power of two, or too large",
+				       pages);
 	return map(ring, pages * page_bytes, mode, machine ? machine : ring->machine, err);
 }
 
-int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size, enum perch_ring_mode mode,
-			       struct perch_error *err)
+int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
+			       enum perch_ring_mode mode, struct perch_error *err)
 {
 	int rc = check(ring, mode, err);
 
 	if (rc < 0)
 		return rc;
 	if (!area || !size || size & (size - 1))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "an AUX area's memory must be a power of two of bytes");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "an AUX area's memory must be a power of two of bytes");
 	use(ring, area, size, mode);
 	return 0;
 }
@@ -115,7 +128,8 @@ size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2])
 	if (!aux->area || aux->overwrite)
 		return 0;
 	aux->head = perch__widened(load_head(ring), aux->next, aux->size);
-	/* what an AUX record told of may have been consumed before the head that tells of it moved */
+	/* what an AUX record told of may have been consumed before the head that tells of it moved
+	 */
 	if (aux->next - aux->head <= aux->size)
 		aux->head = aux->next;
 	/* no area can have that much: the head was not written by the kernel */
@@ -153,8 +167,9 @@ static uint64_t left_before(const struct perch__aux *aux, uint64_t end)
 }
 
 /*
- * Of an area that is written over: what was not, before end. The heads of some trace units run freely, those of others
- * are places in the area; a head below an end that is no such place has not been moved yet.
+ * Of an area that is written over: what was not, before end. The heads of some trace units run
+ * freely, those of others are places in the area; a head below an end that is no such place has not
+ * been moved yet.
  */
 static uint64_t kept_before(const struct perch__aux *aux, uint64_t end, uint64_t head)
 {
@@ -168,10 +183,11 @@ static uint64_t kept_before(const struct perch__aux *aux, uint64_t end, uint64_t
 }
 
 /*
- * A record is out before aux_head moves, so the head is no bound for it: the bytes were there before the record was.
- * When the kernel writes over, the record's offset is where its bytes end.
+ * A record is out before aux_head moves, so the head is no bound for it: the bytes were there
+ * before the record was. When the kernel writes over, the record's offset is where its bytes end.
  */
-ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record, struct iovec pieces[2])
+ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record,
+			    struct iovec pieces[2])
 {
 	struct perch__aux *aux = &ring->aux;
 	uint64_t end, bytes, size = record->aux.size;
@@ -198,7 +214,8 @@ ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *
 	return bytes;
 }
 
-/* An area comes zeroed. The end of one whose head is a place in it tells whether the head went round. */
+/* An area comes zeroed. The end of one whose head is a place in it tells whether the head went
+ * round. */
 static bool has_wrapped(struct perch__aux *aux, uint64_t head)
 {
 	size_t last = aux->size < LAST_BYTES ? aux->size : LAST_BYTES;

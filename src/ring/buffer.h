@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a ring is made of, for the files that look into it. Positions run freely; masked they are offsets. Records are
- * multiples of 8 bytes and begin at such, so a header never wraps, while a record may.
+ * What a ring is made of, for the files that look into it. Positions run freely; masked they are
+ * offsets. Records are multiples of 8 bytes and begin at such, so a header never wraps, while a
+ * record may.
  */
 #ifndef PERCH_RING_BUFFER_H
 #define PERCH_RING_BUFFER_H
@@ -10,53 +11,57 @@
 
 #include "internal.h"
 
-#define PERCH__RECORD_MAX (1u << 16)
-#define PERCH__FETCH_AHEAD 1024		/* bytes: what another CPU has written comes from far away */
+#define PERCH__RECORD_MAX  (1u << 16)
+#define PERCH__FETCH_AHEAD 1024 /* bytes: what another CPU has written comes from far away */
 
 /* The AUX area behind a ring. */
 struct perch__aux {
-	char *area;			/* NULL: none */
-	size_t size;			/* power of two */
-	size_t mapped;			/* bytes to unmap; 0: the caller's memory */
+	char *area;    /* NULL: none */
+	size_t size;   /* power of two */
+	size_t mapped; /* bytes to unmap; 0: the caller's memory */
 	bool overwrite;
-	bool wrapped;			/* seen to have wrapped: all of it holds data; OVERWRITE */
-	uint64_t next;			/* first byte not consumed: the tail; FORWARD */
-	uint64_t head;			/* end of what was handed out last */
+	bool wrapped;  /* seen to have wrapped: all of it holds data; OVERWRITE */
+	uint64_t next; /* first byte not consumed: the tail; FORWARD */
+	uint64_t head; /* end of what was handed out last */
 	struct perch_aux_stats stats;
 };
 
-/* What a ring of mode OVERWRITE held when it was paused. The kernel writes downwards, from position 0 on. */
+/* What a ring of mode OVERWRITE held when it was paused. The kernel writes downwards, from position
+ * 0 on. */
 struct perch__snapshot {
-	uint64_t head;			/* the newest record */
-	uint64_t before;		/* head of the snapshot before */
-	uint64_t known;			/* what lies from here on is not wanted again; at first the place where the kernel began */
-	uint64_t end;			/* end of the oldest whole record */
-	uint64_t at;			/* newest first: the next record to hand out */
-	uint32_t *index;		/* oldest first: where the records are, in units of 8 bytes behind head; newest first */
-	size_t room;			/* entries of index */
-	size_t left;			/* records not handed out */
-	uint16_t size;			/* of the one handed out last, as it was checked */
+	uint64_t head;	 /* the newest record */
+	uint64_t before; /* head of the snapshot before */
+	/* what lies from here on is not wanted again; at first the place where the kernel began */
+	uint64_t known;
+	uint64_t end; /* end of the oldest whole record */
+	uint64_t at;  /* newest first: the next record to hand out */
+	/* oldest first: where the records are, in units of 8 bytes behind head; newest first */
+	uint32_t *index;
+	size_t room;   /* entries of index */
+	size_t left;   /* records not handed out */
+	uint16_t size; /* of the one handed out last, as it was checked */
 	enum perch_snapshot_order order;
-	int64_t paused_ns;		/* when the pause began; 0: not by this ring */
-	uint64_t bytes;			/* handed out, of all snapshots */
+	int64_t paused_ns; /* when the pause began; 0: not by this ring */
+	uint64_t bytes;	   /* handed out, of all snapshots */
 	uint64_t overwritten, cut;
 };
 
 struct perch_ring {
 	struct perch_mmap_page *control;
 	char *data;
-	size_t size;			/* power of two */
-	uint64_t tail;			/* as the kernel was told */
-	uint64_t next;			/* first byte not handed out or not consumed */
-	uint64_t head;			/* end of the batch in hand */
-	enum perch_ring_mode mode;	/* OVERWRITE: the three above stay equal, and the tail is never written */
-	int fd;				/* -1: the caller's memory */
+	size_t size;   /* power of two */
+	uint64_t tail; /* as the kernel was told */
+	uint64_t next; /* first byte not handed out or not consumed */
+	uint64_t head; /* end of the batch in hand */
+	/* OVERWRITE: the three above stay equal, and the tail is never written */
+	enum perch_ring_mode mode;
+	int fd; /* -1: the caller's memory */
 	bool paused;
-	size_t mapped;			/* bytes to unmap; 0: the caller's memory */
+	size_t mapped; /* bytes to unmap; 0: the caller's memory */
 	struct perch_machine *machine;
 	const struct perch_syscalls *calls;
-	uint64_t first;			/* where reading began */
-	uint64_t skipped;		/* bytes of dropped batches */
+	uint64_t first;	  /* where reading began */
+	uint64_t skipped; /* bytes of dropped batches */
 	uint64_t damaged;
 	struct perch__snapshot snapshot;
 	struct perch__aux aux;
@@ -87,14 +92,16 @@ static inline uint64_t perch__ring_head(const struct perch_ring *ring)
 }
 
 /*
- * A kernel of 32 bits counts in as many and stores them in 64: its heads begin again at 0 after 4 GiB. What is at most
- * size bytes from a position so is there, and not 4 GiB before. (It looks at no more than 32 bits of a tail.)
+ * A kernel of 32 bits counts in as many and stores them in 64: its heads begin again at 0 after 4
+ * GiB. What is at most size bytes from a position so is there, and not 4 GiB before. (It looks at
+ * no more than 32 bits of a tail.)
  */
 static inline uint64_t perch__widened(uint64_t head, uint64_t position, size_t size)
 {
 	uint32_t came = (uint32_t)(head - position);
 
-	return head - position > size && head <= UINT32_MAX && came <= size ? position + came : head;
+	return head - position > size && head <= UINT32_MAX && came <= size ? position + came
+									    : head;
 }
 
 /* FORWARD: the end of what the kernel has written. */
@@ -103,17 +110,19 @@ static inline uint64_t perch__ring_written(const struct perch_ring *ring)
 	return perch__widened(perch__ring_head(ring), ring->next, ring->size);
 }
 
-/* The header at a position before end; false when it cannot be one. Read once: the memory is shared. */
-static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t position, uint64_t end,
-				      struct perch_record_header *header)
+/* The header at a position before end; false when it cannot be one. Read once: the memory is
+ * shared. */
+static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t position,
+				      uint64_t end, struct perch_record_header *header)
 {
 	memcpy(header, perch__ring_at(ring, position), sizeof(*header));
-	return header->size >= sizeof(*header) && !(header->size & 7) && header->size <= end - position;
+	return header->size >= sizeof(*header) && !(header->size & 7) &&
+	       header->size <= end - position;
 }
 
 /* The record of size bytes at a position, put together in the ring's own buffer when it wraps. */
-static inline const struct perch_record_header *perch__ring_whole(struct perch_ring *ring, uint64_t position,
-								  uint16_t size)
+static inline const struct perch_record_header *perch__ring_whole(struct perch_ring *ring,
+								  uint64_t position, uint16_t size)
 {
 	size_t first = ring->size - (position & (ring->size - 1));
 
@@ -125,7 +134,8 @@ static inline const struct perch_record_header *perch__ring_whole(struct perch_r
 }
 
 /* bytes from a position on of a buffer of size bytes, as one or two pieces. */
-static inline void perch__pieces(char *buffer, size_t size, uint64_t position, size_t bytes, struct iovec pieces[2])
+static inline void perch__pieces(char *buffer, size_t size, uint64_t position, size_t bytes,
+				 struct iovec pieces[2])
 {
 	size_t offset = position & (size - 1), first = size - offset;
 

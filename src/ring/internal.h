@@ -10,10 +10,12 @@
 const struct perch_record_header *perch__ring_record(struct perch_ring *ring);
 /* Gives back to the kernel what was handed out. */
 void perch__ring_publish(struct perch_ring *ring);
-/* Gives the batch back to the kernel and takes up what has come since: false when that is nothing. */
+/* Gives the batch back to the kernel and takes up what has come since: false when that is nothing.
+ */
 bool perch__ring_advance(struct perch_ring *ring);
 /* perch_ring_peek() that counts what it hands out into *stats, when not NULL. */
-size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2], struct perch_sampler_stats *stats);
+size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
+			struct perch_sampler_stats *stats);
 bool perch__ring_has_data(const struct perch_ring *ring);
 /* How often a batch, or the rest of one, was dropped because a header in it made no sense. */
 uint64_t perch__ring_damaged(const struct perch_ring *ring);
@@ -21,7 +23,8 @@ uint64_t perch__ring_damaged(const struct perch_ring *ring);
 /* One that is no sample; lost is what a LOST or LOST_SAMPLES record says. */
 void perch__stats_other(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost);
 /* Counts one record. */
-static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type, uint64_t lost)
+static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_t type,
+				      uint64_t lost)
 {
 	stats->records++;
 	if (__builtin_expect(type == PERCH_RECORD_SAMPLE, 1))
@@ -42,62 +45,71 @@ struct perch__place {
 
 struct perch__sampler_event {
 	struct perch_attr attr;
-	struct perch_attr missing_features;	/* optional parts that the kernel did not take */
+	struct perch_attr missing_features; /* optional parts that the kernel did not take */
 	char name[128];
-	int leader;			/* index of the group's leader; its own when alone */
-	int first;			/* index of the first event of the same name */
-	bool precise_max;		/* not yet opened: lower precise_ip until the kernel takes it */
-	bool weak;			/* its group may be broken up */
-	int cgroup_fd;			/* > 0: instead of the target's */
-	const char *filter;		/* the caller's: valid while opening only */
-	const struct perch_cpus *cpus;	/* the CPUs of its PMU; NULL: all */
+	int leader; /* index of the group's leader; its own when alone */
+	int first;  /* index of the first event of the same name */
+	/* not yet opened: lower precise_ip until the kernel takes it */
+	bool precise_max;
+	bool weak;		       /* its group may be broken up */
+	int cgroup_fd;		       /* > 0: instead of the target's */
+	const char *filter;	       /* the caller's: valid while opening only */
+	const struct perch_cpus *cpus; /* the CPUs of its PMU; NULL: all */
 	struct perch_sampler_stats stats;
 	uint64_t *ids;
-	struct perch__place *places;	/* of each id */
+	struct perch__place *places; /* of each id */
 	size_t nr_ids;
 };
 
-/* A CPU: all descriptors there write into one ring. With .overwrite there are two: the sampler's own event has another. */
+/* A CPU: all descriptors there write into one ring. With .overwrite there are two: the sampler's
+ * own event has another. */
 struct perch__lane {
 	struct perch_ring *ring;
 	int cpu;
-	bool backward;			/* read by snapshots alone */
-	bool failed;			/* poll(2) found an event in error */
+	bool backward; /* read by snapshots alone */
+	bool failed;   /* poll(2) found an event in error */
 	struct perch_sampler_stats stats;
-	const int *fds;			/* nr_events * nr_threads of them, -1 where nothing was opened; see perch__lane_has() */
-	size_t polled;			/* which one poll(2) looks at */
+	/* nr_events * nr_threads of them, -1 where nothing was opened; see perch__lane_has() */
+	const int *fds;
+	size_t polled; /* which one poll(2) looks at */
 };
 
 struct perch_sampler {
 	struct perch_machine *machine;
 	bool own_machine;
 	struct perch__sampler_event *events;
-	size_t nr_events;		/* with the sampler's own */
-	bool own_event;			/* the last one is: it carries what options.event.sideband asks for */
-	const struct perch_attr *optional;	/* the caller's: valid while opening only, as what is marked so below */
-	int unfit;			/* leader of a weak group that the kernel refused; -1: none */
+	size_t nr_events; /* with the sampler's own */
+	/* the last one is: it carries what options.event.sideband asks for */
+	bool own_event;
+	/* the caller's: valid while opening only, as what is marked so below */
+	const struct perch_attr *optional;
+	/* leader of a weak group that the kernel refused; -1: none */
+	int unfit;
 	struct perch_target target;
 	const struct perch_cpus *cpus;
-	const struct perch_cpus *chosen;	/* those of the caller's events; NULL: all of these */
-	struct perch_cpus one_cpu;	/* target.cpu as a list */
+	/* those of the caller's events; NULL: all of these */
+	const struct perch_cpus *chosen;
+	struct perch_cpus one_cpu; /* target.cpu as a list */
 	int one_cpu_number;
-	const pid_t *threads;		/* NULL: target.pid alone; valid while opening only */
+	const pid_t *threads; /* NULL: target.pid alone; valid while opening only */
 	size_t nr_threads;
-	bool overwrite;			/* the caller's events write backward, into rings that come before the others */
-	size_t nr_backward;		/* lanes so far that do */
-	bool paused;			/* by perch_sampler_pause() */
+	/* the caller's events write backward, into rings that come before the others */
+	bool overwrite;
+	size_t nr_backward; /* lanes so far that do */
+	bool paused;	    /* by perch_sampler_pause() */
 	size_t ring_pages;
-	size_t side_pages;		/* of the own event's rings beside those of .overwrite */
-	bool shrink;			/* the size was not asked for: smaller ones will do */
-	size_t least_bytes;		/* of the largest event's samples: no ring is smaller */
-	int *fds;			/* [cpu][thread][event] */
+	size_t side_pages;  /* of the own event's rings beside those of .overwrite */
+	bool shrink;	    /* the size was not asked for: smaller ones will do */
+	size_t least_bytes; /* of the largest event's samples: no ring is smaller */
+	int *fds;	    /* [cpu][thread][event] */
 	size_t nr_fds;
 	struct perch__lane *lanes;
 	size_t nr_lanes;
-	struct pollfd *polls;		/* one a lane; fd -1 when all its targets have exited */
+	struct pollfd *polls; /* one a lane; fd -1 when all its targets have exited */
 	struct perch_decoder *decoder;
-	size_t turn;			/* lane whose batch perch_sampler_next() is in */
-	struct perch_merge *merge;	/* of perch_sampler_next_ordered(), made when first needed */
+	size_t turn; /* lane whose batch perch_sampler_next() is in */
+	/* of perch_sampler_next_ordered(), made when first needed */
+	struct perch_merge *merge;
 };
 
 static inline bool perch__is_own(const struct perch_sampler *sampler, size_t index)
@@ -106,14 +118,16 @@ static inline bool perch__is_own(const struct perch_sampler *sampler, size_t ind
 }
 
 /* Whether the event, where it is on the lane's CPU, writes into the lane's ring. */
-static inline bool perch__lane_has(const struct perch_sampler *sampler, const struct perch__lane *lane, size_t index)
+static inline bool perch__lane_has(const struct perch_sampler *sampler,
+				   const struct perch__lane *lane, size_t index)
 {
 	return !sampler->overwrite || lane->backward != perch__is_own(sampler, index);
 }
 
 /*
- * sampler_event.c. Fills sampler->events and sets nr_events: the attrs of the caller's events, and the sampler's own when
- * it needs one. Needs sampler->cpus. To be called again once a group is broken up, which is not undone.
+ * sampler_event.c. Fills sampler->events and sets nr_events: the attrs of the caller's events, and
+ * the sampler's own when it needs one. Needs sampler->cpus. To be called again once a group is
+ * broken up, which is not undone.
  */
 int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
 			 const struct perch_sampler_options *options, struct perch_error *err);
@@ -123,10 +137,10 @@ void perch__sampler_break(struct perch_sampler *sampler, int leader);
 void perch__sampler_close(struct perch_sampler *sampler);
 bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 
-#define PERCH__RING_BYTES (512u << 10)
-#define PERCH__SIDE_BYTES (128u << 10)
+#define PERCH__RING_BYTES     (512u << 10)
+#define PERCH__SIDE_BYTES     (128u << 10)
 #define PERCH__RING_MIN_PAGES 4
-#define PERCH__SAMPLE_MAX 65528		/* a record's size has 16 bits, of which the lowest three are 0 */
-#define PERCH__LOST_MAX 72		/* of a LOST record with all of a trailer */
+#define PERCH__SAMPLE_MAX     65528 /* a record's size has 16 bits, of which the lowest three are 0 */
+#define PERCH__LOST_MAX	      72    /* of a LOST record with all of a trailer */
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many rings as one stream by time, in rounds. A round takes up the head of every ring; what it takes up comes in the
- * round after it at the latest. Records stay in their rings until they are delivered: what is kept here is where each
- * ring is, and a heap of those that have a record due, by its time.
+ * Many rings as one stream by time, in rounds. A round takes up the head of every ring; what it
+ * takes up comes in the round after it at the latest. Records stay in their rings until they are
+ * delivered: what is kept here is where each ring is, and a heap of those that have a record due,
+ * by its time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,24 +12,24 @@
 
 struct lane {
 	struct perch_ring *ring;
-	uint64_t taken;		/* its head as the last round took it up */
-	uint64_t mark;		/* what comes before is due, whatever its time */
-	uint64_t key;		/* time of the ring's next record, or of the next one with a time */
-	uint64_t key_end;	/* end of the record whose time key is */
+	uint64_t taken;	  /* its head as the last round took it up */
+	uint64_t mark;	  /* what comes before is due, whatever its time */
+	uint64_t key;	  /* time of the ring's next record, or of the next one with a time */
+	uint64_t key_end; /* end of the record whose time key is */
 };
 
 struct perch_merge {
 	struct perch_decoder *decoder;
 	struct lane *lanes;
 	size_t nr;
-	size_t *heap;		/* lanes with a record due; first the one with the lowest key */
+	size_t *heap; /* lanes with a record due; first the one with the lowest key */
 	size_t nr_due;
-	bool running;		/* in a round */
-	bool flush;		/* one that delivers everything */
-	bool delivered;		/* the first lane's record is in the caller's hands */
-	uint64_t limit;		/* records not younger than that are due */
-	uint64_t youngest;	/* of what the last round took up that found anything */
-	uint64_t latest;	/* youngest record delivered */
+	bool running;	   /* in a round */
+	bool flush;	   /* one that delivers everything */
+	bool delivered;	   /* the first lane's record is in the caller's hands */
+	uint64_t limit;	   /* records not younger than that are due */
+	uint64_t youngest; /* of what the last round took up that found anything */
+	uint64_t latest;   /* youngest record delivered */
 	uint64_t out_of_order;
 };
 
@@ -39,12 +40,15 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 
 	*merge = NULL;
 	if (!decoder)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "merging by time needs a decoder, which knows where times are");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"merging by time needs a decoder, which knows where times are");
 	for (size_t i = 0; i < nr; i++)
 		if (rings[i]->mode != PERCH_RING_FORWARD)
-			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "ring %zu is one that the kernel writes over: only others can be merged", i);
+			return perch_error_set(
+				err, EINVAL, PERCH_ERROR_USAGE,
+				"ring %zu is one that the kernel writes over: only others can be merged",
+				i);
 	made = calloc(1, sizeof(*made));
 	if (made) {
 		made->lanes = calloc(nr ? nr : 1, sizeof(*made->lanes));
@@ -52,13 +56,15 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	}
 	if (!made || !made->lanes || !made->heap) {
 		perch_merge_free(made);
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for merging %zu rings", nr);
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for merging %zu rings", nr);
 	}
 	made->decoder = decoder;
 	made->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
 		made->lanes[i].ring = rings[i];
-		made->lanes[i].taken = made->lanes[i].mark = made->lanes[i].key_end = rings[i]->next;
+		made->lanes[i].taken = made->lanes[i].mark = made->lanes[i].key_end =
+			rings[i]->next;
 	}
 	*merge = made;
 	return 0;
@@ -84,15 +90,17 @@ static bool within(const struct perch_ring *ring, uint64_t position, uint64_t fr
 	return position - from - 1 < ring->size;
 }
 
-static bool time_at(struct perch_merge *merge, struct perch_ring *ring, uint64_t position, uint16_t size,
-		    uint64_t *time)
+static bool time_at(struct perch_merge *merge, struct perch_ring *ring, uint64_t position,
+		    uint16_t size, uint64_t *time)
 {
-	return perch_decoder_time(merge->decoder, perch__ring_whole(ring, position, size), size, time);
+	return perch_decoder_time(merge->decoder, perch__ring_whole(ring, position, size), size,
+				  time);
 }
 
 /*
- * The key of the lane's next record. Those without a time have that of the one behind them; at the end of what is
- * there, that of the one before. Each record is looked at once, however many without a time there are.
+ * The key of the lane's next record. Those without a time have that of the one behind them; at the
+ * end of what is there, that of the one before. Each record is looked at once, however many without
+ * a time there are.
  */
 static void find_key(struct perch_merge *merge, struct lane *lane)
 {
@@ -124,7 +132,8 @@ static bool is_due(struct perch_merge *merge, struct lane *lane)
 
 static bool before(const struct perch_merge *merge, size_t one, size_t other)
 {
-	const struct lane *a = &merge->lanes[merge->heap[one]], *b = &merge->lanes[merge->heap[other]];
+	const struct lane *a = &merge->lanes[merge->heap[one]],
+			  *b = &merge->lanes[merge->heap[other]];
 
 	return a->key != b->key ? a->key < b->key : a < b;
 }
@@ -142,7 +151,8 @@ static void sift_down(struct perch_merge *merge, size_t at)
 	for (;;) {
 		size_t least = at;
 
-		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < merge->nr_due; child++)
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < merge->nr_due;
+		     child++)
 			if (before(merge, child, least))
 				least = child;
 		if (least == at)
@@ -153,8 +163,8 @@ static void sift_down(struct perch_merge *merge, size_t at)
 }
 
 /*
- * Looks at what came into a lane since the round before: its youngest time, and where the ring's upper half begins, for
- * all before that must come now.
+ * Looks at what came into a lane since the round before: its youngest time, and where the ring's
+ * upper half begins, for all before that must come now.
  */
 static void look_at(struct perch_merge *merge, struct lane *lane, uint64_t *youngest)
 {
@@ -163,10 +173,12 @@ static void look_at(struct perch_merge *merge, struct lane *lane, uint64_t *youn
 	uint64_t at = lane->taken, time;
 
 	lane->mark = at;
-	if (ring->head - at > ring->head - ring->next)	/* a batch was dropped */
+	if (ring->head - at > ring->head - ring->next) /* a batch was dropped */
 		at = ring->next;
-	for (; at != ring->head && perch__ring_header(ring, at, ring->head, &header); at += header.size) {
-		bool timed = time_at(merge, ring, at, header.size, &time), crowded = ring->head - at > ring->size / 2;
+	for (; at != ring->head && perch__ring_header(ring, at, ring->head, &header);
+	     at += header.size) {
+		bool timed = time_at(merge, ring, at, header.size, &time),
+		     crowded = ring->head - at > ring->size / 2;
 
 		if (crowded)
 			lane->mark = at + header.size;
@@ -187,7 +199,8 @@ static void begin_round(struct perch_merge *merge, bool flush)
 	merge->flush = flush;
 	merge->limit = merge->youngest;
 	merge->nr_due = 0;
-	/* all heads before the first record: going through records takes a while, and in it others go on writing */
+	/* all heads before the first record: going through records takes a while, and in it others
+	 * go on writing */
 	for (size_t i = 0; i < merge->nr; i++)
 		perch__ring_advance(merge->lanes[i].ring);
 	for (size_t i = 0; i < merge->nr; i++)
@@ -208,7 +221,8 @@ static void remove_first(struct perch_merge *merge)
 	sift_down(merge, 0);
 }
 
-/* The caller is done with the first lane's record. A long round gives room back to the kernel on its way. */
+/* The caller is done with the first lane's record. A long round gives room back to the kernel on
+ * its way. */
 static void go_on(struct perch_merge *merge)
 {
 	struct lane *lane = &merge->lanes[merge->heap[0]];
@@ -234,8 +248,8 @@ static void count_order(struct perch_merge *merge, const void *bytes, uint16_t s
 		merge->latest = time;
 }
 
-int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record, size_t *ring,
-		     struct perch_error *err)
+int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record,
+		     size_t *ring, struct perch_error *err)
 {
 	const struct perch_record_header *bytes;
 
@@ -248,7 +262,7 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 
 		*ring = merge->heap[0];
 		bytes = perch__ring_take(merge->lanes[*ring].ring);
-		if (!bytes) {	/* no record there: the rest of the batch was dropped */
+		if (!bytes) { /* no record there: the rest of the batch was dropped */
 			remove_first(merge);
 			continue;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ring. The kernel moves data_head after it has written a record, and stops writing (LOST) where data_tail says
- * that the reader still is. Positions run freely; masked they are offsets. Records are multiples of 8 bytes, so a
- * header never wraps, while a record may.
+ * One ring. The kernel moves data_head after it has written a record, and stops writing (LOST)
+ * where data_tail says that the reader still is. Positions run freely; masked they are offsets.
+ * Records are multiples of 8 bytes, so a header never wraps, while a record may.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 /* Of a flight recorder: its records are found again by 4 bytes each, in units of 8. */
 #define OVERWRITE_MAX (8ull << 32)
 
-/* The machine is asked for its limits here only: where /proc cannot be read, rings work all the same. */
+/* The machine is asked for its limits here only: where /proc cannot be read, rings work all the
+ * same. */
 int perch__ring_map_refused(const struct perch_operation *operation, struct perch_machine *machine,
 			    struct perch_error *err)
 {
@@ -30,18 +31,23 @@ int perch__ring_map_refused(const struct perch_operation *operation, struct perc
 	return perch_explanation_error(&explanation, err);
 }
 
-static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes, struct perch_error *err)
+static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes,
+		    struct perch_error *err)
 {
 	size_t bytes = (pages + 1) * page_bytes;
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .length = bytes, .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.kind = PERCH_OPERATION_MMAP,
+		.length = bytes,
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 	void *base;
 
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		operation.protection = PROT_READ;
-	base = ring->calls->mmap(ring->calls->context, bytes, operation.protection, operation.map_flags, fd, 0);
+	base = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
+				 operation.map_flags, fd, 0);
 	if (base == MAP_FAILED) {
 		operation.errnum = errno;
 		return perch__ring_map_refused(&operation, ring->machine, err);
@@ -52,7 +58,8 @@ static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_b
 	ring->mapped = bytes;
 	/* a ring that was mapped before goes on where its reader left off */
 	if (ring->mode == PERCH_RING_FORWARD)
-		ring->tail = ring->next = ring->head = ring->first = ring->control->data_tail & ~7ull;
+		ring->tail = ring->next = ring->head = ring->first = ring->control->data_tail &
+								     ~7ull;
 	return 0;
 }
 
@@ -72,9 +79,11 @@ static struct perch_ring *make_ring(enum perch_ring_mode mode, int fd, struct pe
 static int check_mode(enum perch_ring_mode mode, uint64_t size, struct perch_error *err)
 {
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of unknown mode %d", (int)mode);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of unknown mode %d",
+				       (int)mode);
 	if (mode == PERCH_RING_OVERWRITE && size > OVERWRITE_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring to be written over has at most 32 GiB");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a ring to be written over has at most 32 GiB");
 	return 0;
 }
 
@@ -87,7 +96,8 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 
 	*ring = NULL;
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of %zu pages: not a power of two, or too large",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a ring of %zu pages: not a power of two, or too large",
 				       pages);
 	rc = check_mode(mode, (uint64_t)pages * page_bytes, err);
 	if (rc < 0)
@@ -105,16 +115,18 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 	return rc;
 }
 
-int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data, size_t size,
-			   enum perch_ring_mode mode, struct perch_error *err)
+int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *control, void *data,
+			   size_t size, enum perch_ring_mode mode, struct perch_error *err)
 {
 	struct perch_ring *made;
 	int rc;
 
 	*ring = NULL;
-	if (size < 8 || size & (size - 1) || (uintptr_t)data & 7 || (mode == PERCH_RING_FORWARD && control->data_tail & 7))
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a ring's memory must be a power of two of bytes, and it and its tail aligned to 8");
+	if (size < 8 || size & (size - 1) || (uintptr_t)data & 7 ||
+	    (mode == PERCH_RING_FORWARD && control->data_tail & 7))
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"a ring's memory must be a power of two of bytes, and it and its tail aligned to 8");
 	rc = check_mode(mode, size, err);
 	if (rc < 0)
 		return rc;
@@ -193,7 +205,8 @@ void perch__ring_drop(struct perch_ring *ring)
 	perch__ring_publish(ring);
 }
 
-/* Takes up the head. A distance that no ring can have means a head that was not written by the kernel. */
+/* Takes up the head. A distance that no ring can have means a head that was not written by the
+ * kernel. */
 static void take_head(struct perch_ring *ring)
 {
 	if (ring->mode == PERCH_RING_OVERWRITE)
@@ -228,8 +241,8 @@ void perch__stats_other(struct perch_sampler_stats *stats, uint32_t type, uint64
 	stats->lost += lost;
 }
 
-static void count_at(const struct perch_ring *ring, uint64_t position, const struct perch_record_header *header,
-		     struct perch_sampler_stats *stats)
+static void count_at(const struct perch_ring *ring, uint64_t position,
+		     const struct perch_record_header *header, struct perch_sampler_stats *stats)
 {
 	unsigned word = perch__lost_word(header->type, header->size);
 	uint64_t lost = 0;
@@ -240,9 +253,10 @@ static void count_at(const struct perch_ring *ring, uint64_t position, const str
 }
 
 /*
- * The end of the whole records of the batch. Where one begins is known when the one before it has been read, and so each
- * would wait for memory: they are fetched ahead, and the next size is guessed to be that of the last. The guess is a
- * branch, which the CPU predicts; the empty asm keeps the compiler from turning it back into the sum that it is.
+ * The end of the whole records of the batch. Where one begins is known when the one before it has
+ * been read, and so each would wait for memory: they are fetched ahead, and the next size is
+ * guessed to be that of the last. The guess is a branch, which the CPU predicts; the empty asm
+ * keeps the compiler from turning it back into the sum that it is.
  */
 static uint64_t end_of_batch(const struct perch_ring *ring, struct perch_sampler_stats *stats)
 {
@@ -268,7 +282,8 @@ static uint64_t end_of_batch(const struct perch_ring *ring, struct perch_sampler
 	return end;
 }
 
-size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2], struct perch_sampler_stats *stats)
+size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
+			struct perch_sampler_stats *stats)
 {
 	uint64_t end;
 	size_t bytes;

@@ -7,8 +7,8 @@
 
 #include "buffer.h"
 
-#define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
-#define HELD_MS 10	/* until what a merge holds back is due, when nothing else comes */
+#define STUCK_MS 10 /* between two looks at rings while a descriptor is in error */
+#define HELD_MS	 10 /* until what a merge holds back is due, when nothing else comes */
 
 void perch__sampler_close(struct perch_sampler *sampler)
 {
@@ -90,8 +90,8 @@ struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring
 	return ring < sampler->nr_lanes ? sampler->lanes[ring].ring : NULL;
 }
 
-const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index, const char **name,
-					     const uint64_t **ids, size_t *nr)
+const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
+					     const char **name, const uint64_t **ids, size_t *nr)
 {
 	const struct perch__sampler_event *event;
 
@@ -105,7 +105,8 @@ const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler
 	return &event->attr;
 }
 
-int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu, pid_t *pid, size_t *ring)
+int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu,
+			  pid_t *pid, size_t *ring)
 {
 	const struct perch__place *place;
 
@@ -123,15 +124,18 @@ size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index)
 	return index < sampler->nr_events ? (size_t)sampler->events[index].leader : index;
 }
 
-const struct perch_attr *perch_sampler_missing_features(const struct perch_sampler *sampler, size_t index)
+const struct perch_attr *perch_sampler_missing_features(const struct perch_sampler *sampler,
+							size_t index)
 {
 	static const struct perch_attr nothing;
-	const struct perch_attr *missing_features = index < sampler->nr_events ? &sampler->events[index].missing_features : &nothing;
+	const struct perch_attr *missing_features =
+		index < sampler->nr_events ? &sampler->events[index].missing_features : &nothing;
 
 	return memcmp(missing_features, &nothing, sizeof(nothing)) ? missing_features : NULL;
 }
 
-/* What a merge has seen and holds back is no news: it comes in the next round, which begins when there is some. */
+/* What a merge has seen and holds back is no news: it comes in the next round, which begins when
+ * there is some. */
 static bool any_data(const struct perch_sampler *sampler)
 {
 	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
@@ -152,8 +156,8 @@ static bool any_held(const struct perch_sampler *sampler)
 }
 
 /*
- * A descriptor whose thread has exited hangs up for ever, though others may still write into its ring: then one of those is
- * polled instead, for any of them wakes for the ring.
+ * A descriptor whose thread has exited hangs up for ever, though others may still write into its
+ * ring: then one of those is polled instead, for any of them wakes for the ring.
  */
 static void poll_next_of(struct perch_sampler *sampler, size_t ring)
 {
@@ -163,19 +167,21 @@ static void poll_next_of(struct perch_sampler *sampler, size_t ring)
 	do
 		lane->polled++;
 	while (lane->polled < each &&
-	       (lane->fds[lane->polled] < 0 || !perch__lane_has(sampler, lane, lane->polled % sampler->nr_events)));
+	       (lane->fds[lane->polled] < 0 ||
+		!perch__lane_has(sampler, lane, lane->polled % sampler->nr_events)));
 	sampler->polls[ring].fd = lane->polled < each ? lane->fds[lane->polled] : -1;
 }
 
 enum polled {
-	POLLED_ENDED,		/* every target of every ring has exited */
-	POLLED_STUCK,		/* a descriptor is in error, and would answer at once for ever */
+	POLLED_ENDED, /* every target of every ring has exited */
+	POLLED_STUCK, /* a descriptor is in error, and would answer at once for ever */
 	POLLED_GOOD,
 };
 
 /*
- * What poll(2) found. POLLERR is no exit: a pinned event that lost its counter says so, until it is enabled again. A
- * descriptor that is none (POLLNVAL) will never wake anybody, and is left like one that hung up.
+ * What poll(2) found. POLLERR is no exit: a pinned event that lost its counter says so, until it is
+ * enabled again. A descriptor that is none (POLLNVAL) will never wake anybody, and is left like one
+ * that hung up.
  */
 static enum polled after_poll(struct perch_sampler *sampler)
 {
@@ -261,8 +267,8 @@ static int wait_for_news(struct perch_sampler *sampler, int timeout_ms)
 }
 
 /*
- * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is looked for before, and
- * when there is some, poll does not wait but only finds out who hung up.
+ * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is
+ * looked for before, and when there is some, poll does not wait but only finds out who hung up.
  */
 int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 {

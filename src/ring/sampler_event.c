@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The attrs of a sampler: what each event adds to the options of all, and who tells of mappings, names and tasks. */
+/* The attrs of a sampler: what each event adds to the options of all, and who tells of mappings,
+ * names and tasks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,9 @@
 
 #include "internal.h"
 
-#define IDENTITY (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_CPU | \
-		  PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_IDENTIFIER)
+#define IDENTITY                                                                    \
+	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | \
+	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_IDENTIFIER)
 
 bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 {
@@ -18,21 +20,28 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 	return !cpus;
 }
 
-/* A ring is filled from one end: all of its events write backward, and it is mapped for that, or none does. */
-static int check_backward(const struct perch_event *from, const struct perch_options *wanted, bool overwrite,
-			  struct perch_error *err)
+/* A ring is filled from one end: all of its events write backward, and it is mapped for that, or
+ * none does. */
+static int check_backward(const struct perch_event *from, const struct perch_options *wanted,
+			  bool overwrite, struct perch_error *err)
 {
-	bool backward = wanted->write_backward || from->attr.write_backward || from->terms.overwrite == PERCH_TRISTATE_YES;
+	bool backward = wanted->write_backward || from->attr.write_backward ||
+			from->terms.overwrite == PERCH_TRISTATE_YES;
 
 	if (overwrite && from->terms.overwrite == PERCH_TRISTATE_NO) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				"event '%s' says no-overwrite, and it shares the rings of a flight recorder", from->name);
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"event '%s' says no-overwrite, and it shares the rings of a flight recorder",
+			from->name);
 		perch_error_remedy(err, "leave the term off, or sample without .overwrite");
 	} else if (backward && !overwrite) {
-		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				"event '%s' has write_backward, and the sampler's rings are read as they fill", from->name);
-		perch_error_remedy(err, "set .overwrite of struct perch_sampler_options, for all events, or "
-				   "leave write_backward and the term overwrite off");
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"event '%s' has write_backward, and the sampler's rings are read as they fill",
+			from->name);
+		perch_error_remedy(
+			err, "set .overwrite of struct perch_sampler_options, for all events, or "
+			     "leave write_backward and the term overwrite off");
 	} else {
 		return 0;
 	}
@@ -51,10 +60,12 @@ static size_t members_of(const struct perch_sampler *sampler, size_t nr, int lea
 }
 
 /*
- * Modifier S: the leader's samples have the counts of all, and the others, not sampling, are given its sample_type so that
- * one layout holds for the group. Such a group is not inherited: a child's counts would have no sample to be in.
+ * Modifier S: the leader's samples have the counts of all, and the others, not sampling, are given
+ * its sample_type so that one layout holds for the group. Such a group is not inherited: a child's
+ * counts would have no sample to be in.
  */
-static void sample_by_leader(struct perch_options *wanted, struct perch_event *event, bool leads, size_t members)
+static void sample_by_leader(struct perch_options *wanted, struct perch_event *event, bool leads,
+			     size_t members)
 {
 	wanted->sample |= PERCH_SAMPLE_READ;
 	wanted->read |= PERCH_FORMAT_ID;
@@ -90,7 +101,8 @@ static void join_group(struct perch_options *wanted)
 /* PMUs beside the cores' count alone, as a rule; the kernel's probes sample like tracepoints. */
 static bool may_only_count(const struct perch_attr *attr, struct perch_machine *machine)
 {
-	const struct perch_pmu *pmu = attr->type < PERCH_TYPE_MAX ? NULL : perch_machine_pmu_of_type(machine, attr->type);
+	const struct perch_pmu *pmu =
+		attr->type < PERCH_TYPE_MAX ? NULL : perch_machine_pmu_of_type(machine, attr->type);
 
 	return pmu && !pmu->core && strcmp(pmu->name, "kprobe") && strcmp(pmu->name, "uprobe");
 }
@@ -102,19 +114,24 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 	const struct perch_attr *attr = &event->attr;
 	bool dummy = attr->type == PERCH_TYPE_SOFTWARE && attr->config == PERCH_COUNT_SW_DUMMY;
 
-	if (attr->sample_period || dummy || options->sideband || options->inherit_stat || may_only_count(attr, machine))
+	if (attr->sample_period || dummy || options->sideband || options->inherit_stat ||
+	    may_only_count(attr, machine))
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' has neither period nor frequency: it would never take a sample", event->name);
+			"event '%s' has neither period nor frequency: it would never take a sample",
+			event->name);
 	perch_error_field(err, "sample_period", NULL);
-	perch_error_remedy(err, "set .event.frequency or .event.period of struct perch_sampler_options, or give the "
-			   "event a term, as in cycles/freq=1000/");
+	perch_error_remedy(
+		err,
+		"set .event.frequency or .event.period of struct perch_sampler_options, or give the "
+		"event a term, as in cycles/freq=1000/");
 	return -EINVAL;
 }
 
 /*
- * What a sample of a program takes at least: a word for each field, and what is known of those that have more. Stacks are
- * copied in this size, as far as a record can hold, and samples of the kernel's own threads alone do without.
+ * What a sample of a program takes at least: a word for each field, and what is known of those that
+ * have more. Stacks are copied in this size, as far as a record can hold, and samples of the
+ * kernel's own threads alone do without.
  */
 static size_t least_sample(const struct perch_attr *attr)
 {
@@ -125,14 +142,16 @@ static size_t least_sample(const struct perch_attr *attr)
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
 		words += (size_t)__builtin_popcountll(attr->sample_regs_intr);
 	if (attr->sample_type & PERCH_SAMPLE_STACK_USER && attr->sample_stack_user)
-		bytes = sizeof(uint64_t) + attr->sample_stack_user;	/* and how much of it is there */
+		/* and how much of it is there */
+		bytes = sizeof(uint64_t) + attr->sample_stack_user;
 	bytes += words * sizeof(uint64_t);
 	return bytes < PERCH__SAMPLE_MAX ? bytes : PERCH__SAMPLE_MAX;
 }
 
 /*
- * What has no room in a ring is counted as lost; where the kernel writes over the oldest, it writes over the sample itself.
- * From the first loss on, a sample needs room for the record that tells of it too: both are written at once.
+ * What has no room in a ring is counted as lost; where the kernel writes over the oldest, it writes
+ * over the sample itself. From the first loss on, a sample needs room for the record that tells of
+ * it too: both are written at once.
  */
 static int check_room(struct perch_sampler *sampler, size_t index, struct perch_error *err)
 {
@@ -146,17 +165,21 @@ static int check_room(struct perch_sampler *sampler, size_t index, struct perch_
 		return 0;
 	while (pages * page <= least)
 		pages *= 2;
-	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"%s: a ring of %zu KiB has no room for a sample, which takes %zu bytes and more", event->name,
-			sampler->ring_pages * page / 1024, least - PERCH__LOST_MAX);
-	perch_error_field(err, event->attr.sample_stack_user ? "sample_stack_user" : "sample_type", NULL);
-	perch_error_remedy(err, "have rings of %zu pages (%zu KiB) or more%s", pages, pages * page / 1024,
+	perch_error_set(
+		err, EINVAL, PERCH_ERROR_USAGE,
+		"%s: a ring of %zu KiB has no room for a sample, which takes %zu bytes and more",
+		event->name, sampler->ring_pages * page / 1024, least - PERCH__LOST_MAX);
+	perch_error_field(err, event->attr.sample_stack_user ? "sample_stack_user" : "sample_type",
+			  NULL);
+	perch_error_remedy(err, "have rings of %zu pages (%zu KiB) or more%s", pages,
+			   pages * page / 1024,
 			   event->attr.sample_stack_user ? ", or copy less of the stack" : "");
 	return -EINVAL;
 }
 
-static int build_event(struct perch_sampler *sampler, size_t index, const struct perch_events *events,
-		       const struct perch_options *options, struct perch_error *err)
+static int build_event(struct perch_sampler *sampler, size_t index,
+		       const struct perch_events *events, const struct perch_options *options,
+		       struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
 	struct perch_event from = events->event[index];
@@ -169,20 +192,22 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	if (rc < 0)
 		return rc;
 	wanted.write_backward = sampler->overwrite;
-	wanted.self_monitoring = 0;	/* counters alone: arm64 refuses the wish for whole CPUs */
+	wanted.self_monitoring = 0; /* counters alone: arm64 refuses the wish for whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	take_rate(&wanted, &from.attr);
 	if (index || sampler->own_event)
 		wanted.sideband = 0;
 	if (leader->leader_sampling)
-		sample_by_leader(&wanted, &from, leads, members_of(sampler, events->nr, event->leader));
+		sample_by_leader(&wanted, &from, leads,
+				 members_of(sampler, events->nr, event->leader));
 	if (!leads)
 		join_group(&wanted);
 	rc = perch_attr_build(&event->attr, &from, &wanted, err);
 	if (rc < 0)
 		return rc;
 	snprintf(event->name, sizeof(event->name), "%s", from.name);
-	rc = leads || !leader->leader_sampling ? check_rate(event, options, sampler->machine, err) : 0;
+	rc = leads || !leader->leader_sampling ? check_rate(event, options, sampler->machine, err)
+					       : 0;
 	if (rc < 0)
 		return rc;
 	memset(&event->missing_features, 0, sizeof(event->missing_features));
@@ -196,12 +221,14 @@ static int build_event(struct perch_sampler *sampler, size_t index, const struct
 	return 0;
 }
 
-/* Whether the first event tells of everything that happens to the targets, whenever and wherever it does. */
+/* Whether the first event tells of everything that happens to the targets, whenever and wherever it
+ * does. */
 static bool tells_all(const struct perch_sampler *sampler, const struct perch_options *options)
 {
 	const struct perch__sampler_event *first = &sampler->events[0];
 
-	if (first->attr.pinned || first->attr.inherit != options->inherit || !(first->attr.sample_type & PERCH_SAMPLE_TIME))
+	if (first->attr.pinned || first->attr.inherit != options->inherit ||
+	    !(first->attr.sample_type & PERCH_SAMPLE_TIME))
 		return false;
 	for (size_t i = 0; i < sampler->cpus->nr; i++)
 		if (!perch__has_cpu(first->cpus, sampler->cpus->cpu[i]))
@@ -209,24 +236,39 @@ static bool tells_all(const struct perch_sampler *sampler, const struct perch_op
 	return true;
 }
 
-/* Counts nothing, and asks for no more than the first event may have: an ordinary user's leaves the kernel out. */
-static int build_own(struct perch_sampler *sampler, size_t index, const struct perch_options *options,
-		     struct perch_error *err)
+/* Counts nothing, and asks for no more than the first event may have: an ordinary user's leaves the
+ * kernel out. */
+static int build_own(struct perch_sampler *sampler, size_t index,
+		     const struct perch_options *options, struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
 	const struct perch_attr *first = &sampler->events[0].attr;
 	struct perch_event dummy = {
 		.name = "dummy",
 		.attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY },
-		.leader = (int)index, .members = 1, .first = (int)index, .scale = 1.0,
+		.leader = (int)index,
+		.members = 1,
+		.first = (int)index,
+		.scale = 1.0,
 	};
 	struct perch_options wanted = {
-		.period = 1, .sample = options->sample & IDENTITY, .read = options->read & ~(uint64_t)PERCH_FORMAT_GROUP,
-		.sideband = options->sideband, .wakeup_events = options->wakeup_events, .wakeup_bytes = options->wakeup_bytes,
-		.enabled = 1, .inherit = options->inherit, .inherit_thread = options->inherit_thread, .sample_id_all = 1,
-		.exclude_kernel = first->exclude_kernel, .exclude_hv = first->exclude_hv,
-		.remove_on_exec = options->remove_on_exec, .use_clockid = options->use_clockid, .clockid = options->clockid,
-		.optional = options->optional, .machine = options->machine,
+		.period = 1,
+		.sample = options->sample & IDENTITY,
+		.read = options->read & ~(uint64_t)PERCH_FORMAT_GROUP,
+		.sideband = options->sideband,
+		.wakeup_events = options->wakeup_events,
+		.wakeup_bytes = options->wakeup_bytes,
+		.enabled = 1,
+		.inherit = options->inherit,
+		.inherit_thread = options->inherit_thread,
+		.sample_id_all = 1,
+		.exclude_kernel = first->exclude_kernel,
+		.exclude_hv = first->exclude_hv,
+		.remove_on_exec = options->remove_on_exec,
+		.use_clockid = options->use_clockid,
+		.clockid = options->clockid,
+		.optional = options->optional,
+		.machine = options->machine,
 	};
 
 	memcpy(event->name, dummy.name, strlen(dummy.name) + 1);
@@ -256,9 +298,11 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	int rc;
 
 	wanted.machine = sampler->machine;
-	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | (several ? PERCH_SAMPLE_IDENTIFIER : 0);
+	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+			 (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->own_event = wanted.sideband && options && (options->tracking_event || options->cgroups || options->overwrite);
+	sampler->own_event = wanted.sideband && options &&
+			     (options->tracking_event || options->cgroups || options->overwrite);
 	if (sampler->own_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);

@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-#define READ_WORDS 2048			/* the kernel gives no more to one read(2): 16 KiB */
+#define READ_WORDS 2048 /* the kernel gives no more to one read(2): 16 KiB */
 
 /* A read(2) of the event, dressed as the READ record that has the same body. */
 struct reading {
@@ -28,22 +28,25 @@ static int find_lost(const struct perch_read_values *values, uint64_t id, uint64
 	return -EBADMSG;
 }
 
-static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_event *event, size_t id, uint64_t *lost)
+static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_event *event,
+		     size_t id, uint64_t *lost)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 	struct reading reading = { .header = { .type = PERCH_RECORD_READ } };
 	struct perch_parse_info parse_info;
 	struct perch_record record;
-	ssize_t got = calls->read(calls->context, event->places[id].fd, reading.word, sizeof(reading.word));
+	ssize_t got = calls->read(calls->context, event->places[id].fd, reading.word,
+				  sizeof(reading.word));
 
 	if (got < 0)
 		return -errno;
-	if (!got) {			/* pinned, and in error: it wrote nothing that could be lost */
+	/* pinned, and in error: it wrote nothing that could be lost */
+	if (!got) {
 		*lost = 0;
 		return 0;
 	}
 	perch_parse_info_init(&parse_info, &event->attr, PERCH_BYTES_NATIVE);
-	parse_info.sample_id_all = false;	/* no trailer here */
+	parse_info.sample_id_all = false; /* no trailer here */
 	parse_info.id_size = 0;
 	parse_info.trailer_id_word = parse_info.trailer_time_word = -1;
 	reading.header.size = (uint16_t)(offsetof(struct reading, word) + (size_t)got);
@@ -52,12 +55,18 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 	return find_lost(&record.read.values, event->ids[id], lost);
 }
 
-static int tell_unread(const struct perch_sampler *sampler, const struct perch__sampler_event *event, size_t id,
-		       int errnum, struct perch_error *err)
+static int tell_unread(const struct perch_sampler *sampler,
+		       const struct perch__sampler_event *event, size_t id, int errnum,
+		       struct perch_error *err)
 {
 	const struct perch_operation operation = {
-		.kind = PERCH_OPERATION_READ, .errnum = errnum, .attr = &event->attr, .pid = event->places[id].pid,
-		.cpu = event->places[id].cpu, .size = READ_WORDS * sizeof(uint64_t), .other_fd = -1,
+		.kind = PERCH_OPERATION_READ,
+		.errnum = errnum,
+		.attr = &event->attr,
+		.pid = event->places[id].pid,
+		.cpu = event->places[id].cpu,
+		.size = READ_WORDS * sizeof(uint64_t),
+		.other_fd = -1,
 	};
 	struct perch_explanation explanation;
 
@@ -67,21 +76,27 @@ static int tell_unread(const struct perch_sampler *sampler, const struct perch__
 	return -errnum;
 }
 
-int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, uint64_t *lost, struct perch_error *err)
+int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, uint64_t *lost,
+		       struct perch_error *err)
 {
-	const struct perch__sampler_event *event = index < sampler->nr_events ? &sampler->events[index] : NULL;
+	const struct perch__sampler_event *event =
+		index < sampler->nr_events ? &sampler->events[index] : NULL;
 	int rc;
 
 	if (!event || id >= event->nr_ids)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the sampler has no event %zu with an id %zu", index, id);
-	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
-	    (event->attr.read_format & PERCH_FORMAT_GROUP && !(event->attr.read_format & PERCH_FORMAT_ID)))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
-				       event->name);
+				       "the sampler has no event %zu with an id %zu", index, id);
+	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
+	    (event->attr.read_format & PERCH_FORMAT_GROUP &&
+	     !(event->attr.read_format & PERCH_FORMAT_ID)))
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
+			event->name);
 	rc = read_lost(sampler, event, id, lost);
 	if (rc == -EBADMSG)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_SHORT_READ,
-				       "what event '%s' has lost is not in what the kernel gives", event->name);
+				       "what event '%s' has lost is not in what the kernel gives",
+				       event->name);
 	return rc < 0 ? tell_unread(sampler, event, id, -rc, err) : 0;
 }

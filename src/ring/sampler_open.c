@@ -12,7 +12,8 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a sampler");
 }
 
-/* The error of a try that another one made up for is nobody's business: only the last one is told. */
+/* The error of a try that another one made up for is nobody's business: only the last one is told.
+ */
 static int tell(struct perch_error *err, const struct perch_error *said, int rc)
 {
 	if (err)
@@ -21,7 +22,8 @@ static int tell(struct perch_error *err, const struct perch_error *said, int rc)
 }
 
 /* Whom the event is bound to on a CPU. */
-static struct perch_target target_of(const struct perch_sampler *sampler, size_t index, int cpu, size_t thread)
+static struct perch_target target_of(const struct perch_sampler *sampler, size_t index, int cpu,
+				     size_t thread)
 {
 	struct perch_target target = sampler->target;
 
@@ -33,25 +35,29 @@ static struct perch_target target_of(const struct perch_sampler *sampler, size_t
 	return target;
 }
 
-/* One call, or several where precision or optional parts are to be found out. Afterwards the attr is as accepted. */
-static int settle(struct perch_sampler *sampler, struct perch__sampler_event *event, const struct perch_target *target,
-		  int group, struct perch_error *said)
+/* One call, or several where precision or optional parts are to be found out. Afterwards the attr
+ * is as accepted. */
+static int settle(struct perch_sampler *sampler, struct perch__sampler_event *event,
+		  const struct perch_target *target, int group, struct perch_error *said)
 {
 	for (;;) {
 		struct perch_attr missing_features = { 0 };
-		int fd = perch_open_optional(&event->attr, sampler->optional, &missing_features, target, group, 0, sampler->machine,
-					     said);
+		int fd = perch_open_optional(&event->attr, sampler->optional, &missing_features,
+					     target, group, 0, sampler->machine, said);
 
 		for (size_t i = 0; fd >= 0 && i < sizeof(missing_features); i++)
-			((unsigned char *)&event->missing_features)[i] |= ((const unsigned char *)&missing_features)[i];
-		if (fd >= 0 || !event->precise_max || !event->attr.precise_ip || fd == -ESRCH || fd == -EACCES)
+			((unsigned char *)&event->missing_features)[i] |=
+				((const unsigned char *)&missing_features)[i];
+		if (fd >= 0 || !event->precise_max || !event->attr.precise_ip || fd == -ESRCH ||
+		    fd == -EACCES)
 			return fd;
 		event->attr.precise_ip--;
 	}
 }
 
 /* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
-static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds, struct perch_error *err)
+static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds,
+		    struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
 	struct perch_target target = target_of(sampler, index, cpu, thread);
@@ -60,7 +66,8 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	struct perch_error said = { 0 };
 	int fd;
 
-	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
+	if (!perch__has_cpu(event->cpus, cpu) ||
+	    (!perch__is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
 		return 0;
 	/* a member whose leader is not here would count alone, enabled from the start */
 	if (!leads && group < 0)
@@ -75,16 +82,18 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 			perch_error_prefix(&said, "%s: ", event->name);
 		return tell(err, &said, fd);
 	}
-	event->precise_max = false;	/* settled, and the same on every CPU */
+	event->precise_max = false; /* settled, and the same on every CPU */
 	fds[index] = fd;
-	if (event->filter && perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0) {
+	if (event->filter &&
+	    perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0) {
 		perch_error_prefix(&said, "event '%s', ", event->name);
 		return tell(err, &said, -said.errnum);
 	}
 	return 1;
 }
 
-static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int fd, struct perch_error *err)
+static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int fd,
+		    struct perch_error *err)
 {
 	enum perch_ring_mode mode = lane->backward ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
 	bool side = sampler->overwrite && !lane->backward;
@@ -104,19 +113,29 @@ static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int
 	}
 }
 
-/* Both events are known: whose ring a lane's is tells its place among the descriptors. Reads errno. */
-static int tell_control(struct perch_sampler *sampler, size_t index, const struct perch__place *place,
-			unsigned long request, int owner_fd, struct perch_error *err)
+/* Both events are known: whose ring a lane's is tells its place among the descriptors. Reads errno.
+ */
+static int tell_control(struct perch_sampler *sampler, size_t index,
+			const struct perch__place *place, unsigned long request, int owner_fd,
+			struct perch_error *err)
 {
 	size_t owner = sampler->lanes[place->lane].polled % sampler->nr_events;
 	size_t thread = sampler->lanes[place->lane].polled / sampler->nr_events;
 	const struct perch_open_call_leader other = {
-		.attr = &sampler->events[owner].attr, .pid = target_of(sampler, owner, place->cpu, thread).pid,
-		.cpu = place->cpu, .has_ring = true,
+		.attr = &sampler->events[owner].attr,
+		.pid = target_of(sampler, owner, place->cpu, thread).pid,
+		.cpu = place->cpu,
+		.has_ring = true,
 	};
 	const struct perch_operation operation = {
-		.kind = PERCH_OPERATION_IOCTL, .errnum = errno, .attr = &sampler->events[index].attr, .pid = place->pid,
-		.cpu = place->cpu, .request = request, .argument = (unsigned long)owner_fd, .other_fd = owner_fd,
+		.kind = PERCH_OPERATION_IOCTL,
+		.errnum = errno,
+		.attr = &sampler->events[index].attr,
+		.pid = place->pid,
+		.cpu = place->cpu,
+		.request = request,
+		.argument = (unsigned long)owner_fd,
+		.other_fd = owner_fd,
 		.other = request == PERCH_IOC_SET_OUTPUT ? &other : NULL,
 	};
 	struct perch_explanation explanation;
@@ -127,8 +146,8 @@ static int tell_control(struct perch_sampler *sampler, size_t index, const struc
 	return -operation.errnum;
 }
 
-static int attach(struct perch_sampler *sampler, size_t index, int fd, const struct perch__place *place,
-		  struct perch_error *err)
+static int attach(struct perch_sampler *sampler, size_t index, int fd,
+		  const struct perch__place *place, struct perch_error *err)
 {
 	struct perch__lane *lane = &sampler->lanes[place->lane];
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
@@ -154,13 +173,15 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd, const str
 }
 
 /* Every event of the lane on one CPU and thread. */
-static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds, struct perch_error *err)
+static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds,
+		       struct perch_error *err)
 {
 	const struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
 	int rc = 0;
 
 	for (size_t index = 0; index < sampler->nr_events && rc >= 0; index++) {
-		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid, sampler->nr_lanes, -1 };
+		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid,
+					      sampler->nr_lanes, -1 };
 
 		if (!perch__lane_has(sampler, lane, index))
 			continue;
@@ -172,18 +193,24 @@ static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, in
 	return rc;
 }
 
-static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backward, struct perch_error *err)
+static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backward,
+		    struct perch_error *err)
 {
 	struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
 	int *fds = sampler->fds + cpu_index * sampler->nr_threads * sampler->nr_events;
 	int rc = 0;
 
-	*lane = (struct perch__lane){ .fds = fds, .cpu = sampler->cpus->cpu[cpu_index], .backward = backward };
-	for (size_t thread = 0; thread < sampler->nr_threads && rc >= 0; thread++, fds += sampler->nr_events)
+	*lane = (struct perch__lane){ .fds = fds,
+				      .cpu = sampler->cpus->cpu[cpu_index],
+				      .backward = backward };
+	for (size_t thread = 0; thread < sampler->nr_threads && rc >= 0;
+	     thread++, fds += sampler->nr_events)
 		rc = open_thread(sampler, lane->cpu, thread, fds, err);
 	if (lane->ring) {
-		/* nothing is to be fetched from a ring that is written over: its end alone is of interest */
-		sampler->polls[sampler->nr_lanes] = (struct pollfd){ lane->fds[lane->polled], backward ? 0 : POLLIN, 0 };
+		/* nothing is to be fetched from a ring that is written over: its end alone is of
+		 * interest */
+		sampler->polls[sampler->nr_lanes] =
+			(struct pollfd){ lane->fds[lane->polled], backward ? 0 : POLLIN, 0 };
 		sampler->nr_lanes++;
 	}
 	return rc;
@@ -208,7 +235,8 @@ static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 static bool is_anywhere(const struct perch_sampler *sampler, size_t index)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++)
-		if (sampler->events[i].nr_ids && sampler->events[i].first == sampler->events[index].first)
+		if (sampler->events[i].nr_ids &&
+		    sampler->events[i].first == sampler->events[index].first)
 			return true;
 	return false;
 }
@@ -219,9 +247,12 @@ static int check_opened(const struct perch_sampler *sampler, struct perch_error 
 		if (is_anywhere(sampler, i))
 			continue;
 		if (sampler->nr_threads > 1)
-			return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
-					       "none of the %zu threads to sample is there any more", sampler->nr_threads);
-		return perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU, "the PMU of '%s' has none of the CPUs asked for",
+			return perch_error_set(
+				err, ESRCH, PERCH_ERROR_NO_PROCESS,
+				"none of the %zu threads to sample is there any more",
+				sampler->nr_threads);
+		return perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
+				       "the PMU of '%s' has none of the CPUs asked for",
 				       sampler->events[i].name);
 	}
 	return 0;
@@ -234,7 +265,8 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 
 	if (__builtin_mul_overflow(sampler->cpus->nr, sampler->nr_threads, &each) ||
 	    __builtin_mul_overflow(each, sampler->nr_events, &all) || all > INT32_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "too many events, threads and CPUs for a sampler");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "too many events, threads and CPUs for a sampler");
 	sampler->fds = malloc(all * sizeof(*sampler->fds));
 	sampler->lanes = calloc(lanes, sizeof(*sampler->lanes));
 	sampler->polls = calloc(lanes, sizeof(*sampler->polls));
@@ -252,7 +284,8 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 }
 
 /* The CPUs that the caller lists; beside them, for the sampler's own event, all others. */
-static int choose_listed(struct perch_sampler *sampler, const struct perch_sampler_options *options, struct perch_error *err)
+static int choose_listed(struct perch_sampler *sampler, const struct perch_sampler_options *options,
+			 struct perch_error *err)
 {
 	const struct perch_cpus *online;
 	int rc;
@@ -263,7 +296,7 @@ static int choose_listed(struct perch_sampler *sampler, const struct perch_sampl
 	rc = perch_machine_cpus(sampler->machine, &online, err);
 	for (size_t i = 0; !rc && i < options->cpus->nr; i++)
 		if (!perch__has_cpu(online, options->cpus->cpu[i]))
-			return 0;	/* the kernel will say what is wrong with that one */
+			return 0; /* the kernel will say what is wrong with that one */
 	if (rc)
 		return rc;
 	sampler->cpus = online;
@@ -279,7 +312,8 @@ static void choose_pages(struct perch_sampler *sampler, const struct perch_sampl
 	sampler->ring_pages = options ? options->ring_pages : 0;
 	sampler->shrink = !sampler->ring_pages;
 	if (sampler->shrink)
-		sampler->ring_pages = PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
+		sampler->ring_pages =
+			PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
 	sampler->side_pages = PERCH__SIDE_BYTES / page_bytes ? PERCH__SIDE_BYTES / page_bytes : 1;
 }
 
@@ -292,11 +326,13 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 	sampler->target = target ? *target : PERCH_SELF;
 	sampler->nr_threads = 1;
 	if (options && options->nr_threads && !options->threads)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "nr_threads is %zu, and .threads is NULL",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "nr_threads is %zu, and .threads is NULL",
 				       options->nr_threads);
 	for (size_t i = 0; options && i < options->nr_threads; i++)
 		if (options->threads[i] < 0)
-			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "%d is no number of a thread",
+			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+					       "%d is no number of a thread",
 					       (int)options->threads[i]);
 	if (options && options->nr_threads) {
 		sampler->threads = options->threads;
@@ -319,7 +355,8 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 	return 0;
 }
 
-/* Where one event of a group asks for counters with its branches, x86 writes them into the samples of all (6.8). */
+/* Where one event of a group asks for counters with its branches, x86 writes them into the samples
+ * of all (6.8). */
 static void share_branch_counters(const struct perch_sampler *sampler, struct perch_attr *attrs)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++) {
@@ -340,11 +377,13 @@ static int make_decoder(struct perch_sampler *sampler, struct perch_error *err)
 
 	for (size_t i = 0; events && attrs && i < sampler->nr_events; i++) {
 		attrs[i] = sampler->events[i].attr;
-		events[i] = (struct perch_decoder_event){ &attrs[i], sampler->events[i].ids, sampler->events[i].nr_ids };
+		events[i] = (struct perch_decoder_event){ &attrs[i], sampler->events[i].ids,
+							  sampler->events[i].nr_ids };
 	}
 	if (events && attrs) {
 		share_branch_counters(sampler, attrs);
-		rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events, PERCH_BYTES_NATIVE, err);
+		rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events,
+				       PERCH_BYTES_NATIVE, err);
 	} else {
 		no_memory(err);
 	}
@@ -359,7 +398,8 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 	int rc = perch__sampler_build(sampler, events, options, err);
 
 	for (size_t i = 0; i < events->nr; i++)
-		sampler->events[i].cgroup_fd = options && options->cgroups ? options->cgroups[i] : 0;
+		sampler->events[i].cgroup_fd = options && options->cgroups ? options->cgroups[i]
+									   : 0;
 	if (rc >= 0)
 		rc = allocate(sampler, err);
 	if (rc >= 0)
@@ -368,8 +408,8 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 }
 
 /*
- * A weak group that the kernel refuses is broken up on all CPUs, and everything opened again: its other members have been
- * opened as such already.
+ * A weak group that the kernel refuses is broken up on all CPUs, and everything opened again: its
+ * other members have been opened as such already.
  */
 static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
 		    const struct perch_sampler_options *options, struct perch_error *err)
@@ -400,18 +440,20 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 static int check_events(const struct perch_events *events, struct perch_error *err)
 {
 	if (!events->nr || events->nr >= UINT16_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a sampler of %zu events", events->nr);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a sampler of %zu events",
+				       events->nr);
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader < 0 || events->event[i].leader > (int)i)
-			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "event '%s' is led by number %d, which does not come before it",
-					       events->event[i].name, events->event[i].leader);
+			return perch_error_set(
+				err, EINVAL, PERCH_ERROR_USAGE,
+				"event '%s' is led by number %d, which does not come before it",
+				events->event[i].name, events->event[i].leader);
 	return 0;
 }
 
 int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch_events *events,
-			      const struct perch_target *target, const struct perch_sampler_options *options,
-			      struct perch_error *err)
+			      const struct perch_target *target,
+			      const struct perch_sampler_options *options, struct perch_error *err)
 {
 	struct perch_sampler *made;
 	int rc;
@@ -443,7 +485,8 @@ int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch
 	return 0;
 }
 
-int perch_sampler_open(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
+int perch_sampler_open(struct perch_sampler **sampler, const char *events,
+		       const struct perch_target *target,
 		       const struct perch_sampler_options *options, struct perch_error *err)
 {
 	struct perch_events parsed = { 0 };

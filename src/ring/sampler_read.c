@@ -6,7 +6,7 @@
 
 #include "buffer.h"
 
-#define SHOT_BYTES (256u << 10)		/* of a snapshot, in one piece */
+#define SHOT_BYTES (256u << 10) /* of a snapshot, in one piece */
 
 static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 {
@@ -15,13 +15,15 @@ static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 	return word ? ((const uint64_t *)record)[word] : 0;
 }
 
-static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size, uint64_t lost)
+static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint16_t size,
+			 uint64_t lost)
 {
 	perch__stats_count(stats, type, lost);
 	stats->bytes += size;
 }
 
-/* The next record of the batches in hand, lane after lane; a lane left is given its next batch when its turn comes again. */
+/* The next record of the batches in hand, lane after lane; a lane left is given its next batch when
+ * its turn comes again. */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
 	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_lanes; tries++) {
@@ -30,7 +32,8 @@ static const struct perch_record_header *next_bytes(struct perch_sampler *sample
 
 		if (bytes)
 			return bytes;
-		perch__ring_publish(ring);	/* now, not a round later: the kernel needs the room */
+		/* now, not a round later: the kernel needs the room */
+		perch__ring_publish(ring);
 		if (++sampler->turn == sampler->nr_lanes)
 			sampler->turn = sampler->nr_backward;
 		perch__ring_advance(sampler->lanes[sampler->turn].ring);
@@ -75,7 +78,8 @@ static int make_merge(struct perch_sampler *sampler)
 	return rc;
 }
 
-int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush, struct perch_record *record)
+int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
+			       struct perch_record *record)
 {
 	size_t ring;
 	int rc = 0;
@@ -95,7 +99,8 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush, struct
 		lost = lost_in(record->bytes, record->type, record->size);
 		count(stats, record->type, record->size, lost);
 		if (rc > 0) {
-			count(&sampler->events[record->event].stats, record->type, record->size, lost);
+			count(&sampler->events[record->event].stats, record->type, record->size,
+			      lost);
 			break;
 		}
 		stats->damaged++;
@@ -104,12 +109,15 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush, struct
 	return rc;
 }
 
-/* What was lost and throttled is told by records of its own, which are few: these are decoded to know of which event. */
-static void tell_event(struct perch_sampler *sampler, const void *bytes, uint32_t type, uint16_t size)
+/* What was lost and throttled is told by records of its own, which are few: these are decoded to
+ * know of which event. */
+static void tell_event(struct perch_sampler *sampler, const void *bytes, uint32_t type,
+		       uint16_t size)
 {
 	struct perch_record record;
 
-	if (type != PERCH_RECORD_THROTTLE && type != PERCH_RECORD_UNTHROTTLE && !perch__lost_word(type, size))
+	if (type != PERCH_RECORD_THROTTLE && type != PERCH_RECORD_UNTHROTTLE &&
+	    !perch__lost_word(type, size))
 		return;
 	if (perch_decoder_decode(sampler->decoder, &record, bytes, size, NULL) >= 0)
 		count(&sampler->events[record.event].stats, type, size, lost_in(bytes, type, size));
@@ -123,23 +131,26 @@ static void tell_batch(struct perch_sampler *sampler, const struct iovec pieces[
 	uint64_t wrapped[64];
 
 	for (size_t offset = 0; offset < bytes; offset += header.size) {
-		const char *at = offset < first ? (const char *)pieces[0].iov_base + offset :
-						  (const char *)pieces[1].iov_base + (offset - first);
+		const char *at = offset < first
+					 ? (const char *)pieces[0].iov_base + offset
+					 : (const char *)pieces[1].iov_base + (offset - first);
 
 		memcpy(&header, at, sizeof(header));
 		if (header.size < sizeof(header) || header.size & 7 || header.size > bytes - offset)
-			return;		/* changed under our eyes */
+			return; /* changed under our eyes */
 		if (offset >= first || offset + header.size <= first) {
 			tell_event(sampler, at, header.type, header.size);
 		} else if (header.size <= sizeof(wrapped)) {
 			memcpy(wrapped, at, first - offset);
-			memcpy((char *)wrapped + (first - offset), pieces[1].iov_base, header.size - (first - offset));
+			memcpy((char *)wrapped + (first - offset), pieces[1].iov_base,
+			       header.size - (first - offset));
 			tell_event(sampler, wrapped, header.type, header.size);
 		}
 	}
 }
 
-ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function, void *context)
+ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function *function,
+			    void *context)
 {
 	ssize_t drained = 0;
 
@@ -188,8 +199,8 @@ static int hand_out(struct shot *shot)
 }
 
 /*
- * Copies a record: 1. 0: a writer that the pause came too late for has just written over it, and its copy is none. So
- * the size is the one that was checked, and what is counted is the copy.
+ * Copies a record: 1. 0: a writer that the pause came too late for has just written over it, and
+ * its copy is none. So the size is the one that was checked, and what is counted is the copy.
  */
 static int keep(struct shot *shot, const struct perch_record_header *record, uint16_t size)
 {
@@ -206,7 +217,8 @@ static int keep(struct shot *shot, const struct perch_record_header *record, uin
 	if (copy->size != size)
 		return 0;
 	shot->used += size;
-	perch__stats_count(&shot->sampler->lanes[shot->lane].stats, copy->type, lost_in(copy, copy->type, size));
+	perch__stats_count(&shot->sampler->lanes[shot->lane].stats, copy->type,
+			   lost_in(copy, copy->type, size));
 	tell_event(shot->sampler, copy, copy->type, size);
 	return 1;
 }
@@ -227,7 +239,8 @@ static int shoot(struct shot *shot, size_t lane, struct perch_error *err)
 	return rc < 0 ? (int)rc : hand_out(shot);
 }
 
-/* All rings show the same moment: each is paused before the first one is read. Those paused before stay so. */
+/* All rings show the same moment: each is paused before the first one is read. Those paused before
+ * stay so. */
 static int stop_backward(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
@@ -249,18 +262,20 @@ static int start_backward(struct perch_sampler *sampler, struct perch_error *err
 	return rc;
 }
 
-ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function, void *context,
-			       struct perch_error *err)
+ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function,
+			       void *context, struct perch_error *err)
 {
 	struct shot shot = { .sampler = sampler, .function = function, .context = context };
 	int rc, resumed;
 
 	if (!sampler->overwrite)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a snapshot of a sampler without .overwrite: its rings are drained");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"a snapshot of a sampler without .overwrite: its rings are drained");
 	shot.buffer = malloc(SHOT_BYTES);
 	if (!shot.buffer)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a snapshot");
 	rc = stop_backward(sampler, err);
 	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
 		rc = shoot(&shot, i, err);
@@ -277,7 +292,8 @@ void perch_sampler_snapshot_advance(struct perch_sampler *sampler)
 		perch_ring_snapshot_advance(sampler->lanes[i].ring);
 }
 
-int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring, struct perch_sampler_stats *stats)
+int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
+				 struct perch_sampler_stats *stats)
 {
 	if (ring >= sampler->nr_lanes)
 		return -EINVAL;
@@ -286,7 +302,8 @@ int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t rin
 	return 0;
 }
 
-int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index, struct perch_sampler_stats *stats)
+int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t index,
+				  struct perch_sampler_stats *stats)
 {
 	if (index >= sampler->nr_events)
 		return -EINVAL;

@@ -5,21 +5,24 @@
 
 #include "internal.h"
 
-/* The machine keeps its list of CPUs; this one is read anew. Where it cannot be read nothing is known to be offline. */
+/* The machine keeps its list of CPUs; this one is read anew. Where it cannot be read nothing is
+ * known to be offline. */
 static bool is_offline(const struct perch_sampler *sampler, int cpu)
 {
 	struct perch_cpus online = { 0 };
 	char text[4096];
 	bool there = true;
 
-	if (perch_machine_read(sampler->machine, "/sys/devices/system/cpu/online", text, sizeof(text)) > 0 &&
+	if (perch_machine_read(sampler->machine, "/sys/devices/system/cpu/online", text,
+			       sizeof(text)) > 0 &&
 	    perch_cpus_parse(&online, text, NULL) >= 0)
 		there = perch__has_cpu(&online, cpu);
 	perch_cpus_clear(&online);
 	return !there;
 }
 
-int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring, enum perch_ring_state *state)
+int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
+			     enum perch_ring_state *state)
 {
 	const struct perch__lane *lane = ring < sampler->nr_lanes ? &sampler->lanes[ring] : NULL;
 
@@ -70,14 +73,17 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 	size_t refreshed = 0;
 
 	if (samples < 1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a refresh for %d samples: take 1 to 2^31-1", samples);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a refresh for %d samples: take 1 to 2^31-1", samples);
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 		const struct perch__sampler_event *event = &sampler->events[index];
 		int rc;
 
-		/* the sampler's own takes no samples, nor does a member of a group that its leader samples */
-		if (sampler->fds[i] < 0 || perch__is_own(sampler, index) || !event->attr.sample_period)
+		/* the sampler's own takes no samples, nor does a member of a group that its leader
+		 * samples */
+		if (sampler->fds[i] < 0 || perch__is_own(sampler, index) ||
+		    !event->attr.sample_period)
 			continue;
 		rc = perch_event_refresh(sampler->fds[i], (unsigned)samples, sampler->machine, err);
 		if (rc < 0) {
@@ -86,6 +92,9 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 		}
 		refreshed++;
 	}
-	return refreshed ? 0 : perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "none of the sampler's events takes samples: there is nothing to refresh");
+	return refreshed
+		       ? 0
+		       : perch_error_set(
+				 err, EINVAL, PERCH_ERROR_USAGE,
+				 "none of the sampler's events takes samples: there is nothing to refresh");
 }

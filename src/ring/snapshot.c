@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder. Into a ring of mode OVERWRITE the kernel writes downwards from position 0: data_head is the
- * start of the newest record, and what lies behind it up to the ring's size are older ones. Only the oldest can have
- * been written over, at its end, where the newest begins.
+ * The flight recorder. Into a ring of mode OVERWRITE the kernel writes downwards from position 0:
+ * data_head is the start of the newest record, and what lies behind it up to the ring's size are
+ * older ones. Only the oldest can have been written over, at its end, where the newest begins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "buffer.h"
 
 /*
- * A writer that was in the middle of a record when the ring was paused finishes it; until it moves the head, nothing
- * tells of it. Writers do not sleep, and take some microseconds.
+ * A writer that was in the middle of a record when the ring was paused finishes it; until it moves
+ * the head, nothing tells of it. Writers do not sleep, and take some microseconds.
  */
 #define SETTLE_NS 50000
 
@@ -47,14 +47,17 @@ static void settle(const struct perch_ring *ring)
 static int check(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)
 {
 	if (ring->mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a snapshot of a ring that the kernel does not write over: open it with mode OVERWRITE");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"a snapshot of a ring that the kernel does not write over: open it with mode OVERWRITE");
 	if (order != PERCH_SNAPSHOT_NEWEST_FIRST && order != PERCH_SNAPSHOT_OLDEST_FIRST)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a snapshot in unknown order %d", (int)order);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a snapshot in unknown order %d", (int)order);
 	return ring->paused ? 0 : perch_ring_pause(ring, err);
 }
 
-/* Where the newest record begins. Of a kernel of 32 bits: that far below where it began the last time. */
+/* Where the newest record begins. Of a kernel of 32 bits: that far below where it began the last
+ * time. */
 static uint64_t load_head(const struct perch_ring *ring)
 {
 	uint64_t head = perch__ring_head(ring), last = ring->snapshot.head;
@@ -81,7 +84,8 @@ static int note(struct perch__snapshot *snapshot, size_t nr, uint64_t position, 
 	return 0;
 }
 
-/* Goes through the records up to limit: how many are whole, or -ENOMEM. *cut: one more begins there. */
+/* Goes through the records up to limit: how many are whole, or -ENOMEM. *cut: one more begins
+ * there. */
 static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
@@ -95,7 +99,8 @@ static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
 			ring->damaged += !*cut;
 			break;
 		}
-		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST && note(snapshot, nr, at, ring->size / 8) < 0)
+		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST &&
+		    note(snapshot, nr, at, ring->size / 8) < 0)
 			return -ENOMEM;
 	}
 	snapshot->end = at;
@@ -115,7 +120,8 @@ static void count_missed(struct perch__snapshot *snapshot, bool cut)
 	snapshot->before = snapshot->head;
 }
 
-ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)
+ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order,
+			    struct perch_error *err)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
 	uint64_t news;
@@ -131,8 +137,9 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	snapshot->order = order;
 	snapshot->head = load_head(ring);
 	if (0 - snapshot->head > INT64_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "this ring was written upwards: an event whose ring is to be written over needs write_backward");
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"this ring was written upwards: an event whose ring is to be written over needs write_backward");
 	/* heads only go down: anything else was not the kernel */
 	if (snapshot->before - snapshot->head > INT64_MAX) {
 		ring->damaged++;
@@ -141,7 +148,8 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	news = snapshot->known - snapshot->head;
 	nr = walk(ring, snapshot->head + (news < ring->size ? news : ring->size), &cut);
 	if (nr < 0)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for an index of the ring's records");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for an index of the ring's records");
 	count_missed(snapshot, cut);
 	snapshot->at = snapshot->head;
 	snapshot->left = nr;
@@ -153,7 +161,8 @@ void perch_ring_snapshot_advance(struct perch_ring *ring)
 	ring->snapshot.known = ring->snapshot.head;
 }
 
-/* What is still valid of the snapshot, in bytes: a writer that was late may have reached the oldest records. */
+/* What is still valid of the snapshot, in bytes: a writer that was late may have reached the oldest
+ * records. */
 static uint64_t still_held(const struct perch_ring *ring)
 {
 	const struct perch__snapshot *snapshot = &ring->snapshot;
@@ -174,7 +183,8 @@ const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring)
 		snapshot->left--;
 		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST)
 			at = snapshot->head + 8ull * snapshot->index[snapshot->left];
-		if (at - snapshot->head < held && perch__ring_header(ring, at, snapshot->head + held, &header)) {
+		if (at - snapshot->head < held &&
+		    perch__ring_header(ring, at, snapshot->head + held, &header)) {
 			snapshot->at = at + header.size;
 			snapshot->size = header.size;
 			snapshot->bytes += header.size;

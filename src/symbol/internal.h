@@ -20,22 +20,22 @@
 
 /* One symbol, compact: a table has tens of thousands and most are never looked up. */
 struct entry {
-	uint64_t start, end;		/* binary's offsets; until settled, size 0: end == start */
-	uint32_t name;			/* into blob[blob_index] */
-	uint32_t parent;		/* the entry around this one; until settled: its section's
-					 * place in table.limit, or its group */
-	uint32_t found;			/* index of the struct perch_symbol, or NO_ENTRY */
+	uint64_t start, end; /* binary's offsets; until settled, size 0: end == start */
+	uint32_t name;	     /* into blob[blob_index] */
+	uint32_t parent;     /* the entry around this one; until settled: its section's
+			      * place in table.limit, or its group */
+	uint32_t found;	     /* index of the struct perch_symbol, or NO_ENTRY */
 	uint8_t blob_index;
-	uint8_t binding, type;		/* STB_, STT_ */
-	bool plt;			/* a stub that calls the function of that name */
+	uint8_t binding, type; /* STB_, STT_ */
+	bool plt;	       /* a stub that calls the function of that name */
 };
 
 /* Bytes that names are in; a NUL follows the last one. */
 struct blob {
 	char *bytes;
 	size_t size;
-	bool borrowed;			/* somebody else frees them, later */
-	const void *file;		/* until settled: the elf_file and section they are from */
+	bool borrowed;	  /* somebody else frees them, later */
+	const void *file; /* until settled: the elf_file and section they are from */
 	uint32_t section;
 };
 
@@ -46,10 +46,10 @@ struct table {
 	size_t nr, allocated;
 	struct blob blob[MAX_BLOBS];
 	unsigned nr_blobs;
-	uint64_t *limit;		/* until settled: where sections end */
+	uint64_t *limit; /* until settled: where sections end */
 	size_t nr_limits;
-	unsigned comparisons;		/* of names: a hostile file could ask for millions */
-	bool grouped;			/* symbols do not reach to the next one of another group */
+	unsigned comparisons; /* of names: a hostile file could ask for millions */
+	bool grouped;	      /* symbols do not reach to the next one of another group */
 };
 
 /* NULL when out of memory. */
@@ -69,24 +69,24 @@ void perch__table_free(struct table *table);
 /* ---- elf.c: an ELF file, opened and checked ---- */
 
 struct section {
-	const char *name;		/* libelf's; lives as long as the Elf */
+	const char *name; /* libelf's; lives as long as the Elf */
 	uint64_t address, offset, size, flags, entry_size;
 	uint32_t type, link, info;
-	bool code, text;		/* holds instructions; and says so in its name */
+	bool code, text; /* holds instructions; and says so in its name */
 };
 
 struct elf_file {
-	int fd;				/* -1 when in memory */
+	int fd; /* -1 when in memory */
 	const uint8_t *image;
 	uint64_t size;
 	Elf *elf;
 	GElf_Ehdr header;
-	bool swapped;			/* byte order is not this machine's */
+	bool swapped; /* byte order is not this machine's */
 	struct section *section;
 	size_t nr_sections;
-	struct perch__elf_segment *segment;	/* PT_LOAD */
+	struct perch__elf_segment *segment; /* PT_LOAD */
 	size_t nr_segments;
-	int build_id_size;		/* 0: has none */
+	int build_id_size; /* 0: has none */
 	uint8_t build_id[20];
 };
 
@@ -108,7 +108,7 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type);
  * it is in.
  */
 uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
-		const struct section *section);
+			   const struct section *section);
 
 /* ---- elf_symbols.c ---- */
 
@@ -118,7 +118,7 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
  * debug information of. 0 or -ENOMEM: symbols that make no sense are left out.
  */
 int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
-		const struct elf_file *layout);
+		       const struct elf_file *layout);
 /* Adds a name@plt for each stub that calls into other objects. */
 int perch__elf_plt(struct table *table, struct elf_file *file);
 
@@ -145,7 +145,7 @@ int perch__open_regular(const char *root, const char *path);
  * gone, then build_id decides. 0, or -ENOENT: there is none.
  */
 int perch__open_debug(struct elf_file *debug, const char *root, const char *path,
-		struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
+		      struct elf_file *dso, const uint8_t *build_id, size_t build_id_size);
 /*
  * What perf kept of a binary in ~/.debug by its build id; kind: "elf", "debug", "kallsyms". A
  * descriptor or -errno.
@@ -165,18 +165,18 @@ void perch__symbol_error_errno(struct trouble *trouble, int error);
 struct kallsyms;
 struct sources {
 	char *root, *kallsyms_path;
-	bool foreign;			/* what runs here is not believed without a build id */
-	struct kallsyms *kallsyms;	/* those read so far, a list */
+	bool foreign;		   /* what runs here is not believed without a build id */
+	struct kallsyms *kallsyms; /* those read so far, a list */
 };
 /* 0 (the table may be empty, then trouble says why) or -ENOMEM. */
 int perch__load_file(struct table *table, const struct sources *sources,
-		const struct perch_dso *dso, struct trouble *trouble);
+		     const struct perch_dso *dso, struct trouble *trouble);
 int perch__load_vdso(struct table *table, const struct sources *sources,
-		const struct perch_dso *dso, struct trouble *trouble);
-int perch__load_kernel(struct table *table, struct sources *sources,
-		const struct perch_dso *dso, struct trouble *trouble);
-int perch__load_module(struct table *table, struct sources *sources,
-		const struct perch_dso *dso, struct trouble *trouble);
+		     const struct perch_dso *dso, struct trouble *trouble);
+int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct trouble *trouble);
+int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct trouble *trouble);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- name.c ---- */

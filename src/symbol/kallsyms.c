@@ -261,16 +261,18 @@ static int another_kernel(const struct sources *sources, const struct perch_dso 
 	if (!dso->build_id_size) {
 		if (!sources->foreign)
 			return 0;
-		perch__symbol_error(trouble,
-			       "not the kernel that runs here, and no kallsyms file of it was given");
+		perch__symbol_error(
+			trouble,
+			"not the kernel that runs here, and no kallsyms file of it was given");
 		return -ESTALE;
 	}
 	size = perch_build_id_of_kernel(running);
 	if (size < 0 ? !sources->foreign
-		     : perch__same_build_id(dso->build_id, dso->build_id_size, running, (size_t)size))
+		     : perch__same_build_id(dso->build_id, dso->build_id_size, running,
+					    (size_t)size))
 		return 0;
-	perch__symbol_error(trouble,
-		       "another kernel than the one that runs here, and no kallsyms file of it");
+	perch__symbol_error(
+		trouble, "another kernel than the one that runs here, and no kallsyms file of it");
 	return -ESTALE;
 }
 
@@ -324,8 +326,8 @@ static int find_kallsyms(struct sources *sources, const struct perch_dso *dso,
 	return *found ? 0 : -ENOMEM;
 }
 
-int perch__load_kernel(struct table *table, struct sources *sources,
-		       const struct perch_dso *dso, struct trouble *trouble)
+int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t shift;
@@ -365,7 +367,8 @@ static void module_name(const char *path, char *name, size_t size)
 	name[length] = 0;
 }
 
-static bool right_module(const struct sources *sources, const struct perch_dso *dso, const char *name)
+static bool right_module(const struct sources *sources, const struct perch_dso *dso,
+			 const char *name)
 {
 	uint8_t loaded[20];
 	char path[128];
@@ -376,7 +379,8 @@ static bool right_module(const struct sources *sources, const struct perch_dso *
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
 	size = perch__notes_file_build_id(path, loaded);
 	return size < 0 ? !sources->foreign
-			: perch__same_build_id(dso->build_id, dso->build_id_size, loaded, (size_t)size);
+			: perch__same_build_id(dso->build_id, dso->build_id_size, loaded,
+					       (size_t)size);
 }
 
 /*
@@ -420,8 +424,8 @@ static int add_module(struct table *table, const struct kallsyms *kallsyms, cons
 	return 0;
 }
 
-int perch__load_module(struct table *table, struct sources *sources,
-		       const struct perch_dso *dso, struct trouble *trouble)
+int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
+		       struct trouble *trouble)
 {
 	struct kallsyms *kallsyms;
 	uint64_t start = 0;

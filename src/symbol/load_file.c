@@ -97,15 +97,12 @@ static int open_binary(struct elf_file *file, const struct sources *sources,
 
 	if (dso->path[0] != '/')
 		perch__symbol_error(trouble, "not the path of a file");
-	else if (length >= sizeof(gone) &&
-		 !strcmp(dso->path + length - (sizeof(gone) - 1), gone))
+	else if (length >= sizeof(gone) && !strcmp(dso->path + length - (sizeof(gone) - 1), gone))
 		perch__symbol_error(trouble, "the file was deleted");
 	else
-		rc = take_binary(file, perch__open_regular(sources->root, dso->path), dso,
-				 trouble);
+		rc = take_binary(file, perch__open_regular(sources->root, dso->path), dso, trouble);
 	if (rc && rc != -ENOMEM && dso->build_id_size)
-		rc = take_binary(file,
-				 perch__open_kept(dso->build_id, dso->build_id_size, "elf"),
+		rc = take_binary(file, perch__open_kept(dso->build_id, dso->build_id_size, "elf"),
 				 dso, &ignored);
 	return rc;
 }
@@ -154,7 +151,8 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (has_debug)
 		perch__elf_close(&debug);
 	if (!rc && !table->nr)
-		perch__symbol_error(trouble, "stripped of its symbols, and no debug file of it found");
+		perch__symbol_error(trouble,
+				    "stripped of its symbols, and no debug file of it found");
 	return rc;
 }
 
@@ -185,8 +183,7 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 		rc = -ESTALE;
 	}
 	if (rc && rc != -ENOMEM && dso->build_id_size) /* recorded under another kernel */
-		rc = take_binary(&file,
-				 perch__open_kept(dso->build_id, dso->build_id_size, "vdso"),
+		rc = take_binary(&file, perch__open_kept(dso->build_id, dso->build_id_size, "vdso"),
 				 dso, trouble);
 	if (rc) {
 		perch__symbol_error(trouble, "another kernel's vdso");

@@ -164,8 +164,11 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 	if (!table->entry || perch__table_blob(table, strdup(dso->path), size) < 0)
 		return -ENOMEM;
 	table->nr = table->allocated = 1;
-	table->entry[0] = (struct entry){ .start = dso->start, .end = dso->start + dso->length,
-					  .parent = NO_ENTRY, .found = NO_ENTRY, .type = STT_FUNC };
+	table->entry[0] = (struct entry){ .start = dso->start,
+					  .end = dso->start + dso->length,
+					  .parent = NO_ENTRY,
+					  .found = NO_ENTRY,
+					  .type = STT_FUNC };
 	return 0;
 }
 
@@ -353,8 +356,8 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 {
 	char *plain;
 
-	if (symbol->dso->kind == PERCH_DSO_KERNEL ||
-	    symbol->dso->kind == PERCH_DSO_MODULE || symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
+	if (symbol->dso->kind == PERCH_DSO_KERNEL || symbol->dso->kind == PERCH_DSO_MODULE ||
+	    symbol->dso->kind == PERCH_DSO_KERNEL_CODE)
 		return NULL;
 	plain = demangle_stub(symbol->name);
 	return plain ? plain : perch__demangle(symbol->name);
@@ -416,8 +419,7 @@ static const char *short_name(const struct perch_dso *dso, char *made, size_t si
 	return base;
 }
 
-const char *perch_symbols_dso_name(struct perch_symbols *symbols,
-				      const struct perch_dso *dso)
+const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct perch_dso *dso)
 {
 	struct known *known = know(symbols, dso);
 	char made[MAX_SHORT_NAME];
@@ -437,8 +439,7 @@ const char *perch_symbols_dso_name(struct perch_symbols *symbols,
 	return known->name;
 }
 
-const char *perch_symbols_error(const struct perch_symbols *symbols,
-				  const struct perch_dso *dso)
+const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
 	const struct known *known = look_up(symbols, dso);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds records and attrs as a kernel writes them, from a description of what is to be in them. It follows the
- * kernel: the order of perf_output_sample() and of the functions beside it, the comments of its perf_event.h, and for
- * the other byte order what a compiler of such a machine makes of its structs. Nothing here knows libperch's decoder;
- * of its headers only the constants of perch/abi.h are used.
+ * Builds records and attrs as a kernel writes them, from a description of what is to be in them. It
+ * follows the kernel: the order of perf_output_sample() and of the functions beside it, the
+ * comments of its perf_event.h, and for the other byte order what a compiler of such a machine
+ * makes of its structs. Nothing here knows libperch's decoder; of its headers only the constants of
+ * perch/abi.h are used.
  */
 #ifndef BUILD_H
 #define BUILD_H
@@ -13,8 +14,8 @@
 #include <stdint.h>
 #include <perch/abi.h>
 
-#define BUILD_RECORD_MAX 65528		/* header.size has 16 bits, records are made of 8 bytes */
-#define BUILD_ENTRIES	 48		/* at most, of each list */
+#define BUILD_RECORD_MAX 65528 /* header.size has 16 bits, records are made of 8 bytes */
+#define BUILD_ENTRIES	 48    /* at most, of each list */
 #define BUILD_REGISTERS	 64
 #define BUILD_BLOB	 1024
 #define BUILD_TEXT	 200
@@ -54,7 +55,7 @@ struct build_value {
 };
 
 struct build_values {
-	uint64_t nr;			/* 1 without PERCH_FORMAT_GROUP */
+	uint64_t nr; /* 1 without PERCH_FORMAT_GROUP */
 	uint64_t enabled, running;
 	struct build_value value[BUILD_ENTRIES];
 };
@@ -77,19 +78,22 @@ struct build_branch {
 
 struct build_registers {
 	uint64_t abi;
-	struct build_words value;	/* one for each bit of the mask; not written with abi 0 */
+	struct build_words value; /* one for each bit of the mask; not written with abi 0 */
 };
 
 struct build_sample {
-	uint64_t ip, addr, period, weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
+	uint64_t ip, addr, period, weight, data_src, transaction, phys_addr, cgroup, data_page_size,
+		code_page_size;
 	struct build_values read;
 	struct build_words callchain;
-	struct build_blob raw;		/* its size with the 4 bytes of the size itself is a multiple of 8 */
-	bool no_branch_stack;		/* the kernel had none: nr 0 alone is written, also with HW_INDEX */
+	/* its size with the 4 bytes of the size itself is a multiple of 8 */
+	struct build_blob raw;
+	/* the kernel had none: nr 0 alone is written, also with HW_INDEX */
+	bool no_branch_stack;
 	uint64_t hw_index, nr_branches;
 	struct build_branch branch[BUILD_ENTRIES];
 	struct build_registers user, intr;
-	struct build_blob stack;	/* size 0: a kernel thread, nothing follows */
+	struct build_blob stack; /* size 0: a kernel thread, nothing follows */
 	uint64_t stack_dynamic;
 	struct build_blob aux;
 };
@@ -103,28 +107,31 @@ struct build_record {
 	struct build_shape shape;
 	uint32_t type;
 	uint16_t misc;
-	struct build_identity sample_id;	/* of the trailer; of a sample its own */
+	struct build_identity sample_id; /* of the trailer; of a sample its own */
 	uint32_t pid, tid, ppid, ptid;
 	uint64_t time, id, stream_id;
 	uint64_t address, length, page_offset;
 	uint32_t major, minor, protection, flags;
 	uint64_t inode, generation;
-	uint8_t build_id_size, build_id[20];	/* with PERCH_MISC_MMAP_BUILD_ID */
+	uint8_t build_id_size, build_id[20]; /* with PERCH_MISC_MMAP_BUILD_ID */
 	uint64_t lost;
 	uint64_t aux_offset, aux_size, aux_flags;
 	uint64_t nr_namespaces;
 	struct build_namespace ns[BUILD_ENTRIES];
-	uint16_t kind, kind_flags;		/* KSYMBOL, BPF_EVENT */
+	uint16_t kind, kind_flags; /* KSYMBOL, BPF_EVENT */
 	uint32_t bpf_id;
 	uint8_t tag[8];
-	struct build_blob before, after;	/* TEXT_POKE */
+	struct build_blob before, after; /* TEXT_POKE */
 	uint64_t hw_id, cookie;
-	struct build_words chain;		/* CALLCHAIN_DEFERRED */
-	struct build_values values;		/* READ */
+	struct build_words chain;   /* CALLCHAIN_DEFERRED */
+	struct build_values values; /* READ */
 	char text[BUILD_TEXT];
 	struct build_sample sample;
-	unsigned newer;				/* bytes that a newer kernel adds behind all these, or that KSYMBOL, BPF_EVENT and
-						 * TEXT_POKE have too many; a multiple of 8 */
+	/*
+	 * bytes that a newer kernel adds behind all these, or that KSYMBOL, BPF_EVENT and TEXT_POKE
+	 * have too many; a multiple of 8
+	 */
+	unsigned newer;
 };
 
 /* ---- filling at random, and writing ---- */
@@ -142,15 +149,18 @@ struct build_bytes {
 	bool big_endian;
 };
 void build_put(struct build_bytes *bytes, const void *data, size_t size);
-void build_put_number(struct build_bytes *bytes, uint64_t value, unsigned size);	/* size: 1, 2, 4 or 8 */
+/* size: 1, 2, 4 or 8 */
+void build_put_number(struct build_bytes *bytes, uint64_t value, unsigned size);
 void build_put_zeros(struct build_bytes *bytes, size_t size);
-/* A bit-field of the kernel's at `first`, counted in its order of declaration, of a word of `width` bits. */
+/* A bit-field of the kernel's at `first`, counted in its order of declaration, of a word of `width`
+ * bits. */
 uint64_t build_bits(bool big_endian, unsigned width, unsigned first, unsigned bits, uint64_t value);
 
 /* The whole record, with its header. */
 void build_write(struct build_bytes *bytes, const struct build_record *record);
 void build_write_sample(struct build_bytes *bytes, const struct build_record *record);
-void build_write_values(struct build_bytes *bytes, uint64_t format, const struct build_values *values);
+void build_write_values(struct build_bytes *bytes, uint64_t format,
+			const struct build_values *values);
 
 /* The attr of a shape, for whoever decodes what was written: in this machine's order. */
 void build_attr(struct perch_attr *attr, const struct build_shape *shape);
@@ -158,8 +168,8 @@ void build_attr(struct perch_attr *attr, const struct build_shape *shape);
 /* A field of an attr by the kernel's name, in the order of its struct: bits 0 for a whole word. */
 struct build_attr_field {
 	const char *name;
-	unsigned bytes;			/* of the word: 2, 4 or 8 */
-	unsigned bits;			/* of a bit-field */
+	unsigned bytes; /* of the word: 2, 4 or 8 */
+	unsigned bits;	/* of a bit-field */
 };
 #define BUILD_ATTR_FIELDS 80
 #define BUILD_ATTR_BYTES  144
@@ -175,7 +185,8 @@ void build_write_attr(struct build_bytes *bytes, const struct build_attr_values 
 /* ---- comparing ---- */
 
 struct perch_record;
-/* NULL when the decoded record says just what the description does; else what differs, in a static buffer. */
+/* NULL when the decoded record says just what the description does; else what differs, in a static
+ * buffer. */
 const char *build_difference(const struct perch_record *decoded, const struct build_record *record);
 
 #endif

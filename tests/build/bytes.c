@@ -31,7 +31,8 @@ void build_put_zeros(struct build_bytes *bytes, size_t size)
 	build_put(bytes, zero, size);
 }
 
-/* Compilers of little-endian machines begin with a word's lowest bit, those of big-endian ones with its highest. */
+/* Compilers of little-endian machines begin with a word's lowest bit, those of big-endian ones with
+ * its highest. */
 uint64_t build_bits(bool big_endian, unsigned width, unsigned first, unsigned bits, uint64_t value)
 {
 	uint64_t mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;

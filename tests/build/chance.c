@@ -27,13 +27,20 @@ bool build_percent(struct build_chance *chance, unsigned percent)
 uint64_t build_number(struct build_chance *chance)
 {
 	switch (build_below(chance, 8)) {
-	case 0: return 0;
-	case 1: return build_below(chance, 256);
-	case 2: return UINT64_MAX - build_below(chance, 256);
-	case 3: return UINT64_C(1) << build_below(chance, 64);
-	case 4: return build_random(chance) >> 32;
-	case 5: return build_random(chance) | UINT64_C(1) << 63;
-	default: return build_random(chance);
+	case 0:
+		return 0;
+	case 1:
+		return build_below(chance, 256);
+	case 2:
+		return UINT64_MAX - build_below(chance, 256);
+	case 3:
+		return UINT64_C(1) << build_below(chance, 64);
+	case 4:
+		return build_random(chance) >> 32;
+	case 5:
+		return build_random(chance) | UINT64_C(1) << 63;
+	default:
+		return build_random(chance);
 	}
 }
 

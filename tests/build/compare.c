@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was decoded against what was described: every member of every view, read as the headers say to read it. */
+/* What was decoded against what was described: every member of every view, read as the headers say
+ * to read it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +22,17 @@ bool build_differs(const char *format, ...)
 
 bool build_unlike(const char *what, uint64_t decoded, uint64_t described)
 {
-	return decoded != described && build_differs("%s is 0x%llx, not 0x%llx", what, (unsigned long long)decoded,
-						     (unsigned long long)described);
+	return decoded != described &&
+	       build_differs("%s is 0x%llx, not 0x%llx", what, (unsigned long long)decoded,
+			     (unsigned long long)described);
 }
 
 static bool unlike_text(const struct perch_text *decoded, const char *described)
 {
 	if (UNLIKE("length of the text", decoded->length, strlen(described)))
 		return true;
-	return memcmp(decoded->text, described, decoded->length + 1) && build_differs("the text is another");
+	return memcmp(decoded->text, described, decoded->length + 1) &&
+	       build_differs("the text is another");
 }
 
 static bool unlike_bytes(const char *what, const void *decoded, const struct build_blob *described)
@@ -38,13 +41,16 @@ static bool unlike_bytes(const char *what, const void *decoded, const struct bui
 	       build_differs("%s has other bytes", what);
 }
 
-bool build_unlike_values(const struct perch_read_values *decoded, const struct build_values *described, uint64_t format)
+bool build_unlike_values(const struct perch_read_values *decoded,
+			 const struct build_values *described, uint64_t format)
 {
 	struct perch_read_value value;
 
 	if (UNLIKE("number of values", decoded->nr, described->nr) ||
-	    UNLIKE("enabled", decoded->enabled_ns, format & PERCH_FORMAT_TOTAL_TIME_ENABLED ? described->enabled : 0) ||
-	    UNLIKE("running", decoded->running_ns, format & PERCH_FORMAT_TOTAL_TIME_RUNNING ? described->running : 0))
+	    UNLIKE("enabled", decoded->enabled_ns,
+		   format & PERCH_FORMAT_TOTAL_TIME_ENABLED ? described->enabled : 0) ||
+	    UNLIKE("running", decoded->running_ns,
+		   format & PERCH_FORMAT_TOTAL_TIME_RUNNING ? described->running : 0))
 		return true;
 	for (uint64_t i = 0; i < described->nr; i++) {
 		const struct build_value *wanted = &described->value[i];
@@ -53,7 +59,8 @@ bool build_unlike_values(const struct perch_read_values *decoded, const struct b
 		perch_read_values_at(decoded, i, &value);
 		if (UNLIKE("value", value.value, wanted->value) ||
 		    UNLIKE("id of a value", value.id, format & PERCH_FORMAT_ID ? wanted->id : 0) ||
-		    UNLIKE("lost of a value", value.lost, format & PERCH_FORMAT_LOST ? wanted->lost : 0))
+		    UNLIKE("lost of a value", value.lost,
+			   format & PERCH_FORMAT_LOST ? wanted->lost : 0))
 			return true;
 	}
 	return false;
@@ -62,10 +69,12 @@ bool build_unlike_values(const struct perch_read_values *decoded, const struct b
 static bool unlike_mmap(const struct perch_record *decoded, const struct build_record *record)
 {
 	const struct perch_mmap_record *map = &decoded->mmap;
-	bool two = record->type == PERCH_RECORD_MMAP2, by_id = two && record->misc & PERCH_MISC_MMAP_BUILD_ID;
+	bool two = record->type == PERCH_RECORD_MMAP2,
+	     by_id = two && record->misc & PERCH_MISC_MMAP_BUILD_ID;
 
 	if (UNLIKE("pid", map->pid, record->pid) || UNLIKE("tid", map->tid, record->tid) ||
-	    UNLIKE("start", map->start, record->address) || UNLIKE("length", map->length, record->length) ||
+	    UNLIKE("start", map->start, record->address) ||
+	    UNLIKE("length", map->length, record->length) ||
 	    UNLIKE("page_offset", map->page_offset, record->page_offset) ||
 	    UNLIKE("build_id_size", map->build_id_size, by_id ? record->build_id_size : 0) ||
 	    UNLIKE("protection", map->protection, two ? record->protection : 0) ||
@@ -74,7 +83,8 @@ static bool unlike_mmap(const struct perch_record *decoded, const struct build_r
 	if (by_id && memcmp(map->build_id, record->build_id, record->build_id_size))
 		return build_differs("the build id is another");
 	two = two && !by_id;
-	return UNLIKE("major", map->major, two ? record->major : 0) || UNLIKE("minor", map->minor, two ? record->minor : 0) ||
+	return UNLIKE("major", map->major, two ? record->major : 0) ||
+	       UNLIKE("minor", map->minor, two ? record->minor : 0) ||
 	       UNLIKE("inode", map->inode, two ? record->inode : 0) ||
 	       UNLIKE("generation", map->inode_generation, two ? record->generation : 0) ||
 	       unlike_text(&map->filename, record->text);
@@ -82,7 +92,8 @@ static bool unlike_mmap(const struct perch_record *decoded, const struct build_r
 
 static bool unlike_comm(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("pid", decoded->comm.pid, record->pid) || UNLIKE("tid", decoded->comm.tid, record->tid) ||
+	return UNLIKE("pid", decoded->comm.pid, record->pid) ||
+	       UNLIKE("tid", decoded->comm.tid, record->tid) ||
 	       UNLIKE("exec", decoded->comm.exec, !!(record->misc & PERCH_MISC_COMM_EXEC)) ||
 	       unlike_text(&decoded->comm.comm, record->text);
 }
@@ -104,14 +115,17 @@ static bool unlike_lost(const struct perch_record *decoded, const struct build_r
 
 static bool unlike_throttle(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("time", decoded->throttle.time, record->time) || UNLIKE("id", decoded->throttle.id, record->id) ||
+	return UNLIKE("time", decoded->throttle.time, record->time) ||
+	       UNLIKE("id", decoded->throttle.id, record->id) ||
 	       UNLIKE("stream_id", decoded->throttle.stream_id, record->stream_id);
 }
 
 static bool unlike_read(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("pid", decoded->read.pid, record->pid) || UNLIKE("tid", decoded->read.tid, record->tid) ||
-	       build_unlike_values(&decoded->read.values, &record->values, record->shape.read_format);
+	return UNLIKE("pid", decoded->read.pid, record->pid) ||
+	       UNLIKE("tid", decoded->read.tid, record->tid) ||
+	       build_unlike_values(&decoded->read.values, &record->values,
+				   record->shape.read_format);
 }
 
 static bool unlike_aux(const struct perch_record *decoded, const struct build_record *record)
@@ -123,7 +137,8 @@ static bool unlike_aux(const struct perch_record *decoded, const struct build_re
 
 static bool unlike_itrace(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("pid", decoded->itrace.pid, record->pid) || UNLIKE("tid", decoded->itrace.tid, record->tid);
+	return UNLIKE("pid", decoded->itrace.pid, record->pid) ||
+	       UNLIKE("tid", decoded->itrace.tid, record->tid);
 }
 
 static bool unlike_switch(const struct perch_record *decoded, const struct build_record *record)
@@ -132,7 +147,8 @@ static bool unlike_switch(const struct perch_record *decoded, const struct build
 	bool wide = record->type == PERCH_RECORD_SWITCH_CPU_WIDE;
 
 	return UNLIKE("out", other->out, !!(record->misc & PERCH_MISC_SWITCH_OUT)) ||
-	       UNLIKE("preempt", other->preempt, !!(record->misc & PERCH_MISC_SWITCH_OUT_PREEMPT)) ||
+	       UNLIKE("preempt", other->preempt,
+		      !!(record->misc & PERCH_MISC_SWITCH_OUT_PREEMPT)) ||
 	       UNLIKE("other_pid", other->other_pid, wide ? record->pid : 0) ||
 	       UNLIKE("other_tid", other->other_tid, wide ? record->tid : 0);
 }
@@ -141,7 +157,8 @@ static bool unlike_namespaces(const struct perch_record *decoded, const struct b
 {
 	struct perch_ns_link_info link;
 
-	if (UNLIKE("pid", decoded->namespaces.pid, record->pid) || UNLIKE("tid", decoded->namespaces.tid, record->tid) ||
+	if (UNLIKE("pid", decoded->namespaces.pid, record->pid) ||
+	    UNLIKE("tid", decoded->namespaces.tid, record->tid) ||
 	    UNLIKE("number of namespaces", decoded->namespaces.nr, record->nr_namespaces))
 		return true;
 	for (uint64_t i = 0; i < record->nr_namespaces + 2; i++) {
@@ -167,14 +184,17 @@ static bool unlike_ksymbol(const struct perch_record *decoded, const struct buil
 
 static bool unlike_bpf(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("type", decoded->bpf.type, record->kind) || UNLIKE("flags", decoded->bpf.flags, record->kind_flags) ||
+	return UNLIKE("type", decoded->bpf.type, record->kind) ||
+	       UNLIKE("flags", decoded->bpf.flags, record->kind_flags) ||
 	       UNLIKE("id", decoded->bpf.id, record->bpf_id) ||
-	       (memcmp(decoded->bpf.tag, record->tag, sizeof(record->tag)) && build_differs("the tag is another"));
+	       (memcmp(decoded->bpf.tag, record->tag, sizeof(record->tag)) &&
+		build_differs("the tag is another"));
 }
 
 static bool unlike_cgroup(const struct perch_record *decoded, const struct build_record *record)
 {
-	return UNLIKE("id", decoded->cgroup.id, record->id) || unlike_text(&decoded->cgroup.path, record->text);
+	return UNLIKE("id", decoded->cgroup.id, record->id) ||
+	       unlike_text(&decoded->cgroup.path, record->text);
 }
 
 static bool unlike_text_poke(const struct perch_record *decoded, const struct build_record *record)
@@ -196,10 +216,12 @@ static bool unlike_hw_id(const struct perch_record *decoded, const struct build_
 static bool unlike_deferred(const struct perch_record *decoded, const struct build_record *record)
 {
 	return UNLIKE("cookie", decoded->deferred.cookie, record->cookie) ||
-	       build_unlike_chain(decoded, decoded->deferred.ip, decoded->deferred.nr, &record->chain);
+	       build_unlike_chain(decoded, decoded->deferred.ip, decoded->deferred.nr,
+				  &record->chain);
 }
 
-static bool (*const unlike[])(const struct perch_record *decoded, const struct build_record *record) = {
+static bool (*const unlike[])(const struct perch_record *decoded,
+			      const struct build_record *record) = {
 	[PERCH_RECORD_MMAP] = unlike_mmap,
 	[PERCH_RECORD_LOST] = unlike_lost,
 	[PERCH_RECORD_COMM] = unlike_comm,
@@ -224,11 +246,12 @@ static bool (*const unlike[])(const struct perch_record *decoded, const struct b
 	[PERCH_RECORD_CALLCHAIN_DEFERRED] = unlike_deferred,
 };
 
-#define IDENTITY                                                                                              \
-	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_CPU | \
-	 PERCH_SAMPLE_IDENTIFIER)
+#define IDENTITY                                                                           \
+	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
+	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
-static bool unlike_identity(const struct perch_sample_id *decoded, const struct build_record *record)
+static bool unlike_identity(const struct perch_sample_id *decoded,
+			    const struct build_record *record)
 {
 	const struct build_identity *wanted = &record->sample_id;
 	bool any = record->type == PERCH_RECORD_SAMPLE || record->shape.sample_id_all;
@@ -240,7 +263,8 @@ static bool unlike_identity(const struct perch_sample_id *decoded, const struct 
 	       UNLIKE("identity.tid", decoded->tid, has & PERCH_SAMPLE_TID ? wanted->tid : 0) ||
 	       UNLIKE("identity.time", decoded->time, has & PERCH_SAMPLE_TIME ? wanted->time : 0) ||
 	       UNLIKE("identity.id", decoded->id, id ? wanted->id : 0) ||
-	       UNLIKE("identity.stream_id", decoded->stream_id, has & PERCH_SAMPLE_STREAM_ID ? wanted->stream_id : 0) ||
+	       UNLIKE("identity.stream_id", decoded->stream_id,
+		      has & PERCH_SAMPLE_STREAM_ID ? wanted->stream_id : 0) ||
 	       UNLIKE("identity.cpu", decoded->cpu, has & PERCH_SAMPLE_CPU ? wanted->cpu : 0);
 }
 
@@ -248,8 +272,10 @@ const char *build_difference(const struct perch_record *decoded, const struct bu
 {
 	bool known = record->type < sizeof(unlike) / sizeof(*unlike) && unlike[record->type];
 
-	if (UNLIKE("type", decoded->type, record->type) || UNLIKE("misc", decoded->misc, record->misc) ||
-	    unlike_identity(&decoded->sample_id, record) || (known && unlike[record->type](decoded, record)) ||
+	if (UNLIKE("type", decoded->type, record->type) ||
+	    UNLIKE("misc", decoded->misc, record->misc) ||
+	    unlike_identity(&decoded->sample_id, record) ||
+	    (known && unlike[record->type](decoded, record)) ||
 	    (known && UNLIKE("trailing_bytes", decoded->trailing_bytes, record->newer)))
 		return difference;
 	return NULL;

@@ -16,7 +16,8 @@ static const struct {
 	{ PERCH_CONTEXT_GUEST_USER, PERCH_MISC_GUEST_USER },
 };
 
-/* The addresses of a chain without its markers, one by one. PERCH_CONTEXT_GUEST does not say which of the two. */
+/* The addresses of a chain without its markers, one by one. PERCH_CONTEXT_GUEST does not say which
+ * of the two. */
 static bool unlike_walk(const struct perch_record *decoded, const struct build_words *described)
 {
 	struct perch_chain_address address;
@@ -38,7 +39,8 @@ static bool unlike_walk(const struct perch_record *decoded, const struct build_w
 			continue;
 		}
 		if (!perch_chain_next(&chain, &address))
-			return build_differs("the chain ends before word %llu", (unsigned long long)i);
+			return build_differs("the chain ends before word %llu",
+					     (unsigned long long)i);
 		if (UNLIKE("address of the chain", address.ip, word) ||
 		    (mode >= 0 && UNLIKE("cpumode of the chain", address.cpumode, mode)))
 			return true;
@@ -46,7 +48,8 @@ static bool unlike_walk(const struct perch_record *decoded, const struct build_w
 	if (perch_chain_next(&chain, &address))
 		return build_differs("the chain has more addresses");
 	return UNLIKE("deferred", chain.deferred, i < described->nr) ||
-	       (i < described->nr && UNLIKE("cookie of the chain", chain.cookie, described->word[i + 1]));
+	       (i < described->nr &&
+		UNLIKE("cookie of the chain", chain.cookie, described->word[i + 1]));
 }
 
 bool build_unlike_chain(const struct perch_record *decoded, const uint64_t *ip, uint64_t nr,
@@ -78,11 +81,14 @@ static bool unlike_fixed(const struct perch_sample *sample, const struct build_r
 		{ "cpu", PERCH_SAMPLE_CPU, sample->cpu, sample_id->cpu },
 		{ "weight", PERCH_SAMPLE_WEIGHT_TYPE, sample->weight, wanted->weight },
 		{ "data_src", PERCH_SAMPLE_DATA_SRC, sample->data_src, wanted->data_src },
-		{ "transaction", PERCH_SAMPLE_TRANSACTION, sample->transaction, wanted->transaction },
+		{ "transaction", PERCH_SAMPLE_TRANSACTION, sample->transaction,
+		  wanted->transaction },
 		{ "phys_addr", PERCH_SAMPLE_PHYS_ADDR, sample->phys_addr, wanted->phys_addr },
 		{ "cgroup", PERCH_SAMPLE_CGROUP, sample->cgroup, wanted->cgroup },
-		{ "data_page_size", PERCH_SAMPLE_DATA_PAGE_SIZE, sample->data_page_size, wanted->data_page_size },
-		{ "code_page_size", PERCH_SAMPLE_CODE_PAGE_SIZE, sample->code_page_size, wanted->code_page_size },
+		{ "data_page_size", PERCH_SAMPLE_DATA_PAGE_SIZE, sample->data_page_size,
+		  wanted->data_page_size },
+		{ "code_page_size", PERCH_SAMPLE_CODE_PAGE_SIZE, sample->code_page_size,
+		  wanted->code_page_size },
 	};
 	bool own = record->shape.sample_type & PERCH_SAMPLE_PERIOD;
 
@@ -98,10 +104,14 @@ static bool unlike_branch(const struct perch_branch_entry *entry, const struct b
 {
 	return UNLIKE("from", entry->from, wanted->from) || UNLIKE("to", entry->to, wanted->to) ||
 	       UNLIKE("mispred", entry->mispred, wanted->mispred) ||
-	       UNLIKE("predicted", entry->predicted, wanted->predicted) || UNLIKE("in_tx", entry->in_tx, wanted->in_tx) ||
-	       UNLIKE("abort", entry->abort, wanted->abort) || UNLIKE("cycles", entry->cycles, wanted->cycles) ||
-	       UNLIKE("branch type", entry->type, wanted->type) || UNLIKE("spec", entry->spec, wanted->spec) ||
-	       UNLIKE("new_type", entry->new_type, wanted->new_type) || UNLIKE("priv", entry->priv, wanted->priv) ||
+	       UNLIKE("predicted", entry->predicted, wanted->predicted) ||
+	       UNLIKE("in_tx", entry->in_tx, wanted->in_tx) ||
+	       UNLIKE("abort", entry->abort, wanted->abort) ||
+	       UNLIKE("cycles", entry->cycles, wanted->cycles) ||
+	       UNLIKE("branch type", entry->type, wanted->type) ||
+	       UNLIKE("spec", entry->spec, wanted->spec) ||
+	       UNLIKE("new_type", entry->new_type, wanted->new_type) ||
+	       UNLIKE("priv", entry->priv, wanted->priv) ||
 	       UNLIKE("reserved", entry->reserved, wanted->reserved);
 }
 
@@ -114,13 +124,15 @@ static bool unlike_branches(const struct perch_record *decoded, const struct bui
 	static const struct build_branch none;
 
 	if (UNLIKE("number of branches", sample->branches.nr, wanted->nr_branches) ||
-	    UNLIKE("hw_index", sample->branches.hw_index, kinds & PERCH_SAMPLE_BRANCH_HW_INDEX ? wanted->hw_index : 0))
+	    UNLIKE("hw_index", sample->branches.hw_index,
+		   kinds & PERCH_SAMPLE_BRANCH_HW_INDEX ? wanted->hw_index : 0))
 		return true;
 	for (uint64_t i = 0; i < wanted->nr_branches; i++) {
 		perch_branch_at(decoded, i, &entry);
 		if (unlike_branch(&entry, &wanted->branch[i]) ||
 		    (kinds & PERCH_SAMPLE_BRANCH_COUNTERS &&
-		     UNLIKE("counters", perch_word(decoded, sample->branches.counters + i), wanted->branch[i].counters)))
+		     UNLIKE("counters", perch_word(decoded, sample->branches.counters + i),
+			    wanted->branch[i].counters)))
 			return true;
 	}
 	memset(&entry, 0xee, sizeof(entry));
@@ -128,21 +140,25 @@ static bool unlike_branches(const struct perch_record *decoded, const struct bui
 	return unlike_branch(&entry, &none);
 }
 
-static bool unlike_registers(const struct perch_record *decoded, const struct perch_registers *registers,
+static bool unlike_registers(const struct perch_record *decoded,
+			     const struct perch_registers *registers,
 			     const struct build_registers *wanted, uint64_t mask)
 {
 	uint64_t nr = wanted->abi == PERCH_SAMPLE_REGS_ABI_NONE ? 0 : wanted->value.nr;
 
-	if (UNLIKE("abi", registers->abi, wanted->abi) || UNLIKE("number of registers", registers->nr, nr) ||
+	if (UNLIKE("abi", registers->abi, wanted->abi) ||
+	    UNLIKE("number of registers", registers->nr, nr) ||
 	    (nr && UNLIKE("mask", registers->mask, mask)))
 		return true;
 	for (uint64_t i = 0; i < nr; i++)
-		if (UNLIKE("register", perch_word(decoded, registers->value + i), wanted->value.word[i]))
+		if (UNLIKE("register", perch_word(decoded, registers->value + i),
+			   wanted->value.word[i]))
 			return true;
 	return false;
 }
 
-static bool unlike_blob(const char *what, const void *data, uint64_t size, const struct build_blob *wanted)
+static bool unlike_blob(const char *what, const void *data, uint64_t size,
+			const struct build_blob *wanted)
 {
 	return UNLIKE(what, size, wanted->size) ||
 	       (size && memcmp(data, wanted->byte, size) && build_differs("%s: other bytes", what));
@@ -153,12 +169,15 @@ static bool unlike_blobs(const struct perch_sample *sample, const struct build_r
 	const struct build_sample *wanted = &record->sample;
 	uint64_t type = record->shape.sample_type;
 
-	if (type & PERCH_SAMPLE_RAW && unlike_blob("raw size", sample->raw.data, sample->raw.size, &wanted->raw))
+	if (type & PERCH_SAMPLE_RAW &&
+	    unlike_blob("raw size", sample->raw.data, sample->raw.size, &wanted->raw))
 		return true;
-	if (type & PERCH_SAMPLE_AUX && unlike_blob("aux size", sample->aux.data, sample->aux.size, &wanted->aux))
+	if (type & PERCH_SAMPLE_AUX &&
+	    unlike_blob("aux size", sample->aux.data, sample->aux.size, &wanted->aux))
 		return true;
 	return type & PERCH_SAMPLE_STACK_USER &&
-	       (unlike_blob("stack size", sample->stack_user.data, sample->stack_user.size, &wanted->stack) ||
+	       (unlike_blob("stack size", sample->stack_user.data, sample->stack_user.size,
+			    &wanted->stack) ||
 		UNLIKE("dynamic size", sample->stack_user.dynamic_size, wanted->stack_dynamic));
 }
 
@@ -193,10 +212,12 @@ bool build_unlike_sample(const struct perch_record *decoded, const struct build_
 
 	if (unlike_fixed(sample, record) || unlike_nothing(sample, type))
 		return true;
-	if (type & PERCH_SAMPLE_READ && build_unlike_values(&sample->read, &wanted->read, record->shape.read_format))
+	if (type & PERCH_SAMPLE_READ &&
+	    build_unlike_values(&sample->read, &wanted->read, record->shape.read_format))
 		return true;
 	if (type & PERCH_SAMPLE_CALLCHAIN &&
-	    build_unlike_chain(decoded, sample->callchain.ip, sample->callchain.nr, &wanted->callchain))
+	    build_unlike_chain(decoded, sample->callchain.ip, sample->callchain.nr,
+			       &wanted->callchain))
 		return true;
 	if (type & PERCH_SAMPLE_BRANCH_STACK && unlike_branches(decoded, record))
 		return true;

@@ -8,8 +8,8 @@
 #define READ_FORMATS  (PERCH_FORMAT_MAX - 1)
 
 static const uint64_t contexts[] = {
-	PERCH_CONTEXT_HV, PERCH_CONTEXT_KERNEL, PERCH_CONTEXT_USER, PERCH_CONTEXT_GUEST, PERCH_CONTEXT_GUEST_KERNEL,
-	PERCH_CONTEXT_GUEST_USER,
+	PERCH_CONTEXT_HV,    PERCH_CONTEXT_KERNEL,	 PERCH_CONTEXT_USER,
+	PERCH_CONTEXT_GUEST, PERCH_CONTEXT_GUEST_KERNEL, PERCH_CONTEXT_GUEST_USER,
 };
 
 /* None, one, few, half, or all of the bits below `bits`. */
@@ -18,11 +18,16 @@ static uint64_t some_bits(struct build_chance *chance, unsigned bits)
 	uint64_t all = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
 
 	switch (build_below(chance, 6)) {
-	case 0: return build_percent(chance, 30) ? 0 : UINT64_C(1) << build_below(chance, bits);
-	case 1: return all & build_random(chance) & build_random(chance) & build_random(chance);
-	case 2: return all & (build_random(chance) | build_random(chance) | build_random(chance));
-	case 3: return all;
-	default: return all & build_random(chance);
+	case 0:
+		return build_percent(chance, 30) ? 0 : UINT64_C(1) << build_below(chance, bits);
+	case 1:
+		return all & build_random(chance) & build_random(chance) & build_random(chance);
+	case 2:
+		return all & (build_random(chance) | build_random(chance) | build_random(chance));
+	case 3:
+		return all;
+	default:
+		return all & build_random(chance);
 	}
 }
 
@@ -33,8 +38,9 @@ void build_fill_shape(struct build_shape *shape, struct build_chance *chance)
 	shape->sample_id_all = build_percent(chance, 70);
 	shape->sample_type = some_bits(chance, SAMPLE_FIELDS);
 	if ((shape->sample_type & PERCH_SAMPLE_WEIGHT_TYPE) == PERCH_SAMPLE_WEIGHT_TYPE)
-		shape->sample_type &= build_percent(chance, 50) ? ~(uint64_t)PERCH_SAMPLE_WEIGHT
-								: ~(uint64_t)PERCH_SAMPLE_WEIGHT_STRUCT;
+		shape->sample_type &= build_percent(chance, 50)
+					      ? ~(uint64_t)PERCH_SAMPLE_WEIGHT
+					      : ~(uint64_t)PERCH_SAMPLE_WEIGHT_STRUCT;
 	shape->read_format = some_bits(chance, 5) & READ_FORMATS;
 	shape->branch_sample_type = some_bits(chance, 20);
 	shape->regs_user = some_bits(chance, 64);
@@ -64,7 +70,8 @@ static void fill_text(char *text, struct build_chance *chance)
 	uint64_t length = build_below(chance, build_percent(chance, 80) ? 24 : BUILD_TEXT);
 
 	for (uint64_t i = 0; i < length; i++)
-		text[i] = build_percent(chance, 95) ? 'a' + build_below(chance, 26) : 1 + build_below(chance, 255);
+		text[i] = build_percent(chance, 95) ? 'a' + build_below(chance, 26)
+						    : 1 + build_below(chance, 255);
 	text[length] = 0;
 }
 
@@ -74,10 +81,12 @@ static void fill_values(struct build_values *values, uint64_t format, struct bui
 	values->enabled = build_number(chance);
 	values->running = build_number(chance);
 	for (uint64_t i = 0; i < values->nr; i++)
-		values->value[i] = (struct build_value){ build_number(chance), build_number(chance), build_number(chance) };
+		values->value[i] = (struct build_value){ build_number(chance), build_number(chance),
+							 build_number(chance) };
 }
 
-/* Addresses, with markers of whose they are before some; the last one may say that the rest comes later. */
+/* Addresses, with markers of whose they are before some; the last one may say that the rest comes
+ * later. */
 static void fill_chain(struct build_words *chain, bool deferred, struct build_chance *chance)
 {
 	chain->nr = some_entries(chance);
@@ -86,13 +95,15 @@ static void fill_chain(struct build_words *chain, bool deferred, struct build_ch
 
 		chain->word[i] = address < PERCH_CONTEXT_MAX ? address : address - 4096;
 		if (build_percent(chance, 15))
-			chain->word[i] = contexts[build_below(chance, sizeof(contexts) / sizeof(*contexts))];
+			chain->word[i] =
+				contexts[build_below(chance, sizeof(contexts) / sizeof(*contexts))];
 	}
 	if (deferred && chain->nr >= 2)
 		chain->word[chain->nr - 2] = PERCH_CONTEXT_USER_DEFERRED;
 }
 
-static void fill_registers(struct build_registers *registers, uint64_t mask, struct build_chance *chance)
+static void fill_registers(struct build_registers *registers, uint64_t mask,
+			   struct build_chance *chance)
 {
 	registers->abi = build_below(chance, 3);
 	registers->value.nr = __builtin_popcountll(mask);
@@ -117,17 +128,20 @@ static void fill_branches(struct build_sample *sample, struct build_chance *chan
 			.spec = build_below(chance, 1 << 2),
 			.new_type = build_below(chance, 1 << 4),
 			.priv = build_below(chance, 1 << 3),
-			.reserved = build_percent(chance, 90) ? 0 : build_below(chance, UINT64_C(1) << 31),
+			.reserved = build_percent(chance, 90)
+					    ? 0
+					    : build_below(chance, UINT64_C(1) << 31),
 			.counters = build_number(chance),
 		};
 }
 
 /*
- * No branch stack at all can be told from an empty one with an index by the record's size alone: not where something tells
- * its own size behind it, nor where a newer kernel adds more.
+ * No branch stack at all can be told from an empty one with an index by the record's size alone:
+ * not where something tells its own size behind it, nor where a newer kernel adds more.
  */
-#define SIZED_AFTER_BRANCHES \
-	(PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_AUX)
+#define SIZED_AFTER_BRANCHES                                                         \
+	(PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_INTR | \
+	 PERCH_SAMPLE_AUX)
 
 static void leave_out_branches(struct build_record *record, struct build_chance *chance)
 {
@@ -146,8 +160,16 @@ void build_fill_sample(struct build_record *record, struct build_chance *chance)
 	struct build_sample *sample = &record->sample;
 	const struct build_shape *shape = &record->shape;
 	uint64_t *number[] = {
-		&sample->ip, &sample->addr, &sample->period, &sample->weight, &sample->data_src, &sample->transaction,
-		&sample->phys_addr, &sample->cgroup, &sample->data_page_size, &sample->code_page_size,
+		&sample->ip,
+		&sample->addr,
+		&sample->period,
+		&sample->weight,
+		&sample->data_src,
+		&sample->transaction,
+		&sample->phys_addr,
+		&sample->cgroup,
+		&sample->data_page_size,
+		&sample->code_page_size,
 	};
 
 	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++)
@@ -159,23 +181,39 @@ void build_fill_sample(struct build_record *record, struct build_chance *chance)
 	leave_out_branches(record, chance);
 	fill_registers(&sample->user, shape->regs_user, chance);
 	fill_registers(&sample->intr, shape->regs_intr, chance);
-	fill_blob(&sample->stack, 8 * build_below(chance, build_percent(chance, 70) ? 8 : BUILD_BLOB / 8), chance);
+	fill_blob(&sample->stack,
+		  8 * build_below(chance, build_percent(chance, 70) ? 8 : BUILD_BLOB / 8), chance);
 	sample->stack_dynamic = build_below(chance, sample->stack.size + 1);
-	fill_blob(&sample->aux, 8 * build_below(chance, build_percent(chance, 70) ? 8 : BUILD_BLOB / 8), chance);
+	fill_blob(&sample->aux,
+		  8 * build_below(chance, build_percent(chance, 70) ? 8 : BUILD_BLOB / 8), chance);
 }
 
 static void fill_numbers(struct build_record *record, struct build_chance *chance)
 {
 	uint64_t *wide[] = {
-		&record->time, &record->id, &record->stream_id, &record->address, &record->length, &record->page_offset,
-		&record->inode, &record->generation, &record->lost, &record->aux_offset, &record->aux_size,
-		&record->aux_flags, &record->hw_id, &record->cookie, &record->sample_id.time, &record->sample_id.id,
+		&record->time,
+		&record->id,
+		&record->stream_id,
+		&record->address,
+		&record->length,
+		&record->page_offset,
+		&record->inode,
+		&record->generation,
+		&record->lost,
+		&record->aux_offset,
+		&record->aux_size,
+		&record->aux_flags,
+		&record->hw_id,
+		&record->cookie,
+		&record->sample_id.time,
+		&record->sample_id.id,
 		&record->sample_id.stream_id,
 	};
 	uint32_t *narrow[] = {
-		&record->pid, &record->tid, &record->ppid, &record->ptid, &record->major, &record->minor,
-		&record->protection, &record->flags, &record->bpf_id, &record->sample_id.pid, &record->sample_id.tid,
-		&record->sample_id.cpu,
+		&record->pid,		&record->tid,		&record->ppid,
+		&record->ptid,		&record->major,		&record->minor,
+		&record->protection,	&record->flags,		&record->bpf_id,
+		&record->sample_id.pid, &record->sample_id.tid, &record->sample_id.cpu,
 	};
 
 	for (size_t i = 0; i < sizeof(wide) / sizeof(*wide); i++)
@@ -183,7 +221,8 @@ static void fill_numbers(struct build_record *record, struct build_chance *chanc
 	for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow); i++)
 		*narrow[i] = build_number(chance);
 	record->kind = build_percent(chance, 70) ? build_below(chance, 3) : build_random(chance);
-	record->kind_flags = build_percent(chance, 70) ? build_below(chance, 2) : build_random(chance);
+	record->kind_flags = build_percent(chance, 70) ? build_below(chance, 2)
+						       : build_random(chance);
 }
 
 /* The kernel's description, type by type: what only some of them have. */
@@ -202,9 +241,11 @@ static void fill_for_type(struct build_record *record, struct build_chance *chan
 		fill_blob(&record->after, build_below(chance, 40), chance);
 	}
 	if (record->type == PERCH_RECORD_NAMESPACES) {
-		record->nr_namespaces = build_percent(chance, 50) ? PERCH_NR_NAMESPACES : some_entries(chance);
+		record->nr_namespaces = build_percent(chance, 50) ? PERCH_NR_NAMESPACES
+								  : some_entries(chance);
 		for (uint64_t i = 0; i < record->nr_namespaces; i++)
-			record->ns[i] = (struct build_namespace){ build_number(chance), build_number(chance) };
+			record->ns[i] = (struct build_namespace){ build_number(chance),
+								  build_number(chance) };
 	}
 }
 
@@ -220,7 +261,8 @@ void build_fill(struct build_record *record, uint32_t type, struct build_chance 
 	record->newer = build_percent(chance, 10) ? 8 * (1 + build_below(chance, 4)) : 0;
 	fill_numbers(record, chance);
 	fill_text(record->text, chance);
-	record->build_id_size = build_percent(chance, 60) ? sizeof(record->build_id) : build_below(chance, 21);
+	record->build_id_size = build_percent(chance, 60) ? sizeof(record->build_id)
+							  : build_below(chance, 21);
 	fill_blob(&id, record->build_id_size, chance);
 	memcpy(record->build_id, id.byte, id.size);
 	fill_blob(&tag, sizeof(record->tag), chance);

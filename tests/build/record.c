@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as the kernel writes them, member by member of the structs in its perf_event.h, with the trailer behind. */
+/* Records as the kernel writes them, member by member of the structs in its perf_event.h, with the
+ * trailer behind. */
 #include <string.h>
 
 #include "build.h"
@@ -226,10 +227,12 @@ static void write_identity(struct build_bytes *bytes, const struct build_record 
 		put8(bytes, sample_id->id);
 }
 
-/* Those whose size the kernel does not take back after each event: what is too much lies behind the trailer. */
+/* Those whose size the kernel does not take back after each event: what is too much lies behind the
+ * trailer. */
 static bool is_stretched(uint32_t type)
 {
-	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT || type == PERCH_RECORD_TEXT_POKE;
+	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
+	       type == PERCH_RECORD_TEXT_POKE;
 }
 
 void build_write(struct build_bytes *bytes, const struct build_record *record)
@@ -250,7 +253,7 @@ void build_write(struct build_bytes *bytes, const struct build_record *record)
 	if (record->type != PERCH_RECORD_SAMPLE && record->shape.sample_id_all)
 		write_identity(bytes, record);
 	for (unsigned i = 0; is_stretched(record->type) && i < record->newer; i += 8)
-		put8(bytes, UINT64_MAX);	/* what the ring held there before */
+		put8(bytes, UINT64_MAX); /* what the ring held there before */
 	size = bytes->size;
 	bytes->size = offsetof(struct perch_record_header, size);
 	put2(bytes, size);

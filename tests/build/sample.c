@@ -30,8 +30,10 @@ static void put_times(struct build_bytes *bytes, uint64_t format, const struct b
 		put8(bytes, values->running);
 }
 
-/* A group has its number and times before the first value; one event alone its times behind its value. */
-void build_write_values(struct build_bytes *bytes, uint64_t format, const struct build_values *values)
+/* A group has its number and times before the first value; one event alone its times behind its
+ * value. */
+void build_write_values(struct build_bytes *bytes, uint64_t format,
+			const struct build_values *values)
 {
 	const struct build_value *alone = &values->value[0];
 
@@ -92,9 +94,10 @@ static void put_branch(struct build_bytes *bytes, const struct build_branch *bra
 		uint64_t value;
 		unsigned bits;
 	} field[] = {
-		{ branch->mispred, 1 }, { branch->predicted, 1 }, { branch->in_tx, 1 }, { branch->abort, 1 },
-		{ branch->cycles, 16 }, { branch->type, 4 }, { branch->spec, 2 }, { branch->new_type, 4 },
-		{ branch->priv, 3 }, { branch->reserved, 31 },
+		{ branch->mispred, 1 },	  { branch->predicted, 1 }, { branch->in_tx, 1 },
+		{ branch->abort, 1 },	  { branch->cycles, 16 },   { branch->type, 4 },
+		{ branch->spec, 2 },	  { branch->new_type, 4 },  { branch->priv, 3 },
+		{ branch->reserved, 31 },
 	};
 	uint64_t flags = 0;
 	unsigned first = 0;

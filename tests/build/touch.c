@@ -23,12 +23,14 @@ static void touch_inside(const struct perch_record *record, const void *data, ui
 
 	if (!size)
 		return;
-	if (at < start + 8 || at > start + record->size || size > (uint64_t)(start + record->size - at))
+	if (at < start + 8 || at > start + record->size ||
+	    size > (uint64_t)(start + record->size - at))
 		abort();
 	touch_bytes(data, size);
 }
 
-static void touch_array(const struct perch_record *record, const void *data, uint64_t nr, uint64_t each)
+static void touch_array(const struct perch_record *record, const void *data, uint64_t nr,
+			uint64_t each)
 {
 	if (nr > record->size / each)
 		abort();
@@ -61,7 +63,8 @@ static void touch_chain(const struct perch_record *record, const uint64_t *ip, u
 	uint64_t told = 0;
 
 	/* A chain put together of two records is elsewhere: those bytes are for the sanitizers. */
-	if ((const char *)ip >= (const char *)record->bytes && (const char *)ip < (const char *)record->bytes + record->size)
+	if ((const char *)ip >= (const char *)record->bytes &&
+	    (const char *)ip < (const char *)record->bytes + record->size)
 		touch_array(record, ip, nr, sizeof(*ip));
 	for (uint64_t i = 0; i < nr; i++)
 		touched = touched + perch_word(record, ip + i);
@@ -71,7 +74,8 @@ static void touch_chain(const struct perch_record *record, const uint64_t *ip, u
 		abort();
 }
 
-static void touch_registers(const struct perch_record *record, const struct perch_registers *registers)
+static void touch_registers(const struct perch_record *record,
+			    const struct perch_registers *registers)
 {
 	if (registers->nr > 64)
 		abort();
@@ -87,7 +91,8 @@ static void touch_branches(const struct perch_record *record)
 
 	touch_array(record, sample->branches.entry, sample->branches.nr, sizeof(entry));
 	if (sample->branches.counters)
-		touch_array(record, sample->branches.counters, sample->branches.nr, sizeof(uint64_t));
+		touch_array(record, sample->branches.counters, sample->branches.nr,
+			    sizeof(uint64_t));
 	for (uint64_t i = 0; i <= sample->branches.nr; i++) {
 		perch_branch_at(record, i, &entry);
 		touch_bytes(&entry, sizeof(entry));
@@ -132,24 +137,41 @@ static void touch_body(const struct perch_record *record)
 {
 	switch (record->type) {
 	case PERCH_RECORD_MMAP:
-	case PERCH_RECORD_MMAP2: touch_mmap(record); break;
-	case PERCH_RECORD_COMM: touch_text(record, &record->comm.comm); break;
-	case PERCH_RECORD_READ: touch_values(record, &record->read.values); break;
-	case PERCH_RECORD_SAMPLE: touch_sample(record); break;
-	case PERCH_RECORD_NAMESPACES: touch_namespaces(record); break;
-	case PERCH_RECORD_KSYMBOL: touch_text(record, &record->ksymbol.name); break;
-	case PERCH_RECORD_CGROUP: touch_text(record, &record->cgroup.path); break;
+	case PERCH_RECORD_MMAP2:
+		touch_mmap(record);
+		break;
+	case PERCH_RECORD_COMM:
+		touch_text(record, &record->comm.comm);
+		break;
+	case PERCH_RECORD_READ:
+		touch_values(record, &record->read.values);
+		break;
+	case PERCH_RECORD_SAMPLE:
+		touch_sample(record);
+		break;
+	case PERCH_RECORD_NAMESPACES:
+		touch_namespaces(record);
+		break;
+	case PERCH_RECORD_KSYMBOL:
+		touch_text(record, &record->ksymbol.name);
+		break;
+	case PERCH_RECORD_CGROUP:
+		touch_text(record, &record->cgroup.path);
+		break;
 	case PERCH_RECORD_TEXT_POKE:
 		touch_inside(record, record->text_poke.before, record->text_poke.old_length);
 		touch_inside(record, record->text_poke.after, record->text_poke.new_length);
 		break;
-	case PERCH_RECORD_CALLCHAIN_DEFERRED: touch_chain(record, record->deferred.ip, record->deferred.nr); break;
+	case PERCH_RECORD_CALLCHAIN_DEFERRED:
+		touch_chain(record, record->deferred.ip, record->deferred.nr);
+		break;
 	}
 }
 
 void touch_record(const struct perch_record *record)
 {
-	if (record->size < sizeof(struct perch_record_header) || record->trailing_bytes > record->size - 8)
+	if (record->size < sizeof(struct perch_record_header) ||
+	    record->trailing_bytes > record->size - 8)
 		abort();
 	touch_bytes(record->bytes, record->size);
 	touch_bytes(&record->sample_id, sizeof(record->sample_id));

@@ -20,7 +20,8 @@ static void end_field(struct touch_walk *walk)
 {
 	if (!walk->depth)
 		abort();
-	if (walk->open[walk->depth].kind == PERCH_FIELD_LIST && walk->open[walk->depth].nr != walk->open[walk->depth].told)
+	if (walk->open[walk->depth].kind == PERCH_FIELD_LIST &&
+	    walk->open[walk->depth].nr != walk->open[walk->depth].told)
 		abort();
 	walk->depth--;
 }
@@ -51,17 +52,18 @@ static int stop_at_third(void *context, const struct perch_field *field)
 	return ++*(unsigned *)context == 3 ? 77 : 0;
 }
 
-/* Like snprintf(3): the same length wanted however little room there is, and a NUL where there is any. */
-#define TOUCH_WORDS(call, ...)                                                                  \
-	do {                                                                                    \
-		char words[1024], few[7];                                                       \
-		size_t wanted = call(__VA_ARGS__, words, sizeof(words));                        \
-                                                                                                \
-		if (wanted < sizeof(words) && strlen(words) != wanted)                          \
-			abort();                                                                \
+/* Like snprintf(3): the same length wanted however little room there is, and a NUL where there is
+ * any. */
+#define TOUCH_WORDS(call, ...)                                                                     \
+	do {                                                                                       \
+		char words[1024], few[7];                                                          \
+		size_t wanted = call(__VA_ARGS__, words, sizeof(words));                           \
+                                                                                                   \
+		if (wanted < sizeof(words) && strlen(words) != wanted)                             \
+			abort();                                                                   \
 		if (call(__VA_ARGS__, few, sizeof(few)) != wanted || strlen(few) >= sizeof(few) || \
-		    strncmp(few, words, strlen(few)) || call(__VA_ARGS__, NULL, 0) != wanted)   \
-			abort();                                                                \
+		    strncmp(few, words, strlen(few)) || call(__VA_ARGS__, NULL, 0) != wanted)      \
+			abort();                                                                   \
 	} while (0)
 
 static void touch_words(const struct perch_record *record)
@@ -101,7 +103,8 @@ static void touch_visit(const struct perch_record *record)
 	if (perch_record_visit(record, &all, &seen) != 5 || seen != record)
 		abort();
 	seen = NULL;
-	if (perch_record_visit(record, &other, &seen) != 5 || seen != record || perch_record_visit(record, &none, NULL))
+	if (perch_record_visit(record, &other, &seen) != 5 || seen != record ||
+	    perch_record_visit(record, &none, NULL))
 		abort();
 }
 

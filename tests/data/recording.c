@@ -58,7 +58,8 @@ static char *text_of(const struct perch_record *record, enum perch_arch arch)
 
 	if (!file)
 		return NULL;
-	fprintf(file, "%s misc=%#x size=%u", perch_record_name(record->type), record->misc, record->size);
+	fprintf(file, "%s misc=%#x size=%u", perch_record_name(record->type), record->misc,
+		record->size);
 	perch_record_fields(record, arch, put_field, file);
 	fclose(file);
 	return text;
@@ -120,7 +121,8 @@ static bool get_bytes(struct reading *reading, const char *text)
 static int take_attr(struct reading *reading, struct perch_error *err)
 {
 	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	const bool big = reading->order == PERCH_BYTES_NATIVE ? here_big : reading->order == PERCH_BYTES_BIG;
+	const bool big = reading->order == PERCH_BYTES_NATIVE ? here_big
+							      : reading->order == PERCH_BYTES_BIG;
 	struct perch_attr attr;
 
 	if (perch_attr_from_bytes(&attr, reading->bytes, reading->size, big != here_big))
@@ -138,7 +140,8 @@ static int take_record(struct reading *reading, struct perch_error *err)
 
 	if (!reading->has_attr)
 		return WRONG("a record before its attr");
-	rc = perch_record_decode(&reading->record, &reading->parse_info, reading->bytes, reading->size, err);
+	rc = perch_record_decode(&reading->record, &reading->parse_info, reading->bytes,
+				 reading->size, err);
 	if (rc < 0)
 		return rc;
 	if (reading->record.trailing_bytes)
@@ -160,8 +163,9 @@ static int compare(struct reading *reading, const char *wanted, struct perch_err
 	while (text && text[same] && text[same] == wanted[same])
 		same++;
 	if (!text || text[same] != wanted[same])
-		rc = WRONG("%s: here '%.60s', there '%.60s'", perch_record_name(reading->record.type),
-			   text ? text + same : "", wanted + same);
+		rc = WRONG("%s: here '%.60s', there '%.60s'",
+			   perch_record_name(reading->record.type), text ? text + same : "",
+			   wanted + same);
 	free(text);
 	return rc;
 }
@@ -181,8 +185,8 @@ static int take_line(struct reading *reading, const char *line, struct perch_err
 	return WRONG("a line that cannot be read: '%.60s'", line);
 }
 
-int recording_check(FILE *file, const char *before, enum perch_byte_order order, struct recording_count *count,
-		    struct perch_error *err)
+int recording_check(FILE *file, const char *before, enum perch_byte_order order,
+		    struct recording_count *count, struct perch_error *err)
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
 	size_t skip = strlen(before), room = 0;
@@ -191,7 +195,8 @@ int recording_check(FILE *file, const char *before, enum perch_byte_order order,
 
 	*count = (struct recording_count){ 0 };
 	if (!reading)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a recording");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a recording");
 	reading->order = order;
 	reading->count = count;
 	while (!rc && getline(&line, &room, file) > 0) {

@@ -11,12 +11,15 @@
 
 #include "guest.h"
 
-/* What lies between the two ioctls beside the loop: their own ends in user space, and the way there. */
+/* What lies between the two ioctls beside the loop: their own ends in user space, and the way
+ * there. */
 #define AROUND 300
-/* The kernel's tick comes each 4 ms, and QEMU counts some of its instructions as if they were user space's. */
+/* The kernel's tick comes each 4 ms, and QEMU counts some of its instructions as if they were user
+ * space's. */
 #define TICK 12000
 
-static void open_or_fail(struct perch_counter **counter, const char *text, const struct perch_options *options)
+static void open_or_fail(struct perch_counter **counter, const char *text,
+			 const struct perch_options *options)
 {
 	struct perch_error err;
 
@@ -50,7 +53,8 @@ static struct perch_count count_loop(struct perch_counter *counter, uint64_t tur
 	return least;
 }
 
-/* A loop of a known number of instructions is counted to the last one: two lengths differ by exactly the turns. */
+/* A loop of a known number of instructions is counted to the last one: two lengths differ by
+ * exactly the turns. */
 static void instructions_exact(void)
 {
 	struct perch_counter *counter;
@@ -59,13 +63,17 @@ static void instructions_exact(void)
 	open_or_fail(&counter, "instructions:u", NULL);
 	few = count_loop(counter, 1000);
 	many = count_loop(counter, 101000);
-	CHECK(few.state == PERCH_COUNT_STATE_EXACT && many.state == PERCH_COUNT_STATE_EXACT, "states %d, %d", few.state, many.state);
-	CHECK(few.value > 1000 * GUEST_TURN && few.value < 1000 * GUEST_TURN + AROUND, "%" PRIu64, few.value);
-	CHECK(many.value - few.value == 100000 * GUEST_TURN, "%" PRIu64 " - %" PRIu64, many.value, few.value);
+	CHECK(few.state == PERCH_COUNT_STATE_EXACT && many.state == PERCH_COUNT_STATE_EXACT,
+	      "states %d, %d", few.state, many.state);
+	CHECK(few.value > 1000 * GUEST_TURN && few.value < 1000 * GUEST_TURN + AROUND, "%" PRIu64,
+	      few.value);
+	CHECK(many.value - few.value == 100000 * GUEST_TURN, "%" PRIu64 " - %" PRIu64, many.value,
+	      few.value);
 	CHECK(many.scaled == many.value, "%" PRIu64, many.scaled);
-	CHECK(many.running_ns == many.enabled_ns && many.enabled_ns, "%" PRIu64 " of %" PRIu64, many.running_ns,
-	      many.enabled_ns);
-	guest_note("%" PRIu64 " instructions beside a loop of %d", few.value - 1000 * GUEST_TURN, 1000 * GUEST_TURN);
+	CHECK(many.running_ns == many.enabled_ns && many.enabled_ns, "%" PRIu64 " of %" PRIu64,
+	      many.running_ns, many.enabled_ns);
+	guest_note("%" PRIu64 " instructions beside a loop of %d", few.value - 1000 * GUEST_TURN,
+		   1000 * GUEST_TURN);
 	perch_counter_close(counter);
 }
 
@@ -82,7 +90,8 @@ static void cycles_count(void)
 	perch_counter_close(counter);
 }
 
-/* Three counters at the same time over loop and system calls: user space and kernel add up to both. */
+/* Three counters at the same time over loop and system calls: user space and kernel add up to both.
+ */
 static void sides_add_up(void)
 {
 	static const char *const names[3] = { "instructions", "instructions:u", "instructions:k" };
@@ -101,15 +110,18 @@ static void sides_add_up(void)
 		perch_counter_disable(counter[i]);
 	for (int i = 0; i < 3; i++)
 		CHECK_OK(perch_counter_read(counter[i], &count[i], &err), &err);
-	CHECK(count[1].value >= 50000 * GUEST_TURN && count[1].value < 50000 * GUEST_TURN + TICK, "user %" PRIu64,
-	      count[1].value);
+	CHECK(count[1].value >= 50000 * GUEST_TURN && count[1].value < 50000 * GUEST_TURN + TICK,
+	      "user %" PRIu64, count[1].value);
 	CHECK(count[2].value > 100 * 50, "kernel %" PRIu64, count[2].value);
-	CHECK(count[0].value > count[1].value && count[0].value > count[2].value, "%" PRIu64, count[0].value);
+	CHECK(count[0].value > count[1].value && count[0].value > count[2].value, "%" PRIu64,
+	      count[0].value);
 	/* enabled first and disabled last, it has four more ioctls inside */
-	CHECK(count[0].value >= count[1].value + count[2].value, "%" PRIu64 " < %" PRIu64 " + %" PRIu64, count[0].value,
-	      count[1].value, count[2].value);
+	CHECK(count[0].value >= count[1].value + count[2].value,
+	      "%" PRIu64 " < %" PRIu64 " + %" PRIu64, count[0].value, count[1].value,
+	      count[2].value);
 	CHECK(guest_off(count[0].value, count[1].value + count[2].value) < 200,
-	      "%" PRIu64 " and %" PRIu64 " + %" PRIu64, count[0].value, count[1].value, count[2].value);
+	      "%" PRIu64 " and %" PRIu64 " + %" PRIu64, count[0].value, count[1].value,
+	      count[2].value);
 	for (int i = 0; i < 3; i++)
 		perch_counter_close(counter[i]);
 }
@@ -140,23 +152,26 @@ static void switched_and_reset(void)
 
 	open_or_fail(&counter, "instructions:u", NULL);
 	CHECK_OK(perch_counter_read(counter, &first, &err), &err);
-	CHECK(first.state == PERCH_COUNT_STATE_NOT_ENABLED && !first.value, "state %d, %" PRIu64, first.state, first.value);
+	CHECK(first.state == PERCH_COUNT_STATE_NOT_ENABLED && !first.value, "state %d, %" PRIu64,
+	      first.state, first.value);
 	first = count_once(counter, 100000);
 	guest_loop(100000);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(second.value == first.value && second.enabled_ns == first.enabled_ns, "%" PRIu64, second.value);
+	CHECK(second.value == first.value && second.enabled_ns == first.enabled_ns, "%" PRIu64,
+	      second.value);
 	perch_counter_enable(counter);
 	guest_loop(100000);
 	perch_counter_disable(counter);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(second.value > 2 * 100000 * GUEST_TURN && second.value < 2 * (100000 * GUEST_TURN + TICK), "%" PRIu64,
-	      second.value);
-	CHECK(second.enabled_ns > first.enabled_ns + 100000, "%" PRIu64 " after %" PRIu64, second.enabled_ns,
-	      first.enabled_ns);
+	CHECK(second.value > 2 * 100000 * GUEST_TURN &&
+		      second.value < 2 * (100000 * GUEST_TURN + TICK),
+	      "%" PRIu64, second.value);
+	CHECK(second.enabled_ns > first.enabled_ns + 100000, "%" PRIu64 " after %" PRIu64,
+	      second.enabled_ns, first.enabled_ns);
 	CHECK(!perch_counter_reset(counter), "");
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(!second.value && !second.enabled_ns && second.state == PERCH_COUNT_STATE_NOT_ENABLED, "%" PRIu64 " in %" PRIu64,
-	      second.value, second.enabled_ns);
+	CHECK(!second.value && !second.enabled_ns && second.state == PERCH_COUNT_STATE_NOT_ENABLED,
+	      "%" PRIu64 " in %" PRIu64, second.value, second.enabled_ns);
 	perch_counter_close(counter);
 }
 
@@ -173,7 +188,8 @@ static void delta_of_running(void)
 	guest_loop(100000);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
 	CHECK(second.value - first.value >= 100000 * GUEST_TURN &&
-	      second.value - first.value < 100000 * GUEST_TURN + TICK, "%" PRIu64, second.value - first.value);
+		      second.value - first.value < 100000 * GUEST_TURN + TICK,
+	      "%" PRIu64, second.value - first.value);
 	perch_counter_close(counter);
 }
 
@@ -210,13 +226,14 @@ static void follows_the_thread(void)
 	guest_loop(100000);
 	perch_counter_disable(counter);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(count.value >= 200000 * GUEST_TURN && count.value < 200000 * GUEST_TURN + 3 * TICK, "%" PRIu64,
-	      count.value);
+	CHECK(count.value >= 200000 * GUEST_TURN && count.value < 200000 * GUEST_TURN + 3 * TICK,
+	      "%" PRIu64, count.value);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "state %d", count.state);
 	perch_counter_close(counter);
 }
 
-/* A child's instructions come to the parent's counter when it exits, and are no part of one that is not inherited. */
+/* A child's instructions come to the parent's counter when it exits, and are no part of one that is
+ * not inherited. */
 static void inherited(void)
 {
 	struct perch_options options = { .inherit = 1, .enabled = 1 }, alone = { .enabled = 1 };
@@ -235,8 +252,9 @@ static void inherited(void)
 	}
 	CHECK(waitpid(child, &status, 0) == child && !status, "status %#x", status);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(count.value >= 10000000 * GUEST_TURN && count.value < 10000000 * GUEST_TURN + 20 * TICK, "%" PRIu64,
-	      count.value);
+	CHECK(count.value >= 10000000 * GUEST_TURN &&
+		      count.value < 10000000 * GUEST_TURN + 20 * TICK,
+	      "%" PRIu64, count.value);
 	CHECK_OK(perch_counter_read(own, &count, &err), &err);
 	CHECK(count.value < 1000000 * GUEST_TURN, "%" PRIu64, count.value);
 	perch_counter_close(counter);
@@ -246,7 +264,8 @@ static void inherited(void)
 /* What this PMU has no counter for is refused as such, and not as some number that no one knows. */
 static void absent_events(void)
 {
-	static const char *const names[] = { "cache-misses", "branch-misses", "L1-dcache-load-misses", "bus-cycles" };
+	static const char *const names[] = { "cache-misses", "branch-misses",
+					     "L1-dcache-load-misses", "bus-cycles" };
 	struct perch_counter *counter;
 	struct perch_error err;
 
@@ -254,8 +273,8 @@ static void absent_events(void)
 		int rc = perch_counter_open(&counter, names[i], &PERCH_SELF, NULL, &err);
 
 		CHECK(rc == -ENOENT || rc == -EOPNOTSUPP, "%s: %d", names[i], rc);
-		CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s: %s", names[i], perch_error_kind_slug(err.kind),
-		      err.message);
+		CHECK(err.kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s: %s", names[i],
+		      perch_error_kind_slug(err.kind), err.message);
 	}
 }
 
@@ -284,7 +303,8 @@ static void offline_cpu(void)
 	rc = perch_counter_open(&counter, "cycles", &target, NULL, &err);
 	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
 	CHECK(rc == -ENODEV, "%d", rc);
-	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind), err.message);
+	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind),
+	      err.message);
 }
 
 const struct guest_test guest_counts[] = {

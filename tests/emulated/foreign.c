@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign FILE MARK: decodes the records of a big-endian machine in FILE's lines that begin with MARK, and compares. */
+/* foreign FILE MARK: decodes the records of a big-endian machine in FILE's lines that begin with
+ * MARK, and compares. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -19,9 +20,10 @@ int main(int argc, char **argv)
 	rc = recording_check(file, argv[2], PERCH_BYTES_BIG, &count, &err);
 	fclose(file);
 	if (rc < 0 || !count.records)
-		printf("not ok - the same records, decoded here: after %zu: %s\n", count.records, err.message);
+		printf("not ok - the same records, decoded here: after %zu: %s\n", count.records,
+		       err.message);
 	else
-		printf("# %zu records, types %#" PRIx32 "\nok - the same records, decoded here\n", count.records,
-		       count.types);
+		printf("# %zu records, types %#" PRIx32 "\nok - the same records, decoded here\n",
+		       count.records, count.types);
 	return rc < 0 || !count.records;
 }

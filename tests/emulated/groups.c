@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* More events than counters (the PMU has six, and one for cycles): multiplexing, groups, pinned ones. */
+/* More events than counters (the PMU has six, and one for cycles): multiplexing, groups, pinned
+ * ones. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,9 +14,10 @@
 #include "guest.h"
 
 #define COUNTERS 6
-#define TURNS 100000000u		/* 0.2 s of the guest: some 50 turns of the kernel's multiplexing */
+#define TURNS	 100000000u /* 0.2 s of the guest: some 50 turns of the kernel's multiplexing */
 
-/* Twelve on six counters: each has about half of the time, and tells so; scaled, each is near the truth. */
+/* Twelve on six counters: each has about half of the time, and tells so; scaled, each is near the
+ * truth. */
 static void multiplexed(void)
 {
 	struct perch_counter *counter[12];
@@ -31,12 +33,13 @@ static void multiplexed(void)
 	for (int i = 0; i < 12; i++) {
 		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
 		CHECK(count.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, count.state);
-		CHECK(count.running_ns < count.enabled_ns && count.running_ns, "%d: %" PRIu64 " of %" PRIu64, i,
-		      count.running_ns, count.enabled_ns);
-		CHECK(guest_off(count.running_ns * 2, count.enabled_ns) < 200, "%d: ran %" PRIu64 " of %" PRIu64, i,
-		      count.running_ns, count.enabled_ns);
+		CHECK(count.running_ns < count.enabled_ns && count.running_ns,
+		      "%d: %" PRIu64 " of %" PRIu64, i, count.running_ns, count.enabled_ns);
+		CHECK(guest_off(count.running_ns * 2, count.enabled_ns) < 200,
+		      "%d: ran %" PRIu64 " of %" PRIu64, i, count.running_ns, count.enabled_ns);
 		CHECK(count.value < truth * 7 / 10, "%d: %" PRIu64, i, count.value);
-		CHECK(count.scaled == perch_scale(count.value, count.enabled_ns, count.running_ns), "%d", i);
+		CHECK(count.scaled == perch_scale(count.value, count.enabled_ns, count.running_ns),
+		      "%d", i);
 		if (guest_off(count.scaled, truth) > furthest)
 			furthest = guest_off(count.scaled, truth);
 		perch_counter_close(counter[i]);
@@ -52,37 +55,45 @@ static void six_fit(void)
 	struct perch_count count[COUNTERS];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
+				  &err),
+		 &err);
 	CHECK(!perch_group_enable(group), "");
 	guest_loop(TURNS / 10);
 	CHECK(!perch_group_disable(group), "");
 	CHECK_OK(perch_group_read(group, count, COUNTERS, &err), &err);
 	for (int i = 0; i < COUNTERS; i++) {
 		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT, "%d: state %d", i, count[i].state);
-		CHECK(guest_off(count[i].value, (uint64_t)TURNS / 10 * GUEST_TURN) < 2, "%d: %" PRIu64, i,
-		      count[i].value);
+		CHECK(guest_off(count[i].value, (uint64_t)TURNS / 10 * GUEST_TURN) < 2,
+		      "%d: %" PRIu64, i, count[i].value);
 	}
 	perch_group_close(group);
 }
 
 /*
- * A group goes onto the PMU as a whole or not at all: what can never fit is refused, and the reason told. The kernel of
- * arm64 does not count what is disabled, the leader that is, so it takes one member more than it has counters for.
+ * A group goes onto the PMU as a whole or not at all: what can never fit is refused, and the reason
+ * told. The kernel of arm64 does not count what is disabled, the leader that is, so it takes one
+ * member more than it has counters for.
  */
 static void too_large(void)
 {
 	struct perch_group *group = NULL;
 	struct perch_error err = { 0 };
-	int rc = perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL, &err);
+	int rc = perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF,
+				  NULL, &err);
 
 	CHECK(rc == -EINVAL && !group, "%d", rc);
-	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind), err.message);
-	CHECK(strstr(err.message, "the group is too large") && strstr(err.message, "beside the 7 before"), "%s", err.message);
+	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind),
+	      err.message);
+	CHECK(strstr(err.message, "the group is too large") &&
+		      strstr(err.message, "beside the 7 before"),
+	      "%s", err.message);
 	CHECK(strstr(err.remedy, "no more than 7"), "%s", err.remedy);
 	guest_note("%s. %s", err.message, err.remedy);
 }
 
-/* The wish to read in user space is a counter's: the kernel refuses it for whole CPUs, and groups do without. */
+/* The wish to read in user space is a counter's: the kernel refuses it for whole CPUs, and groups
+ * do without. */
 static void user_read_of_a_cpu(void)
 {
 	const struct perch_options options = { .self_monitoring = 1, .enabled = 1 };
@@ -96,8 +107,9 @@ static void user_read_of_a_cpu(void)
 	CHECK_OK(perch_counter_open(&counter, "instructions", &cpu, &options, &err), &err);
 	guest_loop(TURNS / 10);
 	CHECK_OK(perch_group_read(group, count, 2, &err), &err);
-	CHECK(count[0].state == PERCH_COUNT_STATE_EXACT && count[1].state == PERCH_COUNT_STATE_EXACT, "%d, %d", count[0].state,
-	      count[1].state);
+	CHECK(count[0].state == PERCH_COUNT_STATE_EXACT &&
+		      count[1].state == PERCH_COUNT_STATE_EXACT,
+	      "%d, %d", count[0].state, count[1].state);
 	CHECK_OK(perch_counter_read(counter, count, &err), &err);
 	CHECK(!perch_counter_self_monitoring(counter, &err), "read in user space");
 	perch_counter_close(counter);
@@ -113,7 +125,8 @@ static void inherited_group(void)
 	struct perch_error err;
 	pid_t child;
 
-	CHECK_OK(perch_group_open(&group, "instructions:u,r8:u", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_group_open(&group, "instructions:u,r8:u", &PERCH_SELF, &options, &err),
+		 &err);
 	child = fork();
 	if (!child) {
 		guest_loop(TURNS / 10);
@@ -122,7 +135,8 @@ static void inherited_group(void)
 	CHECK(waitpid(child, NULL, 0) == child, "no child");
 	CHECK_OK(perch_group_read(group, count, 2, &err), &err);
 	for (int i = 0; i < 2; i++)
-		CHECK(count[i].value >= (uint64_t)TURNS / 10 * GUEST_TURN, "%d: %" PRIu64, i, count[i].value);
+		CHECK(count[i].value >= (uint64_t)TURNS / 10 * GUEST_TURN, "%d: %" PRIu64, i,
+		      count[i].value);
 	CHECK(count[0].enabled_ns == count[1].enabled_ns, "read one by one");
 	perch_group_close(group);
 }
@@ -134,14 +148,17 @@ static void one_too_large(void)
 	struct perch_count count[COUNTERS + 1];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_group_open(&group, "{r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL,
+				  &err),
+		 &err);
 	perch_group_enable(group);
 	guest_loop(TURNS / 10);
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
-		CHECK(count[i].state == PERCH_COUNT_STATE_NEVER_RAN && count[i].enabled_ns && !count[i].scaled, "%d: state %d", i,
-		      count[i].state);
+		CHECK(count[i].state == PERCH_COUNT_STATE_NEVER_RAN && count[i].enabled_ns &&
+			      !count[i].scaled,
+		      "%d: state %d", i, count[i].state);
 	perch_group_close(group);
 }
 
@@ -152,18 +169,21 @@ static void cycles_beside_six(void)
 	struct perch_count count[COUNTERS + 1];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{cycles:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF, NULL, &err), &err);
+	CHECK_OK(perch_group_open(&group, "{cycles:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u}", &PERCH_SELF,
+				  NULL, &err),
+		 &err);
 	perch_group_enable(group);
 	guest_loop(1000000);
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
-		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT && count[i].value >= 1000000, "%d: state %d, %" PRIu64, i,
-		      count[i].state, count[i].value);
+		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT && count[i].value >= 1000000,
+		      "%d: state %d, %" PRIu64, i, count[i].state, count[i].value);
 	perch_group_close(group);
 }
 
-/* Members are counted over the very same stretch of code, through one read, and again after a reset. */
+/* Members are counted over the very same stretch of code, through one read, and again after a
+ * reset. */
 static void read_together(void)
 {
 	struct perch_options options = { .read = PERCH_FORMAT_ID };
@@ -171,23 +191,29 @@ static void read_together(void)
 	struct perch_count count[3], again[3];
 	struct perch_error err;
 
-	CHECK_OK(perch_group_open(&group, "{instructions:u,r8:u,cycles:u}", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_group_open(&group, "{instructions:u,r8:u,cycles:u}", &PERCH_SELF, &options,
+				  &err),
+		 &err);
 	perch_group_enable(group);
 	guest_loop(1000000);
 	CHECK_OK(perch_group_read(group, count, 3, &err), &err);
 	CHECK(count[0].value >= 1000000 * GUEST_TURN, "%" PRIu64, count[0].value);
-	CHECK(guest_off(count[1].value, count[0].value) < 10, "%" PRIu64 " and %" PRIu64, count[0].value,
-	      count[1].value);
-	CHECK(count[0].enabled_ns == count[1].enabled_ns && count[1].enabled_ns == count[2].enabled_ns, "%" PRIu64,
-	      count[0].enabled_ns);
-	CHECK(count[0].id && count[0].id != count[1].id && count[1].id != count[2].id, "ids %" PRIu64, count[0].id);
+	CHECK(guest_off(count[1].value, count[0].value) < 10, "%" PRIu64 " and %" PRIu64,
+	      count[0].value, count[1].value);
+	CHECK(count[0].enabled_ns == count[1].enabled_ns &&
+		      count[1].enabled_ns == count[2].enabled_ns,
+	      "%" PRIu64, count[0].enabled_ns);
+	CHECK(count[0].id && count[0].id != count[1].id && count[1].id != count[2].id,
+	      "ids %" PRIu64, count[0].id);
 	CHECK(!perch_group_reset(group), "");
 	guest_loop(1000);
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, again, 3, &err), &err);
 	for (int i = 0; i < 3; i++) {
-		CHECK(again[i].value >= 1000 && again[i].value < count[i].value / 2, "%d: %" PRIu64, i, again[i].value);
-		CHECK(again[i].enabled_ns < count[i].enabled_ns, "%d: %" PRIu64, i, again[i].enabled_ns);
+		CHECK(again[i].value >= 1000 && again[i].value < count[i].value / 2, "%d: %" PRIu64,
+		      i, again[i].value);
+		CHECK(again[i].enabled_ns < count[i].enabled_ns, "%d: %" PRIu64, i,
+		      again[i].enabled_ns);
 		CHECK(again[i].id == count[i].id, "%d", i);
 	}
 	perch_group_close(group);
@@ -203,19 +229,23 @@ static void pinned_beyond(void)
 	int counted = 0, lost = 0;
 
 	for (int i = 0; i < COUNTERS + 3; i++)
-		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, &options, &err), &err);
+		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, &options, &err),
+			 &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
 	guest_loop(100000);
 	for (int i = 0; i < COUNTERS + 3; i++) {
 		int rc = perch_counter_read(counter[i], &count, &err);
 
 		if (!rc) {
-			CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.value >= 100000, "%d: %d", i, count.state);
+			CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.value >= 100000,
+			      "%d: %d", i, count.state);
 			counted++;
 			continue;
 		}
-		CHECK(rc == -ENODATA && err.kind == PERCH_ERROR_SCHEDULE, "%d: %d: %s", i, rc, err.message);
-		CHECK(!strcmp(err.field, "pinned") && err.remedy[0], "'%s' '%s'", err.field, err.remedy);
+		CHECK(rc == -ENODATA && err.kind == PERCH_ERROR_SCHEDULE, "%d: %d: %s", i, rc,
+		      err.message);
+		CHECK(!strcmp(err.field, "pinned") && err.remedy[0], "'%s' '%s'", err.field,
+		      err.remedy);
 		lost++;
 	}
 	CHECK(counted == COUNTERS && lost == 3, "%d counted, %d lost", counted, lost);
@@ -224,7 +254,8 @@ static void pinned_beyond(void)
 		perch_counter_close(counter[i]);
 }
 
-/* Behind pinned ones that have all counters, an ordinary event never runs: that is not a count of 0. */
+/* Behind pinned ones that have all counters, an ordinary event never runs: that is not a count of
+ * 0. */
 static void starved(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };
@@ -239,9 +270,11 @@ static void starved(void)
 	guest_loop(10000000);
 	CHECK(!perch_counter_disable(starving), "");
 	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
-	CHECK(count.state == PERCH_COUNT_STATE_NEVER_RAN, "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state,
-	      count.value, count.running_ns, count.enabled_ns);
-	CHECK(count.enabled_ns > 10000000 && !count.running_ns && !count.scaled, "%" PRIu64, count.enabled_ns);
+	CHECK(count.state == PERCH_COUNT_STATE_NEVER_RAN,
+	      "state %d, %" PRIu64 " in %" PRIu64 " of %" PRIu64, count.state, count.value,
+	      count.running_ns, count.enabled_ns);
+	CHECK(count.enabled_ns > 10000000 && !count.running_ns && !count.scaled, "%" PRIu64,
+	      count.enabled_ns);
 	for (int i = 0; i < COUNTERS; i++)
 		perch_counter_close(holder[i]);
 	guest_loop(1000000);
@@ -249,12 +282,13 @@ static void starved(void)
 	guest_loop(1000000);
 	CHECK(!perch_counter_disable(starving), "");
 	CHECK_OK(perch_counter_read(starving, &count, &err), &err);
-	CHECK(count.state == PERCH_COUNT_STATE_SCALED && count.value >= 1000000, "state %d, %" PRIu64, count.state,
-	      count.value);
+	CHECK(count.state == PERCH_COUNT_STATE_SCALED && count.value >= 1000000,
+	      "state %d, %" PRIu64, count.state, count.value);
 	perch_counter_close(starving);
 }
 
-/* A pinned group that cannot be on the PMU beside pinned ones: the read of the whole group is an error. */
+/* A pinned group that cannot be on the PMU beside pinned ones: the read of the whole group is an
+ * error. */
 static void pinned_group_beyond(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };
@@ -291,10 +325,11 @@ static void exclusive_alone(void)
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
 	CHECK_OK(perch_counter_read(alone, &mine, &err), &err);
 	CHECK_OK(perch_counter_read(other, &theirs, &err), &err);
-	CHECK(mine.state == PERCH_COUNT_STATE_SCALED && theirs.state == PERCH_COUNT_STATE_SCALED, "states %d, %d", mine.state,
-	      theirs.state);
+	CHECK(mine.state == PERCH_COUNT_STATE_SCALED && theirs.state == PERCH_COUNT_STATE_SCALED,
+	      "states %d, %d", mine.state, theirs.state);
 	CHECK(mine.running_ns + theirs.running_ns <= mine.enabled_ns * 105 / 100,
-	      "%" PRIu64 " + %" PRIu64 " of %" PRIu64, mine.running_ns, theirs.running_ns, mine.enabled_ns);
+	      "%" PRIu64 " + %" PRIu64 " of %" PRIu64, mine.running_ns, theirs.running_ns,
+	      mine.enabled_ns);
 	perch_counter_close(alone);
 	perch_counter_close(other);
 }

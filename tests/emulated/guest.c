@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first process: makes the machine ready, runs the tests one after the other, switches the machine off. */
+/* The first process: makes the machine ready, runs the tests one after the other, switches the
+ * machine off. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +20,10 @@
 
 #include "guest.h"
 
-#define PASSED 0
-#define FAILED 1
+#define PASSED	0
+#define FAILED	1
 #define SKIPPED 77
-#define SECONDS 20			/* that a test may take, of the guest's clock, which counts instructions */
+#define SECONDS 20 /* that a test may take, of the guest's clock, which counts instructions */
 
 static const char *running = "the machine is ready";
 
@@ -125,8 +126,8 @@ static void mount_or_fail(const char *kind, const char *where)
 }
 
 /*
- * The emulator is slow enough for the kernel to think that sampling takes too much of the CPU's time, and to lower the
- * highest rate: 100 % switches that off.
+ * The emulator is slow enough for the kernel to think that sampling takes too much of the CPU's
+ * time, and to lower the highest rate: 100 % switches that off.
  */
 static void prepare(void)
 {
@@ -135,7 +136,7 @@ static void prepare(void)
 	mount_or_fail("tracefs", "/sys/kernel/tracing");
 	guest_write("/proc/sys/kernel/perf_cpu_time_max_percent", "100");
 	guest_write("/proc/sys/kernel/perf_event_paranoid", "-1");
-	if (!access(GUEST_USER_ACCESS, F_OK))	/* Linux 5.17 */
+	if (!access(GUEST_USER_ACCESS, F_OK)) /* Linux 5.17 */
 		guest_write(GUEST_USER_ACCESS, "1");
 	guest_write("/proc/sys/kernel/kptr_restrict", "0");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program that an emulated machine runs as its first and only process: tests of libperch on what the real machine has
- * not: counters that count every instruction (arm64), a kernel that changes its code (x86_64), the other byte order (s390x).
- * Each test is a child, so that what it breaks (a crash, a counter left open) is its own.
+ * The program that an emulated machine runs as its first and only process: tests of libperch on
+ * what the real machine has not: counters that count every instruction (arm64), a kernel that
+ * changes its code (x86_64), the other byte order (s390x). Each test is a child, so that what it
+ * breaks (a crash, a counter left open) is its own.
  */
 #ifndef PERCH_TESTS_EMULATED_GUEST_H
 #define PERCH_TESTS_EMULATED_GUEST_H
@@ -26,19 +27,21 @@ __attribute__((noreturn, format(printf, 1, 2))) void guest_skip(const char *form
 /* A line for the reader of the log: a figure that was measured. */
 __attribute__((format(printf, 1, 2))) void guest_note(const char *format, ...);
 
-#define CHECK(condition, ...)                                                                                          \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			guest_fail("line " GUEST_STRING(__LINE__) ": " #condition ": " __VA_ARGS__);                   \
+#define CHECK(condition, ...)                                                        \
+	do {                                                                         \
+		if (!(condition))                                                    \
+			guest_fail("line " GUEST_STRING(__LINE__) ": " #condition    \
+								  ": " __VA_ARGS__); \
 	} while (0)
-#define GUEST_STRING(number) GUEST_STRING_OF(number)
+#define GUEST_STRING(number)	GUEST_STRING_OF(number)
 #define GUEST_STRING_OF(number) #number
 /* rc of a call that has filled err. */
-#define CHECK_OK(call, err)                                                                                            \
-	do {                                                                                                           \
-		int guest_rc = (call);                                                                                 \
-		if (guest_rc < 0)                                                                                      \
-			guest_fail("line " GUEST_STRING(__LINE__) ": " #call ": %d: %s", guest_rc, (err)->message);    \
+#define CHECK_OK(call, err)                                                                        \
+	do {                                                                                       \
+		int guest_rc = (call);                                                             \
+		if (guest_rc < 0)                                                                  \
+			guest_fail("line " GUEST_STRING(__LINE__) ": " #call ": %d: %s", guest_rc, \
+				   (err)->message);                                                \
 	} while (0)
 
 /* arm64: exactly GUEST_TURN instructions a turn, between two labels; turns > 0. */

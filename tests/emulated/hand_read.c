@@ -2,9 +2,9 @@
 #include "hand_read.h"
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
-#define COUNTER(number)                                                                                                \
-	case number:                                                                                                   \
-		__asm__ volatile("mrs %0, pmevcntr" #number "_el0" : "=r"(value));                                     \
+#define COUNTER(number)                                                            \
+	case number:                                                               \
+		__asm__ volatile("mrs %0, pmevcntr" #number "_el0" : "=r"(value)); \
 		break;
 
 /* A counter's number is part of the instruction. 31 is that of cycles. */
@@ -12,6 +12,7 @@ static inline uint64_t counter(uint32_t number)
 {
 	uint64_t value = 0;
 
+	/* clang-format off */
 	switch (number) {
 	COUNTER(0) COUNTER(1) COUNTER(2) COUNTER(3) COUNTER(4) COUNTER(5) COUNTER(6) COUNTER(7) COUNTER(8) COUNTER(9)
 	COUNTER(10) COUNTER(11) COUNTER(12) COUNTER(13) COUNTER(14) COUNTER(15) COUNTER(16) COUNTER(17) COUNTER(18)
@@ -21,6 +22,7 @@ static inline uint64_t counter(uint32_t number)
 		__asm__ volatile("mrs %0, pmccntr_el0" : "=r"(value));
 		break;
 	}
+	/* clang-format on */
 	return value;
 }
 
@@ -33,10 +35,12 @@ static inline uint64_t nanoseconds(const struct perch_mmap_page *page)
 		cycles = page->time_cycles + ((cycles - page->time_cycles) & page->time_mask);
 	quotient = cycles >> page->time_shift;
 	rest = cycles & ((UINT64_C(1) << page->time_shift) - 1);
-	return page->time_offset + quotient * page->time_mult + ((rest * page->time_mult) >> page->time_shift);
+	return page->time_offset + quotient * page->time_mult +
+	       ((rest * page->time_mult) >> page->time_shift);
 }
 
-/* The kernel writes the page on the CPU that this thread runs on: the compiler alone must keep the order. */
+/* The kernel writes the page on the CPU that this thread runs on: the compiler alone must keep the
+ * order. */
 bool hand_read(const struct perch_mmap_page *page, struct hand_count *count)
 {
 	const volatile uint32_t *lock = &page->lock;

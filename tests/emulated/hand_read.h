@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program would write that knows its machine and counter: perch_counter_read() is measured by it. */
+/* What a program would write that knows its machine and counter: perch_counter_read() is measured
+ * by it. */
 #ifndef PERCH_TESTS_EMULATED_HAND_READ_H
 #define PERCH_TESTS_EMULATED_HAND_READ_H
 

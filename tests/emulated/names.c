@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of this PMU's events: what sysfs says of them becomes the right attr, and the attr counts the right thing. */
+/* Names of this PMU's events: what sysfs says of them becomes the right attr, and the attr counts
+ * the right thing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,8 +31,10 @@ static void parse_one(struct perch_events *events, const char *format)
 static void retired_instructions(void)
 {
 	static const char *const names[] = {
-		"instructions:u", "r8:u", "r0008:u", "%s/r8/u", "%s/event=8/u", "%s/event=0x8/u", "%s/inst_retired/u",
-		"%s/config=8/u", "inst_retired:u", "instructions:uP",
+		"instructions:u",    "r8:u",	      "r0008:u",
+		"%s/r8/u",	     "%s/event=8/u",  "%s/event=0x8/u",
+		"%s/inst_retired/u", "%s/config=8/u", "inst_retired:u",
+		"instructions:uP",
 	};
 	struct perch_counter *counter;
 	struct perch_events events;
@@ -40,14 +43,17 @@ static void retired_instructions(void)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		parse_one(&events, names[i]);
-		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &PERCH_SELF, NULL, &err), &err);
+		CHECK_OK(perch_counter_open_event(&counter, &events.event[0], &PERCH_SELF, NULL,
+						  &err),
+			 &err);
 		perch_counter_enable(counter);
 		guest_loop(TURNS);
 		perch_counter_disable(counter);
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-		CHECK(count.value >= TURNS * GUEST_TURN && count.value < TURNS * GUEST_TURN + 24000, "%s: %" PRIu64,
-		      names[i], count.value);
-		CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", names[i], count.state);
+		CHECK(count.value >= TURNS * GUEST_TURN && count.value < TURNS * GUEST_TURN + 24000,
+		      "%s: %" PRIu64, names[i], count.value);
+		CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", names[i],
+		      count.state);
 		perch_counter_close(counter);
 		perch_events_clear(&events);
 	}
@@ -77,12 +83,16 @@ static void formats(void)
 
 	CHECK_OK(perch_machine_new(&machine, NULL, NULL, &err), &err);
 	pmu = perch_machine_pmu(machine, guest_pmu());
-	CHECK(pmu && pmu->core && pmu->type > PERCH_TYPE_BREAKPOINT, "type %u", pmu ? pmu->type : 0);
+	CHECK(pmu && pmu->core && pmu->type > PERCH_TYPE_BREAKPOINT, "type %u",
+	      pmu ? pmu->type : 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		parse_one(&events, rows[i].text);
-		CHECK(events.event[0].attr.type == pmu->type, "%s: type %u", rows[i].text, events.event[0].attr.type);
-		CHECK(events.event[0].attr.config == rows[i].config && events.event[0].attr.config1 == rows[i].config1,
-		      "%s: config %#" PRIx64 " config1 %#" PRIx64, rows[i].text, (uint64_t)events.event[0].attr.config,
+		CHECK(events.event[0].attr.type == pmu->type, "%s: type %u", rows[i].text,
+		      events.event[0].attr.type);
+		CHECK(events.event[0].attr.config == rows[i].config &&
+			      events.event[0].attr.config1 == rows[i].config1,
+		      "%s: config %#" PRIx64 " config1 %#" PRIx64, rows[i].text,
+		      (uint64_t)events.event[0].attr.config,
 		      (uint64_t)events.event[0].attr.config1);
 		perch_events_clear(&events);
 	}
@@ -95,7 +105,7 @@ static void wrong_terms(void)
 	static const struct {
 		const char *term;
 		enum perch_error_kind kind;
-		const char *says;		/* in message or remedy */
+		const char *says; /* in message or remedy */
 	} rows[] = {
 		{ "event=0x10000", PERCH_ERROR_SYNTAX, "event" },
 		{ "long=2", PERCH_ERROR_SYNTAX, "long" },
@@ -113,12 +123,13 @@ static void wrong_terms(void)
 		snprintf(text, sizeof(text), "%s/%s/", guest_pmu(), rows[i].term);
 		rc = perch_events_parse(&events, text, NULL, &err);
 		CHECK(rc < 0 && !events.nr, "%s: %d", text, rc);
-		CHECK(err.column >= (int)at && err.column < (int)(at + strlen(rows[i].term)), "%s: column %d", text,
-		      err.column);
-		CHECK(strstr(err.message, rows[i].says) || strstr(err.remedy, rows[i].says), "%s: '%s' '%s'", text,
-		      err.message, err.remedy);
+		CHECK(err.column >= (int)at && err.column < (int)(at + strlen(rows[i].term)),
+		      "%s: column %d", text, err.column);
+		CHECK(strstr(err.message, rows[i].says) || strstr(err.remedy, rows[i].says),
+		      "%s: '%s' '%s'", text, err.message, err.remedy);
 		if (rows[i].kind == PERCH_ERROR_UNKNOWN_TERM)
-			CHECK(err.kind == rows[i].kind, "%s: %s", text, perch_error_kind_slug(err.kind));
+			CHECK(err.kind == rows[i].kind, "%s: %s", text,
+			      perch_error_kind_slug(err.kind));
 	}
 }
 

@@ -50,12 +50,12 @@ static uint64_t hits(const char *text, void (*act)(void))
 	struct perch_error err;
 
 	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, NULL, &err), &err);
-	act();	/* not yet */
+	act(); /* not yet */
 	CHECK(!perch_counter_enable(counter), "%s", text);
 	for (int i = 0; i < HITS; i++)
 		act();
 	CHECK(!perch_counter_disable(counter), "%s", text);
-	act();	/* no more */
+	act(); /* no more */
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", text, count.state);
 	perch_counter_close(counter);
@@ -93,8 +93,8 @@ static void watch_code(void)
 
 	snprintf(text, sizeof(text), "mem:%#" PRIxPTR ":x:u", (uintptr_t)guest_probed);
 	CHECK_OK(perch_events_parse(&events, text, NULL, &err), &err);
-	CHECK(events.nr == 1 && events.event[0].attr.bp_len == 4, "%zu events, length %" PRIu64, events.nr,
-	      (uint64_t)events.event[0].attr.bp_len);
+	CHECK(events.nr == 1 && events.event[0].attr.bp_len == 4, "%zu events, length %" PRIu64,
+	      events.nr, (uint64_t)events.event[0].attr.bp_len);
 	perch_events_clear(&events);
 	expect_hits(text, call_it, HITS);
 	expect_hits(text, write_it, 0);
@@ -115,8 +115,8 @@ static void watch_too_much(void)
 			break;
 		nr++;
 	}
-	CHECK(nr >= 2 && rc == -ENOSPC && err.kind == PERCH_ERROR_BREAKPOINTS, "%d opened, then %d: %s", nr, rc,
-	      err.message);
+	CHECK(nr >= 2 && rc == -ENOSPC && err.kind == PERCH_ERROR_BREAKPOINTS,
+	      "%d opened, then %d: %s", nr, rc, err.message);
 	while (nr--)
 		perch_counter_close(counter[nr]);
 }
@@ -132,11 +132,13 @@ static void no_such_kernel_function(void)
 {
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
-	int rc = perch_counter_open(&counter, "kprobe:no_such_function_here", &PERCH_SELF, NULL, &err);
+	int rc = perch_counter_open(&counter, "kprobe:no_such_function_here", &PERCH_SELF, NULL,
+				    &err);
 
 	CHECK(rc < 0, "%d", rc);
-	CHECK(err.errnum == -rc && (strstr(err.message, "function") || strstr(err.message, "probe")), "%d: %s", rc,
-	      err.message);
+	CHECK(err.errnum == -rc &&
+		      (strstr(err.message, "function") || strstr(err.message, "probe")),
+	      "%d: %s", rc, err.message);
 }
 
 static void user_functions(void)

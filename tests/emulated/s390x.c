@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of a machine of the other byte order, decoded there against what /proc and the program itself know; and sent
- * out with what was made of them (tests/data/recording.h), to be decoded where the bytes are foreign.
+ * Records of a machine of the other byte order, decoded there against what /proc and the program
+ * itself know; and sent out with what was made of them (tests/data/recording.h), to be decoded
+ * where the bytes are foreign.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,11 +27,11 @@
 #include "../kernel/live.h"
 #include "guest.h"
 
-#define REGISTERS ((UINT64_C(1) << 34) - 1)	/* r0 to r15, fp0 to fp15, mask, pc */
-#define MOST_SENT 12				/* records of one attr that go over the console */
+#define REGISTERS ((UINT64_C(1) << 34) - 1) /* r0 to r15, fp0 to fp15, mask, pc */
+#define MOST_SENT 12			    /* records of one attr that go over the console */
 
-static void open_or_fail(struct live *live, const struct perch_attr *attr, const struct perch_target *target,
-			 size_t pages)
+static void open_or_fail(struct live *live, const struct perch_attr *attr,
+			 const struct perch_target *target, size_t pages)
 {
 	struct perch_error err;
 
@@ -49,7 +50,8 @@ static void take(struct live *live)
 /* Each line with the mark that the host looks for, in one write. */
 static void send_lines(char *text)
 {
-	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest))
 		printf("@ %s\n", line);
 	fflush(stdout);
 }
@@ -75,7 +77,8 @@ static void send_out(const struct live *live)
 
 static const struct perch_record *only(const struct live *live, uint32_t type)
 {
-	CHECK(live_count(live, type) == 1, "%zu %s", live_count(live, type), perch_record_name(type));
+	CHECK(live_count(live, type) == 1, "%zu %s", live_count(live, type),
+	      perch_record_name(type));
 	return live_next(live, type, NULL);
 }
 
@@ -104,17 +107,19 @@ static void tasks(void)
 	take(&live);
 	record = only(&live, PERCH_RECORD_FORK);
 	CHECK(record->task.pid == (uint32_t)child && record->task.tid == (uint32_t)child &&
-	      record->task.ppid == (uint32_t)getpid() && record->task.ptid == (uint32_t)getpid(), "%u of %u",
-	      record->task.pid, record->task.ppid);
+		      record->task.ppid == (uint32_t)getpid() &&
+		      record->task.ptid == (uint32_t)getpid(),
+	      "%u of %u", record->task.pid, record->task.ppid);
 	CHECK(record->sample_id.pid == (uint32_t)getpid() && record->sample_id.cpu == 0, "");
 	record = only(&live, PERCH_RECORD_EXIT);
 	CHECK(record->task.pid == (uint32_t)child && record->task.ppid == (uint32_t)getpid() &&
-	      record->sample_id.tid == (uint32_t)child, "%u of %u", record->task.pid, record->task.ppid);
-	CHECK(record->task.time >= record->sample_id.time && record->task.time <= live.to, "%" PRIu64,
-	      record->task.time);
+		      record->sample_id.tid == (uint32_t)child,
+	      "%u of %u", record->task.pid, record->task.ppid);
+	CHECK(record->task.time >= record->sample_id.time && record->task.time <= live.to,
+	      "%" PRIu64, record->task.time);
 	record = only(&live, PERCH_RECORD_COMM);
-	CHECK(is_text(&record->comm.comm, "big \xf0\x9f\x8c\xb3 endian") && !record->comm.exec, "'%s'",
-	      record->comm.comm.text);
+	CHECK(is_text(&record->comm.comm, "big \xf0\x9f\x8c\xb3 endian") && !record->comm.exec,
+	      "'%s'", record->comm.comm.text);
 	send_out(&live);
 	live_close(&live);
 }
@@ -135,11 +140,13 @@ static void mappings(void)
 	take(&live);
 	CHECK(at != MAP_FAILED && !fstat(fd, &st), "%s", strerror(errno));
 	record = only(&live, PERCH_RECORD_MMAP2);
-	CHECK(record->mmap.start == (uintptr_t)at && record->mmap.length == 4096 && record->mmap.page_offset == 4096,
+	CHECK(record->mmap.start == (uintptr_t)at && record->mmap.length == 4096 &&
+		      record->mmap.page_offset == 4096,
 	      "%#" PRIx64 " %#" PRIx64, record->mmap.start, record->mmap.length);
-	CHECK(record->mmap.inode == st.st_ino && record->mmap.protection == (PROT_READ | PROT_EXEC) &&
-	      record->mmap.flags & MAP_PRIVATE && record->mmap.pid == (uint32_t)getpid(), "%" PRIu64,
-	      record->mmap.inode);
+	CHECK(record->mmap.inode == st.st_ino &&
+		      record->mmap.protection == (PROT_READ | PROT_EXEC) &&
+		      record->mmap.flags & MAP_PRIVATE && record->mmap.pid == (uint32_t)getpid(),
+	      "%" PRIu64, record->mmap.inode);
 	CHECK(is_text(&record->mmap.filename, "/tmp map"), "'%s'", record->mmap.filename.text);
 	send_out(&live);
 	live_close(&live);
@@ -148,7 +155,9 @@ static void mappings(void)
 	at = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	take(&live);
 	record = only(&live, PERCH_RECORD_MMAP);
-	CHECK(record->mmap.start == (uintptr_t)at && record->mmap.length == 8192 && !record->mmap.page_offset, "");
+	CHECK(record->mmap.start == (uintptr_t)at && record->mmap.length == 8192 &&
+		      !record->mmap.page_offset,
+	      "");
 	send_out(&live);
 	live_close(&live);
 }
@@ -168,7 +177,8 @@ static void namespaces(void)
 	record = only(&live, PERCH_RECORD_NAMESPACES);
 	CHECK(record->namespaces.nr == PERCH_NR_NAMESPACES, "%" PRIu64, record->namespaces.nr);
 	perch_namespace_at(record, PERCH_UTS_NS_INDEX, &link);
-	CHECK(!stat("/proc/self/ns/uts", &st) && link.ino == st.st_ino && link.dev == st.st_dev, "%" PRIu64, link.ino);
+	CHECK(!stat("/proc/self/ns/uts", &st) && link.ino == st.st_ino && link.dev == st.st_dev,
+	      "%" PRIu64, link.ino);
 	perch_namespace_at(record, PERCH_MNT_NS_INDEX, &link);
 	CHECK(!stat("/proc/self/ns/mnt", &st) && link.ino == st.st_ino, "%" PRIu64, link.ino);
 	send_out(&live);
@@ -197,13 +207,15 @@ static void switches(void)
 	for (size_t i = 0; i < live.nr; i++) {
 		const struct perch_record *record = &live.record[i];
 
-		CHECK(record->type == PERCH_RECORD_SWITCH_CPU_WIDE && record->sample_id.cpu == 1, "type %u",
-		      record->type);
+		CHECK(record->type == PERCH_RECORD_SWITCH_CPU_WIDE && record->sample_id.cpu == 1,
+		      "type %u", record->type);
 		out += record->context_switch.out && record->sample_id.tid == (uint32_t)getpid();
 		in += !record->context_switch.out && record->sample_id.tid == (uint32_t)getpid();
-		if (i && record[-1].context_switch.out && record[-1].sample_id.tid == (uint32_t)getpid())
+		if (i && record[-1].context_switch.out &&
+		    record[-1].sample_id.tid == (uint32_t)getpid())
 			CHECK(record->sample_id.tid == record[-1].context_switch.other_tid &&
-			      record->context_switch.other_tid == (uint32_t)getpid(), "%u", record->sample_id.tid);
+				      record->context_switch.other_tid == (uint32_t)getpid(),
+			      "%u", record->sample_id.tid);
 	}
 	CHECK(out >= 1 && in >= 1, "%zu out, %zu in", out, in);
 	send_out(&live);
@@ -226,7 +238,8 @@ static void a_cgroup(void)
 	if (!live.nr)
 		guest_skip("this kernel tells nothing of a new cgroup");
 	record = only(&live, PERCH_RECORD_CGROUP);
-	CHECK(!stat("/groups/one of them", &st) && record->cgroup.id == st.st_ino, "%" PRIu64, record->cgroup.id);
+	CHECK(!stat("/groups/one of them", &st) && record->cgroup.id == st.st_ino, "%" PRIu64,
+	      record->cgroup.id);
 	CHECK(is_text(&record->cgroup.path, "/one of them"), "'%s'", record->cgroup.path.text);
 	send_out(&live);
 	live_close(&live);
@@ -236,11 +249,15 @@ static void a_cgroup(void)
 static void a_program(void)
 {
 	static const struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 }, { .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr load = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = 2, .insns = (uintptr_t)code,
-		.license = (uintptr_t)"GPL", .prog_name = "perch_test",
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)code,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "perch_test",
 	};
 	struct bpf_prog_info info = { 0 };
 	struct perch_attr attr = live_attr();
@@ -260,12 +277,14 @@ static void a_program(void)
 	CHECK(!syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof(ask)), "%s", strerror(errno));
 	record = only(&live, PERCH_RECORD_BPF_EVENT);
 	CHECK(record->bpf.id == info.id && record->bpf.type == PERCH_BPF_EVENT_PROG_LOAD &&
-	      !memcmp(record->bpf.tag, info.tag, 8), "%u", record->bpf.id);
+		      !memcmp(record->bpf.tag, info.tag, 8),
+	      "%u", record->bpf.id);
 	if (info.jited_prog_len) {
 		record = only(&live, PERCH_RECORD_KSYMBOL);
 		CHECK(record->ksymbol.length == info.jited_prog_len &&
-		      record->ksymbol.type == PERCH_RECORD_KSYMBOL_TYPE_BPF && !record->ksymbol.flags, "%u bytes",
-		      record->ksymbol.length);
+			      record->ksymbol.type == PERCH_RECORD_KSYMBOL_TYPE_BPF &&
+			      !record->ksymbol.flags,
+		      "%u bytes", record->ksymbol.length);
 	}
 	send_out(&live);
 	close(fd);
@@ -314,30 +333,34 @@ static void check_sample(const struct perch_record *record)
 	      sample->regs_user.nr);
 	CHECK(named(record, "r3") == KNOWN, "%#" PRIx64, named(record, "r3"));
 	CHECK(named(record, "pc") == sample->ip, "%#" PRIx64, named(record, "pc"));
-	CHECK(named(record, "r2") > 0 && named(record, "r2") <= 4000000000, "%" PRIu64, named(record, "r2"));
+	CHECK(named(record, "r2") > 0 && named(record, "r2") <= 4000000000, "%" PRIu64,
+	      named(record, "r2"));
 	CHECK(sample->stack_user.size == 64 && sample->stack_user.dynamic_size == 64, "%" PRIu64,
 	      sample->stack_user.size);
-	CHECK(!memcmp(sample->stack_user.data, (const void *)(uintptr_t)named(record, "r15"), 8), "another stack");
+	CHECK(!memcmp(sample->stack_user.data, (const void *)(uintptr_t)named(record, "r15"), 8),
+	      "another stack");
 	CHECK(sample->period == 1000000, "%" PRIu64, sample->period);
 	CHECK(sample->read.nr == 1, "%" PRIu64, sample->read.nr);
 	perch_read_values_at(&sample->read, 0, &value);
 	CHECK(value.id == sample->id && value.value > 0, "id %" PRIu64, value.id);
-	CHECK(sample->read.enabled_ns >= sample->read.running_ns && sample->read.running_ns > 0, "%" PRIu64,
-	      sample->read.enabled_ns);
+	CHECK(sample->read.enabled_ns >= sample->read.running_ns && sample->read.running_ns > 0,
+	      "%" PRIu64, sample->read.enabled_ns);
 	/* before 6.10 s390's kernel finds no callers in user space, not even the place itself */
 	perch_chain_init(&chain, record);
 	if (perch_chain_next(&chain, &address))
-		CHECK(address.ip == sample->ip && address.cpumode == PERCH_MISC_USER, "%#" PRIx64, address.ip);
+		CHECK(address.ip == sample->ip && address.cpumode == PERCH_MISC_USER, "%#" PRIx64,
+		      address.ip);
 }
 
 static void samples(void)
 {
-	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_TASK_CLOCK,
-					       PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD |
-					       PERCH_SAMPLE_READ | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER |
-					       PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_WEIGHT_STRUCT |
-					       PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_CGROUP |
-					       PERCH_SAMPLE_CODE_PAGE_SIZE);
+	struct perch_attr attr = live_sampling(
+		PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_TASK_CLOCK,
+		PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_READ |
+			PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER |
+			PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_DATA_SRC |
+			PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_CGROUP |
+			PERCH_SAMPLE_CODE_PAGE_SIZE);
 	size_t inside = 0;
 	struct live live;
 
@@ -345,27 +368,30 @@ static void samples(void)
 	attr.exclude_kernel = 1;
 	attr.sample_regs_user = REGISTERS;
 	attr.sample_stack_user = 64;
-	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING | PERCH_FORMAT_ID |
-			   PERCH_FORMAT_LOST;
+	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
+			   PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	open_or_fail(&live, &attr, &PERCH_SELF, 64);
 	known_spin(50000000, KNOWN);
 	take(&live);
 	for (size_t i = 0; i < live.nr; i++) {
 		const struct perch_record *record = &live.record[i];
 
-		if (record->type != PERCH_RECORD_SAMPLE || record->sample.ip < (uintptr_t)known_loop ||
+		if (record->type != PERCH_RECORD_SAMPLE ||
+		    record->sample.ip < (uintptr_t)known_loop ||
 		    record->sample.ip >= (uintptr_t)known_loop_end)
 			continue;
 		check_sample(record);
 		inside++;
 	}
-	guest_note("%zu samples, %zu of them in the loop", live_count(&live, PERCH_RECORD_SAMPLE), inside);
+	guest_note("%zu samples, %zu of them in the loop", live_count(&live, PERCH_RECORD_SAMPLE),
+		   inside);
 	CHECK(inside >= 20, "%zu", inside);
 	send_out(&live);
 	live_close(&live);
 }
 
-/* Both sides: the kernel's markers, and its addresses above user space's or not, as s390 has two spaces. */
+/* Both sides: the kernel's markers, and its addresses above user space's or not, as s390 has two
+ * spaces. */
 static void kernel_samples(void)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES,
@@ -376,13 +402,16 @@ static void kernel_samples(void)
 
 	open_or_fail(&live, &attr, &PERCH_SELF, 0);
 	for (int i = 0; i < 5; i++)
-		usleep(10000);		/* the emulator is slow: a short time is over before the sleep begins */
+		/* the emulator is slow: a short time is over before the sleep begins */
+		usleep(10000);
 	take(&live);
 	record = live_next(&live, PERCH_RECORD_SAMPLE, NULL);
 	CHECK(record, "no sample");
 	for (uint64_t i = 0; i < record->sample.callchain.nr; i++)
-		kernel += perch_word(record, &record->sample.callchain.ip[i]) == PERCH_CONTEXT_KERNEL;
-	CHECK(kernel == 1 && record->sample.callchain.nr > 3, "%" PRIu64 " words", record->sample.callchain.nr);
+		kernel += perch_word(record, &record->sample.callchain.ip[i]) ==
+			  PERCH_CONTEXT_KERNEL;
+	CHECK(kernel == 1 && record->sample.callchain.nr > 3, "%" PRIu64 " words",
+	      record->sample.callchain.nr);
 	send_out(&live);
 	live_close(&live);
 }
@@ -390,8 +419,10 @@ static void kernel_samples(void)
 /* Each page that is touched is a fault, with its address; a ring of one page loses some of them. */
 static void faults(void)
 {
-	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN, PERCH_SAMPLE_ADDR);
-	char *pages = mmap(NULL, 400 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN,
+					       PERCH_SAMPLE_ADDR);
+	char *pages =
+		mmap(NULL, 400 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct perch_record *record;
 	struct perch_error err;
 	struct live live;
@@ -406,8 +437,10 @@ static void faults(void)
 		((volatile char *)pages)[i * 4096] = 1;
 	take(&live);
 	record = only(&live, PERCH_RECORD_LOST);
-	CHECK(record->lost.id == live.id && record->lost.lost + live_count(&live, PERCH_RECORD_SAMPLE) >= 303,
-	      "%" PRIu64 " lost, %zu not", record->lost.lost, live_count(&live, PERCH_RECORD_SAMPLE));
+	CHECK(record->lost.id == live.id &&
+		      record->lost.lost + live_count(&live, PERCH_RECORD_SAMPLE) >= 303,
+	      "%" PRIu64 " lost, %zu not", record->lost.lost,
+	      live_count(&live, PERCH_RECORD_SAMPLE));
 	record = live.nr ? &live.record[live.nr - 1] : NULL;
 	CHECK(record->type == PERCH_RECORD_SAMPLE, "type %u", record->type);
 	for (size_t i = 0; i < live.nr; i++)

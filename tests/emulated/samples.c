@@ -22,10 +22,13 @@ struct seen {
 };
 
 /* Samples `text` over turns of the loop in this thread, and counts those with an address in it. */
-static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequency, uint64_t turns)
+static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequency,
+			       uint64_t turns)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = period, .frequency = frequency, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_PERIOD },
+		.event = { .period = period,
+			   .frequency = frequency,
+			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_PERIOD },
 		.ring_pages = 64,
 	};
 	struct perch_sampler *sampler;
@@ -59,7 +62,8 @@ static void by_period(void)
 	struct seen seen = sample_loop("cycles:u", 100000, 0, 10000000);
 
 	CHECK(guest_off(seen.samples, 200) < 50, "%" PRIu64, seen.samples);
-	CHECK(seen.inside >= seen.samples * 95 / 100, "%" PRIu64 " of %" PRIu64, seen.inside, seen.samples);
+	CHECK(seen.inside >= seen.samples * 95 / 100, "%" PRIu64 " of %" PRIu64, seen.inside,
+	      seen.samples);
 	CHECK(!seen.kernel, "%" PRIu64, seen.kernel);
 	CHECK(seen.period == seen.samples * 100000, "%" PRIu64, seen.period);
 }
@@ -70,21 +74,24 @@ static void by_frequency(void)
 	struct seen seen = sample_loop("cycles:u", 0, 4000, 200000000);
 
 	CHECK(guest_off(seen.samples, 1600) < 300, "%" PRIu64, seen.samples);
-	CHECK(seen.inside >= seen.samples * 95 / 100, "%" PRIu64 " of %" PRIu64, seen.inside, seen.samples);
+	CHECK(seen.inside >= seen.samples * 95 / 100, "%" PRIu64 " of %" PRIu64, seen.inside,
+	      seen.samples);
 	CHECK(guest_off(seen.period, 400000000) < 200, "%" PRIu64, seen.period);
 }
 
 /* Periods that differ between events of one sampler, and each sample belongs to one of them. */
 static void two_events(void)
 {
-	struct perch_sampler_options options = { .event.sample = PERCH_SAMPLE_IP, .ring_pages = 64 };
+	struct perch_sampler_options options = { .event.sample = PERCH_SAMPLE_IP,
+						 .ring_pages = 64 };
 	struct perch_sampler *sampler;
 	struct perch_record record;
 	uint64_t samples[2] = { 0 };
 	struct perch_error err;
 	char events[128];
 
-	snprintf(events, sizeof(events), "%s/cpu_cycles,period=100000/u,cpu-clock/period=1000000/u", guest_pmu());
+	snprintf(events, sizeof(events), "%s/cpu_cycles,period=100000/u,cpu-clock/period=1000000/u",
+		 guest_pmu());
 	CHECK_OK(perch_sampler_open(&sampler, events, &PERCH_SELF, &options, &err), &err);
 	perch_sampler_enable(sampler);
 	guest_loop(10000000);
@@ -94,16 +101,18 @@ static void two_events(void)
 			CHECK(record.event < 2, "%u", record.event);
 			samples[record.event]++;
 		}
-	CHECK(guest_off(samples[0], 200) < 50 && samples[1] >= 15 && samples[1] <= 21, "%" PRIu64 " and %" PRIu64,
-	      samples[0], samples[1]);
+	CHECK(guest_off(samples[0], 200) < 50 && samples[1] >= 15 && samples[1] <= 21,
+	      "%" PRIu64 " and %" PRIu64, samples[0], samples[1]);
 	perch_sampler_close(sampler);
 }
 
-/* The leader's overflows bring the counts of all members, as modifier S asks: they grow from sample to sample. */
+/* The leader's overflows bring the counts of all members, as modifier S asks: they grow from sample
+ * to sample. */
 static void group_in_samples(void)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 100000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_READ,
+		.event = { .period = 100000,
+			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_READ,
 			   .read = PERCH_FORMAT_GROUP | PERCH_FORMAT_ID },
 		.ring_pages = 64,
 	};
@@ -113,7 +122,9 @@ static void group_in_samples(void)
 	struct perch_error err;
 	size_t samples = 0;
 
-	CHECK_OK(perch_sampler_open(&sampler, "{cycles:u,instructions:u}", &PERCH_SELF, &options, &err), &err);
+	CHECK_OK(perch_sampler_open(&sampler, "{cycles:u,instructions:u}", &PERCH_SELF, &options,
+				    &err),
+		 &err);
 	perch_sampler_enable(sampler);
 	guest_loop(2000000);
 	perch_sampler_disable(sampler);
@@ -123,14 +134,15 @@ static void group_in_samples(void)
 		CHECK(record.sample.read.nr == 2, "%" PRIu64, record.sample.read.nr);
 		perch_read_values_at(&record.sample.read, 0, &cycles);
 		perch_read_values_at(&record.sample.read, 1, &instructions);
-		CHECK(instructions.value > before.value, "%" PRIu64 " after %" PRIu64, instructions.value,
-		      before.value);
+		CHECK(instructions.value > before.value, "%" PRIu64 " after %" PRIu64,
+		      instructions.value, before.value);
 		CHECK(cycles.value >= 100000 * (samples + 1), "%" PRIu64, cycles.value);
 		before = instructions;
 		samples++;
 	}
 	CHECK(samples >= 35, "%zu", samples);
-	CHECK(before.value > 3000000 && before.value <= 2000000 * GUEST_TURN + 5000, "%" PRIu64, before.value);
+	CHECK(before.value > 3000000 && before.value <= 2000000 * GUEST_TURN + 5000, "%" PRIu64,
+	      before.value);
 	perch_sampler_close(sampler);
 }
 
@@ -142,14 +154,15 @@ __attribute__((noinline)) static void calls_the_loop(uint64_t turns)
 }
 
 /*
- * User registers and the callers. The loop is a leaf that keeps no frame: whoever called it is in the link register,
- * and frame pointers know the caller of that.
+ * User registers and the callers. The loop is a leaf that keeps no frame: whoever called it is in
+ * the link register, and frame pointers know the caller of that.
  */
 static void registers_and_callers(void)
 {
 	struct perch_sampler_options options = {
 		.event = { .period = 100000,
-			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_REGS_USER,
+			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN |
+				     PERCH_SAMPLE_REGS_USER,
 			   .sample_regs_user = ARM64_REGISTERS },
 		.ring_pages = 64,
 	};
@@ -170,13 +183,17 @@ static void registers_and_callers(void)
 		    sample->ip >= (uintptr_t)guest_loop_end)
 			continue;
 		samples++;
-		CHECK(sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_64 && sample->regs_user.nr == 33,
+		CHECK(sample->regs_user.abi == PERCH_SAMPLE_REGS_ABI_64 &&
+			      sample->regs_user.nr == 33,
 		      "abi %" PRIu64 ", %u", sample->regs_user.abi, sample->regs_user.nr);
-		CHECK(sample->regs_user.value[32] == sample->ip, "%#" PRIx64, sample->regs_user.value[32]);
+		CHECK(sample->regs_user.value[32] == sample->ip, "%#" PRIx64,
+		      sample->regs_user.value[32]);
 		link = sample->regs_user.value[30];
-		CHECK(link > (uintptr_t)calls_the_loop && link < (uintptr_t)calls_the_loop + 64, "%#" PRIx64, link);
+		CHECK(link > (uintptr_t)calls_the_loop && link < (uintptr_t)calls_the_loop + 64,
+		      "%#" PRIx64, link);
 		CHECK(sample->callchain.nr >= 2 && sample->callchain.ip[0] == PERCH_CONTEXT_USER &&
-		      sample->callchain.ip[1] == sample->ip, "%" PRIu64 " callers", sample->callchain.nr);
+			      sample->callchain.ip[1] == sample->ip,
+		      "%" PRIu64 " callers", sample->callchain.nr);
 		for (uint64_t i = 2; i < sample->callchain.nr; i++)
 			if (sample->callchain.ip[i] > (uintptr_t)registers_and_callers &&
 			    sample->callchain.ip[i] < (uintptr_t)registers_and_callers + 1024) {
@@ -184,7 +201,8 @@ static void registers_and_callers(void)
 				break;
 			}
 	}
-	CHECK(samples >= 35 && callers == samples, "%zu samples, %zu with the caller", samples, callers);
+	CHECK(samples >= 35 && callers == samples, "%zu samples, %zu with the caller", samples,
+	      callers);
 	perch_sampler_close(sampler);
 }
 
@@ -192,8 +210,10 @@ static void registers_and_callers(void)
 static void no_branch_stacks(void)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 100000, .sample = PERCH_SAMPLE_BRANCH_STACK,
-			   .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER },
+		.event = { .period = 100000,
+			   .sample = PERCH_SAMPLE_BRANCH_STACK,
+			   .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY |
+						 PERCH_SAMPLE_BRANCH_USER },
 	};
 	struct perch_sampler *sampler;
 	struct perch_error err;
@@ -225,7 +245,8 @@ static void three_overflows(void)
 	sigaction(SIGIO, &action, NULL);
 	CHECK_OK(perch_counter_open(&counter, "cycles:u", &PERCH_SELF, &options, &err), &err);
 	fd = perch_counter_fd(counter);
-	CHECK(!fcntl(fd, F_SETFL, O_ASYNC) && !fcntl(fd, F_SETOWN, getpid()), "no signals from descriptor %d", fd);
+	CHECK(!fcntl(fd, F_SETFL, O_ASYNC) && !fcntl(fd, F_SETOWN, getpid()),
+	      "no signals from descriptor %d", fd);
 	CHECK_OK(perch_event_refresh(fd, 3, NULL, &err), &err);
 	guest_loop(1000000);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);

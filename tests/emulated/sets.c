@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on counters that are real and few: weak groups, what the machine has not, every CPU, starving members. */
+/* Sets on counters that are real and few: weak groups, what the machine has not, every CPU,
+ * starving members. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +10,11 @@
 
 #include "guest.h"
 
-#define TURNS 20000000u			/* 40 ms: ten turns of the kernel's multiplexing */
+#define TURNS 20000000u /* 40 ms: ten turns of the kernel's multiplexing */
 #define EIGHT "r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u"
 
-static struct perch_set *open_set(const char *text, const struct perch_targets *targets, unsigned may)
+static struct perch_set *open_set(const char *text, const struct perch_targets *targets,
+				  unsigned may)
 {
 	struct perch_target self = PERCH_SELF_INIT;
 	struct perch_targets mine = { .nr = 1, .target = &self };
@@ -33,10 +35,12 @@ static void count_set(struct perch_set *set, struct perch_count *counts, uint64_
 	CHECK_OK(perch_set_enable(set, &err), &err);
 	guest_loop(turns);
 	CHECK_OK(perch_set_disable(set, &err), &err);
-	CHECK_OK(perch_set_read(set, counts, perch_set_events(set) * perch_set_targets(set), &err), &err);
+	CHECK_OK(perch_set_read(set, counts, perch_set_events(set) * perch_set_targets(set), &err),
+		 &err);
 }
 
-/* Too large to be a group, and the text allows for it: each counts for itself, multiplexed, and the set tells. */
+/* Too large to be a group, and the text allows for it: each counts for itself, multiplexed, and the
+ * set tells. */
 static void weak_group(void)
 {
 	struct perch_set *set = open_set("{" EIGHT "}:W", NULL, 0);
@@ -46,11 +50,12 @@ static void weak_group(void)
 	for (size_t i = 0; i < 8; i++) {
 		const struct perch_set_event *event = perch_set_get_event(set, i);
 
-		CHECK(event->broken && event->event.leader == (int)i && !event->skipped, "%zu: leader %d", i,
-		      event->event.leader);
-		CHECK(counts[i].state == PERCH_COUNT_STATE_SCALED, "%zu: state %d", i, counts[i].state);
-		CHECK(guest_off(counts[i].scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100, "%zu: %" PRIu64, i,
-		      counts[i].scaled);
+		CHECK(event->broken && event->event.leader == (int)i && !event->skipped,
+		      "%zu: leader %d", i, event->event.leader);
+		CHECK(counts[i].state == PERCH_COUNT_STATE_SCALED, "%zu: state %d", i,
+		      counts[i].state);
+		CHECK(guest_off(counts[i].scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100,
+		      "%zu: %" PRIu64, i, counts[i].scaled);
 	}
 	perch_set_close(set);
 }
@@ -63,8 +68,11 @@ static void weak_group_that_fits(void)
 
 	count_set(set, counts, TURNS);
 	for (size_t i = 0; i < 3; i++) {
-		CHECK(!perch_set_get_event(set, i)->broken && perch_set_get_event(set, i)->event.leader == 0, "%zu", i);
-		CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].enabled_ns == counts[0].enabled_ns,
+		CHECK(!perch_set_get_event(set, i)->broken &&
+			      perch_set_get_event(set, i)->event.leader == 0,
+		      "%zu", i);
+		CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT &&
+			      counts[i].enabled_ns == counts[0].enabled_ns,
 		      "%zu: state %d", i, counts[i].state);
 	}
 	perch_set_close(set);
@@ -83,7 +91,8 @@ static void group_too_large(void)
 	CHECK_OK(perch_events_parse(&events, "{" EIGHT "}", NULL, &err), &err);
 	rc = perch_set_open(&set, &events, &targets, NULL, 0, &err);
 	CHECK(rc == -EINVAL && !set, "%d", rc);
-	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind), err.message);
+	CHECK(err.kind == PERCH_ERROR_BAD_GROUP, "%s: %s", perch_error_kind_slug(err.kind),
+	      err.message);
 	guest_note("%s", err.message);
 	perch_events_clear(&events);
 }
@@ -91,8 +100,9 @@ static void group_too_large(void)
 /* What this CPU has not is left out and told; the rest counts. */
 static void absent_left_out(void)
 {
-	struct perch_set *set = open_set("instructions:u,cache-misses:u,{cycles:u,branch-misses:u,r8:u}", NULL,
-					 PERCH_SET_MAY_SKIP);
+	struct perch_set *set =
+		open_set("instructions:u,cache-misses:u,{cycles:u,branch-misses:u,r8:u}", NULL,
+			 PERCH_SET_MAY_SKIP);
 	static const bool skipped[5] = { false, true, false, true, false };
 	struct perch_count counts[5];
 
@@ -102,19 +112,22 @@ static void absent_left_out(void)
 
 		CHECK(event->skipped == skipped[i], "%zu: %d", i, event->skipped);
 		if (!skipped[i]) {
-			CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].value >= TURNS, "%zu: state %d", i,
-			      counts[i].state);
+			CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT &&
+				      counts[i].value >= TURNS,
+			      "%zu: state %d", i, counts[i].state);
 			continue;
 		}
-		CHECK(counts[i].state == PERCH_COUNT_STATE_NOT_OPEN && perch_set_fd(set, i, 0) == -1, "%zu: state %d", i,
-		      counts[i].state);
-		CHECK(event->reason->kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s", perch_error_kind_slug(event->reason->kind),
-		      event->reason->message);
+		CHECK(counts[i].state == PERCH_COUNT_STATE_NOT_OPEN &&
+			      perch_set_fd(set, i, 0) == -1,
+		      "%zu: state %d", i, counts[i].state);
+		CHECK(event->reason->kind == PERCH_ERROR_NOT_SUPPORTED, "%s: %s",
+		      perch_error_kind_slug(event->reason->kind), event->reason->message);
 	}
 	perch_set_close(set);
 }
 
-/* Each CPU has its own counters: the loop is found on the one where it ran, and the sum has it once. */
+/* Each CPU has its own counters: the loop is found on the one where it ran, and the sum has it
+ * once. */
 static void every_cpu(void)
 {
 	struct perch_machine *machine;
@@ -132,11 +145,13 @@ static void every_cpu(void)
 	for (size_t event = 0; event < 2; event++) {
 		const struct perch_count *count = &counts[event * 2];
 
-		CHECK(count[1].value >= (uint64_t)TURNS * GUEST_TURN, "%zu: %" PRIu64, event, count[1].value);
+		CHECK(count[1].value >= (uint64_t)TURNS * GUEST_TURN, "%zu: %" PRIu64, event,
+		      count[1].value);
 		CHECK(count[0].value < TURNS / 10, "%zu: %" PRIu64, event, count[0].value);
 		perch_count_sum(&sum, count, 2);
-		CHECK(sum.value == count[0].value + count[1].value && sum.state == PERCH_COUNT_STATE_EXACT, "%zu: state %d",
-		      event, sum.state);
+		CHECK(sum.value == count[0].value + count[1].value &&
+			      sum.state == PERCH_COUNT_STATE_EXACT,
+		      "%zu: state %d", event, sum.state);
 	}
 	perch_set_close(set);
 	perch_targets_clear(&targets);
@@ -146,7 +161,8 @@ static void every_cpu(void)
 /* Pinned ones that lost their counters are told as such, and do not spoil the others' counts. */
 static void pinned_beyond(void)
 {
-	struct perch_set *set = open_set("r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:u,page-faults:u", NULL, 0);
+	struct perch_set *set =
+		open_set("r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:u,page-faults:u", NULL, 0);
 	struct perch_count counts[9];
 	int full = 0, lost = 0;
 
@@ -156,7 +172,8 @@ static void pinned_beyond(void)
 		lost += counts[i].state == PERCH_COUNT_STATE_ERROR;
 	}
 	CHECK(full == 6 && lost == 1, "%d counted, %d lost", full, lost);
-	CHECK(counts[7].state == PERCH_COUNT_STATE_NEVER_RAN && counts[7].enabled_ns, "state %d", counts[7].state);
+	CHECK(counts[7].state == PERCH_COUNT_STATE_NEVER_RAN && counts[7].enabled_ns, "state %d",
+	      counts[7].state);
 	CHECK(counts[8].state == PERCH_COUNT_STATE_EXACT, "state %d", counts[8].state);
 	perch_set_close(set);
 }
@@ -175,7 +192,8 @@ static void deltas_of_multiplexed(void)
 	for (int i = 0; i < 8; i++) {
 		perch_count_delta(&delta, &second[i], &first[i]);
 		CHECK(delta.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, delta.state);
-		CHECK(guest_off(delta.scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100, "%d: %" PRIu64, i, delta.scaled);
+		CHECK(guest_off(delta.scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100,
+		      "%d: %" PRIu64, i, delta.scaled);
 	}
 	perch_set_close(set);
 }

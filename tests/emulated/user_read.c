@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters read without a system call, compared with read(2) just before and just after: the value and both times lie
- * between. Where the counter cannot be read so, perch_counter_read() takes read(2), and says why.
+ * Counters read without a system call, compared with read(2) just before and just after: the value
+ * and both times lie between. Where the counter cannot be read so, perch_counter_read() takes
+ * read(2), and says why.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,22 +60,27 @@ static bool compare(struct perch_counter *counter, struct perch_error *err)
 
 	CHECK_OK(perch_counter_read(counter, &count, err), err);
 	after = ask_kernel(counter);
-	CHECK(between(count.value, before.value, after.value, 0), "%" PRIu64 " is not in %" PRIu64 "..%" PRIu64,
-	      count.value, before.value, after.value);
+	CHECK(between(count.value, before.value, after.value, 0),
+	      "%" PRIu64 " is not in %" PRIu64 "..%" PRIu64, count.value, before.value,
+	      after.value);
 	CHECK(between(count.enabled_ns, before.enabled_ns, after.enabled_ns, CLOCK_STEP_NS),
-	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.enabled_ns, before.enabled_ns, after.enabled_ns);
+	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.enabled_ns, before.enabled_ns,
+	      after.enabled_ns);
 	CHECK(between(count.running_ns, before.running_ns, after.running_ns, CLOCK_STEP_NS),
-	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.running_ns, before.running_ns, after.running_ns);
+	      "%" PRIu64 " ns is not in %" PRIu64 "..%" PRIu64, count.running_ns, before.running_ns,
+	      after.running_ns);
 	return perch_counter_self_monitoring(counter, err);
 }
 
-/* Some thousand reads over a few milliseconds, ticks and all: each must be without a system call, and right. */
+/* Some thousand reads over a few milliseconds, ticks and all: each must be without a system call,
+ * and right. */
 static void compare_many(struct perch_counter *counter, int reads)
 {
 	struct perch_error err = { 0 };
 
 	for (int i = 0; i < reads; i++) {
-		CHECK(compare(counter, &err), "read %d of '%s': %s", i, perch_counter_name(counter), err.message);
+		CHECK(compare(counter, &err), "read %d of '%s': %s", i, perch_counter_name(counter),
+		      err.message);
 		guest_loop(1 + i % 64);
 	}
 }
@@ -95,7 +101,8 @@ static void cycles_32_bit(void)
 	perch_counter_close(counter);
 }
 
-/* The PMU's own names, with a counter of 64 bits; the user need not ask for what makes it readable. */
+/* The PMU's own names, with a counter of 64 bits; the user need not ask for what makes it readable.
+ */
 static void cycles_64_bit(void)
 {
 	char text[96];
@@ -108,8 +115,9 @@ static void cycles_64_bit(void)
 }
 
 /*
- * A counter of 64 bits for other events: CPUs have it, or take two of 32 bits for it, which user space cannot read at
- * once. The kernel refuses to let it then; perch_counter_open() does without, and tells.
+ * A counter of 64 bits for other events: CPUs have it, or take two of 32 bits for it, which user
+ * space cannot read at once. The kernel refuses to let it then; perch_counter_open() does without,
+ * and tells.
  */
 static void instructions_64_bit(void)
 {
@@ -155,14 +163,15 @@ static void across_overflows(void)
 		before = count.value;
 		guest_loop(500);
 	}
-	CHECK(before > 4000 * 500 && turned > 3900, "%" PRIu64 " cycles, %" PRIu64 " of 4000: %s", before, turned,
-	      err.message);
+	CHECK(before > 4000 * 500 && turned > 3900, "%" PRIu64 " cycles, %" PRIu64 " of 4000: %s",
+	      before, turned, err.message);
 	perch_counter_close(counter);
 }
 
 /*
- * More than 2^31 instructions: the kernel starts a counter of 32 bits in the middle, so that it goes through 0 and its
- * sign turns. QEMU tells of that only at the next tick: until then the page is of before.
+ * More than 2^31 instructions: the kernel starts a counter of 32 bits in the middle, so that it
+ * goes through 0 and its sign turns. QEMU tells of that only at the next tick: until then the page
+ * is of before.
  */
 static void across_wraps(void)
 {
@@ -176,7 +185,8 @@ static void across_wraps(void)
 		for (int j = 0; j < 20; j++)
 			CHECK(compare(counter, &err), "%d: %s", i, err.message);
 	}
-	CHECK(guest_off(ask_kernel(counter).value, wanted) < 5, "%" PRIu64, ask_kernel(counter).value);
+	CHECK(guest_off(ask_kernel(counter).value, wanted) < 5, "%" PRIu64,
+	      ask_kernel(counter).value);
 	CHECK(wanted > UINT64_C(1) << 31, "%" PRIu64, wanted);
 	perch_counter_close(counter);
 }
@@ -189,7 +199,7 @@ static void across_migrations(void)
 
 	guest_pin(0);
 	counter = open_running("instructions:u", 0);
-	perch_counter_close(other);	/* so that the next one may have another number there */
+	perch_counter_close(other); /* so that the next one may have another number there */
 	for (int i = 0; i < 200; i++) {
 		guest_pin(i % 2);
 		CHECK(compare(counter, &err), "%d: %s", i, err.message);
@@ -198,7 +208,8 @@ static void across_migrations(void)
 	perch_counter_close(counter);
 }
 
-/* Seven take turns on six counters: whoever is off reads by the system call, and is right as well. */
+/* Seven take turns on six counters: whoever is off reads by the system call, and is right as well.
+ */
 static void multiplexed(void)
 {
 	struct perch_counter *counter[7];
@@ -215,8 +226,8 @@ static void multiplexed(void)
 			guest_note("%s", err.message);
 		guest_loop(50000);
 	}
-	CHECK(without > 350 && with > 20 && err.message[0], "%" PRIu64 " without, %" PRIu64 " with: '%s'", without,
-	      with, err.message);
+	CHECK(without > 350 && with > 20 && err.message[0],
+	      "%" PRIu64 " without, %" PRIu64 " with: '%s'", without, with, err.message);
 	for (int i = 0; i < 7; i++) {
 		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
 		CHECK(count.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, count.state);
@@ -235,15 +246,19 @@ static void reset_and_disabled(void)
 	guest_loop(1000);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
-	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 20000, "%" PRIu64, count.value);
-	CHECK(count.enabled_ns < 1000000 && count.enabled_ns == count.running_ns, "%" PRIu64 " of %" PRIu64,
-	      count.running_ns, count.enabled_ns);
-	CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.scaled == count.value, "state %d", count.state);
+	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 20000,
+	      "%" PRIu64, count.value);
+	CHECK(count.enabled_ns < 1000000 && count.enabled_ns == count.running_ns,
+	      "%" PRIu64 " of %" PRIu64, count.running_ns, count.enabled_ns);
+	CHECK(count.state == PERCH_COUNT_STATE_EXACT && count.scaled == count.value, "state %d",
+	      count.state);
 	CHECK(!perch_counter_disable(counter), "");
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(!perch_counter_self_monitoring(counter, &err) && err.message[0], "a counter that is off: '%s'", err.message);
+	CHECK(!perch_counter_self_monitoring(counter, &err) && err.message[0],
+	      "a counter that is off: '%s'", err.message);
 	guest_note("%s", err.message);
-	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 40000, "%" PRIu64, count.value);
+	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 40000,
+	      "%" PRIu64, count.value);
 	perch_counter_close(counter);
 }
 
@@ -264,8 +279,8 @@ static void not_hardware(void)
 	CHECK_OK(perch_counter_open(&counter, "cycles:u", &cpu, &options, &err), &err);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	err = (struct perch_error){ 0 };
-	CHECK(!perch_counter_self_monitoring(counter, &err) && err.kind == PERCH_ERROR_BAD_TARGET, "of a CPU: '%s'",
-	      err.message);
+	CHECK(!perch_counter_self_monitoring(counter, &err) && err.kind == PERCH_ERROR_BAD_TARGET,
+	      "of a CPU: '%s'", err.message);
 	perch_counter_close(counter);
 }
 
@@ -282,7 +297,8 @@ static void not_asked_for(void)
 	perch_counter_close(counter);
 }
 
-/* A machine whose administrator forbids it (the default): read(2) does it, and the reason names the sysctl. */
+/* A machine whose administrator forbids it (the default): read(2) does it, and the reason names the
+ * sysctl. */
 static void forbidden(void)
 {
 	struct perch_counter *counter;
@@ -294,8 +310,8 @@ static void forbidden(void)
 	without = compare(counter, &err);
 	guest_write(GUEST_USER_ACCESS, "1");
 	CHECK(!without, "a read without a system call");
-	CHECK(strstr(err.message, "perf_user_access") || strstr(err.remedy, "perf_user_access"), "'%s' '%s'",
-	      err.message, err.remedy);
+	CHECK(strstr(err.message, "perf_user_access") || strstr(err.remedy, "perf_user_access"),
+	      "'%s' '%s'", err.message, err.remedy);
 	guest_note("%s. %s", err.message, err.remedy);
 	perch_counter_close(counter);
 }
@@ -341,12 +357,16 @@ static void check_hand(const struct perch_counter *counter, const struct perch_m
 		CHECK(hand_read(page, &hand), "the code by hand cannot read it");
 		after = ask_kernel(counter);
 		CHECK(between(hand.value, before.value, after.value, 0) &&
-		      between(hand.enabled_ns, before.enabled_ns, after.enabled_ns, CLOCK_STEP_NS) &&
-		      between(hand.running_ns, before.running_ns, after.running_ns, CLOCK_STEP_NS), "wrong by hand");
+			      between(hand.enabled_ns, before.enabled_ns, after.enabled_ns,
+				      CLOCK_STEP_NS) &&
+			      between(hand.running_ns, before.running_ns, after.running_ns,
+				      CLOCK_STEP_NS),
+		      "wrong by hand");
 	}
 }
 
-/* Exact, for the instructions are counted: a read by perch costs at most 1.2 times what code by hand takes. */
+/* Exact, for the instructions are counted: a read by perch costs at most 1.2 times what code by
+ * hand takes. */
 static void cost(void)
 {
 	struct perch_counter *counter = open_running("instructions:u", 0), *meter;
@@ -355,7 +375,8 @@ static void cost(void)
 	struct perch_error err = { 0 };
 
 	CHECK_OK(perch_counter_open(&meter, "instructions:u", &PERCH_SELF, NULL, &err), &err);
-	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, perch_counter_fd(counter), 0);
+	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, perch_counter_fd(counter),
+		    0);
 	CHECK(page != MAP_FAILED, "%s", strerror(errno));
 	CHECK(compare(counter, &err), "%s", err.message);
 	check_hand(counter, page);
@@ -363,10 +384,12 @@ static void cost(void)
 	by_perch = instructions_of(meter, counter, NULL) - nothing;
 	by_hand = instructions_of(meter, NULL, page) - nothing;
 	ratio = by_perch * 100 / by_hand;
-	guest_note("%" PRIu64 " instructions by perch, %" PRIu64 " by hand: ratio %" PRIu64 ".%02" PRIu64,
+	guest_note("%" PRIu64 " instructions by perch, %" PRIu64 " by hand: ratio %" PRIu64
+		   ".%02" PRIu64,
 		   by_perch / READS, by_hand / READS, ratio / 100, ratio % 100);
 	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
-	CHECK(by_perch * 10 <= by_hand * 12, "%" PRIu64 " and %" PRIu64 " for %d reads", by_perch, by_hand, READS);
+	CHECK(by_perch * 10 <= by_hand * 12, "%" PRIu64 " and %" PRIu64 " for %d reads", by_perch,
+	      by_hand, READS);
 	perch_counter_close(meter);
 	perch_counter_close(counter);
 }

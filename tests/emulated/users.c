@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an ordinary user may do at each level of perf_event_paranoid; Debian's kernels have one more than the others. */
+/* What an ordinary user may do at each level of perf_event_paranoid; Debian's kernels have one more
+ * than the others. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,16 +11,17 @@
 #include "guest.h"
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
-#define NOBODY 65534
+#define NOBODY	 65534
 
 /* What the kernel must say to one event of a user without privileges. */
 struct rule {
 	const char *event;
 	struct perch_target target;
-	int rc;				/* 0: opens */
+	int rc; /* 0: opens */
 };
 
-/* Each level forbids what the one below allows, so the way is up, with privileges; then they are given away. */
+/* Each level forbids what the one below allows, so the way is up, with privileges; then they are
+ * given away. */
 static void check(const char *level, const struct rule *rules, size_t nr)
 {
 	struct perch_options options = { 0 };
@@ -30,39 +32,44 @@ static void check(const char *level, const struct rule *rules, size_t nr)
 	CHECK_OK(perch_machine_new(&options.machine, NULL, NULL, &err), &err);
 	CHECK(!setgid(NOBODY) && !setuid(NOBODY), "%s", strerror(errno));
 	for (size_t i = 0; i < nr; i++) {
-		int rc = perch_counter_open(&counter, rules[i].event, &rules[i].target, &options, &err);
+		int rc = perch_counter_open(&counter, rules[i].event, &rules[i].target, &options,
+					    &err);
 
-		CHECK(rc == rules[i].rc, "level %s, %s on pid %d, CPU %d: %d in place of %d: %s", level, rules[i].event,
-		      (int)rules[i].target.pid, rules[i].target.cpu, rc, rules[i].rc, rc ? err.message : "opened");
+		CHECK(rc == rules[i].rc, "level %s, %s on pid %d, CPU %d: %d in place of %d: %s",
+		      level, rules[i].event, (int)rules[i].target.pid, rules[i].target.cpu, rc,
+		      rules[i].rc, rc ? err.message : "opened");
 		if (!rc) {
 			perch_counter_close(counter);
 			continue;
 		}
-		CHECK(err.kind == PERCH_ERROR_PARANOID, "level %s, %s: %s: %s", level, rules[i].event,
-		      perch_error_kind_slug(err.kind), err.message);
-		CHECK(strstr(err.message, "paranoid") || strstr(err.remedy, "paranoid"), "'%s' '%s'", err.message,
-		      err.remedy);
+		CHECK(err.kind == PERCH_ERROR_PARANOID, "level %s, %s: %s: %s", level,
+		      rules[i].event, perch_error_kind_slug(err.kind), err.message);
+		CHECK(strstr(err.message, "paranoid") || strstr(err.remedy, "paranoid"),
+		      "'%s' '%s'", err.message, err.remedy);
 	}
 	perch_machine_free(options.machine);
 }
 
-#define CHECK_LEVEL(level, ...)                                                                                        \
-	do {                                                                                                           \
-		static const struct rule rules[] = { __VA_ARGS__ };                                                    \
-		check(level, rules, sizeof(rules) / sizeof(rules[0]));                                                 \
+#define CHECK_LEVEL(level, ...)                                        \
+	do {                                                           \
+		static const struct rule rules[] = { __VA_ARGS__ };    \
+		check(level, rules, sizeof(rules) / sizeof(rules[0])); \
 	} while (0)
+/* clang-format off */
 #define ME { .pid = 0, .cpu = -1 }
 #define A_CPU { .pid = -1, .cpu = 0 }
+/* clang-format on */
 
 static void level_minus_1(void)
 {
-	CHECK_LEVEL("-1", { "cycles", ME, 0 }, { "cycles:u", ME, 0 }, { "instructions:k", ME, 0 }, { "cycles", A_CPU,
-		    0 });
+	CHECK_LEVEL("-1", { "cycles", ME, 0 }, { "cycles:u", ME, 0 }, { "instructions:k", ME, 0 },
+		    { "cycles", A_CPU, 0 });
 }
 
 static void level_0(void)
 {
-	CHECK_LEVEL("0", { "cycles", ME, 0 }, { "cycles:u", ME, 0 }, { "cycles", A_CPU, 0 }, { "cycles:u", A_CPU, 0 });
+	CHECK_LEVEL("0", { "cycles", ME, 0 }, { "cycles:u", ME, 0 }, { "cycles", A_CPU, 0 },
+		    { "cycles:u", A_CPU, 0 });
 }
 
 static void level_1(void)
@@ -73,14 +80,14 @@ static void level_1(void)
 
 static void level_2(void)
 {
-	CHECK_LEVEL("2", { "cycles", ME, -EACCES }, { "cycles:u", ME, 0 }, { "instructions:k", ME, -EACCES },
-		    { "cycles:u", A_CPU, -EACCES });
+	CHECK_LEVEL("2", { "cycles", ME, -EACCES }, { "cycles:u", ME, 0 },
+		    { "instructions:k", ME, -EACCES }, { "cycles:u", A_CPU, -EACCES });
 }
 
 static void level_3(void)
 {
-	CHECK_LEVEL("3", { "cycles", ME, -EACCES }, { "cycles:u", ME, -EACCES }, { "task-clock:u", ME, -EACCES },
-		    { "cycles:u", A_CPU, -EACCES });
+	CHECK_LEVEL("3", { "cycles", ME, -EACCES }, { "cycles:u", ME, -EACCES },
+		    { "task-clock:u", ME, -EACCES }, { "cycles:u", A_CPU, -EACCES });
 }
 
 /* User space alone is counted where that is allowed, and told. */
@@ -96,15 +103,18 @@ static void kernel_dropped(void)
 	guest_write(PARANOID, "2");
 	CHECK(!setgid(NOBODY) && !setuid(NOBODY), "%s", strerror(errno));
 	CHECK_OK(perch_events_parse(&events, "instructions,cycles:u", NULL, &err), &err);
-	CHECK_OK(perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_DROP_KERNEL, &err), &err);
-	CHECK(perch_set_get_event(set, 0)->user_only && !perch_set_get_event(set, 1)->user_only, "%d, %d",
-	      perch_set_get_event(set, 0)->user_only, perch_set_get_event(set, 1)->user_only);
+	CHECK_OK(perch_set_open(&set, &events, &targets, NULL, PERCH_SET_MAY_DROP_KERNEL, &err),
+		 &err);
+	CHECK(perch_set_get_event(set, 0)->user_only && !perch_set_get_event(set, 1)->user_only,
+	      "%d, %d", perch_set_get_event(set, 0)->user_only,
+	      perch_set_get_event(set, 1)->user_only);
 	CHECK_OK(perch_set_enable(set, &err), &err);
 	guest_loop(100000);
 	CHECK_OK(perch_set_disable(set, &err), &err);
 	CHECK_OK(perch_set_read(set, counts, 2, &err), &err);
-	CHECK(counts[0].value >= 100000 * GUEST_TURN && counts[0].value < 100000 * GUEST_TURN + 30000, "%" PRIu64,
-	      counts[0].value);
+	CHECK(counts[0].value >= 100000 * GUEST_TURN &&
+		      counts[0].value < 100000 * GUEST_TURN + 30000,
+	      "%" PRIu64, counts[0].value);
 	perch_set_close(set);
 	perch_events_clear(&events);
 }

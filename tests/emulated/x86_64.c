@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TEXT_POKE records: the kernel tells what code it changes, where, from what and to what. A switch of its BPF statistics is
- * made of such changes; /proc/kcore has the code as it is.
+ * TEXT_POKE records: the kernel tells what code it changes, where, from what and to what. A switch
+ * of its BPF statistics is made of such changes; /proc/kcore has the code as it is.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -15,7 +15,7 @@
 #include "../kernel/live.h"
 #include "guest.h"
 
-#define SWITCH "/proc/sys/kernel/bpf_stats_enabled"
+#define SWITCH	   "/proc/sys/kernel/bpf_stats_enabled"
 #define MOST_BYTES 16
 
 /* The pokes of one turn of the switch, by this thread. */
@@ -44,11 +44,14 @@ static bool read_kernel(uint64_t address, void *bytes, size_t size)
 	if (fd < 0 || pread(fd, &header, sizeof(header), 0) != sizeof(header))
 		header.e_phnum = 0;
 	for (int i = 0; i < header.e_phnum && !got; i++) {
-		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) != sizeof(segment))
+		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) !=
+		    sizeof(segment))
 			break;
 		if (segment.p_type == PT_LOAD && segment.p_vaddr <= address &&
 		    address + size - segment.p_vaddr <= segment.p_memsz)
-			got = pread(fd, bytes, size, segment.p_offset + (address - segment.p_vaddr)) == (ssize_t)size;
+			got = pread(fd, bytes, size,
+				    segment.p_offset + (address - segment.p_vaddr)) ==
+			      (ssize_t)size;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -62,7 +65,8 @@ static uint64_t symbol(const char *wanted)
 	uint64_t address, found = 0;
 
 	while (symbols && !found && fgets(line, sizeof(line), symbols))
-		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && !strcmp(name, wanted))
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 &&
+		    !strcmp(name, wanted))
 			found = address;
 	if (symbols)
 		fclose(symbols);
@@ -84,7 +88,8 @@ static void now_there(void)
 		bool last = true;
 
 		CHECK(poke->address >= from && poke->address < to, "%#" PRIx64, poke->address);
-		CHECK(poke->old_length > 0 && poke->old_length <= MOST_BYTES && poke->new_length == poke->old_length,
+		CHECK(poke->old_length > 0 && poke->old_length <= MOST_BYTES &&
+			      poke->new_length == poke->old_length,
 		      "%u bytes, then %u", poke->old_length, poke->new_length);
 		CHECK(memcmp(poke->before, poke->after, poke->old_length), "nothing changes");
 		for (size_t j = i + 1; j < live.nr; j++)
@@ -93,7 +98,8 @@ static void now_there(void)
 			continue;
 		if (!read_kernel(poke->address, bytes, poke->new_length))
 			guest_skip("/proc/kcore does not tell the kernel's code");
-		CHECK(!memcmp(bytes, poke->after, poke->new_length), "other bytes at %#" PRIx64, poke->address);
+		CHECK(!memcmp(bytes, poke->after, poke->new_length), "other bytes at %#" PRIx64,
+		      poke->address);
 		compared++;
 	}
 	guest_note("%zu records, %zu places compared", live.nr, compared);
@@ -111,15 +117,19 @@ static void there_and_back(void)
 	turn(&back, "0");
 	CHECK(there.nr == back.nr, "%zu there, %zu back", there.nr, back.nr);
 	for (size_t i = 0; i < there.nr; i++) {
-		const struct perch_text_poke_record *poke = &there.record[i].text_poke, *other = NULL;
+		const struct perch_text_poke_record *poke = &there.record[i].text_poke,
+						    *other = NULL;
 
 		for (size_t j = 0; j < back.nr && !other; j++)
 			if (back.record[j].text_poke.address == poke->address)
 				other = &back.record[j].text_poke;
 		CHECK(other, "%#" PRIx64 " was not changed back", poke->address);
-		CHECK(other->old_length == poke->new_length && other->new_length == poke->old_length, "other lengths");
+		CHECK(other->old_length == poke->new_length &&
+			      other->new_length == poke->old_length,
+		      "other lengths");
 		CHECK(!memcmp(other->before, poke->after, poke->new_length) &&
-		      !memcmp(other->after, poke->before, poke->old_length), "other bytes at %#" PRIx64, poke->address);
+			      !memcmp(other->after, poke->before, poke->old_length),
+		      "other bytes at %#" PRIx64, poke->address);
 	}
 	live_close(&there);
 	live_close(&back);
@@ -140,7 +150,8 @@ static void no_such_cpu(void)
 	rc = live_open(&live, &attr, &target, 0, &err);
 	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
 	CHECK(rc == -ENODEV, "%d", rc);
-	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind), err.message);
+	CHECK(err.kind == PERCH_ERROR_NO_CPU, "%s: %s", perch_error_kind_slug(err.kind),
+	      err.message);
 	guest_note("%s", err.message);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump_built FILE SEED: records of all types that perf 6.1 knows, of one event with any fields, for dump.py. Most of
- * these types cannot be recorded on most machines. What perf cannot print is not made: text that would end its line,
- * registers of one name, newer fields.
+ * dump_built FILE SEED: records of all types that perf 6.1 knows, of one event with any fields, for
+ * dump.py. Most of these types cannot be recorded on most machines. What perf cannot print is not
+ * made: text that would end its line, registers of one name, newer fields.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,10 @@
 #define ID	77
 
 /* Bits of sample_type as they were in 6.1; of x86's registers those that are one word each. */
-#define SAMPLE_TYPE  ((UINT64_C(1) << 25) - 1)
-#define X86_WORDS    UINT64_C(0xffffff)
-#define BRANCH_TYPES (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_HW_INDEX)
+#define SAMPLE_TYPE ((UINT64_C(1) << 25) - 1)
+#define X86_WORDS   UINT64_C(0xffffff)
+#define BRANCH_TYPES \
+	(PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_HW_INDEX)
 
 static void choose_shape(struct build_shape *shape, struct build_chance *chance)
 {
@@ -24,28 +25,34 @@ static void choose_shape(struct build_shape *shape, struct build_chance *chance)
 	shape->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	shape->sample_id_all = true;
 	shape->sample_type &= SAMPLE_TYPE;
-	shape->sample_type |= PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_ID;
+	shape->sample_type |= PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+			      PERCH_SAMPLE_CPU | PERCH_SAMPLE_ID;
 	/* perf reads a READ as if these were always there */
-	shape->read_format |= PERCH_FORMAT_ID | PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING;
-	shape->branch_sample_type = (shape->branch_sample_type & BRANCH_TYPES) | PERCH_SAMPLE_BRANCH_ANY;
+	shape->read_format |= PERCH_FORMAT_ID | PERCH_FORMAT_TOTAL_TIME_ENABLED |
+			      PERCH_FORMAT_TOTAL_TIME_RUNNING;
+	shape->branch_sample_type = (shape->branch_sample_type & BRANCH_TYPES) |
+				    PERCH_SAMPLE_BRANCH_ANY;
 	shape->regs_user &= X86_WORDS;
 	shape->regs_intr &= X86_WORDS;
 }
 
-/* The types that have something to tell here are as frequent as samples, of which there are enough elsewhere. */
+/* The types that have something to tell here are as frequent as samples, of which there are enough
+ * elsewhere. */
 static uint32_t choose_type(const struct build_shape *shape, struct build_chance *chance)
 {
 	uint32_t type = 1 + build_below(chance, PERCH_RECORD_AUX_OUTPUT_HW_ID);
 
 	/* perf takes the READ of a group for that of one event */
-	return type == PERCH_RECORD_READ && shape->read_format & PERCH_FORMAT_GROUP ? PERCH_RECORD_AUX : type;
+	return type == PERCH_RECORD_READ && shape->read_format & PERCH_FORMAT_GROUP
+		       ? PERCH_RECORD_AUX
+		       : type;
 }
 
 /* perf does not only print: it makes threads and maps of what it reads, and goes through those. */
 static void tame(struct build_record *record)
 {
-	uint32_t *threads[] = { &record->pid, &record->tid, &record->ppid, &record->ptid, &record->sample_id.pid,
-				&record->sample_id.tid };
+	uint32_t *threads[] = { &record->pid,  &record->tid,	       &record->ppid,
+				&record->ptid, &record->sample_id.pid, &record->sample_id.tid };
 
 	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
 		*threads[i] &= 0xffff;
@@ -87,7 +94,10 @@ static void choose_record(struct build_record *record, struct build_chance *chan
 /* By the machine registers have their names. */
 static int put_machine(struct perch_writer *writer, struct perch_error *err)
 {
-	struct { uint32_t size; char name[64]; } machine = { 64, "x86_64" };
+	struct {
+		uint32_t size;
+		char name[64];
+	} machine = { 64, "x86_64" };
 
 	return perch_writer_feature(writer, PERCH_FEATURE_ARCH, &machine, sizeof(machine), err);
 }

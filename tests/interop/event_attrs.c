@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints what each event string given means, for events.py: "string<TAB>index leader name=... field=value ..." in C's
- * hex. Fields of the event's own attr come first, then modifiers, then sampling.FIELD: of the attr that samplers open.
+ * Prints what each event string given means, for events.py: "string<TAB>index leader name=...
+ * field=value ..." in C's hex. Fields of the event's own attr come first, then modifiers, then
+ * sampling.FIELD: of the attr that samplers open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,7 +70,8 @@ int main(int argc, char **argv)
 		struct perch_error err;
 
 		if (perch_events_parse(&events, argv[i], NULL, &err)) {
-			printf("%s\terror column=%d %s. %s\n", argv[i], err.column, err.message, err.remedy);
+			printf("%s\terror column=%d %s. %s\n", argv[i], err.column, err.message,
+			       err.remedy);
 			continue;
 		}
 		for (size_t index = 0; index < events.nr; index++)

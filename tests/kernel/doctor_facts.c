@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perch doctor tells, found without perch: each event is opened by the system call, with the system's own header.
- *   doctor_facts events [TRACEPOINT] [SYSCALL_TRACEPOINT] [PID] [CGROUP]   one line "id ok|limited|no" each
- *   doctor_facts rings KIB     maps a ring of KIB on every CPU: "yes" or "no"
+ * What perch doctor tells, found without perch: each event is opened by the system call, with the
+ * system's own header. doctor_facts events [TRACEPOINT] [SYSCALL_TRACEPOINT] [PID] [CGROUP]   lines
+ * "id ok|limited|no" doctor_facts rings KIB     maps a ring of KIB on every CPU: "yes" or "no"
  *   doctor_facts descriptors   opens events until none is left: how many
  *   doctor_facts attr          the size of the kernel's perf_event_attr
- *   doctor_facts lockdown      whether registers at interrupts can be sampled: "ok", "limited" or "unknown"
+ *   doctor_facts lockdown      whether REGS_INTR works: "ok", "limited", "unknown"
  *   doctor_facts uprobe FILE TYPE   opens a uprobe at the file's entry: "ok" or "no"
  */
 #define _GNU_SOURCE
@@ -52,7 +52,8 @@ static struct perf_event_attr event(unsigned type, uint64_t config, bool user)
 	return attr;
 }
 
-static struct perf_event_attr sampled(unsigned type, uint64_t config, bool user, uint64_t sample_type)
+static struct perf_event_attr sampled(unsigned type, uint64_t config, bool user,
+				      uint64_t sample_type)
 {
 	struct perf_event_attr attr = event(type, config, user);
 
@@ -70,25 +71,33 @@ static void own_events(void)
 {
 	struct perf_event_attr chain =
 		sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, PERF_SAMPLE_CALLCHAIN);
-	struct perf_event_attr precise = sampled(PERF_TYPE_HARDWARE, 0, true, PERF_SAMPLE_IP), branches = precise;
+	struct perf_event_attr precise = sampled(PERF_TYPE_HARDWARE, 0, true, PERF_SAMPLE_IP),
+			       branches = precise;
 	struct perf_event_attr point = event(PERF_TYPE_BREAKPOINT, 0, true);
 	bool cycles, clock;
 
-	say("count-user", opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), 0, -1, 0), false);
-	say("count-kernel", opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false), 0, -1, 0), false);
-	clock = opens(sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, PERF_SAMPLE_IP), 0, -1, 0);
+	say("count-user",
+	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), 0, -1, 0), false);
+	say("count-kernel",
+	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false), 0, -1, 0), false);
+	clock = opens(sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, PERF_SAMPLE_IP), 0,
+		      -1, 0);
 	say("clock", clock, false);
 	cycles = opens(sampled(PERF_TYPE_HARDWARE, 0, true, PERF_SAMPLE_IP), 0, -1, 0);
 	say("cycles", cycles, opens(event(PERF_TYPE_HARDWARE, 0, true), 0, -1, 0));
 	say("sample", cycles, clock);
 	say("sample-kernel",
-	    opens(sampled(cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE, 0, false, PERF_SAMPLE_IP), 0, -1, 0),
+	    opens(sampled(cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE, 0, false,
+			  PERF_SAMPLE_IP),
+		  0, -1, 0),
 	    false);
 	chain.exclude_callchain_kernel = 1;
-	say("callchains", opens(sampled(PERF_TYPE_SOFTWARE, 0, false, PERF_SAMPLE_CALLCHAIN), 0, -1, 0),
+	say("callchains",
+	    opens(sampled(PERF_TYPE_SOFTWARE, 0, false, PERF_SAMPLE_CALLCHAIN), 0, -1, 0),
 	    opens(chain, 0, -1, 0));
 	precise.precise_ip = 2;
-	say("precise", opens(precise, 0, -1, 0), (precise.precise_ip = 1, opens(precise, 0, -1, 0)));
+	say("precise", opens(precise, 0, -1, 0),
+	    (precise.precise_ip = 1, opens(precise, 0, -1, 0)));
 	branches.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 	branches.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
 	say("branch-stacks", opens(branches, 0, -1, 0), false);
@@ -105,10 +114,13 @@ static void wide_events(pid_t pid, const char *cgroup)
 {
 	int fd = open(cgroup, O_RDONLY);
 
-	say("system-wide", opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), -1, 0, 0), false);
-	say("other-users", opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), pid, -1, 0), false);
+	say("system-wide",
+	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), -1, 0, 0), false);
+	say("other-users",
+	    opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), pid, -1, 0), false);
 	say("cgroups",
-	    fd >= 0 && opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), fd, 0, PERF_FLAG_PID_CGROUP),
+	    fd >= 0 && opens(event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, true), fd, 0,
+			     PERF_FLAG_PID_CGROUP),
 	    false);
 }
 
@@ -116,7 +128,8 @@ static void wide_events(pid_t pid, const char *cgroup)
 static void tracepoints(uint64_t id, uint64_t of_calls)
 {
 	struct perf_event_attr data = sampled(PERF_TYPE_TRACEPOINT, id, true, PERF_SAMPLE_RAW);
-	struct perf_event_attr calls = sampled(PERF_TYPE_TRACEPOINT, of_calls, true, PERF_SAMPLE_RAW);
+	struct perf_event_attr calls =
+		sampled(PERF_TYPE_TRACEPOINT, of_calls, true, PERF_SAMPLE_RAW);
 
 	say("tracepoints", id && opens(event(PERF_TYPE_TRACEPOINT, id, true), 0, -1, 0), false);
 	say("tracepoint-data", id && opens(data, 0, -1, 0), of_calls && opens(calls, 0, -1, 0));
@@ -124,7 +137,8 @@ static void tracepoints(uint64_t id, uint64_t of_calls)
 
 static void program(void)
 {
-	struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
+	struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+				   { .code = BPF_JMP | BPF_EXIT } };
 	union bpf_attr attr;
 	int fd;
 
@@ -132,7 +146,7 @@ static void program(void)
 	attr.prog_type = BPF_PROG_TYPE_TRACEPOINT;
 	attr.insns = (uintptr_t)code;
 	attr.insn_cnt = 2;
-	attr.license = (uintptr_t)"GPL";
+	attr.license = (uintptr_t) "GPL";
 	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	say("bpf", fd >= 0, false);
 }
@@ -147,7 +161,8 @@ static int rings(size_t kib)
 			sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true, PERF_SAMPLE_IP);
 		int fd = event_on(&attr, 0, (int)cpu, 0);
 
-		if (fd < 0 || mmap(NULL, page + kib * 1024, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) {
+		if (fd < 0 || mmap(NULL, page + kib * 1024, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				   0) == MAP_FAILED) {
 			puts(fd < 0 || errno != EPERM ? "broken" : "no");
 			return 0;
 		}
@@ -167,7 +182,8 @@ static int descriptors(void)
 	return 0;
 }
 
-/* A byte that is not zero is looked at where the kernel has a field, and too much where it has none. */
+/* A byte that is not zero is looked at where the kernel has a field, and too much where it has
+ * none. */
 static int attr_size(void)
 {
 	static unsigned char bytes[4096];
@@ -190,7 +206,8 @@ static int attr_size(void)
 /* What lockdown forbids to everybody at confidentiality. */
 static int lockdown(void)
 {
-	struct perf_event_attr attr = sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, PERF_SAMPLE_IP);
+	struct perf_event_attr attr =
+		sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, PERF_SAMPLE_IP);
 
 	if (!opens(attr, 0, -1, 0)) {
 		puts("unknown");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of exact counts do to be counted, and how they open counters. Include after <cmocka.h>. */
+/* What the tests of exact counts do to be counted, and how they open counters. Include after
+ * <cmocka.h>. */
 #ifndef PERCH_TESTS_EXACT_H
 #define PERCH_TESTS_EXACT_H
 
@@ -28,7 +29,8 @@ static inline void skip_or_fail(const char *text, int rc, const struct perch_err
 		print_message("skipped: %s\n", err->message);
 		skip();
 	default:
-		if (rc == -EACCES || (rc == -ENOENT && strchr(text, ':') && access("/sys/kernel/tracing/events", R_OK))) {
+		if (rc == -EACCES || (rc == -ENOENT && strchr(text, ':') &&
+				      access("/sys/kernel/tracing/events", R_OK))) {
 			print_message("skipped: %s\n", err->message);
 			skip();
 		}
@@ -36,7 +38,8 @@ static inline void skip_or_fail(const char *text, int rc, const struct perch_err
 	}
 }
 
-/* What is done once before it counts: code that is used for the first time may have page faults of its own. */
+/* What is done once before it counts: code that is used for the first time may have page faults of
+ * its own. */
 static inline bool may_practise(const struct perch_options *options)
 {
 	return !options || (!options->enabled && !options->enable_on_exec);
@@ -123,7 +126,8 @@ __attribute__((noinline, unused, no_sanitize("address"))) static void touch(char
 		((volatile char *)pages)[i * page] = 1;
 }
 
-__attribute__((noinline, unused, no_sanitize("address"))) static void look_at(const char *pages, int nr)
+__attribute__((noinline, unused, no_sanitize("address"))) static void look_at(const char *pages,
+									      int nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
@@ -152,8 +156,9 @@ static inline bool stay_on(int cpu)
 }
 
 /*
- * A child that does its work when it is told to, as often as it is told to. The first time is practice, so that pages of
- * code, stack and heap that it shares with its parent are its own when it counts.
+ * A child that does its work when it is told to, as often as it is told to. The first time is
+ * practice, so that pages of code, stack and heap that it shares with its parent are its own when
+ * it counts.
  */
 struct child {
 	pid_t pid;

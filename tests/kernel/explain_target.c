@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For explain.sh: a program to watch, which makes calls that are refused, in the way that its argument says. It checks
- * itself that nothing changed for it, and exits with 0, or with the line at which something did.
+ * For explain.sh: a program to watch, which makes calls that are refused, in the way that its
+ * argument says. It checks itself that nothing changed for it, and exits with 0, or with the line
+ * at which something did.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,13 +26,21 @@
 #include <unistd.h>
 #include <perch/abi.h>
 
-#define CHECK(condition) do { if (!(condition)) { fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-			      _exit(100); } } while (0)
+#define CHECK(condition)                                                        \
+	do {                                                                    \
+		if (!(condition)) {                                             \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+			_exit(100);                                             \
+		}                                                               \
+	} while (0)
 
 static struct perch_attr good(void)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER0,
-				   .config = PERCH_COUNT_SW_PAGE_FAULTS, .disabled = 1, .exclude_kernel = 1 };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = PERCH_ATTR_SIZE_VER0,
+				   .config = PERCH_COUNT_SW_PAGE_FAULTS,
+				   .disabled = 1,
+				   .exclude_kernel = 1 };
 
 	return attr;
 }
@@ -78,8 +87,10 @@ static int mode_size(void)
 	return 0;
 }
 
-static const struct perch_attr constant = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER0,
-					    .config = PERCH_COUNT_SW_PAGE_FAULTS, .read_format = 1ull << 41 };
+static const struct perch_attr constant = { .type = PERCH_TYPE_SOFTWARE,
+					    .size = PERCH_ATTR_SIZE_VER0,
+					    .config = PERCH_COUNT_SW_PAGE_FAULTS,
+					    .read_format = 1ull << 41 };
 
 static int mode_constant(void)
 {
@@ -195,8 +206,8 @@ static void *execute_late(void *microseconds)
 }
 
 /*
- * The leader opens so many events that calls are made in its place again and again; in one of these, another thread
- * executes. A third one's end has to be taken before that goes on.
+ * The leader opens so many events that calls are made in its place again and again; in one of
+ * these, another thread executes. A third one's end has to be taken before that goes on.
  */
 static int mode_overtaken(void)
 {
@@ -208,7 +219,8 @@ static int mode_overtaken(void)
 		pid_t pid = fork();
 
 		if (pid) {
-			CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+			CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+			      !WEXITSTATUS(status));
 			continue;
 		}
 		CHECK(!pthread_create(&thread, NULL, sleeper, NULL));
@@ -230,7 +242,8 @@ static int mode_operations(void)
 
 	fd = open_event(&attr, -1);
 	CHECK(fd >= 0);
-	CHECK(mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EINVAL);
+	CHECK(mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED &&
+	      errno == EINVAL);
 	CHECK(ioctl(fd, PERCH_IOC_SET_FILTER, "id == 1") == -1 && errno == EINVAL);
 	CHECK(read(fd, buffer, 4) == -1 && errno == ENOSPC);
 	CHECK(read(fd, buffer, 8) == 8);
@@ -310,7 +323,8 @@ static int mode_signals(void)
 	timer_t timer;
 
 	signal(SIGUSR1, count);
-	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer) && !timer_settime(timer, 0, &often, NULL));
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer) &&
+	      !timer_settime(timer, 0, &often, NULL));
 	for (int i = 0; i < 200; i++)
 		CHECK(open_event(&attr, -1) == -1 && errno == EINVAL);
 	CHECK(!timer_settime(timer, 0, &never, NULL) && signals > 0);
@@ -328,10 +342,12 @@ static int mode_stopped(void)
 		fail_once();
 		_exit(4);
 	}
-	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) &&
+	      WSTOPSIG(status) == SIGSTOP);
 	usleep(20000);
 	CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0);
-	CHECK(!kill(pid, SIGCONT) && waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status));
+	CHECK(!kill(pid, SIGCONT) && waitpid(pid, &status, WCONTINUED) == pid &&
+	      WIFCONTINUED(status));
 	CHECK(ended_with(pid) == 4);
 	return 0;
 }
@@ -370,11 +386,22 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } modes[] = {
-	{ "one", mode_one }, { "size", mode_size }, { "constant", mode_constant }, { "null", mode_null },
-	{ "threads", mode_threads }, { "children", mode_children }, { "exec", mode_exec }, { "overtaken", mode_overtaken },
-	{ "operations", mode_operations }, { "many", mode_many }, { "filtered", mode_filtered },
-	{ "dropped", mode_dropped }, { "signals", mode_signals }, { "stopped", mode_stopped },
-	{ "interrupted", mode_interrupted }, { "waits", mode_waits },
+	{ "one", mode_one },
+	{ "size", mode_size },
+	{ "constant", mode_constant },
+	{ "null", mode_null },
+	{ "threads", mode_threads },
+	{ "children", mode_children },
+	{ "exec", mode_exec },
+	{ "overtaken", mode_overtaken },
+	{ "operations", mode_operations },
+	{ "many", mode_many },
+	{ "filtered", mode_filtered },
+	{ "dropped", mode_dropped },
+	{ "signals", mode_signals },
+	{ "stopped", mode_stopped },
+	{ "interrupted", mode_interrupted },
+	{ "waits", mode_waits },
 };
 
 /* Asked by the leak sanitizer, which would stop a traced program, in builds that have it. */

@@ -29,9 +29,16 @@ uint64_t live_clock(const struct perch_attr *attr)
 struct perch_attr live_attr(void)
 {
 	return (struct perch_attr){
-		.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY, .sample_type = LIVE_IDENTITY,
-		.disabled = 1, .sample_id_all = 1, .use_clockid = 1, .clockid = CLOCK_MONOTONIC,
-		.exclude_kernel = !live_is_root(), .exclude_hv = !live_is_root(), .size = PERCH_ATTR_SIZE_VER7,
+		.type = PERCH_TYPE_SOFTWARE,
+		.config = PERCH_COUNT_SW_DUMMY,
+		.sample_type = LIVE_IDENTITY,
+		.disabled = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.exclude_kernel = !live_is_root(),
+		.exclude_hv = !live_is_root(),
+		.size = PERCH_ATTR_SIZE_VER7,
 	};
 }
 
@@ -46,8 +53,8 @@ struct perch_attr live_sampling(uint32_t type, uint64_t config, uint64_t fields)
 	return attr;
 }
 
-int live_open(struct live *live, const struct perch_attr *attr, const struct perch_target *target, size_t pages,
-	      struct perch_error *err)
+int live_open(struct live *live, const struct perch_attr *attr, const struct perch_target *target,
+	      size_t pages, struct perch_error *err)
 {
 	int rc;
 
@@ -58,7 +65,8 @@ int live_open(struct live *live, const struct perch_attr *attr, const struct per
 		return live->fd;
 	rc = perch_event_id(live->fd, &live->id, NULL, err);
 	if (rc >= 0)
-		rc = perch_ring_open(&live->ring, live->fd, pages ? pages : PAGES, PERCH_RING_FORWARD, NULL, err);
+		rc = perch_ring_open(&live->ring, live->fd, pages ? pages : PAGES,
+				     PERCH_RING_FORWARD, NULL, err);
 	if (rc < 0)
 		live_close(live);
 	return rc;
@@ -87,8 +95,10 @@ int live_disable(struct live *live)
 
 #define WRONG(...) perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, __VA_ARGS__)
 
-/* What holds for the identity of each record of the event. A task that has gone has the number -1. */
-static int check_identity(const struct live *live, const struct perch_record *record, struct perch_error *err)
+/* What holds for the identity of each record of the event. A task that has gone has the number -1.
+ */
+static int check_identity(const struct live *live, const struct perch_record *record,
+			  struct perch_error *err)
 {
 	const struct perch_sample_id *sample_id = &record->sample_id;
 	const bool whole = record->type == PERCH_RECORD_SAMPLE || live->attr.sample_id_all;
@@ -96,21 +106,26 @@ static int check_identity(const struct live *live, const struct perch_record *re
 	const char *name = perch_record_name(record->type);
 
 	if (sample_id->has != wanted)
-		return WRONG("%s: identity %#" PRIx64 " in place of %#" PRIx64, name, sample_id->has, wanted);
+		return WRONG("%s: identity %#" PRIx64 " in place of %#" PRIx64, name,
+			     sample_id->has, wanted);
 	if (wanted & (PERCH_SAMPLE_ID | PERCH_SAMPLE_IDENTIFIER) && sample_id->id != live->id)
-		return WRONG("%s: id %" PRIu64 " in place of %" PRIu64, name, sample_id->id, live->id);
+		return WRONG("%s: id %" PRIu64 " in place of %" PRIu64, name, sample_id->id,
+			     live->id);
 	if (wanted & PERCH_SAMPLE_STREAM_ID &&
-	    (live->attr.inherit ? sample_id->stream_id < live->id : sample_id->stream_id != live->id))
-		return WRONG("%s: stream id %" PRIu64 " of event %" PRIu64, name, sample_id->stream_id, live->id);
-	if (wanted & PERCH_SAMPLE_TIME && (sample_id->time < live->from || sample_id->time > live->to))
-		return WRONG("%s: time %" PRIu64 " is not in %" PRIu64 "..%" PRIu64, name, sample_id->time, live->from,
-			     live->to);
+	    (live->attr.inherit ? sample_id->stream_id < live->id
+				: sample_id->stream_id != live->id))
+		return WRONG("%s: stream id %" PRIu64 " of event %" PRIu64, name,
+			     sample_id->stream_id, live->id);
+	if (wanted & PERCH_SAMPLE_TIME &&
+	    (sample_id->time < live->from || sample_id->time > live->to))
+		return WRONG("%s: time %" PRIu64 " is not in %" PRIu64 "..%" PRIu64, name,
+			     sample_id->time, live->from, live->to);
 	if (wanted & PERCH_SAMPLE_CPU &&
 	    (live->target.cpu >= 0 ? sample_id->cpu != (uint32_t)live->target.cpu
 				   : sample_id->cpu >= (uint32_t)sysconf(_SC_NPROCESSORS_CONF)))
 		return WRONG("%s: CPU %" PRIu32, name, sample_id->cpu);
-	if (wanted & PERCH_SAMPLE_TID && live->target.cpu < 0 && !live->attr.inherit && live->target.pid == 0 &&
-	    sample_id->pid != (uint32_t)getpid())
+	if (wanted & PERCH_SAMPLE_TID && live->target.cpu < 0 && !live->attr.inherit &&
+	    live->target.pid == 0 && sample_id->pid != (uint32_t)getpid())
 		return WRONG("%s: process %" PRIu32, name, sample_id->pid);
 	return 0;
 }
@@ -128,22 +143,26 @@ static int balance(void *context, const struct perch_field *field)
 	return 0;
 }
 
-static int check(const struct live *live, const struct perch_record *record, struct perch_error *err)
+static int check(const struct live *live, const struct perch_record *record,
+		 struct perch_error *err)
 {
 	int depth = 0;
 
 	if (!perch_record_name(record->type) || record->type >= PERCH_RECORD_MAX)
 		return WRONG("the kernel writes a record of type %" PRIu32, record->type);
 	/* of these the kernel tells too many where somebody else records them as well */
-	if (record->trailing_bytes && record->type != PERCH_RECORD_KSYMBOL && record->type != PERCH_RECORD_BPF_EVENT &&
-	    record->type != PERCH_RECORD_TEXT_POKE)
-		return WRONG("%s: %u bytes behind the last field", perch_record_name(record->type), record->trailing_bytes);
+	if (record->trailing_bytes && record->type != PERCH_RECORD_KSYMBOL &&
+	    record->type != PERCH_RECORD_BPF_EVENT && record->type != PERCH_RECORD_TEXT_POKE)
+		return WRONG("%s: %u bytes behind the last field", perch_record_name(record->type),
+			     record->trailing_bytes);
 	if (perch_record_fields(record, perch_arch_here(), balance, &depth) || depth)
-		return WRONG("%s: its lists and groups do not end", perch_record_name(record->type));
+		return WRONG("%s: its lists and groups do not end",
+			     perch_record_name(record->type));
 	return check_identity(live, record, err);
 }
 
-static int keep(struct live *live, const struct perch_record_header *header, struct perch_error *err)
+static int keep(struct live *live, const struct perch_record_header *header,
+		struct perch_error *err)
 {
 	struct perch_record *record;
 	void *bytes;
@@ -154,15 +173,17 @@ static int keep(struct live *live, const struct perch_record_header *header, str
 		struct perch_record *more = realloc(live->record, room * sizeof(*more));
 
 		if (!more)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for %zu records", room);
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory for %zu records", room);
 		live->record = more;
 		live->room = room;
 	}
 	bytes = malloc(header->size);
 	if (!bytes)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a record");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a record");
 	memcpy(bytes, header, header->size);
-	live->to = live_clock(&live->attr);	/* anew for each: the event may still be running */
+	live->to = live_clock(&live->attr); /* anew for each: the event may still be running */
 	record = &live->record[live->nr++];
 	rc = perch_record_decode(record, &live->parse_info, bytes, header->size, err);
 	record->bytes = bytes;
@@ -179,7 +200,8 @@ int live_take(struct live *live, struct perch_error *err)
 	return rc;
 }
 
-const struct perch_record *live_next(const struct live *live, uint32_t type, const struct perch_record *after)
+const struct perch_record *live_next(const struct live *live, uint32_t type,
+				     const struct perch_record *after)
 {
 	for (size_t i = after ? (size_t)(after - live->record) + 1 : 0; i < live->nr; i++)
 		if (live->record[i].type == type)

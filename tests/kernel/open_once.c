@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For open-syscalls.sh: opens a counter, or a group of three, by bare code or by libperch, between two calls of
- * getppid() that mark the place in strace's output. The heap is there before, as in any program that has allocated.
+ * For open-syscalls.sh: opens a counter, or a group of three, by bare code or by libperch, between
+ * two calls of getppid() that mark the place in strace's output. The heap is there before, as in
+ * any program that has allocated.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,13 @@
 static int bare(uint64_t config, int leader, uint64_t read_format)
 {
 	struct perch_attr attr = {
-		.type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER0, .config = config,
-		.read_format = read_format, .disabled = leader < 0, .exclude_kernel = 1, .exclude_hv = 1,
+		.type = PERCH_TYPE_SOFTWARE,
+		.size = PERCH_ATTR_SIZE_VER0,
+		.config = config,
+		.read_format = read_format,
+		.disabled = leader < 0,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
 	};
 
 	return syscall(SYS_perf_event_open, &attr, 0, -1, leader, PERCH_FLAG_FD_CLOEXEC);
@@ -27,8 +33,9 @@ static int open_bare(bool group)
 	uint64_t format = group ? times | PERCH_FORMAT_GROUP : times;
 	int leader = bare(PERCH_COUNT_SW_PAGE_FAULTS, -1, format);
 
-	if (leader >= 0 && group && (bare(PERCH_COUNT_SW_TASK_CLOCK, leader, format) < 0 ||
-				     bare(PERCH_COUNT_SW_DUMMY, leader, format) < 0))
+	if (leader >= 0 && group &&
+	    (bare(PERCH_COUNT_SW_TASK_CLOCK, leader, format) < 0 ||
+	     bare(PERCH_COUNT_SW_DUMMY, leader, format) < 0))
 		return -1;
 	return leader;
 }
@@ -38,7 +45,8 @@ static int open_perch(bool group)
 	struct perch_counter *counter;
 	struct perch_group *members;
 
-	return group ? perch_group_open(&members, "{page-faults:u,task-clock:u,dummy:u}", NULL, NULL, NULL)
+	return group ? perch_group_open(&members, "{page-faults:u,task-clock:u,dummy:u}", NULL,
+					NULL, NULL)
 		     : perch_counter_open(&counter, "page-faults:u", NULL, NULL, NULL);
 }
 
@@ -46,7 +54,7 @@ int main(int argc, char **argv)
 {
 	bool by_perch = argc > 1 && !strcmp(argv[1], "perch");
 	bool group = argc > 2 && !strcmp(argv[2], "group");
-	char *volatile heap;	/* volatile: not to be optimised away */
+	char *volatile heap; /* volatile: not to be optimised away */
 	int rc;
 
 	heap = malloc(100000);

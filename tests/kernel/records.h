@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests of live records with cmocka: opening with a reason to skip, and running everything a second time as an ordinary
- * user. Include after <cmocka.h>.
+ * Tests of live records with cmocka: opening with a reason to skip, and running everything a second
+ * time as an ordinary user. Include after <cmocka.h>.
  */
 #ifndef PERCH_TESTS_RECORDS_H
 #define PERCH_TESTS_RECORDS_H
@@ -30,8 +30,8 @@ static inline int stay_here(void)
 	return cpu;
 }
 
-static inline void record_open(struct live *live, const struct perch_attr *attr, const struct perch_target *target,
-			       size_t pages)
+static inline void record_open(struct live *live, const struct perch_attr *attr,
+			       const struct perch_target *target, size_t pages)
 {
 	struct perch_error err = { 0 };
 	int rc = live_open(live, attr, target, pages, &err);
@@ -94,7 +94,8 @@ static inline int records_as_user(const struct CMUnitTest *tests, size_t nr)
 
 	if (!again || setgroups(0, NULL) || setgid(RECORDS_NOBODY) || setuid(RECORDS_NOBODY) ||
 	    prctl(PR_SET_DUMPABLE, 1)) {
-		print_message("this process cannot become user %d: %s\n", RECORDS_NOBODY, strerror(errno));
+		print_message("this process cannot become user %d: %s\n", RECORDS_NOBODY,
+			      strerror(errno));
 		return 1;
 	}
 	for (size_t i = 0; i < nr; i++) {

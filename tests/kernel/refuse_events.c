@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts a program behind a seccomp filter that answers perf_event_open with an errno, as container runtimes do:
- * refuse_events ERRNO PROGRAM [ARGUMENTS]
+ * Starts a program behind a seccomp filter that answers perf_event_open with an errno, as container
+ * runtimes do: refuse_events ERRNO PROGRAM [ARGUMENTS]
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,8 @@ static int refuse(unsigned errnum)
 	};
 	struct sock_fprog program = { sizeof(instructions) / sizeof(*instructions), instructions };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return -errno;
 	return 0;
 }

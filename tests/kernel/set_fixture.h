@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of sets share: fresh pages to fault in, and sets that must open. Include after cmocka.h. */
+/* What the tests of sets share: fresh pages to fault in, and sets that must open. Include after
+ * cmocka.h. */
 #ifndef PERCH_TEST_SET_FIXTURE_H
 #define PERCH_TEST_SET_FIXTURE_H
 
@@ -8,8 +9,8 @@
 #include <sys/mman.h>
 #include <perch/count.h>
 
-#define PAGES 64
-#define NOBODY 65534
+#define PAGES	     64
+#define NOBODY	     65534
 #define NO_SUCH_TYPE 0x7ffffff0
 
 static inline char *fresh_pages(void)
@@ -44,8 +45,9 @@ static inline struct perch_events parse(const char *text)
 	return events;
 }
 
-static inline struct perch_set *open_events(const struct perch_events *events, const struct perch_targets *targets,
-				     const struct perch_options *options, unsigned may)
+static inline struct perch_set *open_events(const struct perch_events *events,
+					    const struct perch_targets *targets,
+					    const struct perch_options *options, unsigned may)
 {
 	static struct perch_target self = PERCH_SELF_INIT;
 	const struct perch_targets mine = { .nr = 1, .target = &self };
@@ -59,7 +61,7 @@ static inline struct perch_set *open_events(const struct perch_events *events, c
 
 /* The set copies what it needs but strings, and these events have none. */
 static inline struct perch_set *open_set(const char *text, const struct perch_targets *targets,
-				  const struct perch_options *options)
+					 const struct perch_options *options)
 {
 	struct perch_events events = parse(text);
 	struct perch_set *set = open_events(&events, targets, options, 0);
@@ -76,7 +78,8 @@ static inline void read_set(struct perch_set *set, struct perch_count *counts)
 		fail_msg("%s", err.message);
 }
 
-static inline struct perch_count sum_of(const struct perch_set *set, const struct perch_count *counts, size_t event)
+static inline struct perch_count sum_of(const struct perch_set *set,
+					const struct perch_count *counts, size_t event)
 {
 	struct perch_count sum;
 

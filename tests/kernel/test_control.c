@@ -20,7 +20,7 @@
 
 #define HITS 100
 
-static struct perch_attr last;		/* of the event opened last */
+static struct perch_attr last; /* of the event opened last */
 
 static int open_event(const char *text, const struct perch_options *options)
 {
@@ -28,7 +28,8 @@ static int open_event(const char *text, const struct perch_options *options)
 	struct perch_error err;
 	int fd;
 
-	if (perch_events_parse(&events, text, NULL, &err) || perch_attr_build(&last, &events.event[0], options, &err))
+	if (perch_events_parse(&events, text, NULL, &err) ||
+	    perch_attr_build(&last, &events.event[0], options, &err))
 		fail_msg("%s: %s", text, err.message);
 	fd = perch_open(&last, &PERCH_SELF, -1, 0, NULL, &err);
 	perch_events_clear(&events);
@@ -68,7 +69,8 @@ static void expect(int rc, int errnum, const struct perch_error *err, const char
 	if (rc != -errnum || err->errnum != errnum || !strstr(err->message, words))
 		fail_msg("%d, not %d: '%s' lacks '%s'", rc, -errnum, err->message, words);
 	if (errnum != ENOTTY)
-		assert_true(err->remedy[0] || err->kind == PERCH_ERROR_USAGE || err->kind == PERCH_ERROR_PERIOD);
+		assert_true(err->remedy[0] || err->kind == PERCH_ERROR_USAGE ||
+			    err->kind == PERCH_ERROR_PERIOD);
 }
 
 static void getppid_times(int times)
@@ -80,7 +82,8 @@ static void getppid_times(int times)
 static void touch_pages(int nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	volatile char *pages = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *pages =
+		mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	madvise((void *)pages, nr * page, MADV_NOHUGEPAGE);
@@ -89,7 +92,7 @@ static void touch_pages(int nr)
 	munmap((void *)pages, nr * page);
 }
 
-/* ---- Rings, looked at by hand ---------------------------------------------------------------------------------- */
+/* ---- Rings, looked at by hand ---- */
 
 #define RING_PAGES 8
 
@@ -107,7 +110,8 @@ static void unmap_ring(struct perch_mmap_page *ring)
 	munmap(ring, (1 + RING_PAGES) * sysconf(_SC_PAGESIZE));
 }
 
-/* Counts the samples in a ring that has not wrapped; the first word of each, its IDENTIFIER, goes into ids. */
+/* Counts the samples in a ring that has not wrapped; the first word of each, its IDENTIFIER, goes
+ * into ids. */
 static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size_t room)
 {
 	const char *data = (const char *)ring + ring->data_offset;
@@ -129,7 +133,7 @@ static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size
 	return nr;
 }
 
-/* ---- Enable, disable, reset, refresh, period ------------------------------------------------------------------- */
+/* ---- Enable, disable, reset, refresh, period ---- */
 
 static void on_and_off(void **state)
 {
@@ -156,7 +160,8 @@ static void on_and_off(void **state)
 static void this_thread_at_once(void **state)
 {
 	struct perch_error err;
-	int one = open_tracepoint("syscalls:sys_enter_getppid", NULL), other = open_event("syscalls:sys_enter_getppid", NULL);
+	int one = open_tracepoint("syscalls:sys_enter_getppid", NULL),
+	    other = open_event("syscalls:sys_enter_getppid", NULL);
 
 	(void)state;
 	assert_int_equal(perch_tasks_enable(NULL, &err), 0);
@@ -192,7 +197,9 @@ static void ask_for_signals(int fd)
 
 static void so_many_more(void **state)
 {
-	const struct perch_options sampling = { .period = 1, .sample = PERCH_SAMPLE_IDENTIFIER, .wakeup_events = 1 };
+	const struct perch_options sampling = { .period = 1,
+						.sample = PERCH_SAMPLE_IDENTIFIER,
+						.wakeup_events = 1 };
 	const struct perch_options inherited = { .period = 1, .inherit = 1 };
 	struct perch_mmap_page *ring;
 	struct perch_error err;
@@ -210,12 +217,13 @@ static void so_many_more(void **state)
 	assert_int_equal(signals, 5);
 	assert_int_equal(hang_ups, 1);
 	assert_int_equal(samples_in(ring, NULL, 0), 5);
-	assert_int_equal(value_of(fd), 5);	/* disabled by the last one */
+	assert_int_equal(value_of(fd), 5); /* disabled by the last one */
 	expect(perch_event_refresh(fd, 0, NULL, &err), EINVAL, &err, "from 1");
 	expect(perch_event_refresh(fd, 1u << 31, NULL, &err), EINVAL, &err, "from 1");
 	unmap_ring(ring);
 	close(fd);
-	/* again and again; not with tracepoints, which some kernels (6.18) do not start a second time */
+	/* again and again; not with tracepoints, which some kernels (6.18) do not start a second
+	 * time */
 	fd = open_event("page-faults:u", &(struct perch_options){ .period = 1 });
 	for (unsigned times = 1; times < 4; times++) {
 		assert_int_equal(perch_event_refresh(fd, times, NULL, &err), 0);
@@ -233,7 +241,9 @@ static void so_many_more(void **state)
 
 static void another_period(void **state)
 {
-	const struct perch_options sampling = { .period = 10, .sample = PERCH_SAMPLE_IDENTIFIER, .enabled = 1 };
+	const struct perch_options sampling = { .period = 10,
+						.sample = PERCH_SAMPLE_IDENTIFIER,
+						.enabled = 1 };
 	const struct perch_options often = { .frequency = 10 };
 	struct perch_mmap_page *ring;
 	size_t before;
@@ -247,7 +257,7 @@ static void another_period(void **state)
 	assert_int_equal(perch_event_set_period(fd, 2, NULL, &err), 0);
 	getppid_times(100);
 	before = samples_in(ring, NULL, 0);
-	assert_in_range(before, 55, 61);	/* the first are still the old period's */
+	assert_in_range(before, 55, 61); /* the first are still the old period's */
 	getppid_times(100);
 	assert_int_equal(samples_in(ring, NULL, 0), before + 50);
 	expect(perch_event_set_period(fd, 0, NULL, &err), EINVAL, &err, "from 1 to");
@@ -263,17 +273,20 @@ static void another_period(void **state)
 	close(fd);
 }
 
-/* ---- Output, filter, id ---------------------------------------------------------------------------------------- */
+/* ---- Output, filter, id ---- */
 
 static void one_ring_for_two(void **state)
 {
-	const struct perch_options sampling = { .period = 1, .sample = PERCH_SAMPLE_IDENTIFIER, .enabled = 1 };
+	const struct perch_options sampling = { .period = 1,
+						.sample = PERCH_SAMPLE_IDENTIFIER,
+						.enabled = 1 };
 	const struct perch_options backward = { .period = 1, .write_backward = 1 };
 	struct perch_mmap_page *ring, *second;
 	uint64_t ids[8] = { 0 }, one_id = 0, other_id = 0;
 	struct perch_error err;
 	int one = open_tracepoint("syscalls:sys_enter_getppid", &sampling);
-	int other = open_tracepoint("syscalls:sys_enter_getuid", &sampling), third = open_event("dummy", &backward);
+	int other = open_tracepoint("syscalls:sys_enter_getuid", &sampling),
+	    third = open_event("dummy", &backward);
 
 	(void)state;
 	expect(perch_event_set_output(other, one, NULL, &err), EINVAL, &err, "none mapped");
@@ -287,7 +300,8 @@ static void one_ring_for_two(void **state)
 	getppid_times(1);
 	assert_int_equal(samples_in(ring, ids, 8), 3);
 	assert_true(ids[0] == one_id && ids[1] == other_id && ids[2] == one_id);
-	assert_int_equal(perch_event_set_output(other, -1, NULL, &err), 0);	/* its own again, of which there is none */
+	/* its own again, of which there is none */
+	assert_int_equal(perch_event_set_output(other, -1, NULL, &err), 0);
 	syscall(SYS_getuid);
 	assert_int_equal(samples_in(ring, NULL, 0), 3);
 	expect(perch_event_set_output(one, one, NULL, &err), EINVAL, &err, "itself");
@@ -312,9 +326,12 @@ static void half_of_the_hits(void **state)
 		int errnum;
 		const char *words;
 	} bad[] = {
-		{ "no_such_field == 1", EINVAL, "no expression" }, { "sig ==", EINVAL, "no expression" },
-		{ "", EINVAL, "no expression" }, { "(sig == 1", ENOENT, "does not close" },
-		{ "sig == 1)", EPERM, "not opened" }, { "comm == \"x", ESRCH, "quotes" },
+		{ "no_such_field == 1", EINVAL, "no expression" },
+		{ "sig ==", EINVAL, "no expression" },
+		{ "", EINVAL, "no expression" },
+		{ "(sig == 1", ENOENT, "does not close" },
+		{ "sig == 1)", EPERM, "not opened" },
+		{ "comm == \"x", ESRCH, "quotes" },
 	};
 	const struct perch_options counting = { .enabled = 1 };
 	struct perch_error err;
@@ -335,19 +352,23 @@ static void half_of_the_hits(void **state)
 	close(fd);
 	fd = open_event("signal:signal_generate", &counting);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		expect(perch_event_set_filter(fd, bad[i].filter, NULL, &err), bad[i].errnum, &err, bad[i].words);
+		expect(perch_event_set_filter(fd, bad[i].filter, NULL, &err), bad[i].errnum, &err,
+		       bad[i].words);
 		assert_non_null(strstr(err.message, bad[i].filter));
 	}
 	expect(perch_event_set_filter(fd, NULL, NULL, &err), EINVAL, &err, "there is none");
 	close(fd);
 	fd = open_event("page-faults", NULL);
-	expect(perch_event_set_filter(fd, "sig == 10", NULL, &err), EINVAL, &err, "takes no filter");
+	expect(perch_event_set_filter(fd, "sig == 10", NULL, &err), EINVAL, &err,
+	       "takes no filter");
 	close(fd);
 }
 
 static void paused(void **state)
 {
-	const struct perch_options sampling = { .period = 1, .sample = PERCH_SAMPLE_IDENTIFIER, .enabled = 1 };
+	const struct perch_options sampling = { .period = 1,
+						.sample = PERCH_SAMPLE_IDENTIFIER,
+						.enabled = 1 };
 	struct perch_mmap_page *ring;
 	struct perch_error err;
 	int fd = open_tracepoint("syscalls:sys_enter_getppid", &sampling);
@@ -367,7 +388,7 @@ static void paused(void **state)
 	close(fd);
 }
 
-/* ---- BPF ------------------------------------------------------------------------------------------------------- */
+/* ---- BPF ---- */
 
 /* A program that returns 0: nothing of the tracepoint goes on to events. */
 static int load_program(unsigned type)
@@ -377,7 +398,10 @@ static int load_program(unsigned type)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
-		.prog_type = type, .insns = (uintptr_t)code, .insn_cnt = 2, .license = (uintptr_t)"GPL",
+		.prog_type = type,
+		.insns = (uintptr_t)code,
+		.insn_cnt = 2,
+		.license = (uintptr_t) "GPL",
 	};
 
 	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
@@ -415,7 +439,8 @@ static void programs(void **state)
 	assert_int_equal(nr, 1);
 	assert_int_equal(perch_event_query_bpf(fd, ids, 4, &nr, NULL, &err), 0);
 	expect(perch_event_set_bpf(fd, program, NULL, &err), EEXIST, &err, "already");
-	expect(perch_event_query_bpf(software, ids, 4, &nr, NULL, &err), EINVAL, &err, "no tracepoint");
+	expect(perch_event_query_bpf(software, ids, 4, &nr, NULL, &err), EINVAL, &err,
+	       "no tracepoint");
 	expect(perch_event_set_bpf(0, program, NULL, &err), ENOTTY, &err, "4.1");
 	close(fd);
 	close(software);
@@ -423,7 +448,7 @@ static void programs(void **state)
 	close(filter);
 }
 
-/* ---- Breakpoints ----------------------------------------------------------------------------------------------- */
+/* ---- Breakpoints ---- */
 
 static volatile long watched[2];
 
@@ -475,9 +500,11 @@ static void another_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_and_off), cmocka_unit_test(this_thread_at_once), cmocka_unit_test(so_many_more),
-		cmocka_unit_test(another_period), cmocka_unit_test(one_ring_for_two), cmocka_unit_test(half_of_the_hits),
-		cmocka_unit_test(paused), cmocka_unit_test(programs), cmocka_unit_test(another_place),
+		cmocka_unit_test(on_and_off),	    cmocka_unit_test(this_thread_at_once),
+		cmocka_unit_test(so_many_more),	    cmocka_unit_test(another_period),
+		cmocka_unit_test(one_ring_for_two), cmocka_unit_test(half_of_the_hits),
+		cmocka_unit_test(paused),	    cmocka_unit_test(programs),
+		cmocka_unit_test(another_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,8 @@ static void page_faults_are_exact(void **state)
 	(void)state;
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
-	touch(pages);		/* not counted: not enabled yet; and libc's own pages are there now */
+	/* not counted: not enabled yet; and libc's own pages are there now */
+	touch(pages);
 	drop(pages);
 	pages = fresh_pages();
 	assert_int_equal(perch_counter_enable(faults), 0);
@@ -125,7 +126,8 @@ static void a_group_is_read_at_once(void **state)
 	char *pages;
 
 	(void)state;
-	if (perch_group_open(&group, "{page-faults:u,task-clock:u,dummy:u}", &PERCH_SELF, &options, &err))
+	if (perch_group_open(&group, "{page-faults:u,task-clock:u,dummy:u}", &PERCH_SELF, &options,
+			     &err))
 		fail_msg("%s", err.message);
 	pages = fresh_pages();
 	touch(pages);
@@ -178,10 +180,11 @@ static void an_inherited_group_is_read_too(void **state)
 	perch_group_close(group);
 }
 
-/* ---- refusals that this kernel really gives -------------------------------------------------------------------- */
+/* ---- refusals that this kernel really gives ---- */
 
 #define SOFTWARE .type = PERCH_TYPE_SOFTWARE, .size = sizeof(struct perch_attr), .exclude_kernel = 1
-#define BREAKPOINT .type = PERCH_TYPE_BREAKPOINT, .size = sizeof(struct perch_attr), .exclude_kernel = 1
+#define BREAKPOINT \
+	.type = PERCH_TYPE_BREAKPOINT, .size = sizeof(struct perch_attr), .exclude_kernel = 1
 
 static const struct {
 	struct perch_attr attr;
@@ -193,34 +196,115 @@ static const struct {
 	const char *field;
 } refusals[] = {
 	{ { SOFTWARE }, { 0, -1, 0 }, -1, 1 << 20, EINVAL, PERCH_ERROR_BAD_FIELD, "flags" },
-	{ { SOFTWARE, .reserved_2 = 1 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "reserved_2" },
-	{ { SOFTWARE, .sample_type = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "sample_type" },
-	{ { SOFTWARE, .read_format = 1 << 12 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "read_format" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1 }, { 0, -1, 0 }, -1, 0, EINVAL,
-	  PERCH_ERROR_BAD_FIELD, "branch_sample_type" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD,
+	{ { SOFTWARE, .reserved_2 = 1 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "reserved_2" },
+	{ { SOFTWARE, .sample_type = 1ull << 40 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "sample_type" },
+	{ { SOFTWARE, .read_format = 1 << 12 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "read_format" },
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 1 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "branch_sample_type" },
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_REGS_USER },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
 	  "sample_regs_user" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 7 }, { 0, -1, 0 }, -1, 0, EINVAL,
-	  PERCH_ERROR_BAD_FIELD, "sample_stack_user" },
-	{ { SOFTWARE, .sample_period = 1ull << 63 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_PERIOD, "sample_period" },
-	{ { SOFTWARE, .freq = 1, .sample_freq = 1ull << 40 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_FREQUENCY,
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 7 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "sample_stack_user" },
+	{ { SOFTWARE, .sample_period = 1ull << 63 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_PERIOD,
+	  "sample_period" },
+	{ { SOFTWARE, .freq = 1, .sample_freq = 1ull << 40 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_FREQUENCY,
 	  "sample_freq" },
-	{ { SOFTWARE, .use_clockid = 1, .clockid = 2 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "clockid" },
+	{ { SOFTWARE, .use_clockid = 1, .clockid = 2 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "clockid" },
 	{ { SOFTWARE }, { -1, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_TARGET, "cpu" },
 	{ { SOFTWARE }, { 0, -5, 0 }, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu" },
 	{ { SOFTWARE }, { 0, 100000, 0 }, -1, 0, EINVAL, PERCH_ERROR_NO_CPU, "cpu" },
 	{ { SOFTWARE }, { INT32_MAX, -1, 0 }, -1, 0, ESRCH, PERCH_ERROR_NO_PROCESS, "pid" },
 	{ { SOFTWARE }, { 0, -1, 0 }, 9999, 0, EBADF, PERCH_ERROR_BAD_GROUP, "group_fd" },
-	{ { .type = PERCH_TYPE_SOFTWARE, .size = 64, .config = 9999, .exclude_kernel = 1 }, { 0, -1, 0 }, -1, 0, ENOENT,
-	  PERCH_ERROR_BAD_FIELD, "config" },
-	{ { .type = 0x7ffffff0, .size = 64, .exclude_kernel = 1 }, { 0, -1, 0 }, -1, 0, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+	{ { .type = PERCH_TYPE_SOFTWARE, .size = 64, .config = 9999, .exclude_kernel = 1 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  ENOENT,
+	  PERCH_ERROR_BAD_FIELD,
+	  "config" },
+	{ { .type = 0x7ffffff0, .size = 64, .exclude_kernel = 1 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  ENOENT,
+	  PERCH_ERROR_UNKNOWN_PMU,
 	  "type" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 9 }, { 0, -1, 0 }, -1, 0, EOPNOTSUPP,
-	  PERCH_ERROR_NOT_SUPPORTED, "sample_type" },
-	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 65535 }, { 0, -1, 0 }, -1, 0, EOVERFLOW,
-	  PERCH_ERROR_STACK_DEPTH, "sample_max_stack" },
-	{ { BREAKPOINT, .bp_type = 0, .bp_len = 8 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD, "bp_type" },
-	{ { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 }, { 0, -1, 0 }, -1, 0, EINVAL, PERCH_ERROR_BAD_FIELD,
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 9 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EOPNOTSUPP,
+	  PERCH_ERROR_NOT_SUPPORTED,
+	  "sample_type" },
+	{ { SOFTWARE, .sample_type = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 65535 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EOVERFLOW,
+	  PERCH_ERROR_STACK_DEPTH,
+	  "sample_max_stack" },
+	{ { BREAKPOINT, .bp_type = 0, .bp_len = 8 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
+	  "bp_type" },
+	{ { BREAKPOINT, .bp_type = PERCH_BREAKPOINT_W, .bp_len = 3 },
+	  { 0, -1, 0 },
+	  -1,
+	  0,
+	  EINVAL,
+	  PERCH_ERROR_BAD_FIELD,
 	  "bp_len" },
 };
 
@@ -232,14 +316,16 @@ static void refusals_are_explained(void **state)
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		struct perch_error err;
-		int rc = perch_open(&refusals[i].attr, &refusals[i].target, refusals[i].group_fd, refusals[i].flags,
-				    machine, &err);
+		int rc = perch_open(&refusals[i].attr, &refusals[i].target, refusals[i].group_fd,
+				    refusals[i].flags, machine, &err);
 
 		if (rc == -EACCES && refusals[i].target.pid == -1)
-			continue;	/* an ordinary user is told that first */
-		if (rc != -refusals[i].errnum || err.kind != refusals[i].kind || strcmp(err.field, refusals[i].field))
-			fail_msg("row %zu (%s, %s): got %d, %s", i, perch_error_kind_slug(refusals[i].kind),
-				 refusals[i].field, rc, rc < 0 ? err.message : "");
+			continue; /* an ordinary user is told that first */
+		if (rc != -refusals[i].errnum || err.kind != refusals[i].kind ||
+		    strcmp(err.field, refusals[i].field))
+			fail_msg("row %zu (%s, %s): got %d, %s", i,
+				 perch_error_kind_slug(refusals[i].kind), refusals[i].field, rc,
+				 rc < 0 ? err.message : "");
 	}
 	perch_machine_free(machine);
 }
@@ -255,13 +341,15 @@ static void out_of_descriptors(void **state)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	low = (struct rlimit){ last, limit.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &low);
-	assert_int_equal(perch_counter_open(&made, "page-faults:u", &PERCH_SELF, NULL, &err), -EMFILE);
+	assert_int_equal(perch_counter_open(&made, "page-faults:u", &PERCH_SELF, NULL, &err),
+			 -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	close(last);
 }
 
-/* What the kernel of this machine does not know, told with its release: only where such a kernel runs. */
+/* What the kernel of this machine does not know, told with its release: only where such a kernel
+ * runs. */
 static void too_new_is_told(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1 };
@@ -286,10 +374,14 @@ static void too_new_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(page_faults_are_exact),     cmocka_unit_test(reset_starts_anew),
-		cmocka_unit_test(children_are_inherited),    cmocka_unit_test(a_group_is_read_at_once),
-		cmocka_unit_test(an_inherited_group_is_read_too), cmocka_unit_test(refusals_are_explained),
-		cmocka_unit_test(out_of_descriptors),	     cmocka_unit_test(too_new_is_told),
+		cmocka_unit_test(page_faults_are_exact),
+		cmocka_unit_test(reset_starts_anew),
+		cmocka_unit_test(children_are_inherited),
+		cmocka_unit_test(a_group_is_read_at_once),
+		cmocka_unit_test(an_inherited_group_is_read_too),
+		cmocka_unit_test(refusals_are_explained),
+		cmocka_unit_test(out_of_descriptors),
+		cmocka_unit_test(too_new_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,14 +18,15 @@
 
 #include <perch/count.h>
 
-#define PAGES 64
+#define PAGES	64
 #define MEMBERS 300
-#define NOBODY 65534
+#define NOBODY	65534
 
 static void *touch_pages(void *unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 
 	if (pages == MAP_FAILED)
 		return unused;
@@ -58,7 +59,7 @@ static void threads_are_inherited_when_asked(void **state)
 	const struct perch_options inherited = { .enabled = 1, .inherit = 1 };
 
 	(void)state;
-	faults_with_thread(&alone);	/* a thread's first stack is libc's to allocate */
+	faults_with_thread(&alone); /* a thread's first stack is libc's to allocate */
 	assert_true(faults_with_thread(&alone) < PAGES);
 	assert_true(faults_with_thread(&inherited) >= PAGES);
 }
@@ -71,7 +72,8 @@ static void switches_and_time_in_one_group(void **state)
 	struct perch_error err;
 
 	(void)state;
-	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &PERCH_SELF, NULL, &err)) {
+	if (perch_group_open(&group, "{task-clock,page-faults,context-switches}", &PERCH_SELF, NULL,
+			     &err)) {
 		assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 		print_message("skipped: %s\n", err.message);
 		skip();
@@ -159,8 +161,13 @@ static void a_task_that_is_gone(void **state)
 static void breakpoints_run_out(void **state)
 {
 	struct perch_attr attr = {
-		.type = PERCH_TYPE_BREAKPOINT, .size = sizeof(attr), .bp_type = PERCH_BREAKPOINT_W,
-		.bp_len = 4, .bp_addr = (uintptr_t)&attr & ~(uint64_t)7, .exclude_kernel = 1, .exclude_hv = 1,
+		.type = PERCH_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = PERCH_BREAKPOINT_W,
+		.bp_len = 4,
+		.bp_addr = (uintptr_t)&attr & ~(uint64_t)7,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
 	};
 	struct perch_error err;
 	int fds[64], nr = 0, rc = 0;
@@ -178,7 +185,8 @@ static void breakpoints_run_out(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
 }
 
-/* In a child, which gives up root for good. Returns its exit status: 0, or the number of the step that failed. */
+/* In a child, which gives up root for good. Returns its exit status: 0, or the number of the step
+ * that failed. */
 static int ordinary_user(void)
 {
 	struct perch_options options = { 0 };
@@ -187,7 +195,8 @@ static int ordinary_user(void)
 
 	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY))
 		return 1;
-	if (perch_machine_new(&options.machine, NULL, NULL, NULL) || perch_machine_privileged(options.machine))
+	if (perch_machine_new(&options.machine, NULL, NULL, NULL) ||
+	    perch_machine_privileged(options.machine))
 		return 2;
 	if (perch_counter_open(&faults, "page-faults", &PERCH_SELF, &options, &err) != -EACCES)
 		return 3;
@@ -198,7 +207,8 @@ static int ordinary_user(void)
 	if (perch_counter_open(&faults, "page-faults:u", &PERCH_SELF, &options, &err))
 		return 6;
 	perch_counter_close(faults);
-	if (perch_counter_open(&faults, "page-faults:u", &(struct perch_target){ -1, 0, 0 }, &options, &err) != -EACCES)
+	if (perch_counter_open(&faults, "page-faults:u", &(struct perch_target){ -1, 0, 0 },
+			       &options, &err) != -EACCES)
 		return 7;
 	if (err.kind != PERCH_ERROR_PARANOID || strcmp(err.field, "pid"))
 		return 8;
@@ -229,9 +239,12 @@ static void an_ordinary_user_is_told_of_paranoid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_are_inherited_when_asked), cmocka_unit_test(switches_and_time_in_one_group),
-		cmocka_unit_test(large_groups_are_read_whole),	    cmocka_unit_test(cycles_work_or_are_not_supported),
-		cmocka_unit_test(a_task_that_is_gone),		    cmocka_unit_test(breakpoints_run_out),
+		cmocka_unit_test(threads_are_inherited_when_asked),
+		cmocka_unit_test(switches_and_time_in_one_group),
+		cmocka_unit_test(large_groups_are_read_whole),
+		cmocka_unit_test(cycles_work_or_are_not_supported),
+		cmocka_unit_test(a_task_that_is_gone),
+		cmocka_unit_test(breakpoints_run_out),
 		cmocka_unit_test(an_ordinary_user_is_told_of_paranoid),
 	};
 

@@ -15,13 +15,13 @@
 
 #include "exact.h"
 
-#define PAGES 256
-#define CALLS 1000
+#define PAGES  256
+#define CALLS  1000
 #define SLEEPS 50
 
 static const struct timespec moment = { 0, 200000 };
 
-/* ---- page faults ----------------------------------------------------------------------------------------------- */
+/* ---- page faults ---- */
 
 static void faults_while_touching(const char *text, char *pages, struct perch_count counts[3])
 {
@@ -47,7 +47,7 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 	assert_int_equal(counts[1].value, PAGES);
 	assert_int_equal(counts[2].value, 0);
 	faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages, counts);
-	assert_int_equal(counts[0].value, 0);	/* they are there now */
+	assert_int_equal(counts[0].value, 0); /* they are there now */
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	drop(pages, PAGES);
 }
@@ -84,7 +84,8 @@ static int cold_file(size_t size)
 	}
 	unlink(path);
 	memset(bytes, 'x', size);
-	if (write(fd, bytes, size) != (ssize_t)size || fsync(fd) || posix_fadvise(fd, 0, size, POSIX_FADV_DONTNEED)) {
+	if (write(fd, bytes, size) != (ssize_t)size || fsync(fd) ||
+	    posix_fadvise(fd, 0, size, POSIX_FADV_DONTNEED)) {
 		close(fd);
 		fd = -1;
 	}
@@ -103,7 +104,8 @@ static void pages_of_a_disk_are_major_faults(void **state)
 	char *pages = fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	(void)state;
-	if (pages != MAP_FAILED && !madvise(pages, size, MADV_RANDOM) && !mincore(pages, size, resident))
+	if (pages != MAP_FAILED && !madvise(pages, size, MADV_RANDOM) &&
+	    !mincore(pages, size, resident))
 		for (int i = 0; i < PAGES; i++)
 			cold += !(resident[i] & 1);
 	if (!cold) {
@@ -117,8 +119,9 @@ static void pages_of_a_disk_are_major_faults(void **state)
 	perch_group_disable(group);
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
-	print_message("%d pages of %d were on the disk: %llu major faults, %llu minor\n", cold, PAGES,
-		      (unsigned long long)counts[2].value, (unsigned long long)counts[1].value);
+	print_message("%d pages of %d were on the disk: %llu major faults, %llu minor\n", cold,
+		      PAGES, (unsigned long long)counts[2].value,
+		      (unsigned long long)counts[1].value);
 	assert_true(counts[2].value > 0 && counts[2].value <= (uint64_t)cold);
 	assert_int_equal(counts[2].value, after.ru_majflt - before.ru_majflt);
 	assert_int_equal(counts[0].value, counts[1].value + counts[2].value);
@@ -131,7 +134,8 @@ static void pages_of_a_disk_are_major_faults(void **state)
 static void faults_of_the_kernel_are_told_apart(void **state)
 {
 	size_t size = PAGES * sysconf(_SC_PAGESIZE);
-	struct perch_group *group = open_group("{page-faults:k,page-faults:u,page-faults:uk}", NULL);
+	struct perch_group *group =
+		open_group("{page-faults:k,page-faults:u,page-faults:uk}", NULL);
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct perch_count counts[3];
 	char *pages = fresh_pages(PAGES), *more = fresh_pages(PAGES);
@@ -139,7 +143,8 @@ static void faults_of_the_kernel_are_told_apart(void **state)
 	(void)state;
 	assert_true(zero >= 0);
 	perch_group_enable(group);
-	assert_int_equal(syscall(SYS_read, zero, pages, size), size);	/* no sanitizer looks at the pages */
+	/* no sanitizer looks at the pages */
+	assert_int_equal(syscall(SYS_read, zero, pages, size), size);
 	touch(more, PAGES);
 	perch_group_disable(group);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
@@ -152,7 +157,7 @@ static void faults_of_the_kernel_are_told_apart(void **state)
 	drop(more, PAGES);
 }
 
-/* ---- the scheduler --------------------------------------------------------------------------------------------- */
+/* ---- the scheduler ---- */
 
 static void each_sleep_is_a_context_switch(void **state)
 {
@@ -169,8 +174,9 @@ static void each_sleep_is_a_context_switch(void **state)
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(perch_group_read(group, counts, 2, NULL), 0);
 	assert_true(counts[0].value >= SLEEPS);
-	assert_true(counts[0].value <= (uint64_t)(after.ru_nvcsw - before.ru_nvcsw + after.ru_nivcsw - before.ru_nivcsw));
-	assert_int_equal(counts[1].value, 0);	/* a switch is the kernel's doing */
+	assert_true(counts[0].value <= (uint64_t)(after.ru_nvcsw - before.ru_nvcsw +
+						  after.ru_nivcsw - before.ru_nivcsw));
+	assert_int_equal(counts[1].value, 0); /* a switch is the kernel's doing */
 	perch_group_close(group);
 }
 
@@ -235,8 +241,9 @@ static void the_clocks_are_those_of_the_thread(void **state)
 	wall = ns_of(CLOCK_MONOTONIC) - wall;
 	assert_int_equal(perch_group_read(group, counts, 2, NULL), 0);
 	print_message("thread's clock %llu..%llu ns, task-clock %llu, cpu-clock %llu, wall %llu\n",
-		      (unsigned long long)inner, (unsigned long long)outer, (unsigned long long)counts[0].value,
-		      (unsigned long long)counts[1].value, (unsigned long long)wall);
+		      (unsigned long long)inner, (unsigned long long)outer,
+		      (unsigned long long)counts[0].value, (unsigned long long)counts[1].value,
+		      (unsigned long long)wall);
 	for (int i = 0; i < 2; i++) {
 		assert_true(counts[i].value + CLOCKS_DIFFER_NS >= inner);
 		assert_true(counts[i].value <= outer + CLOCKS_DIFFER_NS);
@@ -248,7 +255,8 @@ static void the_clocks_are_those_of_the_thread(void **state)
 
 static void what_does_not_happen_is_0(void **state)
 {
-	static const char *const events[] = { "dummy:u", "alignment-faults:u", "emulation-faults:u", "bpf-output:u" };
+	static const char *const events[] = { "dummy:u", "alignment-faults:u", "emulation-faults:u",
+					      "bpf-output:u" };
 	char *pages = fresh_pages(PAGES);
 
 	(void)state;
@@ -265,14 +273,14 @@ static void what_does_not_happen_is_0(void **state)
 	drop(pages, PAGES);
 }
 
-/* ---- tracepoints ----------------------------------------------------------------------------------------------- */
+/* ---- tracepoints ---- */
 
 static void each_call_is_a_tracepoint_hit(void **state)
 {
 	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL);
 
 	(void)state;
-	call_getppid(CALLS);	/* not enabled yet */
+	call_getppid(CALLS); /* not enabled yet */
 	perch_counter_enable(counter);
 	call_getppid(CALLS);
 	syscall(SYS_gettid);
@@ -288,9 +296,11 @@ static void a_filter_lets_through_what_it_says(void **state)
 	struct perch_error err = { 0 };
 
 	(void)state;
-	assert_true(perch_event_set_filter(perch_counter_fd(counter), "no_such_field == 7", NULL, &err) < 0);
+	assert_true(perch_event_set_filter(perch_counter_fd(counter), "no_such_field == 7", NULL,
+					   &err) < 0);
 	assert_true(err.message[0]);
-	if (perch_event_set_filter(perch_counter_fd(counter), "offset == 7 && whence == 0", NULL, &err))
+	if (perch_event_set_filter(perch_counter_fd(counter), "offset == 7 && whence == 0", NULL,
+				   &err))
 		fail_msg("%s", err.message);
 	perch_counter_enable(counter);
 	for (int i = 0; i < CALLS; i++) {
@@ -304,7 +314,8 @@ static void a_filter_lets_through_what_it_says(void **state)
 
 static void all_calls_are_counted_beside_one(void **state)
 {
-	struct perch_group *group = open_group("{raw_syscalls:sys_enter,raw_syscalls:sys_exit,syscalls:sys_enter_getppid}", NULL);
+	struct perch_group *group = open_group(
+		"{raw_syscalls:sys_enter,raw_syscalls:sys_exit,syscalls:sys_enter_getppid}", NULL);
 	struct perch_count counts[3];
 
 	(void)state;
@@ -319,14 +330,14 @@ static void all_calls_are_counted_beside_one(void **state)
 	perch_group_close(group);
 }
 
-/* ---- hardware that is not a core's ------------------------------------------------------------------------------ */
+/* ---- hardware that is not a core's ---- */
 
 #if defined(__x86_64__)
 static uint64_t tsc(void)
 {
 	uint32_t low, high;
 
-	__asm__ volatile("lfence; rdtsc" : "=a"(low), "=d"(high) :: "memory");
+	__asm__ volatile("lfence; rdtsc" : "=a"(low), "=d"(high)::"memory");
 	return (uint64_t)high << 32 | low;
 }
 #endif
@@ -361,11 +372,12 @@ static void the_tsc_lies_between_two_readings(void **state)
 #endif
 }
 
-/* ---- what options do to software events ------------------------------------------------------------------------- */
+/* ---- what options do to software events ---- */
 
 static void a_group_is_read_at_one_moment(void **state)
 {
-	struct perch_group *group = open_group("{page-faults:u,minor-faults:u,task-clock:u,dummy:u}", NULL);
+	struct perch_group *group =
+		open_group("{page-faults:u,minor-faults:u,task-clock:u,dummy:u}", NULL);
 	char *pages = fresh_pages(PAGES);
 	struct perch_count counts[4];
 	uint64_t enabled = 0, clock = 0;
@@ -381,7 +393,8 @@ static void a_group_is_read_at_one_moment(void **state)
 		clock = counts[2].value;
 		enabled = counts[0].enabled_ns;
 		for (int j = 0; j < 4; j++)
-			assert_true(counts[j].enabled_ns == enabled && counts[j].running_ns == enabled);
+			assert_true(counts[j].enabled_ns == enabled &&
+				    counts[j].running_ns == enabled);
 	}
 	perch_group_close(group);
 	drop(pages, PAGES);
@@ -389,7 +402,8 @@ static void a_group_is_read_at_one_moment(void **state)
 
 static void pinned_and_exclusive_software_events_count(void **state)
 {
-	static const char *const events[] = { "page-faults:uD", "page-faults:ue", "page-faults:uDe" };
+	static const char *const events[] = { "page-faults:uD", "page-faults:ue",
+					      "page-faults:uDe" };
 	struct perch_options options = { .pinned = 1, .exclusive = 1 };
 	struct perch_counter *counter;
 	char *pages;
@@ -399,7 +413,8 @@ static void pinned_and_exclusive_software_events_count(void **state)
 		bool named = i < sizeof(events) / sizeof(*events);
 
 		pages = fresh_pages(PAGES);
-		counter = open_on(named ? events[i] : "page-faults:u", &PERCH_SELF, named ? NULL : &options);
+		counter = open_on(named ? events[i] : "page-faults:u", &PERCH_SELF,
+				  named ? NULL : &options);
 		perch_counter_enable(counter);
 		touch(pages, PAGES);
 		perch_counter_disable(counter);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no program should pass, and some do: bits that nobody knows, sizes that make no sense, pointers to nowhere,
- * attrs of chance alone. The kernel refuses; perch has a sentence and something to do for each, whatever the errno.
+ * What no program should pass, and some do: bits that nobody knows, sizes that make no sense,
+ * pointers to nowhere, attrs of chance alone. The kernel refuses; perch has a sentence and
+ * something to do for each, whatever the errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,8 +20,8 @@
 
 #include <perch/explain.h>
 
-#define MOST_CALLS 25
-#define MOST_SIZE 4096
+#define MOST_CALLS   25
+#define MOST_SIZE    4096
 #define RANDOM_ATTRS 3000
 
 static struct perch_machine *machine;
@@ -77,7 +78,8 @@ static void is_an_answer(const struct perch_explanation *explanation, int errnum
 	assert_int_equal(explanation->errnum, errnum);
 	assert_in_range(explanation->nr_findings, 1, PERCH_FINDINGS_MAX);
 	assert_true(explanation->nr_next <= PERCH_NEXT_MAX);
-	assert_true(explanation->nr_findings == 1 || explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS);
+	assert_true(explanation->nr_findings == 1 ||
+		    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS);
 	assert_true(explanation->calls <= MOST_CALLS);
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		is_a_finding(&explanation->finding[i]);
@@ -107,14 +109,21 @@ static void ask(const struct perch_open_call *call)
 	is_clean(err.remedy);
 }
 
-/* ---- errno ----------------------------------------------------------------------------------------------------- */
+/* ---- errno ---- */
 
 /* Each errno that the kernel has and many that it has not, for calls of several kinds. */
 static void every_errno_has_an_answer(void **unused)
 {
-	static const uint32_t types[] = { PERCH_TYPE_HARDWARE, PERCH_TYPE_SOFTWARE, PERCH_TYPE_TRACEPOINT,
-					  PERCH_TYPE_BREAKPOINT, 8, 10, 77 };
-	static const int unlikely[] = { 133, 200, 512, 513, 524, 530, 4095, 4096, 100000, INT32_MAX };
+	static const uint32_t types[] = { PERCH_TYPE_HARDWARE,
+					  PERCH_TYPE_SOFTWARE,
+					  PERCH_TYPE_TRACEPOINT,
+					  PERCH_TYPE_BREAKPOINT,
+					  8,
+					  10,
+					  77 };
+	static const int unlikely[] = {
+		133, 200, 512, 513, 524, 530, 4095, 4096, 100000, INT32_MAX
+	};
 	struct perch_attr attr = { .size = sizeof(attr) };
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 
@@ -139,12 +148,13 @@ static void no_errno_is_no_call(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		call.errnum = none[i];
-		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation), -EINVAL);
+		assert_int_equal(perch_explain_open_call(&call, machine, NULL, &explanation),
+				 -EINVAL);
 	}
 	assert_int_equal(perch_explain_open_call(NULL, machine, NULL, &explanation), -EINVAL);
 }
 
-/* ---- Bits ------------------------------------------------------------------------------------------------------ */
+/* ---- Bits ---- */
 
 static bool names(const struct perch_explanation *explanation, const char *field)
 {
@@ -175,7 +185,9 @@ static bool refused_for(struct perch_open_call *call, const char *field)
 
 static bool bit_refused(size_t offset, unsigned bit, const char *field)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1,
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .disabled = 1,
 				   .config = PERCH_COUNT_SW_DUMMY };
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 	uint64_t word;
@@ -192,9 +204,11 @@ static void unknown_bits_are_named(void **unused)
 
 	(void)unused;
 	for (unsigned bit = 25; bit < 64; bit++)
-		refusals += bit_refused(offsetof(struct perch_attr, sample_type), bit, "sample_type");
+		refusals +=
+			bit_refused(offsetof(struct perch_attr, sample_type), bit, "sample_type");
 	for (unsigned bit = 5; bit < 64; bit++)
-		refusals += bit_refused(offsetof(struct perch_attr, read_format), bit, "read_format");
+		refusals +=
+			bit_refused(offsetof(struct perch_attr, read_format), bit, "read_format");
 	for (unsigned bit = 40; bit < 64; bit++)
 		refusals += bit_refused(offsetof(struct perch_attr, flags), bit, "reserved_1");
 	assert_true(refusals > 100);
@@ -202,7 +216,9 @@ static void unknown_bits_are_named(void **unused)
 
 static void unknown_flags_are_named(void **unused)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .disabled = 1 };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .disabled = 1 };
 	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1 };
 
 	(void)unused;
@@ -212,14 +228,17 @@ static void unknown_flags_are_named(void **unused)
 	}
 }
 
-/* ---- Sizes ----------------------------------------------------------------------------------------------------- */
+/* ---- Sizes ---- */
 
-/* Every size that the kernel looks at, with nothing behind the known fields and with anything there. */
+/* Every size that the kernel looks at, with nothing behind the known fields and with anything
+ * there. */
 static void every_size_has_an_answer(void **unused)
 {
 	static unsigned char bytes[MOST_SIZE + 8], before[MOST_SIZE + 8];
 	struct perch_attr *attr = (struct perch_attr *)bytes;
-	struct perch_open_call call = { .attr = (struct perch_attr *)before, .cpu = -1, .group_fd = -1 };
+	struct perch_open_call call = { .attr = (struct perch_attr *)before,
+					.cpu = -1,
+					.group_fd = -1 };
 	unsigned refusals = 0;
 
 	(void)unused;
@@ -227,7 +246,9 @@ static void every_size_has_an_answer(void **unused)
 		memset(bytes, 0, sizeof(bytes));
 		for (uint32_t i = sizeof(*attr); size % 2 && i < size; i++)
 			bytes[i] = any();
-		*attr = (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .size = size, .disabled = 1 };
+		*attr = (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE,
+					     .size = size,
+					     .disabled = 1 };
 		memcpy(before, bytes, sizeof(bytes));
 		call.errnum = refused(attr, 0, -1, -1, 0);
 		call.kernel_size = call.errnum == E2BIG ? attr->size : 0;
@@ -235,7 +256,8 @@ static void every_size_has_an_answer(void **unused)
 			continue;
 		refusals++;
 		ask(&call);
-		/* and as a program has it that did not keep its attr: with the kernel's size in it */
+		/* and as a program has it that did not keep its attr: with the kernel's size in it
+		 */
 		call.kernel_size = 0;
 		memcpy(before + offsetof(struct perch_attr, size), &attr->size, sizeof(attr->size));
 		ask(&call);
@@ -247,8 +269,10 @@ static void every_size_has_an_answer(void **unused)
 static void no_byte_behind_the_size_is_read(void **unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 152, 1000, 4096 };
+	unsigned char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const uint32_t sizes[] = { 64,  72,  80,	 96,  104,  112, 120,
+					  128, 136, 144, 152, 1000, 4096 };
 	static const int errnums[] = { EINVAL, EACCES, ENOENT, EOPNOTSUPP, EFAULT };
 
 	(void)unused;
@@ -269,12 +293,13 @@ static void no_byte_behind_the_size_is_read(void **unused)
 	munmap(pages, 2 * page);
 }
 
-/* ---- Pointers -------------------------------------------------------------------------------------------------- */
+/* ---- Pointers ---- */
 
 static void pointers_to_nowhere(void **unused)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *pages =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct perch_attr whole = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(whole) };
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
 	const void *nowhere[] = { NULL, (void *)8, (void *)-1L, (void *)(1L << 62), NULL };
@@ -296,7 +321,8 @@ static void pointers_to_nowhere(void **unused)
 	munmap(pages, 2 * page);
 }
 
-/* A pointer to nowhere hides what else may be wrong, whatever the errno that somebody tells beside it. */
+/* A pointer to nowhere hides what else may be wrong, whatever the errno that somebody tells beside
+ * it. */
 static void no_attr_and_any_errno(void **unused)
 {
 	struct perch_open_call call = { .cpu = -1, .group_fd = -1 };
@@ -306,7 +332,7 @@ static void no_attr_and_any_errno(void **unused)
 		ask(&call);
 }
 
-/* ---- Chance ---------------------------------------------------------------------------------------------------- */
+/* ---- Chance ---- */
 
 static void random_attr(unsigned char *bytes)
 {
@@ -339,10 +365,11 @@ static void attrs_of_chance(void **unused)
 	(void)unused;
 	for (unsigned i = 0; i < RANDOM_ATTRS; i++) {
 		static const int some[] = { -1, 0, 1, -2, 100000, INT32_MIN, INT32_MAX };
-		struct perch_open_call call = { .attr = (struct perch_attr *)before, .pid = below(3) ? 0 : some[below(7)],
-					   .cpu = below(3) ? -1 : some[below(7)],
-					   .group_fd = below(3) ? -1 : some[below(7)],
-					   .flags = below(3) ? 0 : any() >> below(64) };
+		struct perch_open_call call = { .attr = (struct perch_attr *)before,
+						.pid = below(3) ? 0 : some[below(7)],
+						.cpu = below(3) ? -1 : some[below(7)],
+						.group_fd = below(3) ? -1 : some[below(7)],
+						.flags = below(3) ? 0 : any() >> below(64) };
 
 		random_attr(bytes);
 		memcpy(before, bytes, sizeof(before));
@@ -366,12 +393,21 @@ static void leaders_of_chance(void **unused)
 
 	(void)unused;
 	for (unsigned i = 0; i < RANDOM_ATTRS / 3; i++) {
-		struct perch_open_call_leader leader = { .attr = (struct perch_attr *)other, .pid = any(), .cpu = any(),
-						    .flags = any(), .is_member = below(2), .has_ring = below(2),
-						    .members = below(2) ? below(2000) : SIZE_MAX };
-		struct perch_open_call call = { .attr = (struct perch_attr *)bytes, .cpu = -1, .group_fd = below(100),
-					   .leader = &leader, .errnum = below(2) ? EINVAL : 1 + (int)below(139),
-					   .attr_is_partial = below(2), .pid_is_cgroup_fd = below(2) };
+		struct perch_open_call_leader leader = { .attr = (struct perch_attr *)other,
+							 .pid = any(),
+							 .cpu = any(),
+							 .flags = any(),
+							 .is_member = below(2),
+							 .has_ring = below(2),
+							 .members = below(2) ? below(2000)
+									     : SIZE_MAX };
+		struct perch_open_call call = { .attr = (struct perch_attr *)bytes,
+						.cpu = -1,
+						.group_fd = below(100),
+						.leader = &leader,
+						.errnum = below(2) ? EINVAL : 1 + (int)below(139),
+						.attr_is_partial = below(2),
+						.pid_is_cgroup_fd = below(2) };
 
 		random_attr(bytes);
 		random_attr(other);

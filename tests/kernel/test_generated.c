@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Valid calls with one thing broken, as root and as an ordinary user: the field that perch names is the broken one. And
- * with two: both are told. Case n has the seed PERCH_SEED + n, so PERCH_SEED=that PERCH_CASES=1 is that case again.
+ * Valid calls with one thing broken, as root and as an ordinary user: the field that perch names is
+ * the broken one. And with two: both are told. Case n has the seed PERCH_SEED + n, so
+ * PERCH_SEED=that PERCH_CASES=1 is that case again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,25 +20,25 @@
 
 #include "generated/tally.h"
 
-#define CASES 5000
-#define PAIRS 2000
-#define TRIES 40
-#define PRINT_AT_MOST 50
-#define RIGHT_PERCENT 99.5
-#define BOTH_PERCENT 90
-#define NONE_PERCENT 1
+#define CASES	       5000
+#define PAIRS	       2000
+#define TRIES	       40
+#define PRINT_AT_MOST  50
+#define RIGHT_PERCENT  99.5
+#define BOTH_PERCENT   90
+#define NONE_PERCENT   1
 #define STATIC_PERCENT 98
-#define KINDS_PERCENT 90
-#define CALLS_AT_MOST 25
+#define KINDS_PERCENT  90
+#define CALLS_AT_MOST  25
 
 struct run {
 	struct tally single, pair;
-	unsigned breakages, broken;		/* kinds there are, and those that occurred */
+	unsigned breakages, broken; /* kinds there are, and those that occurred */
 	bool done;
 };
 
 static struct world world;
-static struct run *as_root, *as_user;		/* shared with the child that is the user */
+static struct run *as_root, *as_user; /* shared with the child that is the user */
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -52,8 +53,8 @@ static uint64_t first_seed(void)
 }
 
 /* A call broken so that the kernel refuses it; the errno, or 0. */
-static int break_call(const struct breakage *breakage, struct build_chance *chance, struct generated_call *call,
-		      uint32_t *kernel_size, unsigned *accepted)
+static int break_call(const struct breakage *breakage, struct build_chance *chance,
+		      struct generated_call *call, uint32_t *kernel_size, unsigned *accepted)
 {
 	int errnum;
 
@@ -71,8 +72,8 @@ static int break_call(const struct breakage *breakage, struct build_chance *chan
 	return 0;
 }
 
-static void tell_wrong(const char *what, uint64_t seed, struct generated_call *call, const struct explained *explained,
-		       struct tally *tally)
+static void tell_wrong(const char *what, uint64_t seed, struct generated_call *call,
+		       const struct explained *explained, struct tally *tally)
 {
 	if (tally->printed++ >= PRINT_AT_MOST)
 		return;
@@ -81,7 +82,8 @@ static void tell_wrong(const char *what, uint64_t seed, struct generated_call *c
 	print_answer(&explained->full);
 }
 
-static void one_fault(const struct breakage *const *list, size_t nr, uint64_t seed, struct tally *tally)
+static void one_fault(const struct breakage *const *list, size_t nr, uint64_t seed,
+		      struct tally *tally)
 {
 	struct build_chance chance = { seed };
 	size_t which = breakage_pick(list, nr, &chance);
@@ -105,9 +107,10 @@ static void one_fault(const struct breakage *const *list, size_t nr, uint64_t se
 	generated_end(&call);
 }
 
-/* ---- Two at once ----------------------------------------------------------------------------------------------- */
+/* ---- Two at once ---- */
 
-static bool names_any(const struct perch_finding *findings, size_t nr, const struct breakage *breakage)
+static bool names_any(const struct perch_finding *findings, size_t nr,
+		      const struct breakage *breakage)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (finding_names(&findings[i], breakage))
@@ -129,7 +132,8 @@ static void copy_call(struct generated_call *to, const struct generated_call *fr
 }
 
 /* Whether the kernel refuses the call for this breakage alone. */
-static bool breaks_alone(const struct breakage *breakage, struct build_chance *chance, struct generated_call *call)
+static bool breaks_alone(const struct breakage *breakage, struct build_chance *chance,
+			 struct generated_call *call)
 {
 	return breakage_apply(breakage, &world, chance, call) && generated_refused(call, NULL);
 }
@@ -158,8 +162,9 @@ static bool of_another_kind(const struct breakage *breakage, const struct genera
 }
 
 /* Both faults in one call, each of which the kernel refuses by itself; the errno, or 0. */
-static int break_twice(const struct breakage *first, const struct breakage *second, struct build_chance *chance,
-		       struct generated_call *call, uint32_t *kernel_size)
+static int break_twice(const struct breakage *first, const struct breakage *second,
+		       struct build_chance *chance, struct generated_call *call,
+		       uint32_t *kernel_size)
 {
 	static struct generated_call valid, one, other;
 	struct build_chance same = *chance;
@@ -175,14 +180,16 @@ static int break_twice(const struct breakage *first, const struct breakage *seco
 	same = *chance;
 	alone = breaks_alone(first, chance, call);
 	copy_call(&one, call);
-	if (!alone || of_another_kind(second, &valid, &one) || !breakage_apply(second, &world, &same, call) ||
+	if (!alone || of_another_kind(second, &valid, &one) ||
+	    !breakage_apply(second, &world, &same, call) ||
 	    !still_broken(first, &valid, &one, call))
 		return 0;
 	return generated_refused(call, kernel_size);
 }
 
 static void count_pair(const struct breakage *first, const struct breakage *second, uint64_t seed,
-		       struct generated_call *call, const struct explained *explained, struct tally *tally)
+		       struct generated_call *call, const struct explained *explained,
+		       struct tally *tally)
 {
 	bool one = told(&explained->full, first), other = told(&explained->full, second);
 	char what[200];
@@ -199,8 +206,8 @@ static void count_pair(const struct breakage *first, const struct breakage *seco
 	}
 	if (one && other)
 		return;
-	snprintf(what, sizeof(what), "%s%s AND %s%s", first->name, one ? "" : " (not told)", second->name,
-		 other ? "" : " (not told)");
+	snprintf(what, sizeof(what), "%s%s AND %s%s", first->name, one ? "" : " (not told)",
+		 second->name, other ? "" : " (not told)");
 	tell_wrong(what, seed, call, explained, tally);
 }
 
@@ -219,7 +226,8 @@ static bool share_field(const struct breakage *one, const struct breakage *other
 	return false;
 }
 
-static void two_faults(const struct breakage *const *list, size_t nr, uint64_t seed, struct tally *tally)
+static void two_faults(const struct breakage *const *list, size_t nr, uint64_t seed,
+		       struct tally *tally)
 {
 	struct build_chance chance = { seed };
 	const struct breakage *first = list[breakage_pick(list, nr, &chance)];
@@ -229,7 +237,8 @@ static void two_faults(const struct breakage *const *list, size_t nr, uint64_t s
 	uint32_t kernel_size;
 	int errnum;
 
-	if (first->alone || second->alone || first->cause || second->cause || share_field(first, second))
+	if (first->alone || second->alone || first->cause || second->cause ||
+	    share_field(first, second))
 		return;
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!generated_valid(&world, &chance, first->wish | second->wish, &call))
@@ -245,7 +254,7 @@ static void two_faults(const struct breakage *const *list, size_t nr, uint64_t s
 	}
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------------------ */
+/* ---- Runs ---- */
 
 static void run(struct run *result, const char *who)
 {
@@ -267,16 +276,17 @@ static void run(struct run *result, const char *who)
 	result->pair.printed = getenv("PERCH_VERBOSE") ? 0 : PRINT_AT_MOST;
 	for (uint64_t i = 0; result->pair.pairs < pairs && i < 20 * pairs; i++)
 		two_faults(list, nr, seed + i, &result->pair);
-	printf("%s: %u pairs of faults: %.2f %% both told, %.2f %% one, %.2f %% none; %u calls at most\n", who,
-	       result->pair.pairs, percent_of(result->pair.both, result->pair.pairs),
+	printf("%s: %u pairs of faults: %.2f %% both told, %.2f %% one, %.2f %% none; %u calls at most\n",
+	       who, result->pair.pairs, percent_of(result->pair.both, result->pair.pairs),
 	       percent_of(result->pair.found_first, result->pair.pairs),
 	       percent_of(result->pair.found_none, result->pair.pairs), result->pair.most_calls);
-	printf("%s: with a fault of the attr by itself: %u, of which that one is told in %.2f %%\n", who,
-	       result->pair.static_pairs, percent_of(result->pair.static_both, result->pair.static_pairs));
+	printf("%s: with a fault of the attr by itself: %u, of which that one is told in %.2f %%\n",
+	       who, result->pair.static_pairs,
+	       percent_of(result->pair.static_both, result->pair.static_pairs));
 	printf("%s: behind EACCES: %u, both told in %.2f %%\n", who, result->pair.hidden_pairs,
 	       percent_of(result->pair.hidden_both, result->pair.hidden_pairs));
-	printf("%s: %u of %u kinds of breakages; seeds from %llu\n", who, result->broken, result->breakages,
-	       (unsigned long long)seed);
+	printf("%s: %u of %u kinds of breakages; seeds from %llu\n", who, result->broken,
+	       result->breakages, (unsigned long long)seed);
 	result->done = true;
 	fflush(stdout);
 }
@@ -303,7 +313,8 @@ static void run_as_user(void)
 /* Whether every kind of call can be made here. */
 static bool world_is_whole(void)
 {
-	return world.nr_tracepoints && world.uprobe_type && world.msr_type && world.cgroup[1] >= 0 && world.nr_cpus > 1;
+	return world.nr_tracepoints && world.uprobe_type && world.msr_type &&
+	       world.cgroup[1] >= 0 && world.nr_cpus > 1;
 }
 
 static void judge_single(const struct run *result)
@@ -324,8 +335,8 @@ static void judge_single(const struct run *result)
 }
 
 /*
- * A fault hides those that the kernel would have found behind it, and some have no room beside each other: a group that
- * is none has no members. What the attr shows by itself is told in any case.
+ * A fault hides those that the kernel would have found behind it, and some have no room beside each
+ * other: a group that is none has no members. What the attr shows by itself is told in any case.
  */
 static void judge_pairs(const struct run *result)
 {
@@ -356,8 +367,11 @@ static void one_fault_as_user(void **state)
 	long paranoid;
 
 	(void)state;
-	if (!perch_machine_sysctl(world.machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) && paranoid > 2) {
-		print_message("kernel.perf_event_paranoid is %ld: nothing is valid for an ordinary user\n", paranoid);
+	if (!perch_machine_sysctl(world.machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) &&
+	    paranoid > 2) {
+		print_message(
+			"kernel.perf_event_paranoid is %ld: nothing is valid for an ordinary user\n",
+			paranoid);
 		skip();
 	}
 	run_as_user();
@@ -385,7 +399,8 @@ static int prepare(void **state)
 		printf("the calls of root and of others need root\n");
 		exit(77);
 	}
-	as_root = mmap(NULL, 2 * sizeof(*as_root), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	as_root = mmap(NULL, 2 * sizeof(*as_root), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (as_root == MAP_FAILED)
 		return -1;
 	as_user = as_root + 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the real kernel refuses of mmap, ioctl and read, and what is said of it: the cause, the field, the numbers. */
+/* What the real kernel refuses of mmap, ioctl and read, and what is said of it: the cause, the
+ * field, the numbers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 
 #include <perch/explain.h>
 
-#define RW (PROT_READ | PROT_WRITE)
+#define RW	  (PROT_READ | PROT_WRITE)
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct perch_machine *machine;
@@ -79,8 +80,8 @@ static void close_event(struct event *event)
 /* The answer is certain, has that cause and first field, and says that. */
 static struct perch_explanation answer;
 
-static void expect(struct perch_operation op, const struct event *event, int errnum, enum perch_cause cause,
-		   const char *field, const char *words)
+static void expect(struct perch_operation op, const struct event *event, int errnum,
+		   enum perch_cause cause, const char *field, const char *words)
 {
 	const struct perch_finding *first = &answer.finding[0];
 
@@ -94,22 +95,27 @@ static void expect(struct perch_operation op, const struct event *event, int err
 	}
 	assert_int_equal(perch_explain_operation(&op, machine, &answer), 0);
 	if (first->cause != cause || !strstr(first->message, words))
-		fail_msg("%s (%s), not %s: '%s' lacks '%s'", perch_cause_slug(first->cause), strerror(errnum),
-			 perch_cause_slug(cause), first->message, words);
+		fail_msg("%s (%s), not %s: '%s' lacks '%s'", perch_cause_slug(first->cause),
+			 strerror(errnum), perch_cause_slug(cause), first->message, words);
 	assert_int_equal(answer.confidence, PERCH_CONFIDENCE_CERTAIN);
 	if (field)
 		assert_string_equal(first->field[0], field);
 	assert_true(first->remedy[0]);
 }
 
-/* ---- mmap ------------------------------------------------------------------------------------------------------ */
+/* ---- mmap ---- */
 
 /* Maps, must be refused with that errno, and be explained so. */
-static void refuse_map(const struct event *event, size_t length, int protection, int flags, uint64_t offset, int errnum,
-		       enum perch_cause cause, const char *field, const char *words)
+static void refuse_map(const struct event *event, size_t length, int protection, int flags,
+		       uint64_t offset, int errnum, enum perch_cause cause, const char *field,
+		       const char *words)
 {
-	const struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .length = length, .protection = protection,
-					    .map_flags = flags, .offset = offset, .other_fd = -1 };
+	const struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+					    .length = length,
+					    .protection = protection,
+					    .map_flags = flags,
+					    .offset = offset,
+					    .other_fd = -1 };
 	void *got = mmap(NULL, length, protection, flags, event->fd, offset);
 
 	if (got != MAP_FAILED || errno != errnum)
@@ -119,34 +125,47 @@ static void refuse_map(const struct event *event, size_t length, int protection,
 
 static void rings(void **state)
 {
-	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY });
-	struct event inherited = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .inherit = 1 });
+	struct event event = open_event(
+		(struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY });
+	struct event inherited =
+		open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .inherit = 1 });
 	char words[64];
 
 	(void)state;
-	refuse_map(&event, 9 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags", "MAP_PRIVATE");
+	refuse_map(&event, 9 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags",
+		   "MAP_PRIVATE");
 	snprintf(words, sizeof(words), "1 + 3 pages of %zu", page);
-	refuse_map(&event, 4 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", words);
-	refuse_map(&event, 8 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", "power of two");
+	refuse_map(&event, 4 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length",
+		   words);
+	refuse_map(&event, 8 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length",
+		   "power of two");
 	refuse_map(&event, 0, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_LENGTH, "length", "is 0");
-	refuse_map(&event, 9 * page, RW | PROT_EXEC, MAP_SHARED, 0, EPERM, PERCH_CAUSE_MMAP_EXEC, "protection",
-		   "PROT_EXEC");
-	refuse_map(&event, 9 * page, RW, MAP_SHARED, 100, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset", "offset 100");
-	refuse_map(&event, 9 * page, RW, 0, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags", "neither");
-	refuse_map(&event, 2 << 20, RW, MAP_SHARED | MAP_HUGETLB, 0, EINVAL, PERCH_CAUSE_MMAP_FLAGS, "flags", "HUGETLB");
-	refuse_map(&event, ((1ul << 32) + 1) * page, RW, MAP_SHARED, 0, ENOMEM, PERCH_CAUSE_MMAP_MEMORY, "length",
-		   "pages are more");
-	refuse_map(&event, page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset", "AUX");
-	refuse_map(&inherited, 9 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT, "inherit", "cpu -1");
-	refuse_map(&inherited, 4 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT, "inherit", "cpu -1");
+	refuse_map(&event, 9 * page, RW | PROT_EXEC, MAP_SHARED, 0, EPERM, PERCH_CAUSE_MMAP_EXEC,
+		   "protection", "PROT_EXEC");
+	refuse_map(&event, 9 * page, RW, MAP_SHARED, 100, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset",
+		   "offset 100");
+	refuse_map(&event, 9 * page, RW, 0, 0, EINVAL, PERCH_CAUSE_MMAP_PRIVATE, "flags",
+		   "neither");
+	refuse_map(&event, 2 << 20, RW, MAP_SHARED | MAP_HUGETLB, 0, EINVAL, PERCH_CAUSE_MMAP_FLAGS,
+		   "flags", "HUGETLB");
+	refuse_map(&event, ((1ul << 32) + 1) * page, RW, MAP_SHARED, 0, ENOMEM,
+		   PERCH_CAUSE_MMAP_MEMORY, "length", "pages are more");
+	refuse_map(&event, page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET,
+		   "offset", "AUX");
+	refuse_map(&inherited, 9 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT,
+		   "inherit", "cpu -1");
+	refuse_map(&inherited, 4 * page, RW, MAP_PRIVATE, 0, EINVAL, PERCH_CAUSE_MMAP_INHERIT,
+		   "inherit", "cpu -1");
 	assert_int_equal(answer.nr_next, 2);
 	assert_int_equal(answer.next[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 	assert_int_equal(answer.next[1].cause, PERCH_CAUSE_MMAP_LENGTH);
 	map_ring(&event, 8);
-	refuse_map(&event, 5 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_EXISTING, "length", "is there already");
+	refuse_map(&event, 5 * page, RW, MAP_SHARED, 0, EINVAL, PERCH_CAUSE_MMAP_EXISTING, "length",
+		   "is there already");
 	close_event(&event);
 	close_event(&inherited);
-	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not open");
+	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd",
+		   "not open");
 }
 
 static void redirected_rings(void **state)
@@ -163,13 +182,14 @@ static void redirected_rings(void **state)
 	}
 	refuse_map(&event, 9 * page, RW, MAP_SHARED, 0, EBUSY, PERCH_CAUSE_MMAP_REDIRECTED, "fd",
 		   "another event's ring");
-	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_OUTPUT, -1L), 0);	/* the remedy */
+	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_OUTPUT, -1L), 0); /* the remedy */
 	map_ring(&event, 8);
 	close_event(&event);
 	close_event(&ring);
 }
 
-/* There is no trace unit here: the kernel looks at the fields first, and then finds that the event has no AUX area. */
+/* There is no trace unit here: the kernel looks at the fields first, and then finds that the event
+ * has no AUX area. */
 static void aux_areas(void **state)
 {
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
@@ -180,22 +200,24 @@ static void aux_areas(void **state)
 	control = (struct perch_mmap_page *)event.ring;
 	control->aux_offset = 16 * page;
 	control->aux_size = 4 * page;
-	refuse_map(&event, 4 * page, RW, MAP_SHARED, 16 * page, EOPNOTSUPP, PERCH_CAUSE_MMAP_NO_AUX, "offset",
-		   "no AUX area");
-	refuse_map(&event, 2 * page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET, "offset",
-		   "this kind of event");
+	refuse_map(&event, 4 * page, RW, MAP_SHARED, 16 * page, EOPNOTSUPP, PERCH_CAUSE_MMAP_NO_AUX,
+		   "offset", "no AUX area");
+	refuse_map(&event, 2 * page, RW, MAP_SHARED, 16 * page, EINVAL, PERCH_CAUSE_MMAP_OFFSET,
+		   "offset", "this kind of event");
 	close_event(&event);
 }
 
 static void parts_of_rings(void **state)
 {
 	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
-	const struct perch_operation op = { .kind = PERCH_OPERATION_MUNMAP, .length = page, .offset = page, .other_fd = -1 };
+	const struct perch_operation op = {
+		.kind = PERCH_OPERATION_MUNMAP, .length = page, .offset = page, .other_fd = -1
+	};
 
 	(void)state;
 	map_ring(&event, 8);
 	if (!munmap(event.ring + page, page)) {
-		event.ring_size = page;	/* what is left of it in front */
+		event.ring_size = page; /* what is left of it in front */
 		close_event(&event);
 		print_message("this kernel splits the mappings of rings\n");
 		skip();
@@ -206,8 +228,8 @@ static void parts_of_rings(void **state)
 
 /* What children find out. */
 struct findings {
-	size_t length;			/* of the smallest ring that is refused */
-	unsigned long memlock_kib;	/* what the remedy advises */
+	size_t length;		   /* of the smallest ring that is refused */
+	unsigned long memlock_kib; /* what the remedy advises */
 };
 
 /* In a child that becomes an ordinary user: the event, or -1. */
@@ -224,8 +246,13 @@ static int event_of_user(uid_t uid, unsigned long memlock_kib, struct perch_attr
 static int locked_memory_of(uid_t uid, struct findings *findings)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY };
-	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .attr = &attr, .cpu = -1,
-				      .protection = RW, .map_flags = MAP_SHARED, .other_fd = -1 };
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EPERM,
+				      .attr = &attr,
+				      .cpu = -1,
+				      .protection = RW,
+				      .map_flags = MAP_SHARED,
+				      .other_fd = -1 };
 	int fd = event_of_user(uid, 64, &attr);
 	struct perch_machine *own;
 	const char *advice;
@@ -241,10 +268,12 @@ static int locked_memory_of(uid_t uid, struct findings *findings)
 		munmap(ring, (1 + pages) * page);
 	}
 	if (pages > 1 << 18 || errno != EPERM)
-		return 77;	/* paranoid -1, or no limit */
+		return 77; /* paranoid -1, or no limit */
 	op.length = findings->length = (1 + pages) * page;
-	if (perch_explain_operation(&op, own, &answer) || answer.finding[0].cause != PERCH_CAUSE_MMAP_LOCKED ||
-	    answer.confidence != PERCH_CONFIDENCE_CERTAIN || answer.finding[0].kind != PERCH_ERROR_MLOCK)
+	if (perch_explain_operation(&op, own, &answer) ||
+	    answer.finding[0].cause != PERCH_CAUSE_MMAP_LOCKED ||
+	    answer.confidence != PERCH_CONFIDENCE_CERTAIN ||
+	    answer.finding[0].kind != PERCH_ERROR_MLOCK)
 		return 11;
 	/* the largest ring that fits, as it was found by trying */
 	advice = strstr(answer.finding[0].remedy, "at most 1 + ");
@@ -277,8 +306,9 @@ static int exit_status(pid_t child)
 
 static void locked_memory(void **state)
 {
-	const uid_t nobody_else = 64533;	/* who has no other ring */
-	struct findings *findings = mmap(NULL, sizeof(*findings), RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const uid_t nobody_else = 64533; /* who has no other ring */
+	struct findings *findings =
+		mmap(NULL, sizeof(*findings), RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 	int rc;
 
@@ -300,11 +330,11 @@ static void locked_memory(void **state)
 	munmap(findings, sizeof(*findings));
 }
 
-/* ---- ioctl ----------------------------------------------------------------------------------------------------- */
+/* ---- ioctl ---- */
 
-static void refuse_control(const struct event *event, struct perch_operation op, unsigned long request,
-			   unsigned long argument,
-			   int errnum, enum perch_cause cause, const char *field, const char *words)
+static void refuse_control(const struct event *event, struct perch_operation op,
+			   unsigned long request, unsigned long argument, int errnum,
+			   enum perch_cause cause, const char *field, const char *words)
 {
 	op.kind = PERCH_OPERATION_IOCTL;
 	op.request = request;
@@ -314,33 +344,41 @@ static void refuse_control(const struct event *event, struct perch_operation op,
 	expect(op, event, errnum, cause, field, words);
 }
 
-#define REFUSE(event, request, argument, ...)                                                      \
-	refuse_control(event, (struct perch_operation){ .other_fd = -1 }, request,                 \
+#define REFUSE(event, request, argument, ...)                                      \
+	refuse_control(event, (struct perch_operation){ .other_fd = -1 }, request, \
 		       (unsigned long)(argument), __VA_ARGS__)
 
 static void requests(void **state)
 {
-	struct event event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY });
+	struct event event = open_event(
+		(struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_DUMMY });
 	struct event clock = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
 	struct event none = { .fd = open("/dev/null", O_RDONLY) };
-	struct perch_operation unknown = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_ENABLE, .other_fd = -1 };
+	struct perch_operation unknown = { .kind = PERCH_OPERATION_IOCTL,
+					   .request = PERCH_IOC_ENABLE,
+					   .other_fd = -1 };
 	struct perch_attr attr = event.attr;
 
 	(void)state;
 	REFUSE(&event, 0x2499, 0, ENOTTY, PERCH_CAUSE_IOCTL_UNKNOWN, "request", "0x2499");
-	REFUSE(&event, PERCH_IOC_ID, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "tell the id");
+	REFUSE(&event, PERCH_IOC_ID, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
+	       "tell the id");
 	REFUSE(&event, PERCH_IOC_PAUSE_OUTPUT, 1, EINVAL, PERCH_CAUSE_IOCTL_PAUSE, "fd", "no ring");
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "attr");
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EOPNOTSUPP, PERCH_CAUSE_IOCTL_MODIFY, "type",
-	       "no breakpoint");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER,
+	       "argument", "attr");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EOPNOTSUPP, PERCH_CAUSE_IOCTL_MODIFY,
+	       "type", "no breakpoint");
 	attr = clock.attr;
-	if (ioctl(clock.fd, PERCH_IOC_MODIFY_ATTRIBUTES, &attr) && errno == EINVAL)	/* since 6.2 */
-		REFUSE(&clock, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EINVAL, PERCH_CAUSE_IOCTL_MODIFY, "type",
-		       "no breakpoint");
+	/* since 6.2 */
+	if (ioctl(clock.fd, PERCH_IOC_MODIFY_ATTRIBUTES, &attr) && errno == EINVAL)
+		REFUSE(&clock, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, EINVAL, PERCH_CAUSE_IOCTL_MODIFY,
+		       "type", "no breakpoint");
 	attr.size = 3;
-	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, E2BIG, PERCH_CAUSE_IOCTL_MODIFY, "size", "below 64");
+	REFUSE(&event, PERCH_IOC_MODIFY_ATTRIBUTES, &attr, E2BIG, PERCH_CAUSE_IOCTL_MODIFY, "size",
+	       "below 64");
 	map_ring(&event, 8);
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, -1L, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd", "of its own mapped");
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, -1L, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd",
+	       "of its own mapped");
 	assert_int_equal(ioctl(none.fd, PERCH_IOC_ENABLE, 0), -1);
 	expect(unknown, NULL, errno, PERCH_CAUSE_NOT_AN_EVENT, "fd", "no event");
 	assert_int_equal(ioctl(-1, PERCH_IOC_ENABLE, 0), -1);
@@ -352,8 +390,12 @@ static void requests(void **state)
 
 static void refresh_and_period(void **state)
 {
-	const struct perch_attr faults = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS };
-	struct perch_attr children = { .type = PERCH_TYPE_SOFTWARE, .sample_period = 9, .inherit = 1 }, often = faults;
+	const struct perch_attr faults = { .type = PERCH_TYPE_SOFTWARE,
+					   .config = PERCH_COUNT_SW_PAGE_FAULTS };
+	struct perch_attr children = { .type = PERCH_TYPE_SOFTWARE,
+				       .sample_period = 9,
+				       .inherit = 1 },
+			  often = faults;
 	struct event counting = open_event(faults), inherited = open_event(children), frequent;
 	struct perch_operation op = { .other_fd = -1, .period_known = true };
 	long rate;
@@ -362,21 +404,25 @@ static void refresh_and_period(void **state)
 	often.freq = 1;
 	often.sample_freq = 10;
 	frequent = open_event(often);
-	REFUSE(&counting, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "sample_period", "counts");
-	REFUSE(&inherited, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "inherit", "inherited");
-	REFUSE(&inherited, PERCH_IOC_PERIOD, 2000, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "0x7d0");
-	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
-		       "sample_period", "is 0");
+	REFUSE(&counting, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "sample_period",
+	       "counts");
+	REFUSE(&inherited, PERCH_IOC_REFRESH, 1, EINVAL, PERCH_CAUSE_IOCTL_REFRESH, "inherit",
+	       "inherited");
+	REFUSE(&inherited, PERCH_IOC_PERIOD, 2000, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
+	       "0x7d0");
+	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "is 0");
 	op.period = 1ull << 63;
-	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
-		       "sample_period", "highest bit");
+	refuse_control(&inherited, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "highest bit");
 	op.period = 5;
-	refuse_control(&counting, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
-		       "sample_period", "counts");
-	assert_int_equal(perch_machine_sysctl(machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, NULL), 0);
+	refuse_control(&counting, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_period", "counts");
+	assert_int_equal(perch_machine_sysctl(machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &rate, NULL),
+			 0);
 	op.period = rate + 1;
-	refuse_control(&frequent, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL, PERCH_CAUSE_IOCTL_PERIOD,
-		       "sample_freq", "samples a second");
+	refuse_control(&frequent, op, PERCH_IOC_PERIOD, (unsigned long)&op.period, EINVAL,
+		       PERCH_CAUSE_IOCTL_PERIOD, "sample_freq", "samples a second");
 	close_event(&counting);
 	close_event(&inherited);
 	close_event(&frequent);
@@ -395,32 +441,33 @@ static void outputs(void **state)
 	map_ring(&ring, 8);
 	op.other_fd = ring.fd;
 	event = open_at(plain, 0, 0);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "cpu",
-		       "CPU 0 and");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "cpu", "CPU 0 and");
 	close_event(&event);
 	clock.use_clockid = 1;
 	clock.clockid = CLOCK_MONOTONIC;
 	event = open_event(clock);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "use_clockid",
-		       "CLOCK_MONOTONIC");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "use_clockid", "CLOCK_MONOTONIC");
 	close_event(&event);
 	backward.write_backward = 1;
 	event = open_event(backward);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "write_backward",
-		       "one end");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "write_backward", "one end");
 	close_event(&event);
 	event = open_event(plain);
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 0xffffffffu, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD, "argument",
-	       "as an int");
-	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 99999, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD, "argument", "99999");
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 0xffffffffu, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD,
+	       "argument", "as an int");
+	REFUSE(&event, PERCH_IOC_SET_OUTPUT, 99999, EBADF, PERCH_CAUSE_IOCTL_OUTPUT_FD, "argument",
+	       "99999");
 	empty = open_event(plain);
 	other.has_ring = false;
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, empty.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "argument",
-		       "no ring yet");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, empty.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "argument", "no ring yet");
 	other.has_ring = true;
 	map_ring(&event, 8);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "fd",
-		       "of its own mapped");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "fd", "of its own mapped");
 	close_event(&event);
 	close_event(&empty);
 	close_event(&ring);
@@ -429,7 +476,9 @@ static void outputs(void **state)
 static void outputs_of_another_thread(void **state)
 {
 	struct event ring = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE }), event;
-	struct perch_open_call_leader other = { .attr = &ring.attr, .pid = getpid(), .cpu = -1, .has_ring = true };
+	struct perch_open_call_leader other = {
+		.attr = &ring.attr, .pid = getpid(), .cpu = -1, .has_ring = true
+	};
 	struct perch_operation op = { .other = &other };
 	pid_t child = fork();
 
@@ -440,15 +489,15 @@ static void outputs_of_another_thread(void **state)
 	}
 	map_ring(&ring, 8);
 	event = open_at((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE }, child, -1);
-	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT, "pid",
-		       "the other one thread");
+	refuse_control(&event, op, PERCH_IOC_SET_OUTPUT, ring.fd, EINVAL, PERCH_CAUSE_IOCTL_OUTPUT,
+		       "pid", "the other one thread");
 	close_event(&event);
 	close_event(&ring);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
 
-/* ---- Filters and programs -------------------------------------------------------------------------------------- */
+/* ---- Filters and programs ---- */
 
 static struct event open_tracepoint(void)
 {
@@ -480,7 +529,9 @@ static void filters(void **state)
 		int errnum;
 		const char *words;
 	} bad[] = {
-		{ "", EINVAL, "empty" }, { "(sig == 1", ENOENT, "does not close" }, { "sig == 1)", EPERM, "has not opened" },
+		{ "", EINVAL, "empty" },
+		{ "(sig == 1", ENOENT, "does not close" },
+		{ "sig == 1)", EPERM, "has not opened" },
 		{ "comm ~ \"x", ESRCH, "quotes" },
 	};
 
@@ -488,23 +539,21 @@ static void filters(void **state)
 	memset(longest, 'x', 3 * page);
 	longest[3 * page - 1] = '\0';
 	op.filter = longest;
-	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)longest, EINVAL, PERCH_CAUSE_IOCTL_FILTER,
-		       "argument",
-		       "longer than a page");
+	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)longest, EINVAL,
+		       PERCH_CAUSE_IOCTL_FILTER, "argument", "longer than a page");
 	for (size_t i = 0; i < NR(bad); i++) {
 		op.filter = bad[i].filter;
-		refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)bad[i].filter, bad[i].errnum,
-			       PERCH_CAUSE_IOCTL_FILTER, "argument", bad[i].words);
+		refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)bad[i].filter,
+			       bad[i].errnum, PERCH_CAUSE_IOCTL_FILTER, "argument", bad[i].words);
 	}
-	REFUSE(&event, PERCH_IOC_SET_FILTER, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "0x0");
+	REFUSE(&event, PERCH_IOC_SET_FILTER, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
+	       "0x0");
 	op.filter = "sig == 1";
 	refuse_control(&software, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EINVAL,
-		       PERCH_CAUSE_IOCTL_FILTER, "type",
-		       "takes no filter");
+		       PERCH_CAUSE_IOCTL_FILTER, "type", "takes no filter");
 	assert_int_equal(ioctl(event.fd, PERCH_IOC_SET_FILTER, op.filter), 0);
 	refuse_control(&event, op, PERCH_IOC_SET_FILTER, (unsigned long)op.filter, EEXIST,
-		       PERCH_CAUSE_IOCTL_FILTER_SET, "fd",
-		       "already");
+		       PERCH_CAUSE_IOCTL_FILTER_SET, "fd", "already");
 	free(longest);
 	close_event(&event);
 	close_event(&software);
@@ -519,20 +568,25 @@ static void programs(void **state)
 	(void)state;
 	if (ioctl(event.fd, PERCH_IOC_QUERY_BPF, query) != -1 || errno != E2BIG)
 		skip();
-	REFUSE(&event, PERCH_IOC_QUERY_BPF, query, E2BIG, PERCH_CAUSE_IOCTL_BPF_QUERY, "argument", "64");
-	REFUSE(&event, PERCH_IOC_QUERY_BPF, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument", "query");
-	REFUSE(&software, PERCH_IOC_QUERY_BPF, query, EINVAL, PERCH_CAUSE_IOCTL_BPF_QUERY, "type", "no tracepoint");
+	REFUSE(&event, PERCH_IOC_QUERY_BPF, query, E2BIG, PERCH_CAUSE_IOCTL_BPF_QUERY, "argument",
+	       "64");
+	REFUSE(&event, PERCH_IOC_QUERY_BPF, 0, EFAULT, PERCH_CAUSE_IOCTL_POINTER, "argument",
+	       "query");
+	REFUSE(&software, PERCH_IOC_QUERY_BPF, query, EINVAL, PERCH_CAUSE_IOCTL_BPF_QUERY, "type",
+	       "no tracepoint");
 	REFUSE(&event, PERCH_IOC_SET_BPF, 99999, EBADF, PERCH_CAUSE_IOCTL_BPF, "argument", "99999");
 	close_event(&event);
 	close_event(&software);
 }
 
-/* ---- read ------------------------------------------------------------------------------------------------------ */
+/* ---- read ---- */
 
-static void refuse_read(const struct event *event, void *buffer, size_t size, int errnum, enum perch_cause cause,
-			const char *field, const char *words)
+static void refuse_read(const struct event *event, void *buffer, size_t size, int errnum,
+			enum perch_cause cause, const char *field, const char *words)
 {
-	const struct perch_operation op = { .kind = PERCH_OPERATION_READ, .size = size, .other_fd = -1 };
+	const struct perch_operation op = { .kind = PERCH_OPERATION_READ,
+					    .size = size,
+					    .other_fd = -1 };
 
 	if (read(event->fd, buffer, size) >= 0 || errno != errnum)
 		fail_msg("%s: read gave %s", words, strerror(errno));
@@ -550,13 +604,16 @@ static void reads(void **state)
 	for (uint64_t format = 0; format < PERCH_FORMAT_MAX; format++) {
 		size_t need;
 
-		event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .read_format = format & ~16ull });
+		event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE,
+							.read_format = format & ~16ull });
 		member = (struct event){ .attr = event.attr };
 		member.fd = open_raw(&member.attr, 0, -1, event.fd, 0);
 		assert_true(member.fd >= 0);
 		event.group_size = 2;
 		refuse_read(&event, words, 7, ENOSPC, PERCH_CAUSE_READ_SHORT, "size", "7 bytes");
-		assert_int_equal(sscanf(answer.finding[0].remedy, "pass a buffer of at least %zu", &need), 1);
+		assert_int_equal(sscanf(answer.finding[0].remedy, "pass a buffer of at least %zu",
+					&need),
+				 1);
 		snprintf(text, sizeof(text), "gives %zu bytes", need);
 		refuse_read(&event, words, need - 1, ENOSPC, PERCH_CAUSE_READ_SHORT, "size", text);
 		assert_int_equal(read(event.fd, words, need), need);
@@ -564,7 +621,8 @@ static void reads(void **state)
 		close_event(&event);
 	}
 	event = open_event((struct perch_attr){ .type = PERCH_TYPE_SOFTWARE });
-	refuse_read(&event, (void *)8, 8, EFAULT, PERCH_CAUSE_READ_POINTER, "argument", "cannot be written");
+	refuse_read(&event, (void *)8, 8, EFAULT, PERCH_CAUSE_READ_POINTER, "argument",
+		    "cannot be written");
 	close_event(&event);
 	refuse_read(&event, words, 8, EBADF, PERCH_CAUSE_NOT_AN_EVENT, "fd", "not open");
 }
@@ -586,10 +644,18 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rings), cmocka_unit_test(redirected_rings), cmocka_unit_test(aux_areas),
-		cmocka_unit_test(parts_of_rings), cmocka_unit_test(locked_memory), cmocka_unit_test(requests),
-		cmocka_unit_test(refresh_and_period), cmocka_unit_test(outputs), cmocka_unit_test(outputs_of_another_thread),
-		cmocka_unit_test(filters), cmocka_unit_test(programs), cmocka_unit_test(reads),
+		cmocka_unit_test(rings),
+		cmocka_unit_test(redirected_rings),
+		cmocka_unit_test(aux_areas),
+		cmocka_unit_test(parts_of_rings),
+		cmocka_unit_test(locked_memory),
+		cmocka_unit_test(requests),
+		cmocka_unit_test(refresh_and_period),
+		cmocka_unit_test(outputs),
+		cmocka_unit_test(outputs_of_another_thread),
+		cmocka_unit_test(filters),
+		cmocka_unit_test(programs),
+		cmocka_unit_test(reads),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

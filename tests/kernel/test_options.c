@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that only a running kernel can prove: signals, clocks, what is inherited, what an exec ends, cgroups. */
+/* Options that only a running kernel can prove: signals, clocks, what is inherited, what an exec
+ * ends, cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,8 @@ static int open_built(const struct perch_event *event, const struct perch_option
 	if (perch_attr_build(&attr, event, options, &err))
 		fail_msg("%s", err.message);
 	fd = perch_open(&attr, target, -1, 0, NULL, &err);
-	if (fd == -EACCES || fd == -EPERM || (fd < 0 && err.kind == PERCH_ERROR_TOO_NEW) || fd == -ENOSPC) {
+	if (fd == -EACCES || fd == -EPERM || (fd < 0 && err.kind == PERCH_ERROR_TOO_NEW) ||
+	    fd == -ENOSPC) {
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
@@ -47,13 +49,17 @@ static int open_built(const struct perch_event *event, const struct perch_option
 
 static struct perch_event software(uint64_t config)
 {
-	return (struct perch_event){ .name = "software", .members = 1, .scale = 1.0,
+	return (struct perch_event){ .name = "software",
+				     .members = 1,
+				     .scale = 1.0,
 				     .attr = { .type = PERCH_TYPE_SOFTWARE, .config = config } };
 }
 
 static struct perch_event breakpoint_on(volatile void *place)
 {
-	struct perch_event event = { .name = "write", .members = 1, .scale = 1.0,
+	struct perch_event event = { .name = "write",
+				     .members = 1,
+				     .scale = 1.0,
 				     .attr = { .type = PERCH_TYPE_BREAKPOINT } };
 
 	event.attr.bp_type = PERCH_BREAKPOINT_W;
@@ -74,7 +80,8 @@ static uint64_t value_of(int fd)
 static void touch_pages(int nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	volatile char *pages = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *pages =
+		mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (pages == MAP_FAILED)
 		_exit(9);
@@ -84,16 +91,18 @@ static void touch_pages(int nr)
 	munmap((void *)pages, nr * page);
 }
 
-/* ---- SIGTRAP --------------------------------------------------------------------------------------------------- */
+/* ---- SIGTRAP ---- */
 
 static volatile long watched;
-/* What the handler was told; volatile, for the compiler knows of no call between the write and the look at it. */
+/* What the handler was told; volatile, for the compiler knows of no call between the write and the
+ * look at it. */
 static volatile sig_atomic_t traps, trap_code;
 static void *volatile trap_address;
 static volatile unsigned long trap_data;
 static volatile uint32_t trap_type;
 
-/* What the C library may not have names for lies behind si_addr: data (a long), type and flags (32 bits each). */
+/* What the C library may not have names for lies behind si_addr: data (a long), type and flags (32
+ * bits each). */
 static void on_trap(int number, siginfo_t *info, void *unused)
 {
 	const char *behind = (const char *)&info->si_addr + sizeof(info->si_addr);
@@ -113,8 +122,9 @@ static void on_trap(int number, siginfo_t *info, void *unused)
 static void signals_with_data(void **state)
 {
 	const struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
-	const struct perch_options options = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 0x12345678,
-					       .enabled = 1 };
+	const struct perch_options options = {
+		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 0x12345678, .enabled = 1
+	};
 	struct perch_event event = breakpoint_on(&watched);
 	int fd;
 
@@ -139,7 +149,9 @@ static void signals_with_data(void **state)
 static void other_data(void **state)
 {
 	const struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
-	const struct perch_options options = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1, .enabled = 1 };
+	const struct perch_options options = {
+		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1, .enabled = 1
+	};
 	struct perch_event event = breakpoint_on(&watched);
 	struct perch_attr attr;
 	struct perch_error err;
@@ -159,7 +171,7 @@ static void other_data(void **state)
 	close(fd);
 }
 
-/* ---- Clocks ---------------------------------------------------------------------------------------------------- */
+/* ---- Clocks ---- */
 
 static uint64_t now(clockid_t clock)
 {
@@ -172,12 +184,17 @@ static uint64_t now(clockid_t clock)
 /* Samples of page faults, each with nothing but its time: 16 bytes. */
 static void check_clock(clockid_t clock)
 {
-	const struct perch_options options = { .period = 1, .sample = PERCH_SAMPLE_TIME, .use_clockid = 1, .clockid = clock,
-					       .enabled = 1, .exclude_kernel = 1 };
+	const struct perch_options options = { .period = 1,
+					       .sample = PERCH_SAMPLE_TIME,
+					       .use_clockid = 1,
+					       .clockid = clock,
+					       .enabled = 1,
+					       .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	size_t page = sysconf(_SC_PAGESIZE), nr = 0;
 	int fd = open_built(&event, &options, &PERCH_SELF);
-	struct perch_mmap_page *ring = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct perch_mmap_page *ring =
+		mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint64_t before, after, earlier;
 
 	assert_ptr_not_equal(ring, MAP_FAILED);
@@ -214,11 +231,13 @@ static void clocks(void **state)
 	check_clock(CLOCK_TAI);
 }
 
-/* ---- Lost samples ---------------------------------------------------------------------------------------------- */
+/* ---- Lost samples ---- */
 
 static void what_was_lost(void **state)
 {
-	const struct perch_options options = { .period = 1, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME, .enabled = 1,
+	const struct perch_options options = { .period = 1,
+					       .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME,
+					       .enabled = 1,
 					       .exclude_kernel = 1,
 					       .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
@@ -229,7 +248,7 @@ static void what_was_lost(void **state)
 
 	(void)state;
 	assert_ptr_not_equal(ring, MAP_FAILED);
-	touch_pages(2000);	/* a page holds some 170 of them */
+	touch_pages(2000); /* a page holds some 170 of them */
 	assert_int_equal(read(fd, words, sizeof(words)), sizeof(words));
 	assert_true(words[0] >= 2000);
 	assert_true(words[1]);
@@ -238,7 +257,7 @@ static void what_was_lost(void **state)
 	close(fd);
 }
 
-/* ---- Who inherits, and until when ------------------------------------------------------------------------------ */
+/* ---- Who inherits, and until when ---- */
 
 static void *touch_twenty(void *unused)
 {
@@ -272,12 +291,14 @@ static void threads_alone(void **state)
 {
 	const struct perch_options nobody = { .enabled = 1, .exclude_kernel = 1 };
 	const struct perch_options all = { .enabled = 1, .exclude_kernel = 1, .inherit = 1 };
-	const struct perch_options threads = { .enabled = 1, .exclude_kernel = 1, .inherit = 1, .inherit_thread = 1 };
+	const struct perch_options threads = {
+		.enabled = 1, .exclude_kernel = 1, .inherit = 1, .inherit_thread = 1
+	};
 	uint64_t alone = faults_of_others(&nobody), with_threads = faults_of_others(&threads);
 
 	(void)state;
 	assert_true(with_threads >= 20);
-	assert_true(alone + 20 <= with_threads + 10);	/* this thread's own faults vary a little */
+	assert_true(alone + 20 <= with_threads + 10); /* this thread's own faults vary a little */
 	assert_true(with_threads < 900);
 	assert_true(faults_of_others(&all) >= 1020);
 }
@@ -285,7 +306,9 @@ static void threads_alone(void **state)
 /* A child that waits, then becomes a program: its faults before and after the exec. */
 static uint64_t faults_over_exec(bool removed)
 {
-	const struct perch_options options = { .enabled = 1, .exclude_kernel = 1, .remove_on_exec = removed };
+	const struct perch_options options = { .enabled = 1,
+					       .exclude_kernel = 1,
+					       .remove_on_exec = removed };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	struct perch_target target = { .cpu = -1 };
 	uint64_t value;
@@ -319,15 +342,17 @@ static void gone_with_the_exec(void **state)
 
 	(void)state;
 	assert_true(removed >= 10);
-	assert_true(kept > removed + 20);	/* a dynamic program's start takes some dozens */
+	assert_true(kept > removed + 20); /* a dynamic program's start takes some dozens */
 }
 
-/* ---- Doing without --------------------------------------------------------------------------------------------- */
+/* ---- Doing without ---- */
 
 static void newer_than_this_kernel(void **state)
 {
-	const struct perch_options options = { .period = 100, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
-					       .defer_callchain = 1, .exclude_kernel = 1 };
+	const struct perch_options options = { .period = 100,
+					       .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
+					       .defer_callchain = 1,
+					       .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
 	struct perch_attr attr, wanted, optional = { 0 }, missing_features;
 	struct perch_release release;
@@ -346,7 +371,7 @@ static void newer_than_this_kernel(void **state)
 	attr = wanted;
 	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
 	if (old)
-		assert_int_equal(fd, -E2BIG);	/* config4 must be, as it stands */
+		assert_int_equal(fd, -E2BIG); /* config4 must be, as it stands */
 	if (fd >= 0)
 		close(fd);
 	optional.config4 = 1;
@@ -355,7 +380,7 @@ static void newer_than_this_kernel(void **state)
 	if (fd < 0 && old)
 		fail_msg("%s", err.message);
 	if (fd < 0)
-		skip();	/* a newer kernel may have its own mind about config4 */
+		skip(); /* a newer kernel may have its own mind about config4 */
 	assert_true(attr.ksymbol && !missing_features.ksymbol);
 	assert_true(attr.defer_callchain != missing_features.defer_callchain);
 	assert_true(attr.config4 != missing_features.config4);
@@ -364,7 +389,7 @@ static void newer_than_this_kernel(void **state)
 	close(fd);
 }
 
-/* ---- Cgroups --------------------------------------------------------------------------------------------------- */
+/* ---- Cgroups ---- */
 
 static int write_to(const char *folder, const char *name, const char *text)
 {
@@ -407,7 +432,7 @@ static uint64_t count_on(const struct perch_targets *targets, const char *folder
 	assert_in_range(targets->nr, 1, 64);
 	for (size_t i = 0; i < targets->nr; i++)
 		fds[i] = open_built(&event, &options, &targets->target[i]);
-	touch_pages(5000);	/* outside */
+	touch_pages(5000); /* outside */
 	touch_inside(folder);
 	for (size_t i = 0; i < targets->nr; i++) {
 		sum += value_of(fds[i]);
@@ -451,7 +476,9 @@ static void refused_cgroups(void **state)
 {
 	const struct perch_options options = { .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
-	struct perch_target target = { .pid = -1, .cpu = 0, .cgroup_fd = open("/tmp", O_RDONLY | O_DIRECTORY) };
+	struct perch_target target = { .pid = -1,
+				       .cpu = 0,
+				       .cgroup_fd = open("/tmp", O_RDONLY | O_DIRECTORY) };
 	struct perch_attr attr;
 	struct perch_error err;
 	int rc;
@@ -477,9 +504,14 @@ static void refused_cgroups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(signals_with_data), cmocka_unit_test(other_data), cmocka_unit_test(clocks),
-		cmocka_unit_test(what_was_lost), cmocka_unit_test(threads_alone), cmocka_unit_test(gone_with_the_exec),
-		cmocka_unit_test(newer_than_this_kernel), cmocka_unit_test(processes_of_a_cgroup),
+		cmocka_unit_test(signals_with_data),
+		cmocka_unit_test(other_data),
+		cmocka_unit_test(clocks),
+		cmocka_unit_test(what_was_lost),
+		cmocka_unit_test(threads_alone),
+		cmocka_unit_test(gone_with_the_exec),
+		cmocka_unit_test(newer_than_this_kernel),
+		cmocka_unit_test(processes_of_a_cgroup),
 		cmocka_unit_test(refused_cgroups),
 	};
 

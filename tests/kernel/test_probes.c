@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakpoints and probes on the running kernel: what this program does n times is counted n times. */
+/* Breakpoints and probes on the running kernel: what this program does n times is counted n times.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -29,8 +30,8 @@ static __attribute__((noinline, used)) long called(long value)
 }
 
 /*
- * A USDT probe as <sys/sdt.h> makes it: a note of the place, and a counter that says whether anybody listens. Where the
- * function is inlined twice, the probe has two places.
+ * A USDT probe as <sys/sdt.h> makes it: a note of the place, and a counter that says whether
+ * anybody listens. Where the function is inlined twice, the probe has two places.
  */
 #if __SIZEOF_POINTER__ == 8
 #define ADDRESS ".8byte "
@@ -40,21 +41,22 @@ static __attribute__((noinline, used)) long called(long value)
 static volatile unsigned short listeners __asm__("perch_test_listeners")
 	__attribute__((used, section(".probes")));
 
-#define NOTE(name)								\
-	__asm__ volatile("990:	nop\n"						\
-			 ".pushsection .note.stapsdt, \"\", %%note\n"		\
-			 ".balign 4\n"						\
-			 ".4byte 992f - 991f, 994f - 993f, 3\n"			\
-			 "991:	.asciz \"stapsdt\"\n"				\
-			 "992:	.balign 4\n"					\
-			 "993:	" ADDRESS "990b\n"				\
-			 ADDRESS "0\n"						\
-			 ADDRESS "perch_test_listeners\n"			\
-			 ".asciz \"perch\"\n"					\
-			 ".asciz \"" name "\"\n"				\
-			 ".asciz \"\"\n"					\
-			 "994:	.balign 4\n"					\
-			 ".popsection" : : : "memory")
+#define NOTE(name)                                                                                \
+	__asm__ volatile("990:	nop\n"                                                             \
+			 ".pushsection .note.stapsdt, \"\", %%note\n"                             \
+			 ".balign 4\n"                                                            \
+			 ".4byte 992f - 991f, 994f - 993f, 3\n"                                   \
+			 "991:	.asciz \"stapsdt\"\n"                                              \
+			 "992:	.balign 4\n"                                                       \
+			 "993:	" ADDRESS "990b\n" ADDRESS "0\n" ADDRESS "perch_test_listeners\n" \
+			 ".asciz \"perch\"\n"                                                     \
+			 ".asciz \"" name "\"\n"                                                  \
+			 ".asciz \"\"\n"                                                          \
+			 "994:	.balign 4\n"                                                       \
+			 ".popsection"                                                            \
+			 :                                                                        \
+			 :                                                                        \
+			 : "memory")
 
 static __attribute__((noinline)) void pass_once(void)
 {
@@ -72,8 +74,9 @@ static char here[PATH_MAX];
 static bool lacking(const char *text, const struct perch_error *err)
 {
 	bool lacks = err->kind == PERCH_ERROR_PRIVILEGE || err->kind == PERCH_ERROR_PARANOID ||
-		     err->kind == PERCH_ERROR_UNKNOWN_PMU || err->kind == PERCH_ERROR_NOT_SUPPORTED ||
-		     err->kind == PERCH_ERROR_BLOCKED || err->kind == PERCH_ERROR_NO_SYSCALL;
+		     err->kind == PERCH_ERROR_UNKNOWN_PMU ||
+		     err->kind == PERCH_ERROR_NOT_SUPPORTED || err->kind == PERCH_ERROR_BLOCKED ||
+		     err->kind == PERCH_ERROR_NO_SYSCALL;
 
 	if (!lacks)
 		fail_msg("%s: %s", text, err->message);
@@ -121,7 +124,7 @@ static uint64_t hits_of_access(const char *access, unsigned width)
 	assert_int_equal(perch_counter_enable(made), 0);
 	for (int i = 0; i < TIMES; i++) {
 		watched[0] = i;
-		watched[1] = i;		/* beside it: not watched */
+		watched[1] = i; /* beside it: not watched */
 		(void)watched[0];
 		(void)watched[0];
 	}
@@ -151,7 +154,7 @@ static void calls_are_counted(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), "mem:%#lx:x:u", (unsigned long)(uintptr_t)called);
 	made = counter(text);
-	call(5);		/* not enabled yet */
+	call(5); /* not enabled yet */
 	assert_int_equal(perch_counter_enable(made), 0);
 	call(TIMES);
 	assert_int_equal(ended(made), TIMES);
@@ -211,7 +214,7 @@ static uint64_t hits_of_probe(const char *text)
 {
 	struct perch_counter *made = counter(text);
 
-	call(5);		/* not enabled yet */
+	call(5); /* not enabled yet */
 	assert_int_equal(perch_counter_enable(made), 0);
 	call(TIMES);
 	return ended(made);
@@ -335,7 +338,8 @@ static pid_t start_shell(int *go)
 	return pid;
 }
 
-/* The kernel would make an inherited probe again in the memory of the program that forks, and find no path there. */
+/* The kernel would make an inherited probe again in the memory of the program that forks, and find
+ * no path there. */
 static void a_probed_program_can_start_others(void **state)
 {
 	struct perch_options options = { .inherit = 1, .enable_on_exec = 1 };
@@ -371,7 +375,9 @@ static void kernel_functions_are_probed(void **state)
 	there = perch_machine_pmu(machine, "kprobe");
 	perch_machine_free(machine);
 	if (!there) {
-		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &PERCH_SELF, NULL, &err), -ENOENT);
+		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &PERCH_SELF, NULL,
+						    &err),
+				 -ENOENT);
 		assert_int_equal(err.kind, PERCH_ERROR_UNKNOWN_PMU);
 		assert_non_null(strstr(err.message, "kprobe"));
 		assert_non_null(strstr(err.remedy, "CONFIG_KPROBE_EVENTS"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about itself: KSYMBOL and BPF_EVENT of a program loaded here, CGROUP of a group made here. */
+/* What the kernel tells about itself: KSYMBOL and BPF_EVENT of a program loaded here, CGROUP of a
+ * group made here. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,11 @@ static int load_program(void)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = sizeof(code) / sizeof(code[0]),
-		.insns = (uintptr_t)code, .license = (uintptr_t)"GPL", .prog_name = NAME,
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insn_cnt = sizeof(code) / sizeof(code[0]),
+		.insns = (uintptr_t)code,
+		.license = (uintptr_t) "GPL",
+		.prog_name = NAME,
 	};
 
 	return bpf(BPF_PROG_LOAD, &attr);
@@ -33,10 +37,14 @@ static int load_program(void)
 
 static void tell_program(int fd, struct bpf_prog_info *info, uint64_t *address, uint32_t *length)
 {
-	union bpf_attr attr = { .info = { .bpf_fd = fd, .info_len = sizeof(*info), .info = (uintptr_t)info } };
+	union bpf_attr attr = {
+		.info = { .bpf_fd = fd, .info_len = sizeof(*info), .info = (uintptr_t)info }
+	};
 
 	*info = (struct bpf_prog_info){
-		.nr_jited_ksyms = 1, .jited_ksyms = (uintptr_t)address, .nr_jited_func_lens = 1,
+		.nr_jited_ksyms = 1,
+		.jited_ksyms = (uintptr_t)address,
+		.nr_jited_func_lens = 1,
 		.jited_func_lens = (uintptr_t)length,
 	};
 	assert_int_equal(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr), 0);
@@ -57,8 +65,8 @@ static bool in_kallsyms(uint64_t address, char name[512])
 	return found;
 }
 
-static void check_symbol(const struct perch_record *record, uint64_t address, uint32_t length, const char *name,
-			 uint16_t flags)
+static void check_symbol(const struct perch_record *record, uint64_t address, uint32_t length,
+			 const char *name, uint16_t flags)
 {
 	assert_int_equal(record->ksymbol.address, address);
 	assert_int_equal(record->ksymbol.length, length);
@@ -68,7 +76,8 @@ static void check_symbol(const struct perch_record *record, uint64_t address, ui
 	assert_told_by(record, getpid(), this_thread());
 }
 
-static void check_program(const struct perch_record *record, const struct bpf_prog_info *info, uint16_t type)
+static void check_program(const struct perch_record *record, const struct bpf_prog_info *info,
+			  uint16_t type)
 {
 	assert_int_equal(record->bpf.type, type);
 	assert_int_equal(record->bpf.flags, 0);
@@ -78,7 +87,8 @@ static void check_program(const struct perch_record *record, const struct bpf_pr
 	assert_told_by(record, getpid(), this_thread());
 }
 
-/* What goes when the last descriptor is closed goes in this thread, or a moment later in the kernel's. */
+/* What goes when the last descriptor is closed goes in this thread, or a moment later in the
+ * kernel's. */
 static void a_bpf_program(void **state)
 {
 	struct perch_attr attr = live_attr();
@@ -107,7 +117,7 @@ static void a_bpf_program(void **state)
 	for (size_t i = 0; i < sizeof(info.tag); i++)
 		snprintf(name + strlen(name), 3, "%02x", info.tag[i]);
 	strcat(name, "_" NAME);
-	if (address) {		/* 0: the kernel interprets it, or does not tell this user */
+	if (address) { /* 0: the kernel interprets it, or does not tell this user */
 		assert_int_equal(length, info.jited_prog_len);
 		check_symbol(record_only(&live, PERCH_RECORD_KSYMBOL), address, length, name, 0);
 		assert_true(in_kallsyms(address, listed));
@@ -116,10 +126,12 @@ static void a_bpf_program(void **state)
 	close(fd);
 	record_end(&live);
 	assert_int_equal(live_count(&live, PERCH_RECORD_BPF_EVENT), 2);
-	record = live_next(&live, PERCH_RECORD_BPF_EVENT, live_next(&live, PERCH_RECORD_BPF_EVENT, NULL));
+	record = live_next(&live, PERCH_RECORD_BPF_EVENT,
+			   live_next(&live, PERCH_RECORD_BPF_EVENT, NULL));
 	check_program(record, &info, PERCH_BPF_EVENT_PROG_UNLOAD);
 	if (address) {
-		record = live_next(&live, PERCH_RECORD_KSYMBOL, live_next(&live, PERCH_RECORD_KSYMBOL, NULL));
+		record = live_next(&live, PERCH_RECORD_KSYMBOL,
+				   live_next(&live, PERCH_RECORD_KSYMBOL, NULL));
 		assert_non_null(record);
 		check_symbol(record, address, length, name, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER);
 	}
@@ -172,7 +184,8 @@ static bool find_cgroups(char *where, size_t size)
 		const char *rest = strstr(line, " - ");
 
 		found = rest && sscanf(line, "%*d %*d %*s %255s %255s", root, path) == 2 &&
-			sscanf(rest, " - %63s", kind) == 1 && !strcmp(kind, "cgroup2") && !strcmp(root, "/");
+			sscanf(rest, " - %63s", kind) == 1 && !strcmp(kind, "cgroup2") &&
+			!strcmp(root, "/");
 	}
 	if (mounts)
 		fclose(mounts);

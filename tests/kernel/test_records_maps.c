@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MMAP and MMAP2 as the kernel writes them, against /proc/self/maps, stat(2) and the notes of ELF files. */
+/* MMAP and MMAP2 as the kernel writes them, against /proc/self/maps, stat(2) and the notes of ELF
+ * files. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +28,10 @@ static struct map map_at(const void *address)
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps)) {
 		map.name[0] = 0;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %511[^\n]", &map.start,
-			   &map.end, map.rights, &map.offset, &map.major, &map.minor, &map.inode, map.name) < 7)
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %511[^\n]",
+			   &map.start, &map.end, map.rights, &map.offset, &map.major, &map.minor,
+			   &map.inode, map.name) < 7)
 			continue;
 		if (map.start <= (uintptr_t)address && map.end > (uintptr_t)address) {
 			fclose(maps);
@@ -40,7 +43,8 @@ static struct map map_at(const void *address)
 	return map;
 }
 
-/* A file of three pages that is deleted at the end. Its name tells how long the record's text is. */
+/* A file of three pages that is deleted at the end. Its name tells how long the record's text is.
+ */
 struct file {
 	int fd;
 	char path[128];
@@ -69,7 +73,8 @@ static void *map_file(const struct file *file, int rights, int flags, int page)
 	void *at = mmap(NULL, 2 * bytes, rights, flags, file->fd, page * bytes);
 
 	if (at == MAP_FAILED && errno == EPERM) {
-		print_message("skipped: the file system of /tmp forbids to execute: %s\n", strerror(errno));
+		print_message("skipped: the file system of /tmp forbids to execute: %s\n",
+			      strerror(errno));
 		skip();
 	}
 	assert_ptr_not_equal(at, MAP_FAILED);
@@ -124,7 +129,7 @@ static void the_old_record(void **state)
 		record_self(&live, &attr);
 		live_enable(&live);
 		at = map_file(&file, PROT_READ | PROT_EXEC, MAP_PRIVATE, i % 2);
-		data = map_file(&file, PROT_READ, MAP_PRIVATE, 0);	/* not asked for */
+		data = map_file(&file, PROT_READ, MAP_PRIVATE, 0); /* not asked for */
 		record_end(&live);
 		map = map_at(at);
 		record = record_only(&live, PERCH_RECORD_MMAP);
@@ -140,8 +145,8 @@ static void the_old_record(void **state)
 	}
 }
 
-static void check_mmap2(const struct live *live, const void *at, const struct file *file, uint32_t rights,
-			uint32_t flags)
+static void check_mmap2(const struct live *live, const void *at, const struct file *file,
+			uint32_t rights, uint32_t flags)
 {
 	const struct perch_record *record = record_of(live, PERCH_RECORD_MMAP2, at);
 	struct map map = map_at(at);
@@ -163,9 +168,13 @@ static void check_mmap2(const struct live *live, const void *at, const struct fi
 
 static void the_new_record(void **state)
 {
-	static const struct { int rights, flags; } kinds[] = {
-		{ PROT_READ | PROT_EXEC, MAP_PRIVATE }, { PROT_READ | PROT_WRITE, MAP_SHARED },
-		{ PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE }, { PROT_NONE, MAP_SHARED },
+	static const struct {
+		int rights, flags;
+	} kinds[] = {
+		{ PROT_READ | PROT_EXEC, MAP_PRIVATE },
+		{ PROT_READ | PROT_WRITE, MAP_SHARED },
+		{ PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE },
+		{ PROT_NONE, MAP_SHARED },
 	};
 	struct file file = make_file("new");
 	struct perch_attr attr = live_attr();
@@ -205,14 +214,16 @@ static void memory_without_a_file(void **state)
 	record_self(&live, &attr);
 	live_enable(&live);
 	/* with rights that no neighbour has, so that the kernel does not make one of two */
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
 	record_end(&live);
 	assert_ptr_not_equal(at, MAP_FAILED);
 	map = map_at(at);
 	record = record_of(&live, PERCH_RECORD_MMAP2, at);
 	check_place(record, &map);
 	assert_text(&record->mmap.filename, "//anon");
-	assert_true(!record->mmap.major && !record->mmap.minor && !record->mmap.inode && !record->mmap.build_id_size);
+	assert_true(!record->mmap.major && !record->mmap.minor && !record->mmap.inode &&
+		    !record->mmap.build_id_size);
 	assert_int_equal(record->mmap.protection, PROT_READ | PROT_WRITE | PROT_EXEC);
 	munmap(at, bytes);
 	live_close(&live);
@@ -228,16 +239,24 @@ static void write_elf(const struct file *file, const uint8_t *id, size_t size)
 		char owner[4];
 		uint8_t id[20];
 	} elf = {
-		.header = { .e_ident = ELFMAG, .e_type = ET_DYN, .e_version = EV_CURRENT,
-			    .e_ehsize = sizeof(ElfW(Ehdr)), .e_phoff = sizeof(ElfW(Ehdr)), .e_phentsize = sizeof(ElfW(Phdr)), .e_phnum = !!size },
-		.segment = { .p_type = PT_NOTE, .p_offset = offsetof(typeof(elf), note), .p_align = 4,
+		.header = { .e_ident = ELFMAG,
+			    .e_type = ET_DYN,
+			    .e_version = EV_CURRENT,
+			    .e_ehsize = sizeof(ElfW(Ehdr)),
+			    .e_phoff = sizeof(ElfW(Ehdr)),
+			    .e_phentsize = sizeof(ElfW(Phdr)),
+			    .e_phnum = !!size },
+		.segment = { .p_type = PT_NOTE,
+			     .p_offset = offsetof(typeof(elf), note),
+			     .p_align = 4,
 			     .p_filesz = sizeof(ElfW(Nhdr)) + 4 + (size + 3) / 4 * 4 },
 		.note = { .n_namesz = 4, .n_descsz = size, .n_type = NT_GNU_BUILD_ID },
 		.owner = "GNU",
 	};
 
 	elf.header.e_ident[EI_CLASS] = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-	elf.header.e_ident[EI_DATA] = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+	elf.header.e_ident[EI_DATA] = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
+										: ELFDATA2MSB;
 	elf.header.e_ident[EI_VERSION] = EV_CURRENT;
 	memcpy(elf.id, id, size);
 	assert_int_equal(pwrite(file->fd, &elf, sizeof(elf), 0), sizeof(elf));
@@ -263,7 +282,8 @@ static void check_build_id(const struct live *live, const void *at, const uint8_
 
 static void build_ids(void **state)
 {
-	static const uint8_t id[20] = "\xde\xad\xbe\xef" "0123456789abcdef";
+	static const uint8_t id[20] = "\xde\xad\xbe\xef"
+				      "0123456789abcdef";
 	static const size_t sizes[] = { 20, 16, 8, 1, 0 };
 	struct perch_attr attr = live_attr();
 
@@ -305,7 +325,8 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *context)
 			const ElfW(Nhdr) *note = (const void *)at;
 			const char *id = at + sizeof(*note) + ((note->n_namesz + 3) & ~3U);
 
-			if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz <= sizeof(found->id) &&
+			if (note->n_type == NT_GNU_BUILD_ID &&
+			    note->n_descsz <= sizeof(found->id) &&
 			    !memcmp(at + sizeof(*note), "GNU", 4)) {
 				memcpy(found->id, id, note->n_descsz);
 				found->size = note->n_descsz;
@@ -314,7 +335,7 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *context)
 			at = id + ((note->n_descsz + 3) & ~3U);
 		}
 	}
-	return 1;	/* the program is the first, and the only one of interest */
+	return 1; /* the program is the first, and the only one of interest */
 }
 
 static void build_id_of_this_program(void **state)
@@ -343,10 +364,8 @@ static void build_id_of_this_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_old_record),
-		cmocka_unit_test(the_new_record),
-		cmocka_unit_test(memory_without_a_file),
-		cmocka_unit_test(build_ids),
+		cmocka_unit_test(the_old_record),	    cmocka_unit_test(the_new_record),
+		cmocka_unit_test(memory_without_a_file),    cmocka_unit_test(build_ids),
 		cmocka_unit_test(build_id_of_this_program),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tells about a ring and a CPU: LOST, THROTTLE, UNTHROTTLE, SWITCH, SWITCH_CPU_WIDE. */
+/* What the kernel tells about a ring and a CPU: LOST, THROTTLE, UNTHROTTLE, SWITCH,
+ * SWITCH_CPU_WIDE. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,8 @@ static void burn(double duration)
 /* Each fault is a sample, or is lost: the count, read(2)'s number and the records agree. */
 static void lost(void **state)
 {
-	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN, PERCH_SAMPLE_ADDR);
+	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN,
+					       PERCH_SAMPLE_ADDR);
 	char *pages = fresh_pages(FAULTS + 100);
 	size_t before, page = sysconf(_SC_PAGESIZE);
 	const struct perch_record *record;
@@ -39,7 +41,7 @@ static void lost(void **state)
 	uint64_t words[2];
 
 	(void)state;
-	attr.read_format = PERCH_FORMAT_LOST;	/* 6.0 */
+	attr.read_format = PERCH_FORMAT_LOST; /* 6.0 */
 	attr.exclude_kernel = 1;
 	record_open(&live, &attr, &PERCH_SELF, 1);
 	live_enable(&live);
@@ -77,12 +79,13 @@ static bool throttled_at_last(struct live *live)
 	while (seconds() < end && !live_count(live, PERCH_RECORD_UNTHROTTLE)) {
 		assert_int_equal(live_enable(live), 0);
 		burn(0.05);
-		record_end(live);	/* taking what goes on coming so fast would never end */
+		record_end(live); /* taking what goes on coming so fast would never end */
 	}
 	return live_count(live, PERCH_RECORD_UNTHROTTLE) && live_count(live, PERCH_RECORD_THROTTLE);
 }
 
-/* The first of a tracepoint whose count at each hit is nanoseconds: a period of 1 wants a sample of each. */
+/* The first of a tracepoint whose count at each hit is nanoseconds: a period of 1 wants a sample of
+ * each. */
 static bool open_runtime(struct live *live)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_TRACEPOINT, 0, 0);
@@ -99,7 +102,8 @@ static bool open_runtime(struct live *live)
 	return live_open(live, &attr, &PERCH_SELF, 256, &err) >= 0;
 }
 
-/* The timer's rate is near the limit, and passes it now and then. Where it does not in time, a tracepoint does. */
+/* The timer's rate is near the limit, and passes it now and then. Where it does not in time, a
+ * tracepoint does. */
 static void throttle_and_unthrottle(void **state)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_TASK_CLOCK, 0);
@@ -112,7 +116,8 @@ static void throttle_and_unthrottle(void **state)
 	if (!throttled_at_last(&live)) {
 		live_close(&live);
 		if (!open_runtime(&live)) {
-			print_message("skipped: the timer stays below the limit, and no tracepoint passes it\n");
+			print_message(
+				"skipped: the timer stays below the limit, and no tracepoint passes it\n");
 			skip();
 		}
 		if (!throttled_at_last(&live)) {
@@ -240,7 +245,8 @@ static pid_t play(void)
 	return child;
 }
 
-/* Who leaves names who comes, and who comes names who left; -1 is a task that is being taken apart. */
+/* Who leaves names who comes, and who comes names who left; -1 is a task that is being taken apart.
+ */
 static bool is_pair(const struct perch_record *out, const struct perch_record *in)
 {
 	const uint32_t gone = (uint32_t)-1;
@@ -276,20 +282,24 @@ static void switches_of_a_cpu(void **state)
 		if (!is_pair(out, in))
 			fail_msg("record %zu: %s %u to %u, then %s %u from %u", i,
 				 out->context_switch.out ? "out" : "in", out->sample_id.tid,
-				 out->context_switch.other_tid, in->context_switch.out ? "out" : "in",
-				 in->sample_id.tid, in->context_switch.other_tid);
-		if (out->sample_id.tid == (uint32_t)this_thread() && out->context_switch.other_tid == (uint32_t)child) {
+				 out->context_switch.other_tid,
+				 in->context_switch.out ? "out" : "in", in->sample_id.tid,
+				 in->context_switch.other_tid);
+		if (out->sample_id.tid == (uint32_t)this_thread() &&
+		    out->context_switch.other_tid == (uint32_t)child) {
 			assert_int_equal(out->sample_id.pid, getpid());
 			assert_int_equal(out->context_switch.other_pid, child);
 			to_child++;
 		}
-		if (in->sample_id.tid == (uint32_t)this_thread() && in->context_switch.other_tid == (uint32_t)child) {
+		if (in->sample_id.tid == (uint32_t)this_thread() &&
+		    in->context_switch.other_tid == (uint32_t)child) {
 			assert_int_equal(in->sample_id.pid, getpid());
 			assert_int_equal(in->context_switch.other_pid, child);
 			from_child++;
 		}
 	}
-	print_message("%zu switches to the child and %zu from it, of %zu\n", to_child, from_child, live.nr / 2);
+	print_message("%zu switches to the child and %zu from it, of %zu\n", to_child, from_child,
+		      live.nr / 2);
 	assert_true(to_child >= 15 && from_child >= 15);
 	live_close(&live);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples at an instruction that a breakpoint hits, where every register, the stack, the callers and the data's address
- * are known to the byte.
+ * Samples at an instruction that a breakpoint hits, where every register, the stack, the callers
+ * and the data's address are known to the byte.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -14,18 +14,19 @@
 #include "records.h"
 
 #define REGISTER(n) (UINT64_C(0x1111111111111111) * (n))
-#define WORD_1 UINT64_C(0x0123456789abcdef)
-#define WORD_2 UINT64_C(0xfedcba9876543210)
+#define WORD_1	    UINT64_C(0x0123456789abcdef)
+#define WORD_2	    UINT64_C(0xfedcba9876543210)
 #define STACK_BYTES 1024
 
-uint64_t known_stack;		/* the stack pointer at known_here */
-uint64_t known_flags;		/* and the flags */
+uint64_t known_stack; /* the stack pointer at known_here */
+uint64_t known_flags; /* and the flags */
 uint64_t known_frame;
 void known_outer(volatile uint64_t *data);
 extern const char known_here[], known_back[], known_stored[];
 
 #ifdef __x86_64__
-/* known_outer calls known_inner; both keep frames. All registers are set, two words pushed; then one store. */
+/* known_outer calls known_inner; both keep frames. All registers are set, two words pushed; then
+ * one store. */
 __asm__(".text\n"
 	".globl known_outer, known_here, known_back, known_stored\n"
 	".type known_outer, @function\n"
@@ -78,17 +79,20 @@ __asm__(".text\n"
 	"	ret\n"
 	".size known_outer, . - known_outer\n");
 
-/* Registers by name, as perch_register_name() tells them; di is the data's address, and the two of the stack are known. */
+/* Registers by name, as perch_register_name() tells them; di is the data's address, and the two of
+ * the stack are known. */
 static const struct {
 	const char *name;
 	uint64_t value;
 } known[] = {
-	{ "ax", REGISTER(1) }, { "bx", REGISTER(2) }, { "cx", REGISTER(3) }, { "dx", REGISTER(4) },
-	{ "si", REGISTER(5) }, { "r8", REGISTER(6) }, { "r9", REGISTER(7) }, { "r10", REGISTER(8) }, { "r11", REGISTER(9) },
-	{ "r12", REGISTER(10) }, { "r13", REGISTER(11) }, { "r14", REGISTER(12) }, { "r15", REGISTER(13) },
+	{ "ax", REGISTER(1) },	 { "bx", REGISTER(2) },	  { "cx", REGISTER(3) },
+	{ "dx", REGISTER(4) },	 { "si", REGISTER(5) },	  { "r8", REGISTER(6) },
+	{ "r9", REGISTER(7) },	 { "r10", REGISTER(8) },  { "r11", REGISTER(9) },
+	{ "r12", REGISTER(10) }, { "r13", REGISTER(11) }, { "r14", REGISTER(12) },
+	{ "r15", REGISTER(13) },
 };
-#define REGISTERS UINT64_C(0xff0fff)	/* without ds, es, fs, gs, which no 64-bit task has */
-#define KNOWN_WORDS 8			/* pushed, up to the frame pointer */
+#define REGISTERS   UINT64_C(0xff0fff) /* without ds, es, fs, gs, which no 64-bit task has */
+#define KNOWN_WORDS 8		       /* pushed, up to the frame pointer */
 
 static void needs_code(void)
 {
@@ -103,7 +107,7 @@ static const struct {
 	const char *name;
 	uint64_t value;
 } known[] = { { "none", 0 } };
-#define REGISTERS UINT64_C(1)
+#define REGISTERS   UINT64_C(1)
 #define KNOWN_WORDS 0
 
 static void needs_code(void)
@@ -115,8 +119,8 @@ static void needs_code(void)
 
 static volatile uint64_t data[2];
 
-static uint64_t value_of_register(const struct perch_record *record, const struct perch_registers *registers,
-				  const char *name)
+static uint64_t value_of_register(const struct perch_record *record,
+				  const struct perch_registers *registers, const char *name)
 {
 	unsigned int at = 0;
 
@@ -133,22 +137,27 @@ static uint64_t value_of_register(const struct perch_record *record, const struc
 	return 0;
 }
 
-static void check_registers(const struct perch_record *record, const struct perch_registers *registers, uint64_t ip)
+static void check_registers(const struct perch_record *record,
+			    const struct perch_registers *registers, uint64_t ip)
 {
-	const uint64_t changing = UINT64_C(0x10000);	/* resume: the processor's own, for breakpoints */
+	/* resume: the processor's own, for breakpoints */
+	const uint64_t changing = UINT64_C(0x10000);
 
 	assert_int_equal(registers->abi, PERCH_SAMPLE_REGS_ABI_64);
 	assert_int_equal(registers->mask, REGISTERS);
 	assert_int_equal(registers->nr, __builtin_popcountll(REGISTERS));
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (value_of_register(record, registers, known[i].name) != known[i].value)
-			fail_msg("%s is %#" PRIx64, known[i].name, value_of_register(record, registers, known[i].name));
+			fail_msg("%s is %#" PRIx64, known[i].name,
+				 value_of_register(record, registers, known[i].name));
 	assert_int_equal(value_of_register(record, registers, "di"), (uintptr_t)data);
 	assert_int_equal(value_of_register(record, registers, "ip"), ip);
 	assert_int_equal(value_of_register(record, registers, "sp"), known_stack);
 	assert_int_equal(value_of_register(record, registers, "bp"), known_frame);
-	assert_int_equal(value_of_register(record, registers, "flags") & ~changing, known_flags & ~changing);
-	assert_int_equal(value_of_register(record, registers, "cs") & 3, 3);	/* user space's ring */
+	assert_int_equal(value_of_register(record, registers, "flags") & ~changing,
+			 known_flags & ~changing);
+	/* user space's ring */
+	assert_int_equal(value_of_register(record, registers, "cs") & 3, 3);
 }
 
 /* A breakpoint on the store's instruction, or on what it stores into. */
@@ -254,7 +263,9 @@ static void stack(void **state)
 	/* this function's own */
 	assert_in_range((uintptr_t)marks, known_stack, known_stack + STACK_BYTES - sizeof(marks));
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		memcpy(words, (const char *)sample->stack_user.data + ((uintptr_t)&marks[i] - known_stack), 8);
+		memcpy(words,
+		       (const char *)sample->stack_user.data + ((uintptr_t)&marks[i] - known_stack),
+		       8);
 		assert_int_equal(words[0], marks[i]);
 	}
 	live_close(&live);
@@ -275,7 +286,8 @@ static void end_of_stack(void **state)
 	attr.sample_stack_user = bytes;
 	child = fork();
 	if (!child) {
-		char *low = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *low = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 		struct perch_error err;
 
 		munmap(low + 8192, 8192);
@@ -283,9 +295,12 @@ static void end_of_stack(void **state)
 			_exit(1);
 		live_enable(&live);
 #ifdef __x86_64__
-		__asm__ volatile("mov %%rsp, %%rbx; mov %0, %%rsp; call known_outer; mov %%rbx, %%rsp"
-				 : : "r"(low + 8192 - 64), "D"(data)
-				 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+		__asm__ volatile(
+			"mov %%rsp, %%rbx; mov %0, %%rsp; call known_outer; mov %%rbx, %%rsp"
+			:
+			: "r"(low + 8192 - 64), "D"(data)
+			: "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory",
+			  "cc");
 #endif
 		live_disable(&live);
 		if (live_take(&live, &err) < 0 || live.nr != 1)
@@ -293,7 +308,8 @@ static void end_of_stack(void **state)
 		sample = &live.record->sample;
 		if (sample->stack_user.size != bytes)
 			_exit(3);
-		_exit(sample->stack_user.dynamic_size == (uintptr_t)low + 8192 - known_stack ? 0 : 4);
+		_exit(sample->stack_user.dynamic_size == (uintptr_t)low + 8192 - known_stack ? 0
+											     : 4);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -305,7 +321,8 @@ static __attribute__((noinline)) void calls_outer(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The place, the two return addresses that are known, and behind them one inside of each C function. */
+/* The place, the two return addresses that are known, and behind them one inside of each C
+ * function. */
 static void callchain(void **state)
 {
 	struct perch_attr attr = breakpoint(true, PERCH_SAMPLE_CALLCHAIN);
@@ -346,20 +363,22 @@ static uint64_t physical(const volatile void *address)
 	if (fd >= 0 && pread(fd, &entry, 8, (uintptr_t)address / page * 8) != 8)
 		entry = 0;
 	close(fd);
-	return entry >> 63 ? (entry & ((UINT64_C(1) << 55) - 1)) * page + (uintptr_t)address % page : 0;
+	return entry >> 63 ? (entry & ((UINT64_C(1) << 55) - 1)) * page + (uintptr_t)address % page
+			   : 0;
 }
 
 /* What the PMU of breakpoints knows of memory: the pages. What it does not know it says so of. */
 static void memory(void **state)
 {
-	struct perch_attr attr = breakpoint(false, PERCH_SAMPLE_ADDR | PERCH_SAMPLE_IP | PERCH_SAMPLE_DATA_PAGE_SIZE |
-					    PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_DATA_SRC |
-					    PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_TRANSACTION);
+	struct perch_attr attr = breakpoint(
+		false, PERCH_SAMPLE_ADDR | PERCH_SAMPLE_IP | PERCH_SAMPLE_DATA_PAGE_SIZE |
+			       PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_DATA_SRC |
+			       PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_TRANSACTION);
 	const struct perch_sample *sample;
 	struct live live;
 
 	(void)state;
-	data[0] = 1;		/* so that it has a page of its own */
+	data[0] = 1; /* so that it has a page of its own */
 	sample_once(&live, &attr);
 	sample = &live.record->sample;
 	assert_int_equal(sample->addr, (uintptr_t)data);
@@ -367,8 +386,9 @@ static void memory(void **state)
 	/* code may lie in a bigger page, of which there are powers of two */
 	assert_true(sample->code_page_size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
 		    __builtin_popcountll(sample->code_page_size) == 1);
-	assert_int_equal(sample->data_src, PERCH_MEM_S(OP, NA) | PERCH_MEM_S(LVL, NA) | PERCH_MEM_S(SNOOP, NA) |
-			 PERCH_MEM_S(LOCK, NA) | PERCH_MEM_S(TLB, NA) | PERCH_MEM_S(LVLNUM, NA));
+	assert_int_equal(sample->data_src, PERCH_MEM_S(OP, NA) | PERCH_MEM_S(LVL, NA) |
+						   PERCH_MEM_S(SNOOP, NA) | PERCH_MEM_S(LOCK, NA) |
+						   PERCH_MEM_S(TLB, NA) | PERCH_MEM_S(LVLNUM, NA));
 	assert_int_equal(sample->weight, 0);
 	assert_int_equal(sample->transaction, 0);
 	live_close(&live);
@@ -408,12 +428,13 @@ static void physical_address(void **state)
 /* Everything at once, and again with each field left out: what follows it must still be found. */
 static void every_field(void **state)
 {
-	const uint64_t all = PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_READ |
-			     PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_RAW | PERCH_SAMPLE_REGS_USER |
-			     PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC |
-			     PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP |
-			     PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_AUX |
-			     (live_is_root() ? PERCH_SAMPLE_PHYS_ADDR : 0);
+	const uint64_t all =
+		PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_READ |
+		PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_RAW | PERCH_SAMPLE_REGS_USER |
+		PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC |
+		PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP |
+		PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_AUX |
+		(live_is_root() ? PERCH_SAMPLE_PHYS_ADDR : 0);
 	struct perch_attr attr = breakpoint(false, all);
 
 	(void)state;
@@ -439,7 +460,8 @@ static void every_field(void **state)
 			check_registers(live.record, &sample->regs_user, (uintptr_t)known_stored);
 		if (bit != PERCH_SAMPLE_REGS_INTR)
 			check_registers(live.record, &sample->regs_intr, (uintptr_t)known_stored);
-		assert_int_equal(sample->stack_user.dynamic_size, bit == PERCH_SAMPLE_STACK_USER ? 0 : STACK_BYTES);
+		assert_int_equal(sample->stack_user.dynamic_size,
+				 bit == PERCH_SAMPLE_STACK_USER ? 0 : STACK_BYTES);
 		/* of events that have no raw data, the kernel writes four bytes of nothing */
 		assert_int_equal(sample->raw.size, bit == PERCH_SAMPLE_RAW ? 0 : 4);
 		assert_int_equal(sample->code_page_size > 0, bit != PERCH_SAMPLE_CODE_PAGE_SIZE);

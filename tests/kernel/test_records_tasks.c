@@ -20,8 +20,8 @@ static void sideband(struct live *live, struct perch_attr *attr)
 	assert_int_equal(live_enable(live), 0);
 }
 
-static void check_task(const struct live *live, const struct perch_record *record, pid_t pid, pid_t tid, pid_t ppid,
-		       pid_t ptid)
+static void check_task(const struct live *live, const struct perch_record *record, pid_t pid,
+		       pid_t tid, pid_t ppid, pid_t ptid)
 {
 	assert_int_equal(record->task.pid, pid);
 	assert_int_equal(record->task.tid, tid);
@@ -63,7 +63,8 @@ static void *say_who(void *argument)
 	return NULL;
 }
 
-/* An EXIT's ppid and ptid are the parent process's: a thread has that of its process, whoever made it. */
+/* An EXIT's ppid and ptid are the parent process's: a thread has that of its process, whoever made
+ * it. */
 static void a_thread(void **state)
 {
 	struct perch_attr attr = live_attr();
@@ -95,8 +96,14 @@ static void a_thread(void **state)
 /* Names of every length, with bytes that no terminal should see. */
 static void a_name(void **state)
 {
-	static const char *const names[] = { "", "p", "perch", "seven77", "eight888", "\033[31m\n\t\"\\",
-					     "fifteen fifteen", "sixteen is cut!!" };
+	static const char *const names[] = { "",
+					     "p",
+					     "perch",
+					     "seven77",
+					     "eight888",
+					     "\033[31m\n\t\"\\",
+					     "fifteen fifteen",
+					     "sixteen is cut!!" };
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record = NULL;
 	char before[16];
@@ -111,7 +118,8 @@ static void a_name(void **state)
 		prctl(PR_SET_NAME, names[i]);
 	prctl(PR_SET_NAME, before);
 	record_end(&live);
-	assert_int_equal(live_count(&live, PERCH_RECORD_COMM), sizeof(names) / sizeof(names[0]) + 1);
+	assert_int_equal(live_count(&live, PERCH_RECORD_COMM),
+			 sizeof(names) / sizeof(names[0]) + 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char kept[16] = "";
 
@@ -164,8 +172,8 @@ static void let_go(pid_t child, int go)
 }
 
 /* The event of another process is opened before it runs. */
-static void of_child(struct live *live, const struct perch_attr *attr, void (*work)(void *), void *argument,
-		     pid_t *child)
+static void of_child(struct live *live, const struct perch_attr *attr, void (*work)(void *),
+		     void *argument, pid_t *child)
 {
 	int go;
 
@@ -211,8 +219,8 @@ static void an_exec(void **state)
 static volatile uint64_t watched;
 
 /*
- * An event that is not inherited: without one the kernel may swap all events of parent and child as it switches between
- * them, and the child would end with ours, of which nothing is told.
+ * An event that is not inherited: without one the kernel may swap all events of parent and child as
+ * it switches between them, and the child would end with ours, of which nothing is told.
  */
 static int keep_events_apart(void)
 {
@@ -239,8 +247,8 @@ static void a_last_count(void **state)
 	attr.bp_addr = (uintptr_t)&watched;
 	attr.bp_len = sizeof(watched);
 	attr.inherit = attr.inherit_stat = 1;
-	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING | PERCH_FORMAT_ID |
-			   PERCH_FORMAT_LOST;
+	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
+			   PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	record_open(&live, &attr, &target, 0);
 	assert_int_equal(live_enable(&live), 0);
 	child = fork();
@@ -255,7 +263,8 @@ static void a_last_count(void **state)
 	close(apart);
 	if (!live_count(&live, PERCH_RECORD_READ)) {
 		live_close(&live);
-		print_message("skipped: this kernel loses the READ record of a task that exits, as 5.13 to 6.18 did\n");
+		print_message(
+			"skipped: this kernel loses the READ record of a task that exits, as 5.13 to 6.18 did\n");
 		skip();
 	}
 	record = record_only(&live, PERCH_RECORD_READ);
@@ -272,7 +281,8 @@ static void a_last_count(void **state)
 	assert_int_equal(read_words[3], live.id);
 	assert_true(record->read.values.running_ns > 0);
 	assert_true(record->read.values.enabled_ns >= record->read.values.running_ns);
-	assert_true(read_words[1] > record->read.values.enabled_ns && read_words[2] > record->read.values.running_ns);
+	assert_true(read_words[1] > record->read.values.enabled_ns &&
+		    read_words[2] > record->read.values.running_ns);
 	live_close(&live);
 }
 
@@ -286,8 +296,9 @@ struct links {
 static void leave_namespaces(void *argument)
 {
 	static const char *const names[PERCH_NR_NAMESPACES] = {
-		[PERCH_NET_NS_INDEX] = "net", [PERCH_UTS_NS_INDEX] = "uts", [PERCH_IPC_NS_INDEX] = "ipc",
-		[PERCH_PID_NS_INDEX] = "pid", [PERCH_USER_NS_INDEX] = "user", [PERCH_MNT_NS_INDEX] = "mnt",
+		[PERCH_NET_NS_INDEX] = "net",	    [PERCH_UTS_NS_INDEX] = "uts",
+		[PERCH_IPC_NS_INDEX] = "ipc",	    [PERCH_PID_NS_INDEX] = "pid",
+		[PERCH_USER_NS_INDEX] = "user",	    [PERCH_MNT_NS_INDEX] = "mnt",
 		[PERCH_CGROUP_NS_INDEX] = "cgroup",
 	};
 	struct links *links = argument;
@@ -298,7 +309,8 @@ static void leave_namespaces(void *argument)
 		struct stat st = { 0 };
 
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
-		stat(path, &st);	/* a kernel without that kind has no link, and tells zeros */
+		/* a kernel without that kind has no link, and tells zeros */
+		stat(path, &st);
 		links->dev[i] = st.st_dev;
 		links->ino[i] = st.st_ino;
 	}
@@ -306,7 +318,8 @@ static void leave_namespaces(void *argument)
 
 static void namespaces(void **state)
 {
-	struct links *links = mmap(NULL, sizeof(*links), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct links *links = mmap(NULL, sizeof(*links), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct perch_attr attr = live_attr();
 	const struct perch_record *record;
 	struct perch_ns_link_info link;
@@ -329,8 +342,9 @@ static void namespaces(void **state)
 	for (int i = 0; i < PERCH_NR_NAMESPACES; i++) {
 		perch_namespace_at(record, i, &link);
 		if (link.dev != links->dev[i] || link.ino != links->ino[i])
-			fail_msg("namespace %d: %#" PRIx64 " %" PRIu64 " in place of %#jx %ju", i, link.dev, link.ino,
-				 (uintmax_t)links->dev[i], (uintmax_t)links->ino[i]);
+			fail_msg("namespace %d: %#" PRIx64 " %" PRIu64 " in place of %#jx %ju", i,
+				 link.dev, link.ino, (uintmax_t)links->dev[i],
+				 (uintmax_t)links->ino[i]);
 	}
 	perch_namespace_at(record, record->namespaces.nr, &link);
 	assert_true(!link.dev && !link.ino);
@@ -341,12 +355,9 @@ static void namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process),
-		cmocka_unit_test(a_thread),
-		cmocka_unit_test(a_name),
-		cmocka_unit_test(an_exec),
-		cmocka_unit_test(a_last_count),
-		cmocka_unit_test(namespaces),
+		cmocka_unit_test(a_process),	cmocka_unit_test(a_thread),
+		cmocka_unit_test(a_name),	cmocka_unit_test(an_exec),
+		cmocka_unit_test(a_last_count), cmocka_unit_test(namespaces),
 	};
 
 	return RECORDS_RUN(tests);

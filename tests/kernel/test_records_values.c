@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples' values: counts in every format of read(2), raw data of tracepoints, clocks, cgroups; several attrs in a ring. */
+/* Samples' values: counts in every format of read(2), raw data of tracepoints, clocks, cgroups;
+ * several attrs in a ring. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,8 +48,10 @@ static void open_pair(struct pair *pair, uint64_t format)
 	assert_int_equal(perch_event_id(pair->other, &pair->other_id, NULL, NULL), 0);
 }
 
-/* The words of read(2), by the manual: where the times, and each entry's value, id and lost, are. */
-static void check_read(const struct pair *pair, const struct perch_read_values *values, const uint64_t *words)
+/* The words of read(2), by the manual: where the times, and each entry's value, id and lost, are.
+ */
+static void check_read(const struct pair *pair, const struct perch_read_values *values,
+		       const uint64_t *words)
 {
 	const uint64_t format = pair->live.attr.read_format;
 	const bool group = format & PERCH_FORMAT_GROUP;
@@ -147,7 +150,8 @@ static bool find_id(const char *event, unsigned *id)
 	return found;
 }
 
-static void check_field(const struct perch_sample *sample, const char *event, const char *name, uint64_t wanted)
+static void check_field(const struct perch_sample *sample, const char *event, const char *name,
+			uint64_t wanted)
 {
 	unsigned offset, size;
 	uint64_t value = 0;
@@ -177,11 +181,13 @@ static bool in_kernel_text(uint64_t address)
 	return from ? address >= from && address < to : (int64_t)address < 0;
 }
 
-/* A system call with arguments that nobody else has. Its tracepoint is told as where user space made the call. */
+/* A system call with arguments that nobody else has. Its tracepoint is told as where user space
+ * made the call. */
 static void tracepoint(void **state)
 {
-	struct perch_attr attr = live_sampling(PERCH_TYPE_TRACEPOINT, 0, PERCH_SAMPLE_RAW | PERCH_SAMPLE_IP |
-					       PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_PERIOD);
+	struct perch_attr attr = live_sampling(
+		PERCH_TYPE_TRACEPOINT, 0,
+		PERCH_SAMPLE_RAW | PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_PERIOD);
 	const struct perch_record *record;
 	struct perch_chain_address address;
 	struct perch_chain chain;
@@ -243,19 +249,21 @@ static void kernel_callchain(void **state)
 		user += address.cpumode == PERCH_MISC_USER;
 	}
 	assert_true(kernel >= 2 && user >= 1);
-	assert_int_equal(kernel + user + 2, record->sample.callchain.nr);	/* a marker before each part */
+	/* a marker before each part */
+	assert_int_equal(kernel + user + 2, record->sample.callchain.nr);
 	live_close(&live);
 }
 
 /* Page faults, for clocks that not every PMU's interrupt may read. */
 static void clocks(void **state)
 {
-	static const int ids[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI };
+	static const int ids[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
+				   CLOCK_BOOTTIME, CLOCK_TAI };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN,
-						       PERCH_SAMPLE_ADDR);
+		struct perch_attr attr = live_sampling(
+			PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN, PERCH_SAMPLE_ADDR);
 		char *pages = fresh_pages(2);
 		const struct perch_record *first, *second;
 		uint64_t before, between;
@@ -319,10 +327,12 @@ static void cgroup(void **state)
 	live_close(&live);
 }
 
-/* Two events of different sample_type write into one ring; a decoder tells them apart by the ids at their starts. */
+/* Two events of different sample_type write into one ring; a decoder tells them apart by the ids at
+ * their starts. */
 static void one_ring(void **state)
 {
-	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_ADDR), other = breakpoint(&data[1], PERCH_SAMPLE_IP);
+	struct perch_attr attr = breakpoint(&data[0], PERCH_SAMPLE_ADDR),
+			  other = breakpoint(&data[1], PERCH_SAMPLE_IP);
 	const struct perch_record_header *header;
 	struct perch_decoder_event events[2];
 	struct perch_decoder *decoder;
@@ -349,7 +359,8 @@ static void one_ring(void **state)
 	live_disable(&second);
 	live_disable(&live);
 	for (; (header = perch_ring_next(live.ring)); nr++) {
-		assert_int_equal(perch_decoder_decode(decoder, &record, header, header->size, &err), 0);
+		assert_int_equal(perch_decoder_decode(decoder, &record, header, header->size, &err),
+				 0);
 		assert_int_equal(record.event, nr % 2);
 		assert_int_equal(record.trailing_bytes, 0);
 		assert_int_equal(record.sample_id.id, nr % 2 ? second.id : live.id);

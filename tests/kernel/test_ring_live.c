@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings with the real kernel. Page faults of a thread that touches the pages of a region one after the other, over and
- * over, are events whose addresses are known beforehand: none may be missing between two others, torn, or there twice.
+ * Rings with the real kernel. Page faults of a thread that touches the pages of a region one after
+ * the other, over and over, are events whose addresses are known beforehand: none may be missing
+ * between two others, torn, or there twice.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -17,14 +18,14 @@
 
 #include <perch/ring.h>
 
-#define PAGES 512	/* of the region */
+#define PAGES 512 /* of the region */
 
 struct toucher {
 	char *region;
 	size_t page;
-	uint64_t touched;	/* atomic: pages so far */
-	pid_t tid;		/* atomic */
-	bool go, stop;		/* atomic */
+	uint64_t touched; /* atomic: pages so far */
+	pid_t tid;	  /* atomic */
+	bool go, stop;	  /* atomic */
 	pthread_t thread;
 };
 
@@ -51,7 +52,8 @@ static void make_region(struct toucher *toucher)
 {
 	memset(toucher, 0, sizeof(*toucher));
 	toucher->page = (size_t)sysconf(_SC_PAGESIZE);
-	toucher->region = mmap(NULL, PAGES * toucher->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	toucher->region = mmap(NULL, PAGES * toucher->page, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(toucher->region != MAP_FAILED);
 	madvise(toucher->region, PAGES * toucher->page, MADV_NOHUGEPAGE);
 }
@@ -84,7 +86,8 @@ static void finish(struct toucher *toucher)
 	munmap(toucher->region, PAGES * toucher->page);
 }
 
-static void record_faults(struct recorder *recorder, pid_t tid, bool backward, enum perch_ring_mode mode, size_t pages)
+static void record_faults(struct recorder *recorder, pid_t tid, bool backward,
+			  enum perch_ring_mode mode, size_t pages)
 {
 	struct perch_target target = { tid, -1, 0 };
 	struct perch_attr *attr = &recorder->attr;
@@ -95,15 +98,15 @@ static void record_faults(struct recorder *recorder, pid_t tid, bool backward, e
 	attr->type = PERCH_TYPE_SOFTWARE;
 	attr->config = PERCH_COUNT_SW_PAGE_FAULTS;
 	attr->sample_period = 1;
-	attr->sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ADDR |
-			    PERCH_SAMPLE_CALLCHAIN;
+	attr->sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+			    PERCH_SAMPLE_ADDR | PERCH_SAMPLE_CALLCHAIN;
 	attr->exclude_kernel = attr->exclude_callchain_kernel = 1;
 	attr->sample_id_all = 1;
 	attr->write_backward = backward;
 	perch_parse_info_init(&recorder->parse_info, attr, PERCH_BYTES_NATIVE);
 	attr->read_format = PERCH_FORMAT_LOST;
 	recorder->fd = perch_open(attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, &err);
-	if (recorder->fd == -EINVAL) {	/* before 6.0 */
+	if (recorder->fd == -EINVAL) { /* before 6.0 */
 		attr->read_format = 0;
 		recorder->fd = perch_open(attr, &target, -1, PERCH_FLAG_FD_CLOEXEC, NULL, &err);
 	}
@@ -122,7 +125,8 @@ static void close_recorder(struct recorder *recorder)
 }
 
 /* The number of the page in the region, for a fault in there. */
-static bool is_ours(const struct toucher *toucher, const struct perch_record *record, uint64_t *number)
+static bool is_ours(const struct toucher *toucher, const struct perch_record *record,
+		    uint64_t *number)
 {
 	*number = (record->sample.addr - (uintptr_t)toucher->region) / toucher->page;
 	return record->type == PERCH_RECORD_SAMPLE && *number < PAGES;
@@ -130,12 +134,13 @@ static bool is_ours(const struct toucher *toucher, const struct perch_record *re
 
 struct walk {
 	uint64_t records, gaps, lost, sum;
-	uint64_t time, page;	/* of the record before */
+	uint64_t time, page; /* of the record before */
 	bool any;
 };
 
 /* Each record is whole, in order of time, and the page is the neighbour of the one before. */
-static void walk_on(struct walk *walk, const struct recorder *recorder, const struct toucher *toucher, bool falling,
+static void walk_on(struct walk *walk, const struct recorder *recorder,
+		    const struct toucher *toucher, bool falling,
 		    const struct perch_record_header *bytes)
 {
 	struct perch_record record;
@@ -184,15 +189,18 @@ static void wait_for(const struct toucher *toucher, uint64_t pages)
 {
 	uint64_t before = __atomic_load_n(&toucher->touched, __ATOMIC_RELAXED);
 
-	for (int i = 0; i < 50000 && __atomic_load_n(&toucher->touched, __ATOMIC_RELAXED) - before < pages; i++)
+	for (int i = 0;
+	     i < 50000 && __atomic_load_n(&toucher->touched, __ATOMIC_RELAXED) - before < pages;
+	     i++)
 		usleep(100);
 	assert_true(__atomic_load_n(&toucher->touched, __ATOMIC_RELAXED) - before >= pages);
 }
 
-/* The event keeps firing all the time. A ring holds what came since it was resumed, and perhaps older ones. */
+/* The event keeps firing all the time. A ring holds what came since it was resumed, and perhaps
+ * older ones. */
 static void flight_recorder(void **state)
 {
-	static struct toucher toucher;	/* its thread outlives a failure */
+	static struct toucher toucher; /* its thread outlives a failure */
 	struct perch_ring_stats stats;
 	struct recorder recorder;
 	uint64_t lost = 0;
@@ -208,7 +216,7 @@ static void flight_recorder(void **state)
 			wait_for(&toucher, round % 8 ? 20 : 1000);
 		falling = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
 		if (round % 8 == 0)
-			wait_for(&toucher, 1000);	/* which are not recorded */
+			wait_for(&toucher, 1000); /* which are not recorded */
 		rising = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_OLDEST_FIRST);
 		again = walk_snapshot(&recorder, &toucher, PERCH_SNAPSHOT_NEWEST_FIRST);
 		assert_int_equal(falling.sum, again.sum);
@@ -245,14 +253,16 @@ static void pausing_is_counted(void **state)
 	assert_int_equal(perch_ring_resume(recorder.ring, NULL), 0);
 	touch(&toucher, 10);
 	while ((bytes = perch_ring_next(recorder.ring))) {
-		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes, bytes->size, NULL), 0);
+		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes,
+						     bytes->size, NULL),
+				 0);
 		if (record.type == PERCH_RECORD_LOST)
 			lost += record.lost.lost;
 		else if (is_ours(&toucher, &record, &page))
 			assert_int_equal(page, ours < 10 ? ours : ours + 100), ours++;
 	}
 	assert_int_equal(ours, 20);
-	assert_in_range(lost, 100, 120);	/* other faults of this thread among them */
+	assert_in_range(lost, 100, 120); /* other faults of this thread among them */
 	munmap(toucher.region, PAGES * toucher.page);
 	close_recorder(&recorder);
 }
@@ -268,7 +278,7 @@ static void check_count(const struct recorder *recorder, uint64_t samples, uint6
 	}
 	assert_int_equal(read(recorder->fd, words, sizeof(words)), sizeof(words));
 	assert_int_equal(words[0], samples + words[1]);
-	assert_true(told <= words[1]);	/* what was lost last, nothing came behind */
+	assert_true(told <= words[1]); /* what was lost last, nothing came behind */
 }
 
 /* A second reader of the same ring begins behind what the first one gave back. */
@@ -291,9 +301,12 @@ static void goes_on_where_another_left_off(void **state)
 	while (perch_ring_next(recorder.ring))
 		first++;
 	touch(&toucher, 7);
-	assert_int_equal(perch_ring_open(&second, recorder.fd, 16, PERCH_RING_FORWARD, NULL, NULL), 0);
+	assert_int_equal(perch_ring_open(&second, recorder.fd, 16, PERCH_RING_FORWARD, NULL, NULL),
+			 0);
 	while ((bytes = perch_ring_next(second))) {
-		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes, bytes->size, NULL), 0);
+		assert_int_equal(perch_record_decode(&record, &recorder.parse_info, bytes,
+						     bytes->size, NULL),
+				 0);
 		if (is_ours(&toucher, &record, &page))
 			assert_int_equal(page, first_page + nr++);
 	}
@@ -316,7 +329,8 @@ static void overwriting_wants_backward(void **state)
 	make_region(&toucher);
 	record_faults(&recorder, 0, false, PERCH_RING_OVERWRITE, 1);
 	touch(&toucher, 10);
-	assert_int_equal(perch_ring_snapshot(recorder.ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), -EINVAL);
+	assert_int_equal(perch_ring_snapshot(recorder.ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.message, "write_backward"));
 	munmap(toucher.region, PAGES * toucher.page);
 	close_recorder(&recorder);
@@ -336,7 +350,8 @@ static void aux_refusal(void **state)
 	make_region(&toucher);
 	record_faults(&recorder, 0, false, PERCH_RING_FORWARD, 16);
 	for (int mode = PERCH_RING_FORWARD; mode <= PERCH_RING_OVERWRITE; mode++) {
-		assert_int_equal(perch_ring_open_aux(recorder.ring, 8, mode, NULL, &err), -EOPNOTSUPP);
+		assert_int_equal(perch_ring_open_aux(recorder.ring, 8, mode, NULL, &err),
+				 -EOPNOTSUPP);
 		assert_int_equal(err.cause, PERCH_CAUSE_MMAP_NO_AUX);
 		assert_true(err.remedy[0]);
 	}
@@ -354,7 +369,7 @@ static void aux_refusal(void **state)
 /* Two threads at once: all that they did and the kernel did not lose comes. */
 static void merged_by_time(void **state)
 {
-	static struct toucher toucher[THREADS];	/* their threads outlive a failure */
+	static struct toucher toucher[THREADS]; /* their threads outlive a failure */
 	struct recorder recorder[THREADS];
 	struct perch_ring *rings[THREADS];
 	struct perch_decoder_event event = { 0 };
@@ -394,8 +409,9 @@ static void merged_by_time(void **state)
 		close_recorder(&recorder[i]);
 	}
 	assert_int_equal(perch_merge_out_of_order(merge), out_of_order);
-	print_message("%lu and %lu samples, %lu and %lu lost, %lu out of order\n", (unsigned long)seen[0],
-		      (unsigned long)seen[1], (unsigned long)lost[0], (unsigned long)lost[1], (unsigned long)out_of_order);
+	print_message("%lu and %lu samples, %lu and %lu lost, %lu out of order\n",
+		      (unsigned long)seen[0], (unsigned long)seen[1], (unsigned long)lost[0],
+		      (unsigned long)lost[1], (unsigned long)out_of_order);
 	perch_merge_free(merge);
 	perch_decoder_free(decoder);
 }

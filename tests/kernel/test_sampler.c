@@ -23,8 +23,10 @@
 static int zero;
 static const struct perch_cpus cpu0 = { 1, &zero };
 
-/* Tests run beside others: what an ordinary user may see is enough, unless a test says otherwise. */
-static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid, struct perch_sampler_options *options)
+/* Tests run beside others: what an ordinary user may see is enough, unless a test says otherwise.
+ */
+static int open_sampler(struct perch_sampler **sampler, const char *events, pid_t pid,
+			struct perch_sampler_options *options)
 {
 	struct perch_target target = { pid, -1, 0 };
 	struct perch_error err;
@@ -87,21 +89,24 @@ static void a_full_ring_loses_and_says_so(void **state)
 	burn(0.3);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
-	burn(0.05);		/* LOST is written when there is room again */
+	burn(0.05); /* LOST is written when there is room again */
 	perch_sampler_disable(sampler);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
 	perch_sampler_get_stats(sampler, &stats);
-	print_message("%llu samples, %llu lost\n", (unsigned long long)stats.samples, (unsigned long long)stats.lost);
+	print_message("%llu samples, %llu lost\n", (unsigned long long)stats.samples,
+		      (unsigned long long)stats.lost);
 	assert_true(stats.lost > 0);
 	assert_true(stats.samples >= 4096 / 40);
 	perch_sampler_close(sampler);
 }
 
-/* A timer cannot go much faster than the limit, so that it is throttled now and then only: try for a while. */
+/* A timer cannot go much faster than the limit, so that it is throttled now and then only: try for
+ * a while. */
 static void throttling_is_counted(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1000 };	/* ns; the kernel makes it 10 us */
+	/* ns; the kernel makes it 10 us */
+	struct perch_sampler_options options = { .event.period = 1000 };
 	struct perch_sampler_stats stats = { 0 };
 	struct perch_sampler *sampler;
 	struct perch_record record;
@@ -203,7 +208,9 @@ static pid_t start_child(int *go)
 static void follows_threads_and_children(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .frequency = 1000, .inherit = 1, .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+		.event = { .frequency = 1000,
+			   .inherit = 1,
+			   .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
 	};
 	size_t forks = 0, exits = 0, of_child = 0, of_thread = 0, of_grandchild = 0;
 	struct perch_sampler *sampler;
@@ -234,19 +241,23 @@ static void follows_threads_and_children(void **state)
 	assert_int_equal(rc, -ENODATA);
 	assert_int_equal(perch_sampler_ring_fd(sampler, 0), -1);
 	waitpid(pid, &status, 0);
-	print_message("samples: child %zu, its thread %zu, its child %zu; %zu forks, %zu exits\n", of_child, of_thread,
-		      of_grandchild, forks, exits);
+	print_message("samples: child %zu, its thread %zu, its child %zu; %zu forks, %zu exits\n",
+		      of_child, of_thread, of_grandchild, forks, exits);
 	assert_true(of_child > 10 && of_thread > 10 && of_grandchild > 10);
 	assert_true(forks == 2 && exits == 3);
 	perch_sampler_close(sampler);
 }
 
-/* The ring of a CPU belongs to its first thread's event. When that thread ends, others still wake us through theirs. */
+/* The ring of a CPU belongs to its first thread's event. When that thread ends, others still wake
+ * us through theirs. */
 static void outlives_its_first_thread(void **state)
 {
 	pid_t threads[2];
 	struct perch_sampler_options options = {
-		.event = { .period = 1000000, .wakeup_events = 1 }, .threads = threads, .nr_threads = 2, .cpus = &cpu0,
+		.event = { .period = 1000000, .wakeup_events = 1 },
+		.threads = threads,
+		.nr_threads = 2,
+		.cpus = &cpu0,
 	};
 	struct perch_sampler *sampler;
 	struct perch_record record;
@@ -258,7 +269,7 @@ static void outlives_its_first_thread(void **state)
 	threads[1] = start_child(&go[1]);
 	assert_int_equal(open_sampler(&sampler, "cpu-clock:u", threads[0], &options), 0);
 	perch_sampler_enable(sampler);
-	kill(threads[0], SIGKILL);	/* ends without work */
+	kill(threads[0], SIGKILL); /* ends without work */
 	close(go[0]);
 	waitpid(threads[0], NULL, 0);
 	{
@@ -272,7 +283,8 @@ static void outlives_its_first_thread(void **state)
 	close(go[1]);
 	while ((rc = perch_sampler_wait(sampler, 10000)) > 0)
 		while (perch_sampler_next(sampler, &record) > 0)
-			of_second += record.type == PERCH_RECORD_SAMPLE && record.sample.pid == (uint32_t)threads[1];
+			of_second += record.type == PERCH_RECORD_SAMPLE &&
+				     record.sample.pid == (uint32_t)threads[1];
 	assert_int_equal(rc, -ENODATA);
 	assert_true(of_second > 10);
 	waitpid(threads[1], NULL, 0);
@@ -291,7 +303,9 @@ static int add_up(void *context, size_t ring, const struct iovec *pieces, int nr
 
 static void everything_on_all_cpus(void **state)
 {
-	struct perch_sampler_options options = { .event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU } };
+	struct perch_sampler_options options = {
+		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU }
+	};
 	const struct perch_cpus *cpus;
 	struct perch_machine *machine;
 	struct perch_sampler_stats stats;
@@ -337,7 +351,8 @@ static void refusals_are_explained(void **state)
 	assert_true(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err) < 0);
 	assert_null(sampler);
 	target = (struct perch_target){ 999999999, -1, 0 };
-	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err), -ESRCH);
+	assert_int_equal(perch_sampler_open(&sampler, "cpu-clock:u", &target, &options, &err),
+			 -ESRCH);
 	assert_null(sampler);
 }
 

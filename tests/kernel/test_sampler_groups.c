@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samplers with the real kernel: leaders that sample for their group, the sampler's own event, cgroups, filters. */
+/* Samplers with the real kernel: leaders that sample for their group, the sampler's own event,
+ * cgroups, filters. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,8 @@ static void burn(double duration)
 	} while ((now.tv_sec - start.tv_sec) + (now.tv_nsec - start.tv_nsec) / 1e9 < duration);
 }
 
-static int open_sampler(struct perch_sampler **sampler, const char *events, const struct perch_target *target,
+static int open_sampler(struct perch_sampler **sampler, const char *events,
+			const struct perch_target *target,
 			const struct perch_sampler_options *options)
 {
 	struct perch_error err;
@@ -49,7 +51,8 @@ static int open_sampler(struct perch_sampler **sampler, const char *events, cons
 static void touch(size_t pages)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	madvise(memory, pages * page, MADV_NOHUGEPAGE);
@@ -61,7 +64,8 @@ static void touch(size_t pages)
 /* Samples of the timer hold the page faults so far, of which the last have all. */
 static void a_leader_tells_the_counts_of_its_group(void **state)
 {
-	struct perch_sampler_options options = { .event = { .frequency = 2000, .sample = PERCH_SAMPLE_IP } };
+	struct perch_sampler_options options = { .event = { .frequency = 2000,
+							    .sample = PERCH_SAMPLE_IP } };
 	int one = sched_getcpu();
 	struct perch_cpus cpus = { 1, &one };
 	struct perch_record record;
@@ -76,7 +80,8 @@ static void a_leader_tells_the_counts_of_its_group(void **state)
 	CPU_SET(one, &set);
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 	options.cpus = &cpus;
-	assert_int_equal(open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &PERCH_SELF, &options), 0);
+	assert_int_equal(
+		open_sampler(&sampler, "{cpu-clock:u,page-faults:u}:S", &PERCH_SELF, &options), 0);
 	touch(1);
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	touch(500);
@@ -94,15 +99,18 @@ static void a_leader_tells_the_counts_of_its_group(void **state)
 	}
 	print_message("%zu samples, %llu page faults\n", samples, (unsigned long long)faults);
 	assert_in_range(samples, 5, 400);
-	assert_in_range(faults, 500, 700);	/* a sanitizer touches pages of its own */
+	assert_in_range(faults, 500, 700); /* a sanitizer touches pages of its own */
 	perch_sampler_close(sampler);
 }
 
-/* Events that never start: what the target maps and is called is told all the same, from the moment of opening. */
+/* Events that never start: what the target maps and is called is told all the same, from the moment
+ * of opening. */
 static void the_own_event_runs_from_the_start(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP, .inherit = 1,
+		.event = { .frequency = 1000,
+			   .sample = PERCH_SAMPLE_IP,
+			   .inherit = 1,
 			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK },
 		.tracking_event = true,
 	};
@@ -127,7 +135,8 @@ static void the_own_event_runs_from_the_start(void **state)
 	waitpid(target.pid, NULL, 0);
 	while (perch_sampler_next(sampler, &record) > 0) {
 		samples += record.type == PERCH_RECORD_SAMPLE;
-		execs += record.type == PERCH_RECORD_COMM && record.comm.exec && !strcmp(record.comm.comm.text, "true");
+		execs += record.type == PERCH_RECORD_COMM && record.comm.exec &&
+			 !strcmp(record.comm.comm.text, "true");
 		maps += record.type == PERCH_RECORD_MMAP2;
 		exits += record.type == PERCH_RECORD_EXIT;
 		assert_int_equal(record.event, 1);
@@ -172,7 +181,8 @@ static int make_cgroup(char *path, size_t size, pid_t *child)
 
 static void samples_of_a_cgroup_alone(void **state)
 {
-	struct perch_sampler_options options = { .event = { .frequency = 1000, .sample = PERCH_SAMPLE_IP } };
+	struct perch_sampler_options options = { .event = { .frequency = 1000,
+							    .sample = PERCH_SAMPLE_IP } };
 	struct perch_target target = { -1, -1, 0 };
 	char path[PATH_MAX];
 	struct perch_sampler *sampler;
@@ -206,7 +216,8 @@ static void samples_of_a_cgroup_alone(void **state)
 /* Of two identical tracepoints one has a filter: it lets as many through as fit it. */
 static void filters_leave_out(void **state)
 {
-	struct perch_sampler_options options = { .event = { .period = 1, .sample = PERCH_SAMPLE_RAW } };
+	struct perch_sampler_options options = { .event = { .period = 1,
+							    .sample = PERCH_SAMPLE_RAW } };
 	struct perch_events events = { 0 };
 	struct perch_sampler *sampler;
 	struct perch_record record;
@@ -214,7 +225,8 @@ static void filters_leave_out(void **state)
 	size_t hits[2] = { 0, 0 };
 
 	(void)state;
-	if (perch_events_parse(&events, "syscalls:sys_enter_close,syscalls:sys_enter_close", NULL, &err) < 0) {
+	if (perch_events_parse(&events, "syscalls:sys_enter_close,syscalls:sys_enter_close", NULL,
+			       &err) < 0) {
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A flight recorder with the real kernel: what a snapshot holds, what it leaves out, and who is told of beside it. */
+/* A flight recorder with the real kernel: what a snapshot holds, what it leaves out, and who is
+ * told of beside it. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,19 +20,23 @@
 
 #include "work.h"
 
-#define PAGES 4
-#define RECORD 40	/* bytes of a sample: header IP TID TIME CPU */
+#define PAGES  4
+#define RECORD 40 /* bytes of a sample: header IP TID TIME CPU */
 
 /* Tests run beside others: user space is enough. */
 static struct perch_sampler_options overwriting(void)
 {
 	return (struct perch_sampler_options){
-		.event = { .period = 1, .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU, .exclude_kernel = 1 },
-		.overwrite = true, .ring_pages = PAGES,
+		.event = { .period = 1,
+			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CPU,
+			   .exclude_kernel = 1 },
+		.overwrite = true,
+		.ring_pages = PAGES,
 	};
 }
 
-static struct perch_sampler *open_sampler(const char *events, pid_t pid, struct perch_sampler_options *options)
+static struct perch_sampler *open_sampler(const char *events, pid_t pid,
+					  struct perch_sampler_options *options)
 {
 	struct perch_target target = { pid, -1, 0 };
 	struct perch_sampler *sampler;
@@ -59,7 +64,8 @@ static void begin(struct seen *seen, struct perch_sampler *sampler)
 	size_t nr;
 
 	*seen = (struct seen){ .ring = SIZE_MAX };
-	perch_parse_info_init(&seen->parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr), PERCH_BYTES_NATIVE);
+	perch_parse_info_init(&seen->parse_info, perch_sampler_event(sampler, 0, &name, &ids, &nr),
+			      PERCH_BYTES_NATIVE);
 }
 
 static void note(struct seen *seen, size_t ring, const struct perch_record *record)
@@ -90,7 +96,9 @@ static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
 			const char *bytes = (const char *)pieces[i].iov_base + at;
 			struct perch_record record;
 
-			assert_int_equal(perch_record_decode(&record, &seen->parse_info, bytes, pieces[i].iov_len - at, NULL), 0);
+			assert_int_equal(perch_record_decode(&record, &seen->parse_info, bytes,
+							     pieces[i].iov_len - at, NULL),
+					 0);
 			note(seen, ring, &record);
 			at += record.size;
 		}
@@ -156,7 +164,8 @@ static void the_newest_are_kept(void **state)
 		perch_ring_get_stats(perch_sampler_ring(sampler, i), &ring);
 		overwritten += ring.overwritten;
 	}
-	print_message("%zu samples kept, %llu bytes of others written over\n", seen.samples, (unsigned long long)overwritten);
+	print_message("%zu samples kept, %llu bytes of others written over\n", seen.samples,
+		      (unsigned long long)overwritten);
 	assert_true(overwritten >= 18 * most * RECORD);
 
 	/* it went on: what comes now is newer */
@@ -215,7 +224,8 @@ static void there_is_nothing_to_wait_for(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* While paused nothing is written; the kernel tells how much that was with the first record after it. */
+/* While paused nothing is written; the kernel tells how much that was with the first record after
+ * it. */
 static void a_pause_is_told(void **state)
 {
 	struct perch_sampler_options options = overwriting();
@@ -238,7 +248,8 @@ static void a_pause_is_told(void **state)
 	fault(50);
 	begin(&seen, sampler);
 	assert_true(perch_sampler_snapshot(sampler, look, &seen, &err) > 0);
-	print_message("%llu lost by the pause, %zu samples since\n", (unsigned long long)seen.lost, seen.samples);
+	print_message("%llu lost by the pause, %zu samples since\n", (unsigned long long)seen.lost,
+		      seen.samples);
 	assert_true(seen.lost >= 100);
 	assert_true(seen.samples >= 50);
 	perch_sampler_get_stats(sampler, &stats);
@@ -248,7 +259,8 @@ static void a_pause_is_told(void **state)
 	perch_sampler_close(sampler);
 }
 
-/* Who is there comes through rings of its own, drained as usual, and is not written over by samples. */
+/* Who is there comes through rings of its own, drained as usual, and is not written over by
+ * samples. */
 static void tasks_come_beside(void **state)
 {
 	struct perch_sampler_options options = overwriting();
@@ -326,7 +338,8 @@ static void the_dead_are_read(void **state)
 	close(go[1]);
 }
 
-/* A group of several events in one ring; an answer of the callback ends the snapshot, and the rings run on. */
+/* A group of several events in one ring; an answer of the callback ends the snapshot, and the rings
+ * run on. */
 static void several_events_share_a_ring(void **state)
 {
 	struct perch_sampler_options options = overwriting();

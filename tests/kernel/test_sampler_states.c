@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a sampler's rings, each thing visible to the caller: with the real kernel and its software events. */
+/* What happens to a sampler's rings, each thing visible to the caller: with the real kernel and its
+ * software events. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,14 +54,15 @@ static int give_back_cpus(void **state)
 	return sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
 }
 
-static struct perch_sampler *open_sampler(const char *events, pid_t pid, struct perch_sampler_options *options)
+static struct perch_sampler *open_sampler(const char *events, pid_t pid,
+					  struct perch_sampler_options *options)
 {
 	struct perch_target target = { pid, -1, 0 };
 	struct perch_sampler *sampler;
 	struct perch_error err;
 
 	options->event.sample |= PERCH_SAMPLE_IP;
-	options->event.exclude_kernel = 1;	/* tests run beside others: user space is enough */
+	options->event.exclude_kernel = 1; /* tests run beside others: user space is enough */
 	if (perch_sampler_open(&sampler, events, &target, options, &err) < 0)
 		print_message("perch_sampler_open: %s\n", err.message);
 	assert_non_null(sampler);
@@ -104,7 +106,7 @@ static void a_pause_stops_the_records(void **state)
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
 	assert_int_equal(perch_sampler_pause(sampler, &err), 0);
-	drain(sampler);			/* a fault of ours may have come in between */
+	drain(sampler); /* a fault of ours may have come in between */
 	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_PAUSED), perch_sampler_rings(sampler));
 	fault(100);
 	assert_int_equal(drain(sampler), 0);
@@ -113,12 +115,14 @@ static void a_pause_stops_the_records(void **state)
 	fault(64);
 	assert_in_range(drain(sampler), 64, 200);
 	perch_sampler_get_stats(sampler, &stats);
-	assert_in_range(stats.lost, 100, 300);		/* what came meanwhile, told with the first record after it */
+	/* what came meanwhile, told with the first record after it */
+	assert_in_range(stats.lost, 100, 300);
 	perch_sampler_close(sampler);
 }
 
 /*
- * So many samples, and then no more: the event has disabled itself. The last one's signal says so; poll(2) does not.
+ * So many samples, and then no more: the event has disabled itself. The last one's signal says so;
+ * poll(2) does not.
  */
 static void a_refresh_ends_by_itself(void **state)
 {
@@ -153,7 +157,8 @@ static void a_refresh_ends_by_itself(void **state)
 		}
 		moment = (struct timespec){ 5, 0 };
 	}
-	assert_in_range(hang_ups, 1, 3);		/* signals of one number may be merged by their limit */
+	/* signals of one number may be merged by their limit */
+	assert_in_range(hang_ups, 1, 3);
 	assert_int_equal(rings_in(sampler, PERCH_RING_STATE_RUNNING), perch_sampler_rings(sampler));
 	perch_sampler_close(sampler);
 }
@@ -221,16 +226,18 @@ static void the_end_of_a_target_is_told(void **state)
 }
 
 /*
- * At each tick sched_stat_runtime counts the nanoseconds that ran, at once: thousands of periods, of which the kernel lets
- * as many be samples as its limit has for a tick. Where this user may not have it: a timer, which cannot go much faster
- * than the limit, and is throttled now and then only.
+ * At each tick sched_stat_runtime counts the nanoseconds that ran, at once: thousands of periods,
+ * of which the kernel lets as many be samples as its limit has for a tick. Where this user may not
+ * have it: a timer, which cannot go much faster than the limit, and is throttled now and then only.
  */
 static struct perch_sampler *open_too_fast(void)
 {
-	struct perch_sampler_options options = { .event.period = 1000 };	/* ns; of a timer the kernel makes it 10 us */
+	/* ns; of a timer the kernel makes it 10 us */
+	struct perch_sampler_options options = { .event.period = 1000 };
 	struct perch_sampler *sampler;
 
-	if (perch_sampler_open(&sampler, "sched:sched_stat_runtime,page-faults:u", NULL, &options, NULL) < 0)
+	if (perch_sampler_open(&sampler, "sched:sched_stat_runtime,page-faults:u", NULL, &options,
+			       NULL) < 0)
 		sampler = open_sampler("cpu-clock,page-faults", 0, &options);
 	return sampler;
 }
@@ -270,7 +277,8 @@ static void throttling_is_told_by_event_and_ring(void **state)
 static void losses_agree(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 1, .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST }, .ring_pages = 1,
+		.event = { .period = 1, .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST },
+		.ring_pages = 1,
 	};
 	struct perch_sampler_stats stats, first, second;
 	uint64_t lost = 0, one, samples;
@@ -285,7 +293,8 @@ static void losses_agree(void **state)
 	assert_int_equal(perch_sampler_enable(sampler), 0);
 	fault(2000);
 	samples = drain(sampler);
-	fault(4);				/* there is room again: LOST is written with the next record */
+	/* there is room again: LOST is written with the next record */
+	fault(4);
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	samples += drain(sampler);
 	perch_sampler_get_stats(sampler, &stats);
@@ -298,8 +307,9 @@ static void losses_agree(void **state)
 			lost += one;
 		}
 	}
-	print_message("%llu samples, %llu lost by records, %llu by read(2)\n", (unsigned long long)samples,
-		      (unsigned long long)stats.lost, (unsigned long long)lost);
+	print_message("%llu samples, %llu lost by records, %llu by read(2)\n",
+		      (unsigned long long)samples, (unsigned long long)stats.lost,
+		      (unsigned long long)lost);
 	assert_true(stats.lost > 3000);
 	assert_int_equal(stats.lost, lost);
 	assert_int_equal(first.lost + second.lost, stats.lost);
@@ -327,7 +337,8 @@ static void events_share_the_ring_of_a_cpu(void **state)
 	assert_int_equal(perch_sampler_disable(sampler), 0);
 	drain(sampler);
 	for (size_t event = 0; event < 3; event++)
-		for (size_t id = 0; !perch_sampler_id_info(sampler, event, id, &cpu, &pid, &place); id++)
+		for (size_t id = 0; !perch_sampler_id_info(sampler, event, id, &cpu, &pid, &place);
+		     id++)
 			if (cpu == nth_cpu(0)) {
 				assert_true(own == SIZE_MAX || own == place);
 				own = place;
@@ -352,7 +363,9 @@ static void fault_on_both(void)
 /* A thread that goes to and fro between two CPUs, and so between two rings, comes out as it ran. */
 static void two_rings_are_one_stream(void **state)
 {
-	struct perch_sampler_options options = { .event = { .period = 1, .sample = PERCH_SAMPLE_CPU | PERCH_SAMPLE_ADDR } };
+	struct perch_sampler_options options = {
+		.event = { .period = 1, .sample = PERCH_SAMPLE_CPU | PERCH_SAMPLE_ADDR }
+	};
 	uint64_t before = 0, samples = 0, changes = 0, cpu = UINT64_MAX;
 	struct perch_sampler *sampler;
 	struct perch_record record;
@@ -383,13 +396,15 @@ static void two_rings_are_one_stream(void **state)
 		}
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	print_message("%llu samples, %llu changes of CPU\n", (unsigned long long)samples, (unsigned long long)changes);
+	print_message("%llu samples, %llu changes of CPU\n", (unsigned long long)samples,
+		      (unsigned long long)changes);
 	assert_true(samples >= 1000);
 	assert_true(changes >= 40);
 	perch_sampler_close(sampler);
 }
 
-/* While records are held back for the sake of their order, waiting neither spins nor sleeps over them. */
+/* While records are held back for the sake of their order, waiting neither spins nor sleeps over
+ * them. */
 static void waiting_for_a_merge_is_short(void **state)
 {
 	struct perch_sampler_options options = { .event.period = 1 };

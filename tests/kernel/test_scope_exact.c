@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a counter counts, exactly: threads, children, programs executed, whole processes, CPUs and cgroups. */
+/* Whom a counter counts, exactly: threads, children, programs executed, whole processes, CPUs and
+ * cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@ static void call_some(void *unused)
 	call_getppid(CALLS);
 }
 
-/* ---- children -------------------------------------------------------------------------------------------------- */
+/* ---- children ---- */
 
 /* What a counter of this thread, opened before the child was made, sees of the child's work. */
 static uint64_t faults_of_a_child(bool inherit)
@@ -62,13 +63,14 @@ static void children_count_when_inherited_alone(void **state)
 static void a_child_counts_apart_from_its_parent(void **state)
 {
 	struct child child = child_start(touch_some, NULL);
-	struct perch_counter *counter = open_on("page-faults:u", &(struct perch_target){ child.pid, -1, 0 }, NULL);
+	struct perch_counter *counter =
+		open_on("page-faults:u", &(struct perch_target){ child.pid, -1, 0 }, NULL);
 
 	(void)state;
 	child_work(&child);
 	touch_some(NULL);
 	perch_counter_enable(counter);
-	touch_some(NULL);	/* not the child's */
+	touch_some(NULL); /* not the child's */
 	child_work(&child);
 	perch_counter_disable(counter);
 	child_end(&child);
@@ -87,10 +89,10 @@ static void counts_outlive_their_target(void **state)
 	child_work(&child);
 	child_end(&child);
 	assert_int_equal(read_of(counter).value, 2 * CALLS);
-	assert_int_equal(value_of(counter), 2 * CALLS);	/* once more: the same */
+	assert_int_equal(value_of(counter), 2 * CALLS); /* once more: the same */
 }
 
-/* ---- exec ------------------------------------------------------------------------------------------------------ */
+/* ---- exec ---- */
 
 static void call_and_execute(void *unused)
 {
@@ -140,7 +142,7 @@ static void counting_starts_and_ends_with_an_exec(void **state)
 	assert_int_equal(exits, 0);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 struct worker {
 	pthread_t thread;
@@ -168,7 +170,8 @@ static void start_workers(struct worker *workers, pthread_barrier_t *ready, pthr
 	pthread_barrier_init(go, NULL, WORKERS + 1);
 	for (int i = 0; i < WORKERS; i++) {
 		workers[i] = (struct worker){ .times = i + 1, .ready = ready, .go = go };
-		assert_int_equal(pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
+		assert_int_equal(
+			pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
 	}
 	pthread_barrier_wait(ready);
 }
@@ -187,17 +190,20 @@ static void one_thread_of_several(void **state)
 	struct perch_counter *counter;
 
 	(void)state;
-	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));	/* skip before there are threads */
+	/* skip before there are threads */
+	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
 	start_workers(workers, &ready, &go);
-	counter = open_on("syscalls:sys_enter_getppid", &(struct perch_target){ workers[1].tid, -1, 0 }, NULL);
+	counter = open_on("syscalls:sys_enter_getppid",
+			  &(struct perch_target){ workers[1].tid, -1, 0 }, NULL);
 	perch_counter_enable(counter);
 	let_workers_go(workers, &go);
 	assert_int_equal(value_of(counter), CALLS * workers[1].times);
 }
 
-/* ---- sets ------------------------------------------------------------------------------------------------------ */
+/* ---- sets ---- */
 
-static struct perch_set *open_set(const char *text, struct perch_events *events, const struct perch_targets *targets)
+static struct perch_set *open_set(const char *text, struct perch_events *events,
+				  const struct perch_targets *targets)
 {
 	struct perch_error err = { 0 };
 	struct perch_set *set = NULL;
@@ -255,7 +261,8 @@ static void a_process_is_all_of_its_threads(void **state)
 	assert_int_equal(perch_set_disable(set, &err), 0);
 	read_set(set, counts);
 	for (int i = 0; i < WORKERS; i++)
-		assert_int_equal(counts[target_of(set, workers[i].tid)].value, CALLS * workers[i].times);
+		assert_int_equal(counts[target_of(set, workers[i].tid)].value,
+				 CALLS * workers[i].times);
 	assert_int_equal(counts[target_of(set, getpid())].value, CALLS);
 	perch_count_sum(&sum, counts, WORKERS + 1);
 	assert_int_equal(sum.value, CALLS * (1 + 1 + 2 + 3));
@@ -297,9 +304,10 @@ static void cpus_count_whoever_runs_there(void **state)
 	perch_targets_clear(&targets);
 }
 
-/* ---- cgroups --------------------------------------------------------------------------------------------------- */
+/* ---- cgroups ---- */
 
-/* A new cgroup below the root, for one test; skips where there can be none. Its name goes into name. */
+/* A new cgroup below the root, for one test; skips where there can be none. Its name goes into
+ * name. */
 static void make_cgroup(char *name, size_t size, char *folder, size_t folder_size)
 {
 	struct perch_machine *machine;
@@ -312,7 +320,8 @@ static void make_cgroup(char *name, size_t size, char *folder, size_t folder_siz
 	snprintf(name, size, "perch-test-%d", getpid());
 	snprintf(folder, folder_size, "%s/%s", root, name);
 	if (!*root || mkdir(folder, 0755)) {
-		print_message("skipped: no cgroup can be made: %s\n", *root ? strerror(errno) : "none are mounted");
+		print_message("skipped: no cgroup can be made: %s\n",
+			      *root ? strerror(errno) : "none are mounted");
 		skip();
 	}
 }
@@ -362,7 +371,7 @@ static void a_cgroup_counts_its_own_processes(void **state)
 	touch_some(NULL);
 	assert_int_equal(perch_set_enable(set, &err), 0);
 	child_work(&child);
-	touch_some(NULL);	/* this process is in another cgroup */
+	touch_some(NULL); /* this process is in another cgroup */
 	assert_int_equal(perch_set_disable(set, &err), 0);
 	read_set(set, counts);
 	perch_count_sum(&sum, counts, targets.nr);
@@ -385,7 +394,8 @@ static void join_once_then_sleep(void *argument)
 		nanosleep(&moment, NULL);
 }
 
-/* Nobody else is in its cgroup, not even the idle task: whenever it leaves the CPU, the cgroup there changes. */
+/* Nobody else is in its cgroup, not even the idle task: whenever it leaves the CPU, the cgroup
+ * there changes. */
 static void each_switch_away_is_a_switch_of_cgroups(void **state)
 {
 	struct perch_counter *switches, *cgroup_switches;
@@ -402,7 +412,8 @@ static void each_switch_away_is_a_switch_of_cgroups(void **state)
 	target.pid = child.pid;
 	switches = open_on("context-switches", &target, NULL);
 	cgroup_switches = open_on("cgroup-switches", &target, NULL);
-	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);	/* until it sleeps: it counts nothing while both start */
+	/* until it sleeps: it counts nothing while both start */
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	perch_counter_enable(switches);
 	perch_counter_enable(cgroup_switches);
 	child_work(&child);

@@ -21,7 +21,8 @@
 
 #include "set_fixture.h"
 
-/* This thread on each CPU: another number of faults on each, and their sum is what one counter of the thread says. */
+/* This thread on each CPU: another number of faults on each, and their sum is what one counter of
+ * the thread says. */
 static void cpus_of_a_thread_add_up(void **state)
 {
 	struct perch_targets targets = { 0 };
@@ -57,7 +58,8 @@ static void cpus_of_a_thread_add_up(void **state)
 	read_set(set, counts);
 	perch_counter_read(all, &count, NULL);
 	for (size_t i = 0; i < cpus.nr && i < PAGES; i++)
-		assert_true(counts[i].value >= i + 1 && counts[i].value == counts[2 * cpus.nr + i].value);
+		assert_true(counts[i].value >= i + 1 &&
+			    counts[i].value == counts[2 * cpus.nr + i].value);
 	sum = sum_of(set, counts, 0);
 	assert_int_equal(sum.value, count.value);
 	assert_int_equal(sum_of(set, counts, 1).value, 0);
@@ -122,8 +124,8 @@ static void *work(void *given)
 	char *pages = fresh_pages();
 
 	worker->tid = syscall(SYS_gettid);
-	pthread_barrier_wait(worker->barrier);	/* known */
-	pthread_barrier_wait(worker->barrier);	/* counted from here */
+	pthread_barrier_wait(worker->barrier); /* known */
+	pthread_barrier_wait(worker->barrier); /* counted from here */
 	touch(pages, worker->pages);
 	drop(pages);
 	return NULL;
@@ -161,7 +163,8 @@ static void threads_that_end_keep_their_counts(void **state)
 	for (int i = 0; i < 3; i++) {
 		perch_count_delta(&delta, &counts[i], &before[i]);
 		/* and a few that its end costs */
-		assert_true(delta.value >= (uint64_t)workers[i].pages && delta.value < (uint64_t)workers[i].pages + 9);
+		assert_true(delta.value >= (uint64_t)workers[i].pages &&
+			    delta.value < (uint64_t)workers[i].pages + 9);
 		assert_true(counts[3 + i].value > 0);
 		assert_int_equal(delta.state, PERCH_COUNT_STATE_EXACT);
 	}
@@ -183,7 +186,8 @@ static pid_t ended_thread(void)
 static void targets_that_are_gone(void **state)
 {
 	struct perch_target target[] = { { ended_thread(), -1, 0 }, PERCH_SELF_INIT };
-	struct perch_targets both = { .nr = 2, .target = target }, gone = { .nr = 1, .target = target };
+	struct perch_targets both = { .nr = 2, .target = target },
+			     gone = { .nr = 1, .target = target };
 	struct perch_events events = parse("{page-faults:u,dummy:u},task-clock:u");
 	struct perch_count counts[6];
 	struct perch_set *set;
@@ -196,7 +200,9 @@ static void targets_that_are_gone(void **state)
 	snprintf(text, sizeof(text), "thread %d", (int)target[0].pid);
 	assert_non_null(strstr(err.message, text));
 	assert_non_null(strstr(err.message, "page-faults:u"));
-	assert_int_equal(perch_set_open(&set, &events, &gone, NULL, PERCH_SET_MAY_LOSE_TARGETS, &err), -ESRCH);
+	assert_int_equal(perch_set_open(&set, &events, &gone, NULL, PERCH_SET_MAY_LOSE_TARGETS,
+					&err),
+			 -ESRCH);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_PROCESS);
 	set = open_events(&events, &both, NULL, PERCH_SET_MAY_LOSE_TARGETS);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
@@ -305,7 +311,8 @@ static void resets_and_differences_are_exact(void **state)
 static void lost_samples_are_read(void **state)
 {
 	const struct perch_attr optional = { .read_format = ~UINT64_C(0) };
-	struct perch_options options = { .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID, .optional = &optional };
+	struct perch_options options = { .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID,
+					 .optional = &optional };
 	struct perch_set *set = open_set("{page-faults:u,dummy:u},task-clock:u", NULL, &options);
 	const struct perch_set_event *event = perch_set_get_event(set, 2);
 	struct perch_count counts[3];
@@ -316,9 +323,11 @@ static void lost_samples_are_read(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].lost, 0);
 	/* times are never let go, and the rest was kept or told */
-	assert_int_equal(event->attr.read_format | (event->missing_features ? event->missing_features->read_format : 0),
-			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING | PERCH_FORMAT_ID |
-			 PERCH_FORMAT_LOST);
+	assert_int_equal(event->attr.read_format |
+				 (event->missing_features ? event->missing_features->read_format
+							  : 0),
+			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
+				 PERCH_FORMAT_ID | PERCH_FORMAT_LOST);
 	perch_set_close(set);
 }
 
@@ -358,7 +367,8 @@ static void cgroups(void **state)
 	snprintf(name, sizeof(name), "perch-test-%d", (int)getpid());
 	snprintf(folder, sizeof(folder), "%s/%s", mounted, name);
 	if (rc || mkdir(folder, 0755)) {
-		print_message("skipped: no cgroup can be made here: %s\n", strerror(rc ? rc : errno));
+		print_message("skipped: no cgroup can be made here: %s\n",
+			      strerror(rc ? rc : errno));
 		perch_machine_free(machine);
 		skip();
 	}
@@ -369,7 +379,7 @@ static void cgroups(void **state)
 	}
 	set = open_set("page-faults,{task-clock,dummy}", &targets, &options);
 	counts = calloc(3 * perch_set_targets(set), sizeof(*counts));
-	touch(fresh_pages(), PAGES);	/* not in the cgroup */
+	touch(fresh_pages(), PAGES); /* not in the cgroup */
 	read_set(set, counts);
 	assert_int_equal(sum_of(set, counts, 0).value, 0);
 	joined = fault_in(folder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on the running kernel where it says no: groups that break up, events and sides that are left out. */
+/* Sets on the running kernel where it says no: groups that break up, events and sides that are left
+ * out. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,8 @@
 
 #include "set_fixture.h"
 
-/* The code that runs while page faults are counted is faulted in before: by the same calls on a set of its own. */
+/* The code that runs while page faults are counted is faulted in before: by the same calls on a set
+ * of its own. */
 static int warm_up(void **state)
 {
 	struct perch_set *set = open_set("{page-faults:u,dummy:u}", NULL, NULL);
@@ -38,7 +40,9 @@ static int warm_up(void **state)
 static void strangers_in_the_group(void **state)
 {
 	struct perch_set *set = open_set("{page-faults:u,dummy:u}", NULL, NULL);
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERCH_COUNT_SW_CPU_CLOCK,
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = PERCH_COUNT_SW_CPU_CLOCK,
 				   .exclude_kernel = 1 };
 	int fd = perch_open(&attr, NULL, perch_set_fd(set, 0, 0), 0, NULL, NULL);
 	struct perch_count counts[2];
@@ -78,7 +82,7 @@ static void what_the_machine_has_not(void **state)
 	event = perch_set_get_event(set, 0);
 	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
 	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
-	event = perch_set_get_event(set, 1);	/* leads now */
+	event = perch_set_get_event(set, 1); /* leads now */
 	assert_int_equal(event->event.leader, 1);
 	assert_int_equal(event->event.members, 2);
 	assert_true(event->attr.disabled);
@@ -99,7 +103,8 @@ static void what_the_machine_has_not(void **state)
 	perch_events_clear(&events);
 }
 
-/* An inherited leader takes no member that is not: what a PMU with too few counters says as well. */
+/* An inherited leader takes no member that is not: what a PMU with too few counters says as well.
+ */
 static void weak_groups_break_up(void **state)
 {
 	struct perch_options options = { .enabled = 1, .inherit = 1 };
@@ -140,12 +145,14 @@ static int open_descriptors(void)
 	return nr;
 }
 
-/* To break it up frees no debug register: the event that finds none is the error, and nothing stays open. */
+/* To break it up frees no debug register: the event that finds none is the error, and nothing stays
+ * open. */
 static void weak_groups_of_too_many_breakpoints(void **state)
 {
 	static uint64_t watched[20];
-	struct perch_events events = parse("{dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,"
-					   "dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u}");
+	struct perch_events events =
+		parse("{dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,"
+		      "dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u,dummy:u}");
 	struct perch_target target = PERCH_SELF_INIT;
 	struct perch_targets self = { .nr = 1, .target = &target };
 	int before = open_descriptors(), rc;
@@ -165,7 +172,8 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 	}
 	rc = perch_set_open(&set, &events, &self, NULL, 0, &err);
 	if (rc != -ENOSPC) {
-		print_message("skipped: %s\n", rc ? err.message : "this machine has more debug registers");
+		print_message("skipped: %s\n",
+			      rc ? err.message : "this machine has more debug registers");
 		perch_set_close(set);
 		perch_events_clear(&events);
 		skip();
@@ -217,13 +225,16 @@ static int count_as_nobody(void)
 
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 2;
-	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES || err.kind != PERCH_ERROR_PARANOID)
+	if (perch_set_open(&set, &events, &self, NULL, 0, &err) != -EACCES ||
+	    err.kind != PERCH_ERROR_PARANOID)
 		return 3;
 	if (perch_set_open(&set, &events, &self, NULL, PERCH_SET_MAY_DROP_KERNEL, &err))
 		return 4;
-	if (!perch_set_get_event(set, 0)->user_only || !perch_set_get_event(set, 0)->attr.exclude_kernel)
+	if (!perch_set_get_event(set, 0)->user_only ||
+	    !perch_set_get_event(set, 0)->attr.exclude_kernel)
 		return 5;
-	return perch_set_get_event(set, 1)->user_only || perch_set_get_event(set, 2)->user_only ? 6 : 0;
+	return perch_set_get_event(set, 1)->user_only || perch_set_get_event(set, 2)->user_only ? 6
+												: 0;
 }
 
 static void the_kernels_side_is_let_go(void **state)
@@ -235,7 +246,8 @@ static void the_kernels_side_is_let_go(void **state)
 
 	(void)state;
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	if (geteuid() || perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) || paranoid != 2) {
+	if (geteuid() || perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) ||
+	    paranoid != 2) {
 		print_message("skipped: needs root and kernel.perf_event_paranoid=2\n");
 		perch_machine_free(machine);
 		skip();

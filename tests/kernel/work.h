@@ -40,7 +40,8 @@ static inline void fault(size_t pages)
 
 	for (size_t done = 0; done < pages; done += 512) {
 		size_t now = pages - done < 512 ? pages - done : 512;
-		char *memory = mmap(NULL, now * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *memory = mmap(NULL, now * page, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		assert_true(memory != MAP_FAILED);
 		madvise(memory, now * page, MADV_NOHUGEPAGE);

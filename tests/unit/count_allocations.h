@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what a test allocates. Included once in a program, which it gives allocators that count; after cmocka. */
+/* Counts what a test allocates. Included once in a program, which it gives allocators that count;
+ * after cmocka. */
 #ifndef PERCH_COUNT_ALLOCATIONS_H
 #define PERCH_COUNT_ALLOCATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-static volatile size_t allocations;	/* the compiler knows malloc(3), and takes it for one that counts nothing */
+/* the compiler knows malloc(3), and takes it for one that counts nothing */
+static volatile size_t allocations;
 
 #ifdef __has_feature
 #define HAS_FEATURE(name) __has_feature(name)

@@ -13,7 +13,7 @@
 
 #include <perch/count.h>
 
-#define MOST 64
+#define MOST	 64
 #define FIRST_FD 1000
 #define GROUP_ID (PERCH_FORMAT_GROUP | PERCH_FORMAT_ID)
 
@@ -24,19 +24,20 @@ static struct {
 		pid_t pid;
 		int cpu, leader;
 		uint64_t value;
-		bool open, gone;	/* gone: out of its group, alone */
+		bool open, gone; /* gone: out of its group, alone */
 	} event[MOST];
 	int opened, closed, reads, enables;
 	uint64_t enabled, running;
-	int errored;			/* the event that lost its counter: -1 none */
-	int interrupts;			/* reads that a signal ends */
-	int strangers;			/* members of every group that nobody here knows of */
-	size_t short_by;		/* bytes that the next reads lack */
-	int (*refuse)(const struct perch_attr *attr, int group_fd, int cpu);	/* errno; 0: take it */
+	int errored;	 /* the event that lost its counter: -1 none */
+	int interrupts;	 /* reads that a signal ends */
+	int strangers;	 /* members of every group that nobody here knows of */
+	size_t short_by; /* bytes that the next reads lack */
+	/* errno; 0: take it */
+	int (*refuse)(const struct perch_attr *attr, int group_fd, int cpu);
 } kernel;
 
-static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	int index = kernel.opened;
 
@@ -85,8 +86,9 @@ static size_t members_of(uint64_t *words, int index, uint64_t format)
 
 	words[0] = 0;
 	for (int i = 0; i < kernel.opened; i++) {
-		bool member = kernel.event[index].gone ? i == index
-						       : kernel.event[i].leader == leader && !kernel.event[i].gone;
+		bool member = kernel.event[index].gone
+				      ? i == index
+				      : kernel.event[i].leader == leader && !kernel.event[i].gone;
 
 		if (!member || !kernel.event[i].open)
 			continue;
@@ -140,7 +142,10 @@ static int replay_close(void *context, int fd)
 }
 
 static const struct perch_syscalls calls = {
-	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .close = replay_close,
+	.perf_event_open = replay_open,
+	.ioctl = replay_control,
+	.read = replay_read,
+	.close = replay_close,
 };
 static struct perch_machine *machine;
 static struct perch_events events;
@@ -164,8 +169,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int try_set(struct perch_set **set, const char *text, size_t targets, struct perch_options options, unsigned may,
-		   struct perch_error *err)
+static int try_set(struct perch_set **set, const char *text, size_t targets,
+		   struct perch_options options, unsigned may, struct perch_error *err)
 {
 	const struct perch_targets list = { .nr = targets, .target = target };
 
@@ -176,7 +181,8 @@ static int try_set(struct perch_set **set, const char *text, size_t targets, str
 	return perch_set_open(set, &events, &list, &options, may, err);
 }
 
-static struct perch_set *open_set(const char *text, size_t targets, struct perch_options options, unsigned may)
+static struct perch_set *open_set(const char *text, size_t targets, struct perch_options options,
+				  unsigned may)
 {
 	struct perch_set *set;
 	struct perch_error err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files of either size and endianness, as small as they can be and still have functions, versions and probes. */
+/* ELF files of either size and endianness, as small as they can be and still have functions,
+ * versions and probes. */
 #ifndef PERCH_TEST_ELF_FIXTURE_H
 #define PERCH_TEST_ELF_FIXTURE_H
 
@@ -12,19 +13,19 @@
 
 enum {
 	ELF_ROOM = 8192,
-	ELF_CODE = 0x1000,		/* where code is in the file, and its bytes */
+	ELF_CODE = 0x1000, /* where code is in the file, and its bytes */
 	ELF_CODE_SIZE = 0x200,
 	ELF_DATA = 0x1200,
 	ELF_DATA_SIZE = 0x100,
-	ELF_CODE_ADDRESS = 0x401000,	/* and in memory */
+	ELF_CODE_ADDRESS = 0x401000, /* and in memory */
 	ELF_DATA_ADDRESS = 0x603200,
 };
 
 struct elf_symbol {
 	const char *name;
-	uint32_t value;			/* address; 0: defined elsewhere */
+	uint32_t value; /* address; 0: defined elsewhere */
 	unsigned char type, bind;
-	uint16_t version;		/* of .dynsym alone */
+	uint16_t version; /* of .dynsym alone */
 };
 
 struct elf_note {
@@ -35,17 +36,18 @@ struct elf_note {
 struct elf_fixture {
 	bool wide, swapped;
 	uint16_t machine;
-	const struct elf_symbol *symbols, *dynamic;	/* end with a name NULL; NULL: no such table */
-	const char *const *versions;			/* of numbers 2, 3, ...; end with NULL */
+	/* end with a name NULL; NULL: no such table */
+	const struct elf_symbol *symbols, *dynamic;
+	const char *const *versions; /* of numbers 2, 3, ...; end with NULL */
 	const struct elf_note *notes;
-	uint32_t base;					/* address of .stapsdt.base; 0: none */
+	uint32_t base; /* address of .stapsdt.base; 0: none */
 	/* made of it */
 	unsigned char bytes[ELF_ROOM];
 	size_t size;
 	struct {
 		uint32_t name, type, link, info, address, offset, size, entry;
 	} section[16];
-	size_t nr_sections, names;			/* names: bytes of the section names */
+	size_t nr_sections, names; /* names: bytes of the section names */
 	char name[256];
 };
 
@@ -75,7 +77,8 @@ static inline size_t elf_put_text(struct elf_fixture *elf, size_t at, const char
 	return at + strlen(text) + 1;
 }
 
-/* A section that begins where the file ends now; its bytes are put behind that. Returns its number. */
+/* A section that begins where the file ends now; its bytes are put behind that. Returns its number.
+ */
 static inline size_t elf_begin(struct elf_fixture *elf, const char *name, uint32_t type)
 {
 	size_t number = elf->nr_sections++;
@@ -94,7 +97,8 @@ static inline void elf_end(struct elf_fixture *elf, size_t number)
 	elf->section[number].size = elf->size - elf->section[number].offset;
 }
 
-static inline void elf_put_symbol(struct elf_fixture *elf, uint32_t name, const struct elf_symbol *symbol)
+static inline void elf_put_symbol(struct elf_fixture *elf, uint32_t name,
+				  const struct elf_symbol *symbol)
 {
 	size_t at = elf->size;
 	unsigned char info = symbol ? symbol->bind << 4 | symbol->type : 0;
@@ -112,7 +116,8 @@ static inline void elf_put_symbol(struct elf_fixture *elf, uint32_t name, const 
 }
 
 /* A table of symbols and, in the section behind it, its strings. */
-static inline void elf_put_symbols(struct elf_fixture *elf, const struct elf_symbol *symbols, uint32_t type)
+static inline void elf_put_symbols(struct elf_fixture *elf, const struct elf_symbol *symbols,
+				   uint32_t type)
 {
 	size_t table = elf_begin(elf, type == SHT_SYMTAB ? ".symtab" : ".dynsym", type), strings;
 	uint32_t name = 1;
@@ -145,8 +150,11 @@ static inline void elf_put_versions(struct elf_fixture *elf)
 	for (const char *const *version = elf->versions; *version; version++, number++) {
 		size_t at = elf->size;
 
-		at = elf_put(elf, elf_put(elf, elf_put(elf, elf_put(elf, at, 1, 2), 0, 2), number, 2), 1, 2);
-		at = elf_put(elf, elf_put(elf, elf_put(elf, at, 0, 4), 20, 4), version[1] ? 28 : 0, 4);
+		at = elf_put(elf,
+			     elf_put(elf, elf_put(elf, elf_put(elf, at, 1, 2), 0, 2), number, 2), 1,
+			     2);
+		at = elf_put(elf, elf_put(elf, elf_put(elf, at, 0, 4), 20, 4), version[1] ? 28 : 0,
+			     4);
 		elf_put(elf, elf_put(elf, at, name, 4), 0, 4);
 		name += strlen(*version) + 1;
 	}
@@ -168,9 +176,12 @@ static inline void elf_put_notes(struct elf_fixture *elf)
 
 		at = elf_put_text(elf, elf_put(elf, at + 4, 3, 4), "stapsdt");
 		from = at;
-		at = elf_put_word(elf, elf_put_word(elf, elf_put_word(elf, at, note->place), note->base),
+		at = elf_put_word(elf,
+				  elf_put_word(elf, elf_put_word(elf, at, note->place), note->base),
 				  note->counter);
-		at = elf_put_text(elf, elf_put_text(elf, elf_put_text(elf, at, note->provider), note->name), "4@%edi");
+		at = elf_put_text(
+			elf, elf_put_text(elf, elf_put_text(elf, at, note->provider), note->name),
+			"4@%edi");
 		elf_put(elf, size, at - from, 4);
 		while (elf->size % 4)
 			elf_put(elf, elf->size, 0, 1);
@@ -182,8 +193,8 @@ static inline void elf_put_notes(struct elf_fixture *elf)
 	}
 }
 
-static inline size_t elf_put_segment(struct elf_fixture *elf, size_t at, uint32_t flags, uint32_t offset,
-				     uint32_t address, uint32_t size)
+static inline size_t elf_put_segment(struct elf_fixture *elf, size_t at, uint32_t flags,
+				     uint32_t offset, uint32_t address, uint32_t size)
 {
 	at = elf_put(elf, at, PT_LOAD, 4);
 	if (elf->wide)
@@ -202,11 +213,14 @@ static inline size_t elf_put_sections(struct elf_fixture *elf)
 	elf_end(elf, names);
 	table = elf->size = (elf->size + 7) & ~(size_t)7;
 	for (size_t i = 0; i < elf->nr_sections; i++) {
-		size_t at = elf_put(elf, elf_put(elf, elf->size, elf->section[i].name, 4), elf->section[i].type, 4);
+		size_t at = elf_put(elf, elf_put(elf, elf->size, elf->section[i].name, 4),
+				    elf->section[i].type, 4);
 
 		at = elf_put_word(elf, elf_put_word(elf, at, 0), elf->section[i].address);
-		at = elf_put_word(elf, elf_put_word(elf, at, elf->section[i].offset), elf->section[i].size);
-		at = elf_put(elf, elf_put(elf, at, elf->section[i].link, 4), elf->section[i].info, 4);
+		at = elf_put_word(elf, elf_put_word(elf, at, elf->section[i].offset),
+				  elf->section[i].size);
+		at = elf_put(elf, elf_put(elf, at, elf->section[i].link, 4), elf->section[i].info,
+			     4);
 		elf_put_word(elf, elf_put_word(elf, at, 1), elf->section[i].entry);
 	}
 	return table;
@@ -222,10 +236,13 @@ static inline void elf_put_header(struct elf_fixture *elf, size_t table)
 	elf->bytes[EI_CLASS] = elf->wide ? ELFCLASS64 : ELFCLASS32;
 	elf->bytes[EI_DATA] = little ? ELFDATA2LSB : ELFDATA2MSB;
 	elf->bytes[EI_VERSION] = EV_CURRENT;
-	at = elf_put(elf, elf_put(elf, elf_put(elf, at, ET_EXEC, 2), elf->machine, 2), EV_CURRENT, 4);
-	at = elf_put_word(elf, elf_put_word(elf, elf_put_word(elf, at, ELF_CODE_ADDRESS), header), table);
+	at = elf_put(elf, elf_put(elf, elf_put(elf, at, ET_EXEC, 2), elf->machine, 2), EV_CURRENT,
+		     4);
+	at = elf_put_word(elf, elf_put_word(elf, elf_put_word(elf, at, ELF_CODE_ADDRESS), header),
+			  table);
 	at = elf_put(elf, elf_put(elf, at, 0, 4), header, 2);
-	at = elf_put(elf, elf_put(elf, at, elf->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 2), 2, 2);
+	at = elf_put(elf, elf_put(elf, at, elf->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr), 2),
+		     2, 2);
 	at = elf_put(elf, elf_put(elf, at, elf->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), 2),
 		     elf->nr_sections, 2);
 	elf_put(elf, at, elf->nr_sections - 1, 2);

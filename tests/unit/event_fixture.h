@@ -26,7 +26,7 @@ struct mistake {
 	const char *text;
 	int column;
 	enum perch_error_kind kind;
-	const char *says;		/* in the message or the remedy */
+	const char *says; /* in the message or the remedy */
 };
 
 /* A mistake is told alike with and without an error to tell it in, and leaves no events. */
@@ -41,15 +41,15 @@ static inline void check_mistake(const struct mistake *mistake, struct perch_mac
 	assert_null(events.event);
 	if (err.column != mistake->column || err.kind != mistake->kind ||
 	    (!strstr(err.message, mistake->says) && !strstr(err.remedy, mistake->says)))
-		fail_msg("%s: column %d, kind %s: %s. %s", mistake->text, err.column, perch_error_kind_slug(err.kind),
-			 err.message, err.remedy);
+		fail_msg("%s: column %d, kind %s: %s. %s", mistake->text, err.column,
+			 perch_error_kind_slug(err.kind), err.message, err.remedy);
 	assert_int_equal(perch_events_parse(&events, mistake->text, machine, NULL), -err.errnum);
 }
 
 struct bad_event {
 	const char *text;
 	int rc, column;
-	const char *message, *remedy;	/* what they hold; NULL: anything */
+	const char *message, *remedy; /* what they hold; NULL: anything */
 };
 
 static inline void check_bad_event(const struct bad_event *bad, struct perch_machine *machine)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel that refuses what a test tells it to, in order, and takes everything else; and minds that whoever probes it
- * keeps the rules: nothing that would start by itself, no live probe or trace unit, no stranger's thread, nothing left open.
+ * A kernel that refuses what a test tells it to, in order, and takes everything else; and minds
+ * that whoever probes it keeps the rules: nothing that would start by itself, no live probe or
+ * trace unit, no stranger's thread, nothing left open.
  */
 #ifndef EXPLAIN_KERNEL_H
 #define EXPLAIN_KERNEL_H
@@ -20,11 +21,11 @@
 
 #include "tree.h"
 
-#define PMUS "/sys/bus/event_source/devices/"
-#define TYPE_CPU 4
+#define PMUS	    "/sys/bus/event_source/devices/"
+#define TYPE_CPU    4
 #define TYPE_UPROBE 8
-#define TYPE_MSR 10
-#define TYPE_PT 11
+#define TYPE_MSR    10
+#define TYPE_PT	    11
 #define TYPE_UNCORE 23
 
 /* Root on Linux 6.18 with a hardware PMU, and PMUs that must not be touched. */
@@ -33,8 +34,10 @@ static const struct tree_file explain_files[] = {
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
 	{ "/proc/sys/kernel/perf_event_max_sample_rate", "100000\n" },
 	{ "/proc/sys/kernel/perf_event_max_stack", "127\n" },
-	{ "/proc/self/status", "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\n" },
-	{ "/proc/77/status", "Name:\tother\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\nCapPrm:\t0000000000000000\n" },
+	{ "/proc/self/status",
+	  "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\n" },
+	{ "/proc/77/status",
+	  "Name:\tother\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\nCapPrm:\t0000000000000000\n" },
 	{ "/sys/devices/system/cpu/online", "0-3\n" },
 	{ "/sys/devices/system/cpu/possible", "0-3\n" },
 	{ "/sys/devices/system/cpu/present", "0-3\n" },
@@ -63,10 +66,11 @@ struct fault {
 };
 
 struct kernel {
-	struct fault fault[4];		/* in the order of the checks */
-	int gate;			/* the errno that a filter in front of it answers everything with; 0: none */
-	pid_t named;			/* the one stranger that may be asked about */
-	bool calm;			/* nothing may be opened that an exec would start */
+	struct fault fault[4]; /* in the order of the checks */
+	/* the errno that a filter in front of it answers everything with; 0: none */
+	int gate;
+	pid_t named; /* the one stranger that may be asked about */
+	bool calm;   /* nothing may be opened that an exec would start */
 	unsigned calls, open;
 	struct perch_syscalls table;
 	char root[PATH_MAX];
@@ -89,11 +93,13 @@ static void mind_success(const struct kernel *kernel, const struct perch_attr *a
 	assert_false(kernel->calm && (attr->enable_on_exec || attr->sigtrap));
 	assert_int_not_equal(attr->type, TYPE_UPROBE);
 	assert_int_not_equal(attr->type, TYPE_PT);
-	assert_false(attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS &&
+	assert_false(attr->type == PERCH_TYPE_HARDWARE &&
+		     attr->config == PERCH_COUNT_HW_BRANCH_INSTRUCTIONS &&
 		     attr->sample_period == 1 && !attr->freq);
 }
 
-static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	struct kernel *kernel = context;
 	const struct seen_call call = { attr, pid, cpu, group_fd, flags };
@@ -106,7 +112,8 @@ static int kernel_open(void *context, const struct perch_attr *attr, pid_t pid, 
 	errno = E2BIG;
 	if (attr->size < PERCH_ATTR_SIZE_VER0 || attr->size > 4096)
 		return -1;
-	for (size_t i = 0; i < sizeof(kernel->fault) / sizeof(*kernel->fault) && kernel->fault[i].refuses; i++) {
+	for (size_t i = 0;
+	     i < sizeof(kernel->fault) / sizeof(*kernel->fault) && kernel->fault[i].refuses; i++) {
 		if (!kernel->fault[i].refuses(&call))
 			continue;
 		errno = kernel->fault[i].errnum;
@@ -135,7 +142,8 @@ static void kernel_start(struct kernel *kernel, const struct tree_file *files, s
 	kernel->table.perf_event_open = kernel_open;
 	kernel->table.close = kernel_close;
 	tree_make(kernel->root, files, nr);
-	assert_int_equal(perch_machine_new(&kernel->machine, kernel->root, &kernel->table, NULL), 0);
+	assert_int_equal(perch_machine_new(&kernel->machine, kernel->root, &kernel->table, NULL),
+			 0);
 }
 
 static void kernel_stop(struct kernel *kernel)
@@ -144,9 +152,10 @@ static void kernel_stop(struct kernel *kernel)
 	tree_remove(kernel->root);
 }
 
-/* Explains the call with that many calls allowed (0: as many as usual), all the time it wants, and nothing left open. */
-static void kernel_explain(struct kernel *kernel, const struct perch_open_call *call, unsigned calls,
-			   struct perch_explanation *explanation)
+/* Explains the call with that many calls allowed (0: as many as usual), all the time it wants, and
+ * nothing left open. */
+static void kernel_explain(struct kernel *kernel, const struct perch_open_call *call,
+			   unsigned calls, struct perch_explanation *explanation)
 {
 	const struct perch_probing probing = { .calls = calls, .microseconds = 60000000 };
 

@@ -11,10 +11,11 @@
 
 /* The machines that the rows are set on; see machine_files in test_explain_operations.c. */
 enum machine_kind {
-	NONE,				/* no facts at all */
-	USER,				/* 6.14, paranoid 2, an ordinary user, 2 CPUs x 516 KiB and 64 KiB */
-	ROOT,				/* the same with all capabilities */
-	OLD,				/* 3.10 */
+	NONE, /* no facts at all */
+	/* 6.14, paranoid 2, an ordinary user, 2 CPUs x 516 KiB and 64 KiB */
+	USER,
+	ROOT, /* the same with all capabilities */
+	OLD,  /* 3.10 */
 	NR_MACHINES
 };
 
@@ -23,66 +24,72 @@ struct operation_row {
 	enum machine_kind machine;
 	int errnum;
 	enum perch_confidence confidence;
-	const char *words;		/* somewhere in the message */
-	const char *remedy;		/* somewhere in the remedy; NULL: any */
+	const char *words;  /* somewhere in the message */
+	const char *remedy; /* somewhere in the remedy; NULL: any */
 	bool has_attr, has_other;
 	struct perch_attr attr, other_attr;
 	struct perch_open_call_leader other;
 	struct perch_operation op;
 };
 
-#define CERTAIN PERCH_CONFIDENCE_CERTAIN
-#define LIKELY PERCH_CONFIDENCE_LIKELY
+#define CERTAIN	  PERCH_CONFIDENCE_CERTAIN
+#define LIKELY	  PERCH_CONFIDENCE_LIKELY
 #define AMBIGUOUS PERCH_CONFIDENCE_AMBIGUOUS
+/* clang-format off */
 #define ROW(rule, machine, errnum, confidence, said, ...) { #rule, machine, errnum, confidence, .words = said, __VA_ARGS__ }
-#define ADVISES(text) .remedy = text
-#define EVENT(...) .has_attr = true, .attr = { __VA_ARGS__ }
-#define OTHER(...) .has_other = true, .other = { __VA_ARGS__ }
+/* clang-format on */
+#define ADVISES(text)	.remedy = text
+#define EVENT(...)	.has_attr = true, .attr = { __VA_ARGS__ }
+#define OTHER(...)	.has_other = true, .other = { __VA_ARGS__ }
 #define OTHER_ATTR(...) .other_attr = { __VA_ARGS__ }
-#define SHARED .map_flags = MAP_SHARED, .cpu = -1
-#define MAP(...) .op = { .kind = PERCH_OPERATION_MMAP, __VA_ARGS__ }
-#define UNMAP(...) .op = { .kind = PERCH_OPERATION_MUNMAP, __VA_ARGS__ }
-#define READ(...) .op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
-#define ASK(name, ...) .op = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_##name, __VA_ARGS__ }
-#define PAGE 4096ul		/* the described machines are tested where pages have that size */
-#define SOFTWARE .type = PERCH_TYPE_SOFTWARE
+#define SHARED		.map_flags = MAP_SHARED, .cpu = -1
+#define MAP(...)	.op = { .kind = PERCH_OPERATION_MMAP, __VA_ARGS__ }
+#define UNMAP(...)	.op = { .kind = PERCH_OPERATION_MUNMAP, __VA_ARGS__ }
+#define READ(...)	.op = { .kind = PERCH_OPERATION_READ, __VA_ARGS__ }
+#define ASK(name, ...) \
+	.op = { .kind = PERCH_OPERATION_IOCTL, .request = PERCH_IOC_##name, __VA_ARGS__ }
+#define PAGE	   4096ul /* the described machines are tested where pages have that size */
+#define SOFTWARE   .type = PERCH_TYPE_SOFTWARE
 #define TRACEPOINT .type = PERCH_TYPE_TRACEPOINT
 #define TRACE_UNIT .type = 9
-#define SAMPLING .sample_period = 1000
+#define SAMPLING   .sample_period = 1000
 
-static char longest[2 * PAGE];		/* filled when the tests begin */
+static char longest[2 * PAGE]; /* filled when the tests begin */
 
 static const struct operation_row operation_rows[] = {
 	/* any mapping of a file */
 	ROW(map_not_open, NONE, EBADF, CERTAIN, "not open", MAP(.length = 9 * PAGE, SHARED)),
 	ROW(map_nothing, NONE, EINVAL, CERTAIN, "length is 0", MAP(SHARED)),
-	ROW(map_odd_offset, NONE, EINVAL, CERTAIN, "offset 100", MAP(.length = PAGE, .offset = 100, SHARED)),
-	ROW(map_no_type, NONE, EINVAL, CERTAIN, "neither", EVENT(SOFTWARE), MAP(.length = 9 * PAGE)),
+	ROW(map_odd_offset, NONE, EINVAL, CERTAIN, "offset 100",
+	    MAP(.length = PAGE, .offset = 100, SHARED)),
+	ROW(map_no_type, NONE, EINVAL, CERTAIN, "neither", EVENT(SOFTWARE),
+	    MAP(.length = 9 * PAGE)),
 	ROW(map_huge, NONE, EINVAL, CERTAIN, "huge pages",
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_HUGETLB)),
 	ROW(map_sync, NONE, EOPNOTSUPP, CERTAIN, "persistent",
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED_VALIDATE | 0x80000)),
 	ROW(map_exec, NONE, EPERM, CERTAIN, "executable", ADVISES("PROT_READ | PROT_WRITE"),
 	    MAP(.length = 9 * PAGE, .protection = PROT_READ | PROT_EXEC, SHARED)),
-	ROW(map_lock_flag, USER, EAGAIN, CERTAIN, "36 KiB to be locked, which is beyond RLIMIT_MEMLOCK (64 KiB)",
+	ROW(map_lock_flag, USER, EAGAIN, CERTAIN,
+	    "36 KiB to be locked, which is beyond RLIMIT_MEMLOCK (64 KiB)",
 	    MAP(.length = 9 * PAGE, .map_flags = MAP_SHARED | MAP_LOCKED)),
 
 	/* any mapping of an event */
 	ROW(map_inherit, NONE, EINVAL, CERTAIN, "cpu -1", EVENT(SOFTWARE, .inherit = 1),
 	    MAP(.length = 9 * PAGE, SHARED)),
 	ROW(map_inherit, NONE, EINVAL, AMBIGUOUS, "cpu -1", MAP(.length = 9 * PAGE, SHARED)),
-	ROW(map_private, NONE, EINVAL, CERTAIN, "MAP_PRIVATE", ADVISES("MAP_SHARED"), EVENT(SOFTWARE),
-	    MAP(.length = 9 * PAGE, .map_flags = MAP_PRIVATE)),
+	ROW(map_private, NONE, EINVAL, CERTAIN, "MAP_PRIVATE", ADVISES("MAP_SHARED"),
+	    EVENT(SOFTWARE), MAP(.length = 9 * PAGE, .map_flags = MAP_PRIVATE)),
 	ROW(map_too_many, NONE, ENOMEM, CERTAIN, "4294967297 pages", EVENT(SOFTWARE),
 	    MAP(.length = ((1ul << 32) + 1) * PAGE, SHARED)),
 
 	/* the ring */
-	ROW(map_length, NONE, EINVAL, CERTAIN, "16384 bytes are 1 + 3 pages of 4096", ADVISES("12288 or 20480"),
-	    EVENT(SOFTWARE), MAP(.length = 4 * PAGE, SHARED)),
+	ROW(map_length, NONE, EINVAL, CERTAIN, "16384 bytes are 1 + 3 pages of 4096",
+	    ADVISES("12288 or 20480"), EVENT(SOFTWARE), MAP(.length = 4 * PAGE, SHARED)),
 	ROW(map_length, NONE, EINVAL, CERTAIN, "1 + 9", ADVISES("36864 or 69632"), EVENT(SOFTWARE),
 	    MAP(.length = 9 * PAGE + 1, SHARED)),
-	ROW(map_existing, NONE, EINVAL, CERTAIN, "36864 bytes, and 20480", ADVISES("36864 bytes again"),
-	    EVENT(SOFTWARE),
+	ROW(map_existing, NONE, EINVAL, CERTAIN, "36864 bytes, and 20480",
+	    ADVISES("36864 bytes again"), EVENT(SOFTWARE),
 	    MAP(.length = 5 * PAGE, .ring_size = 9 * PAGE, SHARED)),
 	ROW(map_existing_perhaps, NONE, EINVAL, LIKELY, "another size than 20480", EVENT(SOFTWARE),
 	    MAP(.length = 5 * PAGE, SHARED)),
@@ -94,11 +101,13 @@ static const struct operation_row operation_rows[] = {
 	    MAP(.length = PAGE, .offset = 16 * PAGE, SHARED)),
 	ROW(map_aux_first, NONE, EINVAL, AMBIGUOUS, "no ring yet", EVENT(TRACE_UNIT),
 	    MAP(.length = PAGE, .offset = 16 * PAGE, SHARED)),
-	ROW(map_aux_overlap, NONE, EINVAL, CERTAIN, "reaches up to 36864", ADVISES("36864 or more"), EVENT(TRACE_UNIT),
+	ROW(map_aux_overlap, NONE, EINVAL, CERTAIN, "reaches up to 36864", ADVISES("36864 or more"),
+	    EVENT(TRACE_UNIT),
 	    MAP(.length = PAGE, .offset = 8 * PAGE, .ring_size = 9 * PAGE, SHARED)),
 	ROW(map_aux_length, NONE, EINVAL, CERTAIN, "12288 bytes is 3 pages", EVENT(TRACE_UNIT),
 	    MAP(.length = 3 * PAGE, .offset = 16 * PAGE, .ring_size = 9 * PAGE, SHARED)),
-	ROW(map_aux_fields, NONE, EINVAL, LIKELY, "not 65536 and 8192", ADVISES("aux_size = 8192"), EVENT(TRACE_UNIT),
+	ROW(map_aux_fields, NONE, EINVAL, LIKELY, "not 65536 and 8192", ADVISES("aux_size = 8192"),
+	    EVENT(TRACE_UNIT),
 	    MAP(.length = 2 * PAGE, .offset = 16 * PAGE, .ring_size = 9 * PAGE, SHARED)),
 	ROW(map_no_aux, NONE, EOPNOTSUPP, CERTAIN, "intel_pt", EVENT(SOFTWARE),
 	    MAP(.length = 2 * PAGE, .offset = 16 * PAGE, .ring_size = 9 * PAGE, SHARED)),
@@ -116,7 +125,8 @@ static const struct operation_row operation_rows[] = {
 	ROW(map_enormous, NONE, ENOMEM, CERTAIN, "2097156 KiB", ADVISES("1073745920"),
 	    MAP(.length = (1ul << 31) + PAGE, SHARED)),
 #endif
-	ROW(map_revoked, NONE, ENODEV, CERTAIN, "PMU is gone", EVENT(SOFTWARE), MAP(.length = 9 * PAGE, SHARED)),
+	ROW(map_revoked, NONE, ENODEV, CERTAIN, "PMU is gone", EVENT(SOFTWARE),
+	    MAP(.length = 9 * PAGE, SHARED)),
 	ROW(map_odd, NONE, EINVAL, LIKELY, "no event's", EVENT(SOFTWARE),
 	    MAP(.length = 9 * PAGE, .ring_size = 9 * PAGE, SHARED)),
 
@@ -127,15 +137,19 @@ static const struct operation_row operation_rows[] = {
 	ROW(map_grow, NONE, EFAULT, CERTAIN, "grow", UNMAP(.length = PAGE)),
 
 	/* any ioctl */
-	ROW(output_int, NONE, EBADF, CERTAIN, "0xffffffff", ADVISES("-1L"), ASK(SET_OUTPUT, .argument = 0xffffffff)),
+	ROW(output_int, NONE, EBADF, CERTAIN, "0xffffffff", ADVISES("-1L"),
+	    ASK(SET_OUTPUT, .argument = 0xffffffff)),
 	ROW(output_fd, NONE, EBADF, CERTAIN, "descriptors is not", ASK(SET_OUTPUT, .argument = 3)),
-	ROW(output_no_event, NONE, EBADF, CERTAIN, "descriptor 3, which", EVENT(SOFTWARE), ASK(SET_OUTPUT, .argument = 3)),
-	ROW(bpf_not_open, NONE, EBADF, CERTAIN, "descriptor 99, which", EVENT(SOFTWARE), ASK(SET_BPF, .argument = 99)),
+	ROW(output_no_event, NONE, EBADF, CERTAIN, "descriptor 3, which", EVENT(SOFTWARE),
+	    ASK(SET_OUTPUT, .argument = 3)),
+	ROW(bpf_not_open, NONE, EBADF, CERTAIN, "descriptor 99, which", EVENT(SOFTWARE),
+	    ASK(SET_BPF, .argument = 99)),
 	ROW(bpf_fd, NONE, EBADF, CERTAIN, "(99)", ASK(SET_BPF, .argument = 99)),
 	ROW(control_not_open, NONE, EBADF, CERTAIN, "cannot enable", ASK(ENABLE)),
 	ROW(control_no_request, NONE, ENOTTY, CERTAIN, "0x2499", EVENT(SOFTWARE),
 	    .op = { .kind = PERCH_OPERATION_IOCTL, .request = 0x2499 }),
-	ROW(control_too_old, OLD, ENOTTY, LIKELY, "needs Linux 4.1, and this is 3.10.0", EVENT(SOFTWARE), ASK(SET_BPF)),
+	ROW(control_too_old, OLD, ENOTTY, LIKELY, "needs Linux 4.1, and this is 3.10.0",
+	    EVENT(SOFTWARE), ASK(SET_BPF)),
 	ROW(control_no_event, NONE, ENOTTY, CERTAIN, "older than Linux 3.12", ASK(ID)),
 	ROW(control_no_event, USER, ENOTTY, CERTAIN, "no event", ASK(ID)),
 	ROW(control_unknown, USER, ENOTTY, LIKELY, "PERF_EVENT_IOC_ID", EVENT(SOFTWARE), ASK(ID)),
@@ -143,18 +157,23 @@ static const struct operation_row operation_rows[] = {
 	ROW(control_revoked, NONE, ENODEV, CERTAIN, "PMU is gone", ASK(RESET)),
 
 	/* REFRESH, PERIOD */
-	ROW(refresh_inherit, NONE, EINVAL, CERTAIN, "inherited", EVENT(SOFTWARE, SAMPLING, .inherit = 1), ASK(REFRESH)),
-	ROW(refresh_counting, NONE, EINVAL, CERTAIN, "counts and does not", EVENT(SOFTWARE), ASK(REFRESH)),
+	ROW(refresh_inherit, NONE, EINVAL, CERTAIN, "inherited",
+	    EVENT(SOFTWARE, SAMPLING, .inherit = 1), ASK(REFRESH)),
+	ROW(refresh_counting, NONE, EINVAL, CERTAIN, "counts and does not", EVENT(SOFTWARE),
+	    ASK(REFRESH)),
 	ROW(refresh_either, NONE, EINVAL, LIKELY, "or is inherited", ASK(REFRESH)),
 	ROW(period_pointer, NONE, EFAULT, CERTAIN, "0x7d0 is not", ADVISES("not the value"),
 	    ASK(PERIOD, .argument = 2000)),
-	ROW(period_counting, NONE, EINVAL, CERTAIN, "counts", EVENT(SOFTWARE), ASK(PERIOD, .period = 5)),
-	ROW(period_zero, NONE, EINVAL, CERTAIN, "is 0", EVENT(SOFTWARE, SAMPLING), ASK(PERIOD, .period_known = true)),
-	ROW(period_rate, USER, EINVAL, CERTAIN, "6000 samples a second are above kernel.perf_event_max_sample_rate (it is 5000)",
-	    ADVISES("kernel.perf_event_max_sample_rate=6000"), EVENT(TRACEPOINT, SAMPLING, .freq = 1),
-	    ASK(PERIOD, .period = 6000)),
-	ROW(period_rate, NONE, EINVAL, LIKELY, "6000 samples", EVENT(TRACEPOINT, SAMPLING, .freq = 1),
-	    ASK(PERIOD, .period = 6000)),
+	ROW(period_counting, NONE, EINVAL, CERTAIN, "counts", EVENT(SOFTWARE),
+	    ASK(PERIOD, .period = 5)),
+	ROW(period_zero, NONE, EINVAL, CERTAIN, "is 0", EVENT(SOFTWARE, SAMPLING),
+	    ASK(PERIOD, .period_known = true)),
+	ROW(period_rate, USER, EINVAL, CERTAIN,
+	    "6000 samples a second are above kernel.perf_event_max_sample_rate (it is 5000)",
+	    ADVISES("kernel.perf_event_max_sample_rate=6000"),
+	    EVENT(TRACEPOINT, SAMPLING, .freq = 1), ASK(PERIOD, .period = 6000)),
+	ROW(period_rate, NONE, EINVAL, LIKELY, "6000 samples",
+	    EVENT(TRACEPOINT, SAMPLING, .freq = 1), ASK(PERIOD, .period = 6000)),
 	ROW(period_large, NONE, EINVAL, CERTAIN, "9223372036854775808", EVENT(SOFTWARE, SAMPLING),
 	    ASK(PERIOD, .period = 1ull << 63)),
 	ROW(period_floor, NONE, EINVAL, LIKELY, "period 3", EVENT(.type = PERCH_TYPE_RAW, SAMPLING),
@@ -162,19 +181,23 @@ static const struct operation_row operation_rows[] = {
 	ROW(period_any, NONE, EINVAL, LIKELY, "frequency (7)", ASK(PERIOD, .period = 7)),
 
 	/* SET_OUTPUT */
-	ROW(output_cpu, NONE, EINVAL, CERTAIN, "on CPU 1 and the other one on every CPU (cpu -1)", EVENT(SOFTWARE),
-	    OTHER(.cpu = -1, .has_ring = true), ASK(SET_OUTPUT, .cpu = 1, .argument = 4)),
-	ROW(output_task, NONE, EINVAL, CERTAIN, "thread 7 and the other one thread 8", EVENT(SOFTWARE),
-	    OTHER(.cpu = -1, .pid = 8, .has_ring = true), ASK(SET_OUTPUT, .cpu = -1, .pid = 7, .argument = 4)),
-	ROW(output_clock, NONE, EINVAL, CERTAIN, "CLOCK_MONOTONIC, those of the other one of the kernel's own",
+	ROW(output_cpu, NONE, EINVAL, CERTAIN, "on CPU 1 and the other one on every CPU (cpu -1)",
+	    EVENT(SOFTWARE), OTHER(.cpu = -1, .has_ring = true),
+	    ASK(SET_OUTPUT, .cpu = 1, .argument = 4)),
+	ROW(output_task, NONE, EINVAL, CERTAIN, "thread 7 and the other one thread 8",
+	    EVENT(SOFTWARE), OTHER(.cpu = -1, .pid = 8, .has_ring = true),
+	    ASK(SET_OUTPUT, .cpu = -1, .pid = 7, .argument = 4)),
+	ROW(output_clock, NONE, EINVAL, CERTAIN,
+	    "CLOCK_MONOTONIC, those of the other one of the kernel's own",
 	    EVENT(SOFTWARE, .use_clockid = 1, .clockid = CLOCK_MONOTONIC), OTHER(.has_ring = true),
 	    ASK(SET_OUTPUT, .argument = 4)),
-	ROW(output_backward, NONE, EINVAL, CERTAIN, "one end", EVENT(SOFTWARE), OTHER_ATTR(.write_backward = 1),
-	    OTHER(.has_ring = true), ASK(SET_OUTPUT, .argument = 4)),
-	ROW(output_itself, NONE, EINVAL, CERTAIN, "event's own", EVENT(SOFTWARE), OTHER(.has_ring = true),
-	    ASK(SET_OUTPUT, .argument = 4, .fd = 4)),
-	ROW(output_mapped, NONE, EINVAL, CERTAIN, "(36864 bytes)", EVENT(SOFTWARE), OTHER(.has_ring = true),
-	    ASK(SET_OUTPUT, .argument = 4, .ring_size = 9 * PAGE)),
+	ROW(output_backward, NONE, EINVAL, CERTAIN, "one end", EVENT(SOFTWARE),
+	    OTHER_ATTR(.write_backward = 1), OTHER(.has_ring = true),
+	    ASK(SET_OUTPUT, .argument = 4)),
+	ROW(output_itself, NONE, EINVAL, CERTAIN, "event's own", EVENT(SOFTWARE),
+	    OTHER(.has_ring = true), ASK(SET_OUTPUT, .argument = 4, .fd = 4)),
+	ROW(output_mapped, NONE, EINVAL, CERTAIN, "(36864 bytes)", EVENT(SOFTWARE),
+	    OTHER(.has_ring = true), ASK(SET_OUTPUT, .argument = 4, .ring_size = 9 * PAGE)),
 	ROW(output_own, NONE, EINVAL, CERTAIN, "its own ring", ASK(SET_OUTPUT, .argument = -1ul)),
 	ROW(output_no_ring, NONE, EINVAL, CERTAIN, "no ring yet", EVENT(SOFTWARE), OTHER(.cpu = 0),
 	    ASK(SET_OUTPUT, .argument = 4)),
@@ -184,10 +207,14 @@ static const struct operation_row operation_rows[] = {
 	ROW(filter_pointer, NONE, EFAULT, CERTAIN, "0x0", ASK(SET_FILTER)),
 	ROW(filter_none, NONE, EINVAL, CERTAIN, "takes no filter", EVENT(SOFTWARE),
 	    ASK(SET_FILTER, .filter = "a == 1")),
-	ROW(filter_long, NONE, EINVAL, CERTAIN, "a page", EVENT(TRACEPOINT), ASK(SET_FILTER, .filter = longest)),
-	ROW(filter_empty, NONE, EINVAL, CERTAIN, "empty", EVENT(TRACEPOINT), ASK(SET_FILTER, .filter = " \t")),
-	ROW(filter_not_opened, NONE, EPERM, CERTAIN, "not opened", ASK(SET_FILTER, .filter = "a == 1)")),
-	ROW(filter_not_closed, NONE, ENOENT, CERTAIN, "not close", ASK(SET_FILTER, .filter = "(a == 1")),
+	ROW(filter_long, NONE, EINVAL, CERTAIN, "a page", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = longest)),
+	ROW(filter_empty, NONE, EINVAL, CERTAIN, "empty", EVENT(TRACEPOINT),
+	    ASK(SET_FILTER, .filter = " \t")),
+	ROW(filter_not_opened, NONE, EPERM, CERTAIN, "not opened",
+	    ASK(SET_FILTER, .filter = "a == 1)")),
+	ROW(filter_not_closed, NONE, ENOENT, CERTAIN, "not close",
+	    ASK(SET_FILTER, .filter = "(a == 1")),
 	ROW(filter_no_file, NONE, ENOENT, CERTAIN, "not there", EVENT(TRACE_UNIT),
 	    ASK(SET_FILTER, .filter = "start 0@/none")),
 	ROW(filter_quotes, NONE, ESRCH, CERTAIN, "quotes", ASK(SET_FILTER, .filter = "a ~ \"x")),
@@ -200,18 +227,22 @@ static const struct operation_row operation_rows[] = {
 	    ASK(SET_FILTER, .filter = "a == 1")),
 	ROW(filter_addresses, NONE, EINVAL, LIKELY, "size 0", EVENT(TRACE_UNIT),
 	    ASK(SET_FILTER, .filter = "filter 0/0@/bin/true")),
-	ROW(filter_any, NONE, EINVAL, LIKELY, "takes no filter, or", ASK(SET_FILTER, .filter = "a == 1")),
-	ROW(filter_policy, NONE, EPERM, LIKELY, "security module", ASK(SET_FILTER, .filter = "a == 1")),
+	ROW(filter_any, NONE, EINVAL, LIKELY, "takes no filter, or",
+	    ASK(SET_FILTER, .filter = "a == 1")),
+	ROW(filter_policy, NONE, EPERM, LIKELY, "security module",
+	    ASK(SET_FILTER, .filter = "a == 1")),
 
 	/* BPF */
-	ROW(bpf_breakpoint, NONE, EINVAL, CERTAIN, "does not sample", EVENT(SOFTWARE), ASK(SET_BPF, .argument = 5)),
+	ROW(bpf_breakpoint, NONE, EINVAL, CERTAIN, "does not sample", EVENT(SOFTWARE),
+	    ASK(SET_BPF, .argument = 5)),
 	ROW(bpf_again, NONE, EEXIST, CERTAIN, "already", ASK(SET_BPF)),
 	ROW(bpf_stack, NONE, EPROTO, CERTAIN, "stacks", ASK(SET_BPF)),
 	ROW(bpf_context, NONE, EACCES, CERTAIN, "context", ASK(SET_BPF)),
 	ROW(bpf_many, NONE, E2BIG, CERTAIN, "64", ASK(SET_BPF)),
 	ROW(bpf_missing, NONE, EOPNOTSUPP, CERTAIN, "no BPF", ASK(SET_BPF)),
 	ROW(bpf_missing_too, NONE, ENOENT, CERTAIN, "no BPF", ASK(SET_BPF)),
-	ROW(bpf_tracepoint, NONE, EINVAL, LIKELY, "descriptor 5", EVENT(TRACEPOINT), ASK(SET_BPF, .argument = 5)),
+	ROW(bpf_tracepoint, NONE, EINVAL, LIKELY, "descriptor 5", EVENT(TRACEPOINT),
+	    ASK(SET_BPF, .argument = 5)),
 	ROW(bpf_kind, NONE, EINVAL, LIKELY, "of a kind", ASK(SET_BPF, .argument = 5)),
 	ROW(query_privilege, USER, EPERM, CERTAIN, "CAP_PERFMON", ASK(QUERY_BPF)),
 	ROW(query_privilege, NONE, EPERM, LIKELY, "CAP_PERFMON", ASK(QUERY_BPF)),
@@ -223,14 +254,17 @@ static const struct operation_row operation_rows[] = {
 
 	/* PAUSE_OUTPUT, MODIFY_ATTRIBUTES */
 	ROW(pause_no_ring, NONE, EINVAL, CERTAIN, "no ring", ASK(PAUSE_OUTPUT)),
-	ROW(pause_odd, NONE, EINVAL, LIKELY, "no ring any more", ASK(PAUSE_OUTPUT, .ring_size = 9 * PAGE)),
+	ROW(pause_odd, NONE, EINVAL, LIKELY, "no ring any more",
+	    ASK(PAUSE_OUTPUT, .ring_size = 9 * PAGE)),
 	ROW(modify_pointer, NONE, EFAULT, CERTAIN, "0x0", ASK(MODIFY_ATTRIBUTES)),
 	ROW(modify_size, NONE, E2BIG, CERTAIN, "size", ASK(MODIFY_ATTRIBUTES)),
-	ROW(modify_kind, NONE, EOPNOTSUPP, CERTAIN, "no breakpoint", EVENT(SOFTWARE), ASK(MODIFY_ATTRIBUTES)),
-	ROW(modify_clock, NONE, EINVAL, CERTAIN, "no breakpoint", EVENT(SOFTWARE), ASK(MODIFY_ATTRIBUTES)),
-	ROW(modify_slots, NONE, ENOSPC, CERTAIN, "debug registers", ASK(MODIFY_ATTRIBUTES)),
-	ROW(modify_fields, NONE, EINVAL, LIKELY, "another address", EVENT(.type = PERCH_TYPE_BREAKPOINT),
+	ROW(modify_kind, NONE, EOPNOTSUPP, CERTAIN, "no breakpoint", EVENT(SOFTWARE),
 	    ASK(MODIFY_ATTRIBUTES)),
+	ROW(modify_clock, NONE, EINVAL, CERTAIN, "no breakpoint", EVENT(SOFTWARE),
+	    ASK(MODIFY_ATTRIBUTES)),
+	ROW(modify_slots, NONE, ENOSPC, CERTAIN, "debug registers", ASK(MODIFY_ATTRIBUTES)),
+	ROW(modify_fields, NONE, EINVAL, LIKELY, "another address",
+	    EVENT(.type = PERCH_TYPE_BREAKPOINT), ASK(MODIFY_ATTRIBUTES)),
 	ROW(control_pointer, NONE, EFAULT, CERTAIN, "cannot tell the id", ASK(ID)),
 	ROW(control_filtered, NONE, EPERM, LIKELY, "seccomp", ASK(ENABLE)),
 	ROW(control_filtered, ROOT, EPERM, LIKELY, "seccomp", ASK(QUERY_BPF)),
@@ -240,15 +274,15 @@ static const struct operation_row operation_rows[] = {
 	ROW(read_not_open, NONE, EBADF, CERTAIN, "not open", READ(.size = 8)),
 	ROW(read_pinned, NONE, 0, CERTAIN, "pinned", EVENT(SOFTWARE, .pinned = 1), READ(.size = 8)),
 	ROW(read_pinned, NONE, 0, CERTAIN, "end of file", READ(.size = 8)),
-	ROW(read_aux_gone, NONE, 0, CERTAIN, "closed", EVENT(SOFTWARE, .aux_sample_size = 8), READ(.size = 8)),
-	ROW(read_error_state, NONE, 0, LIKELY, "leader", EVENT(SOFTWARE), READ(.size = 8)),
-	ROW(read_short, NONE, ENOSPC, CERTAIN, "4 bytes, and read_format 3 gives 24 bytes", ADVISES("24 bytes"),
-	    EVENT(SOFTWARE, .read_format = 3), READ(.size = 4)),
-	ROW(read_short, NONE, ENOSPC, CERTAIN, "gives 16 bytes for one event, and more",
-	    EVENT(SOFTWARE, .read_format = 8),
+	ROW(read_aux_gone, NONE, 0, CERTAIN, "closed", EVENT(SOFTWARE, .aux_sample_size = 8),
 	    READ(.size = 8)),
-	ROW(read_short_group, NONE, ENOSPC, CERTAIN, "all the events", EVENT(SOFTWARE, .read_format = 8),
-	    READ(.size = 16)),
+	ROW(read_error_state, NONE, 0, LIKELY, "leader", EVENT(SOFTWARE), READ(.size = 8)),
+	ROW(read_short, NONE, ENOSPC, CERTAIN, "4 bytes, and read_format 3 gives 24 bytes",
+	    ADVISES("24 bytes"), EVENT(SOFTWARE, .read_format = 3), READ(.size = 4)),
+	ROW(read_short, NONE, ENOSPC, CERTAIN, "gives 16 bytes for one event, and more",
+	    EVENT(SOFTWARE, .read_format = 8), READ(.size = 8)),
+	ROW(read_short_group, NONE, ENOSPC, CERTAIN, "all the events",
+	    EVENT(SOFTWARE, .read_format = 8), READ(.size = 16)),
 	ROW(read_child, NONE, ECHILD, CERTAIN, "child", READ(.size = 8)),
 	ROW(read_pointer, NONE, EFAULT, CERTAIN, "buffer", READ(.size = 8)),
 	ROW(read_blocked, NONE, EACCES, LIKELY, "SELinux", READ(.size = 8)),

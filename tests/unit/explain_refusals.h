@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel refuses, condition by condition in its own order, and the cause that tells it: R(CAUSE, "condition"). What
- * has no cause has a reason: NO_RULE("condition", "why not").
+ * What the kernel refuses, condition by condition in its own order, and the cause that tells it:
+ * R(CAUSE, "condition"). What has no cause has a reason: NO_RULE("condition", "why not").
  */
 #ifndef PERCH_TEST_EXPLAIN_REFUSALS_H
 #define PERCH_TEST_EXPLAIN_REFUSALS_H
@@ -9,16 +9,17 @@
 #include <perch/causes.h>
 
 struct refusal {
-	enum perch_cause cause;		/* PERCH_CAUSE_NONE: there is no rule */
+	enum perch_cause cause; /* PERCH_CAUSE_NONE: there is no rule */
 	const char *what;
 	const char *why_not;
 };
 
-#define R(cause, what) { PERCH_CAUSE_##cause, what, 0 },
+#define R(cause, what)	       { PERCH_CAUSE_##cause, what, 0 },
 #define NO_RULE(what, why_not) { PERCH_CAUSE_NONE, what, why_not },
 
 static const struct refusal open_refusals[] = {
 	/* before perf sees the call */
+	/* clang-format off */
 	R(SECCOMP, "EPERM, or an errno of its own, from a seccomp filter")
 	R(NO_SYSCALL, "ENOSYS without CONFIG_PERF_EVENTS, in gVisor, WSL 1 and behind some filters")
 	NO_RULE("a filter that kills (SIGSYS)", "there is no errno, and nobody left to tell")
@@ -245,6 +246,7 @@ static const struct refusal lint_refusals[] = {
 	R(LINT_GROUP_COUNTERS, "a group that needs the watchdog's counter")
 	R(LINT_EXCLUDE_HV, "exclude_hv where there is no such mode")
 	R(LINT_FREQ_ZERO, "freq with sample_freq 0")
+	/* clang-format on */
 };
 
 #undef R

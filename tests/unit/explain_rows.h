@@ -15,41 +15,48 @@ struct row {
 	const char *rule;
 	enum machine_kind machine;
 	int errnum;
-	const char *words;		/* somewhere in the message or remedy */
-	bool later;			/* not the first candidate: without calls nobody can tell */
-	struct perch_attr attr;		/* size 0: this version's */
+	const char *words;	/* somewhere in the message or remedy */
+	bool later;		/* not the first candidate: without calls nobody can tell */
+	struct perch_attr attr; /* size 0: this version's */
 	bool no_attr;
 	pid_t pid;
-	int cpu_plus_1;			/* so that 0 is what most rows want: -1 */
+	int cpu_plus_1; /* so that 0 is what most rows want: -1 */
 	int group_plus_1;
 	unsigned long flags;
 	const struct perch_open_call_leader *leader;
 };
 
 /* .words by name: that tells the compilers that the rest is left at 0 on purpose. */
+/* clang-format off */
 #define ROW(rule, machine, errnum, said, ...) { #rule, machine, errnum, .words = said, ##__VA_ARGS__ }
-#define ATTR(...) .attr = { __VA_ARGS__ }
-#define LATER .later = true
-#define SAMPLES(what) .sample_type = PERCH_SAMPLE_##what
-#define TYPE(what) .type = PERCH_TYPE_##what
+/* clang-format on */
+#define ATTR(...)      .attr = { __VA_ARGS__ }
+#define LATER	       .later = true
+#define SAMPLES(what)  .sample_type = PERCH_SAMPLE_##what
+#define TYPE(what)     .type = PERCH_TYPE_##what
 #define SOFTWARE(what) .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_##what
-#define BREAKPOINT(kind, length, address) \
-	.type = PERCH_TYPE_BREAKPOINT, .bp_type = PERCH_BREAKPOINT_##kind, .bp_len = length, .bp_addr = address
+#define BREAKPOINT(kind, length, address)                                                    \
+	.type = PERCH_TYPE_BREAKPOINT, .bp_type = PERCH_BREAKPOINT_##kind, .bp_len = length, \
+	.bp_addr = address
 #define KERNEL_ADDRESS UINT64_C(0xffffffff81000000)
-#define USER .exclude_kernel = 1
-#define CPU(n) .cpu_plus_1 = (n) + 1
-#define GROUP(n) .group_plus_1 = (n) + 1
-#define CGROUP(fd) .pid = fd, .flags = PERCH_FLAG_PID_CGROUP
-#define LED_BY(which) GROUP(3), .leader = &leader_##which
+#define USER	       .exclude_kernel = 1
+#define CPU(n)	       .cpu_plus_1 = (n) + 1
+#define GROUP(n)       .group_plus_1 = (n) + 1
+#define CGROUP(fd)     .pid = fd, .flags = PERCH_FLAG_PID_CGROUP
+#define LED_BY(which)  GROUP(3), .leader = &leader_##which
 
 /* Leaders, all of descriptor 3. */
-#define LEADER(name, attributes, ...)                                                                       \
-	static const struct perch_attr attr_of_##name = { .size = sizeof(struct perch_attr), attributes };  \
-	static const struct perch_open_call_leader leader_##name = { .attr = &attr_of_##name, .members = 1, __VA_ARGS__ }
+#define LEADER(name, attributes, ...)                                                         \
+	static const struct perch_attr attr_of_##name = { .size = sizeof(struct perch_attr),  \
+							  attributes };                       \
+	static const struct perch_open_call_leader leader_##name = { .attr = &attr_of_##name, \
+								     .members = 1,            \
+								     __VA_ARGS__ }
 LEADER(software, TYPE(SOFTWARE), .cpu = -1);
 LEADER(inheriting, .inherit = 1, .cpu = -1);
 LEADER(member, TYPE(SOFTWARE), .cpu = -1, .is_member = true);
-LEADER(with_clock, .use_clockid = 1, .cpu = -1, .has_ring = true);	/* clockid 0: CLOCK_REALTIME */
+/* clockid 0: CLOCK_REALTIME */
+LEADER(with_clock, .use_clockid = 1, .cpu = -1, .has_ring = true);
 LEADER(on_cpu_1, TYPE(SOFTWARE), .cpu = 1, .has_ring = true);
 LEADER(of_process_9, TYPE(SOFTWARE), .pid = 9, .cpu = -1, .has_ring = true);
 LEADER(of_atom, .type = ATOM, .cpu = -1);
@@ -81,11 +88,13 @@ static const struct row rows[] = {
 	ROW(reserved_3, NONE, EINVAL, "aux_action", ATTR(.reserved_3 = 1)),
 	ROW(sample_type, NONE, EINVAL, "0x10000000000", ATTR(.sample_type = 1ull << 40 | 1)),
 	ROW(read_format, NONE, EINVAL, ": 0x400", ATTR(.read_format = 0x401)),
-	ROW(branch_bits, NONE, EINVAL, "0x80000000", ATTR(SAMPLES(BRANCH_STACK), .branch_sample_type = 1ull << 31 | 8)),
+	ROW(branch_bits, NONE, EINVAL, "0x80000000",
+	    ATTR(SAMPLES(BRANCH_STACK), .branch_sample_type = 1ull << 31 | 8)),
 	ROW(branch_kind, NONE, EINVAL, "no kind",
 	    ATTR(SAMPLES(BRANCH_STACK), .branch_sample_type = PERCH_SAMPLE_BRANCH_USER)),
 	ROW(branch_privilege, GUEST, EACCES, "(it is 2)",
-	    ATTR(USER, SAMPLES(BRANCH_STACK), .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_KERNEL)),
+	    ATTR(USER, SAMPLES(BRANCH_STACK),
+		 .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_KERNEL)),
 	ROW(branch_kernel, GUEST, EACCES, "exclude_kernel and exclude_hv",
 	    ATTR(SAMPLES(BRANCH_STACK), .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY)),
 	ROW(branch_hv, GUEST, EACCES, "hypervisor",
@@ -93,12 +102,14 @@ static const struct row rows[] = {
 	ROW(regs_user, NONE, EINVAL, "register", ATTR(SAMPLES(REGS_USER))),
 	ROW(regs_intr, NONE, EINVAL, "register", ATTR(SAMPLES(REGS_INTR))),
 	ROW(stack_size, NONE, EINVAL, "is 12", ATTR(SAMPLES(STACK_USER), .sample_stack_user = 12)),
-	ROW(stack_size, NONE, EINVAL, "is 65536", ATTR(SAMPLES(STACK_USER), .sample_stack_user = 65536)),
+	ROW(stack_size, NONE, EINVAL, "is 65536",
+	    ATTR(SAMPLES(STACK_USER), .sample_stack_user = 65536)),
 	ROW(sample_cgroup, GUEST, EINVAL, "CONFIG_CGROUP_PERF", ATTR(SAMPLES(CGROUP))),
 	ROW(two_weights, NONE, EINVAL, "WEIGHT_STRUCT",
 	    ATTR(.sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT)),
 	ROW(inherit_thread, NONE, EINVAL, "without inherit", ATTR(.inherit_thread = 1)),
-	ROW(exec_both, NONE, EINVAL, "enable_on_exec", ATTR(.remove_on_exec = 1, .enable_on_exec = 1)),
+	ROW(exec_both, NONE, EINVAL, "enable_on_exec",
+	    ATTR(.remove_on_exec = 1, .enable_on_exec = 1)),
 	ROW(sigtrap_exec, NONE, EINVAL, "remove_on_exec", ATTR(.sigtrap = 1, .enable_on_exec = 1)),
 
 	/* who asks */
@@ -110,11 +121,15 @@ static const struct row rows[] = {
 	ROW(kernel_side, GUEST, EACCES, "(it is 2)", ATTR(TYPE(SOFTWARE))),
 	ROW(kernel_side, NONE, EACCES, "sysctl kernel.perf_event_paranoid=1", ATTR(TYPE(SOFTWARE))),
 	ROW(text_poke, NEWEST, EACCES, "text_poke", ATTR(TYPE(SOFTWARE), USER, .text_poke = 1)),
-	ROW(callchain_kernel, NEWEST, EACCES, "exclude_callchain_kernel", ATTR(TYPE(SOFTWARE), USER, SAMPLES(CALLCHAIN))),
-	ROW(callchain_kernel, GUEST, EACCES, "exclude_callchain_kernel", ATTR(TYPE(SOFTWARE), USER, SAMPLES(CALLCHAIN))),
+	ROW(callchain_kernel, NEWEST, EACCES, "exclude_callchain_kernel",
+	    ATTR(TYPE(SOFTWARE), USER, SAMPLES(CALLCHAIN))),
+	ROW(callchain_kernel, GUEST, EACCES, "exclude_callchain_kernel",
+	    ATTR(TYPE(SOFTWARE), USER, SAMPLES(CALLCHAIN))),
 	ROW(namespaces, GUEST, EACCES, "CAP_PERFMON", ATTR(USER, .namespaces = 1)),
-	ROW(frequency, GUEST, EINVAL, "5001 samples a second", ATTR(.freq = 1, .sample_freq = 5001)),
-	ROW(frequency, NONE, EINVAL, "18446744073709551615 samples", ATTR(.freq = 1, .sample_freq = UINT64_MAX)),
+	ROW(frequency, GUEST, EINVAL, "5001 samples a second",
+	    ATTR(.freq = 1, .sample_freq = 5001)),
+	ROW(frequency, NONE, EINVAL, "18446744073709551615 samples",
+	    ATTR(.freq = 1, .sample_freq = UINT64_MAX)),
 	ROW(period, NONE, EINVAL, "highest bit", ATTR(.sample_period = 1ull << 63)),
 	ROW(phys_addr, GUEST, EACCES, "physical", ATTR(USER, SAMPLES(PHYS_ADDR))),
 	ROW(lockdown_regs, LOCKED, EPERM, "confidentiality", ATTR(SAMPLES(REGS_INTR))),
@@ -135,11 +150,14 @@ static const struct row rows[] = {
 	ROW(no_target, NONE, EINVAL, "cpu -1", .pid = -1),
 	ROW(cpu_absent, GUEST, EINVAL, "no CPU 9999: this machine has 4 CPUs", CPU(9999)),
 	ROW(cpu_absent, GUEST, EINVAL, "0-2", CPU(6)),
-	ROW(sigtrap_task, NONE, EINVAL, "task", ATTR(.sigtrap = 1, .remove_on_exec = 1), .pid = -1, CPU(0)),
+	ROW(sigtrap_task, NONE, EINVAL, "task", ATTR(.sigtrap = 1, .remove_on_exec = 1), .pid = -1,
+	    CPU(0)),
 	ROW(inherit_read, NONE, EINVAL, "PERF_SAMPLE_TID", ATTR(.inherit = 1, SAMPLES(READ))),
 	ROW(inherit_read_old, OLD, EINVAL, "4.4.0-116-generic",
-	    ATTR(TYPE(SOFTWARE), .inherit = 1, .sample_type = PERCH_SAMPLE_READ | PERCH_SAMPLE_TID)),
-	ROW(inherit_group_old, OLD, EINVAL, "4.13", ATTR(TYPE(SOFTWARE), .inherit = 1, .read_format = PERCH_FORMAT_GROUP)),
+	    ATTR(TYPE(SOFTWARE), .inherit = 1,
+		 .sample_type = PERCH_SAMPLE_READ | PERCH_SAMPLE_TID)),
+	ROW(inherit_group_old, OLD, EINVAL, "4.13",
+	    ATTR(TYPE(SOFTWARE), .inherit = 1, .read_format = PERCH_FORMAT_GROUP)),
 
 #include "explain_rows_pmu.h"
 #include "explain_rows_group.h"

@@ -72,13 +72,17 @@ static inline size_t times(const char *text, const char *word)
 
 static inline struct perch_attr software(void)
 {
-	return (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .size = sizeof(struct perch_attr),
+	return (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE,
+				    .size = sizeof(struct perch_attr),
 				    .config = PERCH_COUNT_SW_DUMMY };
 }
 
-static inline void opened(struct scene *scene, const struct perch_attr *attr, int cpu, int group, int result)
+static inline void opened(struct scene *scene, const struct perch_attr *attr, int cpu, int group,
+			  int result)
 {
-	struct perch_open_call call = { .attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC };
+	struct perch_open_call call = {
+		.attr = attr, .cpu = cpu, .group_fd = group, .flags = PERCH_FLAG_FD_CLOEXEC
+	};
 
 	if (result < 0)
 		call.errnum = -result;
@@ -124,8 +128,12 @@ static inline json_int_t number_of(const json_t *object, const char *key)
 static inline void map(struct scene *scene, pid_t process, int fd, int errnum)
 {
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .errnum = errnum, .length = 5 * 4096, .protection = PROT_READ | PROT_WRITE,
-		.map_flags = MAP_SHARED, .other_fd = -1,
+		.kind = PERCH_OPERATION_MMAP,
+		.errnum = errnum,
+		.length = 5 * 4096,
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
+		.other_fd = -1,
 	};
 
 	explain_operated(&scene->job, process, process, fd, &operation, errnum ? -1 : 4096, NULL);

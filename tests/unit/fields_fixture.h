@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of either byte order, and the fields of one as a line of text: "pid=7 read={value=1} ips=[0x1 USER]". */
+/* Records of either byte order, and the fields of one as a line of text: "pid=7 read={value=1}
+ * ips=[0x1 USER]". */
 #ifndef FIELDS_FIXTURE_H
 #define FIELDS_FIXTURE_H
 
@@ -83,7 +84,8 @@ static inline void add_identity(struct bytes *bytes)
 
 static inline void finish(struct bytes *bytes)
 {
-	uint16_t size = bytes->swap ? __builtin_bswap16((uint16_t)bytes->size) : (uint16_t)bytes->size;
+	uint16_t size = bytes->swap ? __builtin_bswap16((uint16_t)bytes->size)
+				    : (uint16_t)bytes->size;
 
 	memcpy(bytes->at + 6, &size, sizeof(size));
 }
@@ -93,10 +95,10 @@ static inline void finish(struct bytes *bytes)
 struct told {
 	char text[16384];
 	size_t length;
-	bool started;			/* a field before this one, in the same list or group */
+	bool started; /* a field before this one, in the same list or group */
 	int depth;
-	char closing[16];		/* of each that is open */
-	char path[16][64];		/* its name, "" of an entry of a list */
+	char closing[16];  /* of each that is open */
+	char path[16][64]; /* its name, "" of an entry of a list */
 	void (*seen)(const char *path, enum perch_field_kind kind);
 };
 
@@ -105,7 +107,8 @@ static inline void say(struct told *told, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	told->length += (size_t)vsnprintf(told->text + told->length, sizeof(told->text) - told->length, format, args);
+	told->length += (size_t)vsnprintf(told->text + told->length,
+					  sizeof(told->text) - told->length, format, args);
 	va_end(args);
 	assert_true(told->length < sizeof(told->text));
 }
@@ -118,7 +121,8 @@ static inline void see(struct told *told, const struct perch_field *field)
 	for (int i = 1; i <= told->depth; i++)
 		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s%s", told->path[i],
 			 told->closing[i] == ']' ? "[]" : ".");
-	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", field->name ? field->name : "");
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s",
+		 field->name ? field->name : "");
 	told->seen(path, field->kind);
 }
 
@@ -163,7 +167,8 @@ static inline int tell_field(void *context, const struct perch_field *field)
 	}
 	if (told->seen && (field->name || field->kind != PERCH_FIELD_GROUP))
 		see(told, field);
-	say(told, "%s%s%s", told->started ? " " : "", field->name ? field->name : "", field->name ? "=" : "");
+	say(told, "%s%s%s", told->started ? " " : "", field->name ? field->name : "",
+	    field->name ? "=" : "");
 	told->started = true;
 	if (field->kind != PERCH_FIELD_LIST && field->kind != PERCH_FIELD_GROUP) {
 		say_value(told, field);
@@ -171,7 +176,8 @@ static inline int tell_field(void *context, const struct perch_field *field)
 	}
 	told->started = false;
 	told->closing[++told->depth] = field->kind == PERCH_FIELD_LIST ? ']' : '}';
-	snprintf(told->path[told->depth], sizeof(told->path[0]), "%s", field->name ? field->name : "");
+	snprintf(told->path[told->depth], sizeof(told->path[0]), "%s",
+		 field->name ? field->name : "");
 	if (field->kind == PERCH_FIELD_LIST)
 		say(told, "%" PRIu64, field->value);
 	say(told, "%c", field->kind == PERCH_FIELD_LIST ? '[' : '{');

@@ -28,12 +28,17 @@ static inline struct perch_text text_of(const char *text)
 	return (struct perch_text){ text, strlen(text) };
 }
 
-static inline struct perch_record mmap_record(uint16_t misc, uint32_t pid, uint64_t start, uint64_t length,
-					      uint64_t offset, const char *name)
+static inline struct perch_record mmap_record(uint16_t misc, uint32_t pid, uint64_t start,
+					      uint64_t length, uint64_t offset, const char *name)
 {
 	return (struct perch_record){
-		.type = PERCH_RECORD_MMAP2, .misc = misc,
-		.mmap = { .pid = pid, .tid = pid, .start = start, .length = length, .page_offset = offset,
+		.type = PERCH_RECORD_MMAP2,
+		.misc = misc,
+		.mmap = { .pid = pid,
+			  .tid = pid,
+			  .start = start,
+			  .length = length,
+			  .page_offset = offset,
 			  .filename = text_of(name) },
 	};
 }
@@ -43,43 +48,47 @@ static inline void apply(struct perch_processes *processes, const struct perch_r
 	assert_int_equal(perch_processes_apply(processes, record), 0);
 }
 
-static inline void map_file(struct perch_processes *processes, uint32_t pid, uint64_t start, uint64_t length,
-			    uint64_t offset, const char *name)
+static inline void map_file(struct perch_processes *processes, uint32_t pid, uint64_t start,
+			    uint64_t length, uint64_t offset, const char *name)
 {
 	struct perch_record record = mmap_record(PERCH_MISC_USER, pid, start, length, offset, name);
 
 	apply(processes, &record);
 }
 
-static inline void map_kernel(struct perch_processes *processes, uint64_t start, uint64_t length, uint64_t offset,
-			      const char *name)
+static inline void map_kernel(struct perch_processes *processes, uint64_t start, uint64_t length,
+			      uint64_t offset, const char *name)
 {
-	struct perch_record record = mmap_record(PERCH_MISC_KERNEL, UINT32_MAX, start, length, offset, name);
+	struct perch_record record =
+		mmap_record(PERCH_MISC_KERNEL, UINT32_MAX, start, length, offset, name);
 
 	apply(processes, &record);
 }
 
-static inline void name_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid, const char *name,
-			       bool exec)
+static inline void name_thread(struct perch_processes *processes, uint32_t pid, uint32_t tid,
+			       const char *name, bool exec)
 {
 	struct perch_record record = {
-		.type = PERCH_RECORD_COMM, .comm = { .pid = pid, .tid = tid, .exec = exec, .comm = text_of(name) },
+		.type = PERCH_RECORD_COMM,
+		.comm = { .pid = pid, .tid = tid, .exec = exec, .comm = text_of(name) },
 	};
 
 	apply(processes, &record);
 }
 
-static inline void fork_thread(struct perch_processes *processes, uint32_t ppid, uint32_t ptid, uint32_t pid,
-			       uint32_t tid)
+static inline void fork_thread(struct perch_processes *processes, uint32_t ppid, uint32_t ptid,
+			       uint32_t pid, uint32_t tid)
 {
 	struct perch_record record = {
-		.type = PERCH_RECORD_FORK, .task = { .pid = pid, .ppid = ppid, .tid = tid, .ptid = ptid },
+		.type = PERCH_RECORD_FORK,
+		.task = { .pid = pid, .ppid = ppid, .tid = tid, .ptid = ptid },
 	};
 
 	apply(processes, &record);
 }
 
-static inline struct perch_thread *thread_of(struct perch_processes *processes, uint32_t pid, uint32_t tid)
+static inline struct perch_thread *thread_of(struct perch_processes *processes, uint32_t pid,
+					     uint32_t tid)
 {
 	struct perch_thread *thread = perch_processes_thread(processes, pid, tid);
 
@@ -87,20 +96,21 @@ static inline struct perch_thread *thread_of(struct perch_processes *processes, 
 	return thread;
 }
 
-static inline struct perch_location locate(struct perch_processes *processes, uint32_t pid, unsigned mode,
-					   uint64_t address)
+static inline struct perch_location locate(struct perch_processes *processes, uint32_t pid,
+					   unsigned mode, uint64_t address)
 {
 	struct perch_location location;
 
-	perch_processes_resolve(processes, thread_of(processes, pid, pid), mode, address, &location);
+	perch_processes_resolve(processes, thread_of(processes, pid, pid), mode, address,
+				&location);
 	assert_non_null(location.dso);
 	assert_int_equal(location.address, address);
 	return location;
 }
 
 /* path NULL: nothing is there. */
-static inline void check_user(struct perch_processes *processes, uint32_t pid, uint64_t address, const char *path,
-			      uint64_t offset)
+static inline void check_user(struct perch_processes *processes, uint32_t pid, uint64_t address,
+			      const char *path, uint64_t offset)
 {
 	struct perch_location location = locate(processes, pid, PERCH_MISC_USER, address);
 

@@ -6,8 +6,8 @@
 #include <perch/profile.h>
 #include "process_fixture.h"
 
-#define PID 100
-#define CODE 0x10000ull			/* where the binary is mapped, and its offset: no symbols are there */
+#define PID  100
+#define CODE 0x10000ull /* where the binary is mapped, and its offset: no symbols are there */
 
 struct fixture {
 	struct perch_processes *processes;
@@ -19,7 +19,8 @@ struct fixture {
 
 static inline int setup(void **state)
 {
-	const struct perch_symbols_options options = { .root = "/proc/none", .kallsyms = "/dev/null" };
+	const struct perch_symbols_options options = { .root = "/proc/none",
+						       .kallsyms = "/dev/null" };
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
@@ -49,12 +50,15 @@ static inline void start(struct fixture *f, unsigned keys)
 	assert_int_equal(perch_profile_new(&f->profile, f->processes, f->symbols, keys, NULL), 0);
 }
 
-static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period, uint64_t ip)
+static inline struct perch_record sample_record(uint32_t pid, uint32_t tid, uint64_t period,
+						uint64_t ip)
 {
 	static const struct perch_parse_info parse_info;
 
 	return (struct perch_record){
-		.type = PERCH_RECORD_SAMPLE, .misc = PERCH_MISC_USER, .parse_info = &parse_info,
+		.type = PERCH_RECORD_SAMPLE,
+		.misc = PERCH_MISC_USER,
+		.parse_info = &parse_info,
 		.sample = { .ip = ip, .pid = pid, .tid = tid, .period = period },
 	};
 }
@@ -103,7 +107,8 @@ static inline void finish(struct fixture *f)
 
 static inline size_t entries_of(struct fixture *f, unsigned event, bool children)
 {
-	assert_int_equal(perch_profile_rows(f->profile, event, children, &f->rows, &f->nr, NULL), 0);
+	assert_int_equal(perch_profile_rows(f->profile, event, children, &f->rows, &f->nr, NULL),
+			 0);
 	return f->nr;
 }
 

@@ -1,37 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* The machines that people had when they reported what perf_event_open said to them, as far as they told. */
+/* The machines that people had when they reported what perf_event_open said to them, as far as they
+ * told. */
 #ifndef PERCH_TEST_REPORT_MACHINES_H
 #define PERCH_TEST_REPORT_MACHINES_H
 
 #include "tree.h"
 
 enum place {
-	DOCKER,				/* root in a container without CAP_SYS_ADMIN, under the default seccomp profile */
-	DOCKER_PERFMON,			/* the same with CAP_PERFMON, which the profile does not look at */
-	PODMAN_ADMIN,			/* CAP_SYS_ADMIN without CAP_PERFMON, where the profile says ENOSYS */
-	UBUNTU_4,			/* paranoid 4, and a program with the file capability CAP_PERFMON */
-	USER_NAMESPACE,			/* root with all capabilities, in a user namespace of an ordinary user */
-	DEBIAN_3,			/* paranoid 3, an ordinary user */
-	PARANOID_2,			/* an ordinary user of a PC */
-	BACKPORTED,			/* the same with a kernel that guards callchains */
-	SELINUX,			/* a service, root, under an enforcing policy */
-	LOCKED_DOWN,			/* root under Secure Boot with lockdown=confidentiality */
-	NO_VPMU,			/* root of a virtual machine without a PMU */
-	VPMU,				/* root of a virtual machine with a poor one: no PEBS, no LBR */
-	OLD_3_13,			/* root of a PC with Linux 3.13 */
-	THROTTLED,			/* the kernel has lowered its limit of samples a second to 9000 */
-	SERVER,				/* root of a Xeon with RAPL and Intel PT */
-	HYBRID,				/* root of a PC with P-cores 0 to 15 and E-cores 16 to 23 */
-	ARM,				/* root of an aarch64 server */
-	ARM_OLD,			/* an ordinary user of one with Linux 4.9 and paranoid 1 */
-	ZEN_3,				/* an ordinary user of an AMD machine with branch sampling */
-	BIG,				/* root of 128 CPUs who may have 8 descriptors, and has them */
-	OFFLINE,			/* 128 CPUs are possible, 4 are online */
-	NO_PERF,			/* a kernel or emulator without perf events */
+	/* root in a container without CAP_SYS_ADMIN, under the default seccomp profile */
+	DOCKER,
+	/* the same with CAP_PERFMON, which the profile does not look at */
+	DOCKER_PERFMON,
+	/* CAP_SYS_ADMIN without CAP_PERFMON, where the profile says ENOSYS */
+	PODMAN_ADMIN,
+	/* paranoid 4, and a program with the file capability CAP_PERFMON */
+	UBUNTU_4,
+	/* root with all capabilities, in a user namespace of an ordinary user */
+	USER_NAMESPACE,
+	DEBIAN_3,    /* paranoid 3, an ordinary user */
+	PARANOID_2,  /* an ordinary user of a PC */
+	BACKPORTED,  /* the same with a kernel that guards callchains */
+	SELINUX,     /* a service, root, under an enforcing policy */
+	LOCKED_DOWN, /* root under Secure Boot with lockdown=confidentiality */
+	NO_VPMU,     /* root of a virtual machine without a PMU */
+	/* root of a virtual machine with a poor one: no PEBS, no LBR */
+	VPMU,
+	OLD_3_13, /* root of a PC with Linux 3.13 */
+	/* the kernel has lowered its limit of samples a second to 9000 */
+	THROTTLED,
+	SERVER,	 /* root of a Xeon with RAPL and Intel PT */
+	HYBRID,	 /* root of a PC with P-cores 0 to 15 and E-cores 16 to 23 */
+	ARM,	 /* root of an aarch64 server */
+	ARM_OLD, /* an ordinary user of one with Linux 4.9 and paranoid 1 */
+	/* an ordinary user of an AMD machine with branch sampling */
+	ZEN_3,
+	/* root of 128 CPUs who may have 8 descriptors, and has them */
+	BIG,
+	OFFLINE, /* 128 CPUs are possible, 4 are online */
+	NO_PERF, /* a kernel or emulator without perf events */
 	NR_PLACES
 };
 
 #define PMUS "/sys/bus/event_source/devices/"
+/* clang-format off */
 #define STATUS(capabilities, seccomp) \
 	{ "/proc/self/status", "Name:\tx\nState:\tR (running)\nUid:\t0\t0\t0\t0\nNSpid:\t1\nCapPrm:\t" capabilities \
 			       "\nCapEff:\t" capabilities "\nNoNewPrivs:\t0\nSeccomp:\t" seccomp "\n" }
@@ -59,8 +70,9 @@ enum place {
 	{ PMUS "kprobe/type", "6\n" }, { PMUS "uprobe/type", "7\n" }
 #define GUEST_CPU { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n" }
 #define BARE_CPU { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme lahf_lm\n" }
-#define ROOT STATUS(ALL_CAPABILITIES, "0"), INITIAL_NAMESPACE
-#define USER USER_STATUS, INITIAL_NAMESPACE
+/* clang-format on */
+#define ROOT		STATUS(ALL_CAPABILITIES, "0"), INITIAL_NAMESPACE
+#define USER		USER_STATUS, INITIAL_NAMESPACE
 #define PLACE_FILES_MAX 32
 
 static const struct tree_file places[NR_PLACES][PLACE_FILES_MAX] = {

@@ -9,36 +9,43 @@
 #include "report_machines.h"
 
 /* What a described kernel answers to a call: a descriptor or a negative errno. */
-typedef int report_kernel(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+typedef int report_kernel(const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+			  unsigned long flags);
 
 struct report {
-	const char *name;		/* what was seen, and by whom */
+	const char *name; /* what was seen, and by whom */
 	enum place place;
 	int errnum;
-	struct perch_attr attr;		/* size 0: this version's */
+	struct perch_attr attr; /* size 0: this version's */
 	pid_t pid;
-	int cpu_plus_1;			/* so that 0 is what most have: -1 */
+	int cpu_plus_1; /* so that 0 is what most have: -1 */
 	int group_plus_1;
 	unsigned long flags;
 	const struct perch_open_call_leader *leader;
-	report_kernel *kernel;		/* answers probing calls; NULL: no probing */
-	enum perch_cause cause;		/* the answer's */
-	enum perch_cause or_cause;	/* or this one, where the report does not tell them apart; NONE: there is no other */
-	bool among;			/* the report leaves it open: one of the candidates is enough */
-	const char *field;		/* one of the finding's fields; NULL: it need not have one */
-	const char *since;		/* NULL: not looked at */
-	const char *words[5];		/* each in the message, the remedy, or what comes next; case does not matter */
+	report_kernel *kernel;	/* answers probing calls; NULL: no probing */
+	enum perch_cause cause; /* the answer's */
+	/* or this one, where the report does not tell them apart; NONE: there is no other */
+	enum perch_cause or_cause;
+	/* the report leaves it open: one of the candidates is enough */
+	bool among;
+	/* one of the finding's fields; NULL: it need not have one */
+	const char *field;
+	const char *since; /* NULL: not looked at */
+	/* each in the message, the remedy, or what comes next; case does not matter */
+	const char *words[5];
 };
 
+/* clang-format off */
 #define REPORT(text, where, error, why, ...) \
 	{ .name = text, .place = where, .errnum = error, .cause = PERCH_CAUSE_##why, __VA_ARGS__ }
-#define ATTR(...) .attr = { __VA_ARGS__ }
+/* clang-format on */
+#define ATTR(...)  .attr = { __VA_ARGS__ }
 #define WORDS(...) .words = { __VA_ARGS__ }
-#define OR(why) .or_cause = PERCH_CAUSE_##why
-#define CPU(n) .cpu_plus_1 = (n) + 1
-#define GROUP(n) .group_plus_1 = (n) + 1
-#define CYCLES .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES
-#define USER_ONLY .exclude_kernel = 1, .exclude_hv = 1
-#define OFTEN .freq = 1, .sample_freq = 999
+#define OR(why)	   .or_cause = PERCH_CAUSE_##why
+#define CPU(n)	   .cpu_plus_1 = (n) + 1
+#define GROUP(n)   .group_plus_1 = (n) + 1
+#define CYCLES	   .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES
+#define USER_ONLY  .exclude_kernel = 1, .exclude_hv = 1
+#define OFTEN	   .freq = 1, .sample_freq = 999
 
 #endif

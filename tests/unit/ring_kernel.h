@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side of a ring, as a thread of this test: it reserves room as the kernel does (one byte always stays
- * free), counts what finds none and tells of it by a LOST record before the next one that does, moves data_head with
- * release order after the bytes, and looks at data_tail with acquire order before it writes. With `backward` it writes
- * downwards and over the oldest. The AUX area is filled as a trace unit does: bytes first, then the AUX record, then
- * aux_head.
+ * The kernel's side of a ring, as a thread of this test: it reserves room as the kernel does (one
+ * byte always stays free), counts what finds none and tells of it by a LOST record before the next
+ * one that does, moves data_head with release order after the bytes, and looks at data_tail with
+ * acquire order before it writes. With `backward` it writes downwards and over the oldest. The AUX
+ * area is filled as a trace unit does: bytes first, then the AUX record, then aux_head.
  *
- * Every record has a serial number, which those that are lost take too, and bytes that follow from it.
+ * Every record has a serial number, which those that are lost take too, and bytes that follow from
+ * it.
  */
 #ifndef RING_KERNEL_H
 #define RING_KERNEL_H
@@ -18,7 +19,7 @@
 
 #include <perch/ring.h>
 
-#define RING_KERNEL_MIN 24	/* header, serial, sum */
+#define RING_KERNEL_MIN 24 /* header, serial, sum */
 #define RING_KERNEL_MAX 512
 
 struct ring_kernel {
@@ -26,11 +27,11 @@ struct ring_kernel {
 	char *data;
 	uint64_t size;
 	bool backward;
-	bool paused;			/* atomic: what the reader asked for */
-	bool stopped;			/* atomic: the writer has seen it */
+	bool paused;  /* atomic: what the reader asked for */
+	bool stopped; /* atomic: the writer has seen it */
 	uint64_t head, lost;
-	uint64_t serial;		/* of the next record */
-	uint64_t newest;		/* that of the last sample written */
+	uint64_t serial; /* of the next record */
+	uint64_t newest; /* that of the last sample written */
 	uint64_t written, lost_ever, bytes;
 	char *aux;
 	uint64_t aux_size, aux_head, aux_refused;
@@ -57,8 +58,8 @@ static inline uint8_t ring_kernel_trace(uint64_t position)
 	return position * 0x9e3779b97f4a7c15ull >> 56;
 }
 
-static inline struct ring_kernel *ring_kernel_new(size_t size, size_t aux_size, bool backward, uint64_t start,
-						  uint32_t seed)
+static inline struct ring_kernel *ring_kernel_new(size_t size, size_t aux_size, bool backward,
+						  uint64_t start, uint32_t seed)
 {
 	struct ring_kernel *k = calloc(1, sizeof(*k));
 
@@ -84,7 +85,8 @@ static inline void ring_kernel_free(struct ring_kernel *k)
 	free(k);
 }
 
-static inline void ring_kernel_copy(struct ring_kernel *k, uint64_t position, const void *bytes, size_t size)
+static inline void ring_kernel_copy(struct ring_kernel *k, uint64_t position, const void *bytes,
+				    size_t size)
 {
 	uint64_t offset = position & (k->size - 1), first = k->size - offset;
 
@@ -97,7 +99,10 @@ static inline void ring_kernel_copy(struct ring_kernel *k, uint64_t position, co
 /* One record that is whole in bytes. Counts it as lost when it finds no room. */
 static inline bool ring_kernel_put(struct ring_kernel *k, const void *bytes, size_t size)
 {
-	struct { struct perch_record_header header; uint64_t id, lost; } lost = { { PERCH_RECORD_LOST, 0, 24 }, 7, k->lost };
+	struct {
+		struct perch_record_header header;
+		uint64_t id, lost;
+	} lost = { { PERCH_RECORD_LOST, 0, 24 }, 7, k->lost };
 	uint64_t extra = k->lost ? sizeof(lost) : 0, tail, at;
 
 	if (!k->backward) {
@@ -142,7 +147,8 @@ static inline bool ring_kernel_sound(const struct perch_record_header *record)
 	const uint64_t *words = (const uint64_t *)record;
 	uint64_t sum = 0;
 
-	if (record->type != PERCH_RECORD_SAMPLE || record->size < RING_KERNEL_MIN || record->size > RING_KERNEL_MAX)
+	if (record->type != PERCH_RECORD_SAMPLE || record->size < RING_KERNEL_MIN ||
+	    record->size > RING_KERNEL_MAX)
 		return false;
 	for (size_t i = 3; i < record->size / 8; i++) {
 		if (words[i] != ring_kernel_word(words[1], i))
@@ -155,11 +161,15 @@ static inline bool ring_kernel_sound(const struct perch_record_header *record)
 /* A burst of trace: what there is room for, cut and flagged when it is not all. */
 static inline void ring_kernel_aux(struct ring_kernel *k, uint64_t wanted)
 {
-	struct { struct perch_record_header header; uint64_t offset, size, flags, serial; } told = {
+	struct {
+		struct perch_record_header header;
+		uint64_t offset, size, flags, serial;
+	} told = {
 		{ PERCH_RECORD_AUX, 0, 40 }, k->aux_head, wanted, 0, k->serial,
 	};
 	uint64_t tail = __atomic_load_n(&k->control->aux_tail, __ATOMIC_ACQUIRE);
-	uint64_t room = k->aux_head - tail < k->aux_size ? (tail - k->aux_head - 1) & (k->aux_size - 1) : 0;
+	uint64_t room =
+		k->aux_head - tail < k->aux_size ? (tail - k->aux_head - 1) & (k->aux_size - 1) : 0;
 
 	if (!room) {
 		k->aux_refused++;
@@ -170,7 +180,8 @@ static inline void ring_kernel_aux(struct ring_kernel *k, uint64_t wanted)
 		told.flags = PERCH_AUX_FLAG_TRUNCATED;
 	}
 	for (uint64_t i = 0; i < told.size; i++)
-		k->aux[(k->aux_head + i) & (k->aux_size - 1)] = (char)ring_kernel_trace(k->aux_head + i);
+		k->aux[(k->aux_head + i) & (k->aux_size - 1)] =
+			(char)ring_kernel_trace(k->aux_head + i);
 	k->aux_head += told.size;
 	k->serial++;
 	ring_kernel_put(k, &told, sizeof(told));

@@ -22,21 +22,26 @@ struct kernel {
 		unsigned long refreshed;
 		uint64_t lost;
 	} fd[64];
-	int (*refuse)(const struct perch_attr *attr, int cpu, int group);	/* an errno; 0: opens */
+	/* an errno; 0: opens */
+	int (*refuse)(const struct perch_attr *attr, int cpu, int group);
 	int nr;
-	size_t max_pages;		/* of a ring */
+	size_t max_pages; /* of a ring */
 	unsigned max_precise;
-	int refuse_filters;		/* an errno; 0: all are good */
+	int refuse_filters; /* an errno; 0: all are good */
 	pid_t gone;
-	int gone_times;			/* how often it is found gone; 0: always */
+	int gone_times; /* how often it is found gone; 0: always */
 	int maps, unmaps;
-	struct perch_mmap_page *ring;	/* the last one mapped */
+	struct perch_mmap_page *ring; /* the last one mapped */
 	struct perch_mmap_page *rings[64];
-	struct { int fd, protection; size_t pages; } mapped[64];
-	int refuse_pause;		/* a descriptor; 0: none */
+	struct {
+		int fd, protection;
+		size_t pages;
+	} mapped[64];
+	int refuse_pause; /* a descriptor; 0: none */
 };
 
-static inline int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+static inline int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+			    int group, unsigned long flags)
 {
 	struct kernel *k = context;
 
@@ -80,11 +85,13 @@ static inline int fake_control(void *context, int fd, unsigned long request, uns
 	else if (request == PERCH_IOC_SET_FILTER && k->refuse_filters)
 		return errno = k->refuse_filters, -1;
 	else if (request == PERCH_IOC_SET_FILTER)
-		snprintf(k->fd[fd - 1000].filter, sizeof(k->fd[0].filter), "%s", (const char *)argument);
+		snprintf(k->fd[fd - 1000].filter, sizeof(k->fd[0].filter), "%s",
+			 (const char *)argument);
 	return 0;
 }
 
-static inline void *fake_map(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static inline void *fake_map(void *context, size_t size, int protection, int flags, int fd,
+			     off_t offset)
 {
 	struct kernel *k = context;
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -123,7 +130,8 @@ static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size
 	assert_true(size >= 16 << 10);
 	if (attr->pinned)
 		return 0;
-	if (group) {		/* the leader and one member, which was opened next: whichever is read */
+	/* the leader and one member, which was opened next: whichever is read */
+	if (group) {
 		fd = k->fd[fd - 1000].group >= 0 ? k->fd[fd - 1000].group : fd;
 		*to++ = 2;
 	}
@@ -140,8 +148,13 @@ static inline ssize_t fake_read(void *context, int fd, void *buffer, size_t size
 static inline struct perch_syscalls fake_calls(struct kernel *k)
 {
 	return (struct perch_syscalls){
-		.context = k, .perf_event_open = fake_open, .ioctl = fake_control, .read = fake_read, .mmap = fake_map,
-		.munmap = fake_unmap, .close = fake_close,
+		.context = k,
+		.perf_event_open = fake_open,
+		.ioctl = fake_control,
+		.read = fake_read,
+		.mmap = fake_map,
+		.munmap = fake_unmap,
+		.close = fake_close,
 	};
 }
 

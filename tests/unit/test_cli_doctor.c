@@ -25,17 +25,19 @@ const struct cli_command *cli_command(const char *name)
 	return NULL;
 }
 
-#define PMUS "/sys/bus/event_source/devices/"
+#define PMUS	 "/sys/bus/event_source/devices/"
 #define EVERY_ID "         0          0 4294967295\n"
-#define LIMITS(files, locked) \
-	"Max open files            " files "  " files " files\nMax locked memory " locked " " locked " bytes\n"
-#define STATUS(uid, effective, filter) \
-	"Name:\tx\nState:\tR\nUid:\t" uid "\t" uid "\t" uid "\t" uid "\nCapPrm:\t" effective "\nCapEff:\t" effective \
-	"\nNoNewPrivs:\t0\nSeccomp:\t" filter "\n"
-#define NO_CAPS "0000000000000000"
+#define LIMITS(files, locked)                                                             \
+	"Max open files            " files "  " files " files\nMax locked memory " locked \
+	" " locked " bytes\n"
+#define STATUS(uid, effective, filter)                                                       \
+	"Name:\tx\nState:\tR\nUid:\t" uid "\t" uid "\t" uid "\t" uid "\nCapPrm:\t" effective \
+	"\nCapEff:\t" effective "\nNoNewPrivs:\t0\nSeccomp:\t" filter "\n"
+#define NO_CAPS	 "0000000000000000"
 #define ALL_CAPS "000001ffffffffff"
 
-/* What every machine has unless it says otherwise: files of the same path below take their place. */
+/* What every machine has unless it says otherwise: files of the same path below take their place.
+ */
 static const struct tree_file common[] = {
 	{ "/proc/sys/kernel/osrelease", "6.6.1-test\n" },
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
@@ -52,39 +54,52 @@ static const struct tree_file common[] = {
 	{ "/proc/self/maps", "7ffe0000-7ffe2000 r-xp 00000000 00:00 0 [vdso]\n" },
 	{ "/proc/self/status", STATUS("1000", NO_CAPS, "0") },
 	{ "/proc/self/limits", LIMITS("1024", "8388608") },
-	{ "/proc/self/fd/0", "" }, { "/proc/self/fd/1", "" }, { "/proc/self/fd/2", "" },
-	{ "/proc/self/uid_map", EVERY_ID }, { "/proc/self/mounts", "proc /proc proc rw 0 0\n" },
-	{ "/proc/1/status", STATUS("0", ALL_CAPS, "0") }, { "/proc/1/comm", "init\n" },
-	{ "/sys/devices/system/cpu/online", "0-3\n" }, { "/sys/devices/system/cpu/present", "0-3\n" },
+	{ "/proc/self/fd/0", "" },
+	{ "/proc/self/fd/1", "" },
+	{ "/proc/self/fd/2", "" },
+	{ "/proc/self/uid_map", EVERY_ID },
+	{ "/proc/self/mounts", "proc /proc proc rw 0 0\n" },
+	{ "/proc/1/status", STATUS("0", ALL_CAPS, "0") },
+	{ "/proc/1/comm", "init\n" },
+	{ "/sys/devices/system/cpu/online", "0-3\n" },
+	{ "/sys/devices/system/cpu/present", "0-3\n" },
 	{ "/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n" },
-	{ PMUS "software/type", "1\n" }, { PMUS "tracepoint/type", "2\n" }, { PMUS "breakpoint/type", "5\n" },
-	{ PMUS "kprobe/type", "6\n" }, { PMUS "uprobe/type", "7\n" },
+	{ PMUS "software/type", "1\n" },
+	{ PMUS "tracepoint/type", "2\n" },
+	{ PMUS "breakpoint/type", "5\n" },
+	{ PMUS "kprobe/type", "6\n" },
+	{ PMUS "uprobe/type", "7\n" },
 	{ "/dev/kmsg", "6,100,5,-;Performance Events: something said at the start.\n" },
 };
 
 /* A kernel with some hardware, and a user with some rights. */
 struct kernel {
-	int filter;			/* what answers every call; 0: the kernel itself */
+	int filter; /* what answers every call; 0: the kernel itself */
 	bool core_pmu, precise, branches;
 	bool privileged, admin;
 	long level;
-	bool gate;			/* a distribution's: everything is refused above 2 */
-	bool locked_down;		/* at confidentiality */
-	bool friendly;			/* other processes are this user's */
+	bool gate;	  /* a distribution's: everything is refused above 2 */
+	bool locked_down; /* at confidentiality */
+	bool friendly;	  /* other processes are this user's */
 	uint32_t attr_size;
-	unsigned open;			/* descriptors that were not closed */
+	unsigned open; /* descriptors that were not closed */
 	unsigned opened, probes;
 };
 
-static int check_privilege(const struct kernel *kernel, const struct perch_attr *attr, pid_t pid, unsigned long flags)
+static int check_privilege(const struct kernel *kernel, const struct perch_attr *attr, pid_t pid,
+			   unsigned long flags)
 {
 	if (kernel->gate && kernel->level > 2 && !kernel->admin)
 		return EACCES;
 	if (!attr->exclude_kernel && kernel->level > 1 && !kernel->privileged)
 		return EACCES;
-	if ((pid == -1 || flags & PERCH_FLAG_PID_CGROUP) && kernel->level > 0 && !kernel->privileged)
+	if ((pid == -1 || flags & PERCH_FLAG_PID_CGROUP) && kernel->level > 0 &&
+	    !kernel->privileged)
 		return EACCES;
-	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged && !kernel->friendly ? EACCES : 0;
+	return pid > 0 && !(flags & PERCH_FLAG_PID_CGROUP) && !kernel->privileged &&
+			       !kernel->friendly
+		       ? EACCES
+		       : 0;
 }
 
 static int check_hardware(const struct kernel *kernel, const struct perch_attr *attr)
@@ -117,8 +132,8 @@ static int answer(struct kernel *kernel, struct perch_attr *attr, pid_t pid, uns
 		return check_hardware(kernel, attr);
 	if (attr->type == PERCH_TYPE_BREAKPOINT && attr->bp_addr >> 63 && !kernel->admin)
 		return EPERM;
-	if (attr->type == PERCH_TYPE_TRACEPOINT && attr->sample_type & PERCH_SAMPLE_RAW && attr->config != 22 &&
-	    kernel->level > -1 && !kernel->privileged)
+	if (attr->type == PERCH_TYPE_TRACEPOINT && attr->sample_type & PERCH_SAMPLE_RAW &&
+	    attr->config != 22 && kernel->level > -1 && !kernel->privileged)
 		return EPERM;
 	return 0;
 }
@@ -132,7 +147,7 @@ static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, in
 	(void)cpu, (void)group_fd;
 	kernel->opened++;
 	if (attr && !kernel->filter && attr->size <= sizeof(*attr)) {
-		assert_true(attr->disabled);		/* nothing that is opened ever runs */
+		assert_true(attr->disabled); /* nothing that is opened ever runs */
 		kernel->probes += attr->type == 6 || attr->type == 7;
 	}
 	if (errnum) {
@@ -163,8 +178,8 @@ static int program_loads(void)
 struct wanted {
 	const char *id;
 	enum doctor_status status;
-	const char *cause;		/* NULL: none; "*": any */
-	const char *says;		/* in the value, the reason or the change; NULL: anything */
+	const char *cause; /* NULL: none; "*": any */
+	const char *says;  /* in the value, the reason or the change; NULL: anything */
 };
 
 struct scene {
@@ -179,14 +194,17 @@ static const struct scene scenes[] = {
 	{ "an ordinary user and a PMU",
 	  { .core_pmu = true, .precise = true, .branches = true, .level = 2, .attr_size = 136 },
 	  true,
-	  { { PMUS "cpu/type", "4\n" }, { PMUS "cpu/caps/max_precise", "3\n" }, { PMUS "cpu/caps/branches", "32\n" } },
+	  { { PMUS "cpu/type", "4\n" },
+	    { PMUS "cpu/caps/max_precise", "3\n" },
+	    { PMUS "cpu/caps/branches", "32\n" } },
 	  { { "count-user", DOCTOR_OK, NULL, NULL },
 	    { "cycles", DOCTOR_OK, NULL, NULL },
 	    { "sample", DOCTOR_OK, NULL, "by cycles" },
 	    { "precise", DOCTOR_OK, NULL, "cycles:ppp" },
 	    { "branch-stacks", DOCTOR_OK, NULL, NULL },
 	    { "callchains", DOCTOR_LIMITED, "kernel-profiling", "user space alone" },
-	    { "count-kernel", DOCTOR_NO, "kernel-profiling", "kernel.perf_event_paranoid=1 (now 2)" },
+	    { "count-kernel", DOCTOR_NO, "kernel-profiling",
+	      "kernel.perf_event_paranoid=1 (now 2)" },
 	    { "system-wide", DOCTOR_NO, "system-wide", "kernel.perf_event_paranoid=0 (now 2)" },
 	    { "core-pmu", DOCTOR_OK, NULL, "cpu (precise up to 3, 32 branches)" },
 	    { "nmi-watchdog", DOCTOR_LIMITED, NULL, "nmi_watchdog=0" },
@@ -280,7 +298,8 @@ static const struct scene scenes[] = {
 	  { .level = 2, .attr_size = 136 },
 	  true,
 	  { { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
-	  { { "seccomp", DOCTOR_OK, NULL, "lets perf_event_open through" }, { "count-user", DOCTOR_OK, NULL, NULL } } },
+	  { { "seccomp", DOCTOR_OK, NULL, "lets perf_event_open through" },
+	    { "count-user", DOCTOR_OK, NULL, NULL } } },
 	{ "no perf events",
 	  { .filter = ENOSYS },
 	  false,
@@ -291,7 +310,8 @@ static const struct scene scenes[] = {
 	{ "root of a user namespace",
 	  { .level = 2, .attr_size = 136 },
 	  true,
-	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") }, { "/proc/self/uid_map", "0 1000 1\n" } },
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "0") },
+	    { "/proc/self/uid_map", "0 1000 1\n" } },
 	  { { "user-namespace", DOCTOR_LIMITED, "user-namespace", "initial" },
 	    { "capabilities", DOCTOR_LIMITED, "user-namespace", NULL },
 	    { "uprobes", DOCTOR_NO, "probe-privilege", "outside of the user namespace" },
@@ -332,7 +352,8 @@ static const struct scene scenes[] = {
 	    { "other-users", DOCTOR_UNKNOWN, NULL, "this same user" },
 	    { "seccomp", DOCTOR_UNKNOWN, NULL, NULL },
 	    { "paranoid", DOCTOR_LIMITED, NULL, "kernel.perf_event_paranoid=0 (now 1)" },
-	    { "sample-rate", DOCTOR_LIMITED, "frequency", "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
+	    { "sample-rate", DOCTOR_LIMITED, "frequency",
+	      "kernel.perf_cpu_time_max_percent=25 kernel.perf_event_max" },
 	    { "rings", DOCTOR_LIMITED, "mmap-locked", "RLIMIT_MEMLOCK to 1808 KiB" },
 	    { "security-modules", DOCTOR_OK, NULL, "none that refuses events" } } },
 	{ "an open kernel that does not tell of lockdown",
@@ -343,14 +364,16 @@ static const struct scene scenes[] = {
 	{ "a filter, or a distribution's level behind it",
 	  { .filter = EACCES },
 	  false,
-	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" }, { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
+	  { { "/proc/sys/kernel/perf_event_paranoid", "3\n" },
+	    { "/proc/self/status", STATUS("1000", NO_CAPS, "2") } },
 	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" },
 	    { "lockdown", DOCTOR_UNKNOWN, NULL, NULL },
 	    { "security-modules", DOCTOR_UNKNOWN, NULL, NULL } } },
 	{ "a filter, or SELinux behind it",
 	  { .filter = EACCES },
 	  false,
-	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") }, { "/sys/fs/selinux/enforce", "1" } },
+	  { { "/proc/self/status", STATUS("0", ALL_CAPS, "2") },
+	    { "/sys/fs/selinux/enforce", "1" } },
 	  { { "seccomp", DOCTOR_UNKNOWN, NULL, "from the filter or from behind it" } } },
 	{ "a filter that nothing behind agrees with",
 	  { .filter = EACCES },
@@ -374,7 +397,8 @@ static void make_tree(char *root, const struct scene *scene)
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
 		files[nr++] = common[i];
-	for (size_t i = 0; i < sizeof(scene->files) / sizeof(*scene->files) && scene->files[i].path; i++)
+	for (size_t i = 0; i < sizeof(scene->files) / sizeof(*scene->files) && scene->files[i].path;
+	     i++)
 		files[nr++] = scene->files[i];
 	tree_make(root, files, nr);
 }
@@ -385,22 +409,25 @@ static void check_wanted(const struct doctor *doctor, const struct wanted *wante
 
 	assert_non_null(found);
 	if (found->status != wanted->status)
-		fail_msg("%s: status %d, %s: %s", wanted->id, found->status, found->value, found->reason);
+		fail_msg("%s: status %d, %s: %s", wanted->id, found->status, found->value,
+			 found->reason);
 	if (!wanted->cause)
 		assert_null(found->cause);
-	else if (!found->cause || (strcmp(wanted->cause, "*") && strcmp(wanted->cause, found->cause)))
-		fail_msg("%s: cause %s, wanted %s: %s", wanted->id, found->cause ? found->cause : "none", wanted->cause,
-			 found->reason);
-	if (wanted->says && !strstr(found->value, wanted->says) && !strstr(found->reason, wanted->says) &&
-	    !strstr(found->change, wanted->says))
-		fail_msg("%s: '%s', '%s', '%s': not a word of '%s'", wanted->id, found->value, found->reason,
-			 found->change, wanted->says);
+	else if (!found->cause ||
+		 (strcmp(wanted->cause, "*") && strcmp(wanted->cause, found->cause)))
+		fail_msg("%s: cause %s, wanted %s: %s", wanted->id,
+			 found->cause ? found->cause : "none", wanted->cause, found->reason);
+	if (wanted->says && !strstr(found->value, wanted->says) &&
+	    !strstr(found->reason, wanted->says) && !strstr(found->change, wanted->says))
+		fail_msg("%s: '%s', '%s', '%s': not a word of '%s'", wanted->id, found->value,
+			 found->reason, found->change, wanted->says);
 }
 
 /* JSON has every check with every member, and what is told is what was found. */
 static void check_json(const struct doctor *doctor)
 {
-	static const char *const members[] = { "id", "group", "title", "status", "value", "cause", "reason", "change" };
+	static const char *const members[] = { "id",	"group", "title",  "status",
+					       "value", "cause", "reason", "change" };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -420,7 +447,8 @@ static void check_json(const struct doctor *doctor)
 
 		for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
 			assert_non_null(json_object_get(check, members[m]));
-		assert_string_equal(json_string_value(json_object_get(check, "id")), doctor->result[i].id);
+		assert_string_equal(json_string_value(json_object_get(check, "id")),
+				    doctor->result[i].id);
 	}
 	json_decref(all);
 }
@@ -437,10 +465,11 @@ static void check_text(const struct doctor *doctor, bool colours, unsigned width
 	fclose(out);
 	assert_int_equal(strchr(text, '\033') != NULL, colours);
 	assert_non_null(strstr(text, doctor->usable ? "You can profile" : "You cannot profile"));
-	assert_null(strchr(text, '{'));		/* every word of the sentences is filled in */
+	assert_null(strchr(text, '{')); /* every word of the sentences is filled in */
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		marks += line[0] == ' ' && line[1] == ' ' && line[2] != ' ';
-		if (width && !colours && strlen(line) > width)	/* a word may be longer than the line */
+		/* a word may be longer than the line */
+		if (width && !colours && strlen(line) > width)
 			assert_null(strchr(line + strspn(line, " "), ' '));
 	}
 	assert_int_equal(marks, doctor->nr);
@@ -468,7 +497,8 @@ static void test_scenes(void **state)
 		doctor_examine(doctor);
 		assert_int_equal(kernel.open, 0);
 		assert_int_equal(kernel.probes, 0);
-		for (size_t w = 0; w < sizeof(scene->wanted) / sizeof(*scene->wanted) && scene->wanted[w].id; w++)
+		for (size_t w = 0;
+		     w < sizeof(scene->wanted) / sizeof(*scene->wanted) && scene->wanted[w].id; w++)
 			check_wanted(doctor, &scene->wanted[w]);
 		assert_int_equal(doctor->usable, scene->usable);
 		for (size_t r = 0; r < doctor->nr; r++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How `perch dump` prints: numbers, texts from hostile files, records and what is damaged, as text and as JSON. */
+/* How `perch dump` prints: numbers, texts from hostile files, records and what is damaged, as text
+ * and as JSON. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,18 +15,30 @@
 #include "build_record.h"
 #include "cli/dump/dump.h"
 
-#define TYPE (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_ID)
+#define TYPE                                                                               \
+	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN | \
+	 PERCH_SAMPLE_ID)
 
 static const uint64_t ids[] = { 21, 22 };
 static const struct perch_file_event events[] = {
 	{
-		.attr = { .type = PERCH_TYPE_SOFTWARE, .sample_type = TYPE, .sample_id_all = 1, .sample_period = 1000 },
-		.name = "cpu-clock", .ids = ids, .nr_ids = 1,
+		.attr = { .type = PERCH_TYPE_SOFTWARE,
+			  .sample_type = TYPE,
+			  .sample_id_all = 1,
+			  .sample_period = 1000 },
+		.name = "cpu-clock",
+		.ids = ids,
+		.nr_ids = 1,
 	},
 	{
-		.attr = { .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, .sample_type = TYPE,
-			  .sample_id_all = 1, .sample_period = 1 },
-		.name = "faults\033[2J", .ids = ids + 1, .nr_ids = 1,
+		.attr = { .type = PERCH_TYPE_SOFTWARE,
+			  .config = PERCH_COUNT_SW_PAGE_FAULTS,
+			  .sample_type = TYPE,
+			  .sample_id_all = 1,
+			  .sample_period = 1 },
+		.name = "faults\033[2J",
+		.ids = ids + 1,
+		.nr_ids = 1,
 	},
 };
 
@@ -54,10 +67,10 @@ static const char *printed(void)
 	return text;
 }
 
-#define assert_printed(call, expected)           \
-	do {                                     \
-		begin();                         \
-		call;                            \
+#define assert_printed(call, expected)                    \
+	do {                                              \
+		begin();                                  \
+		call;                                     \
 		assert_string_equal(printed(), expected); \
 	} while (0)
 
@@ -79,8 +92,10 @@ static void test_clean_text(void **state)
 {
 	(void)state;
 	assert_printed(dump_clean(&dump.out, "a\033[1m\n\177b", 8), "a?[1m??b");
-	/* two, three and four bytes stay; C1 control characters, cut, overlong and surrogate ones do not */
-	assert_printed(dump_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9), "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
+	/* two, three and four bytes stay; C1 control characters, cut, overlong and surrogate ones
+	 * do not */
+	assert_printed(dump_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9),
+		       "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
 	assert_printed(dump_clean(&dump.out, "\xc2\x9b", 2), "?");
 	assert_printed(dump_clean(&dump.out, "\xe2\x82", 2), "??");
 	assert_printed(dump_clean(&dump.out, "\xc0\xaf", 2), "??");
@@ -88,16 +103,27 @@ static void test_clean_text(void **state)
 	assert_printed(dump_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
 	assert_printed(dump_clean(&dump.out, "\xff\xfe", 2), "??");
 	/* the direction of a line, and its end */
-	assert_printed(dump_clean(&dump.out, "a\xe2\x80\xae" "b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8", 14), "a?b???");
+	assert_printed(dump_clean(&dump.out,
+				  "a\xe2\x80\xae"
+				  "b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8",
+				  14),
+		       "a?b???");
 }
 
 static void test_json_text(void **state)
 {
 	(void)state;
-	assert_printed(dump_json_string(&dump.out, "a\"b\\c\n\0d", 8), "\"a\\\"b\\\\c\\u000a\\u0000d\"");
+	assert_printed(dump_json_string(&dump.out, "a\"b\\c\n\0d", 8),
+		       "\"a\\\"b\\\\c\\u000a\\u0000d\"");
 	assert_printed(dump_json_string(&dump.out, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
-	assert_printed(dump_json_string(&dump.out, "\xe2\x80\xae\xe2\x80\xa8", 6), "\"\\u202e\\u2028\"");
-	assert_printed(dump_json_string(&dump.out, "\xff" "a\xe2\x82", 4), "\"\xef\xbf\xbd" "a\xef\xbf\xbd\xef\xbf\xbd\"");
+	assert_printed(dump_json_string(&dump.out, "\xe2\x80\xae\xe2\x80\xa8", 6),
+		       "\"\\u202e\\u2028\"");
+	assert_printed(dump_json_string(&dump.out,
+					"\xff"
+					"a\xe2\x82",
+					4),
+		       "\"\xef\xbf\xbd"
+		       "a\xef\xbf\xbd\xef\xbf\xbd\"");
 	assert_printed(dump_json_string(&dump.out, "\xc3\xa9", 2), "\"\xc3\xa9\"");
 }
 
@@ -145,7 +171,8 @@ static void test_types(void **state)
 	assert_true(dump_wants(&chosen, 9));
 	chosen.filtered = true;
 	assert_null(dump_add_types(&chosen, "sample,MMAP2,200,0x51"));
-	assert_true(dump_wants(&chosen, PERCH_RECORD_SAMPLE) && dump_wants(&chosen, PERCH_RECORD_MMAP2));
+	assert_true(dump_wants(&chosen, PERCH_RECORD_SAMPLE) &&
+		    dump_wants(&chosen, PERCH_RECORD_MMAP2));
 	assert_true(dump_wants(&chosen, 200) && dump_wants(&chosen, PERCH_RECORD_COMPRESSED));
 	assert_false(dump_wants(&chosen, PERCH_RECORD_MMAP));
 	assert_string_equal(dump_add_types(&chosen, "COMM,SAMPLES,FORK"), "SAMPLES,FORK");
@@ -288,11 +315,12 @@ static void test_sample(void **state)
 			    "  callchain         2\n"
 			    "  callchain[0]      0xfffffffffffffe00 USER\n"
 			    "  callchain[1]      0x401000\n");
-	assert_string_equal(show(0, true, false),
-			    "{\"offset\":16,\"type\":\"SAMPLE\",\"type_number\":9,\"size\":64,"
-			    "\"misc\":{\"value\":\"0x2\",\"words\":\"USER\"},\"event\":\"cpu-clock\",\"event_index\":0,"
-			    "\"fields\":{\"ip\":\"0x401000\",\"pid\":7,\"tid\":-1,\"time\":\"12000000034\",\"id\":21,"
-			    "\"callchain\":[\"0xfffffffffffffe00\",\"0x401000\"]}}\n");
+	assert_string_equal(
+		show(0, true, false),
+		"{\"offset\":16,\"type\":\"SAMPLE\",\"type_number\":9,\"size\":64,"
+		"\"misc\":{\"value\":\"0x2\",\"words\":\"USER\"},\"event\":\"cpu-clock\",\"event_index\":0,"
+		"\"fields\":{\"ip\":\"0x401000\",\"pid\":7,\"tid\":-1,\"time\":\"12000000034\",\"id\":21,"
+		"\"callchain\":[\"0xfffffffffffffe00\",\"0x401000\"]}}\n");
 }
 
 static void test_damaged(void **state)
@@ -301,8 +329,11 @@ static void test_damaged(void **state)
 
 	(void)state;
 	assert_non_null(strstr(shown, "0x10 SAMPLE 64 bytes, misc 0x2 USER"));
-	assert_non_null(strstr(shown, "\n  damaged           SAMPLE record of 64 bytes: callchain"));
-	assert_non_null(strstr(shown, "\n  0030  00 fe ff ff ff ff ff ff 00 10 40 00 00 00 00 00  |..........@.....|\n"));
+	assert_non_null(
+		strstr(shown, "\n  damaged           SAMPLE record of 64 bytes: callchain"));
+	assert_non_null(strstr(
+		shown,
+		"\n  0030  00 fe ff ff ff ff ff ff 00 10 40 00 00 00 00 00  |..........@.....|\n"));
 	shown = show(1, true, false);
 	assert_non_null(strstr(shown, "\"error\":\"SAMPLE record of 64 bytes: callchain"));
 	assert_non_null(strstr(shown, "\"raw\":\"0900000002004000"));
@@ -312,28 +343,30 @@ static void test_damaged(void **state)
 static void test_hostile_names(void **state)
 {
 	(void)state;
-	assert_string_equal(show(2, false, false),
-			    "0x10 COMM 56 bytes, faults?[2J\n"
-			    "  pid               7\n"
-			    "  tid               8\n"
-			    "  comm              ?]0;x??\"\n"
-			    "  sample_id.pid     7\n"
-			    "  sample_id.tid     8\n"
-			    "  sample_id.time    0.000000005\n"
-			    "  sample_id.id      22\n");
-	assert_non_null(strstr(show(2, true, false), "\"event\":\"faults\\u001b[2J\",\"event_index\":1,\"fields\":{\"pid\":7,\"tid\":8,"
-						     "\"comm\":\"\\u001b]0;x\\u0007\xef\xbf\xbd\\\"\",\"sample_id\":{"));
+	assert_string_equal(show(2, false, false), "0x10 COMM 56 bytes, faults?[2J\n"
+						   "  pid               7\n"
+						   "  tid               8\n"
+						   "  comm              ?]0;x??\"\n"
+						   "  sample_id.pid     7\n"
+						   "  sample_id.tid     8\n"
+						   "  sample_id.time    0.000000005\n"
+						   "  sample_id.id      22\n");
+	assert_non_null(strstr(
+		show(2, true, false),
+		"\"event\":\"faults\\u001b[2J\",\"event_index\":1,\"fields\":{\"pid\":7,\"tid\":8,"
+		"\"comm\":\"\\u001b]0;x\\u0007\xef\xbf\xbd\\\"\",\"sample_id\":{"));
 }
 
 /* 2^53 is exact as a double, what is above is told as text. */
 static void test_large_numbers(void **state)
 {
 	(void)state;
-	assert_string_equal(show(3, true, true),
-			    "{\"offset\":16,\"type\":\"STAT\",\"type_number\":76,\"size\":48,\"misc\":{\"value\":\"0x0\",\"words\":\"\"},"
-			    "\"fields\":{\"id\":9007199254740992,\"cpu\":-1,\"thread\":0,\"val\":\"9007199254740993\",\"ena\":1,"
-			    "\"run\":\"18446744073709551615\"},\"raw\":\"4c000000000030000000000000002000ffffffff00000000"
-			    "01000000000020000100000000000000ffffffffffffffff\"}\n");
+	assert_string_equal(
+		show(3, true, true),
+		"{\"offset\":16,\"type\":\"STAT\",\"type_number\":76,\"size\":48,\"misc\":{\"value\":\"0x0\",\"words\":\"\"},"
+		"\"fields\":{\"id\":9007199254740992,\"cpu\":-1,\"thread\":0,\"val\":\"9007199254740993\",\"ena\":1,"
+		"\"run\":\"18446744073709551615\"},\"raw\":\"4c000000000030000000000000002000ffffffff00000000"
+		"01000000000020000100000000000000ffffffffffffffff\"}\n");
 }
 
 static void test_header(void **state)
@@ -341,8 +374,12 @@ static void test_header(void **state)
 	(void)state;
 	begin();
 	dump_json_header(&dump);
-	assert_non_null(strstr(printed(), "{\"header\":\"event\",\"event_index\":1,\"event\":\"faults\\u001b[2J\",\"attr\":{\"type\":1,"));
-	assert_non_null(strstr(text, "\"sample_type\":{\"value\":\"0x67\",\"words\":\"IP|TID|TIME|CALLCHAIN|ID\"}"));
+	assert_non_null(strstr(
+		printed(),
+		"{\"header\":\"event\",\"event_index\":1,\"event\":\"faults\\u001b[2J\",\"attr\":{\"type\":1,"));
+	assert_non_null(strstr(
+		text,
+		"\"sample_type\":{\"value\":\"0x67\",\"words\":\"IP|TID|TIME|CALLCHAIN|ID\"}"));
 	assert_non_null(strstr(text, "\"ids\":[22]}\n"));
 	begin();
 	dump_text_header(&dump);
@@ -354,10 +391,12 @@ static void test_header(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_clean_text), cmocka_unit_test(test_json_text),
-		cmocka_unit_test(test_much), cmocka_unit_test(test_full_device), cmocka_unit_test(test_types),
-		cmocka_unit_test(test_sample), cmocka_unit_test(test_damaged), cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_large_numbers), cmocka_unit_test(test_header),
+		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_clean_text),
+		cmocka_unit_test(test_json_text),     cmocka_unit_test(test_much),
+		cmocka_unit_test(test_full_device),   cmocka_unit_test(test_types),
+		cmocka_unit_test(test_sample),	      cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_large_numbers),
+		cmocka_unit_test(test_header),
 	};
 
 	return cmocka_run_group_tests(tests, open_recording, close_recording);

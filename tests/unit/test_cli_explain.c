@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch explain` without a program: made-up calls become text and JSON, repetitions are counted. */
+/* `perch explain` without a program: made-up calls become text and JSON, repetitions are counted.
+ */
 #define _GNU_SOURCE
 #include "explain_scene.h"
 
@@ -14,8 +15,10 @@ static void a_refusal_is_told(void **state)
 	assert_non_null(strstr(text, "perch explain: call 1 of perf_event_open: EINVAL [clockid"));
 	assert_non_null(strstr(text, "\n  fields: clockid"));
 	assert_non_null(strstr(text, "\n  do:     "));
-	assert_non_null(strstr(text, "call:   perf_event_open({type=1 SOFTWARE, size=144, config=0x9 dummy, "
-				     "use_clockid=1, clockid=99}, pid 0, cpu -1, group_fd -1, flags FD_CLOEXEC)\n"));
+	assert_non_null(strstr(
+		text,
+		"call:   perf_event_open({type=1 SOFTWARE, size=144, config=0x9 dummy, "
+		"use_clockid=1, clockid=99}, pid 0, cpu -1, group_fd -1, flags FD_CLOEXEC)\n"));
 	assert_null(strchr(text, '\033'));
 	assert_int_equal(scene->job.calls, 1);
 	assert_int_equal(scene->job.refused, 1);
@@ -39,18 +42,22 @@ static void the_same_refusal_is_told_once(void **state)
 	for (int cpu = 0; cpu < 64; cpu++)
 		opened(scene, &attr, cpu, -1, -EINVAL);
 	assert_int_equal(times(printed(scene), "perch explain:"), 1);
-	other.clockid = 98;		/* the same cause and fields, and another sentence */
+	other.clockid = 98; /* the same cause and fields, and another sentence */
 	opened(scene, &other, 0, -1, -EINVAL);
-	assert_non_null(strstr(printed(scene), "\nperch explain: call 1's EINVAL [clockid] 63 times more, on CPUs 1-63 "
-					       "(calls 2 to 64)\nperch explain: call 65 "));
+	assert_non_null(
+		strstr(printed(scene),
+		       "\nperch explain: call 1's EINVAL [clockid] 63 times more, on CPUs 1-63 "
+		       "(calls 2 to 64)\nperch explain: call 65 "));
 	opened(scene, &attr, 7, -1, -EINVAL);
 	explain_told_rest(&scene->job);
-	assert_non_null(strstr(printed(scene), "call 1's EINVAL [clockid] once more, on CPU 7 (call 66)\n"));
+	assert_non_null(strstr(printed(scene),
+			       "call 1's EINVAL [clockid] once more, on CPU 7 (call 66)\n"));
 	assert_int_equal(times(scene->text, "perch explain: call 65"), 1);
 	assert_int_equal(scene->job.refused, 66);
 }
 
-/* What differs in the event alone is told with the events; which calls they were is told without guessing. */
+/* What differs in the event alone is told with the events; which calls they were is told without
+ * guessing. */
 static void the_same_for_other_events(void **state)
 {
 	struct scene *scene = *state;
@@ -68,8 +75,10 @@ static void the_same_for_other_events(void **state)
 		opened(scene, &attr, -1, -1, -EINVAL);
 	other.clockid = 98;
 	opened(scene, &other, -1, -1, -EINVAL);
-	assert_non_null(strstr(printed(scene), "\nperch explain: call 1's EINVAL [clockid] 6 times more, for config 0 "
-					       "cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
+	assert_non_null(
+		strstr(printed(scene),
+		       "\nperch explain: call 1's EINVAL [clockid] 6 times more, for config 0 "
+		       "cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
 }
 
 /* The number at fault of each, where nothing else would tell it. */
@@ -116,7 +125,9 @@ static void many_of_the_same(void **state)
 	}
 	explain_told_rest(&scene->job);
 	assert_int_equal(times(printed(scene), "perch explain: call "), 2);
-	assert_non_null(strstr(scene->text, "call 1's EINVAL [clockid] 999 times more, for config 0x1 task-clock, "));
+	assert_non_null(
+		strstr(scene->text,
+		       "call 1's EINVAL [clockid] 999 times more, for config 0x1 task-clock, "));
 	assert_non_null(strstr(scene->text, "(calls 3, 5, 7, "));
 	assert_non_null(strstr(scene->text, " and others)\n"));
 }
@@ -124,15 +135,21 @@ static void many_of_the_same(void **state)
 static void words_of_a_call(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT, .size = 128, .bp_type = 3, .bp_addr = 0x4ac161,
+	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,
+				   .size = 128,
+				   .bp_type = 3,
+				   .bp_addr = 0x4ac161,
 				   .bp_len = 3 };
 
 	opened(scene, &attr, -1, -1, -EINVAL);
-	assert_non_null(strstr(printed(scene), "{type=5 BREAKPOINT, size=128, config=0, bp_type=RW, bp_addr=0x4ac161, "
-					       "bp_len=3}"));
+	assert_non_null(
+		strstr(printed(scene),
+		       "{type=5 BREAKPOINT, size=128, config=0, bp_type=RW, bp_addr=0x4ac161, "
+		       "bp_len=3}"));
 	attr = (struct perch_attr){ .type = 77, .size = 128, .config1 = 0x1000, .config2 = 16 };
 	opened(scene, &attr, -1, -1, -ENOENT);
-	assert_non_null(strstr(printed(scene), "{type=77, size=128, config=0, config1=0x1000, config2=0x10}"));
+	assert_non_null(strstr(printed(scene),
+			       "{type=77, size=128, config=0, config1=0x1000, config2=0x10}"));
 	attr = software();
 	attr.config = 99;
 	opened(scene, &attr, -1, -1, -ENOENT);
@@ -143,7 +160,9 @@ static void another_process_is_another_refusal(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
-	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+	struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
+	};
 
 	explain_opened(&scene->job, 1, 1, &call, -1, NULL);
 	explain_opened(&scene->job, 2, 3, &call, -1, NULL);
@@ -189,7 +208,8 @@ static void json_has_every_member(void **state)
 	assert_non_null(word_of(object, "since"));
 	assert_non_null(word_of(object, "confidence"));
 	assert_true(json_is_array(json_object_get(object, "next")));
-	assert_string_equal(json_string_value(json_array_get(json_object_get(object, "fields"), 0)), "read_format");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(object, "fields"), 0)),
+			    "read_format");
 	assert_int_equal(number_of(object, "probes"), 0);
 	inner = json_object_get(object, "attr");
 	assert_int_equal(number_of(inner, "type"), 1);
@@ -220,7 +240,8 @@ static void json_tells_each_of_the_same(void **state)
 /* Sizes that are none, bytes that mean nothing, errnos that nobody gave. */
 static void garbage_is_told_too(void **state)
 {
-	static const uint32_t sizes[] = { 0, 1, 7, 8, 63, 64, 100, 143, 144, 145, 152, 4095, 4096, 5000, UINT32_MAX };
+	static const uint32_t sizes[] = { 0,   1,   7,	 8,    63,   64,   100,	      143,
+					  144, 145, 152, 4095, 4096, 5000, UINT32_MAX };
 	struct scene *scene = *state;
 	unsigned seed = 1;
 
@@ -259,8 +280,8 @@ static void words_beyond_the_known_are_told(void **state)
 	json_t *object;
 
 	attr->size = 160;
-	words[19] = 5;			/* 152 */
-	words[20] = 6;			/* not of the attr any more */
+	words[19] = 5; /* 152 */
+	words[20] = 6; /* not of the attr any more */
 	scene->job.json = true;
 	opened(scene, attr, -1, -1, -E2BIG);
 	object = line_of(printed(scene));
@@ -287,7 +308,9 @@ static void no_attr_is_empty(void **state)
 static void names_that_are_no_text(void **state)
 {
 	struct scene *scene = *state;
-	struct explain_caller caller = { .process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several = true };
+	struct explain_caller caller = {
+		.process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several = true
+	};
 	struct perch_explanation explanation = { .errnum = EINVAL, .nr_findings = 1 };
 	struct perch_attr attr = software();
 	struct perch_open_call call = { .attr = &attr, .errnum = EINVAL };
@@ -307,10 +330,17 @@ static void candidates_and_what_comes_next(void **state)
 	struct scene *scene = *state;
 	struct explain_caller caller = { .process = 1, .thread = 1 };
 	struct perch_explanation explanation = {
-		.errnum = EACCES, .confidence = PERCH_CONFIDENCE_AMBIGUOUS, .nr_findings = 2, .nr_next = 1,
-		.finding = { { .cause = PERCH_CAUSE_KERNEL_PROFILING, .kind = PERCH_ERROR_PARANOID, .message = "first",
+		.errnum = EACCES,
+		.confidence = PERCH_CONFIDENCE_AMBIGUOUS,
+		.nr_findings = 2,
+		.nr_next = 1,
+		.finding = { { .cause = PERCH_CAUSE_KERNEL_PROFILING,
+			       .kind = PERCH_ERROR_PARANOID,
+			       .message = "first",
 			       .remedy = "do this" },
-			     { .cause = PERCH_CAUSE_SECURITY_MODULE, .message = "second", .remedy = "do that" } },
+			     { .cause = PERCH_CAUSE_SECURITY_MODULE,
+			       .message = "second",
+			       .remedy = "do that" } },
 		.next = { { .cause = PERCH_CAUSE_CLOCKID, .message = "third" } },
 	};
 	struct perch_attr attr = software();
@@ -318,14 +348,16 @@ static void candidates_and_what_comes_next(void **state)
 	json_t *object;
 
 	explain_print_call(&scene->job, 1, &caller, &call, &explanation);
-	assert_non_null(strstr(printed(scene), "EACCES [kernel-profiling, ambiguous]\n  first\n  do:     do this\n"
-					       "  or:     [security-module] second; do that\n"
-					       "  then:   [clockid] third\n"));
+	assert_non_null(strstr(printed(scene),
+			       "EACCES [kernel-profiling, ambiguous]\n  first\n  do:     do this\n"
+			       "  or:     [security-module] second; do that\n"
+			       "  then:   [clockid] third\n"));
 	rewind(scene->job.out);
 	explain_json_call(&scene->job, 1, &caller, &call, &explanation);
 	object = line_of(printed(scene));
 	assert_int_equal(json_array_size(json_object_get(object, "candidates")), 2);
-	assert_string_equal(word_of(json_array_get(json_object_get(object, "next"), 0), "cause"), "clockid");
+	assert_string_equal(word_of(json_array_get(json_object_get(object, "next"), 0), "cause"),
+			    "clockid");
 	json_decref(object);
 }
 
@@ -339,8 +371,9 @@ static void verbose_tells_successes(void **state)
 	assert_int_equal(times(printed(scene), "perch"), 0);
 	scene->job.verbose = 1;
 	opened(scene, &attr, -1, -1, 4);
-	assert_non_null(strstr(printed(scene), "perch explain: call 2 of perf_event_open: descriptor 4\n  lint:   "
-					       "[lint-clockid] "));
+	assert_non_null(strstr(printed(scene),
+			       "perch explain: call 2 of perf_event_open: descriptor 4\n  lint:   "
+			       "[lint-clockid] "));
 }
 
 static void errnos_have_names(void **state)

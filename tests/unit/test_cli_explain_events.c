@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch explain`: which event a descriptor is, through groups, forks and execs, and what is told of its operations. */
+/* `perch explain`: which event a descriptor is, through groups, forks and execs, and what is told
+ * of its operations. */
 #define _GNU_SOURCE
 #include "explain_scene.h"
 
@@ -30,7 +31,8 @@ static void groups_are_followed(void **state)
 	assert_true(explain_is_event(job, PROCESS, 5));
 }
 
-/* The number of a descriptor that was closed unseen, given again: members of the old one do not become its. */
+/* The number of a descriptor that was closed unseen, given again: members of the old one do not
+ * become its. */
 static void a_descriptor_opened_again(void **state)
 {
 	struct scene *scene = *state;
@@ -41,10 +43,11 @@ static void a_descriptor_opened_again(void **state)
 	opened(scene, &attr, -1, 3, 4);
 	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
 	opened(scene, &attr, -1, -1, 3);
-	assert_int_equal(explain_event_of(job->descriptors, PROCESS, 3)->attr.config, PERCH_COUNT_SW_CPU_CLOCK);
+	assert_int_equal(explain_event_of(job->descriptors, PROCESS, 3)->attr.config,
+			 PERCH_COUNT_SW_CPU_CLOCK);
 	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 3)), 1);
 	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 4)), 1);
-	opened(scene, &attr, -1, 4, 4);		/* nonsense of a log: it becomes its own leader */
+	opened(scene, &attr, -1, 4, 4); /* nonsense of a log: it becomes its own leader */
 	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 4)), 1);
 }
 
@@ -62,15 +65,18 @@ static void forks_and_execs(void **state)
 	assert_false(explain_is_event(job, PROCESS, 3));
 	assert_true(explain_is_event(job, 101, 3));
 	explain_executed(job, 101);
-	assert_false(explain_is_event(job, 101, 3));	/* it was opened with FD_CLOEXEC */
+	assert_false(explain_is_event(job, 101, 3)); /* it was opened with FD_CLOEXEC */
 	assert_true(explain_is_event(job, 101, 4));
 	explain_ended(job, PROCESS);
 	explain_ended(job, PROCESS);
 	assert_false(explain_is_event(job, PROCESS, 4));
 	map(scene, 101, 4, EINVAL);
-	assert_non_null(strstr(printed(scene), "mmap of descriptor 4, from call 2 (process 101): EINVAL ["));
-	assert_non_null(strstr(scene->text, "mmap(length 20480, PROT_READ|PROT_WRITE, MAP_SHARED, fd 4, offset 0) of "
-					    "{type=1 SOFTWARE, size=144, config=0x9 dummy}, pid 0, cpu -1\n"));
+	assert_non_null(strstr(printed(scene),
+			       "mmap of descriptor 4, from call 2 (process 101): EINVAL ["));
+	assert_non_null(
+		strstr(scene->text,
+		       "mmap(length 20480, PROT_READ|PROT_WRITE, MAP_SHARED, fd 4, offset 0) of "
+		       "{type=1 SOFTWARE, size=144, config=0x9 dummy}, pid 0, cpu -1\n"));
 }
 
 static void growth_is_bounded(void **state)
@@ -84,7 +90,8 @@ static void growth_is_bounded(void **state)
 	for (int child = 1000; child < 2000; child++)
 		explain_forked(job, PROCESS, child);
 	assert_true(explain_is_event(job, 1001, 1999));
-	assert_false(explain_is_event(job, 1999, 0));	/* above a million descriptors nothing is remembered */
+	/* above a million descriptors nothing is remembered */
+	assert_false(explain_is_event(job, 1999, 0));
 	opened(scene, &attr, -1, -1, 2000);
 	assert_false(explain_is_event(job, PROCESS, 2000));
 	explain_ended(job, 1001);
@@ -101,24 +108,34 @@ static void operations_that_differ_are_each_told(void **state)
 	attr.sample_period = 1;
 	opened(scene, &attr, -1, -1, 3);
 	for (int i = 0; i < 3; i++) {
-		struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = EINVAL, .other_fd = -1,
-						     .request = PERCH_IOC_PERIOD, .period_known = true,
+		struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
+						     .errnum = EINVAL,
+						     .other_fd = -1,
+						     .request = PERCH_IOC_PERIOD,
+						     .period_known = true,
 						     .period = i ? UINT64_C(1) << 63 : 0 };
 
 		explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	}
-	assert_int_equal(times(printed(scene), "ioctl of descriptor 3, from call 1: EINVAL [ioctl-period]\n"), 2);
+	assert_int_equal(times(printed(scene),
+			       "ioctl of descriptor 3, from call 1: EINVAL [ioctl-period]\n"),
+			 2);
 	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
 	explain_told_rest(&scene->job);
-	assert_int_equal(times(printed(scene), "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
-					       "[ioctl-period] once more\n"), 1);
+	assert_int_equal(times(printed(scene),
+			       "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
+			       "[ioctl-period] once more\n"),
+			 1);
 }
 
 static void operations_as_json(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .other_fd = 99,
-					     .request = PERCH_IOC_SET_OUTPUT, .argument = 99 };
+	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
+					     .errnum = EBADF,
+					     .other_fd = 99,
+					     .request = PERCH_IOC_SET_OUTPUT,
+					     .argument = 99 };
 	struct perch_attr attr = software();
 	json_t *object;
 
@@ -129,12 +146,15 @@ static void operations_as_json(void **state)
 	assert_string_equal(word_of(object, "operation"), "ioctl");
 	assert_string_equal(word_of(object, "cause"), "ioctl-output-fd");
 	assert_int_equal(number_of(object, "call"), 1);
-	assert_int_equal(number_of(json_object_get(object, "attr"), "config"), PERCH_COUNT_SW_DUMMY);
-	assert_string_equal(word_of(json_object_get(object, "args"), "request_name"), "PERF_EVENT_IOC_SET_OUTPUT");
+	assert_int_equal(number_of(json_object_get(object, "attr"), "config"),
+			 PERCH_COUNT_SW_DUMMY);
+	assert_string_equal(word_of(json_object_get(object, "args"), "request_name"),
+			    "PERF_EVENT_IOC_SET_OUTPUT");
 	assert_int_equal(number_of(json_object_get(object, "args"), "argument"), 99);
 	assert_int_equal(number_of(json_object_get(object, "args"), "fd"), 3);
 	assert_int_equal(number_of(json_object_get(object, "args"), "group_fd"), -1);
-	assert_int_equal(number_of(json_object_get(object, "args"), "flags"), PERCH_FLAG_FD_CLOEXEC);
+	assert_int_equal(number_of(json_object_get(object, "args"), "flags"),
+			 PERCH_FLAG_FD_CLOEXEC);
 	json_decref(object);
 }
 
@@ -156,7 +176,9 @@ static void operations_of_unknown_events(void **state)
 static void a_read_of_nothing_is_told(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_operation operation = { .kind = PERCH_OPERATION_READ, .size = 24, .other_fd = -1 };
+	struct perch_operation operation = { .kind = PERCH_OPERATION_READ,
+					     .size = 24,
+					     .other_fd = -1 };
 	struct perch_attr attr = software();
 
 	attr.pinned = 1;
@@ -171,7 +193,9 @@ static void a_read_of_nothing_is_told(void **state)
 static void a_parameter_of_read_has_its_name(void **state)
 {
 	struct scene *scene = *state;
-	struct perch_operation operation = { .kind = PERCH_OPERATION_READ, .errnum = EFAULT, .size = 64, .other_fd = -1 };
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_READ, .errnum = EFAULT, .size = 64, .other_fd = -1
+	};
 	struct perch_attr attr = software();
 
 	opened(scene, &attr, -1, -1, 3);

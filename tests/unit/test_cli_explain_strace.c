@@ -28,7 +28,7 @@ struct scene {
 	struct explain_job job;
 	char *text;
 	size_t size;
-	json_t *object;			/* the last line that was read */
+	json_t *object; /* the last line that was read */
 };
 
 static int set_up(void **state)
@@ -95,7 +95,8 @@ static const char *word(const json_t *object, const char *key)
 static void abbreviated(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=PERF_TYPE_HARDWARE, size=PERF_ATTR_SIZE_VER5, "
 		"config=PERF_COUNT_HW_INSTRUCTIONS, sample_freq=4000, sample_type=PERF_SAMPLE_IP|PERF_SAMPLE_BRANCH_STACK, "
 		"read_format=PERF_FORMAT_ID, "
@@ -108,7 +109,8 @@ static void abbreviated(void **state)
 	assert_int_equal(number(object, "attr", "size"), 112);
 	assert_int_equal(number(object, "attr", "config"), 1);
 	assert_int_equal(number(object, "attr", "sample_freq"), 4000);
-	assert_int_equal(number(object, "attr", "sample_type"), PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK);
+	assert_int_equal(number(object, "attr", "sample_type"),
+			 PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK);
 	assert_int_equal(number(object, "attr", "read_format"), PERCH_FORMAT_ID);
 	assert_int_equal(number(object, "attr", "precise_ip"), 2);
 	assert_int_equal(number(object, "args", "pid"), 1234);
@@ -120,7 +122,8 @@ static void abbreviated(void **state)
 static void whole(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"12 12:30:59.123456 perf_event_open({type=PERF_TYPE_HW_CACHE, size=0x88 /* PERF_ATTR_SIZE_??? */, "
 		"config=PERF_COUNT_HW_CACHE_RESULT_MISS<<16|PERF_COUNT_HW_CACHE_OP_WRITE<<8|PERF_COUNT_HW_CACHE_DTLB, "
 		"sample_period=010, sample_type=0, read_format=0, disabled=1, watermark=1, "
@@ -144,7 +147,8 @@ static void whole(void **state)
 	assert_int_equal(number(object, "attr", "sample_max_stack"), 257);
 	assert_int_equal(number(object, "attr", "reserved_2"), 0x101);
 	assert_int_equal(number(object, "attr", "aux_pause"), 1);
-	assert_string_equal(word(json_object_get(object, "attr"), "sig_data"), "0xffffffffffffffff");
+	assert_string_equal(word(json_object_get(object, "attr"), "sig_data"),
+			    "0xffffffffffffffff");
 	assert_int_equal(number(object, "args", "flags"), 0x42);
 	assert_int_equal(number(object, NULL, "pid"), 12);
 }
@@ -152,7 +156,8 @@ static void whole(void **state)
 static void numbers_instead_of_names(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=1 /* PERF_TYPE_SOFTWARE */, size=0x80 /* PERF_ATTR_SIZE_VER7 */, config=0x9, "
 		"sample_period=0, sample_type=0x10000 /* PERF_SAMPLE_IDENTIFIER */, read_format=0x3, precise_ip=0, "
 		"...}, 4294967295, 0xffffffff, 0xffffffff, 0x8) = -1 EINVAL (Invalid argument)\n");
@@ -168,8 +173,9 @@ static void numbers_instead_of_names(void **state)
 static void the_attr_is_just_a_pointer(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene, "[pid  4711] perf_event_open(0x7ffd5ab0d6c0, 0, -1, -1, 0x8 "
-					"/* PERF_FLAG_FD_CLOEXEC */) = -1 EACCES (Permission denied)\n");
+	json_t *object = explain(scene,
+				 "[pid  4711] perf_event_open(0x7ffd5ab0d6c0, 0, -1, -1, 0x8 "
+				 "/* PERF_FLAG_FD_CLOEXEC */) = -1 EACCES (Permission denied)\n");
 
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
@@ -184,7 +190,8 @@ static void the_attr_is_just_a_pointer(void **state)
 static void the_size_written_back(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 /* PERF_ATTR_SIZE_??? */ => 0x70 "
 		"/* PERF_ATTR_SIZE_VER5 */, config=PERF_COUNT_SW_DUMMY, sample_period=0, sample_type=0, read_format=0, "
 		"sig_data=1, ...}, 0, -1, -1, 0) = -1 E2BIG (Argument list too long)\n");
@@ -193,34 +200,39 @@ static void the_size_written_back(void **state)
 	assert_string_equal(word(object, "cause"), "too-new");
 }
 
-#define DUMMY "{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
+#define DUMMY                                                                                               \
+	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
 	"sample_type=0, read_format=0, disabled=1, precise_ip=0 /* arbitrary skid */, ...}"
-#define CLOCK "{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
+#define CLOCK                                                                                               \
+	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
 	"sample_type=0, read_format=0, use_clockid=1, clockid=0x63 /* CLOCK_??? */}"
 
 static void in_two_halves(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(scene,
-		"100 perf_event_open( <unfinished ...>\n"
-		"101 perf_event_open(" DUMMY ", 0, -1, -1, 0 <unfinished ...>\n"
-		"100 <... perf_event_open resumed> " CLOCK ", 0, 5, -1, 0) = -1 EINVAL (Invalid argument)\n"
-		"101 <... perf_event_open resumed>)  = 3\n"
-		"102 <... perf_event_open resumed>) = 9\n");
+				 "100 perf_event_open( <unfinished ...>\n"
+				 "101 perf_event_open(" DUMMY ", 0, -1, -1, 0 <unfinished ...>\n"
+				 "100 <... perf_event_open resumed> " CLOCK
+				 ", 0, 5, -1, 0) = -1 EINVAL (Invalid argument)\n"
+				 "101 <... perf_event_open resumed>)  = 3\n"
+				 "102 <... perf_event_open resumed>) = 9\n");
 
 	assert_int_equal(scene->job.calls, 2);
 	assert_int_equal(scene->job.refused, 1);
-	assert_int_equal(scene->job.unreadable, 1);	/* a second half without a first */
+	assert_int_equal(scene->job.unreadable, 1); /* a second half without a first */
 	assert_int_equal(number(object, NULL, "pid"), 100);
 	assert_int_equal(number(object, "args", "cpu"), 5);
 	assert_string_equal(word(object, "cause"), "clockid");
 }
 
-/* The first process has no number until there is a second; strace's own messages come into the middle of lines. */
+/* The first process has no number until there is a second; strace's own messages come into the
+ * middle of lines. */
 static void threads_and_children(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open(" DUMMY ", 0, -1, -1, PERF_FLAG_FD_CLOEXEC) = 3\n"
 		"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLDstrace: Process 51 attached\n"
 		", child_tidptr=0x7f5b7a65ea10) = 51\n"
@@ -235,7 +247,7 @@ static void threads_and_children(void **state)
 		"+++ exited with 0 +++\n");
 
 	assert_int_equal(scene->job.unreadable, 0);
-	assert_int_equal(scene->job.operations_refused, 2);	/* the read is of another file */
+	assert_int_equal(scene->job.operations_refused, 2); /* the read is of another file */
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_string_equal(word(object, "errno_name"), "EBADF");
 	assert_non_null(strstr(scene->text, "\"pid\":51"));
@@ -244,8 +256,10 @@ static void threads_and_children(void **state)
 static void operations(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
-		"1700000000.123456 perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3<anon_inode:[perf_event]>\n"
+	json_t *object = explain(
+		scene,
+		"1700000000.123456 perf_event_open(" DUMMY
+		", 0, -1, -1, 0) = 3<anon_inode:[perf_event]>\n"
 		"1700000000.123457 mmap(NULL, 16384, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_SYNC, "
 		"3<anon_inode:[perf_event]>, 0) = -1 EINVAL (Invalid argument)\n");
 
@@ -254,16 +268,22 @@ static void operations(void **state)
 	assert_int_equal(number(object, "args", "length"), 16384);
 	assert_int_equal(number(object, "args", "protection"), PROT_READ | PROT_WRITE);
 	assert_int_equal(number(object, "attr", "config"), 9);
-	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+	object = explain(
+		scene,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"     0.000123 ioctl(3, PERF_EVENT_IOC_PERIOD, [1000]) = -1 EINVAL (Invalid argument)\n");
 	assert_string_equal(word(object, "cause"), "ioctl-period");
-	object = explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+	object = explain(
+		scene,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"ioctl(3, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x1) = -1 ENOTTY (Inappropriate ioctl for device)\n");
 	assert_string_equal(word(object, "cause"), "ioctl-unknown");
 	assert_int_equal(number(object, "args", "request"), 0x2437);
-	object = explain(scene,
-			 "ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");
-	assert_string_equal(word(json_object_get(object, "args"), "request_name"), "PERF_EVENT_IOC_SET_FILTER");
+	object = explain(
+		scene,
+		"ioctl(9, PERF_EVENT_IOC_SET_FILTER, \"a \\\"b\\\" \\x41\\101\\n\") = -1 EINVAL (Invalid argument)\n");
+	assert_string_equal(word(json_object_get(object, "args"), "request_name"),
+			    "PERF_EVENT_IOC_SET_FILTER");
 	assert_int_equal(scene->job.unreadable, 0);
 }
 
@@ -272,7 +292,8 @@ static void other_files(void **state)
 {
 	struct scene *scene = *state;
 
-	explain(scene, "perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
+	explain(scene,
+		"perf_event_open(" DUMMY ", 0, -1, -1, 0) = 3\n"
 		"read(3</etc/passwd>, \"\", 100) = 0\n"
 		"openat(AT_FDCWD, \"/x)= -1\", O_RDONLY) = 3\n"
 		"read(3, \"\", 100) = 0\n"
@@ -288,8 +309,12 @@ static void errnos_of_all_kinds(void **state)
 		const char *result;
 		int errnum;
 	} rows[] = {
-		{ "-1 ENOTSUPP (Unknown error 524)", 524 }, { "-1 (errno 600)", 600 }, { "-1 E2BIG (INJECTED)", E2BIG },
-		{ "-1 EFOO (Unknown error 599)", 599 }, { "? ERESTARTNOINTR (To be restarted)", 0 }, { "?", 0 },
+		{ "-1 ENOTSUPP (Unknown error 524)", 524 },
+		{ "-1 (errno 600)", 600 },
+		{ "-1 E2BIG (INJECTED)", E2BIG },
+		{ "-1 EFOO (Unknown error 599)", 599 },
+		{ "? ERESTARTNOINTR (To be restarted)", 0 },
+		{ "?", 0 },
 		{ "-1 ENOTSUP (Not supported)", EOPNOTSUPP },
 	};
 	struct scene *scene = *state;
@@ -299,7 +324,8 @@ static void errnos_of_all_kinds(void **state)
 		json_t *object;
 		uint64_t before = scene->job.refused;
 
-		snprintf(log, sizeof(log), "perf_event_open(" DUMMY ", 0, -1, -1, 0) = %s\n", rows[i].result);
+		snprintf(log, sizeof(log), "perf_event_open(" DUMMY ", 0, -1, -1, 0) = %s\n",
+			 rows[i].result);
 		object = explain(scene, log);
 		assert_int_equal(scene->job.refused - before, rows[i].errnum ? 1 : 0);
 		if (rows[i].errnum)
@@ -311,12 +337,22 @@ static void errnos_of_all_kinds(void **state)
 static void garbage_is_counted(void **state)
 {
 	static const char *const lines[] = {
-		"perf_event_open(", "perf_event_open({", "perf_event_open({type=", "perf_event_open({type=1",
+		"perf_event_open(",
+		"perf_event_open({",
+		"perf_event_open({type=",
+		"perf_event_open({type=1",
 		"hello world",
-		"perf_event_open({type=1}, 0, -1", "perf_event_open({type=1}, 0, -1, -1, 0) = ", "\xff\xfe\x01",
-		"perf_event_open({type=1}, 0, -1, -1, 0) = -1 EWHAT", "[pid 1", "<... perf_event_open resumed",
+		"perf_event_open({type=1}, 0, -1",
+		"perf_event_open({type=1}, 0, -1, -1, 0) = ",
+		"\xff\xfe\x01",
+		"perf_event_open({type=1}, 0, -1, -1, 0) = -1 EWHAT",
+		"[pid 1",
+		"<... perf_event_open resumed",
 		"((((((((",
-		"perf_event_open({type=PERF_TYPE_SOFTWARE, size}, 0, -1, -1, 0) = 3", "close(", "\"", "12 \\",
+		"perf_event_open({type=PERF_TYPE_SOFTWARE, size}, 0, -1, -1, 0) = 3",
+		"close(",
+		"\"",
+		"12 \\",
 	};
 	struct scene *scene = *state;
 
@@ -334,7 +370,8 @@ static void garbage_is_counted(void **state)
 static void what_is_new_is_left_out(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_FUTURE, "
 		"sample_type=PERF_SAMPLE_IP, new_field=7, other={a=1, b=\"}\"}, disabled=1}, 0, -1, -1, 0) "
 		"= -1 EINVAL (Invalid argument)\n");
@@ -351,7 +388,8 @@ static void long_lines_are_cut(void **state)
 	char *log = malloc(size + 500);
 
 	memset(log, 'x', size);
-	strcpy(log + size, "\nperf_event_open(" CLOCK ", 0, -1, -1, 0) = -1 EINVAL (Invalid argument)");
+	strcpy(log + size,
+	       "\nperf_event_open(" CLOCK ", 0, -1, -1, 0) = -1 EINVAL (Invalid argument)");
 	assert_string_equal(word(explain(scene, log), "cause"), "clockid");
 	assert_int_equal(scene->job.unreadable, 1);
 	free(log);
@@ -381,42 +419,50 @@ static void what_is_no_log(void **state)
 	assert_int_equal(status_of(scene, "perf_event_open({type=\n"), 0);
 }
 
-/* A size in range, and no field that the kernel does not know: what is wrong is where the log does not look. */
+/* A size in range, and no field that the kernel does not know: what is wrong is where the log does
+ * not look. */
 static void bytes_that_the_log_leaves_out(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, -1, "
 		"0) = -1 E2BIG (Argument list too long)\n");
 
 	assert_string_equal(word(object, "cause"), "too-new");
 	assert_string_equal(word(object, "confidence"), "certain");
 	assert_non_null(strstr(word(object, "message"), "from 136 to 199"));
-	object = explain(scene,
+	object = explain(
+		scene,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x1388 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, "
 		"-1, 0) = -1 E2BIG (Argument list too long)\n");
 	if (sysconf(_SC_PAGESIZE) == 4096) {
 		assert_string_equal(word(object, "cause"), "attr-size");
 		assert_non_null(strstr(word(object, "message"), "5000"));
 	}
-	object = explain(scene,		/* a group may be too large as well */
+	object = explain(
+		scene, /* a group may be too large as well */
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, 3, "
 		"0) = -1 E2BIG (Argument list too long)\n");
 	assert_string_not_equal(word(object, "confidence"), "certain");
 }
 
-/* A type that any PMU may have, without facts: what was asked for comes before probes of nothing. */
+/* A type that any PMU may have, without facts: what was asked for comes before probes of nothing.
+ */
 static void types_that_nobody_knows(void **state)
 {
 	struct scene *scene = *state;
-	json_t *object = explain(scene,
+	json_t *object = explain(
+		scene,
 		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0, sample_period=1000, "
 		"config1=0, config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
 
 	assert_string_equal(word(object, "cause"), "pmu-sampling");
 	assert_string_equal(word(object, "confidence"), "ambiguous");
-	assert_string_equal(word(json_array_get(json_object_get(object, "candidates"), 0), "cause"), "pmu-sampling");
-	object = explain(scene,
+	assert_string_equal(word(json_array_get(json_object_get(object, "candidates"), 0), "cause"),
+			    "pmu-sampling");
+	object = explain(
+		scene,
 		"perf_event_open({type=0x9 /* PERF_TYPE_??? */, size=PERF_ATTR_SIZE_VER7, config=0x4d, config1=0, "
 		"config2=0}, 0, -1, -1, 0) = -1 EINVAL (Invalid argument)\n");
 	assert_string_not_equal(word(object, "cause"), "probe-file");

@@ -18,15 +18,20 @@
 
 static const struct tree_file machine[] = {
 	{ "/sys/devices/system/cpu/online", "0-3\n" },
-	{ DEVICES "cpu_core/type", "4\n" }, { DEVICES "cpu_core/cpus", "0-1\n" },
-	{ DEVICES "cpu_core/format/event", "config:0-7\n" }, { DEVICES "cpu_core/format/edge", "config:18\n" },
+	{ DEVICES "cpu_core/type", "4\n" },
+	{ DEVICES "cpu_core/cpus", "0-1\n" },
+	{ DEVICES "cpu_core/format/event", "config:0-7\n" },
+	{ DEVICES "cpu_core/format/edge", "config:18\n" },
 	{ DEVICES "cpu_core/events/mem-loads", "event=0xcd\n" },
-	{ DEVICES "cpu_atom/type", "10\n" }, { DEVICES "cpu_atom/cpus", "2-3\n" },
+	{ DEVICES "cpu_atom/type", "10\n" },
+	{ DEVICES "cpu_atom/cpus", "2-3\n" },
 	{ DEVICES "cpu_atom/format/event", "config:0-7\n" },
-	{ DEVICES "power/type", "9\n" }, { DEVICES "power/cpumask", "0\n" },
+	{ DEVICES "power/type", "9\n" },
+	{ DEVICES "power/cpumask", "0\n" },
 	{ DEVICES "power/format/event", "config:0-7\n" },
 	{ DEVICES "power/events/energy-pkg", "event=0x02\n" },
-	{ DEVICES "power/events/energy-pkg.scale", "0.5\n" }, { DEVICES "power/events/energy-pkg.unit", "Joules\n" },
+	{ DEVICES "power/events/energy-pkg.scale", "0.5\n" },
+	{ DEVICES "power/events/energy-pkg.unit", "Joules\n" },
 };
 
 struct scene {
@@ -37,7 +42,8 @@ struct scene {
 };
 
 /* The small cores have no last-level cache of their own; everything else is there. */
-static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group,
+		     unsigned long flags)
 {
 	(void)context, (void)pid, (void)cpu, (void)group, (void)flags;
 	if (attr->type == PERCH_TYPE_HW_CACHE && attr->config >> PERCH_PMU_TYPE_SHIFT == 10)
@@ -60,7 +66,8 @@ static int set_up(void **state)
 	scene->calls = perch_kernel_syscalls;
 	scene->calls.perf_event_open = fake_open;
 	scene->calls.close = fake_close;
-	assert_int_equal(perch_machine_new(&scene->list.machine, scene->root, &scene->calls, NULL), 0);
+	assert_int_equal(perch_machine_new(&scene->list.machine, scene->root, &scene->calls, NULL),
+			 0);
 	scene->list.filter.words = scene->words;
 	*state = scene;
 	return 0;
@@ -107,7 +114,8 @@ static void what_is_listed_can_be_asked_for(void **state)
 {
 	struct list *list = &((struct scene *)*state)->list;
 
-	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE | 1u << LIST_PMU;
+	list->filter.kinds = 1u << LIST_HARDWARE | 1u << LIST_SOFTWARE | 1u << LIST_CACHE |
+			     1u << LIST_PMU;
 	assert_int_equal(list_gather(list, NULL), 0);
 	assert_true(list->nr > 100);
 	for (size_t i = 0; i < list->nr; i++) {
@@ -120,7 +128,8 @@ static void what_is_listed_can_be_asked_for(void **state)
 		if (event->pmu) {
 			assert_int_equal(events.nr, 1);
 			assert_true(events.event[0].attr.type == event->pmu->type ||
-				    events.event[0].attr.config >> PERCH_PMU_TYPE_SHIFT == event->pmu->type);
+				    events.event[0].attr.config >> PERCH_PMU_TYPE_SHIFT ==
+					    event->pmu->type);
 		}
 		perch_events_clear(&events);
 	}
@@ -158,7 +167,9 @@ static void words_and_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_kind_of_core_has_its_own), TEST(what_is_listed_can_be_asked_for), TEST(words_and_forms),
+		TEST(each_kind_of_core_has_its_own),
+		TEST(what_is_listed_can_be_asked_for),
+		TEST(words_and_forms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,12 @@
 
 #include "record/record.h"
 
-struct body { struct perch_record_header header; uint32_t pid, ppid, tid, ptid; uint64_t time; char rest[64]; };
+struct body {
+	struct perch_record_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+	char rest[64];
+};
 
 static void add(struct record_side *side, uint32_t type, uint32_t pid, uint32_t other)
 {
@@ -47,7 +52,7 @@ static size_t count(const struct record_side *side, uint32_t type, uint32_t pid)
 static void begin(struct record_side *side, size_t most)
 {
 	*side = (struct record_side){ 0 };
-	add(side, PERCH_RECORD_MMAP, UINT32_MAX, 0);	/* the kernel's */
+	add(side, PERCH_RECORD_MMAP, UINT32_MAX, 0); /* the kernel's */
 	run(side, 1, 10);
 	record_side_made(side);
 	side->most = most;

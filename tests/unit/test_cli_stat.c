@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch stat` on a machine that is not here: two sockets, uncore units, energy counters, several PMUs of one kind. */
+/* `perch stat` on a machine that is not here: two sockets, uncore units, energy counters, several
+ * PMUs of one kind. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -14,10 +15,10 @@
 #include "cli/stat/stat.h"
 #include "tree.h"
 
-#define MOST 64
+#define MOST	 64
 #define FIRST_FD 1000
 
-#define DEVICES "/sys/bus/event_source/devices/"
+#define DEVICES	 "/sys/bus/event_source/devices/"
 
 static const struct tree_file machine[] = {
 	{ "/sys/devices/system/cpu/online", "0-3\n" },
@@ -75,8 +76,8 @@ const struct cli_command *cli_command(const char *name)
 	return NULL;
 }
 
-static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	(void)context, (void)pid, (void)flags;
 	errno = refuse ? refuse(attr, group_fd) : 0;
@@ -95,12 +96,14 @@ static int replay_control(void *context, int fd, unsigned long request, unsigned
 	return 0;
 }
 
-/* 100 on CPU 0, 101 on CPU 1...; config 7 is a level that stays, all else grows by as much with each read. */
+/* 100 on CPU 0, 101 on CPU 1...; config 7 is a level that stays, all else grows by as much with
+ * each read. */
 static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
 {
 	unsigned reads = ++opened[fd - FIRST_FD].reads;
 	bool level = opened[fd - FIRST_FD].attr.config == 7;
-	uint64_t words[3] = { (100 + opened[fd - FIRST_FD].cpu) * (level ? 1 : reads), 1000 * reads, 1000 * reads };
+	uint64_t words[3] = { (100 + opened[fd - FIRST_FD].cpu) * (level ? 1 : reads), 1000 * reads,
+			      1000 * reads };
 
 	(void)context;
 	assert_int_equal(size, sizeof(words));
@@ -116,11 +119,14 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-/* Runs `perch stat` with the options, on all CPUs for a hundredth of a second. Returns what it prints, to be freed. */
+/* Runs `perch stat` with the options, on all CPUs for a hundredth of a second. Returns what it
+ * prints, to be freed. */
 static char *counted(const char *const *options)
 {
-	const struct perch_syscalls calls = { .perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read,
-					   .close = replay_close };
+	const struct perch_syscalls calls = { .perf_event_open = replay_open,
+					      .ioctl = replay_control,
+					      .read = replay_read,
+					      .close = replay_close };
 	struct stat_job stat = STAT_DEFAULTS;
 	char *argv[16] = { (char *)"stat", (char *)"-a", (char *)"--timeout", (char *)"10" };
 	char *text = NULL;
@@ -158,7 +164,8 @@ static void test_scale_and_unit(void **state)
 
 	(void)state;
 	/* counted on CPUs 0 and 2, as its cpumask says: (100 + 102) * 0.5 */
-	expect(COUNTED("-x,", "-e", "power/energy-pkg/"), "101.00,Joules,power/energy-pkg/,2000,100.00,,\n");
+	expect(COUNTED("-x,", "-e", "power/energy-pkg/"),
+	       "101.00,Joules,power/energy-pkg/,2000,100.00,,\n");
 	text = COUNTED("-e", "power/energy-pkg/");
 	assert_non_null(strstr(text, "            101.00 Joules power/energy-pkg/"));
 	free(text);
@@ -206,7 +213,8 @@ static void test_percore(void **state)
 static void test_merge(void **state)
 {
 	(void)state;
-	expect(COUNTED("-x,", "-e", "uncore_box/event=3/"), "404,,uncore_box/event=3/,4000,100.00,,\n");
+	expect(COUNTED("-x,", "-e", "uncore_box/event=3/"),
+	       "404,,uncore_box/event=3/,4000,100.00,,\n");
 	expect(COUNTED("-x,", "--no-merge", "-e", "uncore_box/event=3/"),
 	       "202,,uncore_box/event=3/ [uncore_box_0],2000,100.00,,\n"
 	       "202,,uncore_box/event=3/ [uncore_box_1],2000,100.00,,\n");
@@ -238,7 +246,8 @@ static void test_metrics(void **state)
 		     "100,,instructions,1000,100.00,1.00,insn per cycle\n"
 		     ",,,,,1.00,stalled cycles per insn\n"
 		     "100,,stalled-cycles-backend,1000,100.00,100.00,backend cycles idle\n");
-	expect(COUNTED("-x,", "-C0,1", "-A", "--metric-only", "-e", "cycles,instructions,branches,branch-misses"),
+	expect(COUNTED("-x,", "-C0,1", "-A", "--metric-only", "-e",
+		       "cycles,instructions,branches,branch-misses"),
 	       "cpu,GHz,insn per cycle,branch-misses of all branches,\nCPU0,,1.00,100.00,\nCPU1,,1.00,100.00,\n");
 }
 
@@ -301,9 +310,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scale_and_unit), cmocka_unit_test(test_sockets),
-		cmocka_unit_test(test_per_package), cmocka_unit_test(test_percore), cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_snapshot), cmocka_unit_test(test_metrics),
-		cmocka_unit_test(test_reasons), cmocka_unit_test(test_user_side), cmocka_unit_test(test_clean_names),
+		cmocka_unit_test(test_per_package),    cmocka_unit_test(test_percore),
+		cmocka_unit_test(test_merge),	       cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_metrics),	       cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_user_side),      cmocka_unit_test(test_clean_names),
 	};
 	int failed;
 

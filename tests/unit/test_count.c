@@ -13,29 +13,31 @@
 
 #include <perch/count.h>
 
-#define MOST 64
+#define MOST	 64
 #define FIRST_FD 1000
 
 static struct {
 	struct perch_attr attr[MOST];
 	int group_fd[MOST];
 	int opened, closed, refuse_from, refuse_errno;
-	uint64_t words[256];		/* what read(2) gives, for the descriptor below or for all when 0 */
+	/* what read(2) gives, for the descriptor below or for all when 0 */
+	uint64_t words[256];
 	uint64_t by_member[MOST][3];
-	size_t bytes;			/* how many of them; 0: end of file */
+	size_t bytes; /* how many of them; 0: end of file */
 	bool one_by_one;
-	bool before_5_1;		/* no KSYMBOL records */
-	bool before_4_13;		/* no group reads of what is inherited */
-	int room;			/* for members of a group beside the leader; 0: any number */
+	bool before_5_1;  /* no KSYMBOL records */
+	bool before_4_13; /* no group reads of what is inherited */
+	/* for members of a group beside the leader; 0: any number */
+	int room;
 	int read_errno;
-	size_t asked;			/* size of the last read */
+	size_t asked; /* size of the last read */
 	int reads, controls;
 	unsigned long request, argument;
 	int control_fd;
 } kernel;
 
-static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	int index = kernel.opened;
 
@@ -98,7 +100,10 @@ static int replay_close(void *context, int fd)
 }
 
 static const struct perch_syscalls calls = {
-	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .close = replay_close,
+	.perf_event_open = replay_open,
+	.ioctl = replay_control,
+	.read = replay_read,
+	.close = replay_close,
 };
 static struct perch_machine *machine;
 
@@ -117,11 +122,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define GIVE(...)                                                                                  \
-	do {                                                                                       \
-		const uint64_t given[] = { __VA_ARGS__ };                                          \
-		memcpy(kernel.words, given, sizeof(given));                                        \
-		kernel.bytes = sizeof(given);                                                      \
+#define GIVE(...)                                           \
+	do {                                                \
+		const uint64_t given[] = { __VA_ARGS__ };   \
+		memcpy(kernel.words, given, sizeof(given)); \
+		kernel.bytes = sizeof(given);               \
 	} while (0)
 
 static struct perch_counter *counter(const char *text, uint64_t read)
@@ -142,11 +147,12 @@ static void scaling(void **state)
 	assert_int_equal(perch_scale(100, 10, 0), 0);
 	assert_int_equal(perch_scale(0, 10, 5), 0);
 	assert_int_equal(perch_scale(10, 3, 2), 15);
-	assert_int_equal(perch_scale(1, 2, 3), 1);		/* 0.67 rounds to nearest */
+	assert_int_equal(perch_scale(1, 2, 3), 1); /* 0.67 rounds to nearest */
 	assert_int_equal(perch_scale(1, 1, 3), 0);
 	assert_true(perch_scale(1ull << 62, 1ull << 40, 1ull << 39) == 1ull << 63);
 	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
-	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, 1) == UINT64_MAX);	/* beyond 64 bits: the most there is */
+	/* beyond 64 bits: the most there is */
+	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, 1) == UINT64_MAX);
 }
 
 static void states(void **state)
@@ -157,7 +163,8 @@ static void states(void **state)
 	(void)state;
 	assert_string_equal(perch_counter_name(made), "cycles:u");
 	assert_int_equal(perch_counter_fd(made), FIRST_FD);
-	assert_int_equal(kernel.attr[0].read_format, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
+	assert_int_equal(kernel.attr[0].read_format,
+			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
 	GIVE(5, 1000, 1000);
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
 	assert_int_equal(kernel.asked, 24);
@@ -215,7 +222,7 @@ static void reset_moves_the_times(void **state)
 	assert_int_equal(count.enabled_ns, 2000);
 	assert_int_equal(count.running_ns, 1000);
 	assert_int_equal(count.scaled, 20);
-	GIVE(10, 1500, 1000);	/* ran all the time since the reset, though not before it */
+	GIVE(10, 1500, 1000); /* ran all the time since the reset, though not before it */
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	perch_counter_close(made);
@@ -251,7 +258,9 @@ static void bad_opens(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_counter_open(&made, "cycles,instructions", &PERCH_SELF, &options, &err), -EINVAL);
+	assert_int_equal(perch_counter_open(&made, "cycles,instructions", &PERCH_SELF, &options,
+					    &err),
+			 -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_null(made);
 	assert_true(perch_counter_open(&made, "nonsense", &PERCH_SELF, &options, &err) < 0);
@@ -263,10 +272,13 @@ static void bad_opens(void **state)
 	assert_int_equal(perch_counter_open(&made, "cycles", &PERCH_SELF, &options, &err), -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
 	assert_null(made);
-	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}", &PERCH_SELF, &options, &err),
+	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}",
+					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
-	kernel.refuse_from = 2;	/* the third member: the two before it are closed again */
-	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &PERCH_SELF, &options, &err), -EMFILE);
+	kernel.refuse_from = 2; /* the third member: the two before it are closed again */
+	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &PERCH_SELF,
+					  &options, &err),
+			 -EMFILE);
 	assert_non_null(strstr(err.message, "branches"));
 	assert_null(group);
 	assert_int_equal(kernel.closed, 2);
@@ -282,7 +294,9 @@ static void groups(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_group_open(&group, "{cycles,instructions:u,page-faults}", &PERCH_SELF, &options, &err), 0);
+	assert_int_equal(perch_group_open(&group, "{cycles,instructions:u,page-faults}",
+					  &PERCH_SELF, &options, &err),
+			 0);
 	assert_int_equal(perch_group_size(group), 3);
 	assert_string_equal(perch_group_name(group, 1), "instructions:u");
 	assert_null(perch_group_name(group, 3));
@@ -308,7 +322,7 @@ static void groups(void **state)
 	assert_int_equal(perch_group_read(group, counts, 3, &err), 0);
 	assert_int_equal(counts[0].enabled_ns, 1000);
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
-	GIVE(2, 2000, 1500, 1, 11, 2, 12, 3, 13);	/* another group's number of members */
+	GIVE(2, 2000, 1500, 1, 11, 2, 12, 3, 13); /* another group's number of members */
 	assert_int_equal(perch_group_read(group, counts, 3, &err), -EIO);
 	kernel.bytes = 0;
 	assert_int_equal(perch_group_read(group, counts, 3, &err), -ENODATA);
@@ -323,16 +337,21 @@ static void inherited_groups_read_at_once(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
-	assert_true(kernel.attr[0].read_format & PERCH_FORMAT_GROUP && kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
+	assert_int_equal(
+		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+	assert_true(kernel.attr[0].read_format & PERCH_FORMAT_GROUP &&
+		    kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
 	GIVE(2, 10, 5, 5, 6);
 	assert_int_equal(perch_group_read(group, counts, 2, &err), 0);
 	assert_int_equal(kernel.reads, 1);
 	assert_int_equal(counts[1].scaled, 12);
 	perch_group_close(group);
 	kernel.refuse_from = kernel.opened;
-	kernel.refuse_errno = EINVAL;	/* of something else: the first refusal is told, and nothing is left open */
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), -EINVAL);
+	/* of something else: the first refusal is told, and nothing is left open */
+	kernel.refuse_errno = EINVAL;
+	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options,
+					  &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.message, "cycles"));
 	assert_null(group);
 }
@@ -345,9 +364,12 @@ static void terms_inherit_on_old_kernels(void **state)
 
 	(void)state;
 	kernel.before_4_13 = true;
-	assert_int_equal(perch_group_open(&group, "cycles/inherit/,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_int_equal(perch_group_open(&group, "cycles/inherit/,instructions", &PERCH_SELF,
+					  &options, NULL),
+			 0);
 	assert_true(kernel.attr[0].inherit && kernel.attr[0].disabled);
-	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP || kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
+	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP ||
+		     kernel.attr[1].read_format & PERCH_FORMAT_GROUP);
 	perch_group_close(group);
 }
 
@@ -360,7 +382,8 @@ static void inherited_groups_read_each(void **state)
 
 	(void)state;
 	kernel.before_4_13 = true;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
+	assert_int_equal(
+		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, &err), 0);
 	assert_false(kernel.attr[0].read_format & PERCH_FORMAT_GROUP);
 	assert_true(kernel.attr[0].disabled);
 	kernel.one_by_one = true;
@@ -385,36 +408,45 @@ static void groups_without_room(void **state)
 
 	(void)state;
 	kernel.room = 2;
-	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches", &PERCH_SELF, &options, &err),
+	assert_int_equal(perch_group_open(&group, "cycles,page-faults,instructions,branches",
+					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
 	assert_null(group);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.message, "branches: the group is too large"));
-	assert_non_null(strstr(err.message, "beside the 2 before"));	/* page faults take no counter */
+	/* page faults take no counter */
+	assert_non_null(strstr(err.message, "beside the 2 before"));
 	assert_non_null(strstr(err.remedy, "no more than 2"));
 	kernel.opened = kernel.closed = 0;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults", &PERCH_SELF, &options, &err),
+	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults",
+					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
-	assert_null(strstr(err.message, "too large"));	/* which they cannot be refused for */
+	assert_null(strstr(err.message, "too large")); /* which they cannot be refused for */
 }
 
-/* What options let go is told of the members too; the wish to be read in user space is for counters. */
+/* What options let go is told of the members too; the wish to be read in user space is for
+ * counters. */
 static void groups_tell_what_they_drop(void **state)
 {
 	const struct perch_attr optional = { .ksymbol = 1 };
-	struct perch_options options = { .machine = machine, .optional = &optional, .sideband = PERCH_FOLLOW_KSYMBOL,
+	struct perch_options options = { .machine = machine,
+					 .optional = &optional,
+					 .sideband = PERCH_FOLLOW_KSYMBOL,
 					 .self_monitoring = 1 };
 	struct perch_group *group;
 
 	(void)state;
 	kernel.before_5_1 = true;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
-	assert_true(perch_group_missing_features(group, 0)->ksymbol && perch_group_missing_features(group, 1)->ksymbol);
+	assert_int_equal(
+		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_true(perch_group_missing_features(group, 0)->ksymbol &&
+		    perch_group_missing_features(group, 1)->ksymbol);
 	assert_null(perch_group_missing_features(group, 2));
 	assert_false(kernel.attr[1].ksymbol);
 	perch_group_close(group);
 	kernel.before_5_1 = false;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_int_equal(
+		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
 	assert_null(perch_group_missing_features(group, 1));
 	perch_group_close(group);
 }
@@ -426,7 +458,8 @@ static void enabled_groups_start_whole(void **state)
 	struct perch_group *group;
 
 	(void)state;
-	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
+	assert_int_equal(
+		perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options, NULL), 0);
 	assert_true(kernel.attr[0].disabled);
 	assert_int_equal(kernel.controls, 1);
 	assert_int_equal(kernel.request, PERCH_IOC_ENABLE);
@@ -437,7 +470,8 @@ static void enabled_groups_start_whole(void **state)
 /* More members than the read's buffer on the stack has room for. */
 static void large_groups(void **state)
 {
-	struct perch_options options = { .machine = machine, .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST };
+	struct perch_options options = { .machine = machine,
+					 .read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST };
 	struct perch_group *group;
 	struct perch_count counts[50];
 	char text[1024] = "";
@@ -462,9 +496,19 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		CASE(scaling), CASE(states), CASE(id_and_lost), CASE(reset_moves_the_times), CASE(bad_reads),
-		CASE(bad_opens), CASE(groups), CASE(inherited_groups_read_at_once), CASE(inherited_groups_read_each),
-		CASE(terms_inherit_on_old_kernels), CASE(groups_without_room), CASE(groups_tell_what_they_drop), CASE(enabled_groups_start_whole),
+		CASE(scaling),
+		CASE(states),
+		CASE(id_and_lost),
+		CASE(reset_moves_the_times),
+		CASE(bad_reads),
+		CASE(bad_opens),
+		CASE(groups),
+		CASE(inherited_groups_read_at_once),
+		CASE(inherited_groups_read_each),
+		CASE(terms_inherit_on_old_kernels),
+		CASE(groups_without_room),
+		CASE(groups_tell_what_they_drop),
+		CASE(enabled_groups_start_whole),
 		CASE(large_groups),
 	};
 

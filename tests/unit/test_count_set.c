@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on a replayed kernel: lost counters, groups that grow and shrink, refusals; and arithmetic with counts. */
+/* Sets on a replayed kernel: lost counters, groups that grow and shrink, refusals; and arithmetic
+ * with counts. */
 #define _GNU_SOURCE
 #include "count_set_fixture.h"
 #include "tree.h"
@@ -38,7 +39,8 @@ static void one_read_for_a_group_and_target(void **state)
 
 static void counters_that_are_lost_or_never_there(void **state)
 {
-	struct perch_set *set = open_set("{cycles,instructions},branches", 2, (struct perch_options){ 0 }, 0);
+	struct perch_set *set =
+		open_set("{cycles,instructions},branches", 2, (struct perch_options){ 0 }, 0);
 	struct perch_count counts[6], sum;
 	struct perch_error err;
 
@@ -75,14 +77,15 @@ static void groups_grow_and_shrink(void **state)
 
 	(void)state;
 	assert_int_equal(kernel.event[2].attr.read_format & GROUP_ID, GROUP_ID);
-	kernel.strangers = 20;		/* the kernel says ENOSPC once, and there is room from then on */
+	/* the kernel says ENOSPC once, and there is room from then on */
+	kernel.strangers = 20;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 		assert_int_equal(counts[2].value, 102);
 	}
 	assert_int_equal(kernel.reads, 3);
 	kernel.strangers = 0;
-	kernel.event[1].gone = true;	/* alone, while the other two are in company still */
+	kernel.event[1].gone = true; /* alone, while the other two are in company still */
 	assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].value, 100 + i);
@@ -95,7 +98,8 @@ static void groups_grow_and_shrink(void **state)
 
 static void resets_keep_the_times(void **state)
 {
-	struct perch_set *set = open_set("{cycles,instructions},branches", 1, (struct perch_options){ 0 }, 0);
+	struct perch_set *set =
+		open_set("{cycles,instructions},branches", 1, (struct perch_options){ 0 }, 0);
 	struct perch_count counts[3];
 
 	(void)state;
@@ -109,7 +113,7 @@ static void resets_keep_the_times(void **state)
 		assert_int_equal(counts[i].running_ns, 1000);
 		assert_int_equal(counts[i].scaled, 2 * (100 + i));
 	}
-	kernel.enabled = 500;		/* no kernel does that: nothing, and no huge number */
+	kernel.enabled = 500; /* no kernel does that: nothing, and no huge number */
 	assert_int_equal(perch_set_read(set, counts, 3, NULL), 0);
 	assert_int_equal(counts[0].enabled_ns, 0);
 	perch_set_close(set);
@@ -132,7 +136,8 @@ static void optional_parts_are_told(void **state)
 	(void)state;
 	kernel.refuse = refuse_lost;
 	set = open_set("{cycles,instructions}", 2, options, 0);
-	assert_int_equal(perch_set_get_event(set, 0)->missing_features->read_format, PERCH_FORMAT_LOST);
+	assert_int_equal(perch_set_get_event(set, 0)->missing_features->read_format,
+			 PERCH_FORMAT_LOST);
 	assert_true(perch_set_get_event(set, 0)->attr.disabled);
 	assert_true(kernel.event[1].attr.disabled && !kernel.event[2].attr.disabled);
 	assert_int_equal(perch_set_read(set, counts, 4, NULL), 0);
@@ -170,14 +175,19 @@ static void the_kernels_side(void **state)
 
 	(void)state;
 	kernel.refuse = refuse_the_kernels_side;
-	assert_int_equal(try_set(&set, "{cycles,instructions:k}", 2, plain, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
+	assert_int_equal(try_set(&set, "{cycles,instructions:k}", 2, plain,
+				 PERCH_SET_MAY_DROP_KERNEL, &err),
+			 -EACCES);
 	assert_non_null(strstr(err.message, "instructions:k for thread 11: "));
 	set = open_set("{cycles,instructions:u}", 2, plain, PERCH_SET_MAY_DROP_KERNEL);
-	assert_true(perch_set_get_event(set, 0)->user_only && perch_set_get_event(set, 0)->attr.exclude_hv);
+	assert_true(perch_set_get_event(set, 0)->user_only &&
+		    perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
-	kernel.refuse = refuse_all_sides;	/* without the kernel's side it is another refusal: the first is told */
-	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
+	/* without the kernel's side it is another refusal: the first is told */
+	kernel.refuse = refuse_all_sides;
+	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_SET_MAY_DROP_KERNEL, &err),
+			 -EACCES);
 }
 
 static int refuse_excluding(const struct perch_attr *attr, int group_fd, int cpu)
@@ -188,10 +198,12 @@ static int refuse_excluding(const struct perch_attr *attr, int group_fd, int cpu
 	return attr->exclude_kernel ? EINVAL : EACCES;
 }
 
-/* Forbidden, and its PMU refuses user space alone: the first refusal is the reason, and the event stays as written. */
+/* Forbidden, and its PMU refuses user space alone: the first refusal is the reason, and the event
+ * stays as written. */
 static void pmus_that_cannot_exclude(void **state)
 {
-	static const struct tree_file files[] = { { "/sys/bus/event_source/devices/apart/type", "40\n" } };
+	static const struct tree_file files[] = { { "/sys/bus/event_source/devices/apart/type",
+						    "40\n" } };
 	const unsigned may = PERCH_SET_MAY_DROP_KERNEL | PERCH_SET_MAY_SKIP;
 	const struct perch_targets one = { .nr = 1, .target = target };
 	struct perch_options options = { 0 };
@@ -203,12 +215,15 @@ static void pmus_that_cannot_exclude(void **state)
 	(void)state;
 	tree_make(root, files, sizeof(files) / sizeof(files[0]));
 	assert_int_equal(perch_machine_new(&other, root, &calls, NULL), 0);
-	assert_int_equal(perch_events_parse(&events, "apart/config=1/,page-faults", other, &err), 0);
+	assert_int_equal(perch_events_parse(&events, "apart/config=1/,page-faults", other, &err),
+			 0);
 	options.machine = other;
 	kernel.refuse = refuse_excluding;
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, may, &err), 0);
-	assert_true(perch_set_get_event(set, 0)->skipped && !perch_set_get_event(set, 0)->user_only);
-	assert_false(perch_set_get_event(set, 0)->attr.exclude_kernel || perch_set_get_event(set, 0)->attr.exclude_hv);
+	assert_true(perch_set_get_event(set, 0)->skipped &&
+		    !perch_set_get_event(set, 0)->user_only);
+	assert_false(perch_set_get_event(set, 0)->attr.exclude_kernel ||
+		     perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, EACCES);
 	assert_false(perch_set_get_event(set, 1)->skipped);
 	assert_true(perch_set_get_event(set, 1)->user_only);
@@ -216,9 +231,12 @@ static void pmus_that_cannot_exclude(void **state)
 	assert_int_equal(perch_set_get_event(set, 0)->reason->errnum, EACCES);
 	assert_int_equal(perch_set_get_event(set, 0)->reason->kind, PERCH_ERROR_PARANOID);
 	assert_null(strstr(perch_set_get_event(set, 0)->reason->remedy, ":u"));
-	assert_non_null(strstr(perch_set_get_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
+	assert_non_null(
+		strstr(perch_set_get_event(set, 0)->reason->remedy, "perf_event_paranoid=1"));
 	perch_set_close(set);
-	assert_int_equal(perch_set_open(&set, &events, &one, &options, PERCH_SET_MAY_DROP_KERNEL, &err), -EACCES);
+	assert_int_equal(perch_set_open(&set, &events, &one, &options, PERCH_SET_MAY_DROP_KERNEL,
+					&err),
+			 -EACCES);
 	assert_null(set);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	perch_machine_free(other);
@@ -262,7 +280,9 @@ static void sets_that_make_no_sense(void **state)
 	(void)state;
 	assert_int_equal(perch_set_open(&set, &nothing, &one, NULL, 0, &err), -EINVAL);
 	assert_null(set);
-	assert_int_equal(perch_events_parse(&events, "{cycles,instructions},{branches,page-faults}", machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&events, "{cycles,instructions},{branches,page-faults}",
+					    machine, NULL),
+			 0);
 	assert_int_equal(perch_set_open(&set, &events, &one, NULL, 0xff00, &err), -EINVAL);
 	assert_string_equal(err.field, "may");
 	assert_int_equal(perch_set_open(&set, &events, &none, NULL, 0, &err), -EINVAL);
@@ -279,9 +299,12 @@ static void sets_that_make_no_sense(void **state)
 static void sums(void **state)
 {
 	const struct perch_count counts[] = {
-		{ 10, 20, 100, 50, 1, 2, PERCH_COUNT_STATE_SCALED }, { 5, 5, 100, 100, 2, 0, PERCH_COUNT_STATE_EXACT },
-		{ 0, 0, 0, 0, 3, 0, PERCH_COUNT_STATE_NOT_ENABLED }, { 9, 9, 9, 9, 9, 9, PERCH_COUNT_STATE_NOT_OPEN },
-		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, UINT64_MAX, PERCH_COUNT_STATE_NEVER_RAN },
+		{ 10, 20, 100, 50, 1, 2, PERCH_COUNT_STATE_SCALED },
+		{ 5, 5, 100, 100, 2, 0, PERCH_COUNT_STATE_EXACT },
+		{ 0, 0, 0, 0, 3, 0, PERCH_COUNT_STATE_NOT_ENABLED },
+		{ 9, 9, 9, 9, 9, 9, PERCH_COUNT_STATE_NOT_OPEN },
+		{ UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, UINT64_MAX,
+		  PERCH_COUNT_STATE_NEVER_RAN },
 	};
 	struct perch_count sum;
 
@@ -311,28 +334,37 @@ static void differences(void **state)
 		struct perch_count now, earlier, delta;
 	} cases[] = {
 		/* value, scaled, enabled, running, id, lost, state */
-		{ { 100, 150, 30, 20, 1, 5, PERCH_COUNT_STATE_SCALED }, { 40, 40, 10, 10, 1, 2, PERCH_COUNT_STATE_EXACT },
+		{ { 100, 150, 30, 20, 1, 5, PERCH_COUNT_STATE_SCALED },
+		  { 40, 40, 10, 10, 1, 2, PERCH_COUNT_STATE_EXACT },
 		  { 60, 120, 20, 10, 1, 3, PERCH_COUNT_STATE_SCALED } },
-		{ { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		{ { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_ENABLED } },
-		{ { 50, 75, 30, 20, 0, 0, PERCH_COUNT_STATE_SCALED }, { 50, 50, 20, 20, 0, 0, PERCH_COUNT_STATE_EXACT },
+		{ { 50, 75, 30, 20, 0, 0, PERCH_COUNT_STATE_SCALED },
+		  { 50, 50, 20, 20, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
 		/* a reset between */
-		{ { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		{ { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
 		/* a level that fell */
-		{ { 7, 7, 40, 40, 0, 0, PERCH_COUNT_STATE_EXACT }, { 50, 50, 30, 30, 0, 9, PERCH_COUNT_STATE_EXACT },
+		{ { 7, 7, 40, 40, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 50, 50, 30, 30, 0, 9, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
 		/* lost its counter, or got it back */
-		{ { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR }, { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
+		{ { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR },
+		  { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR } },
-		{ { 9, 9, 10, 10, 7, 3, PERCH_COUNT_STATE_EXACT }, { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR },
+		{ { 9, 9, 10, 10, 7, 3, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR },
 		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR } },
 		/* was not open there, which is not the same as having counted nothing */
-		{ { 9, 9, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT }, { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN },
+		{ { 9, 9, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
+		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN } },
 		/* running that fell back, which no kernel does */
-		{ { 9, 9, 20, 5, 0, 0, PERCH_COUNT_STATE_SCALED }, { 3, 3, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
+		{ { 9, 9, 20, 5, 0, 0, PERCH_COUNT_STATE_SCALED },
+		  { 3, 3, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 6, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
 	};
 
@@ -342,7 +374,7 @@ static void differences(void **state)
 
 		perch_count_delta(&delta, &now, &cases[i].earlier);
 		assert_memory_equal(&delta, &cases[i].delta, sizeof(delta));
-		perch_count_delta(&now, &now, &cases[i].earlier);	/* in place */
+		perch_count_delta(&now, &now, &cases[i].earlier); /* in place */
 		assert_memory_equal(&now, &cases[i].delta, sizeof(delta));
 	}
 	perch_count_delta(&(struct perch_count){ 0 }, &cases[0].now, NULL);
@@ -351,10 +383,17 @@ static void differences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(one_read_for_a_group_and_target), CASE(counters_that_are_lost_or_never_there),
-		CASE(groups_grow_and_shrink), CASE(resets_keep_the_times), CASE(optional_parts_are_told),
-		CASE(the_kernels_side), CASE(pmus_that_cannot_exclude), CASE(cgroups_by_their_own_name),
-		CASE(sets_that_make_no_sense), CASE(sums), CASE(differences),
+		CASE(one_read_for_a_group_and_target),
+		CASE(counters_that_are_lost_or_never_there),
+		CASE(groups_grow_and_shrink),
+		CASE(resets_keep_the_times),
+		CASE(optional_parts_are_told),
+		CASE(the_kernels_side),
+		CASE(pmus_that_cannot_exclude),
+		CASE(cgroups_by_their_own_name),
+		CASE(sets_that_make_no_sense),
+		CASE(sums),
+		CASE(differences),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,8 +20,10 @@ static void weak_groups(void **state)
 
 	(void)state;
 	kernel.refuse = refuse_third_member;
-	assert_int_equal(try_set(&set, "{cycles,instructions,branches},page-faults", 2, options, 0, &err), -EINVAL);
-	assert_int_equal(kernel.closed, 4 + 1);	/* and the one that was tried alone */
+	assert_int_equal(try_set(&set, "{cycles,instructions,branches},page-faults", 2, options, 0,
+				 &err),
+			 -EINVAL);
+	assert_int_equal(kernel.closed, 4 + 1); /* and the one that was tried alone */
 	assert_true(kernel.event[4].leader == 4 && kernel.event[4].attr.disabled);
 	assert_non_null(strstr(err.message, "branches for thread 11: the group is too large: "));
 	assert_non_null(strstr(err.message, "beside the 2 before"));
@@ -47,7 +49,10 @@ static void weak_groups(void **state)
 static int refuse_cycles_on_a_cpu(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd;
-	return attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_CPU_CYCLES && cpu == 5 ? ENOENT : 0;
+	return attr->type == PERCH_TYPE_HARDWARE && attr->config == PERCH_COUNT_HW_CPU_CYCLES &&
+			       cpu == 5
+		       ? ENOENT
+		       : 0;
 }
 
 static void skipped_leaders(void **state)
@@ -58,9 +63,12 @@ static void skipped_leaders(void **state)
 
 	(void)state;
 	kernel.refuse = refuse_cycles_on_a_cpu;
-	assert_int_equal(try_set(&set, "{cycles,instructions,branches}", 3, (struct perch_options){ 0 }, 0, &err), -ENOENT);
+	assert_int_equal(try_set(&set, "{cycles,instructions,branches}", 3,
+				 (struct perch_options){ 0 }, 0, &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.message, "cycles on CPU 5: "));
-	set = open_set("{cycles,instructions,branches}", 3, (struct perch_options){ .enabled = 1 }, PERCH_SET_MAY_SKIP);
+	set = open_set("{cycles,instructions,branches}", 3, (struct perch_options){ .enabled = 1 },
+		       PERCH_SET_MAY_SKIP);
 	assert_true(perch_set_get_event(set, 0)->skipped);
 	assert_int_equal(perch_set_fd(set, 0, 0), -1);
 	assert_int_equal(perch_set_get_event(set, 2)->event.leader, 1);
@@ -84,9 +92,11 @@ static void skipped_members_without_room(void **state)
 
 	(void)state;
 	kernel.refuse = refuse_third_member;
-	set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 }, PERCH_SET_MAY_SKIP);
+	set = open_set("{cycles,instructions,branches}", 1, (struct perch_options){ 0 },
+		       PERCH_SET_MAY_SKIP);
 	perch_set_explain(set, machine);
-	assert_non_null(strstr(perch_set_get_event(set, 2)->reason->message, "the group is too large"));
+	assert_non_null(
+		strstr(perch_set_get_event(set, 2)->reason->message, "the group is too large"));
 	assert_null(perch_set_get_event(set, 1)->reason);
 	assert_int_equal(perch_set_read(set, counts, 3, NULL), 0);
 	assert_int_equal(counts[1].value, 101);
@@ -107,7 +117,8 @@ static void kernels_without_inherited_group_reads(void **state)
 
 	(void)state;
 	kernel.refuse = refuse_inherited_groups;
-	set = open_set("{cycles,instructions},{branches,page-faults}", 1, (struct perch_options){ .inherit = 1 }, 0);
+	set = open_set("{cycles,instructions},{branches,page-faults}", 1,
+		       (struct perch_options){ .inherit = 1 }, 0);
 	assert_int_equal(kernel.event[1].leader, 0);
 	kernel.reads = 0;
 	assert_int_equal(perch_set_read(set, counts, 4, NULL), 0);
@@ -139,7 +150,8 @@ static void pmus_of_some_cpus(void **state)
 	tree_make(root, files, sizeof(files) / sizeof(files[0]));
 	assert_int_equal(perch_machine_new(&partial, root, &calls, NULL), 0);
 	options.machine = partial;
-	assert_int_equal(perch_events_parse(&events, "{page-faults,dummy},task-clock", machine, NULL), 0);
+	assert_int_equal(
+		perch_events_parse(&events, "{page-faults,dummy},task-clock", machine, NULL), 0);
 	events.event[0].attr.type = 40;
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, 0, &err), 0);
 	assert_int_equal(perch_set_targets(set), 2);
@@ -160,7 +172,8 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(perch_set_open(&set, &events, &all, &options, 0, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_non_null(strstr(err.remedy, "CPU 7"));
-	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err), 0);
+	assert_int_equal(perch_set_open(&set, &events, &all, &options, PERCH_SET_MAY_SKIP, &err),
+			 0);
 	assert_true(perch_set_get_event(set, 2)->skipped);
 	assert_int_equal(perch_set_get_event(set, 2)->reason->kind, PERCH_ERROR_NO_CPU);
 	perch_set_close(set);
@@ -171,8 +184,11 @@ static void pmus_of_some_cpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(weak_groups), CASE(skipped_leaders), CASE(skipped_members_without_room),
-		CASE(kernels_without_inherited_group_reads), CASE(pmus_of_some_cpus),
+		CASE(weak_groups),
+		CASE(skipped_leaders),
+		CASE(skipped_members_without_room),
+		CASE(kernels_without_inherited_group_reads),
+		CASE(pmus_of_some_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

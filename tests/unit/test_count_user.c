@@ -21,7 +21,8 @@ static uint64_t in_register, in_clock;
 static uint32_t asked_index;
 static int reads, changes_left;
 
-/* What the kernel does when it interrupts: the lock is another one afterwards, and the numbers are. */
+/* What the kernel does when it interrupts: the lock is another one afterwards, and the numbers are.
+ */
 static bool read_counter(uint32_t index, uint64_t *value)
 {
 	reads++;
@@ -71,17 +72,19 @@ static void values_are_signed(void **state)
 		uint64_t value;
 	} cases[] = {
 		{ 48, 5, 100, 105 },
-		{ 48, 0xffffffffffff, 100, 99 },		/* -1 */
-		{ 48, 0x800000000000, INT64_C(1) << 47, 0 },	/* the least there is */
+		{ 48, 0xffffffffffff, 100, 99 },	     /* -1 */
+		{ 48, 0x800000000000, INT64_C(1) << 47, 0 }, /* the least there is */
 		{ 48, 0x7fffffffffff, 1, UINT64_C(1) << 47 },
 		{ 40, 0xfffffffffe, 10, 8 },
 		{ 40, 0x7fffffffff, 0, 0x7fffffffff },
-		{ 40, 0xab7f00000001, 0, 0x7f00000001 },		/* bits above the width are none */
+		/* bits above the width are none */
+		{ 40, 0xab7f00000001, 0, 0x7f00000001 },
 		{ 32, 0xffffffff, 0x100000000, 0xffffffff },
 		{ 32, 0x80000000, 0x80000000, 0 },
 		{ 64, 0xfffffffffffffff0, 0x20, 0x10 },
 		{ 64, 0x123456789abcdef0, 0, 0x123456789abcdef0 },
-		/* after a reset the kernel's copy is not signed: offset is -0x80001000, and -0xffff00000000 */
+		/* after a reset the kernel's copy is not signed: offset is -0x80001000, and
+		   -0xffff00000000 */
 		{ 32, 0x80001234, -INT64_C(0x80001000), 0x234 },
 		{ 48, 0xffff00000077, -INT64_C(0xffff00000000), 0x77 },
 	};
@@ -109,7 +112,8 @@ static void times_go_on(void **state)
 	(void)state;
 	page.time_enabled = 5000;
 	page.time_running = 3000;
-	page.time_offset = -(UINT64_C(7) << 20);	/* as of when the clock said 7 << 20, at one ns a tick */
+	/* as of when the clock said 7 << 20, at one ns a tick */
+	page.time_offset = -(UINT64_C(7) << 20);
 	in_clock = (7 << 20) + 250;
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(words[1], 5250);
@@ -122,7 +126,8 @@ static void times_go_on(void **state)
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
 	assert_true(words[1] - words[2] == 2000);
-	/* a clock behind the kernel's: less than the page says, and whoever takes differences sees to it */
+	/* a clock behind the kernel's: less than the page says, and whoever takes differences sees
+	 * to it */
 	page.time_shift = 0;
 	page.time_mult = 1;
 	page.time_offset = -UINT64_C(100);
@@ -138,12 +143,12 @@ static void short_clocks_wrap(void **state)
 	(void)state;
 	page.cap_user_time_short = 1;
 	page.time_mask = 0xffffffff;
-	page.time_cycles = 0x3fffffff0;		/* the 34 bits that were counted so far */
+	page.time_cycles = 0x3fffffff0; /* the 34 bits that were counted so far */
 	page.time_offset = -UINT64_C(0x3fffffff0);
-	in_clock = 0x10;			/* gone round since */
+	in_clock = 0x10; /* gone round since */
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(words[1], 0x20);
-	in_clock = 0xfffffff8;			/* not yet */
+	in_clock = 0xfffffff8; /* not yet */
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(words[1], 8);
 	page.cap_user_time_short = PERCH__ALWAYS_SHORT;
@@ -162,13 +167,13 @@ static void a_changing_page_is_read_again(void **state)
 	changes_left = 3;
 	assert_int_equal(read_page(words), PERCH__USER_READ);
 	assert_int_equal(reads, 4);
-	assert_int_equal(words[0], 3005);	/* of the last try alone */
+	assert_int_equal(words[0], 3005); /* of the last try alone */
 	reads = 0;
 	changes_left = 1000;
 	assert_int_equal(read_page(words), PERCH__USER_BUSY);
 	assert_int_equal(reads, PERCH__USER_TRIES);
 	changes_left = 0;
-	page.lock = 7;				/* being written, by whom we interrupted for good */
+	page.lock = 7; /* being written, by whom we interrupted for good */
 	assert_int_equal(read_page(words), PERCH__USER_BUSY);
 }
 
@@ -212,8 +217,8 @@ static struct {
 	uint64_t config1[4];
 } kernel;
 
-static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	(void)context, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	kernel.config1[kernel.opened++ & 3] = attr->config1;
@@ -274,8 +279,12 @@ static int replay_close(void *context, int fd)
 }
 
 static const struct perch_syscalls calls = {
-	.perf_event_open = replay_open, .ioctl = replay_control, .read = replay_read, .mmap = replay_map,
-	.munmap = replay_unmap, .close = replay_close,
+	.perf_event_open = replay_open,
+	.ioctl = replay_control,
+	.read = replay_read,
+	.mmap = replay_map,
+	.munmap = replay_unmap,
+	.close = replay_close,
 };
 static struct perch_machine *machine;
 
@@ -294,9 +303,12 @@ static int teardown_kernel(void **state)
 	return 0;
 }
 
-static struct perch_counter *open_counter(const char *text, const struct perch_target *target, uint64_t read_format)
+static struct perch_counter *open_counter(const char *text, const struct perch_target *target,
+					  uint64_t read_format)
 {
-	struct perch_options options = { .machine = machine, .self_monitoring = 1, .read = read_format };
+	struct perch_options options = { .machine = machine,
+					 .self_monitoring = 1,
+					 .read = read_format };
 	struct perch_counter *counter;
 	struct perch_error err;
 
@@ -319,8 +331,10 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	assert_non_null(strstr(err.message, "nothing was read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_self_monitoring(counter, &err));
-	assert_int_equal(err.kind, PERCH_ERROR_PRIVILEGE);	/* no capability in a page of zeros */
-	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
+	/* no capability in a page of zeros */
+	assert_int_equal(err.kind, PERCH_ERROR_PRIVILEGE);
+	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time =
+		kernel.page->cap_user_time_short = 1;
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_self_monitoring(counter, &err));
 	assert_int_equal(err.kind, PERCH_ERROR_SCHEDULE);
@@ -343,7 +357,8 @@ static void *read_elsewhere(void *given)
 	return perch_counter_read(given, &count, NULL) || count.value != 77 ? given : NULL;
 }
 
-/* The event is on the PMU of its own thread's CPU. This would die of a privileged instruction if it were tried. */
+/* The event is on the PMU of its own thread's CPU. This would die of a privileged instruction if it
+ * were tried. */
 static void other_threads_and_children_ask_the_kernel(void **state)
 {
 	struct perch_counter *counter = open_counter("cycles:u", NULL, 0);
@@ -356,9 +371,11 @@ static void other_threads_and_children_ask_the_kernel(void **state)
 
 	(void)state;
 	if (kernel.page) {
-		kernel.page->cap_user_rdpmc = kernel.page->cap_user_time = kernel.page->cap_user_time_short = 1;
+		kernel.page->cap_user_rdpmc = kernel.page->cap_user_time =
+			kernel.page->cap_user_time_short = 1;
 		kernel.page->index = 1;
-		madvise(kernel.page, kernel.mapped, MADV_DONTFORK);	/* as the kernel's own pages are */
+		/* as the kernel's own pages are */
+		madvise(kernel.page, kernel.mapped, MADV_DONTFORK);
 	}
 	assert_int_equal(pthread_create(&thread, NULL, read_elsewhere, counter), 0);
 	assert_int_equal(pthread_join(thread, &failed), 0);
@@ -405,7 +422,8 @@ static void why_there_is_no_page(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		counter = open_counter(cases[i].text, cases[i].other ? &somebody : NULL, cases[i].read_format);
+		counter = open_counter(cases[i].text, cases[i].other ? &somebody : NULL,
+				       cases[i].read_format);
 		assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 		assert_int_equal(count.value, 77);
 		assert_false(perch_counter_self_monitoring(counter, &err));
@@ -442,8 +460,10 @@ static void other_pmus_cannot_be_helped(void **state)
 	assert_int_equal(perch_machine_new(&other, root, &perch_kernel_syscalls, NULL), 0);
 	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 40, other), PERCH__USER_NO_CORE);
 	assert_int_equal(perch__user_cause(PERCH__USER_OFF_PMU, 40, other), PERCH__USER_NO_CORE);
-	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 41, other), PERCH__USER_FORBIDDEN);
-	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, PERCH_TYPE_HARDWARE, other), PERCH__USER_FORBIDDEN);
+	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 41, other),
+			 PERCH__USER_FORBIDDEN);
+	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, PERCH_TYPE_HARDWARE, other),
+			 PERCH__USER_FORBIDDEN);
 	assert_int_equal(perch__user_cause(PERCH__USER_NOT_SELF, 40, other), PERCH__USER_NOT_SELF);
 	assert_int_equal(perch__user_cause(PERCH__USER_READ, 40, other), PERCH__USER_READ);
 	assert_false(perch__user_tell(PERCH__USER_NO_CORE, 0, "apart/x/", &err));
@@ -458,10 +478,16 @@ int main(void)
 #define PAGE(name) cmocka_unit_test_setup(name, setup)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup_kernel, teardown_kernel)
 	const struct CMUnitTest tests[] = {
-		PAGE(values_are_signed), PAGE(times_go_on), PAGE(short_clocks_wrap), PAGE(a_changing_page_is_read_again),
-		PAGE(pages_that_cannot_tell), PAGE(capabilities_are_where_they_should),
-		CASE(off_the_pmu_is_read_by_the_kernel), CASE(other_threads_and_children_ask_the_kernel),
-		CASE(why_there_is_no_page), cmocka_unit_test(other_pmus_cannot_be_helped),
+		PAGE(values_are_signed),
+		PAGE(times_go_on),
+		PAGE(short_clocks_wrap),
+		PAGE(a_changing_page_is_read_again),
+		PAGE(pages_that_cannot_tell),
+		PAGE(capabilities_are_where_they_should),
+		CASE(off_the_pmu_is_read_by_the_kernel),
+		CASE(other_threads_and_children_ask_the_kernel),
+		CASE(why_there_is_no_page),
+		cmocka_unit_test(other_pmus_cannot_be_helped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

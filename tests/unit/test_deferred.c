@@ -8,7 +8,8 @@
 static struct perch_parse_info parse_info;
 static struct built built[16];
 
-/* A sample of thread tid with two kernel addresses, the second of them `mark`, which waits for `cookie`. */
+/* A sample of thread tid with two kernel addresses, the second of them `mark`, which waits for
+ * `cookie`. */
 static struct perch_record waiting(int slot, uint32_t tid, uint64_t cookie, uint64_t mark)
 {
 	struct built *b = &built[slot];
@@ -170,7 +171,8 @@ static void chains_without_a_cookie(void **state)
 	perch_deferred_free(NULL);
 }
 
-/* Two samples of one stay in the kernel, one of another thread, one of another stay, one that is whole. */
+/* Two samples of one stay in the kernel, one of another thread, one of another stay, one that is
+ * whole. */
 static void samples_are_completed(void **state)
 {
 	struct perch_deferred *deferred_samples;
@@ -188,7 +190,8 @@ static void samples_are_completed(void **state)
 	memset(built, 0xee, sizeof(built)); /* the bytes were copied */
 	callchain_deferred = completing(5, 10, COOKIE, 3);
 	for (int i = 0; i <= 3; i += 3) {
-		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 1);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				 1);
 		assert_int_equal(whole.event, i);
 		assert_int_equal(whole.offset, 1000 + i);
 		assert_int_equal(whole.sample.tid, 10);
@@ -228,14 +231,16 @@ static void parts_of_two_byte_orders(void **state)
 		assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
 		built_swapped = !i;
 		callchain_deferred = completing(1, 10, COOKIE, 3);
-		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 1);
+		assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				 1);
 		expect_chain(&whole, 0xffffffff81000010, 3);
 		perch_deferred_free(deferred_samples);
 	}
 	built_swapped = false;
 }
 
-/* What waits is bounded: then a sample is to be used as it is, and when others have gone there is room again. */
+/* What waits is bounded: then a sample is to be used as it is, and when others have gone there is
+ * room again. */
 static void memory_is_bounded(void **state)
 {
 	struct perch_record record = waiting(0, 10, COOKIE, 1),
@@ -259,8 +264,8 @@ static void memory_is_bounded(void **state)
 }
 
 /*
- * Any order of holding and giving, against a plain list. There is so little memory that several threads and cookies share
- * each of the stitcher's lists.
+ * Any order of holding and giving, against a plain list. There is so little memory that several
+ * threads and cookies share each of the stitcher's lists.
  */
 static void as_a_plain_list_does(void **state)
 {
@@ -294,18 +299,22 @@ static void as_a_plain_list_does(void **state)
 			list[nr].mark = 0x1000 + nr;
 			nr++;
 		} else {
-			struct perch_record callchain_deferred = completing(1, tid, cookie, 1), whole;
+			struct perch_record callchain_deferred = completing(1, tid, cookie, 1),
+					    whole;
 
 			for (; at < nr; at++) {
 				if (!list[at].waits || list[at].tid != tid ||
 				    list[at].cookie != cookie)
 					continue;
-				assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole),
+				assert_int_equal(perch_deferred_next(deferred_samples,
+								     &callchain_deferred, &whole),
 						 1);
 				expect_chain(&whole, list[at].mark, 1);
 				list[at].waits = false;
 			}
-			assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred, &whole), 0);
+			assert_int_equal(perch_deferred_next(deferred_samples, &callchain_deferred,
+							     &whole),
+					 0);
 		}
 	}
 	perch_deferred_free(deferred_samples);

@@ -81,15 +81,22 @@ static void controls_are_replaced(void **state)
 	(void)state;
 	assert_clean("plain text", "plain text");
 	assert_clean("a\033[31mb\nc\td\x7f", "a?[31mb?c?d?");
-	assert_clean("\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
-	assert_clean("\xc2\x9b" "31m", "?31m");		/* C1's own escape */
+	assert_clean("\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f",
+		     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
+	assert_clean("\xc2\x9b"
+		     "31m",
+		     "?31m"); /* C1's own escape */
 	assert_clean("\xc2\xa0", "\xc2\xa0");
-	assert_clean("\xff\xc0\x80x", "???x");			/* no UTF-8; an overlong NUL */
-	assert_clean("\xe0\x80\x80", "???");			/* overlong */
-	assert_clean("\xed\xa0\x80", "???");			/* a surrogate */
-	assert_clean("\xf4\x90\x80\x80", "????");		/* beyond U+10FFFF */
-	assert_clean("a\xe2\x80\xa8" "b\xe2\x80\xae" "c\xe2\x81\xa6", "a?b?c?");	/* breaks a line, reorders it */
-	assert_clean("end\xe2\x82", "end??");			/* cut off */
+	assert_clean("\xff\xc0\x80x", "???x");	  /* no UTF-8; an overlong NUL */
+	assert_clean("\xe0\x80\x80", "???");	  /* overlong */
+	assert_clean("\xed\xa0\x80", "???");	  /* a surrogate */
+	assert_clean("\xf4\x90\x80\x80", "????"); /* beyond U+10FFFF */
+	/* breaks a line, reorders it */
+	assert_clean("a\xe2\x80\xa8"
+		     "b\xe2\x80\xae"
+		     "c\xe2\x81\xa6",
+		     "a?b?c?");
+	assert_clean("end\xe2\x82", "end??"); /* cut off */
 	assert_clean("", "");
 }
 
@@ -137,16 +144,20 @@ static void every_cause_has_a_slug(void **state)
 	}
 	assert_string_equal(perch_error_kind_slug(PERCH_ERROR_PARANOID), "paranoid");
 	assert_string_equal(perch_error_kind_slug(PERCH_ERROR_MAX), "unknown");
-	assert_non_null(perch_error_kind_meaning((enum perch_error_kind)-1));
+	assert_non_null(perch_error_kind_meaning((enum perch_error_kind) - 1));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(set_fills_and_clears),	      cmocka_unit_test(null_is_fine),
-		cmocka_unit_test(arguments_may_be_the_error_itself), cmocka_unit_test(too_long_is_cut),
-		cmocka_unit_test(controls_are_replaced),      cmocka_unit_test(characters_are_never_halved),
-		cmocka_unit_test(printed_as_sentences),	      cmocka_unit_test(every_cause_has_a_slug),
+		cmocka_unit_test(set_fills_and_clears),
+		cmocka_unit_test(null_is_fine),
+		cmocka_unit_test(arguments_may_be_the_error_itself),
+		cmocka_unit_test(too_long_is_cut),
+		cmocka_unit_test(controls_are_replaced),
+		cmocka_unit_test(characters_are_never_halved),
+		cmocka_unit_test(printed_as_sentences),
+		cmocka_unit_test(every_cause_has_a_slug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,8 @@
 #include "event_fixture.h"
 #include "tree_machine.h"
 
-#define CPU "/sys/bus/event_source/devices/cpu/"
-#define POWER "/sys/bus/event_source/devices/power/"
+#define CPU	"/sys/bus/event_source/devices/cpu/"
+#define POWER	"/sys/bus/event_source/devices/power/"
 #define TRACING "/sys/kernel/tracing/events/"
 
 static const struct tree_file files[] = {
@@ -67,11 +67,13 @@ static void test_tokens(void **state)
 		enum perch__token_kind kind;
 		size_t at, length;
 	} wanted[] = {
-		{ PERCH__TOKEN_OPEN, 1, 1 }, { PERCH__TOKEN_WORD, 2, 11 }, { PERCH__TOKEN_COLON, 13, 1 },
-		{ PERCH__TOKEN_WORD, 14, 1 }, { PERCH__TOKEN_COMMA, 15, 1 }, { PERCH__TOKEN_WORD, 17, 3 },
-		{ PERCH__TOKEN_SLASH, 20, 1 }, { PERCH__TOKEN_WORD, 21, 1 }, { PERCH__TOKEN_EQUALS, 22, 1 },
-		{ PERCH__TOKEN_WORD, 23, 3 }, { PERCH__TOKEN_SLASH, 26, 1 }, { PERCH__TOKEN_CLOSE, 27, 1 },
-		{ PERCH__TOKEN_STRAY, 28, 1 }, { PERCH__TOKEN_END, 30, 0 },
+		{ PERCH__TOKEN_OPEN, 1, 1 },	{ PERCH__TOKEN_WORD, 2, 11 },
+		{ PERCH__TOKEN_COLON, 13, 1 },	{ PERCH__TOKEN_WORD, 14, 1 },
+		{ PERCH__TOKEN_COMMA, 15, 1 },	{ PERCH__TOKEN_WORD, 17, 3 },
+		{ PERCH__TOKEN_SLASH, 20, 1 },	{ PERCH__TOKEN_WORD, 21, 1 },
+		{ PERCH__TOKEN_EQUALS, 22, 1 }, { PERCH__TOKEN_WORD, 23, 3 },
+		{ PERCH__TOKEN_SLASH, 26, 1 },	{ PERCH__TOKEN_CLOSE, 27, 1 },
+		{ PERCH__TOKEN_STRAY, 28, 1 },	{ PERCH__TOKEN_END, 30, 0 },
 	};
 	const char *text = " {page-faults:u, msr/e=0x1/}$ ";
 	size_t at = 0;
@@ -187,22 +189,24 @@ static void test_tracepoints(void **state)
 	assert_int_equal(one("syscalls:sys_enter_openat").attr.config, 700);
 }
 
-/* The letters, and the bits they make: user, kernel, hv, idle, host, guest excluded; precise, pinned, exclusive. */
+/* The letters, and the bits they make: user, kernel, hv, idle, host, guest excluded; precise,
+ * pinned, exclusive. */
 static void test_modifiers(void **state)
 {
 	static const struct {
 		const char *letters;
-		unsigned char user, kernel, hv, idle, host, guest, precise, pinned, exclusive, modified;
+		unsigned char user, kernel, hv, idle, host, guest, precise, pinned, exclusive,
+			modified;
 	} cases[] = {
-		{ "u", 0, 1, 1, 0, 0, 0, 0, 0, 0, 1 }, { "k", 1, 0, 1, 0, 0, 0, 0, 0, 0, 1 },
-		{ "h", 1, 1, 0, 0, 0, 0, 0, 0, 0, 1 }, { "uk", 0, 0, 1, 0, 0, 0, 0, 0, 0, 1 },
+		{ "u", 0, 1, 1, 0, 0, 0, 0, 0, 0, 1 },	 { "k", 1, 0, 1, 0, 0, 0, 0, 0, 0, 1 },
+		{ "h", 1, 1, 0, 0, 0, 0, 0, 0, 0, 1 },	 { "uk", 0, 0, 1, 0, 0, 0, 0, 0, 0, 1 },
 		{ "ukh", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, { "I", 0, 0, 0, 1, 0, 0, 0, 0, 0, 0 },
-		{ "G", 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 }, { "H", 0, 0, 0, 0, 0, 1, 0, 0, 0, 1 },
-		{ "GH", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, { "p", 0, 0, 0, 0, 0, 1, 1, 0, 0, 0 },
+		{ "G", 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 },	 { "H", 0, 0, 0, 0, 0, 1, 0, 0, 0, 1 },
+		{ "GH", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 },	 { "p", 0, 0, 0, 0, 0, 1, 1, 0, 0, 0 },
 		{ "ppp", 0, 0, 0, 0, 0, 1, 3, 0, 0, 0 }, { "ukp", 0, 0, 1, 0, 0, 1, 1, 0, 0, 1 },
-		{ "D", 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 }, { "e", 0, 0, 0, 0, 0, 0, 0, 0, 1, 0 },
+		{ "D", 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 },	 { "e", 0, 0, 0, 0, 0, 0, 0, 0, 1, 0 },
 		{ "uDe", 0, 1, 1, 0, 0, 0, 0, 1, 1, 1 }, { "Gp", 0, 0, 0, 0, 1, 0, 1, 0, 0, 1 },
-		{ "pG", 0, 0, 0, 0, 1, 0, 1, 0, 0, 1 }, { "pGH", 0, 0, 0, 0, 0, 0, 1, 0, 0, 1 },
+		{ "pG", 0, 0, 0, 0, 1, 0, 1, 0, 0, 1 },	 { "pGH", 0, 0, 0, 0, 0, 0, 1, 0, 0, 1 },
 		{ "pup", 0, 1, 1, 0, 0, 1, 2, 0, 0, 1 }, { "kI", 1, 0, 1, 1, 0, 0, 0, 0, 0, 1 },
 	};
 
@@ -235,7 +239,9 @@ static void test_groups(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(perch_events_parse(&events, " cs , {cycles:k,faults}:uD ,{ dummy }", machine, &err), 0);
+	assert_int_equal(perch_events_parse(&events, " cs , {cycles:k,faults}:uD ,{ dummy }",
+					    machine, &err),
+			 0);
 	assert_int_equal(events.nr, 4);
 	assert_int_equal(events.event[0].leader, 0);
 	assert_int_equal(events.event[0].members, 1);
@@ -270,7 +276,8 @@ static void test_groups(void **state)
 	assert_int_equal(events.nr, 71);
 	assert_true(events.event[0].attr.exclude_guest && !events.event[0].attr.exclude_host);
 	for (size_t i = 1; i < events.nr; i++)
-		assert_true(!events.event[i].attr.exclude_guest && !events.event[i].attr.exclude_host);
+		assert_true(!events.event[i].attr.exclude_guest &&
+			    !events.event[i].attr.exclude_host);
 	perch_events_clear(&events);
 }
 
@@ -316,7 +323,8 @@ static void test_mistakes(void **state)
 		{ "shed:sched_switch", 0, PERCH_ERROR_UNKNOWN_EVENT, "did you mean sched?" },
 		{ "uporbe:/bin/sh:main", 7, PERCH_ERROR_SYNTAX, "did you mean uprobe or kprobe?" },
 		{ "kporbe:vfs_read", 0, PERCH_ERROR_UNKNOWN_EVENT, "did you mean kprobe" },
-		{ "sched:/", 6, PERCH_ERROR_SYNTAX, "expected the name of a tracepoint after ':', found '/'" },
+		{ "sched:/", 6, PERCH_ERROR_SYNTAX,
+		  "expected the name of a tracepoint after ':', found '/'" },
 		{ "sched:broken", 0, PERCH_ERROR_FORMAT, "many" },
 		{ "..:sched", 0, PERCH_ERROR_UNKNOWN_EVENT, "no tracepoint" },
 		{ "cycles:\x1b[2J", 7, PERCH_ERROR_SYNTAX, "'?'" },
@@ -330,8 +338,10 @@ static void test_mistakes(void **state)
 
 static void test_names_of_attrs(void **state)
 {
-	static const char *const same[] = { "cycles", "cycles:u", "instructions:k", "faults:uk", "task-clock", "LLC-loads:u",
-					    "cycles:ppp", "cycles:kh", "cs:uI", "dTLB-load-misses:up" };
+	static const char *const same[] = {
+		"cycles",      "cycles:u",   "instructions:k", "faults:uk", "task-clock",
+		"LLC-loads:u", "cycles:ppp", "cycles:kh",      "cs:uI",	    "dTLB-load-misses:up"
+	};
 	struct perch_attr attr = { .type = PERCH_TYPE_RAW, .config = 0x1c2 };
 	char name[64], tiny[4];
 
@@ -358,8 +368,11 @@ static void test_names_of_attrs(void **state)
 /* Whatever is typed is taken or refused with a column inside the text. */
 static void test_anything(void **state)
 {
-	static const char *const parts[] = { "cycles", "cs", "cpu", "sched", "sched_switch", "event", "mem-loads", "r1", "u",
-					     "ppp", "k", "0x1", ":", "/", ",", "=", "{", "}", " ", "\xff", "..", "\n", "%s" };
+	static const char *const parts[] = { "cycles", "cs",	    "cpu", "sched", "sched_switch",
+					     "event",  "mem-loads", "r1",  "u",	    "ppp",
+					     "k",      "0x1",	    ":",   "/",	    ",",
+					     "=",      "{",	    "}",   " ",	    "\xff",
+					     "..",     "\n",	    "%s" };
 	unsigned seed = 1;
 
 	(void)state;
@@ -425,7 +438,9 @@ static void test_long_text(void **state)
 /* Too many is said to be too many, whatever event comes last. */
 static void test_too_many(void **state)
 {
-	static const char *const last[] = { "cs", "mem-loads", "cpu/event=1/", "sched:sched_switch", "sysc*:*", "mem:0" };
+	static const char *const last[] = { "cs",	    "mem-loads",
+					    "cpu/event=1/", "sched:sched_switch",
+					    "sysc*:*",	    "mem:0" };
 	static char text[3 * PERCH__EVENTS + 32];
 	struct perch_events events;
 	struct perch_error err;
@@ -443,11 +458,20 @@ static void test_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens), cmocka_unit_test(test_no_files), cmocka_unit_test(test_generic),
-		cmocka_unit_test(test_cache), cmocka_unit_test(test_raw),
-		cmocka_unit_test(test_pmu), cmocka_unit_test(test_tracepoints), cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_mistakes), cmocka_unit_test(test_names_of_attrs),
-		cmocka_unit_test(test_anything), cmocka_unit_test(test_long_text), cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_no_files),
+		cmocka_unit_test(test_generic),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_raw),
+		cmocka_unit_test(test_pmu),
+		cmocka_unit_test(test_tracepoints),
+		cmocka_unit_test(test_modifiers),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_names_of_attrs),
+		cmocka_unit_test(test_anything),
+		cmocka_unit_test(test_long_text),
+		cmocka_unit_test(test_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, setup, tree_machine_remove);

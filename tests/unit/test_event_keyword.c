@@ -89,8 +89,8 @@ static const struct good_breakpoint good_breakpoints[] = {
 	{ "mem:0x1000:wr:u", "mem:0x1000:wr:u", 0x1000, 4, PERCH_BREAKPOINT_RW, true },
 	{ "mem:0x1001/1:w", "mem:0x1001/1:w", 0x1001, 1, PERCH_BREAKPOINT_W, false },
 	{ "mem:0x1002/2", "mem:0x1002/2", 0x1002, 2, PERCH_BREAKPOINT_RW, false },
-	{ "mem:0xfffffffffffffff8/8:rw", "mem:0xfffffffffffffff8/8:rw", 0xfffffffffffffff8, 8, PERCH_BREAKPOINT_RW,
-	  false },
+	{ "mem:0xfffffffffffffff8/8:rw", "mem:0xfffffffffffffff8/8:rw", 0xfffffffffffffff8, 8,
+	  PERCH_BREAKPOINT_RW, false },
 	{ "mem:0x1003:x", "mem:0x1003:x", 0x1003, CODE_LENGTH, PERCH_BREAKPOINT_X, false },
 	{ "mem:0x1000:x:u", "mem:0x1000:x:u", 0x1000, CODE_LENGTH, PERCH_BREAKPOINT_X, true },
 	{ "mem:0x1000/name=x/", "x", 0x1000, 4, PERCH_BREAKPOINT_RW, false },
@@ -142,7 +142,7 @@ static void names_of_libpfm_become_attrs(void **state)
 	if (!have_pfm())
 		skip();
 	first_of(&events, "{pfm:perf::PAGE-FAULTS:u=1,pfm:perf::MINOR-FAULTS},"
-		 "pfm:perf::PERF_COUNT_HW_CPU_CYCLES:k:precise=2");
+			  "pfm:perf::PERF_COUNT_HW_CPU_CYCLES:k:precise=2");
 	assert_int_equal(events.nr, 3);
 	assert_string_equal(events.event[0].name, "pfm:perf::PAGE-FAULTS:u=1");
 	assert_int_equal(events.event[0].attr.type, PERCH_TYPE_SOFTWARE);
@@ -176,12 +176,16 @@ static void mistakes_in_names_of_libpfm_are_pointed_at(void **state)
 	(void)state;
 	if (!have_pfm())
 		skip();
-	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTZ", machine, &err), -ENOENT);
+	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTZ", machine, &err),
+			 -ENOENT);
 	assert_int_equal(err.column, 4);
 	assert_non_null(strstr(err.remedy, "PAGE-FAULTS"));
-	assert_int_equal(perch_events_parse(&events, "cycles,pfm:perf::PAGE-FAULTS:zz", machine, &err), -EINVAL);
+	assert_int_equal(perch_events_parse(&events, "cycles,pfm:perf::PAGE-FAULTS:zz", machine,
+					    &err),
+			 -EINVAL);
 	assert_int_equal(err.column, 29);
-	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTS:cpu=0", machine, &err), -EINVAL);
+	assert_int_equal(perch_events_parse(&events, "pfm:perf::PAGE-FAULTS:cpu=0", machine, &err),
+			 -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* No memory, at each place where event strings ask for some: an error, and the list as it was before. */
+/* No memory, at each place where event strings ask for some: an error, and the list as it was
+ * before. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 #include "elf_fixture.h"
 #include "tree.h"
 
-#define PMUS "/sys/bus/event_source/devices/"
+#define PMUS	"/sys/bus/event_source/devices/"
 #define TRACING "/sys/kernel/tracing/events/"
 
 static const struct tree_file files[] = {
@@ -48,7 +49,9 @@ static const struct elf_note notes[] = {
 	{ "shop", "sold", ELF_CODE_ADDRESS + 0x31, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
-static struct elf_fixture program = { .wide = true, .symbols = symbols, .dynamic = symbols, .notes = notes };
+static struct elf_fixture program = {
+	.wide = true, .symbols = symbols, .dynamic = symbols, .notes = notes
+};
 
 static struct perch_machine *machine;
 static char root[PATH_MAX];
@@ -116,7 +119,8 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/opt/program", root);
 	elf_write(&program, path, program.size);
 	/* what the machine keeps is kept before anything fails */
-	return perch_machine_new(&machine, root, NULL, NULL) || perch_machine_pmus(machine, &pmus, &nr, NULL);
+	return perch_machine_new(&machine, root, NULL, NULL) ||
+	       perch_machine_pmus(machine, &pmus, &nr, NULL);
 }
 
 static int teardown(void **state)
@@ -143,7 +147,9 @@ static void an_allocation_fails(const char *text, long which, bool *failed)
 	struct perch_error err = { 0 };
 	int rc;
 
-	assert_int_equal(perch_events_parse(&events, "{cs:u,faults},sched:sched_switch/filter=x/", machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&events, "{cs:u,faults},sched:sched_switch/filter=x/",
+					    machine, NULL),
+			 0);
 	left = which;
 	rc = perch_events_add(&events, text, machine, &err);
 	*failed = left < 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines described by folders: two kinds of cores, uncore units, aliases with parameters, units and scales. */
+/* Machines described by folders: two kinds of cores, uncore units, aliases with parameters, units
+ * and scales. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -16,14 +17,14 @@
 #include "event_fixture.h"
 #include "tree.h"
 
-#define PMUS "/sys/bus/event_source/devices/"
-#define CORE PMUS "cpu_core/"
-#define ATOM PMUS "cpu_atom/"
-#define IMC(n) PMUS "uncore_imc_" n "/"
+#define PMUS	  "/sys/bus/event_source/devices/"
+#define CORE	  PMUS "cpu_core/"
+#define ATOM	  PMUS "cpu_atom/"
+#define IMC(n)	  PMUS "uncore_imc_" n "/"
 #define CORE_TYPE 4
 #define ATOM_TYPE 10
-#define ON_CORE ((uint64_t)CORE_TYPE << PERCH_PMU_TYPE_SHIFT)
-#define ON_ATOM ((uint64_t)ATOM_TYPE << PERCH_PMU_TYPE_SHIFT)
+#define ON_CORE	  ((uint64_t)CORE_TYPE << PERCH_PMU_TYPE_SHIFT)
+#define ON_ATOM	  ((uint64_t)ATOM_TYPE << PERCH_PMU_TYPE_SHIFT)
 
 static const struct tree_file hybrid_files[] = {
 	{ CORE "type", "4\n" },
@@ -77,8 +78,11 @@ static const struct tree_file hybrid_files[] = {
 	{ PMUS "software/type", "1\n" },
 };
 
-#define TEN_TERMS "event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,"
-#define MANY_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS
+#define TEN_TERMS \
+	"event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,event=0x1,"
+#define MANY_TERMS                                                                                \
+	TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS TEN_TERMS \
+		TEN_TERMS
 
 static const struct tree_file plain_files[] = {
 	{ PMUS "cpu/events/long", MANY_TERMS MANY_TERMS MANY_TERMS "event=0x22\n" },
@@ -114,10 +118,8 @@ static const struct tree_file older_files[] = {
 	{ PMUS "armv8_cortex_a72/events/br_retired", "event=0x0021\n" },
 };
 static const struct tree_file newer_files[] = {
-	{ "/proc/sys/kernel/osrelease", "6.6.0\n" },
-	{ PMUS "armv8_cortex_a53/type", "8\n" },
-	{ PMUS "armv8_cortex_a53/cpus", "0-3\n" },
-	{ PMUS "armv8_cortex_a72/type", "9\n" },
+	{ "/proc/sys/kernel/osrelease", "6.6.0\n" }, { PMUS "armv8_cortex_a53/type", "8\n" },
+	{ PMUS "armv8_cortex_a53/cpus", "0-3\n" },   { PMUS "armv8_cortex_a72/type", "9\n" },
 	{ PMUS "armv8_cortex_a72/cpus", "4-5\n" },
 };
 
@@ -131,8 +133,10 @@ static int setup(void **state)
 	tree_make(roots[1], plain_files, sizeof(plain_files) / sizeof(*plain_files));
 	tree_make(roots[2], older_files, sizeof(older_files) / sizeof(*older_files));
 	tree_make(roots[3], newer_files, sizeof(newer_files) / sizeof(*newer_files));
-	return perch_machine_new(&hybrid, roots[0], NULL, NULL) || perch_machine_new(&plain, roots[1], NULL, NULL) ||
-	       perch_machine_new(&older, roots[2], NULL, NULL) || perch_machine_new(&newer, roots[3], NULL, NULL);
+	return perch_machine_new(&hybrid, roots[0], NULL, NULL) ||
+	       perch_machine_new(&plain, roots[1], NULL, NULL) ||
+	       perch_machine_new(&older, roots[2], NULL, NULL) ||
+	       perch_machine_new(&newer, roots[3], NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -155,7 +159,8 @@ struct wanted {
 	const char *name;
 };
 
-static void check(struct perch_machine *machine, const char *text, const struct wanted *wanted, size_t nr)
+static void check(struct perch_machine *machine, const char *text, const struct wanted *wanted,
+		  size_t nr)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -169,22 +174,25 @@ static void check(struct perch_machine *machine, const char *text, const struct 
 		if (event->attr.type != wanted[i].type || event->attr.config != wanted[i].config ||
 		    event->first != wanted[i].first || event->leader != wanted[i].leader ||
 		    strcmp(event->name, wanted[i].name))
-			fail_msg("%s: event %zu is %s, type %u, config %#llx, first %d, leader %d", text, i,
-				 event->name, event->attr.type, (unsigned long long)event->attr.config, event->first,
+			fail_msg("%s: event %zu is %s, type %u, config %#llx, first %d, leader %d",
+				 text, i, event->name, event->attr.type,
+				 (unsigned long long)event->attr.config, event->first,
 				 event->leader);
 	}
 	perch_events_clear(&events);
 }
 
-#define CHECK(machine, text, ...) \
+#define CHECK(machine, text, ...)                                    \
 	check(machine, text, (const struct wanted[]){ __VA_ARGS__ }, \
 	      sizeof((const struct wanted[]){ __VA_ARGS__ }) / sizeof(struct wanted))
 
 static void test_hybrid_names(void **state)
 {
 	(void)state;
-	CHECK(hybrid, "cycles", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" }, { 0, ON_CORE, 0, 1, "cpu_core/cycles/" });
-	CHECK(hybrid, "cs,instructions:u", { 1, 3, 0, 0, "cs" }, { 0, ON_ATOM | 1, 1, 1, "cpu_atom/instructions/u" },
+	CHECK(hybrid, "cycles", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" },
+	      { 0, ON_CORE, 0, 1, "cpu_core/cycles/" });
+	CHECK(hybrid, "cs,instructions:u", { 1, 3, 0, 0, "cs" },
+	      { 0, ON_ATOM | 1, 1, 1, "cpu_atom/instructions/u" },
 	      { 0, ON_CORE | 1, 1, 2, "cpu_core/instructions/u" });
 	CHECK(hybrid, "LLC-load-misses/period=9/k",
 	      { 3, ON_ATOM | 0x10002, 0, 0, "cpu_atom/LLC-load-misses,period=9/k" },
@@ -192,10 +200,13 @@ static void test_hybrid_names(void **state)
 	CHECK(hybrid, "r1a8", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" },
 	      { CORE_TYPE, 0x1a8, 0, 1, "cpu_core/r1a8/" });
 	/* config words leave each on its PMU */
-	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_ATOM | 5, 0, 0, "c" }, { 0, ON_CORE | 5, 0, 1, "c" });
-	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_ATOM | 6, 0, 0, "c" }, { 0, ON_CORE | 6, 0, 1, "c" });
+	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_ATOM | 5, 0, 0, "c" },
+	      { 0, ON_CORE | 5, 0, 1, "c" });
+	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_ATOM | 6, 0, 0, "c" },
+	      { 0, ON_CORE | 6, 0, 1, "c" });
 	CHECK(hybrid, "cycles/name=c/", { 0, ON_ATOM, 0, 0, "c" }, { 0, ON_CORE, 0, 1, "c" });
-	CHECK(hybrid, "mem-loads", { ATOM_TYPE, 0x5d0, 0, 0, "mem-loads" }, { CORE_TYPE, 0x1cd, 0, 1, "mem-loads" });
+	CHECK(hybrid, "mem-loads", { ATOM_TYPE, 0x5d0, 0, 0, "mem-loads" },
+	      { CORE_TYPE, 0x1cd, 0, 1, "mem-loads" });
 	CHECK(hybrid, "slots:u", { CORE_TYPE, 0x400, 0, 0, "slots:u" });
 	CHECK(hybrid, "task-clock", { 1, 1, 0, 0, "task-clock" });
 }
@@ -204,11 +215,12 @@ static void test_hybrid_pmus(void **state)
 {
 	(void)state;
 	CHECK(hybrid, "cpu_core/cycles/", { 0, ON_CORE, 0, 0, "cpu_core/cycles/" });
-	CHECK(hybrid, "cpu_core/cycles/u,cpu_atom/L1-dcache-loads/", { 0, ON_CORE, 0, 0, "cpu_core/cycles/u" },
+	CHECK(hybrid, "cpu_core/cycles/u,cpu_atom/L1-dcache-loads/",
+	      { 0, ON_CORE, 0, 0, "cpu_core/cycles/u" },
 	      { 3, ON_ATOM, 1, 1, "cpu_atom/L1-dcache-loads/" });
 	CHECK(hybrid, "cpu_atom/r1a8/", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" });
-	CHECK(hybrid, "cpu_core/umask=0x1ff,event=1/", { CORE_TYPE, UINT64_C(0x1000000ff01), 0, 0,
-							 "cpu_core/umask=0x1ff,event=1/" });
+	CHECK(hybrid, "cpu_core/umask=0x1ff,event=1/",
+	      { CORE_TYPE, UINT64_C(0x1000000ff01), 0, 0, "cpu_core/umask=0x1ff,event=1/" });
 	CHECK(hybrid, "cpu_*/mem-loads/", { ATOM_TYPE, 0x5d0, 0, 0, "cpu_*/mem-loads/" },
 	      { CORE_TYPE, 0x1cd, 0, 1, "cpu_*/mem-loads/" });
 	/* only one of the two has it */
@@ -220,7 +232,8 @@ static void test_hybrid_pmus(void **state)
 	CHECK(plain, "cycles,r1a8", { 0, 0, 0, 0, "cycles" }, { 4, 0x1a8, 1, 1, "r1a8" });
 }
 
-/* Kernels that do not know the PMU above bit 32: events of each PMU's own mean the same; where it has none, as perf. */
+/* Kernels that do not know the PMU above bit 32: events of each PMU's own mean the same; where it
+ * has none, as perf. */
 static void test_arm(void **state)
 {
 	struct perch_events events;
@@ -231,14 +244,16 @@ static void test_arm(void **state)
 	      { 0, UINT64_C(9) << 32, 0, 1, "armv8_cortex_a72/cycles/u" });
 	CHECK(older, "cycles:u", { 8, 0x11, 0, 0, "armv8_cortex_a53/cycles/u" },
 	      { 9, 0x11, 0, 1, "armv8_cortex_a72/cycles/u" });
-	CHECK(older, "{branches,cs}", { 8, 0xc, 0, 0, "armv8_cortex_a53/branches/" }, { 1, 3, 1, 0, "cs" },
-	      { 9, 0x21, 0, 2, "armv8_cortex_a72/branches/" });
+	CHECK(older, "{branches,cs}", { 8, 0xc, 0, 0, "armv8_cortex_a53/branches/" },
+	      { 1, 3, 1, 0, "cs" }, { 9, 0x21, 0, 2, "armv8_cortex_a72/branches/" });
 	CHECK(older, "cs,instructions,faults", { 1, 3, 0, 0, "cs" }, { 0, 1, 1, 1, "instructions" },
 	      { 1, 2, 2, 2, "faults" });
 	CHECK(older, "LLC-loads", { 3, 2, 0, 0, "LLC-loads" });
-	CHECK(older, "r11", { 8, 0x11, 0, 0, "armv8_cortex_a53/r11/" }, { 9, 0x11, 0, 1, "armv8_cortex_a72/r11/" });
+	CHECK(older, "r11", { 8, 0x11, 0, 0, "armv8_cortex_a53/r11/" },
+	      { 9, 0x11, 0, 1, "armv8_cortex_a72/r11/" });
 	CHECK(older, "armv8_cortex_a72/cycles/k", { 9, 0x11, 0, 0, "armv8_cortex_a72/cycles/k" });
-	assert_int_equal(perch_events_parse(&events, "armv8_cortex_a72/instructions/", older, &err), -EOPNOTSUPP);
+	assert_int_equal(perch_events_parse(&events, "armv8_cortex_a72/instructions/", older, &err),
+			 -EOPNOTSUPP);
 	assert_int_equal(err.column, 17);
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.since, "6.6");
@@ -250,17 +265,22 @@ static void test_hybrid_groups(void **state)
 	struct perch_events events;
 
 	(void)state;
-	CHECK(hybrid, "cs,{cycles,instructions}:u", { 1, 3, 0, 0, "cs" }, { 0, ON_ATOM, 1, 1, "cpu_atom/cycles/" },
-	      { 0, ON_ATOM | 1, 2, 1, "cpu_atom/instructions/" }, { 0, ON_CORE, 1, 3, "cpu_core/cycles/" },
+	CHECK(hybrid, "cs,{cycles,instructions}:u", { 1, 3, 0, 0, "cs" },
+	      { 0, ON_ATOM, 1, 1, "cpu_atom/cycles/" },
+	      { 0, ON_ATOM | 1, 2, 1, "cpu_atom/instructions/" },
+	      { 0, ON_CORE, 1, 3, "cpu_core/cycles/" },
 	      { 0, ON_CORE | 1, 2, 3, "cpu_core/instructions/" });
 	CHECK(hybrid, "{cycles,cs}", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" }, { 1, 3, 1, 0, "cs" },
 	      { 0, ON_CORE, 0, 2, "cpu_core/cycles/" });
-	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}", { 0, ON_CORE, 0, 0, "cpu_core/cycles/" },
+	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}",
+	      { 0, ON_CORE, 0, 0, "cpu_core/cycles/" },
 	      { 0, ON_CORE | 1, 1, 0, "cpu_core/instructions/" });
-	/* what names one PMU goes to the group of that PMU; what is of no PMU of cores, to the first */
-	CHECK(hybrid, "{cs,cpu_core/cycles/,instructions,faults}",
-	      { 1, 3, 0, 0, "cs" }, { 0, ON_ATOM | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
-	      { 0, ON_CORE, 3, 3, "cpu_core/cycles/" }, { 0, ON_CORE | 1, 1, 3, "cpu_core/instructions/" });
+	/* what names one PMU goes to the group of that PMU; what is of no PMU of cores, to the
+	 * first */
+	CHECK(hybrid, "{cs,cpu_core/cycles/,instructions,faults}", { 1, 3, 0, 0, "cs" },
+	      { 0, ON_ATOM | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
+	      { 0, ON_CORE, 3, 3, "cpu_core/cycles/" },
+	      { 0, ON_CORE | 1, 1, 3, "cpu_core/instructions/" });
 	CHECK(hybrid, "{imc/event=1/,uncore_imc_1/event=2/}", { 20, 1, 0, 0, "imc/event=1/" },
 	      { 21, 1, 0, 1, "imc/event=1/" }, { 21, 2, 2, 1, "uncore_imc_1/event=2/" },
 	      { 23, 1, 0, 3, "imc/event=1/" });
@@ -278,11 +298,15 @@ static void test_cpus(void **state)
 {
 	static const struct {
 		const char *text;
-		int first;	/* -1: any CPU */
+		int first; /* -1: any CPU */
 		size_t nr;
 	} cases[] = {
-		{ "cpu_core/cycles/", 0, 4 }, { "cpu_atom/instructions/", 4, 4 }, { "cpu_atom/r1/", 4, 4 },
-		{ "uncore_imc_0/event=1/", 0, 1 }, { "cs", -1, 0 }, { "uncore_imc_free_running/data_read/", -1, 0 },
+		{ "cpu_core/cycles/", 0, 4 },
+		{ "cpu_atom/instructions/", 4, 4 },
+		{ "cpu_atom/r1/", 4, 4 },
+		{ "uncore_imc_0/event=1/", 0, 1 },
+		{ "cs", -1, 0 },
+		{ "uncore_imc_free_running/data_read/", -1, 0 },
 	};
 
 	(void)state;
@@ -306,13 +330,16 @@ static void test_cpus(void **state)
 
 static void test_attr_names(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE, .config = ON_CORE | PERCH_COUNT_HW_INSTRUCTIONS };
+	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE,
+				   .config = ON_CORE | PERCH_COUNT_HW_INSTRUCTIONS };
 	char name[64];
 
 	(void)state;
 	assert_string_equal(perch_attr_name(&attr, name, sizeof(name)), "instructions");
-	attr = (struct perch_attr){ .type = PERCH_TYPE_HW_CACHE, .config = ON_ATOM | 0x10002,
-				      .exclude_kernel = 1, .exclude_hv = 1 };
+	attr = (struct perch_attr){ .type = PERCH_TYPE_HW_CACHE,
+				    .config = ON_ATOM | 0x10002,
+				    .exclude_kernel = 1,
+				    .exclude_hv = 1 };
 	assert_string_equal(perch_attr_name(&attr, name, sizeof(name)), "LLC-load-misses:u");
 }
 
@@ -322,25 +349,32 @@ static void test_uncore(void **state)
 
 	(void)state;
 	CHECK(hybrid, "uncore_imc/cas_count_read/", { 20, 4, 0, 0, "uncore_imc/cas_count_read/" },
-	      { 21, 0x14, 0, 1, "uncore_imc/cas_count_read/" }, { 23, 0x24, 0, 2, "uncore_imc/cas_count_read/" });
-	CHECK(hybrid, "imc/event=7/", { 20, 7, 0, 0, "imc/event=7/" }, { 21, 7, 0, 1, "imc/event=7/" },
-	      { 23, 7, 0, 2, "imc/event=7/" });
+	      { 21, 0x14, 0, 1, "uncore_imc/cas_count_read/" },
+	      { 23, 0x24, 0, 2, "uncore_imc/cas_count_read/" });
+	CHECK(hybrid, "imc/event=7/", { 20, 7, 0, 0, "imc/event=7/" },
+	      { 21, 7, 0, 1, "imc/event=7/" }, { 23, 7, 0, 2, "imc/event=7/" });
 	CHECK(hybrid, "imc_1/event=7/", { 21, 7, 0, 0, "imc_1/event=7/" });
 	CHECK(hybrid, "uncore_imc_?/event=7/", { 20, 7, 0, 0, "uncore_imc_?/event=7/" },
 	      { 21, 7, 0, 1, "uncore_imc_?/event=7/" });
-	CHECK(hybrid, "imc_[01]/event=7/", { 20, 7, 0, 0, "imc_[01]/event=7/" }, { 21, 7, 0, 1, "imc_[01]/event=7/" });
+	CHECK(hybrid, "imc_[01]/event=7/", { 20, 7, 0, 0, "imc_[01]/event=7/" },
+	      { 21, 7, 0, 1, "imc_[01]/event=7/" });
 	/* units numbered by addresses; two letters are no address */
 	CHECK(hybrid, "arm_smmuv3_pmcg/event=7/", { 40, 7, 0, 0, "arm_smmuv3_pmcg/event=7/" });
 	CHECK(hybrid, "uncore_*/data_read/", { 22, 15, 0, 0, "uncore_*/data_read/" });
-	CHECK(hybrid, "cas_count_read", { 20, 4, 0, 0, "cas_count_read" }, { 21, 0x14, 0, 1, "cas_count_read" },
-	      { 23, 0x24, 0, 2, "cas_count_read" });
+	CHECK(hybrid, "cas_count_read", { 20, 4, 0, 0, "cas_count_read" },
+	      { 21, 0x14, 0, 1, "cas_count_read" }, { 23, 0x24, 0, 2, "cas_count_read" });
 	CHECK(hybrid, "cas_count_read/period=5/", { 20, 4, 0, 0, "cas_count_read/period=5/" },
-	      { 21, 0x14, 0, 1, "cas_count_read/period=5/" }, { 23, 0x24, 0, 2, "cas_count_read/period=5/" });
+	      { 21, 0x14, 0, 1, "cas_count_read/period=5/" },
+	      { 23, 0x24, 0, 2, "cas_count_read/period=5/" });
 	CHECK(hybrid, "{imc_?/event=1/,imc/event=2/}", { 20, 1, 0, 0, "imc_?/event=1/" },
-	      { 20, 2, 1, 0, "imc/event=2/" },
-	      { 21, 1, 0, 2, "imc_?/event=1/" }, { 21, 2, 1, 2, "imc/event=2/" }, { 23, 2, 1, 4, "imc/event=2/" });
-	assert_int_equal(perch_events_parse(&events, "imc/cas_count_read/,uncore_imc_free_running/data_read/,"
-					    "power/energy-pkg/", hybrid, NULL), 0);
+	      { 20, 2, 1, 0, "imc/event=2/" }, { 21, 1, 0, 2, "imc_?/event=1/" },
+	      { 21, 2, 1, 2, "imc/event=2/" }, { 23, 2, 1, 4, "imc/event=2/" });
+	assert_int_equal(
+		perch_events_parse(&events,
+				   "imc/cas_count_read/,uncore_imc_free_running/data_read/,"
+				   "power/energy-pkg/",
+				   hybrid, NULL),
+		0);
 	assert_string_equal(events.event[0].unit, "MiB");
 	assert_true(events.event[0].scale == 6.103515625e-5);
 	assert_true(events.event[0].per_package && !events.event[0].snapshot);
@@ -350,7 +384,8 @@ static void test_uncore(void **state)
 	assert_true(events.event[4].scale > 2.32e-10 && events.event[4].scale < 2.33e-10);
 	perch_events_clear(&events);
 	/* one name, but counts of different size do not add up */
-	CHECK(hybrid, "power-level", { 30, 4, 0, 0, "power-level" }, { 22, 5, 1, 1, "power-level" });
+	CHECK(hybrid, "power-level", { 30, 4, 0, 0, "power-level" },
+	      { 22, 5, 1, 1, "power-level" });
 	/* a dot in a name makes it no file beside an event */
 	assert_int_equal(perch_events_parse(&events, "power/energy-pkg.v2/", hybrid, NULL), 0);
 	assert_int_equal(events.event[0].attr.config, 3);
@@ -363,27 +398,37 @@ static void test_terms(void **state)
 	struct perch_events events;
 
 	(void)state;
-	/* what the user spells out wins over a named event, wherever it stands; so do fields over config words */
+	/* what the user spells out wins over a named event, wherever it stands; so do fields over
+	 * config words */
 	CHECK(plain, "cpu/mem-loads,event=0x2/", { 4, 2, 0, 0, "cpu/mem-loads,event=0x2/" });
 	CHECK(plain, "cpu/event=0x2,mem-loads/", { 4, 2, 0, 0, "cpu/event=0x2,mem-loads/" });
 	CHECK(plain, "cpu/event=2,config=0x100/", { 4, 0x102, 0, 0, "cpu/event=2,config=0x100/" });
-	CHECK(plain, "cpu/split=0x7f/", { 4, UINT64_C(0xf00000000000000d), 0, 0, "cpu/split=0x7f/" });
+	CHECK(plain, "cpu/split=0x7f/",
+	      { 4, UINT64_C(0xf00000000000000d), 0, 0, "cpu/split=0x7f/" });
 	CHECK(plain, "cpu/event=010/", { 4, 10, 0, 0, "cpu/event=010/" });
 	CHECK(plain, "cpu/MEM-Loads/,Mem-loads:u", { 4, 0xcd, 0, 0, "cpu/MEM-Loads/" },
 	      { 4, 0xcd, 1, 1, "Mem-loads:u" });
-	CHECK(plain, "pair{cs,faults},cs", { 1, 3, 0, 0, "cs" }, { 1, 2, 1, 0, "faults" }, { 1, 3, 2, 2, "cs" });
+	CHECK(plain, "pair{cs,faults},cs", { 1, 3, 0, 0, "cs" }, { 1, 2, 1, 0, "faults" },
+	      { 1, 3, 2, 2, "cs" });
 	CHECK(plain, "cpu/r0x1A8/,cpu/r1a8,period=4/", { 4, 0x1a8, 0, 0, "cpu/r0x1A8/" },
 	      { 4, 0x1a8, 1, 1, "cpu/r1a8,period=4/" });
 	CHECK(plain, "cpu/long/", { 4, 0x22, 0, 0, "cpu/long/" });
 	CHECK(plain, "cpu//", { 4, 0, 0, 0, "cpu//" });
 	CHECK(plain, "cpu//u", { 4, 0, 0, 0, "cpu//u" });
-	CHECK(plain, "hv_24x7/PM_CYC,core=5/", { 6, UINT64_C(0xe000050002), 0, 0, "hv_24x7/PM_CYC,core=5/" });
-	CHECK(plain, "hv_24x7/core=0x6,PM_CYC/", { 6, UINT64_C(0xe000060002), 0, 0, "hv_24x7/core=0x6,PM_CYC/" });
-	assert_int_equal(perch_events_parse(&events, "cpu/mem-loads,ldlat=30,whole=0xffffffffffffffff,"
-					    "filter=7,period=4/pp", plain, NULL), 0);
-	assert_true(events.event[0].attr.config1 == 30 && events.event[0].attr.config2 == UINT64_MAX);
+	CHECK(plain, "hv_24x7/PM_CYC,core=5/",
+	      { 6, UINT64_C(0xe000050002), 0, 0, "hv_24x7/PM_CYC,core=5/" });
+	CHECK(plain, "hv_24x7/core=0x6,PM_CYC/",
+	      { 6, UINT64_C(0xe000060002), 0, 0, "hv_24x7/core=0x6,PM_CYC/" });
+	assert_int_equal(perch_events_parse(&events,
+					    "cpu/mem-loads,ldlat=30,whole=0xffffffffffffffff,"
+					    "filter=7,period=4/pp",
+					    plain, NULL),
+			 0);
+	assert_true(events.event[0].attr.config1 == 30 &&
+		    events.event[0].attr.config2 == UINT64_MAX);
 	assert_true(events.event[0].attr.config3 == 7 && !events.event[0].filter);
-	assert_true(events.event[0].attr.sample_period == 4 && events.event[0].attr.precise_ip == 2);
+	assert_true(events.event[0].attr.sample_period == 4 &&
+		    events.event[0].attr.precise_ip == 2);
 	perch_events_clear(&events);
 }
 
@@ -393,27 +438,42 @@ static void test_mistakes(void **state)
 		struct mistake mistake;
 		bool hybrid;
 	} cases[] = {
-		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "its parameter 'core'" }, false },
-		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" }, false },
-		{ { "hv_24x7/PM_CYC,core=x/", 20, PERCH_ERROR_SYNTAX, "expected a number, found 'x'" }, false },
-		{ { "hv_24x7/PM_CYC,core=65536/", 20, PERCH_ERROR_UNKNOWN_TERM, "at most 0xffff" }, false },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "its parameter 'core'" },
+		  false },
+		{ { "hv_24x7/PM_CYC/", 8, PERCH_ERROR_UNKNOWN_TERM, "hv_24x7/PM_CYC,core=NUMBER/" },
+		  false },
+		{ { "hv_24x7/PM_CYC,core=x/", 20, PERCH_ERROR_SYNTAX,
+		    "expected a number, found 'x'" },
+		  false },
+		{ { "hv_24x7/PM_CYC,core=65536/", 20, PERCH_ERROR_UNKNOWN_TERM, "at most 0xffff" },
+		  false },
 		{ { "cpu/odd/", 4, PERCH_ERROR_FORMAT, "'event'" }, false },
 		{ { "cpu/event=0x100/", 10, PERCH_ERROR_UNKNOWN_TERM, "at most 0xff" }, false },
-		{ { "cpu/evnt=0x100/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean event?" }, false },
+		{ { "cpu/evnt=0x100/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean event?" },
+		  false },
 		{ { "cpu/perid=5/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" }, false },
-		{ { "cpu/mem-laods/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean mem-loads?" }, false },
-		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "no other event or field" }, false },
-		{ { "hv_24x7/cycles/", 8, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'cycles'" }, false },
+		{ { "cpu/mem-laods/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean mem-loads?" },
+		  false },
+		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "no other event or field" },
+		  false },
+		{ { "hv_24x7/cycles/", 8, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'cycles'" },
+		  false },
 		{ { "mem-loads/perod=5/", 10, PERCH_ERROR_UNKNOWN_TERM, "period" }, false },
-		{ { "cs,nosuch*/event=1/", 3, PERCH_ERROR_UNKNOWN_PMU, "matches 'nosuch*'" }, false },
-		{ { "uncore_im/event=1/", 0, PERCH_ERROR_UNKNOWN_PMU, "no PMU 'uncore_im'" }, true },
+		{ { "cs,nosuch*/event=1/", 3, PERCH_ERROR_UNKNOWN_PMU, "matches 'nosuch*'" },
+		  false },
+		{ { "uncore_im/event=1/", 0, PERCH_ERROR_UNKNOWN_PMU, "no PMU 'uncore_im'" },
+		  true },
 		{ { "uncore_*/nosuch/", 9, PERCH_ERROR_UNKNOWN_TERM, "uncore_imc_0" }, true },
 		{ { "imc/event=256/", 10, PERCH_ERROR_UNKNOWN_TERM, "too large" }, true },
-		{ { "power/energy-pkg.scale/", 6, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'energy-pkg.scale'" }, true },
+		{ { "power/energy-pkg.scale/", 6, PERCH_ERROR_UNKNOWN_TERM,
+		    "no event or term 'energy-pkg.scale'" },
+		  true },
 		{ { "cpu/event=1/", 0, PERCH_ERROR_UNKNOWN_PMU, "no PMU 'cpu'" }, true },
-		{ { "cs,mem-laods", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean mem-loads?" }, false },
+		{ { "cs,mem-laods", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean mem-loads?" },
+		  false },
 		{ { "cpu/r0x/", 4, PERCH_ERROR_UNKNOWN_TERM, "'r0x'" }, false },
-		{ { "duration_time", 0, PERCH_ERROR_UNKNOWN_EVENT, "a clock of perf's own" }, false },
+		{ { "duration_time", 0, PERCH_ERROR_UNKNOWN_EVENT, "a clock of perf's own" },
+		  false },
 		{ { "{cycles,nosuch}", 8, PERCH_ERROR_UNKNOWN_EVENT, "nosuch" }, true },
 	};
 
@@ -425,10 +485,11 @@ static void test_mistakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hybrid_names), cmocka_unit_test(test_hybrid_pmus),
+		cmocka_unit_test(test_hybrid_names),  cmocka_unit_test(test_hybrid_pmus),
 		cmocka_unit_test(test_hybrid_groups), cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_cpus), cmocka_unit_test(test_attr_names),
-		cmocka_unit_test(test_uncore), cmocka_unit_test(test_terms), cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_attr_names),
+		cmocka_unit_test(test_uncore),	      cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_mistakes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

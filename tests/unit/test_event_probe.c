@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes in event strings, and the ELF files and the list of the kernel's functions that they are looked up in. */
+/* Probes in event strings, and the ELF files and the list of the kernel's functions that they are
+ * looked up in. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -29,10 +30,11 @@ static const struct tree_file files[] = {
 	{ UPROBE "format/ref_ctr_offset", "config:32-63\n" },
 	{ KPROBE "type", "6\n" },
 	{ KPROBE "format/retprobe", "config:0\n" },
-	{ "/proc/kallsyms", "ffffffff81000000 T _stext\nffffffff81000010 T vfs_read\nffffffff81000020 t vfs_write\n"
-			    "ffffffff81000030 t twice\nffffffff81000040 t twice\nffffffff81000050 D vfs_data\n"
-			    "ffffffffc0000000 t twice\t[nf_tables]\n"
-			    "ffffffffc0000010 T nft_do_chain\t[nf_tables]\nbroken\nffff T \n" },
+	{ "/proc/kallsyms",
+	  "ffffffff81000000 T _stext\nffffffff81000010 T vfs_read\nffffffff81000020 t vfs_write\n"
+	  "ffffffff81000030 t twice\nffffffff81000040 t twice\nffffffff81000050 D vfs_data\n"
+	  "ffffffffc0000000 t twice\t[nf_tables]\n"
+	  "ffffffffc0000010 T nft_do_chain\t[nf_tables]\nbroken\nffff T \n" },
 	{ "/opt/script", "#!/bin/sh\n" },
 	{ "/opt/empty", "" },
 	{ "/opt/bin/tool", "" },
@@ -83,7 +85,10 @@ static const struct elf_note notes[] = {
 
 static struct perch_machine *machine, *old;
 static char root[PATH_MAX];
-static struct elf_fixture whole = { .symbols = symbols, .dynamic = dynamic, .versions = versions, .notes = notes,
+static struct elf_fixture whole = { .symbols = symbols,
+				    .dynamic = dynamic,
+				    .versions = versions,
+				    .notes = notes,
 				    .base = 0x500000 };
 static struct elf_fixture bare;
 
@@ -95,7 +100,8 @@ static void write_elf(const struct elf_fixture *elf, const char *path, size_t si
 	elf_write(elf, inside, size);
 }
 
-/* Libraries are looked up among those that this machine can load: the fixture says that it is such a one. */
+/* Libraries are looked up among those that this machine can load: the fixture says that it is such
+ * a one. */
 static int setup(void **state)
 {
 	static const char *const programs[] = { "/opt/bin/tool", "/old/opt/bin/tool" };
@@ -124,7 +130,8 @@ static int setup(void **state)
 	}
 	setenv("PATH", "relative:/nowhere::/opt/bin", 1);
 	snprintf(path, sizeof(path), "%s/old", root);
-	return perch_machine_new(&machine, root, NULL, NULL) || perch_machine_new(&old, path, NULL, NULL);
+	return perch_machine_new(&machine, root, NULL, NULL) ||
+	       perch_machine_new(&old, path, NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -164,8 +171,12 @@ static void functions_are_found_in_every_kind_of_file(void **state)
 		static struct elf_fixture elf;
 		struct perch__elf_function function;
 
-		elf = (struct elf_fixture){ .wide = kind & 1, .swapped = kind & 2, .machine = EM_SPARC,
-					    .symbols = symbols, .dynamic = dynamic, .versions = versions };
+		elf = (struct elf_fixture){ .wide = kind & 1,
+					    .swapped = kind & 2,
+					    .machine = EM_SPARC,
+					    .symbols = symbols,
+					    .dynamic = dynamic,
+					    .versions = versions };
 		elf_make(&elf);
 		write_elf(&elf, "/opt/kind", elf.size);
 		assert_int_equal(place("/opt/kind", "main"), ELF_CODE + 0x10);
@@ -203,8 +214,8 @@ static void thumb_functions_are_at_even_places(void **state)
 	assert_int_equal(place("/opt/thumb", "thumb"), ELF_CODE + 0x10);
 }
 
-static int find_sites(const char *path, const char *provider, const char *name, struct perch__usdt_site *site,
-		      size_t *nr)
+static int find_sites(const char *path, const char *provider, const char *name,
+		      struct perch__usdt_site *site, size_t *nr)
 {
 	struct perch__elf elf;
 	int rc;
@@ -224,7 +235,9 @@ static void usdt_probes_are_found_in_every_kind_of_file(void **state)
 		unsigned moved = kind & 4 ? 0x40 : 0;
 		size_t nr;
 
-		elf = (struct elf_fixture){ .wide = kind & 1, .swapped = kind & 2, .notes = notes,
+		elf = (struct elf_fixture){ .wide = kind & 1,
+					    .swapped = kind & 2,
+					    .notes = notes,
 					    .base = 0x500000 + moved };
 		elf_make(&elf);
 		write_elf(&elf, "/opt/kind", elf.size);
@@ -243,7 +256,8 @@ static void usdt_probes_are_found_in_every_kind_of_file(void **state)
 	}
 }
 
-/* Thousands of sections could claim the same megabytes: all of them together are read as far as one may be. */
+/* Thousands of sections could claim the same megabytes: all of them together are read as far as one
+ * may be. */
 static void notes_are_bounded_over_all_sections(void **state)
 {
 	static struct elf_fixture elf = { .wide = true };
@@ -306,7 +320,7 @@ static void damaged_files_do_no_harm(void **state)
 		unsigned char good;
 
 		if (at == 0x100)
-			at = ELF_DATA + ELF_DATA_SIZE;	/* code and data are not looked at */
+			at = ELF_DATA + ELF_DATA_SIZE; /* code and data are not looked at */
 		good = elf.bytes[at];
 		for (size_t i = 0; i < PERCH__NR(values); i++) {
 			elf.bytes[at] = values[i];
@@ -317,7 +331,8 @@ static void damaged_files_do_no_harm(void **state)
 	}
 }
 
-static struct perch_event first_of(struct perch_events *events, const char *text, struct perch_machine *of)
+static struct perch_event first_of(struct perch_events *events, const char *text,
+				   struct perch_machine *of)
 {
 	struct perch_error err;
 
@@ -327,7 +342,7 @@ static struct perch_event first_of(struct perch_events *events, const char *text
 }
 
 struct good_probe {
-	const char *text, *path;	/* path NULL: config1 is no pointer */
+	const char *text, *path; /* path NULL: config1 is no pointer */
 	uint32_t type;
 	uint64_t config, config2;
 };
@@ -337,21 +352,25 @@ static const struct good_probe good_probes[] = {
 	{ "uprobe:/opt/whole:main+0x6", "/opt/whole", 8, 0, ELF_CODE + 0x16 },
 	{ "uprobe:/opt/whole:0x1010", "/opt/whole", 8, 0, 0x1010 },
 	{ "uprobe:/opt/bare:16", "/opt/bare", 8, 0, 16 },
-	{ "uprobe:/opt/whole:main(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32, ELF_CODE + 0x10 },
+	{ "uprobe:/opt/whole:main(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32,
+	  ELF_CODE + 0x10 },
 	{ "uprobe:/opt/whole:0x1010(4612):u", "/opt/whole", 8, UINT64_C(4612) << 32, 0x1010 },
 	{ "uretprobe:/opt/whole:main", "/opt/whole", 8, 1, ELF_CODE + 0x10 },
 	{ "uretprobe:/opt/whole:main+0", "/opt/whole", 8, 1, ELF_CODE + 0x10 },
-	{ "uretprobe:/opt/whole:0x1010(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32 | 1, 0x1010 },
+	{ "uretprobe:/opt/whole:0x1010(0x1202)", "/opt/whole", 8, UINT64_C(0x1202) << 32 | 1,
+	  0x1010 },
 	{ "uprobe:\"/opt/a:b\":main", "/opt/a:b", 8, 0, ELF_CODE + 0x10 },
 	{ "uprobe:'/opt/a:b':'name with spaces, (all)'", "/opt/a:b", 8, 0, ELF_CODE + 0xa0 },
 	{ "uprobe:/opt/whole:copy@V_1", "/opt/whole", 8, 0, ELF_CODE + 0x100 },
 	{ "uprobe:tool:main", "/opt/bin/tool", 8, 0, ELF_CODE + 0x10 },
 	{ "uprobe:libfix:main", "/usr/lib/strange-linux-gnu/libfix.so.10", 8, 0, ELF_CODE + 0x10 },
-	{ "uprobe:libfix.so.9:main", "/usr/lib/strange-linux-gnu/libfix.so.9", 8, 0, ELF_CODE + 0x10 },
+	{ "uprobe:libfix.so.9:main", "/usr/lib/strange-linux-gnu/libfix.so.9", 8, 0,
+	  ELF_CODE + 0x10 },
 	{ "uprobe:libfix.so.11:main", "/usr/lib/libfix.so.11", 8, 0, ELF_CODE + 0x10 },
 	{ "uprobe:libplain:main", "/usr/lib/libplain.so", 8, 0, ELF_CODE + 0x10 },
 	{ "usdt:/opt/whole:shop:opened", "/opt/whole", 8, 0, ELF_CODE + 0x11 },
-	{ "usdt:/opt/whole:shop:sold:u", "/opt/whole", 8, (uint64_t)(ELF_DATA + 2) << 32, ELF_CODE + 0x21 },
+	{ "usdt:/opt/whole:shop:sold:u", "/opt/whole", 8, (uint64_t)(ELF_DATA + 2) << 32,
+	  ELF_CODE + 0x21 },
 	{ "kprobe:vfs_read", "vfs_read", 6, 0, 0 },
 	{ "kprobe:vfs_read+0x10:k", "vfs_read", 6, 0, 0x10 },
 	{ "kprobe:'nf_tables:nft_do_chain'", "nf_tables:nft_do_chain", 6, 0, 0 },
@@ -380,7 +399,8 @@ static void probes_become_attrs(void **state)
 		else
 			assert_null(event.path);
 		/* the kernel would look for the path in the program that forks */
-		assert_int_equal(event.terms.inherit, good->path ? PERCH_TRISTATE_NO : PERCH_TRISTATE_UNSET);
+		assert_int_equal(event.terms.inherit,
+				 good->path ? PERCH_TRISTATE_NO : PERCH_TRISTATE_UNSET);
 		perch_events_clear(&events);
 	}
 }
@@ -424,7 +444,8 @@ static void a_usdt_probe_has_an_event_for_each_place(void **state)
 	struct perch_events events;
 
 	(void)state;
-	first_of(&events, "page-faults,usdt:/opt/whole:shop:sold:u,uprobe:/opt/whole:main", machine);
+	first_of(&events, "page-faults,usdt:/opt/whole:shop:sold:u,uprobe:/opt/whole:main",
+		 machine);
 	assert_int_equal(events.nr, 4);
 	assert_int_equal(events.event[1].first, 1);
 	assert_int_equal(events.event[2].first, 1);
@@ -445,7 +466,8 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:\"/opt/whole:main", -EINVAL, 7, "quote", NULL },
 	{ "uprobe:/opt/whole:main+", -EINVAL, 23, "expected an offset", NULL },
 	{ "uprobe:/opt/whole:main+x", -EINVAL, 23, "expected an offset", NULL },
-	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the place of a reference counter", NULL },
+	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the place of a reference counter",
+	  NULL },
 	{ "uprobe:/opt/whole:main(2", -EINVAL, 24, "expected ')'", NULL },
 	{ "uprobe:/opt/whole:main(3)", -EINVAL, 23, "even", NULL },
 	{ "uprobe:/opt/whole:main(0x10000)", -EINVAL, 23, "beyond the end", NULL },
@@ -508,7 +530,8 @@ static void kernels_without_probes_are_told(void **state)
 	assert_int_equal(perch_events_parse(&events, "usdt:tool:shop:sold", old, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.since, "4.20");
-	assert_int_equal(perch_events_parse(&events, "uprobe:tool:main(0x1202)", old, &err), -EINVAL);
+	assert_int_equal(perch_events_parse(&events, "uprobe:tool:main(0x1202)", old, &err),
+			 -EINVAL);
 	assert_int_equal(err.column, 17);
 }
 

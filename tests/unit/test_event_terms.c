@@ -18,7 +18,7 @@
 #include "tree_machine.h"
 
 #define TRACING "/sys/kernel/tracing/events/"
-#define PT "/sys/bus/event_source/devices/intel_pt/"
+#define PT	"/sys/bus/event_source/devices/intel_pt/"
 
 #define FORMAT(more) \
 	"name: x\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" more
@@ -28,7 +28,8 @@ static const struct tree_file files[] = {
 	  FORMAT("\tfield:const char * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
 		 "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n"
 		 "\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n\nprint fmt: \"%s\", REC->zork\n") },
-	{ TRACING "syscalls/sys_exit_open/format", FORMAT("\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n") },
+	{ TRACING "syscalls/sys_exit_open/format",
+	  FORMAT("\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n") },
 	{ TRACING "syscalls/sys_enter_close/format",
 	  FORMAT("\tfield:int (*call)(void);\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n") },
 	{ TRACING "sched/sched_switch/id", "314\n" },
@@ -70,7 +71,8 @@ static void test_periods(void **state)
 	event = one("sched:sched_switch/freq=0x63/:k");
 	assert_true(event.attr.sample_freq == 99 && event.attr.freq);
 	assert_int_equal(event.attr.config, 314);
-	assert_true(one("L1-dcache-loads/period=9223372036854775807/").attr.sample_period == INT64_MAX);
+	assert_true(one("L1-dcache-loads/period=9223372036854775807/").attr.sample_period ==
+		    INT64_MAX);
 	assert_true(one("r1a8/period=010/").attr.sample_period == 10);
 	assert_true(one("cs/period/").attr.sample_period == 1);
 	assert_true(one("1:3/period=5/").attr.sample_period == 5);
@@ -81,7 +83,8 @@ static void test_periods(void **state)
 
 static void test_stacks(void **state)
 {
-	struct perch_event_terms terms = one("cycles/call-graph=dwarf,stack-size=4096,max-stack=12/").terms;
+	struct perch_event_terms terms =
+		one("cycles/call-graph=dwarf,stack-size=4096,max-stack=12/").terms;
 
 	(void)state;
 	assert_int_equal(terms.call_graph, PERCH_CALL_GRAPH_DWARF);
@@ -103,7 +106,8 @@ static void test_said(void **state)
 	(void)state;
 	assert_int_equal(one("cs/inherit/").terms.inherit, PERCH_TRISTATE_YES);
 	assert_int_equal(one("cs/inherit=0/").terms.inherit, PERCH_TRISTATE_NO);
-	assert_int_equal(perch_events_parse(&events, "{cs,faults/no-inherit/},cs", machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&events, "{cs,faults/no-inherit/},cs", machine, NULL),
+			 0);
 	assert_int_equal(events.event[0].terms.inherit, PERCH_TRISTATE_NO);
 	assert_int_equal(events.event[2].terms.inherit, PERCH_TRISTATE_UNSET);
 	perch_events_clear(&events);
@@ -127,11 +131,13 @@ static void test_said(void **state)
 static void test_branches(void **state)
 {
 	(void)state;
-	assert_true(one("cycles/branch_type=any_call/").terms.branch_sample_type == PERCH_SAMPLE_BRANCH_ANY_CALL);
+	assert_true(one("cycles/branch_type=any_call/").terms.branch_sample_type ==
+		    PERCH_SAMPLE_BRANCH_ANY_CALL);
 	assert_true(one("cycles/branch_type='any,u'/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
 	assert_true(one("cycles/branch_type=cond|k|save_type/").terms.branch_sample_type ==
-		    (PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_KERNEL | PERCH_SAMPLE_BRANCH_TYPE_SAVE));
+		    (PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_KERNEL |
+		     PERCH_SAMPLE_BRANCH_TYPE_SAVE));
 	/* sides alone: branches of every kind */
 	assert_true(one("cycles/branch_type=u/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
@@ -162,16 +168,19 @@ static void test_letters(void **state)
 
 	(void)state;
 	assert_true(event.leader_sampling && event.weak && event.bpf_counter && !event.modified);
-	assert_int_equal(perch_events_parse(&events, "{cs,faults/period=3/u}:SW,dummy", machine, NULL), 0);
+	assert_int_equal(
+		perch_events_parse(&events, "{cs,faults/period=3/u}:SW,dummy", machine, NULL), 0);
 	assert_true(events.event[0].leader_sampling && events.event[0].weak);
-	assert_true(events.event[1].leader_sampling && events.event[1].weak && events.event[1].modified);
+	assert_true(events.event[1].leader_sampling && events.event[1].weak &&
+		    events.event[1].modified);
 	assert_false(events.event[2].leader_sampling || events.event[2].weak);
 	perch_events_clear(&events);
 }
 
 static void test_globs(void **state)
 {
-	static const char *const wanted[] = { "sched:sched_switch:u", "sched:sched_wakeup:u", "cs" };
+	static const char *const wanted[] = { "sched:sched_switch:u", "sched:sched_wakeup:u",
+					      "cs" };
 	static const struct {
 		const char *text, *first, *last;
 		size_t nr;
@@ -179,7 +188,8 @@ static void test_globs(void **state)
 		{ "sched:*", "sched:sched_switch", "sched:sched_wakeup", 2 },
 		{ "sys*:sys_enter_*/period=2/", "syscalls:sys_enter_close/period=2/",
 		  "syscalls:sys_enter_open/period=2/", 2 },
-		{ "syscalls:sys_e[nx]*_open", "syscalls:sys_enter_open", "syscalls:sys_exit_open", 2 },
+		{ "syscalls:sys_e[nx]*_open", "syscalls:sys_enter_open", "syscalls:sys_exit_open",
+		  2 },
 		{ "[is]*:*_[hs]*", "irq:irq_handler_entry", "sched:sched_switch", 2 },
 		{ "sched:sched_switc?", "sched:sched_switch", "sched:sched_switch", 1 },
 		{ "*:*", "irq:irq_handler_entry", "syscalls:sys_exit_open", 6 },
@@ -234,15 +244,21 @@ static void test_filters(void **state)
 	char longest[4200];
 
 	(void)state;
-	assert_int_equal(perch_events_parse(&events, "cs,sched:*/filter=\"prev_comm == 'a,b/c'\"/u,intel_pt/tsc/,"
-					    "power/config=1/", machine, &err), 0);
+	assert_int_equal(
+		perch_events_parse(&events,
+				   "cs,sched:*/filter=\"prev_comm == 'a,b/c'\"/u,intel_pt/tsc/,"
+				   "power/config=1/",
+				   machine, &err),
+		0);
 	assert_int_equal(events.nr, 5);
 	assert_null(events.event[0].filter);
 	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
 	assert_string_equal(events.event[2].filter, "prev_comm == 'a,b/c'");
 	assert_int_equal(events.event[2].attr.exclude_kernel, 1);
 	/* more text that fails leaves it, and forgets its own strings */
-	assert_int_equal(perch_events_add(&events, "sched:sched_switch/filter=x/,nonsense", machine, &err), -ENOENT);
+	assert_int_equal(perch_events_add(&events, "sched:sched_switch/filter=x/,nonsense", machine,
+					  &err),
+			 -ENOENT);
 	assert_int_equal(events.nr, 5);
 	assert_int_equal(perch_events_set_filter(&events, 2, "cpu == 1", machine, &err), 0);
 	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
@@ -263,19 +279,24 @@ static void test_filters(void **state)
 /* A field that a tracepoint has not is told; where anything is unsure, the kernel decides. */
 static void test_filter_fields(void **state)
 {
-	static const struct { const char *event, *filter, *unknown; } filters[] = {
+	static const struct {
+		const char *event, *filter, *unknown;
+	} filters[] = {
 		{ "syscalls:sys_enter_open", "filename == 1 && args & 2 || text ~ 'x'", NULL },
 		{ "syscalls:sys_enter_open", "filenam == 1", "filenam" },
 		{ "syscalls:sys_enter_open:u", "!(args != 0) && ( tex ~ \"filename\")", "tex" },
-		{ "syscalls:sys_enter_open", "text == \"a' && zork == 1\" || zork.ustring ~ 'b'", "zork" },
+		{ "syscalls:sys_enter_open", "text == \"a' && zork == 1\" || zork.ustring ~ 'b'",
+		  "zork" },
 		{ "syscalls:sys_enter_open/name=other/", "zork == 1", NULL },
-		{ "syscalls:sys_enter_open", "common_x == 1 && CPU & CPUS{1} && comm ~ 'x' && stacktrace == 2", NULL },
+		{ "syscalls:sys_enter_open",
+		  "common_x == 1 && CPU & CPUS{1} && comm ~ 'x' && stacktrace == 2", NULL },
 		{ "syscalls:sys_enter_open", "text ~ 'no end && zork == 1", NULL },
 		{ "syscalls:sys_enter_open", "zork", NULL },
 		{ "syscalls:sys_enter_open", "&& || 7 == zork (", NULL },
-		{ "syscalls:sys_exit_open", "zork == 1", NULL },	/* the format has no end */
-		{ "syscalls:sys_enter_close", "zork == 1", NULL },	/* nor a name that can be read */
-		{ "sched:sched_switch", "zork == 1", NULL },		/* or there is none */
+		{ "syscalls:sys_exit_open", "zork == 1", NULL }, /* the format has no end */
+		/* nor a name that can be read */
+		{ "syscalls:sys_enter_close", "zork == 1", NULL },
+		{ "sched:sched_switch", "zork == 1", NULL }, /* or there is none */
 	};
 
 	(void)state;
@@ -287,12 +308,16 @@ static void test_filter_fields(void **state)
 		assert_int_equal(perch_events_parse(&events, filters[i].event, machine, &err), 0);
 		if (filters[i].unknown) {
 			snprintf(wanted, sizeof(wanted), "no field '%s'", filters[i].unknown);
-			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter, machine, &err), -EINVAL);
+			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter,
+								 machine, &err),
+					 -EINVAL);
 			assert_int_equal(err.kind, PERCH_ERROR_BAD_FIELD);
 			assert_non_null(strstr(err.message, wanted));
 			assert_null(events.event[0].filter);
 		} else {
-			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter, machine, &err), 0);
+			assert_int_equal(perch_events_set_filter(&events, 0, filters[i].filter,
+								 machine, &err),
+					 0);
 		}
 		perch_events_clear(&events);
 	}
@@ -305,7 +330,8 @@ static void test_filters_are_joined(void **state)
 	char half[2100];
 
 	(void)state;
-	assert_int_equal(perch_events_parse(&events, "sched:sched_switch,intel_pt/tsc/", machine, &err), 0);
+	assert_int_equal(
+		perch_events_parse(&events, "sched:sched_switch,intel_pt/tsc/", machine, &err), 0);
 	assert_int_equal(perch_events_set_filter(&events, 0, "filter 0/1", machine, &err), 0);
 	assert_int_equal(perch_events_set_filter(&events, 0, "stop 2/3", machine, &err), 0);
 	assert_string_equal(events.event[0].filter, "(filter 0/1) && (stop 2/3)");
@@ -325,7 +351,7 @@ static void test_mistakes(void **state)
 		const char *text;
 		int column;
 		enum perch_error_kind kind;
-		const char *says;	/* in the message or the remedy */
+		const char *says; /* in the message or the remedy */
 	} cases[] = {
 		{ "cs/perod=3/", 3, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" },
 		{ "cs/call-grap=fp/", 3, PERCH_ERROR_UNKNOWN_TERM, "call-graph" },
@@ -341,7 +367,8 @@ static void test_mistakes(void **state)
 		{ "cs/period=1", 11, PERCH_ERROR_SYNTAX, "',' or '/' after a term" },
 		{ "cs/time=2/", 8, PERCH_ERROR_SYNTAX, "0 or 1" },
 		{ "cs/percore=7/", 11, PERCH_ERROR_SYNTAX, "0 or 1" },
-		{ "cs,{cs/inherit/,faults/no-inherit/}", 3, PERCH_ERROR_CONFLICT, "a group does one of them" },
+		{ "cs,{cs/inherit/,faults/no-inherit/}", 3, PERCH_ERROR_CONFLICT,
+		  "a group does one of them" },
 		{ "cs/max-stack=65536/", 13, PERCH_ERROR_SYNTAX, "1 to 65535" },
 		{ "cs/stack-size=12/", 14, PERCH_ERROR_SYNTAX, "multiple of 8" },
 		{ "cs/stack-size/", 3, PERCH_ERROR_SYNTAX, "8 to 65528" },
@@ -388,7 +415,8 @@ static void test_mistakes(void **state)
 		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
 			fail_msg("%s: column %d, kind %s: %s. %s", cases[i].text, err.column,
 				 perch_error_kind_slug(err.kind), err.message, err.remedy);
-		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL), -err.errnum);
+		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL),
+				 -err.errnum);
 	}
 }
 
@@ -410,8 +438,8 @@ static void test_many_terms(void **state)
 }
 
 /* Writes a file into the machine's tree and reads events from it. */
-static int from_file(struct perch_events *events, const char *bytes, size_t size, struct perch_error *err,
-		     char path[PATH_MAX + 16])
+static int from_file(struct perch_events *events, const char *bytes, size_t size,
+		     struct perch_error *err, char path[PATH_MAX + 16])
 {
 	FILE *stream;
 
@@ -509,7 +537,8 @@ static void test_bad_files(void **state)
 		{ "{cs\nfaults", 2, 6, "found the end" },
 		{ "cs,\n,faults", 2, 0, "found ','" },
 		{ "cs:", 1, 3, "expected modifiers" },
-		{ "cs\nsched:sched_switch/filter='prev_pid > 0/\ncs/name='x'/", 2, 26, "does not end in its line" },
+		{ "cs\nsched:sched_switch/filter='prev_pid > 0/\ncs/name='x'/", 2, 26,
+		  "does not end in its line" },
 	};
 	struct perch_events events;
 	struct perch_error err;
@@ -517,7 +546,8 @@ static void test_bad_files(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_true(from_file(&events, cases[i].text, strlen(cases[i].text), &err, path) < 0);
+		assert_true(from_file(&events, cases[i].text, strlen(cases[i].text), &err, path) <
+			    0);
 		assert_int_equal(events.nr, 0);
 		snprintf(prefix, sizeof(prefix), "%s:%d: ", path, cases[i].line);
 		if (strncmp(err.message, prefix, strlen(prefix)) || err.column != cases[i].column ||
@@ -541,12 +571,22 @@ static void test_bad_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_periods), cmocka_unit_test(test_stacks), cmocka_unit_test(test_said),
-		cmocka_unit_test(test_branches), cmocka_unit_test(test_config_words), cmocka_unit_test(test_letters),
-		cmocka_unit_test(test_globs), cmocka_unit_test(test_growth), cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_filter_fields), cmocka_unit_test(test_filters_are_joined),
-		cmocka_unit_test(test_mistakes), cmocka_unit_test(test_many_terms), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_standard_input),
+		cmocka_unit_test(test_periods),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_said),
+		cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_config_words),
+		cmocka_unit_test(test_letters),
+		cmocka_unit_test(test_globs),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_filter_fields),
+		cmocka_unit_test(test_filters_are_joined),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_many_terms),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_large_files),
 	};
 

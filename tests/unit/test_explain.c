@@ -14,7 +14,7 @@
 #include "explain/rules.h"
 #include "explain_rows.h"
 
-static struct perch_machine *machines[NR_MACHINES];	/* machines[NONE] stays NULL */
+static struct perch_machine *machines[NR_MACHINES]; /* machines[NONE] stays NULL */
 static char roots[NR_MACHINES][PATH_MAX];
 
 static int setup(void **state)
@@ -73,8 +73,13 @@ static struct perch_open_call call_of(const struct row *row, struct perch_attr *
 	if (!attr->size)
 		attr->size = sizeof(*attr);
 	return (struct perch_open_call){
-		.attr = row->no_attr ? NULL : attr, .pid = row->pid, .cpu = row->cpu_plus_1 - 1,
-		.group_fd = row->group_plus_1 - 1, .flags = row->flags, .errnum = row->errnum, .leader = row->leader,
+		.attr = row->no_attr ? NULL : attr,
+		.pid = row->pid,
+		.cpu = row->cpu_plus_1 - 1,
+		.group_fd = row->group_plus_1 - 1,
+		.flags = row->flags,
+		.errnum = row->errnum,
+		.leader = row->leader,
 	};
 }
 
@@ -114,12 +119,14 @@ static bool row_is_wrong(const struct row *row)
 					 !is_sentence(told.finding[at].message, rule->sentence)))
 		at++;
 	if (at == told.nr_findings || (at > 0) != row->later) {
-		print_error("%s: at %zu of %zu: got '%s'\n", row->rule, at, told.nr_findings, told.finding[0].message);
+		print_error("%s: at %zu of %zu: got '%s'\n", row->rule, at, told.nr_findings,
+			    told.finding[0].message);
 		return true;
 	}
 	finding = &told.finding[at];
 	if (!strstr(finding->message, row->words) && !strstr(finding->remedy, row->words)) {
-		print_error("%s: no '%s' in '%s', '%s'\n", row->rule, row->words, finding->message, finding->remedy);
+		print_error("%s: no '%s' in '%s', '%s'\n", row->rule, row->words, finding->message,
+			    finding->remedy);
 		return true;
 	}
 	assert_int_equal(told.errnum, row->errnum);
@@ -153,8 +160,14 @@ static void test_mends(void **state)
 		struct perch_attr attr;
 		struct perch_open_call call = call_of(&rows[i], &attr);
 		struct perch__case c = {
-			.call = &call, .attr = attr, .size = attr.size, .pid = call.pid, .cpu = call.cpu,
-			.group_fd = call.group_fd, .flags = call.flags, .errnum = call.errnum,
+			.call = &call,
+			.attr = attr,
+			.size = attr.size,
+			.pid = call.pid,
+			.cpu = call.cpu,
+			.group_fd = call.group_fd,
+			.flags = call.flags,
+			.errnum = call.errnum,
 			.machine = machines[rows[i].machine],
 		};
 
@@ -163,7 +176,8 @@ static void test_mends(void **state)
 		if (!rule->mend)
 			continue;
 		rule->mend(&c);
-		if (rule->fit(&c) != PERCH__NO && strcmp(rule->name, "group_other_inherit")) {	/* either may be right */
+		/* either may be right */
+		if (rule->fit(&c) != PERCH__NO && strcmp(rule->name, "group_other_inherit")) {
 			print_error("%s fits its row mended\n", rule->name);
 			wrong++;
 		}
@@ -176,7 +190,9 @@ static void test_mends(void **state)
 /* CPU numbers with a gap: 5 is above the count of the CPUs, and yet there. */
 static void test_cpu_behind_a_gap(void **state)
 {
-	const struct row row = { .machine = GUEST, .errnum = EINVAL, .cpu_plus_1 = 5 + 1,
+	const struct row row = { .machine = GUEST,
+				 .errnum = EINVAL,
+				 .cpu_plus_1 = 5 + 1,
 				 .attr = { .type = PERCH_TYPE_SOFTWARE } };
 	struct perch_error err;
 
@@ -185,14 +201,18 @@ static void test_cpu_behind_a_gap(void **state)
 	assert_int_not_equal(err.kind, PERCH_ERROR_NO_CPU);
 }
 
-/* A rule that nobody can reach is a rule that an earlier one hides, or that nobody thought of testing. */
+/* A rule that nobody can reach is a rule that an earlier one hides, or that nobody thought of
+ * testing. */
 static void test_every_rule_is_reached(void **state)
 {
-	/* these need memory and files, which a described machine has not: test_paths_of_uprobes() */
-	static const char *const foreign[] = { "uprobe_empty_path", "uprobe_no_file", "uprobe_offset",
-						/* and these are told from each other by calls alone */
-						"group_clock_monotonic", "group_clock_monotonic_raw",
-						"group_clock_realtime", "group_clock_boottime", "group_clock_tai" };
+	/* these need memory and files, which a described machine has not: test_paths_of_uprobes()
+	 */
+	static const char *const foreign[] = {
+		"uprobe_empty_path", "uprobe_no_file", "uprobe_offset",
+		/* and these are told from each other by calls alone */
+		"group_clock_monotonic", "group_clock_monotonic_raw", "group_clock_realtime",
+		"group_clock_boottime", "group_clock_tai"
+	};
 	size_t unreached = 0;
 
 	(void)state;
@@ -214,16 +234,18 @@ static void test_every_rule_is_reached(void **state)
 struct random_call {
 	struct perch_open_call call;
 	struct perch_attr attr;
-	char beyond[64];		/* attr.size may reach so far */
+	char beyond[64]; /* attr.size may reach so far */
 };
 
 static void random_call(struct random_call *given, unsigned short seed[3])
 {
-	static const int errnums[] = { EPERM, ENOENT, ESRCH, EINTR, ENXIO, E2BIG, EBADF, ENOMEM, EACCES, EFAULT, EBUSY,
-				       ENODEV, EINVAL, ENFILE, EMFILE, ENOSPC, ENOSYS, ENODATA, EOVERFLOW, EOPNOTSUPP,
-				       EIO, 4095 };
-	static const struct perch_open_call_leader *const leaders[] = { NULL, &leader_member, &leader_with_clock,
-								   &leader_of_atom, &leader_of_cgroup };
+	static const int errnums[] = { EPERM,	  ENOENT,     ESRCH,  EINTR,  ENXIO,  E2BIG,
+				       EBADF,	  ENOMEM,     EACCES, EFAULT, EBUSY,  ENODEV,
+				       EINVAL,	  ENFILE,     EMFILE, ENOSPC, ENOSYS, ENODATA,
+				       EOVERFLOW, EOPNOTSUPP, EIO,    4095 };
+	static const struct perch_open_call_leader *const leaders[] = {
+		NULL, &leader_member, &leader_with_clock, &leader_of_atom, &leader_of_cgroup
+	};
 	const struct perch_attr_field *fields;
 	size_t nr;
 
@@ -231,10 +253,15 @@ static void random_call(struct random_call *given, unsigned short seed[3])
 	given->attr.type = nrand48(seed) % 16;
 	given->attr.size = nrand48(seed) % 8 ? (long)sizeof(given->attr) : nrand48(seed) % 200;
 	given->call = (struct perch_open_call){
-		.attr = &given->attr, .pid = nrand48(seed) % 4 - 1, .cpu = nrand48(seed) % 7 - 2,
-		.group_fd = nrand48(seed) % 3 - 1, .flags = nrand48(seed) % 17,
-		.errnum = errnums[nrand48(seed) % NR(errnums)], .pid_is_cgroup_fd = nrand48(seed) % 2,
-		.attr_is_partial = nrand48(seed) % 2, .leader = leaders[nrand48(seed) % NR(leaders)],
+		.attr = &given->attr,
+		.pid = nrand48(seed) % 4 - 1,
+		.cpu = nrand48(seed) % 7 - 2,
+		.group_fd = nrand48(seed) % 3 - 1,
+		.flags = nrand48(seed) % 17,
+		.errnum = errnums[nrand48(seed) % NR(errnums)],
+		.pid_is_cgroup_fd = nrand48(seed) % 2,
+		.attr_is_partial = nrand48(seed) % 2,
+		.leader = leaders[nrand48(seed) % NR(leaders)],
 	};
 	fields = perch_attr_fields(&nr);
 	for (long set = nrand48(seed) % 6; set > 0; set--)
@@ -252,14 +279,16 @@ static void test_any_call(void **state)
 	(void)state;
 	for (int i = 0; i < 50000; i++) {
 		random_call(&given, seed);
-		assert_int_equal(perch_explain(&given.call, machines[i % NR_MACHINES], &err), -given.call.errnum);
+		assert_int_equal(perch_explain(&given.call, machines[i % NR_MACHINES], &err),
+				 -given.call.errnum);
 		assert_true(err.message[0] && !strpbrk(err.message, "{}\n"));
 		assert_true(err.kind > PERCH_ERROR_NONE && err.kind < PERCH_ERROR_MAX);
 		assert_int_equal(err.errnum, given.call.errnum);
 	}
 }
 
-static void explain_attr(const struct perch_attr *attr, enum machine_kind machine, int errnum, struct perch_error *err)
+static void explain_attr(const struct perch_attr *attr, enum machine_kind machine, int errnum,
+			 struct perch_error *err)
 {
 	struct perch_open_call call = { .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
 
@@ -286,16 +315,18 @@ static void test_too_new_for_release(void **state)
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
 	assert_non_null(strstr(err.message, "4.4.0-116-generic"));
-	attr.cgroup = 1;		/* older than build_id: the newest is told */
+	attr.cgroup = 1; /* older than build_id: the newest is told */
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
-	explain_attr(&attr, GUEST, EINVAL, &err);	/* 6.14 has both */
+	explain_attr(&attr, GUEST, EINVAL, &err); /* 6.14 has both */
 	assert_int_equal(err.kind, PERCH_ERROR_SYSTEM);
 	assert_true(err.remedy[0]);
 	attr.defer_callchain = 1;
-	explain_attr(&attr, NONE, EINVAL, &err);	/* no release: a guess */
+	explain_attr(&attr, NONE, EINVAL, &err); /* no release: a guess */
 	assert_too_new(&err, "defer_callchain", "6.19");
-	attr = (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE, .size = 64, .read_format = PERCH_FORMAT_LOST };
+	attr = (struct perch_attr){ .type = PERCH_TYPE_SOFTWARE,
+				    .size = 64,
+				    .read_format = PERCH_FORMAT_LOST };
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "read_format", "6.0");
 	attr.read_format = 0;
@@ -307,12 +338,14 @@ static void test_too_new_for_release(void **state)
 /* A guess gives way to a feature that is too new, a proof does not. */
 static void test_guess_or_proof(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT, .size = sizeof(attr), .build_id = 1 };
+	struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
+				   .size = sizeof(attr),
+				   .build_id = 1 };
 	struct perch_error err;
 
 	(void)state;
 	explain_attr(&attr, OLD, EINVAL, &err);
-	assert_string_equal(err.field, "config");	/* no tracepoint has the id 0 */
+	assert_string_equal(err.field, "config"); /* no tracepoint has the id 0 */
 	attr.config = 4711;
 	explain_attr(&attr, OLD, EINVAL, &err);
 	assert_too_new(&err, "build_id", "5.12");
@@ -327,7 +360,9 @@ static void test_guess_or_proof(void **state)
 /* E2BIG: the kernel has written its own size into the attr. */
 static void test_too_new_for_size(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER7, .config3 = 1 };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = PERCH_ATTR_SIZE_VER7,
+				   .config3 = 1 };
 	struct perch_error err;
 
 	(void)state;
@@ -343,7 +378,9 @@ static void test_too_new_for_size(void **state)
 /* Bytes beyond the size that was given are not the kernel's to see, nor the rules'. */
 static void test_size_hides(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = PERCH_ATTR_SIZE_VER5, .reserved_3 = 1 };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = PERCH_ATTR_SIZE_VER5,
+				   .reserved_3 = 1 };
 	struct perch_error err;
 
 	(void)state;
@@ -357,7 +394,9 @@ static void test_size_hides(void **state)
 /* The same call by one who may: paranoid is not blamed. */
 static void test_privileged(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .sample_type = PERCH_SAMPLE_PHYS_ADDR };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .sample_type = PERCH_SAMPLE_PHYS_ADDR };
 	struct perch_error err;
 
 	(void)state;
@@ -365,7 +404,8 @@ static void test_privileged(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BLOCKED);
 	explain_attr(&attr, GUEST, EACCES, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
-	explain_attr(&attr, NONE, EACCES, &err);	/* nothing known: the errno's hint, and no number */
+	/* nothing known: the errno's hint, and no number */
+	explain_attr(&attr, NONE, EACCES, &err);
 	assert_int_equal(err.kind, PERCH_ERROR_PARANOID);
 	assert_null(strstr(err.message, "(it is"));
 }
@@ -394,17 +434,22 @@ static void test_paths_of_uprobes(void **state)
 		skip();
 	}
 	for (size_t i = 0; i < NR(cases); i++) {
-		struct perch_attr attr = { .type = uprobe->type, .size = sizeof(attr), .config2 = cases[i].offset,
+		struct perch_attr attr = { .type = uprobe->type,
+					   .size = sizeof(attr),
+					   .config2 = cases[i].offset,
 					   .config1 = (uintptr_t)cases[i].path };
-		struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL };
+		struct perch_open_call call = {
+			.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
+		};
 		struct perch_explanation told;
 
 		assert_int_equal(perch_explain_open_call(&call, here, NULL, &told), 0);
 		if (!is_sentence(told.finding[0].message, rule_named(cases[i].rule)->sentence))
 			fail_msg("%s: got '%s'", cases[i].rule, told.finding[0].message);
-		call.attr_is_partial = true;	/* a log: the address is another process's */
+		call.attr_is_partial = true; /* a log: the address is another process's */
 		perch_explain_open_call(&call, here, NULL, &told);
-		assert_false(is_sentence(told.finding[0].message, rule_named("uprobe_no_file")->sentence));
+		assert_false(is_sentence(told.finding[0].message,
+					 rule_named("uprobe_no_file")->sentence));
 	}
 	perch_machine_free(here);
 }
@@ -430,12 +475,18 @@ static void test_nothing_to_explain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows), cmocka_unit_test(test_mends), cmocka_unit_test(test_cpu_behind_a_gap),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_mends),
+		cmocka_unit_test(test_cpu_behind_a_gap),
 		cmocka_unit_test(test_every_rule_is_reached),
-		cmocka_unit_test(test_any_call), cmocka_unit_test(test_too_new_for_release),
-		cmocka_unit_test(test_guess_or_proof), cmocka_unit_test(test_too_new_for_size),
-		cmocka_unit_test(test_size_hides), cmocka_unit_test(test_privileged),
-		cmocka_unit_test(test_paths_of_uprobes),	cmocka_unit_test(test_nothing_to_explain),
+		cmocka_unit_test(test_any_call),
+		cmocka_unit_test(test_too_new_for_release),
+		cmocka_unit_test(test_guess_or_proof),
+		cmocka_unit_test(test_too_new_for_size),
+		cmocka_unit_test(test_size_hides),
+		cmocka_unit_test(test_privileged),
+		cmocka_unit_test(test_paths_of_uprobes),
+		cmocka_unit_test(test_nothing_to_explain),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing that the kernel refuses is forgotten: each condition has a cause, each cause a condition and a rule. */
+/* Nothing that the kernel refuses is forgotten: each condition has a cause, each cause a condition
+ * and a rule. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,14 +18,15 @@
 
 /* The causes that the tables of rules have. */
 static const enum perch_cause open_rules[] = {
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy) PERCH_CAUSE_##cause,
+#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy) \
+	PERCH_CAUSE_##cause,
 #include "explain/rules.def"
 #undef RULE
 };
 
 static const enum perch_cause operation_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
-#define LAST RULE
+#define LAST								      RULE
 #include "explain/mmap.def"
 #include "explain/ioctl.def"
 #include "explain/read.def"
@@ -77,30 +79,35 @@ static bool needs_no_rule(enum perch_cause cause)
 }
 
 /* Every condition has a cause that a rule tells, or a reason. */
-static void check_list(const struct refusal *list, size_t nr, const enum perch_cause *rules, size_t nr_rules)
+static void check_list(const struct refusal *list, size_t nr, const enum perch_cause *rules,
+		       size_t nr_rules)
 {
 	size_t bad = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		assert_true(list[i].what[0]);
-		if (list[i].cause == PERCH_CAUSE_NONE ? list[i].why_not && list[i].why_not[0] :
-		    needs_no_rule(list[i].cause) || has(rules, nr_rules, list[i].cause))
+		if (list[i].cause == PERCH_CAUSE_NONE
+			    ? list[i].why_not && list[i].why_not[0]
+			    : needs_no_rule(list[i].cause) || has(rules, nr_rules, list[i].cause))
 			continue;
-		print_error("no rule tells '%s' (%s)\n", perch_cause_slug(list[i].cause), list[i].what);
+		print_error("no rule tells '%s' (%s)\n", perch_cause_slug(list[i].cause),
+			    list[i].what);
 		bad++;
 	}
 	assert_int_equal(bad, 0);
 }
 
 /* Every cause is some condition's. */
-static void check_causes(const enum perch_cause *causes, size_t nr, const struct refusal *list, size_t nr_list)
+static void check_causes(const enum perch_cause *causes, size_t nr, const struct refusal *list,
+			 size_t nr_list)
 {
 	size_t bad = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (is_listed(list, nr_list, causes[i]))
 			continue;
-		print_error("nothing that the kernel refuses has the cause '%s'\n", perch_cause_slug(causes[i]));
+		print_error("nothing that the kernel refuses has the cause '%s'\n",
+			    perch_cause_slug(causes[i]));
 		bad++;
 	}
 	assert_int_equal(bad, 0);
@@ -125,13 +132,15 @@ static void test_open_causes(void **state)
 static void test_operation_conditions(void **state)
 {
 	(void)state;
-	check_list(operation_refusals, NR(operation_refusals), operation_rules, NR(operation_rules));
+	check_list(operation_refusals, NR(operation_refusals), operation_rules,
+		   NR(operation_rules));
 }
 
 static void test_operation_causes(void **state)
 {
 	(void)state;
-	check_causes(operation_causes, NR(operation_causes), operation_refusals, NR(operation_refusals));
+	check_causes(operation_causes, NR(operation_causes), operation_refusals,
+		     NR(operation_refusals));
 }
 
 /* Of lint perch has more than these: each of its own has a rule. */
@@ -164,7 +173,8 @@ static void test_slugs(void **state)
 	for (int i = PERCH_CAUSE_NONE + 1; i < PERCH_CAUSE_MAX; i++) {
 		const char *slug = perch_cause_slug((enum perch_cause)i);
 
-		assert_true(slug[0] && strspn(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(slug));
+		assert_true(slug[0] &&
+			    strspn(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(slug));
 		assert_true(perch_cause_meaning((enum perch_cause)i)[0]);
 		assert_true(perch_cause_kind((enum perch_cause)i) != PERCH_ERROR_NONE);
 		for (int k = PERCH_CAUSE_NONE + 1; k < i; k++)
@@ -175,9 +185,12 @@ static void test_slugs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open_conditions), cmocka_unit_test(test_open_causes),
-		cmocka_unit_test(test_operation_conditions), cmocka_unit_test(test_operation_causes),
-		cmocka_unit_test(test_lint_conditions), cmocka_unit_test(test_rules_are_in_their_list),
+		cmocka_unit_test(test_open_conditions),
+		cmocka_unit_test(test_open_causes),
+		cmocka_unit_test(test_operation_conditions),
+		cmocka_unit_test(test_operation_causes),
+		cmocka_unit_test(test_lint_conditions),
+		cmocka_unit_test(test_rules_are_in_their_list),
 		cmocka_unit_test(test_slugs),
 	};
 

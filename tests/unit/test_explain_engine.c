@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How rules become an answer: which is told first, how sure it is, what comes next, and that garbage is no crash. */
+/* How rules become an answer: which is told first, how sure it is, what comes next, and that
+ * garbage is no crash. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -11,7 +12,8 @@ static const struct tree_file user_files[] = {
 	{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
 	{ "/proc/sys/kernel/perf_event_max_sample_rate", "100000\n" },
 	{ "/proc/sys/kernel/perf_event_max_stack", "127\n" },
-	{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
+	{ "/proc/self/status",
+	  "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
 	{ "/sys/devices/system/cpu/online", "0-3\n" },
 	{ "/sys/devices/system/cpu/possible", "0-3\n" },
 	{ "/sys/devices/system/cpu/present", "0-3\n" },
@@ -34,16 +36,21 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define SOFTWARE .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, .size = sizeof(struct perch_attr)
+#define SOFTWARE                                                           \
+	.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_PAGE_FAULTS, \
+	.size = sizeof(struct perch_attr)
 
 static struct perch_open_call call_of(const struct perch_attr *attr, int errnum)
 {
-	return (struct perch_open_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	return (struct perch_open_call){
+		.attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum
+	};
 }
 
 static void test_certain(void **state)
 {
-	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .remove_on_exec = 1, .enable_on_exec = 1 };
+	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .remove_on_exec = 1,
+					 .enable_on_exec = 1 };
 	const struct perch_open_call call = call_of(&attr, EINVAL);
 	struct perch_explanation explanation;
 
@@ -60,11 +67,16 @@ static void test_certain(void **state)
 	assert_false(explanation.succeeds_now);
 }
 
-/* What privilege hides is told with it, though the kernel has looked no further; the whole in words too. */
+/* What privilege hides is told with it, though the kernel has looked no further; the whole in words
+ * too. */
 static void test_masked(void **state)
 {
-	const struct perch_attr attr = { SOFTWARE, .sample_period = 1, .sample_type = PERCH_SAMPLE_CALLCHAIN,
-					 .sample_max_stack = 500, .use_clockid = 1, .clockid = 2 };
+	const struct perch_attr attr = { SOFTWARE,
+					 .sample_period = 1,
+					 .sample_type = PERCH_SAMPLE_CALLCHAIN,
+					 .sample_max_stack = 500,
+					 .use_clockid = 1,
+					 .clockid = 2 };
 	const struct perch_open_call call = call_of(&attr, EACCES);
 	struct perch_explanation explanation;
 	struct perch_error err;
@@ -99,7 +111,8 @@ static void test_ambiguous(void **state)
 	assert_true(explanation.nr_findings > 1);
 	for (size_t i = 0; i < explanation.nr_findings; i++)
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(explanation.finding[i].message, explanation.finding[k].message);
+			assert_string_not_equal(explanation.finding[i].message,
+						explanation.finding[k].message);
 	perch_explanation_error(&explanation, &err);
 	assert_non_null(strstr(err.message, "; or "));
 	assert_int_equal(err.cause, explanation.finding[0].cause);
@@ -172,7 +185,8 @@ static void test_unseen(void **state)
 		struct perch_open_call call = call_of(NULL, errnums[i]);
 
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+				 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.nr_next, 0);
 	}
@@ -181,15 +195,20 @@ static void test_unseen(void **state)
 /* What a log leaves out counts as zero, and a zero that may be anything else proves nothing. */
 static void test_partial(void **state)
 {
-	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr), .use_clockid = 1, .clockid = 1 };
+	static const struct perch_attr with_clock = { .size = sizeof(struct perch_attr),
+						      .use_clockid = 1,
+						      .clockid = 1 };
 	static const struct perch_open_call_leader leader = { .attr = &with_clock, .cpu = -1 };
 	static const struct {
 		struct perch_attr attr;
 		const struct perch_open_call_leader *leader;
 	} cases[] = {
-		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_len = 8, .bp_addr = 0x1001 }, NULL },
-		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = PERCH_BREAKPOINT_X }, NULL },
-		{ { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .use_clockid = 1 }, NULL },
+		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_len = 8, .bp_addr = 0x1001 },
+		  NULL },
+		{ { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = PERCH_BREAKPOINT_X },
+		  NULL },
+		{ { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .use_clockid = 1 },
+		  NULL },
 		{ { SOFTWARE }, &leader },
 		{ { SOFTWARE, .use_clockid = 1 }, &leader },
 	};
@@ -201,10 +220,12 @@ static void test_partial(void **state)
 
 		call.leader = cases[i].leader;
 		call.group_fd = call.leader ? 3 : -1;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+				 0);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		call.attr_is_partial = true;
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+				 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	}
 }
@@ -212,7 +233,8 @@ static void test_partial(void **state)
 /* One cause at two fields is two faults. */
 static void test_one_cause_twice(void **state)
 {
-	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1, .reserved_3 = 1 };
+	const struct perch_attr attr = { SOFTWARE, .exclude_kernel = 1, .reserved_2 = 1,
+					 .reserved_3 = 1 };
 	const struct perch_open_call call = call_of(&attr, EINVAL);
 	struct perch_explanation explanation;
 
@@ -229,21 +251,31 @@ static bool has_raw(const struct seen_call *call)
 	return call->attr->sample_type & PERCH_SAMPLE_RAW;
 }
 
-/* Where a filter is on the process its EPERM looks like perf's own, until a call without an attr tells them apart. */
+/* Where a filter is on the process its EPERM looks like perf's own, until a call without an attr
+ * tells them apart. */
 static void test_behind_a_filter(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/proc/sys/kernel/osrelease", "6.18.1\n" },
 		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
-		{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t2\n" },
+		{ "/proc/self/status",
+		  "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t2\n" },
 		{ PMUS "tracepoint/type", "2\n" },
 	};
-	const struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT, .size = 144, .config = 300, .exclude_kernel = 1,
-					 .sample_period = 1, .sample_type = PERCH_SAMPLE_RAW };
+	const struct perch_attr attr = { .type = PERCH_TYPE_TRACEPOINT,
+					 .size = 144,
+					 .config = 300,
+					 .exclude_kernel = 1,
+					 .sample_period = 1,
+					 .sample_type = PERCH_SAMPLE_RAW };
 	static const struct perch_attr kernel_side = { SOFTWARE };
-	static const struct perch_attr branches = { SOFTWARE, .exclude_kernel = 1, .exclude_hv = 1, .sample_period = 1,
+	static const struct perch_attr branches = { SOFTWARE,
+						    .exclude_kernel = 1,
+						    .exclude_hv = 1,
+						    .sample_period = 1,
 						    .sample_type = PERCH_SAMPLE_BRANCH_STACK,
-						    .branch_sample_type = PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_ANY };
+						    .branch_sample_type = PERCH_SAMPLE_BRANCH_USER |
+									  PERCH_SAMPLE_BRANCH_ANY };
 	const struct perch_open_call call = call_of(&attr, EPERM);
 	struct perch_open_call refused = call;
 	struct perch_explanation explanation;
@@ -263,15 +295,17 @@ static void test_behind_a_filter(void **state)
 	kernel_explain(&filtered, &call, 0, &explanation);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
-	for (size_t i = 0; i < 2; i++) {	/* sandboxes' filters answer these too */
+	for (size_t i = 0; i < 2; i++) { /* sandboxes' filters answer these too */
 		refused.errnum = i ? EOPNOTSUPP : EACCES;
 		refused.attr = i ? &branches : &kernel_side;
-		assert_int_equal(perch_explain_open_call(&refused, filtered.machine, NULL, &explanation), 0);
+		assert_int_equal(
+			perch_explain_open_call(&refused, filtered.machine, NULL, &explanation), 0);
 		assert_int_not_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-		assert_int_equal(explanation.finding[0].cause, i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
+		assert_int_equal(explanation.finding[0].cause,
+				 i ? PERCH_CAUSE_BRANCH_STACK : PERCH_CAUSE_KERNEL_PROFILING);
 	}
 	refused = call;
-	filtered.gate = refused.errnum = EOPNOTSUPP;	/* a filter may answer whatever it likes */
+	filtered.gate = refused.errnum = EOPNOTSUPP; /* a filter may answer whatever it likes */
 	kernel_explain(&filtered, &refused, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_SECCOMP);
 	assert_non_null(strstr(explanation.finding[0].message, "refuses perf_event_open"));
@@ -316,7 +350,8 @@ static void check_explanation(const struct perch_explanation *explanation)
 
 	assert_in_range(explanation->nr_findings, 1, PERCH_FINDINGS_MAX);
 	assert_true(explanation->nr_next <= PERCH_NEXT_MAX);
-	assert_true(explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS || explanation->nr_findings == 1);
+	assert_true(explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS ||
+		    explanation->nr_findings == 1);
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		check_finding(&explanation->finding[i]);
 	for (size_t i = 0; i < explanation->nr_next; i++)
@@ -344,14 +379,18 @@ static void fill(unsigned char *bytes, size_t size)
 
 static bool refuses_at_random(const struct seen_call *call)
 {
-	return (call->attr->sample_type ^ call->attr->flags ^ call->attr->config ^ call->attr->type) % 5;
+	return (call->attr->sample_type ^ call->attr->flags ^ call->attr->config ^
+		call->attr->type) %
+	       5;
 }
 
-/* The attr is in memory of exactly its size, so that a byte read behind it is seen by the sanitizers. */
+/* The attr is in memory of exactly its size, so that a byte read behind it is seen by the
+ * sanitizers. */
 static void test_garbage(void **state)
 {
-	static const int errnums[] = { EINVAL, EACCES, EPERM, ENOENT, EOPNOTSUPP, E2BIG, ENODEV, EBADF, ESRCH, EBUSY, ENOSYS,
-				       EOVERFLOW, ENOSPC, EMFILE, EINTR, EFAULT, ENXIO, 524, 4095, INT_MAX };
+	static const int errnums[] = { EINVAL, EACCES, EPERM, ENOENT, EOPNOTSUPP, E2BIG,  ENODEV,
+				       EBADF,  ESRCH,  EBUSY, ENOSYS, EOVERFLOW,  ENOSPC, EMFILE,
+				       EINTR,  EFAULT, ENXIO, 524,    4095,	  INT_MAX };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -359,10 +398,15 @@ static void test_garbage(void **state)
 		uint32_t size = chance() % 8 ? chance() % 200 : chance() % 4097;
 		size_t readable = size ? size : PERCH_ATTR_SIZE_VER0;
 		unsigned char *bytes = malloc(readable < 8 ? 8 : readable);
-		struct perch_open_call call = { .pid = (pid_t)chance() % 3 - 1, .cpu = (int)(chance() % 7) - 2,
-					   .group_fd = (int)(chance() % 4) - 2, .flags = chance() % 3 ? 0 : chance() % 20,
-					   .errnum = errnums[chance() % (sizeof(errnums) / sizeof(*errnums))],
-					   .attr_is_partial = chance() % 9 == 0, .pid_is_cgroup_fd = chance() % 9 == 0 };
+		struct perch_open_call call = {
+			.pid = (pid_t)chance() % 3 - 1,
+			.cpu = (int)(chance() % 7) - 2,
+			.group_fd = (int)(chance() % 4) - 2,
+			.flags = chance() % 3 ? 0 : chance() % 20,
+			.errnum = errnums[chance() % (sizeof(errnums) / sizeof(*errnums))],
+			.attr_is_partial = chance() % 9 == 0,
+			.pid_is_cgroup_fd = chance() % 9 == 0
+		};
 
 		fill(bytes, readable < 8 ? 8 : readable);
 		if (chance() % 2)
@@ -375,7 +419,8 @@ static void test_garbage(void **state)
 		kernel.fault[0] = (struct fault){ refuses_at_random, call.errnum };
 		assert_int_equal(perch_explain_open_call(&call, NULL, NULL, &explanation), 0);
 		check_explanation(&explanation);
-		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
+		assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation),
+				 0);
 		check_explanation(&explanation);
 		kernel_explain(&kernel, &call, 0, &explanation);
 		check_explanation(&explanation);
@@ -384,19 +429,24 @@ static void test_garbage(void **state)
 	}
 }
 
-/* There are two ways out of a want of privilege, and what comes next is true of either, or says of which. */
+/* There are two ways out of a want of privilege, and what comes next is true of either, or says of
+ * which. */
 static void test_next_by_either_remedy(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/proc/sys/kernel/osrelease", "7.3.0\n" },
 		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
-		{ "/proc/self/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
-		{ PMUS "software/type", "1\n" }, { PMUS "msr/type", "10\n" }, { PMUS "msr/events/tsc", "event=0x00\n" },
+		{ "/proc/self/status",
+		  "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n" },
+		{ PMUS "software/type", "1\n" },
+		{ PMUS "msr/type", "10\n" },
+		{ PMUS "msr/events/tsc", "event=0x00\n" },
 	};
 	static const struct perch_attr msr = { .type = TYPE_MSR, .size = 144, .config = 77 };
 	static const struct perch_attr poke = { SOFTWARE, .text_poke = 1, .sample_period = 1,
 						.sample_type = PERCH_SAMPLE_PHYS_ADDR };
-	const struct perch_open_call of_msr = call_of(&msr, EACCES), of_poke = call_of(&poke, EACCES);
+	const struct perch_open_call of_msr = call_of(&msr, EACCES),
+				     of_poke = call_of(&poke, EACCES);
 	struct perch_explanation explanation;
 	struct kernel newer;
 
@@ -404,13 +454,15 @@ static void test_next_by_either_remedy(void **state)
 	kernel_start(&newer, files, sizeof(files) / sizeof(*files));
 	assert_int_equal(perch_explain_open_call(&of_msr, newer.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
-	assert_int_equal(explanation.nr_next, 1);	/* and not that exclude_kernel is set, which nobody advised */
+	/* and not that exclude_kernel is set, which nobody advised */
+	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_PMU_EVENT);
 	assert_int_equal(perch_explain_open_call(&of_poke, newer.machine, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_KERNEL_PROFILING);
 	assert_int_equal(explanation.nr_next, 2);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_TEXT_POKE);
-	assert_int_equal(strncmp(explanation.next[0].message, "with exclude_kernel set: TEXT_POKE", 34), 0);
+	assert_int_equal(
+		strncmp(explanation.next[0].message, "with exclude_kernel set: TEXT_POKE", 34), 0);
 	assert_int_equal(explanation.next[1].cause, PERCH_CAUSE_PHYS_ADDR);
 	assert_int_equal(strncmp(explanation.next[1].message, "physical", 8), 0);
 	kernel_stop(&newer);
@@ -421,10 +473,12 @@ static void test_next_by_either_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_certain), TEST(test_masked), TEST(test_ambiguous), TEST(test_longer_than_ours),
-		TEST(test_usage),   TEST(test_unseen), TEST(test_unknown_errno), TEST(test_garbage),
-		TEST(test_partial), TEST(test_one_cause_twice), TEST(test_behind_a_filter),
-		TEST(test_next_by_either_remedy),
+		TEST(test_certain),	    TEST(test_masked),
+		TEST(test_ambiguous),	    TEST(test_longer_than_ours),
+		TEST(test_usage),	    TEST(test_unseen),
+		TEST(test_unknown_errno),   TEST(test_garbage),
+		TEST(test_partial),	    TEST(test_one_cause_twice),
+		TEST(test_behind_a_filter), TEST(test_next_by_either_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

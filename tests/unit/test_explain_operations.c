@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals of mmap, ioctl and read, rule by rule, on described machines: the cause, the fields, the numbers. */
+/* Refusals of mmap, ioctl and read, rule by rule, on described machines: the cause, the fields, the
+ * numbers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -21,9 +22,11 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-#define STATUS(capabilities) "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t" capabilities "\nSeccomp:\t0\n"
-#define LIMITS "Max open files            1024                 4096                 files     \n" \
-	       "Max locked memory         65536                65536                bytes     \n"
+#define STATUS(capabilities) \
+	"Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t" capabilities "\nSeccomp:\t0\n"
+#define LIMITS                                                                             \
+	"Max open files            1024                 4096                 files     \n" \
+	"Max locked memory         65536                65536                bytes     \n"
 
 static const struct tree_file user_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.14.2\n" },
@@ -50,7 +53,9 @@ static const struct {
 	const struct tree_file *file;
 	size_t nr;
 } machine_files[NR_MACHINES] = {
-	[USER] = { user_files, NR(user_files) }, [ROOT] = { root_files, NR(root_files) }, [OLD] = { old_files, NR(old_files) },
+	[USER] = { user_files, NR(user_files) },
+	[ROOT] = { root_files, NR(root_files) },
+	[OLD] = { old_files, NR(old_files) },
 };
 
 static struct perch_machine *machines[NR_MACHINES];
@@ -83,7 +88,9 @@ static int teardown(void **state)
 
 static const struct perch__operation_rule *rule_named(const char *name)
 {
-	const struct perch__operation_rule *const tables[] = { perch__map_rules, perch__control_rules, perch__read_rules };
+	const struct perch__operation_rule *const tables[] = { perch__map_rules,
+							       perch__control_rules,
+							       perch__read_rules };
 
 	for (size_t i = 0; i < NR(tables); i++)
 		for (const struct perch__operation_rule *rule = tables[i]; rule->name; rule++)
@@ -126,9 +133,11 @@ static void check_finding(const struct operation_row *row, const struct perch__o
 
 	snprintf(start, sizeof(start), "%.*s", (int)fixed, rule->sentence);
 	if (finding->cause != rule->cause || finding->kind != perch_cause_kind(rule->cause))
-		fail_msg("%s: the cause is %s: %s", row->rule, perch_cause_slug(finding->cause), finding->message);
+		fail_msg("%s: the cause is %s: %s", row->rule, perch_cause_slug(finding->cause),
+			 finding->message);
 	if (!strstr(finding->message, start) || !strstr(finding->message, row->words))
-		fail_msg("%s: no '%s' or '%s' in '%s'", row->rule, start, row->words, finding->message);
+		fail_msg("%s: no '%s' or '%s' in '%s'", row->rule, start, row->words,
+			 finding->message);
 	if (strchr(finding->message, '{') || strchr(finding->remedy, '{') || !finding->remedy[0] ||
 	    strstr(finding->message, "cannot ") != finding->message)
 		fail_msg("%s: '%s', '%s'", row->rule, finding->message, finding->remedy);
@@ -157,20 +166,25 @@ static void every_rule_names_its_cause(void **state)
 		if (!rule)
 			fail_msg("there is no rule %s", row->rule);
 		make(&made, row);
-		assert_int_equal(perch_explain_operation(&made.op, machines[row->machine], &explanation), 0);
+		assert_int_equal(
+			perch_explain_operation(&made.op, machines[row->machine], &explanation), 0);
 		assert_int_equal(explanation.errnum, row->errnum);
 		check_finding(row, rule, &explanation.finding[0]);
 		if (explanation.confidence != row->confidence)
-			fail_msg("%s: %s, with %zu findings", row->rule, perch_confidence_name(explanation.confidence),
+			fail_msg("%s: %s, with %zu findings", row->rule,
+				 perch_confidence_name(explanation.confidence),
 				 explanation.nr_findings);
-		assert_true((explanation.nr_findings > 1) == (row->confidence == PERCH_CONFIDENCE_AMBIGUOUS));
+		assert_true((explanation.nr_findings > 1) ==
+			    (row->confidence == PERCH_CONFIDENCE_AMBIGUOUS));
 		assert_int_equal(explanation.calls, 0);
 	}
 }
 
 static void every_rule_has_a_row(void **state)
 {
-	const struct perch__operation_rule *const tables[] = { perch__map_rules, perch__control_rules, perch__read_rules };
+	const struct perch__operation_rule *const tables[] = { perch__map_rules,
+							       perch__control_rules,
+							       perch__read_rules };
 
 	(void)state;
 	for (size_t table = 0; table < NR(tables); table++)
@@ -184,15 +198,21 @@ static void every_rule_has_a_row(void **state)
 		}
 }
 
-/* ---- What is beside the first finding -------------------------------------------------------------------------- */
+/* ---- What is beside the first finding ---- */
 
 #define PAGES(nr) ((nr) * (size_t)sysconf(_SC_PAGESIZE))
 
 static void two_faults_are_both_told(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .inherit = 1 };
-	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &attr, .cpu = -1,
-				      .length = PAGES(4), .map_flags = MAP_PRIVATE };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .inherit = 1 };
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EINVAL,
+				      .attr = &attr,
+				      .cpu = -1,
+				      .length = PAGES(4),
+				      .map_flags = MAP_PRIVATE };
 	struct perch_explanation explanation;
 	struct perch_error err;
 
@@ -218,11 +238,21 @@ static void nothing_false_comes_next(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 	struct perch_operation ops[] = {
-		{ .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &attr, .length = PAGES(2), .offset = PAGES(2),
+		{ .kind = PERCH_OPERATION_MMAP,
+		  .errnum = EINVAL,
+		  .attr = &attr,
+		  .length = PAGES(2),
+		  .offset = PAGES(2),
 		  .map_flags = MAP_SHARED },
-		{ .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .attr = &attr, .request = PERCH_IOC_SET_OUTPUT,
+		{ .kind = PERCH_OPERATION_IOCTL,
+		  .errnum = EBADF,
+		  .attr = &attr,
+		  .request = PERCH_IOC_SET_OUTPUT,
 		  .argument = UINT32_MAX },
-		{ .kind = PERCH_OPERATION_IOCTL, .errnum = EBADF, .request = PERCH_IOC_SET_BPF, .argument = 9 },
+		{ .kind = PERCH_OPERATION_IOCTL,
+		  .errnum = EBADF,
+		  .request = PERCH_IOC_SET_BPF,
+		  .argument = 9 },
 	};
 	struct perch_explanation explanation;
 
@@ -232,7 +262,7 @@ static void nothing_false_comes_next(void **state)
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 		assert_int_equal(explanation.nr_next, 0);
 	}
-	ops[1].ring_size = PAGES(3);	/* holds whatever is passed instead */
+	ops[1].ring_size = PAGES(3); /* holds whatever is passed instead */
 	assert_int_equal(perch_explain_operation(&ops[1], NULL, &explanation), 0);
 	assert_int_equal(explanation.nr_next, 1);
 	assert_int_equal(explanation.next[0].cause, PERCH_CAUSE_IOCTL_OUTPUT);
@@ -241,7 +271,10 @@ static void nothing_false_comes_next(void **state)
 /* What a missing fact keeps open is told in the kernel's order. */
 static void candidates(void **state)
 {
-	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .cpu = -1, .length = PAGES(9),
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EINVAL,
+				      .cpu = -1,
+				      .length = PAGES(9),
 				      .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
@@ -252,18 +285,22 @@ static void candidates(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_INHERIT);
 	assert_int_equal(explanation.finding[1].cause, PERCH_CAUSE_MMAP_EXISTING);
 	assert_int_equal(explanation.nr_next, 0);
-	op.map_flags = MAP_PRIVATE;	/* certainly wrong; and what comes before it may be too */
+	op.map_flags = MAP_PRIVATE; /* certainly wrong; and what comes before it may be too */
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
 	assert_int_equal(explanation.nr_findings, 1);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_PRIVATE);
 }
 
-/* The numbers of a ring of 1 + 512 pages of 4 KiB: 2052 KiB, where 2 x 516 + 64 = 1096 are allowed. */
+/* The numbers of a ring of 1 + 512 pages of 4 KiB: 2052 KiB, where 2 x 516 + 64 = 1096 are allowed.
+ */
 static void the_arithmetic_of_locked_memory(void **state)
 {
-	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .length = PAGES(513),
-				      .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED };
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EPERM,
+				      .length = PAGES(513),
+				      .protection = PROT_READ | PROT_WRITE,
+				      .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -274,35 +311,43 @@ static void the_arithmetic_of_locked_memory(void **state)
 	assert_non_null(strstr(explanation.finding[0].message, "2052 KiB are to be locked"));
 	assert_non_null(strstr(explanation.finding[0].message, "(516) x 2 CPUs = 1032 KiB"));
 	assert_non_null(strstr(explanation.finding[0].message, "RLIMIT_MEMLOCK (64 KiB)"));
-	assert_non_null(strstr(explanation.finding[0].message, "956 KiB too few"));	/* 2052 - 1096 */
+	/* 2052 - 1096 */
+	assert_non_null(strstr(explanation.finding[0].message, "956 KiB too few"));
 	/* 257 pages are 1028 KiB, 513 are too many */
-	assert_non_null(strstr(explanation.finding[0].remedy, "at most 1 + 256 pages (1052672 bytes)"));
+	assert_non_null(
+		strstr(explanation.finding[0].remedy, "at most 1 + 256 pages (1052672 bytes)"));
 	/* 516 + 2052 / 2 = 1542, up to a whole page: 1544 */
 	assert_non_null(strstr(explanation.finding[0].remedy, "kernel.perf_event_mlock_kb=1544"));
-	assert_non_null(strstr(explanation.finding[0].remedy, "to 2116 KiB"));	/* 64 + 2052 */
-	op.length = PAGES(129);	/* 516 KiB: alone it would fit */
+	assert_non_null(strstr(explanation.finding[0].remedy, "to 2116 KiB")); /* 64 + 2052 */
+	op.length = PAGES(129); /* 516 KiB: alone it would fit */
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_LIKELY);
-	assert_non_null(strstr(explanation.finding[0].message, "taken more than 580 KiB"));	/* 1096 - 516 */
-	op.length = SIZE_MAX;	/* no sum turns over */
+	/* 1096 - 516 */
+	assert_non_null(strstr(explanation.finding[0].message, "taken more than 580 KiB"));
+	op.length = SIZE_MAX; /* no sum turns over */
 	assert_int_equal(perch_explain_operation(&op, machines[USER], &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_MMAP_LOCKED);
 }
 
 static void what_a_read_needs(void **state)
 {
-	struct perch_attr attr = { .size = sizeof(attr), .read_format = 0x1f };	/* all five */
-	struct perch_operation op = { .kind = PERCH_OPERATION_READ, .errnum = ENOSPC, .attr = &attr, .cpu = -1, .size = 8,
+	struct perch_attr attr = { .size = sizeof(attr), .read_format = 0x1f }; /* all five */
+	struct perch_operation op = { .kind = PERCH_OPERATION_READ,
+				      .errnum = ENOSPC,
+				      .attr = &attr,
+				      .cpu = -1,
+				      .size = 8,
 				      .group_size = 3 };
 	struct perch_explanation explanation;
 
 	(void)state;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
-	assert_non_null(strstr(explanation.finding[0].message, "gives 96 bytes for the 3 events"));	/* 8 * (3 + 3 * 3) */
+	/* 8 * (3 + 3 * 3) */
+	assert_non_null(strstr(explanation.finding[0].message, "gives 96 bytes for the 3 events"));
 	attr.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_ID;
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_non_null(strstr(explanation.finding[0].remedy, "at least 24 bytes"));
-	op.size = 24;	/* enough: no rule may claim that it is not */
+	op.size = 24; /* enough: no rule may claim that it is not */
 	assert_int_equal(perch_explain_operation(&op, NULL, &explanation), 0);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_READ_SHORT);
 	assert_null(strstr(explanation.finding[0].message, "24 bytes, and"));
@@ -312,7 +357,9 @@ static void what_a_read_needs(void **state)
 static void any_errno(void **state)
 {
 	struct perch_attr attr = { .size = 72 };
-	struct perch_operation op = { .attr = &attr, .filter = "(((", .length = 77, .offset = 12345, .other_fd = -1 };
+	struct perch_operation op = {
+		.attr = &attr, .filter = "(((", .length = 77, .offset = 12345, .other_fd = -1
+	};
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -323,12 +370,18 @@ static void any_errno(void **state)
 				op.errnum = errnum;
 				op.request = request;
 				if (!errnum && kind != PERCH_OPERATION_READ) {
-					assert_int_equal(perch_explain_operation(&op, NULL, &explanation), -EINVAL);
+					assert_int_equal(perch_explain_operation(&op, NULL,
+										 &explanation),
+							 -EINVAL);
 					continue;
 				}
-				assert_int_equal(perch_explain_operation(&op, machines[errnum % NR_MACHINES], &explanation), 0);
+				assert_int_equal(
+					perch_explain_operation(&op, machines[errnum % NR_MACHINES],
+								&explanation),
+					0);
 				assert_true(explanation.nr_findings >= 1);
-				assert_true(explanation.finding[0].message[0] && explanation.finding[0].remedy[0]);
+				assert_true(explanation.finding[0].message[0] &&
+					    explanation.finding[0].remedy[0]);
 				assert_null(strchr(explanation.finding[0].message, '{'));
 			}
 	op.kind = 99;
@@ -342,8 +395,12 @@ static void any_errno(void **state)
 static void short_attrs(void **state)
 {
 	struct perch_attr *attr = calloc(1, PERCH_ATTR_SIZE_VER0);
-	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = attr, .cpu = -1,
-				      .length = PAGES(4), .map_flags = MAP_SHARED };
+	struct perch_operation op = { .kind = PERCH_OPERATION_MMAP,
+				      .errnum = EINVAL,
+				      .attr = attr,
+				      .cpu = -1,
+				      .length = PAGES(4),
+				      .map_flags = MAP_SHARED };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -359,8 +416,17 @@ static void faults_of_filters(void **state)
 		const char *filter;
 		char fault;
 	} cases[] = {
-		{ "", 0 }, { "a == 1", 0 }, { "(a == 1", '(' }, { "a == 1)", ')' }, { "((a == 1)", '(' }, { ")(", ')' },
-		{ "a ~ \"x", '"' }, { "a ~ 'x", '"' }, { "a ~ \"(\"", 0 }, { "(a ~ \")\"", '(' }, { "\"'\"", 0 },
+		{ "", 0 },
+		{ "a == 1", 0 },
+		{ "(a == 1", '(' },
+		{ "a == 1)", ')' },
+		{ "((a == 1)", '(' },
+		{ ")(", ')' },
+		{ "a ~ \"x", '"' },
+		{ "a ~ 'x", '"' },
+		{ "a ~ \"(\"", 0 },
+		{ "(a ~ \")\"", '(' },
+		{ "\"'\"", 0 },
 		{ "(\"", '"' },
 	};
 
@@ -375,11 +441,16 @@ static void faults_of_filters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_rule_names_its_cause), cmocka_unit_test(every_rule_has_a_row),
+		cmocka_unit_test(every_rule_names_its_cause),
+		cmocka_unit_test(every_rule_has_a_row),
 		cmocka_unit_test(two_faults_are_both_told),
-		cmocka_unit_test(nothing_false_comes_next), cmocka_unit_test(candidates),
-		cmocka_unit_test(the_arithmetic_of_locked_memory), cmocka_unit_test(what_a_read_needs),
-		cmocka_unit_test(any_errno), cmocka_unit_test(short_attrs), cmocka_unit_test(faults_of_filters),
+		cmocka_unit_test(nothing_false_comes_next),
+		cmocka_unit_test(candidates),
+		cmocka_unit_test(the_arithmetic_of_locked_memory),
+		cmocka_unit_test(what_a_read_needs),
+		cmocka_unit_test(any_errno),
+		cmocka_unit_test(short_attrs),
+		cmocka_unit_test(faults_of_filters),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

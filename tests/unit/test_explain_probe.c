@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls find out where rules do not know: on a kernel that refuses what no rule has heard of. */
+/* What calls find out where rules do not know: on a kernel that refuses what no rule has heard of.
+ */
 #define _GNU_SOURCE
 #include "explain_kernel.h"
 
@@ -20,24 +21,27 @@ static int teardown(void **state)
 }
 
 /* Busy as a profiler's: some thirty things could be wrong with it. */
-#define BUSY                                                                                                            \
-	.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CPU_CLOCK, .size = sizeof(struct perch_attr),             \
-	.sample_period = 4000, .freq = 1, .disabled = 1, .inherit = 1, .mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, \
-	.task = 1, .sample_id_all = 1, .exclude_guest = 1, .ksymbol = 1, .bpf_event = 1, .build_id = 1, .watermark = 1,  \
-	.context_switch = 1, .wakeup_watermark = 4096, .read_format = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,               \
-	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | PERCH_SAMPLE_PERIOD | \
-		       PERCH_SAMPLE_ADDR | PERCH_SAMPLE_CALLCHAIN | PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC |       \
-		       PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER,                                                 \
+#define BUSY                                                                                       \
+	.type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_CPU_CLOCK,                           \
+	.size = sizeof(struct perch_attr), .sample_period = 4000, .freq = 1, .disabled = 1,        \
+	.inherit = 1, .mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = 1,                 \
+	.sample_id_all = 1, .exclude_guest = 1, .ksymbol = 1, .bpf_event = 1, .build_id = 1,       \
+	.watermark = 1, .context_switch = 1, .wakeup_watermark = 4096,                             \
+	.read_format = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,                                        \
+	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CPU | \
+		       PERCH_SAMPLE_PERIOD | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_CALLCHAIN |          \
+		       PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_STACK_USER |     \
+		       PERCH_SAMPLE_REGS_USER,                                                     \
 	.sample_regs_user = 0xff, .sample_stack_user = 8192, .aux_watermark = 9
 
-#define REFUSES(name, condition)                                                                                        \
-	static bool name(const struct seen_call *call)                                                          \
-	{                                                                                                               \
-		(void)call;                                                                                                     \
-		return condition;                                                                                       \
+#define REFUSES(name, condition)                       \
+	static bool name(const struct seen_call *call) \
+	{                                              \
+		(void)call;                            \
+		return condition;                      \
 	}
-REFUSES(weight, call->attr->sample_type & PERCH_SAMPLE_WEIGHT)
-REFUSES(lost, call->attr->read_format & PERCH_FORMAT_LOST)
+REFUSES(weight, call->attr->sample_type &PERCH_SAMPLE_WEIGHT)
+REFUSES(lost, call->attr->read_format &PERCH_FORMAT_LOST)
 REFUSES(stack, call->attr->sample_stack_user > 4096)
 REFUSES(frequency, call->attr->freq)
 REFUSES(sampling, call->attr->sample_period)
@@ -46,14 +50,14 @@ REFUSES(inherits, call->attr->inherit)
 REFUSES(switches, call->attr->context_switch)
 REFUSES(task_and_weight, call->attr->task && call->attr->sample_type & PERCH_SAMPLE_WEIGHT)
 REFUSES(grouped, call->group_fd >= 0)
-REFUSES(output, call->flags & PERCH_FLAG_FD_OUTPUT)
+REFUSES(output, call->flags &PERCH_FLAG_FD_OUTPUT)
 REFUSES(of_others, call->pid > 0)
 REFUSES(on_cpu_2, call->cpu == 2)
 REFUSES(hardware, call->attr->type == PERCH_TYPE_HARDWARE)
 REFUSES(everything, true)
 REFUSES(second_config, call->attr->config2)
 
-static uint32_t largest;		/* attr.size of any call */
+static uint32_t largest; /* attr.size of any call */
 
 static bool refuses_weight_and_notes_size(const struct seen_call *call)
 {
@@ -61,7 +65,8 @@ static bool refuses_weight_and_notes_size(const struct seen_call *call)
 	return call->attr->sample_type & PERCH_SAMPLE_WEIGHT;
 }
 
-/* A program's attr may be shorter than ours, and the calls in its place have no more room than it has. */
+/* A program's attr may be shorter than ours, and the calls in its place have no more room than it
+ * has. */
 static void test_no_longer_than_passed(void **state)
 {
 	static const uint32_t sizes[] = { 0, 64, 72, 96, 112, 128, sizeof(struct perch_attr) };
@@ -70,9 +75,14 @@ static void test_no_longer_than_passed(void **state)
 	(void)state;
 	kernel.fault[0] = (struct fault){ refuses_weight_and_notes_size, EDOM };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizes[i], .exclude_kernel = 1,
-						 .sample_type = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_IP };
-		const struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EDOM };
+		const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+						 .size = sizes[i],
+						 .exclude_kernel = 1,
+						 .sample_type = PERCH_SAMPLE_WEIGHT |
+								PERCH_SAMPLE_IP };
+		const struct perch_open_call call = {
+			.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EDOM
+		};
 
 		largest = 0;
 		kernel_explain(&kernel, &call, 0, &explanation);
@@ -102,16 +112,35 @@ static const struct refused_part parts[] = {
 	{ "a bit", { build_id, EDOM }, { BUSY }, 0, -1, -1, 0, { "build_id" } },
 	{ "inherit", { inherits, EDOM }, { BUSY }, 0, -1, -1, 0, { "inherit" } },
 	{ "a costly bit", { switches, EDOM }, { BUSY }, 0, -1, -1, 0, { "context_switch" } },
-	{ "two together", { task_and_weight, EDOM }, { BUSY }, 0, -1, -1, 0, { "task", "sample_type" } },
-	{ "config2", { second_config, EDOM }, { .type = PERCH_TYPE_RAW, .size = 144, .config2 = 7, .exclude_hv = 1 }, 0,
-	  -1, -1, 0, { "config2" } },
+	{ "two together",
+	  { task_and_weight, EDOM },
+	  { BUSY },
+	  0,
+	  -1,
+	  -1,
+	  0,
+	  { "task", "sample_type" } },
+	{ "config2",
+	  { second_config, EDOM },
+	  { .type = PERCH_TYPE_RAW, .size = 144, .config2 = 7, .exclude_hv = 1 },
+	  0,
+	  -1,
+	  -1,
+	  0,
+	  { "config2" } },
 	{ "the group", { grouped, EDOM }, { BUSY }, 0, -1, 5, 0, { "group_fd" } },
 	{ "the output", { output, EDOM }, { BUSY }, 0, -1, 5, PERCH_FLAG_FD_OUTPUT, { "flags" } },
 	{ "the thread", { of_others, EDOM }, { BUSY }, 77, -1, -1, 0, { "pid" } },
 	{ "the CPU of a thread", { on_cpu_2, EDOM }, { BUSY }, 77, 2, -1, 0, { "cpu" } },
 	{ "the CPU", { on_cpu_2, EDOM }, { BUSY }, -1, 2, -1, 0, { "cpu" } },
 	{ "a cgroup", { on_cpu_2, EDOM }, { BUSY }, 9, 2, -1, PERCH_FLAG_PID_CGROUP, { "cpu" } },
-	{ "the event", { hardware, EDOM }, { .type = PERCH_TYPE_HARDWARE, .size = 144, .config = 1 }, 0, -1, -1, 0,
+	{ "the event",
+	  { hardware, EDOM },
+	  { .type = PERCH_TYPE_HARDWARE, .size = 144, .config = 1 },
+	  0,
+	  -1,
+	  -1,
+	  0,
 	  { "type", "config" } },
 };
 
@@ -130,16 +159,21 @@ static void test_parts(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		const struct refused_part *part = &parts[i];
-		const struct perch_open_call call = { .attr = &part->attr, .pid = part->pid, .cpu = part->cpu,
-						 .group_fd = part->group_fd, .flags = part->flags, .errnum = EDOM };
+		const struct perch_open_call call = { .attr = &part->attr,
+						      .pid = part->pid,
+						      .cpu = part->cpu,
+						      .group_fd = part->group_fd,
+						      .flags = part->flags,
+						      .errnum = EDOM };
 		size_t wanted = part->fields[1] ? 2 : 1;
 
 		kernel.fault[0] = part->fault;
 		kernel.named = part->pid;
 		kernel_explain(&kernel, &call, 0, &explanation);
 		if (explanation.finding[0].nr_fields != wanted || explanation.nr_next)
-			print_error("%s: %zu fields, %u calls: %s; then %s\n", part->what, explanation.finding[0].nr_fields,
-				    explanation.calls, explanation.finding[0].message,
+			print_error("%s: %zu fields, %u calls: %s; then %s\n", part->what,
+				    explanation.finding[0].nr_fields, explanation.calls,
+				    explanation.finding[0].message,
 				    explanation.nr_next ? explanation.next[0].message : "nothing");
 		assert_int_equal(explanation.finding[0].nr_fields, wanted);
 		for (size_t k = 0; k < wanted; k++)
@@ -153,7 +187,9 @@ static void test_parts(void **state)
 
 static struct perch_open_call busy_call(const struct perch_attr *attr, int errnum)
 {
-	return (struct perch_open_call){ .attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum };
+	return (struct perch_open_call){
+		.attr = attr, .cpu = -1, .group_fd = -1, .errnum = errnum
+	};
 }
 
 static void test_two_faults_of_one_errno(void **state)
@@ -218,7 +254,8 @@ static void test_transient(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_TRANSIENT);
 	assert_true(explanation.succeeds_now);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-	assert_int_equal(explanation.calls, 3); /* perf answers, the call as calm as it can be, and the call itself */
+	/* perf answers, the call as calm as it can be, and the call itself */
+	assert_int_equal(explanation.calls, 3);
 }
 
 /* Another errno now: what failed then cannot be looked into any more. */
@@ -241,7 +278,9 @@ static void test_gate(void **state)
 	static const struct {
 		int errnum;
 		enum perch_cause cause;
-	} gates[] = { { EPERM, PERCH_CAUSE_SECCOMP }, { ENOSYS, PERCH_CAUSE_NO_SYSCALL }, { EDOM, PERCH_CAUSE_SECCOMP } };
+	} gates[] = { { EPERM, PERCH_CAUSE_SECCOMP },
+		      { ENOSYS, PERCH_CAUSE_NO_SYSCALL },
+		      { EDOM, PERCH_CAUSE_SECCOMP } };
 	const struct perch_attr attr = { BUSY };
 	struct perch_explanation explanation;
 
@@ -292,15 +331,24 @@ static void test_time(void **state)
 	assert_true(kernel.calls < 13);
 }
 
-/* The kernel minds that none of these comes to life; one that refuses nothing lets every stand-in through. */
+/* The kernel minds that none of these comes to life; one that refuses nothing lets every stand-in
+ * through. */
 static void test_dangerous(void **state)
 {
 	static const struct perch_attr attrs[] = {
-		{ .type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .config2 = 64, .enable_on_exec = 1 },
+		{ .type = TYPE_UPROBE,
+		  .size = 144,
+		  .config1 = 0x1000,
+		  .config2 = 64,
+		  .enable_on_exec = 1 },
 		{ .type = TYPE_PT, .size = 144, .config = 0x300 },
-		{ .type = PERCH_TYPE_HARDWARE, .size = 144, .config = PERCH_COUNT_HW_BRANCH_INSTRUCTIONS, .sample_period = 1 },
+		{ .type = PERCH_TYPE_HARDWARE,
+		  .size = 144,
+		  .config = PERCH_COUNT_HW_BRANCH_INSTRUCTIONS,
+		  .sample_period = 1 },
 	};
-	static const int errnums[] = { EINVAL, EACCES, EBUSY, EOPNOTSUPP, EDOM, ENOENT, EPERM, ENODEV };
+	static const int errnums[] = { EINVAL, EACCES, EBUSY, EOPNOTSUPP,
+				       EDOM,   ENOENT, EPERM, ENODEV };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -320,7 +368,9 @@ static void test_dangerous(void **state)
 /* A part of what a uprobe's call asks for that is not the probe itself is found by the stand-in. */
 static void test_stand_in(void **state)
 {
-	const struct perch_attr attr = { .type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1 };
+	const struct perch_attr attr = {
+		.type = TYPE_UPROBE, .size = 144, .config1 = 0x1000, .build_id = 1, .mmap2 = 1
+	};
 	const struct perch_open_call call = busy_call(&attr, EDOM);
 	struct perch_explanation explanation;
 
@@ -333,7 +383,9 @@ static void test_stand_in(void **state)
 /* No free debug register: whoever waits for one gets it, and no call asks. */
 static void test_no_calls(void **state)
 {
-	const struct perch_attr watch = { .type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8 };
+	const struct perch_attr watch = {
+		.type = PERCH_TYPE_BREAKPOINT, .size = 144, .bp_type = 2, .bp_len = 8
+	};
 	const struct perch_open_call slots = busy_call(&watch, ENOSPC);
 	struct perch_open_call partial = busy_call(&watch, EDOM);
 	struct perch_open_call lost = busy_call(NULL, EFAULT);
@@ -349,12 +401,18 @@ static void test_no_calls(void **state)
 	assert_int_equal(explanation.calls, 0);
 }
 
-/* The leader's thread was not named by the call that failed: nobody asks about it, though the remedy says to. */
+/* The leader's thread was not named by the call that failed: nobody asks about it, though the
+ * remedy says to. */
 static void test_leader_of_stranger(void **state)
 {
 	const struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = 144 };
 	const struct perch_open_call_leader leader = { .attr = &attr, .pid = 99, .cpu = -1 };
-	struct perch_open_call call = { .attr = &attr, .pid = 77, .cpu = -1, .group_fd = 3, .errnum = EINVAL, .leader = &leader };
+	struct perch_open_call call = { .attr = &attr,
+					.pid = 77,
+					.cpu = -1,
+					.group_fd = 3,
+					.errnum = EINVAL,
+					.leader = &leader };
 	struct perch_explanation explanation;
 
 	(void)state;
@@ -389,10 +447,21 @@ static void test_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_parts),    TEST(test_two_faults_of_one_errno), TEST(test_a_fault_behind_another),
-		TEST(test_behind_a_certain_one), TEST(test_transient), TEST(test_changed), TEST(test_gate),
-		TEST(test_budget),   TEST(test_time), TEST(test_dangerous), TEST(test_stand_in), TEST(test_no_calls),
-		TEST(test_leader_of_stranger), TEST(test_switch), TEST(test_no_longer_than_passed),
+		TEST(test_parts),
+		TEST(test_two_faults_of_one_errno),
+		TEST(test_a_fault_behind_another),
+		TEST(test_behind_a_certain_one),
+		TEST(test_transient),
+		TEST(test_changed),
+		TEST(test_gate),
+		TEST(test_budget),
+		TEST(test_time),
+		TEST(test_dangerous),
+		TEST(test_stand_in),
+		TEST(test_no_calls),
+		TEST(test_leader_of_stranger),
+		TEST(test_switch),
+		TEST(test_no_longer_than_passed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int asked_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int asked_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	const struct report *report = context;
 	int answer = report->kernel(attr, pid, cpu, group_fd, flags);
@@ -53,7 +54,7 @@ static int asked_event(void *context, const struct perch_attr *attr, pid_t pid, 
 static int asked_close(void *context, int fd)
 {
 	(void)context;
-	assert_int_equal(fd, 100);	/* what the described kernels hand out */
+	assert_int_equal(fd, 100); /* what the described kernels hand out */
 	return 0;
 }
 
@@ -75,16 +76,19 @@ static bool has_field(const struct perch_finding *finding, const char *field)
 
 static bool is_wanted(const struct report *report, const struct perch_finding *finding)
 {
-	return finding->cause == report->cause || (report->or_cause && finding->cause == report->or_cause);
+	return finding->cause == report->cause ||
+	       (report->or_cause && finding->cause == report->or_cause);
 }
 
 /* Everything that is said of a finding, and of what comes after it. */
-static bool is_said(const struct perch_explanation *told, const struct perch_finding *finding, const char *words)
+static bool is_said(const struct perch_explanation *told, const struct perch_finding *finding,
+		    const char *words)
 {
 	if (strcasestr(finding->message, words) || strcasestr(finding->remedy, words))
 		return true;
 	for (size_t i = 0; i < told->nr_next; i++)
-		if (strcasestr(told->next[i].message, words) || strcasestr(told->next[i].remedy, words))
+		if (strcasestr(told->next[i].message, words) ||
+		    strcasestr(told->next[i].remedy, words))
 			return true;
 	return false;
 }
@@ -114,12 +118,14 @@ static const char *lacks(const struct report *report, const struct perch_explana
 static void show(const struct perch_explanation *told)
 {
 	for (size_t i = 0; i < told->nr_findings; i++)
-		print_error("  %s %s [%s]: %s. %s\n", i ? "or" : perch_confidence_name(told->confidence),
-			    perch_cause_slug(told->finding[i].cause), told->finding[i].nr_fields ? told->finding[i].field[0] : "",
+		print_error("  %s %s [%s]: %s. %s\n",
+			    i ? "or" : perch_confidence_name(told->confidence),
+			    perch_cause_slug(told->finding[i].cause),
+			    told->finding[i].nr_fields ? told->finding[i].field[0] : "",
 			    told->finding[i].message, told->finding[i].remedy);
 	for (size_t i = 0; i < told->nr_next; i++)
-		print_error("  then %s: %s. %s\n", perch_cause_slug(told->next[i].cause), told->next[i].message,
-			    told->next[i].remedy);
+		print_error("  then %s: %s. %s\n", perch_cause_slug(told->next[i].cause),
+			    told->next[i].message, told->next[i].remedy);
 }
 
 static bool holds(const struct report *report)
@@ -128,8 +134,13 @@ static bool holds(const struct report *report)
 	struct perch_probing probing = { .microseconds = 1000000 };
 	struct perch_attr attr = report->attr;
 	struct perch_open_call call = {
-		.attr = &attr, .pid = report->pid, .cpu = report->cpu_plus_1 - 1, .group_fd = report->group_plus_1 - 1,
-		.flags = report->flags, .errnum = report->errnum, .leader = report->leader,
+		.attr = &attr,
+		.pid = report->pid,
+		.cpu = report->cpu_plus_1 - 1,
+		.group_fd = report->group_plus_1 - 1,
+		.flags = report->flags,
+		.errnum = report->errnum,
+		.leader = report->leader,
 	};
 	struct perch_explanation told = { 0 };
 	struct perch_machine *machine;
@@ -141,7 +152,9 @@ static bool holds(const struct report *report)
 	calls.perf_event_open = asked_event;
 	calls.close = asked_close;
 	machine = machine_at(report->place, report->kernel ? &calls : NULL);
-	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL, &told), 0);
+	assert_int_equal(perch_explain_open_call(&call, machine, report->kernel ? &probing : NULL,
+						 &told),
+			 0);
 	perch_machine_free(machine);
 	assert_in_range(told.nr_findings, 1, PERCH_FINDINGS_MAX);
 	assert_in_range(told.calls, 0, report->kernel ? 25 : 0);
@@ -180,8 +193,8 @@ static void test_limits(void **state)
 	check_all(limit_reports, NR(limit_reports));
 }
 
-static void check_operation(const struct perch_operation *operation, enum place place, enum perch_cause cause,
-			    const char *const words[])
+static void check_operation(const struct perch_operation *operation, enum place place,
+			    enum perch_cause cause, const char *const words[])
 {
 	struct perch_machine *machine = machine_at(place, NULL);
 	struct perch_explanation told = { 0 };
@@ -198,18 +211,27 @@ static void check_operation(const struct perch_operation *operation, enum place 
 		}
 }
 
-static const struct perch_attr sampling = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(sampling), OFTEN, USER_ONLY };
+static const struct perch_attr sampling = {
+	.type = PERCH_TYPE_SOFTWARE, .size = sizeof(sampling), OFTEN, USER_ONLY
+};
 
 /*
- * github.com/mstange/samply/issues/25, github.com/KDAB/hotspot/issues/712, github.com/async-profiler/async-profiler/issues/875:
- * rings larger than an ordinary user may lock, taken for a lack of permission. The sum is told.
+ * github.com/mstange/samply/issues/25, github.com/KDAB/hotspot/issues/712,
+ * github.com/async-profiler/async-profiler/issues/875: rings larger than an ordinary user may lock,
+ * taken for a lack of permission. The sum is told.
  */
 static void test_locked_memory(void **state)
 {
 	const char *const words[] = { "perf_event_mlock_kb", "516", "RLIMIT_MEMLOCK", NULL };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .errnum = EPERM, .attr = &sampling, .cpu = 0, .group_size = 1,
-		.length = 4097 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.kind = PERCH_OPERATION_MMAP,
+		.errnum = EPERM,
+		.attr = &sampling,
+		.cpu = 0,
+		.group_size = 1,
+		.length = 4097 * (size_t)sysconf(_SC_PAGESIZE),
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 
@@ -217,15 +239,27 @@ static void test_locked_memory(void **state)
 	check_operation(&operation, PARANOID_2, PERCH_CAUSE_MMAP_LOCKED, words);
 }
 
-/* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before the page says where, told to raise the limit. */
+/* github.com/hunter-ht-2018/ptfuzzer/issues/16: an AUX area mapped before the page says where, told
+ * to raise the limit. */
 static void test_aux_fields(void **state)
 {
 	const char *const words[] = { "aux_offset", "aux_size", NULL };
-	static const struct perch_attr trace = { .type = INTEL_PT, .size = sizeof(trace), USER_ONLY };
+	static const struct perch_attr trace = { .type = INTEL_PT,
+						 .size = sizeof(trace),
+						 USER_ONLY };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &trace, .cpu = -1, .group_size = 1, .ring_size = 65 * page,
-		.length = 1024 * page, .protection = PROT_READ, .map_flags = MAP_SHARED, .offset = 65 * page, .other_fd = -1,
+		.kind = PERCH_OPERATION_MMAP,
+		.errnum = EINVAL,
+		.attr = &trace,
+		.cpu = -1,
+		.group_size = 1,
+		.ring_size = 65 * page,
+		.length = 1024 * page,
+		.protection = PROT_READ,
+		.map_flags = MAP_SHARED,
+		.offset = 65 * page,
+		.other_fd = -1,
 	};
 
 	(void)state;
@@ -237,8 +271,16 @@ static void test_page_size(void **state)
 {
 	const char *const words[] = { "page", "2^n", NULL };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &sampling, .pid = -1, .cpu = 0, .group_size = 1,
-		.length = 128 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED, .other_fd = -1,
+		.kind = PERCH_OPERATION_MMAP,
+		.errnum = EINVAL,
+		.attr = &sampling,
+		.pid = -1,
+		.cpu = 0,
+		.group_size = 1,
+		.length = 128 * (size_t)sysconf(_SC_PAGESIZE),
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
+		.other_fd = -1,
 	};
 
 	(void)state;
@@ -249,10 +291,17 @@ static void test_page_size(void **state)
 static void test_inherited_ring(void **state)
 {
 	const char *const words[] = { "inherit", "CPU", NULL };
-	static const struct perch_attr inherited = { CYCLES, .size = sizeof(inherited), OFTEN, USER_ONLY, .inherit = 1 };
+	static const struct perch_attr inherited = { CYCLES, .size = sizeof(inherited), OFTEN,
+						     USER_ONLY, .inherit = 1 };
 	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP, .errnum = EINVAL, .attr = &inherited, .cpu = -1, .group_size = 1,
-		.length = 65 * (size_t)sysconf(_SC_PAGESIZE), .protection = PROT_READ | PROT_WRITE, .map_flags = MAP_SHARED,
+		.kind = PERCH_OPERATION_MMAP,
+		.errnum = EINVAL,
+		.attr = &inherited,
+		.cpu = -1,
+		.group_size = 1,
+		.length = 65 * (size_t)sysconf(_SC_PAGESIZE),
+		.protection = PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
 		.other_fd = -1,
 	};
 
@@ -263,8 +312,12 @@ static void test_inherited_ring(void **state)
 /* github.com/cilium/ebpf/pull/293: no error, and yet the probe was at offset 0. */
 static void test_size_left_out(void **state)
 {
-	static const struct perch_attr probe = { .type = 7, .config1 = 0x7ffe1000, .config2 = 0x1234 };
-	struct perch_open_call call = { .attr = &probe, .pid = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
+	static const struct perch_attr probe = { .type = 7,
+						 .config1 = 0x7ffe1000,
+						 .config2 = 0x1234 };
+	struct perch_open_call call = {
+		.attr = &probe, .pid = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC
+	};
 	struct perch_machine *machine = machine_at(PARANOID_2, NULL);
 	struct perch_finding found[4] = { 0 };
 	size_t nr = perch_lint(&call, machine, found, NR(found));
@@ -280,8 +333,12 @@ static void test_size_left_out(void **state)
 /* Each machine has a report, and each report a cause. */
 static void test_reports_themselves(void **state)
 {
-	static const struct { const struct report *report; size_t nr; } all[] = {
-		{ access_reports, NR(access_reports) }, { hardware_reports, NR(hardware_reports) },
+	static const struct {
+		const struct report *report;
+		size_t nr;
+	} all[] = {
+		{ access_reports, NR(access_reports) },
+		{ hardware_reports, NR(hardware_reports) },
 		{ limit_reports, NR(limit_reports) },
 	};
 	bool used[NR_PLACES] = { false };
@@ -301,9 +358,14 @@ static void test_reports_themselves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_access), cmocka_unit_test(test_hardware), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_locked_memory), cmocka_unit_test(test_aux_fields), cmocka_unit_test(test_page_size),
-		cmocka_unit_test(test_inherited_ring), cmocka_unit_test(test_size_left_out),
+		cmocka_unit_test(test_access),
+		cmocka_unit_test(test_hardware),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_locked_memory),
+		cmocka_unit_test(test_aux_fields),
+		cmocka_unit_test(test_page_size),
+		cmocka_unit_test(test_inherited_ring),
+		cmocka_unit_test(test_size_left_out),
 		cmocka_unit_test(test_reports_themselves),
 	};
 

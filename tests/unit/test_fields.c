@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every record of either byte order, field by field, and that the table of fields has those and no others. */
+/* Every record of either byte order, field by field, and that the table of fields has those and no
+ * others. */
 #include <errno.h>
 
 #include "fields_fixture.h"
@@ -17,18 +18,22 @@ struct row {
 
 static struct row rows[] = {
 #define RECORD(...)
+/* clang-format off */
 #define FIELD(record, name, kind, ...) { #record, #name, PERCH_FIELD_##kind, 0 },
 #define PART(record, name, kind, ...) { #record, #name, PERCH_FIELD_##kind, 0 },
+/* clang-format on */
 #include "record/fields.def"
 };
 
-static const char *seen_record;		/* whose fields are being told */
+static const char *seen_record; /* whose fields are being told */
 
-/* Registers are one row for all; a marker and a cookie stand among addresses; the two weights are of two kinds. */
+/* Registers are one row for all; a marker and a cookie stand among addresses; the two weights are
+ * of two kinds. */
 static bool kind_fits(const char *path, enum perch_field_kind kind, enum perch_field_kind row)
 {
 	if (!strcmp(path, "callchain[]") || !strcmp(path, "ips[]"))
-		return kind == PERCH_FIELD_ADDRESS || kind == PERCH_FIELD_FLAGS || kind == PERCH_FIELD_HEX;
+		return kind == PERCH_FIELD_ADDRESS || kind == PERCH_FIELD_FLAGS ||
+		       kind == PERCH_FIELD_HEX;
 	if (!strcmp(path, "weight"))
 		return kind == PERCH_FIELD_NUMBER || kind == PERCH_FIELD_GROUP;
 	return kind == row;
@@ -69,14 +74,15 @@ static int touch(void *context, const struct perch_field *field)
 }
 
 /*
- * Cut short at every length, in memory of just that length, for the sanitizers: what can be decoded is told, and of the
- * rest whatever the view has.
+ * Cut short at every length, in memory of just that length, for the sanitizers: what can be decoded
+ * is told, and of the rest whatever the view has.
  */
 static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_info *parse_info)
 {
 	for (size_t size = 8; size < bytes->size; size++) {
 		uint8_t *exact = aligned_alloc(8, (size + 7) / 8 * 8);
-		uint16_t short_size = bytes->swap ? __builtin_bswap16((uint16_t)size) : (uint16_t)size;
+		uint16_t short_size = bytes->swap ? __builtin_bswap16((uint16_t)size)
+						  : (uint16_t)size;
 		struct perch_record record;
 		unsigned int sum = 0;
 		int rc;
@@ -84,7 +90,8 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_in
 		assert_non_null(exact);
 		memcpy(exact, bytes->at, size);
 		memcpy(exact + 6, &short_size, sizeof(short_size));
-		memset(&record, 0xff, sizeof(record));	/* what a view does not have must not be looked at */
+		/* what a view does not have must not be looked at */
+		memset(&record, 0xff, sizeof(record));
 		rc = perch_record_decode(&record, parse_info, exact, size, NULL);
 		assert_true(rc == 0 || rc == -EBADMSG);
 		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, touch, &sum), 0);
@@ -93,7 +100,8 @@ static void walk_prefixes(const struct bytes *bytes, const struct perch_parse_in
 }
 
 /* The fields of a record that has been built, as text; the caller's until the next call. */
-static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr, enum perch_arch arch)
+static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr,
+			     enum perch_arch arch)
 {
 	static struct told told;
 	static struct perch_parse_info parse_info;
@@ -121,40 +129,81 @@ static const char *fields_of(struct bytes *bytes, const struct perch_attr *attr,
 
 static const struct perch_attr with_identity = { .sample_type = IDENTITY, .sample_id_all = 1 };
 
-/* A body of numbers, of as many bytes each as sizes has digits for, then a name, then the trailer. */
+/* A body of numbers, of as many bytes each as sizes has digits for, then a name, then the trailer.
+ */
 struct simple {
 	uint32_t type;
 	uint16_t misc;
 	const char *sizes;
 	uint64_t values[10];
-	const char *name;		/* NULL: none */
+	const char *name; /* NULL: none */
 	const char *expected;
 };
 
 static const struct simple simples[] = {
-	{ PERCH_RECORD_MMAP, 0, "44888", { 7, 8, 0x1000, 0x2000, 0x3000 }, "/bin/cat",
+	{ PERCH_RECORD_MMAP,
+	  0,
+	  "44888",
+	  { 7, 8, 0x1000, 0x2000, 0x3000 },
+	  "/bin/cat",
 	  "pid=7 tid=8 addr=0x1000 len=0x2000 pgoff=0x3000 filename=\"/bin/cat\"" },
-	{ PERCH_RECORD_MMAP, 0, "44888", { UINT32_MAX, 0, 1, 2, 3 }, "[kernel.kallsyms]_text",
+	{ PERCH_RECORD_MMAP,
+	  0,
+	  "44888",
+	  { UINT32_MAX, 0, 1, 2, 3 },
+	  "[kernel.kallsyms]_text",
 	  "pid=-1 tid=0 addr=0x1 len=0x2 pgoff=0x3 filename=\"[kernel.kallsyms]_text\"" },
 	{ PERCH_RECORD_LOST, 0, "88", { 5, 6 }, NULL, "id=5 lost=6" },
 	{ PERCH_RECORD_COMM, 0, "44", { 7, 8 }, "make", "pid=7 tid=8 comm=\"make\"" },
-	{ PERCH_RECORD_EXIT, 0, "44448", { 1, 2, 3, 4, 5 }, NULL, "pid=1 ppid=2 tid=3 ptid=4 time=5ns" },
-	{ PERCH_RECORD_FORK, 0, "44448", { 1, 2, 3, 4, 5 }, NULL, "pid=1 ppid=2 tid=3 ptid=4 time=5ns" },
+	{ PERCH_RECORD_EXIT,
+	  0,
+	  "44448",
+	  { 1, 2, 3, 4, 5 },
+	  NULL,
+	  "pid=1 ppid=2 tid=3 ptid=4 time=5ns" },
+	{ PERCH_RECORD_FORK,
+	  0,
+	  "44448",
+	  { 1, 2, 3, 4, 5 },
+	  NULL,
+	  "pid=1 ppid=2 tid=3 ptid=4 time=5ns" },
 	{ PERCH_RECORD_THROTTLE, 0, "888", { 1, 2, 3 }, NULL, "time=1ns id=2 stream_id=3" },
 	{ PERCH_RECORD_UNTHROTTLE, 0, "888", { 1, 2, 3 }, NULL, "time=1ns id=2 stream_id=3" },
-	{ PERCH_RECORD_AUX, 0, "888", { 0x10, 0x20, 0x109 }, NULL,
+	{ PERCH_RECORD_AUX,
+	  0,
+	  "888",
+	  { 0x10, 0x20, 0x109 },
+	  NULL,
 	  "aux_offset=0x10 aux_size=0x20 flags=<FORMAT_1|TRUNCATED|COLLISION>" },
 	{ PERCH_RECORD_ITRACE_START, 0, "44", { 7, 8 }, NULL, "pid=7 tid=8" },
 	{ PERCH_RECORD_LOST_SAMPLES, 0, "8", { 9 }, NULL, "lost=9" },
 	{ PERCH_RECORD_SWITCH, PERCH_MISC_SWITCH_OUT, "", { 0 }, NULL, "" },
-	{ PERCH_RECORD_SWITCH_CPU_WIDE, 0, "44", { UINT32_MAX, 8 }, NULL, "next_prev_pid=-1 next_prev_tid=8" },
-	{ PERCH_RECORD_NAMESPACES, 0, "448" "8888", { 7, 8, 2, 3, 0xf0000075, 4, 5 }, NULL,
+	{ PERCH_RECORD_SWITCH_CPU_WIDE,
+	  0,
+	  "44",
+	  { UINT32_MAX, 8 },
+	  NULL,
+	  "next_prev_pid=-1 next_prev_tid=8" },
+	{ PERCH_RECORD_NAMESPACES,
+	  0,
+	  "448"
+	  "8888",
+	  { 7, 8, 2, 3, 0xf0000075, 4, 5 },
+	  NULL,
 	  "pid=7 tid=8 namespaces=2[{ns=<net> dev=0x3 inode=4026531957} {ns=<uts> dev=0x4 inode=5}]" },
-	{ PERCH_RECORD_KSYMBOL, 0, "8422", { 0x1000, 64, 2, 1 }, "kprobe_insn",
+	{ PERCH_RECORD_KSYMBOL,
+	  0,
+	  "8422",
+	  { 0x1000, 64, 2, 1 },
+	  "kprobe_insn",
 	  "addr=0x1000 len=64 ksym_type=<OOL> flags=<UNREGISTER> name=\"kprobe_insn\"" },
 	{ PERCH_RECORD_CGROUP, 0, "8", { 4711 }, "/user.slice", "id=4711 path=\"/user.slice\"" },
 	{ PERCH_RECORD_AUX_OUTPUT_HW_ID, 0, "8", { 0x77 }, NULL, "hw_id=0x77" },
-	{ PERCH_RECORD_CALLCHAIN_DEFERRED, 0, "888888", { 0xc0, 4, (uint64_t)-512, 0x1000, (uint64_t)-4000, 0x2000 }, NULL,
+	{ PERCH_RECORD_CALLCHAIN_DEFERRED,
+	  0,
+	  "888888",
+	  { 0xc0, 4, (uint64_t)-512, 0x1000, (uint64_t)-4000, 0x2000 },
+	  NULL,
 	  "cookie=0xc0 ips=4[<USER> 0x1000 <CONTEXT-4000> 0x2000]" },
 };
 
@@ -226,13 +275,15 @@ static void mmap2_by_inode_or_build_id(void **state)
 		add_64(&bytes, 99);
 		add_64(&bytes, 4);
 		end_mmap2(&bytes, 5, 2);
-		expect(&bytes, &bare, "pid=7 tid=8 addr=0x1 len=0x2 pgoff=0x3 maj=253 min=2 ino=99 ino_generation=4 "
-				      "prot=<READ|EXEC> flags=<PRIVATE> filename=\"/lib/x\"");
+		expect(&bytes, &bare,
+		       "pid=7 tid=8 addr=0x1 len=0x2 pgoff=0x3 maj=253 min=2 ino=99 ino_generation=4 "
+		       "prot=<READ|EXEC> flags=<PRIVATE> filename=\"/lib/x\"");
 		start_mmap2(&bytes, PERCH_MISC_USER | PERCH_MISC_MMAP_BUILD_ID);
 		add(&bytes, build_id, sizeof(build_id));
 		end_mmap2(&bytes, 0, 0x40001);
-		expect(&bytes, &bare, "pid=7 tid=8 addr=0x1 len=0x2 pgoff=0x3 build_id=abcdef prot=<NONE> "
-				      "flags=<SHARED|HUGETLB> filename=\"/lib/x\"");
+		expect(&bytes, &bare,
+		       "pid=7 tid=8 addr=0x1 len=0x2 pgoff=0x3 build_id=abcdef prot=<NONE> "
+		       "flags=<SHARED|HUGETLB> filename=\"/lib/x\"");
 	}
 }
 
@@ -249,22 +300,27 @@ static void bpf_event_and_text_poke(void **state)
 		add_32(&bytes, 42);
 		add(&bytes, "\1\2\3\4\5\6\7\xff", 8);
 		add_identity(&bytes);
-		expect(&bytes, &with_identity, "type=<PROG_UNLOAD> flags=0x0 id=42 tag=01020304050607ff " IDENTITY_TEXT);
+		expect(&bytes, &with_identity,
+		       "type=<PROG_UNLOAD> flags=0x0 id=42 tag=01020304050607ff " IDENTITY_TEXT);
 		begin(&bytes, PERCH_RECORD_TEXT_POKE, PERCH_MISC_KERNEL);
 		add_64(&bytes, 0xffffffff81000000);
 		add_16(&bytes, 5);
 		add_16(&bytes, 2);
-		add(&bytes, "\x0f\x1f\x44\x00\x00" "\xeb\x10\0\0\0\0\0", 12);
+		add(&bytes,
+		    "\x0f\x1f\x44\x00\x00"
+		    "\xeb\x10\0\0\0\0\0",
+		    12);
 		add_identity(&bytes);
-		expect(&bytes, &with_identity, "addr=0xffffffff81000000 old_len=5 new_len=2 old_bytes=0f1f440000 "
-					       "new_bytes=eb10 " IDENTITY_TEXT);
+		expect(&bytes, &with_identity,
+		       "addr=0xffffffff81000000 old_len=5 new_len=2 old_bytes=0f1f440000 "
+		       "new_bytes=eb10 " IDENTITY_TEXT);
 	}
 }
 
 /* ---- values of counters ---- */
 
 #define TIMES (PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING)
-#define EACH (PERCH_FORMAT_ID | PERCH_FORMAT_LOST)
+#define EACH  (PERCH_FORMAT_ID | PERCH_FORMAT_LOST)
 
 static void read_records(void **state)
 {
@@ -280,7 +336,8 @@ static void read_records(void **state)
 		add_32(&bytes, 8);
 		for (uint64_t value = 1; value <= 5; value++)
 			add_64(&bytes, value);
-		expect(&bytes, &attr, "pid=7 tid=8 read={value=1 time_enabled=2 time_running=3 id=4 lost=5}");
+		expect(&bytes, &attr,
+		       "pid=7 tid=8 read={value=1 time_enabled=2 time_running=3 id=4 lost=5}");
 		attr.read_format = TIMES | EACH | PERCH_FORMAT_GROUP;
 		begin(&bytes, PERCH_RECORD_READ, 0);
 		add_32(&bytes, 7);
@@ -288,8 +345,9 @@ static void read_records(void **state)
 		add_64(&bytes, 2);
 		for (uint64_t value = 1; value <= 8; value++)
 			add_64(&bytes, value);
-		expect(&bytes, &attr, "pid=7 tid=8 read={time_enabled=1 time_running=2 values=2[{value=3 id=4 lost=5} "
-				      "{value=6 id=7 lost=8}]}");
+		expect(&bytes, &attr,
+		       "pid=7 tid=8 read={time_enabled=1 time_running=2 values=2[{value=3 id=4 lost=5} "
+		       "{value=6 id=7 lost=8}]}");
 	}
 }
 
@@ -310,7 +368,8 @@ static uint64_t branch_flags(const struct bytes *bytes, const unsigned int parts
 
 static void identity_fields(void **state)
 {
-	const struct perch_attr attr = { .sample_type = IDENTITY | PERCH_SAMPLE_IP | PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD };
+	const struct perch_attr attr = { .sample_type = IDENTITY | PERCH_SAMPLE_IP |
+							PERCH_SAMPLE_ADDR | PERCH_SAMPLE_PERIOD };
 	const struct perch_attr less = { .sample_type = PERCH_SAMPLE_IP, .sample_period = 1000 };
 	struct bytes bytes;
 
@@ -327,7 +386,8 @@ static void identity_fields(void **state)
 		add_32(&bytes, 8);
 		add_32(&bytes, 0);
 		add_64(&bytes, 9);
-		expect(&bytes, &attr, "identifier=1 ip=0x2 pid=3 tid=-1 time=4ns addr=0x5 id=6 stream_id=7 cpu=8 period=9");
+		expect(&bytes, &attr,
+		       "identifier=1 ip=0x2 pid=3 tid=-1 time=4ns addr=0x5 id=6 stream_id=7 cpu=8 period=9");
 		begin(&bytes, PERCH_RECORD_SAMPLE, PERCH_MISC_USER);
 		add_64(&bytes, 1);
 		expect(&bytes, &less, "ip=0x1");
@@ -341,8 +401,16 @@ static void values_chain_and_raw(void **state)
 		.read_format = TIMES | EACH | PERCH_FORMAT_GROUP,
 	};
 	static const uint64_t chain[] = {
-		PERCH_CONTEXT_KERNEL, 0xffffffff81000000, PERCH_CONTEXT_HV, PERCH_CONTEXT_GUEST, PERCH_CONTEXT_GUEST_KERNEL,
-		PERCH_CONTEXT_GUEST_USER, PERCH_CONTEXT_USER, 0x4000, PERCH_CONTEXT_USER_DEFERRED, PERCH_CONTEXT_USER,
+		PERCH_CONTEXT_KERNEL,
+		0xffffffff81000000,
+		PERCH_CONTEXT_HV,
+		PERCH_CONTEXT_GUEST,
+		PERCH_CONTEXT_GUEST_KERNEL,
+		PERCH_CONTEXT_GUEST_USER,
+		PERCH_CONTEXT_USER,
+		0x4000,
+		PERCH_CONTEXT_USER_DEFERRED,
+		PERCH_CONTEXT_USER,
 	};
 	struct bytes bytes;
 
@@ -358,15 +426,17 @@ static void values_chain_and_raw(void **state)
 			add_64(&bytes, chain[i]);
 		add_32(&bytes, 4);
 		add(&bytes, "\xde\xad\xbe\xef", 4);
-		expect(&bytes, &attr, "read={time_enabled=2 time_running=3 values=1[{value=4 id=5 lost=6}]} callchain=10[<KERNEL> "
-				      "0xffffffff81000000 <HYPERVISOR> <GUEST> <GUEST_KERNEL> <GUEST_USER> <USER> 0x4000 "
-				      "<USER_DEFERRED> 0xfffffffffffffe00] raw=deadbeef");
+		expect(&bytes, &attr,
+		       "read={time_enabled=2 time_running=3 values=1[{value=4 id=5 lost=6}]} callchain=10[<KERNEL> "
+		       "0xffffffff81000000 <HYPERVISOR> <GUEST> <GUEST_KERNEL> <GUEST_USER> <USER> 0x4000 "
+		       "<USER_DEFERRED> 0xfffffffffffffe00] raw=deadbeef");
 	}
 }
 
 static void single_values(void **state)
 {
-	const struct perch_attr attr = { .sample_type = PERCH_SAMPLE_READ, .read_format = TIMES | EACH };
+	const struct perch_attr attr = { .sample_type = PERCH_SAMPLE_READ,
+					 .read_format = TIMES | EACH };
 	struct bytes bytes = { .swap = false };
 
 	(void)state;
@@ -379,7 +449,9 @@ static void single_values(void **state)
 static void branches(void **state)
 {
 	static const unsigned int first[10] = { 1, 0, 1, 1, 12, PERCH_BR_COND, 1, 0, 1, 0 };
-	static const unsigned int second[10] = { 0, 1, 0, 0, 65535, PERCH_BR_EXTEND_ABI, 3, 3, 2, 0 };
+	static const unsigned int second[10] = {
+		0, 1, 0, 0, 65535, PERCH_BR_EXTEND_ABI, 3, 3, 2, 0
+	};
 	struct perch_attr attr = { .sample_type = PERCH_SAMPLE_BRANCH_STACK };
 	struct bytes bytes;
 
@@ -397,11 +469,12 @@ static void branches(void **state)
 		}
 		add_64(&bytes, 0x21);
 		add_64(&bytes, 0x43);
-		assert_string_equal(fields_of(&bytes, &attr, PERCH_ARCH_ARM64),
-				    "branch_stack={hw_idx=0x11 entries=2[{from=0x1000 to=0x2000 "
-				    "flags=<MISPRED|IN_TX|ABORT|COND|SPEC_WRONG_PATH|USER> cycles=12 counters=0x21} "
-				    "{from=0x1001 to=0x2001 flags=<PREDICTED|FIQ|SPEC_CORRECT_PATH|KERNEL> cycles=65535 "
-				    "counters=0x43}]}");
+		assert_string_equal(
+			fields_of(&bytes, &attr, PERCH_ARCH_ARM64),
+			"branch_stack={hw_idx=0x11 entries=2[{from=0x1000 to=0x2000 "
+			"flags=<MISPRED|IN_TX|ABORT|COND|SPEC_WRONG_PATH|USER> cycles=12 counters=0x21} "
+			"{from=0x1001 to=0x2001 flags=<PREDICTED|FIQ|SPEC_CORRECT_PATH|KERNEL> cycles=65535 "
+			"counters=0x43}]}");
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 0);
 		expect(&bytes, &attr, "branch_stack={entries=0[]}");
@@ -413,8 +486,10 @@ static void branches(void **state)
 static void registers_and_stack(void **state)
 {
 	const struct perch_attr attr = {
-		.sample_type = PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_INTR,
-		.sample_regs_user = 0x101, .sample_regs_intr = 1ull << 33 | 1ull << 31 | 1,
+		.sample_type = PERCH_SAMPLE_REGS_USER | PERCH_SAMPLE_STACK_USER |
+			       PERCH_SAMPLE_REGS_INTR,
+		.sample_regs_user = 0x101,
+		.sample_regs_intr = 1ull << 33 | 1ull << 31 | 1,
 	};
 	struct bytes bytes;
 
@@ -431,20 +506,23 @@ static void registers_and_stack(void **state)
 		add_64(&bytes, PERCH_SAMPLE_REGS_ABI_32);
 		for (uint64_t value = 4; value <= 6; value++)
 			add_64(&bytes, value);
-		expect(&bytes, &attr, "user_regs={abi=<64-bit> ax=0x1 ip=0x2} user_stack={size=8 data=010203 dyn_size=3} "
-				      "intr_regs={abi=<32-bit> ax=0x4 reg31=0x5 xmm0h=0x6}");
+		expect(&bytes, &attr,
+		       "user_regs={abi=<64-bit> ax=0x1 ip=0x2} user_stack={size=8 data=010203 dyn_size=3} "
+		       "intr_regs={abi=<32-bit> ax=0x4 reg31=0x5 xmm0h=0x6}");
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		for (int i = 0; i < 3; i++)
 			add_64(&bytes, 0);
-		expect(&bytes, &attr, "user_regs={abi=<NONE>} user_stack={size=0} intr_regs={abi=<NONE>}");
+		expect(&bytes, &attr,
+		       "user_regs={abi=<NONE>} user_stack={size=0} intr_regs={abi=<NONE>}");
 	}
 }
 
 static void memory_and_the_rest(void **state)
 {
 	struct perch_attr attr = {
-		.sample_type = PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_DATA_SRC | PERCH_SAMPLE_TRANSACTION |
-			       PERCH_SAMPLE_PHYS_ADDR | PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE |
+		.sample_type = PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_DATA_SRC |
+			       PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_PHYS_ADDR |
+			       PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE |
 			       PERCH_SAMPLE_CODE_PAGE_SIZE | PERCH_SAMPLE_AUX,
 	};
 	struct bytes bytes;
@@ -454,19 +532,22 @@ static void memory_and_the_rest(void **state)
 		bytes.swap = swap;
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 0x0003000200000001);
-		add_64(&bytes, PERCH_MEM_S(OP, LOAD) | PERCH_MEM_S(LVL, L1) | PERCH_MEM_S(LVL, HIT));
+		add_64(&bytes,
+		       PERCH_MEM_S(OP, LOAD) | PERCH_MEM_S(LVL, L1) | PERCH_MEM_S(LVL, HIT));
 		add_64(&bytes, 0x12ull << 32 | PERCH_TXN_ELISION | PERCH_TXN_SYNC);
 		for (uint64_t value = 1; value <= 4; value++)
 			add_64(&bytes, value);
 		add_64(&bytes, 3);
 		add(&bytes, "abc\0\0\0\0\0", 8);
-		expect(&bytes, &attr, "weight={var1_dw=1 var2_w=2 var3_w=3} data_src=<LOAD, L1 hit> "
-				      "transaction=<ELISION|SYNC, abort code 0x12> phys_addr=0x1 cgroup=2 data_page_size=3 "
-				      "code_page_size=4 aux=616263");
+		expect(&bytes, &attr,
+		       "weight={var1_dw=1 var2_w=2 var3_w=3} data_src=<LOAD, L1 hit> "
+		       "transaction=<ELISION|SYNC, abort code 0x12> phys_addr=0x1 cgroup=2 data_page_size=3 "
+		       "code_page_size=4 aux=616263");
 		attr.sample_type ^= PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT;
-		expect(&bytes, &attr, "weight=844433520066561 data_src=<LOAD, L1 hit> "
-				      "transaction=<ELISION|SYNC, abort code 0x12> phys_addr=0x1 cgroup=2 data_page_size=3 "
-				      "code_page_size=4 aux=616263");
+		expect(&bytes, &attr,
+		       "weight=844433520066561 data_src=<LOAD, L1 hit> "
+		       "transaction=<ELISION|SYNC, abort code 0x12> phys_addr=0x1 cgroup=2 data_page_size=3 "
+		       "code_page_size=4 aux=616263");
 		attr.sample_type ^= PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT;
 	}
 }
@@ -503,7 +584,8 @@ static void left_over_bytes(void **state)
 		add_64(&bytes, 2);
 		add(&bytes, "newfield", 8);
 		add_identity(&bytes);
-		expect(&bytes, &with_identity, "id=1 lost=2 trailing_bytes=6e65776669656c64 " IDENTITY_TEXT);
+		expect(&bytes, &with_identity,
+		       "id=1 lost=2 trailing_bytes=6e65776669656c64 " IDENTITY_TEXT);
 		begin(&bytes, PERCH_RECORD_SAMPLE, 0);
 		add_64(&bytes, 1);
 		add(&bytes, "newfield", 8);
@@ -534,7 +616,8 @@ static void a_walk_can_be_ended(void **state)
 	for (int most = 1; most <= 11; most++) {
 		int left = most;
 
-		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, stop_after, &left), -123);
+		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, stop_after, &left),
+				 -123);
 		assert_int_equal(left, 0);
 	}
 	assert_int_equal(perch_record_fields(&record, PERCH_ARCH_X86, stop_after, &(int){ 12 }), 0);
@@ -552,11 +635,20 @@ static void every_row_was_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(simple_records), cmocka_unit_test(mmap2_by_inode_or_build_id),
-		cmocka_unit_test(bpf_event_and_text_poke), cmocka_unit_test(read_records), cmocka_unit_test(identity_fields),
-		cmocka_unit_test(values_chain_and_raw), cmocka_unit_test(single_values), cmocka_unit_test(branches),
-		cmocka_unit_test(registers_and_stack), cmocka_unit_test(memory_and_the_rest), cmocka_unit_test(unknown_types),
-		cmocka_unit_test(left_over_bytes), cmocka_unit_test(a_walk_can_be_ended), cmocka_unit_test(every_row_was_told),
+		cmocka_unit_test(simple_records),
+		cmocka_unit_test(mmap2_by_inode_or_build_id),
+		cmocka_unit_test(bpf_event_and_text_poke),
+		cmocka_unit_test(read_records),
+		cmocka_unit_test(identity_fields),
+		cmocka_unit_test(values_chain_and_raw),
+		cmocka_unit_test(single_values),
+		cmocka_unit_test(branches),
+		cmocka_unit_test(registers_and_stack),
+		cmocka_unit_test(memory_and_the_rest),
+		cmocka_unit_test(unknown_types),
+		cmocka_unit_test(left_over_bytes),
+		cmocka_unit_test(a_walk_can_be_ended),
+		cmocka_unit_test(every_row_was_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,8 +227,7 @@ static void other_files_are_refused(void **state)
 	expect_refusal(header, 100, -EBADMSG, PERCH_ERROR_TRUNCATED);
 	expect_refusal(header, sizeof(header), -EBADMSG, PERCH_ERROR_FORMAT);
 	assert_int_equal(perch_reader_open(&reader, folder, PERCH_ORDER_FILE, &err), -EISDIR);
-	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err),
-			 -ENOENT);
+	assert_int_equal(perch_reader_open(&reader, "/proc/none", PERCH_ORDER_FILE, &err), -ENOENT);
 	assert_true(err.remedy[0]);
 	assert_int_equal(perch_reader_open(&reader, "/dev/null", PERCH_ORDER_FILE, &err), -ENOTSUP);
 	perch_reader_close(NULL);
@@ -275,7 +274,8 @@ static void add_update(uint8_t *bytes, size_t *size, uint64_t type, uint64_t id,
 	add(bytes, size, &b);
 }
 
-/* Before pipes had features, events had their names from updates. The first version of the format had pipes too. */
+/* Before pipes had features, events had their names from updates. The first version of the format
+ * had pipes too. */
 static void old_pipes_have_names(void **state)
 {
 	static uint8_t bytes[8192];
@@ -452,7 +452,8 @@ static void bombs_are_not_unpacked(void **state)
 	assert_false(damage.too_large);
 }
 
-/* Someone empties or rewrites the file while it is read: the size of a record is not to be trusted twice. */
+/* Someone empties or rewrites the file while it is read: the size of a record is not to be trusted
+ * twice. */
 static void sizes_that_change_are_bounded(void **state)
 {
 	struct perch_reader *reader;

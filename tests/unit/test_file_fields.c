@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data's own records field by field: each type, of machines of both byte orders, whole and cut off. */
+/* perf.data's own records field by field: each type, of machines of both byte orders, whole and cut
+ * off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 struct told {
 	char text[8192];
 	size_t used;
-	int stop_after;			/* fields; 0: never */
+	int stop_after; /* fields; 0: never */
 	int fields, depth;
 };
 
@@ -23,7 +24,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct told *told, const c
 	va_list list;
 
 	va_start(list, format);
-	told->used += vsnprintf(told->text + told->used, sizeof(told->text) - told->used, format, list);
+	told->used +=
+		vsnprintf(told->text + told->used, sizeof(told->text) - told->used, format, list);
 	va_end(list);
 	assert_true(told->used < sizeof(told->text));
 }
@@ -56,7 +58,8 @@ static int tell(void *context, const struct perch_field *field)
 		say(told, "%s%s0x%llx ", name, is, (unsigned long long)field->value);
 		break;
 	case PERCH_FIELD_FLAGS:
-		say(told, "%s%s%llu:%.*s ", name, is, (unsigned long long)field->value, (int)field->length, field->text);
+		say(told, "%s%s%llu:%.*s ", name, is, (unsigned long long)field->value,
+		    (int)field->length, field->text);
 		break;
 	case PERCH_FIELD_TEXT:
 		say(told, "%s%s'%.*s' ", name, is, (int)field->length, field->text);
@@ -70,7 +73,8 @@ static int tell(void *context, const struct perch_field *field)
 	return told->stop_after && told->fields >= told->stop_after ? 7 : 0;
 }
 
-/* What is told of the first `size` bytes; they lie in memory of their own, so that reading on is seen. */
+/* What is told of the first `size` bytes; they lie in memory of their own, so that reading on is
+ * seen. */
 static int tell_bytes(struct told *told, const struct built *built, size_t size)
 {
 	struct perch_parse_info parse_info = { .swapped = built_swapped };
@@ -128,12 +132,12 @@ static void build_attr(struct built *built)
 	put_u32(built, PERCH_TYPE_SOFTWARE);
 	put_u32(built, 64);
 	put_u64(built, 2);
-	put_u64(built, 5000);			/* sample_period */
+	put_u64(built, 5000); /* sample_period */
 	put_u64(built, PERCH_SAMPLE_IP | PERCH_SAMPLE_TID);
 	put_u64(built, PERCH_FORMAT_ID);
 	/* disabled is the first bit as the writer's machine counts them */
 	put_u64(built, built_swapped ? 1ull << 63 : 1);
-	put_u64(built, 0);			/* wakeup, bp_type */
+	put_u64(built, 0); /* wakeup, bp_type */
 	put_u64(built, 0);
 	put_u64(built, 11);
 	put_u64(built, 12);
@@ -142,8 +146,9 @@ static void build_attr(struct built *built)
 static void test_attr(void **state)
 {
 	(void)state;
-	check(build_attr, "attr(type=1 size=64 config=0x2 sample_period=5000 sample_type=3:IP|TID read_format=4:ID disabled=1 ) "
-			  "id[2](11 12 ) ");
+	check(build_attr,
+	      "attr(type=1 size=64 config=0x2 sample_period=5000 sample_type=3:IP|TID read_format=4:ID disabled=1 ) "
+	      "id[2](11 12 ) ");
 }
 
 static void build_event_type(struct built *built)
@@ -284,10 +289,13 @@ static void build_threads(struct built *built)
 static void test_maps(void **state)
 {
 	(void)state;
-	check(build_index, "nr=2 entries[2]((id=100 idx=0 cpu=0 tid=-1 ) (id=101 idx=1 cpu=1 tid=-1 ) ) ");
-	check(build_guests, "nr=2 entries[2]((id=100 idx=0 cpu=0 tid=-1 ) (id=101 idx=1 cpu=1 tid=-1 ) ) "
-			    "guests[2]((machine_pid=55 vcpu=0 ) (machine_pid=55 vcpu=1 ) ) ");
-	check(build_threads, "nr=2 entries[2]((pid=-1 comm='sixteen letters!' ) (pid=5 comm='sh' ) ) ");
+	check(build_index,
+	      "nr=2 entries[2]((id=100 idx=0 cpu=0 tid=-1 ) (id=101 idx=1 cpu=1 tid=-1 ) ) ");
+	check(build_guests,
+	      "nr=2 entries[2]((id=100 idx=0 cpu=0 tid=-1 ) (id=101 idx=1 cpu=1 tid=-1 ) ) "
+	      "guests[2]((machine_pid=55 vcpu=0 ) (machine_pid=55 vcpu=1 ) ) ");
+	check(build_threads,
+	      "nr=2 entries[2]((pid=-1 comm='sixteen letters!' ) (pid=5 comm='sh' ) ) ");
 }
 
 static void build_cpus(struct built *built)
@@ -412,8 +420,9 @@ static void test_stat(void **state)
 	check(build_config, "nr=2 data[2]((tag=1:INTERVAL val=1000 ) (tag=9: val=4 ) ) ");
 	check(build_stat, "id=7 cpu=-1 thread=0 val=18446744073709551615 ena=20 run=10 ");
 	check(build_round, "type=1:FINAL time=555 ");
-	check(build_conversion, "time_shift=1 time_mult=2 time_zero=3 time_cycles=4 time_mask=0x5 cap_user_time_zero=1 "
-				"cap_user_time_short=0 ");
+	check(build_conversion,
+	      "time_shift=1 time_mult=2 time_zero=3 time_cycles=4 time_mask=0x5 cap_user_time_zero=1 "
+	      "cap_user_time_short=0 ");
 }
 
 /* ---- traces ---- */
@@ -474,9 +483,11 @@ static void test_traces(void **state)
 	(void)state;
 	check(build_info, "type=1:Intel PT priv[2](0x6 0x400 ) ");
 	check(build_trace, "size=4096 offset=0x20 reference=0x30 idx=2 tid=-1 cpu=3 ");
-	check(build_error0, "type=1:instruction trace code=5 cpu=3 pid=40 tid=41 fmt=0 ip=0x401000 msg='Overflow packet' ");
-	check(build_error2, "type=1:instruction trace code=5 cpu=3 pid=40 tid=41 fmt=2 ip=0x401000 time=99 "
-			    "msg='Overflow packet' machine_pid=70 vcpu=1 ");
+	check(build_error0,
+	      "type=1:instruction trace code=5 cpu=3 pid=40 tid=41 fmt=0 ip=0x401000 msg='Overflow packet' ");
+	check(build_error2,
+	      "type=1:instruction trace code=5 cpu=3 pid=40 tid=41 fmt=2 ip=0x401000 time=99 "
+	      "msg='Overflow packet' machine_pid=70 vcpu=1 ");
 }
 
 /* ---- the rest ---- */
@@ -509,7 +520,7 @@ static void build_bpf(struct built *built)
 	built->size += 64 - 3;
 	put_bytes(built, "value", 5);
 	built->size += 256 - 5;
-	put_u64(built, 0);			/* where others have a trailer */
+	put_u64(built, 0); /* where others have a trailer */
 }
 
 static void build_unknown(struct built *built)
@@ -565,8 +576,9 @@ static void test_others(void **state)
 static void test_schedstat(void **state)
 {
 	(void)state;
-	check(build_schedstat, "timestamp=4 cpu=1 version=17 yld_count=0 array_exp=1 sched_count=2 sched_goidle=3 ttwu_count=4 "
-			       "ttwu_local=5 rq_cpu_time=6 run_delay=7 pcount=8 ");
+	check(build_schedstat,
+	      "timestamp=4 cpu=1 version=17 yld_count=0 array_exp=1 sched_count=2 sched_goidle=3 ttwu_count=4 "
+	      "ttwu_local=5 rq_cpu_time=6 run_delay=7 pcount=8 ");
 	check(build_domain15,
 	      "timestamp=4 cpu=1 version=15 domain=2 idle_lb_count=0 idle_lb_balanced=1 idle_lb_failed=2 idle_lb_imbalance=3 "
 	      "idle_lb_gained=4 idle_lb_hot_gained=5 idle_lb_nobusyq=6 idle_lb_nobusyg=7 busy_lb_count=8 busy_lb_balanced=9 "
@@ -592,24 +604,39 @@ static void test_kernel_record(void **state)
 	put_u64(&built, 6);
 	end_record(&built);
 	perch_parse_info_init(&parse_info, &attr, PERCH_BYTES_NATIVE);
-	assert_int_equal(perch_record_decode(&record, &parse_info, built.bytes, built.size, NULL), 0);
+	assert_int_equal(perch_record_decode(&record, &parse_info, built.bytes, built.size, NULL),
+			 0);
 	assert_int_equal(perch_file_record_fields(NULL, &record, tell, &told), 0);
 	assert_string_equal(told.text, "id=5 lost=6 ");
 }
 
-/* Of several names of one word that which holds for the event; numbers that no bit-name covers stay. */
+/* Of several names of one word that which holds for the event; numbers that no bit-name covers
+ * stay. */
 static void test_attr_names(void **state)
 {
 	static const struct {
 		struct perch_attr attr;
 		const char *expected;
 	} cases[] = {
-		{ { .type = PERCH_TYPE_RAW, .size = 128, .config = 0x1c2, .sample_freq = 99, .freq = 1, .config1 = 7,
-		    .sample_type = PERCH_SAMPLE_IP | UINT64_C(1) << 40, .wakeup_watermark = 64, .watermark = 1 },
+		{ { .type = PERCH_TYPE_RAW,
+		    .size = 128,
+		    .config = 0x1c2,
+		    .sample_freq = 99,
+		    .freq = 1,
+		    .config1 = 7,
+		    .sample_type = PERCH_SAMPLE_IP | UINT64_C(1) << 40,
+		    .wakeup_watermark = 64,
+		    .watermark = 1 },
 		  "type=4 size=128 config=0x1c2 sample_freq=99 sample_type=1099511627777:IP|0x10000000000 freq=1 "
 		  "watermark=1 wakeup_watermark=64 config1=0x7 " },
-		{ { .type = PERCH_TYPE_BREAKPOINT, .sample_period = 1, .wakeup_events = 2, .bp_type = 3, .bp_addr = 0x1000,
-		    .bp_len = 8, .use_clockid = 1, .clockid = -5 },
+		{ { .type = PERCH_TYPE_BREAKPOINT,
+		    .sample_period = 1,
+		    .wakeup_events = 2,
+		    .bp_type = 3,
+		    .bp_addr = 0x1000,
+		    .bp_len = 8,
+		    .use_clockid = 1,
+		    .clockid = -5 },
 		  "type=5 size=0 config=0x0 sample_period=1 use_clockid=1 wakeup_events=2 bp_type=3 bp_addr=0x1000 bp_len=8 "
 		  "clockid=-5 " },
 	};
@@ -628,10 +655,12 @@ static void test_attr_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attr), cmocka_unit_test(test_header_records), cmocka_unit_test(test_event_updates),
-		cmocka_unit_test(test_maps), cmocka_unit_test(test_cpus), cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_traces), cmocka_unit_test(test_others), cmocka_unit_test(test_schedstat),
-		cmocka_unit_test(test_kernel_record), cmocka_unit_test(test_attr_names),
+		cmocka_unit_test(test_attr),	      cmocka_unit_test(test_header_records),
+		cmocka_unit_test(test_event_updates), cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_traces),	      cmocka_unit_test(test_others),
+		cmocka_unit_test(test_schedstat),     cmocka_unit_test(test_kernel_record),
+		cmocka_unit_test(test_attr_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of machines of the other byte order, put together number by number as such a machine writes them. */
+/* Files of machines of the other byte order, put together number by number as such a machine writes
+ * them. */
 #include "file_fixture.h"
 
 static uint8_t bytes[16384];
@@ -72,7 +73,8 @@ static void end(size_t start)
 
 #define SAMPLED (TYPE | PERCH_SAMPLE_CALLCHAIN)
 
-/* An attr with the flags sample_id_all and precise_ip 2: bits of the other end, from the other end. */
+/* An attr with the flags sample_id_all and precise_ip 2: bits of the other end, from the other end.
+ */
 static void put_attr(uint64_t config)
 {
 	bool big = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -195,8 +197,9 @@ static void put_feature(enum perch_feature feature)
 }
 
 static const enum perch_feature put_features[] = {
-	PERCH_FEATURE_BUILD_ID, PERCH_FEATURE_HOSTNAME, PERCH_FEATURE_ARCH, PERCH_FEATURE_NRCPUS, PERCH_FEATURE_CMDLINE,
-	PERCH_FEATURE_SAMPLE_TIME, PERCH_FEATURE_COMPRESSED,
+	PERCH_FEATURE_BUILD_ID,	  PERCH_FEATURE_HOSTNAME, PERCH_FEATURE_ARCH,
+	PERCH_FEATURE_NRCPUS,	  PERCH_FEATURE_CMDLINE,  PERCH_FEATURE_SAMPLE_TIME,
+	PERCH_FEATURE_COMPRESSED,
 };
 #define NR_FEATURES (sizeof(put_features) / sizeof(put_features[0]))
 
@@ -324,7 +327,9 @@ static void files_of_the_other_order_are_read(void **state)
 		perch_reader_rewind(reader);
 		assert_int_equal(read_all(reader), 5);
 		perch_reader_get_damage(reader, &damage);
-		assert_int_equal(damage.corrupt_bytes + damage.undecoded_records + damage.unknown_records, 0);
+		assert_int_equal(damage.corrupt_bytes + damage.undecoded_records +
+					 damage.unknown_records,
+				 0);
 		perch_reader_close(reader);
 	}
 	make_file();

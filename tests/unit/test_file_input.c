@@ -150,7 +150,8 @@ static void other_input_is_refused(void **state)
 	close(ends[0]);
 }
 
-/* Zeros without end behind the last record, in pieces of any size: they are let go of, and what was before is read. */
+/* Zeros without end behind the last record, in pieces of any size: they are let go of, and what was
+ * before is read. */
 static void endless_input_is_ended(void **state)
 {
 	uint64_t start[2] = { PERCH__MAGIC, 16 };
@@ -167,13 +168,15 @@ static void endless_input_is_ended(void **state)
 	if (!child) {
 		signal(SIGPIPE, SIG_IGN);
 		close(ends[0]);
-		if (write(ends[1], start, 3) < 0 || usleep(1000) || write(ends[1], (uint8_t *)start + 3, 13) < 0)
+		if (write(ends[1], start, 3) < 0 || usleep(1000) ||
+		    write(ends[1], (uint8_t *)start + 3, 13) < 0)
 			_exit(1);
 		start_record(&b, PERCH_RECORD_HEADER_ATTR, 0);
 		put_bytes(&b, &attr, sizeof(attr));
 		put_u64(&b, 7);
 		end_record(&b);
-		if (write(ends[1], b.bytes, 20) < 0 || usleep(1000) || write(ends[1], b.bytes + 20, b.size - 20) < 0)
+		if (write(ends[1], b.bytes, 20) < 0 || usleep(1000) ||
+		    write(ends[1], b.bytes + 20, b.size - 20) < 0)
 			_exit(1);
 		start_record(&b, PERCH_RECORD_AUXTRACE, 0);
 		put_u64(&b, sizeof(zeros));
@@ -214,7 +217,8 @@ static void spill_sample(unsigned int number, uint64_t time)
 	spill_part(number, b.bytes, b.size);
 }
 
-/* Three samples in "data", at 100, 200, 300; version UINT64_MAX: it does not say that it is a directory's. */
+/* Three samples in "data", at 100, 200, 300; version UINT64_MAX: it does not say that it is a
+ * directory's. */
 static void make_directory(uint64_t version)
 {
 	char kept[sizeof(path)];
@@ -230,7 +234,8 @@ static void make_directory(uint64_t version)
 	for (uint64_t time = 100; time <= 300; time += 100)
 		put_sample(writer, 21, time);
 	if (version != UINT64_MAX)
-		assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_DIR_FORMAT, &version, sizeof(version), NULL),
+		assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_DIR_FORMAT, &version,
+						      sizeof(version), NULL),
 				 0);
 	close_writer(writer);
 	memcpy(path, kept, sizeof(path));
@@ -287,11 +292,12 @@ static void expect_times(enum perch_order order, const uint64_t *times, size_t n
 
 static void directories_are_one_stream(void **state)
 {
-	const uint64_t in_files[] = { 100, 200, 300, 250, 150, 50 }, by_time[] = { 50, 100, 150, 200, 250, 300 };
+	const uint64_t in_files[] = { 100, 200, 300, 250, 150, 50 },
+		       by_time[] = { 50, 100, 150, 200, 250, 300 };
 
 	(void)state;
 	make_directory(1);
-	spill_sample(10, 50);	/* by number, not by name */
+	spill_sample(10, 50); /* by number, not by name */
 	spill_sample(0, 250);
 	spill_sample(9, 150);
 	spill_part(3, "", 0);
@@ -358,7 +364,8 @@ static void strange_directories_are_refused(void **state)
 	remove_directory();
 }
 
-/* A packed sample of which only the last bytes are missing, or the bytes that a stream begins with. */
+/* A packed sample of which only the last bytes are missing, or the bytes that a stream begins with.
+ */
 static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t bytes)
 {
 	static const uint8_t frame[6] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x38 };
@@ -375,7 +382,8 @@ static size_t pack_sample(struct built *b, uint64_t time, bool first, uint32_t b
 	return b->size;
 }
 
-/* Each file's packed records are a stream of their own, whatever the one before it left unfinished. */
+/* Each file's packed records are a stream of their own, whatever the one before it left unfinished.
+ */
 static void streams_end_with_their_file(void **state)
 {
 	struct perch_reader_damage damage;

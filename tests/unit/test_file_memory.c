@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a file allocates for the file, and nothing for its records: a hundred times as many cost what few do. */
+/* Reading a file allocates for the file, and nothing for its records: a hundred times as many cost
+ * what few do. */
 #include "file_fixture.h"
 #include "count_allocations.h"
 
@@ -24,7 +25,7 @@ static size_t allocations_of(unsigned nr, enum perch_order order)
 	make_long_file(nr);
 	before = allocations;
 	reader = open_reader(order);
-	assert_true(allocations > before);	/* they are counted */
+	assert_true(allocations > before); /* they are counted */
 	assert_int_equal(read_all(reader), nr);
 	perch_reader_close(reader);
 	return allocations - before;
@@ -35,9 +36,11 @@ static void reading_a_file(void **state)
 	(void)state;
 	if (!count_allocations())
 		skip(); /* this C library's allocator cannot be stood in for */
-	assert_int_equal(allocations_of(MANY, PERCH_ORDER_FILE), allocations_of(FEW, PERCH_ORDER_FILE));
+	assert_int_equal(allocations_of(MANY, PERCH_ORDER_FILE),
+			 allocations_of(FEW, PERCH_ORDER_FILE));
 	/* by time there is a list of all of them, which grows by doubling */
-	assert_in_range(allocations_of(MANY, PERCH_ORDER_TIME), 1, allocations_of(FEW, PERCH_ORDER_TIME) + 40);
+	assert_in_range(allocations_of(MANY, PERCH_ORDER_TIME), 1,
+			allocations_of(FEW, PERCH_ORDER_TIME) + 40);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader does with the kernel's records: those it cannot decode, groups with branch counters, chains told later. */
+/* What a reader does with the kernel's records: those it cannot decode, groups with branch
+ * counters, chains told later. */
 #include "file_fixture.h"
 
 /* ---- damaged records ---- */
@@ -51,11 +52,13 @@ static void damaged_records_are_given_when_asked_for(void **state)
 	perch_reader_close(reader);
 }
 
-/* One member of a group asks for branch counters, and the samples of the others have them as well. */
+/* One member of a group asks for branch counters, and the samples of the others have them as well.
+ */
 static void groups_share_branch_counters(void **state)
 {
 	struct perch_file_event group[2] = { events[0], events[1] };
-	const uint32_t description[] = { 1, 4, 0, 0, 2 }; /* one group, an empty name, its leader, its members */
+	/* one group, an empty name, its leader, its members */
+	const uint32_t description[] = { 1, 4, 0, 0, 2 };
 	struct perch_writer *writer;
 	struct perch_reader *reader;
 	struct perch_record record;
@@ -63,8 +66,10 @@ static void groups_share_branch_counters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		group[i].attr.sample_type = TYPE | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_DATA_SRC;
-		group[i].attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | (i ? PERCH_SAMPLE_BRANCH_COUNTERS : 0);
+		group[i].attr.sample_type = TYPE | PERCH_SAMPLE_BRANCH_STACK |
+					    PERCH_SAMPLE_DATA_SRC;
+		group[i].attr.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY |
+						   (i ? PERCH_SAMPLE_BRANCH_COUNTERS : 0);
 	}
 	assert_int_equal(perch_writer_open(&writer, path, group, 2, NULL), 0);
 	build_sample(&b, 21, 1);
@@ -75,7 +80,9 @@ static void groups_share_branch_counters(void **state)
 	put_u64(&b, 88);
 	end_record(&b);
 	put_record(writer, &b);
-	assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_GROUP_DESC, description, sizeof(description), NULL), 0);
+	assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_GROUP_DESC, description,
+					      sizeof(description), NULL),
+			 0);
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_FILE);
 	assert_int_equal(perch_reader_next(reader, &record, NULL), 1);
@@ -145,7 +152,8 @@ static void make_deferred_file(bool defers)
 	close_writer(writer);
 }
 
-static void expect_stitched(struct perch_reader *reader, const uint64_t *times, const unsigned int *lengths)
+static void expect_stitched(struct perch_reader *reader, const uint64_t *times,
+			    const unsigned int *lengths)
 {
 	struct perch_chain_address address;
 	struct perch_record record;

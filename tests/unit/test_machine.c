@@ -96,7 +96,8 @@ static void test_sysctls(void **state)
 	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MLOCK_KB, &value, &err), -ENOENT);
 	assert_true(perch_machine_sysctl(made, PERCH_SYSCTL_KPTR_RESTRICT, &value, &err) < 0);
 	assert_int_equal(perch_machine_sysctl(made, PERCH_SYSCTL_MAX, &value, &err), -EINVAL);
-	assert_int_equal(perch_machine_sysctl(NULL, (enum perch_sysctl)-1, &value, &err), -EINVAL);
+	assert_int_equal(perch_machine_sysctl(NULL, (enum perch_sysctl) - 1, &value, &err),
+			 -EINVAL);
 	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
 		assert_true(!strncmp(perch_sysctl_name(i), "kernel.", 7));
 }
@@ -132,8 +133,10 @@ static void test_cpus(void **state)
 
 static void test_cpu_lists(void **state)
 {
-	static const char *const bad[] = { "", ",", "1,", "-1", "1-", "3-2", "1-2-3", "a", "1 ", "0-70000", "99999999999",
-					   "0-65535,0-65535,0-65535" };
+	static const char *const bad[] = {
+		"",	 ",", "1,", "-1",      "1-",	      "3-2",
+		"1-2-3", "a", "1 ", "0-70000", "99999999999", "0-65535,0-65535,0-65535"
+	};
 	struct perch_error err;
 	struct perch_cpus cpus;
 
@@ -189,16 +192,17 @@ static void test_places(void **state)
 	assert_int_equal(place.node, 17);
 	assert_int_equal(perch_machine_cpu_topology(made, 5, &place, &err), 0);
 	assert_int_equal(place.cpu, 5);
-	assert_int_equal(place.core, -1);	/* the kernel's own word for "not known" */
-	assert_int_equal(place.die, -1);	/* no number */
-	assert_int_equal(place.socket, -1);	/* no file */
+	assert_int_equal(place.core, -1);   /* the kernel's own word for "not known" */
+	assert_int_equal(place.die, -1);    /* no number */
+	assert_int_equal(place.socket, -1); /* no file */
 	assert_int_equal(place.node, 17);
 	assert_int_equal(perch_machine_cpu_topology(made, 4, &place, &err), -ENODEV);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
 	assert_int_equal(perch_machine_cpu_topology(made, -1, &place, &err), -EINVAL);
 }
 
-/* What perch_machine_cgroups() says of a machine with these mounts, without the root; "" when it finds none. */
+/* What perch_machine_cgroups() says of a machine with these mounts, without the root; "" when it
+ * finds none. */
 static const char *cgroups_of(const char *mounts)
 {
 	const struct tree_file file = { "/proc/self/mounts", mounts };
@@ -217,7 +221,8 @@ static const char *cgroups_of(const char *mounts)
 		char small[8];
 
 		assert_memory_equal(path, place, length);
-		assert_int_equal(perch_machine_cgroups(machine, small, sizeof(small), &err), -ENAMETOOLONG);
+		assert_int_equal(perch_machine_cgroups(machine, small, sizeof(small), &err),
+				 -ENAMETOOLONG);
 	} else {
 		assert_int_equal(rc, -ENOENT);
 		assert_true(err.remedy[0]);
@@ -232,17 +237,28 @@ static void test_cgroups(void **state)
 	char path[PATH_MAX];
 
 	(void)state;
-	assert_string_equal(cgroups_of("proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"),
-			    "/sys/fs/cgroup");
+	assert_string_equal(
+		cgroups_of(
+			"proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"),
+		"/sys/fs/cgroup");
 	assert_string_equal(cgroups_of("cgroup2 /u cgroup2 rw 0 0\ncgroup /c cgroup rw,cpu 0 0\n"
-				       "cgroup /p cgroup rw,net_cls,perf_event 0 0\n"), "/p");
-	assert_string_equal(cgroups_of("cgroup /p cgroup rw,perf_events,my_perf_event 0 0\ncgroup2 /u cgroup2 rw 0 0\n"),
-			    "/u");
+				       "cgroup /p cgroup rw,net_cls,perf_event 0 0\n"),
+			    "/p");
+	assert_string_equal(
+		cgroups_of(
+			"cgroup /p cgroup rw,perf_events,my_perf_event 0 0\ncgroup2 /u cgroup2 rw 0 0\n"),
+		"/u");
 	assert_string_equal(cgroups_of("cgroup2 /a\\040b\\134c cgroup2 rw 0 0\n"), "/a b\\c");
-	assert_string_equal(cgroups_of("cgroup2 /first cgroup2 rw 0 0\ncgroup2 /second cgroup2 rw 0 0\n"), "/first");
-	assert_string_equal(cgroups_of("x cgroup2 cgroup2 rw 0 0\n\n \ncgroup2\ncgroup2 /x\ncgroup2 /x cgroup2\n"), "");
+	assert_string_equal(
+		cgroups_of("cgroup2 /first cgroup2 rw 0 0\ncgroup2 /second cgroup2 rw 0 0\n"),
+		"/first");
+	assert_string_equal(
+		cgroups_of(
+			"x cgroup2 cgroup2 rw 0 0\n\n \ncgroup2\ncgroup2 /x\ncgroup2 /x cgroup2\n"),
+		"");
 	assert_string_equal(cgroups_of(""), "");
-	assert_int_equal(perch_machine_cgroups(made, path, sizeof(path), NULL), -ENOENT);	/* no file of mounts */
+	/* no file of mounts */
+	assert_int_equal(perch_machine_cgroups(made, path, sizeof(path), NULL), -ENOENT);
 }
 
 static void test_files(void **state)
@@ -250,7 +266,8 @@ static void test_files(void **state)
 	char text[8], path[PATH_MAX], small[4];
 
 	(void)state;
-	assert_int_equal(perch_machine_read(made, "/proc/sys/kernel/osrelease", text, sizeof(text)), 7);
+	assert_int_equal(perch_machine_read(made, "/proc/sys/kernel/osrelease", text, sizeof(text)),
+			 7);
 	assert_string_equal(text, "7.2.3-f");
 	assert_int_equal(perch_machine_read(made, "/proc/none", text, sizeof(text)), -ENOENT);
 	assert_int_equal(perch_machine_path(made, small, sizeof(small), "/proc"), -ENAMETOOLONG);
@@ -289,7 +306,8 @@ static void test_empty_machine(void **state)
 	perch_machine_free(empty);
 }
 
-static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int no_event(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		    unsigned long flags)
 {
 	(void)attr, (void)pid, (void)cpu, (void)group_fd, (void)flags;
 	++*(int *)context;
@@ -346,10 +364,12 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_release), cmocka_unit_test(test_sysctls), cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_cpus), cmocka_unit_test(test_cpu_lists), cmocka_unit_test(test_pmus),
-		cmocka_unit_test(test_files), cmocka_unit_test(test_empty_machine), cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_this_machine), cmocka_unit_test(test_places), cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_release),	  cmocka_unit_test(test_sysctls),
+		cmocka_unit_test(test_rights),	  cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_cpu_lists), cmocka_unit_test(test_pmus),
+		cmocka_unit_test(test_files),	  cmocka_unit_test(test_empty_machine),
+		cmocka_unit_test(test_calls),	  cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_places),	  cmocka_unit_test(test_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

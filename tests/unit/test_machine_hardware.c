@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What machines are made of, described: hypervisors, abilities of PMUs, distributions, the size of the attr. */
+/* What machines are made of, described: hypervisors, abilities of PMUs, distributions, the size of
+ * the attr. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,8 @@
 
 #define PMUS "/sys/bus/event_source/devices/"
 
-static struct perch_machine *make(char *root, const struct tree_file *files, size_t nr, const struct perch_syscalls *calls)
+static struct perch_machine *make(char *root, const struct tree_file *files, size_t nr,
+				  const struct perch_syscalls *calls)
 {
 	struct perch_machine *machine;
 
@@ -39,9 +41,15 @@ static void test_virtual(void **state)
 		struct tree_file file;
 		int expected;
 	} machines[] = {
-		{ { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor lahf\nbugs\t: x\n" }, 1 },
-		{ { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu sse2 hypervisor\n\nprocessor\t: 1\n" }, 1 },
-		{ { "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisors\nbugs\t: hypervisor\n" }, 0 },
+		{ { "/proc/cpuinfo",
+		    "processor\t: 0\nflags\t\t: fpu hypervisor lahf\nbugs\t: x\n" },
+		  1 },
+		{ { "/proc/cpuinfo",
+		    "processor\t: 0\nflags\t\t: fpu sse2 hypervisor\n\nprocessor\t: 1\n" },
+		  1 },
+		{ { "/proc/cpuinfo",
+		    "processor\t: 0\nflags\t\t: fpu hypervisors\nbugs\t: hypervisor\n" },
+		  0 },
 		{ { "/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n" }, -1 },
 		{ { "/proc/device-tree/hypervisor/compatible", "linux,kvm" }, 1 },
 		{ { "/sys/hypervisor/type", "xen\n" }, 1 },
@@ -70,7 +78,8 @@ static void test_distribution(void **state)
 		struct tree_file file;
 		const char *expected;
 	} machines[] = {
-		{ { "/etc/os-release", "PRETTY_NAME=\"Debian\"\nVERSION_ID=\"12\"\nVERSION=\"12 (x)\"\nID=debian\n" },
+		{ { "/etc/os-release",
+		    "PRETTY_NAME=\"Debian\"\nVERSION_ID=\"12\"\nVERSION=\"12 (x)\"\nID=debian\n" },
 		  "debian 12" },
 		{ { "/etc/os-release", "ID=\"ol\"\nVERSION_ID='9.4'\n" }, "ol 9.4" },
 		{ { "/usr/lib/os-release", "ID=arch\nBUILD_ID=rolling" }, "arch" },
@@ -88,7 +97,8 @@ static void test_distribution(void **state)
 		assert_int_equal(rc, machines[i].expected ? 0 : -ENOENT);
 		if (!rc) {
 			assert_string_equal(name, machines[i].expected);
-			assert_int_equal(perch_machine_distribution(machine, small, sizeof(small), NULL),
+			assert_int_equal(perch_machine_distribution(machine, small, sizeof(small),
+								    NULL),
 					 -ENAMETOOLONG);
 		}
 		take_away(machine, root);
@@ -125,8 +135,8 @@ static void test_abilities(void **state)
 	assert_int_equal(perch_machine_pmu_cap(machine, atom, "max_precise", &value, &err), 0);
 	assert_int_equal(value, 2);
 	assert_int_equal(perch_machine_pmu_cap(machine, atom, "branches", &value, &err), -ENOENT);
-	assert_int_equal(perch_machine_pmu_cap(machine, perch_machine_pmu(machine, "software"), "branches", &value,
-					       &err),
+	assert_int_equal(perch_machine_pmu_cap(machine, perch_machine_pmu(machine, "software"),
+					       "branches", &value, &err),
 			 -ENOENT);
 	assert_int_equal(perch_machine_pmu_cap(machine, core, "pmu_name", &value, &err), -EBADMSG);
 	assert_int_equal(perch_machine_pmu_cap(machine, core, "../type", &value, &err), -EINVAL);
@@ -154,15 +164,15 @@ static void test_open_files(void **state)
 
 /* A kernel, or what answers in its place. */
 struct answer {
-	int errnum;			/* 0: it lets the call through */
-	uint32_t writes;		/* into attr.size; 0: nothing */
-	int rc;				/* what is told of it */
+	int errnum;	 /* 0: it lets the call through */
+	uint32_t writes; /* into attr.size; 0: nothing */
+	int rc;		 /* what is told of it */
 	enum perch_error_kind kind;
 	unsigned asked, closed;
 };
 
-static int answer_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int answer_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	struct answer *answer = context;
 
@@ -186,11 +196,16 @@ static int answer_close(void *context, int fd)
 static void test_attr_size(void **state)
 {
 	struct answer answers[] = {
-		{ E2BIG, 136, 0, PERCH_ERROR_NONE, 0, 0 }, { E2BIG, 64, 0, PERCH_ERROR_NONE, 0, 0 },
-		{ E2BIG, 0, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 }, { E2BIG, 12, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
-		{ E2BIG, 9999, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 }, { 0, 0, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
-		{ EPERM, 0, -EPERM, PERCH_ERROR_BLOCKED, 0, 0 }, { EACCES, 0, -EACCES, PERCH_ERROR_BLOCKED, 0, 0 },
-		{ ENOSYS, 0, -ENOSYS, PERCH_ERROR_NO_SYSCALL, 0, 0 }, { EINVAL, 0, -EINVAL, PERCH_ERROR_SYSTEM, 0, 0 },
+		{ E2BIG, 136, 0, PERCH_ERROR_NONE, 0, 0 },
+		{ E2BIG, 64, 0, PERCH_ERROR_NONE, 0, 0 },
+		{ E2BIG, 0, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
+		{ E2BIG, 12, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
+		{ E2BIG, 9999, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
+		{ 0, 0, -EBADMSG, PERCH_ERROR_SYSTEM, 0, 0 },
+		{ EPERM, 0, -EPERM, PERCH_ERROR_BLOCKED, 0, 0 },
+		{ EACCES, 0, -EACCES, PERCH_ERROR_BLOCKED, 0, 0 },
+		{ ENOSYS, 0, -ENOSYS, PERCH_ERROR_NO_SYSCALL, 0, 0 },
+		{ EINVAL, 0, -EINVAL, PERCH_ERROR_SYSTEM, 0, 0 },
 	};
 
 	(void)state;
@@ -205,7 +220,8 @@ static void test_attr_size(void **state)
 		calls.close = answer_close;
 		assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
 		for (int again = 0; again < 2; again++) {
-			assert_int_equal(perch_machine_attr_size(machine, &size, &err), answers[i].rc);
+			assert_int_equal(perch_machine_attr_size(machine, &size, &err),
+					 answers[i].rc);
 			assert_int_equal(size, answers[i].rc ? 0 : answers[i].writes);
 			assert_int_equal(err.kind, answers[i].kind);
 		}
@@ -233,8 +249,9 @@ static void test_probing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_virtual), cmocka_unit_test(test_distribution), cmocka_unit_test(test_abilities),
-		cmocka_unit_test(test_open_files), cmocka_unit_test(test_attr_size), cmocka_unit_test(test_probing),
+		cmocka_unit_test(test_virtual),	  cmocka_unit_test(test_distribution),
+		cmocka_unit_test(test_abilities), cmocka_unit_test(test_open_files),
+		cmocka_unit_test(test_attr_size), cmocka_unit_test(test_probing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What confines a process, on described machines: containers, namespaces, modules; and other processes' facts. */
+/* What confines a process, on described machines: containers, namespaces, modules; and other
+ * processes' facts. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +21,15 @@
 
 #include "tree.h"
 
-#define STATUS(seccomp, privileges) \
+#define STATUS(seccomp, privileges)                                                                           \
 	"Name:\tx\nState:\tR (running)\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t7\nCapPrm:\t0000000000000000\n" \
-	"CapEff:\t0000000000000000\nNoNewPrivs:\t" privileges "\nSeccomp:\t" seccomp "\nSeccomp_filters:\t1\n"
+	"CapEff:\t0000000000000000\nNoNewPrivs:\t" privileges "\nSeccomp:\t" seccomp                          \
+	"\nSeccomp_filters:\t1\n"
 #define EVERY_ID "         0          0 4294967295\n"
+/* clang-format off */
 #define FIRST_NAMESPACES \
 	{ "/proc/self/ns/user", "user:[4026531837]" }, { "/proc/self/ns/pid", "pid:[4026531836]" }
+/* clang-format on */
 
 struct described {
 	const char *what;
@@ -69,7 +73,8 @@ static const struct described machines[] = {
 	    .yama = -1 } },
 	{ "podman without root, SELinux",
 	  { { "/proc/self/status", STATUS("2", "0") },
-	    { "/proc/self/uid_map", "         0       1000          1\n         1     100000      65536\n" },
+	    { "/proc/self/uid_map",
+	      "         0       1000          1\n         1     100000      65536\n" },
 	    { "/proc/self/ns/user", "user:[4026532300]" },
 	    { "/proc/self/ns/pid", "pid:[4026532301]" },
 	    { "/run/.containerenv", "engine=\"podman-4.3.1\"\n" },
@@ -86,22 +91,36 @@ static const struct described machines[] = {
 	  { { "/proc/self/status", STATUS("2", "0") },
 	    { "/proc/self/uid_map", "0 100000 65536\n" },
 	    { "/run/systemd/container", "lxc\n" } },
-	  { .seccomp = 2, .user_namespace = 1, .pid_namespace = -1, .container = "lxc", .selinux = -1, .yama = -1 } },
+	  { .seccomp = 2,
+	    .user_namespace = 1,
+	    .pid_namespace = -1,
+	    .container = "lxc",
+	    .selinux = -1,
+	    .yama = -1 } },
 	{ "LXC, told by lxcfs",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/proc/self/uid_map", EVERY_ID },
-	    { "/proc/self/mountinfo", "9 1 0:44 /proc/cpuinfo /proc/cpuinfo rw - fuse.lxcfs lxcfs rw\n" } },
+	    { "/proc/self/mountinfo",
+	      "9 1 0:44 /proc/cpuinfo /proc/cpuinfo rw - fuse.lxcfs lxcfs rw\n" } },
 	  { .pid_namespace = -1, .container = "lxc", .selinux = -1, .yama = -1 } },
 	{ "a pod",
 	  { { "/proc/self/status", STATUS("0", "1") },
 	    { "/proc/self/uid_map", EVERY_ID },
 	    { "/var/run/secrets/kubernetes.io/serviceaccount/token", "t" },
 	    { "/.dockerenv", "" } },
-	  { .no_new_privileges = 1, .pid_namespace = -1, .container = "kubernetes", .selinux = -1, .yama = -1 } },
+	  { .no_new_privileges = 1,
+	    .pid_namespace = -1,
+	    .container = "kubernetes",
+	    .selinux = -1,
+	    .yama = -1 } },
 	{ "gVisor",
 	  { { "/proc/self/status", STATUS("0", "0") },
 	    { "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n" } },
-	  { .user_namespace = -1, .pid_namespace = -1, .container = "gvisor", .selinux = -1, .yama = -1 } },
+	  { .user_namespace = -1,
+	    .pid_namespace = -1,
+	    .container = "gvisor",
+	    .selinux = -1,
+	    .yama = -1 } },
 	{ "an Android program",
 	  { { "/proc/self/status", STATUS("2", "1") },
 	    { "/proc/self/uid_map", EVERY_ID },
@@ -203,8 +222,10 @@ static void test_confinement(void **state)
 static void test_privilege_in_namespaces(void **state)
 {
 	static const char status[] = "Name:\tx\nCapEff:\t000001ffffffffff\n";
-	const struct tree_file first[] = { { "/proc/self/status", status }, { "/proc/self/uid_map", EVERY_ID } };
-	const struct tree_file second[] = { { "/proc/self/status", status }, { "/proc/self/uid_map", "0 1000 1\n" } };
+	const struct tree_file first[] = { { "/proc/self/status", status },
+					   { "/proc/self/uid_map", EVERY_ID } };
+	const struct tree_file second[] = { { "/proc/self/status", status },
+					    { "/proc/self/uid_map", "0 1000 1\n" } };
 	struct perch_machine *machine;
 	char root[PATH_MAX];
 
@@ -221,18 +242,26 @@ static void test_privilege_in_namespaces(void **state)
 	tree_remove(root);
 }
 
-#define LIMITS(soft, hard, locked) \
-	"Max open files            " soft "  " hard " files\nMax locked memory " locked " " locked " bytes\n"
+#define LIMITS(soft, hard, locked)                                                                 \
+	"Max open files            " soft "  " hard " files\nMax locked memory " locked " " locked \
+	" bytes\n"
 
 /* The caller, a process in a container seen from outside, and a thread that is dead. */
 static const struct tree_file processes[] = {
-	{ "/proc/self/status", STATUS("0", "0") }, { "/proc/self/uid_map", EVERY_ID },
+	{ "/proc/self/status", STATUS("0", "0") },
+	{ "/proc/self/uid_map", EVERY_ID },
 	{ "/proc/self/limits", LIMITS("1024", "4096", "8388608") },
-	{ "/proc/self/fd/0", "" }, { "/proc/self/fd/1", "" }, { "/proc/self/fd/17", "" }, { "/proc/self/fd/x", "" },
-	{ "/proc/77/status", "Name:\tmy\\nname\nState:\tS (sleeping)\nUid:\t0\t65534\t0\t0\nNSpid:\t77\t5\n"
+	{ "/proc/self/fd/0", "" },
+	{ "/proc/self/fd/1", "" },
+	{ "/proc/self/fd/17", "" },
+	{ "/proc/self/fd/x", "" },
+	{ "/proc/77/status",
+	  "Name:\tmy\\nname\nState:\tS (sleeping)\nUid:\t0\t65534\t0\t0\nNSpid:\t77\t5\n"
 	  "CapPrm:\t0000000000200000\nCapEff:\t0000000000200000\nNoNewPrivs:\t1\nSeccomp:\t2\n" },
 	{ "/proc/77/uid_map", "0 100000 65536\n" },
-	{ "/proc/77/limits", LIMITS("16", "16", "unlimited") }, { "/proc/77/fd/3", "" }, { "/proc/77/fd/16", "" },
+	{ "/proc/77/limits", LIMITS("16", "16", "unlimited") },
+	{ "/proc/77/fd/3", "" },
+	{ "/proc/77/fd/16", "" },
 	{ "/proc/77/cgroup", "0::/../libpod-0123.scope\n" },
 	{ "/proc/78/status", "Name:\tgone\nState:\tZ (zombie)\nUid:\t1\n" },
 	{ "/.dockerenv", "" },
@@ -290,7 +319,7 @@ static void test_other_process(void **state)
 	perch_machine_set_process(machine, 77);
 	assert_int_equal(perch_machine_capabilities(machine, &effective, NULL), 0);
 	assert_true(effective == UINT64_C(1) << PERCH_CAP_SYS_ADMIN);
-	assert_false(perch_machine_privileged(machine));	/* of a namespace of its own */
+	assert_false(perch_machine_privileged(machine)); /* of a namespace of its own */
 	assert_int_equal(perch_machine_limits(machine, &limits, NULL), 0);
 	assert_int_equal(limits.descriptors, 16);
 	assert_true(limits.locked_bytes == UINT64_MAX);
@@ -357,7 +386,8 @@ static void test_many_groups(void **state)
 	free(text);
 }
 
-/* With no descriptor left no file can be read, yet the limit is the fact that is needed. What failed is not kept. */
+/* With no descriptor left no file can be read, yet the limit is the fact that is needed. What
+ * failed is not kept. */
 static int without_descriptors(void)
 {
 	struct perch_machine *here;
@@ -443,7 +473,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_confinement),
 		cmocka_unit_test(test_privilege_in_namespaces),
-		cmocka_unit_test_setup_teardown(test_other_process, make_processes, remove_processes),
+		cmocka_unit_test_setup_teardown(test_other_process, make_processes,
+						remove_processes),
 		cmocka_unit_test_setup_teardown(test_targets, make_processes, remove_processes),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_no_descriptor_left),

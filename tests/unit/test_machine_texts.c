@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read once and kept: texts of files, names in folders, and a target's state for a moment. */
+/* What is read once and kept: texts of files, names in folders, and a target's state for a moment.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -56,7 +57,8 @@ static void test_file(void **state)
 	const char *text, *again;
 
 	(void)state;
-	assert_int_equal(perch_machine_read_cached(machine, "/proc/cgroups", &text), strlen("#subsys_name\nperf_event\t0\t1\t1"));
+	assert_int_equal(perch_machine_read_cached(machine, "/proc/cgroups", &text),
+			 strlen("#subsys_name\nperf_event\t0\t1\t1"));
 	assert_non_null(strstr(text, "perf_event"));
 	forget("/proc/cgroups");
 	assert_true(perch_machine_read_cached(machine, "/proc/cgroups", &again) > 0);
@@ -68,7 +70,8 @@ static void test_folder(void **state)
 	const char *names;
 
 	(void)state;
-	assert_int_equal(perch_machine_read_cached(machine, "/sys/events", &names), strlen("tsc\naperf\n"));
+	assert_int_equal(perch_machine_read_cached(machine, "/sys/events", &names),
+			 strlen("tsc\naperf\n"));
 	assert_non_null(strstr(names, "tsc\n"));
 	assert_non_null(strstr(names, "aperf\n"));
 }
@@ -104,7 +107,8 @@ static void test_target(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_file), TEST(test_folder), TEST(test_absent), TEST(test_target) };
+	const struct CMUnitTest tests[] = { TEST(test_file), TEST(test_folder), TEST(test_absent),
+					    TEST(test_target) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

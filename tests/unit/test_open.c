@@ -41,7 +41,8 @@ static void defaults(void **state)
 	assert_int_equal(attr.type, PERCH_TYPE_SOFTWARE);
 	assert_int_equal(attr.config, PERCH_COUNT_SW_PAGE_FAULTS);
 	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER0);
-	assert_int_equal(attr.read_format, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
+	assert_int_equal(attr.read_format,
+			 PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING);
 	assert_true(attr.disabled);
 	attr.disabled = 0;
 	assert_int_equal(attr.flags, 0);
@@ -103,10 +104,14 @@ static const struct {
 	{ "sig_data", { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 77 }, 77 },
 	{ "use_clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, 1 },
 	{ "clockid", { .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW }, CLOCK_MONOTONIC_RAW },
-	{ "branch_sample_type", { .sample = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 8 }, 8 },
+	{ "branch_sample_type",
+	  { .sample = PERCH_SAMPLE_BRANCH_STACK, .branch_sample_type = 8 },
+	  8 },
 	{ "sample_regs_user", { .sample = PERCH_SAMPLE_REGS_USER, .sample_regs_user = 255 }, 255 },
 	{ "sample_regs_intr", { .sample = PERCH_SAMPLE_REGS_INTR, .sample_regs_intr = 255 }, 255 },
-	{ "sample_stack_user", { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 8192 }, 8192 },
+	{ "sample_stack_user",
+	  { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 8192 },
+	  8192 },
 	{ "aux_watermark", { .aux_watermark = 65536 }, 65536 },
 	{ "aux_sample_size", { .sample = PERCH_SAMPLE_AUX, .aux_sample_size = 4096 }, 4096 },
 	{ "sample_max_stack", { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 }, 5 },
@@ -121,21 +126,35 @@ static void every_option_sets_its_field(void **state)
 
 		assert_non_null(field);
 		if (perch_attr_get(&attr, field) != each[i].value)
-			fail_msg("%s is %llu", each[i].field, (unsigned long long)perch_attr_get(&attr, field));
+			fail_msg("%s is %llu", each[i].field,
+				 (unsigned long long)perch_attr_get(&attr, field));
 	}
 }
 
-/* Fields that an option sets together, or that are names of one word. All else stays as it is without the option. */
+/* Fields that an option sets together, or that are names of one word. All else stays as it is
+ * without the option. */
 static bool go_together(const char *one, const char *other)
 {
 	static const char *const sets[] = {
-		" sample_period sample_freq freq ", " wakeup_events wakeup_watermark watermark ",
-		" mmap mmap2 mmap_data build_id ", " comm comm_exec ", " inherit inherit_thread ", " inherit inherit_stat ",
-		" sigtrap remove_on_exec sig_data sample_period sample_freq ", " precise_ip sample_period sample_freq ",
-		" use_clockid clockid ", " sample_type branch_sample_type ", " sample_type sample_regs_user ",
-		" sample_type sample_regs_intr ", " sample_type sample_stack_user ", " sample_type sample_max_stack ",
-		" sample_type defer_callchain ", " sample_type aux_sample_size ", " aux_action aux_start_paused ",
-		" aux_action aux_pause ", " aux_action aux_resume ",
+		" sample_period sample_freq freq ",
+		" wakeup_events wakeup_watermark watermark ",
+		" mmap mmap2 mmap_data build_id ",
+		" comm comm_exec ",
+		" inherit inherit_thread ",
+		" inherit inherit_stat ",
+		" sigtrap remove_on_exec sig_data sample_period sample_freq ",
+		" precise_ip sample_period sample_freq ",
+		" use_clockid clockid ",
+		" sample_type branch_sample_type ",
+		" sample_type sample_regs_user ",
+		" sample_type sample_regs_intr ",
+		" sample_type sample_stack_user ",
+		" sample_type sample_max_stack ",
+		" sample_type defer_callchain ",
+		" sample_type aux_sample_size ",
+		" aux_action aux_start_paused ",
+		" aux_action aux_pause ",
+		" aux_action aux_resume ",
 	};
 	char first[64], second[64];
 
@@ -160,7 +179,8 @@ static void and_no_other(void **state)
 		struct perch_attr attr = built("page-faults", &each[i].options);
 
 		for (size_t k = 0; k < nr; k++)
-			if (perch_attr_get(&attr, &fields[k]) != perch_attr_get(&plain, &fields[k]) &&
+			if (perch_attr_get(&attr, &fields[k]) !=
+				    perch_attr_get(&plain, &fields[k]) &&
 			    !go_together(each[i].field, fields[k].name))
 				fail_msg("the option of %s sets %s", each[i].field, fields[k].name);
 	}
@@ -174,14 +194,17 @@ static bool listed(const char *const *list, size_t nr, const char *name)
 	return false;
 }
 
-/* Every flag and field that an attr has can be asked for, by an option or by what the event is; none is left out. */
+/* Every flag and field that an attr has can be asked for, by an option or by what the event is;
+ * none is left out. */
 static void every_field_can_be_reached(void **state)
 {
 	static const char *const of_the_event[] = {
-		"type", "config", "config1", "config2", "config3", "config4", "bp_type", "bp_addr", "bp_len", "kprobe_func",
+		"type",	       "config",      "config1",      "config2", "config3",
+		"config4",     "bp_type",     "bp_addr",      "bp_len",	 "kprobe_func",
 		"uprobe_path", "kprobe_addr", "probe_offset",
 	};
-	static const char *const of_nobody[] = { "size", "reserved_1", "reserved_2", "reserved_3", "aux_action" };
+	static const char *const of_nobody[] = { "size", "reserved_1", "reserved_2", "reserved_3",
+						 "aux_action" };
 	const struct perch_attr_field *fields;
 	size_t nr;
 
@@ -194,9 +217,11 @@ static void every_field_can_be_reached(void **state)
 
 		for (size_t k = 0; k < sizeof(each) / sizeof(*each); k++)
 			found |= !strcmp(each[k].field, fields[i].name);
-		if (found || listed(of_nobody, sizeof(of_nobody) / sizeof(*of_nobody), fields[i].name))
+		if (found ||
+		    listed(of_nobody, sizeof(of_nobody) / sizeof(*of_nobody), fields[i].name))
 			continue;
-		if (!listed(of_the_event, sizeof(of_the_event) / sizeof(*of_the_event), fields[i].name))
+		if (!listed(of_the_event, sizeof(of_the_event) / sizeof(*of_the_event),
+			    fields[i].name))
 			fail_msg("nothing sets %s", fields[i].name);
 		perch_attr_set(&one.attr, &fields[i], 1);
 		assert_int_equal(perch_attr_build(&attr, &one, NULL, NULL), 0);
@@ -208,9 +233,12 @@ static void every_field_can_be_reached(void **state)
 static void smallest_size_that_holds_it(void **state)
 {
 	const struct perch_options clock = { .use_clockid = 1, .clockid = 1 };
-	const struct perch_options stack = { .sample = PERCH_SAMPLE_CALLCHAIN, .sample_max_stack = 5 };
+	const struct perch_options stack = { .sample = PERCH_SAMPLE_CALLCHAIN,
+					     .sample_max_stack = 5 };
 	const struct perch_options paused = { .aux_start_paused = 1 };
-	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+	const struct perch_options trap = {
+		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1
+	};
 
 	(void)state;
 	assert_int_equal(built("cycles", NULL).size, PERCH_ATTR_SIZE_VER0);
@@ -234,7 +262,7 @@ static void modifiers_and_options_add_up(void **state)
 }
 
 static const struct {
-	const char *one, *other;	/* what the sentence must name */
+	const char *one, *other; /* what the sentence must name */
 	struct perch_options options;
 } contradictions[] = {
 	{ "period", "frequency", { .period = 1, .frequency = 1 } },
@@ -246,7 +274,9 @@ static const struct {
 	{ "sigtrap", "remove_on_exec", { .sigtrap = 1 } },
 	{ "sig_data", "sigtrap", { .sig_data = 1 } },
 	{ "clockid", "use_clockid", { .clockid = 1 } },
-	{ "WEIGHT", "WEIGHT_STRUCT", { .sample = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT } },
+	{ "WEIGHT",
+	  "WEIGHT_STRUCT",
+	  { .sample = PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT } },
 	{ "BRANCH_STACK", "branch_sample_type", { .sample = PERCH_SAMPLE_BRANCH_STACK } },
 	{ "branch_sample_type", "BRANCH_STACK", { .branch_sample_type = 8 } },
 	{ "REGS_USER", "sample_regs_user", { .sample = PERCH_SAMPLE_REGS_USER } },
@@ -255,29 +285,39 @@ static const struct {
 	{ "sample_max_stack", "CALLCHAIN", { .sample_max_stack = 8 } },
 	{ "aux_pause", "aux_resume", { .aux_pause = 1, .aux_resume = 1 } },
 	{ "aux_output", "aux_pause", { .aux_output = 1, .aux_pause = 1 } },
-	{ "aux_output", "aux_sample_size", { .aux_output = 1, .sample = PERCH_SAMPLE_AUX, .aux_sample_size = 8 } },
+	{ "aux_output",
+	  "aux_sample_size",
+	  { .aux_output = 1, .sample = PERCH_SAMPLE_AUX, .aux_sample_size = 8 } },
 	{ "aux_start_paused", "aux_resume", { .aux_start_paused = 1, .aux_resume = 1 } },
 	{ "aux_sample_size", "PERCH_SAMPLE_AUX", { .aux_sample_size = 8 } },
 	{ "PERCH_SAMPLE_AUX", "aux_sample_size", { .sample = PERCH_SAMPLE_AUX } },
 	{ "STACK_USER", "sample_stack_user", { .sample = PERCH_SAMPLE_STACK_USER } },
 	{ "precise", "period", { .precise = 1 } },
 	{ "sigtrap", "period", { .sigtrap = 1, .remove_on_exec = 1 } },
-	{ "exclude_callchain_user", "exclude_callchain_kernel",
-	  { .sample = PERCH_SAMPLE_CALLCHAIN, .exclude_callchain_user = 1, .exclude_callchain_kernel = 1 } },
+	{ "exclude_callchain_user",
+	  "exclude_callchain_kernel",
+	  { .sample = PERCH_SAMPLE_CALLCHAIN,
+	    .exclude_callchain_user = 1,
+	    .exclude_callchain_kernel = 1 } },
 	{ "defer_callchain", "CALLCHAIN", { .defer_callchain = 1 } },
-	{ "defer_callchain", "exclude_callchain_user",
+	{ "defer_callchain",
+	  "exclude_callchain_user",
 	  { .sample = PERCH_SAMPLE_CALLCHAIN, .defer_callchain = 1, .exclude_callchain_user = 1 } },
-	{ "BRANCH_CALL_STACK", "BRANCH_ANY",
+	{ "BRANCH_CALL_STACK",
+	  "BRANCH_ANY",
 	  { .sample = PERCH_SAMPLE_BRANCH_STACK,
 	    .branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_ANY } },
-	{ "BRANCH_CALL_STACK", "BRANCH_COUNTERS",
+	{ "BRANCH_CALL_STACK",
+	  "BRANCH_COUNTERS",
 	  { .sample = PERCH_SAMPLE_BRANCH_STACK,
 	    .branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_COUNTERS } },
 	{ "clockid", "type", { .use_clockid = 1, .clockid = CLOCK_TAI } },
 	{ "exclude_host", "exclude_guest", { .exclude_host = 1, .exclude_guest = 1 } },
 	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
 	{ "BUILD_ID", "FOLLOW_MMAP", { .sideband = PERCH_FOLLOW_BUILD_ID } },
-	{ "exclude_user", "exclude_kernel", { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
+	{ "exclude_user",
+	  "exclude_kernel",
+	  { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
 };
 
 static void contradictions_name_both(void **state)
@@ -287,11 +327,14 @@ static void contradictions_name_both(void **state)
 		struct perch_attr attr;
 		struct perch_error err;
 
-		if (perch_attr_build(&attr, event("cycles"), &contradictions[i].options, &err) != -EINVAL)
-			fail_msg("%s and %s are taken", contradictions[i].one, contradictions[i].other);
+		if (perch_attr_build(&attr, event("cycles"), &contradictions[i].options, &err) !=
+		    -EINVAL)
+			fail_msg("%s and %s are taken", contradictions[i].one,
+				 contradictions[i].other);
 		assert_int_equal(err.kind, PERCH_ERROR_CONFLICT);
 		assert_non_null(perch_attr_get_field(err.field));
-		if (!strstr(err.message, contradictions[i].one) || !strstr(err.message, contradictions[i].other))
+		if (!strstr(err.message, contradictions[i].one) ||
+		    !strstr(err.message, contradictions[i].other))
 			fail_msg("'%s' does not name %s and %s", err.message, contradictions[i].one,
 				 contradictions[i].other);
 	}
@@ -303,20 +346,23 @@ static void odd_and_meant(void **state)
 	const struct perch_options data = { .sideband = PERCH_FOLLOW_MMAP_DATA };
 	const struct perch_options stack = {
 		.sample = PERCH_SAMPLE_BRANCH_STACK,
-		.branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_KERNEL,
+		.branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_USER |
+				      PERCH_SAMPLE_BRANCH_KERNEL,
 	};
 	struct perch_attr attr;
 
 	(void)state;
 	assert_int_equal(perch_attr_build(&attr, event("dummy"), &data, NULL), 0);
-	assert_true(attr.mmap_data && !attr.mmap && !attr.mmap2);	/* with either of these, code as well */
+	/* with either of these, code as well */
+	assert_true(attr.mmap_data && !attr.mmap && !attr.mmap2);
 	assert_int_equal(perch_attr_build(&attr, event("cycles"), &stack, NULL), 0);
 	assert_int_equal(attr.branch_sample_type, stack.branch_sample_type);
 }
 
 static void bits_that_are_none(void **state)
 {
-	const struct perch_options all = { .sideband = PERCH_FOLLOW_MAX - 1 }, beyond = { .sideband = 1u << 20 };
+	const struct perch_options all = { .sideband = PERCH_FOLLOW_MAX - 1 },
+				   beyond = { .sideband = 1u << 20 };
 	struct perch_attr attr;
 	struct perch_error err;
 
@@ -330,7 +376,8 @@ static void bits_that_are_none(void **state)
 static void out_of_range(void **state)
 {
 	const struct perch_options period = { .period = 1ull << 63 };
-	const struct perch_options stack = { .sample = PERCH_SAMPLE_STACK_USER, .sample_stack_user = 65536 };
+	const struct perch_options stack = { .sample = PERCH_SAMPLE_STACK_USER,
+					     .sample_stack_user = 65536 };
 	const struct perch_options user = { .exclude_user = 1 };
 	struct perch_attr attr;
 	struct perch_error err;
@@ -345,18 +392,18 @@ static void out_of_range(void **state)
 	assert_int_equal(perch_attr_build(&attr, event("cycles:u"), &user, NULL), -EINVAL);
 }
 
-/* ---- the call, replayed ---------------------------------------------------------------------------------------- */
+/* ---- the call, replayed ---- */
 
 struct seen {
 	struct perch_attr attr;
 	pid_t pid;
 	int cpu, group_fd, calls, answer;
 	unsigned long flags;
-	uint32_t kernel_size;		/* written into the attr on E2BIG, as the kernel does */
+	uint32_t kernel_size; /* written into the attr on E2BIG, as the kernel does */
 };
 
-static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		       unsigned long flags)
+static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	struct seen *seen = context;
 
@@ -386,7 +433,8 @@ static void one_call(void **state)
 	calls.context = &seen;
 	calls.perf_event_open = replay_open;
 	assert_int_equal(perch_machine_new(&machine, NULL, &calls, NULL), 0);
-	assert_int_equal(perch_open(&attr, &PERCH_SELF, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL), 42);
+	assert_int_equal(perch_open(&attr, &PERCH_SELF, 7, PERCH_FLAG_FD_NO_GROUP, machine, NULL),
+			 42);
 	assert_int_equal(seen.calls, 1);
 	assert_int_equal(seen.pid, 0);
 	assert_int_equal(seen.cpu, -1);
@@ -407,7 +455,9 @@ static void refusals_are_explained(void **state)
 	struct seen seen = { .answer = -E2BIG, .kernel_size = PERCH_ATTR_SIZE_VER6 };
 	struct perch_target cgroup = { 0, 1, 5 };
 	struct perch_syscalls calls = perch_kernel_syscalls;
-	const struct perch_options trap = { .period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1 };
+	const struct perch_options trap = {
+		.period = 1, .sigtrap = 1, .remove_on_exec = 1, .sig_data = 1
+	};
 	struct perch_attr attr = built("page-faults", &trap);
 	struct perch_machine *machine;
 	struct perch_error err;
@@ -420,7 +470,7 @@ static void refusals_are_explained(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "sig_data");
 	assert_string_equal(err.since, "5.13");
-	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER7);	/* the caller's is not written to */
+	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER7); /* the caller's is not written to */
 	seen.answer = -EMFILE;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
@@ -452,11 +502,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bits_that_are_none),
-		cmocka_unit_test(defaults),		      cmocka_unit_test(every_option_sets_its_field),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(every_option_sets_its_field),
 		cmocka_unit_test(and_no_other),
-		cmocka_unit_test(every_field_can_be_reached),  cmocka_unit_test(smallest_size_that_holds_it),
-		cmocka_unit_test(modifiers_and_options_add_up), cmocka_unit_test(contradictions_name_both), cmocka_unit_test(odd_and_meant),
-		cmocka_unit_test(out_of_range),		      cmocka_unit_test(one_call),
+		cmocka_unit_test(every_field_can_be_reached),
+		cmocka_unit_test(smallest_size_that_holds_it),
+		cmocka_unit_test(modifiers_and_options_add_up),
+		cmocka_unit_test(contradictions_name_both),
+		cmocka_unit_test(odd_and_meant),
+		cmocka_unit_test(out_of_range),
+		cmocka_unit_test(one_call),
 		cmocka_unit_test(refusals_are_explained),
 	};
 

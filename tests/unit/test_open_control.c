@@ -113,7 +113,7 @@ static void what_the_kernel_gets(void **state)
 	assert_int_equal(perch_event_set_output(9, 10, machine, NULL), 0);
 	check(PERCH_IOC_SET_OUTPUT, 10);
 	assert_int_equal(perch_event_set_output(9, -1, machine, NULL), 0);
-	assert_int_equal((long)seen.argument, -1L);	/* not 0xffffffff */
+	assert_int_equal((long)seen.argument, -1L); /* not 0xffffffff */
 	check(PERCH_IOC_SET_OUTPUT, ULONG_MAX);
 	assert_int_equal(perch_event_set_filter(9, "a == 1", machine, NULL), 0);
 	assert_string_equal((const char *)seen.argument, "a == 1");
@@ -127,7 +127,7 @@ static void what_the_kernel_gets(void **state)
 	check(PERCH_IOC_PAUSE_OUTPUT, 1);
 	assert_int_equal(perch_event_modify(9, &attr, machine, NULL), 0);
 	assert_int_equal(seen.attr.config1, 5);
-	assert_int_equal(attr.size, sizeof(attr));	/* the caller's is not written to */
+	assert_int_equal(attr.size, sizeof(attr)); /* the caller's is not written to */
 	check(PERCH_IOC_MODIFY_ATTRIBUTES, ULONG_MAX);
 }
 
@@ -143,18 +143,19 @@ static void programs_of_a_tracepoint(void **state)
 	assert_int_equal(nr, 3);
 	assert_true(ids[0] == 100 && ids[2] == 102 && !ids[3]);
 	memset(ids, 0, sizeof(ids));
-	assert_int_equal(perch_event_query_bpf(9, ids, 2, &nr, machine, NULL), 0);	/* ENOSPC: more than room */
+	/* ENOSPC: more than room */
+	assert_int_equal(perch_event_query_bpf(9, ids, 2, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 3);
 	assert_true(ids[1] == 101 && !ids[2]);
 	seen.answer = 0;
 	seen.programs = 64;
 	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
-	assert_int_equal(seen.room, 64);	/* the kernel refuses to be asked for more */
+	assert_int_equal(seen.room, 64); /* the kernel refuses to be asked for more */
 	assert_int_equal(nr, 64);
 	assert_true(ids[63] == 163 && !ids[64]);
 	assert_int_equal(perch_event_query_bpf(9, NULL, 0, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 64);
-	seen.programs = 9000;	/* a kernel that knows no bounds */
+	seen.programs = 9000; /* a kernel that knows no bounds */
 	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 9000);
 }
@@ -177,7 +178,7 @@ static void all_of_this_thread(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_NO_SYSCALL);
 	assert_int_equal(perch_tasks_enable(machine, NULL), -EINVAL);
 	assert_int_equal(seen.calls, 4);
-	older.prctl_tasks = NULL;	/* a table without it: the kernel's own */
+	older.prctl_tasks = NULL; /* a table without it: the kernel's own */
 	assert_int_equal(perch_machine_new(&plain, "/nowhere", &older, NULL), 0);
 	(void)perch_tasks_enable(plain, NULL);
 	assert_int_equal(seen.calls, 4);
@@ -218,10 +219,12 @@ static int one_of_each(int number, struct perch_error *err)
 	}
 }
 
-/* Whatever the kernel answers to whatever call: the errno is kept, and the sentence says what could not be done. */
+/* Whatever the kernel answers to whatever call: the errno is kept, and the sentence says what could
+ * not be done. */
 static void every_refusal_has_a_sentence(void **state)
 {
-	static const char *const since[] = { "", "", "", "", "", "", "2.6.33", "3.12", "4.1", "4.7", "4.16", "4.17" };
+	static const char *const since[] = { "",       "",     "",    "",    "",     "",
+					     "2.6.33", "3.12", "4.1", "4.7", "4.16", "4.17" };
 
 	(void)state;
 	for (int number = 0; number < 12; number++)
@@ -233,9 +236,11 @@ static void every_refusal_has_a_sentence(void **state)
 			seen.answer = -errnum;
 			rc = one_of_each(number, &err);
 			if (number == 10 && errnum == ENOSPC)
-				continue;	/* no refusal: there are more than asked for */
-			if (rc != -errnum || err.errnum != errnum || !strstr(err.message, "cannot "))
-				fail_msg("call %d, errno %d: %d '%s'", number, errnum, rc, err.message);
+				continue; /* no refusal: there are more than asked for */
+			if (rc != -errnum || err.errnum != errnum ||
+			    !strstr(err.message, "cannot "))
+				fail_msg("call %d, errno %d: %d '%s'", number, errnum, rc,
+					 err.message);
 			if (errnum == ENOTTY)
 				assert_string_equal(err.since, since[number]);
 			assert_true(err.remedy[0]);
@@ -265,8 +270,10 @@ static void nonsense_is_not_passed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_kernel_gets), cmocka_unit_test(programs_of_a_tracepoint),
-		cmocka_unit_test(all_of_this_thread), cmocka_unit_test(every_refusal_has_a_sentence),
+		cmocka_unit_test(what_the_kernel_gets),
+		cmocka_unit_test(programs_of_a_tracepoint),
+		cmocka_unit_test(all_of_this_thread),
+		cmocka_unit_test(every_refusal_has_a_sentence),
 		cmocka_unit_test(nonsense_is_not_passed_on),
 	};
 

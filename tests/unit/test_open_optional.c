@@ -17,9 +17,10 @@
 struct kernel {
 	unsigned major, minor;
 	uint32_t size;
-	int answer;			/* to everything, when it is not 0 */
+	int answer; /* to everything, when it is not 0 */
 	int calls, opened, closed;
-	uint64_t lacks;			/* bits of sample_type that this one never had, whatever its age */
+	/* bits of sample_type that this one never had, whatever its age */
+	uint64_t lacks;
 };
 
 static bool newer(const struct kernel *kernel, const char *since)
@@ -39,17 +40,20 @@ static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
 		if (perch_attr_get(attr, &fields[i]) && newer(kernel, fields[i].since) &&
-		    strcmp(fields[i].name, "kprobe_func") && strcmp(fields[i].name, "uprobe_path") &&
+		    strcmp(fields[i].name, "kprobe_func") &&
+		    strcmp(fields[i].name, "uprobe_path") &&
 		    strcmp(fields[i].name, "kprobe_addr") && strcmp(fields[i].name, "probe_offset"))
 			return false;
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (perch_attr_get(attr, perch_attr_get_field(bits[i].field)) & bits[i].bit && newer(kernel, bits[i].since))
+		if (perch_attr_get(attr, perch_attr_get_field(bits[i].field)) & bits[i].bit &&
+		    newer(kernel, bits[i].since))
 			return false;
 	return true;
 }
 
-static int replay(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int replay(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
+		  unsigned long flags)
 {
 	struct kernel *kernel = context;
 
@@ -81,8 +85,9 @@ static int replay_close(void *context, int fd)
 	return 0;
 }
 
-static int open_on(struct kernel *kernel, struct perch_attr *attr, const struct perch_attr *optional,
-		   struct perch_attr *missing_features, struct perch_error *err)
+static int open_on(struct kernel *kernel, struct perch_attr *attr,
+		   const struct perch_attr *optional, struct perch_attr *missing_features,
+		   struct perch_error *err)
 {
 	struct perch_syscalls calls = perch_kernel_syscalls;
 	struct perch_machine *machine;
@@ -105,7 +110,8 @@ static struct perch_attr wishes(void)
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 
 	attr.sample_period = 1;
-	attr.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_WEIGHT_STRUCT;
+	attr.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_CGROUP |
+			   PERCH_SAMPLE_WEIGHT_STRUCT;
 	attr.sample_regs_intr = 1;
 	attr.read_format = PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
@@ -137,12 +143,15 @@ static const struct {
 	{ 6, 19, PERCH_ATTR_SIZE_VER9, "", 1 },
 	{ 6, 18, PERCH_ATTR_SIZE_VER8, "defer_callchain", 2 },
 	{ 5, 19, PERCH_ATTR_SIZE_VER7, "read_format LOST, defer_callchain", 5 },
-	{ 5, 11, PERCH_ATTR_SIZE_VER6, "sample_type WEIGHT_STRUCT, read_format LOST, build_id, defer_callchain", 9 },
+	{ 5, 11, PERCH_ATTR_SIZE_VER6,
+	  "sample_type WEIGHT_STRUCT, read_format LOST, build_id, defer_callchain", 9 },
 	{ 5, 4, PERCH_ATTR_SIZE_VER5,
-	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain", 15 },
-	{ 3, 16, PERCH_ATTR_SIZE_VER3,	/* what is beyond its size goes at once */
+	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain",
+	  15 },
+	{ 3, 16, PERCH_ATTR_SIZE_VER3, /* what is beyond its size goes at once */
 	  "sample_type REGS_INTR, sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, context_switch, "
-	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack", 23 },
+	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack",
+	  23 },
 };
 
 static void kernels_of_all_ages(void **state)
@@ -162,15 +171,18 @@ static void kernels_of_all_ages(void **state)
 		if (strcmp(text, ages[i].missing_features))
 			fail_msg("%u.%u drops %s", ages[i].major, ages[i].minor, text);
 		assert_true(kernel.calls <= ages[i].calls);
-		assert_true(attr.sample_type & PERCH_SAMPLE_IP && attr.mmap && attr.mmap2 && attr.sample_period == 1);
+		assert_true(attr.sample_type & PERCH_SAMPLE_IP && attr.mmap && attr.mmap2 &&
+			    attr.sample_period == 1);
 		/* what was dropped and what is left make up what was asked for */
 		for (size_t k = 0; k < sizeof(attr); k++)
-			if (((unsigned char *)&attr)[k] + ((unsigned char *)&missing_features)[k] != ((const unsigned char *)&wanted)[k])
+			if (((unsigned char *)&attr)[k] + ((unsigned char *)&missing_features)[k] !=
+			    ((const unsigned char *)&wanted)[k])
 				fail_msg("%u.%u: byte %zu", ages[i].major, ages[i].minor, k);
 	}
 }
 
-/* An older part is lacking for a reason of its own: the newer ones, which went before it, come back. */
+/* An older part is lacking for a reason of its own: the newer ones, which went before it, come
+ * back. */
 static void what_went_in_vain_comes_back(void **state)
 {
 	const struct perch_attr optional = optional_wishes();
@@ -183,22 +195,24 @@ static void what_went_in_vain_comes_back(void **state)
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), 42);
 	assert_string_equal(perch_format_attr_features(&missing_features, text, sizeof(text)),
 			    "sample_type REGS_INTR, defer_callchain, sample_regs_intr");
-	assert_true(attr.cgroup && attr.build_id && attr.ksymbol && attr.read_format & PERCH_FORMAT_LOST);
+	assert_true(attr.cgroup && attr.build_id && attr.ksymbol &&
+		    attr.read_format & PERCH_FORMAT_LOST);
 	assert_false(attr.sample_regs_intr || attr.sample_type & PERCH_SAMPLE_REGS_INTR);
 	assert_true(kernel.calls <= 30);
 }
 
 static void nothing_else_is_dropped(void **state)
 {
-	struct perch_attr optional = optional_wishes(), attr = wishes(), missing_features, before = attr;
+	struct perch_attr optional = optional_wishes(), attr = wishes(), missing_features,
+			  before = attr;
 	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
-	optional.cgroup = 0;	/* must be, and is too new */
+	optional.cgroup = 0; /* must be, and is too new */
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -EINVAL);
 	assert_memory_equal(&attr, &before, sizeof(attr));
-	assert_string_equal(err.field, "defer_callchain");	/* the first refusal is told */
+	assert_string_equal(err.field, "defer_callchain"); /* the first refusal is told */
 	assert_true(kernel.calls <= 13);
 	memset(&before, 0, sizeof(before));
 	assert_memory_equal(&missing_features, &before, sizeof(missing_features));
@@ -215,8 +229,11 @@ static void nothing_else_is_dropped(void **state)
 
 static void too_large_for_the_kernel(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2 };
-	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 }, missing_features;
+	struct perch_attr attr = {
+		.type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2
+	};
+	struct perch_attr optional = { .config4 = 1, .sig_data = 1, .ksymbol = 1 },
+			  missing_features;
 	struct kernel kernel = { 6, 3, PERCH_ATTR_SIZE_VER8, .answer = 0 };
 	struct perch_error err;
 
@@ -227,7 +244,7 @@ static void too_large_for_the_kernel(void **state)
 	assert_int_equal(missing_features.config4, 2);
 	assert_false(missing_features.ksymbol);
 	attr.config4 = 2;
-	kernel.size = PERCH_ATTR_SIZE_VER7;	/* config3 must be: nothing helps */
+	kernel.size = PERCH_ATTR_SIZE_VER7; /* config3 must be: nothing helps */
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -E2BIG);
 	assert_string_equal(err.field, "config3");
 	assert_int_equal(attr.config4, 2);
@@ -235,7 +252,8 @@ static void too_large_for_the_kernel(void **state)
 
 static void what_depends_on_it_goes_too(void **state)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) }, missing_features;
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) },
+			  missing_features;
 	struct perch_attr optional = { 0 };
 	struct kernel kernel = { 4, 0, PERCH_ATTR_SIZE_VER4, .answer = 0 };
 
@@ -250,7 +268,8 @@ static void what_depends_on_it_goes_too(void **state)
 	memset(&optional, 0, sizeof(optional));
 	optional.inherit_thread = optional.remove_on_exec = 1;
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
-	assert_true(attr.inherit && missing_features.sigtrap && missing_features.remove_on_exec && missing_features.inherit_thread);
+	assert_true(attr.inherit && missing_features.sigtrap && missing_features.remove_on_exec &&
+		    missing_features.inherit_thread);
 	assert_false(attr.sigtrap || attr.remove_on_exec || attr.inherit_thread);
 	kernel.minor = 0;
 	kernel.major = 3;
@@ -275,7 +294,8 @@ static void any_wishes_on_any_kernel(void **state)
 	fields = perch_attr_fields(&nr);
 	srand(1);
 	for (int round = 0; round < 3000; round++) {
-		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9, .answer = 0 };
+		struct kernel kernel = { 3 + rand() % 4, rand() % 20, PERCH_ATTR_SIZE_VER9,
+					 .answer = 0 };
 		struct perch_attr attr = all, missing_features;
 
 		attr.sample_type &= rand() | PERCH_SAMPLE_IP;
@@ -283,11 +303,13 @@ static void any_wishes_on_any_kernel(void **state)
 		attr.read_format &= rand();
 		attr.mmap = attr.mmap2 = 1;
 		if (kernel.major == 3 && kernel.minor < 19)
-			kernel.minor = 19;	/* what the wishes must have came with it */
+			kernel.minor = 19; /* what the wishes must have came with it */
 		assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
 		for (size_t i = 0; i < nr; i++)
-			if (fields[i].bits == 1 && perch_attr_get(&missing_features, &fields[i]) && !newer(&kernel, fields[i].since))
-				fail_msg("%u.%u knows %s", kernel.major, kernel.minor, fields[i].name);
+			if (fields[i].bits == 1 && perch_attr_get(&missing_features, &fields[i]) &&
+			    !newer(&kernel, fields[i].since))
+				fail_msg("%u.%u knows %s", kernel.major, kernel.minor,
+					 fields[i].name);
 		if (missing_features.sample_type & PERCH_SAMPLE_CGROUP)
 			assert_true(newer(&kernel, "5.7"));
 		if (missing_features.read_format)
@@ -304,7 +326,8 @@ static void parts_in_words(void **state)
 	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "");
 	attr.ksymbol = 1;
 	attr.sample_type = PERCH_SAMPLE_CGROUP;
-	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "sample_type CGROUP, ksymbol");
+	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)),
+			    "sample_type CGROUP, ksymbol");
 	assert_string_equal(perch_format_attr_features(&attr, small, sizeof(small)), "sample_type");
 	perch_format_attr_features(&attr, none, 0);
 	assert_int_equal(none[0], 'x');
@@ -312,7 +335,8 @@ static void parts_in_words(void **state)
 	attr.flags = 0;
 	attr.config1 = 1;
 	attr.aux_pause = 1;
-	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)), "sample_type, config1, aux_pause");
+	assert_string_equal(perch_format_attr_features(&attr, text, sizeof(text)),
+			    "sample_type, config1, aux_pause");
 	memset(&attr, 0xff, sizeof(attr));
 	perch_format_attr_features(&attr, text, sizeof(text));
 	assert_int_equal(strlen(text), sizeof(text) - 1);
@@ -321,10 +345,13 @@ static void parts_in_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels_of_all_ages), cmocka_unit_test(what_went_in_vain_comes_back),
+		cmocka_unit_test(kernels_of_all_ages),
+		cmocka_unit_test(what_went_in_vain_comes_back),
 		cmocka_unit_test(nothing_else_is_dropped),
-		cmocka_unit_test(too_large_for_the_kernel), cmocka_unit_test(what_depends_on_it_goes_too),
-		cmocka_unit_test(any_wishes_on_any_kernel), cmocka_unit_test(parts_in_words),
+		cmocka_unit_test(too_large_for_the_kernel),
+		cmocka_unit_test(what_depends_on_it_goes_too),
+		cmocka_unit_test(any_wishes_on_any_kernel),
+		cmocka_unit_test(parts_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

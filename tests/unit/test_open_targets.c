@@ -59,7 +59,8 @@ static void check(const struct perch_target *target, pid_t pid, int cpu)
 
 static void single_targets(void **state)
 {
-	const struct perch_target wrong_pid = { .pid = -2, .cpu = 0 }, wrong_cpu = { .pid = 0, .cpu = -2 };
+	const struct perch_target wrong_pid = { .pid = -2, .cpu = 0 },
+				  wrong_cpu = { .pid = 0, .cpu = -2 };
 	struct perch_targets targets = { 0 };
 	struct perch_error err;
 
@@ -128,7 +129,7 @@ static void threads_of_this_process(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, wait_there, NULL), 0);
 	pthread_barrier_wait(&barrier);
 	assert_int_equal(perch_targets_add_process(&targets, 0, NULL, NULL), 0);
-	assert_true(targets.nr >= 6);	/* a sanitizer may have one of its own */
+	assert_true(targets.nr >= 6); /* a sanitizer may have one of its own */
 	for (size_t i = 0; i < targets.nr; i++) {
 		self |= targets.target[i].pid == gettid();
 		assert_true(!i || targets.target[i].pid > targets.target[i - 1].pid);
@@ -259,8 +260,11 @@ static bool leads_to(int fd, const char *path)
 static void cgroups(void **state)
 {
 	static const char *const names[] = {
-		"system.slice/a.service", "/system.slice/a.service", "/sys/fs/cgroup/system.slice/a.service",
-		"system.slice/../system.slice//./a.service/", "//system.slice/a.service",
+		"system.slice/a.service",
+		"/system.slice/a.service",
+		"/sys/fs/cgroup/system.slice/a.service",
+		"system.slice/../system.slice//./a.service/",
+		"//system.slice/a.service",
 	};
 	struct perch_targets targets = { 0 };
 	struct perch_error err;
@@ -273,7 +277,8 @@ static void cgroups(void **state)
 		assert_int_equal(targets.nr, 3 * (i + 1));
 		check(&targets.target[3 * i + 2], -1, 3);
 		fds[i] = targets.target[3 * i].cgroup_fd;
-		assert_true(fds[i] > 0 && leads_to(fds[i], "/sys/fs/cgroup/system.slice/a.service"));
+		assert_true(fds[i] > 0 &&
+			    leads_to(fds[i], "/sys/fs/cgroup/system.slice/a.service"));
 		assert_false(fcntl(fds[i], F_GETFL) & O_PATH);
 		assert_true(fcntl(fds[i], F_GETFD) & FD_CLOEXEC);
 	}
@@ -290,7 +295,10 @@ static void cgroups(void **state)
 static void absent_cgroups(void **state)
 {
 	static const char *const outside[] = {
-		"..", "../outside", "system.slice/../../outside", "/sys/fs/cgroup/../../outside",
+		"..",
+		"../outside",
+		"system.slice/../../outside",
+		"/sys/fs/cgroup/../../outside",
 	};
 	char whole[2 * PATH_MAX];
 	struct perch_targets targets = { 0 };
@@ -302,25 +310,32 @@ static void absent_cgroups(void **state)
 	(void)state;
 	close(next);
 	for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++) {
-		assert_int_equal(perch_targets_add_cgroup(&targets, outside[i], NULL, machine, &err), -EINVAL);
+		assert_int_equal(perch_targets_add_cgroup(&targets, outside[i], NULL, machine,
+							  &err),
+				 -EINVAL);
 		assert_int_equal(err.kind, PERCH_ERROR_BAD_TARGET);
 		assert_non_null(strstr(err.message, "leads out"));
 	}
 	assert_int_equal(perch_targets_add_cgroup(&targets, "", NULL, machine, &err), -EINVAL);
-	assert_int_equal(perch_targets_add_cgroup(&targets, "system.slice/c.service/x", NULL, machine, &err), -ENOENT);
+	assert_int_equal(perch_targets_add_cgroup(&targets, "system.slice/c.service/x", NULL,
+						  machine, &err),
+			 -ENOENT);
 	snprintf(whole, sizeof(whole), "%s/sys/fs/cgroup", root);
 	assert_non_null(strstr(err.message, whole));
 	assert_non_null(strstr(err.remedy, "/system.slice has "));
 	assert_non_null(strstr(err.remedy, "a.service"));
 	assert_non_null(strstr(err.remedy, "b.service"));
-	assert_int_equal(perch_targets_add_cgroup(&targets, "cgroup.procs", NULL, machine, &err), -ENOENT);
+	assert_int_equal(perch_targets_add_cgroup(&targets, "cgroup.procs", NULL, machine, &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.remedy, "system.slice"));
-	assert_int_equal(perch_targets_add_cgroup(&targets, "system.slice/a.service/x", NULL, machine, &err), -ENOENT);
+	assert_int_equal(perch_targets_add_cgroup(&targets, "system.slice/a.service/x", NULL,
+						  machine, &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.remedy, "mkdir"));
 	assert_int_equal(perch_targets_add_cgroup(&targets, "/", &absent, machine, &err), -ENODEV);
 	assert_int_equal(targets.nr, 0);
 	assert_int_equal(targets.nr_cgroups, 0);
-	assert_int_equal(dup(0), next);	/* nothing is left open */
+	assert_int_equal(dup(0), next); /* nothing is left open */
 	close(next);
 	perch_targets_clear(&targets);
 }
@@ -328,10 +343,14 @@ static void absent_cgroups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(single_targets), cmocka_unit_test(threads_of_a_process),
-		cmocka_unit_test(threads_of_this_process), cmocka_unit_test(threads_that_come_and_go),
-		cmocka_unit_test(cpus), cmocka_unit_test(splitting),
-		cmocka_unit_test(cgroups), cmocka_unit_test(absent_cgroups),
+		cmocka_unit_test(single_targets),
+		cmocka_unit_test(threads_of_a_process),
+		cmocka_unit_test(threads_of_this_process),
+		cmocka_unit_test(threads_that_come_and_go),
+		cmocka_unit_test(cpus),
+		cmocka_unit_test(splitting),
+		cmocka_unit_test(cgroups),
+		cmocka_unit_test(absent_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

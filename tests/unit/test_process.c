@@ -14,8 +14,8 @@ struct cell {
 	uint64_t offset;
 };
 
-static void insert(struct space *space, struct cell *cells, uint64_t start, uint64_t end, uint64_t offset,
-		   struct perch_dso *dso)
+static void insert(struct space *space, struct cell *cells, uint64_t start, uint64_t end,
+		   uint64_t offset, struct perch_dso *dso)
 {
 	struct map map = { start, end, offset, dso };
 
@@ -24,12 +24,14 @@ static void insert(struct space *space, struct cell *cells, uint64_t start, uint
 		cells[at] = (struct cell){ dso, offset + at - start };
 }
 
-/* All maps of a tree lie between two addresses, apart from each other and in order; below a node are lower priorities. */
+/* All maps of a tree lie between two addresses, apart from each other and in order; below a node
+ * are lower priorities. */
 static void check_node(const struct node *node, uint64_t least, uint64_t most)
 {
 	if (!node)
 		return;
-	assert_true(node->users && least <= node->map.start && node->map.start < node->map.end && node->map.end <= most);
+	assert_true(node->users && least <= node->map.start && node->map.start < node->map.end &&
+		    node->map.end <= most);
 	assert_true(!node->left || node->left->priority <= node->priority);
 	assert_true(!node->right || node->right->priority <= node->priority);
 	check_node(node->left, least, node->map.start);
@@ -52,7 +54,8 @@ static void check_space(const struct space *space, const struct cell *cells)
 	check_node(space->root, 0, UINT64_MAX);
 }
 
-/* A second map at every place and of every length around two others: before, into, over, inside, between, after. */
+/* A second map at every place and of every length around two others: before, into, over, inside,
+ * between, after. */
 static void overlapping_maps_keep_their_offsets(void **state)
 {
 	struct perch_dso a = { .index = 0 }, b = { .index = 1 }, c = { .index = 2 };
@@ -118,7 +121,8 @@ static void a_shared_space_is_copied_when_it_changes(void **state)
 	perch__space_drop(NULL);
 }
 
-/* Each is its own copy, told apart from all others; together they take no more than what they differ in. */
+/* Each is its own copy, told apart from all others; together they take no more than what they
+ * differ in. */
 static void spaces_that_differ_a_little_share_the_rest(void **state)
 {
 	enum { MAPS = 3000, SPACES = 3000 };
@@ -166,7 +170,8 @@ static void files_are_found_at_their_offsets(void **state)
 	check_user(processes, 10, 0x401010, "/bin/b", 0x7010);
 	check_user(processes, 10, 0x402000, NULL, 0);
 	check_user(processes, 11, 0x400010, NULL, 0);
-	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x400010).dso->kind, PERCH_DSO_FILE);
+	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x400010).dso->kind,
+			 PERCH_DSO_FILE);
 	assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 1).dso->kind, PERCH_DSO_UNKNOWN);
 	assert_true(locate(processes, 10, PERCH_MISC_USER, 0x400010).dso->used);
 	perch_processes_free(processes);
@@ -211,7 +216,8 @@ static void threads_share_their_process(void **state)
 	name_thread(processes, 10, 10, "main", false);
 	fork_thread(processes, 10, 10, 10, 11);
 	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/a");
-	perch_processes_resolve(processes, thread_of(processes, 10, 11), PERCH_MISC_USER, 0x1000, &location);
+	perch_processes_resolve(processes, thread_of(processes, 10, 11), PERCH_MISC_USER, 0x1000,
+				&location);
 	assert_string_equal(location.dso->path, "/bin/a");
 	assert_string_equal(perch_thread_comm(thread_of(processes, 10, 11)), "main");
 	name_thread(processes, 10, 11, "worker", false);
@@ -291,18 +297,22 @@ static void names_without_a_record(void **state)
 	(void)state;
 	assert_string_equal(perch_thread_comm(thread_of(processes, 0, 0)), "swapper");
 	assert_string_equal(perch_thread_comm(thread_of(processes, 1234, 1234)), ":1234");
-	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)), ":4294967295");
+	assert_string_equal(perch_thread_comm(thread_of(processes, UINT32_MAX, UINT32_MAX)),
+			    ":4294967295");
 	name_thread(processes, 77, 77, "", false);
 	assert_string_equal(perch_thread_comm(thread_of(processes, 77, 77)), "");
 	perch_processes_free(processes);
 }
 
-static void apply_symbol(struct perch_processes *processes, uint64_t address, uint32_t length, uint16_t flags,
-			 const char *name)
+static void apply_symbol(struct perch_processes *processes, uint64_t address, uint32_t length,
+			 uint16_t flags, const char *name)
 {
 	struct perch_record record = {
 		.type = PERCH_RECORD_KSYMBOL,
-		.ksymbol = { .address = address, .length = length, .type = PERCH_RECORD_KSYMBOL_TYPE_BPF, .flags = flags,
+		.ksymbol = { .address = address,
+			     .length = length,
+			     .type = PERCH_RECORD_KSYMBOL_TYPE_BPF,
+			     .flags = flags,
 			     .name = text_of(name) },
 	};
 
@@ -326,16 +336,21 @@ static void code_that_the_kernel_makes(void **state)
 	assert_int_equal(location.offset, 0xffffffffc000203f);
 	assert_int_equal(location.dso->start, 0xffffffffc0002000);
 	/* a list that does not tell of the kernel does not say that it is nowhere else */
-	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).dso->kind, PERCH_DSO_KERNEL);
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002040).dso->kind,
+			 PERCH_DSO_KERNEL);
 
 	assert_int_equal(perch_symbols_new(&symbols, NULL, NULL), 0);
 	assert_string_equal(perch_symbols_dso_name(symbols, location.dso), "bpf_prog_1_one");
-	assert_string_equal(perch_symbols_find(symbols, location.dso, location.offset)->name, "bpf_prog_1_one");
-	assert_int_equal(perch_symbols_find(symbols, location.dso, location.offset)->start, location.dso->start);
+	assert_string_equal(perch_symbols_find(symbols, location.dso, location.offset)->name,
+			    "bpf_prog_1_one");
+	assert_int_equal(perch_symbols_find(symbols, location.dso, location.offset)->start,
+			 location.dso->start);
 	perch_symbols_free(symbols);
 
-	apply_symbol(processes, 0xffffffffc0002000, 64, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER, "bpf_prog_1_one");
-	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002000).dso->kind, PERCH_DSO_KERNEL);
+	apply_symbol(processes, 0xffffffffc0002000, 64, PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+		     "bpf_prog_1_one");
+	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0002000).dso->kind,
+			 PERCH_DSO_KERNEL);
 	assert_int_equal(locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffffc0001000).dso->kind,
 			 PERCH_DSO_KERNEL_CODE);
 	apply_symbol(processes, UINT64_MAX - 15, 64, 0, "");
@@ -346,14 +361,16 @@ static void code_that_the_kernel_makes(void **state)
 static void kernel_and_modules(void **state)
 {
 	struct perch_processes *processes = new_processes();
-	struct perch_location location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
+	struct perch_location location =
+		locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
 
 	(void)state;
 	/* with no map of it at all */
 	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff81000010);
 
-	map_kernel(processes, 0xffffffff81000000, 0x1000000, 0xffffffff81000040, "[kernel.kallsyms]_text");
+	map_kernel(processes, 0xffffffff81000000, 0x1000000, 0xffffffff81000040,
+		   "[kernel.kallsyms]_text");
 	map_kernel(processes, 0xffffffffc0000000, 0x4000, 0, "/lib/modules/6.1/ext4.ko");
 	map_kernel(processes, 0xffffffffc0008000, 0x4000, 0, "[made_up]");
 	location = locate(processes, 5, PERCH_MISC_KERNEL, 0xffffffff81000010);
@@ -367,14 +384,16 @@ static void kernel_and_modules(void **state)
 	assert_int_equal(location.dso->kind, PERCH_DSO_MODULE);
 	assert_int_equal(location.dso->start, 0xffffffffc0000000);
 	assert_int_equal(location.offset, 0xffffffffc0000123);
-	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).dso->path, "[made_up]");
+	assert_string_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0008000).dso->path,
+			    "[made_up]");
 	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffffc0004000).dso->kind,
 			 PERCH_DSO_UNKNOWN);
 	/* behind the text, where the boot's lies */
 	location = locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff83790921);
 	assert_int_equal(location.dso->kind, PERCH_DSO_KERNEL);
 	assert_int_equal(location.offset, 0xffffffff83790921);
-	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).dso->kind, PERCH_DSO_UNKNOWN);
+	assert_int_equal(locate(processes, 6, PERCH_MISC_KERNEL, 0xffffffff80ffffff).dso->kind,
+			 PERCH_DSO_UNKNOWN);
 	/* the kernel's maps are nobody's user space */
 	check_user(processes, 5, 0xffffffffc0000123, NULL, 0);
 	perch_processes_free(processes);
@@ -382,7 +401,10 @@ static void kernel_and_modules(void **state)
 
 static void special_names(void **state)
 {
-	static const struct { const char *name, *path; enum perch_dso_kind kind; } cases[] = {
+	static const struct {
+		const char *name, *path;
+		enum perch_dso_kind kind;
+	} cases[] = {
 		{ "[vdso]", "[vdso]", PERCH_DSO_VDSO },
 		{ "[heap]", "[heap]", PERCH_DSO_ANON },
 		{ "[stack]", "[stack]", PERCH_DSO_ANON },
@@ -403,7 +425,8 @@ static void special_names(void **state)
 	for (size_t i = 0; i < NR(cases); i++) {
 		map_file(processes, 10, 0x1000 * (i + 1), 0x1000, 0, cases[i].name);
 		check_user(processes, 10, 0x1000 * (i + 1) + 8, cases[i].path, 8);
-		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind, cases[i].kind);
+		assert_int_equal(locate(processes, 10, PERCH_MISC_USER, 0x1000 * (i + 1)).dso->kind,
+				 cases[i].kind);
 	}
 	/* code that another process made is another binary */
 	map_file(processes, 11, 0x1000, 0x1000, 0, "//anon");
@@ -427,7 +450,7 @@ static void binaries_are_shared_and_numbered(void **state)
 	first = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
 	assert_ptr_equal(first, locate(processes, 11, PERCH_MISC_USER, 0x9000).dso);
 	nr = perch_processes_dsos(processes, &dsos);
-	assert_int_equal(nr, 4);	/* [unknown] and the kernel are always there */
+	assert_int_equal(nr, 4); /* [unknown] and the kernel are always there */
 	for (size_t i = 0; i < nr; i++)
 		assert_int_equal(dsos[i]->index, i);
 	assert_true(first->used);
@@ -461,7 +484,8 @@ static void build_ids_told_before_and_after(void **state)
 	memcpy(record.mmap.build_id, other, 20);
 	apply(processes, &record);
 	assert_ptr_not_equal(dso, locate(processes, 11, PERCH_MISC_USER, 0x1000).dso);
-	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso->build_id, other, 20);
+	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso->build_id, other,
+			    20);
 	assert_true(perch_processes_build_id(processes, "/bin/x", id, 0) < 0);
 	assert_true(perch_processes_build_id(processes, "/bin/x", id, 21) < 0);
 	perch_processes_free(processes);

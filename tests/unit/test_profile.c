@@ -106,11 +106,23 @@ static size_t lines_for(struct fixture *f, unsigned keys)
 
 static void keys_tell_lines_apart(void **state)
 {
-	static const struct { unsigned keys; size_t lines; } cases[] = {
-		{ 0, 1 }, { PERCH_KEY_COMM, 2 }, { PERCH_KEY_DSO, 2 }, { PERCH_KEY_SYMBOL, 3 }, { PERCH_KEY_PID, 2 },
-		{ PERCH_KEY_TID, 4 }, { PERCH_KEY_CPU, 2 }, { PERCH_KEY_COMM | PERCH_KEY_DSO, 3 },
-		{ PERCH_KEY_CPU | PERCH_KEY_SYMBOL, 4 }, { PERCH_KEY_PID | PERCH_KEY_CPU, 3 },
-		{ PERCH_KEY_COMM | PERCH_KEY_DSO | PERCH_KEY_SYMBOL | PERCH_KEY_PID | PERCH_KEY_TID | PERCH_KEY_CPU, 5 },
+	static const struct {
+		unsigned keys;
+		size_t lines;
+	} cases[] = {
+		{ 0, 1 },
+		{ PERCH_KEY_COMM, 2 },
+		{ PERCH_KEY_DSO, 2 },
+		{ PERCH_KEY_SYMBOL, 3 },
+		{ PERCH_KEY_PID, 2 },
+		{ PERCH_KEY_TID, 4 },
+		{ PERCH_KEY_CPU, 2 },
+		{ PERCH_KEY_COMM | PERCH_KEY_DSO, 3 },
+		{ PERCH_KEY_CPU | PERCH_KEY_SYMBOL, 4 },
+		{ PERCH_KEY_PID | PERCH_KEY_CPU, 3 },
+		{ PERCH_KEY_COMM | PERCH_KEY_DSO | PERCH_KEY_SYMBOL | PERCH_KEY_PID |
+			  PERCH_KEY_TID | PERCH_KEY_CPU,
+		  5 },
 	};
 	struct fixture *f = *state;
 
@@ -171,7 +183,8 @@ static void entries_are_sorted(void **state)
 static void markers_set_the_level(void **state)
 {
 	struct fixture *f = *state;
-	const uint64_t ips[] = { PERCH_CONTEXT_KERNEL, KERNEL + 1, KERNEL + 2, PERCH_CONTEXT_USER, CODE + 1, CODE + 2 };
+	const uint64_t ips[] = { PERCH_CONTEXT_KERNEL, KERNEL + 1, KERNEL + 2,
+				 PERCH_CONTEXT_USER,   CODE + 1,   CODE + 2 };
 
 	start(f, PERCH_KEY_SYMBOL);
 	chain(f, PERCH_MISC_KERNEL, 10, KERNEL + 1, NR(ips), ips);
@@ -189,8 +202,8 @@ static void markers_set_the_level(void **state)
 static void one_number_at_two_levels(void **state)
 {
 	static const uint64_t markers[] = {
-		PERCH_CONTEXT_HV, PERCH_CONTEXT_KERNEL, PERCH_CONTEXT_USER, PERCH_CONTEXT_GUEST_KERNEL,
-		PERCH_CONTEXT_GUEST_USER,
+		PERCH_CONTEXT_HV,	    PERCH_CONTEXT_KERNEL,     PERCH_CONTEXT_USER,
+		PERCH_CONTEXT_GUEST_KERNEL, PERCH_CONTEXT_GUEST_USER,
 	};
 	struct fixture *f = *state;
 
@@ -248,7 +261,8 @@ static void deep_stacks_keep_their_inner_frames(void **state)
 	assert_null(entry_at(f, CODE + KEPT + 1));
 }
 
-/* The stack last seen is a short cut: it must not be taken when addresses have come to mean something else. */
+/* The stack last seen is a short cut: it must not be taken when addresses have come to mean
+ * something else. */
 static void maps_change_between_equal_stacks(void **state)
 {
 	struct fixture *f = *state;

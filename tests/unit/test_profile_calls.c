@@ -4,13 +4,14 @@
 
 #define F(n) (CODE + (n))
 
-static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_order order, bool inner, uint64_t least,
-		     struct perch_call_graph *tree)
+static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_order order,
+		     bool inner, uint64_t least, struct perch_call_graph *tree)
 {
 	const struct perch_row *row = entry_at(f, offset);
 
 	assert_non_null(row);
-	assert_int_equal(perch_profile_call_graph(f->profile, row, order, inner, least, tree, NULL), 0);
+	assert_int_equal(perch_profile_call_graph(f->profile, row, order, inner, least, tree, NULL),
+			 0);
 }
 
 /* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
@@ -19,8 +20,9 @@ static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *te
 	for (bool first = true; at; at = tree->call[at].next, first = false) {
 		const struct perch_call_graph_node *call = &tree->call[at];
 
-		sprintf(text + strlen(text), "%s%u:%u/%u", first ? "" : " ", (unsigned)(call->frame.offset - CODE),
-			(unsigned)call->period, (unsigned)call->self);
+		sprintf(text + strlen(text), "%s%u:%u/%u", first ? "" : " ",
+			(unsigned)(call->frame.offset - CODE), (unsigned)call->period,
+			(unsigned)call->self);
 		if (call->first_child) {
 			strcat(text, "(");
 			put_calls(tree, call->first_child, text);
@@ -29,8 +31,8 @@ static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *te
 	}
 }
 
-static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_graph_order order, bool inner, uint64_t least,
-			const char *expected)
+static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_graph_order order,
+			bool inner, uint64_t least, const char *expected)
 {
 	struct perch_call_graph tree;
 	char text[4096] = "";
@@ -58,7 +60,8 @@ static void from_the_callee_up(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, 0, "4:30/0(3:20/0(1:20/20) 2:10/0(1:10/10))");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, false, 0,
+		    "4:30/0(3:20/0(1:20/20) 2:10/0(1:10/10))");
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLEE, true, 0,
 		    "4:75/0(3:60/0(1:60/60) 2:10/0(1:10/10) 1:5/5)");
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLEE, false, 0, "");
@@ -70,7 +73,8 @@ static void from_the_caller_down(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, false, 0, "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
+	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, false, 0,
+		    "1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
 	/* those that 4 called start at 4 */
 	check_calls(f, F(4), PERCH_CALL_GRAPH_CALLER, true, 0,
 		    "4:45/0(5:40/40 2:5/5) 1:30/0(3:20/0(4:20/20) 2:10/0(4:10/10))");
@@ -84,7 +88,8 @@ static void small_branches_are_left_out(void **state)
 	struct fixture *f = *state;
 
 	four_stacks(f);
-	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 6, "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10))");
+	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 6,
+		    "1:75/0(3:60/0(4:60/20(5:40/40)) 2:10/0(4:10/10))");
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 41, "1:75/0(3:60/0(4:60/20))");
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 75, "1:75/0");
 	check_calls(f, F(1), PERCH_CALL_GRAPH_CALLER, true, 76, "");
@@ -100,7 +105,8 @@ static void recursion_is_one_branch(void **state)
 	stack(f, 10, 4, (uint64_t[]){ F(2), F(2), F(2), F(1) });
 	stack(f, 3, 4, (uint64_t[]){ F(3), F(2), F(2), F(1) });
 	finish(f);
-	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLER, true, 0, "1:10/0(2:10/0(2:10/0(2:10/10))) 2:3/0(2:3/0(3:3/3))");
+	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLER, true, 0,
+		    "1:10/0(2:10/0(2:10/0(2:10/10))) 2:3/0(2:3/0(3:3/3))");
 	check_calls(f, F(2), PERCH_CALL_GRAPH_CALLEE, false, 0, "2:10/0(2:10/0(2:10/0(1:10/10)))");
 }
 
@@ -138,15 +144,17 @@ static void periods_that_overflow(void **state)
 	finish(f);
 	for (unsigned i = 1; i < 13; i++)
 		for (unsigned how = 0; how < 4; how++) {
-			calls_of(f, F(i), how & 1 ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER, how & 2, 0, &tree);
+			calls_of(f, F(i),
+				 how & 1 ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER,
+				 how & 2, 0, &tree);
 			perch_call_graph_clear(&tree);
 		}
 }
 
 /* ---- many random stacks ---- */
 
-#define STACKS 100000
-#define DEPTH 12
+#define STACKS	  100000
+#define DEPTH	  12
 #define FUNCTIONS 40
 
 struct plain {
@@ -188,7 +196,8 @@ static void add_plain(struct fixture *f, const struct plain *plain)
 
 static void check_sums(struct fixture *f, const struct plain *plain)
 {
-	uint64_t self[FUNCTIONS] = { 0 }, children[FUNCTIONS] = { 0 }, samples[FUNCTIONS] = { 0 }, total = 0;
+	uint64_t self[FUNCTIONS] = { 0 }, children[FUNCTIONS] = { 0 }, samples[FUNCTIONS] = { 0 },
+		 total = 0;
 	struct perch_profile_total sums;
 
 	for (size_t i = 0; i < STACKS; i++) {
@@ -210,9 +219,10 @@ static void check_sums(struct fixture *f, const struct plain *plain)
 		check_entry(f, F(i), self[i], children[i], samples[i]);
 }
 
-/* The period of the stacks that a node of the tree of an entry stands for. path[0]: the node's first ancestor. */
-static uint64_t recount(const struct plain *plain, unsigned function, enum perch_call_graph_order order, const uint8_t *path,
-			unsigned nr)
+/* The period of the stacks that a node of the tree of an entry stands for. path[0]: the node's
+ * first ancestor. */
+static uint64_t recount(const struct plain *plain, unsigned function,
+			enum perch_call_graph_order order, const uint8_t *path, unsigned nr)
 {
 	uint64_t sum = 0;
 
@@ -222,7 +232,8 @@ static uint64_t recount(const struct plain *plain, unsigned function, enum perch
 
 		if (p->frame[p->nr - 1] != function || p->nr < nr)
 			continue;
-		while (at < nr && path[at] == p->frame[order == PERCH_CALL_GRAPH_CALLER ? at : p->nr - 1 - at])
+		while (at < nr &&
+		       path[at] == p->frame[order == PERCH_CALL_GRAPH_CALLER ? at : p->nr - 1 - at])
 			at++;
 		if (at == nr)
 			sum += p->period;
@@ -230,8 +241,9 @@ static uint64_t recount(const struct plain *plain, unsigned function, enum perch
 	return sum;
 }
 
-static void check_tree(const struct plain *plain, const struct perch_call_graph *tree, uint32_t at, unsigned function,
-		       enum perch_call_graph_order order, uint8_t *path, unsigned depth, uint64_t above)
+static void check_tree(const struct plain *plain, const struct perch_call_graph *tree, uint32_t at,
+		       unsigned function, enum perch_call_graph_order order, uint8_t *path,
+		       unsigned depth, uint64_t above)
 {
 	uint64_t last = UINT64_MAX, sum = 0;
 
@@ -243,7 +255,8 @@ static void check_tree(const struct plain *plain, const struct perch_call_graph 
 		assert_int_equal(call->period, recount(plain, function, order, path, depth + 1));
 		last = call->period;
 		sum += call->period;
-		check_tree(plain, tree, call->first_child, function, order, path, depth + 1, call->period);
+		check_tree(plain, tree, call->first_child, function, order, path, depth + 1,
+			   call->period);
 	}
 	assert_true(sum <= above);
 }
@@ -260,14 +273,16 @@ static void random_stacks_match_a_recount(void **state)
 	finish(f);
 	check_sums(f, plain);
 	for (unsigned function = 0; function < 2; function++)
-		for (unsigned order = PERCH_CALL_GRAPH_CALLER; order <= PERCH_CALL_GRAPH_CALLEE; order++) {
+		for (unsigned order = PERCH_CALL_GRAPH_CALLER; order <= PERCH_CALL_GRAPH_CALLEE;
+		     order++) {
 			struct perch_call_graph tree;
 			uint64_t self = entry_at(f, F(function))->self;
 
 			calls_of(f, F(function), order, false, self / 300, &tree);
 			assert_true(tree.nr > 1);
 			assert_int_equal(tree.call[0].period, self);
-			check_tree(plain, &tree, tree.call[0].first_child, function, order, path, 0, self);
+			check_tree(plain, &tree, tree.call[0].first_child, function, order, path, 0,
+				   self);
 			perch_call_graph_clear(&tree);
 		}
 	free(plain);

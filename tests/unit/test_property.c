@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding what was built gives what it was built from: records of every type at random, of attrs at random, in both
- * byte orders. Case n has the seed PERCH_SEED + n, so PERCH_SEED=that PERCH_CASES=1 is that case again.
+ * Decoding what was built gives what it was built from: records of every type at random, of attrs
+ * at random, in both byte orders. Case n has the seed PERCH_SEED + n, so PERCH_SEED=that
+ * PERCH_CASES=1 is that case again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,7 @@ static const char *round_trip(struct perch_record *record, struct perch_parse_in
 	copy = malloc(bytes.size);
 	assert_non_null(copy);
 	memcpy(copy, bytes.byte, bytes.size);
-	memset(record, 0xee, sizeof(*record));	/* of the record before nothing may stay */
+	memset(record, 0xee, sizeof(*record)); /* of the record before nothing may stay */
 	if (perch_record_decode(record, parse_info, copy, bytes.size, &err)) {
 		static char refused[600];
 
@@ -54,11 +55,13 @@ static const char *round_trip(struct perch_record *record, struct perch_parse_in
 
 static void try_types(uint32_t type)
 {
-	uint64_t seed = build_number_from("PERCH_SEED", 1), cases = build_number_from("PERCH_CASES", CASES);
+	uint64_t seed = build_number_from("PERCH_SEED", 1),
+		 cases = build_number_from("PERCH_CASES", CASES);
 	struct perch_record record;
 	struct perch_parse_info parse_info;
 
-	printf("type %u: seeds %llu and %llu more\n", type, (unsigned long long)seed, (unsigned long long)cases - 1);
+	printf("type %u: seeds %llu and %llu more\n", type, (unsigned long long)seed,
+	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < cases; i++) {
 		struct build_chance chance = { .state = seed + i };
 		const char *difference;
@@ -67,9 +70,11 @@ static void try_types(uint32_t type)
 		build_fill(&wanted, type, &chance);
 		difference = round_trip(&record, &parse_info);
 		if (difference)
-			fail_msg("PERCH_SEED=%llu PERCH_CASES=1: type %u, %s endian, sample_type 0x%llx: %s",
-				 (unsigned long long)(seed + i), wanted.type, wanted.shape.big_endian ? "big" : "little",
-				 (unsigned long long)wanted.shape.sample_type, difference);
+			fail_msg(
+				"PERCH_SEED=%llu PERCH_CASES=1: type %u, %s endian, sample_type 0x%llx: %s",
+				(unsigned long long)(seed + i), wanted.type,
+				wanted.shape.big_endian ? "big" : "little",
+				(unsigned long long)wanted.shape.sample_type, difference);
 	}
 }
 
@@ -112,11 +117,13 @@ static void every_field_alone_and_left_out(void **state)
 		wanted.shape.read_format = i / 4 % 32;
 		wanted.shape.sample_type = bit;
 		if (i & 1)
-			wanted.shape.sample_type = (PERCH_SAMPLE_MAX - 1) & ~(bit & both ? bit : bit | PERCH_SAMPLE_WEIGHT);
+			wanted.shape.sample_type = (PERCH_SAMPLE_MAX - 1) &
+						   ~(bit & both ? bit : bit | PERCH_SAMPLE_WEIGHT);
 		build_fill(&wanted, PERCH_RECORD_SAMPLE, &chance);
 		difference = round_trip(&record, &parse_info);
 		if (difference)
-			fail_msg("sample_type 0x%llx, read_format 0x%llx: %s", (unsigned long long)wanted.shape.sample_type,
+			fail_msg("sample_type 0x%llx, read_format 0x%llx: %s",
+				 (unsigned long long)wanted.shape.sample_type,
 				 (unsigned long long)wanted.shape.read_format, difference);
 	}
 }
@@ -132,7 +139,8 @@ static void the_largest_sample(void **state)
 
 	(void)state;
 	for (int big = 0; big < 2; big++) {
-		wanted.shape = (struct build_shape){ .big_endian = big, .sample_type = PERCH_SAMPLE_STACK_USER };
+		wanted.shape = (struct build_shape){ .big_endian = big,
+						     .sample_type = PERCH_SAMPLE_STACK_USER };
 		bytes.big_endian = big;
 		bytes.size = 0;
 		build_put_number(&bytes, PERCH_RECORD_SAMPLE, 4);
@@ -143,7 +151,8 @@ static void the_largest_sample(void **state)
 		build_put_number(&bytes, stack - 24, 8);
 		build_attr(&attr, &wanted.shape);
 		perch_parse_info_init(&parse_info, &attr, order_of(&wanted.shape));
-		assert_int_equal(perch_record_decode(&record, &parse_info, bytes.byte, bytes.size, &err), 0);
+		assert_int_equal(
+			perch_record_decode(&record, &parse_info, bytes.byte, bytes.size, &err), 0);
 		assert_int_equal(record.size, BUILD_RECORD_MAX);
 		assert_int_equal(record.sample.stack_user.size, stack);
 		assert_int_equal(record.sample.stack_user.dynamic_size, stack - 24);

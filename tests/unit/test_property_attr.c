@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attrs of other machines: perch_attr_from_bytes() of every size and in both byte orders gives the fields that were put
- * in. PERCH_SEED and PERCH_CASES choose which and how many.
+ * Attrs of other machines: perch_attr_from_bytes() of every size and in both byte orders gives the
+ * fields that were put in. PERCH_SEED and PERCH_CASES choose which and how many.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -38,7 +38,8 @@ static int from_bytes(struct perch_attr *attr, size_t size)
 	return rc;
 }
 
-/* Fields that begin beyond what the bytes have are zero. Bytes that end within one leave it half: sizes are of 8. */
+/* Fields that begin beyond what the bytes have are zero. Bytes that end within one leave it half:
+ * sizes are of 8. */
 static void check_fields(const struct perch_attr *attr, size_t size)
 {
 	size_t nr, at = 0;
@@ -51,8 +52,10 @@ static void check_fields(const struct perch_attr *attr, size_t size)
 
 		assert_int_equal(values.nr, nr);
 		if (here && perch_attr_get(attr, here) != wanted)
-			fail_msg("%s endian, %zu bytes: %s is 0x%llx, not 0x%llx", bytes.big_endian ? "big" : "little", size,
-				 field[i].name, (unsigned long long)perch_attr_get(attr, here), (unsigned long long)wanted);
+			fail_msg("%s endian, %zu bytes: %s is 0x%llx, not 0x%llx",
+				 bytes.big_endian ? "big" : "little", size, field[i].name,
+				 (unsigned long long)perch_attr_get(attr, here),
+				 (unsigned long long)wanted);
 		if (!here && strncmp(field[i].name, "reserved", 8))
 			fail_msg("perch has no field %s", field[i].name);
 		bit += field[i].bits;
@@ -66,11 +69,13 @@ static void check_fields(const struct perch_attr *attr, size_t size)
 
 static void every_size_in_both_orders(void **state)
 {
-	uint64_t seed = build_number_from("PERCH_SEED", 1), cases = build_number_from("PERCH_CASES", CASES);
+	uint64_t seed = build_number_from("PERCH_SEED", 1),
+		 cases = build_number_from("PERCH_CASES", CASES);
 	struct perch_attr attr;
 
 	(void)state;
-	printf("seeds %llu and %llu more\n", (unsigned long long)seed, (unsigned long long)cases - 1);
+	printf("seeds %llu and %llu more\n", (unsigned long long)seed,
+	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < 2 * cases; i++) {
 		struct build_chance chance = { .state = seed + i / 2 };
 

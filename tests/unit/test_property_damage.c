@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged records: every prefix and every single-byte change of records of every type, in both byte orders, are decoded
- * and looked at in every way. Each stands at the end of a block of its own size, so that the sanitizers see one byte too
- * far. PERCH_SEED and PERCH_CASES choose which records and how many of each type, PERCH_DAMAGE=all every value of every
- * byte instead of some.
+ * Damaged records: every prefix and every single-byte change of records of every type, in both byte
+ * orders, are decoded and looked at in every way. Each stands at the end of a block of its own
+ * size, so that the sanitizers see one byte too far. PERCH_SEED and PERCH_CASES choose which
+ * records and how many of each type, PERCH_DAMAGE=all every value of every byte instead of some.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,10 +37,14 @@ static void build_one(uint32_t type, uint64_t seed)
 	build_write(&bytes, &wanted);
 	build_attr(&attr, &wanted.shape);
 	event.attr = &attr;
-	perch_parse_info_init(&parse_info, &attr, wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
+	perch_parse_info_init(&parse_info, &attr,
+			      wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE);
 	perch_decoder_free(decoder);
 	assert_int_equal(perch_decoder_new(&decoder, &event, 1,
-					   wanted.shape.big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE, NULL), 0);
+					   wanted.shape.big_endian ? PERCH_BYTES_BIG
+								   : PERCH_BYTES_LITTLE,
+					   NULL),
+			 0);
 }
 
 /* A block of just these bytes, decoded twice: alone, and as one of a stream. */
@@ -114,7 +118,8 @@ static void try_types(uint32_t from, uint32_t to, uint64_t cases, bool changes)
 	uint64_t seed = build_number_from("PERCH_SEED", 1);
 
 	cases = build_number_from("PERCH_CASES", cases);
-	printf("seeds %llu and %llu more\n", (unsigned long long)seed, (unsigned long long)cases - 1);
+	printf("seeds %llu and %llu more\n", (unsigned long long)seed,
+	       (unsigned long long)cases - 1);
 	decoded = refused = 0;
 	for (uint32_t type = from; type <= to; type++)
 		for (uint64_t i = 0; i < cases; i++) {
@@ -124,7 +129,8 @@ static void try_types(uint32_t from, uint32_t to, uint64_t cases, bool changes)
 			else
 				try_prefixes();
 		}
-	printf("%llu decoded, %llu refused\n", (unsigned long long)decoded, (unsigned long long)refused);
+	printf("%llu decoded, %llu refused\n", (unsigned long long)decoded,
+	       (unsigned long long)refused);
 	assert_true(decoded && refused);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of records of several attrs: each is told apart by its id and decoded by its own attr; callchains that come in
- * two parts are put together. In both byte orders; PERCH_SEED and PERCH_CASES choose which and how many.
+ * Streams of records of several attrs: each is told apart by its id and decoded by its own attr;
+ * callchains that come in two parts are put together. In both byte orders; PERCH_SEED and
+ * PERCH_CASES choose which and how many.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -22,7 +23,8 @@
 #define RECORDS 40
 #define WAITING 12
 
-/* The fields in front of a sample's id, and those behind the id in a trailer: where the id is depends on them. */
+/* The fields in front of a sample's id, and those behind the id in a trailer: where the id is
+ * depends on them. */
 #define BEFORE (PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ADDR)
 #define BEHIND (PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_CPU)
 
@@ -45,10 +47,12 @@ static enum perch_byte_order order_of(bool big_endian)
 	return big_endian ? PERCH_BYTES_BIG : PERCH_BYTES_LITTLE;
 }
 
-/* How the attrs of a stream agree on where the id is: as perf makes them, as older perfs did, or not at all. */
+/* How the attrs of a stream agree on where the id is: as perf makes them, as older perfs did, or
+ * not at all. */
 enum agreement { BY_IDENTIFIER, BY_POSITION, BY_NOTHING };
 
-static void agree(struct build_shape *shape, const struct build_shape *first, enum agreement agreement)
+static void agree(struct build_shape *shape, const struct build_shape *first,
+		  enum agreement agreement)
 {
 	uint64_t shared = BEFORE | BEHIND | PERCH_SAMPLE_IDENTIFIER;
 
@@ -73,10 +77,13 @@ static void make_stream(enum agreement agreement, struct build_chance *chance)
 		build_attr(&stream.attr[i], &stream.shape[i]);
 		for (size_t k = 0; k < IDS; k++)
 			stream.ids[i][k] = build_random(chance) | 1;
-		stream.event[i] = (struct perch_decoder_event){ &stream.attr[i], stream.ids[i], 1 + build_below(chance, IDS) };
+		stream.event[i] = (struct perch_decoder_event){ &stream.attr[i], stream.ids[i],
+								1 + build_below(chance, IDS) };
 	}
 	stream.big_endian = stream.shape[0].big_endian;
-	assert_int_equal(perch_decoder_new(&stream.decoder, stream.event, stream.nr, order_of(stream.big_endian), NULL), 0);
+	assert_int_equal(perch_decoder_new(&stream.decoder, stream.event, stream.nr,
+					   order_of(stream.big_endian), NULL),
+			 0);
 }
 
 static const char *unlike(const struct perch_record *record, size_t event)
@@ -106,11 +113,12 @@ static void one_record(uint64_t seed, struct build_chance *chance)
 	build_write(&bytes, &wanted);
 	memset(&record, 0xee, sizeof(record));
 	if (perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err))
-		fail_msg("PERCH_SEED=%llu PERCH_CASES=1: %s", (unsigned long long)seed, err.message);
+		fail_msg("PERCH_SEED=%llu PERCH_CASES=1: %s", (unsigned long long)seed,
+			 err.message);
 	difference = unlike(&record, event);
 	if (difference)
-		fail_msg("PERCH_SEED=%llu PERCH_CASES=1: type %u of event %zu of %zu: %s", (unsigned long long)seed, wanted.type,
-			 event, stream.nr, difference);
+		fail_msg("PERCH_SEED=%llu PERCH_CASES=1: type %u of event %zu of %zu: %s",
+			 (unsigned long long)seed, wanted.type, event, stream.nr, difference);
 }
 
 /* Of several events a sample with an id of nobody is none's. */
@@ -125,16 +133,20 @@ static void one_stranger(struct build_chance *chance)
 	build_fill(&wanted, PERCH_RECORD_SAMPLE, chance);
 	wanted.sample_id.id = build_random(chance) & ~UINT64_C(1);
 	build_write(&bytes, &wanted);
-	assert_int_equal(perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size, &err), -EBADMSG);
+	assert_int_equal(perch_decoder_decode(stream.decoder, &record, bytes.byte, bytes.size,
+					      &err),
+			 -EBADMSG);
 	assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
 	assert_int_equal(record.size, bytes.size);
 }
 
 static void try_streams(enum agreement agreement)
 {
-	uint64_t seed = build_number_from("PERCH_SEED", 1), cases = build_number_from("PERCH_CASES", CASES);
+	uint64_t seed = build_number_from("PERCH_SEED", 1),
+		 cases = build_number_from("PERCH_CASES", CASES);
 
-	printf("seeds %llu and %llu more\n", (unsigned long long)seed, (unsigned long long)cases - 1);
+	printf("seeds %llu and %llu more\n", (unsigned long long)seed,
+	       (unsigned long long)cases - 1);
 	for (uint64_t i = 0; i < cases; i++) {
 		struct build_chance chance = { .state = seed + i };
 
@@ -175,7 +187,8 @@ struct waiting {
 static struct waiting waiting[WAITING];
 
 /* A sample with one address of the kernel's, and the marker. */
-static void build_waiting(struct waiting *one, const struct build_shape *shape, struct build_chance *chance)
+static void build_waiting(struct waiting *one, const struct build_shape *shape,
+			  struct build_chance *chance)
 {
 	struct build_words *chain = &one->record.sample.callchain;
 
@@ -196,7 +209,8 @@ static void build_waiting(struct waiting *one, const struct build_shape *shape, 
 }
 
 /* The whole chain: the sample's address, then those that came later. */
-static void check_whole(const struct perch_record *record, const struct waiting *one, const struct build_words *later)
+static void check_whole(const struct perch_record *record, const struct waiting *one,
+			const struct build_words *later)
 {
 	struct perch_chain_address address;
 	struct perch_chain chain;
@@ -215,7 +229,8 @@ static void check_whole(const struct perch_record *record, const struct waiting 
 	assert_int_equal(chain.deferred, !later);
 }
 
-static size_t stitch(struct perch_deferred *deferred_samples, const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
+static size_t stitch(struct perch_deferred *deferred_samples,
+		     const struct perch_parse_info *parse_info, uint64_t cookie, uint32_t tid,
 		     struct build_chance *chance)
 {
 	struct perch_record deferred, record;
@@ -229,7 +244,8 @@ static size_t stitch(struct perch_deferred *deferred_samples, const struct perch
 	for (uint64_t i = 1; i < wanted.chain.nr; i++)
 		wanted.chain.word[i] = build_below(chance, UINT32_MAX);
 	build_write(&bytes, &wanted);
-	assert_int_equal(perch_record_decode(&deferred, parse_info, bytes.byte, bytes.size, NULL), 0);
+	assert_int_equal(perch_record_decode(&deferred, parse_info, bytes.byte, bytes.size, NULL),
+			 0);
 	for (size_t i = 0; i < WAITING; i++) {
 		if (waiting[i].cookie != cookie || waiting[i].record.sample_id.tid != tid)
 			continue;
@@ -243,9 +259,11 @@ static size_t stitch(struct perch_deferred *deferred_samples, const struct perch
 
 static void chains_of_two_parts_are_put_together(void **state)
 {
-	uint64_t seed = build_number_from("PERCH_SEED", 1), cases = build_number_from("PERCH_CASES", CASES);
+	uint64_t seed = build_number_from("PERCH_SEED", 1),
+		 cases = build_number_from("PERCH_CASES", CASES);
 	struct build_shape shape = { .sample_id_all = true,
-				     .sample_type = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN };
+				     .sample_type = PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
+						    PERCH_SAMPLE_CALLCHAIN };
 
 	(void)state;
 	for (uint64_t n = 0; n < cases; n++) {
@@ -263,12 +281,15 @@ static void chains_of_two_parts_are_put_together(void **state)
 		assert_int_equal(perch_deferred_new(&deferred_samples, 0, NULL), 0);
 		for (size_t i = 0; i < WAITING; i++) {
 			build_waiting(&waiting[i], &shape, &chance);
-			assert_int_equal(perch_record_decode(&record, &parse_info, waiting[i].bytes, bytes.size, NULL), 0);
+			assert_int_equal(perch_record_decode(&record, &parse_info, waiting[i].bytes,
+							     bytes.size, NULL),
+					 0);
 			assert_int_equal(perch_deferred_hold(deferred_samples, &record), 1);
 		}
 		for (uint64_t cookie = 0; cookie < 2; cookie++)
 			for (uint32_t tid = 0; tid < 3; tid++)
-				merged += stitch(deferred_samples, &parse_info, cookie, tid, &chance);
+				merged +=
+					stitch(deferred_samples, &parse_info, cookie, tid, &chance);
 		/* Cookie 2 never came: what waits in vain is given back as it is. */
 		for (size_t i = 0; i < WAITING; i++) {
 			if (waiting[i].cookie != 2)

@@ -219,7 +219,7 @@ static void read_record_is_decoded(void **state)
 
 	(void)state;
 	parse_info.read_format = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING |
-			     PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
+				 PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
 	start_record(&b, PERCH_RECORD_READ, 0);
 	put_u32(&b, 7);
 	put_u32(&b, 8);
@@ -249,8 +249,9 @@ static void others_are_kept_whole(void **state)
 		struct built b;
 
 		/* the last three end where their fields do, wherever that is in these zeros */
-		if (type == PERCH_RECORD_SAMPLE || type == PERCH_RECORD_READ || type == PERCH_RECORD_KSYMBOL ||
-		    type == PERCH_RECORD_BPF_EVENT || type == PERCH_RECORD_TEXT_POKE)
+		if (type == PERCH_RECORD_SAMPLE || type == PERCH_RECORD_READ ||
+		    type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
+		    type == PERCH_RECORD_TEXT_POKE)
 			continue;
 		start_record(&b, type, 0x1234);
 		for (int i = 0; i < 10; i++)
@@ -403,7 +404,8 @@ static void decoder_of_one_event_needs_no_id(void **state)
 	perch_decoder_free(decoder);
 	assert_int_equal(perch_decoder_new(&decoder, &event, 0, PERCH_BYTES_NATIVE, NULL), -EINVAL);
 	assert_null(decoder);
-	assert_int_equal(perch_decoder_new(&decoder, &event, 70000, PERCH_BYTES_NATIVE, NULL), -EINVAL);
+	assert_int_equal(perch_decoder_new(&decoder, &event, 70000, PERCH_BYTES_NATIVE, NULL),
+			 -EINVAL);
 	perch_decoder_free(NULL);
 }
 
@@ -422,7 +424,8 @@ static void records_have_names(void **state)
 	assert_null(perch_record_name(UINT32_MAX));
 }
 
-/* Ids made so that a plain multiplication puts all into one place: with that for a hash, this test would never end. */
+/* Ids made so that a plain multiplication puts all into one place: with that for a hash, this test
+ * would never end. */
 static void chosen_ids_do_no_harm(void **state)
 {
 	enum { NR = 1000000 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose a record is: ids close to each other and far apart, in either byte order; and values of every read format. */
+/* Whose a record is: ids close to each other and far apart, in either byte order; and values of
+ * every read format. */
 #include "record_fixture.h"
 
 static const uint64_t identified = PERCH_SAMPLE_IDENTIFIER | PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME;
@@ -134,7 +135,8 @@ static void short_records_of_several_events(void **state)
 	perch_decoder_free(decoder);
 }
 
-/* Where the attrs disagree about the place of the id, IDENTIFIER's is looked at first: a time may look like an id. */
+/* Where the attrs disagree about the place of the id, IDENTIFIER's is looked at first: a time may
+ * look like an id. */
 static void identifier_comes_first(void **state)
 {
 	struct perch_attr by_place = { .sample_type = PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID };

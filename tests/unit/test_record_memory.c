@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding allocates nothing: the allocator is counted while records of every type and attr go through. */
+/* Decoding allocates nothing: the allocator is counted while records of every type and attr go
+ * through. */
 #include "record_fixture.h"
 #include "count_allocations.h"
 

@@ -264,11 +264,13 @@ static void the_byte_is_that_of_the_field(void **state)
 	put_u64(&b, 1);
 	put_u64(&b, 2);
 	end_record(&b);
-	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), -EBADMSG);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
+			 -EBADMSG);
 	assert_non_null(strstr(err.message, ": period, at byte 24,"));
 }
 
-/* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either order. */
+/* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either
+ * order. */
 static void weight_parts_of_either_order(void **state)
 {
 	struct perch_parse_info parse_info;
@@ -293,8 +295,9 @@ static void weight_parts_of_either_order(void **state)
 }
 
 /*
- * Flags as both kinds of machines lay them out: the compiler of a big-endian one starts at the highest bit. Here
- * as the numbers that each has for: predicted, abort, cycles 300, type 5, spec 2, new_type 9, priv 3.
+ * Flags as both kinds of machines lay them out: the compiler of a big-endian one starts at the
+ * highest bit. Here as the numbers that each has for: predicted, abort, cycles 300, type 5, spec 2,
+ * new_type 9, priv 3.
  */
 static void branch_flags_of_either_order(void **state)
 {
@@ -338,7 +341,8 @@ static void branch_flags_of_either_order(void **state)
 /* The kernel writes hw_index for an empty stack, and not when there was no stack to begin with. */
 static void empty_branch_stacks(void **state)
 {
-	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT);
+	struct perch_parse_info parse_info =
+		layout_of(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT);
 	struct perch_error err = { 0 };
 	struct perch_record record;
 	struct built b;
@@ -352,7 +356,8 @@ static void empty_branch_stacks(void **state)
 			put_u64(&b, 5);
 		put_u64(&b, 0x3e);
 		end_record(&b);
-		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), 0);
+		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
+				 0);
 		assert_int_equal(err.errnum, 0); /* untouched */
 		assert_int_equal(record.sample.branches.nr, 0);
 		assert_int_equal(record.sample.branches.hw_index, hw_index ? 5 : 0);
@@ -441,7 +446,8 @@ static void impossible_counts_are_refused(void **state)
 	}
 }
 
-/* The kernel makes size and bytes a multiple of 8; others' files need not, and the next field is at a word all the same. */
+/* The kernel makes size and bytes a multiple of 8; others' files need not, and the next field is at
+ * a word all the same. */
 static void raw_is_padded(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(PERCH_SAMPLE_RAW | PERCH_SAMPLE_WEIGHT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The body of each of the kernel's record types, in both byte orders, whole, with more behind it, and cut anywhere. */
+/* The body of each of the kernel's record types, in both byte orders, whole, with more behind it,
+ * and cut anywhere. */
 #include <perch/fields.h>
 
 #include "record_fixture.h"
@@ -368,7 +369,8 @@ static void put_trailer_of(struct built *b, uint64_t sample_type)
 /* Of these the kernel may tell too large a size, and nothing can come between body and trailer. */
 static bool is_stretched(uint32_t type)
 {
-	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT || type == PERCH_RECORD_TEXT_POKE;
+	return type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
+	       type == PERCH_RECORD_TEXT_POKE;
 }
 
 static void put_more(struct built *b, size_t more)
@@ -397,17 +399,20 @@ static int look_for(void *context, const struct perch_field *field)
 	}
 	for (size_t i = 0; i < search->depth; i++)
 		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s.", search->path[i]);
-	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", field->name ? field->name : "[]");
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s",
+		 field->name ? field->name : "[]");
 	if (!strcmp(path, search->name)) {
 		search->found = true;
 		search->value = field->value;
 	}
 	if (field->kind == PERCH_FIELD_LIST || field->kind == PERCH_FIELD_GROUP)
-		snprintf(search->path[search->depth++], sizeof(search->path[0]), "%s", field->name ? field->name : "[]");
+		snprintf(search->path[search->depth++], sizeof(search->path[0]), "%s",
+			 field->name ? field->name : "[]");
 	return 0;
 }
 
-/* more: bytes of a kernel to come between the body and the trailer, or what is too much behind that. */
+/* more: bytes of a kernel to come between the body and the trailer, or what is too much behind
+ * that. */
 static void check_case(const struct type_case *one, uint64_t trailer, size_t more)
 {
 	struct search identifier = { .name = "sample_id.identifier" };
@@ -432,11 +437,12 @@ static void check_case(const struct type_case *one, uint64_t trailer, size_t mor
 	assert_ptr_equal(record.parse_info, &parse_info);
 	if (trailer) {
 		check_trailer(&record.sample_id);
-		assert_int_equal(perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &identifier), 0);
+		assert_int_equal(
+			perch_record_fields(&record, PERCH_ARCH_UNKNOWN, look_for, &identifier), 0);
 		assert_int_equal(identifier.value, BUILT_ID);
 	} else {
-		assert_int_equal(record.sample_id.has | record.sample_id.time | record.sample_id.tid,
-				 0);
+		assert_int_equal(
+			record.sample_id.has | record.sample_id.time | record.sample_id.tid, 0);
 	}
 	one->check(&record);
 }
@@ -463,7 +469,9 @@ static void every_type_of_the_other_byte_order(void **state)
 static void check_name(const struct type_case *one, const char *name)
 {
 	static const char number[] = "number of ";
-	struct search search = { .name = strncmp(name, number, strlen(number)) ? name : name + strlen(number) };
+	struct search search = { .name = strncmp(name, number, strlen(number))
+						 ? name
+						 : name + strlen(number) };
 	struct perch_parse_info parse_info = layout_of(TRAILER);
 	struct perch_record record;
 	struct built b;
@@ -492,7 +500,8 @@ static void expect_missing(const struct type_case *one, size_t cut, const char *
 	put_trailer_of(&b, TRAILER);
 	end_record(&b);
 	memset(&record, 0xa5, sizeof(record));
-	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err), -EBADMSG);
+	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
+			 -EBADMSG);
 	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
 	snprintf(expected, sizeof(expected), ": %s, at byte ", field);
 	if (!strstr(err.message, expected) || !strstr(err.message, perch_record_name(one->type)))
@@ -546,7 +555,8 @@ static void impossible_counts(void **state)
 	}
 }
 
-/* A header that tells a size which is no multiple of 8: odd bytes are left over, nothing is read beyond them. */
+/* A header that tells a size which is no multiple of 8: odd bytes are left over, nothing is read
+ * beyond them. */
 static void odd_sizes(void **state)
 {
 	struct perch_parse_info parse_info = layout_of(0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that a big-endian kernel wrote (tests/data/s390x.records, made by tests/emulated/run), decoded here: to what the
- * same decoder made of them there, and to what is known of them without any decoder.
+ * Records that a big-endian kernel wrote (tests/data/s390x.records, made by tests/emulated/run),
+ * decoded here: to what the same decoder made of them there, and to what is known of them without
+ * any decoder.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -17,9 +18,10 @@
 
 /* What the emulated machine has told so far. */
 static const uint32_t types[] = {
-	PERCH_RECORD_MMAP, PERCH_RECORD_LOST, PERCH_RECORD_COMM, PERCH_RECORD_EXIT, PERCH_RECORD_FORK, PERCH_RECORD_SAMPLE,
-	PERCH_RECORD_MMAP2, PERCH_RECORD_SWITCH, PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_RECORD_NAMESPACES,
-	PERCH_RECORD_KSYMBOL, PERCH_RECORD_BPF_EVENT,
+	PERCH_RECORD_MMAP,	 PERCH_RECORD_LOST,    PERCH_RECORD_COMM,
+	PERCH_RECORD_EXIT,	 PERCH_RECORD_FORK,    PERCH_RECORD_SAMPLE,
+	PERCH_RECORD_MMAP2,	 PERCH_RECORD_SWITCH,  PERCH_RECORD_SWITCH_CPU_WIDE,
+	PERCH_RECORD_NAMESPACES, PERCH_RECORD_KSYMBOL, PERCH_RECORD_BPF_EVENT,
 };
 
 static char *whole;
@@ -48,7 +50,8 @@ static int free_recording(void **state)
 	return 0;
 }
 
-static int check(char *text, enum perch_byte_order order, struct recording_count *count, struct perch_error *err)
+static int check(char *text, enum perch_byte_order order, struct recording_count *count,
+		 struct perch_error *err)
 {
 	FILE *file = fmemopen(text, strlen(text), "r");
 	int rc;
@@ -73,7 +76,8 @@ static void foreign_records(void **state)
 		assert_true(count.types >> types[i] & 1);
 }
 
-/* The comparison sees a digit that differs: any of a record's bytes but those that no field tells. */
+/* The comparison sees a digit that differs: any of a record's bytes but those that no field tells.
+ */
 static void differences_are_seen(void **state)
 {
 	struct recording_count count;
@@ -82,7 +86,8 @@ static void differences_are_seen(void **state)
 
 	(void)state;
 	for (char *line = strstr(whole, "record "); line; line = strstr(line + 1, "\nrecord ")) {
-		char *from = strchr(line, ' ') + 1, *digit = from + 2 * 12;	/* in the body's first words */
+		/* in the body's first words */
+		char *from = strchr(line, ' ') + 1, *digit = from + 2 * 12;
 
 		if (*digit == '\n')
 			continue;
@@ -105,10 +110,12 @@ static void the_wrong_order(void **state)
 	assert_int_equal(count.records, 0);
 }
 
-/* Facts of the program that made them: a register's number, a name, the size of the pages that it touched. */
+/* Facts of the program that made them: a register's number, a name, the size of the pages that it
+ * touched. */
 static void known_facts(void **state)
 {
-	static const char comm[] = " comm=62696720f09f8cb320656e6469616e ";	/* "big (a tree) endian" */
+	/* "big (a tree) endian" */
+	static const char comm[] = " comm=62696720f09f8cb320656e6469616e ";
 	uint64_t first = 0, addr, previous = 0;
 	size_t faults = 0, registers = 0;
 
@@ -118,7 +125,8 @@ static void known_facts(void **state)
 		const char *end = strchr(at, '\n'), *found = strstr(at, " r3=");
 
 		if (found && found < end) {
-			assert_int_equal(strtoull(found + 4, NULL, 0), UINT64_C(0x0123456789abcdef));
+			assert_int_equal(strtoull(found + 4, NULL, 0),
+					 UINT64_C(0x0123456789abcdef));
 			registers++;
 			continue;
 		}

@@ -16,14 +16,16 @@ struct fixture {
 	struct perch_mmap_page control;
 	uint64_t data[RING / 8];
 	struct perch_ring *ring;
-	uint32_t written, seen;		/* serial numbers of records */
+	uint32_t written, seen; /* serial numbers of records */
 };
 
 static void begin(struct fixture *f, uint64_t position)
 {
 	memset(f, 0, sizeof(*f));
 	f->control.data_head = f->control.data_tail = position;
-	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data), PERCH_RING_FORWARD, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data),
+						PERCH_RING_FORWARD, NULL),
+			 0);
 }
 
 static void put_bytes(struct fixture *f, const void *bytes, size_t size)
@@ -35,7 +37,8 @@ static void put_bytes(struct fixture *f, const void *bytes, size_t size)
 	f->control.data_head += size;
 }
 
-/* As the kernel does: a record that does not fit is not written. Every byte of the body tells its serial number. */
+/* As the kernel does: a record that does not fit is not written. Every byte of the body tells its
+ * serial number. */
 static bool put(struct fixture *f, uint16_t size)
 {
 	struct perch_record_header header = { PERCH_RECORD_SAMPLE, 0, size };
@@ -69,7 +72,7 @@ static void wraps_at_every_offset(void **state)
 		for (uint16_t size = 8; size <= RING; size += 8) {
 			const struct perch_record_header *record;
 
-			begin(&f, UINT64_MAX - RING + 1 + position);	/* positions overflow too */
+			begin(&f, UINT64_MAX - RING + 1 + position); /* positions overflow too */
 			assert_null(perch_ring_next(f.ring));
 			assert_true(put(&f, size));
 			while (put(&f, 24))
@@ -112,7 +115,7 @@ static void tail_moves_by_batch(void **state)
 	put(&f, 32);
 	put(&f, 32);
 	assert_non_null(perch_ring_next(f.ring));
-	put(&f, 32);		/* after the batch was taken up */
+	put(&f, 32); /* after the batch was taken up */
 	assert_non_null(perch_ring_next(f.ring));
 	assert_int_equal(f.control.data_tail, 0);
 	assert_non_null(perch_ring_next(f.ring));
@@ -153,7 +156,8 @@ static void peeks_in_pieces(void **state)
 	}
 }
 
-/* A caller that gives back a part of a record: the next one is looked for where one may begin, and never past the end. */
+/* A caller that gives back a part of a record: the next one is looked for where one may begin, and
+ * never past the end. */
 static void gives_back_words_alone(void **state)
 {
 	struct iovec pieces[2];
@@ -174,7 +178,8 @@ static void gives_back_words_alone(void **state)
 	}
 }
 
-/* A kernel of 32 bits stores heads of as many: nothing is missing behind 4 GiB, and nothing there twice. */
+/* A kernel of 32 bits stores heads of as many: nothing is missing behind 4 GiB, and nothing there
+ * twice. */
 static void kernels_of_32_bits(void **state)
 {
 	const struct perch_record_header *record;
@@ -198,7 +203,8 @@ static void kernels_of_32_bits(void **state)
 					check(&f, record);
 			}
 			assert_int_equal(f.seen, f.written);
-			f.control.data_tail = (uint32_t)f.control.data_tail;	/* what it sees of that */
+			/* what it sees of that */
+			f.control.data_tail = (uint32_t)f.control.data_tail;
 			assert_int_equal(f.control.data_tail, f.control.data_head);
 		}
 		perch_ring_get_stats(f.ring, &stats);
@@ -207,7 +213,8 @@ static void kernels_of_32_bits(void **state)
 	}
 }
 
-/* A header that cannot be: what follows it in the batch is dropped, and the next batch is fine again. */
+/* A header that cannot be: what follows it in the batch is dropped, and the next batch is fine
+ * again. */
 static void survives_nonsense(void **state)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 30, 64, 256, 65528, 65535 };
@@ -217,7 +224,8 @@ static void survives_nonsense(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (int peek = 0; peek < 2; peek++) {
-			struct perch_record_header bad[3] = { { PERCH_RECORD_SAMPLE, 0, sizes[i] } };
+			struct perch_record_header bad[3] = { { PERCH_RECORD_SAMPLE, 0,
+								sizes[i] } };
 
 			begin(&f, 240);
 			put(&f, 32);
@@ -258,7 +266,8 @@ static void survives_a_wild_head(void **state)
 		} else {
 			size_t bytes = perch_ring_peek(f.ring, pieces);
 
-			assert_true(bytes <= RING && bytes == pieces[0].iov_len + pieces[1].iov_len);
+			assert_true(bytes <= RING &&
+				    bytes == pieces[0].iov_len + pieces[1].iov_len);
 			perch_ring_consume(f.ring, rand() % 2 ? bytes : 8);
 		}
 	}
@@ -273,11 +282,18 @@ static void refuses_impossible_memory(void **state)
 	uint64_t data[8];
 
 	(void)state;
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 48, PERCH_RING_FORWARD, &err), -EINVAL);
-	assert_int_equal(perch_ring_from_memory(&ring, &control, (char *)data + 4, 32, PERCH_RING_FORWARD, &err), -EINVAL);
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 0, PERCH_RING_FORWARD, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 48, PERCH_RING_FORWARD,
+						&err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, (char *)data + 4, 32,
+						PERCH_RING_FORWARD, &err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 0, PERCH_RING_FORWARD, &err),
+			 -EINVAL);
 	control.data_tail = 4;
-	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 64, PERCH_RING_FORWARD, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control, data, 64, PERCH_RING_FORWARD,
+						&err),
+			 -EINVAL);
 	assert_int_equal(perch_ring_open(&ring, 0, 3, PERCH_RING_FORWARD, NULL, &err), -EINVAL);
 	assert_null(ring);
 	perch_ring_close(NULL);
@@ -286,14 +302,10 @@ static void refuses_impossible_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wraps_at_every_offset),
-		cmocka_unit_test(runs_for_long),
-		cmocka_unit_test(tail_moves_by_batch),
-		cmocka_unit_test(peeks_in_pieces),
-		cmocka_unit_test(gives_back_words_alone),
-		cmocka_unit_test(kernels_of_32_bits),
-		cmocka_unit_test(survives_nonsense),
-		cmocka_unit_test(survives_a_wild_head),
+		cmocka_unit_test(wraps_at_every_offset),     cmocka_unit_test(runs_for_long),
+		cmocka_unit_test(tail_moves_by_batch),	     cmocka_unit_test(peeks_in_pieces),
+		cmocka_unit_test(gives_back_words_alone),    cmocka_unit_test(kernels_of_32_bits),
+		cmocka_unit_test(survives_nonsense),	     cmocka_unit_test(survives_a_wild_head),
 		cmocka_unit_test(refuses_impossible_memory),
 	};
 

@@ -24,7 +24,9 @@ static void begin(struct fixture *f, uint64_t position, enum perch_ring_mode mod
 	memset(f, 0, sizeof(*f));
 	f->control.aux_head = f->control.aux_tail = position;
 	memset(f->area + AREA, 0xee, AREA);
-	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data), PERCH_RING_FORWARD, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&f->ring, &f->control, f->data, sizeof(f->data),
+						PERCH_RING_FORWARD, NULL),
+			 0);
 	assert_int_equal(perch_ring_aux_from_memory(f->ring, f->area, AREA, mode, NULL), 0);
 }
 
@@ -41,7 +43,8 @@ static struct perch_record trace(struct fixture *f, uint64_t bytes, uint64_t fla
 }
 
 /* The pieces are the trace from a position on. */
-static void check_pieces(const struct fixture *f, const struct iovec pieces[2], uint64_t at, uint64_t bytes)
+static void check_pieces(const struct fixture *f, const struct iovec pieces[2], uint64_t at,
+			 uint64_t bytes)
 {
 	assert_int_equal(pieces[0].iov_len + pieces[1].iov_len, bytes);
 	for (int piece = 0; piece < 2; piece++)
@@ -53,7 +56,8 @@ static void check_pieces(const struct fixture *f, const struct iovec pieces[2], 
 		}
 }
 
-/* The kernel takes head - tail for what is unread: after any number of wraps the tail must be the head as it is. */
+/* The kernel takes head - tail for what is unread: after any number of wraps the tail must be the
+ * head as it is. */
 static void tail_runs_freely(void **state)
 {
 	static const uint64_t starts[] = { 0, 5, 4096, UINT64_MAX - 1000 };
@@ -129,7 +133,7 @@ static void records_find_their_bytes(void **state)
 		first = trace(&f, 100, PERCH_AUX_FLAG_PARTIAL);
 		second = trace(&f, 90, PERCH_AUX_FLAG_TRUNCATED | PERCH_AUX_FLAG_COLLISION);
 		nothing = trace(&f, 0, PERCH_AUX_FLAG_TRUNCATED);
-		f.control.aux_head = position;	/* records are out before it moves */
+		f.control.aux_head = position; /* records are out before it moves */
 		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 90);
 		check_pieces(&f, pieces, position + 100, 90);
 		assert_int_equal(perch_ring_aux_data(f.ring, &first, pieces), 100);
@@ -137,14 +141,16 @@ static void records_find_their_bytes(void **state)
 		assert_int_equal(perch_ring_aux_data(f.ring, &nothing, pieces), 0);
 		perch_ring_aux_consume(f.ring, 120);
 		assert_int_equal(f.control.aux_tail, position + 120);
-		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);	/* the head is behind still */
+		/* the head is behind still */
+		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 0);
 		assert_int_equal(f.control.aux_tail, position + 120);
 		f.control.aux_head = position + 190;
 		assert_int_equal(perch_ring_aux_peek(f.ring, pieces), 70);
 		check_pieces(&f, pieces, position + 120, 70);
 		assert_int_equal(perch_ring_aux_data(f.ring, &first, pieces), -ENODATA);
 		assert_int_equal(pieces[0].iov_len, 0);
-		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 70);	/* the end of them */
+		/* the end of them */
+		assert_int_equal(perch_ring_aux_data(f.ring, &second, pieces), 70);
 		check_pieces(&f, pieces, position + 120, 70);
 		perch_ring_get_aux_stats(f.ring, &stats);
 		assert_int_equal(stats.bytes, 380);
@@ -178,7 +184,8 @@ static void snapshots_of_free_heads(void **state)
 		assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), bytes);
 		check_pieces(&f, pieces, written - bytes, bytes);
 		if (before.type) {
-			uint64_t kept = AREA - bytes < before.aux.size ? AREA - bytes : before.aux.size;
+			uint64_t kept = AREA - bytes < before.aux.size ? AREA - bytes
+								       : before.aux.size;
 
 			assert_int_equal(perch_ring_aux_data(f.ring, &before, pieces), kept);
 			check_pieces(&f, pieces, before.aux.offset - kept, kept);
@@ -191,7 +198,8 @@ static void snapshots_of_free_heads(void **state)
 	perch_ring_close(f.ring);
 }
 
-/* Some units tell the place in the area where they are: whether they went round shows in its last bytes. */
+/* Some units tell the place in the area where they are: whether they went round shows in its last
+ * bytes. */
 static void snapshots_of_masked_heads(void **state)
 {
 	struct perch_record record = { .type = PERCH_RECORD_AUX };
@@ -209,13 +217,14 @@ static void snapshots_of_masked_heads(void **state)
 	record.aux = (struct perch_aux_record){ 300 % AREA, AREA, PERCH_AUX_FLAG_OVERWRITE };
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), AREA);
 	check_pieces(&f, pieces, 300 - AREA, AREA);
-	record.aux = (struct perch_aux_record){ 250, 150, PERCH_AUX_FLAG_OVERWRITE };	/* 50 bytes ago */
+	/* 50 bytes ago */
+	record.aux = (struct perch_aux_record){ 250, 150, PERCH_AUX_FLAG_OVERWRITE };
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), 150);
 	check_pieces(&f, pieces, 100, 150);
 	record.aux.size = 250;
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), 206);
 	check_pieces(&f, pieces, 44, 206);
-	memset(f.area + 44, 0, AREA - 44);	/* what went round once stays so */
+	memset(f.area + 44, 0, AREA - 44); /* what went round once stays so */
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), AREA);
 	perch_ring_close(f.ring);
 }
@@ -223,7 +232,9 @@ static void snapshots_of_masked_heads(void **state)
 /* Offsets, sizes and heads of any value: pieces stay within the area. */
 static void survives_any_values(void **state)
 {
-	static const uint64_t values[] = { 0, 1, 255, 256, 257, 1u << 31, INT64_MAX, 1ull << 63, UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t values[] = {
+		0, 1, 255, 256, 257, 1u << 31, INT64_MAX, 1ull << 63, UINT64_MAX - 1, UINT64_MAX
+	};
 	const size_t nr = sizeof(values) / sizeof(*values);
 	struct iovec pieces[2];
 	struct fixture f;
@@ -239,15 +250,18 @@ static void survives_any_values(void **state)
 		record.aux.flags = n & 2 ? PERCH_AUX_FLAG_OVERWRITE : 0;
 		f.control.aux_head = values[n / 4 / nr / nr];
 		for (int turn = 0; turn < 5; turn++) {
-			bytes = turn == 1 ? (ssize_t)perch_ring_aux_peek(f.ring, pieces) :
-				turn == 3 ? (ssize_t)perch_ring_aux_snapshot(f.ring, pieces) :
-				perch_ring_aux_data(f.ring, &record, pieces);
+			bytes = turn == 1   ? (ssize_t)perch_ring_aux_peek(f.ring, pieces)
+				: turn == 3 ? (ssize_t)perch_ring_aux_snapshot(f.ring, pieces)
+					    : perch_ring_aux_data(f.ring, &record, pieces);
 			assert_true(bytes <= AREA && (bytes >= 0 || bytes == -ENODATA));
-			assert_int_equal(pieces[0].iov_len + pieces[1].iov_len, bytes > 0 ? bytes : 0);
+			assert_int_equal(pieces[0].iov_len + pieces[1].iov_len,
+					 bytes > 0 ? bytes : 0);
 			for (int i = 0; i < 2; i++)
 				if (pieces[i].iov_len)
 					assert_true((uint8_t *)pieces[i].iov_base >= f.area &&
-						    (uint8_t *)pieces[i].iov_base + pieces[i].iov_len <= f.area + AREA);
+						    (uint8_t *)pieces[i].iov_base +
+								    pieces[i].iov_len <=
+							    f.area + AREA);
 			perch_ring_aux_consume(f.ring, turn * 100);
 		}
 		perch_ring_close(f.ring);
@@ -315,7 +329,8 @@ static void maps_behind_the_ring(void **state)
 	d.refuse = 0;
 	assert_int_equal(perch_ring_open_aux(ring, 3, PERCH_RING_FORWARD, NULL, &err), -EINVAL);
 	assert_int_equal(perch_ring_open_aux(ring, 0, PERCH_RING_FORWARD, NULL, &err), -EINVAL);
-	assert_int_equal(perch_ring_open_aux(ring, 1, (enum perch_ring_mode)5, NULL, &err), -EINVAL);
+	assert_int_equal(perch_ring_open_aux(ring, 1, (enum perch_ring_mode)5, NULL, &err),
+			 -EINVAL);
 	assert_int_equal(perch_ring_open_aux(ring, 8, PERCH_RING_OVERWRITE, NULL, &err), 0);
 	assert_int_equal(d.protection, PROT_READ);
 	assert_int_equal(d.offset, 5 * page);
@@ -343,7 +358,9 @@ static void refuses_what_cannot_be(void **state)
 
 	(void)state;
 	memset(&f, 0, sizeof(f));
-	assert_int_equal(perch_ring_from_memory(&f.ring, &f.control, f.data, sizeof(f.data), PERCH_RING_FORWARD, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&f.ring, &f.control, f.data, sizeof(f.data),
+						PERCH_RING_FORWARD, NULL),
+			 0);
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), -EINVAL);
 	record.type = PERCH_RECORD_AUX;
 	assert_int_equal(perch_ring_aux_data(f.ring, &record, pieces), -EINVAL);
@@ -351,11 +368,16 @@ static void refuses_what_cannot_be(void **state)
 	assert_int_equal(perch_ring_aux_snapshot(f.ring, pieces), 0);
 	perch_ring_aux_consume(f.ring, 100);
 	assert_int_equal(perch_ring_open_aux(f.ring, 1, PERCH_RING_FORWARD, NULL, &err), -EINVAL);
-	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 100, PERCH_RING_FORWARD, &err), -EINVAL);
-	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 0, PERCH_RING_FORWARD, &err), -EINVAL);
-	assert_int_equal(perch_ring_aux_from_memory(f.ring, NULL, 64, PERCH_RING_FORWARD, &err), -EINVAL);
-	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err), 0);
-	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err), -EBUSY);
+	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 100, PERCH_RING_FORWARD, &err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 0, PERCH_RING_FORWARD, &err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_aux_from_memory(f.ring, NULL, 64, PERCH_RING_FORWARD, &err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err),
+			 0);
+	assert_int_equal(perch_ring_aux_from_memory(f.ring, f.area, 64, PERCH_RING_FORWARD, &err),
+			 -EBUSY);
 	perch_ring_get_aux_stats(f.ring, &stats);
 	assert_int_equal(stats.bytes + stats.missing, 0);
 	perch_ring_close(f.ring);

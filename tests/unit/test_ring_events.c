@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events a sampler opens where: PMUs of some CPUs, the sampler's own event, groups, terms, cgroups, filters. */
+/* Which events a sampler opens where: PMUs of some CPUs, the sampler's own event, groups, terms,
+ * cgroups, filters. */
 #define _GNU_SOURCE /* nftw */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +17,14 @@
 static const struct tree_file hybrid[] = {
 	{ "/sys/devices/system/cpu/online", "0-3\n" },
 	{ "/sys/devices/system/cpu/present", "0-3\n" },
-	{ PMUS "cpu_core/type", "4\n" }, { PMUS "cpu_core/cpus", "0-1\n" }, { PMUS "cpu_core/format/event", "config:0-7\n" },
-	{ PMUS "cpu_atom/type", "10\n" }, { PMUS "cpu_atom/cpus", "2-3\n" }, { PMUS "cpu_atom/format/event", "config:0-7\n" },
-	{ PMUS "uncore_imc/type", "24\n" }, { PMUS "uncore_imc/cpumask", "2\n" },
+	{ PMUS "cpu_core/type", "4\n" },
+	{ PMUS "cpu_core/cpus", "0-1\n" },
+	{ PMUS "cpu_core/format/event", "config:0-7\n" },
+	{ PMUS "cpu_atom/type", "10\n" },
+	{ PMUS "cpu_atom/cpus", "2-3\n" },
+	{ PMUS "cpu_atom/format/event", "config:0-7\n" },
+	{ PMUS "uncore_imc/type", "24\n" },
+	{ PMUS "uncore_imc/cpumask", "2\n" },
 	{ PMUS "uncore_imc/format/event", "config:0-7\n" },
 };
 
@@ -42,7 +48,10 @@ static int set_up(void **state)
 	scene->calls = fake_calls(&scene->k);
 	assert_int_equal(perch_machine_new(&scene->machine, scene->root, &scene->calls, NULL), 0);
 	scene->options.event = (struct perch_options){
-		.frequency = 1000, .sample = PERCH_SAMPLE_IP, .read = PERCH_FORMAT_ID, .machine = scene->machine,
+		.frequency = 1000,
+		.sample = PERCH_SAMPLE_IP,
+		.read = PERCH_FORMAT_ID,
+		.machine = scene->machine,
 		.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
 	};
 	*state = scene;
@@ -69,7 +78,8 @@ static int open_scene(struct scene *scene, const char *text, pid_t pid)
 	struct perch_target target = { pid, -1, 0 };
 
 	assert_int_equal(perch_events_parse(&scene->events, text, scene->machine, &scene->err), 0);
-	return perch_sampler_open_events(&scene->sampler, &scene->events, &target, &scene->options, &scene->err);
+	return perch_sampler_open_events(&scene->sampler, &scene->events, &target, &scene->options,
+					 &scene->err);
 }
 
 /* The descriptors of a type and config: how many, and on which CPUs (bit n). */
@@ -94,7 +104,8 @@ static const struct perch_attr *own_event(struct scene *scene)
 	const uint64_t *ids;
 	const char *name;
 	size_t nr;
-	const struct perch_attr *attr = perch_sampler_event(scene->sampler, scene->events.nr, &name, &ids, &nr);
+	const struct perch_attr *attr =
+		perch_sampler_event(scene->sampler, scene->events.nr, &name, &ids, &nr);
 
 	if (attr) {
 		assert_string_equal(name, "dummy");
@@ -110,7 +121,10 @@ static void opens_on_the_cpus_of_a_pmu(void **state)
 	const struct perch_attr *own;
 	unsigned cpus;
 
-	assert_int_equal(open_scene(scene, "cpu_core/event=3/,cpu_atom/event=4/,uncore_imc/event=5/,cpu-clock", -1), 0);
+	assert_int_equal(
+		open_scene(scene,
+			   "cpu_core/event=3/,cpu_atom/event=4/,uncore_imc/event=5/,cpu-clock", -1),
+		0);
 	assert_int_equal(opened(scene, 4, 3, &cpus), 2);
 	assert_int_equal(cpus, 0x3);
 	assert_int_equal(opened(scene, 10, 4, &cpus), 2);
@@ -124,8 +138,9 @@ static void opens_on_the_cpus_of_a_pmu(void **state)
 	assert_int_equal(opened(scene, own->type, own->config, &cpus), 4);
 	assert_int_equal(cpus, 0xf);
 	for (int i = 0; i < scene->k.nr; i++)
-		assert_int_equal(scene->k.fd[i].attr.mmap, scene->k.fd[i].attr.config == PERCH_COUNT_SW_DUMMY &&
-				 scene->k.fd[i].attr.type == PERCH_TYPE_SOFTWARE);
+		assert_int_equal(scene->k.fd[i].attr.mmap,
+				 scene->k.fd[i].attr.config == PERCH_COUNT_SW_DUMMY &&
+					 scene->k.fd[i].attr.type == PERCH_TYPE_SOFTWARE);
 	assert_true(own->comm && own->task && own->mmap2 && !own->disabled && own->sample_id_all);
 	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
 }
@@ -184,7 +199,8 @@ static void tells_of_all_cpus_apart(void **state)
 	assert_int_equal(open_scene(scene, "cpu-clock,cs", -1), 0);
 	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CPU_CLOCK, &where), 1);
 	assert_int_equal(where, 0x2);
-	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES, &where), 1);
+	assert_int_equal(
+		opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES, &where), 1);
 	assert_int_equal(opened(scene, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, &where), 4);
 	assert_int_equal(where, 0xf);
 	assert_int_equal(perch_sampler_rings(scene->sampler), 4);
@@ -217,13 +233,15 @@ static void tells_apart_when_asked(void **state)
 	assert_int_equal(own->sample_period, 1);
 	assert_int_equal(own->sample_type & PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IDENTIFIER);
 	assert_true(scene->k.fd[0].attr.disabled && !scene->k.fd[0].attr.mmap);
-	assert_int_equal(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IDENTIFIER);
+	assert_int_equal(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_IDENTIFIER,
+			 PERCH_SAMPLE_IDENTIFIER);
 }
 
 /* What the terms of the first event take away must not be missing from the recording. */
 static void adds_an_event_where_the_first_is_unfit(void **state)
 {
-	static const char *const unfit[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/", "cpu-clock:D", "{cpu-clock,cs}:S" };
+	static const char *const unfit[] = { "cpu-clock/no-inherit/", "cpu-clock/time=0/",
+					     "cpu-clock:D", "{cpu-clock,cs}:S" };
 	struct scene *scene = *state;
 
 	scene->options.event.inherit = 1;
@@ -271,8 +289,10 @@ static void the_leader_samples_for_its_group(void **state)
 	assert_int_equal(member->sample_period, 0);
 	assert_false(member->freq);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(scene->k.fd[i].attr.read_format, PERCH_FORMAT_ID | PERCH_FORMAT_GROUP);
-		assert_int_equal(scene->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ, PERCH_SAMPLE_READ);
+		assert_int_equal(scene->k.fd[i].attr.read_format,
+				 PERCH_FORMAT_ID | PERCH_FORMAT_GROUP);
+		assert_int_equal(scene->k.fd[i].attr.sample_type & PERCH_SAMPLE_READ,
+				 PERCH_SAMPLE_READ);
 		assert_false(scene->k.fd[i].attr.inherit);
 	}
 	assert_int_equal(scene->k.fd[2].attr.sample_freq, 1000);
@@ -327,7 +347,10 @@ static void terms_win_over_options(void **state)
 	struct scene *scene = *state;
 
 	scene->options.event.sample |= PERCH_SAMPLE_CALLCHAIN;
-	assert_int_equal(open_scene(scene, "cpu-clock/period=5/,cs/freq=7,call-graph=no/,faults/time=0/", 77), 0);
+	assert_int_equal(open_scene(scene,
+				    "cpu-clock/period=5/,cs/freq=7,call-graph=no/,faults/time=0/",
+				    77),
+			 0);
 	assert_int_equal(scene->k.fd[0].attr.sample_period, 5);
 	assert_false(scene->k.fd[0].attr.freq);
 	assert_true(scene->k.fd[0].attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
@@ -358,9 +381,12 @@ static void sets_filters(void **state)
 {
 	struct scene *scene = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
+			 0);
 	scene->events.event[1].filter = strdup("prev_pid > 5");
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options, NULL), 0);
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
+						   &scene->options, NULL),
+			 0);
 	for (int i = 0; i < scene->k.nr; i++)
 		assert_string_equal(scene->k.fd[i].filter, i % 2 ? "prev_pid > 5" : "");
 }
@@ -369,11 +395,13 @@ static void a_refused_filter_names_its_event(void **state)
 {
 	struct scene *scene = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
+			 0);
 	scene->events.event[1].filter = strdup("no_such == 5");
 	scene->k.refuse_filters = EINVAL;
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options,
-						   &scene->err), -EINVAL);
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
+						   &scene->options, &scene->err),
+			 -EINVAL);
 	assert_non_null(strstr(scene->err.message, "event 'cs', filter 'no_such == 5'"));
 }
 
@@ -384,17 +412,18 @@ static void tells_what_was_lost(void **state)
 
 	scene->options.event.read |= PERCH_FORMAT_LOST;
 	assert_int_equal(open_scene(scene, "{cpu-clock,cs}:S,faults:D", 77), 0);
-	scene->k.fd[0].lost = 3;	/* three events a CPU */
+	scene->k.fd[0].lost = 3; /* three events a CPU */
 	scene->k.fd[1].lost = 40;
 	scene->k.fd[5].lost = 500;
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 3);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 1, &lost, NULL), 0);
 	assert_int_equal(lost, 0);
-	assert_int_equal(perch_sampler_lost(scene->sampler, 1, 0, &lost, NULL), 0);	/* found in its group by its id */
+	/* found in its group by its id */
+	assert_int_equal(perch_sampler_lost(scene->sampler, 1, 0, &lost, NULL), 0);
 	assert_int_equal(lost, 40);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 2, 0, &lost, NULL), 0);
-	assert_int_equal(lost, 0);	/* pinned, and reads nothing */
+	assert_int_equal(lost, 0); /* pinned, and reads nothing */
 	assert_int_equal(perch_sampler_lost(scene->sampler, 0, 99, &lost, &scene->err), -EINVAL);
 	assert_int_equal(perch_sampler_lost(scene->sampler, 99, 0, &lost, NULL), -EINVAL);
 }
@@ -439,10 +468,12 @@ static void refuses_leaders_that_come_later(void **state)
 {
 	struct scene *scene = *state;
 
-	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL), 0);
+	assert_int_equal(perch_events_parse(&scene->events, "cpu-clock,cs", scene->machine, NULL),
+			 0);
 	scene->events.event[0].leader = 1;
-	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus, &scene->options,
-						   &scene->err), -EINVAL);
+	assert_int_equal(perch_sampler_open_events(&scene->sampler, &scene->events, &perch_all_cpus,
+						   &scene->options, &scene->err),
+			 -EINVAL);
 	assert_int_equal(scene->err.kind, PERCH_ERROR_USAGE);
 	scene->events.event[0].leader = 0;
 }
@@ -452,13 +483,27 @@ static void refuses_leaders_that_come_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(opens_on_the_cpus_of_a_pmu), TEST(tells_where_ids_count), TEST(one_event_does_for_all_cpus),
-		TEST(only_the_chosen_cpus_matter), TEST(tells_of_all_cpus_apart), TEST(refuses_a_pmu_that_is_elsewhere), TEST(tells_apart_when_asked),
-		TEST(adds_an_event_where_the_first_is_unfit), TEST(follows_nothing_unasked),
-		TEST(the_leader_samples_for_its_group), TEST(a_weak_group_comes_apart), TEST(a_strong_group_does_not),
-		TEST(refuses_the_term_overwrite), TEST(terms_win_over_options), TEST(binds_each_event_to_its_cgroup),
-		TEST(sets_filters), TEST(a_refused_filter_names_its_event), TEST(tells_what_was_lost),
-		TEST(tells_no_loss_unasked), TEST(does_without_what_is_optional), TEST(refuses_leaders_that_come_later),
+		TEST(opens_on_the_cpus_of_a_pmu),
+		TEST(tells_where_ids_count),
+		TEST(one_event_does_for_all_cpus),
+		TEST(only_the_chosen_cpus_matter),
+		TEST(tells_of_all_cpus_apart),
+		TEST(refuses_a_pmu_that_is_elsewhere),
+		TEST(tells_apart_when_asked),
+		TEST(adds_an_event_where_the_first_is_unfit),
+		TEST(follows_nothing_unasked),
+		TEST(the_leader_samples_for_its_group),
+		TEST(a_weak_group_comes_apart),
+		TEST(a_strong_group_does_not),
+		TEST(refuses_the_term_overwrite),
+		TEST(terms_win_over_options),
+		TEST(binds_each_event_to_its_cgroup),
+		TEST(sets_filters),
+		TEST(a_refused_filter_names_its_event),
+		TEST(tells_what_was_lost),
+		TEST(tells_no_loss_unasked),
+		TEST(does_without_what_is_optional),
+		TEST(refuses_leaders_that_come_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

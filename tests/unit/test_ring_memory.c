@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No allocation per record: the allocator is counted while records go through rings, the merge, snapshots and a sampler
- * in each of the ways to read them. What is kept for all records, as the index of a snapshot, is there after the first.
+ * No allocation per record: the allocator is counted while records go through rings, the merge,
+ * snapshots and a sampler in each of the ways to read them. What is kept for all records, as the
+ * index of a snapshot, is there after the first.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +15,9 @@
 #include "sampler_fixture.h"
 
 #define ROUNDS 200
-#define EACH   20	/* records a round */
+#define EACH   20 /* records a round */
 #define RING   4096
-#define PAGES  4	/* of a sampler's ring */
+#define PAGES  4 /* of a sampler's ring */
 
 static bool counted(void)
 {
@@ -60,11 +61,13 @@ static void reading_a_ring(void **state)
 	(void)state;
 	if (!counted())
 		skip(); /* this C library's allocator cannot be stood in for */
-	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING, PERCH_RING_FORWARD, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING,
+						PERCH_RING_FORWARD, NULL),
+			 0);
 	before = allocations;
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < EACH; i++)
-			assert_true(ring_kernel_sample(k, 56));	/* they wrap anywhere */
+			assert_true(ring_kernel_sample(k, 56)); /* they wrap anywhere */
 		nr += round % 2 ? read_one_by_one(ring) : read_pieces(ring, 56);
 	}
 	assert_int_equal(allocations, before);
@@ -82,14 +85,19 @@ static void snapshots(void **state)
 	(void)state;
 	if (!counted())
 		skip(); /* this C library's allocator cannot be stood in for */
-	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING, PERCH_RING_OVERWRITE, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, RING,
+						PERCH_RING_OVERWRITE, NULL),
+			 0);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < 2 * RING / 56; i++)
 			ring_kernel_sample(k, 56);
-		assert_true(perch_ring_snapshot(ring, round % 2 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST, NULL) > 0);
+		assert_true(perch_ring_snapshot(ring,
+						round % 2 ? PERCH_SNAPSHOT_NEWEST_FIRST
+							  : PERCH_SNAPSHOT_OLDEST_FIRST,
+						NULL) > 0);
 		nr += read_one_by_one(ring);
 		assert_int_equal(perch_ring_resume(ring, NULL), 0);
-		before = round ? before : allocations;	/* the index is made by the first */
+		before = round ? before : allocations; /* the index is made by the first */
 	}
 	assert_int_equal(allocations, before);
 	assert_int_equal(nr, ROUNDS * (RING / 56));
@@ -112,7 +120,9 @@ static void open_scene(struct scene *scene)
 	static int list[] = { 0, 1 };
 	static const struct perch_cpus cpus = { 2, list };
 	static const struct perch_target target = { 11, -1, 0 };
-	struct perch_sampler_options options = { .event = { .period = 1000, .sample = PERCH_SAMPLE_IP }, .ring_pages = PAGES };
+	struct perch_sampler_options options = {
+		.event = { .period = 1000, .sample = PERCH_SAMPLE_IP }, .ring_pages = PAGES
+	};
 	struct perch_error err = { 0 };
 
 	*scene = (struct scene){ .k.gone = -5, .time = 1000 };
@@ -120,7 +130,8 @@ static void open_scene(struct scene *scene)
 	assert_int_equal(perch_machine_new(&scene->machine, "", &scene->calls, NULL), 0);
 	options.event.machine = scene->machine;
 	options.cpus = &cpus;
-	if (perch_sampler_open(&scene->sampler, "cpu-clock,page-faults", &target, &options, &err) < 0)
+	if (perch_sampler_open(&scene->sampler, "cpu-clock,page-faults", &target, &options, &err) <
+	    0)
 		fail_msg("%s", err.message);
 	assert_int_equal(perch_sampler_rings(scene->sampler), 2);
 }
@@ -139,9 +150,12 @@ static void put_round(struct scene *scene)
 	for (uint64_t i = 0; i < EACH; i++, scene->time++) {
 		struct perch_mmap_page *control = scene->k.rings[i % 2];
 		uint64_t id = 8000 + i % 4, task = 11ull << 32 | 11;
-		uint64_t sample[] = { 0, id, 0x401000, task, scene->time }, lost[] = { 0, id, 3, task, scene->time, id };
+		uint64_t sample[] = { 0, id, 0x401000, task, scene->time },
+			 lost[] = { 0, id, 3, task, scene->time, id };
 		uint64_t *words = i == 7 ? lost : sample, nr = i == 7 ? 6 : 5;
-		struct perch_record_header header = { i == 7 ? PERCH_RECORD_LOST : PERCH_RECORD_SAMPLE, 0, (uint16_t)(8 * nr) };
+		struct perch_record_header header = { i == 7 ? PERCH_RECORD_LOST
+							     : PERCH_RECORD_SAMPLE,
+						      0, (uint16_t)(8 * nr) };
 
 		memcpy(words, &header, sizeof(header));
 		for (uint64_t n = 0; n < nr; n++, control->data_head += 8)
@@ -185,7 +199,8 @@ static void reading_a_sampler(void **state)
 	if (!counted())
 		skip(); /* this C library's allocator cannot be stood in for */
 	open_scene(&scene);
-	assert_int_equal(perch_sampler_next_ordered(scene.sampler, true, &record), 0);	/* makes the merge */
+	/* makes the merge */
+	assert_int_equal(perch_sampler_next_ordered(scene.sampler, true, &record), 0);
 	before = allocations;
 	for (int round = 0; round < 3 * ROUNDS; round++) {
 		put_round(&scene);

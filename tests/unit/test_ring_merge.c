@@ -16,12 +16,13 @@ struct fixture {
 	struct perch_decoder *decoder;
 	struct perch_merge *merge;
 	size_t nr;
-	uint64_t seen[MOST];	/* serial numbers delivered */
+	uint64_t seen[MOST]; /* serial numbers delivered */
 };
 
 static void begin(struct fixture *f, size_t nr, size_t size)
 {
-	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
+	const struct perch_attr attr = { .size = sizeof(attr),
+					 .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
 	const struct perch_decoder_event event = { .attr = &attr };
 
 	memset(f, 0, sizeof(*f));
@@ -29,8 +30,10 @@ static void begin(struct fixture *f, size_t nr, size_t size)
 	assert_int_equal(perch_decoder_new(&f->decoder, &event, 1, PERCH_BYTES_NATIVE, NULL), 0);
 	for (size_t i = 0; i < nr; i++) {
 		f->k[i] = ring_kernel_new(size, 0, false, UINT64_MAX - 8 * size + 1, 1 + i);
-		assert_int_equal(perch_ring_from_memory(&f->rings[i], f->k[i]->control, f->k[i]->data, size,
-							PERCH_RING_FORWARD, NULL), 0);
+		assert_int_equal(perch_ring_from_memory(&f->rings[i], f->k[i]->control,
+							f->k[i]->data, size, PERCH_RING_FORWARD,
+							NULL),
+				 0);
 	}
 	assert_int_equal(perch_merge_new(&f->merge, f->rings, nr, f->decoder, NULL), 0);
 }
@@ -119,7 +122,7 @@ static void waits_for_a_round(void **state)
 	put(f.k[1], PERCH_RECORD_SAMPLE, 25, 24);
 	expect(&f, false, 1, 5);
 	expect(&f, false, 0, 10);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 30, 24);	/* after this round began */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 30, 24); /* after this round began */
 	expect(&f, false, 1, 15);
 	expect(&f, false, 0, 20);
 	expect_end(&f, false);
@@ -142,9 +145,9 @@ static void flushes(void **state)
 	expect_end(&f, false);
 	put(f.k[0], PERCH_RECORD_SAMPLE, 20, 24);
 	expect(&f, false, 0, 10);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24);	/* flushing takes up what came meanwhile */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 12, 24); /* flushing takes up what came meanwhile */
 	expect(&f, true, 1, 12);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24);	/* but comes to an end */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 13, 24); /* but comes to an end */
 	expect(&f, true, 0, 20);
 	expect_end(&f, true);
 	expect(&f, true, 1, 13);
@@ -195,9 +198,9 @@ static void makes_room(void **state)
 	(void)state;
 	begin(&f, 2, 1024);
 	for (uint64_t i = 0; i < 30; i++)
-		put(f.k[0], PERCH_RECORD_SAMPLE, 100 + 2 * i, 32);	/* 960 bytes */
+		put(f.k[0], PERCH_RECORD_SAMPLE, 100 + 2 * i, 32); /* 960 bytes */
 	for (uint64_t i = 0; i < 12; i++)
-		put(f.k[1], PERCH_RECORD_SAMPLE, 101 + 2 * i, 32);	/* 384 */
+		put(f.k[1], PERCH_RECORD_SAMPLE, 101 + 2 * i, 32); /* 384 */
 	while (next(&f, false, &ring, &time) == 1) {
 		assert_true(time > last);
 		last = time;
@@ -216,12 +219,15 @@ static void makes_room(void **state)
 }
 
 /*
- * Each ring's writer stalls at some moment and ends what it has begun before the round after the next begins: as late
- * as the guarantee allows. Nothing comes out of order.
+ * Each ring's writer stalls at some moment and ends what it has begun before the round after the
+ * next begins: as late as the guarantee allows. Nothing comes out of order.
  */
 static void keeps_its_guarantee(void **state)
 {
-	static struct { uint64_t time; size_t size; } late[MOST][64];
+	static struct {
+		uint64_t time;
+		size_t size;
+	} late[MOST][64];
 	struct fixture f;
 	uint64_t clock = 0, last = 0, time, delivered = 0;
 	uint32_t random = 1;
@@ -234,11 +240,13 @@ static void keeps_its_guarantee(void **state)
 
 		for (size_t i = 0; i < MOST; i++) {
 			for (size_t n = 0; n < nr_late[i]; n++)
-				assert_true(put(f.k[i], PERCH_RECORD_SAMPLE, late[i][n].time, late[i][n].size));
+				assert_true(put(f.k[i], PERCH_RECORD_SAMPLE, late[i][n].time,
+						late[i][n].size));
 			nr_late[i] = 0;
 		}
 		for (int n = ring_kernel_random(&random) % 60; n; n--) {
-			size_t i = ring_kernel_random(&random) % MOST, size = 24 + 8 * (ring_kernel_random(&random) % 9);
+			size_t i = ring_kernel_random(&random) % MOST,
+			       size = 24 + 8 * (ring_kernel_random(&random) % 9);
 
 			clock += ring_kernel_random(&random) % 3;
 			if (ring_kernel_random(&random) % 20 == 0)
@@ -285,7 +293,8 @@ static int by_time(const void *one, const void *other)
 	return a->serial < b->serial ? -1 : a->serial > b->serial;
 }
 
-/* Rings of any fill, many records of the same time, rings with nothing: one round is what a stable sort makes of them. */
+/* Rings of any fill, many records of the same time, rings with nothing: one round is what a stable
+ * sort makes of them. */
 static void is_a_stable_sort(void **state)
 {
 	static struct put_record wanted[MOST * SORTED];
@@ -303,7 +312,8 @@ static void is_a_stable_sort(void **state)
 
 			clock[i] += ring_kernel_random(&random) % 8 / 6;
 			wanted[nr] = (struct put_record){ 1 + clock[i], f.k[i]->serial, i };
-			if (!put(f.k[i], PERCH_RECORD_SAMPLE, 1 + clock[i], 24 + 8 * (ring_kernel_random(&random) % 3)))
+			if (!put(f.k[i], PERCH_RECORD_SAMPLE, 1 + clock[i],
+				 24 + 8 * (ring_kernel_random(&random) % 3)))
 				break;
 		}
 		qsort(wanted, nr, sizeof(*wanted), by_time);
@@ -316,7 +326,8 @@ static void is_a_stable_sort(void **state)
 	}
 }
 
-/* A ring into which nothing is ever written, and one that fell silent: the others come a round later, as ever. */
+/* A ring into which nothing is ever written, and one that fell silent: the others come a round
+ * later, as ever. */
 static void silent_rings_hold_up_nobody(void **state)
 {
 	struct fixture f;
@@ -338,7 +349,8 @@ static void silent_rings_hold_up_nobody(void **state)
 	end(&f);
 }
 
-/* Times of any value: each record comes once, in its ring's order, and what is out of order is counted. */
+/* Times of any value: each record comes once, in its ring's order, and what is out of order is
+ * counted. */
 static void survives_any_times(void **state)
 {
 	struct fixture f;
@@ -352,12 +364,15 @@ static void survives_any_times(void **state)
 		uint64_t before = out_of_order;
 
 		for (int n = ring_kernel_random(&random) % 12; n; n--) {
-			uint64_t wild = (uint64_t)ring_kernel_random(&random) << 32 | ring_kernel_random(&random);
+			uint64_t wild = (uint64_t)ring_kernel_random(&random) << 32 |
+					ring_kernel_random(&random);
 
-			put(f.k[ring_kernel_random(&random) % 3], PERCH_RECORD_SAMPLE, wild >> ring_kernel_random(&random) % 64,
+			put(f.k[ring_kernel_random(&random) % 3], PERCH_RECORD_SAMPLE,
+			    wild >> ring_kernel_random(&random) % 64,
 			    24 + 8 * (ring_kernel_random(&random) % 20));
 		}
-		for (int n = 0; next(&f, ring_kernel_random(&random) % 50 == 0, &ring, &time) == 1; n++) {
+		for (int n = 0; next(&f, ring_kernel_random(&random) % 50 == 0, &ring, &time) == 1;
+		     n++) {
 			assert_true(n < 200);
 			out_of_order += time < latest;
 			latest = time > latest ? time : latest;
@@ -382,10 +397,10 @@ static void survives_damage(void **state)
 	(void)state;
 	begin(&f, 2, 4096);
 	put(f.k[0], PERCH_RECORD_SAMPLE, 10, 24);
-	put(f.k[0], PERCH_RECORD_SAMPLE, 0, 16);	/* has no room for its time */
+	put(f.k[0], PERCH_RECORD_SAMPLE, 0, 16); /* has no room for its time */
 	put(f.k[0], PERCH_RECORD_SAMPLE, 30, 24);
 	put(f.k[1], PERCH_RECORD_SAMPLE, 20, 24);
-	put(f.k[1], PERCH_RECORD_SAMPLE, 21, 4);	/* and this is none */
+	put(f.k[1], PERCH_RECORD_SAMPLE, 21, 4); /* and this is none */
 	f.k[1]->control->data_head += 20;
 	expect(&f, true, 0, 10);
 	expect(&f, true, 1, 20);
@@ -420,7 +435,9 @@ static void of_no_rings(void **state)
 	begin(&f, 0, 0);
 	expect_end(&f, false);
 	expect_end(&f, true);
-	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size, PERCH_RING_OVERWRITE, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size,
+						PERCH_RING_OVERWRITE, NULL),
+			 0);
 	assert_int_equal(perch_merge_new(&merge, &ring, 1, f.decoder, &err), -EINVAL);
 	assert_null(merge);
 	assert_int_equal(perch_merge_new(&merge, NULL, 0, NULL, &err), -EINVAL);

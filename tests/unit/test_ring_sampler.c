@@ -21,12 +21,14 @@ static const struct perch_cpus two_cpus = { 2, two_cpus_list };
 /* The machine's root; "": this one. */
 static char root[PATH_MAX];
 
-static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine, struct kernel *k, struct perch_syscalls *calls,
-		     const char *events, struct perch_sampler_options *options, struct perch_error *err)
+static int open_fake(struct perch_sampler **sampler, struct perch_machine **machine,
+		     struct kernel *k, struct perch_syscalls *calls, const char *events,
+		     struct perch_sampler_options *options, struct perch_error *err)
 {
 	static const struct perch_target nobody = { 11, -1, 0 };
 
-	*calls = (struct perch_syscalls){ k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	*calls = (struct perch_syscalls){ k,	    fake_open,	fake_control, fake_read,
+					  fake_map, fake_unmap, fake_close,   NULL };
 	assert_int_equal(perch_machine_new(machine, root, calls, NULL), 0);
 	options->event.machine = *machine;
 	options->event.sample |= PERCH_SAMPLE_IP;
@@ -34,7 +36,8 @@ static int open_fake(struct perch_sampler **sampler, struct perch_machine **mach
 	return perch_sampler_open(sampler, events, &nobody, options, err);
 }
 
-static void end_fake(struct perch_sampler *sampler, struct perch_machine *machine, const struct kernel *k)
+static void end_fake(struct perch_sampler *sampler, struct perch_machine *machine,
+		     const struct kernel *k)
 {
 	perch_sampler_close(sampler);
 	perch_machine_free(machine);
@@ -43,11 +46,14 @@ static void end_fake(struct perch_sampler *sampler, struct perch_machine *machin
 		assert_true(k->fd[i].closed);
 }
 
-/* Two CPUs x three threads x a group of two: two rings, everything of a CPU directed into its ring. */
+/* Two CPUs x three threads x a group of two: two rings, everything of a CPU directed into its ring.
+ */
 static void redirects_into_one_ring(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP }, .threads = three_threads, .nr_threads = 3,
+		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP },
+		.threads = three_threads,
+		.nr_threads = 3,
 	};
 	struct kernel k = { .gone = -5 };
 	struct perch_sampler *sampler;
@@ -58,7 +64,9 @@ static void redirects_into_one_ring(void **state)
 	size_t nr;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}", &options, NULL), 0);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
+				   &options, NULL),
+			 0);
 	assert_int_equal(k.nr, 12);
 	assert_int_equal(perch_sampler_rings(sampler), 2);
 	assert_int_equal(k.maps, 2);
@@ -70,10 +78,12 @@ static void redirects_into_one_ring(void **state)
 		assert_int_equal(k.fd[i].attr.disabled, !(i % 2));
 		assert_int_equal(k.fd[i].attr.mmap, !(i % 2));
 		assert_true(k.fd[i].attr.sample_id_all);
-		assert_int_equal(k.fd[i].attr.sample_type, PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
-				 PERCH_SAMPLE_IDENTIFIER);
+		assert_int_equal(k.fd[i].attr.sample_type, PERCH_SAMPLE_IP | PERCH_SAMPLE_TID |
+								   PERCH_SAMPLE_TIME |
+								   PERCH_SAMPLE_IDENTIFIER);
 	}
-	assert_int_equal(perch_sampler_event(sampler, 1, &name, &ids, &nr)->config, PERCH_COUNT_SW_PAGE_FAULTS);
+	assert_int_equal(perch_sampler_event(sampler, 1, &name, &ids, &nr)->config,
+			 PERCH_COUNT_SW_PAGE_FAULTS);
 	assert_string_equal(name, "page-faults");
 	assert_int_equal(nr, 6);
 	assert_int_equal(ids[5], 8011);
@@ -87,7 +97,9 @@ static void redirects_into_one_ring(void **state)
 
 static void leaves_out_threads_that_ended(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1, .threads = three_threads, .nr_threads = 3 };
+	struct perch_sampler_options options = { .event.period = 1,
+						 .threads = three_threads,
+						 .nr_threads = 3 };
 	struct kernel k = { .gone = 11 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
@@ -104,7 +116,8 @@ static void leaves_out_threads_that_ended(void **state)
 
 	k = (struct kernel){ .gone = 11 };
 	options.nr_threads = 1;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -ESRCH);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -ESRCH);
 	assert_null(sampler);
 	end_fake(sampler, machine, &k);
 }
@@ -120,11 +133,13 @@ static void refuses_lists_that_are_none(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EINVAL);
 	assert_null(sampler);
 	end_fake(sampler, machine, &k);
 	options.threads = wrong;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EINVAL);
 	assert_non_null(strstr(err.message, "-5"));
 	assert_int_equal(k.nr, 0);
 	end_fake(sampler, machine, &k);
@@ -132,14 +147,19 @@ static void refuses_lists_that_are_none(void **state)
 
 static void leaves_out_members_without_a_leader(void **state)
 {
-	struct perch_sampler_options options = { .event.period = 1, .threads = three_threads, .nr_threads = 3 };
-	struct kernel k = { .gone = 11, .gone_times = 1 };	/* as the first leader is opened, and never again */
+	struct perch_sampler_options options = { .event.period = 1,
+						 .threads = three_threads,
+						 .nr_threads = 3 };
+	/* as the first leader is opened, and never again */
+	struct kernel k = { .gone = 11, .gone_times = 1 };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 	struct perch_syscalls calls;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}", &options, NULL), 0);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "{cpu-clock,page-faults}",
+				   &options, NULL),
+			 0);
 	assert_int_equal(k.nr, 10);
 	for (int i = 0; i < k.nr; i++)
 		assert_int_equal(k.fd[i].group, i % 2 ? 1000 + i - 1 : -1);
@@ -174,7 +194,8 @@ static void refuses_to_wait_for_no_samples(void **state)
 		struct perch_syscalls calls;
 		struct perch_error err;
 
-		if (open_fake(&sampler, &machine, &k, &calls, cases[i].events, &options, &err) != cases[i].rc)
+		if (open_fake(&sampler, &machine, &k, &calls, cases[i].events, &options, &err) !=
+		    cases[i].rc)
 			fail_msg("'%s', case %zu", cases[i].events, i);
 		if (cases[i].rc) {
 			assert_null(sampler);
@@ -211,7 +232,8 @@ static void refuses_overwrite_rings(void **state)
 	struct perch_error err;
 
 	(void)state;
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EINVAL);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EINVAL);
 	assert_null(sampler);
 	assert_int_equal(k.nr, 0);
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
@@ -222,23 +244,32 @@ static void refuses_overwrite_rings(void **state)
 
 static struct perch_options copying(uint32_t bytes)
 {
-	return (struct perch_options){ .period = 1, .sample = PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER,
-				       .sample_stack_user = bytes, .sample_regs_user = 7 };
+	return (struct perch_options){ .period = 1,
+				       .sample = PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER,
+				       .sample_stack_user = bytes,
+				       .sample_regs_user = 7 };
 }
 
 /* A sample that never fits would be lost, or written over by itself. */
 static void refuses_rings_without_room(void **state)
 {
-	/* header IDENTIFIER? IP? TID TIME, abi and three registers, the stack between two sizes; and a LOST record's 72 */
-	static const struct { uint32_t stack; size_t bytes; bool fits; } rows[] = {
-		{ 16384, 16384, false }, { 16384 - 136, 16384, false }, { 16384 - 144 - 16, 16384, true }, { 16384, 32768, true },
-		{ 65528, 65536, false }, { 65528, 131072, true },
+	/* header IDENTIFIER? IP? TID TIME, abi and three registers, the stack between two sizes;
+	 * and a LOST record's 72 */
+	static const struct {
+		uint32_t stack;
+		size_t bytes;
+		bool fits;
+	} rows[] = {
+		{ 16384, 16384, false },	   { 16384 - 136, 16384, false },
+		{ 16384 - 144 - 16, 16384, true }, { 16384, 32768, true },
+		{ 65528, 65536, false },	   { 65528, 131072, true },
 	};
 	size_t page = sysconf(_SC_PAGESIZE);
 
 	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
-		struct perch_sampler_options options = { .event = copying(rows[i / 2].stack), .overwrite = i % 2 };
+		struct perch_sampler_options options = { .event = copying(rows[i / 2].stack),
+							 .overwrite = i % 2 };
 		struct kernel k = { .gone = -5 };
 		struct perch_sampler *sampler;
 		struct perch_machine *machine;
@@ -247,14 +278,16 @@ static void refuses_rings_without_room(void **state)
 
 		options.ring_pages = rows[i / 2].bytes / page;
 		if (!options.ring_pages)
-			continue;	/* pages are larger than that */
-		assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			continue; /* pages are larger than that */
+		assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options,
+					   &err),
 				 rows[i / 2].fits ? 0 : -EINVAL);
 		if (!rows[i / 2].fits) {
 			assert_int_equal(k.nr, 0);
 			assert_string_equal(err.field, "sample_stack_user");
 			assert_non_null(strstr(err.message, "has no room for a sample"));
-			assert_non_null(strstr(err.remedy, rows[i / 2].bytes == 16384 ? "(32 KiB)" : "(128 KiB)"));
+			assert_non_null(strstr(
+				err.remedy, rows[i / 2].bytes == 16384 ? "(32 KiB)" : "(128 KiB)"));
 		}
 		end_fake(sampler, machine, &k);
 	}
@@ -267,8 +300,9 @@ static void shrinks_rings_to_the_limit(void **state)
 		{ "/proc/sys/kernel/perf_event_paranoid", "2\n" },
 		{ "/proc/sys/kernel/perf_event_mlock_kb", "516\n" },
 		{ "/proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n" },
-		{ "/proc/self/limits", "Max open files            1024                 4096                 files     \n"
-				       "Max locked memory         65536                65536                bytes     \n" },
+		{ "/proc/self/limits",
+		  "Max open files            1024                 4096                 files     \n"
+		  "Max locked memory         65536                65536                bytes     \n" },
 		{ "/sys/devices/system/cpu/online", "0-1\n" },
 	};
 	struct perch_sampler_options options = { .event.period = 1 };
@@ -286,7 +320,8 @@ static void shrinks_rings_to_the_limit(void **state)
 	end_fake(sampler, machine, &k);
 
 	k = (struct kernel){ .gone = -5, .max_pages = 2 };
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EPERM);
 	assert_int_equal(err.kind, PERCH_ERROR_MLOCK);
 	assert_non_null(strstr(err.message, "perf_event_mlock_kb"));
 	assert_non_null(strstr(err.message, "(516) x 2 CPUs = 1032 KiB"));
@@ -296,13 +331,15 @@ static void shrinks_rings_to_the_limit(void **state)
 	end_fake(sampler, machine, &k);
 
 	k = (struct kernel){ .gone = -5, .max_pages = 16 };
-	options.ring_pages = 32;	/* asked for: not shrunk */
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	options.ring_pages = 32; /* asked for: not shrunk */
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EPERM);
 	end_fake(sampler, machine, &k);
 
 	/* smaller ones would open, and have no room for a sample */
 	options = (struct perch_sampler_options){ .event = copying(65528) };
-	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err), -EPERM);
+	assert_int_equal(open_fake(&sampler, &machine, &k, &calls, "cpu-clock", &options, &err),
+			 -EPERM);
 	assert_int_equal(err.kind, PERCH_ERROR_MLOCK);
 	end_fake(sampler, machine, &k);
 	options.event = copying(32768);
@@ -338,7 +375,8 @@ static void keeps_an_event_s_own_period(void **state)
 	struct perch_target target = { 11, 0, 0 };
 	struct perch_events events = { 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_syscalls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	struct perch_syscalls calls = { &k,	  fake_open,  fake_control, fake_read,
+					fake_map, fake_unmap, fake_close,   NULL };
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
 
@@ -381,7 +419,7 @@ static void inject_some(struct kernel *k)
 	inject(k, PERCH_RECORD_LOST_SAMPLES, lost_samples, 3);
 	inject(k, PERCH_RECORD_THROTTLE, throttle, 5);
 	inject(k, PERCH_RECORD_UNTHROTTLE, throttle, 5);
-	inject(k, 4711, throttle, 5);		/* of a kernel to come */
+	inject(k, 4711, throttle, 5); /* of a kernel to come */
 }
 
 static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
@@ -409,7 +447,8 @@ static void counts_what_it_drains(void **state)
 	struct perch_sampler_options options = { .event.period = 1 };
 	struct perch_target target = { 11, 0, 0 };
 	struct kernel k = { .gone = -5 };
-	struct perch_syscalls calls = { &k, fake_open, fake_control, fake_read, fake_map, fake_unmap, fake_close, NULL };
+	struct perch_syscalls calls = { &k,	  fake_open,  fake_control, fake_read,
+					fake_map, fake_unmap, fake_close,   NULL };
 	struct perch_sampler_stats stats;
 	struct perch_sampler *sampler;
 	struct perch_machine *machine;
@@ -428,7 +467,8 @@ static void counts_what_it_drains(void **state)
 	inject_some(&k);
 	inject(&k, PERCH_RECORD_SAMPLE, short_sample, 1);
 	for (; perch_sampler_next(sampler, &record) > 0; records++)
-		assert_int_equal(record.sample_id.pid, record.type == 4711 ? record.sample_id.pid : 11);
+		assert_int_equal(record.sample_id.pid,
+				 record.type == 4711 ? record.sample_id.pid : 11);
 	assert_int_equal(records, 7);
 	perch_sampler_get_stats(sampler, &stats);
 	assert_int_equal(stats.records, 15);
@@ -463,7 +503,8 @@ static void gives_back_each_lane_in_turn(void **state)
 	}
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(perch_sampler_next(sampler, &record), 1);
-	/* which of the lanes came first does not matter: seven records are of one, and the eighth of the other */
+	/* which of the lanes came first does not matter: seven records are of one, and the eighth
+	 * of the other */
 	assert_int_equal(k.rings[0]->data_tail + k.rings[1]->data_tail, k.rings[0]->data_head);
 	while (perch_sampler_next(sampler, &record) > 0)
 		;
@@ -472,7 +513,8 @@ static void gives_back_each_lane_in_turn(void **state)
 	end_fake(sampler, machine, &k);
 }
 
-/* Puts one end of a pipe where the fake kernel's descriptors are: reading from it waits, writing is in error. */
+/* Puts one end of a pipe where the fake kernel's descriptors are: reading from it waits, writing is
+ * in error. */
 static void lay_descriptors(bool in_error)
 {
 	int pipes[2];
@@ -485,7 +527,8 @@ static void lay_descriptors(bool in_error)
 		}
 	close(pipes[in_error]);
 	if (in_error)
-		close(pipes[0]);	/* else the other end stays open, or reading would find the pipe hung up */
+		/* else the other end stays open, or reading would find the pipe hung up */
+		close(pipes[0]);
 }
 
 static void waits_for_nothing_while_there_is_data(void **state)
@@ -550,7 +593,8 @@ int main(void)
 		cmocka_unit_test(refuses_lists_that_are_none),
 		cmocka_unit_test(leaves_out_members_without_a_leader),
 		cmocka_unit_test(refuses_to_wait_for_no_samples),
-		cmocka_unit_test(nobody_is_the_calling_thread), cmocka_unit_test(refuses_overwrite_rings),
+		cmocka_unit_test(nobody_is_the_calling_thread),
+		cmocka_unit_test(refuses_overwrite_rings),
 		cmocka_unit_test(gives_back_each_lane_in_turn),
 		cmocka_unit_test(waits_for_nothing_while_there_is_data),
 		cmocka_unit_test(an_error_is_no_exit),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings with the kernel's side running at the same time, in threads. Made to run under ThreadSanitizer too. */
+/* Rings with the kernel's side running at the same time, in threads. Made to run under
+ * ThreadSanitizer too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,23 +12,25 @@
 
 #include "ring_kernel.h"
 
-#define WANTED 8000		/* records that a reader wants to see before it lets the writer stop */
-#define AT_LEAST 200		/* will do where both threads share a busy CPU: small rings change hands at each record */
-#define SECONDS 4		/* after which they do */
-#define TRIED  100000000ull	/* by a writer at most */
+#define WANTED 8000 /* records that a reader wants to see before it lets the writer stop */
+#define AT_LEAST                                                                                   \
+	200	  /* will do where both threads share a busy CPU: small rings change hands at each \
+		     record */
+#define SECONDS 4 /* after which they do */
+#define TRIED	100000000ull /* by a writer at most */
 
 struct writer {
 	struct ring_kernel *k;
-	size_t largest;		/* bytes of a record */
-	unsigned aux_share;	/* of 16 records so many tell of trace */
-	uint64_t *clock;	/* of all writers; NULL: samples without a time */
-	bool done;		/* atomic */
-	bool stop;		/* atomic: the reader has enough */
-	time_t until;		/* the reader has enough in any case */
+	size_t largest;	    /* bytes of a record */
+	unsigned aux_share; /* of 16 records so many tell of trace */
+	uint64_t *clock;    /* of all writers; NULL: samples without a time */
+	bool done;	    /* atomic */
+	bool stop;	    /* atomic: the reader has enough */
+	time_t until;	    /* the reader has enough in any case */
 	pthread_t thread;
 };
 
-static bool hurried;		/* a reader had to do with less */
+static bool hurried; /* a reader had to do with less */
 
 static time_t now(void)
 {
@@ -39,10 +42,11 @@ static time_t now(void)
 
 /* What the reader of a ring has seen. */
 struct seen {
-	uint64_t serial;	/* expected next */
+	uint64_t serial; /* expected next */
 	uint64_t records, lost;
-	uint64_t position;	/* of the next record */
-	uint64_t wraps;		/* bit n: a record of which 8 * n bytes were before the ring's end, and more behind it */
+	uint64_t position; /* of the next record */
+	/* bit n: a record of which 8 * n bytes were before the ring's end, and more behind it */
+	uint64_t wraps;
 };
 
 /* Runs of full speed, and of rest, so that readers meet empty rings and full ones. */
@@ -73,7 +77,9 @@ static void *write_all(void *context)
 	struct ring_kernel *k = writer->k;
 
 	for (uint64_t n = 0; n < TRIED && !__atomic_load_n(&writer->stop, __ATOMIC_RELAXED); n++) {
-		size_t size = RING_KERNEL_MIN + ring_kernel_random(&k->random) % (writer->largest - RING_KERNEL_MIN + 1) / 8 * 8;
+		size_t size = RING_KERNEL_MIN + ring_kernel_random(&k->random) %
+							(writer->largest - RING_KERNEL_MIN + 1) /
+							8 * 8;
 		bool paused = __atomic_load_n(&k->paused, __ATOMIC_ACQUIRE);
 
 		__atomic_store_n(&k->stopped, paused, __ATOMIC_RELEASE);
@@ -103,12 +109,13 @@ static void start(struct writer *writer)
 }
 
 /*
- * Whether the writer has written its last record: asked before the ring is. It stops when the reader has seen as much of
- * something as is wanted, or `least` of it and time is up.
+ * Whether the writer has written its last record: asked before the ring is. It stops when the
+ * reader has seen as much of something as is wanted, or `least` of it and time is up.
  */
 static bool is_done(struct writer *writer, uint64_t seen, uint64_t wanted, uint64_t least)
 {
-	bool done = __atomic_load_n(&writer->done, __ATOMIC_ACQUIRE), late = now() > writer->until && seen >= least;
+	bool done = __atomic_load_n(&writer->done, __ATOMIC_ACQUIRE),
+	     late = now() > writer->until && seen >= least;
 
 	hurried |= late && seen < wanted;
 	if (late || seen >= wanted)
@@ -136,7 +143,8 @@ static void check_record(struct seen *seen, const struct perch_record_header *re
 	seen->records++;
 }
 
-static void note_wrap(struct seen *seen, const struct ring_kernel *k, const struct perch_record_header *record)
+static void note_wrap(struct seen *seen, const struct ring_kernel *k,
+		      const struct perch_record_header *record)
 {
 	uint64_t before = k->size - (seen->position & (k->size - 1));
 
@@ -150,17 +158,23 @@ static void check_end(const struct seen *seen, const struct writer *writer)
 	const struct ring_kernel *k = writer->k;
 
 	assert_int_equal(seen->records, k->written);
-	assert_int_equal(seen->lost + k->lost, k->lost_ever);	/* the last ones: nothing was written behind them */
+	/* the last ones: nothing was written behind them */
+	assert_int_equal(seen->lost + k->lost, k->lost_ever);
 	assert_int_equal(seen->serial + k->lost, k->serial);
 	assert_int_equal(k->control->data_tail, k->control->data_head);
 }
 
-static const struct { size_t size, largest; uint64_t start; } rings[] = {
-	{ 64, 56, 0 }, { 128, 96, 40 }, { 256, 184, UINT64_MAX - 100 * 256 + 1 }, { 1024, 512, 1000 }, { 8192, 512, 0 },
+static const struct {
+	size_t size, largest;
+	uint64_t start;
+} rings[] = {
+	{ 64, 56, 0 },	     { 128, 96, 40 },  { 256, 184, UINT64_MAX - 100 * 256 + 1 },
+	{ 1024, 512, 1000 }, { 8192, 512, 0 },
 };
 #define RINGS (sizeof(rings) / sizeof(*rings))
 
-static void open_ring(struct perch_ring **ring, struct writer *writer, size_t i, enum perch_ring_mode mode)
+static void open_ring(struct perch_ring **ring, struct writer *writer, size_t i,
+		      enum perch_ring_mode mode)
 {
 	bool backward = mode == PERCH_RING_OVERWRITE;
 
@@ -168,8 +182,11 @@ static void open_ring(struct perch_ring **ring, struct writer *writer, size_t i,
 	/* nobody keeps a kernel that writes over the oldest from writing over what it writes */
 	if (backward && writer->largest + 24 > rings[i].size)
 		writer->largest = rings[i].size - 24;
-	writer->k = ring_kernel_new(rings[i].size, 0, backward, backward ? 0 : rings[i].start, 77 + i);
-	assert_int_equal(perch_ring_from_memory(ring, writer->k->control, writer->k->data, writer->k->size, mode, NULL), 0);
+	writer->k =
+		ring_kernel_new(rings[i].size, 0, backward, backward ? 0 : rings[i].start, 77 + i);
+	assert_int_equal(perch_ring_from_memory(ring, writer->k->control, writer->k->data,
+						writer->k->size, mode, NULL),
+			 0);
 }
 
 static void close_ring(struct perch_ring *ring, struct writer *writer)
@@ -214,8 +231,10 @@ static void one_by_one(void **state)
 		assert_true(hurried || wraps >> n & 1);
 }
 
-/* Some of the records of the pieces, put together first: what wraps is the caller's to join here. */
-static size_t check_pieces(struct seen *seen, const struct iovec pieces[2], size_t bytes, uint32_t *random)
+/* Some of the records of the pieces, put together first: what wraps is the caller's to join here.
+ */
+static size_t check_pieces(struct seen *seen, const struct iovec pieces[2], size_t bytes,
+			   uint32_t *random)
 {
 	static uint64_t copy[8192 / 8];
 	size_t at = 0;
@@ -253,7 +272,8 @@ static void in_pieces(void **state)
 			done = is_done(&writer, seen.records, WANTED, AT_LEAST);
 			while ((bytes = perch_ring_peek(ring, pieces))) {
 				assert_int_equal(bytes, pieces[0].iov_len + pieces[1].iov_len);
-				perch_ring_consume(ring, check_pieces(&seen, pieces, bytes, &random));
+				perch_ring_consume(ring,
+						   check_pieces(&seen, pieces, bytes, &random));
 			}
 		} while (!done);
 		pthread_join(writer.thread, NULL);
@@ -275,7 +295,8 @@ static void resume_writer(struct perch_ring *ring, struct writer *writer)
 {
 	assert_int_equal(perch_ring_resume(ring, NULL), 0);
 	__atomic_store_n(&writer->k->paused, false, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&writer->k->stopped, __ATOMIC_ACQUIRE) && !__atomic_load_n(&writer->done, __ATOMIC_ACQUIRE))
+	while (__atomic_load_n(&writer->k->stopped, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&writer->done, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
@@ -292,7 +313,8 @@ static void paused_now_and_then(void **state)
 	open_ring(&ring, &writer, 3, PERCH_RING_FORWARD);
 	start(&writer);
 	do {
-		done = is_done(&writer, seen.records >= AT_LEAST ? pauses : 0, seen.records >= WANTED ? 200 : UINT64_MAX, 16);
+		done = is_done(&writer, seen.records >= AT_LEAST ? pauses : 0,
+			       seen.records >= WANTED ? 200 : UINT64_MAX, 16);
 		if (!done && ++pauses % 8 == 0)
 			pause_writer(ring, writer.k);
 		while ((record = perch_ring_next(ring)))
@@ -306,8 +328,10 @@ static void paused_now_and_then(void **state)
 	close_ring(ring, &writer);
 }
 
-/* Newest first the numbers fall, oldest first they rise; what was lost while paused stands between them. */
-static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k, enum perch_snapshot_order order)
+/* Newest first the numbers fall, oldest first they rise; what was lost while paused stands between
+ * them. */
+static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k,
+			   enum perch_snapshot_order order)
 {
 	uint64_t last = order == PERCH_SNAPSHOT_NEWEST_FIRST ? k->newest + 1 : 0, bytes = 0;
 	ssize_t nr = perch_ring_snapshot(ring, order, NULL);
@@ -331,7 +355,8 @@ static void check_snapshot(struct perch_ring *ring, const struct ring_kernel *k,
 		last = words[1];
 	}
 	assert_int_equal(nr, 0);
-	assert_true(bytes <= k->size && bytes <= k->bytes && (bytes == k->bytes || bytes + RING_KERNEL_MAX > k->size));
+	assert_true(bytes <= k->size && bytes <= k->bytes &&
+		    (bytes == k->bytes || bytes + RING_KERNEL_MAX > k->size));
 	if (order == PERCH_SNAPSHOT_OLDEST_FIRST && !first)
 		assert_int_equal(last, k->newest);
 }
@@ -351,21 +376,26 @@ static void snapshots(void **state)
 		do {
 			done = is_done(&writer, taken, 400, 20);
 			pause_writer(ring, writer.k);
-			check_snapshot(ring, writer.k, taken++ & 1 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST);
-			check_snapshot(ring, writer.k, taken & 2 ? PERCH_SNAPSHOT_NEWEST_FIRST : PERCH_SNAPSHOT_OLDEST_FIRST);
+			check_snapshot(ring, writer.k,
+				       taken++ & 1 ? PERCH_SNAPSHOT_NEWEST_FIRST
+						   : PERCH_SNAPSHOT_OLDEST_FIRST);
+			check_snapshot(ring, writer.k,
+				       taken & 2 ? PERCH_SNAPSHOT_NEWEST_FIRST
+						 : PERCH_SNAPSHOT_OLDEST_FIRST);
 			resume_writer(ring, &writer);
 			usleep(100);
 		} while (!done);
 		pthread_join(writer.thread, NULL);
 		perch_ring_get_stats(ring, &stats);
 		assert_int_equal(stats.damaged, 0);
-		assert_true(stats.overwritten > 0 && stats.overwritten < writer.k->bytes && stats.cut <= 2 * taken);
+		assert_true(stats.overwritten > 0 && stats.overwritten < writer.k->bytes &&
+			    stats.cut <= 2 * taken);
 		close_ring(ring, &writer);
 	}
 }
 
 struct trace {
-	uint64_t next;		/* first byte not seen */
+	uint64_t next; /* first byte not seen */
 	uint64_t told, truncated, missed;
 };
 
@@ -374,11 +404,13 @@ static uint64_t check_bytes(const struct iovec pieces[2], uint64_t at)
 {
 	for (int piece = 0; piece < 2; piece++)
 		for (size_t i = 0; i < pieces[piece].iov_len; i++)
-			assert_int_equal(((uint8_t *)pieces[piece].iov_base)[i], ring_kernel_trace(at++));
+			assert_int_equal(((uint8_t *)pieces[piece].iov_base)[i],
+					 ring_kernel_trace(at++));
 	return at;
 }
 
-static void check_trace(struct trace *trace, struct perch_ring *ring, const struct perch_record_header *header)
+static void check_trace(struct trace *trace, struct perch_ring *ring,
+			const struct perch_record_header *header)
 {
 	struct perch_record record = { .type = header->type };
 	struct iovec pieces[2];
@@ -402,8 +434,8 @@ static void consume_trace(struct perch_ring *ring, const struct ring_kernel *k, 
 }
 
 /*
- * Records are out before aux_head moves. So the trace below a head that was looked at before the ring was read to its
- * end is that of records seen, or lost.
+ * Records are out before aux_head moves. So the trace below a head that was looked at before the
+ * ring was read to its end is that of records seen, or lost.
  */
 static void with_trace(void **state)
 {
@@ -420,11 +452,15 @@ static void with_trace(void **state)
 
 	(void)state;
 	writer.k = ring_kernel_new(1024, 512, false, UINT64_MAX - 99999, 5);
-	assert_int_equal(perch_ring_from_memory(&ring, writer.k->control, writer.k->data, 1024, PERCH_RING_FORWARD, NULL), 0);
-	assert_int_equal(perch_ring_aux_from_memory(ring, writer.k->aux, 512, PERCH_RING_FORWARD, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&ring, writer.k->control, writer.k->data, 1024,
+						PERCH_RING_FORWARD, NULL),
+			 0);
+	assert_int_equal(
+		perch_ring_aux_from_memory(ring, writer.k->aux, 512, PERCH_RING_FORWARD, NULL), 0);
 	start(&writer);
 	do {
-		done = is_done(&writer, trace.truncated, trace.told >= 400 * 512 ? 20 : UINT64_MAX, 1);
+		done = is_done(&writer, trace.truncated, trace.told >= 400 * 512 ? 20 : UINT64_MAX,
+			       1);
 		perch_ring_aux_peek(ring, pieces);
 		below = check_bytes(pieces, writer.k->control->aux_tail);
 		while ((record = perch_ring_next(ring))) {
@@ -447,13 +483,15 @@ static void with_trace(void **state)
 	assert_int_equal(stats.bytes, trace.told);
 	assert_int_equal(stats.missing, 0);
 	assert_int_equal(stats.truncated, trace.truncated);
-	assert_true(stats.truncated >= 1 && (hurried || writer.k->control->aux_tail < UINT64_MAX / 2));
+	assert_true(stats.truncated >= 1 &&
+		    (hurried || writer.k->control->aux_tail < UINT64_MAX / 2));
 	close_ring(ring, &writer);
 }
 
 #define MERGED 3
 
-static void check_merged(struct seen *seen, uint64_t *latest, uint64_t *out_of_order, const struct perch_record *record)
+static void check_merged(struct seen *seen, uint64_t *latest, uint64_t *out_of_order,
+			 const struct perch_record *record)
 {
 	if (record->type == PERCH_RECORD_LOST) {
 		seen->serial += record->lost.lost;
@@ -479,7 +517,8 @@ static bool all_done(struct writer *writers, const struct seen *seen)
 
 static void merged(void **state)
 {
-	const struct perch_attr attr = { .size = sizeof(attr), .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
+	const struct perch_attr attr = { .size = sizeof(attr),
+					 .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME };
 	const struct perch_decoder_event event = { .attr = &attr };
 	uint64_t clock = 0, latest = 0, out_of_order = 0;
 	struct writer writers[MERGED];
@@ -519,12 +558,9 @@ static void merged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_by_one),
-		cmocka_unit_test(in_pieces),
-		cmocka_unit_test(paused_now_and_then),
-		cmocka_unit_test(snapshots),
-		cmocka_unit_test(with_trace),
-		cmocka_unit_test(merged),
+		cmocka_unit_test(one_by_one),	       cmocka_unit_test(in_pieces),
+		cmocka_unit_test(paused_now_and_then), cmocka_unit_test(snapshots),
+		cmocka_unit_test(with_trace),	       cmocka_unit_test(merged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,12 +16,16 @@ static struct perch_ring *over(struct ring_kernel *k)
 {
 	struct perch_ring *ring;
 
-	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size, PERCH_RING_OVERWRITE, NULL), 0);
+	assert_int_equal(perch_ring_from_memory(&ring, k->control, k->data, k->size,
+						PERCH_RING_OVERWRITE, NULL),
+			 0);
 	return ring;
 }
 
-/* The serial numbers that a snapshot hands out; checks each record, and that their number was told right. */
-static size_t take(struct perch_ring *ring, enum perch_snapshot_order order, uint64_t serials[RING / 8])
+/* The serial numbers that a snapshot hands out; checks each record, and that their number was told
+ * right. */
+static size_t take(struct perch_ring *ring, enum perch_snapshot_order order,
+		   uint64_t serials[RING / 8])
 {
 	ssize_t told = perch_ring_snapshot(ring, order, NULL);
 	const struct perch_record_header *record;
@@ -89,7 +93,8 @@ static void counts_what_is_gone(void **state)
 	assert_int_equal(stats.bytes, 240);
 	assert_int_equal(stats.overwritten, 0);
 	assert_int_equal(stats.cut, 0);
-	for (int i = 0; i < 8; i++)	/* 384 bytes, of which 240 are whole and the oldest one of the ring is cut */
+	/* 384 bytes, of which 240 are whole and the oldest one of the ring is cut */
+	for (int i = 0; i < 8; i++)
 		ring_kernel_sample(k, 48);
 	for (int again = 0; again < 3; again++) {
 		assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
@@ -99,7 +104,8 @@ static void counts_what_is_gone(void **state)
 		assert_int_equal(stats.damaged, 0);
 		assert_int_equal(stats.bytes, 240 * (2 + again));
 	}
-	ring_kernel_sample(k, 48);	/* one more: what was there before and is gone now had been told */
+	/* one more: what was there before and is gone now had been told */
+	ring_kernel_sample(k, 48);
 	assert_int_equal(take(ring, PERCH_SNAPSHOT_NEWEST_FIRST, serials), 5);
 	perch_ring_get_stats(ring, &stats);
 	assert_int_equal(stats.overwritten, 384 - 240);
@@ -108,7 +114,8 @@ static void counts_what_is_gone(void **state)
 	ring_kernel_free(k);
 }
 
-/* The writer was in the middle of records when the ring was paused, and its head moved after the snapshot. */
+/* The writer was in the middle of records when the ring was paused, and its head moved after the
+ * snapshot. */
 static void notices_a_late_writer(void **state)
 {
 	(void)state;
@@ -162,31 +169,37 @@ static void ends_with_resuming(void **state)
 	ring_kernel_free(k);
 }
 
-/* Without what the last snapshot had, in either order, whether or not the ring has wrapped since. */
+/* Without what the last snapshot had, in either order, whether or not the ring has wrapped since.
+ */
 static void forgets_what_is_known(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed < 100; seed++) {
 		struct ring_kernel *k = ring_kernel_new(RING, 0, true, 0, seed);
-		enum perch_snapshot_order order = seed & 1 ? PERCH_SNAPSHOT_OLDEST_FIRST : PERCH_SNAPSHOT_NEWEST_FIRST;
+		enum perch_snapshot_order order = seed & 1 ? PERCH_SNAPSHOT_OLDEST_FIRST
+							   : PERCH_SNAPSHOT_NEWEST_FIRST;
 		uint64_t serials[RING / 8], known = 0, overwritten = 0, bytes, came;
 		struct perch_ring *ring = over(k);
 		struct perch_ring_stats stats;
 		size_t written = 0;
 		uint16_t sizes[400];
 
-		perch_ring_snapshot_advance(ring);	/* nothing so far */
+		perch_ring_snapshot_advance(ring); /* nothing so far */
 		for (int round = 0; round < 40; round++) {
 			size_t nr, held, fit, more = ring_kernel_random(&k->random) % 10;
 
 			for (came = 0; more--; came += sizes[written++])
-				ring_kernel_sample(k, sizes[written] = 24 + 8 * (ring_kernel_random(&k->random) % 10));
+				ring_kernel_sample(
+					k, sizes[written] =
+						   24 + 8 * (ring_kernel_random(&k->random) % 10));
 			fit = expected(sizes, written, &bytes);
 			held = fit < written - known ? fit : written - known;
 			nr = take(ring, order, serials);
 			assert_int_equal(nr, held);
 			for (size_t i = 0; i < nr; i++)
-				assert_int_equal(serials[i], order == PERCH_SNAPSHOT_OLDEST_FIRST ? written - nr + i : written - 1 - i);
+				assert_int_equal(serials[i], order == PERCH_SNAPSHOT_OLDEST_FIRST
+								     ? written - nr + i
+								     : written - 1 - i);
 			overwritten += came > bytes ? came - bytes : 0;
 			if (ring_kernel_random(&k->random) % 4) {
 				perch_ring_snapshot_advance(ring);
@@ -227,7 +240,8 @@ static void survives_nonsense(void **state)
 		perch_ring_get_stats(ring, &stats);
 		assert_true(stats.damaged >= 2);
 		k->control->data_head = 4096;
-		assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), -EINVAL);
+		assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err),
+				 -EINVAL);
 		assert_non_null(strstr(err.message, "write_backward"));
 		assert_null(perch_ring_next(ring));
 		perch_ring_close(ring);
@@ -306,7 +320,7 @@ static void maps_and_pauses(void **state)
 	assert_int_equal(d.size, 5 * page);
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), 0);
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), 0);
-	assert_int_equal(d.pauses, 1);		/* the second found it paused */
+	assert_int_equal(d.pauses, 1); /* the second found it paused */
 	assert_int_equal(perch_ring_resume(ring, &err), 0);
 	assert_int_equal(d.resumes, 1);
 	d.refuse_control = EINVAL;
@@ -327,7 +341,8 @@ static void maps_and_pauses(void **state)
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_NEWEST_FIRST, &err), -EINVAL);
 	perch_ring_close(ring);
 	d.refuse_map = EINVAL;
-	assert_int_equal(perch_ring_open(&ring, 5, 1, PERCH_RING_OVERWRITE, machine, &err), -EINVAL);
+	assert_int_equal(perch_ring_open(&ring, 5, 1, PERCH_RING_OVERWRITE, machine, &err),
+			 -EINVAL);
 	assert_null(ring);
 	assert_int_equal(d.maps, 2);
 	assert_int_equal(d.unmaps, 2);
@@ -342,11 +357,17 @@ static void refuses_what_cannot_be(void **state)
 	uint64_t data[8] = { 0 };
 
 	(void)state;
-	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64, (enum perch_ring_mode)7, &err), -EINVAL);
-	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 1ull << 40, PERCH_RING_OVERWRITE, &err), -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64,
+						(enum perch_ring_mode)7, &err),
+			 -EINVAL);
+	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 1ull << 40,
+						PERCH_RING_OVERWRITE, &err),
+			 -EINVAL);
 	assert_null(ring);
-	control_page.data_tail = 4;	/* nobody's: no reader ever moved it */
-	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64, PERCH_RING_OVERWRITE, &err), 0);
+	control_page.data_tail = 4; /* nobody's: no reader ever moved it */
+	assert_int_equal(perch_ring_from_memory(&ring, &control_page, data, 64,
+						PERCH_RING_OVERWRITE, &err),
+			 0);
 	assert_int_equal(perch_ring_snapshot(ring, (enum perch_snapshot_order)9, &err), -EINVAL);
 	assert_int_equal(perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, &err), 0);
 	perch_ring_close(ring);
@@ -355,14 +376,10 @@ static void refuses_what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(holds_the_newest),
-		cmocka_unit_test(counts_what_is_gone),
-		cmocka_unit_test(notices_a_late_writer),
-		cmocka_unit_test(ends_with_resuming),
-		cmocka_unit_test(forgets_what_is_known),
-		cmocka_unit_test(survives_nonsense),
-		cmocka_unit_test(maps_and_pauses),
-		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(holds_the_newest),	 cmocka_unit_test(counts_what_is_gone),
+		cmocka_unit_test(notices_a_late_writer), cmocka_unit_test(ends_with_resuming),
+		cmocka_unit_test(forgets_what_is_known), cmocka_unit_test(survives_nonsense),
+		cmocka_unit_test(maps_and_pauses),	 cmocka_unit_test(refuses_what_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

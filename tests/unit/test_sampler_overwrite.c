@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sampler with .overwrite over a table of calls that imitates the kernel, and this test in the kernel's place. */
+/* A sampler with .overwrite over a table of calls that imitates the kernel, and this test in the
+ * kernel's place. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +33,12 @@ static int set_up(void **state)
 	s->calls = fake_calls(&s->k);
 	assert_int_equal(perch_machine_new(&s->machine, "", &s->calls, NULL), 0);
 	s->options = (struct perch_sampler_options){
-		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK, .machine = s->machine },
-		.cpus = &two_cpus, .overwrite = true, .ring_pages = 4,
+		.event = { .period = 1000,
+			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK,
+			   .machine = s->machine },
+		.cpus = &two_cpus,
+		.overwrite = true,
+		.ring_pages = 4,
 	};
 	*state = s;
 	return 0;
@@ -59,7 +64,7 @@ static int open_scene(struct scene *s, const char *events)
 	return perch_sampler_open(&s->sampler, events, &somebody, &s->options, &s->err);
 }
 
-struct sample {			/* IDENTIFIER TID TIME */
+struct sample { /* IDENTIFIER TID TIME */
 	struct perch_record_header header;
 	uint64_t id, tid, time;
 };
@@ -75,7 +80,8 @@ static void put_backward(struct scene *s, int ring, uint64_t id, uint64_t time)
 		return;
 	control->data_head -= sizeof(sample);
 	for (size_t i = 0; i < sizeof(sample); i++)
-		((char *)control + page)[(control->data_head + i) % size] = ((const char *)&sample)[i];
+		((char *)control + page)[(control->data_head + i) % size] =
+			((const char *)&sample)[i];
 }
 
 static uint64_t id_of(const struct scene *s, size_t event, size_t index)
@@ -89,7 +95,8 @@ static uint64_t id_of(const struct scene *s, size_t event, size_t index)
 	return ids[index];
 }
 
-/* Events of the user into read-only rings, filled from the end; the sampler's own event into rings to be drained. */
+/* Events of the user into read-only rings, filled from the end; the sampler's own event into rings
+ * to be drained. */
 static void has_two_rings_a_cpu(void **state)
 {
 	struct scene *s = *state;
@@ -107,7 +114,8 @@ static void has_two_rings_a_cpu(void **state)
 		assert_int_equal(s->k.fd[i].output, i < 4 && i % 2 ? 1000 + i - 1 : -1);
 	}
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(s->k.mapped[i].protection, i < 2 ? PROT_READ : PROT_READ | PROT_WRITE);
+		assert_int_equal(s->k.mapped[i].protection,
+				 i < 2 ? PROT_READ : PROT_READ | PROT_WRITE);
 		assert_int_equal(s->k.mapped[i].fd, i < 2 ? 1000 + 2 * i : 1002 + i);
 		assert_int_equal(perch_sampler_ring_fd(s->sampler, i), s->k.mapped[i].fd);
 	}
@@ -149,7 +157,8 @@ static int look(void *context, size_t ring, const struct iovec *pieces, int nr)
 		assert_true(seen->s->k.fd[seen->s->k.mapped[i].fd - 1000].paused);
 	for (int i = 0; i < nr; i++)
 		for (size_t at = 0; at < pieces[i].iov_len; at += sizeof(struct sample)) {
-			const struct sample *sample = (const void *)((const char *)pieces[i].iov_base + at);
+			const struct sample *sample =
+				(const void *)((const char *)pieces[i].iov_base + at);
 
 			assert_int_equal(sample->header.size, sizeof(*sample));
 			if (seen->ring[ring])
@@ -178,8 +187,10 @@ static void a_snapshot_has_the_newest(void **state)
 		put_backward(s, 0, id_of(s, 0, 0), i);
 	for (uint64_t i = 1; i <= 10; i++)
 		put_backward(s, 1, id_of(s, 0, 1), i);
-	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);	/* nothing to drain, and nobody behind these descriptors */
-	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), (most + 10) * sizeof(struct sample));
+	/* nothing to drain, and nobody behind these descriptors */
+	assert_int_equal(perch_sampler_wait(s->sampler, 0), -ENODATA);
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err),
+			 (most + 10) * sizeof(struct sample));
 	assert_int_equal(seen.ring[0], most);
 	assert_int_equal(seen.ring[1], 10);
 	assert_int_equal(seen.last, 10);
@@ -226,7 +237,8 @@ static void a_kept_snapshot_is_forgotten(void **state)
 	seen = (struct seen){ .s = s, .answer = -ENOSPC };
 	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), -ENOSPC);
 	seen = (struct seen){ .s = s };
-	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err), 9 * sizeof(struct sample));
+	assert_int_equal(perch_sampler_snapshot(s->sampler, look, &seen, &s->err),
+			 9 * sizeof(struct sample));
 	assert_int_equal(seen.first, 22);
 	assert_int_equal(seen.last, 30);
 	perch_sampler_snapshot_advance(s->sampler);
@@ -242,7 +254,8 @@ static void a_kept_snapshot_is_forgotten(void **state)
 	assert_int_equal(stats.samples, 20 + 21 + 9 + 9 + most);
 }
 
-/* A writer that comes too late writes over the record that is the next to be copied, its size having been looked at. */
+/* A writer that comes too late writes over the record that is the next to be copied, its size
+ * having been looked at. */
 static int write_late(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	struct seen *seen = context;
@@ -252,11 +265,16 @@ static int write_late(void *context, size_t ring, const struct iovec *pieces, in
 
 	(void)ring;
 	for (int i = 0; i < nr; i++)
-		for (size_t at = 0; at < pieces[i].iov_len; at += sizeof(struct sample), seen->records++)
-			assert_int_equal(((const struct perch_record_header *)((char *)pieces[i].iov_base + at))->size,
-					 sizeof(struct sample));
-	if (!seen->calls++)		/* oldest first, and they lie downwards from the end */
-		memset(data + size - (seen->records + 1) * sizeof(struct sample), 0, sizeof(struct sample));
+		for (size_t at = 0; at < pieces[i].iov_len;
+		     at += sizeof(struct sample), seen->records++)
+			assert_int_equal(
+				((const struct perch_record_header *)((char *)pieces[i].iov_base +
+								      at))
+					->size,
+				sizeof(struct sample));
+	if (!seen->calls++) /* oldest first, and they lie downwards from the end */
+		memset(data + size - (seen->records + 1) * sizeof(struct sample), 0,
+		       sizeof(struct sample));
 	return 0;
 }
 
@@ -343,7 +361,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(has_two_rings_a_cpu, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(needs_no_own_event_without_follow, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(needs_no_own_event_without_follow, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_snapshot_has_the_newest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_kept_snapshot_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_late_writer_breaks_nothing, set_up, tear_down),

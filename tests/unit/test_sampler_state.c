@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the rings of a sampler are told to be, what is counted of each, and records by time; the kernel is imitated. */
+/* How the rings of a sampler are told to be, what is counted of each, and records by time; the
+ * kernel is imitated. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 
 #define ONLINE "/sys/devices/system/cpu/online"
 
-static const struct tree_file two_cpus[] = { { ONLINE, "0-1\n" }, { "/sys/devices/system/cpu/present", "0-1\n" } };
+static const struct tree_file two_cpus[] = { { ONLINE, "0-1\n" },
+					     { "/sys/devices/system/cpu/present", "0-1\n" } };
 
 struct scene {
 	char root[PATH_MAX];
@@ -36,7 +38,10 @@ static int set_up(void **state)
 	s->calls = fake_calls(&s->k);
 	assert_int_equal(perch_machine_new(&s->machine, s->root, &s->calls, NULL), 0);
 	s->options = (struct perch_sampler_options){
-		.event = { .period = 1000, .sample = PERCH_SAMPLE_IDENTIFIER, .machine = s->machine }, .ring_pages = 1,
+		.event = { .period = 1000,
+			   .sample = PERCH_SAMPLE_IDENTIFIER,
+			   .machine = s->machine },
+		.ring_pages = 1,
 	};
 	*state = s;
 	return 0;
@@ -78,15 +83,18 @@ static void put(struct scene *s, int ring, const void *bytes, size_t size)
 	size_t page = sysconf(_SC_PAGESIZE);
 
 	for (size_t i = 0; i < size; i++)
-		((char *)control + page)[(control->data_head + i) % page] = ((const char *)bytes)[i];
+		((char *)control + page)[(control->data_head + i) % page] =
+			((const char *)bytes)[i];
 	control->data_head += size;
 }
 
 static void put_sample(struct scene *s, int ring, uint64_t id, uint64_t time)
 {
 	/* IDENTIFIER TID TIME */
-	struct { struct perch_record_header header; uint64_t id, tid, time; } sample = {
-		{ PERCH_RECORD_SAMPLE, 0, sizeof(sample) }, id, 11, time };
+	struct {
+		struct perch_record_header header;
+		uint64_t id, tid, time;
+	} sample = { { PERCH_RECORD_SAMPLE, 0, sizeof(sample) }, id, 11, time };
 
 	put(s, ring, &sample, sizeof(sample));
 }
@@ -94,16 +102,20 @@ static void put_sample(struct scene *s, int ring, uint64_t id, uint64_t time)
 /* The trailer: TID TIME IDENTIFIER. */
 static void put_lost(struct scene *s, int ring, uint64_t id, uint64_t lost, uint64_t time)
 {
-	struct { struct perch_record_header header; uint64_t id, lost, tid, time, identifier; } record = {
-		{ PERCH_RECORD_LOST, 0, sizeof(record) }, id, lost, 11, time, id };
+	struct {
+		struct perch_record_header header;
+		uint64_t id, lost, tid, time, identifier;
+	} record = { { PERCH_RECORD_LOST, 0, sizeof(record) }, id, lost, 11, time, id };
 
 	put(s, ring, &record, sizeof(record));
 }
 
 static void put_throttle(struct scene *s, int ring, uint32_t type, uint64_t id, uint64_t time)
 {
-	struct { struct perch_record_header header; uint64_t time, id, stream_id, tid, trailer_time, identifier; } record = {
-		{ type, 0, sizeof(record) }, time, id, id, 11, time, id };
+	struct {
+		struct perch_record_header header;
+		uint64_t time, id, stream_id, tid, trailer_time, identifier;
+	} record = { { type, 0, sizeof(record) }, time, id, id, 11, time, id };
 
 	put(s, ring, &record, sizeof(record));
 }
@@ -188,7 +200,8 @@ static void counts_what_is_drained(void **state)
 	size_t bytes = 0;
 
 	assert_int_equal(open_scene(s, "cpu-clock,page-faults"), 0);
-	for (int round = 0; round < 23; round++) {	/* once it wraps in the midst of a LOST record */
+	/* once it wraps in the midst of a LOST record */
+	for (int round = 0; round < 23; round++) {
 		put_all(s);
 		assert_true(perch_sampler_drain(s->sampler, take, &bytes) > 0);
 		if (!round) {
@@ -277,7 +290,8 @@ static void tells_pauses_and_ends(void **state)
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_ENDED);
 }
 
-/* A descriptor that poll(2) finds in error, as that of a pinned event without a counter is: a pipe that nobody reads. */
+/* A descriptor that poll(2) finds in error, as that of a pinned event without a counter is: a pipe
+ * that nobody reads. */
 static void tells_events_in_error(void **state)
 {
 	struct scene *s = *state;
@@ -328,7 +342,7 @@ static void tells_cpus_that_went_offline(void **state)
 	fclose(file);
 	assert_int_equal(state_of(s, 0), PERCH_RING_STATE_RUNNING);
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_OFFLINE);
-	assert_int_equal(unlink(path), 0);		/* not known: not offline */
+	assert_int_equal(unlink(path), 0); /* not known: not offline */
 	assert_int_equal(state_of(s, 1), PERCH_RING_STATE_RUNNING);
 }
 

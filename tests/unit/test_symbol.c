@@ -3,10 +3,12 @@
 #include "symbol_fixture.h"
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
+/* clang-format off */
 #define FUNCTION(name, value, size)                                       \
 	{                                                                 \
 		name, CODE + (value), size, STB_GLOBAL, STT_FUNC, TEXT, 0 \
 	}
+/* clang-format on */
 
 static struct perch_dso dso;
 

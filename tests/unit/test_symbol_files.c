@@ -24,8 +24,8 @@ static struct perch_dso with_id(const char *path, const uint8_t *id, uint8_t siz
 }
 
 /* One question to a new handle: the name at an offset, or the trouble in brackets. */
-static const char *ask(const struct perch_symbols_options *options,
-		       const struct perch_dso *dso, uint64_t offset)
+static const char *ask(const struct perch_symbols_options *options, const struct perch_dso *dso,
+		       uint64_t offset)
 {
 	static char answer[256];
 	struct perch_symbols *symbols = new_symbols(options);

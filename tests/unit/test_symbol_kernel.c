@@ -56,8 +56,7 @@ static void functions_of_the_kernel_are_found(void **state)
 
 static void functions_of_modules_are_found(void **state)
 {
-	struct perch_dso sound =
-		binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
+	struct perch_dso sound = binary_at("/lib/modules/6.1.0/snd-hda.ko.xz", PERCH_DSO_MODULE);
 	struct perch_dso ext4 = binary_at("[ext4]", PERCH_DSO_MODULE);
 	struct perch_dso absent = binary_at("[absent]", PERCH_DSO_MODULE);
 	struct perch_symbols *symbols = with_list(list);
@@ -164,7 +163,8 @@ static void what_runs_here_is_not_what_ran_elsewhere(void **state)
 
 	(void)state;
 	assert_null(perch_symbols_find(symbols, &kernel, base + 0x100));
-	assert_non_null(strstr(perch_symbols_error(symbols, &kernel), "not the kernel that runs here"));
+	assert_non_null(
+		strstr(perch_symbols_error(symbols, &kernel), "not the kernel that runs here"));
 	assert_null(perch_symbols_find(symbols, &module, base));
 	assert_non_null(strstr(perch_symbols_error(symbols, &module), "another build"));
 	for (uint64_t offset = 0; offset < 0x4000; offset += 4)

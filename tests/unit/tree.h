@@ -11,17 +11,19 @@
 #include <sys/stat.h>
 
 struct tree_file {
-	const char *path;		/* from the tree's root, with a slash at the start */
+	const char *path; /* from the tree's root, with a slash at the start */
 	const char *text;
 };
 
-/* Makes a temporary folder that holds the files; root: its path (PATH_MAX bytes). Ends the test program on failure. */
+/* Makes a temporary folder that holds the files; root: its path (PATH_MAX bytes). Ends the test
+ * program on failure. */
 static inline void tree_make(char *root, const struct tree_file *files, size_t nr)
 {
 	char path[PATH_MAX + 256];
 	FILE *stream;
 
-	snprintf(root, PATH_MAX, "%s/perch-test-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	snprintf(root, PATH_MAX, "%s/perch-test-XXXXXX",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	if (!mkdtemp(root)) {
 		perror(root);
 		exit(1);
@@ -41,7 +43,8 @@ static inline void tree_make(char *root, const struct tree_file *files, size_t n
 	}
 }
 
-static inline int tree_remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
+static inline int tree_remove_one(const char *path, const struct stat *status, int type,
+				  struct FTW *place)
 {
 	(void)status, (void)type, (void)place;
 	return remove(path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perch doctor: what this user can measure on this machine, and what would have to change for the rest. */
+/* perch doctor: what this user can measure on this machine, and what would have to change for the
+ * rest. */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int load_program(void)
 	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
 	attr.insns = (uintptr_t)program;
 	attr.insn_cnt = CLI_NR(program);
-	attr.license = (uintptr_t)"MIT";
+	attr.license = (uintptr_t) "MIT";
 	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	if (fd < 0)
 		return -errno;
@@ -58,8 +59,8 @@ static int cannot_write(const char *file)
 	struct perch_error err;
 	int errnum = errno ? errno : EIO;
 
-	perch_error_set(&err, errnum, PERCH_ERROR_FILE, "cannot write %s: %s", file ? file : "the answer",
-			strerror(errnum));
+	perch_error_set(&err, errnum, PERCH_ERROR_FILE, "cannot write %s: %s",
+			file ? file : "the answer", strerror(errnum));
 	return cli_error(DOCTOR_COMMAND, &err);
 }
 
@@ -104,7 +105,8 @@ int perch_cmd_doctor(int argc, char **argv)
 
 	first = cli_parse(DOCTOR_COMMAND, options, CLI_NR(options), argc, argv);
 	if (first < argc)
-		return cli_usage_error(DOCTOR_COMMAND, "'%s' is too much: it takes options alone", argv[first]);
+		return cli_usage_error(DOCTOR_COMMAND, "'%s' is too much: it takes options alone",
+				       argv[first]);
 	doctor = calloc(1, sizeof(*doctor));
 	if (!doctor) {
 		perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the checks");

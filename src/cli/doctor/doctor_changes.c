@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a refusal to what an administrator, or the user, can change. The explanation's own remedy is for who wrote the
- * call: it says how to ask for less. Here the wish is kept and the machine changes.
+ * From a refusal to what an administrator, or the user, can change. The explanation's own remedy is
+ * for who wrote the call: it says how to ask for less. Here the wish is kept and the machine
+ * changes.
  */
 #include <string.h>
 
@@ -13,9 +14,11 @@ bool doctor_has(struct doctor *doctor, int capability)
 	struct perch_sandbox sandbox;
 	uint64_t effective;
 
-	if (perch_machine_capabilities(doctor->machine, &effective, NULL) || !(effective >> capability & 1))
+	if (perch_machine_capabilities(doctor->machine, &effective, NULL) ||
+	    !(effective >> capability & 1))
 		return false;
-	return perch_machine_sandbox(doctor->machine, &sandbox, NULL) || sandbox.user_namespace != 1;
+	return perch_machine_sandbox(doctor->machine, &sandbox, NULL) ||
+	       sandbox.user_namespace != 1;
 }
 
 /* Before 5.8 CAP_SYS_ADMIN had the parts of CAP_PERFMON and CAP_BPF. */
@@ -23,7 +26,8 @@ static const char *capability_here(struct doctor *doctor, const char *wanted)
 {
 	struct perch_release release;
 
-	if ((!strcmp(wanted, "perfmon") || !strcmp(wanted, "bpf")) && !perch_machine_release(doctor->machine, &release, NULL) &&
+	if ((!strcmp(wanted, "perfmon") || !strcmp(wanted, "bpf")) &&
+	    !perch_machine_release(doctor->machine, &release, NULL) &&
 	    (release.major < 5 || (release.major == 5 && release.minor < 8)))
 		return "sys_admin";
 	return wanted;
@@ -34,7 +38,7 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 {
 	const char *capability = capability_here(doctor, wanted);
 	struct perch_sandbox sandbox;
-	bool with_perfmon = !strcmp(capability, "bpf");	/* worth nothing for events without it */
+	bool with_perfmon = !strcmp(capability, "bpf"); /* worth nothing for events without it */
 	char upper[32] = "";
 
 	for (size_t i = 0; capability[i] && i < sizeof(upper) - 1; i++)
@@ -44,22 +48,28 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 	if (sandbox.user_namespace == 1)
 		return false;
 	if (!strcmp(sandbox.container, "kubernetes"))
-		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s%s]", upper,
-			 with_perfmon ? ", PERFMON" : "");
+		snprintf(text, size, "in the pod's securityContext: capabilities: add: [%s%s]",
+			 upper, with_perfmon ? ", PERFMON" : "");
 	else if (!strcmp(sandbox.container, "docker") || !strcmp(sandbox.container, "podman"))
-		snprintf(text, size, "start the container with: %s run --cap-add %s%s", sandbox.container, upper,
-			 with_perfmon ? " --cap-add PERFMON" : "");
+		snprintf(text, size, "start the container with: %s run --cap-add %s%s",
+			 sandbox.container, upper, with_perfmon ? " --cap-add PERFMON" : "");
 	else if (sandbox.no_new_privileges == 1)
-		snprintf(text, size,
-			 "start perch by a process that has CAP_%s%s (no_new_privs keeps it from gaining one)", upper,
-			 with_perfmon ? " and CAP_PERFMON" : "");
-	else if (with_perfmon || !strcmp(capability, "syslog"))	/* setcap replaces what was set before */
-		snprintf(text, size, "as root, for perch alone: setcap cap_perfmon,cap_%s+ep \"$(command -v perch)\"",
-			 capability);
+		snprintf(
+			text, size,
+			"start perch by a process that has CAP_%s%s (no_new_privs keeps it from gaining one)",
+			upper, with_perfmon ? " and CAP_PERFMON" : "");
+	else if (with_perfmon ||
+		 !strcmp(capability, "syslog")) /* setcap replaces what was set before */
+		snprintf(
+			text, size,
+			"as root, for perch alone: setcap cap_perfmon,cap_%s+ep \"$(command -v perch)\"",
+			capability);
 	else if (!strcmp(capability, "sys_admin"))
 		snprintf(text, size, "run perch as root (CAP_SYS_ADMIN)");
 	else
-		snprintf(text, size, "as root, for perch alone: setcap cap_%s+ep \"$(command -v perch)\"", capability);
+		snprintf(text, size,
+			 "as root, for perch alone: setcap cap_%s+ep \"$(command -v perch)\"",
+			 capability);
 	return true;
 }
 
@@ -69,31 +79,39 @@ static bool level_text(struct doctor *doctor, long level, char *text, size_t siz
 	bool contained;
 	long now;
 
-	if (level == DOCTOR_ANY_LEVEL || perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &now, NULL) ||
+	if (level == DOCTOR_ANY_LEVEL ||
+	    perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &now, NULL) ||
 	    now <= level)
 		return false;
 	contained = !perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 		    (sandbox.container[0] || sandbox.user_namespace == 1);
-	snprintf(text, size, "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (now %ld)",
+	snprintf(text, size,
+		 "as root%s, for everybody: sysctl kernel.perf_event_paranoid=%ld (now %ld)",
 		 contained ? " outside of the container" : "", level, now);
 	if (contained && !sandbox.container[0])
-		snprintf(text, size, "as root outside of the user namespace, for everybody: sysctl "
-			 "kernel.perf_event_paranoid=%ld (now %ld)", level, now);
+		snprintf(text, size,
+			 "as root outside of the user namespace, for everybody: sysctl "
+			 "kernel.perf_event_paranoid=%ld (now %ld)",
+			 level, now);
 	return true;
 }
 
-void doctor_change_right(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need)
+void doctor_change_right(struct doctor *doctor, struct doctor_result *result,
+			 const struct doctor_need *need)
 {
 	char level[256], capability[256];
 	bool has_level = level_text(doctor, need->level, level, sizeof(level));
-	bool has_capability = capability_text(doctor, need->capability, capability, sizeof(capability));
+	bool has_capability =
+		capability_text(doctor, need->capability, capability, sizeof(capability));
 
 	if (has_level && has_capability)
 		doctor_change(result, "%s; or %s", capability, level);
 	else if (has_level || has_capability)
 		doctor_change(result, "%s", has_level ? level : capability);
 	else
-		doctor_change(result, "run perch outside of the user namespace: perf ignores capabilities held inside");
+		doctor_change(
+			result,
+			"run perch outside of the user namespace: perf ignores capabilities held inside");
 }
 
 static bool is_right(enum perch_cause cause)
@@ -112,21 +130,25 @@ static bool in_container(struct doctor *doctor)
 
 void doctor_change_filter(struct doctor_result *result)
 {
-	doctor_change(result, "start perch outside of what installed the filter (a sandbox, or a systemd unit: there "
-			      "SystemCallFilter=perf_event_open lets it through)");
+	doctor_change(
+		result,
+		"start perch outside of what installed the filter (a sandbox, or a systemd unit: there "
+		"SystemCallFilter=perf_event_open lets it through)");
 }
 
 void doctor_change_pmu(struct doctor *doctor, struct doctor_result *result)
 {
 	if (perch_machine_virtual(doctor->machine) == 1)
-		doctor_change(result, "give this virtual machine a PMU in its hypervisor (QEMU: -cpu host,pmu=on; in a "
-				      "cloud: bare metal)");
+		doctor_change(
+			result,
+			"give this virtual machine a PMU in its hypervisor (QEMU: -cpu host,pmu=on; in a "
+			"cloud: bare metal)");
 	else
 		doctor_change(result, "a kernel with a driver for this processor's PMU");
 }
 
-void doctor_refused(struct doctor *doctor, struct doctor_result *result, const struct perch_open_call *call,
-		    const struct doctor_need *need)
+void doctor_refused(struct doctor *doctor, struct doctor_result *result,
+		    const struct perch_open_call *call, const struct doctor_need *need)
 {
 	const struct perch_probing budget = { 0 };
 	const struct doctor_need gate = { 2, "sys_admin" };
@@ -134,7 +156,8 @@ void doctor_refused(struct doctor *doctor, struct doctor_result *result, const s
 	const struct perch_finding *finding = &explanation.finding[0];
 
 	memset(&explanation, 0, sizeof(explanation));
-	if (perch_explain_open_call(call, doctor->machine, &budget, &explanation) || !explanation.nr_findings) {
+	if (perch_explain_open_call(call, doctor->machine, &budget, &explanation) ||
+	    !explanation.nr_findings) {
 		doctor_reason(result, DOCTOR_NO, "%s", strerror(call->errnum));
 		return;
 	}
@@ -145,7 +168,8 @@ void doctor_refused(struct doctor *doctor, struct doctor_result *result, const s
 	else if (is_right(finding->cause) && need)
 		doctor_change_right(doctor, result, need);
 	else if (finding->cause == PERCH_CAUSE_SECCOMP && !in_container(doctor))
-		doctor_change_filter(result);	/* the engine's advice is for containers, as most filters are */
+		/* the engine's advice is for containers, as most filters are */
+		doctor_change_filter(result);
 	else if (finding->cause == PERCH_CAUSE_NO_HARDWARE)
 		doctor_change_pmu(doctor, result);
 	else

@@ -27,7 +27,8 @@ static const struct {
 	{ "tracepoint-data", DOCTOR_PROBES, "data of tracepoints", doctor_tracepoint_raw },
 	{ "uprobes", DOCTOR_PROBES, "uprobes", doctor_uprobes },
 	{ "kprobes", DOCTOR_PROBES, "kprobes", doctor_kprobes },
-	{ "kernel-breakpoints", DOCTOR_PROBES, "breakpoints in the kernel", doctor_breakpoint_kernel },
+	{ "kernel-breakpoints", DOCTOR_PROBES, "breakpoints in the kernel",
+	  doctor_breakpoint_kernel },
 	{ "bpf", DOCTOR_PROBES, "BPF programs on events", doctor_bpf },
 	{ "kernel", DOCTOR_KERNEL, "release", doctor_release },
 	{ "attr-size", DOCTOR_KERNEL, "size of perf_event_attr", doctor_attr_size },
@@ -61,13 +62,16 @@ void doctor_examine(struct doctor *doctor)
 		struct doctor_result *result = &doctor->result[i];
 
 		*result = (struct doctor_result){
-			.id = checks[i].id, .group = checks[i].group, .title = checks[i].title,
+			.id = checks[i].id,
+			.group = checks[i].group,
+			.title = checks[i].title,
 		};
 		checks[i].look(doctor, result);
-		doctor->nr++;		/* seen by those that follow */
+		doctor->nr++; /* seen by those that follow */
 	}
 	sample = doctor_result_of(doctor, "sample");
-	doctor->usable = sample && (sample->status == DOCTOR_OK || sample->status == DOCTOR_LIMITED);
+	doctor->usable = sample &&
+			 (sample->status == DOCTOR_OK || sample->status == DOCTOR_LIMITED);
 }
 
 const struct doctor_result *doctor_result_of(const struct doctor *doctor, const char *id)
@@ -78,8 +82,8 @@ const struct doctor_result *doctor_result_of(const struct doctor *doctor, const 
 	return NULL;
 }
 
-__attribute__((format(printf, 3, 0)))
-static void put(char *text, size_t size, const char *format, va_list list)
+__attribute__((format(printf, 3, 0))) static void put(char *text, size_t size, const char *format,
+						      va_list list)
 {
 	char raw[640];
 

@@ -11,7 +11,7 @@
 #include "doctor.h"
 #include "options.h"
 
-#define BOOT_RECORDS 8192		/* of the log that are read at most */
+#define BOOT_RECORDS 8192 /* of the log that are read at most */
 
 void doctor_release(struct doctor *doctor, struct doctor_result *result)
 {
@@ -31,8 +31,8 @@ void doctor_release(struct doctor *doctor, struct doctor_result *result)
 }
 
 /*
- * Names of the attr's fields that begin at or behind an offset, with the release that brought them. Returns the last of
- * these releases.
+ * Names of the attr's fields that begin at or behind an offset, with the release that brought them.
+ * Returns the last of these releases.
  */
 static const char *fields_from(uint32_t offset, char *text, size_t size)
 {
@@ -43,9 +43,9 @@ static const char *fields_from(uint32_t offset, char *text, size_t size)
 	text[0] = '\0';
 	for (size_t i = 0; i < nr && used < size; i++)
 		if (field[i].offset >= offset && field[i].since[0]) {
-			used += snprintf(text + used, size - used, "%s%s (Linux %s)", used ? ", " : "", field[i].name,
-					 field[i].since);
-			newest = field[i].since;	/* fields were only ever added at the end */
+			used += snprintf(text + used, size - used, "%s%s (Linux %s)",
+					 used ? ", " : "", field[i].name, field[i].since);
+			newest = field[i].since; /* fields were only ever added at the end */
 		}
 	return newest;
 }
@@ -62,12 +62,13 @@ void doctor_attr_size(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%u bytes; perch knows %zu", (unsigned)size, sizeof(struct perch_attr));
+	doctor_value(result, "%u bytes; perch knows %zu", (unsigned)size,
+		     sizeof(struct perch_attr));
 	if (size >= sizeof(struct perch_attr))
 		return;
 	newest = fields_from(size, missing, sizeof(missing));
-	doctor_reason(result, DOCTOR_LIMITED, "this kernel lacks the field%s %s", strchr(missing, ',') ? "s" : "",
-		      missing);
+	doctor_reason(result, DOCTOR_LIMITED, "this kernel lacks the field%s %s",
+		      strchr(missing, ',') ? "s" : "", missing);
 	doctor_change(result, "Linux %s or later, for a program that sets %s", newest,
 		      strchr(missing, ',') ? "them" : "it");
 }
@@ -84,11 +85,11 @@ void doctor_pmus(struct doctor *doctor, struct doctor_result *result)
 		return;
 	}
 	for (size_t i = 0; i < nr && used < sizeof(text); i++) {
-		used += snprintf(text + used, sizeof(text) - used, "%s%s %u", i ? ", " : "", pmu[i].name,
-				 (unsigned)pmu[i].type);
+		used += snprintf(text + used, sizeof(text) - used, "%s%s %u", i ? ", " : "",
+				 pmu[i].name, (unsigned)pmu[i].type);
 		if (pmu[i].cpus.nr && used < sizeof(text))
-			used += snprintf(text + used, sizeof(text) - used, " (%zu CPU%s)", pmu[i].cpus.nr,
-					 pmu[i].cpus.nr == 1 ? "" : "s");
+			used += snprintf(text + used, sizeof(text) - used, " (%zu CPU%s)",
+					 pmu[i].cpus.nr, pmu[i].cpus.nr == 1 ? "" : "s");
 	}
 	if (used >= sizeof(text))
 		strcpy(text + sizeof(text) - 4, "...");
@@ -107,7 +108,8 @@ static char *sentence_of(char *record)
 	return text ? text + 1 : record;
 }
 
-int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text, size_t size)
+int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_t nr, char *text,
+		    size_t size)
 {
 	char path[PATH_MAX], record[8192];
 	int fd, rc = -ENOENT;
@@ -120,7 +122,8 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 		return -errno;
 	for (unsigned i = 0; i < BOOT_RECORDS; i++) {
 		got = read(fd, record,
-			   sizeof(record) - 1); /* one record each; EPIPE: some were overwritten meanwhile */
+			   /* one record each; EPIPE: some were overwritten meanwhile */
+			   sizeof(record) - 1);
 		if (got < 0 && (errno == EPIPE || errno == EINTR))
 			continue;
 		if (got <= 0) {
@@ -131,7 +134,8 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 		record[got] = '\0';
 		for (size_t word = 0; word < nr; word++)
 			if (strstr(record, words[word])) {
-				perch_clean_text(text, size, sentence_of(record));	/* the last one counts */
+				/* the last one counts */
+				perch_clean_text(text, size, sentence_of(record));
 				rc = 0;
 				break;
 			}
@@ -143,7 +147,8 @@ int doctor_boot_log(const struct doctor *doctor, const char *const *words, size_
 /* Why there is none: what the kernel said when it started, and what can be seen from here. */
 static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 {
-	static const char *const words[] = { "Performance Events:", "hw perfevents:", "no PMU driver" };
+	static const char *const words[] = { "Performance Events:", "hw perfevents:",
+					     "no PMU driver" };
 	struct perch_sandbox sandbox;
 	char said[256], text[400];
 	int rc = doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said));
@@ -152,19 +157,23 @@ static void tell_no_core(struct doctor *doctor, struct doctor_result *result)
 	if (!rc)
 		snprintf(text, sizeof(text), "the kernel said when it started: %s", said);
 	else if (rc == -EPERM || rc == -EACCES)
-		snprintf(text, sizeof(text), "this user may not read in the kernel's log what it said of it when it "
+		snprintf(text, sizeof(text),
+			 "this user may not read in the kernel's log what it said of it when it "
 			 "started (kernel.dmesg_restrict)");
 	else
 		snprintf(text, sizeof(text), "the kernel's log does not tell why");
-	doctor_reason(result, DOCTOR_NO, "%s; %s",
-		      virtual ? "this is a virtual machine, and its hypervisor shows no PMU that Linux can use"
-			      : "Linux found no PMU in this processor that it has a driver for",
-		      text);
+	doctor_reason(
+		result, DOCTOR_NO, "%s; %s",
+		virtual ? "this is a virtual machine, and its hypervisor shows no PMU that Linux can use"
+			: "Linux found no PMU in this processor that it has a driver for",
+		text);
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_HARDWARE);
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    !strcmp(sandbox.container, "gvisor")) {
-		doctor_reason(result, DOCTOR_NO, "gVisor is a kernel of its own that has no perf events");
-		doctor_change(result, "run the container with another runtime than gVisor: --runtime=runc");
+		doctor_reason(result, DOCTOR_NO,
+			      "gVisor is a kernel of its own that has no perf events");
+		doctor_change(result,
+			      "run the container with another runtime than gVisor: --runtime=runc");
 		return;
 	}
 	doctor_change_pmu(doctor, result);
@@ -189,10 +198,12 @@ void doctor_core_pmu(struct doctor *doctor, struct doctor_result *result)
 		branches[0] = '\0';
 		if (!perch_machine_pmu_cap(doctor->machine, &pmu[i], "branches", &depth, NULL))
 			snprintf(branches, sizeof(branches), ", %ld branches", depth);
-		used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? "; " : "", pmu[i].name);
+		used += snprintf(text + used, sizeof(text) - used, "%s%s", used ? "; " : "",
+				 pmu[i].name);
 		if (used < sizeof(text) &&
 		    !perch_machine_pmu_cap(doctor->machine, &pmu[i], "max_precise", &precise, NULL))
-			used += snprintf(text + used, sizeof(text) - used, " (precise up to %ld%s)", precise, branches);
+			used += snprintf(text + used, sizeof(text) - used, " (precise up to %ld%s)",
+					 precise, branches);
 	}
 	doctor_value(result, "%s", text);
 	if (!used)

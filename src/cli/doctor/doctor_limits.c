@@ -6,9 +6,9 @@
 #include "doctor.h"
 #include "options.h"
 
-#define USUAL_RING_KB 512		/* of perch record for each CPU */
-#define USUAL_RATE 4000			/* of perch record, a second */
-#define USUAL_DEPTH 127
+#define USUAL_RING_KB 512  /* of perch record for each CPU */
+#define USUAL_RATE    4000 /* of perch record, a second */
+#define USUAL_DEPTH   127
 
 static size_t nr_cpus(struct doctor *doctor)
 {
@@ -17,7 +17,8 @@ static size_t nr_cpus(struct doctor *doctor)
 	return perch_machine_cpus(doctor->machine, &cpus, NULL) || !cpus->nr ? 1 : cpus->nr;
 }
 
-/* Each ring is a page for itself and a power of two of them for records: that power, of as many pages. */
+/* Each ring is a page for itself and a power of two of them for records: that power, of as many
+ * pages. */
 static uint64_t ring_of(uint64_t pages)
 {
 	uint64_t data = 1;
@@ -38,8 +39,8 @@ static uint64_t memlock_needed(uint64_t mlock_kb, uint64_t page_kb, uint64_t cpu
 }
 
 /*
- * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that what RLIMIT_MEMLOCK
- * leaves.
+ * A user's rings may lock mlock_kb for each CPU, all of them together, and a process's beyond that
+ * what RLIMIT_MEMLOCK leaves.
  */
 static void tell_rings(struct doctor *doctor, struct doctor_result *result, long mlock_kb,
 		       const struct perch_limits *limits)
@@ -62,11 +63,13 @@ static void tell_rings(struct doctor *doctor, struct doctor_result *result, long
 	if (data_kb >= USUAL_RING_KB)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_MMAP_LOCKED);
-	doctor_reason(result, DOCTOR_LIMITED, "perch record takes %d KiB for each CPU, unless -m asks for less",
+	doctor_reason(result, DOCTOR_LIMITED,
+		      "perch record takes %d KiB for each CPU, unless -m asks for less",
 		      USUAL_RING_KB);
 	doctor_change(result,
-		      "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64 "; or raise RLIMIT_MEMLOCK to %" PRIu64
-		      " KiB (ulimit -l)", USUAL_RING_KB + page_kb, memlock_needed(mlock_kb, page_kb, cpus));
+		      "as root: sysctl kernel.perf_event_mlock_kb=%" PRIu64
+		      "; or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
+		      USUAL_RING_KB + page_kb, memlock_needed(mlock_kb, page_kb, cpus));
 }
 
 void doctor_rings(struct doctor *doctor, struct doctor_result *result)
@@ -83,7 +86,8 @@ void doctor_rings(struct doctor *doctor, struct doctor_result *result)
 	result->status = DOCTOR_OK;
 	if (doctor_has(doctor, PERCH_CAP_IPC_LOCK))
 		doctor_value(result, "unlimited (CAP_IPC_LOCK)");
-	else if (!perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL) && level < 0)
+	else if (!perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, NULL) &&
+		 level < 0)
 		doctor_value(result, "unlimited (kernel.perf_event_paranoid %ld)", level);
 	else
 		tell_rings(doctor, result, mlock_kb < 0 ? 0 : mlock_kb, &limits);
@@ -104,8 +108,8 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 	open = nr;
 	left = limits.descriptors > open ? limits.descriptors - open : 0;
 	doctor_value(result,
-		     "%" PRIu64 " left of %" PRIu64 ": %" PRIu64 " event%s of one thread, or %" PRIu64
-		     " on each of %" PRIu64 " CPUs",
+		     "%" PRIu64 " left of %" PRIu64 ": %" PRIu64
+		     " event%s of one thread, or %" PRIu64 " on each of %" PRIu64 " CPUs",
 		     left, limits.descriptors, left, left == 1 ? "" : "s", left / cpus, cpus);
 	result->status = DOCTOR_OK;
 	if (left / cpus >= 32)
@@ -116,8 +120,9 @@ void doctor_descriptors(struct doctor *doctor, struct doctor_result *result)
 	if (limits.descriptors_hard > limits.descriptors)
 		doctor_change(result, "ulimit -n %" PRIu64, limits.descriptors_hard);
 	else
-		doctor_change(result,
-			      "as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
+		doctor_change(
+			result,
+			"as root: raise the hard limit (nofile in /etc/security/limits.conf), then ulimit -n");
 }
 
 /* Where it is off the kernel refuses a new rate too: at 0 and 100 per cent. */
@@ -125,11 +130,13 @@ static bool is_throttling(struct doctor *doctor)
 {
 	long percent;
 
-	return perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_CPU_TIME_PERCENT, &percent, NULL) ||
+	return perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_CPU_TIME_PERCENT, &percent,
+				    NULL) ||
 	       (percent > 0 && percent < 100);
 }
 
-/* Linux starts with 100000 and goes down where the interrupts of samples take too long; so may an administrator. */
+/* Linux starts with 100000 and goes down where the interrupts of samples take too long; so may an
+ * administrator. */
 void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 {
 	static const char *const words[] = { "lowering kernel.perf_event_max_sample_rate" };
@@ -147,12 +154,16 @@ void doctor_sample_rate(struct doctor *doctor, struct doctor_result *result)
 		return;
 	result->cause = rate < USUAL_RATE ? perch_cause_slug(PERCH_CAUSE_FREQUENCY) : NULL;
 	if (!doctor_boot_log(doctor, words, CLI_NR(words), said, sizeof(said)))
-		doctor_reason(result, result->status, "the kernel lowered it, for interrupts took too long: %s", said);
+		doctor_reason(result, result->status,
+			      "the kernel lowered it, for interrupts took too long: %s", said);
 	else
-		doctor_reason(result, result->status, "the kernel or an administrator lowered it from 100000");
+		doctor_reason(result, result->status,
+			      "the kernel or an administrator lowered it from 100000");
 	if (rate < USUAL_RATE)
-		doctor_change(result, "as root: sysctl %skernel.perf_event_max_sample_rate=100000; until then -F %ld",
-			      is_throttling(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ", rate);
+		doctor_change(
+			result,
+			"as root: sysctl %skernel.perf_event_max_sample_rate=100000; until then -F %ld",
+			is_throttling(doctor) ? "" : "kernel.perf_cpu_time_max_percent=25 ", rate);
 }
 
 void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
@@ -171,6 +182,9 @@ void doctor_stack_depth(struct doctor *doctor, struct doctor_result *result)
 		doctor_value(result, "%ld frames, %ld contexts", frames, contexts);
 	if (frames >= USUAL_DEPTH)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "it was lowered from %d: deeper callchains are cut", USUAL_DEPTH);
-	doctor_change(result, "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d", USUAL_DEPTH);
+	doctor_reason(result, DOCTOR_LIMITED, "it was lowered from %d: deeper callchains are cut",
+		      USUAL_DEPTH);
+	doctor_change(result,
+		      "as root, while nothing is measured: sysctl kernel.perf_event_max_stack=%d",
+		      USUAL_DEPTH);
 }

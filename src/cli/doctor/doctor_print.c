@@ -16,7 +16,7 @@ static const struct {
 	[DOCTOR_UNKNOWN] = { "?", "unknown", "\033[36m" },
 };
 
-#define INDENT 12			/* of reasons: below the titles */
+#define INDENT 12 /* of reasons: below the titles */
 
 /* Breaks lines at spaces where there is a width; 0: one line. column: where the text begins. */
 static void put_wrapped(FILE *out, const char *text, unsigned column, unsigned width)
@@ -56,10 +56,12 @@ static bool says_the_same(const struct doctor *doctor, size_t i)
 
 static void put_result(const struct doctor_result *result, FILE *out, bool colours, unsigned width)
 {
-	const char *colour = colours ? statuses[result->status].colour : "", *plain = colours ? "\033[0m" : "";
+	const char *colour = colours ? statuses[result->status].colour : "",
+		   *plain = colours ? "\033[0m" : "";
 	int title = result->value[0] ? 32 : 0;
 
-	fprintf(out, "  %s%-7s%s   %-*s", colour, statuses[result->status].mark, plain, title, result->title);
+	fprintf(out, "  %s%-7s%s   %-*s", colour, statuses[result->status].mark, plain, title,
+		result->title);
 	put_wrapped(out, result->value, INDENT + 32, width);
 }
 
@@ -81,11 +83,14 @@ static void put_verdict(const struct doctor *doctor, FILE *out, unsigned width)
 	if (doctor->usable)
 		snprintf(text, sizeof(text), "You can profile your own programs here, by %s, %s",
 			 works(doctor, "cycles") ? "cycles" : "the clock",
-			 works(doctor, "sample-kernel") ? "with the kernel's side" : "in user space alone");
+			 works(doctor, "sample-kernel") ? "with the kernel's side"
+							: "in user space alone");
 	else
-		snprintf(text, sizeof(text), "You cannot profile your own programs here: no event can be sampled");
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), " (%u ok, %u limited, %u no, %u unknown).",
-		 nr[DOCTOR_OK], nr[DOCTOR_LIMITED], nr[DOCTOR_NO], nr[DOCTOR_UNKNOWN]);
+		snprintf(text, sizeof(text),
+			 "You cannot profile your own programs here: no event can be sampled");
+	snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		 " (%u ok, %u limited, %u no, %u unknown).", nr[DOCTOR_OK], nr[DOCTOR_LIMITED],
+		 nr[DOCTOR_NO], nr[DOCTOR_UNKNOWN]);
 	fputc('\n', out);
 	put_wrapped(out, text, 0, width);
 }
@@ -149,12 +154,16 @@ static json_t *json_facts(struct perch_machine *machine)
 	long value;
 
 	for (int i = 0; i < PERCH_SYSCTL_MAX; i++)
-		json_object_set_new(facts, perch_sysctl_name(i), perch_machine_sysctl(machine, i, &value, NULL)
-								 ? json_null() : json_integer(value));
-	json_object_set_new(facts, "attr_size", perch_machine_attr_size(machine, &size, NULL) ? json_null()
-											      : json_integer(size));
-	json_object_set_new(facts, "cpus_online", perch_machine_cpus(machine, &cpus, NULL) ? json_null()
-											   : json_integer(cpus->nr));
+		json_object_set_new(facts, perch_sysctl_name(i),
+				    perch_machine_sysctl(machine, i, &value, NULL)
+					    ? json_null()
+					    : json_integer(value));
+	json_object_set_new(facts, "attr_size",
+			    perch_machine_attr_size(machine, &size, NULL) ? json_null()
+									  : json_integer(size));
+	json_object_set_new(facts, "cpus_online",
+			    perch_machine_cpus(machine, &cpus, NULL) ? json_null()
+								     : json_integer(cpus->nr));
 	if (perch_machine_limits(machine, &limits, NULL))
 		limits.locked_bytes = limits.descriptors = UINT64_MAX;
 	json_object_set_new(facts, "rlimit_memlock", limit_or_null(limits.locked_bytes));

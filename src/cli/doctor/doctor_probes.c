@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes by permission alone: one that opens changes the text of whatever it is put into. And BPF programs. */
+/* Probes by permission alone: one that opens changes the text of whatever it is put into. And BPF
+ * programs. */
 #include <errno.h>
 #include <string.h>
 
 #include "doctor.h"
 #include "options.h"
 
-#define CAP_BPF 39			/* since 5.8 */
+#define CAP_BPF 39 /* since 5.8 */
 
 static unsigned release_rank(struct doctor *doctor)
 {
 	struct perch_release release;
 
-	return perch_machine_release(doctor->machine, &release, NULL) ? 0 : perch_release_rank(release.text);
+	return perch_machine_release(doctor->machine, &release, NULL)
+		       ? 0
+		       : perch_release_rank(release.text);
 }
 
 /* What stands in the way of every event stands in the way of probes too. */
@@ -30,19 +33,21 @@ static bool all_refused(struct doctor *doctor, struct doctor_result *result)
 	return true;
 }
 
-static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const char *name, const char *option)
+static bool has_pmu(struct doctor *doctor, struct doctor_result *result, const char *name,
+		    const char *option)
 {
 	if (perch_machine_pmu(doctor->machine, name))
 		return true;
 	result->cause = perch_cause_slug(PERCH_CAUSE_NO_PMU);
 	doctor_reason(result, DOCTOR_NO, "the kernel has no PMU %s", name);
 	doctor_change(result, "a kernel%s that is built with %s=y",
-		      release_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later" : "", option);
+		      release_rank(doctor) < perch_release_rank("4.17") ? " of 4.17 or later" : "",
+		      option);
 	return false;
 }
 
-static void lacks(struct doctor *doctor, struct doctor_result *result, const struct doctor_need *need,
-		  const char *reason)
+static void lacks(struct doctor *doctor, struct doctor_result *result,
+		  const struct doctor_need *need, const char *reason)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_PROBE_PRIVILEGE);
 	doctor_reason(result, DOCTOR_NO, "%s", reason);
@@ -54,13 +59,15 @@ void doctor_uprobes(struct doctor *doctor, struct doctor_result *result)
 	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "sys_admin" };
 	unsigned rank = release_rank(doctor);
 
-	if (all_refused(doctor, result) || !has_pmu(doctor, result, "uprobe", "CONFIG_UPROBE_EVENTS"))
+	if (all_refused(doctor, result) ||
+	    !has_pmu(doctor, result, "uprobe", "CONFIG_UPROBE_EVENTS"))
 		return;
 	doctor_value(result, "by rights, not tried");
 	if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN))
 		result->status = DOCTOR_OK;
 	else if (doctor_has(doctor, PERCH_CAP_PERFMON) && rank >= 5008 && rank < 6016)
-		doctor_reason(result, DOCTOR_UNKNOWN, "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "CAP_PERFMON suffices for uprobes from 5.8 to 6.15, unless the "
 			      "distribution has brought back the need of CAP_SYS_ADMIN");
 	else
 		lacks(doctor, result, &need, "uprobes need CAP_SYS_ADMIN");
@@ -71,15 +78,20 @@ void doctor_kprobes(struct doctor *doctor, struct doctor_result *result)
 	static const struct doctor_need need = { DOCTOR_ANY_LEVEL, "perfmon" };
 	struct perch_sandbox sandbox;
 
-	if (all_refused(doctor, result) || !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
+	if (all_refused(doctor, result) ||
+	    !has_pmu(doctor, result, "kprobe", "CONFIG_KPROBE_EVENTS"))
 		return;
 	doctor_value(result, "by rights, not tried");
 	if (!perch_machine_sandbox(doctor->machine, &sandbox, NULL) &&
 	    sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_PROBE);
-		doctor_reason(result, DOCTOR_NO, "the kernel is locked down (confidentiality), which forbids kprobes");
-		doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot alone may ask for it");
-	} else if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || doctor_has(doctor, PERCH_CAP_PERFMON)) {
+		doctor_reason(result, DOCTOR_NO,
+			      "the kernel is locked down (confidentiality), which forbids kprobes");
+		doctor_change(
+			result,
+			"boot with lockdown=integrity, or none; Secure Boot alone may ask for it");
+	} else if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) ||
+		   doctor_has(doctor, PERCH_CAP_PERFMON)) {
 		result->status = DOCTOR_OK;
 	} else {
 		lacks(doctor, result, &need, "kprobes need CAP_PERFMON");
@@ -100,15 +112,18 @@ void doctor_bpf(struct doctor *doctor, struct doctor_result *result)
 	} else if (rc == -EPERM || rc == -EACCES) {
 		if (doctor_has(doctor, PERCH_CAP_SYS_ADMIN) ||
 		    (doctor_has(doctor, CAP_BPF) && doctor_has(doctor, PERCH_CAP_PERFMON))) {
-			doctor_reason(result, DOCTOR_NO,
-				      "loading a program is refused in spite of the capabilities: by a "
-				      "seccomp filter or a security module%s",
-				      release_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)" : "");
+			doctor_reason(
+				result, DOCTOR_NO,
+				"loading a program is refused in spite of the capabilities: by a "
+				"seccomp filter or a security module%s",
+				release_rank(doctor) < 5011 ? ", or for RLIMIT_MEMLOCK (ulimit -l)"
+							    : "");
 			return;
 		}
-		doctor_reason(result, DOCTOR_NO,
-			      "loading a program for events needs %s", release_rank(doctor) < 5008
-			      ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
+		doctor_reason(result, DOCTOR_NO, "loading a program for events needs %s",
+			      release_rank(doctor) < 5008
+				      ? "CAP_SYS_ADMIN"
+				      : "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN");
 		doctor_change_right(doctor, result, &need);
 	} else {
 		doctor_reason(result, DOCTOR_NO, "loading a program fails: %s", strerror(-rc));

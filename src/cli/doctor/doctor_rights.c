@@ -20,41 +20,48 @@ static const char *level_means(long level)
 	return "ordinary users may measure the user space of their own processes alone";
 }
 
-/* Mainline knows no level above 2; distributions that do refuse everything there. What holds here has been tried. */
+/* Mainline knows no level above 2; distributions that do refuse everything there. What holds here
+ * has been tried. */
 static void tell_gate(struct doctor *doctor, struct doctor_result *result, long level)
 {
 	const struct doctor_result *count = doctor_result_of(doctor, "count-user");
 	const struct doctor_need need = { 2, "sys_admin" };
 
 	if (count->status == DOCTOR_OK) {
-		doctor_reason(result, DOCTOR_LIMITED, "%s: this kernel has no level above 2, and takes %ld for it",
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "%s: this kernel has no level above 2, and takes %ld for it",
 			      level_means(level), level);
 		return;
 	}
 	if (count->cause && strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_PARANOID_ALL))) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "something else refuses events before the level counts");
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "something else refuses events before the level counts");
 		return;
 	}
-	doctor_reason(result, DOCTOR_NO,
-		      "this distribution's kernel refuses every event to ordinary users at %ld, with "
-		      "CAP_PERFMON too",
-		      level);
+	doctor_reason(
+		result, DOCTOR_NO,
+		"this distribution's kernel refuses every event to ordinary users at %ld, with "
+		"CAP_PERFMON too",
+		level);
 	doctor_change_right(doctor, result, &need);
 }
 
 void doctor_paranoid(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct doctor_need kernel_need = { 1, "perfmon" }, wide_need = { 0, "perfmon" };
+	static const struct doctor_need kernel_need = { 1, "perfmon" },
+					wide_need = { 0, "perfmon" };
 	struct perch_error err;
 	long level;
 
 	if (perch_machine_sysctl(doctor->machine, PERCH_SYSCTL_PARANOID, &level, &err)) {
-		doctor_reason(result, DOCTOR_UNKNOWN, "%s: the kernel may be built without perf events", err.message);
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "%s: the kernel may be built without perf events", err.message);
 		return;
 	}
 	doctor_value(result, "%ld", level);
 	result->status = DOCTOR_OK;
-	if (perch_machine_privileged(doctor->machine) && (level <= 2 || doctor_has(doctor, PERCH_CAP_SYS_ADMIN))) {
+	if (perch_machine_privileged(doctor->machine) &&
+	    (level <= 2 || doctor_has(doctor, PERCH_CAP_SYS_ADMIN))) {
 		doctor_value(result, "%ld, which does not bind this process", level);
 	} else if (level > 2) {
 		tell_gate(doctor, result, level);
@@ -70,9 +77,13 @@ static const struct {
 	int number;
 	const char *name;
 } capabilities[] = {
-	{ PERCH_CAP_PERFMON, "CAP_PERFMON" }, { PERCH_CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
-	{ PERCH_CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, { 39, "CAP_BPF" }, { PERCH_CAP_IPC_LOCK, "CAP_IPC_LOCK" },
-	{ PERCH_CAP_SYSLOG, "CAP_SYSLOG" }, { PERCH_CAP_KILL, "CAP_KILL" },
+	{ PERCH_CAP_PERFMON, "CAP_PERFMON" },
+	{ PERCH_CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+	{ PERCH_CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+	{ 39, "CAP_BPF" },
+	{ PERCH_CAP_IPC_LOCK, "CAP_IPC_LOCK" },
+	{ PERCH_CAP_SYSLOG, "CAP_SYSLOG" },
+	{ PERCH_CAP_KILL, "CAP_KILL" },
 };
 
 void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
@@ -100,14 +111,16 @@ void doctor_capabilities(struct doctor *doctor, struct doctor_result *result)
 		doctor_reason(result, DOCTOR_LIMITED,
 			      "they are held inside a user namespace, where perf ignores them");
 	} else {
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "an ordinary user: with CAP_PERFMON kernel.perf_event_paranoid would not bind");
+		doctor_reason(
+			result, DOCTOR_LIMITED,
+			"an ordinary user: with CAP_PERFMON kernel.perf_event_paranoid would not bind");
 	}
 	doctor_change_right(doctor, result, &need);
 }
 
 /* Whether something behind a filter may give its errno too, before perf has looked at the call. */
-static bool not_the_filter_alone(struct doctor *doctor, const struct perch_sandbox *sandbox, int errnum)
+static bool not_the_filter_alone(struct doctor *doctor, const struct perch_sandbox *sandbox,
+				 int errnum)
 {
 	long level = 2;
 
@@ -138,19 +151,22 @@ void doctor_seccomp(struct doctor *doctor, struct doctor_result *result)
 	if (!sandbox.seccomp)
 		return;
 	if (!perch_machine_attr_size(doctor->machine, &size, &err)) {
-		doctor_value(result, "%s, which lets perf_event_open through%s", modes[sandbox.seccomp], privileges);
+		doctor_value(result, "%s, which lets perf_event_open through%s",
+			     modes[sandbox.seccomp], privileges);
 		return;
 	}
 	is_cause = count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECCOMP));
 	if (not_the_filter_alone(doctor, &sandbox, err.errnum) ||
 	    (!is_cause && (err.errnum == EACCES || err.errnum == ENOSYS || err.errnum == EMFILE))) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "perf_event_open answers \"%s\", which may come from the filter or from behind it",
-			      strerror(err.errnum));
+		doctor_reason(
+			result, DOCTOR_UNKNOWN,
+			"perf_event_open answers \"%s\", which may come from the filter or from behind it",
+			strerror(err.errnum));
 		return;
 	}
 	result->cause = perch_cause_slug(PERCH_CAUSE_SECCOMP);
-	doctor_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s", strerror(err.errnum));
+	doctor_reason(result, DOCTOR_NO, "it answers perf_event_open in the kernel's place: %s",
+		      strerror(err.errnum));
 	if (is_cause)
 		doctor_change(result, "%s", count->change);
 	else
@@ -168,11 +184,13 @@ void doctor_container(struct doctor *doctor, struct doctor_result *result)
 	}
 	result->status = DOCTOR_OK;
 	doctor_value(result, "%s%s", sandbox.container[0] ? sandbox.container : "no sign of one",
-		     sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's" : "");
+		     sandbox.pid_namespace == 1 ? ", processes numbered apart from the host's"
+						: "");
 	if (sandbox.container[0])
-		doctor_reason(result, DOCTOR_LIMITED,
-			      "sysctls and the PMU are the host's: what has to change there cannot be changed "
-			      "from in here");
+		doctor_reason(
+			result, DOCTOR_LIMITED,
+			"sysctls and the PMU are the host's: what has to change there cannot be changed "
+			"from in here");
 }
 
 void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
@@ -189,9 +207,10 @@ void doctor_user_namespace(struct doctor *doctor, struct doctor_result *result)
 	if (!sandbox.user_namespace)
 		return;
 	result->cause = perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE);
-	doctor_reason(result, DOCTOR_LIMITED,
-		      "perf asks for capabilities in the initial user namespace; root in here is an "
-		      "ordinary user to it");
+	doctor_reason(
+		result, DOCTOR_LIMITED,
+		"perf asks for capabilities in the initial user namespace; root in here is an "
+		"ordinary user to it");
 	doctor_change(result, "run perch outside of it");
 }
 
@@ -222,9 +241,11 @@ void doctor_lockdown(struct doctor *doctor, struct doctor_result *result)
 static void tell_unlisted(struct doctor *doctor, struct doctor_result *result, bool opens)
 {
 	char text[8];
-	ssize_t got = perch_machine_read(doctor->machine, "/sys/kernel/security/lsm", text, sizeof(text));
-	const char *why = got == -EACCES || got == -EPERM ? "this user may not read /sys/kernel/security/lsm"
-							  : "securityfs is not mounted on /sys/kernel/security";
+	ssize_t got =
+		perch_machine_read(doctor->machine, "/sys/kernel/security/lsm", text, sizeof(text));
+	const char *why = got == -EACCES || got == -EPERM
+				  ? "this user may not read /sys/kernel/security/lsm"
+				  : "securityfs is not mounted on /sys/kernel/security";
 
 	if (opens)
 		doctor_value(result, "none that refuses events (%s, which lists them)%s%s", why,
@@ -247,12 +268,17 @@ void doctor_security_modules(struct doctor *doctor, struct doctor_result *result
 		snprintf(yama, sizeof(yama), "%syama.ptrace_scope %d",
 			 sandbox.modules[0] || sandbox.selinux >= 0 ? "; " : "", sandbox.yama);
 	result->status = DOCTOR_OK;
-	doctor_value(result, "%.160s%s%s", sandbox.modules, sandbox.selinux < 0 ? "" : sandbox.selinux ?
-		     "; SELinux enforcing" : "; SELinux permissive", yama);
+	doctor_value(result, "%.160s%s%s", sandbox.modules,
+		     sandbox.selinux < 0 ? ""
+		     : sandbox.selinux	 ? "; SELinux enforcing"
+					 : "; SELinux permissive",
+		     yama);
 	if (count->cause && !strcmp(count->cause, perch_cause_slug(PERCH_CAUSE_SECURITY_MODULE)))
-		doctor_reason(result, sandbox.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s", count->reason);
+		doctor_reason(result, sandbox.selinux == 1 ? DOCTOR_NO : DOCTOR_UNKNOWN, "%s",
+			      count->reason);
 	else if (sandbox.selinux == 1)
-		doctor_reason(result, DOCTOR_LIMITED, "SELinux decides over perf events too (class perf_event)");
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "SELinux decides over perf events too (class perf_event)");
 	else if (!sandbox.modules[0] && sandbox.selinux < 0)
 		tell_unlisted(doctor, result, count->status == DOCTOR_OK);
 }

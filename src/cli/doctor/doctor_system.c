@@ -60,7 +60,8 @@ static int shows_addresses(const struct doctor *doctor)
 void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 {
 	/* Only where kptr_restrict is 0 does the level count. */
-	static const struct doctor_need either = { 1, "syslog" }, capability = { DOCTOR_ANY_LEVEL, "syslog" };
+	static const struct doctor_need either = { 1, "syslog" },
+					capability = { DOCTOR_ANY_LEVEL, "syslog" };
 	long restricted = -1;
 	int shown = shows_addresses(doctor);
 
@@ -72,12 +73,16 @@ void doctor_kernel_symbols(struct doctor *doctor, struct doctor_result *result)
 	result->status = DOCTOR_OK;
 	doctor_value(result, "addresses %s", shown ? "shown" : "hidden");
 	if (restricted >= 0)
-		doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)", shown ? "shown" : "hidden", restricted);
+		doctor_value(result, "addresses %s (kernel.kptr_restrict %ld)",
+			     shown ? "shown" : "hidden", restricted);
 	if (shown)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "addresses in the kernel cannot be given names of functions by this user");
+	doctor_reason(result, DOCTOR_LIMITED,
+		      "addresses in the kernel cannot be given names of functions by this user");
 	if (restricted >= 2)
-		doctor_change(result, "as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
+		doctor_change(
+			result,
+			"as root: sysctl kernel.kptr_restrict=1, with which CAP_SYSLOG sees them");
 	else
 		doctor_change_right(doctor, result, restricted ? &capability : &either);
 }
@@ -90,15 +95,19 @@ void doctor_bpf_settings(struct doctor *doctor, struct doctor_result *result)
 	long disabled, stats;
 
 	if (!small_number(doctor, "/proc/sys/kernel/unprivileged_bpf_disabled", &disabled)) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "no kernel.unprivileged_bpf_disabled: the kernel may be built without BPF");
+		doctor_reason(
+			result, DOCTOR_UNKNOWN,
+			"no kernel.unprivileged_bpf_disabled: the kernel may be built without BPF");
 		return;
 	}
 	result->status = DOCTOR_OK;
 	if (small_number(doctor, "/proc/sys/kernel/bpf_stats_enabled", &stats))
-		doctor_value(result, "unprivileged_bpf_disabled %ld (%s); bpf_stats_enabled %ld (%s)", disabled,
+		doctor_value(result,
+			     "unprivileged_bpf_disabled %ld (%s); bpf_stats_enabled %ld (%s)",
+			     disabled,
 			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown", stats,
-			     stats ? "run times of programs are counted" : "run times of programs are not counted");
+			     stats ? "run times of programs are counted"
+				   : "run times of programs are not counted");
 	else
 		doctor_value(result, "unprivileged_bpf_disabled %ld (%s)", disabled,
 			     disabled >= 0 && disabled < 3 ? meaning[disabled] : "unknown");
@@ -118,7 +127,8 @@ void doctor_watchdog(struct doctor *doctor, struct doctor_result *result)
 	doctor_value(result, on ? "on" : "off");
 	if (!on || core->status != DOCTOR_OK)
 		return;
-	doctor_reason(result, DOCTOR_LIMITED, "it takes a hardware counter of each CPU, unless the kernel is built to "
+	doctor_reason(result, DOCTOR_LIMITED,
+		      "it takes a hardware counter of each CPU, unless the kernel is built to "
 		      "watch without (since 6.5)");
 	doctor_change(result, "as root, while measuring: sysctl kernel.nmi_watchdog=0");
 }
@@ -140,10 +150,12 @@ void doctor_cpus(struct doctor *doctor, struct doctor_result *result)
 		doctor_value(result, "%zu of %zu online", cpus->nr, present);
 }
 
-/* Functions of the vDSO have names only where it is mapped, and the time is cheap only with some clock sources. */
+/* Functions of the vDSO have names only where it is mapped, and the time is cheap only with some
+ * clock sources. */
 void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 {
-	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit" };
+	static const char *const slow[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies",
+					    "pit" };
 	char source[32] = "unknown", *maps = malloc(1 << 16);
 	bool mapped;
 
@@ -154,7 +166,8 @@ void doctor_vdso(struct doctor *doctor, struct doctor_result *result)
 	}
 	mapped = strstr(maps, "[vdso]");
 	free(maps);
-	if (perch_machine_read(doctor->machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+	if (perch_machine_read(doctor->machine,
+			       "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 			       source, sizeof(source)) < 0)
 		strcpy(source, "unknown");
 	result->status = DOCTOR_OK;

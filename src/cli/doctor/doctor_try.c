@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What works is found by opening events: stopped, on what is asked about, and closed again at once. */
+/* What works is found by opening events: stopped, on what is asked about, and closed again at once.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -12,18 +13,24 @@
 #include "doctor.h"
 #include "options.h"
 
-#define SOFTWARE(event) \
-	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_SOFTWARE, .config = PERCH_COUNT_SW_##event, .disabled = 1
-#define CYCLES                                                                                               \
-	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES, \
-	.disabled = 1
+#define SOFTWARE(event)                                                 \
+	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_SOFTWARE, \
+	.config = PERCH_COUNT_SW_##event, .disabled = 1
+#define CYCLES                                                          \
+	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, \
+	.config = PERCH_COUNT_HW_CPU_CYCLES, .disabled = 1
 #define USER_SIDE .exclude_kernel = 1, .exclude_hv = 1
-#define SAMPLES .freq = 1, .sample_freq = 100, .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME
-#define CHAINS .freq = 1, .sample_freq = 100, .sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN
+#define SAMPLES                        \
+	.freq = 1, .sample_freq = 100, \
+	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME
+#define CHAINS                         \
+	.freq = 1, .sample_freq = 100, \
+	.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_CALLCHAIN
 
 static const struct doctor_need user_need = { 2, "perfmon" }, kernel_need = { 1, "perfmon" },
 				wide_need = { 0, "perfmon" };
-static const struct doctor_need raw_need = { -1, "perfmon" }, process_need = { DOCTOR_ANY_LEVEL, "perfmon" };
+static const struct doctor_need raw_need = { -1, "perfmon" },
+				process_need = { DOCTOR_ANY_LEVEL, "perfmon" };
 static const struct doctor_need admin_need = { DOCTOR_ANY_LEVEL, "sys_admin" };
 
 static struct perch_open_call own(const struct perch_attr *attr)
@@ -35,9 +42,9 @@ static struct perch_open_call own(const struct perch_attr *attr)
 static int open_and_close(struct doctor *doctor, struct perch_open_call *call)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(doctor->machine);
-	struct perch_attr attr = *call->attr;	/* the kernel may write into it */
+	struct perch_attr attr = *call->attr; /* the kernel may write into it */
 	int fd = calls->perf_event_open(calls->context, &attr, call->pid, call->cpu, call->group_fd,
-				   call->flags | PERCH_FLAG_FD_CLOEXEC);
+					call->flags | PERCH_FLAG_FD_CLOEXEC);
 
 	call->errnum = fd < 0 ? errno : 0;
 	if (fd < 0 && call->errnum == E2BIG)
@@ -58,8 +65,8 @@ static bool try(struct doctor *doctor, struct doctor_result *result, struct perc
 	return false;
 }
 
-static bool try_own(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
-		    const struct doctor_need *need)
+static bool try_own(struct doctor *doctor, struct doctor_result *result,
+		    const struct perch_attr *attr, const struct doctor_need *need)
 {
 	struct perch_open_call call = own(attr);
 
@@ -67,8 +74,8 @@ static bool try_own(struct doctor *doctor, struct doctor_result *result, const s
 }
 
 /* Where the whole is refused a part may not be: the reason is then the whole's. */
-static void try_part(struct doctor *doctor, struct doctor_result *result, const struct perch_attr *attr,
-		     const char *part)
+static void try_part(struct doctor *doctor, struct doctor_result *result,
+		     const struct perch_attr *attr, const char *part)
 {
 	struct perch_open_call call = own(attr);
 
@@ -102,7 +109,8 @@ void doctor_clock(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_cycles(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr counted = { CYCLES, USER_SIDE }, sampled = { CYCLES, USER_SIDE, SAMPLES };
+	static const struct perch_attr counted = { CYCLES, USER_SIDE },
+				       sampled = { CYCLES, USER_SIDE, SAMPLES };
 
 	try_own(doctor, result, &sampled, &user_need);
 	try_part(doctor, result, &counted, "counted, not sampled");
@@ -121,7 +129,8 @@ void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 	}
 	result->cause = clock->status == DOCTOR_OK ? cycles->cause : clock->cause;
 	if (clock->status == DOCTOR_OK) {
-		doctor_reason(result, DOCTOR_LIMITED, "cycles cannot be sampled here; the clock stands in for them");
+		doctor_reason(result, DOCTOR_LIMITED,
+			      "cycles cannot be sampled here; the clock stands in for them");
 		doctor_change(result, "%s", cycles->change);
 		doctor_value(result, "by the clock");
 	} else {
@@ -132,7 +141,8 @@ void doctor_sample(struct doctor *doctor, struct doctor_result *result)
 
 void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
 {
-	static const struct perch_attr clock = { SOFTWARE(CPU_CLOCK), SAMPLES }, cycles = { CYCLES, SAMPLES };
+	static const struct perch_attr clock = { SOFTWARE(CPU_CLOCK), SAMPLES },
+				       cycles = { CYCLES, SAMPLES };
 	bool hardware = doctor_result_of(doctor, "cycles")->status == DOCTOR_OK;
 
 	if (try_own(doctor, result, hardware ? &cycles : &clock, &kernel_need))
@@ -142,7 +152,8 @@ void doctor_sample_kernel(struct doctor *doctor, struct doctor_result *result)
 void doctor_callchains(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr whole = { SOFTWARE(CPU_CLOCK), CHAINS };
-	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_SIDE, CHAINS, .exclude_callchain_kernel = 1 };
+	static const struct perch_attr user = { SOFTWARE(CPU_CLOCK), USER_SIDE, CHAINS,
+						.exclude_callchain_kernel = 1 };
 
 	if (try_own(doctor, result, &whole, &kernel_need))
 		doctor_value(result, "user and kernel");
@@ -161,7 +172,8 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 			result->status = level > 1 ? DOCTOR_OK : DOCTOR_LIMITED;
 			doctor_value(result, "cycles:%.*s", (int)level, "ppp");
 			if (level == 1)
-				doctor_reason(result, DOCTOR_LIMITED, "this hardware has constant skid at best");
+				doctor_reason(result, DOCTOR_LIMITED,
+					      "this hardware has constant skid at best");
 			return;
 		}
 		if (level == 1)
@@ -172,8 +184,12 @@ void doctor_precise(struct doctor *doctor, struct doctor_result *result)
 void doctor_branches(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr attr = {
-		.size = sizeof(struct perch_attr), .type = PERCH_TYPE_HARDWARE, .config = PERCH_COUNT_HW_CPU_CYCLES,
-		.disabled = 1, USER_SIDE, .sample_period = 100000,
+		.size = sizeof(struct perch_attr),
+		.type = PERCH_TYPE_HARDWARE,
+		.config = PERCH_COUNT_HW_CPU_CYCLES,
+		.disabled = 1,
+		USER_SIDE,
+		.sample_period = 100000,
 		.sample_type = PERCH_SAMPLE_IP | PERCH_SAMPLE_BRANCH_STACK,
 		.branch_sample_type = PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER,
 	};
@@ -185,11 +201,13 @@ void doctor_locked_down(struct doctor_result *result)
 {
 	result->cause = perch_cause_slug(PERCH_CAUSE_LOCKDOWN_REGS);
 	doctor_value(result, "confidentiality");
-	doctor_reason(result, DOCTOR_LIMITED, "registers at interrupts and kprobes are forbidden, to root too");
+	doctor_reason(result, DOCTOR_LIMITED,
+		      "registers at interrupts and kprobes are forbidden, to root too");
 	doctor_change(result, "boot with lockdown=integrity, or none; Secure Boot may ask for it");
 }
 
-/* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights. */
+/* Of what lockdown forbids, registers at interrupts are asked for by the least: no PMU, no rights.
+ */
 void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
 {
 	static const struct perch_attr plain = { SOFTWARE(DUMMY), USER_SIDE };
@@ -198,9 +216,11 @@ void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
 
 	attr.sample_type = PERCH_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = 1;
-	if (open_and_close(doctor, &without) || (open_and_close(doctor, &with) && with.errnum != EPERM)) {
-		doctor_reason(result, DOCTOR_UNKNOWN,
-			      "/sys/kernel/security/lockdown cannot be read, and no event can be tried for it");
+	if (open_and_close(doctor, &without) ||
+	    (open_and_close(doctor, &with) && with.errnum != EPERM)) {
+		doctor_reason(
+			result, DOCTOR_UNKNOWN,
+			"/sys/kernel/security/lockdown cannot be read, and no event can be tried for it");
 	} else if (!with.errnum) {
 		result->status = DOCTOR_OK;
 		doctor_value(result, "not confidentiality, the level that concerns events (tried)");
@@ -209,11 +229,14 @@ void doctor_try_lockdown(struct doctor *doctor, struct doctor_result *result)
 	}
 }
 
-static uint64_t watched;		/* by the breakpoint that is opened stopped */
+static uint64_t watched; /* by the breakpoint that is opened stopped */
 
 static const struct perch_attr breakpoint = {
-	.size = sizeof(struct perch_attr), .type = PERCH_TYPE_BREAKPOINT, .disabled = 1,
-	.bp_type = PERCH_BREAKPOINT_W, .bp_len = 4,
+	.size = sizeof(struct perch_attr),
+	.type = PERCH_TYPE_BREAKPOINT,
+	.disabled = 1,
+	.bp_type = PERCH_BREAKPOINT_W,
+	.bp_len = 4,
 };
 
 void doctor_breakpoint_user(struct doctor *doctor, struct doctor_result *result)
@@ -231,13 +254,15 @@ void doctor_breakpoint_kernel(struct doctor *doctor, struct doctor_result *resul
 	struct perch_attr attr = breakpoint;
 
 	attr.bp_addr = UINTPTR_MAX & ~(uintptr_t)0xfff;
-	if (try_own(doctor, result, &attr, &admin_need) || doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
+	if (try_own(doctor, result, &attr, &admin_need) ||
+	    doctor_has(doctor, PERCH_CAP_SYS_ADMIN) || !result->cause)
 		return;
 	/* The kernel's side is refused first, and would be no use. */
 	if (!strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_KERNEL_PROFILING)) ||
 	    !strcmp(result->cause, perch_cause_slug(PERCH_CAUSE_USER_NAMESPACE))) {
 		result->cause = perch_cause_slug(PERCH_CAUSE_BREAKPOINT_PRIVILEGE);
-		doctor_reason(result, DOCTOR_NO, "watching an address of the kernel needs CAP_SYS_ADMIN");
+		doctor_reason(result, DOCTOR_NO,
+			      "watching an address of the kernel needs CAP_SYS_ADMIN");
 	}
 }
 
@@ -259,7 +284,8 @@ void doctor_system_wide(struct doctor *doctor, struct doctor_result *result)
 		doctor_value(result, "tried on CPU %d", call.cpu);
 }
 
-/* Whose process is best to try on: another user's; else number 1, which has more rights in most containers too. */
+/* Whose process is best to try on: another user's; else number 1, which has more rights in most
+ * containers too. */
 static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_user)
 {
 	struct perch_process_state self = { 0 }, other;
@@ -269,14 +295,15 @@ static pid_t another_process(struct doctor *doctor, uint32_t *uid, bool *same_us
 	DIR *folder;
 
 	if (perch_machine_process(doctor->machine, 0, &self, NULL) ||
-	    perch_machine_path(doctor->machine, path, sizeof(path), "/proc") < 0 || !(folder = opendir(path)))
+	    perch_machine_path(doctor->machine, path, sizeof(path), "/proc") < 0 ||
+	    !(folder = opendir(path)))
 		return 0;
 	for (int looked = 0; looked < 4096 && (entry = readdir(folder)); looked++) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid <= 0 || pid > INT_MAX || pid == getpid() ||
-		    perch_machine_process(doctor->machine, pid, &other, NULL) || other.state == 'Z' ||
-		    other.state == 'X' || (other.uid == self.uid && pid != 1))
+		    perch_machine_process(doctor->machine, pid, &other, NULL) ||
+		    other.state == 'Z' || other.state == 'X' || (other.uid == self.uid && pid != 1))
 			continue;
 		*uid = other.uid;
 		*same_user = other.uid == self.uid;
@@ -307,7 +334,8 @@ void doctor_other_users(struct doctor *doctor, struct doctor_result *result)
 		doctor_reason(result, DOCTOR_UNKNOWN, "the process that it was tried on ended");
 	else if (!call.errnum && same_user && !perch_machine_privileged(doctor->machine) &&
 		 !doctor_has(doctor, PERCH_CAP_SYS_PTRACE))
-		doctor_reason(result, DOCTOR_UNKNOWN, "every process to be seen is of this same user");
+		doctor_reason(result, DOCTOR_UNKNOWN,
+			      "every process to be seen is of this same user");
 }
 
 void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
@@ -338,7 +366,8 @@ void doctor_cgroups(struct doctor *doctor, struct doctor_result *result)
 }
 
 /* The number of a tracepoint; false when tracefs does not give it, which is then told. */
-static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name, uint64_t *id)
+static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, const char *name,
+			  uint64_t *id)
 {
 	char path[PATH_MAX], file[PATH_MAX + 64], text[32], *end;
 	ssize_t got = -1;
@@ -346,7 +375,8 @@ static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, c
 
 	doctor_tracefs(doctor, result);
 	result->value[0] = '\0';
-	if (result->status != DOCTOR_OK || perch_machine_tracefs(doctor->machine, path, sizeof(path), NULL))
+	if (result->status != DOCTOR_OK ||
+	    perch_machine_tracefs(doctor->machine, path, sizeof(path), NULL))
 		return false;
 	snprintf(file, sizeof(file), "%s/events/%s/id", path, name);
 	fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -367,8 +397,11 @@ static bool tracepoint_id(struct doctor *doctor, struct doctor_result *result, c
 
 static struct perch_attr tracepoint(uint64_t id)
 {
-	return (struct perch_attr){ .size = sizeof(struct perch_attr), .type = PERCH_TYPE_TRACEPOINT, .config = id,
-				    .disabled = 1, USER_SIDE };
+	return (struct perch_attr){ .size = sizeof(struct perch_attr),
+				    .type = PERCH_TYPE_TRACEPOINT,
+				    .config = id,
+				    .disabled = 1,
+				    USER_SIDE };
 }
 
 void doctor_tracepoint_count(struct doctor *doctor, struct doctor_result *result)

@@ -30,9 +30,13 @@ static int set_types(void *value, const char *argument, bool negated)
 	length = (int)strcspn(wrong, ",");
 	near = dump_near_type(wrong, length);
 	if (near)
-		return cli_usage_error("dump", "no type of record '%.*s', but %s is one", length, wrong, near);
-	return cli_usage_error("dump", "no type of record '%.*s': they are called as report --stats shows them (SAMPLE, "
-			       "MMAP2), or by their numbers", length, wrong);
+		return cli_usage_error("dump", "no type of record '%.*s', but %s is one", length,
+				       wrong, near);
+	return cli_usage_error(
+		"dump",
+		"no type of record '%.*s': they are called as report --stats shows them (SAMPLE, "
+		"MMAP2), or by their numbers",
+		length, wrong);
 }
 
 static int set_limit(void *value, const char *argument, bool negated)
@@ -114,17 +118,23 @@ int perch_cmd_dump(int argc, char **argv)
 {
 	struct dump dump = { 0 };
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING,
-		  &dump.path, NULL, false, false },
-		{ 'j', "json", NULL, "an object of JSON a line", CLI_FLAG, &dump.json, NULL, false, false },
-		{ 'x', "hex", NULL, "the bytes of each record too", CLI_FLAG, &dump.raw, NULL, false, false },
-		{ 0, "header", NULL, "header, events and features first", CLI_FLAG, &dump.header, NULL, false, false },
-		{ 0, "header-only", NULL, "those, and no records", CLI_FLAG, &dump.header_only, NULL, false, false },
-		{ 't', "type", "NAMES", "only records of these types (SAMPLE,MMAP2)", CLI_CALL, &dump, set_types, false,
+		{ 'i', "input", "FILE",
+		  "the file, directory or pipe to read, - for standard input (perf.data)",
+		  CLI_STRING, &dump.path, NULL, false, false },
+		{ 'j', "json", NULL, "an object of JSON a line", CLI_FLAG, &dump.json, NULL, false,
 		  false },
-		{ 0, "time", NULL, "in the order of time, not of the file", CLI_FLAG, &dump.by_time, NULL, false,
+		{ 'x', "hex", NULL, "the bytes of each record too", CLI_FLAG, &dump.raw, NULL,
+		  false, false },
+		{ 0, "header", NULL, "header, events and features first", CLI_FLAG, &dump.header,
+		  NULL, false, false },
+		{ 0, "header-only", NULL, "those, and no records", CLI_FLAG, &dump.header_only,
+		  NULL, false, false },
+		{ 't', "type", "NAMES", "only records of these types (SAMPLE,MMAP2)", CLI_CALL,
+		  &dump, set_types, false, false },
+		{ 0, "time", NULL, "in the order of time, not of the file", CLI_FLAG, &dump.by_time,
+		  NULL, false, false },
+		{ 'n', "number", "N", "at most N records", CLI_CALL, &dump, set_limit, false,
 		  false },
-		{ 'n', "number", "N", "at most N records", CLI_CALL, &dump, set_limit, false, false },
 	};
 	int next = cli_parse("dump", options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
@@ -136,8 +146,8 @@ int perch_cmd_dump(int argc, char **argv)
 	}
 	if (next < argc)
 		return cli_usage_error("dump", "'%s' is one file too many", argv[next]);
-	status = cli_recording_open(&recording, "dump", dump.path, dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE,
-				    NULL);
+	status = cli_recording_open(&recording, "dump", dump.path,
+				    dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE, NULL);
 	if (status)
 		return status;
 	recording.damaged_shown = true;

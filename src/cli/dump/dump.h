@@ -13,9 +13,9 @@ struct dump_out {
 	FILE *stream;
 	char *buffer;
 	size_t used;
-	bool failed;			/* the stream takes no more */
+	bool failed; /* the stream takes no more */
 };
-int dump_out_open(struct dump_out *out, FILE *stream);	/* 0 or -ENOMEM */
+int dump_out_open(struct dump_out *out, FILE *stream); /* 0 or -ENOMEM */
 void dump_out_flush(struct dump_out *out);
 void dump_out_close(struct dump_out *out);
 
@@ -24,30 +24,32 @@ void dump_puts(struct dump_out *out, const char *text);
 void dump_spaces(struct dump_out *out, size_t nr);
 void dump_number(struct dump_out *out, uint64_t number);
 void dump_signed(struct dump_out *out, int64_t number);
-void dump_hex(struct dump_out *out, uint64_t number);		/* "0x1f" */
-void dump_bytes(struct dump_out *out, const void *bytes, size_t length);	/* "00ff1f" */
+void dump_hex(struct dump_out *out, uint64_t number);			 /* "0x1f" */
+void dump_bytes(struct dump_out *out, const void *bytes, size_t length); /* "00ff1f" */
 /* Text from the file for a terminal: control characters and what is no UTF-8 as '?'. */
 void dump_clean(struct dump_out *out, const char *text, size_t length);
-/* The same as a string of JSON, with quotes: control characters are escaped, each byte that is no UTF-8 is U+FFFD. */
+/* The same as a string of JSON, with quotes: control characters are escaped, each byte that is no
+ * UTF-8 is U+FFFD. */
 void dump_json_string(struct dump_out *out, const char *text, size_t length);
 
 /* ---- what is shown ---- */
 
 #define DUMP_MOST_TYPES 64
-#define DUMP_UNNAMED "UNKNOWN"		/* stands for all types without a name */
+#define DUMP_UNNAMED	"UNKNOWN" /* stands for all types without a name */
 
 struct dump {
 	struct dump_out out;
 	struct perch_reader *reader;
-	const char *path;		/* NULL: what is piped in, or perf.data */
+	const char *path; /* NULL: what is piped in, or perf.data */
 	bool json, raw;
-	bool any;			/* something was shown: a blank line comes before the next */
+	/* something was shown: a blank line comes before the next */
+	bool any;
 	bool header, header_only, by_time;
 	bool limited;
-	uint64_t limit;			/* records */
+	uint64_t limit; /* records */
 	bool filtered, unnamed;
 	size_t nr_types;
-	uint32_t types[DUMP_MOST_TYPES];		/* when filtered: the only ones */
+	uint32_t types[DUMP_MOST_TYPES]; /* when filtered: the only ones */
 };
 
 /* dump_select.c: what of -t is a type is added to the types. NULL, or the word that is none. */

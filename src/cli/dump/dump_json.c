@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An object a line. Which type of JSON a field has is said by its kind alone, so that a reader need not look at values:
- * addresses, masks and times are strings, because readers that keep numbers as doubles lose what is above 2^53.
+ * An object a line. Which type of JSON a field has is said by its kind alone, so that a reader need
+ * not look at values: addresses, masks and times are strings, because readers that keep numbers as
+ * doubles lose what is above 2^53.
  */
 #include <string.h>
 
 #include "dump.h"
 
-#define DEEPEST 16
+#define DEEPEST	   16
 #define MOST_EXACT (1ull << 53)
 
 struct writer {
 	struct dump_out *out;
 	size_t depth;
-	bool list[DEEPEST];		/* which brackets are open */
-	bool more[DEEPEST];		/* something stands between them */
+	bool list[DEEPEST]; /* which brackets are open */
+	bool more[DEEPEST]; /* something stands between them */
 };
 
 static void comma(struct writer *writer)
@@ -56,7 +57,8 @@ static void put_number(struct dump_out *out, uint64_t number)
 	dump_puts(out, quote);
 }
 
-static void put_quoted(struct dump_out *out, void (*put)(struct dump_out *out, uint64_t number), uint64_t number)
+static void put_quoted(struct dump_out *out, void (*put)(struct dump_out *out, uint64_t number),
+		       uint64_t number)
 {
 	dump_put(out, "\"", 1);
 	put(out, number);
@@ -110,7 +112,8 @@ static int put_field(void *context, const struct perch_field *field)
 		if (writer->list[writer->depth])
 			put_quoted(out, dump_hex, field->value);
 		else
-			put_words(writer, field->value, field->text, field->text ? field->length : 0);
+			put_words(writer, field->value, field->text,
+				  field->text ? field->length : 0);
 		break;
 	case PERCH_FIELD_TEXT:
 		dump_json_string(out, field->text, field->length);
@@ -144,7 +147,8 @@ static void put_raw(struct writer *writer, const char *name, const void *bytes, 
 	dump_put(writer->out, "\"", 1);
 }
 
-static void put_start(struct writer *writer, const struct dump *dump, const struct perch_record *record)
+static void put_start(struct writer *writer, const struct dump *dump,
+		      const struct perch_record *record)
 {
 	const char *type = perch_record_name(record->type), *event = dump_event_name(dump, record);
 	char words[128];
@@ -211,8 +215,8 @@ static void put_event(struct writer *writer, const struct perch_file_event *even
 	dump_put(writer->out, "\n", 1);
 }
 
-static void put_feature(struct writer *writer, struct perch_reader *reader, enum perch_feature feature,
-			const void *data, size_t size)
+static void put_feature(struct writer *writer, struct perch_reader *reader,
+			enum perch_feature feature, const void *data, size_t size)
 {
 	const char *name = perch_feature_name(feature), *text = perch_reader_text(reader, feature);
 

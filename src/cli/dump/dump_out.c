@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One large buffer: a file has many millions of fields, and printf would cost more than reading them. */
+/* One large buffer: a file has many millions of fields, and printf would cost more than reading
+ * them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "dump.h"
 
-#define LAST_NAMED 256			/* types beyond have no names */
+#define LAST_NAMED 256 /* types beyond have no names */
 
 /* A type by its name, or its number; -1 when it is none. */
 static int64_t type_of(const char *word, size_t length)
@@ -29,12 +29,14 @@ static int64_t type_of(const char *word, size_t length)
 	return end == word + length && !errno && number <= UINT32_MAX ? (int64_t)number : -1;
 }
 
-/* Letters that two words have in common at their start and, of what is left, at their end; case aside. */
+/* Letters that two words have in common at their start and, of what is left, at their end; case
+ * aside. */
 static size_t common(const char *one, size_t length, const char *other, size_t other_length)
 {
 	size_t start = 0, end = 0;
 
-	while (start < length && start < other_length && !strncasecmp(one + start, other + start, 1))
+	while (start < length && start < other_length &&
+	       !strncasecmp(one + start, other + start, 1))
 		start++;
 	while (start + end < length && start + end < other_length &&
 	       !strncasecmp(one + length - end - 1, other + other_length - end - 1, 1))
@@ -58,7 +60,8 @@ const char *dump_add_types(struct dump *dump, const char *names)
 {
 	while (true) {
 		size_t length = strcspn(names, ",");
-		bool unnamed = length == strlen(DUMP_UNNAMED) && !strncasecmp(names, DUMP_UNNAMED, length);
+		bool unnamed = length == strlen(DUMP_UNNAMED) &&
+			       !strncasecmp(names, DUMP_UNNAMED, length);
 		int64_t type = unnamed ? 0 : type_of(names, length);
 
 		if (type < 0 || dump->nr_types == DUMP_MOST_TYPES)

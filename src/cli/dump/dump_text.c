@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A paragraph a record. Each line says by itself which field it is of ("sample_id.time", "callchain[3]"), so that
- * grep finds it; an entry of a list that has parts is one line.
+ * A paragraph a record. Each line says by itself which field it is of ("sample_id.time",
+ * "callchain[3]"), so that grep finds it; an entry of a list that has parts is one line.
  */
 #include <string.h>
 
 #include "dump.h"
 
-#define NAMES 18			/* columns */
-#define MOST_BYTES 64			/* of a field, without -x */
-#define DEEPEST 16
+#define NAMES	   18 /* columns */
+#define MOST_BYTES 64 /* of a field, without -x */
+#define DEEPEST	   16
 
 struct writer {
 	struct dump_out *out;
-	char path[512];			/* "read.values" */
+	char path[512]; /* "read.values" */
 	size_t depth;
 	struct level {
-		size_t length;		/* of the path outside of it */
+		size_t length; /* of the path outside of it */
 		bool list;
-		uint64_t next;		/* index of the next entry */
+		uint64_t next; /* index of the next entry */
 	} level[DEEPEST];
-	size_t inside;			/* depth of the entry whose parts stand in one line; 0: none */
-	size_t shown;			/* how much of the path such a line began with, */
-	size_t parts;			/* and how many stand in it */
+	/* depth of the entry whose parts stand in one line; 0: none */
+	size_t inside;
+	size_t shown; /* how much of the path such a line began with, */
+	size_t parts; /* and how many stand in it */
 };
 
 static void add_to_path(struct writer *writer, const char *text)
 {
-	size_t length = strlen(writer->path), more = strlen(text), room = sizeof(writer->path) - 1 - length;
+	size_t length = strlen(writer->path), more = strlen(text),
+	       room = sizeof(writer->path) - 1 - length;
 
 	if (more > room)
 		more = room;
@@ -35,7 +37,8 @@ static void add_to_path(struct writer *writer, const char *text)
 	writer->path[length + more] = 0;
 }
 
-/* The path of the field or entry that comes now is made the current one; returns how long the one before was. */
+/* The path of the field or entry that comes now is made the current one; returns how long the one
+ * before was. */
 static size_t enter_path(struct writer *writer, const char *name)
 {
 	struct level *level = &writer->level[writer->depth];
@@ -137,7 +140,8 @@ static void end_line(struct writer *writer)
 /* A GROUP has no line of its own, unless it is an entry: then all of it stands in one. */
 static int open_level(struct writer *writer, const struct perch_field *field)
 {
-	bool entry = writer->depth && writer->level[writer->depth].list && field->kind == PERCH_FIELD_GROUP;
+	bool entry = writer->depth && writer->level[writer->depth].list &&
+		     field->kind == PERCH_FIELD_GROUP;
 	size_t before;
 
 	if (writer->depth + 1 >= DEEPEST)
@@ -151,7 +155,8 @@ static int open_level(struct writer *writer, const struct perch_field *field)
 		put_name(writer);
 	}
 	writer->depth++;
-	writer->level[writer->depth] = (struct level){ .length = before, .list = field->kind == PERCH_FIELD_LIST };
+	writer->level[writer->depth] =
+		(struct level){ .length = before, .list = field->kind == PERCH_FIELD_LIST };
 	if (entry && !writer->inside) {
 		writer->inside = writer->depth;
 		writer->shown = strlen(writer->path);
@@ -223,7 +228,8 @@ static void put_line(struct dump_out *out, const char *name, const char *text)
 }
 
 /* "0x1d0 SAMPLE 120 bytes, misc 0x1 KERNEL, cpu-clock" */
-static void put_start(const struct dump *dump, struct dump_out *out, const struct perch_record *record)
+static void put_start(const struct dump *dump, struct dump_out *out,
+		      const struct perch_record *record)
 {
 	const char *type = perch_record_name(record->type), *event = dump_event_name(dump, record);
 	char words[128];
@@ -295,7 +301,8 @@ void dump_text_header(struct dump *dump)
 		dump_put(&dump->out, "\n", 1);
 		perch_attr_each_field(&events[i].attr, put_field, &writer);
 		for (size_t id = 0; id < events[i].nr_ids; id++) {
-			put_field(&writer, &(struct perch_field){ .name = "id", .kind = PERCH_FIELD_NUMBER,
+			put_field(&writer, &(struct perch_field){ .name = "id",
+								  .kind = PERCH_FIELD_NUMBER,
 								  .value = events[i].ids[id] });
 		}
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perch explain: why the kernel refused what a program, a running process or a log asked of perf events. */
+/* perch explain: why the kernel refused what a program, a running process or a log asked of perf
+ * events. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,18 +14,19 @@
 
 struct request {
 	struct explain_job job;
-	const char *output;		/* NULL: stderr; of a log: stdout */
+	const char *output; /* NULL: stderr; of a log: stdout */
 	const char *log;
-	uint64_t pid;			/* NO_PID: none */
+	uint64_t pid; /* NO_PID: none */
 	bool no_probe;
 	bool here;
 	bool causes;
-	char **program;			/* NULL: none */
+	char **program; /* NULL: none */
 };
 
 static int check(const struct request *request)
 {
-	int sources = (request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
+	int sources =
+		(request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
 
 	if (request->causes && sources)
 		return cli_usage_error(EXPLAIN_COMMAND, "--causes goes alone");
@@ -33,13 +35,16 @@ static int check(const struct request *request)
 	if (request->log && request->program)
 		return cli_usage_error(EXPLAIN_COMMAND, "a log is explained without a program");
 	if (!sources)
-		return cli_usage_error(EXPLAIN_COMMAND, "nothing to watch: give a program, -p PID or --strace FILE");
+		return cli_usage_error(EXPLAIN_COMMAND,
+				       "nothing to watch: give a program, -p PID or --strace FILE");
 	if (sources > 1)
-		return cli_usage_error(EXPLAIN_COMMAND, "a program, -p and --strace exclude each other");
+		return cli_usage_error(EXPLAIN_COMMAND,
+				       "a program, -p and --strace exclude each other");
 	if (request->pid != NO_PID && (!request->pid || request->pid > INT_MAX))
 		return cli_usage_error(EXPLAIN_COMMAND, "-p: no process can have that number");
 	if (request->here && !request->log)
-		return cli_usage_error(EXPLAIN_COMMAND, "--here is for logs: what is watched is here anyway");
+		return cli_usage_error(EXPLAIN_COMMAND,
+				       "--here is for logs: what is watched is here anyway");
 	return 0;
 }
 
@@ -53,8 +58,8 @@ static int open_output(struct request *request)
 	if (request->output) {
 		job->out = fopen(request->output, "we");
 		if (!job->out) {
-			perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot open %s: %s", request->output,
-					strerror(errno));
+			perch_error_set(&err, errno, PERCH_ERROR_FILE, "cannot open %s: %s",
+					request->output, strerror(errno));
 			return cli_error(EXPLAIN_COMMAND, &err);
 		}
 	}
@@ -63,8 +68,8 @@ static int open_output(struct request *request)
 }
 
 /*
- * The status of what was done, or 1 when its output is not whole. A program's stderr that is closed or full is the
- * program's too, and its status matters more than what is not read there.
+ * The status of what was done, or 1 when its output is not whole. A program's stderr that is closed
+ * or full is the program's too, and its status matters more than what is not read there.
  */
 static int close_output(struct request *request, int status)
 {
@@ -79,7 +84,8 @@ static int close_output(struct request *request, int status)
 	}
 	if (!job->write_failed || (!request->output && !request->log))
 		return status;
-	perch_error_set(&err, job->write_error ? job->write_error : EIO, PERCH_ERROR_FILE, "cannot write %s: %s", name,
+	perch_error_set(&err, job->write_error ? job->write_error : EIO, PERCH_ERROR_FILE,
+			"cannot write %s: %s", name,
 			strerror(job->write_error ? job->write_error : EIO));
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
@@ -129,21 +135,44 @@ int perch_cmd_explain(int argc, char **argv)
 {
 	struct request request = { .pid = NO_PID };
 	const struct cli_option options[] = {
-		{ .letter = 'j', .name = "json", .help = "print JSON: an object a line for each refusal",
-		  .kind = CLI_FLAG, .value = &request.job.json },
-		{ .letter = 'o', .name = "output", .argument = "FILE", .help = "print to FILE instead of stderr",
-		  .kind = CLI_STRING, .value = &request.output },
-		{ .letter = 'v', .name = "verbose", .kind = CLI_COUNT,
-		  .help = "also calls that succeeded, and what they cannot have meant", .value = &request.job.verbose },
-		{ .letter = 'p', .name = "pid", .argument = "PID", .help = "watch a running process",
-		  .kind = CLI_NUMBER, .value = &request.pid },
-		{ .name = "strace", .argument = "FILE", .help = "explain the calls in a log of strace; -: stdin",
-		  .kind = CLI_STRING, .value = &request.log },
-		{ .name = "here", .help = "with --strace: the log was made on this machine, by this user",
-		  .kind = CLI_FLAG, .value = &request.here },
-		{ .name = "no-probe", .help = "make no further calls to look into refusals", .kind = CLI_FLAG,
+		{ .letter = 'j',
+		  .name = "json",
+		  .help = "print JSON: an object a line for each refusal",
+		  .kind = CLI_FLAG,
+		  .value = &request.job.json },
+		{ .letter = 'o',
+		  .name = "output",
+		  .argument = "FILE",
+		  .help = "print to FILE instead of stderr",
+		  .kind = CLI_STRING,
+		  .value = &request.output },
+		{ .letter = 'v',
+		  .name = "verbose",
+		  .kind = CLI_COUNT,
+		  .help = "also calls that succeeded, and what they cannot have meant",
+		  .value = &request.job.verbose },
+		{ .letter = 'p',
+		  .name = "pid",
+		  .argument = "PID",
+		  .help = "watch a running process",
+		  .kind = CLI_NUMBER,
+		  .value = &request.pid },
+		{ .name = "strace",
+		  .argument = "FILE",
+		  .help = "explain the calls in a log of strace; -: stdin",
+		  .kind = CLI_STRING,
+		  .value = &request.log },
+		{ .name = "here",
+		  .help = "with --strace: the log was made on this machine, by this user",
+		  .kind = CLI_FLAG,
+		  .value = &request.here },
+		{ .name = "no-probe",
+		  .help = "make no further calls to look into refusals",
+		  .kind = CLI_FLAG,
 		  .value = &request.no_probe },
-		{ .name = "causes", .help = "list every cause that is told apart", .kind = CLI_FLAG,
+		{ .name = "causes",
+		  .help = "list every cause that is told apart",
+		  .kind = CLI_FLAG,
 		  .value = &request.causes },
 	};
 	int first = cli_parse(EXPLAIN_COMMAND, options, CLI_NR(options), argc, argv);

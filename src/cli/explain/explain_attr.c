@@ -7,7 +7,7 @@
 #include "explain_attr.h"
 #include "options.h"
 
-#define BEYOND_MAX 8			/* words told that are not known here */
+#define BEYOND_MAX 8 /* words told that are not known here */
 
 static bool by_freq(const struct perch_attr *attr)
 {
@@ -50,11 +50,19 @@ static const struct {
 	const char *name;
 	bool (*holds)(const struct perch_attr *attr);
 } alternatives[] = {
-	{ "sample_freq", by_freq }, { "sample_period", by_period },
-	{ "wakeup_watermark", by_watermark }, { "wakeup_events", by_events },
-	{ "bp_addr", by_breakpoint }, { "bp_len", by_breakpoint }, { "config1", by_config }, { "config2", by_config },
-	{ "kprobe_func", never }, { "uprobe_path", never }, { "kprobe_addr", never }, { "probe_offset", never },
-	{ "aux_action", never },		/* told bit by bit */
+	{ "sample_freq", by_freq },
+	{ "sample_period", by_period },
+	{ "wakeup_watermark", by_watermark },
+	{ "wakeup_events", by_events },
+	{ "bp_addr", by_breakpoint },
+	{ "bp_len", by_breakpoint },
+	{ "config1", by_config },
+	{ "config2", by_config },
+	{ "kprobe_func", never },
+	{ "uprobe_path", never },
+	{ "kprobe_addr", never },
+	{ "probe_offset", never },
+	{ "aux_action", never }, /* told bit by bit */
 };
 
 static bool holds(const struct perch_attr *attr, const char *name)
@@ -109,7 +117,8 @@ void explain_attr_beyond(const struct perch_attr *attr, explain_field *each, voi
 	for (size_t at = sizeof(*attr); at < size && told < BEYOND_MAX; at += sizeof(uint64_t)) {
 		uint64_t word = 0;
 
-		memcpy(&word, (const char *)attr + at, size - at < sizeof(word) ? size - at : sizeof(word));
+		memcpy(&word, (const char *)attr + at,
+		       size - at < sizeof(word) ? size - at : sizeof(word));
 		if (!word)
 			continue;
 		snprintf(name, sizeof(name), "word_%zu", at);

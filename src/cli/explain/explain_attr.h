@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of a call, for text and JSON: which fields of an attr count, and how its numbers are called. */
+/* The words of a call, for text and JSON: which fields of an attr count, and how its numbers are
+ * called. */
 #ifndef PERCH_CLI_EXPLAIN_ATTR_H
 #define PERCH_CLI_EXPLAIN_ATTR_H
 
 #include "explain.h"
 
 /*
- * The attr as far as it can be read and is known here, zero beyond. attr.size is as passed. Returns false when there is
- * none.
+ * The attr as far as it can be read and is known here, zero beyond. attr.size is as passed. Returns
+ * false when there is none.
  */
 bool explain_attr_copy(struct perch_attr *copy, const struct perch_attr *attr);
 
 /*
- * Calls each() for every field that is not zero, once for each word: sample_freq or sample_period, bp_addr or config1,
- * as the attr itself says.
+ * Calls each() for every field that is not zero, once for each word: sample_freq or sample_period,
+ * bp_addr or config1, as the attr itself says.
  */
 typedef void explain_field(void *context, const char *name, uint64_t value, bool is_signed);
 void explain_attr_each(const struct perch_attr *attr, explain_field *each, void *context);
@@ -21,8 +22,9 @@ void explain_attr_each(const struct perch_attr *attr, explain_field *each, void 
 void explain_attr_beyond(const struct perch_attr *attr, explain_field *each, void *context);
 
 /*
- * "{type=0 HARDWARE, size=136, config=0 cycles, sample_type=IP|TID, disabled=1, ...}". machine: names of PMUs, NULL: none
- * are known; memory: pointers of the attr are those of the machine's process now.
+ * "{type=0 HARDWARE, size=136, config=0 cycles, sample_type=IP|TID, disabled=1, ...}". machine:
+ * names of PMUs, NULL: none are known; memory: pointers of the attr are those of the machine's
+ * process now.
  */
 struct explain_attr_words {
 	FILE *out;

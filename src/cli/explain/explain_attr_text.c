@@ -13,33 +13,48 @@ struct name {
 	unsigned long value;
 };
 
-static const char *const types[] = { "HARDWARE", "SOFTWARE", "TRACEPOINT", "HW_CACHE", "RAW", "BREAKPOINT" };
+static const char *const types[] = { "HARDWARE", "SOFTWARE", "TRACEPOINT",
+				     "HW_CACHE", "RAW",	     "BREAKPOINT" };
 
 static const struct name call_flags[] = {
-	{ "FD_NO_GROUP", PERCH_FLAG_FD_NO_GROUP }, { "FD_OUTPUT", PERCH_FLAG_FD_OUTPUT },
-	{ "PID_CGROUP", PERCH_FLAG_PID_CGROUP }, { "FD_CLOEXEC", PERCH_FLAG_FD_CLOEXEC },
+	{ "FD_NO_GROUP", PERCH_FLAG_FD_NO_GROUP },
+	{ "FD_OUTPUT", PERCH_FLAG_FD_OUTPUT },
+	{ "PID_CGROUP", PERCH_FLAG_PID_CGROUP },
+	{ "FD_CLOEXEC", PERCH_FLAG_FD_CLOEXEC },
 };
 
 static const struct name protections[] = {
-	{ "PROT_READ", PROT_READ }, { "PROT_WRITE", PROT_WRITE }, { "PROT_EXEC", PROT_EXEC },
+	{ "PROT_READ", PROT_READ },
+	{ "PROT_WRITE", PROT_WRITE },
+	{ "PROT_EXEC", PROT_EXEC },
 };
 
 static const struct name map_flags[] = {
-	{ "MAP_SHARED_VALIDATE", MAP_SHARED_VALIDATE }, { "MAP_SHARED", MAP_SHARED }, { "MAP_PRIVATE", MAP_PRIVATE },
-	{ "MAP_FIXED", MAP_FIXED }, { "MAP_ANONYMOUS", MAP_ANONYMOUS }, { "MAP_LOCKED", MAP_LOCKED },
-	{ "MAP_NORESERVE", MAP_NORESERVE }, { "MAP_POPULATE", MAP_POPULATE }, { "MAP_NONBLOCK", MAP_NONBLOCK },
-	{ "MAP_STACK", MAP_STACK }, { "MAP_HUGETLB", MAP_HUGETLB },
+	{ "MAP_SHARED_VALIDATE", MAP_SHARED_VALIDATE },
+	{ "MAP_SHARED", MAP_SHARED },
+	{ "MAP_PRIVATE", MAP_PRIVATE },
+	{ "MAP_FIXED", MAP_FIXED },
+	{ "MAP_ANONYMOUS", MAP_ANONYMOUS },
+	{ "MAP_LOCKED", MAP_LOCKED },
+	{ "MAP_NORESERVE", MAP_NORESERVE },
+	{ "MAP_POPULATE", MAP_POPULATE },
+	{ "MAP_NONBLOCK", MAP_NONBLOCK },
+	{ "MAP_STACK", MAP_STACK },
+	{ "MAP_HUGETLB", MAP_HUGETLB },
 };
 
+/* clang-format off */
 #define REQUEST(word) { #word, PERCH_IOC_##word }
+/* clang-format on */
 static const struct name requests[] = {
-	REQUEST(ENABLE), REQUEST(DISABLE), REQUEST(REFRESH), REQUEST(RESET), REQUEST(PERIOD), REQUEST(SET_OUTPUT),
-	REQUEST(SET_FILTER), REQUEST(ID), REQUEST(SET_BPF), REQUEST(PAUSE_OUTPUT), REQUEST(QUERY_BPF),
-	REQUEST(MODIFY_ATTRIBUTES),
+	REQUEST(ENABLE),  REQUEST(DISABLE),	 REQUEST(REFRESH),    REQUEST(RESET),
+	REQUEST(PERIOD),  REQUEST(SET_OUTPUT),	 REQUEST(SET_FILTER), REQUEST(ID),
+	REQUEST(SET_BPF), REQUEST(PAUSE_OUTPUT), REQUEST(QUERY_BPF),  REQUEST(MODIFY_ATTRIBUTES),
 };
 
 /* "A|B|0x40" */
-static const char *bits_name(const struct name *names, size_t nr, unsigned long value, char *buffer, size_t size)
+static const char *bits_name(const struct name *names, size_t nr, unsigned long value, char *buffer,
+			     size_t size)
 {
 	size_t used = 0;
 
@@ -47,11 +62,13 @@ static const char *bits_name(const struct name *names, size_t nr, unsigned long 
 	for (size_t i = 0; i < nr && used < size; i++) {
 		if ((value & names[i].value) != names[i].value)
 			continue;
-		used += snprintf(buffer + used, size - used, "%s%s", used ? "|" : "", names[i].name);
+		used += snprintf(buffer + used, size - used, "%s%s", used ? "|" : "",
+				 names[i].name);
 		value &= ~names[i].value;
 	}
 	if ((value || !used) && used < size)
-		snprintf(buffer + used, size - used, value ? "%s%#lx" : "%s%lu", used ? "|" : "", value);
+		snprintf(buffer + used, size - used, value ? "%s%#lx" : "%s%lu", used ? "|" : "",
+			 value);
 	return buffer;
 }
 
@@ -108,7 +125,9 @@ unsigned long explain_request_number(const char *name, size_t length)
 const char *explain_operation_name(enum perch_operation_kind kind)
 {
 	static const char *const names[] = {
-		[PERCH_OPERATION_MMAP] = "mmap", [PERCH_OPERATION_IOCTL] = "ioctl", [PERCH_OPERATION_READ] = "read",
+		[PERCH_OPERATION_MMAP] = "mmap",
+		[PERCH_OPERATION_IOCTL] = "ioctl",
+		[PERCH_OPERATION_READ] = "read",
 		[PERCH_OPERATION_MUNMAP] = "munmap",
 	};
 
@@ -173,27 +192,31 @@ static const char *pmu_name(const struct explain_attr_words *words, uint32_t typ
 
 struct put_context {
 	const struct explain_attr_words *words;
-	bool is_probe;			/* config1 is an address of text that can be read */
+	bool is_probe; /* config1 is an address of text that can be read */
 };
 
 static void put_field(void *context, const char *name, uint64_t value, bool is_signed)
 {
 	static const char *const first[] = { "type", "size", "config" };
-	static const char *const hex[] = { "bp_addr", "config1", "config2", "config3", "config4", "sample_regs_user",
+	static const char *const hex[] = { "bp_addr",	       "config1", "config2",
+					   "config3",	       "config4", "sample_regs_user",
 					   "sample_regs_intr", "sig_data" };
 	static const char *const breakpoints[] = { NULL, "R", "W", "RW", "X" };
 	const struct put_context *put = context;
 	FILE *out = put->words->out;
 
 	if (is_one_of(name, first, CLI_NR(first)) || put_bits(out, name, value))
-		return;			/* the first were told, zero or not */
+		return; /* the first were told, zero or not */
 	fprintf(out, ", %s=", name);
 	if (is_signed)
 		fprintf(out, "%" PRId32, (int32_t)value);
 	else if (!strcmp(name, "bp_type") && value < CLI_NR(breakpoints))
 		fputs(breakpoints[value], out);
 	else
-		fprintf(out, value > 1000000000 || is_one_of(name, hex, CLI_NR(hex)) ? "%#" PRIx64 : "%" PRIu64, value);
+		fprintf(out,
+			value > 1000000000 || is_one_of(name, hex, CLI_NR(hex)) ? "%#" PRIx64
+										: "%" PRIu64,
+			value);
 	if (put->is_probe && !strcmp(name, "config1"))
 		put_pointed_to(put->words, value);
 }
@@ -202,13 +225,14 @@ bool explain_config_name(uint32_t type, uint64_t config, char *buffer, size_t si
 {
 	struct perch_attr bare;
 
-	if (type != PERCH_TYPE_HARDWARE && type != PERCH_TYPE_SOFTWARE && type != PERCH_TYPE_HW_CACHE)
+	if (type != PERCH_TYPE_HARDWARE && type != PERCH_TYPE_SOFTWARE &&
+	    type != PERCH_TYPE_HW_CACHE)
 		return false;
 	memset(&bare, 0, sizeof(bare));
 	bare.type = type;
 	bare.config = config;
 	perch_attr_name(&bare, buffer, size);
-	return !strchr(buffer, ' ');	/* "unknown-software 0x63" */
+	return !strchr(buffer, ' '); /* "unknown-software 0x63" */
 }
 
 void explain_attr_put(const struct explain_attr_words *words, const struct perch_attr *attr)
@@ -227,7 +251,8 @@ void explain_attr_put(const struct explain_attr_words *words, const struct perch
 	if (pmu) {
 		fputc(' ', words->out);
 		cli_put_clean(words->out, pmu);
-		put.is_probe = words->memory && words->machine && (!strcmp(pmu, "uprobe") || !strcmp(pmu, "kprobe"));
+		put.is_probe = words->memory && words->machine &&
+			       (!strcmp(pmu, "uprobe") || !strcmp(pmu, "kprobe"));
 	}
 	fprintf(words->out, ", size=%" PRIu32 ", config=%#" PRIx64, copy.size, copy.config);
 	if (explain_config_name(copy.type, copy.config, name, sizeof(name))) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of a call that was seen: it is numbered, remembered when it succeeded, explained when it did not. */
+/* What becomes of a call that was seen: it is numbered, remembered when it succeeded, explained
+ * when it did not. */
 #include <string.h>
 
 #include "explain_attr.h"
@@ -9,15 +10,18 @@
 
 static const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };
 
-static void describe(struct explain_job *job, pid_t process, pid_t thread, struct perch_machine *machine,
-		     struct explain_caller *caller)
+static void describe(struct explain_job *job, pid_t process, pid_t thread,
+		     struct perch_machine *machine, struct explain_caller *caller)
 {
 	struct perch_process_state state;
 
-	*caller = (struct explain_caller){ .process = process, .thread = thread, .machine = machine,
+	*caller = (struct explain_caller){ .process = process,
+					   .thread = thread,
+					   .machine = machine,
 					   .has_memory = machine && !job->from_log };
 	caller->several = explain_event_seen(job, process);
-	if (!job->from_log && job->machine && !perch_machine_process(job->machine, thread, &state, NULL)) {
+	if (!job->from_log && job->machine &&
+	    !perch_machine_process(job->machine, thread, &state, NULL)) {
 		char name[sizeof(state.name) + 1] = "";
 
 		memcpy(name, state.name, sizeof(state.name));
@@ -47,13 +51,14 @@ static void without_attr(const struct perch_open_call *call, struct perch_explan
 			explanation->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
-static void refused(struct explain_job *job, const struct explain_caller *caller, const struct perch_open_call *call,
-		    struct perch_machine *machine)
+static void refused(struct explain_job *job, const struct explain_caller *caller,
+		    const struct perch_open_call *call, struct perch_machine *machine)
 {
 	struct perch_explanation explanation;
 
 	job->refused++;
-	if (perch_explain_open_call(call, machine, job->probe && machine ? &probing : NULL, &explanation))
+	if (perch_explain_open_call(call, machine, job->probe && machine ? &probing : NULL,
+				    &explanation))
 		return;
 	if (!call->attr)
 		without_attr(call, &explanation);
@@ -65,8 +70,8 @@ static void refused(struct explain_job *job, const struct explain_caller *caller
 		explain_print_call(job, job->calls, caller, call, &explanation);
 }
 
-static void succeeded(struct explain_job *job, const struct explain_caller *caller, const struct perch_open_call *call,
-		      int fd, struct perch_machine *machine)
+static void succeeded(struct explain_job *job, const struct explain_caller *caller,
+		      const struct perch_open_call *call, int fd, struct perch_machine *machine)
 {
 	struct perch_finding lint[8];
 	struct perch_open_call copy = *call;
@@ -85,8 +90,8 @@ static void succeeded(struct explain_job *job, const struct explain_caller *call
 		explain_print_success(job, job->calls, caller, call, fd, lint, nr);
 }
 
-void explain_opened(struct explain_job *job, pid_t process, pid_t thread, const struct perch_open_call *call, int fd,
-		    struct perch_machine *machine)
+void explain_opened(struct explain_job *job, pid_t process, pid_t thread,
+		    const struct perch_open_call *call, int fd, struct perch_machine *machine)
 {
 	struct explain_event *group;
 	struct perch_open_call_leader leader;
@@ -133,7 +138,8 @@ static void fill_in(struct perch_operation *operation, const struct explain_even
 }
 
 /* The second parameter of read(2) has a name, and it is not that of ioctl's. */
-static void name_buffer(const struct perch_operation *operation, struct perch_explanation *explanation)
+static void name_buffer(const struct perch_operation *operation,
+			struct perch_explanation *explanation)
 {
 	struct perch_finding *finding = &explanation->finding[0];
 
@@ -142,11 +148,12 @@ static void name_buffer(const struct perch_operation *operation, struct perch_ex
 			finding->field[i] = "buf";
 }
 
-void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd, struct perch_operation *operation,
-		      long result, struct perch_machine *machine)
+void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd,
+		      struct perch_operation *operation, long result, struct perch_machine *machine)
 {
 	struct explain_event *event = explain_event_of(job->descriptors, process, fd);
-	bool ended = operation->kind == PERCH_OPERATION_READ && !operation->errnum && !result && operation->size;
+	bool ended = operation->kind == PERCH_OPERATION_READ && !operation->errnum && !result &&
+		     operation->size;
 	struct perch_explanation explanation;
 	struct perch_open_call_leader other;
 	struct explain_caller caller;
@@ -159,8 +166,10 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 	if (event)
 		fill_in(operation, event);
 	operation->fd = fd;
-	if (operation->kind == PERCH_OPERATION_IOCTL && operation->request == PERCH_IOC_SET_OUTPUT &&
-	    explain_event_leader(explain_event_of(job->descriptors, process, operation->other_fd), &other))
+	if (operation->kind == PERCH_OPERATION_IOCTL &&
+	    operation->request == PERCH_IOC_SET_OUTPUT &&
+	    explain_event_leader(explain_event_of(job->descriptors, process, operation->other_fd),
+				 &other))
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
@@ -169,7 +178,8 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 		if (job->json)
 			explain_json_operation(job, event, &caller, fd, operation, &explanation);
 		else
-			explain_print_operation(job, event ? event->number : 0, &caller, fd, operation, &explanation);
+			explain_print_operation(job, event ? event->number : 0, &caller, fd,
+						operation, &explanation);
 	}
 	operation->other = NULL;
 	explain_flush(job);

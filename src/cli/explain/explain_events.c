@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors by process. A process has a sorted array of them, for they are handed out in ascending order and
- * there are few; a fork copies the array, not the events. Programs are not trusted to close what they
- * open: growth is bounded.
+ * Descriptors by process. A process has a sorted array of them, for they are handed out in
+ * ascending order and there are few; a fork copies the array, not the events. Programs are not
+ * trusted to close what they open: growth is bounded.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "explain_events.h"
 
-#define BUCKETS 256
-#define DESCRIPTORS_MAX (1u << 20)	/* of all processes; what comes later is not remembered */
+#define BUCKETS		256
+#define DESCRIPTORS_MAX (1u << 20) /* of all processes; what comes later is not remembered */
 
 struct descriptor {
 	int fd;
@@ -21,13 +21,14 @@ struct process {
 	struct process *next;
 	pid_t pid;
 	size_t nr, room;
-	struct descriptor *descriptor;	/* by fd */
+	struct descriptor *descriptor; /* by fd */
 };
 
 struct explain_descriptors {
 	struct process *bucket[BUCKETS];
-	size_t nr;			/* descriptors of all */
-	pid_t first;			/* process seen; 0 is one too: of a log that does not name it */
+	size_t nr; /* descriptors of all */
+	/* process seen; 0 is one too: of a log that does not name it */
+	pid_t first;
 	bool any, several;
 };
 
@@ -130,7 +131,8 @@ static void remove_at(struct explain_descriptors *table, struct process *process
 		(process->nr - place) * sizeof(*process->descriptor));
 }
 
-static bool insert(struct explain_descriptors *table, struct process *process, int fd, struct explain_event *event)
+static bool insert(struct explain_descriptors *table, struct process *process, int fd,
+		   struct explain_event *event)
 {
 	size_t place = place_of(process, fd);
 
@@ -171,7 +173,8 @@ static void note_attr(struct explain_event *event, const struct perch_attr *attr
 		size = sizeof(event->attr);
 	memcpy(&event->attr, attr, size);
 	if (event->attr.size > sizeof(event->attr))
-		event->attr.size = sizeof(event->attr);		/* what is beyond was zero: the kernel took it */
+		/* what is beyond was zero: the kernel took it */
+		event->attr.size = sizeof(event->attr);
 }
 
 static void join(struct explain_event *event, struct explain_event *leader)
@@ -183,10 +186,12 @@ static void join(struct explain_event *event, struct explain_event *leader)
 	leader->members++;
 }
 
-struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int fd, const struct perch_open_call *call)
+struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int fd,
+					const struct perch_open_call *call)
 {
 	struct explain_descriptors *table = table_of(job);
-	struct process *process = table && table->nr < DESCRIPTORS_MAX ? process_of(table, pid) : NULL;
+	struct process *process = table && table->nr < DESCRIPTORS_MAX ? process_of(table, pid)
+								       : NULL;
 	struct explain_event *event = process && fd >= 0 ? calloc(1, sizeof(*event)) : NULL;
 	struct explain_event *other;
 
@@ -199,7 +204,8 @@ struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int 
 	event->flags = call->flags;
 	event->members = 1;
 	note_attr(event, call->attr);
-	event->references = 1;		/* held while group_fd is looked up: fd may have been group_fd, in a bad log */
+	/* held while group_fd is looked up: fd may have been group_fd, in a bad log */
+	event->references = 1;
 	other = call->group_fd == fd ? NULL : explain_event_of(table, pid, call->group_fd);
 	if (!insert(table, process, fd, event)) {
 		free(event);
@@ -213,7 +219,8 @@ struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int 
 
 static bool leads(const struct explain_event *event)
 {
-	return !event->leader || !event->leader->descriptors;	/* a closed leader's members are on their own */
+	/* a closed leader's members are on their own */
+	return !event->leader || !event->leader->descriptors;
 }
 
 bool explain_event_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
@@ -221,8 +228,12 @@ bool explain_event_leader(const struct explain_event *event, struct perch_open_c
 	if (!event || !event->attr_known)
 		return false;
 	*leader = (struct perch_open_call_leader){
-		.attr = &event->attr, .pid = event->pid, .cpu = event->cpu, .flags = event->flags,
-		.is_member = !leads(event), .has_ring = event->ring_size || event->has_output,
+		.attr = &event->attr,
+		.pid = event->pid,
+		.cpu = event->cpu,
+		.flags = event->flags,
+		.is_member = !leads(event),
+		.has_ring = event->ring_size || event->has_output,
 		.members = explain_event_group(event),
 	};
 	return true;
@@ -251,7 +262,8 @@ void explain_forked(struct explain_job *job, pid_t parent, pid_t child)
 	for (size_t i = 0; to && i < from->nr; i++) {
 		int fd = from->descriptor[i].fd;
 
-		if (!has(to, place_of(to, fd), fd) && !insert(table, to, fd, from->descriptor[i].event))
+		if (!has(to, place_of(to, fd), fd) &&
+		    !insert(table, to, fd, from->descriptor[i].event))
 			return;
 	}
 }
@@ -267,7 +279,8 @@ void explain_executed(struct explain_job *job, pid_t pid)
 
 void explain_closed(struct explain_job *job, pid_t pid, int fd)
 {
-	struct process *process = job->descriptors && fd >= 0 ? *slot_of(job->descriptors, pid) : NULL;
+	struct process *process = job->descriptors && fd >= 0 ? *slot_of(job->descriptors, pid)
+							      : NULL;
 	size_t place;
 
 	if (!process)

@@ -7,9 +7,9 @@
 #include "explain_attr.h"
 #include "options.h"
 
-#define BOLD "\033[1m"
-#define RED "\033[1;31m"
-#define CYAN "\033[36m"
+#define BOLD  "\033[1m"
+#define RED   "\033[1;31m"
+#define CYAN  "\033[36m"
 #define PLAIN "\033[0m"
 
 static void paint(const struct explain_job *job, const char *colour)
@@ -49,7 +49,8 @@ static void put_verdict(const struct explain_job *job, const struct perch_explan
 
 	fputs(": ", job->out);
 	paint(job, RED);
-	fputs(explanation->errnum ? explain_errno_name(explanation->errnum, number, sizeof(number)) : "end of file",
+	fputs(explanation->errnum ? explain_errno_name(explanation->errnum, number, sizeof(number))
+				  : "end of file",
 	      job->out);
 	paint(job, PLAIN);
 	fprintf(job->out, " [%s", perch_cause_slug(explanation->finding[0].cause));
@@ -68,12 +69,14 @@ static void put_fields(const struct explain_job *job, const struct perch_finding
 	for (size_t i = 0; i < finding->nr_fields; i++)
 		fprintf(job->out, "%s%s", i ? ", " : "", finding->field[i]);
 	if (finding->since[0])
-		fprintf(job->out, finding->nr_fields ? " (since Linux %s)" : "since Linux %s", finding->since);
+		fprintf(job->out, finding->nr_fields ? " (since Linux %s)" : "since Linux %s",
+			finding->since);
 	fputc('\n', job->out);
 }
 
 /* Another candidate, or what would come next. */
-static void put_short(const struct explain_job *job, const char *name, const struct perch_finding *finding)
+static void put_short(const struct explain_job *job, const char *name,
+		      const struct perch_finding *finding)
 {
 	label(job, name);
 	fprintf(job->out, "[%s] ", perch_cause_slug(finding->cause));
@@ -104,25 +107,29 @@ static void put_answer(struct explain_job *job, const struct perch_explanation *
 		label(job, "note:");
 		fputs("looking into it ended early, for it took too long\n", job->out);
 	}
-	if (job->from_log && !job->machine && explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->said_here) {
+	if (job->from_log && !job->machine &&
+	    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->said_here) {
 		job->said_here = true;
 		label(job, "note:");
-		fputs("with --here more can be told, if the log was made on this machine\n", job->out);
+		fputs("with --here more can be told, if the log was made on this machine\n",
+		      job->out);
 	}
 }
 
 static void put_call(const struct explain_job *job, const struct explain_caller *caller,
 		     const struct perch_open_call *call)
 {
-	const struct explain_attr_words words = { .out = job->out, .partial = call->attr_is_partial,
-						  .machine = caller->machine, .memory = caller->has_memory };
+	const struct explain_attr_words words = { .out = job->out,
+						  .partial = call->attr_is_partial,
+						  .machine = caller->machine,
+						  .memory = caller->has_memory };
 	char flags[96];
 
 	label(job, "call:");
 	fputs("perf_event_open(", job->out);
 	explain_attr_put(&words, call->attr);
-	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu, call->group_fd,
-		explain_flags_name(call->flags, flags, sizeof(flags)));
+	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu,
+		call->group_fd, explain_flags_name(call->flags, flags, sizeof(flags)));
 }
 
 static uint64_t hash_byte(uint64_t sum, unsigned char byte)
@@ -130,7 +137,8 @@ static uint64_t hash_byte(uint64_t sum, unsigned char byte)
 	return (sum ^ byte) * UINT64_C(1099511628211);
 }
 
-/* How long the text at this place is when it begins with the word and does not go on in the same number. */
+/* How long the text at this place is when it begins with the word and does not go on in the same
+ * number. */
 static size_t whole_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
@@ -153,8 +161,8 @@ static uint64_t hash_text(uint64_t sum, const char *text, const char *cpu, const
 	return hash_byte(sum, 0);
 }
 
-static uint64_t hash_findings(uint64_t sum, const struct perch_finding *findings, size_t nr, const char *cpu,
-			      const char *config)
+static uint64_t hash_findings(uint64_t sum, const struct perch_finding *findings, size_t nr,
+			      const char *cpu, const char *config)
 {
 	for (size_t i = 0; i < nr; i++) {
 		sum = hash_byte(sum, findings[i].cause);
@@ -166,10 +174,13 @@ static uint64_t hash_findings(uint64_t sum, const struct perch_finding *findings
 	return hash_byte(sum, 0);
 }
 
-static uint64_t hash_answer(const struct explain_refusal *refusal, const struct perch_explanation *explanation)
+static uint64_t hash_answer(const struct explain_refusal *refusal,
+			    const struct perch_explanation *explanation)
 {
-	const size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings : PERCH_FINDINGS_MAX;
-	const size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next : PERCH_NEXT_MAX;
+	const size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings
+									: PERCH_FINDINGS_MAX;
+	const size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next
+								  : PERCH_NEXT_MAX;
 	uint64_t sum = UINT64_C(14695981039346656037);
 	char cpu[32], config[32];
 
@@ -179,8 +190,8 @@ static uint64_t hash_answer(const struct explain_refusal *refusal, const struct 
 	return hash_findings(sum, explanation->next, next, cpu, config);
 }
 
-static bool is_told(struct explain_job *job, struct explain_refusal *refusal, const struct perch_attr *attr,
-		    const struct perch_explanation *explanation)
+static bool is_told(struct explain_job *job, struct explain_refusal *refusal,
+		    const struct perch_attr *attr, const struct perch_explanation *explanation)
 {
 	struct perch_attr copy;
 
@@ -201,10 +212,13 @@ static void begin(const struct explain_job *job)
 	paint(job, PLAIN);
 }
 
-void explain_print_call(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			const struct perch_open_call *call, const struct perch_explanation *explanation)
+void explain_print_call(struct explain_job *job, uint64_t number,
+			const struct explain_caller *caller, const struct perch_open_call *call,
+			const struct perch_explanation *explanation)
 {
-	struct explain_refusal refusal = { .number = number, .cpu = call->cpu, .process = caller->process };
+	struct explain_refusal refusal = { .number = number,
+					   .cpu = call->cpu,
+					   .process = caller->process };
 
 	if (is_told(job, &refusal, call->attr, explanation))
 		return;
@@ -216,11 +230,13 @@ void explain_print_call(struct explain_job *job, uint64_t number, const struct e
 }
 
 /* What the argument points to tells more than where that is. */
-static void put_control(const struct explain_job *job, int fd, const struct perch_operation *operation)
+static void put_control(const struct explain_job *job, int fd,
+			const struct perch_operation *operation)
 {
 	char text[128];
 
-	fprintf(job->out, "ioctl(fd %d, %s, ", fd, explain_request_name(operation->request, text, sizeof(text)));
+	fprintf(job->out, "ioctl(fd %d, %s, ", fd,
+		explain_request_name(operation->request, text, sizeof(text)));
 	if (operation->filter) {
 		fputc('"', job->out);
 		cli_put_clean(job->out, operation->filter);
@@ -232,22 +248,24 @@ static void put_control(const struct explain_job *job, int fd, const struct perc
 	}
 }
 
-static void put_operation(const struct explain_job *job, const struct explain_caller *caller, int fd,
-			  const struct perch_operation *operation)
+static void put_operation(const struct explain_job *job, const struct explain_caller *caller,
+			  int fd, const struct perch_operation *operation)
 {
 	const struct explain_attr_words words = { .out = job->out, .machine = caller->machine };
 	char text[128], flags[128];
 
 	label(job, "call:");
 	if (operation->kind == PERCH_OPERATION_MMAP)
-		fprintf(job->out, "mmap(length %zu, %s, %s, fd %d, offset %" PRIu64 ")", operation->length,
+		fprintf(job->out, "mmap(length %zu, %s, %s, fd %d, offset %" PRIu64 ")",
+			operation->length,
 			explain_protection_name(operation->protection, text, sizeof(text)),
-			explain_map_flags_name(operation->map_flags, flags, sizeof(flags)), fd, operation->offset);
+			explain_map_flags_name(operation->map_flags, flags, sizeof(flags)), fd,
+			operation->offset);
 	else if (operation->kind == PERCH_OPERATION_READ)
 		fprintf(job->out, "read(fd %d, %zu bytes)", fd, operation->size);
 	else if (operation->kind == PERCH_OPERATION_MUNMAP)
-		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)", operation->length,
-			operation->offset);
+		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)",
+			operation->length, operation->offset);
 	else
 		put_control(job, fd, operation);
 	if (operation->attr) {
@@ -258,12 +276,18 @@ static void put_operation(const struct explain_job *job, const struct explain_ca
 	fputc('\n', job->out);
 }
 
-void explain_print_operation(struct explain_job *job, uint64_t number, const struct explain_caller *caller, int fd,
-			     const struct perch_operation *operation, const struct perch_explanation *explanation)
+void explain_print_operation(struct explain_job *job, uint64_t number,
+			     const struct explain_caller *caller, int fd,
+			     const struct perch_operation *operation,
+			     const struct perch_explanation *explanation)
 {
 	struct explain_refusal refusal = {
-		.number = number, .cpu = operation->attr ? operation->cpu : -1, .process = caller->process,
-		.operation = operation->kind + 1, .request = operation->request, .fd = fd,
+		.number = number,
+		.cpu = operation->attr ? operation->cpu : -1,
+		.process = caller->process,
+		.operation = operation->kind + 1,
+		.request = operation->request,
+		.fd = fd,
 	};
 
 	if (is_told(job, &refusal, operation->attr, explanation))
@@ -277,8 +301,9 @@ void explain_print_operation(struct explain_job *job, uint64_t number, const str
 	put_operation(job, caller, fd, operation);
 }
 
-void explain_print_success(struct explain_job *job, uint64_t number, const struct explain_caller *caller,
-			   const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr)
+void explain_print_success(struct explain_job *job, uint64_t number,
+			   const struct explain_caller *caller, const struct perch_open_call *call,
+			   int fd, const struct perch_finding *lint, size_t nr)
 {
 	explain_told_run(job);
 	begin(job);
@@ -298,12 +323,15 @@ void explain_print_summary(struct explain_job *job)
 	explain_flush(job);
 	if (job->json && !job->verbose && !job->unreadable)
 		return;
-	fprintf(stderr, "perch explain: %" PRIu64 " call%s of perf_event_open, %" PRIu64 " refused", job->calls,
-		job->calls == 1 ? "" : "s", job->refused);
+	fprintf(stderr, "perch explain: %" PRIu64 " call%s of perf_event_open, %" PRIu64 " refused",
+		job->calls, job->calls == 1 ? "" : "s", job->refused);
 	if (job->operations_refused)
-		fprintf(stderr, "; %" PRIu64 " of mmap, ioctl and read refused", job->operations_refused);
+		fprintf(stderr, "; %" PRIu64 " of mmap, ioctl and read refused",
+			job->operations_refused);
 	if (job->unreadable)
 		fprintf(stderr, "; %" PRIu64 " %s could not be read", job->unreadable,
-			job->from_log ? job->unreadable == 1 ? "line" : "lines" : job->unreadable == 1 ? "call" : "calls");
+			job->from_log	       ? job->unreadable == 1 ? "line" : "lines"
+			: job->unreadable == 1 ? "call"
+					       : "calls");
 	fputc('\n', stderr);
 }

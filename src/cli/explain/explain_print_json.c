@@ -97,13 +97,16 @@ static json_t *begin(uint64_t call, const struct explain_caller *caller)
 
 static void set_explanation(json_t *object, const struct perch_explanation *explanation)
 {
-	size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings : PERCH_FINDINGS_MAX;
+	size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings
+								  : PERCH_FINDINGS_MAX;
 	size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next : PERCH_NEXT_MAX;
 	char name[32];
 
 	set(object, "errno", json_integer(explanation->errnum));
-	set(object, "errno_name", explanation->errnum ?
-	    json_string(explain_errno_name(explanation->errnum, name, sizeof(name))) : json_null());
+	set(object, "errno_name",
+	    explanation->errnum
+		    ? json_string(explain_errno_name(explanation->errnum, name, sizeof(name)))
+		    : json_null());
 	set_finding(object, &explanation->finding[0]);
 	set(object, "next", findings_array(explanation->next, next));
 	set(object, "confidence", json_string(perch_confidence_name(explanation->confidence)));
@@ -133,13 +136,15 @@ static void put(struct explain_job *job, json_t *object)
 		job->write_error = ENOMEM;
 		return;
 	}
-	json_dumpf(object, job->out, JSON_COMPACT);	/* what cannot be written is seen when it is flushed */
+	/* what cannot be written is seen when it is flushed */
+	json_dumpf(object, job->out, JSON_COMPACT);
 	fputc('\n', job->out);
 	json_decref(object);
 }
 
-void explain_json_call(struct explain_job *job, uint64_t call_number, const struct explain_caller *caller,
-		       const struct perch_open_call *call, const struct perch_explanation *explanation)
+void explain_json_call(struct explain_job *job, uint64_t call_number,
+		       const struct explain_caller *caller, const struct perch_open_call *call,
+		       const struct perch_explanation *explanation)
 {
 	json_t *object = begin(call_number, caller);
 
@@ -149,7 +154,8 @@ void explain_json_call(struct explain_job *job, uint64_t call_number, const stru
 }
 
 /* Those of the call that gave the descriptor come first, null when it was not seen. */
-static json_t *operation_arguments(const struct explain_event *event, int fd, const struct perch_operation *operation)
+static json_t *operation_arguments(const struct explain_event *event, int fd,
+				   const struct perch_operation *operation)
 {
 	json_t *arguments = json_object();
 	char text[128];
@@ -183,7 +189,8 @@ static json_t *operation_arguments(const struct explain_event *event, int fd, co
 }
 
 void explain_json_operation(struct explain_job *job, const struct explain_event *event,
-			    const struct explain_caller *caller, int fd, const struct perch_operation *operation,
+			    const struct explain_caller *caller, int fd,
+			    const struct perch_operation *operation,
 			    const struct perch_explanation *explanation)
 {
 	json_t *object = begin(event ? event->number : 0, caller);
@@ -197,8 +204,9 @@ void explain_json_operation(struct explain_job *job, const struct explain_event 
 	put(job, object);
 }
 
-void explain_json_success(struct explain_job *job, uint64_t call_number, const struct explain_caller *caller,
-			  const struct perch_open_call *call, int fd, const struct perch_finding *lint, size_t nr)
+void explain_json_success(struct explain_job *job, uint64_t call_number,
+			  const struct explain_caller *caller, const struct perch_open_call *call,
+			  int fd, const struct perch_finding *lint, size_t nr)
 {
 	json_t *object = begin(call_number, caller);
 

@@ -44,14 +44,18 @@ static int check_log(const struct strace_log *log, const char *name, int error)
 	struct perch_error err;
 
 	if (error) {
-		perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name, strerror(error));
+		perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot read %s: %s", name,
+				strerror(error));
 	} else if (log->any) {
 		return 0;
 	} else {
 		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE, "%s is no log of strace: %s", name,
-				log->job->unreadable ? "none of its lines is a call" : "it has no line");
-		perch_error_remedy(&err, "make one by strace -f -v -e trace=perf_event_open,ioctl,mmap,read,close,clone,"
-				   "clone3,fork,vfork,execve -o log PROGRAM");
+				log->job->unreadable ? "none of its lines is a call"
+						     : "it has no line");
+		perch_error_remedy(
+			&err,
+			"make one by strace -f -v -e trace=perf_event_open,ioctl,mmap,read,close,clone,"
+			"clone3,fork,vfork,execve -o log PROGRAM");
 	}
 	return cli_error(EXPLAIN_COMMAND, &err);
 }

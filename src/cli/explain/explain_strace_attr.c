@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The attr as strace shows it: whole with -v, abbreviated without, and without the fields that it does not know yet. */
+/* The attr as strace shows it: whole with -v, abbreviated without, and without the fields that it
+ * does not know yet. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,11 +50,13 @@ static void set_bytes(struct perch_attr *attr, const char *note)
 		return;
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (fields[i].offset == from && fields[i].bit < 0 && fields[i].size == to - from + 1)
+		if (fields[i].offset == from && fields[i].bit < 0 &&
+		    fields[i].size == to - from + 1)
 			perch_attr_set(attr, &fields[i], value);
 }
 
-static void apply_note(struct reader *reader, bool reserved, uint64_t value, const struct strace_word *note)
+static void apply_note(struct reader *reader, bool reserved, uint64_t value,
+		       const struct strace_word *note)
 {
 	char buffer[64];
 	unsigned high, low;
@@ -102,7 +105,7 @@ static void set_field(struct reader *reader, const struct strace_word *name, uin
 	if (field)
 		perch_attr_set(reader->attr, field, value);
 	else if (value)
-		reader->call->attr_is_partial = true;	/* a newer kernel's */
+		reader->call->attr_is_partial = true; /* a newer kernel's */
 	apply_note(reader, false, value, note);
 }
 

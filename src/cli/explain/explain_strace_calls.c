@@ -10,8 +10,8 @@
 
 struct result {
 	long long value;
-	int errnum;			/* of a value of -1 */
-	bool unknown;			/* "?": it did not return, or will be made again */
+	int errnum;   /* of a value of -1 */
+	bool unknown; /* "?": it did not return, or will be made again */
 };
 
 struct caller {
@@ -34,7 +34,8 @@ static int read_errno(struct strace_text *text)
 	name = strace_identifier(text);
 	errnum = explain_errno_number(name.at, name.length);
 	for (size_t i = 0; i < CLI_NR(before) && !errnum; i++) {
-		const char *found = memmem(text->at, text->end - text->at, before[i], strlen(before[i]));
+		const char *found =
+			memmem(text->at, text->end - text->at, before[i], strlen(before[i]));
 		struct strace_text number = { found ? found + strlen(before[i]) : NULL, text->end };
 
 		if (found && strace_number(&number, &value) && value && value < 4096)
@@ -90,7 +91,8 @@ static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 	if (!strace_value(text, &value, &note))
 		return false;
 	*fd = (int)value;
-	*is_other = note.length && !memmem(note.at, note.length, "perf_event", strlen("perf_event"));
+	*is_other = note.length &&
+		    !memmem(note.at, note.length, "perf_event", strlen("perf_event"));
 	return true;
 }
 
@@ -122,7 +124,8 @@ static bool on_open(const struct caller *caller, struct strace_text text)
 	call.flags = flags;
 	call.errnum = result.errnum;
 	if (call.errnum == EFAULT)
-		call.attr_is_partial &= call.attr != NULL;	/* not even strace could read there */
+		/* not even strace could read there */
+		call.attr_is_partial &= call.attr != NULL;
 	explain_opened(job, caller->process, caller->thread, &call,
 		       result.errnum ? -1 : (int)result.value, job->machine);
 	return true;
@@ -136,10 +139,12 @@ static void operated(const struct caller *caller, int fd, struct perch_operation
 	if (result->unknown)
 		return;
 	operation->errnum = result->errnum;
-	explain_operated(job, caller->process, caller->thread, fd, operation, result->value, job->machine);
+	explain_operated(job, caller->process, caller->thread, fd, operation, result->value,
+			 job->machine);
 }
 
-/* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437; false for requests of other devices. */
+/* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437; false for requests of other
+ * devices. */
 static bool read_request(struct strace_text *text, unsigned long *request)
 {
 	uint64_t part[4];
@@ -157,7 +162,8 @@ static bool read_request(struct strace_text *text, unsigned long *request)
 	return strace_take(text, ")");
 }
 
-static void read_argument(struct strace_text *text, struct perch_operation *operation, char *buffer, size_t size)
+static void read_argument(struct strace_text *text, struct perch_operation *operation, char *buffer,
+			  size_t size)
 {
 	uint64_t value;
 
@@ -191,7 +197,8 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 
 	if (!read_descriptor(&text, &fd, &is_other) || !strace_next(&text))
 		return false;
-	if (!read_request(&text, &operation.request) || (_IOC_TYPE(operation.request) != '$' && is_other) ||
+	if (!read_request(&text, &operation.request) ||
+	    (_IOC_TYPE(operation.request) != '$' && is_other) ||
 	    (_IOC_TYPE(operation.request) != '$' && !explain_is_event(job, caller->process, fd)))
 		return true;
 	strace_skip(&text);
@@ -232,10 +239,10 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	bool is_other;
 	int fd;
 
-	strace_skip(&text);		/* the address */
+	strace_skip(&text); /* the address */
 	if (!next_value(&text, &length) || !strace_next(&text))
 		return false;
-	strace_value(&text, &protection, NULL);	/* bits without a name here do no harm */
+	strace_value(&text, &protection, NULL); /* bits without a name here do no harm */
 	strace_skip(&text);
 	if (!strace_next(&text))
 		return false;
@@ -298,12 +305,14 @@ static bool on_exec(const struct caller *caller, struct strace_text text)
 	return true;
 }
 
-/* Whatever gives a descriptor: an event that had the number was closed, though the log does not say so. */
+/* Whatever gives a descriptor: an event that had the number was closed, though the log does not say
+ * so. */
 static bool on_descriptor(const struct caller *caller, struct strace_text text)
 {
 	struct result result;
 
-	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum && result.value <= INT32_MAX)
+	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum &&
+	    result.value <= INT32_MAX)
 		explain_closed(caller->log->job, caller->process, (int)result.value);
 	return true;
 }
@@ -312,13 +321,33 @@ static const struct {
 	const char *name;
 	handler *handler;
 } handlers[] = {
-	{ "perf_event_open", on_open }, { "ioctl", on_ioctl }, { "read", on_read }, { "mmap", on_map },
-	{ "mmap2", on_map }, { "close", on_close }, { "clone", on_clone }, { "clone3", on_clone }, { "fork", on_clone },
-	{ "vfork", on_clone }, { "execve", on_exec }, { "execveat", on_exec }, { "open", on_descriptor },
-	{ "openat", on_descriptor }, { "openat2", on_descriptor }, { "creat", on_descriptor }, { "dup", on_descriptor },
-	{ "dup2", on_descriptor }, { "dup3", on_descriptor }, { "socket", on_descriptor }, { "accept", on_descriptor },
-	{ "accept4", on_descriptor }, { "epoll_create1", on_descriptor }, { "eventfd2", on_descriptor },
-	{ "memfd_create", on_descriptor }, { "timerfd_create", on_descriptor }, { "signalfd4", on_descriptor },
+	{ "perf_event_open", on_open },
+	{ "ioctl", on_ioctl },
+	{ "read", on_read },
+	{ "mmap", on_map },
+	{ "mmap2", on_map },
+	{ "close", on_close },
+	{ "clone", on_clone },
+	{ "clone3", on_clone },
+	{ "fork", on_clone },
+	{ "vfork", on_clone },
+	{ "execve", on_exec },
+	{ "execveat", on_exec },
+	{ "open", on_descriptor },
+	{ "openat", on_descriptor },
+	{ "openat2", on_descriptor },
+	{ "creat", on_descriptor },
+	{ "dup", on_descriptor },
+	{ "dup2", on_descriptor },
+	{ "dup3", on_descriptor },
+	{ "socket", on_descriptor },
+	{ "accept", on_descriptor },
+	{ "accept4", on_descriptor },
+	{ "epoll_create1", on_descriptor },
+	{ "eventfd2", on_descriptor },
+	{ "memfd_create", on_descriptor },
+	{ "timerfd_create", on_descriptor },
+	{ "signalfd4", on_descriptor },
 };
 
 bool strace_is_wanted(const struct strace_word *name)
@@ -329,7 +358,8 @@ bool strace_is_wanted(const struct strace_word *name)
 	return false;
 }
 
-bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name, struct strace_text text)
+bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name,
+		 struct strace_text text)
 {
 	struct caller caller = { log, strace_process(log, thread), thread };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a log: whose they are, when it was, and which call; calls that were told in two halves are put together. */
+/* Lines of a log: whose they are, when it was, and which call; calls that were told in two halves
+ * are put together. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "explain_strace.h"
 #include "options.h"
 
-#define PID_MAX 4194304			/* of Linux; a higher number is a time */
+#define PID_MAX 4194304 /* of Linux; a higher number is a time */
 
 /* "[pid 12] ", "[pid 12<perf>] ", "12 ", "12<perf> " */
 static bool take_pid(struct strace_text *text, pid_t *pid)
@@ -18,8 +19,8 @@ static bool take_pid(struct strace_text *text, pid_t *pid)
 	uint64_t value;
 
 	strace_spaces(&ahead);
-	if (ahead.at == ahead.end || !isdigit((unsigned char)*ahead.at) || !strace_value(&ahead, &value, NULL) ||
-	    !value || value > PID_MAX)
+	if (ahead.at == ahead.end || !isdigit((unsigned char)*ahead.at) ||
+	    !strace_value(&ahead, &value, NULL) || !value || value > PID_MAX)
 		return false;
 	if (brackets && !strace_take(&ahead, "]"))
 		return false;
@@ -31,7 +32,8 @@ static bool take_pid(struct strace_text *text, pid_t *pid)
 	return true;
 }
 
-/* "12:30:59.123456 ", "1700000000.123 ", "     0.000123 (+     0.000123) ", "[ 298] ", "[00007f1234567890] " */
+/* "12:30:59.123456 ", "1700000000.123 ", "     0.000123 (+     0.000123) ", "[ 298] ",
+ * "[00007f1234567890] " */
 static void skip_time(struct strace_text *text)
 {
 	for (;;) {
@@ -46,7 +48,8 @@ static void skip_time(struct strace_text *text)
 		strace_spaces(&ahead);
 		if (ahead.at == ahead.end || !isdigit((unsigned char)*ahead.at))
 			return;
-		while (ahead.at < ahead.end && (isxdigit((unsigned char)*ahead.at) || strchr(".:T+-", *ahead.at)) &&
+		while (ahead.at < ahead.end &&
+		       (isxdigit((unsigned char)*ahead.at) || strchr(".:T+-", *ahead.at)) &&
 		       *ahead.at)
 			ahead.at++;
 		if (close && (ahead.at == ahead.end || *ahead.at++ != close))
@@ -70,7 +73,8 @@ static pid_t thread_of(struct strace_log *log, bool numbered, pid_t pid)
 	return pid == log->main ? 0 : pid;
 }
 
-/* "+++ exited with 0 +++", "--- SIGCHLD {...} ---", " > /lib/libc.so.6(read+0x12) [0x123]", notes of strace's own. */
+/* "+++ exited with 0 +++", "--- SIGCHLD {...} ---", " > /lib/libc.so.6(read+0x12) [0x123]", notes
+ * of strace's own. */
 static bool is_other(const struct strace_text *text)
 {
 	static const char *const beginnings[] = { "---", "+++", "strace: ", ">", "Process ", "%" };
@@ -90,8 +94,9 @@ static void note_attached(struct strace_log *log, struct strace_text text)
 	uint64_t pid;
 
 	strace_take(&text, "strace: ");
-	if (strace_take(&text, "Process ") && strace_number(&text, &pid) && strace_take(&text, " attached") && pid &&
-	    pid <= PID_MAX && !strace_knows(log, (pid_t)pid) && log->nameless)
+	if (strace_take(&text, "Process ") && strace_number(&text, &pid) &&
+	    strace_take(&text, " attached") && pid && pid <= PID_MAX &&
+	    !strace_knows(log, (pid_t)pid) && log->nameless)
 		strace_add_thread(log, (pid_t)pid, (pid_t)pid);
 }
 
@@ -99,7 +104,8 @@ static void ended(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_text ahead = text;
 
-	log->any |= strace_take(&ahead, "---") || strace_take(&ahead, "+++") || strace_take(&ahead, "strace: ");
+	log->any |= strace_take(&ahead, "---") || strace_take(&ahead, "+++") ||
+		    strace_take(&ahead, "strace: ");
 	if (strace_take(&text, "+++ exited") || strace_take(&text, "+++ killed"))
 		strace_thread_ended(log, thread);
 }
@@ -108,7 +114,8 @@ static bool ends(const struct strace_text *text, const char *word)
 {
 	size_t length = strlen(word);
 
-	return (size_t)(text->end - text->at) >= length && !memcmp(text->end - length, word, length);
+	return (size_t)(text->end - text->at) >= length &&
+	       !memcmp(text->end - length, word, length);
 }
 
 /* "name(arguments) = result" */
@@ -159,7 +166,8 @@ static bool resumed(struct strace_log *log, pid_t thread, struct strace_text tex
 	kept = strace_kept(log, thread);
 	before = kept ? strlen(kept) : 0;
 	after = text.end - text.at;
-	if (before <= name.length || memcmp(kept, name.at, name.length) || kept[name.length] != '(') {
+	if (before <= name.length || memcmp(kept, name.at, name.length) ||
+	    kept[name.length] != '(') {
 		free(kept);
 		return false;
 	}
@@ -174,7 +182,8 @@ static bool resumed(struct strace_log *log, pid_t thread, struct strace_text tex
 	return good;
 }
 
-/* A message of strace's own, put where the line was just being written: the rest comes with the next. */
+/* A message of strace's own, put where the line was just being written: the rest comes with the
+ * next. */
 static bool is_broken(struct strace_log *log, const char *line, size_t length)
 {
 	const char *message = memmem(line, length, "strace: Process ", strlen("strace: Process "));
@@ -184,7 +193,8 @@ static bool is_broken(struct strace_log *log, const char *line, size_t length)
 		return false;
 	note_attached(log, text);
 	free(log->broken);
-	log->broken = strndup(line, message - line);	/* for want of memory the rest will be unreadable */
+	/* for want of memory the rest will be unreadable */
+	log->broken = strndup(line, message - line);
 	return true;
 }
 

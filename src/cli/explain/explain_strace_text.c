@@ -66,14 +66,15 @@ bool strace_number(struct strace_text *text, uint64_t *value)
 	return text->at > digits;
 }
 
-#define NOTE_MAX 8192			/* bytes of a comment or of a name in <>, which is a path at most */
+#define NOTE_MAX 8192 /* bytes of a comment or of a name in <>, which is a path at most */
 
 static const char *end_within_note(const struct strace_text *text)
 {
 	return text->end - text->at > NOTE_MAX ? text->at + NOTE_MAX : text->end;
 }
 
-/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a name any more. */
+/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a
+ * name any more. */
 static const char *end_of_note(const char *at, const char *last, const char *end)
 {
 	for (; at < last; at++)
@@ -94,7 +95,8 @@ static void annotations(struct strace_text *text, struct strace_word *note)
 		if (strace_take(&ahead, "/*"))
 			end = memmem(ahead.at, end_within_note(&ahead) - ahead.at, "*/", 2);
 		else if (left > 1 && *text->at == '<' && text->at[1] != '<')
-			end = end_of_note(text->at + 1, end_within_note(text), text->end);	/* not after a space: "12 <... read" */
+			/* not after a space: "12 <... read" */
+			end = end_of_note(text->at + 1, end_within_note(text), text->end);
 		else
 			return;
 		if (!end)

@@ -7,11 +7,12 @@
 #include "options.h"
 
 #define THREADS_MAX 65536
-#define KEPT_MAX (16u << 20)		/* bytes of unfinished calls: more is no log of strace */
+#define KEPT_MAX    (16u << 20) /* bytes of unfinished calls: more is no log of strace */
 
 static struct strace_thread **slot_of(const struct strace_log *log, pid_t tid)
 {
-	struct strace_thread **slot = (struct strace_thread **)&log->bucket[(uint32_t)tid % CLI_NR(log->bucket)];
+	struct strace_thread **slot =
+		(struct strace_thread **)&log->bucket[(uint32_t)tid % CLI_NR(log->bucket)];
 
 	while (*slot && (*slot)->tid != tid)
 		slot = &(*slot)->next;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs ask the same once for each CPU, thread or event, and are refused as often. What was told in full is counted
- * when it comes again: a run of the same is told when something else comes, what comes back later at the end. Each
- * such line stands by itself, for there may be anything before it: the program's own output, or another refusal.
+ * Programs ask the same once for each CPU, thread or event, and are refused as often. What was told
+ * in full is counted when it comes again: a run of the same is told when something else comes, what
+ * comes back later at the end. Each such line stands by itself, for there may be anything before
+ * it: the program's own output, or another refusal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,21 +13,21 @@
 #include "explain_attr.h"
 #include "options.h"
 
-#define TOLD_MAX 256			/* different refusals remembered; what is beyond is told in full each time */
-#define CPUS 4096
-#define RANGES 16			/* of calls told by their numbers */
-#define CONFIGS 8			/* told by their values */
+#define TOLD_MAX 256 /* different refusals remembered; what is beyond is told in full each time */
+#define CPUS	 4096
+#define RANGES	 16 /* of calls told by their numbers */
+#define CONFIGS	 8  /* told by their values */
 
 struct again {
 	struct explain_refusal refusal;
-	uint64_t nr;			/* times more, and not told yet */
+	uint64_t nr; /* times more, and not told yet */
 	struct {
 		uint64_t first, last;
-	} range[RANGES];		/* calls of these, ascending */
+	} range[RANGES]; /* calls of these, ascending */
 	size_t ranges;
 	bool more_ranges;
-	size_t cpus;			/* that they were on */
-	bool other_cpus;		/* or on any, or one that cpu[] has no room for */
+	size_t cpus;	 /* that they were on */
+	bool other_cpus; /* or on any, or one that cpu[] has no room for */
 	bool cpu[CPUS];
 	uint64_t config[CONFIGS];
 	size_t configs;
@@ -35,15 +36,16 @@ struct again {
 
 struct explain_told {
 	size_t nr;
-	struct again *last;		/* whose text is the last that was printed */
+	struct again *last; /* whose text is the last that was printed */
 	struct again *again[TOLD_MAX];
 };
 
 static bool is_same(const struct explain_refusal *a, const struct explain_refusal *b)
 {
-	return a->process == b->process && a->operation == b->operation && a->request == b->request &&
-	       a->text == b->text && a->errnum == b->errnum && a->cause == b->cause && a->type == b->type &&
-	       a->confidence == b->confidence && (!a->operation || a->config == b->config);
+	return a->process == b->process && a->operation == b->operation &&
+	       a->request == b->request && a->text == b->text && a->errnum == b->errnum &&
+	       a->cause == b->cause && a->type == b->type && a->confidence == b->confidence &&
+	       (!a->operation || a->config == b->config);
 }
 
 /* "1-3,5" of the CPUs set. */
@@ -72,7 +74,9 @@ static void put_ranges(FILE *out, const struct again *again)
 
 		fprintf(out, "%s%" PRIu64, !i ? "" : last ? " and " : ", ", again->range[i].first);
 		if (again->range[i].last > again->range[i].first)
-			fprintf(out, again->range[i].last == again->range[i].first + 1 ? ", %" PRIu64 : " to %" PRIu64,
+			fprintf(out,
+				again->range[i].last == again->range[i].first + 1 ? ", %" PRIu64
+										  : " to %" PRIu64,
 				again->range[i].last);
 	}
 	if (again->more_ranges)
@@ -84,7 +88,8 @@ static void put_numbers(FILE *out, const struct again *again)
 {
 	const bool one = again->ranges == 1 && again->range[0].first == again->range[0].last;
 
-	if (!again->ranges || (again->refusal.operation && one && again->range[0].first == again->refusal.number))
+	if (!again->ranges ||
+	    (again->refusal.operation && one && again->range[0].first == again->refusal.number))
 		return;
 	if (again->refusal.operation)
 		fputs(one ? " (event of call " : " (events of calls ", out);
@@ -98,8 +103,9 @@ static void put_configs(FILE *out, const struct again *again)
 {
 	char name[64];
 
-	if (again->configs == 1 && !again->more_configs && again->config[0] == again->refusal.config)
-		return;			/* the first's */
+	if (again->configs == 1 && !again->more_configs &&
+	    again->config[0] == again->refusal.config)
+		return; /* the first's */
 	for (size_t i = 0; i < again->configs; i++) {
 		fprintf(out, i ? ", %#" PRIx64 : ", for config %#" PRIx64, again->config[i]);
 		if (explain_config_name(again->refusal.type, again->config[i], name, sizeof(name)))
@@ -138,15 +144,18 @@ static void put_again(const struct explain_job *job, struct again *again)
 
 	fputs("perch explain: ", job->out);
 	if (refusal->operation) {
-		fprintf(job->out, "%s of descriptor %d", explain_operation_name(refusal->operation - 1), refusal->fd);
+		fprintf(job->out, "%s of descriptor %d",
+			explain_operation_name(refusal->operation - 1), refusal->fd);
 		if (refusal->number)
 			fprintf(job->out, ", from call %" PRIu64, refusal->number);
 		fputs(": ", job->out);
 	} else {
 		fprintf(job->out, "call %" PRIu64 "'s ", refusal->number);
 	}
-	fprintf(job->out, "%s [%s] ", refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number)) :
-		"end of file", perch_cause_slug(refusal->cause));
+	fprintf(job->out, "%s [%s] ",
+		refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number))
+				: "end of file",
+		perch_cause_slug(refusal->cause));
 	put_times(job->out, again);
 	fputc('\n', job->out);
 	reset(again);
@@ -168,7 +177,8 @@ static void count_number(struct again *again, uint64_t number)
 
 	if (!number)
 		return;
-	if (again->ranges && number >= again->range[last].first && number <= again->range[last].last + 1) {
+	if (again->ranges && number >= again->range[last].first &&
+	    number <= again->range[last].last + 1) {
 		if (number > again->range[last].last)
 			again->range[last].last = number;
 	} else if (again->ranges == RANGES) {

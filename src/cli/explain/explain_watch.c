@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watching a program by ptrace. A seccomp filter of the program's stops the calls of interest alone; all others run as if
- * nobody watched. Where there can be no filter, every call stops.
+ * Watching a program by ptrace. A seccomp filter of the program's stops the calls of interest
+ * alone; all others run as if nobody watched. Where there can be no filter, every call stops.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,11 +19,12 @@
 #include "explain_watch.h"
 #include "options.h"
 
-static volatile sig_atomic_t stopped;		/* by a signal, after the program's end */
-static volatile sig_atomic_t late;		/* it is time to say what is waited for */
-static volatile sig_atomic_t watched;		/* the program, while it runs */
+static volatile sig_atomic_t stopped; /* by a signal, after the program's end */
+static volatile sig_atomic_t late;    /* it is time to say what is waited for */
+static volatile sig_atomic_t watched; /* the program, while it runs */
 
-/* What comes from the terminal reaches the program by itself; what somebody sent to us was meant for it. */
+/* What comes from the terminal reaches the program by itself; what somebody sent to us was meant
+ * for it. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -31,19 +32,21 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		late = 1;
 	} else if (!watched) {
 		stopped = number;
-		alarm(1);	/* in case it came just before waitpid(2), which sleeps on then */
+		alarm(1); /* in case it came just before waitpid(2), which sleeps on then */
 	} else if (info->si_code <= 0 || number == SIGTERM) {
 		kill(watched, number);
 	}
 }
 
 /*
- * Also where they were ignored: the program, which ignores them then too, decides. Nobody to read what is printed is no
- * reason to end, for that would end the program.
+ * Also where they were ignored: the program, which ignores them then too, decides. Nobody to read
+ * what is printed is no reason to end, for that would end the program.
  */
 void watch_catch_signals(void)
 {
-	static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM };
+	static const int numbers[] = {
+		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM
+	};
 	const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 
 	signal(SIGPIPE, SIG_IGN);
@@ -51,7 +54,8 @@ void watch_catch_signals(void)
 		sigaction(numbers[i], &action, NULL);
 }
 
-/* The flag spares the program the mitigations that older kernels (before 5.16) switch on with a filter: they cost. */
+/* The flag spares the program the mitigations that older kernels (before 5.16) switch on with a
+ * filter: they cost. */
 static int put_under_filter(struct sock_fprog *program)
 {
 	if (!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, program))
@@ -87,11 +91,14 @@ static void first_exec(struct watch *watch)
 	const struct watch_preparation *preparation = watch->preparation;
 	struct perch_error err;
 
-	cli_program_started(&watch->program, &err);	/* end of file: it has become itself */
+	cli_program_started(&watch->program, &err); /* end of file: it has become itself */
 	if (preparation->error && !watch->every) {
 		watch->every = true;
-		cli_note(EXPLAIN_COMMAND, "every system call of the program stops, which is slow: the kernel takes no seccomp "
-			 "filter (%s)", strerror(preparation->error));
+		cli_note(
+			EXPLAIN_COMMAND,
+			"every system call of the program stops, which is slow: the kernel takes no seccomp "
+			"filter (%s)",
+			strerror(preparation->error));
 	}
 }
 
@@ -140,7 +147,8 @@ static void on_stop(struct watch *watch, struct watch_thread *thread, int event,
 	thread->running = false;
 	if (event == PTRACE_EVENT_SECCOMP) {
 		watch_entry(watch, thread);
-	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		   event == PTRACE_EVENT_CLONE) {
 		on_fork(watch, thread);
 	} else if (event == PTRACE_EVENT_STOP && stops_process(signal)) {
 		/* it stays stopped until SIGCONT, and tells when that comes */
@@ -184,7 +192,7 @@ static void on_status(struct watch *watch, pid_t tid, int status)
 	}
 	thread = watch_meet(watch, tid, 0);
 	if (!thread) {
-		ptrace(PTRACE_DETACH, tid, NULL, NULL);		/* no memory for it */
+		ptrace(PTRACE_DETACH, tid, NULL, NULL); /* no memory for it */
 		return;
 	}
 	on_stop(watch, thread, status >> 16, WSTOPSIG(status));
@@ -196,13 +204,16 @@ static void on_status(struct watch *watch, pid_t tid, int status)
 	}
 }
 
-/* What a program leaves behind is watched to its end: perf_event_open would fail (ENOSYS) under a filter without us. */
+/* What a program leaves behind is watched to its end: perf_event_open would fail (ENOSYS) under a
+ * filter without us. */
 static void say_late(struct watch *watch)
 {
 	late = 0;
 	if (watch->program_ended && watch->nr_threads)
-		cli_note(EXPLAIN_COMMAND, "the program has ended; waiting for the processes it left behind (Ctrl-C: leave them, "
-			 "but then perf_event_open will not work in them)");
+		cli_note(
+			EXPLAIN_COMMAND,
+			"the program has ended; waiting for the processes it left behind (Ctrl-C: leave them, "
+			"but then perf_event_open will not work in them)");
 }
 
 void watch_loop(struct watch *watch)
@@ -217,7 +228,7 @@ void watch_loop(struct watch *watch)
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)
-			break;		/* none is left */
+			break; /* none is left */
 		on_status(watch, tid, status);
 		if (tid == watch->program.pid && watch->program_ended)
 			alarm(1);
@@ -230,7 +241,10 @@ void watch_loop(struct watch *watch)
 /* -p: nobody is to get them instead of us. */
 int explain_watch_process(struct explain_job *job, pid_t pid)
 {
-	struct watch watch = { .job = job, .every = true, .attached = true, .program = { .pid = -1, .go = -1, .failure = -1 } };
+	struct watch watch = { .job = job,
+			       .every = true,
+			       .attached = true,
+			       .program = { .pid = -1, .go = -1, .failure = -1 } };
 	struct perch_error err;
 	int rc;
 
@@ -256,12 +270,16 @@ static int start(struct watch *watch, char **arguments, struct perch_error *err)
 	watch_filter_calls(&watch->preparation->filter);
 	watch->every = answered_before();
 	if (watch->every)
-		cli_note(EXPLAIN_COMMAND, "every system call of the program stops, which is slow: a seccomp filter that is in "
-			 "force here answers perf_event_open before that of perch sees it");
-	rc = cli_program_start_prepared(&watch->program, arguments, watch->every ? NULL : prepare, watch->preparation, err);
+		cli_note(
+			EXPLAIN_COMMAND,
+			"every system call of the program stops, which is slow: a seccomp filter that is in "
+			"force here answers perf_event_open before that of perch sees it");
+	rc = cli_program_start_prepared(&watch->program, arguments, watch->every ? NULL : prepare,
+					watch->preparation, err);
 	if (rc)
 		return rc;
-	if (ptrace(PTRACE_SEIZE, watch->program.pid, NULL, (void *)(WATCH_OPTIONS | PTRACE_O_EXITKILL))) {
+	if (ptrace(PTRACE_SEIZE, watch->program.pid, NULL,
+		   (void *)(WATCH_OPTIONS | PTRACE_O_EXITKILL))) {
 		rc = watch_refused(watch, 0, errno, err);
 		cli_program_cancel(&watch->program);
 		return rc;
@@ -281,7 +299,7 @@ static int outcome(struct watch *watch)
 
 	if (watch->program.failure < 0)
 		return cli_program_status(watch->program_status);
-	rc = cli_program_started(&watch->program, &err);	/* it never executed */
+	rc = cli_program_started(&watch->program, &err); /* it never executed */
 	if (!rc)
 		return cli_program_status(watch->program_status);
 	cli_error(EXPLAIN_COMMAND, &err);
@@ -294,9 +312,11 @@ int explain_watch_program(struct explain_job *job, char **arguments)
 	struct perch_error err;
 	int status = CLI_EXIT_FAILURE;
 
-	watch.preparation = mmap(NULL, sizeof(*watch.preparation), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	watch.preparation = mmap(NULL, sizeof(*watch.preparation), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (watch.preparation == MAP_FAILED) {
-		perch_error_set(&err, errno, PERCH_ERROR_NO_MEMORY, "no memory to watch with: %s", strerror(errno));
+		perch_error_set(&err, errno, PERCH_ERROR_NO_MEMORY, "no memory to watch with: %s",
+				strerror(errno));
 		return cli_error(EXPLAIN_COMMAND, &err);
 	}
 	if (start(&watch, arguments, &err)) {

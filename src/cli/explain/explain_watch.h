@@ -9,7 +9,7 @@
  *   explain_watch_thread.c     which threads there are, and of which process
  *   explain_watch_stops.c      a call begins, a call ends: told to explain_calls.c
  *   explain_watch_inject.c     calls made in a stopped thread: probes, and the second filter
- *   explain_watch_filter.c     the calls of interest, by architecture, and the filters that let all others pass
+ *   explain_watch_filter.c     the system calls of interest and their seccomp filters
  *   explain_watch_registers.c  what differs by architecture, and the memory of others
  */
 #ifndef PERCH_CLI_EXPLAIN_WATCH_H
@@ -29,10 +29,12 @@
 
 /* Numbers of the calls of interest in one of the ABIs that a program on this machine may use. */
 struct watch_abi {
-	uint32_t arch;			/* AUDIT_ARCH_* */
-	bool narrow;			/* pointers of 4 bytes */
-	unsigned offset_shift;		/* of mmap's last argument: 12 where it counts pages of 4 KiB */
-	uint32_t open, control, map, read, confine, option;	/* perf_event_open ioctl mmap read seccomp prctl */
+	uint32_t arch; /* AUDIT_ARCH_* */
+	bool narrow;   /* pointers of 4 bytes */
+	/* of mmap's last argument: 12 where it counts pages of 4 KiB */
+	unsigned offset_shift;
+	/* perf_event_open ioctl mmap read seccomp prctl */
+	uint32_t open, control, map, read, confine, option;
 	uint32_t close, unmap;
 };
 /* NULL: not one that is known. */
@@ -52,8 +54,8 @@ void watch_filter_descriptors(struct watch_filter *filter, uint32_t low, uint32_
 /* What the child tells of its preparations, in memory that both have. */
 struct watch_preparation {
 	struct watch_filter filter;
-	int error;			/* of the filter; 0: it is in force */
-	bool restricted;		/* it took no_new_privs to be allowed one */
+	int error;	 /* of the filter; 0: it is in force */
+	bool restricted; /* it took no_new_privs to be allowed one */
 };
 
 struct watch_call {
@@ -67,10 +69,12 @@ struct watch_call {
 struct watch_group {
 	pid_t pid;
 	unsigned threads;
-	bool every;			/* every call stops: the filter cannot tell, or there is none */
-	unsigned filters;		/* of descriptors, installed so far */
-	uint32_t low, high;		/* the descriptors that they let stop; when filters > 0 */
-	struct watch_thread *opening;	/* the one in perf_event_open: others wait, for its attr may be theirs too */
+	/* every call stops: the filter cannot tell, or there is none */
+	bool every;
+	unsigned filters;   /* of descriptors, installed so far */
+	uint32_t low, high; /* the descriptors that they let stop; when filters > 0 */
+	/* the one in perf_event_open: others wait, for its attr may be theirs too */
+	struct watch_thread *opening;
 	struct watch_group *next;
 };
 
@@ -84,16 +88,18 @@ struct watch_registers {
 struct watch_thread {
 	pid_t tid;
 	struct watch_group *group;
-	bool entered;			/* the next stop of a call is its end */
-	bool waiting;			/* stopped at the start of perf_event_open until another's has ended */
-	bool running;			/* not in a stop that we know of */
-	struct watch_call call;		/* the one it is in; WATCH_OTHER: none of interest */
-	unsigned char *attr;		/* as they were at the start of the call; NULL: nobody could read there */
+	bool entered; /* the next stop of a call is its end */
+	/* stopped at the start of perf_event_open until another's has ended */
+	bool waiting;
+	bool running;		/* not in a stop that we know of */
+	struct watch_call call; /* the one it is in; WATCH_OTHER: none of interest */
+	/* as they were at the start of the call; NULL: nobody could read there */
+	unsigned char *attr;
 	size_t attr_size;
 	/* a status that came while a call was made in its place */
 	bool has_status;
 	int status;
-	struct watch_thread *next;	/* of the same bucket */
+	struct watch_thread *next; /* of the same bucket */
 };
 
 struct watch_status {
@@ -101,32 +107,34 @@ struct watch_status {
 	int status;
 };
 
-#define WATCH_BUCKETS 256
-#define WATCH_ATTR_MAX 4096			/* bytes: what the kernel takes */
-#define WATCH_CALL_STOP (SIGTRAP | 0x80)	/* with PTRACE_O_TRACESYSGOOD */
-#define WATCH_OPTIONS (PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
-		       PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+#define WATCH_BUCKETS	256
+#define WATCH_ATTR_MAX	4096		 /* bytes: what the kernel takes */
+#define WATCH_CALL_STOP (SIGTRAP | 0x80) /* with PTRACE_O_TRACESYSGOOD */
+#define WATCH_OPTIONS                                                                             \
+	(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
 struct watch {
 	struct explain_job *job;
-	struct perch_machine *machine;	/* a watched thread's */
-	struct perch_syscalls calls;	/* made in its place */
-	struct watch_thread *probed;	/* that one */
-	struct watch_registers before;	/* of it, while calls are made in its place */
-	uint64_t mask;			/* its blocked signals */
-	int late_signal;		/* a signal that cannot be blocked and came meanwhile */
-	bool interrupt;			/* it is to take part in a stop of its process */
-	unsigned char *room;		/* what was in its attr's place */
+	struct perch_machine *machine; /* a watched thread's */
+	struct perch_syscalls calls;   /* made in its place */
+	struct watch_thread *probed;   /* that one */
+	struct watch_registers before; /* of it, while calls are made in its place */
+	uint64_t mask;		       /* its blocked signals */
+	int late_signal;	       /* a signal that cannot be blocked and came meanwhile */
+	bool interrupt;		       /* it is to take part in a stop of its process */
+	unsigned char *room;	       /* what was in its attr's place */
 	size_t room_size;
-	bool every;			/* no filter at all */
-	bool no_information;		/* PTRACE_GET_SYSCALL_INFO is not there: before Linux 5.3 */
+	bool every;	     /* no filter at all */
+	bool no_information; /* PTRACE_GET_SYSCALL_INFO is not there: before Linux 5.3 */
 	bool said_slow, said_set_uid;
-	bool attached;			/* -p */
-	struct watch_preparation *preparation;	/* of the program, before it executes */
+	bool attached;			       /* -p */
+	struct watch_preparation *preparation; /* of the program, before it executes */
 	struct cli_program program;
 	bool program_ended;
-	int program_status;		/* as of wait(2) */
-	struct watch_status *kept;	/* of other threads, while one made a call: from kept_first to kept_end */
+	int program_status; /* as of wait(2) */
+	/* of other threads, while one made a call: from kept_first to kept_end */
+	struct watch_status *kept;
 	size_t kept_first, kept_end, kept_room;
 	struct watch_group *groups;
 	size_t nr_threads;
@@ -136,7 +144,8 @@ struct watch {
 /* explain_watch_thread.c */
 struct watch_thread *watch_find(struct watch *watch, pid_t tid);
 struct watch_group *watch_find_group(struct watch *watch, pid_t pid);
-/* The thread's entry, made if there is none; creator: whose child it is, 0 when that has to be looked up. NULL: no memory. */
+/* The thread's entry, made if there is none; creator: whose child it is, 0 when that has to be
+ * looked up. NULL: no memory. */
 struct watch_thread *watch_meet(struct watch *watch, pid_t tid, pid_t creator);
 void watch_leave(struct watch *watch, struct watch_thread *thread);
 /* A thread became the leader of its process by exec. */
@@ -148,7 +157,8 @@ void watch_opening_over(struct watch *watch, struct watch_thread *thread);
 /* From now on every call of the process stops. reason: said once. */
 void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason);
 
-/* explain_watch_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept for the next time. */
+/* explain_watch_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept
+ * for the next time. */
 pid_t watch_wait(struct watch *watch, int *status);
 pid_t watch_wait_for(struct watch *watch, pid_t tid, int *status);
 
@@ -166,7 +176,8 @@ void watch_restore(struct watch *watch);
 /* explain_watch_registers.c */
 bool watch_get_call(struct watch *watch, struct watch_thread *thread);
 bool watch_get_result(struct watch *watch, const struct watch_thread *thread, int64_t *result);
-/* 1: the stop of a call is its end, 0 its start, -1 unknown: it is the other one than the last time. */
+/* 1: the stop of a call is its end, 0 its start, -1 unknown: it is the other one than the last
+ * time. */
 int watch_is_end(struct watch *watch, pid_t tid);
 bool watch_get_registers(pid_t tid, struct watch_registers *registers);
 bool watch_set_registers(pid_t tid, const struct watch_registers *registers);
@@ -176,7 +187,8 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi);
 /* Bytes copied, up to the first that is not there. */
 size_t watch_get_memory(pid_t tid, uint64_t address, void *buffer, size_t size);
-/* Keeps the attr that its call points to as it is now: the size it says, of that as much as can be read. */
+/* Keeps the attr that its call points to as it is now: the size it says, of that as much as can be
+ * read. */
 void watch_get_attr(struct watch_thread *thread);
 bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t size);
 
@@ -188,7 +200,8 @@ void watch_loop(struct watch *watch);
 int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err);
 void watch_detach(struct watch *watch);
 
-/* explain_watch_refused.c: what ptrace answered. tid 0: of the program to be started. Returns -error. */
+/* explain_watch_refused.c: what ptrace answered. tid 0: of the program to be started. Returns
+ * -error. */
 int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error *err);
 /* Says once when a program that executes does not get the rights of its file. */
 void watch_check_set_uid(struct watch *watch, pid_t tid);

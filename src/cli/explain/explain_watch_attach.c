@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A running process: its threads are seized one by one. A seccomp filter cannot be taken away again, and without us the
- * calls that it stops would fail: so each call of the process stops, and afterwards it is as it was.
+ * A running process: its threads are seized one by one. A seccomp filter cannot be taken away
+ * again, and without us the calls that it stops would fail: so each call of the process stops, and
+ * afterwards it is as it was.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -15,7 +16,8 @@
 #include "explain_watch.h"
 #include "options.h"
 
-/* Those that are not watched yet. Returns how many were seized, or a negative errno when the whole process is refused. */
+/* Those that are not watched yet. Returns how many were seized, or a negative errno when the whole
+ * process is refused. */
 static int seize_threads(struct watch *watch, pid_t pid)
 {
 	char path[32];
@@ -33,7 +35,7 @@ static int seize_threads(struct watch *watch, pid_t pid)
 		if (tid <= 0 || watch_find(watch, tid))
 			continue;
 		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)WATCH_OPTIONS)) {
-			error = errno;	/* ESRCH: that thread has ended meanwhile */
+			error = errno; /* ESRCH: that thread has ended meanwhile */
 			continue;
 		}
 		if (watch_meet(watch, tid, 0))
@@ -54,8 +56,11 @@ int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err)
 	while (rc > 0);
 	if (rc < 0)
 		return watch_refused(watch, pid, -rc, err);
-	cli_note(EXPLAIN_COMMAND, "process %d is watched from now on, which is slow, for each of its system calls stops; events "
-		 "that it has open already are not known; Ctrl-C ends this", pid);
+	cli_note(
+		EXPLAIN_COMMAND,
+		"process %d is watched from now on, which is slow, for each of its system calls stops; events "
+		"that it has open already are not known; Ctrl-C ends this",
+		pid);
 	return 0;
 }
 
@@ -100,7 +105,9 @@ void watch_detach(struct watch *watch)
 		if (tid < 0)
 			return;
 		if (WIFSTOPPED(status)) {
-			signal = status >> 16 || WSTOPSIG(status) == WATCH_CALL_STOP ? 0 : WSTOPSIG(status);
+			signal = status >> 16 || WSTOPSIG(status) == WATCH_CALL_STOP
+					 ? 0
+					 : WSTOPSIG(status);
 			ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal);
 		}
 		thread = watch_find(watch, tid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The filters of the watched program. Where they decide by the call's number alone, the kernel (5.11 and later) works the
- * answer out once and never runs them for that number again: so they look at arguments only for the few calls of interest.
+ * The filters of the watched program. Where they decide by the call's number alone, the kernel
+ * (5.11 and later) works the answer out once and never runs them for that number again: so they
+ * look at arguments only for the few calls of interest.
  */
 #define _GNU_SOURCE
 #include <linux/audit.h>
@@ -21,7 +22,8 @@
 static const struct watch_abi abis[] = {
 #if defined(__x86_64__)
 	{ AUDIT_ARCH_X86_64, false, 0, 298, 16, 9, 0, 317, 157, 3, 11 },
-	{ AUDIT_ARCH_X86_64, true, 0, X32 + 298, X32 + 514, X32 + 9, X32 + 0, X32 + 317, X32 + 157, X32 + 3, X32 + 11 },
+	{ AUDIT_ARCH_X86_64, true, 0, X32 + 298, X32 + 514, X32 + 9, X32 + 0, X32 + 317, X32 + 157,
+	  X32 + 3, X32 + 11 },
 	{ AUDIT_ARCH_I386, true, 12, 336, 54, 192, 3, 354, 172, 6, 91 },
 #elif defined(__aarch64__)
 	{ AUDIT_ARCH_AARCH64, false, 0, 241, 29, 222, 63, 277, 167, 57, 215 },
@@ -31,18 +33,19 @@ static const struct watch_abi abis[] = {
 #elif defined(__arm__)
 	{ AUDIT_ARCH_ARM, true, 12, 364, 54, 192, 3, 383, 172, 6, 91 },
 #elif defined(__riscv) && __riscv_xlen == 64
-	{ AUDIT_ARCH_RISCV64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read, SYS_seccomp, SYS_prctl, SYS_close,
-	  SYS_munmap },
+	{ AUDIT_ARCH_RISCV64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	{ AUDIT_ARCH_PPC64LE, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read, SYS_seccomp, SYS_prctl,
-	  SYS_close, SYS_munmap },
+	{ AUDIT_ARCH_PPC64LE, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #elif defined(__powerpc64__)
-	{ AUDIT_ARCH_PPC64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read, SYS_seccomp, SYS_prctl, SYS_close,
-	  SYS_munmap },
+	{ AUDIT_ARCH_PPC64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #elif defined(__s390x__)
-	/* mmap has its arguments in memory there, where a filter cannot look: a number that no call has */
-	{ AUDIT_ARCH_S390X, false, 0, SYS_perf_event_open, SYS_ioctl, 0x3fffffff, SYS_read, SYS_seccomp, SYS_prctl,
-	  SYS_close, SYS_munmap },
+	/* mmap has its arguments in memory there, where a filter cannot look: a number that no call
+	   has */
+	{ AUDIT_ARCH_S390X, false, 0, SYS_perf_event_open, SYS_ioctl, 0x3fffffff, SYS_read,
+	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #else
 #error "the numbers of system calls on this architecture are needed here"
 #endif
@@ -81,7 +84,8 @@ static void load_argument(struct watch_filter *filter, unsigned argument)
 /* Goes over the next instructions unless the accumulator has the value. */
 static void unless_equal_skip(struct watch_filter *filter, uint32_t value, uint8_t instructions)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions));
+	add(filter,
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions));
 }
 
 static void answer(struct watch_filter *filter, uint32_t action)
@@ -96,7 +100,8 @@ static void stop_always(struct watch_filter *filter, uint32_t number)
 	answer(filter, SECCOMP_RET_TRACE);
 }
 
-static void stop_when(struct watch_filter *filter, uint32_t number, unsigned argument, uint32_t mask, uint32_t value)
+static void stop_when(struct watch_filter *filter, uint32_t number, unsigned argument,
+		      uint32_t mask, uint32_t value)
 {
 	unless_equal_skip(filter, number, 5);
 	load_argument(filter, argument);
@@ -106,7 +111,8 @@ static void stop_when(struct watch_filter *filter, uint32_t number, unsigned arg
 	answer(filter, SECCOMP_RET_ALLOW);
 }
 
-static void stop_within(struct watch_filter *filter, uint32_t number, unsigned argument, uint32_t low, uint32_t high)
+static void stop_within(struct watch_filter *filter, uint32_t number, unsigned argument,
+			uint32_t low, uint32_t high)
 {
 	unless_equal_skip(filter, number, 5);
 	load_argument(filter, argument);
@@ -124,13 +130,15 @@ static void calls_of(struct watch_filter *filter, const struct watch_abi *abi)
 	stop_when(filter, abi->confine, 0, ~0u, SECCOMP_SET_MODE_FILTER);
 }
 
-static void descriptors_of(struct watch_filter *filter, const struct watch_abi *abi, uint32_t low, uint32_t high)
+static void descriptors_of(struct watch_filter *filter, const struct watch_abi *abi, uint32_t low,
+			   uint32_t high)
 {
 	stop_within(filter, abi->read, 0, low, high);
 	stop_within(filter, abi->map, 4, low, high);
 }
 
-/* Both filters: for each architecture the numbers of its ABIs. high 0: the calls; else the descriptors. */
+/* Both filters: for each architecture the numbers of its ABIs. high 0: the calls; else the
+ * descriptors. */
 static void build(struct watch_filter *filter, uint32_t low, uint32_t high)
 {
 	filter->length = 0;

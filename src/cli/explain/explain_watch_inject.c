@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls made in a thread that is stopped at the end of one of its own: with its capabilities, filters, namespaces and
- * descriptors. The instruction that made its call is executed again, with other registers and all signals blocked.
+ * Calls made in a thread that is stopped at the end of one of its own: with its capabilities,
+ * filters, namespaces and descriptors. The instruction that made its call is executed again, with
+ * other registers and all signals blocked.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,10 +19,11 @@
 #include "explain_watch.h"
 #include "options.h"
 
-#define FILTERS_MAX 8			/* stacked on a process; each is asked at every read and mmap */
-#define GROWTH 8			/* of the range of descriptors, so that these are enough for 2 million */
+#define FILTERS_MAX 8 /* stacked on a process; each is asked at every read and mmap */
+#define GROWTH	    8 /* of the range of descriptors, so that these are enough for 2 million */
 
-/* The attr's place is as it was at the end of the program's own call: what the kernel wrote back stays there. */
+/* The attr's place is as it was at the end of the program's own call: what the kernel wrote back
+ * stays there. */
 static void keep_room(struct watch *watch, const struct watch_thread *thread)
 {
 	watch->room_size = 0;
@@ -30,12 +32,13 @@ static void keep_room(struct watch *watch, const struct watch_thread *thread)
 	if (!watch->room)
 		watch->room = malloc(4096);
 	if (watch->room)
-		watch->room_size = watch_get_memory(thread->tid, thread->call.argument[0], watch->room, thread->attr_size);
+		watch->room_size = watch_get_memory(thread->tid, thread->call.argument[0],
+						    watch->room, thread->attr_size);
 }
 
 /*
- * Not when another thread of its process has executed in the meantime and stops under the leader's number, which is this
- * thread's: that one is a new program, with registers of its own.
+ * Not when another thread of its process has executed in the meantime and stops under the leader's
+ * number, which is this thread's: that one is a new program, with registers of its own.
  */
 static bool still_there(const struct watch_thread *thread)
 {
@@ -73,7 +76,8 @@ void watch_restore(struct watch *watch)
 		return;
 	if (still_there(thread)) {
 		if (watch->room_size)
-			watch_put_memory(thread->tid, thread->call.argument[0], watch->room, watch->room_size);
+			watch_put_memory(thread->tid, thread->call.argument[0], watch->room,
+					 watch->room_size);
 		watch_set_registers(thread->tid, &watch->before);
 		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask);
 		if (watch->interrupt)
@@ -93,19 +97,21 @@ static bool step(struct watch *watch, const struct watch_thread *thread, int sta
 	int end;
 
 	if (event == PTRACE_EVENT_STOP) {
-		watch->interrupt = true;	/* SIGSTOP to another thread: this one takes part afterwards */
+		/* SIGSTOP to another thread: this one takes part afterwards */
+		watch->interrupt = true;
 	} else if (!event && signal == WATCH_CALL_STOP) {
 		end = watch_is_end(watch, thread->tid);
 		if (end > 0 || (end < 0 && *entered))
 			return true;
 		*entered = true;
 	} else if (!event) {
-		watch->late_signal = signal;	/* SIGSTOP: all others are blocked */
+		watch->late_signal = signal; /* SIGSTOP: all others are blocked */
 	}
 	return false;
 }
 
-static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t number, const uint64_t argument[6])
+static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t number,
+		   const uint64_t argument[6])
 {
 	struct watch_registers registers = watch->before;
 	bool entered = false;
@@ -116,11 +122,12 @@ static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t nu
 		return -ESRCH;
 	do {
 		if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, NULL))
-			return -ESRCH;	/* killed: its end is reported to the loop */
+			return -ESRCH; /* killed: its end is reported to the loop */
 		if (watch_wait_for(watch, thread->tid, &status) < 0)
 			return -ESRCH;
 		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC) {
-			thread->has_status = true;	/* ended, or taken over by a thread that executes */
+			/* ended, or taken over by a thread that executes */
+			thread->has_status = true;
 			thread->status = status;
 			return -ESRCH;
 		}
@@ -153,12 +160,13 @@ static int64_t told_size(const struct watch_thread *thread, struct perch_attr *a
 	const bool asked = bytes_of(attr) == 8;
 	const uint32_t before = attr->size;
 
-	watch_get_memory(thread->tid, thread->call.argument[0] + 4, &attr->size, sizeof(attr->size));
+	watch_get_memory(thread->tid, thread->call.argument[0] + 4, &attr->size,
+			 sizeof(attr->size));
 	return asked && attr->size == before ? -ENOSYS : -E2BIG;
 }
 
-static int open_there(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-		      unsigned long flags)
+static int open_there(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
 	struct watch *watch = context;
 	struct watch_thread *thread = watch->probed;
@@ -169,13 +177,14 @@ static int open_there(void *context, const struct perch_attr *attr, pid_t pid, i
 		return answer(-ENOSYS);
 	if (attr) {
 		if (bytes_of(attr) > watch->room_size)
-			return answer(-ENOSYS);		/* beyond is other data of the program's */
+			return answer(-ENOSYS); /* beyond is other data of the program's */
 		argument[0] = thread->call.argument[0];
 		if (!watch_put_memory(thread->tid, argument[0], attr, bytes_of(attr)))
 			return answer(-ENOSYS);
 	}
 	result = run(watch, thread, thread->call.abi->open, argument);
-	return answer(attr && result == -E2BIG ? told_size(thread, (struct perch_attr *)attr) : result);
+	return answer(attr && result == -E2BIG ? told_size(thread, (struct perch_attr *)attr)
+					       : result);
 }
 
 static int close_there(void *context, int fd)
@@ -223,8 +232,9 @@ int watch_inject_new(struct watch *watch, struct perch_error *err)
 {
 	int rc;
 
-	watch->calls = (struct perch_syscalls){ watch, open_there, control_there, read_there, map_there, unmap_there,
-					     close_there, tasks_there };
+	watch->calls =
+		(struct perch_syscalls){ watch,	    open_there,	 control_there, read_there,
+					 map_there, unmap_there, close_there,	tasks_there };
 	rc = perch_machine_new(&watch->machine, NULL, &watch->calls, err);
 	if (!rc)
 		perch_machine_set_probing(watch->machine, watch->job->probe && WATCH_CAN_INJECT);
@@ -232,7 +242,8 @@ int watch_inject_new(struct watch *watch, struct perch_error *err)
 }
 
 /* Writes the filter and the structure that points to it into a page of the program's. */
-static bool put_filter(const struct watch_thread *thread, uint64_t address, const struct watch_filter *filter)
+static bool put_filter(const struct watch_thread *thread, uint64_t address,
+		       const struct watch_filter *filter)
 {
 	const size_t pointer = thread->call.abi->narrow ? 4 : 8;
 	const uint64_t code = address + 16;
@@ -242,15 +253,20 @@ static bool put_filter(const struct watch_thread *thread, uint64_t address, cons
 	memcpy(head, &filter->length, sizeof(filter->length));
 	memcpy(head + pointer, pointer == 4 ? (const void *)&narrow : (const void *)&code, pointer);
 	return watch_put_memory(thread->tid, address, head, sizeof(head)) &&
-	       watch_put_memory(thread->tid, code, filter->code, filter->length * sizeof(filter->code[0]));
+	       watch_put_memory(thread->tid, code, filter->code,
+				filter->length * sizeof(filter->code[0]));
 }
 
-/* For all threads of the process at once. Returns 0, the number of a thread with other filters, or a negative errno. */
-static int64_t install(struct watch *watch, struct watch_thread *thread, const struct watch_filter *filter)
+/* For all threads of the process at once. Returns 0, the number of a thread with other filters, or
+ * a negative errno. */
+static int64_t install(struct watch *watch, struct watch_thread *thread,
+		       const struct watch_filter *filter)
 {
 	const struct watch_abi *abi = thread->call.abi;
-	const uint64_t map[6] = { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 };
-	uint64_t confine[6] = { SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW };
+	const uint64_t map[6] = { 0,  4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0 };
+	uint64_t confine[6] = { SECCOMP_SET_MODE_FILTER,
+				SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW };
 	uint64_t unmap[6] = { 0, 4096 };
 	int64_t address, result;
 
@@ -260,12 +276,14 @@ static int64_t install(struct watch *watch, struct watch_thread *thread, const s
 	if (abi->narrow)
 		address = (uint32_t)address;
 	confine[2] = unmap[0] = address;
-	result = put_filter(thread, address, filter) ? run(watch, thread, abi->confine, confine) : -EFAULT;
+	result = put_filter(thread, address, filter) ? run(watch, thread, abi->confine, confine)
+						     : -EFAULT;
 	run(watch, thread, abi->unmap, unmap);
 	return result;
 }
 
-/* The range that is to stop, so wide that few filters are needed; false: the descriptor is in it already. */
+/* The range that is to stop, so wide that few filters are needed; false: the descriptor is in it
+ * already. */
 static bool widen(const struct watch_group *group, uint32_t fd, uint32_t *low, uint32_t *high)
 {
 	uint64_t width;
@@ -298,14 +316,17 @@ void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
 	watch->probed = thread;
 	if (begin(watch, thread)) {
 		rc = install(watch, thread, &filter);
-		gone = !still_there(thread);	/* killed between two calls: its memory is gone before its end is told */
+		/* killed between two calls: its memory is gone before its end is told */
+		gone = !still_there(thread);
 		watch_restore(watch);
 	}
 	if (gone || rc == -ESRCH)
-		return;		/* or its process became another program, which is met again */
+		return; /* or its process became another program, which is met again */
 	if (rc) {
-		watch_every_call(watch, group, rc == -EACCES ? "it gave up the right to a second filter" :
-				 "it takes no second filter, for mmap and read of events");
+		watch_every_call(
+			watch, group,
+			rc == -EACCES ? "it gave up the right to a second filter"
+				      : "it takes no second filter, for mmap and read of events");
 		return;
 	}
 	group->low = low;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a process cannot be watched, and which programs are not what they would be without being watched. */
+/* Why a process cannot be watched, and which programs are not what they would be without being
+ * watched. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static long status_field(pid_t pid, const char *word, const char *format)
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, word, strlen(word)) && sscanf(line + strlen(word), format, &value) == 1)
+		if (!strncmp(line, word, strlen(word)) &&
+		    sscanf(line + strlen(word), format, &value) == 1)
 			break;
 	fclose(file);
 	return value;
@@ -43,18 +45,29 @@ static bool refused_by_policy(struct watch *watch, const struct perch_sandbox *s
 			      struct perch_error *err)
 {
 	if (sandbox->yama > 1 && !(sandbox->yama == 2 && may(PERCH_CAP_SYS_PTRACE))) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "kernel.yama.ptrace_scope is %d, which forbids watching "
-				"programs%s", sandbox->yama, sandbox->yama == 2 ? " without CAP_SYS_PTRACE" : "");
-		perch_error_remedy(err, sandbox->yama == 2 ? "run perch as root, or sysctl kernel.yama.ptrace_scope=1" :
-				   "boot with another value: this one cannot be changed while the system runs");
+		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
+				"kernel.yama.ptrace_scope is %d, which forbids watching "
+				"programs%s",
+				sandbox->yama, sandbox->yama == 2 ? " without CAP_SYS_PTRACE" : "");
+		perch_error_remedy(
+			err,
+			sandbox->yama == 2
+				? "run perch as root, or sysctl kernel.yama.ptrace_scope=1"
+				: "boot with another value: this one cannot be changed while the system runs");
 		return true;
 	}
 	if (sandbox->seccomp == 2) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s): most likely by the seccomp filter "
-				"%s%s is under", strerror(error), sandbox->container[0] ? "that the container of " : "",
+		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
+				"ptrace is refused (%s): most likely by the seccomp filter "
+				"%s%s is under",
+				strerror(error),
+				sandbox->container[0] ? "that the container of " : "",
 				sandbox->container[0] ? sandbox->container : "this process");
-		perch_error_remedy(err, sandbox->container[0] ? "start the container with --cap-add SYS_PTRACE, or with "
-				   "--security-opt seccomp=unconfined" : "run perch outside of what put the filter there");
+		perch_error_remedy(
+			err, sandbox->container[0]
+				     ? "start the container with --cap-add SYS_PTRACE, or with "
+				       "--security-opt seccomp=unconfined"
+				     : "run perch outside of what put the filter there");
 		return true;
 	}
 	(void)watch;
@@ -68,19 +81,24 @@ static bool refused_by_process(const struct perch_sandbox *sandbox, pid_t pid, i
 	const long uid = status_field(pid, "Uid:", "%*d %ld");
 
 	if (tracer > 0) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "process %d is watched by process %ld already", pid, tracer);
+		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
+				"process %d is watched by process %ld already", pid, tracer);
 		perch_error_remedy(err, "end that debugger or tracer first: the kernel allows one");
 	} else if (pid == getpid()) {
 		perch_error_set(err, error, PERCH_ERROR_USAGE, "process %d is perch itself", pid);
 		perch_error_remedy(err, "give the number of another process");
 	} else if (uid >= 0 && uid != (long)geteuid() && !may(PERCH_CAP_SYS_PTRACE)) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "process %d belongs to user %ld", pid, uid);
+		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "process %d belongs to user %ld",
+				pid, uid);
 		perch_error_remedy(err, "run perch as that user or as root");
 	} else if (sandbox->yama == 1 && !may(PERCH_CAP_SYS_PTRACE)) {
-		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "kernel.yama.ptrace_scope is 1: only a process's ancestors "
+		perch_error_set(err, error, PERCH_ERROR_PRIVILEGE,
+				"kernel.yama.ptrace_scope is 1: only a process's ancestors "
 				"may watch it");
-		perch_error_remedy(err, "start the program by perch explain -- PROGRAM, run perch as root, or sysctl "
-				   "kernel.yama.ptrace_scope=0");
+		perch_error_remedy(
+			err,
+			"start the program by perch explain -- PROGRAM, run perch as root, or sysctl "
+			"kernel.yama.ptrace_scope=0");
 	} else {
 		return false;
 	}
@@ -102,9 +120,12 @@ int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error 
 		return -error;
 	if (refused_by_policy(watch, &sandbox, error, err))
 		return -error;
-	perch_error_set(err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s)%s", strerror(error),
-			tid ? ": the process may not be looked into, or has rights that perch has not" : "");
-	perch_error_remedy(err, tid ? "run perch as root" : "see what the security modules of this system log");
+	perch_error_set(
+		err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s)%s", strerror(error),
+		tid ? ": the process may not be looked into, or has rights that perch has not"
+		    : "");
+	perch_error_remedy(err, tid ? "run perch as root"
+				    : "see what the security modules of this system log");
 	return -error;
 }
 
@@ -124,7 +145,8 @@ void watch_check_set_uid(struct watch *watch, pid_t tid)
 	if (stat(path, &file) || statvfs(path, &mount) || mount.f_flag & ST_NOSUID)
 		return;
 	by_mode = (file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
-		  ((file.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && file.st_gid != getegid());
+		  ((file.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+		   file.st_gid != getegid());
 	by_capability = getxattr(path, "security.capability", NULL, 0) > 0;
 	if (!by_mode && !by_capability)
 		return;
@@ -132,6 +154,7 @@ void watch_check_set_uid(struct watch *watch, pid_t tid)
 	target[length < 0 ? 0 : length] = 0;
 	perch_clean_text(clean, sizeof(clean), target);
 	watch->said_set_uid = true;
-	cli_note(EXPLAIN_COMMAND, "'%s' %s, which it does not get while it is watched: run perch as root", clean,
+	cli_note(EXPLAIN_COMMAND,
+		 "'%s' %s, which it does not get while it is watched: run perch as root", clean,
 		 by_mode ? "is set-uid or set-gid" : "has capabilities of its file");
 }

@@ -52,7 +52,8 @@ bool watch_set_registers(pid_t tid, const struct watch_registers *registers)
 #if defined(__x86_64__)
 #define CODE_SEGMENT_32 0x23
 
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+		    uint64_t argument[6])
 {
 	const struct user_regs_struct *r = &registers->native;
 	const bool narrow = r->cs == CODE_SEGMENT_32;
@@ -65,7 +66,8 @@ static void call_of(const struct watch_registers *registers, uint32_t *arch, uin
 		argument[i] = narrow ? (uint32_t)short_ones[i] : wide[i];
 }
 
-/* Both instructions, syscall and int 0x80, have two bytes; after sysenter the kernel returns behind an int 0x80. */
+/* Both instructions, syscall and int 0x80, have two bytes; after sysenter the kernel returns behind
+ * an int 0x80. */
 void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
 		    const uint64_t argument[6])
 {
@@ -73,7 +75,7 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 
 	r->rip -= 2;
 	r->rax = number;
-	r->orig_rax = -1;	/* not in a call: nothing is to be restarted on the way back */
+	r->orig_rax = -1; /* not in a call: nothing is to be restarted on the way back */
 	if (abi->arch == AUDIT_ARCH_I386) {
 		r->rbx = (uint32_t)argument[0];
 		r->rcx = (uint32_t)argument[1];
@@ -93,12 +95,15 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 
 int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
 {
-	return abi->arch == AUDIT_ARCH_I386 ? (int32_t)registers->native.rax : (int64_t)registers->native.rax;
+	return abi->arch == AUDIT_ARCH_I386 ? (int32_t)registers->native.rax
+					    : (int64_t)registers->native.rax;
 }
 #elif defined(__aarch64__)
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+		    uint64_t argument[6])
 {
-	*arch = AUDIT_ARCH_AARCH64;	/* of a 32-bit program there are fewer registers: it was not got */
+	*arch = AUDIT_ARCH_AARCH64; /* of a 32-bit program there are fewer registers: it was not got
+				     */
 	*number = registers->native.regs[8];
 	for (int i = 0; i < 6; i++)
 		argument[i] = registers->native.regs[i];
@@ -120,7 +125,8 @@ int64_t watch_result(const struct watch_registers *registers, const struct watch
 	return registers->native.regs[0];
 }
 #else
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number, uint64_t argument[6])
+static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+		    uint64_t argument[6])
 {
 	(void)registers;
 	*arch = 0;
@@ -149,7 +155,7 @@ static bool information(struct watch *watch, pid_t tid, struct __ptrace_syscall_
 	errno = 0;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(*info), info) > 0)
 		return true;
-	if (errno != ESRCH)	/* that is a thread which was killed in the meantime */
+	if (errno != ESRCH) /* that is a thread which was killed in the meantime */
 		watch->no_information = true;
 	return false;
 }
@@ -158,9 +164,12 @@ static enum watch_kind kind_of(const struct watch_abi *abi, uint32_t number)
 {
 	if (!abi)
 		return WATCH_OTHER;
-	return number == abi->open ? WATCH_OPEN : number == abi->control ? WATCH_CONTROL :
-	       number == abi->map ? WATCH_MAP : number == abi->read ? WATCH_READ :
-	       number == abi->confine || number == abi->option ? WATCH_CONFINE : WATCH_OTHER;
+	return number == abi->open				 ? WATCH_OPEN
+	       : number == abi->control				 ? WATCH_CONTROL
+	       : number == abi->map				 ? WATCH_MAP
+	       : number == abi->read				 ? WATCH_READ
+	       : number == abi->confine || number == abi->option ? WATCH_CONFINE
+								 : WATCH_OTHER;
 }
 
 /* The call that begins; false when nothing is known of it. */
@@ -176,7 +185,7 @@ bool watch_get_call(struct watch *watch, struct watch_thread *thread)
 		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 			return false;
 		arch = info.arch;
-		call->number = info.entry.nr;	/* at the same places for both kinds of stop */
+		call->number = info.entry.nr; /* at the same places for both kinds of stop */
 		memcpy(call->argument, info.entry.args, sizeof(call->argument));
 	} else {
 		if (!watch_get_registers(thread->tid, &registers))
@@ -255,7 +264,8 @@ bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t si
 
 	if (process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)size)
 		return true;
-	/* a page that is read-only to the program gets a copy of its own, as a debugger's breakpoints make one */
+	/* a page that is read-only to the program gets a copy of its own, as a debugger's
+	 * breakpoints make one */
 	return by_file(tid, address, (void *)buffer, size, true) == size;
 }
 
@@ -272,7 +282,8 @@ void watch_get_attr(struct watch_thread *thread)
 		return;
 	if (!size)
 		size = PERCH_ATTR_SIZE_VER0;
-	/* sizes that no kernel takes: it reads no further than the size; what may be there is told all the same */
+	/* sizes that no kernel takes: it reads no further than the size; what may be there is told
+	 * all the same */
 	if (size < PERCH_ATTR_SIZE_VER0)
 		size = PERCH_ATTR_SIZE_VER0;
 	if (size > WATCH_ATTR_MAX)

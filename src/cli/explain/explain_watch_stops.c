@@ -16,9 +16,11 @@
 #include "explain_watch.h"
 #include "options.h"
 
-#define FILTER_MAX 4098			/* bytes of a filter's text: the kernel takes a page, and more is to be seen */
+#define FILTER_MAX \
+	4098 /* bytes of a filter's text: the kernel takes a page, and more is to be seen */
 
-/* What the descriptor is now, whatever was known of it; where the program may not be asked, that. */
+/* What the descriptor is now, whatever was known of it; where the program may not be asked, that.
+ */
 static bool is_event(struct watch *watch, const struct watch_thread *thread, int fd)
 {
 	static const char event[] = "anon_inode:[perf_event]";
@@ -37,7 +39,8 @@ static bool is_event(struct watch *watch, const struct watch_thread *thread, int
 /* What is known of a descriptor is forgotten when it is another file's, or nobody's, by now. */
 static void check_descriptor(struct watch *watch, const struct watch_thread *thread, int fd)
 {
-	if (fd >= 0 && explain_is_event(watch->job, thread->group->pid, fd) && !is_event(watch, thread, fd))
+	if (fd >= 0 && explain_is_event(watch->job, thread->group->pid, fd) &&
+	    !is_event(watch, thread, fd))
 		explain_closed(watch->job, thread->group->pid, fd);
 }
 
@@ -61,7 +64,8 @@ static int descriptor_of(const struct watch_call *call)
 
 static bool confines(const struct watch_call *call)
 {
-	return (uint32_t)call->argument[0] == (call->number == call->abi->confine ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
+	return (uint32_t)call->argument[0] ==
+	       (call->number == call->abi->confine ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
 }
 
 /* Whether the end of the call matters. */
@@ -80,7 +84,8 @@ static bool of_interest(struct watch *watch, const struct watch_thread *thread)
 			return false;
 		/* fall through */
 	case WATCH_READ:
-		return fd >= 0 && (explain_is_event(watch->job, thread->group->pid, fd) || is_event(watch, thread, fd));
+		return fd >= 0 && (explain_is_event(watch->job, thread->group->pid, fd) ||
+				   is_event(watch, thread, fd));
 	case WATCH_CONFINE:
 		return confines(call);
 	case WATCH_OTHER:
@@ -90,8 +95,8 @@ static bool of_interest(struct watch *watch, const struct watch_thread *thread)
 }
 
 /*
- * Threads may share an attr, and what is made of it while one thread's call is looked into must not reach another's call:
- * so at most one thread of a process is in perf_event_open.
+ * Threads may share an attr, and what is made of it while one thread's call is looked into must not
+ * reach another's call: so at most one thread of a process is in perf_event_open.
  */
 static bool must_wait(struct watch_thread *thread)
 {
@@ -139,24 +144,29 @@ static void opened(struct watch *watch, struct watch_thread *thread, int64_t res
 	const uint64_t *argument = thread->call.argument;
 	struct perch_open_call call = {
 		.attr = attr_was_readable(thread) ? (const struct perch_attr *)thread->attr : NULL,
-		.pid = (pid_t)argument[1], .cpu = (int)argument[2], .group_fd = (int)argument[3],
+		.pid = (pid_t)argument[1],
+		.cpu = (int)argument[2],
+		.group_fd = (int)argument[3],
 		.flags = thread->call.abi->narrow ? (uint32_t)argument[4] : argument[4],
 		.errnum = result < 0 ? -result : 0,
 	};
 
 	check_descriptor(watch, thread, call.group_fd);
 	if (call.errnum == E2BIG)
-		watch_get_memory(thread->tid, argument[0] + 4, &call.kernel_size, sizeof(call.kernel_size));
+		watch_get_memory(thread->tid, argument[0] + 4, &call.kernel_size,
+				 sizeof(call.kernel_size));
 	if (result >= 0)
 		watch_descriptor(watch, thread, (int)result);
 	look_at(watch, thread);
 	watch->probed = call.errnum ? thread : NULL;
-	explain_opened(watch->job, thread->group->pid, thread->tid, &call, call.errnum ? -1 : (int)result, watch->machine);
+	explain_opened(watch->job, thread->group->pid, thread->tid, &call,
+		       call.errnum ? -1 : (int)result, watch->machine);
 	watch_restore(watch);
 	watch->probed = NULL;
 }
 
-/* 32-bit programs have another size of pointers in their requests; the kernel makes them its own. */
+/* 32-bit programs have another size of pointers in their requests; the kernel makes them its own.
+ */
 static unsigned long request_of(const struct watch_call *call)
 {
 	const unsigned long request = (uint32_t)call->argument[1];
@@ -173,8 +183,8 @@ static unsigned long request_of(const struct watch_call *call)
 	return request;
 }
 
-static void controlled(struct watch *watch, struct watch_thread *thread, struct perch_operation *operation,
-		       char *filter)
+static void controlled(struct watch *watch, struct watch_thread *thread,
+		       struct perch_operation *operation, char *filter)
 {
 	const struct watch_call *call = &thread->call;
 
@@ -185,10 +195,12 @@ static void controlled(struct watch *watch, struct watch_thread *thread, struct 
 		operation->other_fd = (int)call->argument[2];
 		check_descriptor(watch, thread, operation->other_fd);
 	} else if (operation->request == PERCH_IOC_PERIOD) {
-		operation->period_known = watch_get_memory(thread->tid, call->argument[2], &operation->period,
-							   sizeof(operation->period)) == sizeof(operation->period);
+		operation->period_known =
+			watch_get_memory(thread->tid, call->argument[2], &operation->period,
+					 sizeof(operation->period)) == sizeof(operation->period);
 	} else if (operation->request == PERCH_IOC_SET_FILTER) {
-		size_t got = watch_get_memory(thread->tid, call->argument[2], filter, FILTER_MAX - 1);
+		size_t got =
+			watch_get_memory(thread->tid, call->argument[2], filter, FILTER_MAX - 1);
 
 		filter[got] = 0;
 		operation->filter = got ? filter : NULL;
@@ -198,12 +210,16 @@ static void controlled(struct watch *watch, struct watch_thread *thread, struct 
 static void operated(struct watch *watch, struct watch_thread *thread, int64_t result)
 {
 	const struct watch_call *call = &thread->call;
-	struct perch_operation operation = { .other_fd = -1, .errnum = result < 0 && result >= -4095 ? -result : 0 };
+	struct perch_operation operation = { .other_fd = -1,
+					     .errnum = result < 0 && result >= -4095 ? -result
+										     : 0 };
 	char filter[FILTER_MAX];
 	int fd = descriptor_of(call);
 
-	/* numbers of descriptors are used again for other files; those that succeed are too many to look each time */
-	if ((result <= 0 || call->kind == WATCH_MAP || !explain_is_event(watch->job, thread->group->pid, fd)) &&
+	/* numbers of descriptors are used again for other files; those that succeed are too many to
+	 * look each time */
+	if ((result <= 0 || call->kind == WATCH_MAP ||
+	     !explain_is_event(watch->job, thread->group->pid, fd)) &&
 	    !is_event(watch, thread, fd)) {
 		check_descriptor(watch, thread, fd);
 		return;
@@ -224,7 +240,8 @@ static void operated(struct watch *watch, struct watch_thread *thread, int64_t r
 		operation.size = call->argument[2];
 	}
 	look_at(watch, thread);
-	explain_operated(watch->job, thread->group->pid, thread->tid, fd, &operation, result, watch->machine);
+	explain_operated(watch->job, thread->group->pid, thread->tid, fd, &operation, result,
+			 watch->machine);
 }
 
 void watch_exit(struct watch *watch, struct watch_thread *thread)
@@ -238,7 +255,8 @@ void watch_exit(struct watch *watch, struct watch_thread *thread)
 		if (thread->call.kind == WATCH_OPEN)
 			opened(watch, thread, result);
 		else if (thread->call.kind == WATCH_CONFINE && result >= 0)
-			watch_every_call(watch, thread->group, "it has a seccomp filter of its own, which answers calls "
+			watch_every_call(watch, thread->group,
+					 "it has a seccomp filter of its own, which answers calls "
 					 "before that of perch sees them");
 		else if (thread->call.kind != WATCH_CONFINE)
 			operated(watch, thread, result);

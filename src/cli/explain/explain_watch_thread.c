@@ -49,8 +49,9 @@ void watch_every_call(struct watch *watch, struct watch_group *group, const char
 		return;
 	group->every = true;
 	if (!watch->said_slow)
-		cli_note(EXPLAIN_COMMAND, "every system call of process %d stops from now on, which is slow: %s", group->pid,
-			 reason);
+		cli_note(EXPLAIN_COMMAND,
+			 "every system call of process %d stops from now on, which is slow: %s",
+			 group->pid, reason);
 	watch->said_slow = true;
 	/* those that run were not told to stop at calls */
 	for (size_t i = 0; i < WATCH_BUCKETS; i++)
@@ -121,8 +122,9 @@ static struct watch_group *make_group(struct watch *watch, pid_t pid, pid_t pare
 }
 
 /*
- * A new thread may stop before its creator's stop tells of it, so either may be the first to come here. The creator's word
- * is the better one: the kernel names init, or a grandparent, as the parent of some.
+ * A new thread may stop before its creator's stop tells of it, so either may be the first to come
+ * here. The creator's word is the better one: the kernel names init, or a grandparent, as the
+ * parent of some.
  */
 struct watch_thread *watch_meet(struct watch *watch, pid_t tid, pid_t creator)
 {
@@ -184,8 +186,9 @@ void watch_leave(struct watch *watch, struct watch_thread *thread)
 }
 
 /*
- * The kernel ends all threads but the one that executes, which takes over the leader's number: the leader's entry is its
- * own from now on, and its old number is nobody's. No status tells of the old leader's end.
+ * The kernel ends all threads but the one that executes, which takes over the leader's number: the
+ * leader's entry is its own from now on, and its old number is nobody's. No status tells of the old
+ * leader's end.
  */
 struct watch_thread *watch_became(struct watch *watch, pid_t before, pid_t leader)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statuses of watched threads. While one thread makes a call for us, those of others are taken too and kept: a thread that
- * executes ends all others of its process first, and the kernel lets it go on only when we have taken the ends of these.
+ * Statuses of watched threads. While one thread makes a call for us, those of others are taken too
+ * and kept: a thread that executes ends all others of its process first, and the kernel lets it go
+ * on only when we have taken the ends of these.
  */
 #define _GNU_SOURCE
 #include <errno.h>

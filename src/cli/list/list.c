@@ -7,7 +7,8 @@
 #include "list.h"
 #include "options.h"
 
-/* Words that name kinds choose these; the others, moved to the front of argv, events of them by their names. */
+/* Words that name kinds choose these; the others, moved to the front of argv, events of them by
+ * their names. */
 static void read_filter(struct list_filter *filter, int argc, char **argv)
 {
 	filter->words = argv;
@@ -49,10 +50,11 @@ static int show(struct list *list, bool json)
 	if (!status && !list->nr)
 		status = nothing(list);
 	else if (json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
-		cli_error("list", &list->no_tracepoints);	/* there is no place for it in the array */
+		/* there is no place for it in the array */
+		cli_error("list", &list->no_tracepoints);
 	if (fflush(stdout) || ferror(stdout)) {
-		perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE, "cannot write the list: %s",
-				strerror(errno ? errno : EIO));
+		perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE,
+				"cannot write the list: %s", strerror(errno ? errno : EIO));
 		status = cli_error("list", &err);
 	}
 	list_clear(list);
@@ -64,13 +66,32 @@ int perch_cmd_list(int argc, char **argv)
 	struct list list = { 0 };
 	bool json = false, ignored = false;
 	const struct cli_option options[] = {
-		{ .letter = 'j', .name = "json", .help = "print JSON: an array of objects", .kind = CLI_FLAG,
+		{ .letter = 'j',
+		  .name = "json",
+		  .help = "print JSON: an array of objects",
+		  .kind = CLI_FLAG,
 		  .value = &json },
-		{ .letter = 'v', .name = "verbose", .help = "also fields of tracepoints, terms, units and scales of PMU events",
-		  .kind = CLI_FLAG, .value = &list.details },
-		{ .name = "details", .help = "", .kind = CLI_FLAG, .value = &list.details, .hidden = true },
-		{ .name = "long-desc", .help = "", .kind = CLI_FLAG, .value = &list.details, .hidden = true },
-		{ .letter = 'd', .name = "desc", .help = "", .kind = CLI_FLAG, .value = &ignored, .hidden = true },
+		{ .letter = 'v',
+		  .name = "verbose",
+		  .help = "also fields of tracepoints, terms, units and scales of PMU events",
+		  .kind = CLI_FLAG,
+		  .value = &list.details },
+		{ .name = "details",
+		  .help = "",
+		  .kind = CLI_FLAG,
+		  .value = &list.details,
+		  .hidden = true },
+		{ .name = "long-desc",
+		  .help = "",
+		  .kind = CLI_FLAG,
+		  .value = &list.details,
+		  .hidden = true },
+		{ .letter = 'd',
+		  .name = "desc",
+		  .help = "",
+		  .kind = CLI_FLAG,
+		  .value = &ignored,
+		  .hidden = true },
 	};
 	struct perch_error err;
 	int first, status;

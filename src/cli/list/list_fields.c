@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a tracepoint, from its format file: text of the kernel's, read as if it were anybody's. */
+/* The fields of a tracepoint, from its format file: text of the kernel's, read as if it were
+ * anybody's. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +23,15 @@ static char *read_format(const struct list *list, const char *tracepoint)
 	int fd;
 
 	if (!colon || perch_machine_tracefs(list->machine, tracefs, sizeof(tracefs), NULL) < 0 ||
-	    snprintf(path, sizeof(path), "%s/events/%.*s/%s/format", tracefs, (int)(colon - tracepoint), tracepoint,
-		     colon + 1) >= (int)sizeof(path))
+	    snprintf(path, sizeof(path), "%s/events/%.*s/%s/format", tracefs,
+		     (int)(colon - tracepoint), tracepoint, colon + 1) >= (int)sizeof(path))
 		return NULL;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	text = malloc(FORMAT_MAX);
-	while (text && used < FORMAT_MAX - 1 && (got = read(fd, text + used, FORMAT_MAX - 1 - used)) > 0)
+	while (text && used < FORMAT_MAX - 1 &&
+	       (got = read(fd, text + used, FORMAT_MAX - 1 - used)) > 0)
 		used += got;
 	close(fd);
 	if (text)
@@ -45,7 +47,8 @@ static long number_after(const char *line, const char *word)
 	return at ? strtol(at + strlen(word), NULL, 10) : -1;
 }
 
-/* Takes the "[16]" off a name. Returns how many elements that is; 0: none, or not said as a number. */
+/* Takes the "[16]" off a name. Returns how many elements that is; 0: none, or not said as a number.
+ */
 static unsigned cut_size(char *name)
 {
 	char *open = strchr(name, '['), *end;
@@ -59,8 +62,8 @@ static unsigned cut_size(char *name)
 }
 
 /*
- * "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;": the name is the declaration's last
- * word, sizes aside.
+ * "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;": the name is the
+ * declaration's last word, sizes aside.
  */
 static bool read_field(const char *line, struct list_part *part)
 {
@@ -74,8 +77,8 @@ static bool read_field(const char *line, struct list_part *part)
 	start += 6;
 	while (name && start[name - 1] != ' ' && start[name - 1] != '*')
 		name--;
-	snprintf(part->name, sizeof(part->name), "%.*s", (int)(length - name < 127 ? length - name : 127),
-		 start + name);
+	snprintf(part->name, sizeof(part->name), "%.*s",
+		 (int)(length - name < 127 ? length - name : 127), start + name);
 	part->count = cut_size(part->name);
 	while (name && start[name - 1] == ' ')
 		name--;
@@ -87,12 +90,14 @@ static bool read_field(const char *line, struct list_part *part)
 	return true;
 }
 
-int list_each_field(const struct list *list, const char *tracepoint, list_part_call *call, void *context)
+int list_each_field(const struct list *list, const char *tracepoint, list_part_call *call,
+		    void *context)
 {
 	char *text = read_format(list, tracepoint), *save = NULL;
 	int rc = text ? 0 : -ENOENT;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !rc; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !rc;
+	     line = strtok_r(NULL, "\n", &save)) {
 		struct list_part part;
 
 		if (!strncmp(line, "print fmt:", 10))

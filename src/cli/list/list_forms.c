@@ -9,9 +9,9 @@
 static const struct {
 	enum list_kind kind;
 	const char *text;
-	const char *pmu;		/* works where the machine has this PMU; NULL: everywhere */
-	const char *probe;		/* or where this event can be read; NULL */
-	bool raw;			/* or where cores have a PMU */
+	const char *pmu;   /* works where the machine has this PMU; NULL: everywhere */
+	const char *probe; /* or where this event can be read; NULL */
+	bool raw;	   /* or where cores have a PMU */
 } forms[] = {
 	{ LIST_RAW, "rNNN", NULL, NULL, true },
 	{ LIST_RAW, "PMU/t1=v1[,t2=v2,t3 ...]/modifier", NULL, NULL, false },
@@ -45,7 +45,8 @@ static void find_pmu(struct list *list, struct list_event *event, const char *na
 			"the kernel has no PMU '%s': it was built without it", name);
 }
 
-/* rNNN is for the PMU of the cores, whatever its number means there: without one, opening it tells why. */
+/* rNNN is for the PMU of the cores, whatever its number means there: without one, opening it tells
+ * why. */
 static void try_raw(struct list *list, struct list_event *event)
 {
 	const struct perch_pmu *pmus;

@@ -17,7 +17,8 @@ static bool matches(const char *text, const char *word)
 	return strcasestr(text, word);
 }
 
-static bool wanted(const struct list_filter *filter, enum list_kind kind, const char *name, const char *alias)
+static bool wanted(const struct list_filter *filter, enum list_kind kind, const char *name,
+		   const char *alias)
 {
 	if (filter->kinds && !(filter->kinds & 1u << kind))
 		return false;
@@ -29,7 +30,8 @@ static bool wanted(const struct list_filter *filter, enum list_kind kind, const 
 	return false;
 }
 
-int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias, struct list_event **added)
+int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
+	     struct list_event **added)
 {
 	struct list_event *larger;
 
@@ -61,8 +63,11 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
-	struct perch_open_call call = { .attr = &attr, .cpu = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC };
-	int fd = calls->perf_event_open(calls->context, &attr, call.pid, call.cpu, call.group_fd, call.flags);
+	struct perch_open_call call = {
+		.attr = &attr, .cpu = -1, .group_fd = -1, .flags = PERCH_FLAG_FD_CLOEXEC
+	};
+	int fd = calls->perf_event_open(calls->context, &attr, call.pid, call.cpu, call.group_fd,
+					call.flags);
 
 	if (fd >= 0) {
 		calls->close(calls->context, fd);
@@ -74,7 +79,8 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 		call.kernel_size = attr.size;
 		attr.size = sizeof(attr);
 	}
-	event->state = call.errnum == EACCES || call.errnum == EPERM ? LIST_FORBIDDEN : LIST_UNSUPPORTED;
+	event->state = call.errnum == EACCES || call.errnum == EPERM ? LIST_FORBIDDEN
+								     : LIST_UNSUPPORTED;
 	perch_explain(&call, list->machine, &event->reason);
 }
 

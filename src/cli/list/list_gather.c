@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the events of the machine. Tracepoints are read by name alone: opening the first user of one is slow. */
+/* Finds the events of the machine. Tracepoints are read by name alone: opening the first user of
+ * one is slow. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +13,10 @@
 #include "list.h"
 #include "options.h"
 
-/* Where there are several kinds of cores, each of their PMUs has the event, by a name that chooses it. */
-static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config, const char *name)
+/* Where there are several kinds of cores, each of their PMUs has the event, by a name that chooses
+ * it. */
+static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config,
+			 const char *name)
 {
 	const struct perch_pmu *pmus;
 	size_t nr, cores = 0;
@@ -34,7 +37,8 @@ static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, 
 		if (!event)
 			continue;
 		event->pmu = &pmus[i];
-		list_try(list, event, type, config | (uint64_t)pmus[i].type << PERCH_PMU_TYPE_SHIFT);
+		list_try(list, event, type,
+			 config | (uint64_t)pmus[i].type << PERCH_PMU_TYPE_SHIFT);
 	}
 	return 0;
 }
@@ -64,7 +68,8 @@ static int gather_cache(struct list *list)
 
 	for (uint64_t cache = 0; cache < PERCH_COUNT_HW_CACHE_MAX; cache++)
 		for (uint64_t operation = 0; operation < PERCH_COUNT_HW_CACHE_OP_MAX; operation++)
-			for (uint64_t result = 0; result < PERCH_COUNT_HW_CACHE_RESULT_MAX; result++) {
+			for (uint64_t result = 0; result < PERCH_COUNT_HW_CACHE_RESULT_MAX;
+			     result++) {
 				uint64_t config = cache | operation << 8 | result << 16;
 
 				if (!perch_cache_event_name(config, name, sizeof(name)))
@@ -73,7 +78,8 @@ static int gather_cache(struct list *list)
 					return -ENOMEM;
 				if (event)
 					list_try(list, event, PERCH_TYPE_HW_CACHE, config);
-				if (gather_hybrid(list, LIST_CACHE, PERCH_TYPE_HW_CACHE, config, name))
+				if (gather_hybrid(list, LIST_CACHE, PERCH_TYPE_HW_CACHE, config,
+						  name))
 					return -ENOMEM;
 			}
 	return 0;
@@ -84,7 +90,8 @@ static bool has_id(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 
-	return snprintf(path, sizeof(path), "%s/%s/id", folder, name) < (int)sizeof(path) && access(path, F_OK) == 0;
+	return snprintf(path, sizeof(path), "%s/%s/id", folder, name) < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
 }
 
 /* One system of tracepoints: the folders in its folder. */
@@ -99,7 +106,8 @@ static int gather_system(struct list *list, const char *events, const char *syst
 		return 0;
 	nr = list_names_in(path, &names);
 	for (int i = 0; i < nr && !rc; i++) {
-		if (names[i]->d_type != DT_DIR || (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
+		if (names[i]->d_type != DT_DIR ||
+		    (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", system, names[i]->d_name);
 		rc = list_add(list, LIST_TRACEPOINT, name, NULL, &event);
@@ -127,18 +135,22 @@ static int gather_tracepoints(struct list *list)
 
 int list_gather(struct list *list, struct perch_error *err)
 {
-	unsigned kinds = list->filter.kinds ? list->filter.kinds : UINT_MAX;	/* where to look */
+	unsigned kinds = list->filter.kinds ? list->filter.kinds : UINT_MAX; /* where to look */
 
-	if ((kinds & 1u << LIST_HARDWARE && gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
-	    (kinds & 1u << LIST_SOFTWARE && gather_named(list, PERCH_TYPE_SOFTWARE, LIST_SOFTWARE)) ||
+	if ((kinds & 1u << LIST_HARDWARE &&
+	     gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
+	    (kinds & 1u << LIST_SOFTWARE &&
+	     gather_named(list, PERCH_TYPE_SOFTWARE, LIST_SOFTWARE)) ||
 	    (kinds & 1u << LIST_CACHE && gather_cache(list)) ||
 	    (kinds & 1u << LIST_PMU && list_gather_pmus(list)) ||
-	    (kinds & 1u << LIST_RAW && (list_gather_forms(list, LIST_RAW) || list_gather_formats(list))) ||
+	    (kinds & 1u << LIST_RAW &&
+	     (list_gather_forms(list, LIST_RAW) || list_gather_formats(list))) ||
 	    (kinds & 1u << LIST_BREAKPOINT && list_gather_forms(list, LIST_BREAKPOINT)) ||
 	    (kinds & 1u << LIST_PROBE && list_gather_forms(list, LIST_PROBE)) ||
 	    (kinds & 1u << LIST_PFM && list_gather_forms(list, LIST_PFM)) ||
 	    (kinds & 1u << LIST_TRACEPOINT && gather_tracepoints(list)))
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the list of events");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the list of events");
 	return 0;
 }
 

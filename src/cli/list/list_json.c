@@ -71,7 +71,8 @@ static void add_state(json_t *object, const struct list_event *event)
 		return;
 	json_object_set_new(object, "errno", json_integer(event->reason.errnum));
 	json_object_set_new(object, "cause", json_string(perch_cause_slug(event->reason.cause)));
-	json_object_set_new(object, "error_kind", json_string(perch_error_kind_slug(event->reason.kind)));
+	json_object_set_new(object, "error_kind",
+			    json_string(perch_error_kind_slug(event->reason.kind)));
 	json_object_set_new(object, "reason", clean(event->reason.message));
 }
 

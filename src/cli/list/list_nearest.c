@@ -12,7 +12,8 @@ void list_tell_nearest(const struct list *list, const char *word)
 	struct perch_events events = { 0 };
 	struct perch_error err = { 0 };
 
-	if (perch_events_parse(&events, word, list->machine, &err) < 0 && !strncmp(err.remedy, MEANT, strlen(MEANT)))
+	if (perch_events_parse(&events, word, list->machine, &err) < 0 &&
+	    !strncmp(err.remedy, MEANT, strlen(MEANT)))
 		cli_note("list", "%s", err.remedy);
 	perch_events_clear(&events);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the PMUs of sysfs say about themselves: their events with unit and scale, and the terms that they understand. */
+/* What the PMUs of sysfs say about themselves: their events with unit and scale, and the terms that
+ * they understand. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,8 @@
 #define DEVICES "/sys/bus/event_source/devices"
 
 /* The entries of a PMU's folder, as list_names_in() has them. */
-static int names_in(const struct list *list, const struct perch_pmu *pmu, const char *folder, struct dirent ***names)
+static int names_in(const struct list *list, const struct perch_pmu *pmu, const char *folder,
+		    struct dirent ***names)
 {
 	char path[PATH_MAX], below[192];
 
@@ -24,11 +26,13 @@ static int names_in(const struct list *list, const struct perch_pmu *pmu, const 
 }
 
 /* A file of a PMU's events folder, as NULL-terminated text; NULL when there is none. */
-static char *file_of(const struct list *list, const struct perch_pmu *pmu, const char *event, const char *suffix)
+static char *file_of(const struct list *list, const struct perch_pmu *pmu, const char *event,
+		     const char *suffix)
 {
 	char path[PATH_MAX], text[256];
 
-	if (snprintf(path, sizeof(path), DEVICES "/%s/events/%s%s", pmu->name, event, suffix) >= (int)sizeof(path) ||
+	if (snprintf(path, sizeof(path), DEVICES "/%s/events/%s%s", pmu->name, event, suffix) >=
+		    (int)sizeof(path) ||
 	    perch_machine_read(list->machine, path, text, sizeof(text)) <= 0)
 		return NULL;
 	return strdup(text);
@@ -58,7 +62,8 @@ static int gather_events(struct list *list, const struct perch_pmu *pmu)
 	return rc;
 }
 
-int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_part_call *call, void *context)
+int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_part_call *call,
+		     void *context)
 {
 	struct list_part part = { 0 };
 	struct dirent **names;
@@ -66,7 +71,8 @@ int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_
 	char path[PATH_MAX];
 
 	for (int i = 0; i < nr && !rc; i++) {
-		if (snprintf(path, sizeof(path), DEVICES "/%s/format/%s", pmu->name, names[i]->d_name) >= (int)sizeof(path) ||
+		if (snprintf(path, sizeof(path), DEVICES "/%s/format/%s", pmu->name,
+			     names[i]->d_name) >= (int)sizeof(path) ||
 		    perch_machine_read(list->machine, path, part.text, sizeof(part.text)) <= 0)
 			continue;
 		snprintf(part.name, sizeof(part.name), "%.127s", names[i]->d_name);
@@ -117,10 +123,11 @@ static int add_term(void *context, const struct list_part *part)
 	if (bits == 1)
 		length = snprintf(form->text + form->used, room, "%s%s", between, part->name);
 	else if (bits <= 16)
-		length = snprintf(form->text + form->used, room, "%s%s=0..%u", between, part->name, (1u << bits) - 1);
+		length = snprintf(form->text + form->used, room, "%s%s=0..%u", between, part->name,
+				  (1u << bits) - 1);
 	else
-		length = snprintf(form->text + form->used, room, "%s%s=0..%#llx", between, part->name,
-				  bits == 64 ? ~0ull : (1ull << bits) - 1);
+		length = snprintf(form->text + form->used, room, "%s%s=0..%#llx", between,
+				  part->name, bits == 64 ? ~0ull : (1ull << bits) - 1);
 	if ((size_t)length >= room) {
 		form->text[form->used] = '\0';
 		return -ENAMETOOLONG;
@@ -129,7 +136,8 @@ static int add_term(void *context, const struct list_part *part)
 	return 0;
 }
 
-/* What these take is a path or a symbol, which terms have no place for: the forms of probes stand for them. */
+/* What these take is a path or a symbol, which terms have no place for: the forms of probes stand
+ * for them. */
 static bool needs_text(const struct perch_pmu *pmu)
 {
 	return !strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe");
@@ -158,13 +166,14 @@ static int gather_format(struct list *list, const struct perch_pmu *pmu)
 	return rc;
 }
 
-static int each_pmu(struct list *list, int (*gather)(struct list *list, const struct perch_pmu *pmu))
+static int each_pmu(struct list *list,
+		    int (*gather)(struct list *list, const struct perch_pmu *pmu))
 {
 	const struct perch_pmu *pmus;
 	size_t nr;
 
 	if (perch_machine_pmus(list->machine, &pmus, &nr, NULL))
-		return 0;	/* no sysfs: nothing to list */
+		return 0; /* no sysfs: nothing to list */
 	for (size_t i = 0; i < nr; i++)
 		if (gather(list, &pmus[i]))
 			return -ENOMEM;

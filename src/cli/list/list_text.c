@@ -32,8 +32,8 @@ static int print_field(void *context, const struct list_part *part)
 		snprintf(count, sizeof(count), "[%u]", part->count);
 	snprintf(line, sizeof(line), "%s %s%s", part->text, part->name, count);
 	perch_clean_text(whole, sizeof(whole), line);
-	printf("      %-48s offset %u, %u %s%s\n", whole, part->offset, part->size, part->size == 1 ? "byte" : "bytes",
-	       part->is_signed ? ", signed" : "");
+	printf("      %-48s offset %u, %u %s%s\n", whole, part->offset, part->size,
+	       part->size == 1 ? "byte" : "bytes", part->is_signed ? ", signed" : "");
 	return 0;
 }
 
@@ -85,8 +85,10 @@ static bool told_before(const struct list *list, size_t index)
 	return false;
 }
 
-/* "10 hardware events, 33 hardware cache events": how many are refused for the reason of one of them. */
-static void count_refused(const struct list *list, const struct list_event *like, char *text, size_t size)
+/* "10 hardware events, 33 hardware cache events": how many are refused for the reason of one of
+ * them. */
+static void count_refused(const struct list *list, const struct list_event *like, char *text,
+			  size_t size)
 {
 	size_t nr[LIST_KINDS] = { 0 }, used = 0;
 
@@ -95,8 +97,10 @@ static void count_refused(const struct list *list, const struct list_event *like
 	text[0] = '\0';
 	for (unsigned kind = 0; kind < LIST_KINDS && used < size; kind++)
 		if (nr[kind])
-			used += snprintf(text + used, size - used, "%s%zu %.*s", used ? ", " : "", nr[kind],
-					 (int)strlen(list_kinds[kind].plural) - (nr[kind] == 1 && kind != LIST_PFM),
+			used += snprintf(text + used, size - used, "%s%zu %.*s", used ? ", " : "",
+					 nr[kind],
+					 (int)strlen(list_kinds[kind].plural) -
+						 (nr[kind] == 1 && kind != LIST_PFM),
 					 list_kinds[kind].plural);
 }
 
@@ -112,7 +116,8 @@ static void print_reasons(const struct list *list)
 		const struct list_event *event = &list->event[i];
 		char text[256], state[64];
 
-		if ((event->state != LIST_UNSUPPORTED && event->state != LIST_FORBIDDEN) || told_before(list, i))
+		if ((event->state != LIST_UNSUPPORTED && event->state != LIST_FORBIDDEN) ||
+		    told_before(list, i))
 			continue;
 		count_refused(list, event, text, sizeof(text));
 		snprintf(state, sizeof(state), "%s here", list_state_text(event->state));

@@ -18,8 +18,8 @@
 #define COMMAND "record"
 
 /*
- * The output file is made when the program runs: one that cannot be started must leave the old file alone. That it can be
- * made is found out before.
+ * The output file is made when the program runs: one that cannot be started must leave the old file
+ * alone. That it can be made is found out before.
  */
 static int check_output(struct record *record)
 {
@@ -29,10 +29,12 @@ static int check_output(struct record *record)
 	int rc;
 
 	if (!stat(record->output, &status) && S_ISCHR(status.st_mode))
-		return 0;	/* /dev/null, for those who time the recorder */
+		return 0; /* /dev/null, for those who time the recorder */
 	if (!stat(record->output, &status) && !S_ISREG(status.st_mode)) {
-		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE, "'%s' is %s, not a file to write to", record->output,
-				S_ISDIR(status.st_mode) ? "a folder" : "a block device, pipe or socket");
+		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
+				"'%s' is %s, not a file to write to", record->output,
+				S_ISDIR(status.st_mode) ? "a folder"
+							: "a block device, pipe or socket");
 		perch_error_remedy(&err, "name another one with -o");
 		return cli_error(COMMAND, &err);
 	}
@@ -43,12 +45,14 @@ static int check_output(struct record *record)
 	free(copy);
 	if (!rc)
 		return 0;
-	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", record->output, strerror(rc));
+	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", record->output,
+			strerror(rc));
 	perch_error_remedy(&err, "name a file in a folder of yours with -o");
 	return cli_error(COMMAND, &err);
 }
 
-/* Events on many threads and CPUs take many descriptors. The program has its own limits: it was forked before. */
+/* Events on many threads and CPUs take many descriptors. The program has its own limits: it was
+ * forked before. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -84,8 +88,11 @@ static int release(struct record *record)
 
 static int cannot_start(struct record *record, int errnum)
 {
-	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL, .errnum = errnum, .cpu = -1,
-					     .request = PERCH_IOC_ENABLE, .other_fd = -1 };
+	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
+					     .errnum = errnum,
+					     .cpu = -1,
+					     .request = PERCH_IOC_ENABLE,
+					     .other_fd = -1 };
 	struct perch_explanation told;
 	struct perch_error err;
 
@@ -102,7 +109,8 @@ static int begin(struct record *record)
 	struct perch_error err;
 	int status;
 
-	if (record->program_argv && cli_program_start(&record->program, record->program_argv, &err) < 0) {
+	if (record->program_argv &&
+	    cli_program_start(&record->program, record->program_argv, &err) < 0) {
 		record->program_ended = true;
 		return cli_error(COMMAND, &err);
 	}
@@ -131,9 +139,9 @@ static int begin(struct record *record)
 }
 
 /*
- * A program still running when a signal has ended the recording was sent that signal too, by the terminal or by us. It has
- * a moment to end by itself, unless it ignores it; then it is told to, as perf does. When it was the file that failed, the
- * program is let be.
+ * A program still running when a signal has ended the recording was sent that signal too, by the
+ * terminal or by us. It has a moment to end by itself, unless it ignores it; then it is told to, as
+ * perf does. When it was the file that failed, the program is let be.
  */
 static void end_program(struct record *record)
 {
@@ -148,7 +156,8 @@ static void end_program(struct record *record)
 		return;
 	}
 	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);	/* the file is whole: from here on a signal may end us at once */
+	/* the file is whole: from here on a signal may end us at once */
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!record->ended_by && !record->full) {
 		cli_note(COMMAND, "the program goes on, unrecorded");
 		cli_program_wait(&record->program, 0, &record->program_status, NULL);
@@ -242,7 +251,8 @@ int perch_cmd_record(int argc, char **argv)
 		free(record);
 		return cli_error(COMMAND, &err);
 	}
-	perch_machine_set_probing(record->machine, true);	/* a user waits for the one answer */
+	/* a user waits for the one answer */
+	perch_machine_set_probing(record->machine, true);
 	first = record_parse(record, argc, argv);
 	if (first < argc)
 		record->program_argv = argv + first;

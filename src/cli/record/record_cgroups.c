@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* -G: each event belongs to the cgroup of its place in the list; a single cgroup, to all events before it. */
+/* -G: each event belongs to the cgroup of its place in the list; a single cgroup, to all events
+ * before it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,16 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 		return -EINVAL;
 	}
 	if (!record->events.nr) {
-		cli_usage_error(COMMAND, "-G binds the events before it, and there is no -e before it");
+		cli_usage_error(COMMAND,
+				"-G binds the events before it, and there is no -e before it");
 		return -EINVAL;
 	}
-	return cli_hand_out_cgroups(COMMAND, &record->cgroups, text, record->events.nr) ? -EINVAL : 0;
+	return cli_hand_out_cgroups(COMMAND, &record->cgroups, text, record->events.nr) ? -EINVAL
+											: 0;
 }
 
-/* The library knows where cgroups are mounted, and keeps the descriptor. The CPU does not matter: the sampler has its own. */
+/* The library knows where cgroups are mounted, and keeps the descriptor. The CPU does not matter:
+ * the sampler has its own. */
 static int open_cgroup(struct record *record, const char *name)
 {
 	int cpu = 0;
@@ -55,7 +59,8 @@ int record_open_cgroups(struct record *record)
 			continue;
 		while (!name[same] || strcmp(name[same], name[i]))
 			same++;
-		record->cgroup_fds[i] = same < i ? record->cgroup_fds[same] : open_cgroup(record, name[i]);
+		record->cgroup_fds[i] = same < i ? record->cgroup_fds[same]
+						 : open_cgroup(record, name[i]);
 		if (record->cgroup_fds[i] < 0)
 			return CLI_EXIT_FAILURE;
 	}

@@ -6,10 +6,10 @@
 
 #include "record.h"
 
-#define COMMAND "record"
-#define DEFAULT_HZ 4000
+#define COMMAND	      "record"
+#define DEFAULT_HZ    4000
 #define DEFAULT_EVENT "cycles:P"
-#define REPLACEMENT "cpu-clock"
+#define REPLACEMENT   "cpu-clock"
 
 static int too_often(struct record *record, long limit)
 {
@@ -19,16 +19,21 @@ static int too_often(struct record *record, long limit)
 	if (!record->strict_frequency) {
 		record->frequency = (uint64_t)limit;
 		if (!record->quiet)
-			cli_note(COMMAND, "sampling at %ld Hz instead of %llu, the limit of this machine (%s); with --strict-freq "
-				 "this is an error", limit, (unsigned long long)asked,
-				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
+			cli_note(
+				COMMAND,
+				"sampling at %ld Hz instead of %llu, the limit of this machine (%s); with --strict-freq "
+				"this is an error",
+				limit, (unsigned long long)asked,
+				perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
 		return 0;
 	}
 	perch_error_set(&err, EINVAL, PERCH_ERROR_FREQUENCY,
-			"-F %llu is above this machine's limit of %ld samples a second (%s)", (unsigned long long)asked, limit,
+			"-F %llu is above this machine's limit of %ld samples a second (%s)",
+			(unsigned long long)asked, limit,
 			perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
 	perch_error_remedy(&err, "use -F max or less, or raise it as root: sysctl %s=%llu",
-			   perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE), (unsigned long long)asked);
+			   perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE),
+			   (unsigned long long)asked);
 	cli_error(COMMAND, &err);
 	return CLI_EXIT_USAGE;
 }
@@ -47,7 +52,8 @@ int record_choose_rate(struct record *record)
 	if (!text) {
 		if (limit > 0 && limit < DEFAULT_HZ) {
 			record->frequency = limit;
-			cli_note(COMMAND, "sampling at %ld Hz: the kernel has lowered its limit (%s)", limit,
+			cli_note(COMMAND,
+				 "sampling at %ld Hz: the kernel has lowered its limit (%s)", limit,
 				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE));
 		}
 		return 0;
@@ -59,7 +65,8 @@ int record_choose_rate(struct record *record)
 	errno = 0;
 	record->frequency = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || !record->frequency)
-		return cli_usage_error(COMMAND, "-F %s: not a number of samples a second, nor 'max'", text);
+		return cli_usage_error(COMMAND,
+				       "-F %s: not a number of samples a second, nor 'max'", text);
 	if (limit > 0 && record->frequency > (uint64_t)limit)
 		return too_often(record, limit);
 	return 0;
@@ -69,8 +76,8 @@ static bool kernel_forbidden(struct record *record)
 {
 	long paranoid;
 
-	return perch_machine_sysctl(record->machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) >= 0 && paranoid >= 2 &&
-	       !perch_machine_privileged(record->machine);
+	return perch_machine_sysctl(record->machine, PERCH_SYSCTL_PARANOID, &paranoid, NULL) >= 0 &&
+	       paranoid >= 2 && !perch_machine_privileged(record->machine);
 }
 
 /* As if the user had written :u. */
@@ -93,20 +100,23 @@ static void restrict_all(struct record *record)
 			restrict_to_user(&record->events.event[i]);
 }
 
-/* What is put into a place of a program or the kernel: recorded each time, where a frequency would leave most hits out. */
+/* What is put into a place of a program or the kernel: recorded each time, where a frequency would
+ * leave most hits out. */
 static bool hits_a_place(struct record *record, const struct perch_event *event)
 {
 	const struct perch_pmu *pmu;
 
 	if (event->attr.type == PERCH_TYPE_TRACEPOINT || event->attr.type == PERCH_TYPE_BREAKPOINT)
 		return true;
-	pmu = event->attr.type > PERCH_TYPE_BREAKPOINT ? perch_machine_pmu_of_type(record->machine, event->attr.type) : NULL;
+	pmu = event->attr.type > PERCH_TYPE_BREAKPOINT
+		      ? perch_machine_pmu_of_type(record->machine, event->attr.type)
+		      : NULL;
 	return pmu && (!strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe"));
 }
 
 /*
- * A tracepoint's own fields are in its raw data; a probe has none but the address, which the sample has. The period is in
- * samples whose period varies, as perf has it.
+ * A tracepoint's own fields are in its raw data; a probe has none but the address, which the sample
+ * has. The period is in samples whose period varies, as perf has it.
  */
 static void choose_for_kind(struct record *record, struct perch_event *event)
 {
@@ -121,7 +131,8 @@ static void choose_for_kind(struct record *record, struct perch_event *event)
 	if (event->attr.sample_period ? event->attr.freq : !record->period)
 		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
 	if (tracepoint)
-		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU | (own ? 0 : PERCH_SAMPLE_PERIOD);
+		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU |
+					   (own ? 0 : PERCH_SAMPLE_PERIOD);
 	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSET) {
 		event->terms.call_graph = record->call_graph;
 		event->terms.stack_bytes = record->stack_bytes;
@@ -132,8 +143,9 @@ static void choose_for_kind(struct record *record, struct perch_event *event)
 }
 
 /*
- * Where a software event is there twice, the kernel makes one sample and hands it on to the other, the id with it (seen on
- * 6.18). So the samples of both have the same fields, or one of them could not be read.
+ * Where a software event is there twice, the kernel makes one sample and hands it on to the other,
+ * the id with it (seen on 6.18). So the samples of both have the same fields, or one of them could
+ * not be read.
  */
 static void make_twins_alike(struct perch_events *events)
 {
@@ -170,7 +182,8 @@ static int add_default(struct record *record, const char *name)
 
 int record_choose_events(struct record *record)
 {
-	record->user_only = !record->flag[RECORD_ALL_USER] && !record->flag[RECORD_ALL_KERNEL] && kernel_forbidden(record);
+	record->user_only = !record->flag[RECORD_ALL_USER] && !record->flag[RECORD_ALL_KERNEL] &&
+			    kernel_forbidden(record);
 	if (!record->events.nr)
 		return 0;
 	if (!record->no_inherit && !record->quiet)
@@ -181,7 +194,10 @@ int record_choose_events(struct record *record)
 }
 
 /* What the options that say yes or no add to samples, counts and records. */
-static const struct { uint64_t sample, read; uint32_t sideband; } adds[RECORD_ADDS] = {
+static const struct {
+	uint64_t sample, read;
+	uint32_t sideband;
+} adds[RECORD_ADDS] = {
 	[RECORD_DATA] = { PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC, 0, PERCH_FOLLOW_MMAP_DATA },
 	[RECORD_PHYS_DATA] = { PERCH_SAMPLE_PHYS_ADDR, 0, 0 },
 	[RECORD_DATA_PAGE_SIZE] = { PERCH_SAMPLE_DATA_PAGE_SIZE, 0, 0 },
@@ -192,7 +208,9 @@ static const struct { uint64_t sample, read; uint32_t sideband; } adds[RECORD_AD
 	[RECORD_CPU] = { PERCH_SAMPLE_CPU, 0, 0 },
 	[RECORD_IDENTIFIER] = { PERCH_SAMPLE_IDENTIFIER, 0, 0 },
 	[RECORD_STAT] = { 0, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING, 0 },
-	[RECORD_RUNNING_TIME] = { 0, PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING, 0 },
+	[RECORD_RUNNING_TIME] = { 0,
+				  PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING,
+				  0 },
 	[RECORD_NAMESPACES] = { 0, 0, PERCH_FOLLOW_NAMESPACES },
 	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_FOLLOW_CGROUP },
 	[RECORD_SWITCHES] = { 0, 0, PERCH_FOLLOW_SWITCH },
@@ -202,7 +220,10 @@ static const struct { uint64_t sample, read; uint32_t sideband; } adds[RECORD_AD
 
 /* Older kernels do without: nobody asked for these by name. */
 static const struct perch_attr optional = {
-	.ksymbol = 1, .bpf_event = 1, .read_format = PERCH_FORMAT_LOST, .branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
+	.ksymbol = 1,
+	.bpf_event = 1,
+	.read_format = PERCH_FORMAT_LOST,
+	.branch_sample_type = PERCH_SAMPLE_BRANCH_HW_INDEX,
 };
 
 static void add_flags(const struct record *record, struct perch_options *options)
@@ -298,7 +319,8 @@ static bool no_core_pmu(struct record *record)
 	return true;
 }
 
-/* As perf does, but not without a word: where cycles are not counted, the timer samples in their place. */
+/* As perf does, but not without a word: where cycles are not counted, the timer samples in their
+ * place. */
 static bool replace_cycles(struct record *record)
 {
 	bool any = false;
@@ -315,7 +337,9 @@ static bool replace_cycles(struct record *record)
 		event->precise_max = false;
 		if (!strncmp(event->name, "cycles", 6) || !strncmp(event->name, "cpu-cycles", 10))
 			snprintf(event->name, sizeof(event->name), REPLACEMENT "%s",
-				 attr->exclude_kernel ? ":u" : attr->exclude_user ? ":k" : "");
+				 attr->exclude_kernel ? ":u"
+				 : attr->exclude_user ? ":k"
+						      : "");
 		any = true;
 	}
 	if (any)
@@ -341,16 +365,25 @@ static void tell_events(struct record *record)
 	char parts[256];
 	size_t nr;
 
-	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
-		const struct perch_attr *missing_features = perch_sampler_missing_features(record->sampler, i);
+	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr));
+	     i++) {
+		const struct perch_attr *missing_features =
+			perch_sampler_missing_features(record->sampler, i);
 
-		cli_note(COMMAND, "event %s: type %u, config %#llx, %s %llu, sample_type %#llx, flags %#llx, precise_ip %u, "
-			 "%zu descriptors", name, attr->type, (unsigned long long)attr->config,
-			 attr->freq ? "frequency" : "period", (unsigned long long)attr->sample_period,
-			 (unsigned long long)attr->sample_type, (unsigned long long)attr->flags, (unsigned)attr->precise_ip, nr);
+		cli_note(
+			COMMAND,
+			"event %s: type %u, config %#llx, %s %llu, sample_type %#llx, flags %#llx, precise_ip %u, "
+			"%zu descriptors",
+			name, attr->type, (unsigned long long)attr->config,
+			attr->freq ? "frequency" : "period",
+			(unsigned long long)attr->sample_period,
+			(unsigned long long)attr->sample_type, (unsigned long long)attr->flags,
+			(unsigned)attr->precise_ip, nr);
 		if (missing_features)
-			cli_note(COMMAND, "event %s: without %s, which this kernel does not know", name,
-				 perch_format_attr_features(missing_features, parts, sizeof(parts)));
+			cli_note(COMMAND, "event %s: without %s, which this kernel does not know",
+				 name,
+				 perch_format_attr_features(missing_features, parts,
+							    sizeof(parts)));
 	}
 	cli_note(COMMAND, "%zu rings", perch_sampler_rings(record->sampler));
 }
@@ -362,7 +395,10 @@ static void tell_broken_groups(struct record *record)
 		const struct perch_event *event = &record->events.event[i];
 
 		if (event->leader != (int)i && perch_sampler_leader(record->sampler, i) == i)
-			cli_note(COMMAND, "'%s' counts apart from its weak group, which does not fit the PMU", event->name);
+			cli_note(
+				COMMAND,
+				"'%s' counts apart from its weak group, which does not fit the PMU",
+				event->name);
 	}
 }
 
@@ -392,7 +428,8 @@ int record_open_sampler(struct record *record)
 	/* one that is there and cannot be as precise as was asked for is the user's to mend */
 	if (rc == -EINVAL && err.cause == PERCH_CAUSE_CLOCKID_NMI && no_core_pmu(record))
 		rc = -ENOENT;
-	if (not_on_this_machine(rc) && (by_default || rc != -EOPNOTSUPP) && replace_cycles(record)) {
+	if (not_on_this_machine(rc) && (by_default || rc != -EOPNOTSUPP) &&
+	    replace_cycles(record)) {
 		record->replaced = true;
 		rc = try_open(record, &err);
 	}
@@ -411,7 +448,10 @@ int record_open_sampler(struct record *record)
 void record_tell_choices(const struct record *record)
 {
 	if (record->user_only)
-		cli_note(COMMAND, "user space only: kernel.perf_event_paranoid keeps this user out of the kernel");
+		cli_note(
+			COMMAND,
+			"user space only: kernel.perf_event_paranoid keeps this user out of the kernel");
 	if (record->replaced)
-		cli_note(COMMAND, "sampling by " REPLACEMENT ", a timer: this machine offers no hardware cycle counter");
+		cli_note(COMMAND, "sampling by " REPLACEMENT
+				  ", a timer: this machine offers no hardware cycle counter");
 }

@@ -25,16 +25,18 @@ static int vdso_build_id(uint8_t build_id[20])
 	while (file && fgets(line, sizeof(line), file))
 		if (strstr(line, "[vdso]") && sscanf(line, "%llx-%llx", &start, &end) == 2 &&
 		    start == getauxval(AT_SYSINFO_EHDR))
-			size = perch_build_id_of_image((const void *)(uintptr_t)start, end - start, build_id);
+			size = perch_build_id_of_image((const void *)(uintptr_t)start, end - start,
+						       build_id);
 	if (file)
 		fclose(file);
 	return size;
 }
 
-static int add_build_id(struct record *record, uint16_t misc, const char *path, const uint8_t *build_id, int size)
+static int add_build_id(struct record *record, uint16_t misc, const char *path,
+			const uint8_t *build_id, int size)
 {
 	if (size <= 0)
-		return 0;	/* no ELF file, or one without: nothing to say about it */
+		return 0; /* no ELF file, or one without: nothing to say about it */
 	return perch_writer_build_id(record->writer, misc, build_id, size, path, &record->err);
 }
 
@@ -46,13 +48,15 @@ static int add_build_ids(struct record *record)
 	if (record->no_build_ids)
 		return 0;
 	if (!record->user_only)
-		rc = add_build_id(record, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id, perch_build_id_of_kernel(build_id));
+		rc = add_build_id(record, PERCH_MISC_KERNEL, "[kernel.kallsyms]", build_id,
+				  perch_build_id_of_kernel(build_id));
 	for (size_t i = 0; i < record->dsos.slots && rc >= 0; i++) {
 		const char *path = record->dsos.slot[i];
 
 		if (path)
 			rc = add_build_id(record, PERCH_MISC_USER, path, build_id,
-					  *path == '[' ? vdso_build_id(build_id) : perch_build_id_of_file(path, build_id));
+					  *path == '[' ? vdso_build_id(build_id)
+						       : perch_build_id_of_file(path, build_id));
 	}
 	return rc;
 }
@@ -66,13 +70,15 @@ static int describe(struct record *record)
 	int rc;
 
 	if (!argv)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the command line");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the command line");
 	if (length < 0)
 		length = snprintf(self, sizeof(self), "perch");
 	self[length] = 0;
 	argv[0] = self;
 	memcpy(argv + 1, record->argv, record->argc * sizeof(*argv));
-	rc = perch_writer_describe(record->writer, record->machine, cli_version, record->argc + 1, argv, &record->err);
+	rc = perch_writer_describe(record->writer, record->machine, cli_version, record->argc + 1,
+				   argv, &record->err);
 	free(argv);
 	return rc;
 }
@@ -82,22 +88,29 @@ static uint64_t ns_of(const struct timespec *time)
 	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
 
-/* The clock of -k: its resolution, and one moment by it and by the wall clock, so that readers can show times of day. */
+/* The clock of -k: its resolution, and one moment by it and by the wall clock, so that readers can
+ * show times of day. */
 static int write_clock(struct record *record)
 {
-	struct { uint32_t version, clock; uint64_t wall, time; } data = { 1, (uint32_t)record->clock, 0, 0 };
+	struct {
+		uint32_t version, clock;
+		uint64_t wall, time;
+	} data = { 1, (uint32_t)record->clock, 0, 0 };
 	struct timespec resolution, wall, time;
 	uint64_t ns;
 	int rc;
 
-	if (!record->use_clock || clock_getres(record->clock, &resolution) || clock_gettime(record->clock, &time) ||
-	    clock_gettime(CLOCK_REALTIME, &wall))
+	if (!record->use_clock || clock_getres(record->clock, &resolution) ||
+	    clock_gettime(record->clock, &time) || clock_gettime(CLOCK_REALTIME, &wall))
 		return 0;
 	ns = ns_of(&resolution);
 	data.wall = ns_of(&wall);
 	data.time = ns_of(&time);
-	rc = perch_writer_feature(record->writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns), &record->err);
-	return rc < 0 ? rc : perch_writer_feature(record->writer, PERCH_FEATURE_CLOCK_DATA, &data, sizeof(data), &record->err);
+	rc = perch_writer_feature(record->writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns),
+				  &record->err);
+	return rc < 0 ? rc
+		      : perch_writer_feature(record->writer, PERCH_FEATURE_CLOCK_DATA, &data,
+					     sizeof(data), &record->err);
 }
 
 static int write_features(struct record *record)
@@ -107,7 +120,8 @@ static int write_features(struct record *record)
 	if (rc >= 0)
 		rc = write_clock(record);
 	if (rc >= 0 && record->last_time)
-		rc = perch_writer_sample_time(record->writer, record->first_time, record->last_time, &record->err);
+		rc = perch_writer_sample_time(record->writer, record->first_time, record->last_time,
+					      &record->err);
 	if (rc >= 0)
 		rc = record_write_tracing_data(record);
 	if (rc >= 0)
@@ -122,29 +136,42 @@ static void tell_no_samples(const struct record *record)
 	    (record_keeps_side(record) && !record->none_whole))
 		return;
 	if (record->none_whole || (record->lost && !record->overwrite))
-		cli_note(COMMAND, "no samples: the rings have no room for one as large as these: have larger ones (-m)");
+		cli_note(
+			COMMAND,
+			"no samples: the rings have no room for one as large as these: have larger ones (-m)");
 	else if (record->delayed && !record->turn)
 		cli_note(COMMAND, "no samples: the recording ended before -D started the events");
 	else if (record->program_argv && !record->system_wide && !record->threads)
-		cli_note(COMMAND, "no samples: the program used next to no CPU time, or did not cause the event");
+		cli_note(
+			COMMAND,
+			"no samples: the program used next to no CPU time, or did not cause the event");
 	else
-		cli_note(COMMAND, "no samples: nothing that was recorded used CPU time, or caused the event");
+		cli_note(
+			COMMAND,
+			"no samples: nothing that was recorded used CPU time, or caused the event");
 }
 
 void record_tell_trouble(const struct record *record)
 {
 	if (record->lost && record->overwrite)
-		cli_note(COMMAND, "%llu records came while the rings stood still for the file before, and are lost between the two",
-			 (unsigned long long)record->lost);
+		cli_note(
+			COMMAND,
+			"%llu records came while the rings stood still for the file before, and are lost between the two",
+			(unsigned long long)record->lost);
 	else if (record->lost && record->samples)
-		cli_note(COMMAND, "%llu records were lost, the rings being full: sample less often (-F), or have larger rings (-m)",
-			 (unsigned long long)record->lost);
+		cli_note(
+			COMMAND,
+			"%llu records were lost, the rings being full: sample less often (-F), or have larger rings (-m)",
+			(unsigned long long)record->lost);
 	if (record->side_lost)
-		cli_note(COMMAND, "%llu mappings, names and tasks were lost, their rings being full: what they tell of has no symbols",
-			 (unsigned long long)record->side_lost);
+		cli_note(
+			COMMAND,
+			"%llu mappings, names and tasks were lost, their rings being full: what they tell of has no symbols",
+			(unsigned long long)record->side_lost);
 	record_tell_places(record);
 	if (record->throttled)
-		cli_note(COMMAND, "the kernel throttled sampling %llu times: sample less often (-F)",
+		cli_note(COMMAND,
+			 "the kernel throttled sampling %llu times: sample less often (-F)",
 			 (unsigned long long)record->throttled);
 	if (!record->samples)
 		tell_no_samples(record);

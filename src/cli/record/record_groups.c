@@ -11,25 +11,29 @@
 
 #include "record.h"
 
-#define DEPTH_MAX 32
+#define DEPTH_MAX   32
 #define CGROUPS_MAX 65536
 
 struct walk {
 	struct record_made *made;
 	char path[PATH_MAX];
-	size_t root;			/* bytes of path that are the mount's */
+	size_t root; /* bytes of path that are the mount's */
 	size_t nr;
 };
 
 /* The number that samples have for a cgroup is its folder's handle. */
 static bool cgroup_id(const char *path, uint64_t *id)
 {
-	union { struct file_handle handle; unsigned char room[sizeof(struct file_handle) + MAX_HANDLE_SZ]; } handle;
+	union {
+		struct file_handle handle;
+		unsigned char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} handle;
 	int mount;
 
 	memset(&handle, 0, sizeof(handle));
 	handle.handle.handle_bytes = sizeof(*id);
-	if (name_to_handle_at(AT_FDCWD, path, &handle.handle, &mount, 0) < 0 || handle.handle.handle_bytes < sizeof(*id))
+	if (name_to_handle_at(AT_FDCWD, path, &handle.handle, &mount, 0) < 0 ||
+	    handle.handle.handle_bytes < sizeof(*id))
 		return false;
 	memcpy(id, handle.handle.f_handle, sizeof(*id));
 	return true;
@@ -44,7 +48,8 @@ static void walk_cgroup(struct walk *walk, unsigned depth)
 
 	if (walk->nr++ >= CGROUPS_MAX || depth > DEPTH_MAX || !cgroup_id(walk->path, &id))
 		return;
-	record_make(walk->made, PERCH_RECORD_CGROUP, 0, &id, sizeof(id), length > walk->root ? walk->path + walk->root : "/");
+	record_make(walk->made, PERCH_RECORD_CGROUP, 0, &id, sizeof(id),
+		    length > walk->root ? walk->path + walk->root : "/");
 	folder = opendir(walk->path);
 	while (folder && (entry = readdir(folder))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
@@ -65,7 +70,8 @@ void record_make_cgroups(struct record_made *made)
 	if (!walk)
 		return;
 	walk->made = made;
-	if (perch_machine_cgroups(made->record->machine, walk->path, sizeof(walk->path), NULL) >= 0) {
+	if (perch_machine_cgroups(made->record->machine, walk->path, sizeof(walk->path), NULL) >=
+	    0) {
 		walk->root = strlen(walk->path);
 		walk_cgroup(walk, 0);
 	}
@@ -75,8 +81,9 @@ void record_make_cgroups(struct record_made *made)
 void record_make_namespaces(struct record_made *made, pid_t pid)
 {
 	static const char *const names[PERCH_NR_NAMESPACES] = {
-		[PERCH_NET_NS_INDEX] = "net", [PERCH_UTS_NS_INDEX] = "uts", [PERCH_IPC_NS_INDEX] = "ipc",
-		[PERCH_PID_NS_INDEX] = "pid", [PERCH_USER_NS_INDEX] = "user", [PERCH_MNT_NS_INDEX] = "mnt",
+		[PERCH_NET_NS_INDEX] = "net",	    [PERCH_UTS_NS_INDEX] = "uts",
+		[PERCH_IPC_NS_INDEX] = "ipc",	    [PERCH_PID_NS_INDEX] = "pid",
+		[PERCH_USER_NS_INDEX] = "user",	    [PERCH_MNT_NS_INDEX] = "mnt",
 		[PERCH_CGROUP_NS_INDEX] = "cgroup",
 	};
 	struct {

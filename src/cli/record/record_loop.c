@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the rings to the file. A round takes what is in all rings at one moment and writes it, straight from the rings'
- * memory, by one call; the record that ends the round tells readers how far they may sort.
+ * From the rings to the file. A round takes what is in all rings at one moment and writes it,
+ * straight from the rings' memory, by one call; the record that ends the round tells readers how
+ * far they may sort.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,9 +16,10 @@
 #include "record.h"
 
 #define FLUSH_MS 1000
-#define STUCK_MS 10	/* between two looks at rings while a descriptor is in error */
+#define STUCK_MS 10 /* between two looks at rings while a descriptor is in error */
 
-/* The rings that the events of the user write into; mappings, names and tasks come through others. */
+/* The rings that the events of the user write into; mappings, names and tasks come through others.
+ */
 static void find_backward(struct record *record)
 {
 	for (size_t event = 0; event < record->events.nr; event++) {
@@ -25,7 +27,8 @@ static void find_backward(struct record *record)
 		pid_t pid;
 		int cpu;
 
-		for (size_t id = 0; !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &ring); id++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &ring); id++)
 			record->backward[ring] = true;
 	}
 }
@@ -40,7 +43,8 @@ int record_prepare_loop(struct record *record)
 	record->polls = calloc(rings + 1, sizeof(*record->polls));
 	record->backward = calloc(rings, sizeof(*record->backward));
 	if (!record->pieces || !record->bytes || !record->polls || !record->backward)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
 	if (record->overwrite)
 		find_backward(record);
 	return 0;
@@ -56,7 +60,8 @@ void record_block_asking(const struct record *record)
 	if (record->switch_by)
 		sigprocmask(SIG_BLOCK, &set, NULL);
 	else
-		signal(SIGUSR2, SIG_IGN);	/* as perf does: a script may ask recorders that cannot answer */
+		/* as perf does: a script may ask recorders that cannot answer */
+		signal(SIGUSR2, SIG_IGN);
 }
 
 int record_block_signals(struct record *record)
@@ -78,8 +83,8 @@ int record_block_signals(struct record *record)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (record->signals < 0)
-		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM, "no descriptor for signals: %s",
-				       strerror(errno));
+		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM,
+				       "no descriptor for signals: %s", strerror(errno));
 	return 0;
 }
 
@@ -105,11 +110,12 @@ ssize_t record_write_round(struct record *record)
 	if (!taken)
 		return 0;
 	record->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
-	rc = record->writer ? perch_writer_append(record->writer, record->pieces, nr, &record->err) : 0;
+	rc = record->writer ? perch_writer_append(record->writer, record->pieces, nr, &record->err)
+			    : 0;
 	for (size_t i = 0; i < record->nr_rings; i++)
 		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
 	if (rc < 0)
-		record->samples = samples;	/* those of this round are not in the file */
+		record->samples = samples; /* those of this round are not in the file */
 	return rc < 0 ? rc : taken;
 }
 
@@ -119,7 +125,8 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 	bool runs = record->program.pid > 0 && !record->program_ended;
 
 	if (info->ssi_signo == SIGCHLD) {
-		if (runs && !cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
+		if (runs &&
+		    !cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			record->program_ended = true;
 		return;
 	}
@@ -147,10 +154,12 @@ static int64_t ms_since_start(const struct record *record)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 + (now.tv_nsec - record->start.tv_nsec) / 1000000;
+	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
+	       (now.tv_nsec - record->start.tv_nsec) / 1000000;
 }
 
-/* Starts and stops the events when their times of -D have come. Returns the milliseconds that may be slept. */
+/* Starts and stops the events when their times of -D have come. Returns the milliseconds that may
+ * be slept. */
 static int take_turns(struct record *record)
 {
 	while (record->turn < record->nr_turns) {
@@ -170,10 +179,12 @@ static int take_turns(struct record *record)
 /* The file is as large as it may become. */
 static bool is_full(struct record *record)
 {
-	if (!record->max_bytes || !record->writer || perch_writer_size(record->writer) < record->max_bytes)
+	if (!record->max_bytes || !record->writer ||
+	    perch_writer_size(record->writer) < record->max_bytes)
 		return false;
 	if (!record->quiet)
-		cli_note("record", "the file has reached the size of --max-size: the recording ends");
+		cli_note("record",
+			 "the file has reached the size of --max-size: the recording ends");
 	record->full = true;
 	return true;
 }
@@ -193,8 +204,9 @@ static bool look_at_rings(struct record *record)
 }
 
 /*
- * Who of a ring is still there, after a descriptor hung up. One in error, as that of a pinned event without a counter, would
- * wake us at once for ever: then signals alone are waited for, for a moment.
+ * Who of a ring is still there, after a descriptor hung up. One in error, as that of a pinned event
+ * without a counter, would wake us at once for ever: then signals alone are waited for, for a
+ * moment.
  */
 static void look_at_troubles(struct record *record)
 {
@@ -211,8 +223,8 @@ static void look_at_troubles(struct record *record)
 }
 
 /*
- * Waits for data or a signal. False: the recording ends, because of a signal, or because all targets have exited. (The
- * program's own exit is told by a signal.)
+ * Waits for data or a signal. False: the recording ends, because of a signal, or because all
+ * targets have exited. (The program's own exit is told by a signal.)
  */
 static bool wait_for_more(struct record *record)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rings had no room for. A LOST record is written when there is room again, which at the end never comes: so each
- * event is asked, and the file is told by a LOST_SAMPLES record of its id, as perf does from 6.1 on. Of several files each
- * is told what was lost since the one before. What is said to the user is by event and CPU, each of which has its ring.
+ * What the rings had no room for. A LOST record is written when there is room again, which at the
+ * end never comes: so each event is asked, and the file is told by a LOST_SAMPLES record of its id,
+ * as perf does from 6.1 on. Of several files each is told what was lost since the one before. What
+ * is said to the user is by event and CPU, each of which has its ring.
  *
- * A flight recorder loses what comes while its rings stand still for a file: that is missing between this file and the next,
- * whose LOST records tell of it. So it asks before the rings stand still again, and of the file that is written then.
+ * A flight recorder loses what comes while its rings stand still for a file: that is missing
+ * between this file and the next, whose LOST records tell of it. So it asks before the rings stand
+ * still again, and of the file that is written then.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +15,8 @@
 
 #include "record.h"
 
-#define COMMAND "record"
-#define MOST_PLACES 8	/* CPUs, and events, that are named */
+#define COMMAND	    "record"
+#define MOST_PLACES 8 /* CPUs, and events, that are named */
 
 struct lost_samples {
 	struct perch_record_header header;
@@ -22,22 +24,25 @@ struct lost_samples {
 	uint64_t trailer[8];
 };
 
-static int write_lost(struct record *record, const struct perch_parse_info *parse_info, uint64_t id, uint64_t lost)
+static int write_lost(struct record *record, const struct perch_parse_info *parse_info, uint64_t id,
+		      uint64_t lost)
 {
 	struct lost_samples made = { .header = { PERCH_RECORD_LOST_SAMPLES, 0, 0 }, .lost = lost };
-	struct iovec piece = { &made, offsetof(struct lost_samples, trailer) + parse_info->id_size };
+	struct iovec piece = { &made,
+			       offsetof(struct lost_samples, trailer) + parse_info->id_size };
 
 	if (parse_info->id_size > sizeof(made.trailer))
 		return 0;
 	made.header.size = (uint16_t)piece.iov_len;
 	if (parse_info->trailer_id_word > 0)
-		made.trailer[parse_info->id_size / sizeof(uint64_t) - (size_t)parse_info->trailer_id_word] = id;
+		made.trailer[parse_info->id_size / sizeof(uint64_t) -
+			     (size_t)parse_info->trailer_id_word] = id;
 	return perch_writer_append(record->writer, &piece, 1, &record->err);
 }
 
 /* What one event lost on one CPU and thread since the last file that was written whole. */
-static int tell_one(struct record *record, const struct perch_parse_info *parse_info, size_t event, size_t id, uint64_t id_value,
-		    uint64_t told, uint64_t *now)
+static int tell_one(struct record *record, const struct perch_parse_info *parse_info, size_t event,
+		    size_t id, uint64_t id_value, uint64_t told, uint64_t *now)
 {
 	uint64_t lost, more;
 	size_t ring;
@@ -58,14 +63,16 @@ static int tell_one(struct record *record, const struct perch_parse_info *parse_
 	return write_lost(record, parse_info, id_value, more);
 }
 
-/* Nothing of this file is lost so far: another one may have failed after it was told, and what it read is read again. */
+/* Nothing of this file is lost so far: another one may have failed after it was told, and what it
+ * read is read again. */
 static void begin_lost(struct record *record)
 {
 	uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
 
 	record->lost = 0;
 	record->side_lost = record->side_lost_told;
-	memset(record->lost_at, 0, record->nr_file_events * record->nr_rings * sizeof(*record->lost_at));
+	memset(record->lost_at, 0,
+	       record->nr_file_events * record->nr_rings * sizeof(*record->lost_at));
 	for (size_t ring = 0; ring < record->nr_rings; ring++)
 		if (record->backward[ring])
 			in_ring[ring] = 0;
@@ -80,20 +87,23 @@ int record_tell_lost(struct record *record)
 	int rc = 0;
 
 	begin_lost(record);
-	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr)); i++) {
+	for (size_t i = 0; (attr = perch_sampler_event(record->sampler, i, &name, &ids, &nr));
+	     i++) {
 		struct perch_parse_info parse_info;
 
 		if (!(attr->read_format & PERCH_FORMAT_LOST))
-			continue;	/* kernels before 6.0 do not know */
+			continue; /* kernels before 6.0 do not know */
 		record->lost_known = true;
 		perch_parse_info_init(&parse_info, attr, PERCH_BYTES_NATIVE);
 		for (size_t id = 0; id < nr && rc >= 0; id++, at++)
-			rc = tell_one(record, &parse_info, i, id, ids[id], record->lost_told[at], &record->lost_now[at]);
+			rc = tell_one(record, &parse_info, i, id, ids[id], record->lost_told[at],
+				      &record->lost_now[at]);
 	}
 	return rc;
 }
 
-/* LOST records tell the same once more, and may do so in the file that comes after: they count where events know nothing. */
+/* LOST records tell the same once more, and may do so in the file that comes after: they count
+ * where events know nothing. */
 void record_add_lost(struct record *record)
 {
 	const uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
@@ -110,7 +120,7 @@ void record_keep_lost(struct record *record)
 	for (size_t i = 0; i < record->nr_file_events; i++)
 		ids += record->file_events[i].nr_ids;
 	memcpy(record->lost_told, record->lost_now, ids * sizeof(*record->lost_told));
-	record->side_lost_told = record->side_lost;	/* it is missing in all files to come */
+	record->side_lost_told = record->side_lost; /* it is missing in all files to come */
 	memset(in_ring, 0, record->nr_rings * sizeof(*in_ring));
 }
 
@@ -121,7 +131,8 @@ static int cpu_of(const struct record *record, size_t ring)
 	int cpu;
 
 	for (size_t event = 0; event < record->nr_file_events; event++)
-		for (size_t id = 0; !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &found); id++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &found); id++)
 			if (found == ring)
 				return cpu;
 	return -1;
@@ -137,7 +148,8 @@ static void put_places(FILE *to, const struct record *record, const uint64_t *lo
 		if (!lost[ring])
 			continue;
 		if (nr++ < MOST_PLACES)
-			fprintf(to, "%s%" PRIu64 " on CPU %d", nr > 1 ? ", " : "", lost[ring], cpu_of(record, ring));
+			fprintf(to, "%s%" PRIu64 " on CPU %d", nr > 1 ? ", " : "", lost[ring],
+				cpu_of(record, ring));
 		else
 			others += lost[ring];
 	}
@@ -181,6 +193,8 @@ void record_tell_places(const struct record *record)
 	}
 	if (nr > MOST_PLACES)
 		cli_note(COMMAND, "lost: more of %zu other events", nr - MOST_PLACES);
-	if (!record->lost_known && is_any(record, &record->lost_at[record->nr_file_events * record->nr_rings]))
-		tell_places(record, NULL, &record->lost_at[record->nr_file_events * record->nr_rings]);
+	if (!record->lost_known &&
+	    is_any(record, &record->lost_at[record->nr_file_events * record->nr_rings]))
+		tell_places(record, NULL,
+			    &record->lost_at[record->nr_file_events * record->nr_rings]);
 }

@@ -13,7 +13,8 @@ void record_flush_made(struct record_made *made)
 		made->rc = perch_writer_append(made->record->writer, &piece, 1, made->err);
 	if (!made->rc && made->used && record_keeps_side(made->record) &&
 	    record_side_add(&made->record->side, made->bytes, made->used) < 0)
-		made->rc = perch_error_set(made->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		made->rc = perch_error_set(made->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					   "no memory to record with");
 	made->used = 0;
 }
 
@@ -32,7 +33,8 @@ static char *room_for(struct record_made *made, size_t size)
 	return room;
 }
 
-void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body, size_t size, const char *name)
+void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body,
+		 size_t size, const char *name)
 {
 	size_t length = name ? strlen(name) : 0;
 	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;

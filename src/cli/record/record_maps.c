@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf writes first into a file: which threads and CPUs were recorded, and where each id counts. */
+/* What perf writes first into a file: which threads and CPUs were recorded, and where each id
+ * counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,13 @@ struct id_index {
 static void flush_ids(struct record_made *made, struct id_index *index)
 {
 	if (index->nr)
-		record_make_plain(made, PERCH_RECORD_ID_INDEX, index, sizeof(index->nr) + index->nr * sizeof(index->entry[0]));
+		record_make_plain(made, PERCH_RECORD_ID_INDEX, index,
+				  sizeof(index->nr) + index->nr * sizeof(index->entry[0]));
 	index->nr = 0;
 }
 
-static void add_ids(struct record_made *made, struct id_index *index, size_t event, const uint64_t *ids, size_t nr)
+static void add_ids(struct record_made *made, struct id_index *index, size_t event,
+		    const uint64_t *ids, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		size_t ring;
@@ -35,7 +38,8 @@ static void add_ids(struct record_made *made, struct id_index *index, size_t eve
 			continue;
 		if (index->nr == ID_ENTRIES)
 			flush_ids(made, index);
-		index->entry[index->nr++] = (struct id_entry){ ids[i], ring, (uint64_t)(int64_t)cpu, (uint64_t)(int64_t)pid };
+		index->entry[index->nr++] = (struct id_entry){ ids[i], ring, (uint64_t)(int64_t)cpu,
+							       (uint64_t)(int64_t)pid };
 	}
 }
 
@@ -46,7 +50,8 @@ static void make_id_index(struct record_made *made)
 	const char *name;
 	size_t nr;
 
-	for (size_t i = 0; index && perch_sampler_event(made->record->sampler, i, &name, &ids, &nr); i++)
+	for (size_t i = 0; index && perch_sampler_event(made->record->sampler, i, &name, &ids, &nr);
+	     i++)
 		add_ids(made, index, i, ids, nr);
 	if (index)
 		flush_ids(made, index);
@@ -63,22 +68,28 @@ static void make_thread_map(struct record_made *made)
 {
 	const struct record *record = made->record;
 	size_t nr = record->threads ? record->nr_threads : 1;
-	struct { uint64_t nr; struct thread_entry entry[]; } *map;
+	struct {
+		uint64_t nr;
+		struct thread_entry entry[];
+	} * map;
 
 	if (nr > THREAD_ENTRIES)
-		nr = THREAD_ENTRIES;	/* for information: samples tell their threads themselves */
+		nr = THREAD_ENTRIES; /* for information: samples tell their threads themselves */
 	map = calloc(1, sizeof(*map) + nr * sizeof(map->entry[0]));
 	if (!map)
 		return;
 	map->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
-		pid_t tid = record->threads ? record->threads[i] : record->system_wide ? -1 : record->program.pid;
+		pid_t tid = record->threads	  ? record->threads[i]
+			    : record->system_wide ? -1
+						  : record->program.pid;
 
 		map->entry[i].tid = (uint64_t)(int64_t)tid;
 		if (tid > 0)
 			record_comm_of(tid, tid, map->entry[i].comm, sizeof(map->entry[i].comm));
 	}
-	record_make_plain(made, PERCH_RECORD_THREAD_MAP, map, sizeof(*map) + nr * sizeof(map->entry[0]));
+	record_make_plain(made, PERCH_RECORD_THREAD_MAP, map,
+			  sizeof(*map) + nr * sizeof(map->entry[0]));
 	free(map);
 }
 
@@ -86,7 +97,10 @@ static void make_thread_map(struct record_made *made)
 static void make_cpu_map(struct record_made *made)
 {
 	const struct perch_cpus *cpus = made->record->cpus.nr ? &made->record->cpus : NULL;
-	struct { uint16_t kind, nr; uint16_t cpu[]; } *map;
+	struct {
+		uint16_t kind, nr;
+		uint16_t cpu[];
+	} * map;
 	size_t size;
 
 	if (!cpus && perch_machine_cpus(made->record->machine, &cpus, NULL) < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and executable mappings of processes that run already, from /proc: text that other users' programs may shape. */
+/* Names and executable mappings of processes that run already, from /proc: text that other users'
+ * programs may shape. */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -53,13 +54,20 @@ static bool parse_mapping(const char *line, struct mmap2_body *body, const char 
 	char protection[5];
 	int used = 0;
 
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu%n", &start, &end, protection, &offset, &major, &minor, &inode,
-		   &used) != 7 || strlen(protection) < 4 || end <= start)
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu%n", &start, &end, protection, &offset,
+		   &major, &minor, &inode, &used) != 7 ||
+	    strlen(protection) < 4 || end <= start)
 		return false;
 	*body = (struct mmap2_body){
-		.start = start, .length = end - start, .page_offset = offset, .major = major, .minor = minor, .inode = inode,
-		.protection = (protection[0] == 'r' ? PROT_READ : 0) | (protection[1] == 'w' ? PROT_WRITE : 0) |
-			(protection[2] == 'x' ? PROT_EXEC : 0),
+		.start = start,
+		.length = end - start,
+		.page_offset = offset,
+		.major = major,
+		.minor = minor,
+		.inode = inode,
+		.protection = (protection[0] == 'r' ? PROT_READ : 0) |
+			      (protection[1] == 'w' ? PROT_WRITE : 0) |
+			      (protection[2] == 'x' ? PROT_EXEC : 0),
 		.flags = protection[3] == 's' ? MAP_SHARED : MAP_PRIVATE,
 	};
 	line += used;
@@ -81,7 +89,8 @@ static void make_mapping(struct record_made *made, const char *line, pid_t pid)
 	if (data && !made->record->data_maps)
 		return;
 	body.pid = body.tid = pid;
-	record_make(made, PERCH_RECORD_MMAP2, PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0), &body, sizeof(body), name);
+	record_make(made, PERCH_RECORD_MMAP2, PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0),
+		    &body, sizeof(body), name);
 	if (data)
 		return;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
@@ -129,7 +138,7 @@ static void make_process(struct record_made *made, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	folder = opendir(path);
 	if (!folder)
-		return;		/* it has ended meanwhile */
+		return; /* it has ended meanwhile */
 	while ((tid = next_number(folder)))
 		make_comm(made, pid, tid);
 	closedir(folder);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A look at the headers of what is about to be written: counts, times, and which binaries were mapped. */
+/* A look at the headers of what is about to be written: counts, times, and which binaries were
+ * mapped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ static size_t slot_of(const struct record_names *names, const char *name)
 
 static bool grow(struct record_names *names)
 {
-	struct record_names bigger = { .nr = names->nr, .slots = names->slots ? names->slots * 2 : 64 };
+	struct record_names bigger = { .nr = names->nr,
+				       .slots = names->slots ? names->slots * 2 : 64 };
 
 	bigger.slot = calloc(bigger.slots, sizeof(*bigger.slot));
 	if (!bigger.slot)
@@ -76,7 +78,8 @@ static uint64_t word(const struct iovec pieces[2], size_t offset)
 	return *(const uint64_t *)at(pieces, offset);
 }
 
-static const void *whole(struct record *record, const struct iovec pieces[2], size_t offset, uint16_t size)
+static const void *whole(struct record *record, const struct iovec pieces[2], size_t offset,
+			 uint16_t size)
 {
 	size_t first = pieces[0].iov_len;
 
@@ -93,7 +96,8 @@ static void note_mapping(struct record *record, const void *bytes, uint16_t size
 	struct perch_record mapping;
 	const char *name;
 
-	if (perch_record_decode(&mapping, &record->told_layout, bytes, size, NULL) < 0 || mapping.misc & PERCH_MISC_MMAP_DATA)
+	if (perch_record_decode(&mapping, &record->told_layout, bytes, size, NULL) < 0 ||
+	    mapping.misc & PERCH_MISC_MMAP_DATA)
 		return;
 	name = mapping.mmap.filename.text;
 	if (name[0] == '/' && name[1] != '/')
@@ -111,14 +115,15 @@ static void note_sample_time(struct record *record, uint64_t time)
 }
 
 /* What does not fit into memory is missing in the files to come, which is told. */
-static void keep_side(struct record *record, const struct iovec pieces[2], size_t offset, uint16_t size)
+static void keep_side(struct record *record, const struct iovec pieces[2], size_t offset,
+		      uint16_t size)
 {
 	if (record_side_add(&record->side, whole(record, pieces, offset, size), size) < 0)
 		record->side.forgotten++;
 }
 
-static void note_other(struct record *record, size_t ring, const struct iovec pieces[2], size_t offset,
-		       const struct perch_record_header *header)
+static void note_other(struct record *record, size_t ring, const struct iovec pieces[2],
+		       size_t offset, const struct perch_record_header *header)
 {
 	uint64_t *lost = &record->lost_at[record->nr_file_events * record->nr_rings + ring];
 
@@ -166,8 +171,8 @@ void record_scan(struct record *record, size_t ring, const struct iovec pieces[2
 	}
 	record->samples += samples;
 	/* within a ring they lie in the order of time */
-	if (samples && record->samples_alike && record->parse_info.sample_time_word >= 0 && first + time + 8 <= bytes &&
-	    last + time + 8 <= bytes) {
+	if (samples && record->samples_alike && record->parse_info.sample_time_word >= 0 &&
+	    first + time + 8 <= bytes && last + time + 8 <= bytes) {
 		note_sample_time(record, word(pieces, first + time));
 		note_sample_time(record, word(pieces, last + time));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A snapshot of the rings of a flight recorder, by time. The rings are copied while they stand still, which is short; they
- * are merged and written when the kernel writes into them again.
+ * A snapshot of the rings of a flight recorder, by time. The rings are copied while they stand
+ * still, which is short; they are merged and written when the kernel writes into them again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 struct run {
 	char *bytes;
 	size_t used, room, at;
-	uint64_t time;			/* of the record at .at; of those without one, that of the record before */
+	/* of the record at .at; of those without one, that of the record before */
+	uint64_t time;
 };
 
 struct shot {
@@ -57,7 +58,8 @@ static void look(const struct record *record, struct run *run)
 {
 	uint64_t time;
 
-	if (run->at < run->used && perch_decoder_time(record->decoder, head_of(run), head_of(run)->size, &time) && time)
+	if (run->at < run->used &&
+	    perch_decoder_time(record->decoder, head_of(run), head_of(run)->size, &time) && time)
 		run->time = time;
 }
 
@@ -132,12 +134,15 @@ int record_write_shot(struct record *record)
 		shot->runs = calloc(record->nr_rings, sizeof(*shot->runs));
 	}
 	if (!shot || !shot->runs)
-		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				"no memory for a snapshot");
 	else
 		rc = perch_sampler_snapshot(record->sampler, take, shot, &record->err);
 	if (shot && rc == -ENOMEM)
-		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
-	/* mappings and names that came until the rings stood still: a program may have begun since the last look */
+		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				"no memory for a snapshot");
+	/* mappings and names that came until the rings stood still: a program may have begun since
+	 * the last look */
 	if (rc >= 0)
 		rc = record_write_round(record);
 	if (rc >= 0)

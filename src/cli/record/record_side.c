@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each of several files begins with, so that it can be read alone: what was there before the recording, and every
- * mapping, name and task since. It is kept in bounded memory: when that is full, processes that ended long ago are
- * forgotten, and if that is not enough, the oldest of what was told since.
+ * What each of several files begins with, so that it can be read alone: what was there before the
+ * recording, and every mapping, name and task since. It is kept in bounded memory: when that is
+ * full, processes that ended long ago are forgotten, and if that is not enough, the oldest of what
+ * was told since.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 /* A process that is forgotten: its records up to its end. */
 struct ended {
 	uint32_t pid;
-	bool kept;			/* one that it forked goes on, and needs what it had mapped */
-	size_t end;			/* offset of its last EXIT */
+	/* one that it forked goes on, and needs what it had mapped */
+	bool kept;
+	size_t end; /* offset of its last EXIT */
 };
 
 struct ended_list {
@@ -54,14 +56,18 @@ static uint32_t half_word(const struct record_side *side, size_t offset, unsigne
 	uint32_t value = 0;
 
 	if (header_at(side, offset)->size >= sizeof(struct perch_record_header) + 4 * (index + 1))
-		memcpy(&value, side->bytes + offset + sizeof(struct perch_record_header) + 4 * (size_t)index, sizeof(value));
+		memcpy(&value,
+		       side->bytes + offset + sizeof(struct perch_record_header) +
+			       4 * (size_t)index,
+		       sizeof(value));
 	return value;
 }
 
 static bool is_of_process(uint32_t type)
 {
-	return type == PERCH_RECORD_MMAP || type == PERCH_RECORD_MMAP2 || type == PERCH_RECORD_COMM ||
-	       type == PERCH_RECORD_FORK || type == PERCH_RECORD_EXIT || type == PERCH_RECORD_NAMESPACES;
+	return type == PERCH_RECORD_MMAP || type == PERCH_RECORD_MMAP2 ||
+	       type == PERCH_RECORD_COMM || type == PERCH_RECORD_FORK ||
+	       type == PERCH_RECORD_EXIT || type == PERCH_RECORD_NAMESPACES;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -113,7 +119,8 @@ static int gather_ended(const struct record_side *side, struct ended_list *list)
 	}
 	if (list->nr)
 		qsort(list->at, list->nr, sizeof(*list->at), by_pid);
-	for (size_t i = 0; i < list->nr; i++) {		/* of a number that was used again, the last end */
+	/* of a number that was used again, the last end */
+	for (size_t i = 0; i < list->nr; i++) {
 		if (nr && list->at[nr - 1].pid == list->at[i].pid)
 			nr--;
 		list->at[nr++] = list->at[i];
@@ -122,7 +129,8 @@ static int gather_ended(const struct record_side *side, struct ended_list *list)
 	return 0;
 }
 
-/* One who forked a process that goes on is kept, and so is who forked that one. False: that would go on for too long. */
+/* One who forked a process that goes on is kept, and so is who forked that one. False: that would
+ * go on for too long. */
 static bool keep_parents(const struct record_side *side, struct ended_list *list)
 {
 	bool changed = true;
@@ -134,11 +142,13 @@ static bool keep_parents(const struct record_side *side, struct ended_list *list
 		for (size_t at = 0; at < side->used; at += header_at(side, at)->size) {
 			struct ended *parent, *child;
 
-			if (header_at(side, at)->type != PERCH_RECORD_FORK || half_word(side, at, 0) == half_word(side, at, 1))
+			if (header_at(side, at)->type != PERCH_RECORD_FORK ||
+			    half_word(side, at, 0) == half_word(side, at, 1))
 				continue;
 			parent = find(list, half_word(side, at, 1));
 			child = find(list, half_word(side, at, 0));
-			if (!parent || parent->kept || at > parent->end || (child && !child->kept && at < child->end))
+			if (!parent || parent->kept || at > parent->end ||
+			    (child && !child->kept && at < child->end))
 				continue;
 			parent->kept = changed = true;
 		}
@@ -154,12 +164,14 @@ static void squeeze(struct record_side *side, const struct ended_list *list, siz
 
 	for (size_t at = 0; at < side->used; at += size) {
 		const struct perch_record_header *header = header_at(side, at);
-		const struct ended *ended = is_of_process(header->type) ? find(list, half_word(side, at, 0)) : NULL;
+		const struct ended *ended =
+			is_of_process(header->type) ? find(list, half_word(side, at, 0)) : NULL;
 
 		size = header->size;
 		if (at == side->made)
 			made = to;
-		if ((ended && !ended->kept && at <= ended->end) || (at >= side->made && at < so_far)) {
+		if ((ended && !ended->kept && at <= ended->end) ||
+		    (at >= side->made && at < so_far)) {
 			side->forgotten += so_far != 0;
 			continue;
 		}

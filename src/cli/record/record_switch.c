@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several files, one after the other (--switch-output), and the file of a flight recorder, which is made when it is asked
- * for. Each begins with what was there before, and so can be read alone. Names are perf's: OUTPUT.YYYYMMDDHHMMSSNN, the
- * moment when the file was ended, to hundredths of a second.
+ * Several files, one after the other (--switch-output), and the file of a flight recorder, which is
+ * made when it is asked for. Each begins with what was there before, and so can be read alone.
+ * Names are perf's: OUTPUT.YYYYMMDDHHMMSSNN, the moment when the file was ended, to hundredths of a
+ * second.
  */
 #define _GNU_SOURCE /* asprintf */
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "record.h"
 
 #define COMMAND "record"
-#define STEP_NS 10000000	/* the last digit of a name */
+#define STEP_NS 10000000 /* the last digit of a name */
 
 /* The sampler's events as files have them. */
 static int gather_events(struct record *record)
@@ -29,7 +30,8 @@ static int gather_events(struct record *record)
 		return -ENOMEM;
 	for (nr = 0; nr <= record->events.nr; nr++) {
 		struct perch_file_event *event = &events[nr];
-		const struct perch_attr *attr = perch_sampler_event(record->sampler, nr, &event->name, &event->ids, &event->nr_ids);
+		const struct perch_attr *attr = perch_sampler_event(
+			record->sampler, nr, &event->name, &event->ids, &event->nr_ids);
 
 		if (!attr)
 			break;
@@ -66,11 +68,14 @@ static int make_decoder(struct record *record)
 	int rc;
 
 	if (!events)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
 	for (size_t i = 0; i < record->nr_file_events; i++)
-		events[i] = (struct perch_decoder_event){ &record->file_events[i].attr, record->file_events[i].ids,
+		events[i] = (struct perch_decoder_event){ &record->file_events[i].attr,
+							  record->file_events[i].ids,
 							  record->file_events[i].nr_ids };
-	rc = perch_decoder_new(&record->decoder, events, record->nr_file_events, PERCH_BYTES_NATIVE, &record->err);
+	rc = perch_decoder_new(&record->decoder, events, record->nr_file_events, PERCH_BYTES_NATIVE,
+			       &record->err);
 	free(events);
 	return rc;
 }
@@ -80,16 +85,19 @@ int record_prepare_files(struct record *record)
 	size_t ids = 0;
 
 	if (gather_events(record) < 0)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
 	choose_layouts(record);
 	for (size_t i = 0; i < record->nr_file_events; i++)
 		ids += record->file_events[i].nr_ids;
 	record->lost_told = calloc(ids + 1, sizeof(*record->lost_told));
 	record->lost_now = calloc(ids + 1, sizeof(*record->lost_now));
-	record->lost_at = calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
+	record->lost_at =
+		calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
 	record->files = calloc(record->most_files + 1, sizeof(*record->files));
 	if (!record->lost_told || !record->lost_now || !record->lost_at || !record->files)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
 	return record->overwrite ? make_decoder(record) : 0;
 }
 
@@ -107,7 +115,8 @@ void record_clear_files(struct record *record)
 	perch_decoder_free(record->decoder);
 }
 
-/* A recording's first file has what is there in its own order; any other one is given what came before. */
+/* A recording's first file has what is there in its own order; any other one is given what came
+ * before. */
 int record_open_file(struct record *record, const char *path)
 {
 	struct iovec piece = { record->side.bytes, record->side.used };
@@ -115,13 +124,15 @@ int record_open_file(struct record *record, const char *path)
 
 	record->samples = record->throttled = 0;
 	record->first_time = record->last_time = 0;
-	rc = perch_writer_open(&record->writer, path, record->file_events, record->nr_file_events, &record->err);
+	rc = perch_writer_open(&record->writer, path, record->file_events, record->nr_file_events,
+			       &record->err);
 	if (rc >= 0 && piece.iov_len)
 		rc = perch_writer_append(record->writer, &piece, 1, &record->err);
 	return rc;
 }
 
-/* A name that nobody has yet. Two in one hundredth of a second are a moment apart. NULL: no memory. */
+/* A name that nobody has yet. Two in one hundredth of a second are a moment apart. NULL: no memory.
+ */
 static char *new_name(const struct record *record)
 {
 	struct timespec step = { 0, STEP_NS };
@@ -138,7 +149,8 @@ static char *new_name(const struct record *record)
 		gettimeofday(&now, NULL);
 		localtime_r(&now.tv_sec, &tm);
 		strftime(text, sizeof(text), "%Y%m%d%H%M%S", &tm);
-		if (asprintf(&name, "%s.%s%02u", record->output, text, (unsigned)(now.tv_usec / (STEP_NS / 1000))) < 0)
+		if (asprintf(&name, "%s.%s%02u", record->output, text,
+			     (unsigned)(now.tv_usec / (STEP_NS / 1000))) < 0)
 			return NULL;
 	} while (!access(name, F_OK));
 	return name;
@@ -147,7 +159,8 @@ static char *new_name(const struct record *record)
 /* --switch-max-files: of those that were written here, the oldest goes. */
 static void remember(struct record *record, const char *name)
 {
-	char **slot = &record->files[record->most_files ? record->nr_files % record->most_files : 0];
+	char **slot =
+		&record->files[record->most_files ? record->nr_files % record->most_files : 0];
 
 	if (record->most_files && *slot)
 		unlink(*slot);
@@ -178,29 +191,38 @@ static void tell_figures(struct record *record)
 	const char *since = record->nr_files > 1 ? "the last file" : "the start";
 
 	if (!record->quiet && record->overwrite && overwritten == record->overwritten)
-		cli_note(COMMAND, "%" PRIu64 " samples; none were written over since %s", record->samples, since);
+		cli_note(COMMAND, "%" PRIu64 " samples; none were written over since %s",
+			 record->samples, since);
 	else if (!record->quiet && record->overwrite)
-		cli_note(COMMAND, "%" PRIu64 " samples, the newest; %.3f MB of older ones were written over since %s",
-			 record->samples, (double)(overwritten - record->overwritten) / 1024 / 1024, since);
+		cli_note(COMMAND,
+			 "%" PRIu64
+			 " samples, the newest; %.3f MB of older ones were written over since %s",
+			 record->samples, (double)(overwritten - record->overwritten) / 1024 / 1024,
+			 since);
 	else if (!record->quiet)
 		cli_note(COMMAND, "%" PRIu64 " samples", record->samples);
 	record->none_whole = !record->samples && overwritten > record->overwritten;
 	record->overwritten = overwritten;
 	if (!record->quiet && record->side.forgotten)
-		cli_note(COMMAND, "%" PRIu64 " mappings, names and tasks of before are not in the file: there were too many",
-			 record->side.forgotten);
+		cli_note(
+			COMMAND,
+			"%" PRIu64
+			" mappings, names and tasks of before are not in the file: there were too many",
+			record->side.forgotten);
 }
 
 /* The end of a file: its features, and the name it keeps. NULL as name: the one that it has. */
 static int end_file(struct record *record, const char *from, char *name)
 {
-	int rc = record->failed || record->overwrite ? 0 : record_tell_lost(record);	/* what failed may not be tried again */
+	/* what failed may not be tried again */
+	int rc = record->failed || record->overwrite ? 0 : record_tell_lost(record);
 	int finished = record_finish_file(record);
 
 	record_add_lost(record);
 	rc = rc < 0 ? rc : finished;
 	if (name && from && rc >= 0 && rename(from, name) < 0)
-		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE, "'%s' cannot be renamed to '%s': %s", from, name,
+		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE,
+				     "'%s' cannot be renamed to '%s': %s", from, name,
 				     strerror(errno));
 	free(record->last_file);
 	record->last_file = strdup(name && rc >= 0 ? name : record->output);
@@ -216,7 +238,8 @@ static void tell_dump(const struct record *record, const char *name)
 	fputs(" ]\n", stderr);
 }
 
-/* The beginning of a file alone, which is in the way of the next one when the disk is full. A device stays. */
+/* The beginning of a file alone, which is in the way of the next one when the disk is full. A
+ * device stays. */
 static void remove_part(const char *path)
 {
 	struct stat status;
@@ -225,7 +248,8 @@ static void remove_part(const char *path)
 		unlink(path);
 }
 
-/* A whole file out of what came into the rings since the last one that was written whole, as perf has it. */
+/* A whole file out of what came into the rings since the last one that was written whole, as perf
+ * has it. */
 static int dump_snapshot(struct record *record, const char *path)
 {
 	int rc = record_open_file(record, path);
@@ -256,8 +280,10 @@ static int end_named(struct record *record)
 	int rc;
 
 	if (!name)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a file's name");
-	rc = record->overwrite ? dump_snapshot(record, name) : end_file(record, record->output, name);
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for a file's name");
+	rc = record->overwrite ? dump_snapshot(record, name)
+			       : end_file(record, record->output, name);
 	if (rc >= 0) {
 		remember(record, name);
 		tell_dump(record, name);
@@ -271,8 +297,8 @@ static int end_named(struct record *record)
 }
 
 /*
- * A flight recorder goes on when a file of it could not be written, for the next one may be: the disk is full no more. A
- * recording that is split would have a hole.
+ * A flight recorder goes on when a file of it could not be written, for the next one may be: the
+ * disk is full no more. A recording that is split would have a hole.
  */
 int record_switch(struct record *record)
 {
@@ -280,7 +306,8 @@ int record_switch(struct record *record)
 	int rc;
 
 	if (!record->quiet)
-		fprintf(stderr, "[ perch record: dump data: Woken up %" PRIu64 " times ]\n", record->wakeups);
+		fprintf(stderr, "[ perch record: dump data: Woken up %" PRIu64 " times ]\n",
+			record->wakeups);
 	record->wakeups = 0;
 	record->asked = false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -312,7 +339,8 @@ bool record_switch_due(struct record *record, int *sleep_ms)
 		return record->asked;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	left = record->switched_ms + (int64_t)record->switch_ms -
-	       ((int64_t)(now.tv_sec - record->start.tv_sec) * 1000 + (now.tv_nsec - record->start.tv_nsec) / 1000000);
+	       ((int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
+		(now.tv_nsec - record->start.tv_nsec) / 1000000);
 	if (left > 0 && left < *sleep_ms)
 		*sleep_ms = (int)left;
 	return record->asked || left <= 0;
@@ -325,7 +353,8 @@ int record_end_files(struct record *record)
 	if (!record->overwrite && !record->writer)
 		return CLI_EXIT_FAILURE;
 	if (!record->quiet)
-		fprintf(stderr, "[ perch record: Woken up %" PRIu64 " times to write data ]\n", record->wakeups);
+		fprintf(stderr, "[ perch record: Woken up %" PRIu64 " times to write data ]\n",
+			record->wakeups);
 	if (record->switch_by)
 		rc = end_named(record);
 	else if (record->overwrite)
@@ -335,7 +364,7 @@ int record_end_files(struct record *record)
 	if (rc < 0)
 		cli_error(COMMAND, &record->err);
 	if (rc < 0 && record->overwrite)
-		return CLI_EXIT_FAILURE;	/* there is no file that figures could be about */
+		return CLI_EXIT_FAILURE; /* there is no file that figures could be about */
 	if (record->overwrite && !record->switch_by)
 		tell_figures(record);
 	if (!record->quiet)

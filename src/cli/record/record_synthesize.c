@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of what was there before the recording began: the kernel, its modules, and running processes. */
+/* Records of what was there before the recording began: the kernel, its modules, and running
+ * processes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +12,19 @@ struct mapping {
 	uint64_t start, length, page_offset;
 };
 
-/* Bytes of kernel text as the firmware map tells, which is much cheaper to read than all symbols; 0: not told. */
+/* Bytes of kernel text as the firmware map tells, which is much cheaper to read than all symbols;
+ * 0: not told. */
 static uint64_t text_length_of_map(void)
 {
 	uint64_t length = 0;
-#ifdef __x86_64__			/* elsewhere the range begins or ends with other symbols */
+#ifdef __x86_64__ /* elsewhere the range begins or ends with other symbols */
 	FILE *file = fopen("/proc/iomem", "re");
 	unsigned long long start, end;
 	char line[256];
 
 	while (file && fgets(line, sizeof(line), file))
-		if (strstr(line, ": Kernel code") && sscanf(line, " %llx-%llx", &start, &end) == 2 && end > start) {
+		if (strstr(line, ": Kernel code") &&
+		    sscanf(line, " %llx-%llx", &start, &end) == 2 && end > start) {
 			length = end - start + 1;
 			break;
 		}
@@ -44,7 +47,7 @@ static bool find_kernel(uint64_t *start, uint64_t *length)
 			continue;
 		if (!*start && !strcmp(name, "_text")) {
 			if (!address)
-				break;		/* hidden from this user */
+				break; /* hidden from this user */
 			*start = address;
 			*length = text_length_of_map();
 		} else if (*start && !strcmp(name, "_etext") && address > *start) {
@@ -65,7 +68,8 @@ static void make_kernel(struct record_made *made)
 	if (!find_kernel(&mapping.start, &mapping.length))
 		return;
 	mapping.page_offset = mapping.start;
-	record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping), "[kernel.kallsyms]_text");
+	record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
+		    "[kernel.kallsyms]_text");
 }
 
 static void make_modules(struct record_made *made)
@@ -82,7 +86,8 @@ static void make_modules(struct record_made *made)
 		mapping.start = start;
 		mapping.length = size;
 		snprintf(shown, sizeof(shown), "[%s]", name);
-		record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping), shown);
+		record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
+			    shown);
 	}
 	if (file)
 		fclose(file);
@@ -104,7 +109,8 @@ int record_synthesize(struct record *record)
 	int rc;
 
 	if (!made)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
 	made->record = record;
 	made->err = &record->err;
 	made->used = 0;

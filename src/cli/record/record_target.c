@@ -32,5 +32,6 @@ int record_choose_target(struct record *record)
 
 	if (record->target.pids || record->target.tids)
 		status = choose_threads(record);
-	return status ? status : cli_target_cpus(COMMAND, &record->target, record->machine, &record->cpus);
+	return status ? status
+		      : cli_target_cpus(COMMAND, &record->target, record->machine, &record->cpus);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The feature TRACING_DATA: how the raw data of the recorded tracepoints is laid out, as the kernel's own description of
- * each says. The layout of the section is that of trace-cmd's files, version 0.6, numbers in the machine's byte order:
+ * The feature TRACING_DATA: how the raw data of the recorded tracepoints is laid out, as the
+ * kernel's own description of each says. The layout of the section is that of trace-cmd's files,
+ * version 0.6, numbers in the machine's byte order:
  *
  *   17 08 44 "tracing" "0.6\0"  endian:u8  sizeof(long):u8  page size:u32
  *   "header_page\0" size:u64 text   "header_event\0" size:u64 text
@@ -72,7 +73,8 @@ static void append_file(struct text *text, const char *path)
 
 	if (!buffer || fd < 0)
 		text->rc = buffer ? -errno : -ENOMEM;
-	while (!text->rc && used < FORMAT_MAX && (got = read(fd, buffer + used, FORMAT_MAX - used)) > 0)
+	while (!text->rc && used < FORMAT_MAX &&
+	       (got = read(fd, buffer + used, FORMAT_MAX - used)) > 0)
 		used += got;
 	if (got < 0)
 		text->rc = -errno;
@@ -83,7 +85,8 @@ static void append_file(struct text *text, const char *path)
 	free(buffer);
 }
 
-/* A recorded tracepoint as tracefs has it. Events may have names of their own, so what counts is the id. */
+/* A recorded tracepoint as tracefs has it. Events may have names of their own, so what counts is
+ * the id. */
 struct point {
 	uint64_t id;
 	char system[NAME_MAX + 1], name[NAME_MAX + 1];
@@ -96,7 +99,8 @@ static bool has_id(const char *tracefs, const struct point *point)
 	bool same;
 	FILE *file;
 
-	if (snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs, point->system, point->name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs, point->system,
+		     point->name) >= (int)sizeof(path))
 		return false;
 	file = fopen(path, "re");
 	if (!file)
@@ -109,7 +113,8 @@ static bool has_id(const char *tracefs, const struct point *point)
 /* "sched:sched_switch:u" and its like say which one it is. */
 static bool find_by_name(const char *tracefs, const char *name, struct point *point)
 {
-	size_t system = strcspn(name, ":/"), length = name[system] == ':' ? strcspn(name + system + 1, ":/") : 0;
+	size_t system = strcspn(name, ":/"),
+	       length = name[system] == ':' ? strcspn(name + system + 1, ":/") : 0;
 
 	if (!system || !length || system > NAME_MAX || length > NAME_MAX)
 		return false;
@@ -125,7 +130,8 @@ static bool find_in_system(const char *tracefs, struct point *point)
 	bool found = false;
 	DIR *folder;
 
-	if (snprintf(path, sizeof(path), "%s/events/%s", tracefs, point->system) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/events/%s", tracefs, point->system) >=
+	    (int)sizeof(path))
 		return false;
 	folder = opendir(path);
 	while (folder && !found && (entry = readdir(folder))) {
@@ -161,7 +167,8 @@ static bool find_by_id(const char *tracefs, struct point *point)
 }
 
 /* Each tracepoint once. One that is gone meanwhile is left out. Returns how many; -ENOMEM. */
-static ssize_t find_points(const struct perch_events *events, const char *tracefs, struct point **points)
+static ssize_t find_points(const struct perch_events *events, const char *tracefs,
+			   struct point **points)
 {
 	size_t nr = 0;
 
@@ -178,7 +185,8 @@ static ssize_t find_points(const struct perch_events *events, const char *tracef
 		while (same < nr && (*points)[same].id != event->attr.config)
 			same++;
 		point->id = event->attr.config;
-		nr += same == nr && (find_by_name(tracefs, event->name, point) || find_by_id(tracefs, point));
+		nr += same == nr &&
+		      (find_by_name(tracefs, event->name, point) || find_by_id(tracefs, point));
 	}
 	return (ssize_t)nr;
 }
@@ -191,7 +199,8 @@ static bool first_of_system(const struct point *points, size_t index)
 	return true;
 }
 
-static void append_system(struct text *text, const struct point *points, size_t nr, size_t first, const char *tracefs)
+static void append_system(struct text *text, const struct point *points, size_t nr, size_t first,
+			  const char *tracefs)
 {
 	uint32_t members = 0;
 	char path[PATH_MAX];
@@ -203,12 +212,14 @@ static void append_system(struct text *text, const struct point *points, size_t 
 	for (size_t i = first; i < nr; i++) {
 		if (strcmp(points[first].system, points[i].system))
 			continue;
-		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs, points[i].system, points[i].name);
+		snprintf(path, sizeof(path), "%s/events/%s/%s/format", tracefs, points[i].system,
+			 points[i].name);
 		append_file(text, path);
 	}
 }
 
-static void append_systems(struct text *text, const struct point *points, size_t nr, const char *tracefs)
+static void append_systems(struct text *text, const struct point *points, size_t nr,
+			   const char *tracefs)
 {
 	uint32_t systems = 0;
 
@@ -271,10 +282,12 @@ int record_write_tracing_data(struct record *record)
 	append_u32(&text, 0);
 	append_u64(&text, 0);
 	if (text.rc)
-		rc = perch_error_set(&record->err, -text.rc, PERCH_ERROR_FILE, "no description of the tracepoints for the file: %s",
+		rc = perch_error_set(&record->err, -text.rc, PERCH_ERROR_FILE,
+				     "no description of the tracepoints for the file: %s",
 				     strerror(-text.rc));
 	else
-		rc = perch_writer_feature(record->writer, PERCH_FEATURE_TRACING_DATA, text.bytes, text.used, &record->err);
+		rc = perch_writer_feature(record->writer, PERCH_FEATURE_TRACING_DATA, text.bytes,
+					  text.used, &record->err);
 	free(text.bytes);
 	free(points);
 	return rc;

@@ -14,8 +14,10 @@
 
 #define COMMAND "record"
 
-/* Calls take() with each word of an option's list; ends with the first that is refused, which has been told. */
-static int each_word(const char *option, const char *list, int (*take)(void *context, const char *word), void *context)
+/* Calls take() with each word of an option's list; ends with the first that is refused, which has
+ * been told. */
+static int each_word(const char *option, const char *list,
+		     int (*take)(void *context, const char *word), void *context)
 {
 	const char *whole = list;
 	char word[64];
@@ -23,9 +25,11 @@ static int each_word(const char *option, const char *list, int (*take)(void *con
 	for (;;) {
 		size_t length = strcspn(list, ",");
 
-		snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
+		snprintf(word, sizeof(word), "%.*s",
+			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
 		if (!length || length >= sizeof(word)) {
-			cli_usage_error(COMMAND, "%s %s: a word of the list is %s", option, whole, length ? "too long" : "empty");
+			cli_usage_error(COMMAND, "%s %s: a word of the list is %s", option, whole,
+					length ? "too long" : "empty");
 			return -EINVAL;
 		}
 		if (take(context, word) < 0)
@@ -38,11 +42,19 @@ static int each_word(const char *option, const char *list, int (*take)(void *con
 
 int record_set_clock(void *value, const char *text, bool negated)
 {
-	static const struct { const char *name; int32_t clock; } clocks[] = {
-		{ "monotonic", CLOCK_MONOTONIC }, { "mono", CLOCK_MONOTONIC },
-		{ "monotonic_raw", CLOCK_MONOTONIC_RAW }, { "raw", CLOCK_MONOTONIC_RAW },
-		{ "realtime", CLOCK_REALTIME }, { "real", CLOCK_REALTIME },
-		{ "boottime", CLOCK_BOOTTIME }, { "boot", CLOCK_BOOTTIME }, { "tai", CLOCK_TAI },
+	static const struct {
+		const char *name;
+		int32_t clock;
+	} clocks[] = {
+		{ "monotonic", CLOCK_MONOTONIC },
+		{ "mono", CLOCK_MONOTONIC },
+		{ "monotonic_raw", CLOCK_MONOTONIC_RAW },
+		{ "raw", CLOCK_MONOTONIC_RAW },
+		{ "realtime", CLOCK_REALTIME },
+		{ "real", CLOCK_REALTIME },
+		{ "boottime", CLOCK_BOOTTIME },
+		{ "boot", CLOCK_BOOTTIME },
+		{ "tai", CLOCK_TAI },
 	};
 	struct record *record = value;
 	char *end;
@@ -65,23 +77,39 @@ int record_set_clock(void *value, const char *text, bool negated)
 			record->clock = clocks[i].clock;
 			return 0;
 		}
-	cli_usage_error(COMMAND, "-k %s: say monotonic, monotonic_raw, realtime, boottime, tai, or a clock's number", text);
+	cli_usage_error(
+		COMMAND,
+		"-k %s: say monotonic, monotonic_raw, realtime, boottime, tai, or a clock's number",
+		text);
 	return -EINVAL;
 }
 
 /* What perf calls them. */
 static int add_branch(void *context, const char *word)
 {
-	static const struct { const char *name; uint64_t bits; } kinds[] = {
-		{ "u", PERCH_SAMPLE_BRANCH_USER }, { "k", PERCH_SAMPLE_BRANCH_KERNEL }, { "hv", PERCH_SAMPLE_BRANCH_HV },
-		{ "any", PERCH_SAMPLE_BRANCH_ANY }, { "any_call", PERCH_SAMPLE_BRANCH_ANY_CALL },
-		{ "any_ret", PERCH_SAMPLE_BRANCH_ANY_RETURN }, { "ind_call", PERCH_SAMPLE_BRANCH_IND_CALL },
-		{ "ind_jmp", PERCH_SAMPLE_BRANCH_IND_JUMP }, { "call", PERCH_SAMPLE_BRANCH_CALL },
-		{ "cond", PERCH_SAMPLE_BRANCH_COND }, { "in_tx", PERCH_SAMPLE_BRANCH_IN_TX },
-		{ "no_tx", PERCH_SAMPLE_BRANCH_NO_TX }, { "abort_tx", PERCH_SAMPLE_BRANCH_ABORT_TX },
-		{ "save_type", PERCH_SAMPLE_BRANCH_TYPE_SAVE }, { "stack", PERCH_SAMPLE_BRANCH_CALL_STACK },
-		{ "hw_index", PERCH_SAMPLE_BRANCH_HW_INDEX }, { "priv", PERCH_SAMPLE_BRANCH_PRIV_SAVE },
-		{ "no_flags", PERCH_SAMPLE_BRANCH_NO_FLAGS }, { "no_cycles", PERCH_SAMPLE_BRANCH_NO_CYCLES },
+	static const struct {
+		const char *name;
+		uint64_t bits;
+	} kinds[] = {
+		{ "u", PERCH_SAMPLE_BRANCH_USER },
+		{ "k", PERCH_SAMPLE_BRANCH_KERNEL },
+		{ "hv", PERCH_SAMPLE_BRANCH_HV },
+		{ "any", PERCH_SAMPLE_BRANCH_ANY },
+		{ "any_call", PERCH_SAMPLE_BRANCH_ANY_CALL },
+		{ "any_ret", PERCH_SAMPLE_BRANCH_ANY_RETURN },
+		{ "ind_call", PERCH_SAMPLE_BRANCH_IND_CALL },
+		{ "ind_jmp", PERCH_SAMPLE_BRANCH_IND_JUMP },
+		{ "call", PERCH_SAMPLE_BRANCH_CALL },
+		{ "cond", PERCH_SAMPLE_BRANCH_COND },
+		{ "in_tx", PERCH_SAMPLE_BRANCH_IN_TX },
+		{ "no_tx", PERCH_SAMPLE_BRANCH_NO_TX },
+		{ "abort_tx", PERCH_SAMPLE_BRANCH_ABORT_TX },
+		{ "save_type", PERCH_SAMPLE_BRANCH_TYPE_SAVE },
+		{ "stack", PERCH_SAMPLE_BRANCH_CALL_STACK },
+		{ "hw_index", PERCH_SAMPLE_BRANCH_HW_INDEX },
+		{ "priv", PERCH_SAMPLE_BRANCH_PRIV_SAVE },
+		{ "no_flags", PERCH_SAMPLE_BRANCH_NO_FLAGS },
+		{ "no_cycles", PERCH_SAMPLE_BRANCH_NO_CYCLES },
 		{ "counter", PERCH_SAMPLE_BRANCH_COUNTERS },
 	};
 
@@ -90,8 +118,11 @@ static int add_branch(void *context, const char *word)
 			*(uint64_t *)context |= kinds[i].bits;
 			return 0;
 		}
-	cli_usage_error(COMMAND, "no kind of branch '%s': say any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
-			"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter", word);
+	cli_usage_error(
+		COMMAND,
+		"no kind of branch '%s': say any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
+		"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter",
+		word);
 	return -EINVAL;
 }
 
@@ -99,7 +130,8 @@ int record_set_branches(void *value, const char *text, bool negated)
 {
 	const uint64_t not_kinds = PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_TYPE_SAVE |
 				   PERCH_SAMPLE_BRANCH_PRIV_SAVE | PERCH_SAMPLE_BRANCH_HW_INDEX |
-				   PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES | PERCH_SAMPLE_BRANCH_COUNTERS;
+				   PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES |
+				   PERCH_SAMPLE_BRANCH_COUNTERS;
 	struct record *record = value;
 
 	record->branches = 0;
@@ -108,7 +140,7 @@ int record_set_branches(void *value, const char *text, bool negated)
 	if (each_word("-j", text, add_branch, &record->branches) < 0)
 		return -EINVAL;
 	if (!(record->branches & ~not_kinds))
-		record->branches |= PERCH_SAMPLE_BRANCH_ANY;	/* u alone: any branch there */
+		record->branches |= PERCH_SAMPLE_BRANCH_ANY; /* u alone: any branch there */
 	return 0;
 }
 
@@ -121,20 +153,24 @@ int record_set_any_branch(void *value, const char *text, bool negated)
 	return 0;
 }
 
-/* The name of a register that every event may ask for here; NULL: the kernel gives none of that number. */
+/* The name of a register that every event may ask for here; NULL: the kernel gives none of that
+ * number. */
 static const char *register_here(unsigned int number)
 {
 #if defined(__x86_64__)
-	if ((number >= 12 && number <= 15) || number >= 24)	/* DS to GS: 32-bit kernels; XMM: few PMUs */
+	/* DS to GS: 32-bit kernels; XMM: few PMUs */
+	if ((number >= 12 && number <= 15) || number >= 24)
 		return NULL;
 #elif defined(__i386__)
 	if (number >= 16)
 		return NULL;
 #elif defined(__aarch64__)
-	if (number == 46 && !(getauxval(AT_HWCAP) & 1u << 22))	/* the length of vectors, where it is not fixed */
+	/* the length of vectors, where it is not fixed */
+	if (number == 46 && !(getauxval(AT_HWCAP) & 1u << 22))
 		return NULL;
 #elif defined(__powerpc__)
-	if (number > 44)					/* some CPUs have more, in interrupts */
+	/* some CPUs have more, in interrupts */
+	if (number > 44)
 		return NULL;
 #endif
 	return perch_register_name(perch_arch_here(), number);
@@ -191,7 +227,10 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 	if (text && !strcmp(text, "?"))
 		list_registers();
 	if (!all_registers()) {
-		cli_usage_error(COMMAND, "%s: the registers of this architecture are not known to this version", option);
+		cli_usage_error(
+			COMMAND,
+			"%s: the registers of this architecture are not known to this version",
+			option);
 		return -EINVAL;
 	}
 	if (!text) {
@@ -220,8 +259,10 @@ int record_set_intr_registers(void *value, const char *text, bool negated)
 
 static int no_delay(const char *text)
 {
-	cli_usage_error(COMMAND, "-D %s: milliseconds, -1, or spans in their order as 10-20,30-40 (at most %d)", text,
-			RECORD_TURNS / 2);
+	cli_usage_error(
+		COMMAND,
+		"-D %s: milliseconds, -1, or spans in their order as 10-20,30-40 (at most %d)",
+		text, RECORD_TURNS / 2);
 	return -EINVAL;
 }
 
@@ -292,7 +333,8 @@ int record_set_max_size(void *value, const char *text, bool negated)
 	bool unit;
 
 	record->max_bytes = 0;
-	if (negated || (!record_parse_size(text, &record->max_bytes, &unit) && unit && record->max_bytes))
+	if (negated ||
+	    (!record_parse_size(text, &record->max_bytes, &unit) && unit && record->max_bytes))
 		return 0;
 	cli_usage_error(COMMAND, "--max-size %s: not a size such as 512K, 10M or 2G", text);
 	return -EINVAL;
@@ -301,8 +343,14 @@ int record_set_max_size(void *value, const char *text, bool negated)
 /* signal; a size with its unit; or a time: 30s, 5m, 2h, 1d. */
 int record_set_switch(void *value, const char *text, bool negated)
 {
-	static const struct { char unit; uint64_t ms; } times[] = {
-		{ 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 },
+	static const struct {
+		char unit;
+		uint64_t ms;
+	} times[] = {
+		{ 's', 1000 },
+		{ 'm', 60000 },
+		{ 'h', 3600000 },
+		{ 'd', 86400000 },
 	};
 	struct record *record = value;
 	unsigned long long number;
@@ -323,7 +371,10 @@ int record_set_switch(void *value, const char *text, bool negated)
 	record->switch_by = RECORD_BY_SIZE;
 	if (!record_parse_size(text, &record->switch_bytes, &unit) && unit && record->switch_bytes)
 		return 0;
-	cli_usage_error(COMMAND, "--switch-output=%s: say signal, a size such as 10M, or a time such as 30s, 5m, 2h", text);
+	cli_usage_error(
+		COMMAND,
+		"--switch-output=%s: say signal, a size such as 10M, or a time such as 30s, 5m, 2h",
+		text);
 	return -EINVAL;
 }
 
@@ -337,7 +388,8 @@ int record_set_most_files(void *value, const char *text, bool negated)
 		return 0;
 	errno = 0;
 	record->most_files = strtoull(text, &end, 10);
-	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->most_files && record->most_files <= 1 << 20)
+	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->most_files &&
+	    record->most_files <= 1 << 20)
 		return 0;
 	cli_usage_error(COMMAND, "--switch-max-files %s: not a number of files, 1 or more", text);
 	return -EINVAL;

@@ -28,12 +28,16 @@ static int set_keys(void *value, const char *argument, bool negated)
 		const struct report_key *found = NULL;
 
 		for (size_t i = 0; i < CLI_NR(keys); i++)
-			if ((strlen(keys[i].name) == length && !strncmp(keys[i].name, at, length)) ||
-			    (keys[i].alias && strlen(keys[i].alias) == length && !strncmp(keys[i].alias, at, length)))
+			if ((strlen(keys[i].name) == length &&
+			     !strncmp(keys[i].name, at, length)) ||
+			    (keys[i].alias && strlen(keys[i].alias) == length &&
+			     !strncmp(keys[i].alias, at, length)))
 				found = &keys[i];
 		if (!found)
-			return cli_usage_error("report", "no sort key '%.*s': there are comm, dso, sym, pid, tid and cpu",
-					       (int)length, at);
+			return cli_usage_error(
+				"report",
+				"no sort key '%.*s': there are comm, dso, sym, pid, tid and cpu",
+				(int)length, at);
 		for (size_t i = 0; i < report->nr_keys; i++)
 			if (report->keys[i] == found)
 				found = NULL;
@@ -71,9 +75,11 @@ static int set_graph(void *value, const char *argument, bool negated)
 			report->graph = GRAPH_CALLEE;
 		else if (end == at + length && length && limit >= 0 && limit <= 100)
 			report->graph_limit = limit;
-		else if (strncmp(at, "graph", length) && strncmp(at, "function", length) && strncmp(at, "percent", length))
-			return cli_usage_error("report", "no call graph '%.*s': there are none, caller and callee",
-					       (int)length, at);
+		else if (strncmp(at, "graph", length) && strncmp(at, "function", length) &&
+			 strncmp(at, "percent", length))
+			return cli_usage_error(
+				"report", "no call graph '%.*s': there are none, caller and callee",
+				(int)length, at);
 		at += length + (at[length] == ',');
 	}
 	return 0;
@@ -85,7 +91,8 @@ static int set_limit(void *value, const char *argument, bool negated)
 	char *end;
 
 	report->percent_limit = negated ? 0 : strtod(argument, &end);
-	if (!negated && (end == argument || *end || !(report->percent_limit >= 0 && report->percent_limit <= 100)))
+	if (!negated && (end == argument || *end ||
+			 !(report->percent_limit >= 0 && report->percent_limit <= 100)))
 		return cli_usage_error("report", "'%s' is no percentage", argument);
 	report->graph_limit = negated ? 0.5 : report->percent_limit;
 	return 0;
@@ -102,8 +109,8 @@ static int set_children(void *value, const char *argument, bool negated)
 }
 
 /* Adds all samples up. Returns 0, or negative when failed and told. */
-static int read_samples(const struct report *report, struct cli_recording *recording, struct perch_profile **profile,
-			bool *chains)
+static int read_samples(const struct report *report, struct cli_recording *recording,
+			struct perch_profile **profile, bool *chains)
 {
 	struct perch_record record;
 	struct perch_error err;
@@ -140,7 +147,8 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 	return rc;
 }
 
-/* As perf does: children when there are call chains, from the caller down; without children, from the callee up. */
+/* As perf does: children when there are call chains, from the caller down; without children, from
+ * the callee up. */
 static void settle_graph(struct report *report, bool chains)
 {
 	if (!report->children_set)
@@ -169,8 +177,10 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	}
 	settle_graph(report, chains);
 	if (!report->header)
-		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n", out);
-	fprintf(out, "#\n# Total Lost Samples: %llu\n", (unsigned long long)cli_recording_lost(recording));
+		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n",
+		      out);
+	fprintf(out, "#\n# Total Lost Samples: %llu\n",
+		(unsigned long long)cli_recording_lost(recording));
 	nr = perch_reader_events(recording->reader, &events);
 	for (size_t event = 0; event < nr && !rc; event++) {
 		perch_profile_get_total(profile, event, &total);
@@ -182,12 +192,15 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	perch_profile_free(profile);
 	perch_reader_get_damage(recording->reader, &damage);
 	if (!printed && !damage.missing_bytes && !damage.corrupt_bytes)
-		cli_note("report", "%s has no samples. A program that ran for less than a sample's period leaves none: record longer or with a higher -F.",
-			 recording->path);
+		cli_note(
+			"report",
+			"%s has no samples. A program that ran for less than a sample's period leaves none: record longer or with a higher -F.",
+			recording->path);
 	return rc;
 }
 
-/* record --call-graph dwarf: what is to be unwound from a copy of the stack is not in the call chains. */
+/* record --call-graph dwarf: what is to be unwound from a copy of the stack is not in the call
+ * chains. */
 static void tell_unwound(const struct cli_recording *recording)
 {
 	const struct perch_file_event *events;
@@ -195,8 +208,10 @@ static void tell_unwound(const struct cli_recording *recording)
 
 	for (size_t i = 0; i < nr; i++)
 		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER) {
-			cli_note("report", "the samples hold copies of user stacks, which this version does not unwind: call "
-				 "chains are those of the kernel. Record with -g to have user space in them.");
+			cli_note(
+				"report",
+				"the samples hold copies of user stacks, which this version does not unwind: call "
+				"chains are those of the kernel. Record with -g to have user space in them.");
 			return;
 		}
 }
@@ -204,26 +219,42 @@ static void tell_unwound(const struct cli_recording *recording)
 static int refuse_raw(void *value, const char *argument, bool negated)
 {
 	(void)value, (void)argument, (void)negated;
-	return cli_usage_error("report", "there is no -D here: 'perch dump' shows every record with its fields");
+	return cli_usage_error(
+		"report", "there is no -D here: 'perch dump' shows every record with its fields");
 }
 
 int perch_cmd_report(int argc, char **argv)
 {
 	static struct report report = {
-		.graph_limit = 0.5, .keys = { &keys[0], &keys[1], &keys[2] }, .nr_keys = 3,
+		.graph_limit = 0.5,
+		.keys = { &keys[0], &keys[1], &keys[2] },
+		.nr_keys = 3,
 	};
 	bool stdio = true;
 	const struct cli_option options[] = {
-		{ 'i', "input", "FILE", "the file, directory or pipe to read, - for standard input (perf.data)", CLI_STRING, &report.input, NULL, false, false },
-		{ 's', "sort", "KEYS", "what tells lines apart: comm,dso,sym,pid,tid,cpu (comm,dso,sym)", CLI_CALL, &report, set_keys, false, false },
-		{ 0, "children", NULL, "add the samples of what a function called to it (the default with call chains)", CLI_CALL, &report, set_children, false, false },
-		{ 'g', "call-graph", "ORDER", "call graph below each line: none, caller or callee", CLI_CALL, &report, set_graph, true, false },
-		{ 0, "percent-limit", "P", "leave lines and branches below P percent out", CLI_CALL, &report, set_limit, false, false },
-		{ 0, "stats", NULL, "count the records of each type instead", CLI_FLAG, &report.stats, NULL, false, false },
-		{ 0, "header", NULL, "show what the file says of its recording, too", CLI_FLAG, &report.header, NULL, false, false },
-		{ 0, "header-only", NULL, "show only that", CLI_FLAG, &report.header_only, NULL, false, false },
-		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING, &report.kallsyms, NULL, false, false },
-		{ 0, "stdio", NULL, "text on standard output (the only way)", CLI_FLAG, &stdio, NULL, false, false },
+		{ 'i', "input", "FILE",
+		  "the file, directory or pipe to read, - for standard input (perf.data)",
+		  CLI_STRING, &report.input, NULL, false, false },
+		{ 's', "sort", "KEYS",
+		  "what tells lines apart: comm,dso,sym,pid,tid,cpu (comm,dso,sym)", CLI_CALL,
+		  &report, set_keys, false, false },
+		{ 0, "children", NULL,
+		  "add the samples of what a function called to it (the default with call chains)",
+		  CLI_CALL, &report, set_children, false, false },
+		{ 'g', "call-graph", "ORDER", "call graph below each line: none, caller or callee",
+		  CLI_CALL, &report, set_graph, true, false },
+		{ 0, "percent-limit", "P", "leave lines and branches below P percent out", CLI_CALL,
+		  &report, set_limit, false, false },
+		{ 0, "stats", NULL, "count the records of each type instead", CLI_FLAG,
+		  &report.stats, NULL, false, false },
+		{ 0, "header", NULL, "show what the file says of its recording, too", CLI_FLAG,
+		  &report.header, NULL, false, false },
+		{ 0, "header-only", NULL, "show only that", CLI_FLAG, &report.header_only, NULL,
+		  false, false },
+		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING,
+		  &report.kallsyms, NULL, false, false },
+		{ 0, "stdio", NULL, "text on standard output (the only way)", CLI_FLAG, &stdio,
+		  NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse("report", options, CLI_NR(options), argc, argv);
@@ -231,8 +262,10 @@ int perch_cmd_report(int argc, char **argv)
 	int status;
 
 	if (next < argc)
-		return cli_usage_error("report", "'%s' is no option; a file is named by -i", argv[next]);
-	status = cli_recording_open(&recording, "report", report.input, report.stats ? PERCH_ORDER_FILE : PERCH_ORDER_TIME,
+		return cli_usage_error("report", "'%s' is no option; a file is named by -i",
+				       argv[next]);
+	status = cli_recording_open(&recording, "report", report.input,
+				    report.stats ? PERCH_ORDER_FILE : PERCH_ORDER_TIME,
 				    report.kallsyms);
 	if (status)
 		return status;

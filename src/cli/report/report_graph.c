@@ -9,11 +9,11 @@ struct graph {
 	FILE *out;
 	const struct perch_call_graph_node *call;
 	struct perch_symbols *symbols;
-	uint64_t total;			/* percentages are of this */
+	uint64_t total; /* percentages are of this */
 	int margin;
 };
 
-#define MAX_DEPTH 60			/* of branches: the mask of open lines is a word */
+#define MAX_DEPTH 60 /* of branches: the mask of open lines is a word */
 
 static void left_margin(const struct graph *graph)
 {
@@ -46,7 +46,8 @@ static void put_pipes(const struct graph *graph, int depth, uint64_t open)
 		fprintf(graph->out, "%s          ", open & 1ull << i ? "|" : " ");
 }
 
-/* A run of frames, the first with its percentage, the others below it. Returns the last of the run. */
+/* A run of frames, the first with its percentage, the others below it. Returns the last of the run.
+ */
 static uint32_t put_run(const struct graph *graph, uint32_t at, int depth, uint64_t open)
 {
 	bool first = true;
@@ -58,7 +59,8 @@ static uint32_t put_run(const struct graph *graph, uint32_t at, int depth, uint6
 		put_pipes(graph, depth - 1, open);
 		fputs(open & 1ull << (depth - 1) ? "|" : " ", graph->out);
 		if (first)
-			fprintf(graph->out, "--%.2f%%--", 100.0 * graph->call[at].period / graph->total);
+			fprintf(graph->out, "--%.2f%%--",
+				100.0 * graph->call[at].period / graph->total);
 		else
 			fputs("          ", graph->out);
 		put_frame(graph, &graph->call[at].frame);
@@ -84,7 +86,8 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 		put_pipes(graph, depth, open);
 		putc('\n', graph->out);
 		last = put_run(graph, at, depth, below);
-		put_branches(graph, graph->call[last].first_child, depth + 1, below | 1ull << depth);
+		put_branches(graph, graph->call[last].first_child, depth + 1,
+			     below | 1ull << depth);
 		any = true;
 		at = next;
 		open = at ? open : below;
@@ -92,12 +95,13 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 	return any;
 }
 
-/* The whole line's period goes through one run: it is shown without a percentage. Returns what comes below it. */
+/* The whole line's period goes through one run: it is shown without a percentage. Returns what
+ * comes below it. */
 static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
 {
 	bool printed = false;
 
-	for (bool first = true; ; first = false) {
+	for (bool first = true;; first = false) {
 		uint32_t next = only_child(graph, at);
 
 		if (!first || !skip_first) {
@@ -120,7 +124,8 @@ static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
 int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, const struct perch_row *row, uint64_t total)
 {
-	enum perch_call_graph_order order = report->graph == GRAPH_CALLEE ? PERCH_CALL_GRAPH_CALLEE : PERCH_CALL_GRAPH_CALLER;
+	enum perch_call_graph_order order = report->graph == GRAPH_CALLEE ? PERCH_CALL_GRAPH_CALLEE
+									  : PERCH_CALL_GRAPH_CALLER;
 	uint64_t period = report->children ? row->children : row->self;
 	uint64_t least = total * report->graph_limit / 100;
 	bool skip_first = report->keys[0]->key == PERCH_KEY_SYMBOL;

@@ -6,14 +6,15 @@
 #include "options.h"
 #include "report.h"
 
-#define ADDRESS_WIDTH 18		/* 0x and 16 digits */
+#define ADDRESS_WIDTH 18 /* 0x and 16 digits */
 
 struct table {
 	FILE *out;
 	const struct report *report;
 	struct cli_recording *recording;
 	size_t width[8];
-	struct share {			/* the last one, as text: of many lines with few samples most are alike */
+	/* the last one, as text: of many lines with few samples most are alike */
+	struct share {
 		uint64_t period;
 		char text[32];
 	} share[2];
@@ -49,7 +50,8 @@ static void put_padded(FILE *out, const char *text, size_t width)
 	}
 }
 
-/* "%-#*.16" PRIx64 of printf, without its price: a stripped program's report is mostly such lines. */
+/* "%-#*.16" PRIx64 of printf, without its price: a stripped program's report is mostly such lines.
+ */
 static void put_address(FILE *out, uint64_t address, size_t width)
 {
 	char text[ADDRESS_WIDTH + 1], *at = text + ADDRESS_WIDTH;
@@ -69,12 +71,14 @@ static void put_share(struct table *table, struct share *share, uint64_t period,
 {
 	if (!share->text[0] || share->period != period) {
 		share->period = period;
-		snprintf(share->text, sizeof(share->text), "   %6.2f%%", total ? 100.0 * period / total : 0);
+		snprintf(share->text, sizeof(share->text), "   %6.2f%%",
+			 total ? 100.0 * period / total : 0);
 	}
 	fputs(share->text, table->out);
 }
 
-static size_t cell_width(const struct table *table, const struct report_key *key, const struct perch_row *row)
+static size_t cell_width(const struct table *table, const struct report_key *key,
+			 const struct perch_row *row)
 {
 	struct perch_symbols *symbols = table->recording->symbols;
 	char comm[64];
@@ -88,8 +92,9 @@ static size_t cell_width(const struct table *table, const struct report_key *key
 	case PERCH_KEY_DSO:
 		return columns_of(perch_symbols_dso_name(symbols, row->frame.dso));
 	case PERCH_KEY_SYMBOL:
-		return 4 + (row->frame.symbol ? columns_of(perch_symbols_name(symbols, row->frame.symbol))
-						: ADDRESS_WIDTH);
+		return 4 + (row->frame.symbol
+				    ? columns_of(perch_symbols_name(symbols, row->frame.symbol))
+				    : ADDRESS_WIDTH);
 	default:
 		return 3;
 	}
@@ -120,7 +125,8 @@ static void put_cell(const struct table *table, size_t column, const struct perc
 		putc(row->frame.cpumode_char, out);
 		fputs("] ", out);
 		if (row->frame.symbol)
-			put_padded(out, perch_symbols_name(symbols, row->frame.symbol), width > 4 ? width - 4 : 0);
+			put_padded(out, perch_symbols_name(symbols, row->frame.symbol),
+				   width > 4 ? width - 4 : 0);
 		else
 			put_address(out, row->frame.offset, width > 4 ? width - 4 : 0);
 		break;
@@ -161,7 +167,8 @@ static void put_samples(FILE *out, uint64_t nr)
 	fprintf(out, "# Samples: %" PRIu64 "%c", nr, units[unit]);
 }
 
-static void put_event(const struct table *table, const char *name, const struct perch_profile_total *total)
+static void put_event(const struct table *table, const char *name,
+		      const struct perch_profile_total *total)
 {
 	fputs("#\n", table->out);
 	put_samples(table->out, total->samples);
@@ -208,7 +215,8 @@ int report_print_event(FILE *out, const struct report *report, struct cli_record
 			put_cell(&table, column, row);
 		}
 		putc('\n', out);
-		if (report->graph != GRAPH_NONE && report_print_graph(out, report, recording, profile, row, total.period))
+		if (report->graph != GRAPH_NONE &&
+		    report_print_graph(out, report, recording, profile, row, total.period))
 			return CLI_EXIT_FAILURE;
 	}
 	fputs("\n\n", out);

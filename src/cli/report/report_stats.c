@@ -6,7 +6,7 @@
 #include "options.h"
 #include "report.h"
 
-#define TYPES 256			/* those above are counted together */
+#define TYPES 256 /* those above are counted together */
 
 static void put_counts(FILE *out, const uint64_t *counts)
 {
@@ -19,7 +19,8 @@ static void put_counts(FILE *out, const uint64_t *counts)
 		const char *name = type < TYPES ? perch_record_name(type) : NULL;
 
 		if (counts[type])
-			fprintf(out, "%20s events: %10" PRIu64 "  (%4.1f%%)\n", name ? name : "UNKNOWN", counts[type],
+			fprintf(out, "%20s events: %10" PRIu64 "  (%4.1f%%)\n",
+				name ? name : "UNKNOWN", counts[type],
 				100.0 * counts[type] / total);
 	}
 }

@@ -12,11 +12,13 @@ static int cannot_open(const char *what, const char *path)
 	struct perch_error err;
 	int error = errno;
 
-	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write %s'%s': %s", what, path, strerror(error));
+	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write %s'%s': %s", what, path,
+			strerror(error));
 	return cli_error(STAT_COMMAND, &err);
 }
 
-/* Where the result goes: stderr, as the program has stdout, or a file that begins with the date, or a descriptor. */
+/* Where the result goes: stderr, as the program has stdout, or a file that begins with the date, or
+ * a descriptor. */
 static int open_output(struct stat_job *stat)
 {
 	time_t now = time(NULL);
@@ -42,7 +44,7 @@ static int open_output(struct stat_job *stat)
 static bool more_runs(const struct stat_job *stat)
 {
 	if (stat_stopped() || stat->told_to_stop || stat->post_failed)
-		return !stat->elapsed_ns.nr;	/* at least one, which Ctrl-C then ends too */
+		return !stat->elapsed_ns.nr; /* at least one, which Ctrl-C then ends too */
 	return stat->elapsed_ns.nr < stat->repeat;
 }
 
@@ -71,7 +73,7 @@ static int repeat(struct stat_job *stat)
 	if (status && !(stat_stopped() && stat->elapsed_ns.nr))
 		return status;
 	stat->status = status ? status : stat->status;
-	stat->repeat = stat->elapsed_ns.nr;	/* fewer when it was stopped */
+	stat->repeat = stat->elapsed_ns.nr; /* fewer when it was stopped */
 	return stat_print(stat);
 }
 
@@ -87,7 +89,8 @@ static int count_in_intervals(struct stat_job *stat)
 	stat->interval_ns = 0;
 	stat->wall_ns = stat->elapsed_ns.mean;
 	stat_clear_cells(stat);
-	if (stat_sum_up(stat, false, &err))	/* of the last interval's end: then the intervals add up to it */
+	/* of the last interval's end: then the intervals add up to it */
+	if (stat_sum_up(stat, false, &err))
 		return cli_error(STAT_COMMAND, &err);
 	return stat_print(stat);
 }
@@ -128,7 +131,7 @@ int perch_cmd_stat(int argc, char **argv)
 	cli_show_calls(&stat.calls, &stat.verbose);
 	if (perch_machine_new(&stat.machine, NULL, &stat.calls.calls, &err))
 		return cli_error(STAT_COMMAND, &err);
-	perch_machine_set_probing(stat.machine, true);	/* a user waits for the one answer */
+	perch_machine_set_probing(stat.machine, true); /* a user waits for the one answer */
 	status = stat_parse(&stat, argc, argv);
 	if (!status)
 		status = measure(&stat);

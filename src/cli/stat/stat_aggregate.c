@@ -17,13 +17,15 @@ struct sums {
 	unsigned nr;
 };
 
-static bool same_package(const struct perch_cpu_topology *one, const struct perch_cpu_topology *other)
+static bool same_package(const struct perch_cpu_topology *one,
+			 const struct perch_cpu_topology *other)
 {
 	return one->socket == other->socket && one->die == other->die;
 }
 
 /* A count of a whole socket that several of its CPUs report: the first one that ran is taken. */
-static bool counted_before(const struct stat_part *part, const struct perch_count *counts, size_t upto)
+static bool counted_before(const struct stat_part *part, const struct perch_count *counts,
+			   size_t upto)
 {
 	for (size_t i = 0; i < upto; i++)
 		if (counts[i].running_ns && same_package(&part->place[i], &part->place[upto]))
@@ -45,18 +47,20 @@ static size_t group_for(const struct stat_job *stat, const struct stat_line *lin
 	return part->group[target];
 }
 
-static void add_count(const struct stat_job *stat, struct sums *sums, const struct perch_count *count)
+static void add_count(const struct stat_job *stat, struct sums *sums,
+		      const struct perch_count *count)
 {
 	sums->nr++;
 	if (count->state == PERCH_COUNT_STATE_ERROR)
-		return;		/* a pinned event that lost its counter: its value says nothing */
+		return; /* a pinned event that lost its counter: its value says nothing */
 	sums->value += stat->scale ? count->scaled : count->value;
 	sums->enabled += count->enabled_ns;
 	sums->running += count->running_ns;
 }
 
 /* What one line has counted, by group. counts: of its targets, all times since the open. */
-static void add_line(struct stat_job *stat, const struct stat_line *line, struct sums *sums, bool intervals)
+static void add_line(struct stat_job *stat, const struct stat_line *line, struct sums *sums,
+		     bool intervals)
 {
 	struct stat_part *part = &stat->part[line->part];
 	size_t at = line->index * part->targets.nr;
@@ -72,7 +76,8 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 			continue;
 		if (intervals) {
 			perch_count_delta(&count, &now[i], &before[i]);
-			if (line->event->snapshot) {	/* a level: what it is now, not what it was more than then */
+			/* a level: what it is now, not what it was more than then */
+			if (line->event->snapshot) {
 				count.value = now[i].value;
 				count.scaled = now[i].scaled;
 			}
@@ -81,7 +86,8 @@ static void add_line(struct stat_job *stat, const struct stat_line *line, struct
 	}
 }
 
-static void tell_raw(const struct stat_job *stat, const struct stat_line *line, const struct sums *sums)
+static void tell_raw(const struct stat_job *stat, const struct stat_line *line,
+		     const struct sums *sums)
 {
 	struct sums total = { 0 };
 
@@ -91,11 +97,13 @@ static void tell_raw(const struct stat_job *stat, const struct stat_line *line, 
 		total.running += sums[i].running;
 	}
 	if (line->supported)
-		fprintf(stat->output, "%s: %.0f %.0f %.0f\n", line->name, total.value, total.enabled, total.running);
+		fprintf(stat->output, "%s: %.0f %.0f %.0f\n", line->name, total.value,
+			total.enabled, total.running);
 }
 
 /* The sums of a line, with those of the lines that are merged into it. */
-static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums *sums, bool intervals)
+static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums *sums,
+		      bool intervals)
 {
 	size_t own = line - stat->line;
 
@@ -121,7 +129,8 @@ int stat_sum_up(struct stat_job *stat, bool intervals, struct perch_error *err)
 	struct sums *sums = malloc((stat->nr_groups + 1) * sizeof(*sums));
 
 	if (!sums)
-		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the sums");
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the sums");
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat->line[i].into == i)
 			fill_line(stat, &stat->line[i], sums, intervals);
@@ -157,10 +166,12 @@ static void name_line(struct stat_job *stat, struct stat_line *line)
 	bool several = false;
 
 	for (size_t i = 0; stat->no_merge && i < stat->nr_lines && !several; i++)
-		several = stat->line[i].event != event && stat->line[i].event->first == event->first &&
+		several = stat->line[i].event != event &&
+			  stat->line[i].event->first == event->first &&
 			  stat->line[i].part == line->part;
 	if (several && type <= PERCH_TYPE_HW_CACHE && event->attr.config >> 32)
-		type = event->attr.config >> 32;	/* of several core PMUs: the extended type */
+		/* of several core PMUs: the extended type */
+		type = event->attr.config >> 32;
 	if (several)
 		pmu = perch_machine_pmu_of_type(stat->machine, type);
 	if (line->user_only)
@@ -183,7 +194,8 @@ void stat_learn(struct stat_job *stat)
 		perch_set_explain(stat->part[i].set, stat->machine);
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		struct stat_line *line = &stat->line[i];
-		const struct perch_set_event *event = perch_set_get_event(stat->part[line->part].set, line->index);
+		const struct perch_set_event *event =
+			perch_set_get_event(stat->part[line->part].set, line->index);
 
 		line->user_only = event->user_only;
 		line->supported = !event->skipped;

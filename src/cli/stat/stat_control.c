@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --control: commands that come in while it counts, in perf's words: enable, disable, ping, stop. */
+/* --control: commands that come in while it counts, in perf's words: enable, disable, ping, stop.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +11,9 @@
 
 static int bad_option(const struct stat_job *stat)
 {
-	return cli_usage_error(STAT_COMMAND, "--control %s: expected fd:CTL[,ACK] or fifo:CTL[,ACK]", stat->control);
+	return cli_usage_error(STAT_COMMAND,
+			       "--control %s: expected fd:CTL[,ACK] or fifo:CTL[,ACK]",
+			       stat->control);
 }
 
 /* The descriptor of "7"; -1 where there is none, or it is not open. */
@@ -35,10 +38,11 @@ static int open_end(bool fifo, const char *name, int *fd)
 	if (*fd >= 0)
 		return 0;
 	if (fifo)
-		perch_error_set(&err, errno, PERCH_ERROR_FILE, "--control: cannot open '%s': %s", name,
-				strerror(errno));
+		perch_error_set(&err, errno, PERCH_ERROR_FILE, "--control: cannot open '%s': %s",
+				name, strerror(errno));
 	else
-		perch_error_set(&err, EBADF, PERCH_ERROR_FILE, "--control: '%s' is no open descriptor", name);
+		perch_error_set(&err, EBADF, PERCH_ERROR_FILE,
+				"--control: '%s' is no open descriptor", name);
 	return cli_error(STAT_COMMAND, &err);
 }
 
@@ -78,8 +82,10 @@ static int switch_all(struct stat_job *stat, int (*call)(struct perch_set *, str
 	return 0;
 }
 
-/* What is counted from here on, or was until here, is another interval's: it ends while the events stand still. */
-static int switch_between(struct stat_job *stat, const char *command, stat_end_interval *end_interval, void *context)
+/* What is counted from here on, or was until here, is another interval's: it ends while the events
+ * stand still. */
+static int switch_between(struct stat_job *stat, const char *command,
+			  stat_end_interval *end_interval, void *context)
 {
 	bool enable = *command == 'e';
 	int status = enable && end_interval ? end_interval(stat, context) : 0;
@@ -89,7 +95,8 @@ static int switch_between(struct stat_job *stat, const char *command, stat_end_i
 	return !status && !enable && end_interval ? end_interval(stat, context) : status;
 }
 
-static int obey(struct stat_job *stat, const char *command, stat_end_interval *end_interval, void *context)
+static int obey(struct stat_job *stat, const char *command, stat_end_interval *end_interval,
+		void *context)
 {
 	int status = 0;
 
@@ -101,7 +108,8 @@ static int obey(struct stat_job *stat, const char *command, stat_end_interval *e
 		char clean[80];
 
 		perch_clean_text(clean, sizeof(clean), command);
-		cli_note(STAT_COMMAND, "--control: no command '%s', but enable, disable, ping and stop", clean);
+		cli_note(STAT_COMMAND,
+			 "--control: no command '%s', but enable, disable, ping and stop", clean);
 		return 0;
 	}
 	if (!status && stat->ack_fd >= 0 && write(stat->ack_fd, "ack\n", 4) != 4)
@@ -109,7 +117,8 @@ static int obey(struct stat_job *stat, const char *command, stat_end_interval *e
 	return status;
 }
 
-/* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it is far too long. */
+/* A command ends with a newline or a zero byte; half of one waits for the rest, and is cut where it
+ * is far too long. */
 int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, void *context)
 {
 	char bytes[256];
@@ -119,7 +128,7 @@ int stat_obey_control(struct stat_job *stat, stat_end_interval *end_interval, vo
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got <= 0) {
-		stat->control_fd = -1;		/* nobody can write there any more */
+		stat->control_fd = -1; /* nobody can write there any more */
 		return 0;
 	}
 	for (ssize_t i = 0; i < got && !status; i++) {

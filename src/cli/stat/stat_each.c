@@ -15,11 +15,13 @@ static int by_value(const void *one, const void *other)
 /* Of all threads of the machine most did nothing: those are left out. */
 static bool shown_thread(const struct stat_job *stat, const struct stat_line *line, size_t group)
 {
-	return stat_shown(stat, line, group) && (!stat->target.all_cpus || line->cell[group].value.mean > 0);
+	return stat_shown(stat, line, group) &&
+	       (!stat->target.all_cpus || line->cell[group].value.mean > 0);
 }
 
 /* The busiest thread first. */
-static void print_threads(const struct stat_job *stat, const struct stat_line *line, stat_print_line *print, FILE *out)
+static void print_threads(const struct stat_job *stat, const struct stat_line *line,
+			  stat_print_line *print, FILE *out)
 {
 	const struct stat_cell **sorted = calloc(stat->nr_groups + 1, sizeof(*sorted));
 	size_t nr = 0;
@@ -37,7 +39,8 @@ static void print_threads(const struct stat_job *stat, const struct stat_line *l
 
 void stat_for_each(const struct stat_job *stat, stat_print_line *print, FILE *out)
 {
-	/* CPUs beside each other for each event, all events together for a socket, as perf has it */
+	/* CPUs beside each other for each event, all events together for a socket, as perf has it
+	 */
 	bool groups_first = stat->aggregation != STAT_CPU && stat->aggregation != STAT_THREAD;
 	size_t outer = groups_first ? stat->nr_groups : stat->nr_lines;
 	size_t inner = groups_first ? stat->nr_lines : stat->nr_groups;

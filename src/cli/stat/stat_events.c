@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What `perch stat` counts: events, the cgroups that are handed out to them, and the lines and sets made of both. */
+/* What `perch stat` counts: events, the cgroups that are handed out to them, and the lines and sets
+ * made of both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ int stat_add_event_file(void *value, const char *path, bool negated)
 	struct stat_job *stat = value;
 
 	(void)negated;
-	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, path, stat->machine);
+	return cli_add_event_file(STAT_COMMAND, &stat->events, &stat->last_events, path,
+				  stat->machine);
 }
 
 /* For the events of the last -e, as with perf. */
@@ -37,7 +39,8 @@ int stat_add_filter(void *value, const char *filter, bool negated)
 	struct stat_job *stat = value;
 
 	(void)negated;
-	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, filter, stat->machine);
+	return cli_add_filter(STAT_COMMAND, &stat->events, stat->last_events, filter,
+			      stat->machine);
 }
 
 static int hand_out(struct stat_job *stat, const char *names)
@@ -57,7 +60,7 @@ int stat_add_cgroups(void *value, const char *names, bool negated)
 	stat->target.cgroups = names;
 	if (stat->events.nr)
 		return hand_out(stat, names) ? -EINVAL : 0;
-	stat->cgroups_first = names;	/* the events to come, or the default ones */
+	stat->cgroups_first = names; /* the events to come, or the default ones */
 	return 0;
 }
 
@@ -73,10 +76,15 @@ static int add_defaults(struct stat_job *stat)
 	int rc = 0;
 
 	if (!stat->events.nr) {
-		rc = stat_add_events(stat, cli_target_system_wide(&stat->target) ? "cpu-clock" : "task-clock", false);
+		rc = stat_add_events(
+			stat, cli_target_system_wide(&stat->target) ? "cpu-clock" : "task-clock",
+			false);
 		if (!rc)
-			rc = stat_add_events(stat, "context-switches,cpu-migrations,page-faults,cycles,instructions,"
-						   "branches,branch-misses", false);
+			rc = stat_add_events(
+				stat,
+				"context-switches,cpu-migrations,page-faults,cycles,instructions,"
+				"branches,branch-misses",
+				false);
 	}
 	for (int i = 0; !rc && i < stat->detailed && i < (int)CLI_NR(detailed_events); i++)
 		rc = stat_add_events(stat, detailed_events[i], false);
@@ -85,8 +93,8 @@ static int add_defaults(struct stat_job *stat)
 
 static bool is_clock(const struct perch_attr *attr)
 {
-	return attr->type == PERCH_TYPE_SOFTWARE &&
-	       (attr->config == PERCH_COUNT_SW_CPU_CLOCK || attr->config == PERCH_COUNT_SW_TASK_CLOCK);
+	return attr->type == PERCH_TYPE_SOFTWARE && (attr->config == PERCH_COUNT_SW_CPU_CLOCK ||
+						     attr->config == PERCH_COUNT_SW_TASK_CLOCK);
 }
 
 static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
@@ -109,7 +117,8 @@ static struct stat_part *part_of(struct stat_job *stat, const char *cgroup)
 static int add_line(struct stat_job *stat, size_t base, size_t index, const char *cgroup)
 {
 	const struct perch_event *event = &stat->events.event[index];
-	struct stat_line *line = &stat->line[stat->nr_lines], *leader = &stat->line[base + event->leader],
+	struct stat_line *line = &stat->line[stat->nr_lines],
+			 *leader = &stat->line[base + event->leader],
 			 *first = &stat->line[base + event->first];
 	struct stat_part *part = part_of(stat, cgroup);
 	struct perch_event *copy;
@@ -117,8 +126,11 @@ static int add_line(struct stat_job *stat, size_t base, size_t index, const char
 	if (!part)
 		return no_memory();
 	copy = &part->events.event[part->events.nr];
-	*line = (struct stat_line){ .event = event, .cgroup = cgroup, .part = part - stat->part,
-				    .index = part->events.nr++, .into = stat->nr_lines,
+	*line = (struct stat_line){ .event = event,
+				    .cgroup = cgroup,
+				    .part = part - stat->part,
+				    .index = part->events.nr++,
+				    .into = stat->nr_lines,
 				    .clock = is_clock(&event->attr) };
 	stat->nr_lines++;
 	line->unit = line->clock ? "msec" : event->unit;
@@ -180,7 +192,8 @@ static int cut_names(struct stat_job *stat)
 		}
 		grown[stat->nr_each++] = name;
 		if (!*name)
-			return cli_usage_error(STAT_COMMAND, "--for-each-cgroup %s has an empty name",
+			return cli_usage_error(STAT_COMMAND,
+					       "--for-each-cgroup %s has an empty name",
 					       stat->each_cgroup);
 	}
 	return 0;
@@ -193,8 +206,10 @@ static void tell_no_metrics(const struct stat_job *stat)
 		if (stat_metric_unit(&stat->line[i]))
 			return;
 	if (stat->metric_only && !stat->quiet && stat->nr_lines)
-		cli_note(STAT_COMMAND, "--metric-only shows nothing here: these events make no metrics that it has a column for; "
-			 "cycles and instructions do, as two of them");
+		cli_note(
+			STAT_COMMAND,
+			"--metric-only shows nothing here: these events make no metrics that it has a column for; "
+			"cycles and instructions do, as two of them");
 }
 
 int stat_complete_events(struct stat_job *stat)
@@ -209,7 +224,8 @@ int stat_complete_events(struct stat_job *stat)
 		return status;
 	if (!stat->no_inherit && !stat->json && !stat->separator && !stat->quiet)
 		cli_target_tell_children(STAT_COMMAND, &stat->target, &stat->events);
-	stat->line = calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
+	stat->line =
+		calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
 	if (!stat->line)
 		return no_memory();
 	if (!stat->nr_each)

@@ -15,7 +15,8 @@ static int decimals(const struct stat_line *line)
 }
 
 /* A second metric has a line of its own, in the same column. */
-static void print_csv_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+static void print_csv_metrics(const struct stat_job *stat, const struct stat_line *line,
+			      size_t group, FILE *out)
 {
 	const char *sep = stat->separator;
 	struct stat_metric metrics[STAT_METRICS];
@@ -36,7 +37,8 @@ static void print_csv_metrics(const struct stat_job *stat, const struct stat_lin
 	}
 }
 
-void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			 FILE *out)
 {
 	const struct stat_cell *cell = &line->cell[group];
 	const char *sep = stat->separator;
@@ -60,27 +62,32 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 	print_csv_metrics(stat, line, group, out);
 }
 
-static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+static void print_json_metrics(const struct stat_job *stat, const struct stat_line *line,
+			       size_t group, FILE *out)
 {
 	struct stat_metric metrics[STAT_METRICS] = { 0 };
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
-	fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[0].value, metrics[0].unit);
+	fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[0].value,
+		metrics[0].unit);
 	for (size_t i = 1; i < nr; i++) {
 		fputc('{', out);
 		stat_print_json_prefix(stat, line, group, out);
-		fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[i].value, metrics[i].unit);
+		fprintf(out, "\"metric-value\" : %f, \"metric-unit\" : \"%s\"}\n", metrics[i].value,
+			metrics[i].unit);
 	}
 }
 
-void stat_print_json_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+void stat_print_json_line(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			  FILE *out)
 {
 	const struct stat_cell *cell = &line->cell[group];
 
 	fputc('{', out);
 	stat_print_json_prefix(stat, line, group, out);
 	if (stat_counted(line, group))
-		fprintf(out, "\"counter-value\" : \"%f\", \"unit\" : ", cell->value.mean * line->scale);
+		fprintf(out,
+			"\"counter-value\" : \"%f\", \"unit\" : ", cell->value.mean * line->scale);
 	else
 		fprintf(out, "\"counter-value\" : \"%s\", \"unit\" : ", missing(line));
 	stat_put_json_string(out, line->unit);

@@ -6,7 +6,8 @@
 
 #define COLUMN_WIDTH 20
 
-/* "branch-misses of all branches": what a metric's unit says without its line's name is not enough here. */
+/* "branch-misses of all branches": what a metric's unit says without its line's name is not enough
+ * here. */
 static void name_column(const struct stat_line *line, const char *unit, char *buffer, size_t size)
 {
 	if (!strncmp(unit, "of all ", 7))
@@ -20,10 +21,13 @@ static int column_width(const char *name)
 	return strlen(name) >= COLUMN_WIDTH ? (int)strlen(name) + 1 : COLUMN_WIDTH;
 }
 
-/* Calls print for each column, with the metric of the group, NULL where it could not be worked out. */
-typedef void print_column(const struct stat_job *stat, const char *name, const struct stat_metric *metric, FILE *out);
+/* Calls print for each column, with the metric of the group, NULL where it could not be worked out.
+ */
+typedef void print_column(const struct stat_job *stat, const char *name,
+			  const struct stat_metric *metric, FILE *out);
 
-static void for_each_column(const struct stat_job *stat, size_t group, print_column *print, FILE *out)
+static void for_each_column(const struct stat_job *stat, size_t group, print_column *print,
+			    FILE *out)
 {
 	for (size_t i = 0; i < stat->nr_lines; i++) {
 		const struct stat_line *line = &stat->line[i];
@@ -44,7 +48,8 @@ static void for_each_column(const struct stat_job *stat, size_t group, print_col
 	}
 }
 
-static void print_name(const struct stat_job *stat, const char *name, const struct stat_metric *metric, FILE *out)
+static void print_name(const struct stat_job *stat, const char *name,
+		       const struct stat_metric *metric, FILE *out)
 {
 	(void)metric;
 	if (stat->separator) {
@@ -55,7 +60,8 @@ static void print_name(const struct stat_job *stat, const char *name, const stru
 	}
 }
 
-static void print_value(const struct stat_job *stat, const char *name, const struct stat_metric *metric, FILE *out)
+static void print_value(const struct stat_job *stat, const char *name,
+			const struct stat_metric *metric, FILE *out)
 {
 	char text[64] = "";
 
@@ -91,7 +97,8 @@ void stat_print_metric_header(const struct stat_job *stat, FILE *out)
 		for (size_t i = 0; i < 2 && group->fields[i]; i++)
 			fprintf(out, "%s%s", group->fields[i], sep);
 	} else {
-		fprintf(out, "%s%-*s", stat->interval_ms ? "#           time " : "", group->width, group->text);
+		fprintf(out, "%s%-*s", stat->interval_ms ? "#           time " : "", group->width,
+			group->text);
 	}
 	for_each_column(stat, 0, print_name, out);
 	fputc('\n', out);

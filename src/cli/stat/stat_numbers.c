@@ -4,7 +4,8 @@
 
 #include "stat.h"
 
-/* Above the config of a hardware or cache event: the core PMU that counts it, where there are several. */
+/* Above the config of a hardware or cache event: the core PMU that counts it, where there are
+ * several. */
 #define CONFIG_BITS 0xffffffffu
 
 static bool is_event(const struct perch_attr *attr, uint32_t type, uint64_t config)
@@ -17,12 +18,14 @@ static bool same_side(const struct stat_line *one, const struct stat_line *other
 	const struct perch_attr *attr = &one->event->attr, *beside = &other->event->attr;
 
 	return one->part == other->part && one->user_only == other->user_only &&
-	       attr->exclude_user == beside->exclude_user && attr->exclude_kernel == beside->exclude_kernel;
+	       attr->exclude_user == beside->exclude_user &&
+	       attr->exclude_kernel == beside->exclude_kernel;
 }
 
-/* The mean of an event of that kind, counted on the same side (user, kernel) as `beside`; 0 when there is none. */
-static double mean_of(const struct stat_job *stat, const struct stat_line *beside, size_t group, uint32_t type,
-		      uint64_t config)
+/* The mean of an event of that kind, counted on the same side (user, kernel) as `beside`; 0 when
+ * there is none. */
+static double mean_of(const struct stat_job *stat, const struct stat_line *beside, size_t group,
+		      uint32_t type, uint64_t config)
 {
 	uint64_t pmu = beside->event->attr.config & ~(uint64_t)CONFIG_BITS;
 
@@ -30,8 +33,9 @@ static double mean_of(const struct stat_job *stat, const struct stat_line *besid
 		const struct stat_line *line = &stat->line[i];
 		const struct perch_attr *attr = &line->event->attr;
 
-		if (line->into == i && is_event(attr, type, config) && (attr->config & ~(uint64_t)CONFIG_BITS) == pmu &&
-		    same_side(line, beside) && stat_counted(line, group))
+		if (line->into == i && is_event(attr, type, config) &&
+		    (attr->config & ~(uint64_t)CONFIG_BITS) == pmu && same_side(line, beside) &&
+		    stat_counted(line, group))
 			return line->cell[group].value.mean;
 	}
 	return 0;
@@ -42,15 +46,17 @@ static double clock_ns(const struct stat_job *stat, const struct stat_line *besi
 	struct stat_spread clocks = { 0 };
 
 	for (size_t i = 0; i < stat->nr_lines; i++)
-		if (stat->line[i].clock && stat->line[i].part == beside->part && stat_counted(&stat->line[i], group))
+		if (stat->line[i].clock && stat->line[i].part == beside->part &&
+		    stat_counted(&stat->line[i], group))
 			stat_add(&clocks, stat->line[i].cell[group].value.mean);
 	return clocks.mean;
 }
 
-#define CACHE(id, op, result)                                                                      \
-	((uint64_t)PERCH_COUNT_HW_CACHE_##id | PERCH_COUNT_HW_CACHE_OP_##op << 8 |                 \
+#define CACHE(id, op, result)                                                      \
+	((uint64_t)PERCH_COUNT_HW_CACHE_##id | PERCH_COUNT_HW_CACHE_OP_##op << 8 | \
 	 PERCH_COUNT_HW_CACHE_RESULT_##result << 16)
-#define MISSES(id) PERCH_TYPE_HW_CACHE, CACHE(id, READ, MISS), PERCH_TYPE_HW_CACHE, CACHE(id, READ, ACCESS)
+#define MISSES(id) \
+	PERCH_TYPE_HW_CACHE, CACHE(id, READ, MISS), PERCH_TYPE_HW_CACHE, CACHE(id, READ, ACCESS)
 
 /* One count as a share of another. */
 static const struct ratio {
@@ -63,12 +69,12 @@ static const struct ratio {
 	const char *sign;
 	const char *unit;
 } ratios[] = {
-	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CPU_CYCLES, 1,
-	  7, 2, " ", "insn per cycle" },
+	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS, PERCH_TYPE_HARDWARE,
+	  PERCH_COUNT_HW_CPU_CYCLES, 1, 7, 2, " ", "insn per cycle" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_BRANCH_MISSES, PERCH_TYPE_HARDWARE,
 	  PERCH_COUNT_HW_BRANCH_INSTRUCTIONS, 100, 7, 2, "%", "of all branches" },
-	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CACHE_MISSES, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CACHE_REFERENCES,
-	  100, 8, 3, " %", "of all cache refs" },
+	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_CACHE_MISSES, PERCH_TYPE_HARDWARE,
+	  PERCH_COUNT_HW_CACHE_REFERENCES, 100, 8, 3, " %", "of all cache refs" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND, PERCH_TYPE_HARDWARE,
 	  PERCH_COUNT_HW_CPU_CYCLES, 100, 7, 2, "%", "frontend cycles idle" },
 	{ PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_BACKEND, PERCH_TYPE_HARDWARE,
@@ -113,12 +119,15 @@ static bool set_rate(struct stat_metric *metric, double count, double ns)
 	return set(metric, rate, units[unit]);
 }
 
-/* Cycles in which nothing could be done, for each instruction: the worse of both ends of the pipeline. */
+/* Cycles in which nothing could be done, for each instruction: the worse of both ends of the
+ * pipeline. */
 static bool set_stalled(const struct stat_job *stat, const struct stat_line *line, size_t group,
 			struct stat_metric *metric)
 {
-	double front = mean_of(stat, line, group, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
-	double back = mean_of(stat, line, group, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_STALLED_CYCLES_BACKEND);
+	double front = mean_of(stat, line, group, PERCH_TYPE_HARDWARE,
+			       PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND);
+	double back = mean_of(stat, line, group, PERCH_TYPE_HARDWARE,
+			      PERCH_COUNT_HW_STALLED_CYCLES_BACKEND);
 	double stalled = front > back ? front : back, instructions = line->cell[group].value.mean;
 
 	if (stalled <= 0 || instructions <= 0)

@@ -30,9 +30,12 @@ static int one_aggregation(struct stat_job *stat)
 		enum stat_aggregation aggregation;
 		const char *option;
 	} ways[] = {
-		{ stat->no_aggregation, STAT_CPU, "-A" },     { stat->per_socket, STAT_SOCKET, "--per-socket" },
-		{ stat->per_die, STAT_DIE, "--per-die" },     { stat->per_core, STAT_CORE, "--per-core" },
-		{ stat->per_node, STAT_NODE, "--per-node" },  { stat->per_thread, STAT_THREAD, "--per-thread" },
+		{ stat->no_aggregation, STAT_CPU, "-A" },
+		{ stat->per_socket, STAT_SOCKET, "--per-socket" },
+		{ stat->per_die, STAT_DIE, "--per-die" },
+		{ stat->per_core, STAT_CORE, "--per-core" },
+		{ stat->per_node, STAT_NODE, "--per-node" },
+		{ stat->per_thread, STAT_THREAD, "--per-thread" },
 	};
 	const char *chosen = NULL;
 	bool wide = cli_target_system_wide(&stat->target);
@@ -41,7 +44,8 @@ static int one_aggregation(struct stat_job *stat)
 		if (!ways[i].asked)
 			continue;
 		if (chosen)
-			return cli_usage_error(STAT_COMMAND, "%s and %s exclude each other", chosen, ways[i].option);
+			return cli_usage_error(STAT_COMMAND, "%s and %s exclude each other", chosen,
+					       ways[i].option);
 		chosen = ways[i].option;
 		stat->aggregation = ways[i].aggregation;
 	}
@@ -50,10 +54,13 @@ static int one_aggregation(struct stat_job *stat)
 	if (stat->aggregation != STAT_THREAD && !wide)
 		return cli_usage_error(STAT_COMMAND, "%s needs CPUs: -a, or -C CPUS", chosen);
 	if (stat->aggregation == STAT_THREAD && !wide && !stat->target.pids && !stat->target.tids)
-		return cli_usage_error(STAT_COMMAND, "--per-thread needs threads that run already: -p, -t or -a");
-	if (stat->aggregation == STAT_THREAD && (stat->target.cpu_list || stat->target.cgroups || stat->each_cgroup))
-		return cli_usage_error(STAT_COMMAND, "--per-thread follows threads to any CPU: not with -C and "
-						     "cgroups");
+		return cli_usage_error(STAT_COMMAND,
+				       "--per-thread needs threads that run already: -p, -t or -a");
+	if (stat->aggregation == STAT_THREAD &&
+	    (stat->target.cpu_list || stat->target.cgroups || stat->each_cgroup))
+		return cli_usage_error(STAT_COMMAND,
+				       "--per-thread follows threads to any CPU: not with -C and "
+				       "cgroups");
 	return 0;
 }
 
@@ -62,7 +69,8 @@ static int check_times(struct stat_job *stat)
 	char *end;
 
 	if (stat->repeat > 1000000)
-		return cli_usage_error(STAT_COMMAND, "-r takes 1 to 1000000 runs, or 0: until Ctrl-C");
+		return cli_usage_error(STAT_COMMAND,
+				       "-r takes 1 to 1000000 runs, or 0: until Ctrl-C");
 	stat->spread = stat->repeat > 1;
 	if (stat->repeat != 1 && !stat->argv)
 		return cli_usage_error(STAT_COMMAND, "-r needs a program to run again");
@@ -72,15 +80,18 @@ static int check_times(struct stat_job *stat)
 		return cli_usage_error(STAT_COMMAND, "-I takes 1 to 1000000000 milliseconds");
 	if ((stat->interval_count || stat->interval_clear || stat->summary) && !stat->interval_ms)
 		return cli_usage_error(STAT_COMMAND, "--%s needs intervals: -I MSEC",
-				       stat->interval_count ? "interval-count" :
-				       stat->interval_clear ? "interval-clear" : "summary");
+				       stat->interval_count   ? "interval-count"
+				       : stat->interval_clear ? "interval-clear"
+							      : "summary");
 	if (stat->timeout_ms && (stat->timeout_ms < 10 || stat->timeout_ms > 1000000000))
-		return cli_usage_error(STAT_COMMAND, "--timeout takes 10 to 1000000000 milliseconds");
+		return cli_usage_error(STAT_COMMAND,
+				       "--timeout takes 10 to 1000000000 milliseconds");
 	if (!stat->delay)
 		return 0;
 	errno = 0;
 	stat->delay_ms = strtol(stat->delay, &end, 10);
-	if (errno || end == stat->delay || *end || stat->delay_ms < -1 || stat->delay_ms > 1000000000)
+	if (errno || end == stat->delay || *end || stat->delay_ms < -1 ||
+	    stat->delay_ms > 1000000000)
 		return cli_usage_error(STAT_COMMAND, "-D takes milliseconds, or -1: never enabled");
 	return 0;
 }
@@ -90,7 +101,8 @@ static int check_output(struct stat_job *stat)
 	if (stat->separator && stat->json)
 		return cli_usage_error(STAT_COMMAND, "-x and -j exclude each other");
 	if ((stat->separator || stat->json) && stat->big_num == 1)
-		return cli_usage_error(STAT_COMMAND, "-B is for the table: not with %s", stat->json ? "-j" : "-x");
+		return cli_usage_error(STAT_COMMAND, "-B is for the table: not with %s",
+				       stat->json ? "-j" : "-x");
 	if (stat->output_path && stat->log_fd)
 		return cli_usage_error(STAT_COMMAND, "-o and --log-fd exclude each other");
 	if (stat->append && !stat->output_path && !stat->log_fd)
@@ -98,12 +110,14 @@ static int check_output(struct stat_job *stat)
 	if (stat->table && stat->repeat <= 1)
 		return cli_usage_error(STAT_COMMAND, "--table needs several runs: -r N");
 	if (stat->table && (stat->separator || stat->json))
-		return cli_usage_error(STAT_COMMAND, "--table is for the table: not with %s", stat->json ? "-j" : "-x");
+		return cli_usage_error(STAT_COMMAND, "--table is for the table: not with %s",
+				       stat->json ? "-j" : "-x");
 	if (stat->metric_only && (stat->repeat != 1 || stat->json))
 		return cli_usage_error(STAT_COMMAND, "--metric-only and %s exclude each other",
 				       stat->json ? "-j" : "-r");
 	if (stat->log_fd > INT32_MAX)
-		return cli_usage_error(STAT_COMMAND, "--log-fd takes the number of an open descriptor");
+		return cli_usage_error(STAT_COMMAND,
+				       "--log-fd takes the number of an open descriptor");
 	if (stat->separator && !strcmp(stat->separator, "\\t"))
 		stat->separator = "\t";
 	return 0;
@@ -122,9 +136,12 @@ static int check(struct stat_job *stat)
 	if (stat->target.cgroups && stat->each_cgroup)
 		return cli_usage_error(STAT_COMMAND, "-G and --for-each-cgroup exclude each other");
 	if (stat->each_cgroup && !cli_target_system_wide(&stat->target))
-		return cli_usage_error(STAT_COMMAND, "--for-each-cgroup needs the CPUs to watch on: -a, or -C CPUS");
+		return cli_usage_error(
+			STAT_COMMAND,
+			"--for-each-cgroup needs the CPUs to watch on: -a, or -C CPUS");
 	if (stat->all_user && stat->all_kernel)
-		return cli_usage_error(STAT_COMMAND, "--all-user and --all-kernel exclude each other");
+		return cli_usage_error(STAT_COMMAND,
+				       "--all-user and --all-kernel exclude each other");
 	if (stat->null_run && !stat->argv && (stat->target.pids || stat->target.tids))
 		return cli_usage_error(STAT_COMMAND, "-n needs a program to tell the time of");
 	if (stat->null_run && (stat->events.nr || stat->detailed))
@@ -132,39 +149,51 @@ static int check(struct stat_job *stat)
 	return 0;
 }
 
+/* clang-format off */
 #define FLAG(letter, name, help, value) { letter, name, NULL, help, CLI_FLAG, value, NULL, false, false }
 #define COUNT(letter, name, help, value) { letter, name, NULL, help, CLI_COUNT, value, NULL, false, false }
 #define STRING(letter, name, what, help, value) { letter, name, what, help, CLI_STRING, value, NULL, false, false }
 #define NUMBER(letter, name, what, help, value) { letter, name, what, help, CLI_NUMBER, value, NULL, false, false }
 #define CALL(letter, name, what, help, value, call) { letter, name, what, help, CLI_CALL, value, call, false, false }
+/* clang-format on */
 
 int stat_parse(struct stat_job *stat, int argc, char **argv)
 {
 	const struct cli_option options[] = {
-		CALL('e', "event", "EVENTS", "what to count; see 'perch list'", stat, stat_add_events),
-		CALL(0, "event-file", "FILE", "what to count, from a file", stat, stat_add_event_file),
-		CALL(0, "filter", "EXPR", "only these hits of the tracepoints before it", stat, stat_add_filter),
-		COUNT('d', "detailed", "add cache events; twice and thrice: more of them", &stat->detailed),
+		CALL('e', "event", "EVENTS", "what to count; see 'perch list'", stat,
+		     stat_add_events),
+		CALL(0, "event-file", "FILE", "what to count, from a file", stat,
+		     stat_add_event_file),
+		CALL(0, "filter", "EXPR", "only these hits of the tracepoints before it", stat,
+		     stat_add_filter),
+		COUNT('d', "detailed", "add cache events; twice and thrice: more of them",
+		      &stat->detailed),
 		FLAG('n', "null", "count nothing, tell the time", &stat->null_run),
 		FLAG(0, "all-user", "user space alone", &stat->all_user),
 		FLAG(0, "all-kernel", "the kernel alone", &stat->all_kernel),
 		CLI_TARGET_OPTIONS_BUT_CGROUPS(&stat->target),
-		CALL('G', "cgroup", "NAME[,NAME]", "the events before it in these cgroups, one by one", stat,
-		     stat_add_cgroups),
-		STRING(0, "for-each-cgroup", "NAME[,NAME]", "all events in each of these cgroups", &stat->each_cgroup),
+		CALL('G', "cgroup", "NAME[,NAME]",
+		     "the events before it in these cgroups, one by one", stat, stat_add_cgroups),
+		STRING(0, "for-each-cgroup", "NAME[,NAME]", "all events in each of these cgroups",
+		       &stat->each_cgroup),
 		FLAG('i', "no-inherit", "leave children and new threads out", &stat->no_inherit),
-		NUMBER('r', "repeat", "N", "run the program N times, show means and spread; 0: until Ctrl-C",
+		NUMBER('r', "repeat", "N",
+		       "run the program N times, show means and spread; 0: until Ctrl-C",
 		       &stat->repeat),
 		FLAG(0, "table", "with -r: the time of each run, too", &stat->table),
-		NUMBER('I', "interval-print", "MSEC", "print what was counted every MSEC milliseconds",
-		       &stat->interval_ms),
+		NUMBER('I', "interval-print", "MSEC",
+		       "print what was counted every MSEC milliseconds", &stat->interval_ms),
 		NUMBER(0, "interval-count", "N", "stop after N intervals", &stat->interval_count),
-		FLAG(0, "interval-clear", "clear the terminal before each interval", &stat->interval_clear),
+		FLAG(0, "interval-clear", "clear the terminal before each interval",
+		     &stat->interval_clear),
 		FLAG(0, "summary", "after intervals, print the sums", &stat->summary),
-		FLAG(0, "csv-summary", "call them 'summary' in the fields of -x (default)", &stat->name_summary),
+		FLAG(0, "csv-summary", "call them 'summary' in the fields of -x (default)",
+		     &stat->name_summary),
 		NUMBER(0, "timeout", "MSEC", "stop after MSEC milliseconds", &stat->timeout_ms),
-		STRING('D', "delay", "MSEC", "count from MSEC after the start; -1: start disabled", &stat->delay),
-		STRING(0, "control", "fd:CTL[,ACK]", "take commands from a descriptor; fifo:CTL[,ACK]: from a file",
+		STRING('D', "delay", "MSEC", "count from MSEC after the start; -1: start disabled",
+		       &stat->delay),
+		STRING(0, "control", "fd:CTL[,ACK]",
+		       "take commands from a descriptor; fifo:CTL[,ACK]: from a file",
 		       &stat->control),
 		FLAG('S', "sync", "call sync(2) before each run", &stat->sync),
 		STRING(0, "pre", "COMMAND", "run by the shell before each run", &stat->pre),
@@ -175,19 +204,23 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 		FLAG(0, "per-core", "sums for each core", &stat->per_core),
 		FLAG(0, "per-node", "sums for each NUMA node", &stat->per_node),
 		FLAG(0, "per-thread", "sums for each thread of -p, -t or -a", &stat->per_thread),
-		FLAG(0, "no-merge", "one line for each PMU that an event's name stands for", &stat->no_merge),
+		FLAG(0, "no-merge", "one line for each PMU that an event's name stands for",
+		     &stat->no_merge),
 		FLAG('c', "scale", "scale up for the time off the PMU (default)", &stat->scale),
-		FLAG(0, "metric-only", "what is worked out of counts, without the counts", &stat->metric_only),
+		FLAG(0, "metric-only", "what is worked out of counts, without the counts",
+		     &stat->metric_only),
 		CALL('M', "metrics", "NAMES", "not there", stat, refuse_metrics),
-		STRING('x', "field-separator", "SEP", "print fields between separators, for programs",
-		       &stat->separator),
+		STRING('x', "field-separator", "SEP",
+		       "print fields between separators, for programs", &stat->separator),
 		FLAG('j', "json-output", "print JSON, one object a line", &stat->json),
-		CALL('B', "big-num", NULL, "group digits as the locale does (default)", &stat->big_num, set_big_num),
+		CALL('B', "big-num", NULL, "group digits as the locale does (default)",
+		     &stat->big_num, set_big_num),
 		STRING('o', "output", "FILE", "write the result to FILE", &stat->output_path),
 		FLAG(0, "append", "add to FILE", &stat->append),
 		NUMBER(0, "log-fd", "FD", "write the result to an open descriptor", &stat->log_fd),
 		FLAG(0, "quiet", "print no result", &stat->quiet),
-		COUNT('v', "verbose", "show raw counts; twice: each event as opened", &stat->verbose),
+		COUNT('v', "verbose", "show raw counts; twice: each event as opened",
+		      &stat->verbose),
 	};
 	int first = cli_parse(STAT_COMMAND, options, CLI_NR(options), argc, argv);
 

@@ -5,7 +5,8 @@
 #include "stat.h"
 
 /* An event with the term percore is shown by core where the others are shown by CPU. */
-static const struct perch_cpu_topology *core_of(const struct stat_job *stat, const struct stat_line *line, size_t group)
+static const struct perch_cpu_topology *core_of(const struct stat_job *stat,
+						const struct stat_line *line, size_t group)
 {
 	const struct stat_part *part;
 
@@ -24,10 +25,11 @@ static void name_core(const struct perch_cpu_topology *place, char *buffer, size
 }
 
 /* The group's name, and the width that perf gives it in a table. */
-static int name_group(const struct stat_job *stat, const struct stat_line *line, size_t group, char *buffer,
-		      size_t size)
+static int name_group(const struct stat_job *stat, const struct stat_line *line, size_t group,
+		      char *buffer, size_t size)
 {
-	const struct perch_cpu_topology *place = &stat->group[group].place, *core = core_of(stat, line, group);
+	const struct perch_cpu_topology *place = &stat->group[group].place,
+					*core = core_of(stat, line, group);
 
 	switch (stat->aggregation) {
 	case STAT_CPU:
@@ -70,7 +72,8 @@ static unsigned width_of(const struct stat_job *stat, const struct stat_line *li
 static void print_time(const struct stat_job *stat, FILE *out)
 {
 	fprintf(out, "%6llu.%09llu%s", (unsigned long long)(stat->interval_ns / 1000000000),
-		(unsigned long long)(stat->interval_ns % 1000000000), stat->separator ? stat->separator : " ");
+		(unsigned long long)(stat->interval_ns % 1000000000),
+		stat->separator ? stat->separator : " ");
 }
 
 static void print_thread(const struct stat_job *stat, const struct stat_group *group, FILE *out)
@@ -86,7 +89,8 @@ static void print_thread(const struct stat_job *stat, const struct stat_group *g
 	fputs(stat->separator, out);
 }
 
-void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group,
+		       FILE *out)
 {
 	const char *sep = stat->separator ? stat->separator : " ";
 	char name[64];
@@ -114,17 +118,19 @@ void stat_print_prefix(const struct stat_job *stat, const struct stat_line *line
 
 /* As perf names them, but for the core of a percore event the same as with --per-core. */
 static const char *const keys[] = {
-	[STAT_CPU] = "cpu", [STAT_SOCKET] = "socket", [STAT_DIE] = "die",
-	[STAT_CORE] = "core", [STAT_NODE] = "node", [STAT_THREAD] = "thread",
+	[STAT_CPU] = "cpu",   [STAT_SOCKET] = "socket", [STAT_DIE] = "die",
+	[STAT_CORE] = "core", [STAT_NODE] = "node",	[STAT_THREAD] = "thread",
 };
 
-void stat_print_json_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+void stat_print_json_prefix(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			    FILE *out)
 {
 	const struct stat_group *own = &stat->group[group];
 	char name[96];
 
 	if (stat->interval_ns)
-		fprintf(out, "\"interval\" : %llu.%09llu, ", (unsigned long long)(stat->interval_ns / 1000000000),
+		fprintf(out, "\"interval\" : %llu.%09llu, ",
+			(unsigned long long)(stat->interval_ns / 1000000000),
 			(unsigned long long)(stat->interval_ns % 1000000000));
 	if (stat->aggregation == STAT_GLOBAL)
 		return;
@@ -136,7 +142,8 @@ void stat_print_json_prefix(const struct stat_job *stat, const struct stat_line 
 	else
 		fprintf(out, "\"%s\" : ", keys[stat->aggregation]);
 	/* perf gives a CPU's number as a string without the letters */
-	stat_put_json_string(out, !strncmp(name, "CPU", 3) && stat->aggregation == STAT_CPU ? name + 3 : name);
+	stat_put_json_string(
+		out, !strncmp(name, "CPU", 3) && stat->aggregation == STAT_CPU ? name + 3 : name);
 	fputs(", ", out);
 	if (adds_up(stat))
 		fprintf(out, "\"aggregate-number\" : %u, ", width_of(stat, line, group));

@@ -37,7 +37,8 @@ static void print_interval(struct stat_job *stat, FILE *out)
 	stat->intervals_shown++;
 }
 
-/* Whether the user's locale may group digits: C and its like do not, and finding that out costs a dozen files. */
+/* Whether the user's locale may group digits: C and its like do not, and finding that out costs a
+ * dozen files. */
 static bool locale_groups(void)
 {
 	static const char *const variables[] = { "LC_ALL", "LC_NUMERIC", "LANG" };
@@ -45,7 +46,8 @@ static bool locale_groups(void)
 
 	for (size_t i = 0; i < CLI_NR(variables) && !(name && *name); i++)
 		name = getenv(variables[i]);
-	return name && *name && strcmp(name, "C") && strncmp(name, "C.", 2) && strcmp(name, "POSIX");
+	return name && *name && strcmp(name, "C") && strncmp(name, "C.", 2) &&
+	       strcmp(name, "POSIX");
 }
 
 static void print(struct stat_job *stat, FILE *out)
@@ -89,9 +91,10 @@ static int cannot_write(const struct stat_job *stat)
 	struct perch_error err;
 
 	if (stat->output == stderr)
-		return CLI_EXIT_FAILURE;	/* nowhere to tell it */
+		return CLI_EXIT_FAILURE; /* nowhere to tell it */
 	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write '%s': %s",
-			stat->output_path ? stat->output_path : "the descriptor of --log-fd", strerror(error));
+			stat->output_path ? stat->output_path : "the descriptor of --log-fd",
+			strerror(error));
 	return cli_error(STAT_COMMAND, &err);
 }
 
@@ -103,7 +106,8 @@ int stat_print(struct stat_job *stat)
 
 	if (stat->quiet)
 		return 0;
-	/* in one piece, so that what the program still writes to the same terminal does not fall between the lines */
+	/* in one piece, so that what the program still writes to the same terminal does not fall
+	 * between the lines */
 	memory = open_memstream(&text, &length);
 	if (memory) {
 		print(stat, memory);

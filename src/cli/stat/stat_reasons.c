@@ -27,7 +27,8 @@ static bool same_reason(const struct stat_job *stat, size_t one, size_t other)
 static bool named_before(const struct stat_job *stat, size_t from, size_t line)
 {
 	for (size_t i = from; i < line; i++)
-		if (same_reason(stat, i, line) && !strcmp(stat->line[i].name, stat->line[line].name))
+		if (same_reason(stat, i, line) &&
+		    !strcmp(stat->line[i].name, stat->line[line].name))
 			return true;
 	return false;
 }
@@ -59,8 +60,8 @@ static bool print_skipped(const struct stat_job *stat, FILE *out)
 }
 
 /* A list of the lines of which test says yes, and what is said of them. */
-static bool print_list(const struct stat_job *stat, bool (*test)(const struct perch_set_event *), const char *sentence,
-		       FILE *out)
+static bool print_list(const struct stat_job *stat, bool (*test)(const struct perch_set_event *),
+		       const char *sentence, FILE *out)
 {
 	bool any = false;
 
@@ -95,7 +96,8 @@ static bool print_dropped(const struct stat_job *stat, FILE *out)
 		if (!opened(stat, i)->missing_features)
 			continue;
 		perch_format_attr_features(opened(stat, i)->missing_features, parts, sizeof(parts));
-		fprintf(out, " %s: opened without %s, which this kernel does not know.\n", stat->line[i].name, parts);
+		fprintf(out, " %s: opened without %s, which this kernel does not know.\n",
+			stat->line[i].name, parts);
 		any = true;
 	}
 	return any;
@@ -107,12 +109,15 @@ void stat_print_reasons(const struct stat_job *stat, FILE *out)
 
 	for (size_t i = 0; i < stat->nr_parts; i++)
 		if (!stat->part[i].set)
-			return;		/* a signal came while the last run's were opened */
+			return; /* a signal came while the last run's were opened */
 	any = print_skipped(stat, out);
-	any |= print_list(stat, is_broken,
-			  "the weak group (W) did not fit the PMU: its events were counted one by one.", out);
-	any |= print_list(stat, wants_bpf,
-			  "the modifier b makes no difference: perch opens the event itself, no BPF program.", out);
+	any |= print_list(
+		stat, is_broken,
+		"the weak group (W) did not fit the PMU: its events were counted one by one.", out);
+	any |= print_list(
+		stat, wants_bpf,
+		"the modifier b makes no difference: perch opens the event itself, no BPF program.",
+		out);
 	any |= print_dropped(stat, out);
 	if (any)
 		fputc('\n', out);

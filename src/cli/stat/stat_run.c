@@ -39,12 +39,14 @@ static void lower_descriptors(struct stat_job *stat)
 
 static bool follows_program(const struct stat_job *stat)
 {
-	return stat->argv && !stat->target.pids && !stat->target.tids && !cli_target_system_wide(&stat->target);
+	return stat->argv && !stat->target.pids && !stat->target.tids &&
+	       !cli_target_system_wide(&stat->target);
 }
 
 static int open_part(struct stat_job *stat, struct stat_part *part)
 {
-	const unsigned may = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL | PERCH_SET_MAY_LOSE_TARGETS;
+	const unsigned may = PERCH_SET_MAY_SKIP | PERCH_SET_MAY_DROP_KERNEL |
+			     PERCH_SET_MAY_LOSE_TARGETS;
 	const struct perch_options options = {
 		.inherit = !stat->no_inherit && part->targets.target[0].pid >= 0 && !*part->cgroup,
 		.enable_on_exec = follows_program(stat) && !stat->delay_ms,
@@ -62,7 +64,7 @@ static int open_part(struct stat_job *stat, struct stat_part *part)
 	if (rc && err.errnum == EMFILE && raise_descriptors(stat))
 		rc = perch_set_open(&part->set, &part->events, &part->targets, &options, may, &err);
 	if (rc == -ESRCH && follows_program(stat) && stat_stopped())
-		return 128 + stat_stopped();	/* ended with us, before its exec: no mistake */
+		return 128 + stat_stopped(); /* ended with us, before its exec: no mistake */
 	return rc ? cli_open_error(STAT_COMMAND, &err) : 0;
 }
 
@@ -89,7 +91,8 @@ static double seconds(const struct timeval *time)
 	return time->tv_sec + time->tv_usec / 1e6;
 }
 
-/* Also tells when it could not be executed: whoever waited for its exec would disturb what is counted. */
+/* Also tells when it could not be executed: whoever waited for its exec would disturb what is
+ * counted. */
 static int reap_program(struct stat_job *stat)
 {
 	struct rusage usage = { 0 };
@@ -110,7 +113,7 @@ static int reap_program(struct stat_job *stat)
 	}
 	stat->status = cli_program_status(wait_status);
 	if (stat->cut_short && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGTERM)
-		stat->status = 0;	/* by us, as asked */
+		stat->status = 0; /* by us, as asked */
 	stat->user_seconds = seconds(&usage.ru_utime);
 	stat->sys_seconds = seconds(&usage.ru_stime);
 	return 0;
@@ -180,7 +183,8 @@ static bool wait_delay(struct stat_job *stat, uint64_t until, int *status)
 	return false;
 }
 
-/* Until the end: of the program, of the targets, of the time given, or by a signal. Prints intervals on the way. */
+/* Until the end: of the program, of the targets, of the time given, or by a signal. Prints
+ * intervals on the way. */
 static int watch(struct stat_job *stat, uint64_t start_ns)
 {
 	struct span span = { start_ns, start_ns };
@@ -218,7 +222,7 @@ static int watch(struct stat_job *stat, uint64_t start_ns)
 		status = status ? status : reaped;
 	}
 	if (every && !finished && !status)
-		status = end_interval(stat, &span);	/* the rest */
+		status = end_interval(stat, &span); /* the rest */
 	return status;
 }
 
@@ -249,7 +253,7 @@ static int wait_and_count(struct stat_job *stat, uint64_t start)
 		status = enable_parts(stat);
 	}
 	if (!status && stat->argv && !stat->interval_ms && !stat->timeout_ms && !stat->control)
-		status = reap_program(stat);	/* one system call */
+		status = reap_program(stat); /* one system call */
 	else
 		status = status ? status : watch(stat, start);
 	return status ? status : add_time(stat, stat_now_ns() - start);
@@ -280,7 +284,8 @@ static int prepare(struct stat_job *stat)
 {
 	int status;
 
-	close_parts(stat);	/* of the run before; the last one's stay, for what is told of them */
+	/* of the run before; the last one's stay, for what is told of them */
+	close_parts(stat);
 	lower_descriptors(stat);
 	if (stat->sync)
 		sync();
@@ -303,7 +308,8 @@ int stat_run(struct stat_job *stat)
 		cli_program_cancel(&stat->program);
 	}
 	if (!status)
-		stat_learn(stat);	/* before the program runs: one that has ended would be taken for a cause */
+		/* before the program runs: one that has ended would be taken for a cause */
+		stat_learn(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)
 		cli_program_let_go(&stat->program);
@@ -313,6 +319,6 @@ int stat_run(struct stat_job *stat)
 		status = gather(stat, false);
 	stat->wall_ns = stat->elapsed_ns.mean;
 	if (!status && shell("--post", stat->post))
-		stat->post_failed = true;	/* what was counted is true all the same */
+		stat->post_failed = true; /* what was counted is true all the same */
 	return status;
 }

@@ -4,11 +4,11 @@
 
 #include "stat.h"
 
-#define VALUE_WIDTH 18
-#define UNIT_WIDTH 4			/* more where a unit is longer */
-#define NAME_WIDTH 32
-#define BARE_NAME_WIDTH 25		/* of an event without a number */
-#define METRIC_WIDTH 35
+#define VALUE_WIDTH	18
+#define UNIT_WIDTH	4 /* more where a unit is longer */
+#define NAME_WIDTH	32
+#define BARE_NAME_WIDTH 25 /* of an event without a number */
+#define METRIC_WIDTH	35
 
 static int unit_width(const struct stat_job *stat)
 {
@@ -51,26 +51,32 @@ static void print_title(const struct stat_job *stat, FILE *out)
 void stat_print_interval_header(const struct stat_job *stat, FILE *out)
 {
 	static const char *const groups[] = {
-		[STAT_GLOBAL] = "", [STAT_CPU] = "CPU        ", [STAT_SOCKET] = "socket cpus ",
-		[STAT_DIE] = "die          cpus ", [STAT_CORE] = "core            cpus ", [STAT_NODE] = "node   cpus ",
+		[STAT_GLOBAL] = "",
+		[STAT_CPU] = "CPU        ",
+		[STAT_SOCKET] = "socket cpus ",
+		[STAT_DIE] = "die          cpus ",
+		[STAT_CORE] = "core            cpus ",
+		[STAT_NODE] = "node   cpus ",
 		[STAT_THREAD] = "            comm-pid      ",
 	};
 
-	fprintf(out, "#           time %s%*s %-*s events\n", groups[stat->aggregation], VALUE_WIDTH, "counts",
-		unit_width(stat), "unit");
+	fprintf(out, "#           time %s%*s %-*s events\n", groups[stat->aggregation], VALUE_WIDTH,
+		"counts", unit_width(stat), "unit");
 }
 
 static void print_metric(const struct stat_metric *metric, FILE *out)
 {
-	int used = fprintf(out, " # %*.*f%s", metric->width, metric->decimals, metric->value, metric->sign);
+	int used = fprintf(out, " # %*.*f%s", metric->width, metric->decimals, metric->value,
+			   metric->sign);
 
 	fprintf(out, " %-*s", METRIC_WIDTH - used - 1, metric->unit);
 }
 
 static void print_missing(const struct stat_job *stat, const struct stat_line *line, FILE *out)
 {
-	fprintf(out, "%*s %-*s %-*s", VALUE_WIDTH, line->supported ? "<not counted>" : "<not supported>",
-		unit_width(stat), line->unit, BARE_NAME_WIDTH, line->name);
+	fprintf(out, "%*s %-*s %-*s", VALUE_WIDTH,
+		line->supported ? "<not counted>" : "<not supported>", unit_width(stat), line->unit,
+		BARE_NAME_WIDTH, line->name);
 	if (*line->cgroup) {
 		fputc(' ', out);
 		cli_put_clean(out, line->cgroup);
@@ -88,7 +94,8 @@ static void print_more(const struct stat_job *stat, const struct stat_line *line
 	fputc('\n', out);
 }
 
-void stat_print_table_line(const struct stat_job *stat, const struct stat_line *line, size_t group, FILE *out)
+void stat_print_table_line(const struct stat_job *stat, const struct stat_line *line, size_t group,
+			   FILE *out)
 {
 	const struct stat_cell *cell = &line->cell[group];
 	double percent = stat_error_percent(&cell->value);
@@ -101,7 +108,8 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 		return;
 	}
 	fprintf(out, stat->big_num ? "%'*.*f" : "%*.*f", VALUE_WIDTH,
-		line->scale == (double)(uint64_t)line->scale ? 0 : 2, cell->value.mean * line->scale);
+		line->scale == (double)(uint64_t)line->scale ? 0 : 2,
+		cell->value.mean * line->scale);
 	fprintf(out, " %-*s %-*s", unit_width(stat), line->unit, NAME_WIDTH, line->name);
 	if (*line->cgroup) {
 		fputc(' ', out);
@@ -143,8 +151,8 @@ static void print_runs(const struct stat_job *stat, int digits, FILE *out)
 		double share = mean > 0 ? (off < 0 ? -off : off) / mean : 0;
 		int marks = share < 2 ? 1 + (int)(share * 20) : 40;
 
-		fprintf(out, " %17.*f (%+.*f) %.*s\n", digits, stat->each_ns[i] / 1e9, digits, off / 1e9, marks,
-			"########################################");
+		fprintf(out, " %17.*f (%+.*f) %.*s\n", digits, stat->each_ns[i] / 1e9, digits,
+			off / 1e9, marks, "########################################");
 	}
 	fprintf(out, "\n%*s# Final result:\n", 16 - digits, "");
 }
@@ -161,7 +169,8 @@ static void print_times(const struct stat_job *stat, FILE *out)
 	if (stat->repeat > 1) {
 		if (stat->table)
 			print_runs(stat, digits, out);
-		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits, spread);
+		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits,
+			spread);
 		if (spread > 0)
 			fprintf(out, "  ( +-%6.2f%% )", stat_error_percent(&stat->elapsed_ns));
 		fputs("\n\n", out);

@@ -46,8 +46,8 @@ static int add_cgroup(struct stat_job *stat, struct stat_part *part)
 	struct perch_error err;
 	int status = cli_target_cpus(STAT_COMMAND, &stat->target, stat->machine, &cpus);
 
-	if (!status && perch_targets_add_cgroup(&part->targets, part->cgroup, cpus.nr ? &cpus : NULL, stat->machine,
-						&err))
+	if (!status && perch_targets_add_cgroup(&part->targets, part->cgroup,
+						cpus.nr ? &cpus : NULL, stat->machine, &err))
 		status = cli_error(STAT_COMMAND, &err);
 	perch_cpus_clear(&cpus);
 	return status;
@@ -68,7 +68,8 @@ static int choose(struct stat_job *stat, struct stat_part *part)
 	if (status || part->targets.nr)
 		return status;
 	/* the program: its pid comes with each run */
-	return perch_targets_add(&part->targets, &perch_self, &err) ? cli_error(STAT_COMMAND, &err) : 0;
+	return perch_targets_add(&part->targets, &perch_self, &err) ? cli_error(STAT_COMMAND, &err)
+								    : 0;
 }
 
 static int positive(int number)
@@ -161,7 +162,8 @@ static int make_groups(struct stat_job *stat)
 	return 0;
 }
 
-/* Whether an event of the part counts a core (percore) or a socket (.per-pkg): then it matters where CPUs sit. */
+/* Whether an event of the part counts a core (percore) or a socket (.per-pkg): then it matters
+ * where CPUs sit. */
 static bool counts_places(const struct stat_part *part)
 {
 	for (size_t i = 0; i < part->events.nr; i++)
@@ -182,8 +184,9 @@ static int find_places(struct stat_job *stat, struct stat_part *part)
 		struct perch_cpu_topology place = { .cpu = cpu };
 
 		perch_machine_cpu_topology(stat->machine, cpu, &place, NULL);
-		part->place[i] = (struct perch_cpu_topology){ cpu, positive(place.core), positive(place.die),
-							   positive(place.socket), positive(place.node) };
+		part->place[i] =
+			(struct perch_cpu_topology){ cpu, positive(place.core), positive(place.die),
+						     positive(place.socket), positive(place.node) };
 	}
 	return 0;
 }
@@ -199,7 +202,8 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 		return no_memory();
 	for (size_t i = 0; i < part->targets.nr; i++) {
 		struct stat_group key = group_of(stat, &part->targets.target[i]);
-		struct stat_group *group = bsearch(&key, stat->group, stat->nr_groups, sizeof(key), compare_groups);
+		struct stat_group *group =
+			bsearch(&key, stat->group, stat->nr_groups, sizeof(key), compare_groups);
 
 		part->group[i] = group - stat->group;
 		group->nr += first;
@@ -209,12 +213,15 @@ static int assign_groups(struct stat_job *stat, struct stat_part *part, bool fir
 
 int stat_choose_targets(struct stat_job *stat)
 {
-	bool anyone = stat->target.pids || stat->target.tids || cli_target_system_wide(&stat->target);
+	bool anyone = stat->target.pids || stat->target.tids ||
+		      cli_target_system_wide(&stat->target);
 	int status = 0;
 
 	if (!anyone && !stat->argv)
-		return cli_usage_error(STAT_COMMAND, "no program to run, and none of -p, -t, -a and -C");
-	if (stat->target.cgroups || !stat->nr_parts) {	/* what contradicts itself, even where nothing is counted */
+		return cli_usage_error(STAT_COMMAND,
+				       "no program to run, and none of -p, -t, -a and -C");
+	/* what contradicts itself, even where nothing is counted */
+	if (stat->target.cgroups || !stat->nr_parts) {
 		struct perch_targets unused = { 0 };
 
 		status = cli_target_choose(STAT_COMMAND, &stat->target, stat->machine, &unused);

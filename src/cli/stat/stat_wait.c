@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting: for the program, for processes of others, for the time of an interval, and for Ctrl-C. */
+/* Waiting: for the program, for processes of others, for the time of an interval, and for Ctrl-C.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -11,15 +12,16 @@
 
 #include "stat.h"
 
-static volatile sig_atomic_t stopped;	/* the signal's number */
+static volatile sig_atomic_t stopped; /* the signal's number */
 static volatile sig_atomic_t child;
 static pid_t own;
-static int control_fd = -1;		/* of the wait that goes on */
-static bool commanded;			/* something came in there */
+static int control_fd = -1; /* of the wait that goes on */
+static bool commanded;	    /* something came in there */
 
 static void on_signal(int number)
 {
-	/* the program before its exec, which waits while events are opened: to be killed as it would be after it */
+	/* the program before its exec, which waits while events are opened: to be killed as it
+	 * would be after it */
 	if (getpid() != own) {
 		signal(number, SIG_DFL);
 		raise(number);
@@ -27,7 +29,7 @@ static void on_signal(int number)
 	}
 	stopped = number;
 	if (number == SIGTERM && child > 0)
-		kill(child, SIGTERM);	/* Ctrl-C reaches the program by itself */
+		kill(child, SIGTERM); /* Ctrl-C reaches the program by itself */
 }
 
 int stat_stopped(void)
@@ -35,7 +37,8 @@ int stat_stopped(void)
 	return stopped;
 }
 
-/* Also where they were ignored, as in a script's background jobs: counting until a signal is what -p and -a are for. */
+/* Also where they were ignored, as in a script's background jobs: counting until a signal is what
+ * -p and -a are for. */
 void stat_catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
@@ -50,7 +53,7 @@ void stat_pass_signals_to(pid_t pid)
 {
 	child = pid;
 	if (pid && stopped)
-		kill(pid, stopped);	/* it came before there was anyone to pass it on to */
+		kill(pid, stopped); /* it came before there was anyone to pass it on to */
 }
 
 uint64_t stat_now_ns(void)
@@ -62,12 +65,14 @@ uint64_t stat_now_ns(void)
 }
 
 /*
- * Sleeps until the time, a signal, a command, or the end of the process behind the pidfd (-1: none). The signals are let
- * in during the sleep alone: one that comes between a look at `stopped` and the sleep would be slept over.
+ * Sleeps until the time, a signal, a command, or the end of the process behind the pidfd (-1:
+ * none). The signals are let in during the sleep alone: one that comes between a look at `stopped`
+ * and the sleep would be slept over.
  */
 static void sleep_until(uint64_t until_ns, int pidfd)
 {
-	struct pollfd ends[] = { { .fd = pidfd, .events = POLLIN }, { .fd = control_fd, .events = POLLIN } };
+	struct pollfd ends[] = { { .fd = pidfd, .events = POLLIN },
+				 { .fd = control_fd, .events = POLLIN } };
 	uint64_t now = stat_now_ns();
 	uint64_t rest = until_ns > now ? until_ns - now : 0;
 	struct timespec left = { .tv_sec = rest / 1000000000, .tv_nsec = rest % 1000000000 };
@@ -77,7 +82,8 @@ static void sleep_until(uint64_t until_ns, int pidfd)
 	sigaddset(&ours, SIGINT);
 	sigaddset(&ours, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ours, &before);
-	if (!stopped && ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
+	if (!stopped &&
+	    ppoll(ends, CLI_NR(ends), until_ns == UINT64_MAX ? NULL : &left, &before) > 0)
 		commanded = ends[1].revents != 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -97,7 +103,8 @@ static uint64_t glance(uint64_t until_ns)
 	return soon < until_ns ? soon : until_ns;
 }
 
-/* A process that has ended but whose parent has not asked for its status answers kill(2) still, a pidfd not. */
+/* A process that has ended but whose parent has not asked for its status answers kill(2) still, a
+ * pidfd not. */
 static bool lives(pid_t pid, int *pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
@@ -116,7 +123,8 @@ static bool program_ended(const struct stat_job *stat)
 {
 	siginfo_t info = { 0 };
 
-	return waitid(P_PID, stat->program.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid;
+	return waitid(P_PID, stat->program.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	       info.si_pid;
 }
 
 /* Waits for one process; false when it is over. */

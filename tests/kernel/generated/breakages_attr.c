@@ -51,7 +51,7 @@ CHANGE(all_read_format_bits)
 	return true;
 }
 
-/* ---- The size -------------------------------------------------------------------------------------------------- */
+/* ---- The size ---- */
 
 CHANGE(size_small)
 {
@@ -92,7 +92,7 @@ CHANGE(attr_unreadable)
 	return true;
 }
 
-/* ---- Pairs ----------------------------------------------------------------------------------------------------- */
+/* ---- Pairs ---- */
 
 CHANGE(inherit_thread_alone)
 {
@@ -133,7 +133,8 @@ CHANGE(remove_on_exec_cleared)
 CHANGE(frequency)
 {
 	ATTR->freq = 1;
-	ATTR->sample_freq = world->max_rate + 1 + (build_random(chance) >> (1 + build_below(chance, 62)));
+	ATTR->sample_freq =
+		world->max_rate + 1 + (build_random(chance) >> (1 + build_below(chance, 62)));
 	return true;
 }
 
@@ -155,14 +156,15 @@ CHANGE(period_as_frequency)
 
 CHANGE(clockid)
 {
-	static const int clocks[] = { 2, 3, 5, 6, 8, 9, 10, 12, 15, 16, -1, -2, -6, 1000, INT32_MIN, INT32_MAX };
+	static const int clocks[] = { 2,  3,  5,  6,  8,  9,	10,	   12,
+				      15, 16, -1, -2, -6, 1000, INT32_MIN, INT32_MAX };
 
 	ATTR->use_clockid = 1;
 	ATTR->clockid = clocks[build_below(chance, COUNT_OF(clocks))];
 	return true;
 }
 
-/* ---- AUX ------------------------------------------------------------------------------------------------------- */
+/* ---- AUX ---- */
 
 CHANGE(aux_output)
 {
@@ -201,42 +203,94 @@ CHANGE(aux_sample_size)
 }
 
 static const struct breakage table[] = {
-	{ .name = "a flag bit that no kernel knows", .fields = "reserved_1,flags", .is_static = true,
+	{ .name = "a flag bit that no kernel knows",
+	  .fields = "reserved_1,flags",
+	  .is_static = true,
 	  .change = reserved_1 },
 	{ .name = "defer_callchain", .fields = "defer_callchain", .change = defer_callchain },
 	{ .name = "defer_output", .fields = "defer_output", .change = defer_output },
-	{ .name = "padding behind sample_max_stack", .fields = "reserved_2", .is_static = true, .change = reserved_2 },
-	{ .name = "an unknown aux_action bit", .fields = "aux_action,reserved_3", .is_static = true,
+	{ .name = "padding behind sample_max_stack",
+	  .fields = "reserved_2",
+	  .is_static = true,
+	  .change = reserved_2 },
+	{ .name = "an unknown aux_action bit",
+	  .fields = "aux_action,reserved_3",
+	  .is_static = true,
 	  .change = reserved_3 },
-	{ .name = "an unknown read_format bit", .fields = "read_format", .is_static = true,
+	{ .name = "an unknown read_format bit",
+	  .fields = "read_format",
+	  .is_static = true,
 	  .change = read_format_bits },
-	{ .name = "every read_format bit", .fields = "read_format", .alone = true, .change = all_read_format_bits },
-	{ .name = "size below 64", .fields = "size", .sizes = true, .alone = true, .change = size_small },
-	{ .name = "size above a page", .fields = "size", .sizes = true, .alone = true, .change = size_large },
+	{ .name = "every read_format bit",
+	  .fields = "read_format",
+	  .alone = true,
+	  .change = all_read_format_bits },
+	{ .name = "size below 64",
+	  .fields = "size",
+	  .sizes = true,
+	  .alone = true,
+	  .change = size_small },
+	{ .name = "size above a page",
+	  .fields = "size",
+	  .sizes = true,
+	  .alone = true,
+	  .change = size_large },
 	{ .name = "config4", .fields = "config4", .sizes = true, .change = config4 },
-	{ .name = "a byte behind the known attr", .fields = "size", .sizes = true, .change = size_tail },
-	{ .name = "attr NULL", .fields = "attr", .sizes = true, .alone = true, .change = attr_null },
-	{ .name = "attr unreadable", .fields = "attr", .sizes = true, .alone = true, .change = attr_unreadable },
-	{ .name = "inherit_thread without inherit", .fields = "inherit_thread,inherit", .is_static = true,
+	{ .name = "a byte behind the known attr",
+	  .fields = "size",
+	  .sizes = true,
+	  .change = size_tail },
+	{ .name = "attr NULL",
+	  .fields = "attr",
+	  .sizes = true,
+	  .alone = true,
+	  .change = attr_null },
+	{ .name = "attr unreadable",
+	  .fields = "attr",
+	  .sizes = true,
+	  .alone = true,
+	  .change = attr_unreadable },
+	{ .name = "inherit_thread without inherit",
+	  .fields = "inherit_thread,inherit",
+	  .is_static = true,
 	  .change = inherit_thread_alone },
-	{ .name = "inherit cleared under inherit_thread", .fields = "inherit_thread,inherit", .is_static = true,
+	{ .name = "inherit cleared under inherit_thread",
+	  .fields = "inherit_thread,inherit",
+	  .is_static = true,
 	  .change = inherit_cleared },
-	{ .name = "enable_on_exec and remove_on_exec", .fields = "enable_on_exec,remove_on_exec", .is_static = true,
+	{ .name = "enable_on_exec and remove_on_exec",
+	  .fields = "enable_on_exec,remove_on_exec",
+	  .is_static = true,
 	  .change = exec_both },
-	{ .name = "sigtrap without remove_on_exec", .fields = "sigtrap,remove_on_exec", .is_static = true,
+	{ .name = "sigtrap without remove_on_exec",
+	  .fields = "sigtrap,remove_on_exec",
+	  .is_static = true,
 	  .change = sigtrap_alone },
-	{ .name = "remove_on_exec cleared under sigtrap", .fields = "sigtrap,remove_on_exec",
-	  .is_static = true, .change = remove_on_exec_cleared },
+	{ .name = "remove_on_exec cleared under sigtrap",
+	  .fields = "sigtrap,remove_on_exec",
+	  .is_static = true,
+	  .change = remove_on_exec_cleared },
 	{ .name = "sample_freq above the limit", .fields = "sample_freq", .change = frequency },
-	{ .name = "sample_period negative", .fields = "sample_period", .is_static = true, .change = period },
-	{ .name = "a period taken for a frequency", .fields = "sample_freq,freq", .change = period_as_frequency },
-	{ .name = "a clock that events cannot use", .fields = "clockid,use_clockid", .is_static = true,
+	{ .name = "sample_period negative",
+	  .fields = "sample_period",
+	  .is_static = true,
+	  .change = period },
+	{ .name = "a period taken for a frequency",
+	  .fields = "sample_freq,freq",
+	  .change = period_as_frequency },
+	{ .name = "a clock that events cannot use",
+	  .fields = "clockid,use_clockid",
+	  .is_static = true,
 	  .change = clockid },
 	{ .name = "aux_output", .fields = "aux_output", .change = aux_output },
-	{ .name = "aux_start_paused", .fields = "aux_action,aux_start_paused", .change = aux_start_paused },
+	{ .name = "aux_start_paused",
+	  .fields = "aux_action,aux_start_paused",
+	  .change = aux_start_paused },
 	{ .name = "aux_pause", .fields = "aux_action,aux_pause", .change = aux_pause },
 	{ .name = "aux_resume", .fields = "aux_action,aux_resume", .change = aux_resume },
-	{ .name = "aux_pause and aux_resume", .fields = "aux_action,aux_pause,aux_resume", .is_static = true,
+	{ .name = "aux_pause and aux_resume",
+	  .fields = "aux_action,aux_pause,aux_resume",
+	  .is_static = true,
 	  .change = aux_both },
 	{ .name = "aux_sample_size", .fields = "aux_sample_size", .change = aux_sample_size },
 };

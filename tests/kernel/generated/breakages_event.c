@@ -7,7 +7,7 @@
 
 #include "breakages.h"
 
-/* ---- type and config ------------------------------------------------------------------------------------------- */
+/* ---- type and config ---- */
 
 CHANGE(software_config)
 {
@@ -51,7 +51,8 @@ CHANGE(hardware_cache)
 {
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HW_CACHE;
-	ATTR->config = build_below(chance, 7) | build_below(chance, 3) << 8 | build_below(chance, 2) << 16;
+	ATTR->config = build_below(chance, 7) | build_below(chance, 3) << 8 |
+		       build_below(chance, 2) << 16;
 	return true;
 }
 
@@ -65,16 +66,18 @@ CHANGE(raw_hardware)
 
 CHANGE(extended_type)
 {
-	const uint32_t types[] = { PERCH_TYPE_SOFTWARE, PERCH_TYPE_TRACEPOINT, PERCH_TYPE_RAW, 99, 1000 };
+	const uint32_t types[] = { PERCH_TYPE_SOFTWARE, PERCH_TYPE_TRACEPOINT, PERCH_TYPE_RAW, 99,
+				   1000 };
 
 	clear_event(ATTR);
 	ATTR->type = PERCH_TYPE_HARDWARE;
 	ATTR->config = build_below(chance, PERCH_COUNT_HW_MAX) |
-		       (uint64_t)types[build_below(chance, COUNT_OF(types))] << PERCH_PMU_TYPE_SHIFT;
+		       (uint64_t)types[build_below(chance, COUNT_OF(types))]
+			       << PERCH_PMU_TYPE_SHIFT;
 	return true;
 }
 
-/* ---- Tracepoints ----------------------------------------------------------------------------------------------- */
+/* ---- Tracepoints ---- */
 
 CHANGE(tracepoint_id)
 {
@@ -97,7 +100,7 @@ CHANGE(nmi_clock)
 	return true;
 }
 
-/* ---- Breakpoints ----------------------------------------------------------------------------------------------- */
+/* ---- Breakpoints ---- */
 
 CHANGE(breakpoint_type)
 {
@@ -109,7 +112,9 @@ CHANGE(breakpoint_type)
 
 CHANGE(breakpoint_length)
 {
-	static const uint64_t lengths[] = { 0, 3, 5, 6, 7, 9, 12, 16, 32, 4096, UINT64_C(1) << 40, UINT64_MAX };
+	static const uint64_t lengths[] = {
+		0, 3, 5, 6, 7, 9, 12, 16, 32, 4096, UINT64_C(1) << 40, UINT64_MAX
+	};
 
 	ATTR->bp_len = lengths[build_below(chance, COUNT_OF(lengths))];
 	return true;
@@ -156,7 +161,7 @@ CHANGE(breakpoint_slots)
 	return false;
 }
 
-/* ---- msr: it counts, and on all sides -------------------------------------------------------------------------- */
+/* ---- msr: it counts, and on all sides ---- */
 
 CHANGE(msr_config)
 {
@@ -164,11 +169,11 @@ CHANGE(msr_config)
 	return true;
 }
 
-#define CHANGE_TO_SET(bit)                                                                                 \
-	CHANGE(set_##bit)                                                                                  \
-	{                                                                                                  \
-		ATTR->bit = 1;                                                                             \
-		return true;                                                                               \
+#define CHANGE_TO_SET(bit)     \
+	CHANGE(set_##bit)      \
+	{                      \
+		ATTR->bit = 1; \
+		return true;   \
 	}
 CHANGE_TO_SET(exclude_user)
 CHANGE_TO_SET(exclude_kernel)
@@ -192,7 +197,7 @@ CHANGE(msr_samples_by_frequency)
 	return true;
 }
 
-/* ---- uprobes --------------------------------------------------------------------------------------------------- */
+/* ---- uprobes ---- */
 
 static bool probe_path(struct generated_call *call, const char *path)
 {
@@ -273,75 +278,177 @@ CHANGE(msr_as_user)
 }
 
 #define HARDWARE_FIELDS "type,config"
-#define EXCLUDES "exclude_user,exclude_kernel,exclude_hv,exclude_idle,exclude_host,exclude_guest"
-#define PATH_FIELDS "config1,uprobe_path"
+#define EXCLUDES	"exclude_user,exclude_kernel,exclude_hv,exclude_idle,exclude_host,exclude_guest"
+#define PATH_FIELDS	"config1,uprobe_path"
 /* To place a probe and take it away makes the kernel wait for every CPU, a tenth of a second. */
 #define RARE 6
 
 static const struct breakage table[] = {
-	{ .name = "a software event that is none", .fields = "config", .wish = WISH_SOFTWARE,
+	{ .name = "a software event that is none",
+	  .fields = "config",
+	  .wish = WISH_SOFTWARE,
 	  .change = software_config },
-	{ .name = "a software event with high bits", .fields = "config", .wish = WISH_SOFTWARE,
+	{ .name = "a software event with high bits",
+	  .fields = "config",
+	  .wish = WISH_SOFTWARE,
 	  .change = software_config_high },
 	{ .name = "a type that no PMU has", .fields = "type", .change = unknown_type },
 	{ .name = "type -1", .fields = "type", .change = negative_type },
-	{ .name = "a hardware event", .fields = HARDWARE_FIELDS, .wish = WISH_SOFTWARE, .change = hardware },
-	{ .name = "a hardware cache event", .fields = HARDWARE_FIELDS, .wish = WISH_SOFTWARE,
+	{ .name = "a hardware event",
+	  .fields = HARDWARE_FIELDS,
+	  .wish = WISH_SOFTWARE,
+	  .change = hardware },
+	{ .name = "a hardware cache event",
+	  .fields = HARDWARE_FIELDS,
+	  .wish = WISH_SOFTWARE,
 	  .change = hardware_cache },
-	{ .name = "a raw hardware event", .fields = HARDWARE_FIELDS, .wish = WISH_SOFTWARE, .change = raw_hardware },
-	{ .name = "a hardware event of another PMU", .fields = HARDWARE_FIELDS, .wish = WISH_SOFTWARE,
+	{ .name = "a raw hardware event",
+	  .fields = HARDWARE_FIELDS,
+	  .wish = WISH_SOFTWARE,
+	  .change = raw_hardware },
+	{ .name = "a hardware event of another PMU",
+	  .fields = HARDWARE_FIELDS,
+	  .wish = WISH_SOFTWARE,
 	  .change = extended_type },
-	{ .name = "a tracepoint id that is none", .fields = "config", .wish = WISH_TRACEPOINT,
+	{ .name = "a tracepoint id that is none",
+	  .fields = "config",
+	  .wish = WISH_TRACEPOINT,
 	  .change = tracepoint_id },
-	{ .name = "tracepoint 0", .fields = "config", .wish = WISH_TRACEPOINT, .change = tracepoint_zero },
-	{ .name = "a clock that interrupts cannot read", .fields = "clockid,use_clockid",
-	  .wish = WISH_TRACEPOINT | WISH_BREAKPOINT | WISH_ALONE, .change = nmi_clock },
-	{ .name = "bp_type", .fields = "bp_type", .wish = WISH_BREAKPOINT, .change = breakpoint_type },
-	{ .name = "bp_len", .fields = "bp_len", .wish = WISH_BREAKPOINT, .change = breakpoint_length },
-	{ .name = "bp_len of a breakpoint on code", .fields = "bp_len", .wish = WISH_BREAKPOINT,
+	{ .name = "tracepoint 0",
+	  .fields = "config",
+	  .wish = WISH_TRACEPOINT,
+	  .change = tracepoint_zero },
+	{ .name = "a clock that interrupts cannot read",
+	  .fields = "clockid,use_clockid",
+	  .wish = WISH_TRACEPOINT | WISH_BREAKPOINT | WISH_ALONE,
+	  .change = nmi_clock },
+	{ .name = "bp_type",
+	  .fields = "bp_type",
+	  .wish = WISH_BREAKPOINT,
+	  .change = breakpoint_type },
+	{ .name = "bp_len",
+	  .fields = "bp_len",
+	  .wish = WISH_BREAKPOINT,
+	  .change = breakpoint_length },
+	{ .name = "bp_len of a breakpoint on code",
+	  .fields = "bp_len",
+	  .wish = WISH_BREAKPOINT,
 	  .change = breakpoint_code_length },
-	{ .name = "bp_addr not aligned", .fields = "bp_addr,bp_len", .wish = WISH_BREAKPOINT,
+	{ .name = "bp_addr not aligned",
+	  .fields = "bp_addr,bp_len",
+	  .wish = WISH_BREAKPOINT,
 	  .change = breakpoint_align },
-	{ .name = "bp_addr in the kernel with exclude_kernel", .fields = "bp_addr,exclude_kernel",
-	  .wish = WISH_BREAKPOINT, .change = breakpoint_in_kernel },
-	{ .name = "a fifth breakpoint", .cause = PERCH_CAUSE_BREAKPOINT_SLOTS, .wish = WISH_BREAKPOINT | WISH_ALONE,
-	  .alone = true, .change = breakpoint_slots },
-	{ .name = "config of msr", .fields = "config", .who = FOR_ROOT, .wish = WISH_MSR, .change = msr_config },
-	{ .name = "exclude_user on msr", .fields = "exclude_user", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "bp_addr in the kernel with exclude_kernel",
+	  .fields = "bp_addr,exclude_kernel",
+	  .wish = WISH_BREAKPOINT,
+	  .change = breakpoint_in_kernel },
+	{ .name = "a fifth breakpoint",
+	  .cause = PERCH_CAUSE_BREAKPOINT_SLOTS,
+	  .wish = WISH_BREAKPOINT | WISH_ALONE,
+	  .alone = true,
+	  .change = breakpoint_slots },
+	{ .name = "config of msr",
+	  .fields = "config",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
+	  .change = msr_config },
+	{ .name = "exclude_user on msr",
+	  .fields = "exclude_user",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_user },
-	{ .name = "exclude_kernel on msr", .fields = "exclude_kernel", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "exclude_kernel on msr",
+	  .fields = "exclude_kernel",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_kernel },
-	{ .name = "exclude_hv on msr", .fields = "exclude_hv", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "exclude_hv on msr",
+	  .fields = "exclude_hv",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_hv },
-	{ .name = "exclude_idle on msr", .fields = "exclude_idle", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "exclude_idle on msr",
+	  .fields = "exclude_idle",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_idle },
-	{ .name = "exclude_host on msr", .fields = "exclude_host", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "exclude_host on msr",
+	  .fields = "exclude_host",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_host },
-	{ .name = "exclude_guest on msr", .fields = "exclude_guest", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "exclude_guest on msr",
+	  .fields = "exclude_guest",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = set_exclude_guest },
-	{ .name = "a period on msr", .fields = "sample_period", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "a period on msr",
+	  .fields = "sample_period",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = msr_samples },
-	{ .name = "a frequency on msr", .fields = "sample_freq,sample_period,freq", .who = FOR_ROOT, .wish = WISH_MSR,
+	{ .name = "a frequency on msr",
+	  .fields = "sample_freq,sample_period,freq",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MSR,
 	  .change = msr_samples_by_frequency },
-	{ .name = "a uprobe's path NULL", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE, .weight = RARE,
+	{ .name = "a uprobe's path NULL",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
 	  .change = probe_path_null },
-	{ .name = "a uprobe's path unreadable", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE,
-	  .weight = RARE, .change = probe_path_unreadable },
-	{ .name = "a uprobe's path empty", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE, .weight = RARE,
+	{ .name = "a uprobe's path unreadable",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
+	  .change = probe_path_unreadable },
+	{ .name = "a uprobe's path empty",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
 	  .change = probe_path_empty },
-	{ .name = "a uprobe's file missing", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE,
-	  .weight = RARE, .change = probe_path_missing },
-	{ .name = "a uprobe in a folder", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE, .weight = RARE,
+	{ .name = "a uprobe's file missing",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
+	  .change = probe_path_missing },
+	{ .name = "a uprobe in a folder",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
 	  .change = probe_path_folder },
-	{ .name = "a uprobe's path too long", .fields = PATH_FIELDS, .who = FOR_ROOT, .wish = WISH_UPROBE,
-	  .weight = RARE, .change = probe_path_long },
-	{ .name = "a uprobe beyond the file's end", .fields = "config2,probe_offset", .who = FOR_ROOT,
-	  .wish = WISH_UPROBE, .weight = RARE, .change = probe_offset },
-	{ .name = "a uprobe's counter not aligned", .fields = "config", .who = FOR_ROOT, .wish = WISH_UPROBE,
-	  .weight = RARE, .change = probe_counter },
-	{ .name = "a uprobe as a user", .fields = "type", .who = FOR_USER, .wish = WISH_SOFTWARE,
+	{ .name = "a uprobe's path too long",
+	  .fields = PATH_FIELDS,
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
+	  .change = probe_path_long },
+	{ .name = "a uprobe beyond the file's end",
+	  .fields = "config2,probe_offset",
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
+	  .change = probe_offset },
+	{ .name = "a uprobe's counter not aligned",
+	  .fields = "config",
+	  .who = FOR_ROOT,
+	  .wish = WISH_UPROBE,
+	  .weight = RARE,
+	  .change = probe_counter },
+	{ .name = "a uprobe as a user",
+	  .fields = "type",
+	  .who = FOR_USER,
+	  .wish = WISH_SOFTWARE,
 	  .change = probe_as_user },
-	{ .name = "msr with a side left out", .fields = "type," EXCLUDES, .who = FOR_USER, .wish = WISH_SOFTWARE,
+	{ .name = "msr with a side left out",
+	  .fields = "type," EXCLUDES,
+	  .who = FOR_USER,
+	  .wish = WISH_SOFTWARE,
 	  .change = msr_as_user },
 	{ .name = "namespaces", .fields = "namespaces", .who = FOR_USER, .change = set_namespaces },
 };

@@ -30,7 +30,9 @@ CHANGE(group_no_event)
 /* The leader's member is taken for the leader. */
 CHANGE(member_for_leader)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERCH_COUNT_SW_DUMMY };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = PERCH_COUNT_SW_DUMMY };
 	int fd;
 
 	if (call->flags & PERCH_FLAG_FD_NO_GROUP)
@@ -39,7 +41,8 @@ CHANGE(member_for_leader)
 	attr.inherit = call->leader_attr.inherit;
 	attr.use_clockid = call->leader_attr.use_clockid;
 	attr.clockid = call->leader_attr.clockid;
-	fd = syscall(SYS_perf_event_open, &attr, call->pid, call->cpu, call->group_fd, call->leader.flags);
+	fd = syscall(SYS_perf_event_open, &attr, call->pid, call->cpu, call->group_fd,
+		     call->leader.flags);
 	if (fd < 0)
 		return false;
 	generated_keep(call, fd);
@@ -71,7 +74,7 @@ static bool other_leader(struct generated_call *call, pid_t pid, int cpu)
 	return true;
 }
 
-/* ---- Another target than the leader's -------------------------------------------------------------------------- */
+/* ---- Another target than the leader's ---- */
 
 CHANGE(member_elsewhere)
 {
@@ -96,7 +99,8 @@ CHANGE(member_of_another)
 
 CHANGE(member_of_everyone)
 {
-	if (call->leader.pid == -1 || call->leader.cpu == -1 || call->leader.flags & PERCH_FLAG_PID_CGROUP)
+	if (call->leader.pid == -1 || call->leader.cpu == -1 ||
+	    call->leader.flags & PERCH_FLAG_PID_CGROUP)
 		return false;
 	call->pid = -1;
 	call->flags &= ~PERCH_FLAG_FD_OUTPUT;
@@ -128,20 +132,22 @@ CHANGE(member_of_another_cgroup)
 	return true;
 }
 
-/* ---- Other settings than the leader's -------------------------------------------------------------------------- */
+/* ---- Other settings than the leader's ---- */
 
 CHANGE(member_inherits)
 {
 	ATTR->inherit = 1;
 	if (ATTR->sample_type & PERCH_SAMPLE_READ)
 		ATTR->sample_type |= PERCH_SAMPLE_TID;
-	return !call->leader_attr.inherit && call->pid != -1 && !(call->flags & PERCH_FLAG_PID_CGROUP);
+	return !call->leader_attr.inherit && call->pid != -1 &&
+	       !(call->flags & PERCH_FLAG_PID_CGROUP);
 }
 
 CHANGE(member_does_not_inherit)
 {
 	ATTR->inherit = ATTR->inherit_thread = 0;
-	return call->leader_attr.inherit && call->pid != -1 && !(call->flags & PERCH_FLAG_PID_CGROUP);
+	return call->leader_attr.inherit && call->pid != -1 &&
+	       !(call->flags & PERCH_FLAG_PID_CGROUP);
 }
 
 CHANGE(member_has_a_clock)
@@ -183,8 +189,8 @@ CHANGE(member_exclusive)
 
 CHANGE(group_full)
 {
-	if (world->full_leader < 0 || (call->pid && call->pid != world->self) || call->cpu != -1 || ATTR->inherit ||
-	    ATTR->use_clockid || call->subject == SUBJECT_UPROBE)
+	if (world->full_leader < 0 || (call->pid && call->pid != world->self) || call->cpu != -1 ||
+	    ATTR->inherit || ATTR->use_clockid || call->subject == SUBJECT_UPROBE)
 		return false;
 	call->group_fd = world->full_leader;
 	call->flags &= PERCH_FLAG_FD_CLOEXEC;
@@ -192,7 +198,7 @@ CHANGE(group_full)
 	return true;
 }
 
-/* ---- Output ---------------------------------------------------------------------------------------------------- */
+/* ---- Output ---- */
 
 CHANGE(output_without_ring)
 {
@@ -239,39 +245,83 @@ static const struct breakage table[] = {
 	{ .name = "group_fd closed", .fields = "group_fd", .change = group_closed },
 	{ .name = "group_fd below -1", .fields = "group_fd", .change = group_negative },
 	{ .name = "group_fd no event", .fields = "group_fd", .change = group_no_event },
-	{ .name = "a member for a leader", .fields = "group_fd", .wish = WISH_MEMBER, .change = member_for_leader },
-	{ .name = "a member on another CPU", .fields = "cpu,group_fd", .wish = WISH_MEMBER,
+	{ .name = "a member for a leader",
+	  .fields = "group_fd",
+	  .wish = WISH_MEMBER,
+	  .change = member_for_leader },
+	{ .name = "a member on another CPU",
+	  .fields = "cpu,group_fd",
+	  .wish = WISH_MEMBER,
 	  .change = member_elsewhere },
-	{ .name = "a member of another process", .fields = "pid,group_fd", .wish = MEMBER_TASK,
+	{ .name = "a member of another process",
+	  .fields = "pid,group_fd",
+	  .wish = MEMBER_TASK,
 	  .change = member_of_another },
-	{ .name = "a member of every process", .fields = "pid,group_fd", .who = FOR_ROOT, .wish = WISH_MEMBER,
+	{ .name = "a member of every process",
+	  .fields = "pid,group_fd",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MEMBER,
 	  .change = member_of_everyone },
-	{ .name = "a leader on another CPU", .fields = "group_fd,cpu", .wish = WISH_MEMBER,
+	{ .name = "a leader on another CPU",
+	  .fields = "group_fd,cpu",
+	  .wish = WISH_MEMBER,
 	  .change = leader_elsewhere },
-	{ .name = "a leader of another process", .fields = "group_fd,pid", .wish = WISH_MEMBER,
+	{ .name = "a leader of another process",
+	  .fields = "group_fd,pid",
+	  .wish = WISH_MEMBER,
 	  .change = leader_of_another },
-	{ .name = "a member of another cgroup", .fields = "pid,group_fd", .who = FOR_ROOT,
-	  .wish = WISH_MEMBER | WISH_CGROUP, .change = member_of_another_cgroup },
-	{ .name = "a member that inherits", .fields = "inherit", .wish = MEMBER_TASK, .change = member_inherits },
-	{ .name = "a member that does not inherit", .fields = "inherit", .wish = MEMBER_TASK,
+	{ .name = "a member of another cgroup",
+	  .fields = "pid,group_fd",
+	  .who = FOR_ROOT,
+	  .wish = WISH_MEMBER | WISH_CGROUP,
+	  .change = member_of_another_cgroup },
+	{ .name = "a member that inherits",
+	  .fields = "inherit",
+	  .wish = MEMBER_TASK,
+	  .change = member_inherits },
+	{ .name = "a member that does not inherit",
+	  .fields = "inherit",
+	  .wish = MEMBER_TASK,
 	  .change = member_does_not_inherit },
-	{ .name = "a member with a clock", .fields = "clockid,use_clockid", .wish = WISH_MEMBER,
+	{ .name = "a member with a clock",
+	  .fields = "clockid,use_clockid",
+	  .wish = WISH_MEMBER,
 	  .change = member_has_a_clock },
-	{ .name = "a member without the clock", .fields = "clockid,use_clockid", .wish = WISH_MEMBER,
+	{ .name = "a member without the clock",
+	  .fields = "clockid,use_clockid",
+	  .wish = WISH_MEMBER,
 	  .change = member_has_no_clock },
-	{ .name = "a member with another clock", .fields = "clockid,use_clockid", .wish = WISH_MEMBER,
+	{ .name = "a member with another clock",
+	  .fields = "clockid,use_clockid",
+	  .wish = WISH_MEMBER,
 	  .change = member_has_another_clock },
-	{ .name = "a member pinned", .fields = "pinned", .wish = WISH_MEMBER, .change = member_pinned },
-	{ .name = "a member exclusive", .fields = "exclusive", .wish = WISH_MEMBER, .change = member_exclusive },
-	{ .name = "a group too large to read", .fields = "group_fd,read_format", .wish = WISH_TASK | WISH_ALONE,
+	{ .name = "a member pinned",
+	  .fields = "pinned",
+	  .wish = WISH_MEMBER,
+	  .change = member_pinned },
+	{ .name = "a member exclusive",
+	  .fields = "exclusive",
+	  .wish = WISH_MEMBER,
+	  .change = member_exclusive },
+	{ .name = "a group too large to read",
+	  .fields = "group_fd,read_format",
+	  .wish = WISH_TASK | WISH_ALONE,
 	  .change = group_full },
-	{ .name = "output into no ring", .fields = "flags,group_fd", .wish = WISH_MEMBER,
+	{ .name = "output into no ring",
+	  .fields = "flags,group_fd",
+	  .wish = WISH_MEMBER,
 	  .change = output_without_ring },
-	{ .name = "output in the other direction", .fields = "write_backward,flags,group_fd", .wish = WISH_MEMBER,
+	{ .name = "output in the other direction",
+	  .fields = "write_backward,flags,group_fd",
+	  .wish = WISH_MEMBER,
 	  .change = output_backward },
-	{ .name = "output with another clock", .fields = "clockid,use_clockid,flags,group_fd", .wish = WISH_MEMBER,
+	{ .name = "output with another clock",
+	  .fields = "clockid,use_clockid,flags,group_fd",
+	  .wish = WISH_MEMBER,
 	  .change = output_with_a_clock },
-	{ .name = "output of another CPU", .fields = "cpu,flags,group_fd", .wish = WISH_MEMBER,
+	{ .name = "output of another CPU",
+	  .fields = "cpu,flags,group_fd",
+	  .wish = WISH_MEMBER,
 	  .change = output_of_another_cpu },
 };
 

@@ -24,10 +24,12 @@ CHANGE(two_weights)
 CHANGE(branch_stack)
 {
 	static const uint64_t kinds[] = { PERCH_SAMPLE_BRANCH_ANY, PERCH_SAMPLE_BRANCH_ANY_CALL,
-					  PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_NO_FLAGS };
+					  PERCH_SAMPLE_BRANCH_CALL_STACK |
+						  PERCH_SAMPLE_BRANCH_NO_FLAGS };
 
 	ATTR->sample_type |= PERCH_SAMPLE_BRANCH_STACK;
-	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER | kinds[build_below(chance, COUNT_OF(kinds))];
+	ATTR->branch_sample_type = PERCH_SAMPLE_BRANCH_USER |
+				   kinds[build_below(chance, COUNT_OF(kinds))];
 	return true;
 }
 
@@ -48,7 +50,8 @@ CHANGE(branch_kind)
 CHANGE(branch_kernel)
 {
 	branch_stack(world, chance, call);
-	ATTR->branch_sample_type |= build_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL : PERCH_SAMPLE_BRANCH_HV;
+	ATTR->branch_sample_type |= build_percent(chance, 50) ? PERCH_SAMPLE_BRANCH_KERNEL
+							      : PERCH_SAMPLE_BRANCH_HV;
 	return true;
 }
 
@@ -60,7 +63,7 @@ CHANGE(branch_like_event)
 	return true;
 }
 
-/* ---- Registers and stacks -------------------------------------------------------------------------------------- */
+/* ---- Registers and stacks ---- */
 
 CHANGE(regs_user_none)
 {
@@ -79,8 +82,8 @@ CHANGE(regs_intr_none)
 /* The segment registers DS, ES, FS, GS; or numbers that are no register. */
 static uint64_t bad_register(struct build_chance *chance)
 {
-	return 1 | UINT64_C(1) << (build_percent(chance, 60) ? 12 + build_below(chance, 4) :
-							       24 + build_below(chance, 8));
+	return 1 | UINT64_C(1) << (build_percent(chance, 60) ? 12 + build_below(chance, 4)
+							     : 24 + build_below(chance, 8));
 }
 
 CHANGE(regs_user_bad)
@@ -144,7 +147,8 @@ CHANGE(stack_depth)
 	if (world->max_stack >= UINT16_MAX)
 		return false;
 	ATTR->sample_type |= PERCH_SAMPLE_CALLCHAIN;
-	ATTR->sample_max_stack = world->max_stack + 1 + build_below(chance, UINT16_MAX - world->max_stack);
+	ATTR->sample_max_stack =
+		world->max_stack + 1 + build_below(chance, UINT16_MAX - world->max_stack);
 	return true;
 }
 
@@ -156,7 +160,7 @@ CHANGE(inherit_read)
 	return true;
 }
 
-/* ---- What an ordinary user must not sample --------------------------------------------------------------------- */
+/* ---- What an ordinary user must not sample ---- */
 
 CHANGE(phys_addr)
 {
@@ -176,37 +180,80 @@ CHANGE(raw)
 #define BRANCHES "branch_sample_type"
 
 static const struct breakage table[] = {
-	{ .name = "an unknown sample_type bit", .fields = "sample_type", .is_static = true,
+	{ .name = "an unknown sample_type bit",
+	  .fields = "sample_type",
+	  .is_static = true,
 	  .change = sample_type_bits },
-	{ .name = "every sample_type bit", .fields = "sample_type", .alone = true, .change = all_sample_type_bits },
-	{ .name = "WEIGHT and WEIGHT_STRUCT", .fields = "sample_type", .is_static = true, .change = two_weights },
+	{ .name = "every sample_type bit",
+	  .fields = "sample_type",
+	  .alone = true,
+	  .change = all_sample_type_bits },
+	{ .name = "WEIGHT and WEIGHT_STRUCT",
+	  .fields = "sample_type",
+	  .is_static = true,
+	  .change = two_weights },
 	{ .name = "BRANCH_STACK", .fields = "sample_type", .change = branch_stack },
-	{ .name = "an unknown branch_sample_type bit", .fields = BRANCHES, .is_static = true, .change = branch_bits },
-	{ .name = "BRANCH_STACK of no kind of branch", .fields = BRANCHES, .is_static = true, .change = branch_kind },
-	{ .name = "BRANCH_STACK of the kernel", .fields = BRANCHES, .who = FOR_USER, .change = branch_kernel },
+	{ .name = "an unknown branch_sample_type bit",
+	  .fields = BRANCHES,
+	  .is_static = true,
+	  .change = branch_bits },
+	{ .name = "BRANCH_STACK of no kind of branch",
+	  .fields = BRANCHES,
+	  .is_static = true,
+	  .change = branch_kind },
+	{ .name = "BRANCH_STACK of the kernel",
+	  .fields = BRANCHES,
+	  .who = FOR_USER,
+	  .change = branch_kernel },
 	{ .name = "BRANCH_STACK with the event's own sides",
 	  .fields = BRANCHES ",sample_type,exclude_kernel,exclude_hv",
-	  .who = FOR_USER, .change = branch_like_event },
-	{ .name = "REGS_USER without registers", .fields = "sample_regs_user", .is_static = true,
+	  .who = FOR_USER,
+	  .change = branch_like_event },
+	{ .name = "REGS_USER without registers",
+	  .fields = "sample_regs_user",
+	  .is_static = true,
 	  .change = regs_user_none },
-	{ .name = "REGS_INTR without registers", .fields = "sample_regs_intr", .is_static = true,
+	{ .name = "REGS_INTR without registers",
+	  .fields = "sample_regs_intr",
+	  .is_static = true,
 	  .change = regs_intr_none },
-	{ .name = "REGS_USER with a bad register", .fields = "sample_regs_user", .is_static = true,
+	{ .name = "REGS_USER with a bad register",
+	  .fields = "sample_regs_user",
+	  .is_static = true,
 	  .change = regs_user_bad },
-	{ .name = "REGS_INTR with a bad register", .fields = "sample_regs_intr", .is_static = true,
+	{ .name = "REGS_INTR with a bad register",
+	  .fields = "sample_regs_intr",
+	  .is_static = true,
 	  .change = regs_intr_bad },
-	{ .name = "REGS_USER with a vector register", .fields = "sample_regs_user", .change = regs_user_wide },
-	{ .name = "REGS_INTR with a vector register", .fields = "sample_regs_intr", .change = regs_intr_wide },
-	{ .name = "a mask of vector registers for nothing", .fields = "sample_regs_user", .change = regs_user_unused },
-	{ .name = "sample_stack_user not a multiple of 8", .fields = "sample_stack_user", .is_static = true,
+	{ .name = "REGS_USER with a vector register",
+	  .fields = "sample_regs_user",
+	  .change = regs_user_wide },
+	{ .name = "REGS_INTR with a vector register",
+	  .fields = "sample_regs_intr",
+	  .change = regs_intr_wide },
+	{ .name = "a mask of vector registers for nothing",
+	  .fields = "sample_regs_user",
+	  .change = regs_user_unused },
+	{ .name = "sample_stack_user not a multiple of 8",
+	  .fields = "sample_stack_user",
+	  .is_static = true,
 	  .change = stack_odd },
-	{ .name = "sample_stack_user too large", .fields = "sample_stack_user", .is_static = true,
+	{ .name = "sample_stack_user too large",
+	  .fields = "sample_stack_user",
+	  .is_static = true,
 	  .change = stack_large },
-	{ .name = "sample_max_stack above the limit", .fields = "sample_max_stack", .change = stack_depth },
-	{ .name = "inherit and READ without TID", .fields = "inherit,sample_type", .is_static = true,
+	{ .name = "sample_max_stack above the limit",
+	  .fields = "sample_max_stack",
+	  .change = stack_depth },
+	{ .name = "inherit and READ without TID",
+	  .fields = "inherit,sample_type",
+	  .is_static = true,
 	  .change = inherit_read },
 	{ .name = "PHYS_ADDR", .fields = "sample_type", .who = FOR_USER, .change = phys_addr },
-	{ .name = "RAW of a tracepoint", .fields = "sample_type", .who = FOR_USER, .wish = WISH_TRACEPOINT,
+	{ .name = "RAW of a tracepoint",
+	  .fields = "sample_type",
+	  .who = FOR_USER,
+	  .wish = WISH_TRACEPOINT,
 	  .change = raw },
 };
 

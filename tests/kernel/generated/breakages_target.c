@@ -13,7 +13,7 @@ CHANGE(call_flags)
 	return true;
 }
 
-/* ---- Threads --------------------------------------------------------------------------------------------------- */
+/* ---- Threads ---- */
 
 static bool measure(struct generated_call *call, pid_t pid)
 {
@@ -56,11 +56,12 @@ CHANGE(pid_undumpable)
 	return measure(call, world->undumpable);
 }
 
-/* ---- CPUs ------------------------------------------------------------------------------------------------------ */
+/* ---- CPUs ---- */
 
 CHANGE(cpu_absent)
 {
-	call->cpu = world->first_absent_cpu + (build_random(chance) >> (33 + build_below(chance, 31)));
+	call->cpu =
+		world->first_absent_cpu + (build_random(chance) >> (33 + build_below(chance, 31)));
 	return call->cpu >= world->first_absent_cpu;
 }
 
@@ -99,7 +100,7 @@ CHANGE(sigtrap_everywhere)
 	return true;
 }
 
-/* ---- cgroups --------------------------------------------------------------------------------------------------- */
+/* ---- cgroups ---- */
 
 CHANGE(cgroup_every_cpu)
 {
@@ -148,7 +149,7 @@ CHANGE(cgroup_as_user)
 	return world->cgroup[0] >= 0;
 }
 
-/* ---- What an ordinary user may not ----------------------------------------------------------------------------- */
+/* ---- What an ordinary user may not ---- */
 
 CHANGE(kernel_side)
 {
@@ -193,48 +194,112 @@ CHANGE(descriptors)
 
 static const struct breakage table[] = {
 	{ .name = "an unknown flag", .fields = "flags", .change = call_flags },
-	{ .name = "pid of a process that is gone", .fields = "pid", .wish = WISH_ALONE, .change = pid_gone },
+	{ .name = "pid of a process that is gone",
+	  .fields = "pid",
+	  .wish = WISH_ALONE,
+	  .change = pid_gone },
 	{ .name = "pid of a zombie", .fields = "pid", .wish = WISH_ALONE, .change = pid_zombie },
 	{ .name = "pid that never was", .fields = "pid", .change = pid_absent },
 	{ .name = "pid below -1", .fields = "pid", .change = pid_negative },
-	{ .name = "pid of another user", .fields = "pid", .who = FOR_USER, .wish = WISH_ALONE, .change = pid_stranger },
-	{ .name = "pid 1", .fields = "pid", .who = FOR_USER, .wish = WISH_ALONE, .change = pid_first },
-	{ .name = "pid of a process that may not be dumped", .fields = "pid", .who = FOR_USER, .wish = WISH_ALONE,
+	{ .name = "pid of another user",
+	  .fields = "pid",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
+	  .change = pid_stranger },
+	{ .name = "pid 1",
+	  .fields = "pid",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
+	  .change = pid_first },
+	{ .name = "pid of a process that may not be dumped",
+	  .fields = "pid",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
 	  .change = pid_undumpable },
 	{ .name = "cpu that is not there", .fields = "cpu", .change = cpu_absent },
 	{ .name = "cpu below -1", .fields = "cpu", .change = cpu_negative },
-	{ .name = "pid -1 and cpu -1", .fields = "pid,cpu", .wish = WISH_TASK | WISH_ALONE,
+	{ .name = "pid -1 and cpu -1",
+	  .fields = "pid,cpu",
+	  .wish = WISH_TASK | WISH_ALONE,
 	  .change = everything_by_pid },
-	{ .name = "cpu -1 for every process", .fields = "pid,cpu", .who = FOR_ROOT, .wish = WISH_CPU,
+	{ .name = "cpu -1 for every process",
+	  .fields = "pid,cpu",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CPU,
 	  .change = everything_by_cpu },
-	{ .name = "every process of a CPU", .fields = "pid,cpu", .who = FOR_USER, .wish = WISH_ALONE,
+	{ .name = "every process of a CPU",
+	  .fields = "pid,cpu",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
 	  .change = cpu_wide },
-	{ .name = "sigtrap for every process", .fields = "sigtrap,pid", .who = FOR_ROOT, .wish = WISH_CPU,
+	{ .name = "sigtrap for every process",
+	  .fields = "sigtrap,pid",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CPU,
 	  .change = sigtrap_everywhere },
-	{ .name = "sigtrap in a cgroup", .fields = "sigtrap,flags", .who = FOR_ROOT, .wish = WISH_CGROUP,
+	{ .name = "sigtrap in a cgroup",
+	  .fields = "sigtrap,flags",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP,
 	  .change = sigtrap_everywhere },
-	{ .name = "a cgroup on every CPU", .fields = "cpu", .who = FOR_ROOT, .wish = WISH_CGROUP,
+	{ .name = "a cgroup on every CPU",
+	  .fields = "cpu",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP,
 	  .change = cgroup_every_cpu },
-	{ .name = "a cgroup and pid -1", .fields = "pid", .who = FOR_ROOT, .wish = WISH_CGROUP, .change = cgroup_none },
-	{ .name = "a cgroup's descriptor closed", .fields = "pid", .who = FOR_ROOT, .wish = WISH_CGROUP | WISH_ALONE,
+	{ .name = "a cgroup and pid -1",
+	  .fields = "pid",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP,
+	  .change = cgroup_none },
+	{ .name = "a cgroup's descriptor closed",
+	  .fields = "pid",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP | WISH_ALONE,
 	  .change = cgroup_closed },
-	{ .name = "a folder that is no cgroup", .fields = "pid", .who = FOR_ROOT, .wish = WISH_CGROUP | WISH_ALONE,
+	{ .name = "a folder that is no cgroup",
+	  .fields = "pid",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP | WISH_ALONE,
 	  .change = cgroup_other_folder },
-	{ .name = "a cgroup that is no folder", .fields = "pid", .who = FOR_ROOT, .wish = WISH_CGROUP | WISH_ALONE,
+	{ .name = "a cgroup that is no folder",
+	  .fields = "pid",
+	  .who = FOR_ROOT,
+	  .wish = WISH_CGROUP | WISH_ALONE,
 	  .change = cgroup_no_folder },
-	{ .name = "PID_CGROUP with a process's number", .fields = "pid,flags", .who = FOR_ROOT, .wish = WISH_ALONE,
+	{ .name = "PID_CGROUP with a process's number",
+	  .fields = "pid,flags",
+	  .who = FOR_ROOT,
+	  .wish = WISH_ALONE,
 	  .change = cgroup_flag },
-	{ .name = "a cgroup as a user", .fields = "pid,flags,cpu", .who = FOR_USER, .wish = WISH_ALONE,
+	{ .name = "a cgroup as a user",
+	  .fields = "pid,flags,cpu",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
 	  .change = cgroup_as_user },
-	{ .name = "exclude_kernel cleared", .fields = "exclude_kernel", .who = FOR_USER, .weight = 300,
+	{ .name = "exclude_kernel cleared",
+	  .fields = "exclude_kernel",
+	  .who = FOR_USER,
+	  .weight = 300,
 	  .change = kernel_side },
-	{ .name = "exclude_user for exclude_kernel", .fields = "exclude_kernel", .who = FOR_USER,
+	{ .name = "exclude_user for exclude_kernel",
+	  .fields = "exclude_kernel",
+	  .who = FOR_USER,
 	  .change = kernel_by_user_excluded },
-	{ .name = "a breakpoint in the kernel", .fields = "exclude_kernel,bp_addr", .who = FOR_USER,
-	  .wish = WISH_BREAKPOINT, .change = kernel_place },
-	{ .name = "sigtrap to another user's process", .fields = "pid,sigtrap", .who = FOR_USER, .wish = WISH_ALONE,
+	{ .name = "a breakpoint in the kernel",
+	  .fields = "exclude_kernel,bp_addr",
+	  .who = FOR_USER,
+	  .wish = WISH_BREAKPOINT,
+	  .change = kernel_place },
+	{ .name = "sigtrap to another user's process",
+	  .fields = "pid,sigtrap",
+	  .who = FOR_USER,
+	  .wish = WISH_ALONE,
 	  .change = sigtrap_to_stranger },
-	{ .name = "no descriptor left", .cause = PERCH_CAUSE_DESCRIPTORS, .alone = true, .change = descriptors },
+	{ .name = "no descriptor left",
+	  .cause = PERCH_CAUSE_DESCRIPTORS,
+	  .alone = true,
+	  .change = descriptors },
 };
 
 const struct breakages target_breakages = { table, COUNT_OF(table) };

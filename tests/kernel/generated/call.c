@@ -22,7 +22,8 @@ int generated_open(const struct generated_call *call, uint32_t *kernel_size)
 	memcpy(bytes, call->bytes, sizeof(bytes));
 	if (pointer == call->bytes)
 		pointer = bytes;
-	fd = syscall(SYS_perf_event_open, pointer, call->pid, call->cpu, call->group_fd, call->flags);
+	fd = syscall(SYS_perf_event_open, pointer, call->pid, call->cpu, call->group_fd,
+		     call->flags);
 	if (fd < 0)
 		fd = -errno;
 	if (kernel_size)
@@ -65,7 +66,8 @@ void generated_end(struct generated_call *call)
 		close(call->fd[--call->nr_fds]);
 }
 
-void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size, struct perch_open_call *asked)
+void generated_describe(struct generated_call *call, int errnum, uint32_t kernel_size,
+			struct perch_open_call *asked)
 {
 	*asked = (struct perch_open_call){
 		.attr = call->pointer == call->bytes ? &call->attr : NULL,
@@ -85,8 +87,11 @@ void generated_print(const struct generated_call *call, int errnum)
 	size_t nr;
 	const struct perch_attr_field *fields = perch_attr_fields(&nr);
 
-	printf("    errno %d, pid %d cpu %d group_fd %d flags %#lx%s:", errnum, call->pid, call->cpu, call->group_fd,
-	       call->flags, !call->has_leader ? "" : call->leader_told ? " (leader told)" : " (leader not told)");
+	printf("    errno %d, pid %d cpu %d group_fd %d flags %#lx%s:", errnum, call->pid,
+	       call->cpu, call->group_fd, call->flags,
+	       !call->has_leader   ? ""
+	       : call->leader_told ? " (leader told)"
+				   : " (leader not told)");
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t value = perch_attr_get(&call->attr, &fields[i]);
 

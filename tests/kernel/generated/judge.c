@@ -6,8 +6,9 @@
 
 size_t breakages_for(const struct world *world, const struct breakage *list[BREAKAGES_MAX])
 {
-	const struct breakages *const tables[] = { &attr_breakages, &sample_breakages, &event_breakages,
-						   &target_breakages, &group_breakages };
+	const struct breakages *const tables[] = { &attr_breakages, &sample_breakages,
+						   &event_breakages, &target_breakages,
+						   &group_breakages };
 	unsigned who = world->privileged ? FOR_ROOT : FOR_USER;
 	size_t nr = 0;
 
@@ -50,8 +51,8 @@ static void grow(struct generated_call *call)
 		}
 }
 
-bool breakage_apply(const struct breakage *breakage, const struct world *world, struct build_chance *chance,
-		    struct generated_call *call)
+bool breakage_apply(const struct breakage *breakage, const struct world *world,
+		    struct build_chance *chance, struct generated_call *call)
 {
 	if (!breakage->change(world, chance, call))
 		return false;
@@ -82,11 +83,13 @@ bool finding_names(const struct perch_finding *finding, const struct breakage *b
 	return false;
 }
 
-enum verdict explanation_judge(const struct perch_explanation *explanation, const struct breakage *breakage)
+enum verdict explanation_judge(const struct perch_explanation *explanation,
+			       const struct breakage *breakage)
 {
 	if (explanation->confidence != PERCH_CONFIDENCE_AMBIGUOUS)
-		return explanation->nr_findings && finding_names(&explanation->finding[0], breakage) ? VERDICT_RIGHT :
-												VERDICT_WRONG;
+		return explanation->nr_findings && finding_names(&explanation->finding[0], breakage)
+			       ? VERDICT_RIGHT
+			       : VERDICT_WRONG;
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		if (finding_names(&explanation->finding[i], breakage))
 			return VERDICT_AMBIGUOUS;

@@ -31,8 +31,8 @@ static void print_finding(const char *what, const struct perch_finding *finding)
 
 void print_answer(const struct perch_explanation *explanation)
 {
-	printf("    %s, %u calls%s%s\n", perch_confidence_name(explanation->confidence), explanation->calls,
-	       explanation->out_of_budget ? ", out of budget" : "",
+	printf("    %s, %u calls%s%s\n", perch_confidence_name(explanation->confidence),
+	       explanation->calls, explanation->out_of_budget ? ", out of budget" : "",
 	       explanation->succeeds_now ? ", succeeds now" : "");
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		print_finding(i ? "or" : "said", &explanation->finding[i]);
@@ -58,8 +58,8 @@ static bool all_finished(const struct perch_explanation *explanation)
 	return all;
 }
 
-static void look_at_conduct(const struct generated_call *call, const struct perch_explanation *full, int before,
-			    struct tally *tally)
+static void look_at_conduct(const struct generated_call *call, const struct perch_explanation *full,
+			    int before, struct tally *tally)
 {
 	const char *misconduct = world_misconduct();
 	unsigned made = world_calls(true);
@@ -80,8 +80,8 @@ static void look_at_conduct(const struct generated_call *call, const struct perc
 	}
 }
 
-void explain_case(const struct world *world, struct generated_call *call, int errnum, uint32_t kernel_size,
-		  struct explained *explained, struct tally *tally)
+void explain_case(const struct world *world, struct generated_call *call, int errnum,
+		  uint32_t kernel_size, struct explained *explained, struct tally *tally)
 {
 	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
 	int before = lowest_descriptor();
@@ -95,20 +95,24 @@ void explain_case(const struct world *world, struct generated_call *call, int er
 	look_at_conduct(call, &explained->full, before, tally);
 }
 
-void tally_print(const struct tally *tally, const struct breakage *const *list, size_t nr, const char *who)
+void tally_print(const struct tally *tally, const struct breakage *const *list, size_t nr,
+		 const char *who)
 {
 	printf("%-46s %7s %9s %7s %9s\n", who, "right", "ambiguous", "wrong", "accepted");
 	for (size_t i = 0; i < nr; i++)
-		printf("  %-44s %7u %9u %7u %9u%s\n", list[i]->name, tally->by[i].verdict[VERDICT_RIGHT],
-		       tally->by[i].verdict[VERDICT_AMBIGUOUS], tally->by[i].verdict[VERDICT_WRONG],
-		       tally->by[i].accepted, tally->by[i].verdict[VERDICT_WRONG] ? "  <-- wrong" : "");
+		printf("  %-44s %7u %9u %7u %9u%s\n", list[i]->name,
+		       tally->by[i].verdict[VERDICT_RIGHT], tally->by[i].verdict[VERDICT_AMBIGUOUS],
+		       tally->by[i].verdict[VERDICT_WRONG], tally->by[i].accepted,
+		       tally->by[i].verdict[VERDICT_WRONG] ? "  <-- wrong" : "");
 	printf("%s: %u cases: %.2f %% right, %.2f %% ambiguous, %.2f %% wrong; without calls %.2f %% right, %.2f %% "
-	       "ambiguous\n", who, tally->cases, percent_of(tally->verdict[VERDICT_RIGHT], tally->cases),
+	       "ambiguous\n",
+	       who, tally->cases, percent_of(tally->verdict[VERDICT_RIGHT], tally->cases),
 	       percent_of(tally->verdict[VERDICT_AMBIGUOUS], tally->cases),
 	       percent_of(tally->verdict[VERDICT_WRONG], tally->cases),
 	       percent_of(tally->static_verdict[VERDICT_RIGHT], tally->cases),
 	       percent_of(tally->static_verdict[VERDICT_AMBIGUOUS], tally->cases));
 	if (tally->cases)
-		printf("%s: calls for an answer: %.2f on average, %u at most; fields named: %.2f on average\n", who,
-		       (double)tally->calls / tally->cases, tally->most_calls, (double)tally->fields / tally->cases);
+		printf("%s: calls for an answer: %.2f on average, %u at most; fields named: %.2f on average\n",
+		       who, (double)tally->calls / tally->cases, tally->most_calls,
+		       (double)tally->fields / tally->cases);
 }

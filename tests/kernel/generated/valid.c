@@ -14,7 +14,7 @@
 /* How often a call that the kernel did not accept is made anew. */
 #define ATTEMPTS 60
 
-/* ---- Decorations ----------------------------------------------------------------------------------------------- */
+/* ---- Decorations ---- */
 
 static uint64_t some_bits(struct build_chance *chance, uint64_t of, unsigned percent)
 {
@@ -27,7 +27,8 @@ static uint64_t some_bits(struct build_chance *chance, uint64_t of, unsigned per
 }
 
 /* Bits that any event may have. */
-static void decorate_flags(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
+static void decorate_flags(const struct world *world, struct build_chance *chance,
+			   struct perch_attr *attr)
 {
 #define MAYBE(field, percent) (attr->field = build_percent(chance, percent))
 	MAYBE(mmap, 15);
@@ -62,7 +63,8 @@ static void decorate_flags(const struct world *world, struct build_chance *chanc
 #undef MAYBE
 }
 
-static void decorate_excludes(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
+static void decorate_excludes(const struct world *world, struct build_chance *chance,
+			      struct perch_attr *attr)
 {
 	attr->exclude_user = build_percent(chance, 8);
 	attr->exclude_kernel = build_percent(chance, 25) || !world->privileged;
@@ -74,7 +76,8 @@ static void decorate_excludes(const struct world *world, struct build_chance *ch
 
 static void decorate_clock(struct build_chance *chance, struct generated_call *call)
 {
-	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI };
+	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+				      CLOCK_BOOTTIME, CLOCK_TAI };
 	bool any = call->subject == SUBJECT_SOFTWARE || call->subject == SUBJECT_MSR;
 
 	if (!build_percent(chance, 15))
@@ -84,10 +87,12 @@ static void decorate_clock(struct build_chance *chance, struct generated_call *c
 }
 
 /* What each sample holds; and, at times, what it would hold if its bit were set. */
-static void decorate_samples(const struct world *world, struct build_chance *chance, struct generated_call *call)
+static void decorate_samples(const struct world *world, struct build_chance *chance,
+			     struct generated_call *call)
 {
-	uint64_t any = (PERCH_SAMPLE_MAX - 1) & ~(uint64_t)(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT_TYPE |
-							    PERCH_SAMPLE_RAW | PERCH_SAMPLE_PHYS_ADDR);
+	uint64_t any = (PERCH_SAMPLE_MAX - 1) &
+		       ~(uint64_t)(PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_WEIGHT_TYPE |
+				   PERCH_SAMPLE_RAW | PERCH_SAMPLE_PHYS_ADDR);
 	struct perch_attr *attr = &call->attr;
 
 	if (world->privileged)
@@ -110,7 +115,8 @@ static void decorate_samples(const struct world *world, struct build_chance *cha
 		attr->branch_sample_type = some_bits(chance, PERCH_SAMPLE_BRANCH_MAX - 1, 20);
 }
 
-static void decorate_period(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
+static void decorate_period(const struct world *world, struct build_chance *chance,
+			    struct perch_attr *attr)
 {
 	if (build_percent(chance, 40)) {
 		attr->freq = 1;
@@ -121,7 +127,8 @@ static void decorate_period(const struct world *world, struct build_chance *chan
 	}
 }
 
-/* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first version's. */
+/* A size that holds all that is not zero; the kernel takes any, and takes 0 for the first
+ * version's. */
 static void choose_size(struct build_chance *chance, struct generated_call *call)
 {
 	static const uint32_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
@@ -143,11 +150,13 @@ static void choose_size(struct build_chance *chance, struct generated_call *call
 		while (call->attr.size < used);
 }
 
-/* ---- What is measured ------------------------------------------------------------------------------------------ */
+/* ---- What is measured ---- */
 
-static void make_breakpoint(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
+static void make_breakpoint(const struct world *world, struct build_chance *chance,
+			    struct perch_attr *attr)
 {
-	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW, PERCH_BREAKPOINT_X };
+	static const uint32_t types[] = { PERCH_BREAKPOINT_W, PERCH_BREAKPOINT_RW,
+					  PERCH_BREAKPOINT_X };
 
 	attr->type = PERCH_TYPE_BREAKPOINT;
 	attr->bp_type = types[build_below(chance, COUNT_OF(types))];
@@ -160,7 +169,8 @@ static void make_breakpoint(const struct world *world, struct build_chance *chan
 	}
 }
 
-static void make_uprobe(const struct world *world, struct build_chance *chance, struct perch_attr *attr)
+static void make_uprobe(const struct world *world, struct build_chance *chance,
+			struct perch_attr *attr)
 {
 	attr->type = world->uprobe_type;
 	attr->config = build_percent(chance, 30);
@@ -168,7 +178,8 @@ static void make_uprobe(const struct world *world, struct build_chance *chance, 
 	attr->config2 = world->program_offset;
 }
 
-static bool choose_subject(const struct world *world, struct build_chance *chance, unsigned wish, enum subject *subject)
+static bool choose_subject(const struct world *world, struct build_chance *chance, unsigned wish,
+			   enum subject *subject)
 {
 	static const unsigned shares[] = { 500, 200, 150, 1, 120 };
 	unsigned roll, sum = 0;
@@ -196,7 +207,8 @@ static bool choose_subject(const struct world *world, struct build_chance *chanc
 	return sum;
 }
 
-static void make_subject(const struct world *world, struct build_chance *chance, struct generated_call *call)
+static void make_subject(const struct world *world, struct build_chance *chance,
+			 struct generated_call *call)
 {
 	struct perch_attr *attr = &call->attr;
 
@@ -221,7 +233,8 @@ static void make_subject(const struct world *world, struct build_chance *chance,
 }
 
 /* The msr PMU counts, on all sides at once. */
-static void decorate(const struct world *world, struct build_chance *chance, struct generated_call *call)
+static void decorate(const struct world *world, struct build_chance *chance,
+		     struct generated_call *call)
 {
 	bool samples = call->subject != SUBJECT_MSR && build_percent(chance, 65);
 
@@ -229,7 +242,8 @@ static void decorate(const struct world *world, struct build_chance *chance, str
 	decorate_clock(chance, call);
 	if (call->subject != SUBJECT_MSR)
 		decorate_excludes(world, chance, &call->attr);
-	call->attr.read_format = build_percent(chance, 50) ? build_below(chance, PERCH_FORMAT_MAX) : 0;
+	call->attr.read_format = build_percent(chance, 50) ? build_below(chance, PERCH_FORMAT_MAX)
+							   : 0;
 	if (samples || build_percent(chance, 20))
 		decorate_samples(world, chance, call);
 	if (samples)
@@ -238,14 +252,15 @@ static void decorate(const struct world *world, struct build_chance *chance, str
 		call->attr.sig_data = build_random(chance);
 }
 
-/* ---- Of whom, and with whom ------------------------------------------------------------------------------------ */
+/* ---- Of whom, and with whom ---- */
 
 static int some_cpu(const struct world *world, struct build_chance *chance)
 {
 	return world->cpu[build_below(chance, world->nr_cpus)];
 }
 
-static void choose_task(const struct world *world, struct build_chance *chance, struct generated_call *call)
+static void choose_task(const struct world *world, struct build_chance *chance,
+			struct generated_call *call)
 {
 	const pid_t tasks[] = { 0, 0, world->self, world->child, world->child, world->kthread };
 
@@ -280,15 +295,19 @@ static bool choose_target(const struct world *world, struct build_chance *chance
 	return true;
 }
 
-static void make_leader_attr(const struct world *world, struct build_chance *chance, const struct generated_call *call,
-			     struct generated_call *leader)
+static void make_leader_attr(const struct world *world, struct build_chance *chance,
+			     const struct generated_call *call, struct generated_call *leader)
 {
 	struct perch_attr *attr = &leader->attr;
 	uint64_t tracepoint = world->nr_tracepoints ? world->tracepoint[0] : 0;
 
-	leader->subject = build_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT : SUBJECT_SOFTWARE;
-	attr->type = leader->subject == SUBJECT_TRACEPOINT ? PERCH_TYPE_TRACEPOINT : PERCH_TYPE_SOFTWARE;
-	attr->config = leader->subject == SUBJECT_TRACEPOINT ? tracepoint : build_below(chance, PERCH_COUNT_SW_MAX);
+	leader->subject = build_percent(chance, 20) && tracepoint ? SUBJECT_TRACEPOINT
+								  : SUBJECT_SOFTWARE;
+	attr->type = leader->subject == SUBJECT_TRACEPOINT ? PERCH_TYPE_TRACEPOINT
+							   : PERCH_TYPE_SOFTWARE;
+	attr->config = leader->subject == SUBJECT_TRACEPOINT
+			       ? tracepoint
+			       : build_below(chance, PERCH_COUNT_SW_MAX);
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
 	attr->exclude_kernel = !world->privileged || build_percent(chance, 20);
@@ -313,10 +332,14 @@ static void map_ring(struct generated_call *call, int leader)
 	call->flags |= PERCH_FLAG_FD_OUTPUT;
 }
 
-static bool make_group(const struct world *world, struct build_chance *chance, struct generated_call *call)
+static bool make_group(const struct world *world, struct build_chance *chance,
+		       struct generated_call *call)
 {
-	struct generated_call leader = { .pid = call->pid, .cpu = call->cpu, .group_fd = -1,
-					 .flags = (call->flags & PERCH_FLAG_PID_CGROUP) | PERCH_FLAG_FD_CLOEXEC };
+	struct generated_call leader = { .pid = call->pid,
+					 .cpu = call->cpu,
+					 .group_fd = -1,
+					 .flags = (call->flags & PERCH_FLAG_PID_CGROUP) |
+						  PERCH_FLAG_FD_CLOEXEC };
 	int fd;
 
 	leader.pointer = leader.bytes;
@@ -326,8 +349,11 @@ static bool make_group(const struct world *world, struct build_chance *chance, s
 		return false;
 	generated_keep(call, fd);
 	call->leader_attr = leader.attr;
-	call->leader = (struct perch_open_call_leader){ .attr = &call->leader_attr, .pid = leader.pid, .cpu = leader.cpu,
-						   .flags = leader.flags, .members = 1 };
+	call->leader = (struct perch_open_call_leader){ .attr = &call->leader_attr,
+							.pid = leader.pid,
+							.cpu = leader.cpu,
+							.flags = leader.flags,
+							.members = 1 };
 	call->has_leader = true;
 	call->leader_told = build_percent(chance, 50);
 	call->group_fd = fd;
@@ -354,7 +380,8 @@ static bool make_call(const struct world *world, struct build_chance *chance, un
 		call->flags |= PERCH_FLAG_FD_CLOEXEC;
 	if (!choose_target(world, chance, wish, call))
 		return false;
-	if (wish & WISH_MEMBER || (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(chance, 20))) {
+	if (wish & WISH_MEMBER ||
+	    (!(wish & (WISH_ALONE | WISH_PLAIN)) && build_percent(chance, 20))) {
 		if (!make_group(world, chance, call))
 			return false;
 	} else {
@@ -366,12 +393,14 @@ static bool make_call(const struct world *world, struct build_chance *chance, un
 			call->flags |= PERCH_FLAG_FD_OUTPUT;
 	}
 	/* A signal from the kernel would be the end of these tests. */
-	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap || build_percent(chance, 80);
+	call->attr.disabled = call->subject == SUBJECT_UPROBE || call->attr.sigtrap ||
+			      build_percent(chance, 80);
 	choose_size(chance, call);
 	return true;
 }
 
-bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish, struct generated_call *call)
+bool generated_valid(const struct world *world, struct build_chance *chance, unsigned wish,
+		     struct generated_call *call)
 {
 	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
 		if (make_call(world, chance, wish, call) && !generated_refused(call, NULL))

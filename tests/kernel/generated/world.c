@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, descriptors and addresses for calls to name, and the machine whose calls are watched. */
+/* Processes, descriptors and addresses for calls to name, and the machine whose calls are watched.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,16 +20,17 @@
 
 #include "generated.h"
 
-#define NOBODY 65534
+#define NOBODY	65534
 #define CGROUPS "/sys/fs/cgroup"
 
 static unsigned calls_made;
 static const char *misconduct;
-/* Calls are held to what probing promises only while a case is explained; opening the attr's own kind is the test's. */
+/* Calls are held to what probing promises only while a case is explained; opening the attr's own
+ * kind is the test's. */
 static uint32_t uprobe_type;
 
-static int watched_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group_fd,
-			unsigned long flags)
+static int watched_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+			int group_fd, unsigned long flags)
 {
 	int fd;
 
@@ -39,8 +41,8 @@ static int watched_open(void *context, const struct perch_attr *attr, pid_t pid,
 	if (!attr->disabled)
 		misconduct = "an event was opened enabled";
 	else if (attr->enable_on_exec || attr->sigtrap)
-		misconduct = attr->sigtrap ? "an event was opened with sigtrap" :
-					     "an event was opened with enable_on_exec";
+		misconduct = attr->sigtrap ? "an event was opened with sigtrap"
+					   : "an event was opened with enable_on_exec";
 	else if (!(flags & PERCH_FLAG_FD_CLOEXEC))
 		misconduct = "an event was opened without CLOEXEC";
 	else if (uprobe_type && attr->type == uprobe_type)
@@ -126,9 +128,13 @@ static uint64_t number_in(const char *path)
 
 static void find_tracepoints(struct world *world)
 {
-	static const char *const names[] = { "raw_syscalls/sys_enter", "syscalls/sys_enter_getppid",
-					     "syscalls/sys_exit_getppid", "sched/sched_switch",
-					     "sched/sched_wakeup", "irq/softirq_entry", "kmem/kmalloc" };
+	static const char *const names[] = { "raw_syscalls/sys_enter",
+					     "syscalls/sys_enter_getppid",
+					     "syscalls/sys_exit_getppid",
+					     "sched/sched_switch",
+					     "sched/sched_wakeup",
+					     "irq/softirq_entry",
+					     "kmem/kmalloc" };
 	char path[256];
 
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -148,7 +154,8 @@ static void watch_here(void)
 
 static uint64_t watched_data[64] __attribute__((aligned(64)));
 
-/* Where a function of this program is, in its file: its address less where the program begins in memory. */
+/* Where a function of this program is, in its file: its address less where the program begins in
+ * memory. */
 static void find_program(struct world *world)
 {
 	ssize_t length = readlink("/proc/self/exe", world->program, sizeof(world->program) - 1);
@@ -209,23 +216,30 @@ static void remove_cgroups(const struct world *world)
 	}
 }
 
-static int open_bare(uint32_t type, uint64_t config, pid_t pid, int cpu, int group_fd, unsigned long flags)
+static int open_bare(uint32_t type, uint64_t config, pid_t pid, int cpu, int group_fd,
+		     unsigned long flags)
 {
-	struct perch_attr attr = { .type = type, .size = sizeof(attr), .config = config, .disabled = 1 };
+	struct perch_attr attr = {
+		.type = type, .size = sizeof(attr), .config = config, .disabled = 1
+	};
 
 	attr.exclude_kernel = geteuid() != 0;
 	if (group_fd != -1 || flags == PERCH_FLAG_FD_NO_GROUP)
 		attr.read_format = PERCH_FORMAT_GROUP | PERCH_FORMAT_ID | PERCH_FORMAT_LOST;
-	return syscall(SYS_perf_event_open, &attr, pid, cpu, group_fd, flags | PERCH_FLAG_FD_CLOEXEC);
+	return syscall(SYS_perf_event_open, &attr, pid, cpu, group_fd,
+		       flags | PERCH_FLAG_FD_CLOEXEC);
 }
 
-/* The kernel takes members as long as one read of all fits into 16 KiB: this one has as many as that allows. */
+/* The kernel takes members as long as one read of all fits into 16 KiB: this one has as many as
+ * that allows. */
 static void make_full_group(struct world *world)
 {
-	world->full_leader = open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, -1, PERCH_FLAG_FD_NO_GROUP);
+	world->full_leader = open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, -1,
+				       PERCH_FLAG_FD_NO_GROUP);
 	if (world->full_leader < 0)
 		return;
-	while (open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, world->full_leader, 0) >= 0)
+	while (open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, 0, -1, world->full_leader, 0) >=
+	       0)
 		;
 	if (errno == E2BIG)
 		return;
@@ -233,21 +247,33 @@ static void make_full_group(struct world *world)
 }
 
 /*
- * The first event of a tracepoint and the last one wait for every CPU, some 40 ms; so do the first and the last that
- * need certain switches of the kernel's thrown. One of each stays open.
+ * The first event of a tracepoint and the last one wait for every CPU, some 40 ms; so do the first
+ * and the last that need certain switches of the kernel's thrown. One of each stays open.
  */
 static void keep_open(const struct world *world)
 {
-	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERCH_COUNT_SW_DUMMY,
-				   .disabled = 1, .context_switch = 1, .inherit = 1, .mmap = 1, .comm = 1, .task = 1,
-				   .namespaces = 1, .cgroup = 1, .text_poke = 1, .ksymbol = 1, .bpf_event = 1,
-				   .sample_type = PERCH_SAMPLE_CALLCHAIN, .exclude_kernel = 0 };
+	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = PERCH_COUNT_SW_DUMMY,
+				   .disabled = 1,
+				   .context_switch = 1,
+				   .inherit = 1,
+				   .mmap = 1,
+				   .comm = 1,
+				   .task = 1,
+				   .namespaces = 1,
+				   .cgroup = 1,
+				   .text_poke = 1,
+				   .ksymbol = 1,
+				   .bpf_event = 1,
+				   .sample_type = PERCH_SAMPLE_CALLCHAIN,
+				   .exclude_kernel = 0 };
 
 	for (size_t i = 0; i < world->nr_tracepoints; i++)
 		open_bare(PERCH_TYPE_TRACEPOINT, world->tracepoint[i], 0, -1, -1, 0);
 	if (world->cgroup[0] >= 0)
-		open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, world->cgroup[0], world->cpu[0], -1,
-			  PERCH_FLAG_PID_CGROUP);
+		open_bare(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_DUMMY, world->cgroup[0],
+			  world->cpu[0], -1, PERCH_FLAG_PID_CGROUP);
 	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERCH_FLAG_FD_CLOEXEC);
 	open_bare(PERCH_TYPE_BREAKPOINT, 0, 0, -1, -1, 0);
 }
@@ -267,7 +293,8 @@ static uint64_t sysctl_or(struct world *world, enum perch_sysctl which, uint64_t
 {
 	long value;
 
-	return perch_machine_sysctl(world->machine, which, &value, NULL) ? otherwise : (uint64_t)value;
+	return perch_machine_sysctl(world->machine, which, &value, NULL) ? otherwise
+									 : (uint64_t)value;
 }
 
 static int describe_machine(struct world *world)
@@ -317,9 +344,11 @@ int world_become(struct world *world)
 {
 	pid_t root = getppid();
 
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
 		return -errno;
-	/* What was root's is not to be read by others, and so not to be measured; a program of nobody's may be. */
+	/* What was root's is not to be read by others, and so not to be measured; a program of
+	 * nobody's may be. */
 	prctl(PR_SET_DUMPABLE, 1);
 	perch_machine_free(world->machine);
 	if (describe_machine(world))
