@@ -4,33 +4,34 @@
 
 #include "options.h"
 
-const char cli_version[] = PERCH_VERSION;
-
 static int help(int argc, char **argv);
 
-static const struct cli_command commands[] = {
-	{ "stat", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Counts events while a program runs.",
-	  perch_cmd_stat },
-	{ "record", "[OPTIONS] -- PROGRAM [ARGUMENTS]", "Samples a program into a perf.data file.",
-	  perch_cmd_record },
-	{ "report", "[OPTIONS]", "Shows where the samples of a perf.data file fell.",
-	  perch_cmd_report },
-	{ "script", "[OPTIONS]", "Prints each sample of a perf.data file.", perch_cmd_script },
-	{ "dump", "[OPTIONS] [FILE]", "Shows every record of a perf.data file with all its fields.",
-	  perch_cmd_dump },
-	{ "list", "[OPTIONS] [WORD...]", "Lists the events of this machine.", perch_cmd_list },
-	{ "explain", "[OPTIONS] -- PROGRAM [ARGUMENTS]",
-	  "Says why the kernel refused what a program asked of perf events.", perch_cmd_explain },
-	{ "doctor", "[OPTIONS]",
-	  "Says what this user can measure on this machine, and what would allow more.",
-	  perch_cmd_doctor },
-	{ "help", "[COMMAND]", "Shows the commands, or the options of one.", help },
+static const struct cli_usage help_usage = {
+	.name = "help",
+	.operands = "[COMMAND]",
+	.summary = "Shows the commands, or the options of one.",
 };
 
-const struct cli_command *cli_command(const char *name)
+static const struct command {
+	const struct cli_usage *usage;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ &cli_stat_usage, perch_cmd_stat },
+	{ &cli_record_usage, perch_cmd_record },
+	{ &cli_report_usage, perch_cmd_report },
+	{ &cli_script_usage, perch_cmd_script },
+	{ &cli_dump_usage, perch_cmd_dump },
+	{ &cli_list_usage, perch_cmd_list },
+	{ &cli_explain_usage, perch_cmd_explain },
+	{ &cli_doctor_usage, perch_cmd_doctor },
+	{ &help_usage, help },
+};
+
+/* NULL when there is no command of that name. */
+static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < CLI_NR(commands); i++)
-		if (!strcmp(commands[i].name, name))
+		if (!strcmp(commands[i].usage->name, name))
 			return &commands[i];
 	return NULL;
 }
@@ -40,95 +41,96 @@ static void overview(FILE *stream)
 	fputs("Usage: perch COMMAND [OPTIONS]\n\nCounts, samples and reports with Linux perf events.\n\n",
 	      stream);
 	for (size_t i = 0; i < CLI_NR(commands); i++)
-		fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+		fprintf(stream, "  %-8s %s\n", commands[i].usage->name, commands[i].usage->summary);
 	fputs("\n'perch help COMMAND' shows a command's options; 'perch --version' the version.\n",
 	      stream);
 }
 
 /*
- * How many letters were put in, left out, changed or exchanged with their neighbour. Counted up to
- * the words' first slip, where each of the four is tried: for two slips at most that costs little.
- * Above max: max + 1.
+ * The edit distance between two words: insertions, deletions, changes and exchanges of neighbours.
+ * The search branches at the first difference only, which is cheap for a small max. Returns max + 1
+ * for a larger distance.
  */
-static int slips(const char *typed, const char *meant, int max)
+static int edit_distance(const char *typed, const char *name, int max)
 {
-	int least, tried;
+	int least, distance;
 
-	while (*typed && *typed == *meant) {
+	while (*typed && *typed == *name) {
 		typed++;
-		meant++;
+		name++;
 	}
-	if (!*typed && !*meant)
+	if (!*typed && !*name)
 		return 0;
 	if (!max)
 		return 1;
 	least = max;
 	for (int kind = 0; kind < 4; kind++) {
-		const char *left = typed, *right = meant;
+		const char *left = typed, *right = name;
 
 		if (kind == 3) {
-			if (!typed[0] || !meant[0] || typed[0] != meant[1] || typed[1] != meant[0])
+			if (!typed[0] || !name[0] || typed[0] != name[1] || typed[1] != name[0])
 				continue;
 			left += 2;
 			right += 2;
 		} else {
 			left += kind != 1 && *typed;
-			right += kind != 0 && *meant;
+			right += kind != 0 && *name;
 		}
-		if (left == typed && right == meant)
+		if (left == typed && right == name)
 			continue;
-		tried = slips(left, right, max - 1);
-		if (tried < least)
-			least = tried;
+		distance = edit_distance(left, right, max - 1);
+		if (distance < least)
+			least = distance;
 	}
 	return least + 1;
 }
 
-/* The command that was meant, with a slip, or two in a longer word, or by its beginning; NULL. */
-static const struct cli_command *meant(const char *name)
+/* The most similar command; NULL when none is similar. A prefix of two characters is similar. */
+static const struct command *suggest(const char *name)
 {
-	const struct cli_command *found = NULL;
+	const struct command *found = NULL;
 	int least = strlen(name) < 5 ? 1 : 2;
 
 	for (size_t i = 0; i < CLI_NR(commands); i++) {
-		bool begins = strlen(name) >= 2 && !strncmp(commands[i].name, name, strlen(name));
-		int nr = begins ? 0 : slips(name, commands[i].name, least);
+		const char *command = commands[i].usage->name;
+		bool prefix = strlen(name) >= 2 && !strncmp(command, name, strlen(name));
+		int distance = prefix ? 0 : edit_distance(name, command, least);
 
-		if (nr > least || (found && nr == least))
+		if (distance > least || (found && distance == least))
 			continue;
 		found = &commands[i];
-		least = nr;
+		least = distance;
 	}
 	return found;
 }
 
 static int unknown(const char *name)
 {
-	const struct cli_command *near = meant(name);
+	const struct command *near = suggest(name);
 	char clean[64];
 
 	perch_clean_text(clean, sizeof(clean), name);
 	fprintf(stderr, "perch: no command '%s'. ", clean);
 	if (near)
-		fprintf(stderr, "Did you mean %s? ", near->name);
+		fprintf(stderr, "Did you mean %s? ", near->usage->name);
 	fputs("'perch help' lists them.\n", stderr);
 	return CLI_EXIT_USAGE;
 }
 
 static int help(int argc, char **argv)
 {
-	const struct cli_command *command;
+	const struct command *command;
 	char *arguments[] = { NULL, (char *)"--help", NULL };
 
 	if (argc < 2) {
 		overview(stdout);
 		return 0;
 	}
-	command = cli_command(argv[1]);
+	command = find_command(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
 	if (command->run == help) {
-		printf("Usage: perch help [COMMAND]\n%s\n", command->summary);
+		printf("Usage: perch help [COMMAND]\n%s\n", command->usage->summary);
 		return 0;
 	}
 	arguments[0] = argv[1];
@@ -137,7 +139,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct cli_command *command;
+	const struct command *command;
 
 	if (argc < 2) {
 		overview(stderr);
@@ -150,7 +152,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argc - 1, argv + 1);
-	command = cli_command(argv[1]);
+	command = find_command(argv[1]);
 	if (!command)
 		return unknown(argv[1]);
 	return command->run(argc - 1, argv + 1);

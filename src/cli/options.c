@@ -5,20 +5,47 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "options.h"
 
-#define CARET_MAX 120 /* bytes before the character at fault that are shown */
-
 struct parser {
-	const char *command;
+	const struct cli_usage *usage;
 	const struct cli_option *options;
 	size_t nr;
 	int argc;
 	char **argv;
 	int next; /* index of the next unread word */
 };
+
+static void print_help(const struct parser *parser)
+{
+	printf("Usage: perch %s %s\n%s\n\n", parser->usage->name, parser->usage->operands,
+	       parser->usage->summary);
+	for (size_t i = 0; i < parser->nr; i++) {
+		const struct cli_option *option = &parser->options[i];
+		char left[64];
+		int used;
+
+		if (option->hidden)
+			continue;
+		if (option->letter)
+			used = snprintf(left, sizeof(left), "  -%c%s", option->letter,
+					option->name ? ", " : "");
+		else
+			used = snprintf(left, sizeof(left), "      ");
+		if (option->name)
+			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
+		if (option->argument)
+			snprintf(left + used, sizeof(left) - used,
+				 option->kind == CLI_CALL_ATTACHED ? "[=%s]"
+				 : option->optional		   ? " [%s]"
+								   : " %s",
+				 option->argument);
+		printf(strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left,
+		       strlen(left) > 30 ? "" : " ", option->help);
+	}
+	printf("\nThe manual page is perch-%s(1).\n", parser->usage->name);
+}
 
 __attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct parser *parser,
 								   const char *format, ...)
@@ -29,7 +56,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void refuse(const struct 
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	exit(cli_usage_error(parser->command, "%s", text));
+	exit(cli_usage_error(parser->usage->name, "%s", text));
 }
 
 static void set_number(const struct parser *parser, const struct cli_option *option,
@@ -99,7 +126,7 @@ static void parse_letters(struct parser *parser, const char *word)
 			if (parser->options[i].letter == *letter)
 				option = &parser->options[i];
 		if (!option && *letter == 'h') {
-			cli_print_help(stdout, parser->command, parser->options, parser->nr);
+			print_help(parser);
 			exit(0);
 		}
 		if (!option)
@@ -162,7 +189,7 @@ static void parse_long(struct parser *parser, const char *word)
 	bool negated = false;
 
 	if (length == 4 && !strncmp(name, "help", 4)) {
-		cli_print_help(stdout, parser->command, parser->options, parser->nr);
+		print_help(parser);
 		exit(0);
 	}
 	option = length ? find_long(parser, name, length, &negated) : NULL;
@@ -177,10 +204,10 @@ static void parse_long(struct parser *parser, const char *word)
 	apply(parser, option, equals ? equals + 1 : argument_word(parser, option, word), false);
 }
 
-int cli_parse(const char *command, const struct cli_option *options, size_t nr, int argc,
+int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
 	      char **argv)
 {
-	struct parser parser = { command, options, nr, argc, argv, 1 };
+	struct parser parser = { usage, options, nr, argc, argv, 1 };
 
 	while (parser.next < argc) {
 		const char *word = argv[parser.next];
@@ -196,130 +223,4 @@ int cli_parse(const char *command, const struct cli_option *options, size_t nr, 
 			parse_letters(&parser, word);
 	}
 	return parser.next;
-}
-
-void cli_print_help(FILE *stream, const char *name, const struct cli_option *options, size_t nr)
-{
-	const struct cli_command *command = cli_command(name);
-
-	fprintf(stream, "Usage: perch %s %s\n", name, command ? command->usage : "");
-	if (command)
-		fprintf(stream, "%s\n\n", command->summary);
-	for (size_t i = 0; i < nr; i++) {
-		const struct cli_option *option = &options[i];
-		char left[64];
-		int used;
-
-		if (option->hidden)
-			continue;
-		if (option->letter)
-			used = snprintf(left, sizeof(left), "  -%c%s", option->letter,
-					option->name ? ", " : "");
-		else
-			used = snprintf(left, sizeof(left), "      ");
-		if (option->name)
-			used += snprintf(left + used, sizeof(left) - used, "--%s", option->name);
-		if (option->argument)
-			snprintf(left + used, sizeof(left) - used,
-				 option->kind == CLI_CALL_ATTACHED ? "[=%s]"
-				 : option->optional		   ? " [%s]"
-								   : " %s",
-				 option->argument);
-		fprintf(stream, strlen(left) > 30 ? "%s\n%32s%s\n" : "%-31s%s%s\n", left,
-			strlen(left) > 30 ? "" : " ", option->help);
-	}
-	fprintf(stream, "\nThe manual page is perch-%s(1).\n", name);
-}
-
-int cli_usage_error(const char *command, const char *format, ...)
-{
-	char text[512], clean[512];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	perch_clean_text(clean, sizeof(clean), text);
-	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean,
-		command);
-	return CLI_EXIT_USAGE;
-}
-
-int cli_error(const char *command, const struct perch_error *err)
-{
-	fprintf(stderr, "perch %s: ", command);
-	perch_error_print(stderr, err);
-	return CLI_EXIT_FAILURE;
-}
-
-/* Columns that the first bytes of the text take up on a terminal, when each character takes one. */
-static int columns(const char *text, int bytes)
-{
-	int nr = 0;
-
-	for (int i = 0; i < bytes && text[i]; i++)
-		nr += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return nr;
-}
-
-/* The text up to the fault and a little behind it, in one line of a terminal. */
-int cli_event_error(const char *command, const char *events, const struct perch_error *err)
-{
-	char before[256], part[256], clean[256];
-	const char *from = events;
-	int column = err->column;
-
-	cli_error(command, err);
-	if (column < 0 || (size_t)column > strlen(events))
-		return CLI_EXIT_USAGE;
-	if (column > CARET_MAX) {
-		from = events + column - CARET_MAX / 2;
-		while (((unsigned char)*from & 0xc0) == 0x80)
-			from++;
-		column -= (int)(from - events);
-	}
-	snprintf(part, sizeof(part), "%.*s", column, from);
-	perch_clean_text(before, sizeof(before), part);
-	perch_clean_text(clean, sizeof(clean), from);
-	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean,
-		columns(before, sizeof(before)), "", from > events ? "   " : "");
-	return CLI_EXIT_USAGE;
-}
-
-void cli_note(const char *command, const char *format, ...)
-{
-	char text[1024], clean[1024];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	perch_clean_text(clean, sizeof(clean), text);
-	fprintf(stderr, "perch %s: %s\n", command, clean);
-}
-
-void cli_put_clean(FILE *stream, const char *text)
-{
-	char clean[4096];
-
-	perch_clean_text(clean, sizeof(clean), text);
-	fputs(clean, stream);
-}
-
-void cli_progress(const char *what, uint64_t done, uint64_t total)
-{
-	static int terminal = -1;
-	static int shown = -1;
-	int percent = total ? (int)(done * 100 / total) : 100;
-
-	if (terminal < 0)
-		terminal = isatty(STDERR_FILENO);
-	if (!terminal || (percent == shown && done < total))
-		return;
-	shown = percent;
-	if (done >= total)
-		fprintf(stderr, "\r%*s\r", (int)strlen(what) + 6, "");
-	else
-		fprintf(stderr, "\r%s %3d%%", what, percent);
-	fflush(stderr);
 }

@@ -7,6 +7,12 @@
 #include "options.h"
 #include "recording.h"
 
+const struct cli_usage cli_script_usage = {
+	.name = "script",
+	.operands = "[OPTIONS]",
+	.summary = "Prints each sample of a perf.data file.",
+};
+
 /* Output is put together in one large buffer: a script has some hundred million lines. */
 #define BUFFER	     (1 << 20)
 #define LONGEST_LINE 8192
@@ -322,7 +328,7 @@ int perch_cmd_script(int argc, char **argv)
 		  &kallsyms, NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
-	int next = cli_parse("script", options, CLI_NR(options), argc, argv);
+	int next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
 	struct script script = { .comm_index = UINT32_MAX };
 	int status;
 

@@ -19,13 +19,6 @@
 #include "cli/explain/explain_events.h"
 #include "cli/options.h"
 
-/* main.c is not here. */
-const struct cli_command *cli_command(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 #define PROCESS 100
 
 struct scene {

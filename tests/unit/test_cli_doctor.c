@@ -17,14 +17,6 @@
 #include "cli/options.h"
 #include "tree.h"
 
-const char cli_version[] = "test";
-
-const struct cli_command *cli_command(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 #define PMUS	 "/sys/bus/event_source/devices/"
 #define EVERY_ID "         0          0 4294967295\n"
 #define LIMITS(files, locked)                                                             \

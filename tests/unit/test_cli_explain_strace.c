@@ -17,13 +17,6 @@
 #include "cli/explain/explain_strace.h"
 #include "cli/options.h"
 
-/* main.c is not here. */
-const struct cli_command *cli_command(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 struct scene {
 	struct explain_job job;
 	char *text;

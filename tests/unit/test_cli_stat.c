@@ -69,13 +69,6 @@ static int nr_opened;
 static int (*refuse)(const struct perch_attr *attr, int group_fd); /* errno; 0: take it */
 static char root[PATH_MAX];
 
-/* Options and the program stand in main.c, which is not linked here. */
-const struct cli_command *cli_command(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
 		       int group_fd, unsigned long flags)
 {

@@ -12,6 +12,12 @@
 #include "doctor.h"
 #include "options.h"
 
+const struct cli_usage cli_doctor_usage = {
+	.name = "doctor",
+	.operands = "[OPTIONS]",
+	.summary = "Shows what this user can measure on this machine, and what would allow more.",
+};
+
 /* "return 0" for events, as small as programs are. */
 static int load_program(void)
 {
@@ -103,7 +109,7 @@ int perch_cmd_doctor(int argc, char **argv)
 	struct perch_error err;
 	int first, status;
 
-	first = cli_parse(DOCTOR_COMMAND, options, CLI_NR(options), argc, argv);
+	first = cli_parse(&cli_doctor_usage, options, CLI_NR(options), argc, argv);
 	if (first < argc)
 		return cli_usage_error(DOCTOR_COMMAND, "'%s' is too much: it takes options alone",
 				       argv[first]);

@@ -10,6 +10,12 @@
 #include "options.h"
 #include "recording.h"
 
+const struct cli_usage cli_dump_usage = {
+	.name = "dump",
+	.operands = "[OPTIONS] [FILE]",
+	.summary = "Shows every record of a perf.data file with all its fields.",
+};
+
 static int set_types(void *value, const char *argument, bool negated)
 {
 	struct dump *dump = value;
@@ -136,13 +142,14 @@ int perch_cmd_dump(int argc, char **argv)
 		{ 'n', "number", "N", "at most N records", CLI_CALL, &dump, set_limit, false,
 		  false },
 	};
-	int next = cli_parse("dump", options, CLI_NR(options), argc, argv);
+	int next = cli_parse(&cli_dump_usage, options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
 	int status;
 
 	if (next < argc && !dump.path) {
 		dump.path = argv[next];
-		next += cli_parse("dump", options, CLI_NR(options), argc - next, argv + next);
+		next += cli_parse(&cli_dump_usage, options, CLI_NR(options), argc - next,
+				  argv + next);
 	}
 	if (next < argc)
 		return cli_usage_error("dump", "'%s' is one file too many", argv[next]);

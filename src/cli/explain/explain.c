@@ -10,6 +10,12 @@
 #include "explain.h"
 #include "options.h"
 
+const struct cli_usage cli_explain_usage = {
+	.name = "explain",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Explains why the kernel refuses the perf events of a program.",
+};
+
 #define NO_PID UINT64_MAX
 
 struct request {
@@ -175,7 +181,7 @@ int perch_cmd_explain(int argc, char **argv)
 		  .kind = CLI_FLAG,
 		  .value = &request.causes },
 	};
-	int first = cli_parse(EXPLAIN_COMMAND, options, CLI_NR(options), argc, argv);
+	int first = cli_parse(&cli_explain_usage, options, CLI_NR(options), argc, argv);
 	int status;
 
 	if (first < argc)

@@ -7,6 +7,12 @@
 #include "list.h"
 #include "options.h"
 
+const struct cli_usage cli_list_usage = {
+	.name = "list",
+	.operands = "[OPTIONS] [WORD...]",
+	.summary = "Lists the events of this machine.",
+};
+
 /* Words that name kinds choose these; the others, moved to the front of argv, events of them by
  * their names. */
 static void read_filter(struct list_filter *filter, int argc, char **argv)
@@ -96,7 +102,7 @@ int perch_cmd_list(int argc, char **argv)
 	struct perch_error err;
 	int first, status;
 
-	first = cli_parse("list", options, CLI_NR(options), argc, argv);
+	first = cli_parse(&cli_list_usage, options, CLI_NR(options), argc, argv);
 	if (perch_machine_new(&list.machine, NULL, NULL, &err))
 		return cli_error("list", &err);
 	read_filter(&list.filter, argc - first, argv + first);

@@ -8,6 +8,12 @@
 
 #include "record.h"
 
+const struct cli_usage cli_record_usage = {
+	.name = "record",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Samples a program into a perf.data file.",
+};
+
 #define COMMAND "record"
 
 static int add_events(void *value, const char *text, bool negated)
@@ -237,7 +243,7 @@ int record_parse(struct record *record, int argc, char **argv)
 		options[i].value = (char *)record + rows[i].offset;
 	}
 	memcpy(options + CLI_NR(rows), targets, sizeof(targets));
-	return cli_parse(COMMAND, options, CLI_NR(options), argc, argv);
+	return cli_parse(&cli_record_usage, options, CLI_NR(options), argc, argv);
 }
 
 /* A flight recorder has no file that grows, nor room for what comes at each switch of a task. */

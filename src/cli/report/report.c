@@ -6,6 +6,12 @@
 #include "options.h"
 #include "report.h"
 
+const struct cli_usage cli_report_usage = {
+	.name = "report",
+	.operands = "[OPTIONS]",
+	.summary = "Shows where the samples of a perf.data file fell.",
+};
+
 static const struct report_key keys[] = {
 	{ "comm", NULL, PERCH_KEY_COMM, "Command" },
 	{ "dso", NULL, PERCH_KEY_DSO, "Shared Object" },
@@ -257,7 +263,7 @@ int perch_cmd_report(int argc, char **argv)
 		  NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
-	int next = cli_parse("report", options, CLI_NR(options), argc, argv);
+	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
 	struct cli_recording recording;
 	int status;
 

@@ -6,6 +6,12 @@
 
 #include "stat.h"
 
+const struct cli_usage cli_stat_usage = {
+	.name = "stat",
+	.operands = "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+	.summary = "Counts events while a program runs.",
+};
+
 static int set_big_num(void *value, const char *argument, bool negated)
 {
 	(void)argument;
@@ -222,7 +228,7 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 		COUNT('v', "verbose", "show raw counts; twice: each event as opened",
 		      &stat->verbose),
 	};
-	int first = cli_parse(STAT_COMMAND, options, CLI_NR(options), argc, argv);
+	int first = cli_parse(&cli_stat_usage, options, CLI_NR(options), argc, argv);
 
 	if (first < argc)
 		stat->argv = argv + first;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The subcommands. Each one has a function that runs it (argv[0] is its name; it returns the exit
+ * status) and its usage. main.c has the table of them; no other file calls main.c.
+ */
+#ifndef PERCH_CLI_COMMANDS_H
+#define PERCH_CLI_COMMANDS_H
+
+struct cli_usage;
+
+int perch_cmd_stat(int argc, char **argv);
+int perch_cmd_record(int argc, char **argv);
+int perch_cmd_report(int argc, char **argv);
+int perch_cmd_script(int argc, char **argv);
+int perch_cmd_dump(int argc, char **argv);
+int perch_cmd_list(int argc, char **argv);
+int perch_cmd_explain(int argc, char **argv);
+int perch_cmd_doctor(int argc, char **argv);
+
+extern const struct cli_usage cli_stat_usage;
+extern const struct cli_usage cli_record_usage;
+extern const struct cli_usage cli_report_usage;
+extern const struct cli_usage cli_script_usage;
+extern const struct cli_usage cli_dump_usage;
+extern const struct cli_usage cli_list_usage;
+extern const struct cli_usage cli_explain_usage;
+extern const struct cli_usage cli_doctor_usage;
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "messages.h"
+
+#define CARET_MAX 120 /* bytes printed before the character at fault */
+
+const char cli_version[] = PERCH_VERSION;
+
+int cli_usage_error(const char *command, const char *format, ...)
+{
+	char text[512], clean[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	perch_clean_text(clean, sizeof(clean), text);
+	fprintf(stderr, "perch %s: %s. 'perch help %s' shows the options.\n", command, clean,
+		command);
+	return CLI_EXIT_USAGE;
+}
+
+int cli_error(const char *command, const struct perch_error *err)
+{
+	fprintf(stderr, "perch %s: ", command);
+	perch_error_print(stderr, err);
+	return CLI_EXIT_FAILURE;
+}
+
+/* Columns that the first bytes of the text take up on a terminal, when each character takes one. */
+static int columns(const char *text, int bytes)
+{
+	int nr = 0;
+
+	for (int i = 0; i < bytes && text[i]; i++)
+		nr += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return nr;
+}
+
+/* The text up to the fault and a little behind it, in one line of a terminal. */
+int cli_event_error(const char *command, const char *events, const struct perch_error *err)
+{
+	char before[256], part[256], clean[256];
+	const char *from = events;
+	int column = err->column;
+
+	cli_error(command, err);
+	if (column < 0 || (size_t)column > strlen(events))
+		return CLI_EXIT_USAGE;
+	if (column > CARET_MAX) {
+		from = events + column - CARET_MAX / 2;
+		while (((unsigned char)*from & 0xc0) == 0x80)
+			from++;
+		column -= (int)(from - events);
+	}
+	snprintf(part, sizeof(part), "%.*s", column, from);
+	perch_clean_text(before, sizeof(before), part);
+	perch_clean_text(clean, sizeof(clean), from);
+	fprintf(stderr, "  %s%s\n  %*s%s^\n", from > events ? "..." : "", clean,
+		columns(before, sizeof(before)), "", from > events ? "   " : "");
+	return CLI_EXIT_USAGE;
+}
+
+void cli_note(const char *command, const char *format, ...)
+{
+	char text[1024], clean[1024];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	perch_clean_text(clean, sizeof(clean), text);
+	fprintf(stderr, "perch %s: %s\n", command, clean);
+}
+
+void cli_put_clean(FILE *stream, const char *text)
+{
+	char clean[4096];
+
+	perch_clean_text(clean, sizeof(clean), text);
+	fputs(clean, stream);
+}
+
+void cli_progress(const char *what, uint64_t done, uint64_t total)
+{
+	static int terminal = -1;
+	static int shown = -1;
+	int percent = total ? (int)(done * 100 / total) : 100;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (!terminal || (percent == shown && done < total))
+		return;
+	shown = percent;
+	if (done >= total)
+		fprintf(stderr, "\r%*s\r", (int)strlen(what) + 6, "");
+	else
+		fprintf(stderr, "\r%s %3d%%", what, percent);
+	fflush(stderr);
+}
