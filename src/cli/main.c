@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/edit_distance.h"
 #include "options.h"
 
 static int help(int argc, char **argv);
@@ -46,55 +47,16 @@ static void overview(FILE *stream)
 	      stream);
 }
 
-/*
- * The edit distance between two words: insertions, deletions, changes and exchanges of neighbours.
- * The search branches at the first difference only, which is cheap for a small max. Returns max + 1
- * for a larger distance.
- */
-static int edit_distance(const char *typed, const char *name, int max)
-{
-	int least, distance;
-
-	while (*typed && *typed == *name) {
-		typed++;
-		name++;
-	}
-	if (!*typed && !*name)
-		return 0;
-	if (!max)
-		return 1;
-	least = max;
-	for (int kind = 0; kind < 4; kind++) {
-		const char *left = typed, *right = name;
-
-		if (kind == 3) {
-			if (!typed[0] || !name[0] || typed[0] != name[1] || typed[1] != name[0])
-				continue;
-			left += 2;
-			right += 2;
-		} else {
-			left += kind != 1 && *typed;
-			right += kind != 0 && *name;
-		}
-		if (left == typed && right == name)
-			continue;
-		distance = edit_distance(left, right, max - 1);
-		if (distance < least)
-			least = distance;
-	}
-	return least + 1;
-}
-
 /* The most similar command; NULL when none is similar. A prefix of two characters is similar. */
 static const struct command *suggest(const char *name)
 {
 	const struct command *found = NULL;
-	int least = strlen(name) < 5 ? 1 : 2;
+	unsigned least = strlen(name) < 5 ? 1 : 2;
 
 	for (size_t i = 0; i < CLI_NR(commands); i++) {
 		const char *command = commands[i].usage->name;
 		bool prefix = strlen(name) >= 2 && !strncmp(command, name, strlen(name));
-		int distance = prefix ? 0 : edit_distance(name, command, least);
+		unsigned distance = prefix ? 0 : perch__edit_distance(name, command);
 
 		if (distance > least || (found && distance == least))
 			continue;
