@@ -21,7 +21,7 @@ static int record_into(const char *path, struct perch_error *err)
 		.event = { .frequency = 1000,
 			   .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
 			   .sample_id_all = 1,
-			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM },
+			   .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM },
 	};
 	struct perch_file_event event = { .members = 1 };
 	struct perch_sampler *sampler;

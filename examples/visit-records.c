@@ -89,7 +89,8 @@ int main(void)
 	};
 	struct perch_sampler_options options = {
 		.event = { .inherit = 1,
-			   .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+			   .sideband = PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_COMM |
+				       PERCH_SIDEBAND_MMAP },
 	};
 	struct perch_sampler *sampler = NULL;
 	struct perch_record record;

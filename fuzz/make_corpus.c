@@ -177,8 +177,8 @@ static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 	options.event.sample_stack_user = live->stack;
 	options.event.enabled = true;
 	options.event.inherit = !strchr(live->events, '{');
-	options.event.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK |
-				 PERCH_FOLLOW_SWITCH | PERCH_FOLLOW_NAMESPACES;
+	options.event.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK |
+				 PERCH_SIDEBAND_SWITCH | PERCH_SIDEBAND_NAMESPACES;
 	if (!perch_sampler_open(&sampler, live->events, &target, &options, &err))
 		return sampler;
 	fprintf(stderr, "make_corpus: no live records of %s: %s\n", live->events, err.message);

@@ -81,19 +81,19 @@ PERCH_API void perch_targets_clear(struct perch_targets *targets);
 
 /* Records beside samples, for perch_options.sideband. */
 enum perch_sideband {
-	PERCH_FOLLOW_MMAP = 1 << 0, /* executable mappings, as MMAP2 (3.16) */
+	PERCH_SIDEBAND_MMAP = 1 << 0, /* executable mappings, as MMAP2 (3.16) */
 	/* the non-executable ones, as MMAP where they are alone (2.6.36) */
-	PERCH_FOLLOW_MMAP_DATA = 1 << 1,
-	PERCH_FOLLOW_COMM = 1 << 2,	  /* names of threads, exec flagged (3.16) */
-	PERCH_FOLLOW_TASK = 1 << 3,	  /* FORK and EXIT */
-	PERCH_FOLLOW_SWITCH = 1 << 4,	  /* context switches (4.3) */
-	PERCH_FOLLOW_NAMESPACES = 1 << 5, /* 4.12 */
-	PERCH_FOLLOW_KSYMBOL = 1 << 6,	  /* 5.1 */
-	PERCH_FOLLOW_BPF = 1 << 7,	  /* 5.1 */
-	PERCH_FOLLOW_CGROUP = 1 << 8,	  /* 5.7 */
-	PERCH_FOLLOW_TEXT_POKE = 1 << 9,  /* 5.9 */
-	PERCH_FOLLOW_BUILD_ID = 1 << 10,  /* build ids inside MMAP2 (5.12) */
-	PERCH_FOLLOW_MAX = 1 << 11,	  /* above the last one: refused */
+	PERCH_SIDEBAND_MMAP_DATA = 1 << 1,
+	PERCH_SIDEBAND_COMM = 1 << 2,	    /* names of threads, exec flagged (3.16) */
+	PERCH_SIDEBAND_TASK = 1 << 3,	    /* FORK and EXIT */
+	PERCH_SIDEBAND_SWITCH = 1 << 4,	    /* context switches (4.3) */
+	PERCH_SIDEBAND_NAMESPACES = 1 << 5, /* 4.12 */
+	PERCH_SIDEBAND_KSYMBOL = 1 << 6,    /* 5.1 */
+	PERCH_SIDEBAND_BPF = 1 << 7,	    /* 5.1 */
+	PERCH_SIDEBAND_CGROUP = 1 << 8,	    /* 5.7 */
+	PERCH_SIDEBAND_TEXT_POKE = 1 << 9,  /* 5.9 */
+	PERCH_SIDEBAND_BUILD_ID = 1 << 10,  /* build ids inside MMAP2 (5.12) */
+	PERCH_SIDEBAND_MAX = 1 << 11,	    /* above the last one: refused */
 };
 
 /*
@@ -113,7 +113,7 @@ struct perch_options {
 	uint64_t sample; /* PERCH_SAMPLE_*: what a sample holds */
 	/* PERCH_FORMAT_*: what read(2) gives; counters and groups add what they need */
 	uint64_t read;
-	uint32_t sideband; /* PERCH_FOLLOW_*: records beside samples */
+	uint32_t sideband; /* PERCH_SIDEBAND_*: records beside samples */
 	/* wake poll(2) every so many samples; not with wakeup_bytes. 0: as wakeup_bytes 0 */
 	uint32_t wakeup_events;
 	/* wake when so many bytes wait in the ring (2.6.32); 0: when it is half full */

@@ -44,19 +44,19 @@ static void set_sampling(struct perch_attr *attr, const struct perch_options *op
 	attr->clockid = options->clockid;
 }
 
-static void set_follow(struct perch_attr *attr, uint32_t sideband)
+static void set_sideband(struct perch_attr *attr, uint32_t sideband)
 {
-	attr->mmap = attr->mmap2 = !!(sideband & PERCH_FOLLOW_MMAP);
-	attr->mmap_data = !!(sideband & PERCH_FOLLOW_MMAP_DATA);
-	attr->comm = attr->comm_exec = !!(sideband & PERCH_FOLLOW_COMM);
-	attr->task = !!(sideband & PERCH_FOLLOW_TASK);
-	attr->context_switch = !!(sideband & PERCH_FOLLOW_SWITCH);
-	attr->namespaces = !!(sideband & PERCH_FOLLOW_NAMESPACES);
-	attr->ksymbol = !!(sideband & PERCH_FOLLOW_KSYMBOL);
-	attr->bpf_event = !!(sideband & PERCH_FOLLOW_BPF);
-	attr->cgroup = !!(sideband & PERCH_FOLLOW_CGROUP);
-	attr->text_poke = !!(sideband & PERCH_FOLLOW_TEXT_POKE);
-	attr->build_id = !!(sideband & PERCH_FOLLOW_BUILD_ID);
+	attr->mmap = attr->mmap2 = !!(sideband & PERCH_SIDEBAND_MMAP);
+	attr->mmap_data = !!(sideband & PERCH_SIDEBAND_MMAP_DATA);
+	attr->comm = attr->comm_exec = !!(sideband & PERCH_SIDEBAND_COMM);
+	attr->task = !!(sideband & PERCH_SIDEBAND_TASK);
+	attr->context_switch = !!(sideband & PERCH_SIDEBAND_SWITCH);
+	attr->namespaces = !!(sideband & PERCH_SIDEBAND_NAMESPACES);
+	attr->ksymbol = !!(sideband & PERCH_SIDEBAND_KSYMBOL);
+	attr->bpf_event = !!(sideband & PERCH_SIDEBAND_BPF);
+	attr->cgroup = !!(sideband & PERCH_SIDEBAND_CGROUP);
+	attr->text_poke = !!(sideband & PERCH_SIDEBAND_TEXT_POKE);
+	attr->build_id = !!(sideband & PERCH_SIDEBAND_BUILD_ID);
 }
 
 /* The event's own words come first; options add to them. */
@@ -159,7 +159,7 @@ int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 	attr->sample_period = 0;
 	attr->read_format = options->read;
 	set_sampling(attr, options);
-	set_follow(attr, options->sideband);
+	set_sideband(attr, options->sideband);
 	set_scope(attr, options);
 	if (event->precise_max)
 		set_precise_max(attr, options);

@@ -14,8 +14,8 @@
 #define NMI_SAFE_CLOCK \
 	(options->clockid == CLOCK_MONOTONIC || options->clockid == CLOCK_MONOTONIC_RAW)
 
-#define SAMPLES(what) (options->sample & PERCH_SAMPLE_##what)
-#define FOLLOWS(what) (options->sideband & PERCH_FOLLOW_##what)
+#define SAMPLES(what)  (options->sample & PERCH_SAMPLE_##what)
+#define SIDEBAND(what) (options->sideband & PERCH_SIDEBAND_##what)
 
 static int contradiction(const char *field, const char *sentence, struct perch_error *err)
 {
@@ -47,10 +47,10 @@ static int check_sampling(const struct perch_options *options, struct perch_erro
 	       "clockid needs use_clockid: the kernel ignores it otherwise");
 	REFUSE(options->precise && !perch__samples(options), "precise_ip",
 	       "precise needs period or frequency: it is about where samples point, and this event takes none");
-	REFUSE(options->sideband >= PERCH_FOLLOW_MAX, "follow",
-	       "follow has a bit that is no PERCH_FOLLOW_*, which would be ignored");
-	REFUSE(FOLLOWS(BUILD_ID) && !FOLLOWS(MMAP), "build_id",
-	       "PERCH_FOLLOW_BUILD_ID needs PERCH_FOLLOW_MMAP: build ids come in MMAP2 records");
+	REFUSE(options->sideband >= PERCH_SIDEBAND_MAX, "sideband",
+	       "sideband has a bit that is no PERCH_SIDEBAND_*, which would be ignored");
+	REFUSE(SIDEBAND(BUILD_ID) && !SIDEBAND(MMAP), "build_id",
+	       "PERCH_SIDEBAND_BUILD_ID needs PERCH_SIDEBAND_MMAP: build ids come in MMAP2 records");
 	return 0;
 }
 

@@ -210,7 +210,8 @@ static void follows_threads_and_children(void **state)
 	struct perch_sampler_options options = {
 		.event = { .frequency = 1000,
 			   .inherit = 1,
-			   .sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM | PERCH_FOLLOW_MMAP },
+			   .sideband = PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_COMM |
+				       PERCH_SIDEBAND_MMAP },
 	};
 	size_t forks = 0, exits = 0, of_child = 0, of_thread = 0, of_grandchild = 0;
 	struct perch_sampler *sampler;

@@ -111,7 +111,8 @@ static void the_own_event_runs_from_the_start(void **state)
 		.event = { .frequency = 1000,
 			   .sample = PERCH_SAMPLE_IP,
 			   .inherit = 1,
-			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK },
+			   .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM |
+				       PERCH_SIDEBAND_TASK },
 		.tracking_event = true,
 	};
 	struct perch_sampler *sampler;

@@ -271,7 +271,7 @@ static void tasks_come_beside(void **state)
 	struct seen seen;
 
 	(void)state;
-	options.event.sideband = PERCH_FOLLOW_TASK | PERCH_FOLLOW_COMM;
+	options.event.sideband = PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_COMM;
 	options.event.inherit = 1;
 	sampler = open_sampler("page-faults:u", 0, &options);
 	assert_int_equal(perch_sampler_enable(sampler), 0);

@@ -431,7 +431,7 @@ static void groups_tell_what_they_drop(void **state)
 	const struct perch_attr optional = { .ksymbol = 1 };
 	struct perch_options options = { .machine = machine,
 					 .optional = &optional,
-					 .sideband = PERCH_FOLLOW_KSYMBOL,
+					 .sideband = PERCH_SIDEBAND_KSYMBOL,
 					 .self_monitoring = 1 };
 	struct perch_group *group;
 

@@ -59,19 +59,19 @@ static const struct {
 	{ "freq", { .frequency = 99 }, 1 },
 	{ "sample_type", { .sample = PERCH_SAMPLE_IP }, PERCH_SAMPLE_IP },
 	{ "read_format", { .read = PERCH_FORMAT_ID }, PERCH_FORMAT_ID },
-	{ "mmap", { .sideband = PERCH_FOLLOW_MMAP }, 1 },
-	{ "mmap2", { .sideband = PERCH_FOLLOW_MMAP }, 1 },
-	{ "mmap_data", { .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_MMAP_DATA }, 1 },
-	{ "build_id", { .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_BUILD_ID }, 1 },
-	{ "comm", { .sideband = PERCH_FOLLOW_COMM }, 1 },
-	{ "comm_exec", { .sideband = PERCH_FOLLOW_COMM }, 1 },
-	{ "task", { .sideband = PERCH_FOLLOW_TASK }, 1 },
-	{ "context_switch", { .sideband = PERCH_FOLLOW_SWITCH }, 1 },
-	{ "namespaces", { .sideband = PERCH_FOLLOW_NAMESPACES }, 1 },
-	{ "ksymbol", { .sideband = PERCH_FOLLOW_KSYMBOL }, 1 },
-	{ "bpf_event", { .sideband = PERCH_FOLLOW_BPF }, 1 },
-	{ "cgroup", { .sideband = PERCH_FOLLOW_CGROUP }, 1 },
-	{ "text_poke", { .sideband = PERCH_FOLLOW_TEXT_POKE }, 1 },
+	{ "mmap", { .sideband = PERCH_SIDEBAND_MMAP }, 1 },
+	{ "mmap2", { .sideband = PERCH_SIDEBAND_MMAP }, 1 },
+	{ "mmap_data", { .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_MMAP_DATA }, 1 },
+	{ "build_id", { .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_BUILD_ID }, 1 },
+	{ "comm", { .sideband = PERCH_SIDEBAND_COMM }, 1 },
+	{ "comm_exec", { .sideband = PERCH_SIDEBAND_COMM }, 1 },
+	{ "task", { .sideband = PERCH_SIDEBAND_TASK }, 1 },
+	{ "context_switch", { .sideband = PERCH_SIDEBAND_SWITCH }, 1 },
+	{ "namespaces", { .sideband = PERCH_SIDEBAND_NAMESPACES }, 1 },
+	{ "ksymbol", { .sideband = PERCH_SIDEBAND_KSYMBOL }, 1 },
+	{ "bpf_event", { .sideband = PERCH_SIDEBAND_BPF }, 1 },
+	{ "cgroup", { .sideband = PERCH_SIDEBAND_CGROUP }, 1 },
+	{ "text_poke", { .sideband = PERCH_SIDEBAND_TEXT_POKE }, 1 },
 	{ "wakeup_events", { .wakeup_events = 3 }, 3 },
 	{ "wakeup_watermark", { .wakeup_bytes = 4096 }, 4096 },
 	{ "watermark", { .wakeup_bytes = 4096 }, 1 },
@@ -314,7 +314,7 @@ static const struct {
 	{ "clockid", "type", { .use_clockid = 1, .clockid = CLOCK_TAI } },
 	{ "exclude_host", "exclude_guest", { .exclude_host = 1, .exclude_guest = 1 } },
 	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
-	{ "BUILD_ID", "FOLLOW_MMAP", { .sideband = PERCH_FOLLOW_BUILD_ID } },
+	{ "BUILD_ID", "FOLLOW_MMAP", { .sideband = PERCH_SIDEBAND_BUILD_ID } },
 	{ "exclude_user",
 	  "exclude_kernel",
 	  { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
@@ -343,7 +343,7 @@ static void contradictions_name_both(void **state)
 /* What the kernel takes and does: somebody may mean it. */
 static void odd_and_meant(void **state)
 {
-	const struct perch_options data = { .sideband = PERCH_FOLLOW_MMAP_DATA };
+	const struct perch_options data = { .sideband = PERCH_SIDEBAND_MMAP_DATA };
 	const struct perch_options stack = {
 		.sample = PERCH_SAMPLE_BRANCH_STACK,
 		.branch_sample_type = PERCH_SAMPLE_BRANCH_CALL_STACK | PERCH_SAMPLE_BRANCH_USER |
@@ -361,7 +361,7 @@ static void odd_and_meant(void **state)
 
 static void bits_that_are_none(void **state)
 {
-	const struct perch_options all = { .sideband = PERCH_FOLLOW_MAX - 1 },
+	const struct perch_options all = { .sideband = PERCH_SIDEBAND_MAX - 1 },
 				   beyond = { .sideband = 1u << 20 };
 	struct perch_attr attr;
 	struct perch_error err;
@@ -370,7 +370,7 @@ static void bits_that_are_none(void **state)
 	assert_int_equal(perch_attr_build(&attr, event("dummy"), &all, NULL), 0);
 	assert_true(attr.build_id && attr.text_poke);
 	assert_int_equal(perch_attr_build(&attr, event("dummy"), &beyond, &err), -EINVAL);
-	assert_string_equal(err.field, "follow");
+	assert_string_equal(err.field, "sideband");
 }
 
 static void out_of_range(void **state)

@@ -52,7 +52,7 @@ static int set_up(void **state)
 		.sample = PERCH_SAMPLE_IP,
 		.read = PERCH_FORMAT_ID,
 		.machine = scene->machine,
-		.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK,
+		.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK,
 	};
 	*state = scene;
 	return 0;
@@ -454,7 +454,7 @@ static void does_without_what_is_optional(void **state)
 	size_t nr;
 
 	scene->k.refuse = knows_no_ksymbol;
-	scene->options.event.sideband |= PERCH_FOLLOW_KSYMBOL;
+	scene->options.event.sideband |= PERCH_SIDEBAND_KSYMBOL;
 	scene->options.event.optional = &optional;
 	assert_int_equal(open_scene(scene, "cpu-clock,cs", 77), 0);
 	assert_true(perch_sampler_missing_features(scene->sampler, 0)->ksymbol);

@@ -51,7 +51,7 @@ static void end_fake(struct perch_sampler *sampler, struct perch_machine *machin
 static void redirects_into_one_ring(void **state)
 {
 	struct perch_sampler_options options = {
-		.event = { .period = 1000, .sideband = PERCH_FOLLOW_MMAP },
+		.event = { .period = 1000, .sideband = PERCH_SIDEBAND_MMAP },
 		.threads = three_threads,
 		.nr_threads = 3,
 	};
@@ -180,7 +180,7 @@ static void refuses_to_wait_for_no_samples(void **state)
 		{ "page-faults", { .frequency = 100 }, 0 },
 		{ "{page-faults/period=10/,minor-faults}:S", { 0 }, 0 },
 		{ "{page-faults,minor-faults/period=10/}:S", { 0 }, -EINVAL },
-		{ "page-faults", { .sideband = PERCH_FOLLOW_COMM }, 0 },
+		{ "page-faults", { .sideband = PERCH_SIDEBAND_COMM }, 0 },
 		{ "page-faults", { .inherit = 1, .inherit_stat = 1 }, 0 },
 		{ "dummy", { 0 }, 0 },
 	};

@@ -34,7 +34,7 @@ static int set_up(void **state)
 	assert_int_equal(perch_machine_new(&s->machine, "", &s->calls, NULL), 0);
 	s->options = (struct perch_sampler_options){
 		.event = { .period = 1000,
-			   .sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_TASK,
+			   .sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_TASK,
 			   .machine = s->machine },
 		.cpus = &two_cpus,
 		.overwrite = true,

@@ -350,7 +350,7 @@ static void refreshes_those_that_sample(void **state)
 {
 	struct scene *s = *state;
 
-	s->options.event.sideband = PERCH_FOLLOW_MMAP;
+	s->options.event.sideband = PERCH_SIDEBAND_MMAP;
 	s->options.tracking_event = true;
 	assert_int_equal(open_scene(s, "cpu-clock,{page-faults,cs}:S"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 5, &s->err), 0);
@@ -365,7 +365,7 @@ static void nothing_to_refresh(void **state)
 {
 	struct scene *s = *state;
 
-	s->options.event.sideband = PERCH_FOLLOW_MMAP;
+	s->options.event.sideband = PERCH_SIDEBAND_MMAP;
 	s->options.event.period = 0;
 	assert_int_equal(open_scene(s, "dummy"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 1, &s->err), -EINVAL);

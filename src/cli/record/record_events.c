@@ -198,7 +198,7 @@ static const struct {
 	uint64_t sample, read;
 	uint32_t sideband;
 } adds[RECORD_ADDS] = {
-	[RECORD_DATA] = { PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC, 0, PERCH_FOLLOW_MMAP_DATA },
+	[RECORD_DATA] = { PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC, 0, PERCH_SIDEBAND_MMAP_DATA },
 	[RECORD_PHYS_DATA] = { PERCH_SAMPLE_PHYS_ADDR, 0, 0 },
 	[RECORD_DATA_PAGE_SIZE] = { PERCH_SAMPLE_DATA_PAGE_SIZE, 0, 0 },
 	[RECORD_CODE_PAGE_SIZE] = { PERCH_SAMPLE_CODE_PAGE_SIZE, 0, 0 },
@@ -211,10 +211,10 @@ static const struct {
 	[RECORD_RUNNING_TIME] = { 0,
 				  PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING,
 				  0 },
-	[RECORD_NAMESPACES] = { 0, 0, PERCH_FOLLOW_NAMESPACES },
-	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_FOLLOW_CGROUP },
-	[RECORD_SWITCHES] = { 0, 0, PERCH_FOLLOW_SWITCH },
-	[RECORD_BUILD_ID_MMAP] = { 0, 0, PERCH_FOLLOW_BUILD_ID },
+	[RECORD_NAMESPACES] = { 0, 0, PERCH_SIDEBAND_NAMESPACES },
+	[RECORD_CGROUPS] = { PERCH_SAMPLE_CGROUP, 0, PERCH_SIDEBAND_CGROUP },
+	[RECORD_SWITCHES] = { 0, 0, PERCH_SIDEBAND_SWITCH },
+	[RECORD_BUILD_ID_MMAP] = { 0, 0, PERCH_SIDEBAND_BUILD_ID },
 	[RECORD_PERIOD] = { PERCH_SAMPLE_PERIOD, 0, 0 },
 };
 
@@ -241,7 +241,7 @@ static void add_flags(const struct record *record, struct perch_options *options
 		if (record->events.event[i].terms.call_graph == PERCH_CALL_GRAPH_DWARF)
 			options->sideband |= adds[RECORD_DATA].sideband;
 	if (!record->flag[RECORD_NO_BPF])
-		options->sideband |= PERCH_FOLLOW_BPF;
+		options->sideband |= PERCH_SIDEBAND_BPF;
 	if (record->system_wide)
 		options->sample |= PERCH_SAMPLE_CPU;
 }
@@ -271,7 +271,7 @@ static struct perch_sampler_options sampler_options(struct record *record)
 			.frequency = record->period ? 0 : record->frequency,
 			.sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME,
 			.read = PERCH_FORMAT_ID | PERCH_FORMAT_LOST,
-			.sideband = PERCH_FOLLOW_MMAP | PERCH_FOLLOW_COMM | PERCH_FOLLOW_TASK | PERCH_FOLLOW_KSYMBOL,
+			.sideband = PERCH_SIDEBAND_MMAP | PERCH_SIDEBAND_COMM | PERCH_SIDEBAND_TASK | PERCH_SIDEBAND_KSYMBOL,
 			.inherit = inherit,
 			.inherit_stat = inherit && record->flag[RECORD_STAT],
 			.enable_on_exec = record->program_argv && !record->system_wide && !record->threads && !record->delayed,
@@ -296,7 +296,7 @@ static struct perch_sampler_options sampler_options(struct record *record)
 
 	add_flags(record, &options.event);
 	add_parts(record, &options.event);
-	record->data_maps = options.event.sideband & PERCH_FOLLOW_MMAP_DATA;
+	record->data_maps = options.event.sideband & PERCH_SIDEBAND_MMAP_DATA;
 	return options;
 }
 
