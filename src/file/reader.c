@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "internal.h"
+#include "record/group_decoder.h"
 
 #define RELEASE_EVERY (8u << 20)
 
@@ -37,47 +38,29 @@ const char *perch__reader_keep_text(struct perch_reader *reader, const char *tex
 
 /* ---- opening and closing ---- */
 
-/*
- * x86 writes counters behind the branches of every event of a group as soon as one of them asks for
- * them.
- */
-static void share_branch_counters(const struct perch_reader *reader, struct perch_attr *attrs)
-{
-	for (size_t i = 0, members; i < reader->nr_events; i += members ? members : 1) {
-		bool counters = false;
-
-		members = reader->events[i].members;
-		for (size_t k = i; k < i + members; k++)
-			counters |= attrs[k].sample_type & PERCH_SAMPLE_BRANCH_STACK &&
-				    attrs[k].branch_sample_type & PERCH_SAMPLE_BRANCH_COUNTERS;
-		for (size_t k = i; counters && k < i + members; k++)
-			if (attrs[k].sample_type & PERCH_SAMPLE_BRANCH_STACK)
-				attrs[k].branch_sample_type |= PERCH_SAMPLE_BRANCH_COUNTERS;
-	}
-}
-
 static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch_decoder_event *events = calloc(reader->nr_events, sizeof(*events));
-	struct perch_attr *attrs = calloc(reader->nr_events, sizeof(*attrs));
+	uint32_t *leader = calloc(reader->nr_events, sizeof(*leader));
+	size_t group = 0;
 	int rc;
 
-	for (size_t i = 0; events && attrs && i < reader->nr_events; i++) {
-		attrs[i] = reader->events[i].attr;
-		events[i].attr = &attrs[i];
+	for (size_t i = 0; events && leader && i < reader->nr_events; i++) {
+		if (i >= group + reader->events[group].members)
+			group = i;
+		leader[i] = group;
+		events[i].attr = &reader->events[i].attr;
 		events[i].ids = reader->events[i].ids;
 		events[i].nr_ids = reader->events[i].nr_ids;
 	}
-	if (events && attrs) {
-		share_branch_counters(reader, attrs);
-		rc = perch_decoder_new(&reader->decoder, events, reader->nr_events,
-				       perch_reader_byte_order(reader), err);
-	} else {
+	if (events && leader)
+		rc = perch__group_decoder_new(&reader->decoder, events, leader, reader->nr_events,
+					      perch_reader_byte_order(reader), err);
+	else
 		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				     "no memory for its events");
-	}
 	free(events);
-	free(attrs);
+	free(leader);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "record/group_decoder.h"
 
 static int no_memory(struct perch_error *err)
 {
@@ -355,40 +356,25 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 	return 0;
 }
 
-/* Where one event of a group asks for counters with its branches, x86 writes them into the samples
- * of all (6.8). */
-static void share_branch_counters(const struct perch_sampler *sampler, struct perch_attr *attrs)
-{
-	for (size_t i = 0; i < sampler->nr_events; i++) {
-		if (!(sampler->events[i].attr.branch_sample_type & PERCH_SAMPLE_BRANCH_COUNTERS))
-			continue;
-		for (size_t j = 0; j < sampler->nr_events; j++)
-			if (sampler->events[j].leader == sampler->events[i].leader &&
-			    attrs[j].sample_type & PERCH_SAMPLE_BRANCH_STACK)
-				attrs[j].branch_sample_type |= PERCH_SAMPLE_BRANCH_COUNTERS;
-	}
-}
-
 static int make_decoder(struct perch_sampler *sampler, struct perch_error *err)
 {
 	struct perch_decoder_event *events = calloc(sampler->nr_events, sizeof(*events));
-	struct perch_attr *attrs = calloc(sampler->nr_events, sizeof(*attrs));
+	uint32_t *leader = calloc(sampler->nr_events, sizeof(*leader));
 	int rc = -ENOMEM;
 
-	for (size_t i = 0; events && attrs && i < sampler->nr_events; i++) {
-		attrs[i] = sampler->events[i].attr;
-		events[i] = (struct perch_decoder_event){ &attrs[i], sampler->events[i].ids,
+	for (size_t i = 0; events && leader && i < sampler->nr_events; i++) {
+		events[i] = (struct perch_decoder_event){ &sampler->events[i].attr,
+							  sampler->events[i].ids,
 							  sampler->events[i].nr_ids };
+		leader[i] = (uint32_t)sampler->events[i].leader;
 	}
-	if (events && attrs) {
-		share_branch_counters(sampler, attrs);
-		rc = perch_decoder_new(&sampler->decoder, events, sampler->nr_events,
-				       PERCH_BYTES_NATIVE, err);
-	} else {
+	if (events && leader)
+		rc = perch__group_decoder_new(&sampler->decoder, events, leader, sampler->nr_events,
+					      PERCH_BYTES_NATIVE, err);
+	else
 		no_memory(err);
-	}
 	free(events);
-	free(attrs);
+	free(leader);
 	return rc;
 }
 

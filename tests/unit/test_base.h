@@ -12,6 +12,7 @@
 int test_base_array(void);
 int test_base_elf(void);
 int test_base_hash_table(void);
+int test_base_mean(void);
 int test_base_text(void);
 
 #endif

@@ -56,7 +56,7 @@ static int repeat_forever(struct stat_job *stat)
 	stat->repeat = 1;
 	do {
 		stat_clear_cells(stat);
-		stat->elapsed_ns = (struct stat_spread){ 0 };
+		stat->elapsed_ns = (struct perch__mean){ 0 };
 		status = stat_run(stat);
 		if (!status)
 			status = stat_print(stat);

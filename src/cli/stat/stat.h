@@ -8,24 +8,13 @@
 #include <perch/machine.h>
 #include <perch/open.h>
 
+#include "base/mean.h"
 #include "attr_print.h"
 #include "options.h"
 #include "program.h"
 #include "target.h"
 
 #define STAT_COMMAND "stat"
-
-/* stat_spread.c: mean and spread of a number over the runs. */
-struct stat_spread {
-	unsigned nr;
-	double mean;
-	double squares; /* sum of squared distances from the mean */
-};
-void stat_add(struct stat_spread *spread, double number);
-/* Standard error of the mean; 0 with fewer than two numbers. */
-double stat_error(const struct stat_spread *spread);
-/* The same in percent of the mean; 0 when that is 0. */
-double stat_error_percent(const struct stat_spread *spread);
 
 /* What counts are added up over. */
 enum stat_aggregation {
@@ -48,7 +37,7 @@ struct stat_group {
 
 /* What a line counted in a group. */
 struct stat_cell {
-	struct stat_spread value, enabled, running; /* value: scaled up for the time off the PMU */
+	struct perch__mean value, enabled, running; /* value: scaled up for the time off the PMU */
 	unsigned nr;				    /* targets that it was open on */
 };
 
@@ -142,7 +131,7 @@ struct stat_job {
 	int status; /* exit status of the program's last run */
 	bool post_failed;
 	bool cut_short; /* the program was ended by --timeout or --interval-count */
-	struct stat_spread elapsed_ns;
+	struct perch__mean elapsed_ns;
 	/* the time of each run, as many as elapsed_ns.nr: --table alone */
 	double *each_ns;
 	/* what CPUs utilized is worked out of: the interval, or the mean of the runs */

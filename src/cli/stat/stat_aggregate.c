@@ -114,9 +114,9 @@ static void fill_line(struct stat_job *stat, struct stat_line *line, struct sums
 	for (size_t i = 0; i < stat->nr_groups; i++) {
 		struct stat_cell *cell = &line->cell[i];
 
-		stat_add(&cell->value, sums[i].value);
-		stat_add(&cell->enabled, sums[i].enabled);
-		stat_add(&cell->running, sums[i].running);
+		perch__mean_add(&cell->value, sums[i].value);
+		perch__mean_add(&cell->enabled, sums[i].enabled);
+		perch__mean_add(&cell->running, sums[i].running);
 		cell->nr = sums[i].nr;
 		line->present |= sums[i].nr > 0;
 	}

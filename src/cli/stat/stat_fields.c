@@ -57,7 +57,7 @@ void stat_print_csv_line(const struct stat_job *stat, const struct stat_line *li
 		stat_put_field(stat, line->cgroup, out);
 	}
 	if (stat->spread)
-		fprintf(out, "%s%.2f%%", sep, stat_error_percent(&cell->value));
+		fprintf(out, "%s%.2f%%", sep, perch__mean_error_percent(&cell->value));
 	fprintf(out, "%s%.0f%s%.2f", sep, cell->running.mean, sep, stat_percent_running(cell));
 	print_csv_metrics(stat, line, group, out);
 }
@@ -98,7 +98,7 @@ void stat_print_json_line(const struct stat_job *stat, const struct stat_line *l
 		stat_put_json_string(out, line->cgroup);
 	}
 	if (stat->spread)
-		fprintf(out, ", \"variance\" : %.2f", stat_error_percent(&cell->value));
+		fprintf(out, ", \"variance\" : %.2f", perch__mean_error_percent(&cell->value));
 	fprintf(out, ", \"event-runtime\" : %.0f, \"pcnt-running\" : %.2f, ", cell->running.mean,
 		stat_percent_running(cell));
 	print_json_metrics(stat, line, group, out);

@@ -43,12 +43,12 @@ static double mean_of(const struct stat_job *stat, const struct stat_line *besid
 
 static double clock_ns(const struct stat_job *stat, const struct stat_line *beside, size_t group)
 {
-	struct stat_spread clocks = { 0 };
+	struct perch__mean clocks = { 0 };
 
 	for (size_t i = 0; i < stat->nr_lines; i++)
 		if (stat->line[i].clock && stat->line[i].part == beside->part &&
 		    stat_counted(&stat->line[i], group))
-			stat_add(&clocks, stat->line[i].cell[group].value.mean);
+			perch__mean_add(&clocks, stat->line[i].cell[group].value.mean);
 	return clocks.mean;
 }
 
@@ -188,4 +188,9 @@ size_t stat_metrics(const struct stat_job *stat, const struct stat_line *line, s
 	if (is_event(&line->event->attr, PERCH_TYPE_HARDWARE, PERCH_COUNT_HW_INSTRUCTIONS))
 		nr += set_stalled(stat, line, group, &metrics[nr]);
 	return nr;
+}
+
+double stat_percent_running(const struct stat_cell *cell)
+{
+	return cell->enabled.mean > 0 ? 100.0 * cell->running.mean / cell->enabled.mean : 100.0;
 }

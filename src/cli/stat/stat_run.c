@@ -231,7 +231,7 @@ static int add_time(struct stat_job *stat, uint64_t ns)
 	unsigned nr = stat->elapsed_ns.nr;
 	double *grown;
 
-	stat_add(&stat->elapsed_ns, ns);
+	perch__mean_add(&stat->elapsed_ns, ns);
 	if (!stat->table)
 		return 0;
 	grown = reallocarray(stat->each_ns, nr + 1, sizeof(*grown));

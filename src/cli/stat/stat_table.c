@@ -98,7 +98,7 @@ void stat_print_table_line(const struct stat_job *stat, const struct stat_line *
 			   FILE *out)
 {
 	const struct stat_cell *cell = &line->cell[group];
-	double percent = stat_error_percent(&cell->value);
+	double percent = perch__mean_error_percent(&cell->value);
 	struct stat_metric metrics[STAT_METRICS];
 	size_t nr = stat_metrics(stat, line, group, metrics);
 
@@ -160,7 +160,7 @@ static void print_runs(const struct stat_job *stat, int digits, FILE *out)
 static void print_times(const struct stat_job *stat, FILE *out)
 {
 	double elapsed = stat->elapsed_ns.mean / 1e9;
-	double spread = stat_error(&stat->elapsed_ns) / 1e9;
+	double spread = perch__mean_error(&stat->elapsed_ns) / 1e9;
 	int digits = digits_for(spread);
 	const struct cli_target *target = &stat->target;
 
@@ -172,7 +172,8 @@ static void print_times(const struct stat_job *stat, FILE *out)
 		fprintf(out, " %17.*f +- %.*f seconds time elapsed", digits, elapsed, digits,
 			spread);
 		if (spread > 0)
-			fprintf(out, "  ( +-%6.2f%% )", stat_error_percent(&stat->elapsed_ns));
+			fprintf(out, "  ( +-%6.2f%% )",
+				perch__mean_error_percent(&stat->elapsed_ns));
 		fputs("\n\n", out);
 		return;
 	}
