@@ -134,7 +134,7 @@ static int begin(struct record *record)
 			return status;
 	}
 	if (!record->quiet)
-		record_tell_choices(record);
+		record_print_choices(record);
 	return open_files(record);
 }
 

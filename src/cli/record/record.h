@@ -50,21 +50,21 @@ enum record_flag {
 	RECORD_FLAGS
 };
 
-#define RECORD_TURNS 64
+#define RECORD_WINDOW_TIMES 64
 
 /* What begins another file. */
 enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
 
-/* record_side.c: what each of several files begins with. */
-struct record_side {
+/* record_sideband.c: what each of several files begins with. */
+struct record_sideband {
 	char *bytes;
 	size_t used, room;
 	size_t made; /* bytes in front that were made here */
-	size_t most; /* 0: RECORD_SIDE_BYTES */
+	size_t most; /* 0: RECORD_SIDEBAND_BYTES */
 	/* records that did not fit, beside those of processes that had ended */
 	uint64_t forgotten;
 };
-#define RECORD_SIDE_BYTES (64u << 20)
+#define RECORD_SIDEBAND_BYTES (64u << 20)
 
 struct record {
 	/* as asked for */
@@ -82,15 +82,15 @@ struct record {
 	int32_t clock;
 	bool flag[RECORD_FLAGS];
 	struct cli_target target;
-	struct cli_cgroups cgroups;	/* by event, what -G said */
-	bool delayed;			/* -D: events wait for the turns below */
-	unsigned turn_ms[RECORD_TURNS]; /* since the program's start: on, off, on... */
-	size_t nr_turns;
+	struct cli_cgroups cgroups;		 /* by event, what -G said */
+	bool delayed;				 /* -D: events wait for the turns below */
+	unsigned window_ms[RECORD_WINDOW_TIMES]; /* since the program's start: on, off, on... */
+	size_t nr_window_times;
 	uint64_t max_bytes; /* of the file; 0: no limit */
 	bool overwrite;	    /* a flight recorder */
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
-	uint64_t most_files; /* 0: no limit */
+	uint64_t max_files; /* 0: no limit */
 	bool no_inherit, quiet, no_build_ids, ignored;
 	int verbose;
 	const char *output;
@@ -128,10 +128,10 @@ struct record {
 	int ended_by;		/* the signal that ended the recording; 0: none */
 	bool asked;		/* by SIGUSR2, for a file */
 	int64_t switched_ms;	/* when the last file began, since the start */
-	char **files;		/* the last most_files, to be removed when there are more */
+	char **files;		/* the last max_files, to be removed when there are more */
 	size_t nr_files;	/* so far */
 	char *last_file;	/* the name of the one that was written last */
-	struct record_side side;
+	struct record_sideband side;
 	uint64_t *lost_told; /* by event and id, in files before */
 	uint64_t *lost_now;  /* the same with this file */
 	bool lost_known;     /* by events: Linux 6.0 */
@@ -142,7 +142,7 @@ struct record {
 	bool failed;	      /* a file could not be written */
 	bool full;	      /* it ended because the file is as large as it may be */
 	struct timespec start;
-	size_t turn; /* the next one of turn_ms */
+	size_t turn; /* the next one of window_ms */
 	bool program_ended;
 	int program_status; /* as of wait(2) */
 	size_t nr_rings;
@@ -176,7 +176,7 @@ int record_set_intr_registers(void *value, const char *text, bool negated);
 int record_set_delay(void *value, const char *text, bool negated);
 int record_set_max_size(void *value, const char *text, bool negated);
 int record_set_switch(void *value, const char *text, bool negated);
-int record_set_most_files(void *value, const char *text, bool negated);
+int record_set_max_files(void *value, const char *text, bool negated);
 /* "4M", "512k", or a number, which is in units of one byte; *unit tells whether a unit was there.
  * -EINVAL. */
 int record_parse_size(const char *text, uint64_t *bytes, bool *unit);
@@ -193,15 +193,15 @@ int record_choose_rate(struct record *record);
  * fails. */
 int record_open_sampler(struct record *record);
 /* Says what was chosen in place of what is usual. */
-void record_tell_choices(const struct record *record);
+void record_print_choices(const struct record *record);
 
 /* record_target.c: the threads of -p and -t, the CPUs of -C. Exit status; 0: fine. */
 int record_choose_target(struct record *record);
 
 /* record_synthesize.c: what was there before the recording began. 0 or a negative errno. */
 int record_synthesize(struct record *record);
-/* record_make.c: where records made here are gathered before they are written. */
-struct record_made {
+/* synthesize_record.c: where records made here are gathered before they are written. */
+struct synthesizer {
 	struct record *record;
 	size_t used;
 	struct perch_error *err;
@@ -209,22 +209,22 @@ struct record_made {
 	uint64_t bytes[(1 << 16) / 8];
 };
 /* name is padded, NULL when the record has none; an empty trailer follows. */
-void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body,
-		 size_t size, const char *name);
+void synthesize_record(struct synthesizer *made, uint32_t type, uint16_t misc, const void *body,
+		       size_t size, const char *name);
 /* A record of the file's own, which has no trailer; size is a multiple of 8. */
-void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size);
+void synthesize_plain(struct synthesizer *made, uint32_t type, const void *body, size_t size);
 /* Writes what is gathered. */
-void record_flush_made(struct record_made *made);
+void synthesize_flush(struct synthesizer *made);
 /* record_maps.c: ID_INDEX, THREAD_MAP and CPU_MAP. */
-void record_make_maps(struct record_made *made);
+void synthesize_maps(struct synthesizer *made);
 /* record_groups.c */
-void record_make_cgroups(struct record_made *made);
-void record_make_namespaces(struct record_made *made, pid_t pid);
+void synthesize_cgroups(struct synthesizer *made);
+void synthesize_namespaces(struct synthesizer *made, pid_t pid);
 /* record_processes.c: names and executable mappings of processes that run already. */
-void record_make_all_processes(struct record_made *made);
+void synthesize_processes(struct synthesizer *made);
 /* The name of a thread; false when it has ended. */
-bool record_comm_of(pid_t pid, pid_t tid, char *comm, size_t size);
-void record_make_threads(struct record_made *made, const pid_t *threads, size_t nr);
+bool synthesize_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
+void synthesize_threads(struct synthesizer *made, const pid_t *threads, size_t nr);
 
 /* record_loop.c: until the program, the targets or the user end it. 0 or a negative errno in
  * record->err. */
@@ -240,21 +240,21 @@ void record_block_asking(const struct record *record);
 int record_block_signals(struct record *record);
 
 /* Whether a record of the type belongs to what each file begins with. */
-bool record_side_has(uint32_t type);
+bool record_sideband_has(uint32_t type);
 /* Appends whole records. 0 or -ENOMEM. */
-int record_side_add(struct record_side *side, const void *bytes, size_t size);
+int record_sideband_add(struct record_sideband *side, const void *bytes, size_t size);
 /* What was added until now was made here, and is forgotten with its process alone. */
-void record_side_made(struct record_side *side);
+void record_sideband_end_synthesized(struct record_sideband *side);
 /* Whether files are made one after the other, or late: then records of tasks and mappings are kept.
  */
-static inline bool record_keeps_side(const struct record *record)
+static inline bool record_keeps_sideband(const struct record *record)
 {
 	return record->overwrite || record->switch_by;
 }
 
 /* record_shot.c: what the rings of --overwrite hold now, by time, into the file. 0 or a negative
  * errno in record->err. */
-int record_write_shot(struct record *record);
+int record_write_snapshot(struct record *record);
 
 /* record_switch.c: one file after the other. What has several files, or makes its file late, begins
  * by this. 0 or an errno. */
@@ -278,14 +278,14 @@ void record_clear_names(struct record_names *names);
 
 /* record_lost.c: writes how many records were lost, as events know by now. 0 or a negative errno in
  * record->err. */
-int record_tell_lost(struct record *record);
+int record_write_lost(struct record *record);
 /* All of the file's records have been seen: what LOST records tell is the answer where events know
  * nothing. */
 void record_add_lost(struct record *record);
 /* The file is whole: what it tells is not told in the next. */
-void record_keep_lost(struct record *record);
+void record_save_lost(struct record *record);
 /* Says of which events and on which CPUs records were lost. */
-void record_tell_places(const struct record *record);
+void record_print_lost(const struct record *record);
 
 /* record_tracing.c: descriptions of the tracepoints, when there are any. 0 or a negative errno in
  * record->err. */
@@ -295,8 +295,8 @@ int record_write_tracing_data(struct record *record);
  * record->err. */
 int record_finish_file(struct record *record);
 /* What went wrong in the file that has just ended, or in all. */
-void record_tell_trouble(const struct record *record);
+void record_print_problems(const struct record *record);
 /* The last file's size. */
-void record_tell_file(const struct record *record, const char *path);
+void record_print_file(const struct record *record, const char *path);
 
 #endif

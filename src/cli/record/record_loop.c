@@ -160,10 +160,10 @@ static int64_t ms_since_start(const struct record *record)
 
 /* Starts and stops the events when their times of -D have come. Returns the milliseconds that may
  * be slept. */
-static int take_turns(struct record *record)
+static int switch_windows(struct record *record)
 {
-	while (record->turn < record->nr_turns) {
-		int64_t left = record->turn_ms[record->turn] - ms_since_start(record);
+	while (record->turn < record->nr_window_times) {
+		int64_t left = record->window_ms[record->turn] - ms_since_start(record);
 
 		if (left > 0)
 			return left < FLUSH_MS ? (int)left : FLUSH_MS;
@@ -233,7 +233,7 @@ static bool wait_for_more(struct record *record)
 
 	if (!alive || is_full(record))
 		return false;
-	sleep_ms = take_turns(record);
+	sleep_ms = switch_windows(record);
 	if (record_switch_due(record, &sleep_ms))
 		sleep_ms = 0;
 	ready = poll(record->polls, record->nr_rings + 1, sleep_ms);

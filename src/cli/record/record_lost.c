@@ -78,7 +78,7 @@ static void begin_lost(struct record *record)
 			in_ring[ring] = 0;
 }
 
-int record_tell_lost(struct record *record)
+int record_write_lost(struct record *record)
 {
 	const struct perch_attr *attr;
 	const uint64_t *ids;
@@ -112,7 +112,7 @@ void record_add_lost(struct record *record)
 		record->lost += in_ring[ring];
 }
 
-void record_keep_lost(struct record *record)
+void record_save_lost(struct record *record)
 {
 	uint64_t *in_ring = &record->lost_at[record->nr_file_events * record->nr_rings];
 	size_t ids = 0;
@@ -181,7 +181,7 @@ static void tell_places(const struct record *record, const char *name, const uin
 	free(text);
 }
 
-void record_tell_places(const struct record *record)
+void record_print_lost(const struct record *record)
 {
 	size_t nr = 0;
 

@@ -5,36 +5,36 @@
 
 #include "record.h"
 
-void record_flush_made(struct record_made *made)
+void synthesize_flush(struct synthesizer *made)
 {
 	struct iovec piece = { made->bytes, made->used };
 
 	if (!made->rc && made->used && made->record->writer)
 		made->rc = perch_writer_append(made->record->writer, &piece, 1, made->err);
-	if (!made->rc && made->used && record_keeps_side(made->record) &&
-	    record_side_add(&made->record->side, made->bytes, made->used) < 0)
+	if (!made->rc && made->used && record_keeps_sideband(made->record) &&
+	    record_sideband_add(&made->record->side, made->bytes, made->used) < 0)
 		made->rc = perch_error_set(made->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					   "no memory to record with");
 	made->used = 0;
 }
 
 /* Room for a record of so many bytes; NULL: not for one as large. */
-static char *room_for(struct record_made *made, size_t size)
+static char *room_for(struct synthesizer *made, size_t size)
 {
 	char *room;
 
 	if (made->rc || size > UINT16_MAX)
 		return NULL;
 	if (made->used + size > sizeof(made->bytes))
-		record_flush_made(made);
+		synthesize_flush(made);
 	room = (char *)made->bytes + made->used;
 	memset(room, 0, size);
 	made->used += size;
 	return room;
 }
 
-void record_make(struct record_made *made, uint32_t type, uint16_t misc, const void *body,
-		 size_t size, const char *name)
+void synthesize_record(struct synthesizer *made, uint32_t type, uint16_t misc, const void *body,
+		       size_t size, const char *name)
 {
 	size_t length = name ? strlen(name) : 0;
 	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;
@@ -51,7 +51,7 @@ void record_make(struct record_made *made, uint32_t type, uint16_t misc, const v
 		memcpy(to + sizeof(header) + size, name, length);
 }
 
-void record_make_plain(struct record_made *made, uint32_t type, const void *body, size_t size)
+void synthesize_plain(struct synthesizer *made, uint32_t type, const void *body, size_t size)
 {
 	struct perch_record_header header = { type, 0, (uint16_t)(sizeof(header) + size) };
 	char *to = room_for(made, sizeof(header) + size);

@@ -190,7 +190,7 @@ static const struct row rows[] = {
 	     overwrite),
 	ATTACHED(0, "switch-output", "signal|SIZE|TIME",
 		 "another file FILE.TIME at SIGUSR2, or each 10M, or 30s", record_set_switch),
-	CALL(0, "switch-max-files", "N", "keep the last N of them", record_set_most_files),
+	CALL(0, "switch-max-files", "N", "keep the last N of them", record_set_max_files),
 	CALL(0, "max-size", "SIZE", "end when the file is that large: 10M", record_set_max_size),
 	CALL('m', "mmap-pages", "PAGES", "size of each CPU's ring (512K)", set_pages),
 	CALL('k', "clockid", "CLOCK",
@@ -266,7 +266,7 @@ static int check_files(const struct record *record)
 			COMMAND,
 			"--overwrite and --switch-events exclude each other: record the event "
 			"context-switches or sched:sched_switch instead");
-	if (record->most_files && !record->switch_by)
+	if (record->max_files && !record->switch_by)
 		return cli_usage_error(COMMAND,
 				       "--switch-max-files is about the files of --switch-output");
 	if (record->switch_by && !stat(record->output, &status) && S_ISCHR(status.st_mode))

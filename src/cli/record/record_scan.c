@@ -118,7 +118,7 @@ static void note_sample_time(struct record *record, uint64_t time)
 static void keep_side(struct record *record, const struct iovec pieces[2], size_t offset,
 		      uint16_t size)
 {
-	if (record_side_add(&record->side, whole(record, pieces, offset, size), size) < 0)
+	if (record_sideband_add(&record->side, whole(record, pieces, offset, size), size) < 0)
 		record->side.forgotten++;
 }
 
@@ -127,7 +127,7 @@ static void note_other(struct record *record, size_t ring, const struct iovec pi
 {
 	uint64_t *lost = &record->lost_at[record->nr_file_events * record->nr_rings + ring];
 
-	if (record_keeps_side(record) && record_side_has(header->type))
+	if (record_keeps_sideband(record) && record_sideband_has(header->type))
 		keep_side(record, pieces, offset, header->size);
 	switch (header->type) {
 	case PERCH_RECORD_MMAP:

@@ -262,7 +262,7 @@ static int no_delay(const char *text)
 	cli_usage_error(
 		COMMAND,
 		"-D %s: milliseconds, -1, or spans in their order as 10-20,30-40 (at most %d)",
-		text, RECORD_TURNS / 2);
+		text, RECORD_WINDOW_TIMES / 2);
 	return -EINVAL;
 }
 
@@ -274,10 +274,10 @@ static bool take_moment(struct record *record, const char **at)
 	errno = 0;
 	moment = strtoul(*at, &end, 10);
 	if (errno || end == *at || !isdigit((unsigned char)**at) || moment > INT32_MAX ||
-	    record->nr_turns == RECORD_TURNS ||
-	    (record->nr_turns && moment <= record->turn_ms[record->nr_turns - 1]))
+	    record->nr_window_times == RECORD_WINDOW_TIMES ||
+	    (record->nr_window_times && moment <= record->window_ms[record->nr_window_times - 1]))
 		return false;
-	record->turn_ms[record->nr_turns++] = (unsigned)moment;
+	record->window_ms[record->nr_window_times++] = (unsigned)moment;
 	*at = end;
 	return true;
 }
@@ -287,15 +287,15 @@ int record_set_delay(void *value, const char *text, bool negated)
 	struct record *record = value;
 	const char *at = text;
 
-	record->nr_turns = 0;
+	record->nr_window_times = 0;
 	record->delayed = !negated;
 	if (negated || !strcmp(text, "-1"))
 		return 0;
 	if (!take_moment(record, &at))
 		return no_delay(text);
 	if (!*at) {
-		record->delayed = record->turn_ms[0] != 0;
-		record->nr_turns = record->delayed;
+		record->delayed = record->window_ms[0] != 0;
+		record->nr_window_times = record->delayed;
 		return 0;
 	}
 	for (;;) {
@@ -378,18 +378,18 @@ int record_set_switch(void *value, const char *text, bool negated)
 	return -EINVAL;
 }
 
-int record_set_most_files(void *value, const char *text, bool negated)
+int record_set_max_files(void *value, const char *text, bool negated)
 {
 	struct record *record = value;
 	char *end;
 
-	record->most_files = 0;
+	record->max_files = 0;
 	if (negated)
 		return 0;
 	errno = 0;
-	record->most_files = strtoull(text, &end, 10);
-	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->most_files &&
-	    record->most_files <= 1 << 20)
+	record->max_files = strtoull(text, &end, 10);
+	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->max_files &&
+	    record->max_files <= 1 << 20)
 		return 0;
 	cli_usage_error(COMMAND, "--switch-max-files %s: not a number of files, 1 or more", text);
 	return -EINVAL;

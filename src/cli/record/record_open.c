@@ -445,7 +445,7 @@ int record_open_sampler(struct record *record)
 	return 0;
 }
 
-void record_tell_choices(const struct record *record)
+void record_print_choices(const struct record *record)
 {
 	if (record->user_only)
 		cli_note(

@@ -26,7 +26,7 @@ struct ended_list {
 	size_t nr, room;
 };
 
-bool record_side_has(uint32_t type)
+bool record_sideband_has(uint32_t type)
 {
 	switch (type) {
 	case PERCH_RECORD_MMAP:
@@ -45,13 +45,14 @@ bool record_side_has(uint32_t type)
 	}
 }
 
-static const struct perch_record_header *header_at(const struct record_side *side, size_t offset)
+static const struct perch_record_header *header_at(const struct record_sideband *side,
+						   size_t offset)
 {
 	return (const void *)(side->bytes + offset);
 }
 
 /* The number of a word of 4 bytes behind the header; 0 when the record ends before it. */
-static uint32_t half_word(const struct record_side *side, size_t offset, unsigned index)
+static uint32_t half_word(const struct record_sideband *side, size_t offset, unsigned index)
 {
 	uint32_t value = 0;
 
@@ -97,7 +98,7 @@ static struct ended *find(const struct ended_list *list, uint32_t pid)
 }
 
 /* Those whose end was told in the first half: samples of later ones may still be in the rings. */
-static int gather_ended(const struct record_side *side, struct ended_list *list)
+static int gather_ended(const struct record_sideband *side, struct ended_list *list)
 {
 	size_t nr = 0;
 
@@ -131,7 +132,7 @@ static int gather_ended(const struct record_side *side, struct ended_list *list)
 
 /* One who forked a process that goes on is kept, and so is who forked that one. False: that would
  * go on for too long. */
-static bool keep_parents(const struct record_side *side, struct ended_list *list)
+static bool keep_parents(const struct record_sideband *side, struct ended_list *list)
 {
 	bool changed = true;
 
@@ -157,7 +158,7 @@ static bool keep_parents(const struct record_side *side, struct ended_list *list
 }
 
 /* Moves what stays together. Whatever was told before so_far goes too. */
-static void squeeze(struct record_side *side, const struct ended_list *list, size_t so_far)
+static void squeeze(struct record_sideband *side, const struct ended_list *list, size_t so_far)
 {
 	size_t to = 0, made = 0;
 	uint16_t size;
@@ -182,7 +183,7 @@ static void squeeze(struct record_side *side, const struct ended_list *list, siz
 	side->used = to;
 }
 
-static void forget(struct record_side *side)
+static void forget(struct record_sideband *side)
 {
 	struct ended_list list = { 0 };
 
@@ -195,10 +196,10 @@ static void forget(struct record_side *side)
 	free(list.at);
 }
 
-int record_side_add(struct record_side *side, const void *bytes, size_t size)
+int record_sideband_add(struct record_sideband *side, const void *bytes, size_t size)
 {
 	if (!side->most)
-		side->most = RECORD_SIDE_BYTES;
+		side->most = RECORD_SIDEBAND_BYTES;
 	if (side->used + size > side->most && side->used > side->made)
 		forget(side);
 	if (side->used + size > side->room) {
@@ -218,9 +219,10 @@ int record_side_add(struct record_side *side, const void *bytes, size_t size)
 	return 0;
 }
 
-void record_side_made(struct record_side *side)
+void record_sideband_end_synthesized(struct record_sideband *side)
 {
 	side->made = side->used;
 	/* of many processes there is more to tell, and something must fit behind what was made */
-	side->most = RECORD_SIDE_BYTES > 2 * side->made ? RECORD_SIDE_BYTES : 2 * side->made;
+	side->most = RECORD_SIDEBAND_BYTES > 2 * side->made ? RECORD_SIDEBAND_BYTES
+							    : 2 * side->made;
 }

@@ -15,7 +15,7 @@
 #define CGROUPS_MAX 65536
 
 struct walk {
-	struct record_made *made;
+	struct synthesizer *made;
 	char path[PATH_MAX];
 	size_t root; /* bytes of path that are the mount's */
 	size_t nr;
@@ -48,8 +48,8 @@ static void walk_cgroup(struct walk *walk, unsigned depth)
 
 	if (walk->nr++ >= CGROUPS_MAX || depth > DEPTH_MAX || !cgroup_id(walk->path, &id))
 		return;
-	record_make(walk->made, PERCH_RECORD_CGROUP, 0, &id, sizeof(id),
-		    length > walk->root ? walk->path + walk->root : "/");
+	synthesize_record(walk->made, PERCH_RECORD_CGROUP, 0, &id, sizeof(id),
+			  length > walk->root ? walk->path + walk->root : "/");
 	folder = opendir(walk->path);
 	while (folder && (entry = readdir(folder))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
@@ -63,7 +63,7 @@ static void walk_cgroup(struct walk *walk, unsigned depth)
 		closedir(folder);
 }
 
-void record_make_cgroups(struct record_made *made)
+void synthesize_cgroups(struct synthesizer *made)
 {
 	struct walk *walk = calloc(1, sizeof(*walk));
 
@@ -78,7 +78,7 @@ void record_make_cgroups(struct record_made *made)
 	free(walk);
 }
 
-void record_make_namespaces(struct record_made *made, pid_t pid)
+void synthesize_namespaces(struct synthesizer *made, pid_t pid)
 {
 	static const char *const names[PERCH_NR_NAMESPACES] = {
 		[PERCH_NET_NS_INDEX] = "net",	    [PERCH_UTS_NS_INDEX] = "uts",
@@ -102,5 +102,5 @@ void record_make_namespaces(struct record_made *made, pid_t pid)
 		body.link[i].dev = status.st_dev;
 		body.link[i].ino = status.st_ino;
 	}
-	record_make(made, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
+	synthesize_record(made, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
 }

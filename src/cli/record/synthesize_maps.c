@@ -18,15 +18,15 @@ struct id_index {
 	struct id_entry entry[ID_ENTRIES];
 };
 
-static void flush_ids(struct record_made *made, struct id_index *index)
+static void flush_ids(struct synthesizer *made, struct id_index *index)
 {
 	if (index->nr)
-		record_make_plain(made, PERCH_RECORD_ID_INDEX, index,
-				  sizeof(index->nr) + index->nr * sizeof(index->entry[0]));
+		synthesize_plain(made, PERCH_RECORD_ID_INDEX, index,
+				 sizeof(index->nr) + index->nr * sizeof(index->entry[0]));
 	index->nr = 0;
 }
 
-static void add_ids(struct record_made *made, struct id_index *index, size_t event,
+static void add_ids(struct synthesizer *made, struct id_index *index, size_t event,
 		    const uint64_t *ids, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -43,7 +43,7 @@ static void add_ids(struct record_made *made, struct id_index *index, size_t eve
 	}
 }
 
-static void make_id_index(struct record_made *made)
+static void make_id_index(struct synthesizer *made)
 {
 	struct id_index *index = calloc(1, sizeof(*index));
 	const uint64_t *ids;
@@ -64,7 +64,7 @@ struct thread_entry {
 };
 #define THREAD_ENTRIES (MAP_BYTES / sizeof(struct thread_entry))
 
-static void make_thread_map(struct record_made *made)
+static void make_thread_map(struct synthesizer *made)
 {
 	const struct record *record = made->record;
 	size_t nr = record->threads ? record->nr_threads : 1;
@@ -86,15 +86,16 @@ static void make_thread_map(struct record_made *made)
 
 		map->entry[i].tid = (uint64_t)(int64_t)tid;
 		if (tid > 0)
-			record_comm_of(tid, tid, map->entry[i].comm, sizeof(map->entry[i].comm));
+			synthesize_read_comm(tid, tid, map->entry[i].comm,
+					     sizeof(map->entry[i].comm));
 	}
-	record_make_plain(made, PERCH_RECORD_THREAD_MAP, map,
-			  sizeof(*map) + nr * sizeof(map->entry[0]));
+	synthesize_plain(made, PERCH_RECORD_THREAD_MAP, map,
+			 sizeof(*map) + nr * sizeof(map->entry[0]));
 	free(map);
 }
 
 /* A list of CPU numbers: kind 0 of the record. */
-static void make_cpu_map(struct record_made *made)
+static void make_cpu_map(struct synthesizer *made)
 {
 	const struct perch_cpus *cpus = made->record->cpus.nr ? &made->record->cpus : NULL;
 	struct {
@@ -114,11 +115,11 @@ static void make_cpu_map(struct record_made *made)
 	map->nr = (uint16_t)cpus->nr;
 	for (size_t i = 0; i < cpus->nr; i++)
 		map->cpu[i] = (uint16_t)cpus->cpu[i];
-	record_make_plain(made, PERCH_RECORD_CPU_MAP, map, size);
+	synthesize_plain(made, PERCH_RECORD_CPU_MAP, map, size);
 	free(map);
 }
 
-void record_make_maps(struct record_made *made)
+void synthesize_maps(struct synthesizer *made)
 {
 	make_id_index(made);
 	make_thread_map(made);

@@ -16,27 +16,27 @@ struct body {
 	char rest[64];
 };
 
-static void add(struct record_side *side, uint32_t type, uint32_t pid, uint32_t other)
+static void add(struct record_sideband *side, uint32_t type, uint32_t pid, uint32_t other)
 {
 	struct body body = { { type, 0, 96 }, pid, other, pid, other, 1, "" };
 
 	assert_int_equal(sizeof(body), 96);
-	assert_int_equal(record_side_add(side, &body, sizeof(body)), 0);
+	assert_int_equal(record_sideband_add(side, &body, sizeof(body)), 0);
 }
 
-static void run(struct record_side *side, uint32_t parent, uint32_t pid)
+static void run(struct record_sideband *side, uint32_t parent, uint32_t pid)
 {
 	add(side, PERCH_RECORD_FORK, pid, parent);
 	add(side, PERCH_RECORD_COMM, pid, 0);
 	add(side, PERCH_RECORD_MMAP2, pid, 0);
 }
 
-static void end(struct record_side *side, uint32_t pid)
+static void end(struct record_sideband *side, uint32_t pid)
 {
 	add(side, PERCH_RECORD_EXIT, pid, 1);
 }
 
-static size_t count(const struct record_side *side, uint32_t type, uint32_t pid)
+static size_t count(const struct record_sideband *side, uint32_t type, uint32_t pid)
 {
 	const struct body *body;
 	size_t nr = 0;
@@ -49,19 +49,19 @@ static size_t count(const struct record_side *side, uint32_t type, uint32_t pid)
 	return nr;
 }
 
-static void begin(struct record_side *side, size_t most)
+static void begin(struct record_sideband *side, size_t most)
 {
-	*side = (struct record_side){ 0 };
+	*side = (struct record_sideband){ 0 };
 	add(side, PERCH_RECORD_MMAP, UINT32_MAX, 0); /* the kernel's */
 	run(side, 1, 10);
-	record_side_made(side);
+	record_sideband_end_synthesized(side);
 	side->most = most;
 }
 
 /* Many short processes: the ended ones go, those that run stay, and the memory is bounded. */
 static void forgets_what_ended(void **state)
 {
-	struct record_side side;
+	struct record_sideband side;
 	uint32_t pid;
 
 	(void)state;
@@ -85,7 +85,7 @@ static void forgets_what_ended(void **state)
 /* A child that runs on has its mappings from its parent, which ended, and that one from its own. */
 static void keeps_parents_of_what_runs(void **state)
 {
-	struct record_side side;
+	struct record_sideband side;
 
 	(void)state;
 	begin(&side, 64 << 10);
@@ -108,7 +108,7 @@ static void keeps_parents_of_what_runs(void **state)
 /* A number that is used again is another process. */
 static void a_number_used_again_stays(void **state)
 {
-	struct record_side side;
+	struct record_sideband side;
 
 	(void)state;
 	begin(&side, 64 << 10);
@@ -129,7 +129,7 @@ static void a_number_used_again_stays(void **state)
 /* One that maps for ever: the oldest of it goes, and is counted; what was made in front stays. */
 static void one_that_maps_for_ever_is_bounded(void **state)
 {
-	struct record_side side;
+	struct record_sideband side;
 
 	(void)state;
 	begin(&side, 64 << 10);
@@ -147,12 +147,12 @@ static void one_that_maps_for_ever_is_bounded(void **state)
 /* Many processes in front leave room behind them. */
 static void what_was_made_may_be_large(void **state)
 {
-	struct record_side side = { 0 };
+	struct record_sideband side = { 0 };
 
 	(void)state;
-	for (uint32_t i = 0; i < (RECORD_SIDE_BYTES / 96); i++)
+	for (uint32_t i = 0; i < (RECORD_SIDEBAND_BYTES / 96); i++)
 		add(&side, PERCH_RECORD_MMAP2, i, 0);
-	record_side_made(&side);
+	record_sideband_end_synthesized(&side);
 	assert_true(side.most >= 2 * side.made);
 	assert_int_equal(side.forgotten, 0);
 	free(side.bytes);
@@ -161,13 +161,13 @@ static void what_was_made_may_be_large(void **state)
 static void knows_what_belongs_there(void **state)
 {
 	(void)state;
-	assert_true(record_side_has(PERCH_RECORD_MMAP2));
-	assert_true(record_side_has(PERCH_RECORD_FORK));
-	assert_true(record_side_has(PERCH_RECORD_KSYMBOL));
-	assert_false(record_side_has(PERCH_RECORD_SAMPLE));
-	assert_false(record_side_has(PERCH_RECORD_LOST));
-	assert_false(record_side_has(PERCH_RECORD_SWITCH));
-	assert_false(record_side_has(0));
+	assert_true(record_sideband_has(PERCH_RECORD_MMAP2));
+	assert_true(record_sideband_has(PERCH_RECORD_FORK));
+	assert_true(record_sideband_has(PERCH_RECORD_KSYMBOL));
+	assert_false(record_sideband_has(PERCH_RECORD_SAMPLE));
+	assert_false(record_sideband_has(PERCH_RECORD_LOST));
+	assert_false(record_sideband_has(PERCH_RECORD_SWITCH));
+	assert_false(record_sideband_has(0));
 }
 
 int main(void)

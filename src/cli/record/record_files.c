@@ -94,7 +94,7 @@ int record_prepare_files(struct record *record)
 	record->lost_now = calloc(ids + 1, sizeof(*record->lost_now));
 	record->lost_at =
 		calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
-	record->files = calloc(record->most_files + 1, sizeof(*record->files));
+	record->files = calloc(record->max_files + 1, sizeof(*record->files));
 	if (!record->lost_told || !record->lost_now || !record->lost_at || !record->files)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to record with");
@@ -103,7 +103,7 @@ int record_prepare_files(struct record *record)
 
 void record_clear_files(struct record *record)
 {
-	for (size_t i = 0; record->files && i <= record->most_files; i++)
+	for (size_t i = 0; record->files && i <= record->max_files; i++)
 		free(record->files[i]);
 	free(record->files);
 	free(record->last_file);
@@ -159,10 +159,9 @@ static char *new_name(const struct record *record)
 /* --switch-max-files: of those that were written here, the oldest goes. */
 static void remember(struct record *record, const char *name)
 {
-	char **slot =
-		&record->files[record->most_files ? record->nr_files % record->most_files : 0];
+	char **slot = &record->files[record->max_files ? record->nr_files % record->max_files : 0];
 
-	if (record->most_files && *slot)
+	if (record->max_files && *slot)
 		unlink(*slot);
 	free(*slot);
 	*slot = strdup(name);
@@ -215,7 +214,7 @@ static void tell_figures(struct record *record)
 static int end_file(struct record *record, const char *from, char *name)
 {
 	/* what failed may not be tried again */
-	int rc = record->failed || record->overwrite ? 0 : record_tell_lost(record);
+	int rc = record->failed || record->overwrite ? 0 : record_write_lost(record);
 	int finished = record_finish_file(record);
 
 	record_add_lost(record);
@@ -255,9 +254,9 @@ static int dump_snapshot(struct record *record, const char *path)
 	int rc = record_open_file(record, path);
 
 	if (rc >= 0)
-		rc = record_tell_lost(record);
+		rc = record_write_lost(record);
 	if (rc >= 0)
-		rc = record_write_shot(record);
+		rc = record_write_snapshot(record);
 	if (rc >= 0) {
 		rc = end_file(record, NULL, NULL);
 	} else if (record->writer) {
@@ -315,9 +314,9 @@ int record_switch(struct record *record)
 			      (now.tv_nsec - record->start.tv_nsec) / 1000000;
 	rc = end_named(record);
 	if (rc >= 0 && !record->quiet)
-		record_tell_trouble(record);
+		record_print_problems(record);
 	if (rc >= 0)
-		record_keep_lost(record);
+		record_save_lost(record);
 	if (!record->overwrite)
 		return rc < 0 ? rc : record_open_file(record, record->output);
 	if (rc < 0) {
@@ -368,8 +367,8 @@ int record_end_files(struct record *record)
 	if (record->overwrite && !record->switch_by)
 		tell_figures(record);
 	if (!record->quiet)
-		record_tell_trouble(record);
+		record_print_problems(record);
 	if (!record->quiet && record->last_file)
-		record_tell_file(record, record->last_file);
+		record_print_file(record, record->last_file);
 	return rc < 0 || record->failed ? CLI_EXIT_FAILURE : 0;
 }

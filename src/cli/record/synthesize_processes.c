@@ -19,7 +19,7 @@ struct mmap2_body {
 	uint32_t protection, flags;
 };
 
-bool record_comm_of(pid_t pid, pid_t tid, char *comm, size_t size)
+bool synthesize_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 {
 	char path[64];
 	ssize_t length;
@@ -37,13 +37,14 @@ bool record_comm_of(pid_t pid, pid_t tid, char *comm, size_t size)
 	return true;
 }
 
-static void make_comm(struct record_made *made, pid_t pid, pid_t tid)
+static void make_comm(struct synthesizer *made, pid_t pid, pid_t tid)
 {
 	uint32_t body[2] = { pid, tid };
 	char comm[64];
 
-	if (record_comm_of(pid, tid, comm, sizeof(comm)))
-		record_make(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), comm);
+	if (synthesize_read_comm(pid, tid, comm, sizeof(comm)))
+		synthesize_record(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body),
+				  comm);
 }
 
 /* One line of /proc/PID/maps: "start-end rwxp offset major:minor inode   path". */
@@ -77,7 +78,7 @@ static bool parse_mapping(const char *line, struct mmap2_body *body, const char 
 	return true;
 }
 
-static void make_mapping(struct record_made *made, const char *line, pid_t pid)
+static void make_mapping(struct synthesizer *made, const char *line, pid_t pid)
 {
 	struct mmap2_body body;
 	const char *name;
@@ -89,15 +90,16 @@ static void make_mapping(struct record_made *made, const char *line, pid_t pid)
 	if (data && !made->record->data_maps)
 		return;
 	body.pid = body.tid = pid;
-	record_make(made, PERCH_RECORD_MMAP2, PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0),
-		    &body, sizeof(body), name);
+	synthesize_record(made, PERCH_RECORD_MMAP2,
+			  PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0), &body, sizeof(body),
+			  name);
 	if (data)
 		return;
 	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
 		record_add_name(&made->record->dsos, name);
 }
 
-static void make_mappings(struct record_made *made, pid_t pid)
+static void make_mappings(struct synthesizer *made, pid_t pid)
 {
 	size_t room = 0;
 	char *line = NULL;
@@ -129,7 +131,7 @@ static pid_t next_number(DIR *folder)
 	return 0;
 }
 
-static void make_process(struct record_made *made, pid_t pid)
+static void make_process(struct synthesizer *made, pid_t pid)
 {
 	char path[64];
 	DIR *folder;
@@ -143,11 +145,11 @@ static void make_process(struct record_made *made, pid_t pid)
 		make_comm(made, pid, tid);
 	closedir(folder);
 	if (made->record->flag[RECORD_NAMESPACES])
-		record_make_namespaces(made, pid);
+		synthesize_namespaces(made, pid);
 	make_mappings(made, pid);
 }
 
-void record_make_all_processes(struct record_made *made)
+void synthesize_processes(struct synthesizer *made)
 {
 	DIR *folder = opendir("/proc");
 	pid_t pid;
@@ -176,7 +178,7 @@ static pid_t process_of(pid_t tid)
 	return pid;
 }
 
-void record_make_threads(struct record_made *made, const pid_t *threads, size_t nr)
+void synthesize_threads(struct synthesizer *made, const pid_t *threads, size_t nr)
 {
 	pid_t last = 0;
 

@@ -61,18 +61,18 @@ static bool find_kernel(uint64_t *start, uint64_t *length)
 	return *length;
 }
 
-static void make_kernel(struct record_made *made)
+static void make_kernel(struct synthesizer *made)
 {
 	struct mapping mapping = { .pid = -1 };
 
 	if (!find_kernel(&mapping.start, &mapping.length))
 		return;
 	mapping.page_offset = mapping.start;
-	record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
-		    "[kernel.kallsyms]_text");
+	synthesize_record(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
+			  "[kernel.kallsyms]_text");
 }
 
-static void make_modules(struct record_made *made)
+static void make_modules(struct synthesizer *made)
 {
 	FILE *file = fopen("/proc/modules", "re");
 	unsigned long long size, start;
@@ -86,26 +86,26 @@ static void make_modules(struct record_made *made)
 		mapping.start = start;
 		mapping.length = size;
 		snprintf(shown, sizeof(shown), "[%s]", name);
-		record_make(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
-			    shown);
+		synthesize_record(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping,
+				  sizeof(mapping), shown);
 	}
 	if (file)
 		fclose(file);
 }
 
 /* The program before its exec: a fork of ours. */
-static void make_program(struct record_made *made)
+static void make_program(struct synthesizer *made)
 {
 	uint32_t body[2] = { made->record->program.pid, made->record->program.pid };
 
-	record_make(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), "perch");
+	synthesize_record(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), "perch");
 	if (made->record->flag[RECORD_NAMESPACES])
-		record_make_namespaces(made, made->record->program.pid);
+		synthesize_namespaces(made, made->record->program.pid);
 }
 
 int record_synthesize(struct record *record)
 {
-	struct record_made *made = malloc(sizeof(*made));
+	struct synthesizer *made = malloc(sizeof(*made));
 	int rc;
 
 	if (!made)
@@ -115,9 +115,9 @@ int record_synthesize(struct record *record)
 	made->err = &record->err;
 	made->used = 0;
 	made->rc = 0;
-	record_make_maps(made);
+	synthesize_maps(made);
 	if (record->flag[RECORD_CGROUPS])
-		record_make_cgroups(made);
+		synthesize_cgroups(made);
 	if (!record->user_only) {
 		make_kernel(made);
 		make_modules(made);
@@ -125,11 +125,11 @@ int record_synthesize(struct record *record)
 	if (record->program_argv && !record->system_wide && !record->threads)
 		make_program(made);
 	if (record->system_wide)
-		record_make_all_processes(made);
+		synthesize_processes(made);
 	else if (record->threads)
-		record_make_threads(made, record->threads, record->nr_threads);
-	record_flush_made(made);
-	record_side_made(&record->side);
+		synthesize_threads(made, record->threads, record->nr_threads);
+	synthesize_flush(made);
+	record_sideband_end_synthesized(&record->side);
 	rc = made->rc;
 	free(made);
 	return rc;

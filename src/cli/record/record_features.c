@@ -133,7 +133,7 @@ static void tell_no_samples(const struct record *record)
 {
 	/* a file that ended early says nothing of the program, nor does one of several */
 	if (record->flag[RECORD_NO_SAMPLES] || record->failed || record->err.errnum ||
-	    (record_keeps_side(record) && !record->none_whole))
+	    (record_keeps_sideband(record) && !record->none_whole))
 		return;
 	if (record->none_whole || (record->lost && !record->overwrite))
 		cli_note(
@@ -151,7 +151,7 @@ static void tell_no_samples(const struct record *record)
 			"no samples: nothing that was recorded used CPU time, or caused the event");
 }
 
-void record_tell_trouble(const struct record *record)
+void record_print_problems(const struct record *record)
 {
 	if (record->lost && record->overwrite)
 		cli_note(
@@ -168,7 +168,7 @@ void record_tell_trouble(const struct record *record)
 			COMMAND,
 			"%llu mappings, names and tasks were lost, their rings being full: what they tell of has no symbols",
 			(unsigned long long)record->side_lost);
-	record_tell_places(record);
+	record_print_lost(record);
 	if (record->throttled)
 		cli_note(COMMAND,
 			 "the kernel throttled sampling %llu times: sample less often (-F)",
@@ -177,7 +177,7 @@ void record_tell_trouble(const struct record *record)
 		tell_no_samples(record);
 }
 
-void record_tell_file(const struct record *record, const char *path)
+void record_print_file(const struct record *record, const char *path)
 {
 	struct stat status = { 0 };
 
