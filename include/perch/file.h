@@ -111,8 +111,8 @@ PERCH_API int perch_writer_open(struct perch_writer **writer, const char *path,
 PERCH_API int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
 				  struct perch_error *err);
 /* Sets a feature's section (copied), written by perch_writer_close(). */
-PERCH_API int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature,
-				   const void *data, size_t size, struct perch_error *err);
+PERCH_API int perch_writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
+				       const void *data, size_t size, struct perch_error *err);
 /* The features perf record writes that the machine and the command line tell: HOSTNAME OSRELEASE
  * VERSION ARCH NRCPUS CPUDESC CPUID TOTAL_MEM CMDLINE EVENT_DESC PMU_MAPPINGS CPU_TOPOLOGY
  * GROUP_DESC as far as known. */
@@ -120,12 +120,12 @@ PERCH_API int perch_writer_describe(struct perch_writer *writer, struct perch_ma
 				    const char *version, int argc, char *const *argv,
 				    struct perch_error *err);
 /* First and last time of the samples, ns: feature SAMPLE_TIME. */
-PERCH_API int perch_writer_sample_time(struct perch_writer *writer, uint64_t first, uint64_t last,
-				       struct perch_error *err);
+PERCH_API int perch_writer_set_sample_time(struct perch_writer *writer, uint64_t first,
+					   uint64_t last, struct perch_error *err);
 /* One entry of the BUILD_ID feature. misc: PERCH_MISC_USER or _KERNEL. pid -1 for the host. */
-PERCH_API int perch_writer_build_id(struct perch_writer *writer, uint16_t misc,
-				    const uint8_t *build_id, size_t size, const char *path,
-				    struct perch_error *err);
+PERCH_API int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc,
+					const uint8_t *build_id, size_t size, const char *path,
+					struct perch_error *err);
 /* Bytes of records so far. */
 PERCH_API uint64_t perch_writer_size(const struct perch_writer *writer);
 /* Writes the features and ends. The file is complete only when this returns 0. Frees the writer in

@@ -59,8 +59,8 @@ struct perch_processes;
 PERCH_API int perch_processes_new(struct perch_processes **processes, struct perch_error *err);
 PERCH_API void perch_processes_free(struct perch_processes *processes);
 /* A build id known from elsewhere (the BUILD_ID feature), before or after the binary is mapped. */
-PERCH_API int perch_processes_build_id(struct perch_processes *processes, const char *path,
-				       const uint8_t *bytes, size_t size);
+PERCH_API int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
+					   const uint8_t *bytes, size_t size);
 /* Takes MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL; ignores others. In time order. 0 or -ENOMEM. */
 PERCH_API int perch_processes_apply(struct perch_processes *processes,
 				    const struct perch_record *record);

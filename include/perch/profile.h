@@ -126,7 +126,7 @@ struct perch_call_graph_node {
 	uint32_t first_child, next; /* node numbers; 0: none */
 };
 struct perch_call_graph {
-	struct perch_call_graph_node *call;
+	struct perch_call_graph_node *node;
 	size_t nr;
 };
 /*

@@ -112,8 +112,8 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 	}
 	nr = perch_reader_build_ids(recording->reader, &build_ids);
 	for (size_t i = 0; i < nr; i++)
-		perch_processes_build_id(recording->processes, build_ids[i].path,
-					 build_ids[i].bytes, build_ids[i].size);
+		perch_processes_add_build_id(recording->processes, build_ids[i].path,
+					     build_ids[i].bytes, build_ids[i].size);
 	return 0;
 }
 

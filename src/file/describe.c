@@ -22,7 +22,7 @@ static int add_text(const struct description *d, enum perch_feature feature, con
 	if (!text[0])
 		return 0;
 	perch__bytes_put_text(&bytes, text);
-	return perch__writer_feature(d->writer, feature, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, feature, &bytes, d->err);
 }
 
 /* ---- from /proc/cpuinfo and /proc/meminfo ---- */
@@ -106,7 +106,7 @@ static int add_memory(const struct description *d)
 	if (!isdigit((unsigned char)text[0]))
 		return 0;
 	perch__bytes_put_u64(&bytes, strtoull(text, NULL, 10));
-	return perch__writer_feature(d->writer, PERCH_FEATURE_TOTAL_MEM, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_TOTAL_MEM, &bytes, d->err);
 }
 
 /* ---- names ---- */
@@ -136,7 +136,7 @@ static int add_command_line(const struct description *d, int argc, char *const *
 	perch__bytes_put_u32(&bytes, argc);
 	for (int i = 0; i < argc; i++)
 		perch__bytes_put_text(&bytes, argv[i]);
-	return perch__writer_feature(d->writer, PERCH_FEATURE_CMDLINE, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_CMDLINE, &bytes, d->err);
 }
 
 /* ---- events ---- */
@@ -160,7 +160,7 @@ static int add_events(const struct description *d)
 		perch__bytes_put_text(&bytes, events[i].name);
 		perch__bytes_put(&bytes, events[i].ids, events[i].nr_ids * sizeof(uint64_t));
 	}
-	return perch__writer_feature(d->writer, PERCH_FEATURE_EVENT_DESC, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_EVENT_DESC, &bytes, d->err);
 }
 
 /* nr; for each group its name, the leader's index, how many events. */
@@ -183,7 +183,7 @@ static int add_groups(const struct description *d)
 		perch__bytes_put_u32(&bytes, i);
 		perch__bytes_put_u32(&bytes, events[i].members);
 	}
-	return perch__writer_feature(d->writer, PERCH_FEATURE_GROUP_DESC, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_GROUP_DESC, &bytes, d->err);
 }
 
 /* ---- the machine ---- */
@@ -201,7 +201,7 @@ static int add_pmus(const struct description *d)
 		perch__bytes_put_u32(&bytes, pmus[i].type);
 		perch__bytes_put_text(&bytes, pmus[i].name);
 	}
-	return perch__writer_feature(d->writer, PERCH_FEATURE_PMU_MAPPINGS, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_PMU_MAPPINGS, &bytes, d->err);
 }
 
 static int add_cpu_counts(const struct description *d, size_t *present)
@@ -215,7 +215,7 @@ static int add_cpu_counts(const struct description *d, size_t *present)
 		return 0;
 	perch__bytes_put_u32(&bytes, *present);
 	perch__bytes_put_u32(&bytes, online->nr);
-	return perch__writer_feature(d->writer, PERCH_FEATURE_NRCPUS, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_NRCPUS, &bytes, d->err);
 }
 
 static bool read_topology(const struct description *d, size_t cpu, const char *file, char *text,
@@ -280,7 +280,7 @@ static int add_topology(const struct description *d, size_t cpus)
 		for (size_t cpu = 0; cpu < cpus; cpu++)
 			perch__bytes_put_u32(&bytes, topology_number(d, cpu, "die_id"));
 	}
-	return perch__writer_feature(d->writer, PERCH_FEATURE_CPU_TOPOLOGY, &bytes, d->err);
+	return perch__writer_set_feature(d->writer, PERCH_FEATURE_CPU_TOPOLOGY, &bytes, d->err);
 }
 
 int perch_writer_describe(struct perch_writer *writer, struct perch_machine *machine,

@@ -312,7 +312,7 @@ const struct perch_file_event *perch__writer_events(const struct perch_writer *w
 /* Bytes of an attr as this file has them. */
 uint32_t perch__writer_attr_size(const struct perch_writer *writer);
 /* Moves the bytes into the writer as a feature's section. */
-int perch__writer_feature(struct perch_writer *writer, enum perch_feature feature,
-			  struct perch__bytes *bytes, struct perch_error *err);
+int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
+			      struct perch__bytes *bytes, struct perch_error *err);
 
 #endif

@@ -379,8 +379,8 @@ uint32_t perch__writer_attr_size(const struct perch_writer *writer)
 	return writer->header.attr_size - sizeof(struct perch__section);
 }
 
-int perch__writer_feature(struct perch_writer *writer, enum perch_feature feature,
-			  struct perch__bytes *bytes, struct perch_error *err)
+int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
+			      struct perch__bytes *bytes, struct perch_error *err)
 {
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
@@ -393,8 +393,8 @@ int perch__writer_feature(struct perch_writer *writer, enum perch_feature featur
 	return 0;
 }
 
-int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature, const void *data,
-			 size_t size, struct perch_error *err)
+int perch_writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
+			     const void *data, size_t size, struct perch_error *err)
 {
 	struct perch__bytes bytes = { 0 };
 
@@ -402,19 +402,20 @@ int perch_writer_feature(struct perch_writer *writer, enum perch_feature feature
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "perf.data has no feature %d", (int)feature);
 	perch__bytes_put(&bytes, data, size);
-	return perch__writer_feature(writer, feature, &bytes, err);
+	return perch__writer_set_feature(writer, feature, &bytes, err);
 }
 
-int perch_writer_sample_time(struct perch_writer *writer, uint64_t first, uint64_t last,
-			     struct perch_error *err)
+int perch_writer_set_sample_time(struct perch_writer *writer, uint64_t first, uint64_t last,
+				 struct perch_error *err)
 {
 	uint64_t times[2] = { first, last };
 
-	return perch_writer_feature(writer, PERCH_FEATURE_SAMPLE_TIME, times, sizeof(times), err);
+	return perch_writer_set_feature(writer, PERCH_FEATURE_SAMPLE_TIME, times, sizeof(times),
+					err);
 }
 
-int perch_writer_build_id(struct perch_writer *writer, uint16_t misc, const uint8_t *build_id,
-			  size_t size, const char *path, struct perch_error *err)
+int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const uint8_t *build_id,
+			      size_t size, const char *path, struct perch_error *err)
 {
 	struct perch__bytes *bytes = &writer->feature[PERCH_FEATURE_BUILD_ID];
 	size_t length = strlen(path) + 1;

@@ -172,8 +172,8 @@ struct perch_dso *perch__dso_of(struct perch_processes *processes,
 }
 
 /* The first that is told for a path counts. */
-int perch_processes_build_id(struct perch_processes *processes, const char *path,
-			     const uint8_t *bytes, size_t size)
+int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
+				 const uint8_t *bytes, size_t size)
 {
 	struct key key = { path, strlen(path), bytes, size };
 	uint64_t hash = perch__hash_bytes(path, key.length, 0);

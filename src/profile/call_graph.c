@@ -142,14 +142,14 @@ static int new_call(struct builder *builder, const struct group *group)
 
 	if (tree->nr == builder->size) {
 		struct perch_call_graph_node *larger =
-			reallocarray(tree->call, builder->size * 2, sizeof(*larger));
+			reallocarray(tree->node, builder->size * 2, sizeof(*larger));
 
 		if (!larger)
 			return -ENOMEM;
-		tree->call = larger;
+		tree->node = larger;
 		builder->size *= 2;
 	}
-	tree->call[tree->nr++] =
+	tree->node[tree->nr++] =
 		(struct perch_call_graph_node){ .frame = builder->profile->frame[group->frame],
 						.period = group->weight };
 	return 0;
@@ -174,13 +174,13 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 		if (rc)
 			break;
 		if (last)
-			builder->tree->call[last].next = call;
+			builder->tree->node[last].next = call;
 		else
-			builder->tree->call[above].first_child = call;
+			builder->tree->node[above].first_child = call;
 		last = call;
 		for (size_t j = 0; j < groups[i].items.nr && !rc; j++)
 			rc = follow(builder, &groups[i].items.item[j], &next, &ends);
-		builder->tree->call[call].self = ends;
+		builder->tree->node[call].self = ends;
 		if (!rc)
 			rc = expand(builder, call, &next);
 		free(next.item);
@@ -249,12 +249,12 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	int rc = -ENOMEM;
 
 	tree->nr = 0;
-	tree->call = calloc(builder.size, sizeof(*tree->call));
-	if (tree->call) {
+	tree->node = calloc(builder.size, sizeof(*tree->node));
+	if (tree->node) {
 		tree->nr = 1;
 		rc = collect(&builder, row->index, inner, &items);
 		for (size_t i = 0; i < items.nr; i++)
-			tree->call[0].period += items.item[i].weight;
+			tree->node[0].period += items.item[i].weight;
 		if (!rc)
 			rc = expand(&builder, 0, &items);
 		forget_hits(&builder, row->index);
@@ -268,7 +268,7 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 
 void perch_call_graph_clear(struct perch_call_graph *tree)
 {
-	free(tree->call);
-	tree->call = NULL;
+	free(tree->node);
+	tree->node = NULL;
 	tree->nr = 0;
 }

@@ -99,7 +99,7 @@ static int put_machine(struct perch_writer *writer, struct perch_error *err)
 		char name[64];
 	} machine = { 64, "x86_64" };
 
-	return perch_writer_feature(writer, PERCH_FEATURE_ARCH, &machine, sizeof(machine), err);
+	return perch_writer_set_feature(writer, PERCH_FEATURE_ARCH, &machine, sizeof(machine), err);
 }
 
 int main(int argc, char **argv)

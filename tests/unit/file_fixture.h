@@ -130,12 +130,12 @@ static inline void make_file(void)
 	put_record(writer, &b);
 	for (uint64_t i = 0; i < 10; i++)
 		put_sample(writer, ids[i % 3], 100 + 10 * i);
-	assert_int_equal(perch_writer_sample_time(writer, 100, 190, NULL), 0);
-	assert_int_equal(perch_writer_build_id(writer, PERCH_MISC_USER, build_id, 20, "/bin/worker",
-					       NULL),
+	assert_int_equal(perch_writer_set_sample_time(writer, 100, 190, NULL), 0);
+	assert_int_equal(perch_writer_add_build_id(writer, PERCH_MISC_USER, build_id, 20,
+						   "/bin/worker", NULL),
 			 0);
-	assert_int_equal(perch_writer_build_id(writer, PERCH_MISC_KERNEL, build_id, 8,
-					       "[kernel.kallsyms]", NULL),
+	assert_int_equal(perch_writer_add_build_id(writer, PERCH_MISC_KERNEL, build_id, 8,
+						   "[kernel.kallsyms]", NULL),
 			 0);
 	close_writer(writer);
 }

@@ -234,8 +234,8 @@ static void make_directory(uint64_t version)
 	for (uint64_t time = 100; time <= 300; time += 100)
 		put_sample(writer, 21, time);
 	if (version != UINT64_MAX)
-		assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_DIR_FORMAT, &version,
-						      sizeof(version), NULL),
+		assert_int_equal(perch_writer_set_feature(writer, PERCH_FEATURE_DIR_FORMAT,
+							  &version, sizeof(version), NULL),
 				 0);
 	close_writer(writer);
 	memcpy(path, kept, sizeof(path));

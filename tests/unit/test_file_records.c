@@ -80,8 +80,8 @@ static void groups_share_branch_counters(void **state)
 	put_u64(&b, 88);
 	end_record(&b);
 	put_record(writer, &b);
-	assert_int_equal(perch_writer_feature(writer, PERCH_FEATURE_GROUP_DESC, description,
-					      sizeof(description), NULL),
+	assert_int_equal(perch_writer_set_feature(writer, PERCH_FEATURE_GROUP_DESC, description,
+						  sizeof(description), NULL),
 			 0);
 	close_writer(writer);
 	reader = open_reader(PERCH_ORDER_FILE);

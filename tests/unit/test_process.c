@@ -467,12 +467,12 @@ static void build_ids_told_before_and_after(void **state)
 	struct perch_record record;
 
 	(void)state;
-	assert_int_equal(perch_processes_build_id(processes, "/bin/before", id, 20), 0);
+	assert_int_equal(perch_processes_add_build_id(processes, "/bin/before", id, 20), 0);
 	map_file(processes, 10, 0x1000, 0x1000, 0, "/bin/before");
 	map_file(processes, 10, 0x2000, 0x1000, 0, "/bin/after");
 	dso = locate(processes, 10, PERCH_MISC_USER, 0x2000).dso;
 	assert_int_equal(dso->build_id_size, 0);
-	assert_int_equal(perch_processes_build_id(processes, "/bin/after", id, 16), 0);
+	assert_int_equal(perch_processes_add_build_id(processes, "/bin/after", id, 16), 0);
 	assert_int_equal(dso->build_id_size, 16);
 	assert_memory_equal(dso->build_id, id, 16);
 	dso = locate(processes, 10, PERCH_MISC_USER, 0x1000).dso;
@@ -486,8 +486,8 @@ static void build_ids_told_before_and_after(void **state)
 	assert_ptr_not_equal(dso, locate(processes, 11, PERCH_MISC_USER, 0x1000).dso);
 	assert_memory_equal(locate(processes, 11, PERCH_MISC_USER, 0x1000).dso->build_id, other,
 			    20);
-	assert_true(perch_processes_build_id(processes, "/bin/x", id, 0) < 0);
-	assert_true(perch_processes_build_id(processes, "/bin/x", id, 21) < 0);
+	assert_true(perch_processes_add_build_id(processes, "/bin/x", id, 0) < 0);
+	assert_true(perch_processes_add_build_id(processes, "/bin/x", id, 21) < 0);
 	perch_processes_free(processes);
 }
 

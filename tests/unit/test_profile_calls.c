@@ -17,8 +17,8 @@ static void calls_of(struct fixture *f, uint64_t offset, enum perch_call_graph_o
 /* The tree as text: "1:10/4(2:6 3:...)" is frame 1 of period 10 of which 4 end there. */
 static void put_calls(const struct perch_call_graph *tree, uint32_t at, char *text)
 {
-	for (bool first = true; at; at = tree->call[at].next, first = false) {
-		const struct perch_call_graph_node *call = &tree->call[at];
+	for (bool first = true; at; at = tree->node[at].next, first = false) {
+		const struct perch_call_graph_node *call = &tree->node[at];
 
 		sprintf(text + strlen(text), "%s%u:%u/%u", first ? "" : " ",
 			(unsigned)(call->frame.offset - CODE), (unsigned)call->period,
@@ -38,10 +38,10 @@ static void check_calls(struct fixture *f, uint64_t offset, enum perch_call_grap
 	char text[4096] = "";
 
 	calls_of(f, offset, order, inner, least, &tree);
-	put_calls(&tree, tree.call[0].first_child, text);
+	put_calls(&tree, tree.node[0].first_child, text);
 	assert_string_equal(text, expected);
 	perch_call_graph_clear(&tree);
-	assert_null(tree.call);
+	assert_null(tree.node);
 }
 
 /* main(1) -> 2 -> 4, main -> 3 -> 4, main -> 3 -> 4 -> 5, and 4 -> 2 elsewhere. */
@@ -247,8 +247,8 @@ static void check_tree(const struct plain *plain, const struct perch_call_graph 
 {
 	uint64_t last = UINT64_MAX, sum = 0;
 
-	for (; at; at = tree->call[at].next) {
-		const struct perch_call_graph_node *call = &tree->call[at];
+	for (; at; at = tree->node[at].next) {
+		const struct perch_call_graph_node *call = &tree->node[at];
 
 		path[depth] = call->frame.offset - CODE;
 		assert_true(call->period <= last);
@@ -280,8 +280,8 @@ static void random_stacks_match_a_recount(void **state)
 
 			calls_of(f, F(function), order, false, self / 300, &tree);
 			assert_true(tree.nr > 1);
-			assert_int_equal(tree.call[0].period, self);
-			check_tree(plain, &tree, tree.call[0].first_child, function, order, path, 0,
+			assert_int_equal(tree.node[0].period, self);
+			check_tree(plain, &tree, tree.node[0].first_child, function, order, path, 0,
 				   self);
 			perch_call_graph_clear(&tree);
 		}

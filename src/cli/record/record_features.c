@@ -37,7 +37,7 @@ static int add_build_id(struct record *record, uint16_t misc, const char *path,
 {
 	if (size <= 0)
 		return 0; /* no ELF file, or one without: nothing to say about it */
-	return perch_writer_build_id(record->writer, misc, build_id, size, path, &record->err);
+	return perch_writer_add_build_id(record->writer, misc, build_id, size, path, &record->err);
 }
 
 static int add_build_ids(struct record *record)
@@ -106,11 +106,11 @@ static int write_clock(struct record *record)
 	ns = ns_of(&resolution);
 	data.wall = ns_of(&wall);
 	data.time = ns_of(&time);
-	rc = perch_writer_feature(record->writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns),
-				  &record->err);
+	rc = perch_writer_set_feature(record->writer, PERCH_FEATURE_CLOCKID, &ns, sizeof(ns),
+				      &record->err);
 	return rc < 0 ? rc
-		      : perch_writer_feature(record->writer, PERCH_FEATURE_CLOCK_DATA, &data,
-					     sizeof(data), &record->err);
+		      : perch_writer_set_feature(record->writer, PERCH_FEATURE_CLOCK_DATA, &data,
+						 sizeof(data), &record->err);
 }
 
 static int write_features(struct record *record)
@@ -120,8 +120,8 @@ static int write_features(struct record *record)
 	if (rc >= 0)
 		rc = write_clock(record);
 	if (rc >= 0 && record->last_time)
-		rc = perch_writer_sample_time(record->writer, record->first_time, record->last_time,
-					      &record->err);
+		rc = perch_writer_set_sample_time(record->writer, record->first_time,
+						  record->last_time, &record->err);
 	if (rc >= 0)
 		rc = record_write_tracing_data(record);
 	if (rc >= 0)

@@ -286,8 +286,8 @@ int record_write_tracing_data(struct record *record)
 				     "no description of the tracepoints for the file: %s",
 				     strerror(-text.rc));
 	else
-		rc = perch_writer_feature(record->writer, PERCH_FEATURE_TRACING_DATA, text.bytes,
-					  text.used, &record->err);
+		rc = perch_writer_set_feature(record->writer, PERCH_FEATURE_TRACING_DATA,
+					      text.bytes, text.used, &record->err);
 	free(text.bytes);
 	free(points);
 	return rc;

@@ -139,9 +139,9 @@ int report_print_graph(FILE *out, const struct report *report, struct cli_record
 		return 0;
 	if (perch_profile_call_graph(profile, row, order, report->children, least, &tree, &err))
 		return cli_error("report", &err);
-	graph = (struct graph){ out, tree.call, recording->symbols, total, 0 };
-	first = tree.call[0].first_child;
-	if (first && tree.call[first].period == period) {
+	graph = (struct graph){ out, tree.node, recording->symbols, total, 0 };
+	first = tree.node[0].first_child;
+	if (first && tree.node[first].period == period) {
 		bool alone = skip_first && !only_child(&graph, first);
 
 		first = put_trunk(&graph, first, skip_first);
