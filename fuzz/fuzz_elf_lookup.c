@@ -3,7 +3,7 @@
  * Any bytes as the ELF file of a probe: functions, versions and USDT probes are looked for in it.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_elf_lookup.c \
- *		src/event/{elf,elf_function,usdt,nearest}.c src/{error,machine}/?*.c -o
+ *		src/event/{elf,elf_function,usdt,suggestions}.c src/{error,machine}/?*.c -o
  *fuzz_elf_lookup
  */
 #define _GNU_SOURCE
@@ -13,15 +13,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "event/elf_file.h"
+#include "event/elf_lookup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void look_around(const struct perch__elf *elf)
 {
 	static const char *const names[] = { "main", "f", "f@V1", "f@@V2", "@", "" };
-	struct perch__nearest nearest = { .word = "mian" };
-	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__suggestions suggestions = { .word = "mian" };
+	struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
 	size_t nr = 0;
 
@@ -29,12 +29,12 @@ static void look_around(const struct perch__elf *elf)
 		if (!perch__elf_find_function(elf, names[i], &function) &&
 		    function.offset >= elf->size)
 			abort();
-	perch__elf_offer_functions(elf, &nearest);
-	if (!perch__elf_usdt_sites(elf, "p", "n", site, &nr, &nearest))
+	perch__elf_suggest_functions(elf, &suggestions);
+	if (!perch__elf_find_usdt_sites(elf, "p", "n", site, &nr, &suggestions))
 		for (size_t i = 0; i < nr; i++)
 			if (site[i].offset >= elf->size || site[i].counter >= elf->size)
 				abort();
-	if (nr > PERCH__USDT_SITES || nearest.nr > PERCH__NEAREST)
+	if (nr > PERCH__USDT_SITES_MAX || suggestions.nr > PERCH__SUGGESTIONS)
 		abort();
 }
 

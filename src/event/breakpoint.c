@@ -51,9 +51,10 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 						 : 0;
 
 		if (!bit || breakpoint->access & bit) {
-			perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
-				      "'%c' %s a breakpoint", text[at],
-				      bit ? "is there twice in the access of" : "is no access of");
+			perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+					   "'%c' %s a breakpoint", text[at],
+					   bit ? "is there twice in the access of"
+					       : "is no access of");
 			perch_error_remedy(
 				parser->err,
 				"the access is w, rw or x; modifiers come behind a colon of "
@@ -69,15 +70,16 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 static int check_access(struct perch__parser *parser, const struct breakpoint *breakpoint)
 {
 	if (breakpoint->access & PERCH_BREAKPOINT_X && breakpoint->access != PERCH_BREAKPOINT_X) {
-		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_CONFLICT,
-			      "a breakpoint watches an instruction (x) or data (r, w), not both");
+		perch__parse_error(
+			parser, breakpoint->at_access, EINVAL, PERCH_ERROR_CONFLICT,
+			"a breakpoint watches an instruction (x) or data (r, w), not both");
 		perch_error_field(parser->err, "bp_type", NULL);
 		perch_error_remedy(parser->err, "make two events of it");
 		return -EINVAL;
 	}
 	if (X86 && breakpoint->access == PERCH_BREAKPOINT_R) {
-		perch__refuse(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-			      "x86 has no breakpoints that hit on reads alone");
+		perch__parse_error(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
+				   "x86 has no breakpoints that hit on reads alone");
 		perch_error_field(parser->err, "bp_type", NULL);
 		perch_error_remedy(parser->err,
 				   "say rw, and w in an event beside it to tell the writes");
@@ -89,8 +91,8 @@ static int check_access(struct perch__parser *parser, const struct breakpoint *b
 static int refuse_length(struct perch__parser *parser, const struct breakpoint *breakpoint,
 			 const char *what, const char *remedy)
 {
-	perch__refuse(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD, "%s, not %llu",
-		      what, (unsigned long long)breakpoint->length);
+	perch__parse_error(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD,
+			   "%s, not %llu", what, (unsigned long long)breakpoint->length);
 	perch_error_field(parser->err, "bp_len", NULL);
 	perch_error_remedy(parser->err, "%s", remedy);
 	return -EINVAL;
@@ -128,18 +130,18 @@ static int check_place(struct perch__parser *parser, const struct breakpoint *br
 	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X ||
 	    !(breakpoint->address & (length - 1)))
 		return 0;
-	perch__refuse(parser, breakpoint->at_address, EINVAL, PERCH_ERROR_BAD_FIELD,
-		      "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86",
-		      (unsigned long long)length,
-		      breakpoint->sized ? "" : ", the length when none is said,",
-		      (unsigned long long)length);
+	perch__parse_error(parser, breakpoint->at_address, EINVAL, PERCH_ERROR_BAD_FIELD,
+			   "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86",
+			   (unsigned long long)length,
+			   breakpoint->sized ? "" : ", the length when none is said,",
+			   (unsigned long long)length);
 	perch_error_field(parser->err, "bp_addr", NULL);
 	perch_error_remedy(parser->err, "say mem:%#llx/%llu",
 			   (unsigned long long)breakpoint->address, (unsigned long long)fitting);
 	return -EINVAL;
 }
 
-int perch__breakpoint(struct perch__parser *parser, size_t at, struct perch_event *event)
+int perch__parse_breakpoint(struct perch__parser *parser, size_t at, struct perch_event *event)
 {
 	struct breakpoint breakpoint = { .length = DATA_LENGTH,
 					 .at_address = parser->token.at + 1 };

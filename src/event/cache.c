@@ -67,7 +67,7 @@ static int find(const char *const (*rows)[SPELLINGS], size_t nr, const char *wor
 	return found;
 }
 
-bool perch__cache_event(const char *word, uint64_t *config, bool *legal)
+bool perch__find_cache_event(const char *word, uint64_t *config, bool *legal)
 {
 	int cache, operation = -1, result = -1;
 	size_t length;

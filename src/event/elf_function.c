@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf_file.h"
+#include "elf_lookup.h"
 
 #define MOST_STRINGS \
 	((size_t)256 << 20)   /* bytes of names; browsers with all symbols have 150 MiB */
@@ -288,7 +288,7 @@ int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 
 struct offers {
 	const struct perch__elf *elf;
-	struct perch__nearest *nearest;
+	struct perch__suggestions *suggestions;
 	size_t length, nr;
 };
 
@@ -305,17 +305,20 @@ static void offer(void *context, const struct symbol *symbol)
 	if (length >= sizeof(name) || offers->nr == MOST_OFFERED || !is_function(symbol) ||
 	    !in_code(offers->elf, symbol, &offset) ||
 	    (apart > 1 + offers->length / 3 &&
-	     strncmp(symbol->name, offers->nearest->word, offers->length)))
+	     strncmp(symbol->name, offers->suggestions->word, offers->length)))
 		return;
 	offers->nr++;
 	memcpy(name, symbol->name, length);
 	name[length] = '\0';
-	perch__nearest_offer(offers->nearest, name);
+	perch__suggest(offers->suggestions, name);
 }
 
-void perch__elf_offer_functions(const struct perch__elf *elf, struct perch__nearest *nearest)
+void perch__elf_suggest_functions(const struct perch__elf *elf,
+				  struct perch__suggestions *suggestions)
 {
-	struct offers offers = { .elf = elf, .nearest = nearest, .length = strlen(nearest->word) };
+	struct offers offers = { .elf = elf,
+				 .suggestions = suggestions,
+				 .length = strlen(suggestions->word) };
 
 	visit_all(elf, offer, &offers, NULL);
 }

@@ -7,14 +7,14 @@
 
 #include "internal.h"
 
-int perch__new_event(struct perch__parser *parser, struct perch_event **result)
+int perch__add_event(struct perch__parser *parser, struct perch_event **result)
 {
 	struct perch_events *events = parser->events;
 	struct perch_event *event, *larger;
 
-	if (events->nr >= PERCH__EVENTS) {
-		perch__refuse(parser, parser->token.at, E2BIG, PERCH_ERROR_USAGE,
-			      "these are more than %d events", PERCH__EVENTS);
+	if (events->nr >= PERCH__EVENTS_MAX) {
+		perch__parse_error(parser, parser->token.at, E2BIG, PERCH_ERROR_USAGE,
+				   "these are more than %d events", PERCH__EVENTS_MAX);
 		perch_error_remedy(parser->err, "write narrower globs");
 		return -E2BIG;
 	}
@@ -23,8 +23,9 @@ int perch__new_event(struct perch__parser *parser, struct perch_event **result)
 		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1,
 				      sizeof(*larger));
 		if (!larger)
-			return perch__refuse(parser, parser->token.at, ENOMEM,
-					     PERCH_ERROR_NO_MEMORY, "no memory for one more event");
+			return perch__parse_error(parser, parser->token.at, ENOMEM,
+						  PERCH_ERROR_NO_MEMORY,
+						  "no memory for one more event");
 		events->event = larger;
 	}
 	event = &events->event[events->nr];

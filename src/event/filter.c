@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words.h"
+#include "terms.h"
 
 /* Tracepoints, and PMUs with address filters: the file is there where the driver has them. */
 static bool takes_filter(const struct perch_attr *attr, struct perch_machine *machine)
@@ -26,7 +26,7 @@ static bool takes_filter(const struct perch_attr *attr, struct perch_machine *ma
 		return false;
 	snprintf(path, sizeof(path), PERCH__PMUS "/%s/nr_addr_filters", pmu->name);
 	got = perch_machine_read(machine, path, text, sizeof(text));
-	return got > 0 && !perch__number(text, got, &nr) && nr;
+	return got > 0 && !perch__parse_number(text, got, &nr) && nr;
 }
 
 /*
@@ -55,12 +55,12 @@ static int make_one(const struct perch_event *event, const char *filter,
 	*made = join(event, filter);
 	if (!*made)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
-	if (strlen(*made) <= PERCH__FILTER)
+	if (strlen(*made) <= PERCH__FILTER_MAX)
 		return 0;
 	return perch_error_set(
 		err, EINVAL, PERCH_ERROR_USAGE,
 		"the filters of '%s' are longer together than the %d bytes that the kernel takes",
-		event->name, PERCH__FILTER);
+		event->name, PERCH__FILTER_MAX);
 }
 
 /* One for each event that takes it: all are made before the first is changed. */
@@ -106,10 +106,10 @@ int perch_events_set_filter(struct perch_events *events, size_t from, const char
 	if (!length)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "an empty filter keeps nothing out");
-	if (length > PERCH__FILTER)
+	if (length > PERCH__FILTER_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "the kernel takes filters of at most %d bytes",
-				       PERCH__FILTER);
+				       PERCH__FILTER_MAX);
 	if (!machine)
 		rc = perch_machine_new(&own, NULL, NULL, err);
 	if (!rc)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words.h"
+#include "terms.h"
 
 #define FORMAT_BYTES (64u << 10)
 #define BLANKS	     " \t\n"
@@ -56,13 +56,13 @@ static const char *skip_value(const char *at)
  * The next name that stands where a field must: in front of a comparison. *at goes on behind its
  * value. False: there is none, or the rest is no expression, which the kernel tells better.
  */
-static bool next_field(const char **at, char name[PERCH__WORD])
+static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 {
 	const char *start = *at + strspn(*at, BLANKS "(!&|");
 	size_t length = name_length(start);
 	const char *after = start + length + strspn(start + length, BLANKS);
 
-	if (!length || length >= PERCH__WORD || !*after || !strchr("=!<>~&.", *after) ||
+	if (!length || length >= PERCH__WORD_SIZE || !*after || !strchr("=!<>~&.", *after) ||
 	    !strncmp(after, "&&", 2))
 		return false;
 	memcpy(name, start, length);
@@ -75,7 +75,7 @@ static bool next_field(const char **at, char name[PERCH__WORD])
  * Takes the declaration of "	field:char prev_comm[16];	offset:..." for its name: the last
  * word, sizes aside. False: it is written in another way.
  */
-static bool field_name(const char *line, char name[PERCH__WORD])
+static bool field_name(const char *line, char name[PERCH__WORD_SIZE])
 {
 	size_t length = strcspn(line, ";\n"), start;
 
@@ -87,7 +87,7 @@ static bool field_name(const char *line, char name[PERCH__WORD])
 	start = length;
 	while (start && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_'))
 		start--;
-	if (start == length || length - start >= PERCH__WORD)
+	if (start == length || length - start >= PERCH__WORD_SIZE)
 		return false;
 	memcpy(name, line + start, length - start);
 	name[length - start] = '\0';
@@ -97,10 +97,11 @@ static bool field_name(const char *line, char name[PERCH__WORD])
 enum answer { HAS_IT, HAS_NOT, UNSURE };
 
 /* Does the format file have the field? Offers those it has. */
-static enum answer look_up(const char *format, const char *wanted, struct perch__nearest *nearest)
+static enum answer look_up(const char *format, const char *wanted,
+			   struct perch__suggestions *suggestions)
 {
 	const char *end = strstr(format, "print fmt:");
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	bool any = false;
 
 	if (!end)
@@ -112,18 +113,18 @@ static enum answer look_up(const char *format, const char *wanted, struct perch_
 		if (!strcmp(name, wanted))
 			return HAS_IT;
 		if (strncmp(name, "common_", 7))
-			perch__nearest_offer(nearest, name);
+			perch__suggest(suggestions, name);
 		any = true;
 	}
 	return any ? HAS_NOT : UNSURE;
 }
 
-#define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD)
+#define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD_SIZE)
 
 /* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has
  * another's name. */
 static bool find_format(const struct perch_event *event, struct perch_machine *machine,
-			char path[PATH_BYTES], char name[PERCH__WORD])
+			char path[PATH_BYTES], char name[PERCH__WORD_SIZE])
 {
 	size_t system = strcspn(event->name, ":/."), length;
 	char tracefs[PATH_MAX], text[32];
@@ -134,12 +135,12 @@ static bool find_format(const struct perch_event *event, struct perch_machine *m
 	    perch_machine_tracefs(machine, tracefs, sizeof(tracefs), NULL) < 0)
 		return false;
 	length = strcspn(event->name + system + 1, ":/.");
-	snprintf(name, PERCH__WORD, "%.*s", (int)(system + 1 + length), event->name);
+	snprintf(name, PERCH__WORD_SIZE, "%.*s", (int)(system + 1 + length), event->name);
 	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name,
 		 (int)length, name + system + 1);
 	/* the path has the machine's root already, hence no machine here */
 	got = perch_machine_read(NULL, path, text, sizeof(text));
-	if (got <= 0 || perch__number(text, strlen(text), &id) || id != event->attr.config)
+	if (got <= 0 || perch__parse_number(text, strlen(text), &id) || id != event->attr.config)
 		return false;
 	strcpy(strrchr(path, '/'), "/format");
 	return true;
@@ -148,19 +149,19 @@ static bool find_format(const struct perch_event *event, struct perch_machine *m
 static int check_fields(const char *format, const char *tracepoint, const char *filter,
 			struct perch_error *err)
 {
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	int rc = 0;
 
 	while (!rc && next_field(&filter, name)) {
-		struct perch__nearest nearest = { .word = name };
+		struct perch__suggestions suggestions = { .word = name };
 
-		if (is_special(name) || look_up(format, name, &nearest) != HAS_NOT)
+		if (is_special(name) || look_up(format, name, &suggestions) != HAS_NOT)
 			continue;
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
 				     "the tracepoint '%s' has no field '%s' to filter by",
 				     tracepoint, name);
-		perch__nearest_remedy(&nearest, err,
-				      "'perch list --verbose' shows the fields of tracepoints");
+		perch__suggestions_remedy(&suggestions, err,
+					  "'perch list --verbose' shows the fields of tracepoints");
 	}
 	return rc;
 }
@@ -168,7 +169,7 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 int perch__check_filter(const struct perch_event *event, const char *filter,
 			struct perch_machine *machine, struct perch_error *err)
 {
-	char path[PATH_BYTES], tracepoint[PERCH__WORD], *format;
+	char path[PATH_BYTES], tracepoint[PERCH__WORD_SIZE], *format;
 	int rc = 0;
 
 	if (!find_format(event, machine, path, tracepoint))

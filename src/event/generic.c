@@ -60,13 +60,13 @@ static bool raw_event(const char *word, uint64_t *config)
 	return word[0] == 'r' && raw_number(word + 1, config);
 }
 
-bool perch__raw_term(const char *word, uint64_t *config)
+bool perch__is_raw_term(const char *word, uint64_t *config)
 {
 	return raw_event(word, config) ||
 	       (!strncmp(word, "r0x", 3) && raw_number(word + 3, config));
 }
 
-bool perch__generic_event(const char *word, struct perch_attr *attr)
+bool perch__find_generic_event(const char *word, struct perch_attr *attr)
 {
 	uint64_t config;
 	bool legal;
@@ -78,7 +78,7 @@ bool perch__generic_event(const char *word, struct perch_attr *attr)
 			attr->config = names[i].config;
 			return true;
 		}
-	if (perch__cache_event(word, &config, &legal) && legal)
+	if (perch__find_cache_event(word, &config, &legal) && legal)
 		attr->type = PERCH_TYPE_HW_CACHE;
 	else if (strcmp(word, "read") &&
 		 raw_event(word, &config)) /* "read" is a word, to perf as well */
@@ -89,14 +89,14 @@ bool perch__generic_event(const char *word, struct perch_attr *attr)
 	return true;
 }
 
-void perch__nearest_offer_generic(struct perch__nearest *nearest)
+void perch__suggest_generic_names(struct perch__suggestions *suggestions)
 {
 	char name[64];
 
 	for (size_t i = 0; i < PERCH__NR(names); i++) {
-		perch__nearest_offer(nearest, names[i].name);
+		perch__suggest(suggestions, names[i].name);
 		if (names[i].alias)
-			perch__nearest_offer(nearest, names[i].alias);
+			perch__suggest(suggestions, names[i].alias);
 	}
 	for (uint64_t cache = 0; cache < PERCH_COUNT_HW_CACHE_MAX; cache++)
 		for (uint64_t operation = 0; operation < PERCH_COUNT_HW_CACHE_OP_MAX; operation++)
@@ -104,5 +104,5 @@ void perch__nearest_offer_generic(struct perch__nearest *nearest)
 			     result++)
 				if (perch_cache_event_name(cache | operation << 8 | result << 16,
 							   name, sizeof(name)))
-					perch__nearest_offer(nearest, name);
+					perch__suggest(suggestions, name);
 }

@@ -13,7 +13,7 @@
 
 static int refuse_probe(struct perch__parser *parser, size_t at)
 {
-	perch__refuse(
+	perch__parse_error(
 		parser, at, EINVAL, PERCH_ERROR_CONFLICT,
 		"a probe cannot be inherited: the kernel would make each fork of the program fail");
 	perch_error_field(parser->err, "inherit", NULL);
@@ -24,14 +24,14 @@ static int refuse_probe(struct perch__parser *parser, size_t at)
 
 static int refuse_both(struct perch__parser *parser, size_t at)
 {
-	perch__refuse(
+	perch__parse_error(
 		parser, at, EINVAL, PERCH_ERROR_CONFLICT,
 		"one event of the group says 'inherit' and another 'no-inherit': a group does one of them");
 	perch_error_field(parser->err, "inherit", NULL);
 	return -EINVAL;
 }
 
-int perch__settle_inherit(struct perch__parser *parser, size_t first, size_t at)
+int perch__resolve_inherit(struct perch__parser *parser, size_t first, size_t at)
 {
 	const struct perch_events *events = parser->events;
 	bool yes = false, no = false, probe = false;

@@ -107,7 +107,7 @@ static const struct perch__kernel_functions *functions_of(struct perch__parser *
 	return kernel;
 }
 
-void perch__forget_kernel_functions(struct perch__parser *parser)
+void perch__free_kernel_functions(struct perch__parser *parser)
 {
 	if (!parser->kernel)
 		return;
@@ -117,20 +117,21 @@ void perch__forget_kernel_functions(struct perch__parser *parser)
 	parser->kernel = NULL;
 }
 
-static int no_function(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__kernel_functions *kernel, const char *name)
 {
-	struct perch__nearest nearest = { .word = name };
+	struct perch__suggestions suggestions = { .word = name };
 
-	perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-		      "the kernel has no function '%s'", probe->symbol);
+	perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+			   "the kernel has no function '%s'", probe->symbol);
 	for (size_t i = 0; i < kernel->nr; i++)
-		perch__nearest_offer(&nearest, kernel->function[i].name);
-	perch__nearest_remedy(&nearest, parser->err, "/proc/kallsyms lists its functions");
+		perch__suggest(&suggestions, kernel->function[i].name);
+	perch__suggestions_remedy(&suggestions, parser->err, "/proc/kallsyms lists its functions");
 	return -ENOENT;
 }
 
-int perch__kernel_function(struct perch__parser *parser, const struct perch__probe_text *probe)
+int perch__check_kernel_function(struct perch__parser *parser,
+				 const struct perch__probe_spec *probe)
 {
 	const struct perch__kernel_functions *kernel = functions_of(parser);
 	const char *colon = strchr(probe->symbol, ':'), *name = colon ? colon + 1 : probe->symbol;
@@ -151,8 +152,8 @@ int perch__kernel_function(struct perch__parser *parser, const struct perch__pro
 	if (!found)
 		return no_function(parser, probe, kernel, name);
 	/* from 6.6 on the kernel refuses these; older ones take the first */
-	perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
-		      "the kernel has %zu functions '%s'", found, probe->symbol);
+	perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
+			   "the kernel has %zu functions '%s'", found, probe->symbol);
 	perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
 			   length ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");
 	return -ENOTUNIQ;

@@ -101,7 +101,7 @@ static int apply(struct perch_event *event, char letter, struct said *said)
 	}
 }
 
-bool perch__all_letters(const char *word, size_t length)
+bool perch__is_modifiers(const char *word, size_t length)
 {
 	return strspn(word, "ukhGHIpPDeSWb") >= length;
 }
@@ -116,8 +116,8 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 	char shown[8];
 	struct perch__token token = { PERCH__TOKEN_WORD, at, 1 };
 
-	perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "modifier %s %s",
-		      perch__token_name(parser->text, &token, shown, sizeof(shown)), why);
+	perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "modifier %s %s",
+			   perch__token_name(parser->text, &token, shown, sizeof(shown)), why);
 	perch_error_remedy(
 		parser->err,
 		"modifiers are u (user), k (kernel), h (hypervisor), G (guest), H (host), "
@@ -126,20 +126,20 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 	return -EINVAL;
 }
 
-int perch__modify(struct perch__parser *parser, struct perch_event *event, size_t at, size_t length,
-		  bool group)
+int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *event, size_t at,
+			   size_t length, bool group)
 {
 	const char *letters = parser->text + at;
 	const struct perch_attr *attr = &event->attr;
 	struct said said = { 0 };
 	size_t index = event - parser->events->event;
-	uint64_t *said_machine = &parser->said_machine[(index - parser->group) / 64];
+	uint64_t *guest_host_set = &parser->guest_host_set[(index - parser->group) / 64];
 	uint64_t bit = UINT64_C(1) << (index - parser->group) % 64;
 	bool leads = (size_t)event->leader == index;
 
 	if (group) {
 		said.side = attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
-		said.machine = *said_machine & bit;
+		said.machine = *guest_host_set & bit;
 	}
 	for (size_t i = 0; i < length; i++) {
 		int rc;
@@ -155,6 +155,6 @@ int perch__modify(struct perch__parser *parser, struct perch_event *event, size_
 			return refuse_letter(parser, at + i, "is unknown");
 	}
 	if (said.machine)
-		*said_machine |= bit;
+		*guest_host_set |= bit;
 	return 0;
 }

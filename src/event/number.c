@@ -24,7 +24,7 @@ static unsigned base_of(const char *text, size_t length)
 	return length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
 }
 
-int perch__number(const char *text, size_t length, uint64_t *value)
+int perch__parse_number(const char *text, size_t length, uint64_t *value)
 {
 	unsigned base = base_of(text, length);
 
@@ -46,8 +46,9 @@ static int refuse(struct perch__parser *parser, size_t at, const char *what)
 	struct perch__token token = perch__token_at(parser->text, at);
 	char found[80];
 
-	return perch__refuse(parser, token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s",
-			     what, perch__token_name(parser->text, &token, found, sizeof(found)));
+	return perch__parse_error(parser, token.at, EINVAL, PERCH_ERROR_SYNTAX,
+				  "expected %s, found %s", what,
+				  perch__token_name(parser->text, &token, found, sizeof(found)));
 }
 
 int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value, const char *what)
@@ -60,13 +61,13 @@ int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value
 		return refuse(parser, *at, what);
 	while (digit_of(text[length], base) >= 0)
 		length++;
-	if (perch__number(text, length, value))
-		return perch__refuse(parser, *at, ERANGE, PERCH_ERROR_SYNTAX,
-				     "a number of more than 64 bits");
+	if (perch__parse_number(text, length, value))
+		return perch__parse_error(parser, *at, ERANGE, PERCH_ERROR_SYNTAX,
+					  "a number of more than 64 bits");
 	if (isalnum((unsigned char)text[length]) || text[length] == '_')
-		return perch__refuse(parser, *at + length, EINVAL, PERCH_ERROR_SYNTAX,
-				     "'%c' is no digit of a %s number", text[length],
-				     base == 16 ? "hexadecimal" : "decimal");
+		return perch__parse_error(parser, *at + length, EINVAL, PERCH_ERROR_SYNTAX,
+					  "'%c' is no digit of a %s number", text[length],
+					  base == 16 ? "hexadecimal" : "decimal");
 	*at += length;
 	return 0;
 }

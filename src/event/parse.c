@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "internal.h"
-#include "words.h"
+#include "terms.h"
 
 /* Times that perf names as events and measures itself. */
 static bool is_clock(const char *word)
@@ -34,27 +34,27 @@ static bool is_clock(const char *word)
  */
 static int unknown_event(struct perch__parser *parser, const char *word, size_t at)
 {
-	struct perch__nearest nearest = { .word = word };
+	struct perch__suggestions suggestions = { .word = word };
 	uint64_t config;
 	bool legal;
 	int rc;
 
-	if (perch__cache_event(word, &config, &legal))
-		rc = perch__refuse(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
-				   "'%s' is no event: that cache has no such operation", word);
+	if (perch__find_cache_event(word, &config, &legal))
+		rc = perch__parse_error(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
+					"'%s' is no event: that cache has no such operation", word);
 	else
-		rc = perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-				   "there is no event '%s'", word);
+		rc = perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+					"there is no event '%s'", word);
 	if (is_clock(word)) {
 		perch_error_remedy(
 			parser->err,
 			"it is a clock of perf's own; 'perch stat' shows it below the counts");
 		return rc;
 	}
-	perch__nearest_offer_generic(&nearest);
-	perch__nearest_offer_pmu_events(&nearest, parser->machine);
-	perch__nearest_remedy(&nearest, parser->err,
-			      "'perch list' shows the events of this machine");
+	perch__suggest_generic_names(&suggestions);
+	perch__suggest_pmu_events(&suggestions, parser->machine);
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "'perch list' shows the events of this machine");
 	return rc;
 }
 
@@ -75,7 +75,7 @@ static int parse_letters(struct perch__parser *parser, struct perch_event *event
 	if (token.kind != PERCH__TOKEN_WORD)
 		return perch__expected(parser, "modifiers after ':', as in cycles:u");
 	perch__advance(parser);
-	return perch__modify(parser, event, token.at, token.length, group);
+	return perch__apply_modifiers(parser, event, token.at, token.length, group);
 }
 
 /* Terms behind an event that has been made, in each of those that its name stands for. */
@@ -86,7 +86,7 @@ static int parse_terms(struct perch__parser *parser, struct item *item)
 
 	if (parser->token.kind != PERCH__TOKEN_SLASH)
 		return 0;
-	rc = perch__read_terms(parser, &item->terms);
+	rc = perch__parse_terms(parser, &item->terms);
 	for (size_t i = item->first; i < events->nr && !rc; i++)
 		rc = perch__apply_terms(parser, &item->terms, &events->event[i]);
 	return rc;
@@ -95,14 +95,14 @@ static int parse_terms(struct perch__parser *parser, struct item *item)
 static int parse_pmu_event(struct perch__parser *parser, const char *name, struct item *item)
 {
 	bool known;
-	int rc = perch__read_terms(parser, &item->terms);
+	int rc = perch__parse_terms(parser, &item->terms);
 
 	if (rc)
 		return rc;
-	rc = perch__pmu_events(parser, name, &item->terms, &known);
+	rc = perch__add_pmu_events(parser, name, &item->terms, &known);
 	if (known)
 		return rc;
-	rc = perch__named_pmu_events(parser, name, item->from, &item->terms, &known);
+	rc = perch__add_named_pmu_events(parser, name, item->from, &item->terms, &known);
 	return known ? rc : perch__unknown_pmu(parser, name, item->from);
 }
 
@@ -110,28 +110,28 @@ static int parse_pmu_event(struct perch__parser *parser, const char *name, struc
 static const char *const keywords[] = { "mem",	  "pfm",       "uprobe", "uretprobe",
 					"kprobe", "kretprobe", "usdt" };
 
-void perch__nearest_offer_keywords(struct perch__nearest *nearest)
+void perch__suggest_keywords(struct perch__suggestions *suggestions)
 {
 	for (size_t i = 0; i < PERCH__NR(keywords); i++)
-		perch__nearest_offer(nearest, keywords[i]);
+		perch__suggest(suggestions, keywords[i]);
 }
 
 /* What is behind the colon is no name: the word before it may be a keyword with a slip. */
 static int no_name(struct perch__parser *parser, const char *word)
 {
-	struct perch__nearest nearest = { .word = word };
+	struct perch__suggestions suggestions = { .word = word };
 	int rc = perch__expected(parser, "the name of a tracepoint after ':'");
 
-	perch__nearest_offer_keywords(&nearest);
-	if (nearest.nr)
-		perch__nearest_remedy(&nearest, parser->err, "");
+	perch__suggest_keywords(&suggestions);
+	if (suggestions.nr)
+		perch__suggestions_remedy(&suggestions, parser->err, "");
 	return rc;
 }
 
 static int parse_tracepoint(struct perch__parser *parser, const char *system, struct item *item)
 {
 	size_t at_name = parser->token.at;
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	int rc;
 
 	if (parser->token.kind != PERCH__TOKEN_WORD)
@@ -140,7 +140,7 @@ static int parse_tracepoint(struct perch__parser *parser, const char *system, st
 	if (rc)
 		return rc;
 	item->behind = at_name + strlen(name);
-	rc = perch__tracepoints(parser, system, item->from, name, at_name);
+	rc = perch__add_tracepoints(parser, system, item->from, name, at_name);
 	return rc ? rc : parse_terms(parser, item);
 }
 
@@ -153,7 +153,7 @@ static bool names_tracepoint(const struct perch__parser *parser)
 	if (parser->token.kind != PERCH__TOKEN_COLON)
 		return false;
 	after = perch__token_at(parser->text, parser->token.at + 1);
-	return !perch__all_letters(parser->text + after.at, after.length);
+	return !perch__is_modifiers(parser->text + after.at, after.length);
 }
 
 static int parse_keyword(struct perch__parser *parser, const char *word, struct item *item,
@@ -167,19 +167,19 @@ static int parse_keyword(struct perch__parser *parser, const char *word, struct 
 		*taken |= parser->token.kind == PERCH__TOKEN_COLON && !strcmp(word, keywords[i]);
 	if (!*taken)
 		return 0;
-	rc = perch__new_event(parser, &event);
+	rc = perch__add_event(parser, &event);
 	if (rc)
 		return rc;
 	if (!strcmp(word, "mem"))
-		rc = perch__breakpoint(parser, item->from, event);
+		rc = perch__parse_breakpoint(parser, item->from, event);
 	else if (!strcmp(word, "pfm"))
-		rc = perch__pfm(parser, item->from, event);
+		rc = perch__parse_pfm(parser, item->from, event);
 	else
-		rc = perch__probe(parser, word, item->from, event);
+		rc = perch__parse_probe(parser, word, item->from, event);
 	item->behind = parser->token.at;
-	parser->fixed_words = true;
+	parser->config_fixed = true;
 	rc = rc ? rc : parse_terms(parser, item);
-	parser->fixed_words = false;
+	parser->config_fixed = false;
 	return rc;
 }
 
@@ -188,28 +188,28 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 			 bool *taken)
 {
 	uint64_t type, config;
-	char number[PERCH__WORD];
+	char number[PERCH__WORD_SIZE];
 	struct perch_event *event;
 	size_t at;
 	int rc;
 
 	*taken = parser->token.kind == PERCH__TOKEN_COLON &&
-		 !perch__number(word, strlen(word), &type);
+		 !perch__parse_number(word, strlen(word), &type);
 	if (!*taken)
 		return 0;
 	if (type > UINT32_MAX)
-		return perch__refuse(parser, item->from, ERANGE, PERCH_ERROR_SYNTAX,
-				     "a type has 32 bits, %s has more", word);
+		return perch__parse_error(parser, item->from, ERANGE, PERCH_ERROR_SYNTAX,
+					  "a type has 32 bits, %s has more", word);
 	perch__advance(parser);
 	at = parser->token.at;
 	rc = perch__take_word(parser, number, "the event's number behind its type");
 	if (rc)
 		return rc;
-	if (perch__number(number, strlen(number), &config))
-		return perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "expected a number, found '%s'", number);
+	if (perch__parse_number(number, strlen(number), &config))
+		return perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "expected a number, found '%s'", number);
 	item->behind = at + strlen(number);
-	rc = perch__new_event(parser, &event);
+	rc = perch__add_event(parser, &event);
 	if (rc)
 		return rc;
 	event->attr.type = type;
@@ -220,7 +220,7 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 static int parse_generic(struct perch__parser *parser, const struct perch_attr *attr,
 			 struct item *item)
 {
-	int rc = perch__generic_events(parser, attr, item->from);
+	int rc = perch__add_generic_events(parser, attr, item->from);
 
 	item->generic = true;
 	return rc ? rc : parse_terms(parser, item);
@@ -230,7 +230,7 @@ static int parse_generic(struct perch__parser *parser, const struct perch_attr *
 static int parse_name(struct perch__parser *parser, struct item *item)
 {
 	struct perch_attr generic = { 0 };
-	char word[PERCH__WORD];
+	char word[PERCH__WORD_SIZE];
 	bool taken;
 	int rc = perch__take_word(parser, word, "an event");
 
@@ -242,12 +242,12 @@ static int parse_name(struct perch__parser *parser, struct item *item)
 		rc = parse_numbers(parser, word, item, &taken);
 	if (taken)
 		return rc;
-	if (perch__generic_event(word, &generic))
+	if (perch__find_generic_event(word, &generic))
 		return parse_generic(parser, &generic, item);
 	if (parser->token.kind == PERCH__TOKEN_SLASH)
 		return parse_pmu_event(parser, word, item);
 	if (!names_tracepoint(parser)) {
-		rc = perch__named_pmu_events(parser, word, item->from, NULL, &taken);
+		rc = perch__add_named_pmu_events(parser, word, item->from, NULL, &taken);
 		if (taken)
 			return rc;
 	}
@@ -358,7 +358,7 @@ static int parse_event(struct perch__parser *parser)
 		return rc;
 	name_events(parser, &item);
 	rc = check_filters(parser, &item);
-	return rc ? rc : perch__settle_inherit(parser, item.first, item.from);
+	return rc ? rc : perch__resolve_inherit(parser, item.first, item.from);
 }
 
 static int parse_group_letters(struct perch__parser *parser, size_t leader)
@@ -384,12 +384,13 @@ static int parse_group(struct perch__parser *parser)
 	int rc;
 
 	parser->group = leader;
-	memset(parser->said_machine, 0, sizeof(parser->said_machine));
+	memset(parser->guest_host_set, 0, sizeof(parser->guest_host_set));
 	do {
 		perch__advance(parser); /* over '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
-			return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-					     "a group cannot hold a group");
+			return perch__parse_error(parser, parser->token.at, EINVAL,
+						  PERCH_ERROR_SYNTAX,
+						  "a group cannot hold a group");
 		rc = parse_event(parser);
 		if (rc)
 			return rc;
@@ -404,7 +405,7 @@ static int parse_group(struct perch__parser *parser)
 	parser->events->event[leader].members = parser->events->nr - leader;
 	rc = parser->token.kind == PERCH__TOKEN_COLON ? parse_group_letters(parser, leader) : 0;
 	if (!rc)
-		rc = perch__settle_inherit(parser, leader, at);
+		rc = perch__resolve_inherit(parser, leader, at);
 	return rc ? rc : perch__split_group(parser, leader);
 }
 
@@ -444,7 +445,7 @@ int perch_events_add(struct perch_events *events, const char *text, struct perch
 
 	parser.token = perch__token_at(text, 0);
 	rc = parse_list(&parser);
-	perch__forget_kernel_functions(&parser);
+	perch__free_kernel_functions(&parser);
 	if (parser.own_machine)
 		perch_machine_free(parser.machine);
 	if (rc && before)

@@ -18,8 +18,8 @@ void perch__advance(struct perch__parser *parser)
 	perch__advance_to(parser, parser->token.at + parser->token.length);
 }
 
-int perch__refuse(struct perch__parser *parser, size_t at, int errnum, enum perch_error_kind kind,
-		  const char *format, ...)
+int perch__parse_error(struct perch__parser *parser, size_t at, int errnum,
+		       enum perch_error_kind kind, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -48,18 +48,19 @@ int perch__expected(struct perch__parser *parser, const char *what)
 {
 	char found[80];
 
-	return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-			     "expected %s, found %s", what,
-			     perch__token_name(parser->text, &parser->token, found, sizeof(found)));
+	return perch__parse_error(
+		parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX, "expected %s, found %s", what,
+		perch__token_name(parser->text, &parser->token, found, sizeof(found)));
 }
 
-int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD], const char *what)
+int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD_SIZE], const char *what)
 {
 	if (parser->token.kind != PERCH__TOKEN_WORD)
 		return perch__expected(parser, what);
-	if (parser->token.length >= PERCH__WORD)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "a word of %zu letters is no event's", parser->token.length);
+	if (parser->token.length >= PERCH__WORD_SIZE)
+		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "a word of %zu letters is no event's",
+					  parser->token.length);
 	memcpy(word, parser->text + parser->token.at, parser->token.length);
 	word[parser->token.length] = '\0';
 	perch__advance(parser);

@@ -69,8 +69,8 @@ static int need_library(struct perch__parser *parser, size_t at)
 	call_once(&once, load);
 	if (pfm.ready)
 		return 0;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-		      "names of libpfm4 cannot be read: %s", pfm.why);
+	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+			   "names of libpfm4 cannot be read: %s", pfm.why);
 	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
 	return -EOPNOTSUPP;
 }
@@ -89,7 +89,7 @@ static bool says(const char *name, const char *attribute)
 }
 
 /* The names of those events that libpfm4 knows for the PMUs that this machine has. */
-static void offer_names(struct perch__nearest *nearest)
+static void offer_names(struct perch__suggestions *suggestions)
 {
 	for (int number = 0; number < PFM_PMU_MAX; number++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
@@ -100,7 +100,7 @@ static void offer_names(struct perch__nearest *nearest)
 			pfm_event_info_t event = { .size = sizeof(event) };
 
 			if (pfm.event_info(i, PFM_OS_PERF_EVENT, &event) == PFM_SUCCESS)
-				perch__nearest_offer(nearest, event.name);
+				perch__suggest(suggestions, event.name);
 		}
 	}
 }
@@ -110,23 +110,24 @@ static int refuse_name(struct perch__parser *parser, size_t at, const char *name
 	const char *pmu = strstr(name, "::"), *event = pmu ? pmu + 2 : name;
 	size_t length = strcspn(event, ":.");
 	char word[64];
-	struct perch__nearest nearest = { .word = word };
+	struct perch__suggestions suggestions = { .word = word };
 
 	if (rc != PFM_ERR_NOTFOUND) {
 		if (event[length])
 			at += event + length + 1 - name;
-		perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
-			      "libpfm4 does not take '%s': %s", name, pfm.strerror(rc));
+		perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
+				   "libpfm4 does not take '%s': %s", name, pfm.strerror(rc));
 		perch_error_remedy(
 			parser->err,
 			"the event's unit masks are in libpfm4's own list (showevtinfo)");
 		return -EINVAL;
 	}
 	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
-	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-		      "libpfm4 knows no event '%s' of this machine's PMUs", name);
-	offer_names(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "showevtinfo of libpfm4 lists its events");
+	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+			   "libpfm4 knows no event '%s' of this machine's PMUs", name);
+	offer_names(&suggestions);
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "showevtinfo of libpfm4 lists its events");
 	return -ENOENT;
 }
 
@@ -141,8 +142,8 @@ static int take_attr(struct perch__parser *parser, size_t at, const char *name,
 	bool guests = says(name, "mg") || says(name, "mh");
 
 	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
-		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
-				     "libpfm4 made no attr that perch knows");
+		return perch__parse_error(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
+					  "libpfm4 made no attr that perch knows");
 	attr->size = sizeof(*attr);
 	if (!guests)
 		attr->exclude_guest = attr->exclude_host = 0;
@@ -163,8 +164,8 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 	if (rc != PFM_SUCCESS)
 		return refuse_name(parser, at, name, rc);
 	if (argument.cpu != -1) {
-		perch__refuse(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
-			      "an event's name does not choose its CPU");
+		perch__parse_error(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
+				   "an event's name does not choose its CPU");
 		perch_error_remedy(parser->err, "leave cpu= out and name the CPU as the target");
 		return -EINVAL;
 	}
@@ -177,8 +178,8 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 		  struct perch_event *event)
 {
 	(void)name, (void)event;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-		      "this perch was built without libpfm4");
+	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
+			   "this perch was built without libpfm4");
 	perch_error_remedy(
 		parser->err,
 		"install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
@@ -187,7 +188,7 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 
 #endif
 
-int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *event)
+int perch__parse_pfm(struct perch__parser *parser, size_t at, struct perch_event *event)
 {
 	size_t from = parser->token.at + 1, length = strcspn(parser->text + from, NAME_ENDS);
 	char name[LONGEST];
@@ -199,8 +200,8 @@ int perch__pfm(struct perch__parser *parser, size_t at, struct perch_event *even
 		return perch__expected(parser, "an event of libpfm4, as in pfm:perf::PAGE-FAULTS");
 	}
 	if (length >= sizeof(name))
-		return perch__refuse(parser, from, EINVAL, PERCH_ERROR_SYNTAX,
-				     "%zu bytes are no name of libpfm4", length);
+		return perch__parse_error(parser, from, EINVAL, PERCH_ERROR_SYNTAX,
+					  "%zu bytes are no name of libpfm4", length);
 	memcpy(name, parser->text + from, length);
 	name[length] = '\0';
 	rc = encode(parser, from, name, event);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "format.h"
+#include "config.h"
 
 /* A PMU's event while its terms are read. */
 struct reading {
@@ -48,18 +48,18 @@ static ssize_t pmu_file(const struct reading *reading, const char *folder, const
 static int unknown_term(const struct reading *reading, const char *name)
 {
 	struct perch__parser *parser = reading->parser;
-	struct perch__nearest nearest = { .word = name };
+	struct perch__suggestions suggestions = { .word = name };
 	char inside[PATH_MAX], path[PATH_MAX];
 	static const char *const folders[] = { "format", "events" };
 
-	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-		      "PMU '%s' has no event or term '%s'", reading->pmu, name);
+	perch__parse_error(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+			   "PMU '%s' has no event or term '%s'", reading->pmu, name);
 	for (size_t i = 0; i < PERCH__NR(folders); i++)
 		if (!pmu_path(reading, inside, sizeof(inside), folders[i], "") &&
 		    perch_machine_path(parser->machine, path, sizeof(path), inside) >= 0)
-			perch__nearest_offer_folder(&nearest, path);
-	perch__nearest_offer_terms(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMU's events");
+			perch__suggest_directory(&suggestions, path);
+	perch__suggest_terms(&suggestions);
+	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the PMU's events");
 	return -EINVAL;
 }
 
@@ -67,7 +67,7 @@ static int unknown_term(const struct reading *reading, const char *name)
 static int apply_value(const struct reading *reading, const char *name, uint64_t value, size_t at)
 {
 	struct perch_attr *attr = &reading->event->attr;
-	uint64_t *word = perch__config_word(attr, name);
+	uint64_t *word = perch__config_field(attr, name);
 	struct perch__format format;
 	char text[256];
 	ssize_t got;
@@ -80,11 +80,11 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 	if (got < 0)
 		return unknown_term(reading, name);
 	if (perch__format_parse(&format, text))
-		return perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
-				     "the format file of term '%s' of PMU '%s' says '%s'", name,
-				     reading->pmu, text);
+		return perch__parse_error(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
+					  "the format file of term '%s' of PMU '%s' says '%s'",
+					  name, reading->pmu, text);
 	if (perch__format_apply(&format, attr, value))
-		return perch__refuse(
+		return perch__parse_error(
 			reading->parser, at, ERANGE, PERCH_ERROR_UNKNOWN_TERM,
 			"0x%llx is too large for term '%s' of PMU '%s': at most 0x%llx",
 			(unsigned long long)value, name, reading->pmu, (1ull << format.bits) - 1);
@@ -93,9 +93,9 @@ static int apply_value(const struct reading *reading, const char *name, uint64_t
 
 static int bad_alias(const struct reading *reading, const char *term)
 {
-	perch__refuse(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
-		      "event '%s' of PMU '%s' has the term '%s', which has no value",
-		      reading->alias, reading->pmu, term);
+	perch__parse_error(reading->parser, reading->at, EBADMSG, PERCH_ERROR_FORMAT,
+			   "event '%s' of PMU '%s' has the term '%s', which has no value",
+			   reading->alias, reading->pmu, term);
 	perch_error_remedy(reading->parser->err,
 			   "spell out the event's terms, as in pmu/config=0x1/");
 	return -EBADMSG;
@@ -112,9 +112,9 @@ static int parameter(const struct reading *reading, const char *name, uint64_t *
 		*at = given->value_at;
 		return perch__term_number(parser, given, value);
 	}
-	perch__refuse(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-		      "event '%s' of PMU '%s' needs a value for its parameter '%s'", reading->alias,
-		      reading->pmu, name);
+	perch__parse_error(parser, reading->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+			   "event '%s' of PMU '%s' needs a value for its parameter '%s'",
+			   reading->alias, reading->pmu, name);
 	perch_error_remedy(parser->err, "write %s/%s,%s=NUMBER/", reading->pmu, reading->alias,
 			   name);
 	return -EINVAL;
@@ -135,7 +135,7 @@ static int apply_alias(const struct reading *reading, char *text)
 			*equals = '\0';
 		if (equals && !strcmp(equals + 1, "?"))
 			rc = parameter(reading, term, &value, &at);
-		else if (equals && perch__number(equals + 1, strlen(equals + 1), &value))
+		else if (equals && perch__parse_number(equals + 1, strlen(equals + 1), &value))
 			return bad_alias(reading, term);
 		if (!rc)
 			rc = apply_value(reading, term, value, at);
@@ -148,7 +148,7 @@ static int apply_alias(const struct reading *reading, char *text)
 /* A file beside an event's own, as NAME.scale. */
 static ssize_t beside(const struct reading *reading, const char *suffix, char *text, size_t size)
 {
-	char file[PERCH__WORD + 16];
+	char file[PERCH__WORD_SIZE + 16];
 
 	snprintf(file, sizeof(file), "%s.%s", reading->alias, suffix);
 	return pmu_file(reading, "events", file, text, size);
@@ -180,7 +180,8 @@ static void read_unit(const struct reading *reading)
 }
 
 /* The PMU's event whose name differs in case alone; of several the first by name. */
-static bool other_case(const struct reading *reading, const char *name, char found[PERCH__WORD])
+static bool other_case(const struct reading *reading, const char *name,
+		       char found[PERCH__WORD_SIZE])
 {
 	char inside[PATH_MAX], path[PATH_MAX];
 	struct dirent *entry;
@@ -214,7 +215,7 @@ static bool lies_beside(const char *name)
 /* The PMU's event of that name, its terms applied: 1; 0 when it has none; or a negative errno. */
 static int apply_name(struct reading *reading, const char *name)
 {
-	char text[4097], field[8], found[PERCH__WORD]; /* sysfs writes at most a page */
+	char text[4097], field[8], found[PERCH__WORD_SIZE]; /* sysfs writes at most a page */
 	ssize_t got;
 	int rc;
 
@@ -236,9 +237,9 @@ static int apply_name(struct reading *reading, const char *name)
 	return rc ? rc : 1;
 }
 
-int perch__apply_pmu_name(struct perch__parser *parser, const struct perch_pmu *pmu,
-			  const char *name, size_t at, const struct perch__terms *terms,
-			  struct perch_event *event)
+int perch__apply_pmu_event(struct perch__parser *parser, const struct perch_pmu *pmu,
+			   const char *name, size_t at, const struct perch__terms *terms,
+			   struct perch_event *event)
 {
 	struct reading reading = {
 		.parser = parser, .pmu = pmu->name, .event = event, .terms = terms, .at = at
@@ -258,11 +259,11 @@ static int apply_field(struct reading *reading, const struct perch_pmu *pmu,
 	int rc;
 
 	if (!term->valued && pmu_file(reading, "format", name, text, sizeof(text)) < 0) {
-		if (perch__raw_term(name, &value)) {
+		if (perch__is_raw_term(name, &value)) {
 			attr->config = value;
 			return 0;
 		}
-		rc = perch__core_event(reading->parser, pmu, name, term->at, reading->event);
+		rc = perch__apply_core_event(reading->parser, pmu, name, term->at, reading->event);
 		reading->generic |= rc > 0;
 		if (rc)
 			return rc < 0 ? rc : 0;
@@ -290,7 +291,7 @@ static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu,
 			 const struct perch__term *term, enum pass pass, uint64_t *done,
 			 uint64_t bit)
 {
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	int rc = 0;
 
 	if (*done & bit)
@@ -299,7 +300,7 @@ static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu,
 	perch__term_name(reading->parser, term, name);
 	if (pass == PASS_COMMON)
 		rc = is_common(reading, name)
-			     ? perch__common_term(reading->parser, term, reading->event)
+			     ? perch__apply_common_term(reading->parser, term, reading->event)
 			     : 0;
 	else if (pass == PASS_NAMES)
 		rc = term->valued ? 0 : apply_name(reading, name);
@@ -308,7 +309,7 @@ static int apply_in_pass(struct reading *reading, const struct perch_pmu *pmu,
 	if (rc > 0)
 		*done |= bit;
 	reading->fields += pass == PASS_FIELDS ||
-			   (rc > 0 && (pass == PASS_NAMES || perch__config_name(name)));
+			   (rc > 0 && (pass == PASS_NAMES || perch__is_config_term(name)));
 	return rc < 0 ? rc : 0;
 }
 
@@ -330,7 +331,7 @@ int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu 
 	/* fields beside a generic name would change the number of it, which is no config of the
 	 * PMU's format */
 	if (!rc && reading.generic && reading.fields > 1)
-		return perch__refuse(
+		return perch__parse_error(
 			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
 			"a generic event of PMU '%s' goes with no other event or field of it",
 			pmu->name);

@@ -51,24 +51,26 @@ static bool matches(const char *word, const char *pmu)
 
 int perch__unknown_pmu(struct perch__parser *parser, const char *name, size_t at)
 {
-	struct perch__nearest nearest = { .word = name };
+	struct perch__suggestions suggestions = { .word = name };
 	const struct perch_pmu *pmus;
 	size_t nr;
 
 	if (perch__is_glob(name))
-		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
-			      "no PMU of this machine matches '%s'", name);
+		perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+				   "no PMU of this machine matches '%s'", name);
 	else
-		perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
-			      "this machine has no PMU '%s'", name);
+		perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+				   "this machine has no PMU '%s'", name);
 	if (!perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		for (size_t i = 0; i < nr; i++)
-			perch__nearest_offer(&nearest, pmus[i].name);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the PMUs of this machine");
+			perch__suggest(&suggestions, pmus[i].name);
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "'perch list' shows the PMUs of this machine");
 	return -ENOENT;
 }
 
-void perch__nearest_offer_pmu_events(struct perch__nearest *nearest, struct perch_machine *machine)
+void perch__suggest_pmu_events(struct perch__suggestions *suggestions,
+			       struct perch_machine *machine)
 {
 	const struct perch_pmu *pmus;
 	char inside[128], path[PATH_MAX];
@@ -79,7 +81,7 @@ void perch__nearest_offer_pmu_events(struct perch__nearest *nearest, struct perc
 	for (size_t i = 0; i < nr; i++) {
 		snprintf(inside, sizeof(inside), PERCH__PMUS "/%s/events", pmus[i].name);
 		if (perch_machine_path(machine, path, sizeof(path), inside) >= 0)
-			perch__nearest_offer_folder(nearest, path);
+			perch__suggest_directory(suggestions, path);
 	}
 }
 
@@ -87,7 +89,7 @@ static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 		     const struct perch__terms *terms)
 {
 	struct perch_event *event;
-	int rc = perch__new_event(parser, &event);
+	int rc = perch__add_event(parser, &event);
 
 	if (rc)
 		return rc;
@@ -153,8 +155,8 @@ static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmu
 	return refused;
 }
 
-int perch__pmu_events(struct perch__parser *parser, const char *name,
-		      const struct perch__terms *terms, bool *known)
+int perch__add_pmu_events(struct perch__parser *parser, const char *name,
+			  const struct perch__terms *terms, bool *known)
 {
 	const struct perch_pmu *pmus, *pmu;
 	size_t nr;
@@ -171,8 +173,8 @@ int perch__pmu_events(struct perch__parser *parser, const char *name,
 	return add_matches(parser, pmus, nr, name, terms, known);
 }
 
-int perch__named_pmu_events(struct perch__parser *parser, const char *name, size_t at,
-			    const struct perch__terms *terms, bool *known)
+int perch__add_named_pmu_events(struct perch__parser *parser, const char *name, size_t at,
+				const struct perch__terms *terms, bool *known)
 {
 	size_t before = parser->events->nr, nr;
 	const struct perch_pmu *pmus;
@@ -186,12 +188,12 @@ int perch__named_pmu_events(struct perch__parser *parser, const char *name, size
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_event *event;
 
-		rc = perch__new_event(parser, &event);
+		rc = perch__add_event(parser, &event);
 		*known |= rc != 0;
 		if (rc)
 			return rc;
 		event->attr.type = pmus[i].type;
-		rc = perch__apply_pmu_name(parser, &pmus[i], name, at, terms, event);
+		rc = perch__apply_pmu_event(parser, &pmus[i], name, at, terms, event);
 		if (rc == 1 && terms)
 			rc = perch__apply_pmu_terms(parser, &pmus[i], terms, event) ?: 1;
 		*known |= rc != 0;

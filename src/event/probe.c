@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
+#include "config.h"
 #include "number.h"
 #include "probe.h"
 
@@ -56,17 +56,17 @@ static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MA
 		const char *close = strchr(from + 1, *from);
 
 		if (!close)
-			return perch__refuse(parser, *at, EINVAL, PERCH_ERROR_SYNTAX,
-					     "the quote is not closed");
+			return perch__parse_error(parser, *at, EINVAL, PERCH_ERROR_SYNTAX,
+						  "the quote is not closed");
 		length = close - ++from;
 	}
 	if (!length)
 		return expected_at(parser, *at, what);
 	if (length >= PATH_MAX)
-		return perch__refuse(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX,
-				     "%zu bytes are more than a path "
-				     "or a name has",
-				     length);
+		return perch__parse_error(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX,
+					  "%zu bytes are more than a path "
+					  "or a name has",
+					  length);
 	memcpy(part, from, length);
 	part[length] = '\0';
 	*at += length + 2 * quoted;
@@ -82,7 +82,7 @@ static int take_colon(struct perch__parser *parser, size_t *at, const char *what
 }
 
 /* FUNCTION[+OFFSET], or a number alone. */
-static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe,
+static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
 		      const char *what)
 {
 	int rc;
@@ -99,13 +99,14 @@ static int take_place(struct perch__parser *parser, size_t *at, struct perch__pr
 	if (rc || !probe->returns || !probe->offset)
 		return rc;
 	/* where a function has begun, the top of the stack need not be where it returns to */
-	perch__refuse(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
-		      "a probe of returns is put at a function's first instruction, not behind it");
+	perch__parse_error(
+		parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
+		"a probe of returns is put at a function's first instruction, not behind it");
 	perch_error_remedy(parser->err, "leave the offset out");
 	return -EINVAL;
 }
 
-static int take_counter(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe)
+static int take_counter(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
 	int rc;
 
@@ -122,7 +123,7 @@ static int take_counter(struct perch__parser *parser, size_t *at, struct perch__
 	return 0;
 }
 
-static int take_text(struct perch__parser *parser, size_t *at, struct perch__probe_text *probe)
+static int take_text(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
 	int rc;
 
@@ -156,8 +157,8 @@ static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char
 
 	if (pmu)
 		return pmu;
-	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
-		      "this kernel makes no %ss for events", name);
+	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
+			   "this kernel makes no %ss for events", name);
 	perch_error_field(parser->err, "type", "4.17");
 	perch_error_remedy(parser->err, "it takes Linux 4.17 or later with CONFIG_%s_EVENTS",
 			   name[0] == 'u' ? "UPROBE" : "KPROBE");
@@ -181,7 +182,7 @@ static int apply_format(struct perch__parser *parser, const struct perch_pmu *pm
 }
 
 static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
-		    const struct perch__probe_text *probe, const struct perch__usdt_site *site,
+		    const struct perch__probe_spec *probe, const struct perch__usdt_site *site,
 		    struct perch_event *event)
 {
 	const char *path = probe->kind == PERCH__PROBE_KERNEL ? probe->symbol : probe->path;
@@ -192,15 +193,15 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
 	if (probe->returns)
 		rc = apply_format(parser, pmu, "retprobe", attr, 1);
 	if (rc)
-		return perch__refuse(parser, probe->at_symbol, EBADMSG, PERCH_ERROR_FORMAT,
-				     "the PMU %s has no format of retprobe that perch understands",
-				     pmu->name);
+		return perch__parse_error(
+			parser, probe->at_symbol, EBADMSG, PERCH_ERROR_FORMAT,
+			"the PMU %s has no format of retprobe that perch understands", pmu->name);
 	if (site->counter)
 		rc = apply_format(parser, pmu, "ref_ctr_offset", attr, site->counter);
 	if (rc) {
-		perch__refuse(parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
-			      EINVAL, PERCH_ERROR_TOO_NEW,
-			      "this kernel keeps no reference counters of probes");
+		perch__parse_error(parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
+				   EINVAL, PERCH_ERROR_TOO_NEW,
+				   "this kernel keeps no reference counters of probes");
 		perch_error_field(parser->err, "config", "4.20");
 		return -EINVAL;
 	}
@@ -209,20 +210,20 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
 		return 0;
 	event->path = strdup(path);
 	if (!event->path)
-		return perch__refuse(parser, probe->at_file, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for the name of a file");
+		return perch__parse_error(parser, probe->at_file, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory for the name of a file");
 	attr->config1 = (uintptr_t)event->path;
 	return 0;
 }
 
 /* One event for each place: they count as one. */
 static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu,
-		       const struct perch__probe_text *probe, const struct perch__usdt_site *site,
+		       const struct perch__probe_spec *probe, const struct perch__usdt_site *site,
 		       size_t nr, size_t first)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_event *event = &parser->events->event[first];
-		int rc = i ? perch__new_event(parser, &event) : 0;
+		int rc = i ? perch__add_event(parser, &event) : 0;
 
 		if (!rc)
 			rc = set_attr(parser, pmu, probe, &site[i], event);
@@ -234,9 +235,9 @@ static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu
 }
 
 static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at,
-		   struct perch__probe_text *probe, size_t first)
+		   struct perch__probe_spec *probe, size_t first)
 {
-	struct perch__usdt_site site[PERCH__USDT_SITES] = { { .offset = probe->offset } };
+	struct perch__usdt_site site[PERCH__USDT_SITES_MAX] = { { .offset = probe->offset } };
 	const struct perch_pmu *pmu;
 	size_t nr = 1;
 	int rc = perch__need_machine(parser);
@@ -247,22 +248,22 @@ static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at
 	if (!pmu)
 		return -ENOENT;
 	if (probe->kind != PERCH__PROBE_KERNEL)
-		rc = perch__probe_sites(parser, probe, site, &nr);
+		rc = perch__find_probe_sites(parser, probe, site, &nr);
 	else if (!probe->numbered)
-		rc = perch__kernel_function(parser, probe);
+		rc = perch__check_kernel_function(parser, probe);
 	return rc ? rc : make_events(parser, pmu, probe, site, nr, first);
 }
 
-int perch__probe(struct perch__parser *parser, const char *keyword, size_t at,
-		 struct perch_event *event)
+int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t at,
+		       struct perch_event *event)
 {
 	size_t end = parser->token.at + 1, which = 0, first = event - parser->events->event;
-	struct perch__probe_text *probe = calloc(1, sizeof(*probe));
+	struct perch__probe_spec *probe = calloc(1, sizeof(*probe));
 	int rc;
 
 	if (!probe)
-		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for the text of a probe");
+		return perch__parse_error(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory for the text of a probe");
 	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
 		which++;
 	probe->kind = keywords[which].kind;

@@ -5,11 +5,11 @@
 
 #include <limits.h>
 
-#include "elf_file.h"
+#include "elf_lookup.h"
 
 enum perch__probe_kind { PERCH__PROBE_USER, PERCH__PROBE_KERNEL, PERCH__PROBE_USDT };
 
-struct perch__probe_text {
+struct perch__probe_spec {
 	enum perch__probe_kind kind;
 	bool returns;		 /* hits when the function returns */
 	bool numbered;		 /* offset is all: there is no symbol */
@@ -23,13 +23,14 @@ struct perch__probe_text {
 };
 
 /*
- * Finds the places in the probe's file and sets probe->path: site has room for PERCH__USDT_SITES.
- * Errors are told, with the place in the text.
+ * Finds the places in the probe's file and sets probe->path: site has room for
+ * PERCH__USDT_SITES_MAX. Errors are told, with the place in the text.
  */
-int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe,
-		       struct perch__usdt_site *site, size_t *nr);
+int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_spec *probe,
+			    struct perch__usdt_site *site, size_t *nr);
 
 /* Whether the kernel has one function of the probe's name. -ENOENT and -ENOTUNIQ are told. */
-int perch__kernel_function(struct perch__parser *parser, const struct perch__probe_text *probe);
+int perch__check_kernel_function(struct perch__parser *parser,
+				 const struct perch__probe_spec *probe);
 
 #endif

@@ -9,18 +9,18 @@
 
 #define GIVE_OFFSET "give the place in the file, as uprobe:PATH:0xOFFSET"
 
-static int no_file(struct perch__parser *parser, const struct perch__probe_text *probe, int rc)
+static int no_file(struct perch__parser *parser, const struct perch__probe_spec *probe, int rc)
 {
 	bool bare = !strchr(probe->file, '/');
 
 	if (rc == -EBADMSG) {
-		perch__refuse(parser, probe->at_file, EBADMSG, PERCH_ERROR_FORMAT,
-			      "'%s' is no ELF file, or a damaged one", probe->path);
+		perch__parse_error(parser, probe->at_file, EBADMSG, PERCH_ERROR_FORMAT,
+				   "'%s' is no ELF file, or a damaged one", probe->path);
 		perch_error_remedy(
 			parser->err,
 			"name the program or library itself, not a script that starts it");
 	} else if (rc == -ENOENT && bare) {
-		perch__refuse(
+		perch__parse_error(
 			parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
 			"there is no program '%s' in PATH and no such library in the usual folders",
 			probe->file);
@@ -30,56 +30,56 @@ static int no_file(struct perch__parser *parser, const struct perch__probe_text 
 					   : "say ./%s for the one in this folder",
 				   probe->file);
 	} else if (rc == -ENOENT) {
-		perch__refuse(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
-			      "there is no file '%s'", probe->file);
+		perch__parse_error(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
+				   "there is no file '%s'", probe->file);
 		perch_error_remedy(
 			parser->err,
 			"a name without a slash is looked up in PATH and the library folders");
 	} else {
-		perch__refuse(parser, probe->at_file, -rc,
-			      rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FILE,
-			      "cannot read '%s': %s", probe->path[0] ? probe->path : probe->file,
-			      strerror(-rc));
+		perch__parse_error(parser, probe->at_file, -rc,
+				   rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FILE,
+				   "cannot read '%s': %s",
+				   probe->path[0] ? probe->path : probe->file, strerror(-rc));
 	}
 	return rc;
 }
 
 /* The file is an ELF file, but looking for the name in it failed. */
-static int damaged(struct perch__parser *parser, const struct perch__probe_text *probe, int rc)
+static int damaged(struct perch__parser *parser, const struct perch__probe_spec *probe, int rc)
 {
-	perch__refuse(parser, probe->at_file, -rc,
-		      rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FORMAT,
-		      rc == -EBADMSG ? "the tables of '%s' are damaged"
-		      : rc == -EFBIG ? "the tables of '%s' are larger than perch reads"
-		      : rc == -E2BIG ? "the probe is in more places of '%s' than perch opens"
-				     : "cannot read the tables of '%s'",
-		      probe->path);
+	perch__parse_error(parser, probe->at_file, -rc,
+			   rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FORMAT,
+			   rc == -EBADMSG ? "the tables of '%s' are damaged"
+			   : rc == -EFBIG ? "the tables of '%s' are larger than perch reads"
+			   : rc == -E2BIG ? "the probe is in more places of '%s' than perch opens"
+					  : "cannot read the tables of '%s'",
+			   probe->path);
 	if (rc != -ENOMEM)
 		perch_error_remedy(parser->err, GIVE_OFFSET);
 	return rc;
 }
 
-static int no_function(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__elf *elf, const struct perch__elf_function *function)
 {
-	struct perch__nearest nearest = { .word = probe->symbol };
+	struct perch__suggestions suggestions = { .word = probe->symbol };
 
 	if (!function->any && !function->elsewhere) {
-		perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "'%s' is stripped: it names no functions", probe->path);
+		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "'%s' is stripped: it names no functions", probe->path);
 		perch_error_remedy(parser->err, GIVE_OFFSET);
 	} else if (function->elsewhere) {
-		perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "'%s' uses the function '%s' but does not hold it", probe->path,
-			      probe->symbol);
+		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "'%s' uses the function '%s' but does not hold it", probe->path,
+				   probe->symbol);
 		perch_error_remedy(parser->err,
 				   "name the library that has it, as in uprobe:libc:malloc");
 	} else {
-		perch__refuse(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "there is no function '%s' in '%s'", probe->symbol, probe->path);
-		perch__elf_offer_functions(elf, &nearest);
-		perch__nearest_remedy(
-			&nearest, parser->err,
+		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "there is no function '%s' in '%s'", probe->symbol, probe->path);
+		perch__elf_suggest_functions(elf, &suggestions);
+		perch__suggestions_remedy(
+			&suggestions, parser->err,
 			function->stripped
 				? "the file is stripped and names exported functions alone: " GIVE_OFFSET
 				: "'nm' lists the functions of a file");
@@ -88,12 +88,12 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_t
 }
 
 /* Found, but a probe there would not count what the name says. */
-static int check_function(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int check_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			  const struct perch__elf_function *function)
 {
 	if (function->several) {
-		perch__refuse(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
-			      "'%s' has several functions '%s'", probe->path, probe->symbol);
+		perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
+				   "'%s' has several functions '%s'", probe->path, probe->symbol);
 		perch_error_remedy(parser->err,
 				   function->rank == 1
 					   ? GIVE_OFFSET
@@ -101,7 +101,7 @@ static int check_function(struct perch__parser *parser, const struct perch__prob
 		return -ENOTUNIQ;
 	}
 	if (function->indirect) {
-		perch__refuse(
+		perch__parse_error(
 			parser, probe->at_symbol, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
 			"'%s' of '%s' is code that picks one of several functions when a program starts: "
 			"a probe there would count that, not the calls",
@@ -114,7 +114,7 @@ static int check_function(struct perch__parser *parser, const struct perch__prob
 	return 0;
 }
 
-static int function_site(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int function_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			 const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
@@ -130,38 +130,39 @@ static int function_site(struct perch__parser *parser, const struct perch__probe
 	return rc;
 }
 
-static int usdt_sites(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		      const struct perch__elf *elf, struct perch__usdt_site *site, size_t *nr)
 {
 	char word[64];
-	struct perch__nearest nearest = { .word = word };
+	struct perch__suggestions suggestions = { .word = word };
 	int rc;
 
 	snprintf(word, sizeof(word), "%.30s:%.30s", probe->provider, probe->symbol);
-	rc = perch__elf_usdt_sites(elf, probe->provider, probe->symbol, site, nr, &nearest);
+	rc = perch__elf_find_usdt_sites(elf, probe->provider, probe->symbol, site, nr,
+					&suggestions);
 	if (rc == -ENOENT) {
-		perch__refuse(parser, probe->at_provider, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			      "there is no USDT probe '%s:%s' in '%s'", probe->provider,
-			      probe->symbol, probe->path);
-		perch__nearest_remedy(&nearest, parser->err,
-				      "'readelf -n' lists the probes of a file");
+		perch__parse_error(parser, probe->at_provider, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+				   "there is no USDT probe '%s:%s' in '%s'", probe->provider,
+				   probe->symbol, probe->path);
+		perch__suggestions_remedy(&suggestions, parser->err,
+					  "'readelf -n' lists the probes of a file");
 		return rc;
 	}
 	return rc ? damaged(parser, probe, rc) : 0;
 }
 
 /* The kernel refuses these without saying which of its numbers was meant. */
-static int check_sites(struct perch__parser *parser, const struct perch__probe_text *probe,
+static int check_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__elf *elf, const struct perch__usdt_site *site, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (site[i].offset >= elf->size)
-			return perch__refuse(parser, probe->at_offset, EINVAL,
-					     PERCH_ERROR_BAD_FIELD,
-					     "the place %#llx is beyond the end of '%s'",
-					     (unsigned long long)site[i].offset, probe->path);
+			return perch__parse_error(parser, probe->at_offset, EINVAL,
+						  PERCH_ERROR_BAD_FIELD,
+						  "the place %#llx is beyond the end of '%s'",
+						  (unsigned long long)site[i].offset, probe->path);
 		if (site[i].counter >= elf->size || site[i].counter > UINT32_MAX)
-			return perch__refuse(
+			return perch__parse_error(
 				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
 				EINVAL, PERCH_ERROR_BAD_FIELD,
 				"the reference counter at %#llx is beyond %s of '%s'",
@@ -169,7 +170,7 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_t
 				site[i].counter >= elf->size ? "the end" : "the first 4 GiB",
 				probe->path);
 		if (site[i].counter & 1)
-			return perch__refuse(
+			return perch__parse_error(
 				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
 				EINVAL, PERCH_ERROR_BAD_FIELD,
 				"a reference counter lies at an even place, not "
@@ -179,11 +180,11 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_t
 	return 0;
 }
 
-int perch__probe_sites(struct perch__parser *parser, struct perch__probe_text *probe,
-		       struct perch__usdt_site *site, size_t *nr)
+int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_spec *probe,
+			    struct perch__usdt_site *site, size_t *nr)
 {
 	struct perch__elf elf;
-	int rc = perch__find_binary(probe->file, probe->path, sizeof(probe->path), parser->machine);
+	int rc = perch__find_dso(probe->file, probe->path, sizeof(probe->path), parser->machine);
 
 	if (rc)
 		probe->path[0] = '\0';

@@ -123,6 +123,6 @@ int perch__split_group(struct perch__parser *parser, size_t leader)
 	free(split.pmu);
 	if (split.groups)
 		return 0;
-	return perch__refuse(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-			     "no memory to split a group");
+	return perch__parse_error(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				  "no memory to split a group");
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
-#include "words.h"
+#include "config.h"
+#include "terms.h"
 
 #define FIELD(field) offsetof(struct perch_event_terms, field)
 /* clang-format off */
@@ -82,21 +82,21 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-void perch__nearest_offer_terms(struct perch__nearest *nearest)
+void perch__suggest_terms(struct perch__suggestions *suggestions)
 {
 	for (size_t i = 0; i < PERCH__NR(kinds); i++)
 		if (kinds[i].takes != TAKES_NOTHING)
-			perch__nearest_offer(nearest, kinds[i].name);
+			perch__suggest(suggestions, kinds[i].name);
 }
 
-bool perch__config_name(const char *name)
+bool perch__is_config_term(const char *name)
 {
 	const struct kind *kind = find_kind(name);
 
 	return kind && (kind->takes == TAKES_CONFIG || kind->takes == TAKES_RAW);
 }
 
-const char *perch__term_wants(const char *name)
+const char *perch__term_value_help(const char *name)
 {
 	const struct kind *kind = find_kind(name);
 
@@ -127,28 +127,29 @@ static int ranged(struct perch__parser *parser, const struct perch__term *term,
 	if (rc)
 		return rc;
 	if (kind->takes != TAKES_NUMBER && kind->most == 1 && *value > 1)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "term '%s' is 0 or 1, not %llu", kind->name,
-				     (unsigned long long)*value);
+		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "term '%s' is 0 or 1, not %llu", kind->name,
+					  (unsigned long long)*value);
 	if (*value < kind->least || *value > kind->most)
-		return perch__refuse(parser, term->valued ? term->value_at : term->at, ERANGE,
-				     PERCH_ERROR_SYNTAX,
-				     "%llu is out of the range of term '%s': %llu to %llu",
-				     (unsigned long long)*value, kind->name,
-				     (unsigned long long)kind->least,
-				     (unsigned long long)kind->most);
+		return perch__parse_error(parser, term->valued ? term->value_at : term->at, ERANGE,
+					  PERCH_ERROR_SYNTAX,
+					  "%llu is out of the range of term '%s': %llu to %llu",
+					  (unsigned long long)*value, kind->name,
+					  (unsigned long long)kind->least,
+					  (unsigned long long)kind->most);
 	if (kind->step > 1 && *value % kind->step)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "term '%s' is a multiple of %llu, not %llu", kind->name,
-				     (unsigned long long)kind->step, (unsigned long long)*value);
+		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "term '%s' is a multiple of %llu, not %llu", kind->name,
+					  (unsigned long long)kind->step,
+					  (unsigned long long)*value);
 	return 0;
 }
 
 static int apply_config(struct perch__parser *parser, const struct perch__term *term,
 			const struct kind *kind, struct perch_event *event, uint64_t value)
 {
-	if (parser->fixed_words)
-		return perch__refuse(
+	if (parser->config_fixed)
+		return perch__parse_error(
 			parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
 			"the words before the slash make the config words of this event: '%s' would "
 			"overwrite them",
@@ -156,7 +157,7 @@ static int apply_config(struct perch__parser *parser, const struct perch__term *
 	if (kind->takes == TAKES_RAW || !strcmp(kind->name, "config"))
 		perch__set_config(&event->attr, value);
 	else
-		*perch__config_word(&event->attr, kind->name) = value;
+		*perch__config_field(&event->attr, kind->name) = value;
 	return 0;
 }
 
@@ -202,9 +203,9 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 	const char *value = parser->text + term->value_at;
 
 	if (!term->valued)
-		return perch__refuse(parser, term->at + term->length, EINVAL, PERCH_ERROR_SYNTAX,
-				     "term '%s' needs a value: '=' and %s", kind->name,
-				     perch__term_wants(kind->name));
+		return perch__parse_error(parser, term->at + term->length, EINVAL,
+					  PERCH_ERROR_SYNTAX, "term '%s' needs a value: '=' and %s",
+					  kind->name, perch__term_value_help(kind->name));
 	switch (kind->takes) {
 	case TAKES_NAME:
 		snprintf(event->name, sizeof(event->name), "%.*s",
@@ -213,32 +214,33 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 			 value);
 		return 0;
 	case TAKES_CALL_GRAPH:
-		return perch__call_graph(parser, term, event);
+		return perch__parse_call_graph(parser, term, event);
 	case TAKES_BRANCHES:
-		return perch__branches(parser, term, event);
+		return perch__parse_branch_type(parser, term, event);
 	case TAKES_AUX_ACTION:
-		return perch__aux_action(parser, term, event);
+		return perch__parse_aux_action(parser, term, event);
 	case TAKES_FILTER:
-		if (term->value_length > PERCH__FILTER)
-			return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-					     "the kernel takes filters of at most %d bytes",
-					     PERCH__FILTER);
+		if (term->value_length > PERCH__FILTER_MAX)
+			return perch__parse_error(parser, term->value_at, EINVAL,
+						  PERCH_ERROR_SYNTAX,
+						  "the kernel takes filters of at most %d bytes",
+						  PERCH__FILTER_MAX);
 		free(event->filter);
 		event->filter = strndup(value, term->value_length);
 		return event->filter
 			       ? 0
-			       : perch__refuse(parser, term->at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for a filter");
+			       : perch__parse_error(parser, term->at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+						    "no memory for a filter");
 	default:
 		return 0;
 	}
 }
 
-int perch__common_term(struct perch__parser *parser, const struct perch__term *term,
-		       struct perch_event *event)
+int perch__apply_common_term(struct perch__parser *parser, const struct perch__term *term,
+			     struct perch_event *event)
 {
 	const struct kind *kind;
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	int rc;
 
 	perch__term_name(parser, term, name);
@@ -246,8 +248,8 @@ int perch__common_term(struct perch__parser *parser, const struct perch__term *t
 	if (!kind)
 		return 0;
 	if (kind->takes == TAKES_NOTHING)
-		return perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-				     "term '%s' means nothing here: %s", name, kind->why);
+		return perch__parse_error(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+					  "term '%s' means nothing here: %s", name, kind->why);
 	rc = kind->takes < TAKES_NAME ? apply_number(parser, term, kind, event)
 				      : apply_text(parser, term, kind, event);
 	return rc ? rc : 1;

@@ -17,7 +17,7 @@ static bool plain(const char *name)
 static int unknown(struct perch__parser *parser, const char *events, const char *system, size_t at,
 		   const char *name, size_t at_name)
 {
-	struct perch__nearest nearest = { .word = system };
+	struct perch__suggestions suggestions = { .word = system };
 	char folder[PATH_MAX];
 
 	if (plain(system) &&
@@ -26,21 +26,22 @@ static int unknown(struct perch__parser *parser, const char *events, const char 
 
 		/* a folder cannot be read as a file, but says that it is there */
 		if (perch_machine_read(NULL, folder, probe, sizeof(probe)) == -EISDIR) {
-			nearest.word = name;
-			perch__refuse(parser, at_name, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-				      "there is no tracepoint '%s:%s'", system, name);
-			perch__nearest_offer_folder(&nearest, folder);
-			perch__nearest_remedy(&nearest, parser->err,
-					      "'perch list' shows the tracepoints");
+			suggestions.word = name;
+			perch__parse_error(parser, at_name, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+					   "there is no tracepoint '%s:%s'", system, name);
+			perch__suggest_directory(&suggestions, folder);
+			perch__suggestions_remedy(&suggestions, parser->err,
+						  "'perch list' shows the tracepoints");
 			return -ENOENT;
 		}
 	}
-	perch__refuse(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-		      "there is no event '%s' and no tracepoint '%s:%s'", system, system, name);
-	perch__nearest_offer_folder(&nearest, events);
-	perch__nearest_offer_generic(&nearest);
-	perch__nearest_offer_keywords(&nearest);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the events");
+	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+			   "there is no event '%s' and no tracepoint '%s:%s'", system, system,
+			   name);
+	perch__suggest_directory(&suggestions, events);
+	perch__suggest_generic_names(&suggestions);
+	perch__suggest_keywords(&suggestions);
+	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the events");
 	return -ENOENT;
 }
 
@@ -73,12 +74,12 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 		return about(parser, perch_machine_tracefs_error(parser->machine, parser->err),
 			     system, name, at);
 	if (got < 0)
-		return perch__refuse(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
-				     strerror(-got));
-	if (perch__number(text, strlen(text), &id))
-		return perch__refuse(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
-				     "%s says '%s', which is no number", path, text);
-	rc = perch__new_event(parser, &event);
+		return perch__parse_error(parser, at, -got, PERCH_ERROR_FILE, "cannot read %s: %s",
+					  path, strerror(-got));
+	if (perch__parse_number(text, strlen(text), &id))
+		return perch__parse_error(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
+					  "%s says '%s', which is no number", path, text);
+	rc = perch__add_event(parser, &event);
 	if (rc)
 		return rc;
 	event->attr.type = PERCH_TYPE_TRACEPOINT;
@@ -86,8 +87,8 @@ int perch__add_tracepoint(struct perch__parser *parser, const char *events, cons
 	return 0;
 }
 
-int perch__tracepoints(struct perch__parser *parser, const char *system, size_t at,
-		       const char *name, size_t at_name)
+int perch__add_tracepoints(struct perch__parser *parser, const char *system, size_t at,
+			   const char *name, size_t at_name)
 {
 	char tracefs[PATH_MAX];
 	int rc = perch__need_machine(parser);
@@ -97,8 +98,8 @@ int perch__tracepoints(struct perch__parser *parser, const char *system, size_t 
 	if (rc)
 		return about(parser, rc, system, name, at);
 	if (strlen(tracefs) + strlen("/events") >= sizeof(tracefs))
-		return perch__refuse(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE,
-				     "tracefs has too long a path");
+		return perch__parse_error(parser, at, ENAMETOOLONG, PERCH_ERROR_FILE,
+					  "tracefs has too long a path");
 	strcat(tracefs, "/events");
 	if (perch__is_glob(system) || perch__is_glob(name))
 		return perch__tracepoint_glob(parser, tracefs, system, at, name, at_name);

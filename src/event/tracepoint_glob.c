@@ -60,8 +60,8 @@ static int find(struct perch__parser *parser, size_t at, struct found *found, co
 	closedir(folder);
 	if (rc) {
 		forget(found);
-		return perch__refuse(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory for the names of tracepoints");
+		return perch__parse_error(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory for the names of tracepoints");
 	}
 	if (found->nr)
 		qsort(found->name, found->nr, sizeof(*found->name), by_name);
@@ -97,13 +97,13 @@ static int add_system(struct perch__parser *parser, const char *events, const ch
 static int nothing(struct perch__parser *parser, const char *events, const char *system, size_t at,
 		   const char *name, size_t at_name, bool system_there)
 {
-	struct perch__nearest nearest = { .word = system };
+	struct perch__suggestions suggestions = { .word = system };
 
-	perch__refuse(parser, system_there ? at_name : at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-		      "no tracepoint matches '%s:%s'", system, name);
+	perch__parse_error(parser, system_there ? at_name : at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
+			   "no tracepoint matches '%s:%s'", system, name);
 	if (!system_there)
-		perch__nearest_offer_folder(&nearest, events);
-	perch__nearest_remedy(&nearest, parser->err, "'perch list' shows the tracepoints");
+		perch__suggest_directory(&suggestions, events);
+	perch__suggestions_remedy(&suggestions, parser->err, "'perch list' shows the tracepoints");
 	return -ENOENT;
 }
 

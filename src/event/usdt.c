@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf_file.h"
+#include "elf_lookup.h"
 
 #define OWNER	   "stapsdt"
 #define NOTE_PROBE 3
@@ -31,7 +31,7 @@ struct search {
 	struct perch__usdt_site *site;
 	size_t nr;
 	size_t notes; /* bytes of them so far */
-	struct perch__nearest *nearest;
+	struct perch__suggestions *suggestions;
 	size_t offered;
 };
 
@@ -65,12 +65,12 @@ static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, 
 	return note->name;
 }
 
-static void offer(struct perch__nearest *nearest, const struct note *note)
+static void offer(struct perch__suggestions *suggestions, const struct note *note)
 {
 	char name[128];
 
 	if (snprintf(name, sizeof(name), "%s:%s", note->provider, note->name) < (int)sizeof(name))
-		perch__nearest_offer(nearest, name);
+		perch__suggest(suggestions, name);
 }
 
 /* Compilers that copy code make several notes of one place, and one place is hit once. */
@@ -88,8 +88,8 @@ static int take_note(struct search *search, const struct note *note)
 	struct perch__usdt_site site = { 0 };
 
 	if (strcmp(note->provider, search->provider) || strcmp(note->name, search->name)) {
-		if (search->nearest && search->offered++ < MOST_OFFERED)
-			offer(search->nearest, note);
+		if (search->suggestions && search->offered++ < MOST_OFFERED)
+			offer(search->suggestions, note);
 		return 0;
 	}
 	if (!perch__elf_find_offset(search->elf, note->place + moved, true, &site.offset) ||
@@ -98,7 +98,7 @@ static int take_note(struct search *search, const struct note *note)
 		return -EBADMSG;
 	if (known(search, site.offset))
 		return 0;
-	if (search->nr == PERCH__USDT_SITES)
+	if (search->nr == PERCH__USDT_SITES_MAX)
 		return -E2BIG;
 	search->site[search->nr++] = site;
 	return 0;
@@ -167,13 +167,15 @@ static int walk_sections(struct search *search, const struct names *names)
 	return rc;
 }
 
-int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
-			  struct perch__usdt_site site[PERCH__USDT_SITES], size_t *nr,
-			  struct perch__nearest *nearest)
+int perch__elf_find_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
+			       struct perch__usdt_site site[PERCH__USDT_SITES_MAX], size_t *nr,
+			       struct perch__suggestions *suggestions)
 {
-	struct search search = {
-		.elf = elf, .provider = provider, .name = name, .site = site, .nearest = nearest
-	};
+	struct search search = { .elf = elf,
+				 .provider = provider,
+				 .name = name,
+				 .site = site,
+				 .suggestions = suggestions };
 	struct names names;
 	int rc;
 

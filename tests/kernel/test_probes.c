@@ -17,7 +17,7 @@
 
 #include <perch/count.h>
 
-#include "event/elf_file.h"
+#include "event/elf_lookup.h"
 
 #define TIMES 37
 

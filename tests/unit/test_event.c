@@ -441,15 +441,15 @@ static void test_too_many(void **state)
 	static const char *const last[] = { "cs",	    "mem-loads",
 					    "cpu/event=1/", "sched:sched_switch",
 					    "sysc*:*",	    "mem:0" };
-	static char text[3 * PERCH__EVENTS + 32];
+	static char text[3 * PERCH__EVENTS_MAX + 32];
 	struct perch_events events;
 	struct perch_error err;
 
 	(void)state;
-	for (size_t i = 0; i < PERCH__EVENTS; i++)
+	for (size_t i = 0; i < PERCH__EVENTS_MAX; i++)
 		memcpy(text + 3 * i, "cs,", 3);
 	for (size_t i = 0; i < sizeof(last) / sizeof(*last); i++) {
-		strcpy(text + 3 * PERCH__EVENTS, last[i]);
+		strcpy(text + 3 * PERCH__EVENTS_MAX, last[i]);
 		assert_int_equal(perch_events_parse(&events, text, machine, &err), -E2BIG);
 		assert_non_null(strstr(err.message, "more than 65536 events"));
 	}

@@ -16,7 +16,7 @@
 
 #include <perch/event.h>
 
-#include "event/elf_file.h"
+#include "event/elf_lookup.h"
 #include "event_fixture.h"
 #include "elf_fixture.h"
 #include "tree.h"
@@ -221,7 +221,7 @@ static int find_sites(const char *path, const char *provider, const char *name,
 	int rc;
 
 	assert_int_equal(perch__elf_file_open(&elf, path, machine), 0);
-	rc = perch__elf_usdt_sites(&elf, provider, name, site, nr, NULL);
+	rc = perch__elf_find_usdt_sites(&elf, provider, name, site, nr, NULL);
 	perch__elf_file_close(&elf);
 	return rc;
 }
@@ -231,7 +231,7 @@ static void usdt_probes_are_found_in_every_kind_of_file(void **state)
 	(void)state;
 	for (int kind = 0; kind < 8; kind++) {
 		static struct elf_fixture elf;
-		struct perch__usdt_site site[PERCH__USDT_SITES];
+		struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
 		unsigned moved = kind & 4 ? 0x40 : 0;
 		size_t nr;
 
@@ -261,7 +261,7 @@ static void usdt_probes_are_found_in_every_kind_of_file(void **state)
 static void notes_are_bounded_over_all_sections(void **state)
 {
 	static struct elf_fixture elf = { .wide = true };
-	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
 	char path[PATH_MAX + 64];
 	size_t nr;
 
@@ -285,8 +285,8 @@ static void notes_are_bounded_over_all_sections(void **state)
 static void look_into(const unsigned char *bytes, size_t size)
 {
 	static int fd = -1;
-	struct perch__nearest nearest = { .word = "mian" };
-	struct perch__usdt_site site[PERCH__USDT_SITES];
+	struct perch__suggestions suggestions = { .word = "mian" };
+	struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
 	struct perch__elf_function function;
 	struct perch__elf elf;
 	char path[64];
@@ -301,8 +301,8 @@ static void look_into(const unsigned char *bytes, size_t size)
 		return;
 	if (!perch__elf_find_function(&elf, "copy@V_1", &function))
 		assert_true(function.offset < elf.size);
-	perch__elf_offer_functions(&elf, &nearest);
-	if (!perch__elf_usdt_sites(&elf, "shop", "sold", site, &nr, &nearest))
+	perch__elf_suggest_functions(&elf, &suggestions);
+	if (!perch__elf_find_usdt_sites(&elf, "shop", "sold", site, &nr, &suggestions))
 		for (size_t i = 0; i < nr; i++)
 			assert_true(site[i].offset < elf.size && site[i].counter < elf.size);
 	perch__elf_file_close(&elf);

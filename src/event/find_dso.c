@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "elf_file.h"
+#include "elf_lookup.h"
 
 /* Where programs are when the environment has no PATH. */
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -194,8 +194,7 @@ static int absolute(const char *name, char *path, size_t size)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-int perch__find_binary(const char *name, char *path, size_t size,
-		       const struct perch_machine *machine)
+int perch__find_dso(const char *name, char *path, size_t size, const struct perch_machine *machine)
 {
 	int rc;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was meant by a name that nobody knows: the known names nearest to it by edit distance. */
+/* What was meant by a name that nobody knows: the known names suggestions to it by edit distance.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <string.h>
@@ -60,35 +61,35 @@ static bool near(const char *word, const char *name, unsigned *distance)
 	return true;
 }
 
-void perch__nearest_offer(struct perch__nearest *nearest, const char *name)
+void perch__suggest(struct perch__suggestions *suggestions, const char *name)
 {
 	unsigned distance;
 	size_t place;
 
-	if (strlen(name) > LONGEST || !near(nearest->word, name, &distance))
+	if (strlen(name) > LONGEST || !near(suggestions->word, name, &distance))
 		return;
-	for (size_t i = 0; i < nearest->nr; i++)
-		if (!strcmp(nearest->best[i].name, name))
+	for (size_t i = 0; i < suggestions->nr; i++)
+		if (!strcmp(suggestions->best[i].name, name))
 			return;
-	for (place = nearest->nr; place; place--) {
-		int order = strcmp(nearest->best[place - 1].name, name);
+	for (place = suggestions->nr; place; place--) {
+		int order = strcmp(suggestions->best[place - 1].name, name);
 
 		/* by name among the equally near, so that the order of a folder does not show */
-		if (nearest->best[place - 1].distance < distance ||
-		    (nearest->best[place - 1].distance == distance && order < 0))
+		if (suggestions->best[place - 1].distance < distance ||
+		    (suggestions->best[place - 1].distance == distance && order < 0))
 			break;
 	}
-	if (place == PERCH__NEAREST)
+	if (place == PERCH__SUGGESTIONS)
 		return;
-	if (nearest->nr < PERCH__NEAREST)
-		nearest->nr++;
-	memmove(&nearest->best[place + 1], &nearest->best[place],
-		(nearest->nr - 1 - place) * sizeof(*nearest->best));
-	strcpy(nearest->best[place].name, name);
-	nearest->best[place].distance = distance;
+	if (suggestions->nr < PERCH__SUGGESTIONS)
+		suggestions->nr++;
+	memmove(&suggestions->best[place + 1], &suggestions->best[place],
+		(suggestions->nr - 1 - place) * sizeof(*suggestions->best));
+	strcpy(suggestions->best[place].name, name);
+	suggestions->best[place].distance = distance;
 }
 
-void perch__nearest_offer_folder(struct perch__nearest *nearest, const char *path)
+void perch__suggest_directory(struct perch__suggestions *suggestions, const char *path)
 {
 	DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -97,17 +98,17 @@ void perch__nearest_offer_folder(struct perch__nearest *nearest, const char *pat
 		return;
 	while ((entry = readdir(folder)))
 		if (!strchr(entry->d_name, '.'))
-			perch__nearest_offer(nearest, entry->d_name);
+			perch__suggest(suggestions, entry->d_name);
 	closedir(folder);
 }
 
-void perch__nearest_remedy(struct perch__nearest *nearest, struct perch_error *err,
-			   const char *otherwise)
+void perch__suggestions_remedy(struct perch__suggestions *suggestions, struct perch_error *err,
+			       const char *otherwise)
 {
-	const char *one = nearest->best[0].name, *two = nearest->best[1].name,
-		   *three = nearest->best[2].name;
+	const char *one = suggestions->best[0].name, *two = suggestions->best[1].name,
+		   *three = suggestions->best[2].name;
 
-	switch (nearest->nr) {
+	switch (suggestions->nr) {
 	case 0:
 		perch_error_remedy(err, "%s", otherwise);
 		break;

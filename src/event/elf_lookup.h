@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where probes go in ELF files: the code of a function, and the sites of USDT probes. */
-#ifndef PERCH_EVENT_ELF_FILE_H
-#define PERCH_EVENT_ELF_FILE_H
+#ifndef PERCH_EVENT_ELF_LOOKUP_H
+#define PERCH_EVENT_ELF_LOOKUP_H
 
 #include "base/elf.h"
 #include "internal.h"
@@ -32,22 +32,23 @@ struct perch__elf_function {
 int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 			     struct perch__elf_function *function);
 /* Offers the names of all its functions. */
-void perch__elf_offer_functions(const struct perch__elf *elf, struct perch__nearest *nearest);
+void perch__elf_suggest_functions(const struct perch__elf *elf,
+				  struct perch__suggestions *suggestions);
 
 /* One place of a USDT probe: the probe hits when the instruction there runs. */
 struct perch__usdt_site {
 	uint64_t offset;  /* of the instruction in the file */
 	uint64_t counter; /* of the 16-bit reference counter in the file; 0: the probe has none */
 };
-#define PERCH__USDT_SITES 256
+#define PERCH__USDT_SITES_MAX 256
 /*
- * All places of the probe, at most PERCH__USDT_SITES of them (-E2BIG: it has more). -ENOENT: none
- * has that name; nearest, when not NULL, is then offered the names "PROVIDER:NAME" of the file.
- * Other errors as above.
+ * All places of the probe, at most PERCH__USDT_SITES_MAX of them (-E2BIG: it has more). -ENOENT:
+ * none has that name; suggestions, when not NULL, is then offered the names "PROVIDER:NAME" of the
+ * file. Other errors as above.
  */
-int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
-			  struct perch__usdt_site site[PERCH__USDT_SITES], size_t *nr,
-			  struct perch__nearest *nearest);
+int perch__elf_find_usdt_sites(const struct perch__elf *elf, const char *provider, const char *name,
+			       struct perch__usdt_site site[PERCH__USDT_SITES_MAX], size_t *nr,
+			       struct perch__suggestions *suggestions);
 
 /*
  * The file that an unquoted or quoted name in an event means. A name with a slash is a path. One
@@ -55,7 +56,6 @@ int perch__elf_usdt_sites(const struct perch__elf *elf, const char *provider, co
  * libc.so or the highest libc.so.*, in the folder of this machine's architecture first. path:
  * absolute and without the machine's root. -ENOENT; -ENAMETOOLONG.
  */
-int perch__find_binary(const char *name, char *path, size_t size,
-		       const struct perch_machine *machine);
+int perch__find_dso(const char *name, char *path, size_t size, const struct perch_machine *machine);
 
 #endif

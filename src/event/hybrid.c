@@ -63,7 +63,7 @@ static const struct perch_pmu *next_core(const struct perch_pmu *pmus, size_t nr
 	return NULL;
 }
 
-bool perch__hybrid(struct perch__parser *parser)
+bool perch__is_hybrid(struct perch__parser *parser)
 {
 	const struct perch_pmu *pmus;
 	size_t nr, i = 0;
@@ -134,8 +134,8 @@ static int put_own(struct perch__parser *parser, const struct perch_attr *attr,
 	for (size_t i = 0; i < PERCH__NR(arm_names[0]) && arm_names[attr->config][i] && !rc; i++) {
 		event->attr.type = pmu->type;
 		event->attr.config = 0;
-		rc = perch__apply_pmu_name(parser, pmu, arm_names[attr->config][i], at, NULL,
-					   event);
+		rc = perch__apply_pmu_event(parser, pmu, arm_names[attr->config][i], at, NULL,
+					    event);
 	}
 	return rc;
 }
@@ -160,7 +160,7 @@ static int put_on(struct perch__parser *parser, const struct perch_attr *attr,
 static int add_plain(struct perch__parser *parser, const struct perch_attr *attr)
 {
 	struct perch_event *event;
-	int rc = perch__new_event(parser, &event);
+	int rc = perch__add_event(parser, &event);
 
 	if (rc)
 		return rc;
@@ -179,7 +179,7 @@ static int add_on_cores(struct perch__parser *parser, const struct perch_attr *a
 	perch_machine_pmus(parser->machine, &pmus, &nr, NULL);
 	while ((pmu = next_core(pmus, nr, &i))) {
 		struct perch_event *event;
-		int rc = perch__new_event(parser, &event);
+		int rc = perch__add_event(parser, &event);
 
 		if (rc)
 			return rc;
@@ -195,22 +195,23 @@ static int add_on_cores(struct perch__parser *parser, const struct perch_attr *a
 	return 0;
 }
 
-int perch__generic_events(struct perch__parser *parser, const struct perch_attr *attr, size_t at)
+int perch__add_generic_events(struct perch__parser *parser, const struct perch_attr *attr,
+			      size_t at)
 {
-	if ((!extends(attr->type) && attr->type != PERCH_TYPE_RAW) || !perch__hybrid(parser))
+	if ((!extends(attr->type) && attr->type != PERCH_TYPE_RAW) || !perch__is_hybrid(parser))
 		return add_plain(parser, attr);
 	return add_on_cores(parser, attr, at);
 }
 
-int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
-		      size_t at, struct perch_event *event)
+int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu *pmu,
+			    const char *name, size_t at, struct perch_event *event)
 {
 	struct perch_attr generic = { 0 };
 	int rc;
 
-	if (!pmu->core || !perch__generic_event(name, &generic) || !extends(generic.type))
+	if (!pmu->core || !perch__find_generic_event(name, &generic) || !extends(generic.type))
 		return 0;
-	if (!perch__hybrid(parser)) {
+	if (!perch__is_hybrid(parser)) {
 		event->attr.type = generic.type;
 		event->attr.config = generic.config;
 		return 1;
@@ -218,8 +219,8 @@ int perch__core_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 	rc = put_on(parser, &generic, pmu, at, event);
 	if (rc)
 		return rc;
-	perch__refuse(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
-		      "this kernel cannot count '%s' on PMU '%s' alone", name, pmu->name);
+	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
+			   "this kernel cannot count '%s' on PMU '%s' alone", name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
 	perch_error_remedy(parser->err, "take an event of the PMU's own: 'perch list' shows them");
 	return -EOPNOTSUPP;

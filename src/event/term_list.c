@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "words.h"
+#include "terms.h"
 
 void perch__term_name(const struct perch__parser *parser, const struct perch__term *term,
-		      char name[PERCH__WORD])
+		      char name[PERCH__WORD_SIZE])
 {
-	/* shorter than PERCH__WORD: read_term() saw to it */
+	/* shorter than PERCH__WORD_SIZE: read_term() saw to it */
 	memcpy(name, parser->text + term->at, term->length);
 	name[term->length] = '\0';
 }
@@ -22,14 +22,15 @@ int perch__term_number(struct perch__parser *parser, const struct perch__term *t
 	int rc;
 
 	*value = 1;
-	rc = term->valued ? perch__number(text, term->value_length, value) : 0;
+	rc = term->valued ? perch__parse_number(text, term->value_length, value) : 0;
 	if (rc == -ERANGE)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "expected a number, found '%.*s', which has more than 64 bits",
-				     shown, text);
+		return perch__parse_error(
+			parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
+			"expected a number, found '%.*s', which has more than 64 bits", shown,
+			text);
 	if (rc)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "expected a number, found '%.*s'", shown, text);
+		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "expected a number, found '%.*s'", shown, text);
 	return 0;
 }
 
@@ -52,8 +53,8 @@ static int read_quoted(struct perch__parser *parser, struct perch__term *term)
 	const char *text = parser->text + parser->token.at, *end = strchr(text + 1, *text);
 
 	if (!end)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "the quote that begins here does not end");
+		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "the quote that begins here does not end");
 	term->value_at = parser->token.at + 1;
 	term->value_length = end - text - 1;
 	perch__advance_to(parser, parser->token.at + (end - text) + 1);
@@ -72,7 +73,7 @@ static int read_value(struct perch__parser *parser, struct perch__term *term, co
 	term->value_at = parser->token.at;
 	term->value_length = strcspn(text, ",/ \t\n'\"");
 	if (!term->value_length)
-		return perch__expected(parser, perch__term_wants(name));
+		return perch__expected(parser, perch__term_value_help(name));
 	perch__advance_to(parser, parser->token.at + term->value_length);
 	return 0;
 }
@@ -80,19 +81,19 @@ static int read_value(struct perch__parser *parser, struct perch__term *term, co
 static int read_term(struct perch__parser *parser, struct perch__terms *terms)
 {
 	struct perch__term *term = &terms->term[terms->nr];
-	char name[PERCH__WORD];
+	char name[PERCH__WORD_SIZE];
 	int rc;
 
-	if (terms->nr == PERCH__TERMS)
-		return perch__refuse(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-				     "an event takes at most %d terms", PERCH__TERMS);
+	if (terms->nr == PERCH__TERMS_MAX)
+		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
+					  "an event takes at most %d terms", PERCH__TERMS_MAX);
 	*term = (struct perch__term){ .at = parser->token.at, .length = parser->token.length };
 	rc = perch__take_word(parser, name, "a term");
 	if (rc)
 		return rc;
 	if (name[0] == '@') {
-		perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-			      "'%s' is for a driver of perf's own", name);
+		perch__parse_error(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+				   "'%s' is for a driver of perf's own", name);
 		perch_error_remedy(
 			parser->err,
 			"leave it out: perch opens events only by what sysfs says of them");
@@ -104,7 +105,7 @@ static int read_term(struct perch__parser *parser, struct perch__terms *terms)
 	return rc;
 }
 
-int perch__read_terms(struct perch__parser *parser, struct perch__terms *terms)
+int perch__parse_terms(struct perch__parser *parser, struct perch__terms *terms)
 {
 	terms->nr = 0;
 	perch__advance(parser);
@@ -135,9 +136,9 @@ static int refuse_pair(struct perch__parser *parser, const struct perch__terms *
 
 	if (!first || !second)
 		return 0;
-	return perch__refuse(parser, first->at > second->at ? first->at : second->at, EINVAL,
-			     PERCH_ERROR_CONFLICT, "%s= and %s= exclude each other: %s", one, other,
-			     why);
+	return perch__parse_error(parser, first->at > second->at ? first->at : second->at, EINVAL,
+				  PERCH_ERROR_CONFLICT, "%s= and %s= exclude each other: %s", one,
+				  other, why);
 }
 
 int perch__check_terms(struct perch__parser *parser, const struct perch__terms *terms,
@@ -151,11 +152,11 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 		return rc;
 	if (stack && event->terms.call_graph != PERCH_CALL_GRAPH_UNSET &&
 	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
-		return perch__refuse(
+		return perch__parse_error(
 			parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
 			"stack-size= is of call-graph=dwarf alone, which copies the stack");
 	if (event->terms.max_stack && event->terms.call_graph == PERCH_CALL_GRAPH_NONE)
-		return perch__refuse(
+		return perch__parse_error(
 			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
 			"max-stack= and call-graph=no exclude each other: there is no stack to limit");
 	return 0;
@@ -164,15 +165,15 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 /* A name that no event without a PMU takes. */
 static int unknown_term(struct perch__parser *parser, const struct perch__term *term)
 {
-	char name[PERCH__WORD];
-	struct perch__nearest nearest = { .word = name };
+	char name[PERCH__WORD_SIZE];
+	struct perch__suggestions suggestions = { .word = name };
 
 	perch__term_name(parser, term, name);
-	perch__refuse(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-		      "this event has no term '%s'", name);
-	perch__nearest_offer_terms(&nearest);
-	perch__nearest_remedy(&nearest, parser->err,
-			      "perch-events(7) lists the terms that every event takes");
+	perch__parse_error(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
+			   "this event has no term '%s'", name);
+	perch__suggest_terms(&suggestions);
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "perch-events(7) lists the terms that every event takes");
 	return -EINVAL;
 }
 
@@ -181,16 +182,16 @@ int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *
 {
 	for (size_t i = 0; i < terms->nr; i++) {
 		const struct perch__term *term = &terms->term[i];
-		char name[PERCH__WORD];
+		char name[PERCH__WORD_SIZE];
 		uint64_t config;
-		int rc = perch__common_term(parser, term, event);
+		int rc = perch__apply_common_term(parser, term, event);
 
 		if (rc < 0)
 			return rc;
 		if (rc)
 			continue;
 		perch__term_name(parser, term, name);
-		if (term->valued || !perch__raw_term(name, &config) || parser->fixed_words)
+		if (term->valued || !perch__is_raw_term(name, &config) || parser->config_fixed)
 			return unknown_term(parser, term);
 		perch__set_config(&event->attr, config);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The format files of a PMU: which bits of which config word a term fills ("config:0-7,32-35"). */
-#ifndef PERCH_EVENT_FORMAT_H
-#define PERCH_EVENT_FORMAT_H
+#ifndef PERCH_EVENT_CONFIG_H
+#define PERCH_EVENT_CONFIG_H
 
 #include "internal.h"
 
@@ -23,6 +23,6 @@ int perch__format_parse(struct perch__format *format, const char *text);
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr,
 			uint64_t value);
 /* The word that "config", "config1" .. "config4" name; NULL for another name. */
-uint64_t *perch__config_word(struct perch_attr *attr, const char *name);
+uint64_t *perch__config_field(struct perch_attr *attr, const char *name);
 
 #endif

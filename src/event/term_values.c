@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "words.h"
+#include "terms.h"
 
 struct word {
 	const char *name;
@@ -51,16 +51,16 @@ static int refuse_word(struct perch__parser *parser, const struct word *words, s
 		       size_t length, const char *what)
 {
 	char word[64];
-	struct perch__nearest nearest = { .word = word };
+	struct perch__suggestions suggestions = { .word = word };
 
 	length = length < sizeof(word) ? length : sizeof(word) - 1;
 	memcpy(word, parser->text + at, length);
 	word[length] = '\0';
-	perch__refuse(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%s' is no %s", word, what);
+	perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%s' is no %s", word, what);
 	for (size_t i = 0; i < nr; i++)
-		perch__nearest_offer(&nearest, words[i].name);
-	if (nearest.nr || !parser->err)
-		perch__nearest_remedy(&nearest, parser->err, "");
+		perch__suggest(&suggestions, words[i].name);
+	if (suggestions.nr || !parser->err)
+		perch__suggestions_remedy(&suggestions, parser->err, "");
 	else if (words == branches)
 		perch_error_remedy(
 			parser->err,
@@ -107,8 +107,8 @@ static int sum_words(struct perch__parser *parser, const struct perch__term *ter
 	}
 }
 
-int perch__branches(struct perch__parser *parser, const struct perch__term *term,
-		    struct perch_event *event)
+int perch__parse_branch_type(struct perch__parser *parser, const struct perch__term *term,
+			     struct perch_event *event)
 {
 	uint64_t *bits = &event->terms.branch_sample_type;
 	int rc = sum_words(parser, term, branches, PERCH__NR(branches), "kind of branch", bits);
@@ -119,8 +119,8 @@ int perch__branches(struct perch__parser *parser, const struct perch__term *term
 	return rc;
 }
 
-int perch__aux_action(struct perch__parser *parser, const struct perch__term *term,
-		      struct perch_event *event)
+int perch__parse_aux_action(struct perch__parser *parser, const struct perch__term *term,
+			    struct perch_event *event)
 {
 	uint64_t bits;
 	int rc = sum_words(parser, term, actions, PERCH__NR(actions), "action on an AUX area",
@@ -129,14 +129,14 @@ int perch__aux_action(struct perch__parser *parser, const struct perch__term *te
 	if (rc)
 		return rc;
 	if ((bits & 6) == 6)
-		return perch__refuse(parser, term->value_at, EINVAL, PERCH_ERROR_CONFLICT,
-				     "an event pauses the AUX area or resumes it, not both");
+		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_CONFLICT,
+					  "an event pauses the AUX area or resumes it, not both");
 	event->terms.aux_action = bits;
 	return 0;
 }
 
-int perch__call_graph(struct perch__parser *parser, const struct perch__term *term,
-		      struct perch_event *event)
+int perch__parse_call_graph(struct perch__parser *parser, const struct perch__term *term,
+			    struct perch_event *event)
 {
 	const char *text = parser->text + term->value_at;
 	size_t length = 0;
@@ -153,13 +153,15 @@ int perch__call_graph(struct perch__parser *parser, const struct perch__term *te
 	if (length == term->value_length)
 		return 0;
 	if (word->bits != PERCH_CALL_GRAPH_DWARF)
-		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
-				     "only dwarf has a size of the stack behind it");
+		return perch__parse_error(parser, term->value_at + length, EINVAL,
+					  PERCH_ERROR_SYNTAX,
+					  "only dwarf has a size of the stack behind it");
 	length++;
-	if (perch__number(text + length, term->value_length - length, &bytes) || !bytes ||
+	if (perch__parse_number(text + length, term->value_length - length, &bytes) || !bytes ||
 	    bytes > 65528 || bytes % 8)
-		return perch__refuse(parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
-				     "the stack's size is a multiple of 8, up to 65528 bytes");
+		return perch__parse_error(parser, term->value_at + length, EINVAL,
+					  PERCH_ERROR_SYNTAX,
+					  "the stack's size is a multiple of 8, up to 65528 bytes");
 	event->terms.stack_bytes = bytes;
 	return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
+#include "config.h"
 
 static uint64_t *word_of(struct perch_attr *attr, unsigned word)
 {
@@ -22,7 +22,7 @@ static uint64_t *word_of(struct perch_attr *attr, unsigned word)
 	}
 }
 
-uint64_t *perch__config_word(struct perch_attr *attr, const char *name)
+uint64_t *perch__config_field(struct perch_attr *attr, const char *name)
 {
 	if (strncmp(name, "config", 6))
 		return NULL;
