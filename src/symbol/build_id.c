@@ -21,15 +21,12 @@ bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, siz
 	return true;
 }
 
-/* rc: what opening the file as ELF returned. */
-static int take_build_id(struct perch__elf *elf, int rc, uint8_t build_id[20])
+static int take_build_id(struct perch__elf *elf, uint8_t build_id[20])
 {
-	if (!rc) {
-		rc = perch__elf_build_id(elf, build_id);
-		perch__elf_clear(elf);
-		return rc ? rc : -ENODATA;
-	}
-	return rc == -EBADMSG ? -ENOEXEC : rc;
+	int size = perch__elf_build_id(elf, build_id);
+
+	perch__elf_clear(elf);
+	return size ? size : -ENODATA;
 }
 
 int perch_build_id_of_file(const char *path, uint8_t build_id[20])
@@ -40,16 +37,21 @@ int perch_build_id_of_file(const char *path, uint8_t build_id[20])
 
 	if (fd < 0)
 		return fd;
-	rc = take_build_id(&elf, perch__elf_init_file(&elf, fd), build_id);
+	rc = perch__elf_init_file(&elf, fd);
+	if (!rc)
+		rc = take_build_id(&elf, build_id);
 	close(fd);
-	return rc;
+	return rc == -EBADMSG ? -ENOEXEC : rc;
 }
 
 int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20])
 {
 	struct perch__elf elf;
+	int rc = perch__elf_init_image(&elf, image, size);
 
-	return take_build_id(&elf, perch__elf_init_image(&elf, image, size), build_id);
+	if (!rc)
+		rc = take_build_id(&elf, build_id);
+	return rc == -EBADMSG ? -ENOEXEC : rc;
 }
 
 int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
