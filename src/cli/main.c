@@ -28,7 +28,7 @@ static const struct command {
 	{ &help_usage, help },
 };
 
-/* NULL when there is no command of that name. */
+/* Returns NULL for an unknown name. */
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < CLI_NR(commands); i++)
@@ -72,7 +72,7 @@ static int unknown(const char *name)
 	char clean[64];
 
 	perch_clean_text(clean, sizeof(clean), name);
-	fprintf(stderr, "perch: no command '%s'. ", clean);
+	fprintf(stderr, "perch: unknown command '%s'. ", clean);
 	if (near)
 		fprintf(stderr, "Did you mean %s? ", near->usage->name);
 	fputs("'perch help' lists them.\n", stderr);

@@ -30,7 +30,7 @@ int cli_error(const char *command, const struct perch_error *err)
 	return CLI_EXIT_FAILURE;
 }
 
-/* Columns that the first bytes of the text take up on a terminal, when each character takes one. */
+/* Terminal columns of the first bytes of the text, with one column per character. */
 static int columns(const char *text, int bytes)
 {
 	int nr = 0;
@@ -40,7 +40,7 @@ static int columns(const char *text, int bytes)
 	return nr;
 }
 
-/* The text up to the fault and a little behind it, in one line of a terminal. */
+/* Prints the part of the text around the error, in one line. */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err)
 {
 	char before[256], part[256], clean[256];

@@ -8,28 +8,26 @@
 #include <stdio.h>
 #include <perch/error.h>
 
-/* Exit status of the command itself. Otherwise the measured program's own. */
+/* Exit statuses of the command itself. Otherwise it exits with the status of the program. */
 #define CLI_EXIT_FAILURE	1
 #define CLI_EXIT_USAGE		2
 #define CLI_EXIT_NOT_EXECUTABLE 126
 #define CLI_EXIT_NOT_FOUND	127
 
-/* "perch stat: " + message + newline + how to get help, on stderr; returns CLI_EXIT_USAGE. */
+/* Prints "perch stat: MESSAGE" and how to get help to stderr. Returns CLI_EXIT_USAGE. */
 int cli_usage_error(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* "perch stat: " + the error's sentence and remedy, on stderr; returns CLI_EXIT_FAILURE. */
+/* Prints "perch stat: " with message and remedy to stderr. Returns CLI_EXIT_FAILURE. */
 int cli_error(const char *command, const struct perch_error *err);
-/* The same for an event string: shows the string with a caret below the character at fault. Returns
- * CLI_EXIT_USAGE. */
+/* The same for an event string, with a caret below the wrong character. Returns CLI_EXIT_USAGE. */
 int cli_event_error(const char *command, const char *events, const struct perch_error *err);
-/* One line on stderr for the user: "perch record: " + text. */
+/* Prints one line "perch record: TEXT" to stderr. */
 void cli_note(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes a name from outside with control characters and invalid UTF-8 replaced by '?'. */
+/* Writes an untrusted name; '?' replaces control characters and invalid UTF-8. */
 void cli_put_clean(FILE *stream, const char *text);
 
-/* A line of progress on stderr when that is a terminal; nothing in a pipe. done == total clears it.
- */
+/* Updates a progress line on stderr if that is a terminal. done == total clears the line. */
 void cli_progress(const char *what, uint64_t done, uint64_t total);
 
 extern const char cli_version[]; /* "0.1.0" */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options in perf's manner: long names may be shortened, --no- negates, some arguments may be left
- * out. */
+/* Options as perf parses them: prefixes of long names, --no- negates, optional arguments. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -100,18 +99,17 @@ static void apply(const struct parser *parser, const struct cli_option *option,
 	}
 }
 
-/* The argument that follows as a word of its own; NULL when the option may go without and the next
- * word is an option. */
+/* The next word as argument. NULL when the argument is optional and the next word is an option. */
 static const char *argument_word(struct parser *parser, const struct cli_option *option,
 				 const char *shown)
 {
-	bool there = parser->next < parser->argc;
+	bool has_next = parser->next < parser->argc;
 
 	if (option->kind == CLI_CALL_ATTACHED)
 		return NULL;
-	if (option->optional && (!there || parser->argv[parser->next][0] == '-'))
+	if (option->optional && (!has_next || parser->argv[parser->next][0] == '-'))
 		return NULL;
-	if (!there)
+	if (!has_next)
 		refuse(parser, "option '%s' needs an argument: %s", shown, option->argument);
 	return parser->argv[parser->next++];
 }
@@ -130,7 +128,7 @@ static void parse_letters(struct parser *parser, const char *word)
 			exit(0);
 		}
 		if (!option)
-			refuse(parser, "no option '%s'", shown);
+			refuse(parser, "unknown option '%s'", shown);
 		if (!option->argument) {
 			apply(parser, option, NULL, false);
 			continue;
@@ -143,7 +141,7 @@ static void parse_letters(struct parser *parser, const char *word)
 	}
 }
 
-/* The option of that long name, in full or shortened without doubt. */
+/* Finds an option by its long name or an unambiguous prefix of it. */
 static const struct cli_option *find_long(const struct parser *parser, const char *name,
 					  size_t length, bool *negated)
 {
@@ -169,8 +167,8 @@ static const struct cli_option *find_long(const struct parser *parser, const cha
 				return option;
 			}
 			if (found && found != option)
-				refuse(parser, "'--%.*s' could be --%s or --%s", (int)length, name,
-				       found->name, option->name);
+				refuse(parser, "'--%.*s' is ambiguous: --%s or --%s", (int)length,
+				       name, found->name, option->name);
 			found = option;
 			*negated = no;
 		}
@@ -194,7 +192,7 @@ static void parse_long(struct parser *parser, const char *word)
 	}
 	option = length ? find_long(parser, name, length, &negated) : NULL;
 	if (!option)
-		refuse(parser, "no option '--%.*s'", (int)length, name);
+		refuse(parser, "unknown option '--%.*s'", (int)length, name);
 	if (!option->argument || negated) {
 		if (equals)
 			refuse(parser, "option '--%.*s' takes no argument", (int)length, name);

@@ -15,28 +15,28 @@
 
 enum cli_kind {
 	CLI_FLAG,   /* bool *: --name sets it, --no-name clears it */
-	CLI_COUNT,  /* int *: one more each time (-v -v) */
+	CLI_COUNT,  /* int *: incremented each time (-v -v) */
 	CLI_STRING, /* const char ** */
 	CLI_NUMBER, /* uint64_t *: decimal or 0x hex */
 	CLI_CALL,   /* .call(.value, argument or NULL, negated) */
-	/* the same, but only -Iword and --name=word are its argument: the next word never is */
+	/* the same, but its argument is attached (-Iword, --name=word), never the next word */
 	CLI_CALL_ATTACHED,
 };
 
-/* Returns 0, or a negative errno after having said what is wrong by cli_usage_error(). */
+/* Returns 0, or a negative errno after it printed the reason by cli_usage_error(). */
 typedef int cli_option_call(void *value, const char *argument, bool negated);
 
 struct cli_option {
-	char letter;	      /* 0: none */
-	const char *name;     /* long name without dashes; NULL: none */
-	const char *argument; /* what help calls it; NULL: takes none */
+	char letter;	      /* 0 when there is none */
+	const char *name;     /* long name without dashes, or NULL */
+	const char *argument; /* its name in the help; NULL when the option takes none */
 	const char *help;
 	enum cli_kind kind;
 	void *value;
 	cli_option_call *call;
-	/* the argument may be left out (perf: when the next word starts with '-') */
+	/* the argument may be missing: when the next word starts with '-', as in perf */
 	bool optional;
-	bool hidden; /* accepted for perf's sake, not shown in help */
+	bool hidden; /* accepted because perf has it, not in the help */
 };
 
 /* What --help prints about a subcommand beside its options. */
@@ -47,10 +47,10 @@ struct cli_usage {
 };
 
 /*
- * Parses options up to the first word that is none, or "--". Returns the index of the first operand
- * (argc when none). -h and --help print the help and exit 0; what cannot be parsed is a usage error
- * and exits 2. Long options may be shortened while unambiguous; --name=value, --name value,
- * -nvalue, -n value; flags may be bundled (-ag).
+ * Parses options up to the first operand or "--". Returns the index of the first operand, argc when
+ * there is none. -h and --help print the help and exit with 0. An error prints a usage error and
+ * exits with 2. Accepted forms: unambiguous prefixes of long names, --name=value, --name value,
+ * -nvalue, -n value, bundled flags (-ag).
  */
 int cli_parse(const struct cli_usage *usage, const struct cli_option *options, size_t nr, int argc,
 	      char **argv);

@@ -11,9 +11,9 @@
 #include "options.h"
 #include "program.h"
 
-/* In the child: wait for the word, then become the program; tell the parent when that fails. */
-__attribute__((noreturn)) static void become(char *const *argv, int go, int failure,
-					     void (*prepare)(void *context), void *context)
+/* Runs in the child: waits for the release, executes the program, reports a failed exec. */
+__attribute__((noreturn)) static void execute(char *const *argv, int go, int failure,
+					      void (*prepare)(void *context), void *context)
 {
 	char byte;
 	ssize_t got;
@@ -23,7 +23,7 @@ __attribute__((noreturn)) static void become(char *const *argv, int go, int fail
 		got = read(go, &byte, 1);
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
-		_exit(0); /* the parent gave up */
+		_exit(0); /* the parent canceled */
 	if (prepare)
 		prepare(context);
 	execvp(argv[0], argv);
@@ -40,24 +40,24 @@ int cli_program_start_prepared(struct cli_program *program, char *const *argv,
 	int go[2], failure[2];
 	pid_t pid;
 
-	/* a parent that ignored it left it so to us: then nobody could wait for the program */
+	/* An inherited SIG_IGN of SIGCHLD makes waiting for the program impossible. */
 	signal(SIGCHLD, SIG_DFL);
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return perch_error_set(err, errno, PERCH_ERROR_SYSTEM,
-				       "no pipe for the program: %s", strerror(errno));
+				       "cannot make a pipe for the program: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]);
 		close(go[1]);
 		return perch_error_set(err, error, PERCH_ERROR_SYSTEM,
-				       "no pipe for the program: %s", strerror(error));
+				       "cannot make a pipe for the program: %s", strerror(error));
 	}
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
 		close(failure[0]);
-		become(argv, go[0], failure[1], prepare, context);
+		execute(argv, go[0], failure[1], prepare, context);
 	}
 	close(go[0]);
 	close(failure[1]);
@@ -84,15 +84,15 @@ static int start_error(const struct cli_program *program, int error, struct perc
 
 	switch (error) {
 	case ENOENT:
-		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "no program '%s'%s", name,
-				strchr(name, '/') ? "" : " in any folder of PATH");
+		perch_error_set(err, error, PERCH_ERROR_PROGRAM, "there is no program '%s'%s", name,
+				strchr(name, '/') ? "" : " in the directories of PATH");
 		perch_error_remedy(err, "check the name, or give its path");
 		break;
 	case EACCES:
 		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
 				"'%s' is not executable by this user", name);
-		perch_error_remedy(
-			err, "make it executable (chmod +x), or check that it is not a directory");
+		perch_error_remedy(err,
+				   "make it executable (chmod +x); a directory cannot be executed");
 		break;
 	case ENOEXEC:
 		perch_error_set(err, error, PERCH_ERROR_PROGRAM,
@@ -106,10 +106,9 @@ static int start_error(const struct cli_program *program, int error, struct perc
 	return -error;
 }
 
-void cli_program_let_go(struct cli_program *program)
+void cli_program_begin_release(struct cli_program *program)
 {
-	/* a child killed before it was let go must not end us with SIGPIPE: its wait status tells
-	 */
+	/* The child may be dead already: its wait status reports that, not our SIGPIPE. */
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	ssize_t unused;
 
@@ -121,7 +120,7 @@ void cli_program_let_go(struct cli_program *program)
 	program->go = -1;
 }
 
-int cli_program_started(struct cli_program *program, struct perch_error *err)
+int cli_program_finish_release(struct cli_program *program, struct perch_error *err)
 {
 	int error = 0;
 	ssize_t got;
@@ -140,8 +139,8 @@ int cli_program_started(struct cli_program *program, struct perch_error *err)
 
 int cli_program_release(struct cli_program *program, struct perch_error *err)
 {
-	cli_program_let_go(program);
-	return cli_program_started(program, err);
+	cli_program_begin_release(program);
+	return cli_program_finish_release(program, err);
 }
 
 void cli_program_cancel(struct cli_program *program)

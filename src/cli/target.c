@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a command measures, from what the command line says to a list of targets. */
+/* Options -p, -t, -a, -C and -G -> a list of targets. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ bool cli_target_system_wide(const struct cli_target *target)
 	return !target->pids && !target->tids && (target->all_cpus || target->cpu_list);
 }
 
-static bool is_there(const struct perch_cpus *online, int cpu)
+static bool is_online(const struct perch_cpus *online, int cpu)
 {
 	for (size_t i = 0; i < online->nr; i++)
 		if (online->cpu[i] == cpu)
@@ -36,11 +36,11 @@ int cli_target_cpus(const char *command, const struct cli_target *target,
 	if (perch_machine_cpus(machine, &online, &err))
 		return cli_error(command, &err);
 	for (size_t i = 0; i < cpus->nr; i++) {
-		if (is_there(online, cpus->cpu[i]))
+		if (is_online(online, cpus->cpu[i]))
 			continue;
-		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU, "CPU %d is not there or offline",
-				cpus->cpu[i]);
-		perch_error_remedy(&err, "/sys/devices/system/cpu/online lists those that run");
+		perch_error_set(&err, ENODEV, PERCH_ERROR_NO_CPU,
+				"CPU %d does not exist or is offline", cpus->cpu[i]);
+		perch_error_remedy(&err, "choose from the CPUs in /sys/devices/system/cpu/online");
 		return cli_error(command, &err);
 	}
 	return 0;
@@ -64,8 +64,7 @@ static int add_tasks(const char *command, const char *option, const char *list, 
 		number = strtol(at, &end, 10);
 		if (errno || end == at || (*end && *end != ',') || number <= 0 ||
 		    number > INT32_MAX)
-			return cli_usage_error(command,
-					       "%s %s: not a number, nor a list such as 12,34",
+			return cli_usage_error(command, "%s %s: expected numbers such as 12,34",
 					       option, list);
 		if (add(targets, (pid_t)number, machine, &err))
 			return cli_error(command, &err);
@@ -83,18 +82,18 @@ static int by_pid(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* A thread that was named twice (-p 12,12, or -t with one of its threads) counts once. */
-static void drop_repeated(struct perch_targets *targets)
+/* A thread that is given twice (-p 12,12, or -t with one of its threads) counts once. */
+static void remove_duplicates(struct perch_targets *targets)
 {
-	size_t kept = 0;
+	size_t last = 0;
 
 	if (targets->nr < 2)
 		return;
 	qsort(targets->target, targets->nr, sizeof(*targets->target), by_pid);
 	for (size_t i = 1; i < targets->nr; i++)
-		if (targets->target[i].pid != targets->target[kept].pid)
-			targets->target[++kept] = targets->target[i];
-	targets->nr = kept + 1;
+		if (targets->target[i].pid != targets->target[last].pid)
+			targets->target[++last] = targets->target[i];
+	targets->nr = last + 1;
 }
 
 char *cli_next_name(const char **list)
@@ -110,11 +109,12 @@ static int no_memory_for_names(const char *command)
 {
 	struct perch_error err;
 
-	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for the names of cgroups");
+	perch_error_set(&err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+			"out of memory for the names of cgroups");
 	return cli_error(command, &err);
 }
 
-static bool make_room(struct cli_cgroups *cgroups, size_t nr)
+static bool reserve_cgroups(struct cli_cgroups *cgroups, size_t nr)
 {
 	char **grown = nr > cgroups->nr ? reallocarray(cgroups->name, nr, sizeof(*grown))
 					: cgroups->name;
@@ -127,12 +127,12 @@ static bool make_room(struct cli_cgroups *cgroups, size_t nr)
 	return true;
 }
 
-int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names,
-			 size_t nr_events)
+int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names,
+		       size_t nr_events)
 {
 	const char *rest = names;
 
-	if (!make_room(cgroups, nr_events))
+	if (!reserve_cgroups(cgroups, nr_events))
 		return no_memory_for_names(command);
 	while (rest) {
 		char *name = cli_next_name(&rest);
@@ -143,8 +143,9 @@ int cli_hand_out_cgroups(const char *command, struct cli_cgroups *cgroups, const
 			cgroups->used++;
 		if (cgroups->used == nr_events) {
 			free(name);
-			return cli_usage_error(command, "-G %s: more cgroups than events before it",
-					       names);
+			return cli_usage_error(
+				command, "-G %s: there are more cgroups than events before -G",
+				names);
 		}
 		cgroups->name[cgroups->used++] = name;
 	}
@@ -171,7 +172,7 @@ static bool group_has_path(const struct perch_events *events, int leader)
 	return false;
 }
 
-void cli_target_tell_children(const char *command, const struct cli_target *target,
+void cli_target_warn_children(const char *command, const struct cli_target *target,
 			      const struct perch_events *events)
 {
 	if (cli_target_system_wide(target))
@@ -180,8 +181,7 @@ void cli_target_tell_children(const char *command, const struct cli_target *targ
 		if (group_has_path(events, events->event[i].leader))
 			cli_note(
 				command,
-				"'%s' leaves children and new threads out, to which the kernel cannot hand a probe; with "
-				"-a it has everybody",
+				"'%s' does not count children and new threads: the kernel cannot inherit this probe; use -a",
 				events->event[i].name);
 }
 
@@ -194,8 +194,7 @@ static int contradiction(const char *command, const struct cli_target *target)
 	if (tasks && target->cgroups)
 		return cli_usage_error(command, "%s and -G exclude each other: choose one", tasks);
 	if (target->cgroups && !target->all_cpus && !target->cpu_list)
-		return cli_usage_error(command,
-				       "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
+		return cli_usage_error(command, "-G needs CPUs: add -a or -C CPUS");
 	return 0;
 }
 
@@ -217,7 +216,7 @@ int cli_target_choose(const char *command, const struct cli_target *target,
 		status = cli_target_cpus(command, target, machine, &cpus);
 	if (status)
 		goto out;
-	drop_repeated(targets);
+	remove_duplicates(targets);
 	if (cli_target_system_wide(target))
 		rc = perch_targets_add_cpus(targets, cpus.nr ? &cpus : NULL, machine, &err);
 	else if (cpus.nr && targets->nr)

@@ -58,16 +58,16 @@ if [ $? -eq 2 ] && [ ! -s out ] && grep -q '^Usage: perch' err; then
 else
 	not_ok 'no command'
 fi
-refused 'unknown command' 2 "no command 'nonsense'.*perch help" "$perch" nonsense
+refused 'unknown command' 2 "unknown command 'nonsense'.*perch help" "$perch" nonsense
 for pair in explian:explain exlpain:explain recrod:record recor:record stats:stat lst:list reprot:report \
 	    docter:doctor Help:help srcipt:script; do
-	refused "near command ${pair%:*}" 2 "no command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
+	refused "near command ${pair%:*}" 2 "unknown command '${pair%:*}'. Did you mean ${pair#*:}\\?" "$perch" "${pair%:*}"
 done
 for far in x frobnicate annotate top "$(printf 'explain%0500d' 1)" ''; do
-	refused "no command near '${far:0:10}'" 2 "no command '[^']*'\. 'perch help'" "$perch" "$far"
+	refused "no command near '${far:0:10}'" 2 "unknown command '[^']*'\. 'perch help'" "$perch" "$far"
 done
-refused 'unknown command in help' 2 "no command 'nonsense'" "$perch" help nonsense
-refused 'unknown command with escapes' 2 "no command" "$perch" $'\033[31m'
+refused 'unknown command in help' 2 "unknown command 'nonsense'" "$perch" help nonsense
+refused 'unknown command with escapes' 2 "unknown command" "$perch" $'\033[31m'
 shown 'perch help' '^  report ' "$perch" help
 shown 'perch --help' '^  report ' "$perch" --help
 shown 'perch --version' '^perch version [0-9]' "$perch" --version
@@ -76,8 +76,8 @@ for command in stat record report script list; do
 	shown "perch help $command" "^Usage: perch $command" "$perch" help "$command"
 	shown "perch $command --help" "^Usage: perch $command" "$perch" "$command" --help
 	shown "perch $command -h" "^Usage: perch $command" "$perch" "$command" -h
-	refused "$command: unknown option" 2 "no option '--nonsense'.*perch help $command" "$perch" "$command" --nonsense
-	refused "$command: unknown letter" 2 "no option '-Z'" "$perch" "$command" -Z
+	refused "$command: unknown option" 2 "unknown option '--nonsense'.*perch help $command" "$perch" "$command" --nonsense
+	refused "$command: unknown letter" 2 "unknown option '-Z'" "$perch" "$command" -Z
 done
 for command in report script; do
 	refused "$command: no perf.data" 1 'perf.data.*No such file.*perch record' "$perch" "$command"

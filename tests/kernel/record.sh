@@ -118,7 +118,7 @@ grep -q precious keep.data.old
 verdict $? "an existing file is kept as FILE.old"
 for program in ./missing missing; do
 	echo precious > keep.data
-	refuses "missing program $program" 127 "no program '$program'" -o keep.data -- $program
+	refuses "missing program $program" 127 "there is no program '$program'" -o keep.data -- $program
 	grep -q precious keep.data
 	verdict $? "... and the old output is untouched"
 done
@@ -144,7 +144,7 @@ timeout 10 "$perch" record -p $busy -o p.data > out 2>&1
 verdict $? "-p ends when the process does"
 wait $busy 2> /dev/null
 refuses "a process that is gone" 1 "no process $busy" -p $busy
-refuses "a list that is none" 2 "not a number" -p 1,x
+refuses "a list that is none" 2 "expected numbers" -p 1,x
 
 if record -a -o w.data -- sleep 0.3; then
 	at_least w.data SAMPLE 50 && at_least w.data COMM 5
@@ -180,7 +180,7 @@ verdict $? "... a caret points at it"
 refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
 refuses "a CPU that is not there" 1 "CPU 60000" -C 60000 -- true
-refuses "an unknown option" 2 "no option" --no-such-option -- true
+refuses "an unknown option" 2 "unknown option" --no-such-option -- true
 refuses "another call graph" 2 "say fp, dwarf" --call-graph orc -- true
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then

@@ -158,13 +158,13 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	verdict $? "a probe is recorded each time"
 	# the kernel cannot hand its path to a child: it would refuse the fork
 	record -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
-		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'leaves children and new threads out' out
+		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
 	verdict $? "a program that is probed can fork"
 	record -e "{cpu-clock,uprobe:$perch:main}" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(grep -c '^perch version' out)" = 2 ]
 	verdict $? "... in a group too"
 	"$perch" stat -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" > out 2>&1 &&
-		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'leaves children and new threads out' out
+		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
 	verdict $? "... and under stat"
 	record -a -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(count SAMPLE)" -ge 2 ]
@@ -236,9 +236,9 @@ record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
 verdict $? "-p with -C: the process, on these CPUs"
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
 verdict $? "-a: an event of its own tells of mappings"
-refuses "-G without CPUs" 2 "-G needs the CPUs" -e cpu-clock -G x -- true
+refuses "-G without CPUs" 2 "-G needs CPUs" -e cpu-clock -G x -- true
 refuses "-G before any event" 2 "no -e before" -a -G x -- true
-refuses "more cgroups than events" 2 "more cgroups than events" -a -e cpu-clock -G a,b -- true
+refuses "more cgroups than events" 2 "there are more cgroups than events" -a -e cpu-clock -G a,b -- true
 refuses "a cgroup that there is not" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
 
 # ---- what the kernel refuses: which event it is, and what to do about it in words of the command ----

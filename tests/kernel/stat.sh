@@ -205,8 +205,8 @@ else
 fi
 
 # ---- bad input ----
-refuses "a missing program" 127 "no program 'no-such-program'" -- no-such-program
-refuses "a missing path" 127 "no program './no-such'" -- ./no-such
+refuses "a missing program" 127 "there is no program 'no-such-program'" -- no-such-program
+refuses "a missing path" 127 "there is no program './no-such'" -- ./no-such
 touch plain
 refuses "a file that is not executable" 126 "not executable" -- ./plain
 refuses "a folder" 126 "perch stat: '/' " -- /
@@ -215,15 +215,15 @@ grep -q '^  ^' out
 verdict $? "a caret points at the unknown event"
 refuses "a bad event list" 2 "perch stat: " -e 'cycles,,' -- true
 refuses "no program" 2 "no program"
-refuses "an unknown option" 2 "no option '--frobnicate'" --frobnicate -- true
+refuses "an unknown option" 2 "unknown option '--frobnicate'" --frobnicate -- true
 refuses "-x with -j" 2 "exclude each other" -x, -j -- true
 refuses "-r beyond reason" 2 "takes 1 to" -r 1000001 -- true
 refuses "-r word" 2 "not a number" -r many -- true
 refuses "-p with -a" 2 "exclude each other" -p 1 -a -- true
-refuses "-p word" 2 "not a number, nor a list" -p init -- true
+refuses "-p word" 2 "expected numbers such as" -p init -- true
 refuses "a process that is gone" 1 "no process 2147483646" -p 2147483646
 refuses "a thread that is gone" 1 "2147483646" -t 2147483646 -- true
-refuses "a CPU that is not there" 1 "CPU 60000 is not there" -C 60000 -- true
+refuses "a CPU that is not there" 1 "CPU 60000 does not exist" -C 60000 -- true
 refuses "a bad CPU list" 2 "perch stat: " -C 1-0-3 -- true
 refuses "an output that cannot be written" 1 "cannot write '/no/where'" -o /no/where -- true
 stat -- "$(printf 'no\033[31mred')"

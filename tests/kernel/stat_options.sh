@@ -305,6 +305,6 @@ refuses "--per-thread of a program" 2 'run already' --per-thread -- true
 refuses "--all-user with --all-kernel" 2 'exclude each other' --all-user --all-kernel -- true
 refuses "-n with -e" 2 'counts nothing' -n -e page-faults -- true
 refuses "-M" 2 'no tables' -M IPC -- true
-refuses "-G without CPUs" 2 'needs the CPUs' -e page-faults -G / -- true
+refuses "-G without CPUs" 2 '-G needs CPUs' -e page-faults -G / -- true
 refuses "--for-each-cgroup without CPUs" 2 'needs the CPUs' --for-each-cgroup / -- true
 exit $failed

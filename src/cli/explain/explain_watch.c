@@ -91,7 +91,7 @@ static void first_exec(struct watch *watch)
 	const struct watch_preparation *preparation = watch->preparation;
 	struct perch_error err;
 
-	cli_program_started(&watch->program, &err); /* end of file: it has become itself */
+	cli_program_finish_release(&watch->program, &err); /* end of file: it has become itself */
 	if (preparation->error && !watch->every) {
 		watch->every = true;
 		cli_note(
@@ -287,7 +287,7 @@ static int start(struct watch *watch, char **arguments, struct perch_error *err)
 	watch_meet(watch, watch->program.pid, 0);
 	watched = watch->program.pid;
 	watch_catch_signals();
-	cli_program_let_go(&watch->program);
+	cli_program_begin_release(&watch->program);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static int outcome(struct watch *watch)
 
 	if (watch->program.failure < 0)
 		return cli_program_status(watch->program_status);
-	rc = cli_program_started(&watch->program, &err); /* it never executed */
+	rc = cli_program_finish_release(&watch->program, &err); /* it never executed */
 	if (!rc)
 		return cli_program_status(watch->program_status);
 	cli_error(EXPLAIN_COMMAND, &err);

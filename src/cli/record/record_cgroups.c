@@ -22,7 +22,7 @@ int record_set_cgroups(void *value, const char *text, bool negated)
 				"-G binds the events before it, and there is no -e before it");
 		return -EINVAL;
 	}
-	return cli_hand_out_cgroups(COMMAND, &record->cgroups, text, record->events.nr) ? -EINVAL
+	return cli_assign_cgroups(COMMAND, &record->cgroups, text, record->events.nr) ? -EINVAL
 											: 0;
 }
 

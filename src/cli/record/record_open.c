@@ -187,7 +187,7 @@ int record_choose_events(struct record *record)
 	if (!record->events.nr)
 		return 0;
 	if (!record->no_inherit && !record->quiet)
-		cli_target_tell_children(COMMAND, &record->target, &record->events);
+		cli_target_warn_children(COMMAND, &record->target, &record->events);
 	restrict_all(record);
 	choose_for_all(record);
 	return record_open_cgroups(record);

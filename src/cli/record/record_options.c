@@ -235,7 +235,7 @@ static const struct row rows[] = {
 
 int record_parse(struct record *record, int argc, char **argv)
 {
-	const struct cli_option targets[] = { CLI_TARGET_OPTIONS_BUT_CGROUPS(&record->target) };
+	const struct cli_option targets[] = { CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(&record->target) };
 	struct cli_option options[CLI_NR(rows) + CLI_NR(targets)];
 
 	for (size_t i = 0; i < CLI_NR(rows); i++) {

@@ -45,7 +45,7 @@ int stat_add_filter(void *value, const char *filter, bool negated)
 
 static int hand_out(struct stat_job *stat, const char *names)
 {
-	return cli_hand_out_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
+	return cli_assign_cgroups(STAT_COMMAND, &stat->cgroups, names, stat->events.nr);
 }
 
 int stat_add_cgroups(void *value, const char *names, bool negated)
@@ -223,7 +223,7 @@ int stat_complete_events(struct stat_job *stat)
 	if (status)
 		return status;
 	if (!stat->no_inherit && !stat->json && !stat->separator && !stat->quiet)
-		cli_target_tell_children(STAT_COMMAND, &stat->target, &stat->events);
+		cli_target_warn_children(STAT_COMMAND, &stat->target, &stat->events);
 	stat->line =
 		calloc(stat->events.nr * (stat->nr_each + !stat->nr_each) + 1, sizeof(*stat->line));
 	if (!stat->line)

@@ -177,7 +177,7 @@ int stat_parse(struct stat_job *stat, int argc, char **argv)
 		FLAG('n', "null", "count nothing, tell the time", &stat->null_run),
 		FLAG(0, "all-user", "user space alone", &stat->all_user),
 		FLAG(0, "all-kernel", "the kernel alone", &stat->all_kernel),
-		CLI_TARGET_OPTIONS_BUT_CGROUPS(&stat->target),
+		CLI_TARGET_OPTIONS_WITHOUT_CGROUPS(&stat->target),
 		CALL('G', "cgroup", "NAME[,NAME]",
 		     "the events before it in these cgroups, one by one", stat, stat_add_cgroups),
 		STRING(0, "for-each-cgroup", "NAME[,NAME]", "all events in each of these cgroups",

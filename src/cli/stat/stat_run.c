@@ -102,7 +102,7 @@ static int reap_program(struct stat_job *stat)
 
 	lost = cli_program_wait(&stat->program, 0, &wait_status, &usage);
 	stat_pass_signals_to(0);
-	rc = cli_program_started(&stat->program, &err);
+	rc = cli_program_finish_release(&stat->program, &err);
 	if (rc) {
 		cli_error(STAT_COMMAND, &err);
 		return cli_program_exit_status(-rc);
@@ -312,7 +312,7 @@ int stat_run(struct stat_job *stat)
 		stat_learn(stat);
 	start = stat_now_ns();
 	if (!status && stat->argv)
-		cli_program_let_go(&stat->program);
+		cli_program_begin_release(&stat->program);
 	if (!status)
 		status = wait_and_count(stat, start);
 	if (!status && !stat->interval_ms)
