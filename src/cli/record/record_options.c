@@ -302,7 +302,7 @@ int record_check(struct record *record)
 	record->system_wide = cli_target_system_wide(target);
 	if (record->cgroups.nr && !record->system_wide)
 		return cli_usage_error(COMMAND,
-				       "-G needs the CPUs to watch the cgroup on: -a, or -C CPUS");
+				       "-G needs CPUs: add -a or -C CPUS");
 	if (!target->pids && !target->tids && !record->system_wide && !record->program_argv)
 		return cli_usage_error(COMMAND,
 				       "nothing to record: name a program, or -p PID, or -a");
