@@ -10,15 +10,15 @@
 #include "base/hash_table.h"
 #include "internal.h"
 
-#define MOST_EVENTS 65535u /* perch_record.event is 16 bits wide */
-#define MOST_IDS    (1u << 28)
-#define NOBODY	    UINT16_MAX
+#define MAX_EVENTS 65535u /* perch_record.event is 16 bits wide */
+#define MAX_IDS	   (1u << 28)
+#define NO_EVENT   UINT16_MAX
 
 /* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs
  * little. */
-#define NEAR_IDS(nr) (8 * (uint64_t)(nr) + 1024)
+#define DENSE_SPAN(nr) (8 * (uint64_t)(nr) + 1024)
 
-struct far_id {
+struct sparse_id {
 	uint64_t id;
 	uint16_t event;
 };
@@ -27,63 +27,63 @@ struct perch_decoder {
 	size_t nr;
 	struct perch_parse_info *parse_info;
 	struct perch__hash_table table;
-	size_t nr_far;
-	struct far_id *far; /* items of the table */
-	uint64_t least_id,
-		nr_near; /* of the array instead, NULL when the ids lie too far from each other */
-	uint16_t *near;
+	size_t nr_sparse;
+	struct sparse_id *sparse; /* items of the table */
+	uint64_t lowest_id,
+		nr_dense; /* of the array instead, NULL when the ids lie too far from each other */
+	uint16_t *dense;
 	bool has_ids;
 	bool swapped;
-	uint16_t sample_id_at; /* byte of a sample's id when all attrs have it there, else 0 */
-	struct perch_parse_info nobody; /* of samples whose id no event has */
-	size_t nr_sample_words;		/* distinct places of the id */
-	int8_t *sample_word;
-	size_t nr_trailer_words;
-	int8_t *trailer_word;
+	uint16_t common_id_offset; /* byte of a sample's id when all attrs have it there, else 0 */
+	struct perch_parse_info no_event; /* of samples whose id no event has */
+	size_t nr_sample_id_words;	  /* distinct places of the id */
+	int8_t *sample_id_words;
+	size_t nr_trailer_id_words;
+	int8_t *trailer_id_words;
 };
 
 static bool same_id(const void *items, uint32_t index, const void *key)
 {
-	return ((const struct far_id *)items)[index].id == *(const uint64_t *)key;
+	return ((const struct sparse_id *)items)[index].id == *(const uint64_t *)key;
 }
 
-static int find_far(const struct perch_decoder *decoder, uint64_t id)
+static int find_sparse(const struct perch_decoder *decoder, uint64_t id)
 {
 	uint32_t index = perch__hash_find(&decoder->table,
 					  perch__hash_integer(decoder->table.seed, id), same_id,
-					  decoder->far, &id);
+					  decoder->sparse, &id);
 
-	return index == PERCH__HASH_NONE ? -1 : decoder->far[index].event;
+	return index == PERCH__HASH_NONE ? -1 : decoder->sparse[index].event;
 }
 
 /* The event of an id, or -1. */
 static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
 {
-	uint64_t at = id - decoder->least_id;
+	uint64_t at = id - decoder->lowest_id;
 
-	if (__builtin_expect(at < decoder->nr_near, 1))
-		return decoder->near[at] == NOBODY ? -1 : decoder->near[at];
-	return decoder->nr_far ? find_far(decoder, id) : -1;
+	if (__builtin_expect(at < decoder->nr_dense, 1))
+		return decoder->dense[at] == NO_EVENT ? -1 : decoder->dense[at];
+	return decoder->nr_sparse ? find_sparse(decoder, id) : -1;
 }
 
 /* The first attr that claims an id keeps it. The tables have capacity for all ids. */
 static void add_id(struct perch_decoder *decoder, uint64_t id, uint16_t event)
 {
-	if (decoder->near) {
-		uint16_t *near = &decoder->near[id - decoder->least_id];
+	if (decoder->dense) {
+		uint16_t *dense = &decoder->dense[id - decoder->lowest_id];
 
-		if (*near == NOBODY)
-			*near = event;
+		if (*dense == NO_EVENT)
+			*dense = event;
 		return;
 	}
-	if (find_far(decoder, id) >= 0)
+	if (find_sparse(decoder, id) >= 0)
 		return;
-	decoder->far[decoder->nr_far] = (struct far_id){ .id = id, .event = event };
+	decoder->sparse[decoder->nr_sparse] = (struct sparse_id){ .id = id, .event = event };
 	perch__hash_add(&decoder->table, perch__hash_integer(decoder->table.seed, id),
-			decoder->nr_far++);
+			decoder->nr_sparse++);
 }
 
-static void add_word(int8_t *words, size_t *nr, int8_t word)
+static void add_id_word(int8_t *words, size_t *nr, int8_t word)
 {
 	if (word < 0)
 		return;
@@ -105,9 +105,9 @@ static int count_ids(struct id_range *range, const struct perch_decoder_event *e
 {
 	*range = (struct id_range){ .least = UINT64_MAX };
 	for (size_t i = 0; i < nr; i++) {
-		if (events[i].nr_ids > MOST_IDS - range->nr)
+		if (events[i].nr_ids > MAX_IDS - range->nr)
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "more than %u event ids", MOST_IDS);
+					       "more than %u event ids", MAX_IDS);
 		range->nr += events[i].nr_ids;
 		for (size_t k = 0; k < events[i].nr_ids; k++) {
 			uint64_t id = events[i].ids[k];
@@ -121,33 +121,33 @@ static int count_ids(struct id_range *range, const struct perch_decoder_event *e
 	return 0;
 }
 
-static bool make_near(struct perch_decoder *decoder, const struct id_range *range)
+static bool make_dense(struct perch_decoder *decoder, const struct id_range *range)
 {
-	decoder->least_id = range->least;
-	decoder->nr_near = range->most - range->least + 1;
-	decoder->near = malloc(decoder->nr_near * sizeof(*decoder->near));
-	if (decoder->near)
-		memset(decoder->near, 0xff, decoder->nr_near * sizeof(*decoder->near));
-	return decoder->near;
+	decoder->lowest_id = range->least;
+	decoder->nr_dense = range->most - range->least + 1;
+	decoder->dense = malloc(decoder->nr_dense * sizeof(*decoder->dense));
+	if (decoder->dense)
+		memset(decoder->dense, 0xff, decoder->nr_dense * sizeof(*decoder->dense));
+	return decoder->dense;
 }
 
-static bool make_far(struct perch_decoder *decoder, const struct id_range *range)
+static bool make_sparse(struct perch_decoder *decoder, const struct id_range *range)
 {
 	decoder->table.seed = perch__hash_seed(decoder);
-	decoder->far = malloc(range->nr * sizeof(*decoder->far));
-	return decoder->far && !perch__hash_reserve(&decoder->table, range->nr);
+	decoder->sparse = malloc(range->nr * sizeof(*decoder->sparse));
+	return decoder->sparse && !perch__hash_reserve(&decoder->table, range->nr);
 }
 
-static int make_table(struct perch_decoder *decoder, const struct perch_decoder_event *events,
-		      struct perch_error *err)
+static int index_ids(struct perch_decoder *decoder, const struct perch_decoder_event *events,
+		     struct perch_error *err)
 {
 	struct id_range range;
 	int rc = count_ids(&range, events, decoder->nr, err);
 
 	if (rc || !range.most || decoder->nr == 1)
 		return rc;
-	if (!(range.most - range.least < NEAR_IDS(range.nr) ? make_near(decoder, &range)
-							    : make_far(decoder, &range)))
+	if (!(range.most - range.least < DENSE_SPAN(range.nr) ? make_dense(decoder, &range)
+							      : make_sparse(decoder, &range)))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %zu event ids", range.nr);
 	decoder->has_ids = true;
@@ -160,37 +160,37 @@ static int make_table(struct perch_decoder *decoder, const struct perch_decoder_
 	return 0;
 }
 
-static void add_words(struct perch_decoder *decoder, bool identifier)
+static void add_id_words(struct perch_decoder *decoder, bool identifier)
 {
 	for (size_t i = 0; i < decoder->nr; i++) {
 		const struct perch_parse_info *parse_info = &decoder->parse_info[i];
 
 		if (!(parse_info->sample_type & PERCH_SAMPLE_IDENTIFIER) == identifier)
 			continue;
-		add_word(decoder->sample_word, &decoder->nr_sample_words,
-			 parse_info->sample_id_word);
-		add_word(decoder->trailer_word, &decoder->nr_trailer_words,
-			 parse_info->trailer_id_word);
+		add_id_word(decoder->sample_id_words, &decoder->nr_sample_id_words,
+			    parse_info->sample_id_word);
+		add_id_word(decoder->trailer_id_words, &decoder->nr_trailer_id_words,
+			    parse_info->trailer_id_word);
 	}
 }
 
 /* IDENTIFIER is for finding out whose a record is: its place is tried before those of ID. */
-static void make_layouts(struct perch_decoder *decoder, const struct perch_decoder_event *events,
-			 enum perch_byte_order order)
+static void init_parse_infos(struct perch_decoder *decoder,
+			     const struct perch_decoder_event *events, enum perch_byte_order order)
 {
 	for (size_t i = 0; i < decoder->nr; i++)
 		perch_parse_info_init(&decoder->parse_info[i], events[i].attr, order);
-	add_words(decoder, true);
-	add_words(decoder, false);
+	add_id_words(decoder, true);
+	add_id_words(decoder, false);
 	if (decoder->parse_info[0].sample_id_word >= 0)
-		decoder->sample_id_at =
+		decoder->common_id_offset =
 			PERCH__HEADER_BYTES + 8 * decoder->parse_info[0].sample_id_word;
 	for (size_t i = 0; i < decoder->nr; i++) {
 		if (decoder->parse_info[i].sample_id_word != decoder->parse_info[0].sample_id_word)
-			decoder->sample_id_at = 0;
+			decoder->common_id_offset = 0;
 	}
 	decoder->swapped = decoder->parse_info[0].swapped;
-	perch_parse_info_init(&decoder->nobody, &(struct perch_attr){ 0 }, order);
+	perch_parse_info_init(&decoder->no_event, &(struct perch_attr){ 0 }, order);
 }
 
 int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_event *events,
@@ -200,24 +200,24 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 	int rc;
 
 	*result = NULL;
-	if (!nr || nr > MOST_EVENTS)
+	if (!nr || nr > MAX_EVENTS)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a decoder takes 1 to %u events, not %zu", MOST_EVENTS, nr);
+				       "a decoder takes 1 to %u events, not %zu", MAX_EVENTS, nr);
 	decoder = calloc(1, sizeof(*decoder));
 	if (!decoder)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a decoder");
 	decoder->nr = nr;
 	decoder->parse_info = calloc(nr, sizeof(*decoder->parse_info));
-	decoder->sample_word = calloc(nr, sizeof(*decoder->sample_word));
-	decoder->trailer_word = calloc(nr, sizeof(*decoder->trailer_word));
-	if (!decoder->parse_info || !decoder->sample_word || !decoder->trailer_word) {
+	decoder->sample_id_words = calloc(nr, sizeof(*decoder->sample_id_words));
+	decoder->trailer_id_words = calloc(nr, sizeof(*decoder->trailer_id_words));
+	if (!decoder->parse_info || !decoder->sample_id_words || !decoder->trailer_id_words) {
 		perch_decoder_free(decoder);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the layouts of %zu events", nr);
 	}
-	make_layouts(decoder, events, order);
-	rc = make_table(decoder, events, err);
+	init_parse_infos(decoder, events, order);
+	rc = index_ids(decoder, events, err);
 	if (rc) {
 		perch_decoder_free(decoder);
 		return rc;
@@ -231,11 +231,11 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	if (!decoder)
 		return;
 	free(decoder->parse_info);
-	free(decoder->sample_word);
-	free(decoder->trailer_word);
+	free(decoder->sample_id_words);
+	free(decoder->trailer_id_words);
 	perch__hash_clear(&decoder->table);
-	free(decoder->far);
-	free(decoder->near);
+	free(decoder->sparse);
+	free(decoder->dense);
 	free(decoder);
 }
 
@@ -258,7 +258,7 @@ static inline size_t trailer_offset(int word, size_t size)
 
 /* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it
  * is. */
-static int find_stretched(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
+static int find_oversized(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 			  size_t size)
 {
 	size_t end = perch__body_end(type, bytes, size, decoder->swapped),
@@ -267,14 +267,14 @@ static int find_stretched(const struct perch_decoder *decoder, uint32_t type, co
 	if (!end || end > size)
 		end = most = size;
 	for (; end <= size && end <= most; end += 8) {
-		for (size_t i = 0; i < decoder->nr_trailer_words; i++) {
-			size_t offset = trailer_offset(decoder->trailer_word[i], end);
+		for (size_t i = 0; i < decoder->nr_trailer_id_words; i++) {
+			size_t offset = trailer_offset(decoder->trailer_id_words[i], end);
 			int event = offset ? find_id(decoder,
 						     perch__u64(bytes + offset, decoder->swapped))
 					   : -1;
 
-			if (event < 0 ||
-			    decoder->parse_info[event].trailer_id_word != decoder->trailer_word[i])
+			if (event < 0 || decoder->parse_info[event].trailer_id_word !=
+						 decoder->trailer_id_words[i])
 				continue;
 			if (perch__extent(&decoder->parse_info[event], type, bytes, size) == end)
 				return event;
@@ -291,14 +291,14 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 		      size_t size, uint64_t *id)
 {
 	bool sample = type == PERCH_RECORD_SAMPLE;
-	const int8_t *words = sample ? decoder->sample_word : decoder->trailer_word;
-	size_t nr = sample ? decoder->nr_sample_words : decoder->nr_trailer_words;
+	const int8_t *words = sample ? decoder->sample_id_words : decoder->trailer_id_words;
+	size_t nr = sample ? decoder->nr_sample_id_words : decoder->nr_trailer_id_words;
 
 	*id = 0;
 	if (!decoder->has_ids || type >= PERCH__FIRST_USER_TYPE)
 		return 0;
-	if (!sample && perch__may_be_stretched(type))
-		return find_stretched(decoder, type, bytes, size);
+	if (!sample && perch__may_be_oversized(type))
+		return find_oversized(decoder, type, bytes, size);
 	for (size_t i = 0; i < nr; i++) {
 		size_t offset = sample ? sample_offset(words[i], size)
 				       : trailer_offset(words[i], size);
@@ -319,17 +319,18 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 }
 
 /* size is that of the bytes there are; the record's own may be smaller, or a lie. */
-static inline size_t own_size(struct perch_record_header header, size_t size)
+static inline size_t bounded_size(struct perch_record_header header, size_t size)
 {
 	return header.size < size ? header.size : size;
 }
 
-static __attribute__((cold, noinline)) int decode_nobodys(const struct perch_decoder *decoder,
-							  struct perch_record *record,
-							  const void *bytes, size_t size,
-							  uint64_t id, struct perch_error *err)
+static __attribute__((cold, noinline)) int decode_without_event(const struct perch_decoder *decoder,
+								struct perch_record *record,
+								const void *bytes, size_t size,
+								uint64_t id,
+								struct perch_error *err)
 {
-	int rc = perch_record_decode(record, &decoder->nobody, bytes, size, err);
+	int rc = perch_record_decode(record, &decoder->no_event, bytes, size, err);
 
 	return rc ? rc
 		  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
@@ -337,16 +338,16 @@ static __attribute__((cold, noinline)) int decode_nobodys(const struct perch_dec
 				    (unsigned long long)id);
 }
 
-static __attribute__((noinline)) int decode_any(const struct perch_decoder *decoder,
-						struct perch_record *record, const void *bytes,
-						size_t size, struct perch_error *err)
+static __attribute__((noinline)) int decode_by_id(const struct perch_decoder *decoder,
+						  struct perch_record *record, const void *bytes,
+						  size_t size, struct perch_error *err)
 {
 	struct perch_record_header header = perch__header(bytes, decoder->swapped);
 	uint64_t id;
-	int event = find_event(decoder, header.type, bytes, own_size(header, size), &id);
+	int event = find_event(decoder, header.type, bytes, bounded_size(header, size), &id);
 
 	if (event < 0)
-		return decode_nobodys(decoder, record, bytes, size, id, err);
+		return decode_without_event(decoder, record, bytes, size, id, err);
 	return perch__decode(record, &decoder->parse_info[event], header, event, bytes, size, err);
 }
 
@@ -356,23 +357,24 @@ static __attribute__((noinline)) int decode_any(const struct perch_decoder *deco
  * and behind it each line would be waited for, one after another. Too few bytes, as live when
  * nothing has been written behind the record yet: nothing is fetched.
  */
-#define LINE	     64u
-#define LINES_BEHIND 6u
-#define LINES_FAR    16u /* behind a record so large that the CPU does not foresee where it ends */
+#define CACHE_LINE     64u
+#define PREFETCH_LINES 6u
+#define PREFETCH_LINES_LARGE \
+	16u /* behind a record so large that the CPU does not foresee where it ends */
 #define LARGE_RECORD 1024u
-PERCH__INLINE void fetch_behind(const char *bytes, size_t own, size_t size)
+PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, size_t size)
 {
-	const char *behind;
+	const char *following;
 
-	if (size < own + LINES_FAR * LINE)
+	if (size < record_size + PREFETCH_LINES_LARGE * CACHE_LINE)
 		return;
-	behind = bytes + own;
-	for (unsigned int i = 0; i < LINES_BEHIND; i++)
-		__builtin_prefetch(behind + i * LINE);
-	if (__builtin_expect(own < LARGE_RECORD, 1))
+	following = bytes + record_size;
+	for (unsigned int i = 0; i < PREFETCH_LINES; i++)
+		__builtin_prefetch(following + i * CACHE_LINE);
+	if (__builtin_expect(record_size < LARGE_RECORD, 1))
 		return;
-	for (unsigned int i = LINES_BEHIND; i < LINES_FAR; i++)
-		__builtin_prefetch(behind + i * LINE);
+	for (unsigned int i = PREFETCH_LINES; i < PREFETCH_LINES_LARGE; i++)
+		__builtin_prefetch(following + i * CACHE_LINE);
 }
 
 /* The quick way is for what nearly every record is: a sample whose id is where all attrs have it,
@@ -380,27 +382,27 @@ PERCH__INLINE void fetch_behind(const char *bytes, size_t own, size_t size)
 int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 			 const void *bytes, size_t size, struct perch_error *err)
 {
-	const size_t at = decoder->sample_id_at;
+	const size_t at = decoder->common_id_offset;
 	struct perch_record_header header;
 
 	if (__builtin_expect(size < PERCH__HEADER_BYTES, 0))
 		return perch__bad_header(record, decoder->parse_info, bytes, size, err);
 	header = perch__header(bytes, decoder->swapped);
-	fetch_behind(bytes, header.size, size);
+	prefetch_following(bytes, header.size, size);
 	if (!decoder->has_ids)
 		return perch__decode(record, decoder->parse_info, header, 0, bytes, size, err);
 	if (__builtin_expect(header.type == PERCH_RECORD_SAMPLE && at &&
-				     at + 8 <= own_size(header, size),
+				     at + 8 <= bounded_size(header, size),
 			     1)) {
 		uint64_t id =
-			perch__u64((const char *)bytes + at, decoder->swapped) - decoder->least_id;
-		uint16_t event = id < decoder->nr_near ? decoder->near[id] : NOBODY;
+			perch__u64((const char *)bytes + at, decoder->swapped) - decoder->lowest_id;
+		uint16_t event = id < decoder->nr_dense ? decoder->dense[id] : NO_EVENT;
 
-		if (__builtin_expect(event != NOBODY, 1))
+		if (__builtin_expect(event != NO_EVENT, 1))
 			return perch__decode(record, &decoder->parse_info[event], header, event,
 					     bytes, size, err);
 	}
-	return decode_any(decoder, record, bytes, size, err);
+	return decode_by_id(decoder, record, bytes, size, err);
 }
 
 bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, size_t size,
@@ -415,7 +417,7 @@ bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes, 
 		return false;
 	header = perch__header(bytes, decoder->swapped);
 	type = header.type;
-	size = own_size(header, size);
+	size = bounded_size(header, size);
 	if (type >= PERCH__FIRST_USER_TYPE)
 		return false;
 	if (decoder->nr > 1) {

@@ -13,7 +13,7 @@
 #define BYTES_PER_LIST 1024u
 #define MOST_LISTS     (1u << 16)
 /* No more words than two records have room for. */
-#define MOST_CHAIN_WORDS (2 * (UINT16_MAX / 8))
+#define MAX_CHAIN_WORDS (2 * (UINT16_MAX / 8))
 
 struct key {
 	uint64_t cookie;
@@ -21,9 +21,9 @@ struct key {
 };
 #define NO_THREAD UINT64_MAX
 
-struct held {
-	struct held *next_in_list;
-	struct held *older, *newer;
+struct waiting {
+	struct waiting *next_in_list;
+	struct waiting *older, *newer;
 	struct key key;
 	uint64_t age; /* numbers from 0 on, the oldest first */
 	const struct perch_parse_info *parse_info;
@@ -34,17 +34,17 @@ struct held {
 };
 
 struct list {
-	struct held *first, *last;
+	struct waiting *first, *last;
 };
 
 struct perch_deferred {
 	size_t most, used;
 	uint64_t seed, next_age;
-	struct held *oldest, *newest;
-	struct held *given; /* what the caller has from us until the next call */
+	struct waiting *oldest, *newest;
+	struct waiting *returned; /* what the caller has from us until the next call */
 	size_t mask;
 	struct list *lists;
-	uint64_t chain[MOST_CHAIN_WORDS];
+	uint64_t chain[MAX_CHAIN_WORDS];
 };
 
 int perch_deferred_new(struct perch_deferred **result, size_t bytes, struct perch_error *err)
@@ -76,20 +76,20 @@ void perch_deferred_free(struct perch_deferred *deferred)
 	if (!deferred)
 		return;
 	while (deferred->oldest) {
-		struct held *held = deferred->oldest;
+		struct waiting *waiting = deferred->oldest;
 
-		deferred->oldest = held->newer;
-		free(held);
+		deferred->oldest = waiting->newer;
+		free(waiting);
 	}
-	free(deferred->given);
+	free(deferred->returned);
 	free(deferred->lists);
 	free(deferred);
 }
 
-static void forget_given(struct perch_deferred *deferred)
+static void free_returned(struct perch_deferred *deferred)
 {
-	free(deferred->given);
-	deferred->given = NULL;
+	free(deferred->returned);
+	deferred->returned = NULL;
 }
 
 static struct list *list_of(const struct perch_deferred *deferred, struct key key)
@@ -103,12 +103,13 @@ static struct list *list_of(const struct perch_deferred *deferred, struct key ke
  */
 static struct key key_of(const struct perch_record *record, uint64_t cookie)
 {
-	bool told = record->sample_id.has & PERCH_SAMPLE_TID;
+	bool has_tid = record->sample_id.has & PERCH_SAMPLE_TID;
 
-	return (struct key){ .cookie = cookie, .thread = told ? record->sample_id.tid : NO_THREAD };
+	return (struct key){ .cookie = cookie,
+			     .thread = has_tid ? record->sample_id.tid : NO_THREAD };
 }
 
-static bool waits_for(const struct perch_record *record, uint64_t *cookie)
+static bool is_deferred(const struct perch_record *record, uint64_t *cookie)
 {
 	struct perch_chain_address address;
 	struct perch_chain chain;
@@ -122,40 +123,40 @@ static bool waits_for(const struct perch_record *record, uint64_t *cookie)
 	return chain.deferred;
 }
 
-static void append(struct perch_deferred *deferred, struct held *held)
+static void append(struct perch_deferred *deferred, struct waiting *waiting)
 {
-	struct list *list = list_of(deferred, held->key);
+	struct list *list = list_of(deferred, waiting->key);
 
-	held->next_in_list = NULL;
+	waiting->next_in_list = NULL;
 	if (list->last)
-		list->last->next_in_list = held;
+		list->last->next_in_list = waiting;
 	else
-		list->first = held;
-	list->last = held;
-	held->newer = NULL;
-	held->older = deferred->newest;
+		list->first = waiting;
+	list->last = waiting;
+	waiting->newer = NULL;
+	waiting->older = deferred->newest;
 	if (deferred->newest)
-		deferred->newest->newer = held;
+		deferred->newest->newer = waiting;
 	else
-		deferred->oldest = held;
-	deferred->newest = held;
+		deferred->oldest = waiting;
+	deferred->newest = waiting;
 }
 
 int perch_deferred_hold(struct perch_deferred *deferred, const struct perch_record *record)
 {
-	size_t need = sizeof(struct held) + record->size;
-	struct held *held;
+	size_t need = sizeof(struct waiting) + record->size;
+	struct waiting *waiting;
 	uint64_t cookie;
 
-	forget_given(deferred);
-	if (!waits_for(record, &cookie))
+	free_returned(deferred);
+	if (!is_deferred(record, &cookie))
 		return 0;
 	if (need > deferred->most - deferred->used)
 		return -ENOSPC;
-	held = malloc(need);
-	if (!held)
+	waiting = malloc(need);
+	if (!waiting)
 		return -ENOSPC;
-	*held = (struct held){
+	*waiting = (struct waiting){
 		.key = key_of(record, cookie),
 		.age = deferred->next_age++,
 		.parse_info = record->parse_info,
@@ -163,64 +164,66 @@ int perch_deferred_hold(struct perch_deferred *deferred, const struct perch_reco
 		.event = record->event,
 		.size = record->size,
 	};
-	memcpy(held->bytes, record->bytes, record->size);
-	append(deferred, held);
+	memcpy(waiting->bytes, record->bytes, record->size);
+	append(deferred, waiting);
 	deferred->used += need;
 	return 1;
 }
 
 /* Takes the one behind `before` (NULL: the first) out of its list. */
-static void take_out(struct perch_deferred *deferred, struct held *before, struct held *held)
+static void unlink_sample(struct perch_deferred *deferred, struct waiting *before,
+			  struct waiting *waiting)
 {
-	struct list *list = list_of(deferred, held->key);
+	struct list *list = list_of(deferred, waiting->key);
 
 	if (before)
-		before->next_in_list = held->next_in_list;
+		before->next_in_list = waiting->next_in_list;
 	else
-		list->first = held->next_in_list;
-	if (list->last == held)
+		list->first = waiting->next_in_list;
+	if (list->last == waiting)
 		list->last = before;
-	if (held->older)
-		held->older->newer = held->newer;
+	if (waiting->older)
+		waiting->older->newer = waiting->newer;
 	else
-		deferred->oldest = held->newer;
-	if (held->newer)
-		held->newer->older = held->older;
+		deferred->oldest = waiting->newer;
+	if (waiting->newer)
+		waiting->newer->older = waiting->older;
 	else
-		deferred->newest = held->older;
-	deferred->used -= sizeof(*held) + held->size;
+		deferred->newest = waiting->older;
+	deferred->used -= sizeof(*waiting) + waiting->size;
 }
 
-static struct held *find(const struct perch_deferred *deferred, struct key key,
-			 struct held **before)
+static struct waiting *find(const struct perch_deferred *deferred, struct key key,
+			    struct waiting **before)
 {
-	struct held *held = list_of(deferred, key)->first;
+	struct waiting *waiting = list_of(deferred, key)->first;
 
 	*before = NULL;
-	while (held && (held->key.cookie != key.cookie || held->key.thread != key.thread)) {
-		*before = held;
-		held = held->next_in_list;
+	while (waiting && (waiting->key.cookie != key.cookie || waiting->key.thread != key.thread)) {
+		*before = waiting;
+		waiting = waiting->next_in_list;
 	}
-	return held;
+	return waiting;
 }
 
 /* The oldest of those of its thread and those of no thread. */
-static struct held *take_match(struct perch_deferred *deferred,
-			       const struct perch_record *callchain_deferred)
+static struct waiting *take_match(struct perch_deferred *deferred,
+				  const struct perch_record *callchain_deferred)
 {
 	struct key key = key_of(callchain_deferred, callchain_deferred->deferred.cookie);
 	struct key anyone = { .cookie = key.cookie, .thread = NO_THREAD };
-	struct held *before, *before_other;
-	struct held *held = find(deferred, key, &before);
-	struct held *other = key.thread == NO_THREAD ? NULL : find(deferred, anyone, &before_other);
+	struct waiting *before, *before_other;
+	struct waiting *waiting = find(deferred, key, &before);
+	struct waiting *other = key.thread == NO_THREAD ? NULL
+							: find(deferred, anyone, &before_other);
 
-	if (other && (!held || other->age < held->age)) {
-		held = other;
+	if (other && (!waiting || other->age < waiting->age)) {
+		waiting = other;
 		before = before_other;
 	}
-	if (held)
-		take_out(deferred, before, held);
-	return held;
+	if (waiting)
+		unlink_sample(deferred, before, waiting);
+	return waiting;
 }
 
 /* Words are put down as `record` has them, whose order of bytes may be another than that of `from`.
@@ -235,8 +238,8 @@ static uint64_t *copy_words(uint64_t *to, const struct perch_record *record,
 }
 
 /* The sample's chain with the marker and its cookie replaced by what the deferred record has. */
-static void stitch(struct perch_deferred *deferred, struct perch_record *record,
-		   const struct perch_record *callchain_deferred)
+static void merge_chain(struct perch_deferred *deferred, struct perch_record *record,
+			const struct perch_record *callchain_deferred)
 {
 	const uint64_t *ip = record->sample.callchain.ip;
 	uint64_t nr = record->sample.callchain.nr, at = 0;
@@ -256,23 +259,23 @@ static void stitch(struct perch_deferred *deferred, struct perch_record *record,
 int perch_deferred_next(struct perch_deferred *deferred,
 			const struct perch_record *callchain_deferred, struct perch_record *record)
 {
-	struct held *held = deferred->oldest;
+	struct waiting *waiting = deferred->oldest;
 
-	forget_given(deferred);
+	free_returned(deferred);
 	if (callchain_deferred && callchain_deferred->type != PERCH_RECORD_CALLCHAIN_DEFERRED)
 		return 0;
 	if (callchain_deferred)
-		held = take_match(deferred, callchain_deferred);
-	else if (held)
-		take_out(deferred, NULL, held);
-	if (!held)
+		waiting = take_match(deferred, callchain_deferred);
+	else if (waiting)
+		unlink_sample(deferred, NULL, waiting);
+	if (!waiting)
 		return 0;
-	deferred->given = held;
+	deferred->returned = waiting;
 	/* It was decoded once, from the same bytes by the same layout: it cannot fail now. */
-	perch_record_decode(record, held->parse_info, held->bytes, held->size, NULL);
-	record->event = held->event;
-	record->offset = held->offset;
+	perch_record_decode(record, waiting->parse_info, waiting->bytes, waiting->size, NULL);
+	record->event = waiting->event;
+	record->offset = waiting->offset;
 	if (callchain_deferred)
-		stitch(deferred, record, callchain_deferred);
+		merge_chain(deferred, record, callchain_deferred);
 	return 1;
 }

@@ -12,8 +12,8 @@ struct row {
 	uint16_t offset; /* in struct perch_record */
 	uint16_t size;	 /* bytes; of a struct perch_text: its own */
 	bool text;
-	perch__words_function *words;
-	perch__part_function *by;
+	perch__format_function *format;
+	perch__emit_function *emit;
 	uint64_t sample_type;	/* one of these bits is there */
 	uint16_t misc, no_misc; /* these are set, these are not */
 };
@@ -21,14 +21,14 @@ struct row {
 #define AT(member)                                       \
 	.offset = offsetof(struct perch_record, member), \
 	.size = sizeof(((struct perch_record *)0)->member)
-#define VALUE(member)		 AT(member)
-#define WORDED(member, function) AT(member), .words = perch__words_##function
-#define TEXT(member)		 AT(member), .text = true
-#define BY(function)		 .by = perch__tell_##function
-#define ALWAYS			 .sample_type = 0
-#define SAMPLE(bit)		 .sample_type = PERCH_SAMPLE_##bit
-#define MISC(bit)		 .misc = PERCH_MISC_##bit
-#define NO_MISC(bit)		 .no_misc = PERCH_MISC_##bit
+#define VALUE(member)		AT(member)
+#define FLAGS(member, function) AT(member), .format = perch__format_##function
+#define TEXT(member)		AT(member), .text = true
+#define EMIT(function)		.emit = perch__emit_##function
+#define ALWAYS			.sample_type = 0
+#define SAMPLE(bit)		.sample_type = PERCH_SAMPLE_##bit
+#define MISC(bit)		.misc = PERCH_MISC_##bit
+#define NO_MISC(bit)		.no_misc = PERCH_MISC_##bit
 
 static const struct row rows[] = {
 /* clang-format off */
@@ -60,25 +60,25 @@ static const uint16_t first_row[PERCH_RECORD_MAX] = {
 #undef FIELD
 };
 
-static void tell(struct perch__walk *walk, const struct perch_field *field)
+static void emit(struct perch__walk *walk, const struct perch_field *field)
 {
 	if (!walk->rc)
 		walk->rc = walk->function(walk->context, field);
 }
 
-void perch__field(struct perch__walk *walk, const char *name, enum perch_field_kind kind,
-		  uint64_t value)
+void perch__emit_field(struct perch__walk *walk, const char *name, enum perch_field_kind kind,
+		       uint64_t value)
 {
-	tell(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
+	emit(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
 }
 
-void perch__field_words(struct perch__walk *walk, const char *name, uint64_t value,
-			perch__words_function *words)
+void perch__emit_flags(struct perch__walk *walk, const char *name, uint64_t value,
+		       perch__format_function *format)
 {
-	char text[PERCH__WORDS_BYTES];
-	size_t length = words(walk->arch, value, text, sizeof(text));
+	char text[PERCH__FORMAT_BYTES];
+	size_t length = format(walk->arch, value, text, sizeof(text));
 
-	tell(walk, &(struct perch_field){
+	emit(walk, &(struct perch_field){
 			   .name = name,
 			   .kind = PERCH_FIELD_FLAGS,
 			   .value = value,
@@ -87,18 +87,17 @@ void perch__field_words(struct perch__walk *walk, const char *name, uint64_t val
 		   });
 }
 
-void perch__field_bytes(struct perch__walk *walk, const char *name, const void *bytes,
-			size_t length)
+void perch__emit_bytes(struct perch__walk *walk, const char *name, const void *bytes, size_t length)
 {
-	tell(walk, &(struct perch_field){ .name = name,
+	emit(walk, &(struct perch_field){ .name = name,
 					  .kind = PERCH_FIELD_BYTES,
 					  .text = length ? bytes : "",
 					  .length = length });
 }
 
-void perch__field_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
+void perch__emit_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
 {
-	tell(walk, &(struct perch_field){ .name = name,
+	emit(walk, &(struct perch_field){ .name = name,
 					  .kind = PERCH_FIELD_TEXT,
 					  .text = text->text ? text->text : "",
 					  .length = text->length });
@@ -124,27 +123,27 @@ static bool is_there(const struct perch_record *record, const struct row *row)
 	return (record->misc & row->misc) == row->misc && !(record->misc & row->no_misc);
 }
 
-static void tell_row(struct perch__walk *walk, const struct row *row)
+static void emit_row(struct perch__walk *walk, const struct row *row)
 {
 	struct perch_text text;
 
-	if (row->by) {
-		row->by(walk, row->name);
+	if (row->emit) {
+		row->emit(walk, row->name);
 	} else if (row->text) {
 		memcpy(&text, (const char *)walk->record + row->offset, sizeof(text));
-		perch__field_text(walk, row->name, &text);
-	} else if (row->words) {
-		perch__field_words(walk, row->name, value_of(walk->record, row), row->words);
+		perch__emit_text(walk, row->name, &text);
+	} else if (row->format) {
+		perch__emit_flags(walk, row->name, value_of(walk->record, row), row->format);
 	} else {
-		perch__field(walk, row->name, row->kind, value_of(walk->record, row));
+		perch__emit_field(walk, row->name, row->kind, value_of(walk->record, row));
 	}
 }
 
-static void tell_rows(struct perch__walk *walk, const struct row *row)
+static void emit_rows(struct perch__walk *walk, const struct row *row)
 {
 	for (; !row->record && !walk->rc; row++)
 		if (is_there(walk->record, row))
-			tell_row(walk, row);
+			emit_row(walk, row);
 }
 
 /* Bytes of the trailer at the record's end. */
@@ -158,19 +157,19 @@ static size_t trailer_bytes(const struct perch_record *record)
 }
 
 /* What the kernel told too much, behind the trailer. */
-static void tell_stretch(struct perch__walk *walk)
+static void emit_oversized_bytes(struct perch__walk *walk)
 {
 	const struct perch_record *record = walk->record;
 	size_t extent =
 		perch__extent(record->parse_info, record->type, record->bytes, record->size);
 
 	if (extent < record->size)
-		perch__field_bytes(walk, "trailing_bytes", (const char *)record->bytes + extent,
-				   record->size - extent);
+		perch__emit_bytes(walk, "trailing_bytes", (const char *)record->bytes + extent,
+				  record->size - extent);
 }
 
 /* The body of a record of unknown form, or what stands behind the last known field. */
-static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
+static void emit_unknown_bytes(struct perch__walk *walk, size_t trailer, bool known)
 {
 	const struct perch_record *record = walk->record;
 	const char *bytes = record->bytes;
@@ -180,13 +179,13 @@ static void tell_rest(struct perch__walk *walk, size_t trailer, bool known)
 	if (extent < record->size)
 		return;
 	if (!known) {
-		perch__field_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES,
-				   end - PERCH__HEADER_BYTES);
+		perch__emit_bytes(walk, "bytes", bytes + PERCH__HEADER_BYTES,
+				  end - PERCH__HEADER_BYTES);
 		return;
 	}
 	if (record->trailing_bytes && record->trailing_bytes <= end - PERCH__HEADER_BYTES)
-		perch__field_bytes(walk, "trailing_bytes", bytes + end - record->trailing_bytes,
-				   record->trailing_bytes);
+		perch__emit_bytes(walk, "trailing_bytes", bytes + end - record->trailing_bytes,
+				  record->trailing_bytes);
 }
 
 int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
@@ -201,13 +200,13 @@ int perch_record_fields(const struct perch_record *record, enum perch_arch arch,
 	if (record->size < PERCH__HEADER_BYTES)
 		return 0;
 	if (known)
-		tell_rows(&walk, rows + first_row[record->type]);
-	tell_rest(&walk, trailer, known);
+		emit_rows(&walk, rows + first_row[record->type]);
+	emit_unknown_bytes(&walk, trailer, known);
 	if (trailer) {
-		perch__field(&walk, "sample_id", PERCH_FIELD_GROUP, 0);
-		tell_rows(&walk, rows + first_row[PERCH_RECORD_TRAILER]);
-		perch__field(&walk, NULL, PERCH_FIELD_END, 0);
+		perch__emit_field(&walk, "sample_id", PERCH_FIELD_GROUP, 0);
+		emit_rows(&walk, rows + first_row[PERCH_RECORD_TRAILER]);
+		perch__emit_field(&walk, NULL, PERCH_FIELD_END, 0);
 	}
-	tell_stretch(&walk);
+	emit_oversized_bytes(&walk);
 	return walk.rc;
 }

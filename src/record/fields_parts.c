@@ -3,110 +3,110 @@
  * common with them. */
 #include "fields.h"
 
-void perch__tell_read_values(struct perch__walk *walk, const char *name,
+void perch__emit_read_values(struct perch__walk *walk, const char *name,
 			     const struct perch_read_values *values)
 {
 	bool group = values->format & PERCH_FORMAT_GROUP;
 	struct perch_read_value value = { 0 };
 
-	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
+	perch__emit_field(walk, name, PERCH_FIELD_GROUP, 0);
 	if (!group) {
 		perch_read_values_at(values, 0, &value);
-		perch__field(walk, "value", PERCH_FIELD_NUMBER, value.value);
+		perch__emit_field(walk, "value", PERCH_FIELD_NUMBER, value.value);
 	}
 	if (values->format & PERCH_FORMAT_TOTAL_TIME_ENABLED)
-		perch__field(walk, "time_enabled", PERCH_FIELD_NUMBER, values->enabled_ns);
+		perch__emit_field(walk, "time_enabled", PERCH_FIELD_NUMBER, values->enabled_ns);
 	if (values->format & PERCH_FORMAT_TOTAL_TIME_RUNNING)
-		perch__field(walk, "time_running", PERCH_FIELD_NUMBER, values->running_ns);
+		perch__emit_field(walk, "time_running", PERCH_FIELD_NUMBER, values->running_ns);
 	if (group)
-		perch__field(walk, "values", PERCH_FIELD_LIST, values->nr);
+		perch__emit_field(walk, "values", PERCH_FIELD_LIST, values->nr);
 	for (uint64_t i = 0; i < values->nr && !walk->rc; i++) {
 		perch_read_values_at(values, i, &value);
 		if (group) {
-			perch__field(walk, NULL, PERCH_FIELD_GROUP, 0);
-			perch__field(walk, "value", PERCH_FIELD_NUMBER, value.value);
+			perch__emit_field(walk, NULL, PERCH_FIELD_GROUP, 0);
+			perch__emit_field(walk, "value", PERCH_FIELD_NUMBER, value.value);
 		}
 		if (values->format & PERCH_FORMAT_ID)
-			perch__field(walk, "id", PERCH_FIELD_NUMBER, value.id);
+			perch__emit_field(walk, "id", PERCH_FIELD_NUMBER, value.id);
 		if (values->format & PERCH_FORMAT_LOST)
-			perch__field(walk, "lost", PERCH_FIELD_NUMBER, value.lost);
+			perch__emit_field(walk, "lost", PERCH_FIELD_NUMBER, value.lost);
 		if (group)
-			perch__field(walk, NULL, PERCH_FIELD_END, 0);
+			perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 	}
 	if (group)
-		perch__field(walk, NULL, PERCH_FIELD_END, 0);
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+		perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
 /* Markers are told as words; the word behind USER_DEFERRED is a cookie, not an address. */
-void perch__tell_chain(struct perch__walk *walk, const char *name, const uint64_t *ip, uint64_t nr)
+void perch__emit_chain(struct perch__walk *walk, const char *name, const uint64_t *ip, uint64_t nr)
 {
 	bool cookie = false;
 
-	perch__field(walk, name, PERCH_FIELD_LIST, nr);
+	perch__emit_field(walk, name, PERCH_FIELD_LIST, nr);
 	for (uint64_t i = 0; i < nr && !walk->rc; i++) {
 		uint64_t word = perch_word(walk->record, ip + i);
 
 		if (cookie)
-			perch__field(walk, NULL, PERCH_FIELD_HEX, word);
+			perch__emit_field(walk, NULL, PERCH_FIELD_HEX, word);
 		else if (word >= PERCH_CONTEXT_MAX)
-			perch__field_words(walk, NULL, word, perch__words_context);
+			perch__emit_flags(walk, NULL, word, perch__format_context);
 		else
-			perch__field(walk, NULL, PERCH_FIELD_ADDRESS, word);
+			perch__emit_field(walk, NULL, PERCH_FIELD_ADDRESS, word);
 		cookie = !cookie && word == PERCH_CONTEXT_USER_DEFERRED;
 	}
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__tell_read_record(struct perch__walk *walk, const char *name)
+void perch__emit_read_record(struct perch__walk *walk, const char *name)
 {
-	perch__tell_read_values(walk, name, &walk->record->read.values);
+	perch__emit_read_values(walk, name, &walk->record->read.values);
 }
 
-void perch__tell_mmap_build_id(struct perch__walk *walk, const char *name)
+void perch__emit_mmap_build_id(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->mmap.build_id,
-			   walk->record->mmap.build_id_size);
+	perch__emit_bytes(walk, name, walk->record->mmap.build_id,
+			  walk->record->mmap.build_id_size);
 }
 
-void perch__tell_namespace_links(struct perch__walk *walk, const char *name)
+void perch__emit_namespace_links(struct perch__walk *walk, const char *name)
 {
 	uint64_t nr = walk->record->namespaces.nr;
 
-	perch__field(walk, name, PERCH_FIELD_LIST, nr);
+	perch__emit_field(walk, name, PERCH_FIELD_LIST, nr);
 	for (uint64_t i = 0; i < nr && !walk->rc; i++) {
 		struct perch_ns_link_info link;
 
 		perch_namespace_at(walk->record, i, &link);
-		perch__field(walk, NULL, PERCH_FIELD_GROUP, 0);
-		perch__field_words(walk, "ns", i, perch__words_namespace);
-		perch__field(walk, "dev", PERCH_FIELD_HEX, link.dev);
-		perch__field(walk, "inode", PERCH_FIELD_NUMBER, link.ino);
-		perch__field(walk, NULL, PERCH_FIELD_END, 0);
+		perch__emit_field(walk, NULL, PERCH_FIELD_GROUP, 0);
+		perch__emit_flags(walk, "ns", i, perch__format_namespace);
+		perch__emit_field(walk, "dev", PERCH_FIELD_HEX, link.dev);
+		perch__emit_field(walk, "inode", PERCH_FIELD_NUMBER, link.ino);
+		perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 	}
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__tell_bpf_tag(struct perch__walk *walk, const char *name)
+void perch__emit_bpf_tag(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->bpf.tag, sizeof(walk->record->bpf.tag));
+	perch__emit_bytes(walk, name, walk->record->bpf.tag, sizeof(walk->record->bpf.tag));
 }
 
-void perch__tell_text_poke_before(struct perch__walk *walk, const char *name)
+void perch__emit_text_poke_old_bytes(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->text_poke.before,
-			   walk->record->text_poke.old_length);
+	perch__emit_bytes(walk, name, walk->record->text_poke.before,
+			  walk->record->text_poke.old_length);
 }
 
-void perch__tell_text_poke_after(struct perch__walk *walk, const char *name)
+void perch__emit_text_poke_new_bytes(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->text_poke.after,
-			   walk->record->text_poke.new_length);
+	perch__emit_bytes(walk, name, walk->record->text_poke.after,
+			  walk->record->text_poke.new_length);
 }
 
-void perch__tell_deferred_chain(struct perch__walk *walk, const char *name)
+void perch__emit_deferred_chain(struct perch__walk *walk, const char *name)
 {
-	perch__tell_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
+	perch__emit_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
 }
 
 static const char *trailer_end(const struct perch_record *record)
@@ -117,20 +117,21 @@ static const char *trailer_end(const struct perch_record *record)
 
 /* Both are read where they stand: the view has one id, and a record that somebody made up may have
  * two. */
-void perch__tell_trailer_id(struct perch__walk *walk, const char *name)
+void perch__emit_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
 	const char *end = trailer_end(record);
 	uint64_t before = record->parse_info->sample_type & (PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME);
 	const char *at = end - record->parse_info->id_size + 8 * __builtin_popcountll(before);
 
-	perch__field(walk, name, PERCH_FIELD_NUMBER, perch__u64(at, record->parse_info->swapped));
+	perch__emit_field(walk, name, PERCH_FIELD_NUMBER,
+			  perch__u64(at, record->parse_info->swapped));
 }
 
-void perch__tell_trailer_identifier(struct perch__walk *walk, const char *name)
+void perch__emit_trailer_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *end = trailer_end(walk->record);
 
-	perch__field(walk, name, PERCH_FIELD_NUMBER,
-		     perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
+	perch__emit_field(walk, name, PERCH_FIELD_NUMBER,
+			  perch__u64(end - sizeof(uint64_t), walk->record->parse_info->swapped));
 }

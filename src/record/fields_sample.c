@@ -6,127 +6,126 @@
 
 /* The first word of the body; the view has one id, and a record that somebody made up may have two.
  */
-void perch__tell_sample_identifier(struct perch__walk *walk, const char *name)
+void perch__emit_sample_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *body = (const char *)walk->record->bytes + PERCH__HEADER_BYTES;
 
 	if (walk->record->size >= PERCH__HEADER_BYTES + sizeof(uint64_t))
-		perch__field(walk, name, PERCH_FIELD_NUMBER,
-			     perch__u64(body, walk->record->parse_info->swapped));
+		perch__emit_field(walk, name, PERCH_FIELD_NUMBER,
+				  perch__u64(body, walk->record->parse_info->swapped));
 }
 
-void perch__tell_sample_read(struct perch__walk *walk, const char *name)
+void perch__emit_sample_read(struct perch__walk *walk, const char *name)
 {
-	perch__tell_read_values(walk, name, &walk->record->sample.read);
+	perch__emit_read_values(walk, name, &walk->record->sample.read);
 }
 
-void perch__tell_sample_callchain(struct perch__walk *walk, const char *name)
+void perch__emit_sample_callchain(struct perch__walk *walk, const char *name)
 {
-	perch__tell_chain(walk, name, walk->record->sample.callchain.ip,
+	perch__emit_chain(walk, name, walk->record->sample.callchain.ip,
 			  walk->record->sample.callchain.nr);
 }
 
-void perch__tell_sample_raw(struct perch__walk *walk, const char *name)
+void perch__emit_sample_raw(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->sample.raw.data,
-			   walk->record->sample.raw.size);
+	perch__emit_bytes(walk, name, walk->record->sample.raw.data, walk->record->sample.raw.size);
 }
 
-static void tell_branch(struct perch__walk *walk, uint64_t index)
+static void emit_branch(struct perch__walk *walk, uint64_t index)
 {
 	const uint64_t *counters = walk->record->sample.branches.counters;
 	struct perch_branch_entry entry;
 
 	perch_branch_at(walk->record, index, &entry);
-	perch__field(walk, NULL, PERCH_FIELD_GROUP, 0);
-	perch__field(walk, "from", PERCH_FIELD_ADDRESS, entry.from);
-	perch__field(walk, "to", PERCH_FIELD_ADDRESS, entry.to);
-	perch__field_words(walk, "flags", perch__branch_flags(&entry), perch__words_branch);
-	perch__field(walk, "cycles", PERCH_FIELD_NUMBER, entry.cycles);
+	perch__emit_field(walk, NULL, PERCH_FIELD_GROUP, 0);
+	perch__emit_field(walk, "from", PERCH_FIELD_ADDRESS, entry.from);
+	perch__emit_field(walk, "to", PERCH_FIELD_ADDRESS, entry.to);
+	perch__emit_flags(walk, "flags", perch__branch_flags(&entry), perch__format_branch);
+	perch__emit_field(walk, "cycles", PERCH_FIELD_NUMBER, entry.cycles);
 	if (counters)
-		perch__field(walk, "counters", PERCH_FIELD_HEX,
-			     perch_word(walk->record, counters + index));
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+		perch__emit_field(walk, "counters", PERCH_FIELD_HEX,
+				  perch_word(walk->record, counters + index));
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
 /* The kernel leaves the index out of the empty stack of an event that has none. */
-void perch__tell_sample_branches(struct perch__walk *walk, const char *name)
+void perch__emit_sample_branches(struct perch__walk *walk, const char *name)
 {
 	const struct perch_sample *sample = &walk->record->sample;
 
-	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
+	perch__emit_field(walk, name, PERCH_FIELD_GROUP, 0);
 	if (walk->record->parse_info->branch_sample_type & PERCH_SAMPLE_BRANCH_HW_INDEX &&
 	    (sample->branches.nr || sample->branches.hw_index))
-		perch__field(walk, "hw_idx", PERCH_FIELD_HEX, sample->branches.hw_index);
-	perch__field(walk, "entries", PERCH_FIELD_LIST, sample->branches.nr);
+		perch__emit_field(walk, "hw_idx", PERCH_FIELD_HEX, sample->branches.hw_index);
+	perch__emit_field(walk, "entries", PERCH_FIELD_LIST, sample->branches.nr);
 	for (uint64_t i = 0; i < sample->branches.nr && !walk->rc; i++)
-		tell_branch(walk, i);
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+		emit_branch(walk, i);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-static void tell_registers(struct perch__walk *walk, const char *name,
+static void emit_registers(struct perch__walk *walk, const char *name,
 			   const struct perch_registers *registers)
 {
 	uint64_t mask = registers->mask;
 
-	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
-	perch__field_words(walk, "abi", registers->abi, perch__words_abi);
+	perch__emit_field(walk, name, PERCH_FIELD_GROUP, 0);
+	perch__emit_flags(walk, "abi", registers->abi, perch__format_abi);
 	for (uint32_t i = 0; i < registers->nr && mask && !walk->rc; i++, mask &= mask - 1) {
 		unsigned int bit = __builtin_ctzll(mask);
 		const char *known = perch_register_name(walk->arch, bit);
 		char number[16];
 
 		snprintf(number, sizeof(number), "reg%u", bit);
-		perch__field(walk, known ? known : number, PERCH_FIELD_HEX,
-			     perch_word(walk->record, registers->value + i));
+		perch__emit_field(walk, known ? known : number, PERCH_FIELD_HEX,
+				  perch_word(walk->record, registers->value + i));
 	}
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__tell_sample_user_registers(struct perch__walk *walk, const char *name)
+void perch__emit_sample_regs_user(struct perch__walk *walk, const char *name)
 {
-	tell_registers(walk, name, &walk->record->sample.regs_user);
+	emit_registers(walk, name, &walk->record->sample.regs_user);
 }
 
-void perch__tell_sample_intr_registers(struct perch__walk *walk, const char *name)
+void perch__emit_sample_regs_intr(struct perch__walk *walk, const char *name)
 {
-	tell_registers(walk, name, &walk->record->sample.regs_intr);
+	emit_registers(walk, name, &walk->record->sample.regs_intr);
 }
 
 /* Bytes that the kernel reserved and could not fill are what was in the ring before: they are not
  * shown. */
-void perch__tell_sample_stack(struct perch__walk *walk, const char *name)
+void perch__emit_sample_stack(struct perch__walk *walk, const char *name)
 {
 	const struct perch_sample *sample = &walk->record->sample;
 
-	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
-	perch__field(walk, "size", PERCH_FIELD_NUMBER, sample->stack_user.size);
+	perch__emit_field(walk, name, PERCH_FIELD_GROUP, 0);
+	perch__emit_field(walk, "size", PERCH_FIELD_NUMBER, sample->stack_user.size);
 	if (sample->stack_user.size) {
-		perch__field_bytes(walk, "data", sample->stack_user.data,
-				   sample->stack_user.dynamic_size);
-		perch__field(walk, "dyn_size", PERCH_FIELD_NUMBER, sample->stack_user.dynamic_size);
+		perch__emit_bytes(walk, "data", sample->stack_user.data,
+				  sample->stack_user.dynamic_size);
+		perch__emit_field(walk, "dyn_size", PERCH_FIELD_NUMBER,
+				  sample->stack_user.dynamic_size);
 	}
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__tell_sample_weight(struct perch__walk *walk, const char *name)
+void perch__emit_sample_weight(struct perch__walk *walk, const char *name)
 {
 	union perch_sample_weight weight = { .full = walk->record->sample.weight };
 
 	if (!(walk->record->parse_info->sample_type & PERCH_SAMPLE_WEIGHT_STRUCT)) {
-		perch__field(walk, name, PERCH_FIELD_NUMBER, weight.full);
+		perch__emit_field(walk, name, PERCH_FIELD_NUMBER, weight.full);
 		return;
 	}
-	perch__field(walk, name, PERCH_FIELD_GROUP, 0);
-	perch__field(walk, "var1_dw", PERCH_FIELD_NUMBER, weight.var1_dw);
-	perch__field(walk, "var2_w", PERCH_FIELD_NUMBER, weight.var2_w);
-	perch__field(walk, "var3_w", PERCH_FIELD_NUMBER, weight.var3_w);
-	perch__field(walk, NULL, PERCH_FIELD_END, 0);
+	perch__emit_field(walk, name, PERCH_FIELD_GROUP, 0);
+	perch__emit_field(walk, "var1_dw", PERCH_FIELD_NUMBER, weight.var1_dw);
+	perch__emit_field(walk, "var2_w", PERCH_FIELD_NUMBER, weight.var2_w);
+	perch__emit_field(walk, "var3_w", PERCH_FIELD_NUMBER, weight.var3_w);
+	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-void perch__tell_sample_aux(struct perch__walk *walk, const char *name)
+void perch__emit_sample_aux(struct perch__walk *walk, const char *name)
 {
-	perch__field_bytes(walk, name, walk->record->sample.aux.data,
-			   walk->record->sample.aux.size);
+	perch__emit_bytes(walk, name, walk->record->sample.aux.data, walk->record->sample.aux.size);
 }

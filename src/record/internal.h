@@ -11,7 +11,7 @@
 #define PERCH__HEADER_BYTES    8u
 #define PERCH__FIRST_USER_TYPE 64u /* perf.data's own types: no trailer */
 
-#define PERCH__IDENTITY_BITS                                                               \
+#define PERCH__SAMPLE_ID_BITS                                                              \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
@@ -71,12 +71,12 @@ static inline bool perch__has_trailer(const struct perch_parse_info *parse_info,
 
 /* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c).
  */
-size_t perch__extent_stretched(const struct perch_parse_info *parse_info, uint32_t type,
+size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
 			       const void *bytes, size_t size);
 /* The bytes of header and body of such a type; 0 when they do not tell. */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
 #define PERCH__MOST_TRAILER 48u
-static inline bool perch__may_be_stretched(uint32_t type)
+static inline bool perch__may_be_oversized(uint32_t type)
 {
 	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
 					type == PERCH_RECORD_TEXT_POKE,
@@ -85,8 +85,8 @@ static inline bool perch__may_be_stretched(uint32_t type)
 static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type,
 				   const void *bytes, size_t size)
 {
-	return perch__may_be_stretched(type)
-		       ? perch__extent_stretched(parse_info, type, bytes, size)
+	return perch__may_be_oversized(type)
+		       ? perch__extent_oversized(parse_info, type, bytes, size)
 		       : size;
 }
 
@@ -140,16 +140,16 @@ PERCH__INLINE int perch__decode(struct perch_record *record,
  * after them; NULL when they do not fit, with the word and the name of the part that is the first
  * not to.
  */
-struct perch__misfit {
+struct perch__truncated_field {
 	const void *at;
 	const char *field;
 };
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,
-				   struct perch__misfit *misfit);
+				   struct perch__truncated_field *misfit);
 
 /* -EBADMSG: the field at `at` needs more bytes than the record has. */
-int perch__too_short(const struct perch_record *record, const void *at, const char *field,
+int perch__truncated(const struct perch_record *record, const void *at, const char *field,
 		     struct perch_error *err);
 
 #endif

@@ -19,17 +19,17 @@ static const uint64_t *decode_times(struct perch_read_values *read, const uint64
 
 /* The words before a group's entries, and those of a single counter, as they come when the format
  * has them. */
-struct part {
+struct read_field {
 	uint64_t bit;
 	const char *name;
 };
-static const struct part group_parts[] = {
+static const struct read_field group_fields[] = {
 	{ PERCH_FORMAT_GROUP, "number of read.values" },
 	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "read.time_enabled" },
 	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "read.time_running" },
 	{ PERCH_FORMAT_GROUP, "read.values" },
 };
-static const struct part single_parts[] = {
+static const struct read_field single_fields[] = {
 	{ 0, "read.value" },
 	{ PERCH_FORMAT_TOTAL_TIME_ENABLED, "read.time_enabled" },
 	{ PERCH_FORMAT_TOTAL_TIME_RUNNING, "read.time_running" },
@@ -37,17 +37,18 @@ static const struct part single_parts[] = {
 	{ PERCH_FORMAT_LOST, "read.lost" },
 };
 
-static const uint64_t *does_not_fit(uint64_t format, const uint64_t *at, const uint64_t *end,
-				    struct perch__misfit *misfit)
+static const uint64_t *truncated_read(uint64_t format, const uint64_t *at, const uint64_t *end,
+				      struct perch__truncated_field *truncated)
 {
-	const struct part *part = format & PERCH_FORMAT_GROUP ? group_parts : single_parts;
-	const struct part *last = format & PERCH_FORMAT_GROUP ? group_parts + 3 : single_parts + 4;
+	const struct read_field *field = format & PERCH_FORMAT_GROUP ? group_fields : single_fields;
+	const struct read_field *last = format & PERCH_FORMAT_GROUP ? group_fields + 3
+								    : single_fields + 4;
 
-	while (part < last && (at < end || (part->bit && !(format & part->bit)))) {
-		at += !part->bit || format & part->bit;
-		part++;
+	while (field < last && (at < end || (field->bit && !(format & field->bit)))) {
+		at += !field->bit || format & field->bit;
+		field++;
 	}
-	*misfit = (struct perch__misfit){ at, part->name };
+	*truncated = (struct perch__truncated_field){ at, field->name };
 	return NULL;
 }
 
@@ -57,7 +58,7 @@ static const uint64_t *does_not_fit(uint64_t format, const uint64_t *at, const u
  */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,
-				   struct perch__misfit *misfit)
+				   struct perch__truncated_field *truncated)
 {
 	uint64_t left = end - at, nr;
 	unsigned int times = time_words(format);
@@ -66,17 +67,17 @@ const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t form
 	*read = (struct perch_read_values){ .format = format, .words_each = each, .swapped = swap };
 	if (!(format & PERCH_FORMAT_GROUP)) {
 		if (left < times + each)
-			return does_not_fit(format, at, end, misfit);
+			return truncated_read(format, at, end, truncated);
 		read->nr = 1;
 		read->words = at;
 		decode_times(read, at + 1, swap);
 		return at + times + each;
 	}
 	if (left < 1 + times)
-		return does_not_fit(format, at, end, misfit);
+		return truncated_read(format, at, end, truncated);
 	nr = perch__u64(at, swap);
 	if (nr > (left - 1 - times) / each)
-		return does_not_fit(format, at, end, misfit);
+		return truncated_read(format, at, end, truncated);
 	read->nr = nr;
 	read->words = decode_times(read, at + 1, swap);
 	return read->words + nr * each;

@@ -2,7 +2,7 @@
 /* Header, trailer, and who decodes what lies between them. */
 #include "internal.h"
 
-int perch__too_short(const struct perch_record *record, const void *at, const char *field,
+int perch__truncated(const struct perch_record *record, const void *at, const char *field,
 		     struct perch_error *err)
 {
 	const char *name = perch_record_name(record->type);
@@ -16,7 +16,7 @@ int perch__too_short(const struct perch_record *record, const void *at, const ch
 PERCH__INLINE void decode_trailer(struct perch_sample_id *sample_id, uint64_t type, const char *at,
 				  const bool swap)
 {
-	sample_id->has = type & PERCH__IDENTITY_BITS;
+	sample_id->has = type & PERCH__SAMPLE_ID_BITS;
 	if (type & PERCH_SAMPLE_TID) {
 		sample_id->pid = perch__u32(at, swap);
 		sample_id->tid = perch__u32(at + 4, swap);
@@ -67,7 +67,7 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 	clear_views(record);
 	if (perch__has_trailer(parse_info, record->type)) {
 		if (body.size < parse_info->id_size)
-			return perch__too_short(record, body.at, "sample_id", err);
+			return perch__truncated(record, body.at, "sample_id", err);
 		body.size -= parse_info->id_size;
 		if (parse_info->swapped)
 			decode_trailer(&record->sample_id, parse_info->sample_type,

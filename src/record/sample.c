@@ -17,12 +17,12 @@ struct cursor {
 	bool no_hw_index; /* an empty branch stack is without one */
 };
 
-PERCH__INLINE uint64_t left(const struct cursor *c)
+PERCH__INLINE uint64_t words_left(const struct cursor *c)
 {
 	return c->end - c->at;
 }
 
-PERCH__INLINE uint64_t next(struct cursor *c)
+PERCH__INLINE uint64_t next_word(struct cursor *c)
 {
 	return perch__u64(c->at++, c->swap);
 }
@@ -44,17 +44,17 @@ PERCH__INLINE uint32_t high_half(const struct cursor *c)
  * size in the order of the record: so what is behind the one that does not fit, from `view` on, is
  * cleared here.
  */
-static __attribute__((noinline)) int does_not_fit(struct perch_record *record, const void *at,
-						  void *view, const char *field,
-						  struct perch_error *err)
+static __attribute__((noinline)) int truncated_sample(struct perch_record *record, const void *at,
+						      void *view, const char *field,
+						      struct perch_error *err)
 {
 	memset(view, 0, (char *)(&record->sample + 1) - (char *)view);
-	return perch__too_short(record, at, field, err);
+	return perch__truncated(record, at, field, err);
 }
 
-PERCH__INLINE int too_short(const struct cursor *c, void *view, const char *field)
+PERCH__INLINE int truncated_at(const struct cursor *c, void *view, const char *field)
 {
-	return does_not_fit(c->record, c->at, view, field, c->err);
+	return truncated_sample(c->record, c->at, view, field, c->err);
 }
 
 static const struct {
@@ -73,7 +73,7 @@ static const struct {
 };
 
 /* Which of the fixed fields is the first that the record has no room for. */
-static __attribute__((noinline)) int fixed_too_short(struct perch_record *record, uint64_t words,
+static __attribute__((noinline)) int truncated_fixed(struct perch_record *record, uint64_t words,
 						     struct perch_error *err)
 {
 	const uint64_t *at = (const uint64_t *)record->bytes + 1;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) int fixed_too_short(struct perch_record *record
 			break;
 		at++;
 	}
-	return does_not_fit(record, at, &record->sample, name, err);
+	return truncated_sample(record, at, &record->sample, name, err);
 }
 
 /*
@@ -102,37 +102,37 @@ PERCH__INLINE int decode_fixed(struct cursor *c)
 	uint64_t type = c->parse_info->sample_type;
 	uint64_t id = 0;
 
-	if (__builtin_expect(left(c) < c->parse_info->fixed_words, 0))
-		return fixed_too_short(c->record, left(c), c->err);
-	sample_id->has = type & PERCH__IDENTITY_BITS;
+	if (__builtin_expect(words_left(c) < c->parse_info->fixed_words, 0))
+		return truncated_fixed(c->record, words_left(c), c->err);
+	sample_id->has = type & PERCH__SAMPLE_ID_BITS;
 	if (type & PERCH_SAMPLE_IDENTIFIER)
-		id = next(c);
-	sample->ip = type & PERCH_SAMPLE_IP ? next(c) : 0;
+		id = next_word(c);
+	sample->ip = type & PERCH_SAMPLE_IP ? next_word(c) : 0;
 	sample_id->pid = sample->pid = type & PERCH_SAMPLE_TID ? low_half(c) : 0;
 	sample_id->tid = sample->tid = type & PERCH_SAMPLE_TID ? high_half(c) : 0;
 	c->at += !!(type & PERCH_SAMPLE_TID);
-	sample_id->time = sample->time = type & PERCH_SAMPLE_TIME ? next(c) : 0;
-	sample->addr = type & PERCH_SAMPLE_ADDR ? next(c) : 0;
+	sample_id->time = sample->time = type & PERCH_SAMPLE_TIME ? next_word(c) : 0;
+	sample->addr = type & PERCH_SAMPLE_ADDR ? next_word(c) : 0;
 	if (type & PERCH_SAMPLE_ID)
-		id = next(c);
+		id = next_word(c);
 	sample_id->id = sample->id = id;
-	sample_id->stream_id = sample->stream_id = type & PERCH_SAMPLE_STREAM_ID ? next(c) : 0;
+	sample_id->stream_id = sample->stream_id = type & PERCH_SAMPLE_STREAM_ID ? next_word(c) : 0;
 	sample_id->cpu = sample->cpu = type & PERCH_SAMPLE_CPU ? low_half(c) : 0;
 	c->at += !!(type & PERCH_SAMPLE_CPU);
-	sample->period = type & PERCH_SAMPLE_PERIOD ? next(c) : c->parse_info->period;
+	sample->period = type & PERCH_SAMPLE_PERIOD ? next_word(c) : c->parse_info->period;
 	return 0;
 }
 
 PERCH__INLINE int decode_read_values(struct cursor *c)
 {
-	struct perch__misfit misfit;
+	struct perch__truncated_field truncated;
 	const uint64_t *after = perch__decode_read(&c->record->sample.read,
 						   c->parse_info->read_format, c->at, c->end,
-						   c->swap, &misfit);
+						   c->swap, &truncated);
 
 	if (!after)
-		return does_not_fit(c->record, misfit.at, &c->record->sample.read, misfit.field,
-				    c->err);
+		return truncated_sample(c->record, truncated.at, &c->record->sample.read,
+					truncated.field, c->err);
 	c->at = after;
 	return 0;
 }
@@ -142,11 +142,11 @@ PERCH__INLINE int decode_callchain(struct cursor *c)
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t nr;
 
-	if (__builtin_expect(!left(c), 0))
-		return too_short(c, &sample->callchain, "number of callchain entries");
-	nr = next(c);
-	if (__builtin_expect(nr > left(c), 0))
-		return too_short(c, &sample->callchain, "callchain");
+	if (__builtin_expect(!words_left(c), 0))
+		return truncated_at(c, &sample->callchain, "number of callchain entries");
+	nr = next_word(c);
+	if (__builtin_expect(nr > words_left(c), 0))
+		return truncated_at(c, &sample->callchain, "callchain");
 	sample->callchain.nr = nr;
 	sample->callchain.ip = c->at;
 	c->at += nr;
@@ -159,13 +159,13 @@ PERCH__INLINE int decode_raw(struct cursor *c)
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t bytes, words;
 
-	if (!left(c))
-		return too_short(c, &sample->raw, "raw size");
+	if (!words_left(c))
+		return truncated_at(c, &sample->raw, "raw size");
 	bytes = 4 + (uint64_t)low_half(c);
 	words = (bytes + 7) / 8;
-	if (words > left(c))
-		return does_not_fit(c->record, (const char *)c->at + 4, &sample->raw, "raw",
-				    c->err);
+	if (words > words_left(c))
+		return truncated_sample(c->record, (const char *)c->at + 4, &sample->raw, "raw",
+					c->err);
 	sample->raw.size = bytes - 4;
 	sample->raw.data = (const char *)c->at + 4;
 	c->at += words;
@@ -182,24 +182,25 @@ PERCH__INLINE int decode_branches(struct cursor *c)
 	uint64_t kinds = c->parse_info->branch_sample_type;
 	uint64_t nr, hw_index = 0;
 
-	if (!left(c))
-		return too_short(c, &sample->branches, "number of branch_stack.entries");
-	nr = next(c);
+	if (!words_left(c))
+		return truncated_at(c, &sample->branches, "number of branch_stack.entries");
+	nr = next_word(c);
 	if (kinds & PERCH_SAMPLE_BRANCH_HW_INDEX && (nr || !c->no_hw_index)) {
-		if (!left(c))
-			return too_short(c, &sample->branches, "branch_stack.hw_idx");
-		hw_index = next(c);
+		if (!words_left(c))
+			return truncated_at(c, &sample->branches, "branch_stack.hw_idx");
+		hw_index = next_word(c);
 	}
-	if (nr > left(c) / ENTRY_WORDS)
-		return too_short(c, &sample->branches, "branch_stack.entries");
+	if (nr > words_left(c) / ENTRY_WORDS)
+		return truncated_at(c, &sample->branches, "branch_stack.entries");
 	sample->branches.entry = (const struct perch_branch_entry *)c->at;
 	sample->branches.nr = nr;
 	sample->branches.hw_index = hw_index;
 	sample->branches.counters = NULL;
 	c->at += nr * ENTRY_WORDS;
 	if (kinds & PERCH_SAMPLE_BRANCH_COUNTERS) {
-		if (nr > left(c))
-			return too_short(c, &sample->branches, "branch_stack.entries[].counters");
+		if (nr > words_left(c))
+			return truncated_at(c, &sample->branches,
+					    "branch_stack.entries[].counters");
 		sample->branches.counters = c->at;
 		c->at += nr;
 	}
@@ -211,15 +212,15 @@ PERCH__INLINE int decode_registers(struct cursor *c, struct perch_registers *reg
 {
 	uint64_t abi;
 
-	if (!left(c))
-		return too_short(c, regs, abi_field);
-	abi = next(c);
+	if (!words_left(c))
+		return truncated_at(c, regs, abi_field);
+	abi = next_word(c);
 	if (abi == PERCH_SAMPLE_REGS_ABI_NONE) {
 		*regs = (struct perch_registers){ 0 };
 		return 0;
 	}
-	if (left(c) < nr)
-		return too_short(c, regs, field);
+	if (words_left(c) < nr)
+		return truncated_at(c, regs, field);
 	*regs = (struct perch_registers){ .abi = abi, .mask = mask, .nr = nr, .value = c->at };
 	c->at += nr;
 	return 0;
@@ -231,32 +232,32 @@ PERCH__INLINE int decode_stack(struct cursor *c)
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t size, words, dynamic;
 
-	if (!left(c))
-		return too_short(c, &sample->stack_user, "user_stack.size");
-	size = next(c);
+	if (!words_left(c))
+		return truncated_at(c, &sample->stack_user, "user_stack.size");
+	size = next_word(c);
 	if (!size) {
 		sample->stack_user.size = sample->stack_user.dynamic_size = 0;
 		sample->stack_user.data = NULL;
 		return 0;
 	}
 	words = size / 8 + !!(size % 8);
-	if (words > left(c))
-		return too_short(c, &sample->stack_user, "user_stack.data");
+	if (words > words_left(c))
+		return truncated_at(c, &sample->stack_user, "user_stack.data");
 	sample->stack_user.size = size;
 	sample->stack_user.data = c->at;
 	c->at += words;
-	if (!left(c))
-		return too_short(c, &sample->stack_user, "user_stack.dyn_size");
-	dynamic = next(c);
+	if (!words_left(c))
+		return truncated_at(c, &sample->stack_user, "user_stack.dyn_size");
+	dynamic = next_word(c);
 	sample->stack_user.dynamic_size = dynamic < size ? dynamic : size;
 	return 0;
 }
 
-PERCH__INLINE int decode_word(struct cursor *c, uint64_t *value, const char *field)
+PERCH__INLINE int decode_u64(struct cursor *c, uint64_t *value, const char *field)
 {
-	if (!left(c))
-		return too_short(c, value, field);
-	*value = next(c);
+	if (!words_left(c))
+		return truncated_at(c, value, field);
+	*value = next_word(c);
 	return 0;
 }
 
@@ -265,12 +266,12 @@ PERCH__INLINE int decode_aux(struct cursor *c)
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t size, words;
 
-	if (!left(c))
-		return too_short(c, &sample->aux, "aux size");
-	size = next(c);
+	if (!words_left(c))
+		return truncated_at(c, &sample->aux, "aux size");
+	size = next_word(c);
 	words = size / 8 + !!(size % 8);
-	if (words > left(c))
-		return too_short(c, &sample->aux, "aux");
+	if (words > words_left(c))
+		return truncated_at(c, &sample->aux, "aux");
 	sample->aux.size = size;
 	sample->aux.data = c->at;
 	c->at += words;
@@ -281,7 +282,7 @@ PERCH__INLINE int decode_aux(struct cursor *c)
  * group. */
 #define CLEAR(member) memset(&sample->member, 0, sizeof(sample->member))
 
-PERCH__INLINE void clear_middle(struct perch_sample *sample)
+PERCH__INLINE void clear_raw_to_stack(struct perch_sample *sample)
 {
 	CLEAR(raw);
 	CLEAR(branches);
@@ -289,7 +290,7 @@ PERCH__INLINE void clear_middle(struct perch_sample *sample)
 	CLEAR(stack_user);
 }
 
-PERCH__INLINE void clear_last(struct perch_sample *sample)
+PERCH__INLINE void clear_weight_to_aux(struct perch_sample *sample)
 {
 	sample->weight = sample->data_src = sample->transaction = 0;
 	CLEAR(regs_intr);
@@ -298,7 +299,7 @@ PERCH__INLINE void clear_last(struct perch_sample *sample)
 }
 
 /* RAW to STACK_USER. */
-PERCH__INLINE int decode_middle(struct cursor *c)
+PERCH__INLINE int decode_raw_to_stack(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	const struct perch_parse_info *parse_info = c->parse_info;
@@ -332,46 +333,46 @@ PERCH__INLINE int decode_middle(struct cursor *c)
 }
 
 /* WEIGHT to AUX; a sample that has any of them is rare enough to clear them all first. */
-PERCH__INLINE int decode_last(struct cursor *c)
+PERCH__INLINE int decode_weight_to_aux(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	const struct perch_parse_info *parse_info = c->parse_info;
 	uint64_t type = parse_info->sample_type;
 	int rc = 0;
 
-	clear_last(sample);
+	clear_weight_to_aux(sample);
 	if (type & (PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT))
-		rc = decode_word(c, &sample->weight, "weight");
+		rc = decode_u64(c, &sample->weight, "weight");
 	if (!rc && type & PERCH_SAMPLE_DATA_SRC)
-		rc = decode_word(c, &sample->data_src, "data_src");
+		rc = decode_u64(c, &sample->data_src, "data_src");
 	if (!rc && type & PERCH_SAMPLE_TRANSACTION)
-		rc = decode_word(c, &sample->transaction, "transaction");
+		rc = decode_u64(c, &sample->transaction, "transaction");
 	if (!rc && type & PERCH_SAMPLE_REGS_INTR)
 		rc = decode_registers(c, &sample->regs_intr, parse_info->regs_intr,
 				      parse_info->nr_regs_intr, "intr_regs.abi", "intr_regs");
 	if (!rc && type & PERCH_SAMPLE_PHYS_ADDR)
-		rc = decode_word(c, &sample->phys_addr, "phys_addr");
+		rc = decode_u64(c, &sample->phys_addr, "phys_addr");
 	if (!rc && type & PERCH_SAMPLE_CGROUP)
-		rc = decode_word(c, &sample->cgroup, "cgroup");
+		rc = decode_u64(c, &sample->cgroup, "cgroup");
 	if (!rc && type & PERCH_SAMPLE_DATA_PAGE_SIZE)
-		rc = decode_word(c, &sample->data_page_size, "data_page_size");
+		rc = decode_u64(c, &sample->data_page_size, "data_page_size");
 	if (!rc && type & PERCH_SAMPLE_CODE_PAGE_SIZE)
-		rc = decode_word(c, &sample->code_page_size, "code_page_size");
+		rc = decode_u64(c, &sample->code_page_size, "code_page_size");
 	if (!rc && type & PERCH_SAMPLE_AUX)
 		rc = decode_aux(c);
 	return rc;
 }
 
-#define MIDDLE_BITS                                                              \
+#define RAW_TO_STACK_BITS                                                        \
 	(PERCH_SAMPLE_RAW | PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_REGS_USER | \
 	 PERCH_SAMPLE_STACK_USER)
-#define LAST_BITS                                                                          \
+#define WEIGHT_TO_AUX_BITS                                                                 \
 	(PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT | PERCH_SAMPLE_DATA_SRC |        \
 	 PERCH_SAMPLE_TRANSACTION | PERCH_SAMPLE_REGS_INTR | PERCH_SAMPLE_PHYS_ADDR |      \
 	 PERCH_SAMPLE_CGROUP | PERCH_SAMPLE_DATA_PAGE_SIZE | PERCH_SAMPLE_CODE_PAGE_SIZE | \
 	 PERCH_SAMPLE_AUX)
 
-PERCH__INLINE int decode_sized(struct cursor *c)
+PERCH__INLINE int decode_variable(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
 	uint64_t type = c->parse_info->sample_type;
@@ -389,16 +390,16 @@ PERCH__INLINE int decode_sized(struct cursor *c)
 		CLEAR(callchain);
 	if (rc)
 		return rc;
-	if (type & MIDDLE_BITS)
-		rc = decode_middle(c);
+	if (type & RAW_TO_STACK_BITS)
+		rc = decode_raw_to_stack(c);
 	else
-		clear_middle(sample);
+		clear_raw_to_stack(sample);
 	if (rc)
 		return rc;
-	if (type & LAST_BITS)
-		rc = decode_last(c);
+	if (type & WEIGHT_TO_AUX_BITS)
+		rc = decode_weight_to_aux(c);
 	else
-		clear_last(sample);
+		clear_weight_to_aux(sample);
 	return rc;
 }
 
@@ -418,7 +419,7 @@ PERCH__INLINE int decode(struct perch_record *record, const struct perch_parse_i
 	int rc = decode_fixed(&c);
 
 	if (!rc)
-		rc = decode_sized(&c);
+		rc = decode_variable(&c);
 	if (!rc)
 		record->trailing_bytes = bytes + record->size - (const char *)c.at;
 	return rc;

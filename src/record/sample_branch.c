@@ -8,33 +8,33 @@
  * the lower ones. So the flags of the other order's machine are taken apart by where their producer
  * has put each.
  */
-struct bits {
+struct bit_fields {
 	uint64_t word;
 	unsigned int taken;
 	bool from_top;
 };
 
-static uint64_t take(struct bits *bits, unsigned int width)
+static uint64_t take_bits(struct bit_fields *fields, unsigned int width)
 {
-	unsigned int shift = bits->from_top ? 64 - bits->taken - width : bits->taken;
+	unsigned int shift = fields->from_top ? 64 - fields->taken - width : fields->taken;
 
-	bits->taken += width;
-	return bits->word >> shift & ((1ull << width) - 1);
+	fields->taken += width;
+	return fields->word >> shift & ((1ull << width) - 1);
 }
 
-static void take_flags(struct perch_branch_entry *entry, struct bits bits)
+static void unpack_flags(struct perch_branch_entry *entry, struct bit_fields fields)
 {
 	entry->flags = 0;
-	entry->mispred = take(&bits, 1);
-	entry->predicted = take(&bits, 1);
-	entry->in_tx = take(&bits, 1);
-	entry->abort = take(&bits, 1);
-	entry->cycles = take(&bits, 16);
-	entry->type = take(&bits, 4);
-	entry->spec = take(&bits, 2);
-	entry->new_type = take(&bits, 4);
-	entry->priv = take(&bits, 3);
-	entry->reserved = take(&bits, 31);
+	entry->mispred = take_bits(&fields, 1);
+	entry->predicted = take_bits(&fields, 1);
+	entry->in_tx = take_bits(&fields, 1);
+	entry->abort = take_bits(&fields, 1);
+	entry->cycles = take_bits(&fields, 16);
+	entry->type = take_bits(&fields, 4);
+	entry->spec = take_bits(&fields, 2);
+	entry->new_type = take_bits(&fields, 4);
+	entry->priv = take_bits(&fields, 3);
+	entry->reserved = take_bits(&fields, 31);
 }
 
 void perch_branch_at(const struct perch_record *record, uint64_t index,
@@ -52,6 +52,6 @@ void perch_branch_at(const struct perch_record *record, uint64_t index,
 	}
 	entry->from = perch__u64(&from->from, true);
 	entry->to = perch__u64(&from->to, true);
-	take_flags(entry, (struct bits){ .word = perch__u64(&from->flags, true),
-					 .from_top = record->parse_info->big_endian });
+	unpack_flags(entry, (struct bit_fields){ .word = perch__u64(&from->flags, true),
+						 .from_top = record->parse_info->big_endian });
 }

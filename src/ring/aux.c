@@ -127,7 +127,7 @@ size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2])
 	pieces[0] = pieces[1] = (struct iovec){ 0 };
 	if (!aux->area || aux->overwrite)
 		return 0;
-	aux->head = perch__widened(load_head(ring), aux->next, aux->size);
+	aux->head = perch__widen_position(load_head(ring), aux->next, aux->size);
 	/* what an AUX record told of may have been consumed before the head that tells of it moved
 	 */
 	if (aux->next - aux->head <= aux->size)
@@ -159,7 +159,7 @@ static void count_flags(struct perch_aux_stats *stats, const struct perch_aux_re
 }
 
 /* Forward: no byte below the tail is ours any more, and none can be a whole area above it. */
-static uint64_t left_before(const struct perch__aux *aux, uint64_t end)
+static uint64_t unread_before(const struct perch__aux *aux, uint64_t end)
 {
 	uint64_t bytes = end - aux->next;
 
@@ -171,7 +171,7 @@ static uint64_t left_before(const struct perch__aux *aux, uint64_t end)
  * freely, those of others are places in the area; a head below an end that is no such place has not
  * been moved yet.
  */
-static uint64_t kept_before(const struct perch__aux *aux, uint64_t end, uint64_t head)
+static uint64_t intact_before(const struct perch__aux *aux, uint64_t end, uint64_t head)
 {
 	uint64_t since;
 
@@ -199,8 +199,8 @@ ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *
 	if (!(record->aux.flags & PERCH_AUX_FLAG_OVERWRITE))
 		end += size;
 	if (!aux->overwrite)
-		end = perch__widened(end, aux->next, aux->size);
-	bytes = aux->overwrite ? kept_before(aux, end, load_head(ring)) : left_before(aux, end);
+		end = perch__widen_position(end, aux->next, aux->size);
+	bytes = aux->overwrite ? intact_before(aux, end, load_head(ring)) : unread_before(aux, end);
 	if (bytes > size)
 		bytes = size;
 	count_flags(&aux->stats, &record->aux);

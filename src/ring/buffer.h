@@ -11,8 +11,10 @@
 
 #include "internal.h"
 
-#define PERCH__RECORD_MAX  (1u << 16)
-#define PERCH__FETCH_AHEAD 1024 /* bytes: what another CPU has written comes from far away */
+#define PERCH__WRAP_BUFFER_SIZE (1u << 16)
+#define PERCH__PREFETCH_DISTANCE                                        \
+	1024 /* bytes: what another CPU has written comes from far away \
+	      */
 
 /* The AUX area behind a ring. */
 struct perch__aux {
@@ -29,17 +31,17 @@ struct perch__aux {
 /* What a ring of mode OVERWRITE held when it was paused. The kernel writes downwards, from position
  * 0 on. */
 struct perch__snapshot {
-	uint64_t head;	 /* the newest record */
-	uint64_t before; /* head of the snapshot before */
+	uint64_t head;		/* the newest record */
+	uint64_t previous_head; /* head of the snapshot before */
 	/* what lies from here on is not wanted again; at first the place where the kernel began */
-	uint64_t known;
+	uint64_t advanced;
 	uint64_t end; /* end of the oldest whole record */
 	uint64_t at;  /* newest first: the next record to hand out */
 	/* oldest first: where the records are, in units of 8 bytes behind head; newest first */
 	uint32_t *index;
-	size_t room;   /* entries of index */
-	size_t left;   /* records not handed out */
-	uint16_t size; /* of the one handed out last, as it was checked */
+	size_t capacity;  /* entries of index */
+	size_t remaining; /* records not handed out */
+	uint16_t size;	  /* of the one handed out last, as it was checked */
 	enum perch_snapshot_order order;
 	int64_t paused_ns; /* when the pause began; 0: not by this ring */
 	uint64_t bytes;	   /* handed out, of all snapshots */
@@ -65,11 +67,11 @@ struct perch_ring {
 	uint64_t damaged;
 	struct perch__snapshot snapshot;
 	struct perch__aux aux;
-	uint64_t wrapped[PERCH__RECORD_MAX / 8];
+	uint64_t wrapped[PERCH__WRAP_BUFFER_SIZE / 8];
 };
 
 /* Drops the rest of the batch in hand: it holds no records. */
-void perch__ring_drop(struct perch_ring *ring);
+void perch__drop_batch(struct perch_ring *ring);
 /* Explains a refused mmap(2). */
 int perch__ring_map_refused(const struct perch_operation *operation, struct perch_machine *machine,
 			    struct perch_error *err);
@@ -96,7 +98,7 @@ static inline uint64_t perch__ring_head(const struct perch_ring *ring)
  * GiB. What is at most size bytes from a position so is there, and not 4 GiB before. (It looks at
  * no more than 32 bits of a tail.)
  */
-static inline uint64_t perch__widened(uint64_t head, uint64_t position, size_t size)
+static inline uint64_t perch__widen_position(uint64_t head, uint64_t position, size_t size)
 {
 	uint32_t came = (uint32_t)(head - position);
 
@@ -107,7 +109,7 @@ static inline uint64_t perch__widened(uint64_t head, uint64_t position, size_t s
 /* FORWARD: the end of what the kernel has written. */
 static inline uint64_t perch__ring_written(const struct perch_ring *ring)
 {
-	return perch__widened(perch__ring_head(ring), ring->next, ring->size);
+	return perch__widen_position(perch__ring_head(ring), ring->next, ring->size);
 }
 
 /* The header at a position before end; false when it cannot be one. Read once: the memory is
@@ -121,8 +123,9 @@ static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t po
 }
 
 /* The record of size bytes at a position, put together in the ring's own buffer when it wraps. */
-static inline const struct perch_record_header *perch__ring_whole(struct perch_ring *ring,
-								  uint64_t position, uint16_t size)
+static inline const struct perch_record_header *perch__ring_contiguous(struct perch_ring *ring,
+								       uint64_t position,
+								       uint16_t size)
 {
 	size_t first = ring->size - (position & (ring->size - 1));
 
@@ -149,7 +152,7 @@ static inline void perch__pieces(char *buffer, size_t size, uint64_t position, s
 }
 
 /* The next record of the batch in hand; NULL at the batch's end. */
-static inline const struct perch_record_header *perch__ring_take(struct perch_ring *ring)
+static inline const struct perch_record_header *perch__batch_next(struct perch_ring *ring)
 {
 	struct perch_record_header header;
 	uint64_t position = ring->next;
@@ -157,12 +160,12 @@ static inline const struct perch_record_header *perch__ring_take(struct perch_ri
 	if (position == ring->head)
 		return NULL;
 	if (__builtin_expect(!perch__ring_header(ring, position, ring->head, &header), 0)) {
-		perch__ring_drop(ring);
+		perch__drop_batch(ring);
 		return NULL;
 	}
-	__builtin_prefetch(perch__ring_at(ring, position + PERCH__FETCH_AHEAD));
+	__builtin_prefetch(perch__ring_at(ring, position + PERCH__PREFETCH_DISTANCE));
 	ring->next = position + header.size;
-	return perch__ring_whole(ring, position, header.size);
+	return perch__ring_contiguous(ring, position, header.size);
 }
 
 #endif

@@ -9,10 +9,10 @@
 /* The next record of the batch in hand; NULL at the batch's end. */
 const struct perch_record_header *perch__ring_record(struct perch_ring *ring);
 /* Gives back to the kernel what was handed out. */
-void perch__ring_publish(struct perch_ring *ring);
+void perch__publish_tail(struct perch_ring *ring);
 /* Gives the batch back to the kernel and takes up what has come since: false when that is nothing.
  */
-bool perch__ring_advance(struct perch_ring *ring);
+bool perch__next_batch(struct perch_ring *ring);
 /* perch_ring_peek() that counts what it hands out into *stats, when not NULL. */
 size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 			struct perch_sampler_stats *stats);
@@ -36,10 +36,10 @@ static inline void perch__stats_count(struct perch_sampler_stats *stats, uint32_
 unsigned perch__lost_word(uint32_t type, uint16_t size);
 
 /* Where an id counts. */
-struct perch__place {
+struct perch__id_info {
 	int cpu;
 	pid_t pid;
-	size_t lane;
+	size_t ring;
 	int fd;
 };
 
@@ -57,19 +57,20 @@ struct perch__sampler_event {
 	const struct perch_cpus *cpus; /* the CPUs of its PMU; NULL: all */
 	struct perch_sampler_stats stats;
 	uint64_t *ids;
-	struct perch__place *places; /* of each id */
+	struct perch__id_info *id_info; /* of each id */
 	size_t nr_ids;
 };
 
 /* A CPU: all descriptors there write into one ring. With .overwrite there are two: the sampler's
  * own event has another. */
-struct perch__lane {
+struct perch__cpu_ring {
 	struct perch_ring *ring;
 	int cpu;
 	bool backward; /* read by snapshots alone */
 	bool failed;   /* poll(2) found an event in error */
 	struct perch_sampler_stats stats;
-	/* nr_events * nr_threads of them, -1 where nothing was opened; see perch__lane_has() */
+	/* nr_events * nr_threads of them, -1 where nothing was opened; see perch__ring_has_event()
+	 */
 	const int *fds;
 	size_t polled; /* which one poll(2) looks at */
 };
@@ -80,15 +81,15 @@ struct perch_sampler {
 	struct perch__sampler_event *events;
 	size_t nr_events; /* with the sampler's own */
 	/* the last one is: it carries what options.event.sideband asks for */
-	bool own_event;
+	bool tracking_event;
 	/* the caller's: valid while opening only, as what is marked so below */
 	const struct perch_attr *optional;
 	/* leader of a weak group that the kernel refused; -1: none */
-	int unfit;
+	int refused_group;
 	struct perch_target target;
 	const struct perch_cpus *cpus;
 	/* those of the caller's events; NULL: all of these */
-	const struct perch_cpus *chosen;
+	const struct perch_cpus *event_cpus;
 	struct perch_cpus one_cpu; /* target.cpu as a list */
 	int one_cpu_number;
 	const pid_t *threads; /* NULL: target.pid alone; valid while opening only */
@@ -98,30 +99,31 @@ struct perch_sampler {
 	size_t nr_backward; /* lanes so far that do */
 	bool paused;	    /* by perch_sampler_pause() */
 	size_t ring_pages;
-	size_t side_pages;  /* of the own event's rings beside those of .overwrite */
-	bool shrink;	    /* the size was not asked for: smaller ones will do */
-	size_t least_bytes; /* of the largest event's samples: no ring is smaller */
-	int *fds;	    /* [cpu][thread][event] */
+	size_t tracking_pages; /* of the own event's rings beside those of .overwrite */
+	bool may_shrink;       /* the size was not asked for: smaller ones will do */
+	size_t min_ring_bytes; /* of the largest event's samples: no ring is smaller */
+	int *fds;	       /* [cpu][thread][event] */
 	size_t nr_fds;
-	struct perch__lane *lanes;
-	size_t nr_lanes;
+	struct perch__cpu_ring *rings;
+	size_t nr_rings;
 	struct pollfd *polls; /* one a lane; fd -1 when all its targets have exited */
 	struct perch_decoder *decoder;
-	size_t turn; /* lane whose batch perch_sampler_next() is in */
+	size_t current; /* lane whose batch perch_sampler_next() is in */
 	/* of perch_sampler_next_ordered(), made when first needed */
 	struct perch_merge *merge;
 };
 
-static inline bool perch__is_own(const struct perch_sampler *sampler, size_t index)
+static inline bool perch__is_tracking_event(const struct perch_sampler *sampler, size_t index)
 {
-	return sampler->own_event && index + 1 == sampler->nr_events;
+	return sampler->tracking_event && index + 1 == sampler->nr_events;
 }
 
 /* Whether the event, where it is on the lane's CPU, writes into the lane's ring. */
-static inline bool perch__lane_has(const struct perch_sampler *sampler,
-				   const struct perch__lane *lane, size_t index)
+static inline bool perch__ring_has_event(const struct perch_sampler *sampler,
+					 const struct perch__cpu_ring *cpu_ring, size_t index)
 {
-	return !sampler->overwrite || lane->backward != perch__is_own(sampler, index);
+	return !sampler->overwrite ||
+	       cpu_ring->backward != perch__is_tracking_event(sampler, index);
 }
 
 /*
@@ -132,15 +134,16 @@ static inline bool perch__lane_has(const struct perch_sampler *sampler,
 int perch__sampler_build(struct perch_sampler *sampler, const struct perch_events *events,
 			 const struct perch_sampler_options *options, struct perch_error *err);
 /* A weak group comes apart. */
-void perch__sampler_break(struct perch_sampler *sampler, int leader);
+void perch__sampler_break_group(struct perch_sampler *sampler, int leader);
 /* Closes everything that was opened; the events stay, to be opened again. */
-void perch__sampler_close(struct perch_sampler *sampler);
+void perch__sampler_close_events(struct perch_sampler *sampler);
 bool perch__has_cpu(const struct perch_cpus *cpus, int cpu);
 
-#define PERCH__RING_BYTES     (512u << 10)
-#define PERCH__SIDE_BYTES     (128u << 10)
-#define PERCH__RING_MIN_PAGES 4
-#define PERCH__SAMPLE_MAX     65528 /* a record's size has 16 bits, of which the lowest three are 0 */
-#define PERCH__LOST_MAX	      72    /* of a LOST record with all of a trailer */
+#define PERCH__RING_BYTES	   (512u << 10)
+#define PERCH__TRACKING_RING_BYTES (128u << 10)
+#define PERCH__MIN_RING_PAGES	   4
+#define PERCH__MAX_RECORD_SIZE \
+	65528			/* a record's size has 16 bits, of which the lowest three are 0 */
+#define PERCH__MAX_LOST_SIZE 72 /* of a LOST record with all of a trailer */
 
 #endif

@@ -10,23 +10,23 @@
 
 #include "buffer.h"
 
-struct lane {
+struct input {
 	struct perch_ring *ring;
-	uint64_t taken;	  /* its head as the last round took it up */
-	uint64_t mark;	  /* what comes before is due, whatever its time */
-	uint64_t key;	  /* time of the ring's next record, or of the next one with a time */
-	uint64_t key_end; /* end of the record whose time key is */
+	uint64_t scanned;     /* its head as the last round took it up */
+	uint64_t crowded_end; /* what comes before is due, whatever its time */
+	uint64_t key;	      /* time of the ring's next record, or of the next one with a time */
+	uint64_t key_end;     /* end of the record whose time key is */
 };
 
 struct perch_merge {
 	struct perch_decoder *decoder;
-	struct lane *lanes;
+	struct input *inputs;
 	size_t nr;
 	size_t *heap; /* lanes with a record due; first the one with the lowest key */
 	size_t nr_due;
 	bool running;	   /* in a round */
 	bool flush;	   /* one that delivers everything */
-	bool delivered;	   /* the first lane's record is in the caller's hands */
+	bool delivered;	   /* the first input's record is in the caller's hands */
 	uint64_t limit;	   /* records not younger than that are due */
 	uint64_t youngest; /* of what the last round took up that found anything */
 	uint64_t latest;   /* youngest record delivered */
@@ -51,10 +51,10 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 				i);
 	made = calloc(1, sizeof(*made));
 	if (made) {
-		made->lanes = calloc(nr ? nr : 1, sizeof(*made->lanes));
+		made->inputs = calloc(nr ? nr : 1, sizeof(*made->inputs));
 		made->heap = calloc(nr ? nr : 1, sizeof(*made->heap));
 	}
-	if (!made || !made->lanes || !made->heap) {
+	if (!made || !made->inputs || !made->heap) {
 		perch_merge_free(made);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for merging %zu rings", nr);
@@ -62,8 +62,8 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	made->decoder = decoder;
 	made->nr = nr;
 	for (size_t i = 0; i < nr; i++) {
-		made->lanes[i].ring = rings[i];
-		made->lanes[i].taken = made->lanes[i].mark = made->lanes[i].key_end =
+		made->inputs[i].ring = rings[i];
+		made->inputs[i].scanned = made->inputs[i].crowded_end = made->inputs[i].key_end =
 			rings[i]->next;
 	}
 	*merge = made;
@@ -74,7 +74,7 @@ void perch_merge_free(struct perch_merge *merge)
 {
 	if (!merge)
 		return;
-	free(merge->lanes);
+	free(merge->inputs);
 	free(merge->heap);
 	free(merge);
 }
@@ -85,7 +85,7 @@ uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 }
 
 /* Whether a position is behind from: it cannot be further away than a ring is long. */
-static bool within(const struct perch_ring *ring, uint64_t position, uint64_t from)
+static bool is_behind(const struct perch_ring *ring, uint64_t position, uint64_t from)
 {
 	return position - from - 1 < ring->size;
 }
@@ -93,57 +93,58 @@ static bool within(const struct perch_ring *ring, uint64_t position, uint64_t fr
 static bool time_at(struct perch_merge *merge, struct perch_ring *ring, uint64_t position,
 		    uint16_t size, uint64_t *time)
 {
-	return perch_decoder_time(merge->decoder, perch__ring_whole(ring, position, size), size,
-				  time);
+	return perch_decoder_time(merge->decoder, perch__ring_contiguous(ring, position, size),
+				  size, time);
 }
 
 /*
- * The key of the lane's next record. Those without a time have that of the one behind them; at the
+ * The key of the input's next record. Those without a time have that of the one behind them; at the
  * end of what is there, that of the one before. Each record is looked at once, however many without
  * a time there are.
  */
-static void find_key(struct perch_merge *merge, struct lane *lane)
+static void find_key(struct perch_merge *merge, struct input *input)
 {
-	struct perch_ring *ring = lane->ring;
+	struct perch_ring *ring = input->ring;
 	struct perch_record_header header;
 	uint64_t at = ring->next;
 
-	if (within(ring, lane->key_end, at))
+	if (is_behind(ring, input->key_end, at))
 		return;
 	while (at != ring->head && perch__ring_header(ring, at, ring->head, &header)) {
 		uint64_t start = at;
 
 		at += header.size;
-		if (time_at(merge, ring, start, header.size, &lane->key))
+		if (time_at(merge, ring, start, header.size, &input->key))
 			break;
 	}
-	lane->key_end = at;
+	input->key_end = at;
 }
 
-static bool is_due(struct perch_merge *merge, struct lane *lane)
+static bool is_due(struct perch_merge *merge, struct input *input)
 {
-	const struct perch_ring *ring = lane->ring;
+	const struct perch_ring *ring = input->ring;
 
 	if (ring->next == ring->head)
 		return false;
-	find_key(merge, lane);
-	return merge->flush || within(ring, lane->mark, ring->next) || lane->key <= merge->limit;
+	find_key(merge, input);
+	return merge->flush || is_behind(ring, input->crowded_end, ring->next) ||
+	       input->key <= merge->limit;
 }
 
-static bool before(const struct perch_merge *merge, size_t one, size_t other)
+static bool is_earlier(const struct perch_merge *merge, size_t one, size_t other)
 {
-	const struct lane *a = &merge->lanes[merge->heap[one]],
-			  *b = &merge->lanes[merge->heap[other]];
+	const struct input *a = &merge->inputs[merge->heap[one]],
+			   *b = &merge->inputs[merge->heap[other]];
 
 	return a->key != b->key ? a->key < b->key : a < b;
 }
 
 static void swap(struct perch_merge *merge, size_t one, size_t other)
 {
-	size_t kept = merge->heap[one];
+	size_t saved = merge->heap[one];
 
 	merge->heap[one] = merge->heap[other];
-	merge->heap[other] = kept;
+	merge->heap[other] = saved;
 }
 
 static void sift_down(struct perch_merge *merge, size_t at)
@@ -153,7 +154,7 @@ static void sift_down(struct perch_merge *merge, size_t at)
 
 		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < merge->nr_due;
 		     child++)
-			if (before(merge, child, least))
+			if (is_earlier(merge, child, least))
 				least = child;
 		if (least == at)
 			return;
@@ -163,16 +164,16 @@ static void sift_down(struct perch_merge *merge, size_t at)
 }
 
 /*
- * Looks at what came into a lane since the round before: its youngest time, and where the ring's
+ * Looks at what came into a input since the round before: its youngest time, and where the ring's
  * upper half begins, for all before that must come now.
  */
-static void look_at(struct perch_merge *merge, struct lane *lane, uint64_t *youngest)
+static void scan_new_records(struct perch_merge *merge, struct input *input, uint64_t *youngest)
 {
-	struct perch_ring *ring = lane->ring;
+	struct perch_ring *ring = input->ring;
 	struct perch_record_header header;
-	uint64_t at = lane->taken, time;
+	uint64_t at = input->scanned, time;
 
-	lane->mark = at;
+	input->crowded_end = at;
 	if (ring->head - at > ring->head - ring->next) /* a batch was dropped */
 		at = ring->next;
 	for (; at != ring->head && perch__ring_header(ring, at, ring->head, &header);
@@ -181,13 +182,13 @@ static void look_at(struct perch_merge *merge, struct lane *lane, uint64_t *youn
 		     crowded = ring->head - at > ring->size / 2;
 
 		if (crowded)
-			lane->mark = at + header.size;
+			input->crowded_end = at + header.size;
 		if (timed && crowded && time > merge->limit)
 			merge->limit = time;
 		if (timed && time > *youngest)
 			*youngest = time;
 	}
-	lane->taken = ring->head;
+	input->scanned = ring->head;
 }
 
 static void begin_round(struct perch_merge *merge, bool flush)
@@ -202,13 +203,13 @@ static void begin_round(struct perch_merge *merge, bool flush)
 	/* all heads before the first record: going through records takes a while, and in it others
 	 * go on writing */
 	for (size_t i = 0; i < merge->nr; i++)
-		perch__ring_advance(merge->lanes[i].ring);
+		perch__next_batch(merge->inputs[i].ring);
 	for (size_t i = 0; i < merge->nr; i++)
-		look_at(merge, &merge->lanes[i], &youngest);
+		scan_new_records(merge, &merge->inputs[i], &youngest);
 	if (youngest)
 		merge->youngest = youngest;
 	for (size_t i = 0; i < merge->nr; i++)
-		if (is_due(merge, &merge->lanes[i]))
+		if (is_due(merge, &merge->inputs[i]))
 			merge->heap[merge->nr_due++] = i;
 	for (size_t i = merge->nr_due / 2; i--;)
 		sift_down(merge, i);
@@ -216,24 +217,24 @@ static void begin_round(struct perch_merge *merge, bool flush)
 
 static void remove_first(struct perch_merge *merge)
 {
-	perch__ring_publish(merge->lanes[merge->heap[0]].ring);
+	perch__publish_tail(merge->inputs[merge->heap[0]].ring);
 	merge->heap[0] = merge->heap[--merge->nr_due];
 	sift_down(merge, 0);
 }
 
-/* The caller is done with the first lane's record. A long round gives room back to the kernel on
+/* The caller is done with the first input's record. A long round gives room back to the kernel on
  * its way. */
-static void go_on(struct perch_merge *merge)
+static void finish_delivered(struct perch_merge *merge)
 {
-	struct lane *lane = &merge->lanes[merge->heap[0]];
+	struct input *input = &merge->inputs[merge->heap[0]];
 
 	merge->delivered = false;
-	if (!is_due(merge, lane)) {
+	if (!is_due(merge, input)) {
 		remove_first(merge);
 		return;
 	}
-	if (lane->ring->next - lane->ring->tail >= lane->ring->size / 4)
-		perch__ring_publish(lane->ring);
+	if (input->ring->next - input->ring->tail >= input->ring->size / 4)
+		perch__publish_tail(input->ring);
 	sift_down(merge, 0);
 }
 
@@ -256,12 +257,12 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 	if (!merge->running || (flush && !merge->flush))
 		begin_round(merge, flush);
 	else if (merge->delivered)
-		go_on(merge);
+		finish_delivered(merge);
 	while (merge->nr_due) {
 		int rc;
 
 		*ring = merge->heap[0];
-		bytes = perch__ring_take(merge->lanes[*ring].ring);
+		bytes = perch__batch_next(merge->inputs[*ring].ring);
 		if (!bytes) { /* no record there: the rest of the batch was dropped */
 			remove_first(merge);
 			continue;

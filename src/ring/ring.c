@@ -189,7 +189,7 @@ void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats
 }
 
 /* Release: our reads of the bytes are done before the kernel may write over them. */
-void perch__ring_publish(struct perch_ring *ring)
+void perch__publish_tail(struct perch_ring *ring)
 {
 	if (ring->tail == ring->next)
 		return;
@@ -197,12 +197,12 @@ void perch__ring_publish(struct perch_ring *ring)
 	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
-void perch__ring_drop(struct perch_ring *ring)
+void perch__drop_batch(struct perch_ring *ring)
 {
 	ring->damaged++;
 	ring->skipped += ring->head - ring->next;
 	ring->next = ring->head;
-	perch__ring_publish(ring);
+	perch__publish_tail(ring);
 }
 
 /* Takes up the head. A distance that no ring can have means a head that was not written by the
@@ -213,7 +213,7 @@ static void take_head(struct perch_ring *ring)
 		return;
 	ring->head = perch__ring_written(ring);
 	if (ring->head - ring->next > ring->size)
-		perch__ring_drop(ring);
+		perch__drop_batch(ring);
 }
 
 bool perch__ring_has_data(const struct perch_ring *ring)
@@ -265,7 +265,7 @@ static uint64_t end_of_batch(const struct perch_ring *ring, struct perch_sampler
 	size_t step = 0;
 
 	for (; end != head && perch__ring_header(ring, end, head, &header); end += step) {
-		__builtin_prefetch(perch__ring_at(ring, end + PERCH__FETCH_AHEAD));
+		__builtin_prefetch(perch__ring_at(ring, end + PERCH__PREFETCH_DISTANCE));
 		if (header.size != step) {
 			step = header.size;
 			__asm__("" : "+r"(step));
@@ -293,7 +293,7 @@ size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 	bytes = end - ring->next;
 	/* nonsense after good records is met again, then first, when those are consumed */
 	if (!bytes && end != ring->head)
-		perch__ring_drop(ring);
+		perch__drop_batch(ring);
 	perch__pieces(ring->data, ring->size, ring->next, bytes, pieces);
 	return bytes;
 }
@@ -309,17 +309,17 @@ void perch_ring_consume(struct perch_ring *ring, size_t bytes)
 
 	/* no record begins elsewhere: a header there would be looked for beyond the ring's end */
 	ring->next += (bytes < left ? bytes : left) & ~7ull;
-	perch__ring_publish(ring);
+	perch__publish_tail(ring);
 }
 
 const struct perch_record_header *perch__ring_record(struct perch_ring *ring)
 {
-	return perch__ring_take(ring);
+	return perch__batch_next(ring);
 }
 
-bool perch__ring_advance(struct perch_ring *ring)
+bool perch__next_batch(struct perch_ring *ring)
 {
-	perch__ring_publish(ring);
+	perch__publish_tail(ring);
 	take_head(ring);
 	return ring->head != ring->next;
 }
@@ -330,8 +330,8 @@ const struct perch_record_header *perch_ring_next(struct perch_ring *ring)
 
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return perch__snapshot_next(ring);
-	record = perch__ring_take(ring);
-	if (!record && perch__ring_advance(ring))
-		record = perch__ring_take(ring);
+	record = perch__batch_next(ring);
+	if (!record && perch__next_batch(ring))
+		record = perch__batch_next(ring);
 	return record;
 }

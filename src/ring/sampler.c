@@ -7,41 +7,41 @@
 
 #include "buffer.h"
 
-#define STUCK_MS 10 /* between two looks at rings while a descriptor is in error */
-#define HELD_MS	 10 /* until what a merge holds back is due, when nothing else comes */
+#define ERROR_POLL_MS  10 /* between two looks at rings while a descriptor is in error */
+#define MERGE_DELAY_MS 10 /* until what a merge holds back is due, when nothing else comes */
 
-void perch__sampler_close(struct perch_sampler *sampler)
+void perch__sampler_close_events(struct perch_sampler *sampler)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 
 	perch_merge_free(sampler->merge);
 	sampler->merge = NULL;
-	for (size_t i = 0; i < sampler->nr_lanes; i++)
-		perch_ring_close(sampler->lanes[i].ring);
+	for (size_t i = 0; i < sampler->nr_rings; i++)
+		perch_ring_close(sampler->rings[i].ring);
 	for (size_t i = 0; i < sampler->nr_fds; i++)
 		if (sampler->fds[i] >= 0)
 			calls->close(calls->context, sampler->fds[i]);
 	for (size_t i = 0; sampler->events && i < sampler->nr_events; i++) {
 		free(sampler->events[i].ids);
-		free(sampler->events[i].places);
+		free(sampler->events[i].id_info);
 		sampler->events[i].ids = NULL;
-		sampler->events[i].places = NULL;
+		sampler->events[i].id_info = NULL;
 		sampler->events[i].nr_ids = 0;
 	}
 	free(sampler->fds);
-	free(sampler->lanes);
+	free(sampler->rings);
 	free(sampler->polls);
 	sampler->fds = NULL;
-	sampler->lanes = NULL;
+	sampler->rings = NULL;
 	sampler->polls = NULL;
-	sampler->nr_fds = sampler->nr_lanes = sampler->nr_backward = sampler->turn = 0;
+	sampler->nr_fds = sampler->nr_rings = sampler->nr_backward = sampler->current = 0;
 }
 
 void perch_sampler_close(struct perch_sampler *sampler)
 {
 	if (!sampler)
 		return;
-	perch__sampler_close(sampler);
+	perch__sampler_close_events(sampler);
 	perch_decoder_free(sampler->decoder);
 	free(sampler->events);
 	if (sampler->own_machine)
@@ -77,17 +77,17 @@ int perch_sampler_disable(struct perch_sampler *sampler)
 
 size_t perch_sampler_rings(const struct perch_sampler *sampler)
 {
-	return sampler->nr_lanes;
+	return sampler->nr_rings;
 }
 
 int perch_sampler_ring_fd(const struct perch_sampler *sampler, size_t ring)
 {
-	return ring < sampler->nr_lanes ? sampler->polls[ring].fd : -EINVAL;
+	return ring < sampler->nr_rings ? sampler->polls[ring].fd : -EINVAL;
 }
 
 struct perch_ring *perch_sampler_ring(struct perch_sampler *sampler, size_t ring)
 {
-	return ring < sampler->nr_lanes ? sampler->lanes[ring].ring : NULL;
+	return ring < sampler->nr_rings ? sampler->rings[ring].ring : NULL;
 }
 
 const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler, size_t index,
@@ -108,14 +108,14 @@ const struct perch_attr *perch_sampler_event(const struct perch_sampler *sampler
 int perch_sampler_id_info(const struct perch_sampler *sampler, size_t index, size_t id, int *cpu,
 			  pid_t *pid, size_t *ring)
 {
-	const struct perch__place *place;
+	const struct perch__id_info *info;
 
 	if (index >= sampler->nr_events || id >= sampler->events[index].nr_ids)
 		return -EINVAL;
-	place = &sampler->events[index].places[id];
-	*cpu = place->cpu;
-	*pid = place->pid;
-	*ring = place->lane;
+	info = &sampler->events[index].id_info[id];
+	*cpu = info->cpu;
+	*pid = info->pid;
+	*ring = info->ring;
 	return 0;
 }
 
@@ -136,10 +136,10 @@ const struct perch_attr *perch_sampler_missing_features(const struct perch_sampl
 
 /* What a merge has seen and holds back is no news: it comes in the next round, which begins when
  * there is some. */
-static bool any_data(const struct perch_sampler *sampler)
+static bool has_new_data(const struct perch_sampler *sampler)
 {
-	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
-		const struct perch_ring *ring = sampler->lanes[i].ring;
+	for (size_t i = sampler->nr_backward; i < sampler->nr_rings; i++) {
+		const struct perch_ring *ring = sampler->rings[i].ring;
 
 		if (perch__ring_written(ring) != (sampler->merge ? ring->head : ring->next))
 			return true;
@@ -147,10 +147,10 @@ static bool any_data(const struct perch_sampler *sampler)
 	return false;
 }
 
-static bool any_held(const struct perch_sampler *sampler)
+static bool has_held_records(const struct perch_sampler *sampler)
 {
-	for (size_t i = sampler->nr_backward; sampler->merge && i < sampler->nr_lanes; i++)
-		if (sampler->lanes[i].ring->head != sampler->lanes[i].ring->next)
+	for (size_t i = sampler->nr_backward; sampler->merge && i < sampler->nr_rings; i++)
+		if (sampler->rings[i].ring->head != sampler->rings[i].ring->next)
 			return true;
 	return false;
 }
@@ -159,23 +159,23 @@ static bool any_held(const struct perch_sampler *sampler)
  * A descriptor whose thread has exited hangs up for ever, though others may still write into its
  * ring: then one of those is polled instead, for any of them wakes for the ring.
  */
-static void poll_next_of(struct perch_sampler *sampler, size_t ring)
+static void poll_other_event(struct perch_sampler *sampler, size_t ring)
 {
 	size_t each = sampler->nr_events * sampler->nr_threads;
-	struct perch__lane *lane = &sampler->lanes[ring];
+	struct perch__cpu_ring *cpu_ring = &sampler->rings[ring];
 
 	do
-		lane->polled++;
-	while (lane->polled < each &&
-	       (lane->fds[lane->polled] < 0 ||
-		!perch__lane_has(sampler, lane, lane->polled % sampler->nr_events)));
-	sampler->polls[ring].fd = lane->polled < each ? lane->fds[lane->polled] : -1;
+		cpu_ring->polled++;
+	while (cpu_ring->polled < each &&
+	       (cpu_ring->fds[cpu_ring->polled] < 0 ||
+		!perch__ring_has_event(sampler, cpu_ring, cpu_ring->polled % sampler->nr_events)));
+	sampler->polls[ring].fd = cpu_ring->polled < each ? cpu_ring->fds[cpu_ring->polled] : -1;
 }
 
 enum polled {
 	POLLED_ENDED, /* every target of every ring has exited */
-	POLLED_STUCK, /* a descriptor is in error, and would answer at once for ever */
-	POLLED_GOOD,
+	POLLED_ERROR, /* a descriptor is in error, and would answer at once for ever */
+	POLLED_OPEN,
 };
 
 /*
@@ -186,25 +186,25 @@ enum polled {
 static enum polled after_poll(struct perch_sampler *sampler)
 {
 	enum polled found = POLLED_ENDED;
-	bool stuck = false;
+	bool error = false;
 
-	for (size_t i = 0; i < sampler->nr_lanes; i++) {
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
 		struct pollfd *polled = &sampler->polls[i];
 
-		sampler->lanes[i].failed = polled->fd >= 0 && polled->revents & POLLERR;
+		sampler->rings[i].failed = polled->fd >= 0 && polled->revents & POLLERR;
 		if (polled->fd >= 0 && polled->revents & (POLLHUP | POLLNVAL))
-			poll_next_of(sampler, i);
-		else if (sampler->lanes[i].failed)
-			stuck = true;
+			poll_other_event(sampler, i);
+		else if (sampler->rings[i].failed)
+			error = true;
 		if (polled->fd >= 0)
-			found = POLLED_GOOD;
+			found = POLLED_OPEN;
 	}
-	return stuck ? POLLED_STUCK : found;
+	return error ? POLLED_ERROR : found;
 }
 
-static bool any_alive(const struct perch_sampler *sampler)
+static bool has_open_poll(const struct perch_sampler *sampler)
 {
-	for (size_t i = 0; i < sampler->nr_lanes; i++)
+	for (size_t i = 0; i < sampler->nr_rings; i++)
 		if (sampler->polls[i].fd >= 0)
 			return true;
 	return false;
@@ -219,7 +219,7 @@ static int64_t now_ms(void)
 }
 
 /* Milliseconds until the end of the waiting; -1: there is none. */
-static int time_left(int timeout_ms, int64_t end)
+static int remaining_ms(int timeout_ms, int64_t end)
 {
 	int64_t left = end - now_ms();
 
@@ -229,37 +229,37 @@ static int time_left(int timeout_ms, int64_t end)
 }
 
 /* Beside a descriptor in error poll(2) cannot wait: sleep instead, and look at all rings again. */
-static int sleep_stuck(int left)
+static int sleep_before_retry(int left)
 {
-	if (left < 0 || left > STUCK_MS)
-		left = STUCK_MS;
+	if (left < 0 || left > ERROR_POLL_MS)
+		left = ERROR_POLL_MS;
 	return poll(NULL, 0, left) < 0 ? -errno : 0;
 }
 
 /* Until there is news. */
-static int wait_for_news(struct perch_sampler *sampler, int timeout_ms)
+static int wait_for_data(struct perch_sampler *sampler, int timeout_ms)
 {
 	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
 
 	for (;;) {
-		enum polled found = any_alive(sampler) ? POLLED_GOOD : POLLED_ENDED;
-		int left = any_data(sampler) ? 0 : time_left(timeout_ms, end);
+		enum polled found = has_open_poll(sampler) ? POLLED_OPEN : POLLED_ENDED;
+		int left = has_new_data(sampler) ? 0 : remaining_ms(timeout_ms, end);
 		int rc = 0;
 
 		if (found != POLLED_ENDED) {
-			rc = poll(sampler->polls, sampler->nr_lanes, left);
+			rc = poll(sampler->polls, sampler->nr_rings, left);
 			if (rc < 0)
 				return -errno;
 			found = after_poll(sampler);
 		}
-		if (any_data(sampler))
+		if (has_new_data(sampler))
 			return 1;
 		if (found == POLLED_ENDED)
 			return -ENODATA;
-		if (!rc || (found == POLLED_STUCK && !left))
+		if (!rc || (found == POLLED_ERROR && !left))
 			return 0;
-		if (found == POLLED_STUCK) {
-			rc = sleep_stuck(left);
+		if (found == POLLED_ERROR) {
+			rc = sleep_before_retry(left);
 			if (rc < 0)
 				return rc;
 		}
@@ -274,8 +274,9 @@ int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 {
 	int rc;
 
-	if (!any_held(sampler))
-		return wait_for_news(sampler, timeout_ms);
-	rc = wait_for_news(sampler, timeout_ms < 0 || timeout_ms > HELD_MS ? HELD_MS : timeout_ms);
+	if (!has_held_records(sampler))
+		return wait_for_data(sampler, timeout_ms);
+	rc = wait_for_data(sampler, timeout_ms < 0 || timeout_ms > MERGE_DELAY_MS ? MERGE_DELAY_MS
+										  : timeout_ms);
 	return rc < 0 && rc != -ENODATA ? rc : 1;
 }

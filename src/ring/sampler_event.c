@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-#define IDENTITY                                                                    \
+#define SAMPLE_ID_BITS                                                              \
 	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_STREAM_ID | PERCH_SAMPLE_IDENTIFIER)
 
@@ -50,7 +50,7 @@ static int check_backward(const struct perch_event *from, const struct perch_opt
 }
 
 /* How many events are left in the group that index leads. */
-static size_t members_of(const struct perch_sampler *sampler, size_t nr, int leader)
+static size_t count_members(const struct perch_sampler *sampler, size_t nr, int leader)
 {
 	size_t members = 0;
 
@@ -64,8 +64,8 @@ static size_t members_of(const struct perch_sampler *sampler, size_t nr, int lea
  * its sample_type so that one layout holds for the group. Such a group is not inherited: a child's
  * counts would have no sample to be in.
  */
-static void sample_by_leader(struct perch_options *wanted, struct perch_event *event, bool leads,
-			     size_t members)
+static void set_leader_sampling(struct perch_options *wanted, struct perch_event *event, bool leads,
+				size_t members)
 {
 	wanted->sample |= PERCH_SAMPLE_READ;
 	wanted->read |= PERCH_FORMAT_ID;
@@ -82,7 +82,7 @@ static void sample_by_leader(struct perch_options *wanted, struct perch_event *e
 }
 
 /* The event's own rate, when the text or the caller gave it one. */
-static void take_rate(struct perch_options *wanted, const struct perch_attr *attr)
+static void use_event_rate(struct perch_options *wanted, const struct perch_attr *attr)
 {
 	if (!attr->sample_period)
 		return;
@@ -91,7 +91,7 @@ static void take_rate(struct perch_options *wanted, const struct perch_attr *att
 }
 
 /* Members of a group start and stop with their leader, which alone begins disabled. */
-static void join_group(struct perch_options *wanted)
+static void set_group_member(struct perch_options *wanted)
 {
 	wanted->enabled = 1;
 	wanted->enable_on_exec = 0;
@@ -133,7 +133,7 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
  * have more. Stacks are copied in this size, as far as a record can hold, and samples of the
  * kernel's own threads alone do without.
  */
-static size_t least_sample(const struct perch_attr *attr)
+static size_t min_sample_size(const struct perch_attr *attr)
 {
 	size_t words = 1 + (size_t)__builtin_popcountll(attr->sample_type), bytes = 0;
 
@@ -145,7 +145,7 @@ static size_t least_sample(const struct perch_attr *attr)
 		/* and how much of it is there */
 		bytes = sizeof(uint64_t) + attr->sample_stack_user;
 	bytes += words * sizeof(uint64_t);
-	return bytes < PERCH__SAMPLE_MAX ? bytes : PERCH__SAMPLE_MAX;
+	return bytes < PERCH__MAX_RECORD_SIZE ? bytes : PERCH__MAX_RECORD_SIZE;
 }
 
 /*
@@ -153,14 +153,16 @@ static size_t least_sample(const struct perch_attr *attr)
  * over the sample itself. From the first loss on, a sample needs room for the record that tells of
  * it too: both are written at once.
  */
-static int check_room(struct perch_sampler *sampler, size_t index, struct perch_error *err)
+static int check_ring_size(struct perch_sampler *sampler, size_t index, struct perch_error *err)
 {
 	const struct perch__sampler_event *event = &sampler->events[index];
-	size_t least = event->attr.sample_period ? least_sample(&event->attr) + PERCH__LOST_MAX : 0;
+	size_t least = event->attr.sample_period
+			       ? min_sample_size(&event->attr) + PERCH__MAX_LOST_SIZE
+			       : 0;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1;
 
-	if (least > sampler->least_bytes)
-		sampler->least_bytes = least;
+	if (least > sampler->min_ring_bytes)
+		sampler->min_ring_bytes = least;
 	if (sampler->ring_pages > SIZE_MAX / page || least < sampler->ring_pages * page)
 		return 0;
 	while (pages * page <= least)
@@ -168,7 +170,7 @@ static int check_room(struct perch_sampler *sampler, size_t index, struct perch_
 	perch_error_set(
 		err, EINVAL, PERCH_ERROR_USAGE,
 		"%s: a ring of %zu KiB has no room for a sample, which takes %zu bytes and more",
-		event->name, sampler->ring_pages * page / 1024, least - PERCH__LOST_MAX);
+		event->name, sampler->ring_pages * page / 1024, least - PERCH__MAX_LOST_SIZE);
 	perch_error_field(err, event->attr.sample_stack_user ? "sample_stack_user" : "sample_type",
 			  NULL);
 	perch_error_remedy(err, "have rings of %zu pages (%zu KiB) or more%s", pages,
@@ -194,14 +196,14 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	wanted.write_backward = sampler->overwrite;
 	wanted.self_monitoring = 0; /* counters alone: arm64 refuses the wish for whole CPUs */
 	wanted.sample |= from.attr.sample_type;
-	take_rate(&wanted, &from.attr);
-	if (index || sampler->own_event)
+	use_event_rate(&wanted, &from.attr);
+	if (index || sampler->tracking_event)
 		wanted.sideband = 0;
 	if (leader->leader_sampling)
-		sample_by_leader(&wanted, &from, leads,
-				 members_of(sampler, events->nr, event->leader));
+		set_leader_sampling(&wanted, &from, leads,
+				    count_members(sampler, events->nr, event->leader));
 	if (!leads)
-		join_group(&wanted);
+		set_group_member(&wanted);
 	rc = perch_attr_build(&event->attr, &from, &wanted, err);
 	if (rc < 0)
 		return rc;
@@ -223,7 +225,8 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 
 /* Whether the first event tells of everything that happens to the targets, whenever and wherever it
  * does. */
-static bool tells_all(const struct perch_sampler *sampler, const struct perch_options *options)
+static bool first_event_tracks_all(const struct perch_sampler *sampler,
+				   const struct perch_options *options)
 {
 	const struct perch__sampler_event *first = &sampler->events[0];
 
@@ -238,8 +241,8 @@ static bool tells_all(const struct perch_sampler *sampler, const struct perch_op
 
 /* Counts nothing, and asks for no more than the first event may have: an ordinary user's leaves the
  * kernel out. */
-static int build_own(struct perch_sampler *sampler, size_t index,
-		     const struct perch_options *options, struct perch_error *err)
+static int build_tracking_event(struct perch_sampler *sampler, size_t index,
+				const struct perch_options *options, struct perch_error *err)
 {
 	struct perch__sampler_event *event = &sampler->events[index];
 	const struct perch_attr *first = &sampler->events[0].attr;
@@ -253,7 +256,7 @@ static int build_own(struct perch_sampler *sampler, size_t index,
 	};
 	struct perch_options wanted = {
 		.period = 1,
-		.sample = options->sample & IDENTITY,
+		.sample = options->sample & SAMPLE_ID_BITS,
 		.read = options->read & ~(uint64_t)PERCH_FORMAT_GROUP,
 		.sideband = options->sideband,
 		.wakeup_events = options->wakeup_events,
@@ -281,11 +284,11 @@ static int build_all(struct perch_sampler *sampler, const struct perch_events *e
 {
 	int rc = 0;
 
-	sampler->least_bytes = 0;
+	sampler->min_ring_bytes = 0;
 	for (size_t i = 0; i < events->nr && rc >= 0; i++) {
 		rc = build_event(sampler, i, events, options, err);
 		if (rc >= 0)
-			rc = check_room(sampler, i, err);
+			rc = check_ring_size(sampler, i, err);
 	}
 	return rc;
 }
@@ -301,25 +304,27 @@ int perch__sampler_build(struct perch_sampler *sampler, const struct perch_event
 	wanted.sample |= PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME |
 			 (several ? PERCH_SAMPLE_IDENTIFIER : 0);
 	wanted.sample_id_all = 1;
-	sampler->own_event = wanted.sideband && options &&
-			     (options->tracking_event || options->cgroups || options->overwrite);
-	if (sampler->own_event)
+	sampler->tracking_event =
+		wanted.sideband && options &&
+		(options->tracking_event || options->cgroups || options->overwrite);
+	if (sampler->tracking_event)
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 	rc = build_all(sampler, events, &wanted, err);
 	if (rc < 0)
 		return rc;
-	if (wanted.sideband && !sampler->own_event && !tells_all(sampler, &wanted)) {
-		sampler->own_event = true;
+	if (wanted.sideband && !sampler->tracking_event &&
+	    !first_event_tracks_all(sampler, &wanted)) {
+		sampler->tracking_event = true;
 		wanted.sample |= PERCH_SAMPLE_IDENTIFIER;
 		rc = build_all(sampler, events, &wanted, err);
 	}
-	sampler->nr_events = events->nr + sampler->own_event;
-	if (rc >= 0 && sampler->own_event)
-		rc = build_own(sampler, events->nr, &wanted, err);
+	sampler->nr_events = events->nr + sampler->tracking_event;
+	if (rc >= 0 && sampler->tracking_event)
+		rc = build_tracking_event(sampler, events->nr, &wanted, err);
 	return rc;
 }
 
-void perch__sampler_break(struct perch_sampler *sampler, int leader)
+void perch__sampler_break_group(struct perch_sampler *sampler, int leader)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		if (sampler->events[i].leader == leader)

@@ -35,7 +35,7 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 	struct reading reading = { .header = { .type = PERCH_RECORD_READ } };
 	struct perch_parse_info parse_info;
 	struct perch_record record;
-	ssize_t got = calls->read(calls->context, event->places[id].fd, reading.word,
+	ssize_t got = calls->read(calls->context, event->id_info[id].fd, reading.word,
 				  sizeof(reading.word));
 
 	if (got < 0)
@@ -55,16 +55,16 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 	return find_lost(&record.read.values, event->ids[id], lost);
 }
 
-static int tell_unread(const struct perch_sampler *sampler,
-		       const struct perch__sampler_event *event, size_t id, int errnum,
-		       struct perch_error *err)
+static int explain_read(const struct perch_sampler *sampler,
+			const struct perch__sampler_event *event, size_t id, int errnum,
+			struct perch_error *err)
 {
 	const struct perch_operation operation = {
 		.kind = PERCH_OPERATION_READ,
 		.errnum = errnum,
 		.attr = &event->attr,
-		.pid = event->places[id].pid,
-		.cpu = event->places[id].cpu,
+		.pid = event->id_info[id].pid,
+		.cpu = event->id_info[id].cpu,
 		.size = READ_WORDS * sizeof(uint64_t),
 		.other_fd = -1,
 	};
@@ -98,5 +98,5 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_SHORT_READ,
 				       "what event '%s' has lost is not in what the kernel gives",
 				       event->name);
-	return rc < 0 ? tell_unread(sampler, event, id, -rc, err) : 0;
+	return rc < 0 ? explain_read(sampler, event, id, -rc, err) : 0;
 }

@@ -15,10 +15,10 @@ static int no_memory(struct perch_error *err)
 
 /* The error of a try that another one made up for is nobody's business: only the last one is told.
  */
-static int tell(struct perch_error *err, const struct perch_error *said, int rc)
+static int report_error(struct perch_error *err, const struct perch_error *attempt, int rc)
 {
 	if (err)
-		*err = *said;
+		*err = *attempt;
 	return rc;
 }
 
@@ -38,13 +38,13 @@ static struct perch_target target_of(const struct perch_sampler *sampler, size_t
 
 /* One call, or several where precision or optional parts are to be found out. Afterwards the attr
  * is as accepted. */
-static int settle(struct perch_sampler *sampler, struct perch__sampler_event *event,
-		  const struct perch_target *target, int group, struct perch_error *said)
+static int open_attempt(struct perch_sampler *sampler, struct perch__sampler_event *event,
+			const struct perch_target *target, int group, struct perch_error *attempt)
 {
 	for (;;) {
 		struct perch_attr missing_features = { 0 };
 		int fd = perch_open_optional(&event->attr, sampler->optional, &missing_features,
-					     target, group, 0, sampler->machine, said);
+					     target, group, 0, sampler->machine, attempt);
 
 		for (size_t i = 0; fd >= 0 && i < sizeof(missing_features); i++)
 			((unsigned char *)&event->missing_features)[i] |=
@@ -64,76 +64,77 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	struct perch_target target = target_of(sampler, index, cpu, thread);
 	bool leads = event->leader == (int)index;
 	int group = leads ? -1 : fds[event->leader];
-	struct perch_error said = { 0 };
+	struct perch_error attempt = { 0 };
 	int fd;
 
-	if (!perch__has_cpu(event->cpus, cpu) ||
-	    (!perch__is_own(sampler, index) && !perch__has_cpu(sampler->chosen, cpu)))
+	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_tracking_event(sampler, index) &&
+						  !perch__has_cpu(sampler->event_cpus, cpu)))
 		return 0;
 	/* a member whose leader is not here would count alone, enabled from the start */
 	if (!leads && group < 0)
 		return 0;
-	fd = settle(sampler, event, &target, group, &said);
+	fd = open_attempt(sampler, event, &target, group, &attempt);
 	if (fd == -ESRCH && sampler->nr_threads > 1)
 		return 0;
 	if (!leads && event->weak && (fd == -EINVAL || fd == -EBADF))
-		sampler->unfit = event->leader;
+		sampler->refused_group = event->leader;
 	if (fd < 0) {
-		if (!perch__is_own(sampler, index))
-			perch_error_prefix(&said, "%s: ", event->name);
-		return tell(err, &said, fd);
+		if (!perch__is_tracking_event(sampler, index))
+			perch_error_prefix(&attempt, "%s: ", event->name);
+		return report_error(err, &attempt, fd);
 	}
 	event->precise_max = false; /* settled, and the same on every CPU */
 	fds[index] = fd;
 	if (event->filter &&
-	    perch_event_set_filter(fd, event->filter, sampler->machine, &said) < 0) {
-		perch_error_prefix(&said, "event '%s', ", event->name);
-		return tell(err, &said, -said.errnum);
+	    perch_event_set_filter(fd, event->filter, sampler->machine, &attempt) < 0) {
+		perch_error_prefix(&attempt, "event '%s', ", event->name);
+		return report_error(err, &attempt, -attempt.errnum);
 	}
 	return 1;
 }
 
-static int map_lane(struct perch_sampler *sampler, struct perch__lane *lane, int fd,
+static int map_ring(struct perch_sampler *sampler, struct perch__cpu_ring *cpu_ring, int fd,
 		    struct perch_error *err)
 {
-	enum perch_ring_mode mode = lane->backward ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
-	bool side = sampler->overwrite && !lane->backward;
-	size_t *pages = side ? &sampler->side_pages : &sampler->ring_pages;
+	enum perch_ring_mode mode = cpu_ring->backward ? PERCH_RING_OVERWRITE : PERCH_RING_FORWARD;
+	bool tracking = sampler->overwrite && !cpu_ring->backward;
+	size_t *pages = tracking ? &sampler->tracking_pages : &sampler->ring_pages;
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	struct perch_error said = { 0 };
+	struct perch_error attempt = { 0 };
 	int rc;
 
 	for (;;) {
-		rc = perch_ring_open(&lane->ring, fd, *pages, mode, sampler->machine, &said);
+		rc = perch_ring_open(&cpu_ring->ring, fd, *pages, mode, sampler->machine, &attempt);
 		if (rc >= 0)
 			return rc;
-		if (rc != -EPERM || !(sampler->shrink || side) || *pages <= PERCH__RING_MIN_PAGES ||
-		    (!side && *pages / 2 * page_bytes <= sampler->least_bytes))
-			return tell(err, &said, rc);
+		if (rc != -EPERM || !(sampler->may_shrink || tracking) ||
+		    *pages <= PERCH__MIN_RING_PAGES ||
+		    (!tracking && *pages / 2 * page_bytes <= sampler->min_ring_bytes))
+			return report_error(err, &attempt, rc);
 		*pages /= 2;
 	}
 }
 
 /* Both events are known: whose ring a lane's is tells its place among the descriptors. Reads errno.
  */
-static int tell_control(struct perch_sampler *sampler, size_t index,
-			const struct perch__place *place, unsigned long request, int owner_fd,
-			struct perch_error *err)
+static int explain_ioctl(struct perch_sampler *sampler, size_t index,
+			 const struct perch__id_info *info, unsigned long request, int owner_fd,
+			 struct perch_error *err)
 {
-	size_t owner = sampler->lanes[place->lane].polled % sampler->nr_events;
-	size_t thread = sampler->lanes[place->lane].polled / sampler->nr_events;
+	size_t owner = sampler->rings[info->ring].polled % sampler->nr_events;
+	size_t thread = sampler->rings[info->ring].polled / sampler->nr_events;
 	const struct perch_open_call_leader other = {
 		.attr = &sampler->events[owner].attr,
-		.pid = target_of(sampler, owner, place->cpu, thread).pid,
-		.cpu = place->cpu,
+		.pid = target_of(sampler, owner, info->cpu, thread).pid,
+		.cpu = info->cpu,
 		.has_ring = true,
 	};
 	const struct perch_operation operation = {
 		.kind = PERCH_OPERATION_IOCTL,
 		.errnum = errno,
 		.attr = &sampler->events[index].attr,
-		.pid = place->pid,
-		.cpu = place->cpu,
+		.pid = info->pid,
+		.cpu = info->cpu,
 		.request = request,
 		.argument = (unsigned long)owner_fd,
 		.other_fd = owner_fd,
@@ -147,29 +148,29 @@ static int tell_control(struct perch_sampler *sampler, size_t index,
 	return -operation.errnum;
 }
 
-static int attach(struct perch_sampler *sampler, size_t index, int fd,
-		  const struct perch__place *place, struct perch_error *err)
+static int attach_to_ring(struct perch_sampler *sampler, size_t index, int fd,
+			  const struct perch__id_info *info, struct perch_error *err)
 {
-	struct perch__lane *lane = &sampler->lanes[place->lane];
+	struct perch__cpu_ring *cpu_ring = &sampler->rings[info->ring];
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
 	struct perch__sampler_event *event = &sampler->events[index];
 	uint64_t id = 0;
 	int owner;
 
 	if (calls->ioctl(calls->context, fd, PERCH_IOC_ID, (unsigned long)&id) < 0)
-		return tell_control(sampler, index, place, PERCH_IOC_ID, 0, err);
-	event->places[event->nr_ids] = *place;
+		return explain_ioctl(sampler, index, info, PERCH_IOC_ID, 0, err);
+	event->id_info[event->nr_ids] = *info;
 	event->ids[event->nr_ids++] = id;
-	if (!lane->ring) {
-		int rc = map_lane(sampler, lane, fd, err);
+	if (!cpu_ring->ring) {
+		int rc = map_ring(sampler, cpu_ring, fd, err);
 
-		while (lane->fds[lane->polled] != fd)
-			lane->polled++;
+		while (cpu_ring->fds[cpu_ring->polled] != fd)
+			cpu_ring->polled++;
 		return rc;
 	}
-	owner = lane->fds[lane->polled];
+	owner = cpu_ring->fds[cpu_ring->polled];
 	if (calls->ioctl(calls->context, fd, PERCH_IOC_SET_OUTPUT, (unsigned long)owner) < 0)
-		return tell_control(sampler, index, place, PERCH_IOC_SET_OUTPUT, owner, err);
+		return explain_ioctl(sampler, index, info, PERCH_IOC_SET_OUTPUT, owner, err);
 	return 0;
 }
 
@@ -177,19 +178,19 @@ static int attach(struct perch_sampler *sampler, size_t index, int fd,
 static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds,
 		       struct perch_error *err)
 {
-	const struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
+	const struct perch__cpu_ring *cpu_ring = &sampler->rings[sampler->nr_rings];
 	int rc = 0;
 
 	for (size_t index = 0; index < sampler->nr_events && rc >= 0; index++) {
-		struct perch__place place = { cpu, target_of(sampler, index, cpu, thread).pid,
-					      sampler->nr_lanes, -1 };
+		struct perch__id_info info = { cpu, target_of(sampler, index, cpu, thread).pid,
+					       sampler->nr_rings, -1 };
 
-		if (!perch__lane_has(sampler, lane, index))
+		if (!perch__ring_has_event(sampler, cpu_ring, index))
 			continue;
 		rc = open_one(sampler, index, cpu, thread, fds, err);
-		place.fd = fds[index];
+		info.fd = fds[index];
 		if (rc > 0)
-			rc = attach(sampler, index, fds[index], &place, err);
+			rc = attach_to_ring(sampler, index, fds[index], &info, err);
 	}
 	return rc;
 }
@@ -197,22 +198,23 @@ static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, in
 static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backward,
 		    struct perch_error *err)
 {
-	struct perch__lane *lane = &sampler->lanes[sampler->nr_lanes];
+	struct perch__cpu_ring *cpu_ring = &sampler->rings[sampler->nr_rings];
 	int *fds = sampler->fds + cpu_index * sampler->nr_threads * sampler->nr_events;
 	int rc = 0;
 
-	*lane = (struct perch__lane){ .fds = fds,
-				      .cpu = sampler->cpus->cpu[cpu_index],
-				      .backward = backward };
+	*cpu_ring = (struct perch__cpu_ring){ .fds = fds,
+					      .cpu = sampler->cpus->cpu[cpu_index],
+					      .backward = backward };
 	for (size_t thread = 0; thread < sampler->nr_threads && rc >= 0;
 	     thread++, fds += sampler->nr_events)
-		rc = open_thread(sampler, lane->cpu, thread, fds, err);
-	if (lane->ring) {
+		rc = open_thread(sampler, cpu_ring->cpu, thread, fds, err);
+	if (cpu_ring->ring) {
 		/* nothing is to be fetched from a ring that is written over: its end alone is of
 		 * interest */
-		sampler->polls[sampler->nr_lanes] =
-			(struct pollfd){ lane->fds[lane->polled], backward ? 0 : POLLIN, 0 };
-		sampler->nr_lanes++;
+		sampler->polls[sampler->nr_rings] =
+			(struct pollfd){ cpu_ring->fds[cpu_ring->polled], backward ? 0 : POLLIN,
+					 0 };
+		sampler->nr_rings++;
 	}
 	return rc;
 }
@@ -226,14 +228,14 @@ static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 		rc = open_cpu(sampler, i, sampler->overwrite, err);
 	if (!sampler->overwrite)
 		return rc;
-	sampler->nr_backward = sampler->turn = sampler->nr_lanes;
-	for (size_t i = 0; rc >= 0 && sampler->own_event && i < sampler->cpus->nr; i++)
+	sampler->nr_backward = sampler->current = sampler->nr_rings;
+	for (size_t i = 0; rc >= 0 && sampler->tracking_event && i < sampler->cpus->nr; i++)
 		rc = open_cpu(sampler, i, false, err);
 	return rc;
 }
 
 /* Whether the event, or another one that its name stands for, was opened anywhere. */
-static bool is_anywhere(const struct perch_sampler *sampler, size_t index)
+static bool is_open_somewhere(const struct perch_sampler *sampler, size_t index)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		if (sampler->events[i].nr_ids &&
@@ -245,7 +247,7 @@ static bool is_anywhere(const struct perch_sampler *sampler, size_t index)
 static int check_opened(const struct perch_sampler *sampler, struct perch_error *err)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++) {
-		if (is_anywhere(sampler, i))
+		if (is_open_somewhere(sampler, i))
 			continue;
 		if (sampler->nr_threads > 1)
 			return perch_error_set(
@@ -261,7 +263,7 @@ static int check_opened(const struct perch_sampler *sampler, struct perch_error 
 
 static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 {
-	size_t lanes = sampler->cpus->nr * (sampler->overwrite ? 2 : 1);
+	size_t max_rings = sampler->cpus->nr * (sampler->overwrite ? 2 : 1);
 	size_t each, all;
 
 	if (__builtin_mul_overflow(sampler->cpus->nr, sampler->nr_threads, &each) ||
@@ -269,24 +271,24 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				       "too many events, threads and CPUs for a sampler");
 	sampler->fds = malloc(all * sizeof(*sampler->fds));
-	sampler->lanes = calloc(lanes, sizeof(*sampler->lanes));
-	sampler->polls = calloc(lanes, sizeof(*sampler->polls));
-	if (!sampler->fds || !sampler->lanes || !sampler->polls)
+	sampler->rings = calloc(max_rings, sizeof(*sampler->rings));
+	sampler->polls = calloc(max_rings, sizeof(*sampler->polls));
+	if (!sampler->fds || !sampler->rings || !sampler->polls)
 		return no_memory(err);
 	sampler->nr_fds = all;
 	memset(sampler->fds, 0xff, all * sizeof(*sampler->fds));
 	for (size_t i = 0; i < sampler->nr_events; i++) {
 		sampler->events[i].ids = calloc(each, sizeof(uint64_t));
-		sampler->events[i].places = calloc(each, sizeof(struct perch__place));
-		if (!sampler->events[i].ids || !sampler->events[i].places)
+		sampler->events[i].id_info = calloc(each, sizeof(struct perch__id_info));
+		if (!sampler->events[i].ids || !sampler->events[i].id_info)
 			return no_memory(err);
 	}
 	return 0;
 }
 
 /* The CPUs that the caller lists; beside them, for the sampler's own event, all others. */
-static int choose_listed(struct perch_sampler *sampler, const struct perch_sampler_options *options,
-			 struct perch_error *err)
+static int resolve_cpus(struct perch_sampler *sampler, const struct perch_sampler_options *options,
+			struct perch_error *err)
 {
 	const struct perch_cpus *online;
 	int rc;
@@ -301,26 +303,29 @@ static int choose_listed(struct perch_sampler *sampler, const struct perch_sampl
 	if (rc)
 		return rc;
 	sampler->cpus = online;
-	sampler->chosen = options->cpus;
+	sampler->event_cpus = options->cpus;
 	return 0;
 }
 
-static void choose_pages(struct perch_sampler *sampler, const struct perch_sampler_options *options)
+static void set_ring_sizes(struct perch_sampler *sampler,
+			   const struct perch_sampler_options *options)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 
 	sampler->overwrite = options && options->overwrite;
 	sampler->ring_pages = options ? options->ring_pages : 0;
-	sampler->shrink = !sampler->ring_pages;
-	if (sampler->shrink)
+	sampler->may_shrink = !sampler->ring_pages;
+	if (sampler->may_shrink)
 		sampler->ring_pages =
 			PERCH__RING_BYTES / page_bytes ? PERCH__RING_BYTES / page_bytes : 1;
-	sampler->side_pages = PERCH__SIDE_BYTES / page_bytes ? PERCH__SIDE_BYTES / page_bytes : 1;
+	sampler->tracking_pages = PERCH__TRACKING_RING_BYTES / page_bytes
+					  ? PERCH__TRACKING_RING_BYTES / page_bytes
+					  : 1;
 }
 
 /* Which CPUs, which threads. */
-static int choose(struct perch_sampler *sampler, const struct perch_target *target,
-		  const struct perch_sampler_options *options, struct perch_error *err)
+static int resolve_targets(struct perch_sampler *sampler, const struct perch_target *target,
+			   const struct perch_sampler_options *options, struct perch_error *err)
 {
 	int rc;
 
@@ -344,7 +349,7 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 		sampler->one_cpu = (struct perch_cpus){ 1, &sampler->one_cpu_number };
 		sampler->cpus = &sampler->one_cpu;
 	} else if (options && options->cpus && options->cpus->nr) {
-		rc = choose_listed(sampler, options, err);
+		rc = resolve_cpus(sampler, options, err);
 		if (rc < 0)
 			return rc;
 	} else {
@@ -352,7 +357,7 @@ static int choose(struct perch_sampler *sampler, const struct perch_target *targ
 		if (rc < 0)
 			return rc;
 	}
-	choose_pages(sampler, options);
+	set_ring_sizes(sampler, options);
 	return 0;
 }
 
@@ -400,27 +405,27 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
 		    const struct perch_sampler_options *options, struct perch_error *err)
 {
-	struct perch_error said = { 0 };
+	struct perch_error attempt = { 0 };
 	int rc;
 
 	sampler->optional = options ? options->event.optional : NULL;
 	for (size_t i = 0; i < events->nr; i++)
 		sampler->events[i].leader = events->event[i].leader;
 	for (;;) {
-		sampler->unfit = -1;
-		rc = open_everywhere(sampler, events, options, &said);
-		if (rc >= 0 || sampler->unfit < 0)
+		sampler->refused_group = -1;
+		rc = open_everywhere(sampler, events, options, &attempt);
+		if (rc >= 0 || sampler->refused_group < 0)
 			break;
-		perch__sampler_close(sampler);
-		perch__sampler_break(sampler, sampler->unfit);
+		perch__sampler_close_events(sampler);
+		perch__sampler_break_group(sampler, sampler->refused_group);
 	}
 	/* the caller's memory, not needed from here on */
 	sampler->threads = NULL;
-	sampler->cpus = sampler->chosen = NULL;
+	sampler->cpus = sampler->event_cpus = NULL;
 	sampler->optional = NULL;
 	for (size_t i = 0; i < sampler->nr_events; i++)
 		sampler->events[i].filter = NULL;
-	return rc < 0 ? tell(err, &said, rc) : make_decoder(sampler, err);
+	return rc < 0 ? report_error(err, &attempt, rc) : make_decoder(sampler, err);
 }
 
 static int check_events(const struct perch_events *events, struct perch_error *err)
@@ -460,7 +465,7 @@ int perch_sampler_open_events(struct perch_sampler **sampler, const struct perch
 	if (rc >= 0 && made->own_machine)
 		rc = perch_machine_new(&made->machine, NULL, NULL, err);
 	if (rc >= 0)
-		rc = choose(made, target, options, err);
+		rc = resolve_targets(made, target, options, err);
 	if (rc >= 0)
 		rc = open_all(made, events, options, err);
 	if (rc < 0) {

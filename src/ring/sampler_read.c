@@ -6,7 +6,7 @@
 
 #include "buffer.h"
 
-#define SHOT_BYTES (256u << 10) /* of a snapshot, in one piece */
+#define SNAPSHOT_BYTES (256u << 10) /* of a snapshot, in one piece */
 
 static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 {
@@ -26,17 +26,17 @@ static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint1
  * its turn comes again. */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
-	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_lanes; tries++) {
-		struct perch_ring *ring = sampler->lanes[sampler->turn].ring;
-		const struct perch_record_header *bytes = perch__ring_take(ring);
+	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_rings; tries++) {
+		struct perch_ring *ring = sampler->rings[sampler->current].ring;
+		const struct perch_record_header *bytes = perch__batch_next(ring);
 
 		if (bytes)
 			return bytes;
 		/* now, not a round later: the kernel needs the room */
-		perch__ring_publish(ring);
-		if (++sampler->turn == sampler->nr_lanes)
-			sampler->turn = sampler->nr_backward;
-		perch__ring_advance(sampler->lanes[sampler->turn].ring);
+		perch__publish_tail(ring);
+		if (++sampler->current == sampler->nr_rings)
+			sampler->current = sampler->nr_backward;
+		perch__next_batch(sampler->rings[sampler->current].ring);
 	}
 	return NULL;
 }
@@ -45,10 +45,10 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 {
 	const struct perch_record_header *bytes;
 
-	if (sampler->nr_backward == sampler->nr_lanes)
+	if (sampler->nr_backward == sampler->nr_rings)
 		return 0;
 	while ((bytes = next_bytes(sampler))) {
-		struct perch_sampler_stats *stats = &sampler->lanes[sampler->turn].stats;
+		struct perch_sampler_stats *stats = &sampler->rings[sampler->current].stats;
 		uint32_t type = bytes->type;
 		uint16_t size = bytes->size;
 		uint64_t lost = lost_in(bytes, type, size);
@@ -65,14 +65,14 @@ int perch_sampler_next(struct perch_sampler *sampler, struct perch_record *recor
 
 static int make_merge(struct perch_sampler *sampler)
 {
-	size_t nr = sampler->nr_lanes - sampler->nr_backward;
+	size_t nr = sampler->nr_rings - sampler->nr_backward;
 	struct perch_ring **rings = calloc(nr, sizeof(struct perch_ring *));
 	int rc;
 
 	if (!rings)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
-		rings[i] = sampler->lanes[sampler->nr_backward + i].ring;
+		rings[i] = sampler->rings[sampler->nr_backward + i].ring;
 	rc = perch_merge_new(&sampler->merge, rings, nr, sampler->decoder, NULL);
 	free(rings);
 	return rc;
@@ -84,7 +84,7 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 	size_t ring;
 	int rc = 0;
 
-	if (sampler->nr_backward == sampler->nr_lanes)
+	if (sampler->nr_backward == sampler->nr_rings)
 		return 0;
 	if (!sampler->merge)
 		rc = make_merge(sampler);
@@ -95,7 +95,7 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 		rc = perch_merge_next(sampler->merge, flush, record, &ring, NULL);
 		if (!rc || (rc < 0 && rc != -EBADMSG))
 			break;
-		stats = &sampler->lanes[sampler->nr_backward + ring].stats;
+		stats = &sampler->rings[sampler->nr_backward + ring].stats;
 		lost = lost_in(record->bytes, record->type, record->size);
 		count(stats, record->type, record->size, lost);
 		if (rc > 0) {
@@ -111,8 +111,8 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 
 /* What was lost and throttled is told by records of its own, which are few: these are decoded to
  * know of which event. */
-static void tell_event(struct perch_sampler *sampler, const void *bytes, uint32_t type,
-		       uint16_t size)
+static void count_event(struct perch_sampler *sampler, const void *bytes, uint32_t type,
+			uint16_t size)
 {
 	struct perch_record record;
 
@@ -124,7 +124,7 @@ static void tell_event(struct perch_sampler *sampler, const void *bytes, uint32_
 }
 
 /* Goes through a batch that has such records. They are short; one that wraps is put together. */
-static void tell_batch(struct perch_sampler *sampler, const struct iovec pieces[2])
+static void count_batch(struct perch_sampler *sampler, const struct iovec pieces[2])
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len, first = pieces[0].iov_len;
 	struct perch_record_header header;
@@ -139,12 +139,12 @@ static void tell_batch(struct perch_sampler *sampler, const struct iovec pieces[
 		if (header.size < sizeof(header) || header.size & 7 || header.size > bytes - offset)
 			return; /* changed under our eyes */
 		if (offset >= first || offset + header.size <= first) {
-			tell_event(sampler, at, header.type, header.size);
+			count_event(sampler, at, header.type, header.size);
 		} else if (header.size <= sizeof(wrapped)) {
 			memcpy(wrapped, at, first - offset);
 			memcpy((char *)wrapped + (first - offset), pieces[1].iov_base,
 			       header.size - (first - offset));
-			tell_event(sampler, wrapped, header.type, header.size);
+			count_event(sampler, wrapped, header.type, header.size);
 		}
 	}
 }
@@ -154,21 +154,22 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 {
 	ssize_t drained = 0;
 
-	for (size_t i = sampler->nr_backward; i < sampler->nr_lanes; i++) {
-		struct perch__lane *lane = &sampler->lanes[i];
-		struct perch_sampler_stats before = lane->stats;
+	for (size_t i = sampler->nr_backward; i < sampler->nr_rings; i++) {
+		struct perch__cpu_ring *cpu_ring = &sampler->rings[i];
+		struct perch_sampler_stats before = cpu_ring->stats;
 		struct iovec pieces[2];
-		size_t bytes = perch__ring_peek(lane->ring, pieces, &lane->stats);
+		size_t bytes = perch__ring_peek(cpu_ring->ring, pieces, &cpu_ring->stats);
 		int rc;
 
 		if (!bytes)
 			continue;
-		if (lane->stats.lost != before.lost || lane->stats.throttled != before.throttled ||
-		    lane->stats.unthrottled != before.unthrottled)
-			tell_batch(sampler, pieces);
+		if (cpu_ring->stats.lost != before.lost ||
+		    cpu_ring->stats.throttled != before.throttled ||
+		    cpu_ring->stats.unthrottled != before.unthrottled)
+			count_batch(sampler, pieces);
 		rc = function(context, i, pieces, pieces[1].iov_len ? 2 : 1);
-		perch_ring_consume(lane->ring, bytes);
-		lane->stats.bytes += bytes;
+		perch_ring_consume(cpu_ring->ring, bytes);
+		cpu_ring->stats.bytes += bytes;
 		if (rc < 0)
 			return rc;
 		drained += bytes;
@@ -177,85 +178,86 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 }
 
 /* A piece of a snapshot on its way to the callback. */
-struct shot {
+struct snapshot_copy {
 	struct perch_sampler *sampler;
 	perch_drain_function *function;
 	void *context;
-	size_t lane, used;
+	size_t ring, used;
 	ssize_t bytes;
 	char *buffer;
 };
 
-static int hand_out(struct shot *shot)
+static int flush_copy(struct snapshot_copy *copy)
 {
-	struct iovec piece[2] = { { shot->buffer, shot->used } };
+	struct iovec piece[2] = { { copy->buffer, copy->used } };
 
-	if (!shot->used)
+	if (!copy->used)
 		return 0;
-	shot->bytes += shot->used;
-	shot->sampler->lanes[shot->lane].stats.bytes += shot->used;
-	shot->used = 0;
-	return shot->function(shot->context, shot->lane, piece, 1);
+	copy->bytes += copy->used;
+	copy->sampler->rings[copy->ring].stats.bytes += copy->used;
+	copy->used = 0;
+	return copy->function(copy->context, copy->ring, piece, 1);
 }
 
 /*
  * Copies a record: 1. 0: a writer that the pause came too late for has just written over it, and
  * its copy is none. So the size is the one that was checked, and what is counted is the copy.
  */
-static int keep(struct shot *shot, const struct perch_record_header *record, uint16_t size)
+static int copy_record(struct snapshot_copy *copy, const struct perch_record_header *record,
+		       uint16_t size)
 {
-	struct perch_record_header *copy;
+	struct perch_record_header *to;
 	int rc;
 
-	if (shot->used + size > SHOT_BYTES) {
-		rc = hand_out(shot);
+	if (copy->used + size > SNAPSHOT_BYTES) {
+		rc = flush_copy(copy);
 		if (rc < 0)
 			return rc;
 	}
-	copy = (struct perch_record_header *)(shot->buffer + shot->used);
-	memcpy(copy, record, size);
-	if (copy->size != size)
+	to = (struct perch_record_header *)(copy->buffer + copy->used);
+	memcpy(to, record, size);
+	if (to->size != size)
 		return 0;
-	shot->used += size;
-	perch__stats_count(&shot->sampler->lanes[shot->lane].stats, copy->type,
-			   lost_in(copy, copy->type, size));
-	tell_event(shot->sampler, copy, copy->type, size);
+	copy->used += size;
+	perch__stats_count(&copy->sampler->rings[copy->ring].stats, to->type,
+			   lost_in(to, to->type, size));
+	count_event(copy->sampler, to, to->type, size);
 	return 1;
 }
 
-static int shoot(struct shot *shot, size_t lane, struct perch_error *err)
+static int copy_ring(struct snapshot_copy *copy, size_t index, struct perch_error *err)
 {
-	struct perch_ring *ring = shot->sampler->lanes[lane].ring;
+	struct perch_ring *ring = copy->sampler->rings[index].ring;
 	const struct perch_record_header *record;
 	ssize_t rc = perch_ring_snapshot(ring, PERCH_SNAPSHOT_OLDEST_FIRST, err);
 
-	shot->lane = lane;
+	copy->ring = index;
 	while (rc >= 0 && (record = perch_ring_next(ring))) {
-		rc = keep(shot, record, ring->snapshot.size);
+		rc = copy_record(copy, record, ring->snapshot.size);
 		if (rc < 0)
 			return (int)rc;
 		ring->snapshot.cut += !rc;
 	}
-	return rc < 0 ? (int)rc : hand_out(shot);
+	return rc < 0 ? (int)rc : flush_copy(copy);
 }
 
 /* All rings show the same moment: each is paused before the first one is read. Those paused before
  * stay so. */
-static int stop_backward(struct perch_sampler *sampler, struct perch_error *err)
+static int pause_backward(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
-		rc = perch_ring_pause(sampler->lanes[i].ring, err);
+		rc = perch_ring_pause(sampler->rings[i].ring, err);
 	return rc;
 }
 
-static int start_backward(struct perch_sampler *sampler, struct perch_error *err)
+static int resume_backward(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < sampler->nr_backward && !sampler->paused; i++) {
-		int one = perch_ring_resume(sampler->lanes[i].ring, rc < 0 ? NULL : err);
+		int one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
 
 		rc = rc < 0 ? rc : one;
 	}
@@ -265,40 +267,42 @@ static int start_backward(struct perch_sampler *sampler, struct perch_error *err
 ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_function *function,
 			       void *context, struct perch_error *err)
 {
-	struct shot shot = { .sampler = sampler, .function = function, .context = context };
+	struct snapshot_copy copy = { .sampler = sampler,
+				      .function = function,
+				      .context = context };
 	int rc, resumed;
 
 	if (!sampler->overwrite)
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"a snapshot of a sampler without .overwrite: its rings are drained");
-	shot.buffer = malloc(SHOT_BYTES);
-	if (!shot.buffer)
+	copy.buffer = malloc(SNAPSHOT_BYTES);
+	if (!copy.buffer)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a snapshot");
-	rc = stop_backward(sampler, err);
+	rc = pause_backward(sampler, err);
 	for (size_t i = 0; i < sampler->nr_backward && rc >= 0; i++)
-		rc = shoot(&shot, i, err);
-	resumed = start_backward(sampler, rc < 0 ? NULL : err);
-	free(shot.buffer);
+		rc = copy_ring(&copy, i, err);
+	resumed = resume_backward(sampler, rc < 0 ? NULL : err);
+	free(copy.buffer);
 	if (rc < 0 || resumed < 0)
 		return rc < 0 ? rc : resumed;
-	return shot.bytes;
+	return copy.bytes;
 }
 
 void perch_sampler_snapshot_advance(struct perch_sampler *sampler)
 {
 	for (size_t i = 0; i < sampler->nr_backward; i++)
-		perch_ring_snapshot_advance(sampler->lanes[i].ring);
+		perch_ring_snapshot_advance(sampler->rings[i].ring);
 }
 
 int perch_sampler_get_ring_stats(const struct perch_sampler *sampler, size_t ring,
 				 struct perch_sampler_stats *stats)
 {
-	if (ring >= sampler->nr_lanes)
+	if (ring >= sampler->nr_rings)
 		return -EINVAL;
-	*stats = sampler->lanes[ring].stats;
-	stats->damaged += perch__ring_damaged(sampler->lanes[ring].ring);
+	*stats = sampler->rings[ring].stats;
+	stats->damaged += perch__ring_damaged(sampler->rings[ring].ring);
 	return 0;
 }
 
@@ -314,7 +318,7 @@ int perch_sampler_get_event_stats(const struct perch_sampler *sampler, size_t in
 void perch_sampler_get_stats(const struct perch_sampler *sampler, struct perch_sampler_stats *stats)
 {
 	*stats = (struct perch_sampler_stats){ 0 };
-	for (size_t i = 0; i < sampler->nr_lanes; i++) {
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
 		struct perch_sampler_stats one = { 0 };
 
 		perch_sampler_get_ring_stats(sampler, i, &one);

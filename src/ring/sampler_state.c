@@ -24,15 +24,16 @@ static bool is_offline(const struct perch_sampler *sampler, int cpu)
 int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 			     enum perch_ring_state *state)
 {
-	const struct perch__lane *lane = ring < sampler->nr_lanes ? &sampler->lanes[ring] : NULL;
+	const struct perch__cpu_ring *cpu_ring = ring < sampler->nr_rings ? &sampler->rings[ring]
+									  : NULL;
 
-	if (!lane)
+	if (!cpu_ring)
 		return -EINVAL;
-	if (is_offline(sampler, lane->cpu))
+	if (is_offline(sampler, cpu_ring->cpu))
 		*state = PERCH_RING_STATE_OFFLINE;
 	else if (sampler->polls[ring].fd < 0)
 		*state = PERCH_RING_STATE_ENDED;
-	else if (lane->failed)
+	else if (cpu_ring->failed)
 		*state = PERCH_RING_STATE_FAILED;
 	else
 		*state = sampler->paused ? PERCH_RING_STATE_PAUSED : PERCH_RING_STATE_RUNNING;
@@ -42,13 +43,13 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 /* What is paused already when one cannot be, goes on. */
 int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 {
-	for (size_t i = 0; i < sampler->nr_lanes; i++) {
-		int rc = perch_ring_pause(sampler->lanes[i].ring, err);
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
+		int rc = perch_ring_pause(sampler->rings[i].ring, err);
 
 		if (rc >= 0)
 			continue;
 		while (!sampler->paused && i--)
-			perch_ring_resume(sampler->lanes[i].ring, NULL);
+			perch_ring_resume(sampler->rings[i].ring, NULL);
 		return rc;
 	}
 	sampler->paused = true;
@@ -59,8 +60,8 @@ int perch_sampler_resume(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sampler->nr_lanes; i++) {
-		int one = perch_ring_resume(sampler->lanes[i].ring, rc < 0 ? NULL : err);
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
+		int one = perch_ring_resume(sampler->rings[i].ring, rc < 0 ? NULL : err);
 
 		rc = rc < 0 ? rc : one;
 	}
@@ -82,7 +83,7 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 
 		/* the sampler's own takes no samples, nor does a member of a group that its leader
 		 * samples */
-		if (sampler->fds[i] < 0 || perch__is_own(sampler, index) ||
+		if (sampler->fds[i] < 0 || perch__is_tracking_event(sampler, index) ||
 		    !event->attr.sample_period)
 			continue;
 		rc = perch_event_refresh(sampler->fds[i], (unsigned)samples, sampler->machine, err);

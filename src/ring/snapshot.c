@@ -14,7 +14,7 @@
  * A writer that was in the middle of a record when the ring was paused finishes it; until it moves
  * the head, nothing tells of it. Writers do not sleep, and take some microseconds.
  */
-#define SETTLE_NS 50000
+#define WRITER_NS 50000
 
 static int64_t now_ns(void)
 {
@@ -32,15 +32,15 @@ void perch__snapshot_paused(struct perch_ring *ring)
 
 void perch__snapshot_end(struct perch_ring *ring)
 {
-	ring->snapshot.left = 0;
+	ring->snapshot.remaining = 0;
 }
 
-static void settle(const struct perch_ring *ring)
+static void wait_for_writers(const struct perch_ring *ring)
 {
-	int64_t left = ring->snapshot.paused_ns + SETTLE_NS - now_ns();
+	int64_t left = ring->snapshot.paused_ns + WRITER_NS - now_ns();
 	struct timespec rest = { 0, left };
 
-	if (ring->snapshot.paused_ns && left > 0 && left <= SETTLE_NS)
+	if (ring->snapshot.paused_ns && left > 0 && left <= WRITER_NS)
 		nanosleep(&rest, NULL);
 }
 
@@ -66,10 +66,10 @@ static uint64_t load_head(const struct perch_ring *ring)
 }
 
 /* One more entry of the index, which grows by doubling up to what the ring can hold. */
-static int note(struct perch__snapshot *snapshot, size_t nr, uint64_t position, size_t most)
+static int index_record(struct perch__snapshot *snapshot, size_t nr, uint64_t position, size_t most)
 {
-	if (nr == snapshot->room) {
-		size_t room = snapshot->room ? 2 * snapshot->room : 1024;
+	if (nr == snapshot->capacity) {
+		size_t room = snapshot->capacity ? 2 * snapshot->capacity : 1024;
 		uint32_t *index;
 
 		if (room > most)
@@ -78,7 +78,7 @@ static int note(struct perch__snapshot *snapshot, size_t nr, uint64_t position, 
 		if (!index)
 			return -ENOMEM;
 		snapshot->index = index;
-		snapshot->room = room;
+		snapshot->capacity = room;
 	}
 	snapshot->index[nr] = (position - snapshot->head) / 8;
 	return 0;
@@ -86,7 +86,7 @@ static int note(struct perch__snapshot *snapshot, size_t nr, uint64_t position, 
 
 /* Goes through the records up to limit: how many are whole, or -ENOMEM. *cut: one more begins
  * there. */
-static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
+static ssize_t find_records(struct perch_ring *ring, uint64_t limit, bool *cut)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
 	struct perch_record_header header;
@@ -100,7 +100,7 @@ static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
 			break;
 		}
 		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST &&
-		    note(snapshot, nr, at, ring->size / 8) < 0)
+		    index_record(snapshot, nr, at, ring->size / 8) < 0)
 			return -ENOMEM;
 	}
 	snapshot->end = at;
@@ -108,32 +108,33 @@ static ssize_t walk(struct perch_ring *ring, uint64_t limit, bool *cut)
 }
 
 /* What came since the snapshot before and is not in this one. */
-static void count_missed(struct perch__snapshot *snapshot, bool cut)
+static void count_overwritten(struct perch__snapshot *snapshot, bool cut)
 {
-	uint64_t came = snapshot->before - snapshot->head, held = snapshot->end - snapshot->head;
+	uint64_t came = snapshot->previous_head - snapshot->head,
+		 held = snapshot->end - snapshot->head;
 
 	if (!came)
 		return;
 	snapshot->cut += cut;
 	if (came > held)
 		snapshot->overwritten += came - held;
-	snapshot->before = snapshot->head;
+	snapshot->previous_head = snapshot->head;
 }
 
 ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order order,
 			    struct perch_error *err)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
-	uint64_t news;
+	uint64_t new_bytes;
 	bool cut = false;
 	ssize_t nr;
 	int rc;
 
-	snapshot->left = 0;
+	snapshot->remaining = 0;
 	rc = check(ring, order, err);
 	if (rc < 0)
 		return rc;
-	settle(ring);
+	wait_for_writers(ring);
 	snapshot->order = order;
 	snapshot->head = load_head(ring);
 	if (0 - snapshot->head > INT64_MAX)
@@ -141,29 +142,30 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"this ring was written upwards: an event whose ring is to be written over needs write_backward");
 	/* heads only go down: anything else was not the kernel */
-	if (snapshot->before - snapshot->head > INT64_MAX) {
+	if (snapshot->previous_head - snapshot->head > INT64_MAX) {
 		ring->damaged++;
-		snapshot->before = snapshot->head;
+		snapshot->previous_head = snapshot->head;
 	}
-	news = snapshot->known - snapshot->head;
-	nr = walk(ring, snapshot->head + (news < ring->size ? news : ring->size), &cut);
+	new_bytes = snapshot->advanced - snapshot->head;
+	nr = find_records(ring, snapshot->head + (new_bytes < ring->size ? new_bytes : ring->size),
+			  &cut);
 	if (nr < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for an index of the ring's records");
-	count_missed(snapshot, cut);
+	count_overwritten(snapshot, cut);
 	snapshot->at = snapshot->head;
-	snapshot->left = nr;
+	snapshot->remaining = nr;
 	return nr;
 }
 
 void perch_ring_snapshot_advance(struct perch_ring *ring)
 {
-	ring->snapshot.known = ring->snapshot.head;
+	ring->snapshot.advanced = ring->snapshot.head;
 }
 
 /* What is still valid of the snapshot, in bytes: a writer that was late may have reached the oldest
  * records. */
-static uint64_t still_held(const struct perch_ring *ring)
+static uint64_t valid_bytes(const struct perch_ring *ring)
 {
 	const struct perch__snapshot *snapshot = &ring->snapshot;
 	uint64_t held = snapshot->end - snapshot->head, moved = snapshot->head - load_head(ring);
@@ -176,19 +178,19 @@ const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
 	struct perch_record_header header;
-	uint64_t at, held = still_held(ring);
+	uint64_t at, held = valid_bytes(ring);
 
-	while (snapshot->left) {
+	while (snapshot->remaining) {
 		at = snapshot->at;
-		snapshot->left--;
+		snapshot->remaining--;
 		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST)
-			at = snapshot->head + 8ull * snapshot->index[snapshot->left];
+			at = snapshot->head + 8ull * snapshot->index[snapshot->remaining];
 		if (at - snapshot->head < held &&
 		    perch__ring_header(ring, at, snapshot->head + held, &header)) {
 			snapshot->at = at + header.size;
 			snapshot->size = header.size;
 			snapshot->bytes += header.size;
-			return perch__ring_whole(ring, at, header.size);
+			return perch__ring_contiguous(ring, at, header.size);
 		}
 		snapshot->cut++;
 	}

@@ -6,7 +6,7 @@
 
 size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
 {
-	static const struct perch__bit bits[] = {
+	static const struct perch__flag bits[] = {
 		{ PERCH_TXN_ELISION, "ELISION" },
 		{ PERCH_TXN_TRANSACTION, "TRANSACTION" },
 		{ PERCH_TXN_SYNC, "SYNC" },
@@ -17,17 +17,17 @@ size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
 		{ PERCH_TXN_CAPACITY_READ, "CAPACITY_READ" },
 	};
 	const uint64_t code = transaction >> PERCH_TXN_ABORT_SHIFT;
-	struct perch__words words;
+	struct perch__text out;
 
-	perch__words_init(&words, text, size, "|");
-	perch__add_bits(&words, bits, PERCH__NR(bits), transaction & ~PERCH_TXN_ABORT_MASK);
-	words.between = ", ";
+	perch__text_init(&out, text, size, "|");
+	perch__text_add_flags(&out, bits, PERCH__NR(bits), transaction & ~PERCH_TXN_ABORT_MASK);
+	out.separator = ", ";
 	if (code)
-		perch__add_word(&words, "abort code 0x%llx", (unsigned long long)code);
-	return words.length;
+		perch__text_add(&out, "abort code 0x%llx", (unsigned long long)code);
+	return out.length;
 }
 
-size_t perch__words_transaction(enum perch_arch arch, uint64_t value, char *text, size_t size)
+size_t perch__format_transaction(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	(void)arch;
 	return perch_format_transaction(value, text, size);
@@ -70,52 +70,52 @@ static const char *const speculations[] = { NULL, "SPEC_WRONG_PATH", "NON_SPEC_C
 static const char *const privileges[] = { NULL, "USER", "KERNEL", "HYPERVISOR" };
 
 /* A part that has no word is told as it is. */
-static void add_part(struct perch__words *words, const char *const *parts, size_t nr,
+static void add_part(struct perch__text *out, const char *const *parts, size_t nr,
 		     unsigned int part, const char *name)
 {
 	if (part < nr && parts[part])
-		perch__add_word(words, "%s", parts[part]);
+		perch__text_add(out, "%s", parts[part]);
 	else if (part)
-		perch__add_word(words, "%s_%u", name, part);
+		perch__text_add(out, "%s_%u", name, part);
 }
 
-static void add_type(struct perch__words *words, enum perch_arch arch, unsigned int type,
+static void add_type(struct perch__text *out, enum perch_arch arch, unsigned int type,
 		     unsigned int new_type)
 {
 	const char *const *extended = arch == PERCH_ARCH_ARM64 ? arm64_types : new_types;
 
 	if (type != PERCH_BR_EXTEND_ABI) {
-		add_part(words, branch_types, PERCH__NR(branch_types), type, "TYPE");
+		add_part(out, branch_types, PERCH__NR(branch_types), type, "TYPE");
 		if (new_type)
-			perch__add_word(words, "NEW_TYPE_%u", new_type);
+			perch__text_add(out, "NEW_TYPE_%u", new_type);
 	} else if (new_type < PERCH__NR(new_types)) {
-		perch__add_word(words, "%s", extended[new_type]);
+		perch__text_add(out, "%s", extended[new_type]);
 	} else {
-		perch__add_word(words, "NEW_TYPE_%u", new_type);
+		perch__text_add(out, "NEW_TYPE_%u", new_type);
 	}
 }
 
-size_t perch__words_branch(enum perch_arch arch, uint64_t value, char *text, size_t size)
+size_t perch__format_branch(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
-	static const struct perch__bit bits[] = {
+	static const struct perch__flag bits[] = {
 		{ MISPRED, "MISPRED" },
 		{ PREDICTED, "PREDICTED" },
 		{ IN_TX, "IN_TX" },
 		{ ABORT, "ABORT" },
 	};
-	struct perch__words words;
+	struct perch__text out;
 
-	perch__words_init(&words, text, size, "|");
-	perch__add_bits(&words, bits, PERCH__NR(bits),
-			value & (MISPRED | PREDICTED | IN_TX | ABORT));
-	add_type(&words, arch, value >> TYPE_SHIFT & 15, value >> NEW_TYPE_SHIFT & 15);
-	add_part(&words, speculations, PERCH__NR(speculations), value >> SPEC_SHIFT & 3, "SPEC");
-	add_part(&words, privileges, PERCH__NR(privileges), value >> PRIV_SHIFT & 7, "PRIV");
-	perch__add_bits(&words, NULL, 0, value >> RESERVED_SHIFT << RESERVED_SHIFT);
-	return words.length;
+	perch__text_init(&out, text, size, "|");
+	perch__text_add_flags(&out, bits, PERCH__NR(bits),
+			      value & (MISPRED | PREDICTED | IN_TX | ABORT));
+	add_type(&out, arch, value >> TYPE_SHIFT & 15, value >> NEW_TYPE_SHIFT & 15);
+	add_part(&out, speculations, PERCH__NR(speculations), value >> SPEC_SHIFT & 3, "SPEC");
+	add_part(&out, privileges, PERCH__NR(privileges), value >> PRIV_SHIFT & 7, "PRIV");
+	perch__text_add_flags(&out, NULL, 0, value >> RESERVED_SHIFT << RESERVED_SHIFT);
+	return out.length;
 }
 
 size_t perch_format_branch(const struct perch_branch_entry *entry, char *text, size_t size)
 {
-	return perch__words_branch(PERCH_ARCH_UNKNOWN, perch__branch_flags(entry), text, size);
+	return perch__format_branch(PERCH_ARCH_UNKNOWN, perch__branch_flags(entry), text, size);
 }

@@ -5,12 +5,12 @@
 
 #include "fields.h"
 
-static const struct perch__bit operations[] = {
+static const struct perch__flag operations[] = {
 	{ PERCH_MEM_OP_NA, "op N/A" },	 { PERCH_MEM_OP_LOAD, "LOAD" },
 	{ PERCH_MEM_OP_STORE, "STORE" }, { PERCH_MEM_OP_PFETCH, "PFETCH" },
 	{ PERCH_MEM_OP_EXEC, "EXEC" },
 };
-static const struct perch__bit levels[] = {
+static const struct perch__flag levels[] = {
 	{ PERCH_MEM_LVL_NA, "hierarchy N/A" },
 	{ PERCH_MEM_LVL_L1, "L1" },
 	{ PERCH_MEM_LVL_LFB, "LFB" },
@@ -24,7 +24,7 @@ static const struct perch__bit levels[] = {
 	{ PERCH_MEM_LVL_IO, "I/O" },
 	{ PERCH_MEM_LVL_UNC, "Uncached" },
 };
-static const struct perch__bit snoops[] = {
+static const struct perch__flag snoops[] = {
 	{ PERCH_MEM_SNOOP_NA, "N/A" },
 	{ PERCH_MEM_SNOOP_NONE, "None" },
 	{ PERCH_MEM_SNOOP_HIT, "Hit" },
@@ -34,15 +34,15 @@ static const struct perch__bit snoops[] = {
 	{ PERCH_MEM_SNOOPX_FWD << 5, "Fwd" },
 	{ PERCH_MEM_SNOOPX_PEER << 5, "Peer" },
 };
-static const struct perch__bit tlbs[] = {
+static const struct perch__flag tlbs[] = {
 	{ PERCH_MEM_TLB_NA, "N/A" },	{ PERCH_MEM_TLB_L1, "L1" },    { PERCH_MEM_TLB_L2, "L2" },
 	{ PERCH_MEM_TLB_WK, "Walker" }, { PERCH_MEM_TLB_OS, "Fault" },
 };
-static const struct perch__bit locks[] = {
+static const struct perch__flag locks[] = {
 	{ PERCH_MEM_LOCK_NA, "lock N/A" },
 	{ PERCH_MEM_LOCK_LOCKED, "locked" },
 };
-static const struct perch__bit blocks[] = {
+static const struct perch__flag blocks[] = {
 	{ PERCH_MEM_BLK_NA, "blocked N/A" },
 	{ PERCH_MEM_BLK_DATA, "blocked by data" },
 	{ PERCH_MEM_BLK_ADDR, "blocked by address" },
@@ -87,80 +87,79 @@ static unsigned int part(uint64_t data_src, unsigned int shift, unsigned int bit
 }
 
 /* "L1 or L2 hit": what it was, and whether there. */
-static void add_hit(struct perch__words *words, const char *of, const struct perch__bit *bits,
+static void add_hit(struct perch__text *out, const char *of, const struct perch__flag *bits,
 		    size_t nr, unsigned int value, unsigned int hit, unsigned int miss)
 {
-	char text[PERCH__WORDS_BYTES];
-	struct perch__words where;
+	char text[PERCH__FORMAT_BYTES];
+	struct perch__text where;
 
 	if (!value)
 		return;
-	perch__words_init(&where, text, sizeof(text), " or ");
-	perch__add_bits(&where, bits, nr, value & ~(hit | miss));
-	where.between = " ";
+	perch__text_init(&where, text, sizeof(text), " or ");
+	perch__text_add_flags(&where, bits, nr, value & ~(hit | miss));
+	where.separator = " ";
 	if (value & hit)
-		perch__add_word(&where, "hit");
+		perch__text_add(&where, "hit");
 	if (value & miss)
-		perch__add_word(&where, "miss");
-	perch__add_word(words, "%s%s", of, text);
+		perch__text_add(&where, "miss");
+	perch__text_add(out, "%s%s", of, text);
 }
 
 /* The newer way to tell the level: a number, whether it is another node's, and how far away. */
-static void add_level(struct perch__words *words, uint64_t data_src)
+static void add_level(struct perch__text *out, uint64_t data_src)
 {
 	const char *level = level_numbers[part(data_src, PERCH_MEM_LVLNUM_SHIFT, 4)];
 	const char *remote = part(data_src, PERCH_MEM_REMOTE_SHIFT, 1) ? "remote" : "";
 	unsigned int hop = part(data_src, PERCH_MEM_HOPS_SHIFT, 3);
 
 	if (level || remote[0])
-		perch__add_word(words, "%s%s%s%s", level ? "level " : "", remote,
+		perch__text_add(out, "%s%s%s%s", level ? "level " : "", remote,
 				level && remote[0] ? " " : "", level ? level : "");
 	if (hop && hops[hop])
-		perch__add_word(words, "%s", hops[hop]);
+		perch__text_add(out, "%s", hops[hop]);
 	else if (hop)
-		perch__add_word(words, "hops %u", hop);
+		perch__text_add(out, "hops %u", hop);
 }
 
-static void add_of(struct perch__words *words, const char *of, const struct perch__bit *bits,
+static void add_of(struct perch__text *out, const char *of, const struct perch__flag *bits,
 		   size_t nr, unsigned int value)
 {
-	char text[PERCH__WORDS_BYTES];
-	struct perch__words inside;
+	char text[PERCH__FORMAT_BYTES];
+	struct perch__text inside;
 
 	if (!value)
 		return;
-	perch__words_init(&inside, text, sizeof(text), "|");
-	perch__add_bits(&inside, bits, nr, value);
-	perch__add_word(words, "%s%s", of, text);
+	perch__text_init(&inside, text, sizeof(text), "|");
+	perch__text_add_flags(&inside, bits, nr, value);
+	perch__text_add(out, "%s%s", of, text);
 }
 
 size_t perch_format_data_src(uint64_t data_src, char *text, size_t size)
 {
 	unsigned int region = part(data_src, PERCH_MEM_REGION_SHIFT, 5);
-	struct perch__words words;
+	struct perch__text out;
 
-	perch__words_init(&words, text, size, ", ");
-	add_of(&words, "", operations, PERCH__NR(operations),
-	       part(data_src, PERCH_MEM_OP_SHIFT, 5));
-	add_hit(&words, "", levels, PERCH__NR(levels), part(data_src, PERCH_MEM_LVL_SHIFT, 14),
+	perch__text_init(&out, text, size, ", ");
+	add_of(&out, "", operations, PERCH__NR(operations), part(data_src, PERCH_MEM_OP_SHIFT, 5));
+	add_hit(&out, "", levels, PERCH__NR(levels), part(data_src, PERCH_MEM_LVL_SHIFT, 14),
 		PERCH_MEM_LVL_HIT, PERCH_MEM_LVL_MISS);
-	add_level(&words, data_src);
-	add_of(&words, "snoop ", snoops, PERCH__NR(snoops),
+	add_level(&out, data_src);
+	add_of(&out, "snoop ", snoops, PERCH__NR(snoops),
 	       part(data_src, PERCH_MEM_SNOOP_SHIFT, 5) | part(data_src, PERCH_MEM_SNOOPX_SHIFT, 2)
 								  << 5);
-	add_hit(&words, "TLB ", tlbs, PERCH__NR(tlbs), part(data_src, PERCH_MEM_TLB_SHIFT, 7),
+	add_hit(&out, "TLB ", tlbs, PERCH__NR(tlbs), part(data_src, PERCH_MEM_TLB_SHIFT, 7),
 		PERCH_MEM_TLB_HIT, PERCH_MEM_TLB_MISS);
-	add_of(&words, "", locks, PERCH__NR(locks), part(data_src, PERCH_MEM_LOCK_SHIFT, 2));
-	add_of(&words, "", blocks, PERCH__NR(blocks), part(data_src, PERCH_MEM_BLK_SHIFT, 3));
+	add_of(&out, "", locks, PERCH__NR(locks), part(data_src, PERCH_MEM_LOCK_SHIFT, 2));
+	add_of(&out, "", blocks, PERCH__NR(blocks), part(data_src, PERCH_MEM_BLK_SHIFT, 3));
 	if (region && regions[region])
-		perch__add_word(&words, "%s", regions[region]);
+		perch__text_add(&out, "%s", regions[region]);
 	else if (region)
-		perch__add_word(&words, "region %u", region);
-	perch__add_bits(&words, NULL, 0, data_src >> RESERVED_SHIFT << RESERVED_SHIFT);
-	return words.length;
+		perch__text_add(&out, "region %u", region);
+	perch__text_add_flags(&out, NULL, 0, data_src >> RESERVED_SHIFT << RESERVED_SHIFT);
+	return out.length;
 }
 
-size_t perch__words_data_src(enum perch_arch arch, uint64_t value, char *text, size_t size)
+size_t perch__format_data_src(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	(void)arch;
 	return perch_format_data_src(value, text, size);
