@@ -57,12 +57,12 @@ static const struct rule rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
 	{ PERCH_CAUSE_##cause, #errnum, fields, since, sentence, remedy },
 /* clang-format on */
-#define LAST RULE
+#define FALLBACK RULE
 #include "explain/mmap.def"
 #include "explain/ioctl.def"
 #include "explain/read.def"
 #undef RULE
-#undef LAST
+#undef FALLBACK
 
 /* clang-format off */
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
@@ -95,9 +95,9 @@ static const struct {
 	const char *phrase;
 } phrases[] = {
 /* clang-format off */
-#define PHRASE(word, phrase) { #word, phrase },
+#define PLACEHOLDER(word, phrase) { #word, phrase },
 /* clang-format on */
-#include "explain/phrases.def"
+#include "explain/placeholders.def"
 };
 
 static bool incomplete; /* a word has no phrase */
@@ -107,7 +107,7 @@ static const char *phrase_of(const char *word, size_t length)
 	for (size_t i = 0; i < NR(phrases); i++)
 		if (strlen(phrases[i].word) == length && !memcmp(phrases[i].word, word, length))
 			return phrases[i].phrase;
-	fprintf(stderr, "phrases.def does not have {%.*s}\n", (int)length, word);
+	fprintf(stderr, "placeholders.def does not have {%.*s}\n", (int)length, word);
 	incomplete = true;
 	return "";
 }

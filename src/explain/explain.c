@@ -7,7 +7,7 @@
 
 /* Nobody reads further, whatever attr.size says: the kernel refuses more than a page without a
  * look. */
-#define MOST_BYTES 4096
+#define MAX_BYTES 4096
 
 static void find_unknown(struct perch__case *c, const char *bytes, uint32_t size)
 {
@@ -28,7 +28,7 @@ static void copy_attr(struct perch__case *c, const struct perch_attr *attr)
 	bool overwritten = c->errnum == E2BIG && !c->kernel_size && c->size >= PERCH_ATTR_SIZE_VER0;
 	uint32_t size = c->size ? c->size : PERCH_ATTR_SIZE_VER0;
 
-	if (size > MOST_BYTES)
+	if (size > MAX_BYTES)
 		size = PERCH_ATTR_SIZE_VER0;
 	if (!overwritten && size > sizeof(c->attr))
 		find_unknown(c, (const char *)attr, size);
@@ -67,17 +67,17 @@ int perch_explain_open_call(const struct perch_open_call *call, struct perch_mac
 			    const struct perch_probing *probing,
 			    struct perch_explanation *explanation)
 {
-	struct perch__verdict verdict;
+	struct perch__result result;
 	enum perch__path path;
 	struct perch__case c;
 
 	if (!call || call->errnum <= 0 || !explanation)
 		return -EINVAL;
 	make_case(&c, call, machine, &path);
-	perch__judge(&c, &verdict);
+	perch__evaluate(&c, &result);
 	if (probing && machine)
-		perch__probe_case(&c, probing, &verdict);
-	perch__tell(&c, &verdict, explanation);
+		perch__probe_case(&c, probing, &result);
+	perch__compose(&c, &result, explanation);
 	return 0;
 }
 

@@ -18,119 +18,119 @@ static int in_user_namespace(const struct perch__case *c)
 	return sandbox.user_namespace;
 }
 
-static enum perch__fit holds_any(const struct perch__case *c, uint64_t wanted)
+static enum perch__match holds_any(const struct perch__case *c, uint64_t wanted)
 {
 	uint64_t effective;
 
 	if (!c->machine || perch_machine_capabilities(c->machine, &effective, NULL))
-		return PERCH__MAYBE;
-	return perch__known(effective & wanted);
+		return PERCH__UNKNOWN;
+	return perch__yes_if(effective & wanted);
 }
 
 /* The kernel asks for capabilities in the initial user namespace: what "root" of another one holds
  * does not count. */
-static enum perch__fit lacks_all(const struct perch__case *c, uint64_t wanted)
+static enum perch__match lacks_all(const struct perch__case *c, uint64_t wanted)
 {
-	enum perch__fit holds = holds_any(c, wanted);
+	enum perch__match holds = holds_any(c, wanted);
 
 	if (holds != PERCH__YES)
 		return perch__not(holds);
-	return perch__known(in_user_namespace(c) == 1);
+	return perch__yes_if(in_user_namespace(c) == 1);
 }
 
 #define PRIVILEGES (UINT64_C(1) << PERCH_CAP_PERFMON | UINT64_C(1) << PERCH_CAP_SYS_ADMIN)
 
-enum perch__fit perch__unprivileged(const struct perch__case *c)
+enum perch__match perch__unprivileged(const struct perch__case *c)
 {
 	return lacks_all(c, PRIVILEGES);
 }
 
-enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability)
+enum perch__match perch__lacks(const struct perch__case *c, unsigned capability)
 {
 	return lacks_all(c, UINT64_C(1) << capability);
 }
 
-enum perch__fit perch__vain_capabilities(const struct perch__case *c)
+enum perch__match perch__namespace_capabilities(const struct perch__case *c)
 {
-	return perch__known(holds_any(c, PRIVILEGES) == PERCH__YES && in_user_namespace(c) == 1);
+	return perch__yes_if(holds_any(c, PRIVILEGES) == PERCH__YES && in_user_namespace(c) == 1);
 }
 
-enum perch__fit perch__paranoid_above(const struct perch__case *c, long level)
+enum perch__match perch__paranoid_above(const struct perch__case *c, long level)
 {
 	long value;
 
-	return perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? perch__known(value > level)
-							       : PERCH__MAYBE;
+	return perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value) ? perch__yes_if(value > level)
+							       : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__seccomp_filters(const struct perch__case *c)
+enum perch__match perch__seccomp_filters(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;
 
 	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL) || sandbox.seccomp < 0)
-		return PERCH__MAYBE;
-	return perch__known(sandbox.seccomp > 0);
+		return PERCH__UNKNOWN;
+	return perch__yes_if(sandbox.seccomp > 0);
 }
 
 /* Without lockdown's file there is most likely no lockdown. */
-enum perch__fit perch__locked_down(const struct perch__case *c)
+enum perch__match perch__locked_down(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;
 
 	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	if (sandbox.lockdown == PERCH_LOCKDOWN_UNKNOWN)
-		return strstr(sandbox.modules, "lockdown") ? PERCH__MAYBE : PERCH__NO;
-	return perch__known(sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
+		return strstr(sandbox.modules, "lockdown") ? PERCH__UNKNOWN : PERCH__NO;
+	return perch__yes_if(sandbox.lockdown == PERCH_LOCKDOWN_CONFIDENTIALITY);
 }
 
-enum perch__fit perch__selinux_enforces(const struct perch__case *c)
+enum perch__match perch__selinux_enforces(const struct perch__case *c)
 {
 	struct perch_sandbox sandbox;
 
 	if (!c->machine || perch_machine_sandbox(c->machine, &sandbox, NULL))
-		return PERCH__MAYBE;
-	return perch__known(sandbox.selinux == 1);
+		return PERCH__UNKNOWN;
+	return perch__yes_if(sandbox.selinux == 1);
 }
 
-enum perch__fit perch__older_than(const struct perch__case *c, const char *release)
+enum perch__match perch__older_than(const struct perch__case *c, const char *release)
 {
 	unsigned running = perch__running_rank(c);
 
-	return running && running >= perch_release_rank(release) ? PERCH__NO : PERCH__MAYBE;
+	return running && running >= perch_release_rank(release) ? PERCH__NO : PERCH__UNKNOWN;
 }
 
 /* Who may not read the sysctl's file still finds it there. */
-enum perch__fit perch__no_perf(const struct perch__case *c)
+enum perch__match perch__no_perf(const struct perch__case *c)
 {
 	long value;
 	int rc;
 
 	if (!c->machine)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	rc = perch_machine_sysctl(c->machine, PERCH_SYSCTL_PARANOID, &value, NULL);
-	return perch__known(rc == -ENOENT);
+	return perch__yes_if(rc == -ENOENT);
 }
 
-enum perch__fit perch__no_cgroup_events(const struct perch__case *c)
+enum perch__match perch__no_cgroup_events(const struct perch__case *c)
 {
-	const char *controllers = perch__text(c, "/proc/cgroups");
+	const char *controllers = perch__file_text(c, "/proc/cgroups");
 
-	return controllers ? perch__known(!strstr(controllers, "perf_event")) : PERCH__MAYBE;
+	return controllers ? perch__yes_if(!strstr(controllers, "perf_event")) : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__has_change(const struct perch__case *c, const char *release, int errnum)
+enum perch__match perch__has_change(const struct perch__case *c, const char *release, int errnum)
 {
 	if (c->machine && perch__older_than(c, release) == PERCH__NO)
 		return PERCH__YES;
-	return c->errnum == errnum ? PERCH__MAYBE : PERCH__NO;
+	return c->errnum == errnum ? PERCH__UNKNOWN : PERCH__NO;
 }
 
 /*
  * Debian's kernels refuse every event above 2, Ubuntu's above 3, to all who have not CAP_SYS_ADMIN.
  * Whose kernel it is tells its release: the userland may be a container's.
  */
-long perch__gate_level(const struct perch__case *c)
+long perch__refuse_all_level(const struct perch__case *c)
 {
 	static const struct {
 		const char *part;
@@ -151,30 +151,30 @@ long perch__gate_level(const struct perch__case *c)
 	return -1;
 }
 
-enum perch__fit perch__gated_by_paranoid(const struct perch__case *c)
+enum perch__match perch__paranoid_refuses_all(const struct perch__case *c)
 {
 	long level;
 
 	if (perch__paranoid_above(c, 2) != PERCH__YES)
 		return PERCH__NO;
-	level = perch__gate_level(c);
+	level = perch__refuse_all_level(c);
 	if (level >= 0)
 		return perch__paranoid_above(c, level);
-	return c->errnum == EACCES ? PERCH__MAYBE : PERCH__NO;
+	return c->errnum == EACCES ? PERCH__UNKNOWN : PERCH__NO;
 }
 
 /* Without the fact: the limit that kernels start with; they lower it, and people raise it. */
-enum perch__fit perch__above_max_rate(const struct perch__case *c)
+enum perch__match perch__above_max_rate(const struct perch__case *c)
 {
 	long limit;
 
 	if (!c->attr.freq)
 		return PERCH__NO;
 	if (perch__sysctl(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit))
-		return perch__known(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
+		return perch__yes_if(limit >= 0 && c->attr.sample_freq > (uint64_t)limit);
 	/* the sysctl is an int */
 	return c->attr.sample_freq > INT_MAX  ? PERCH__YES
-	       : c->attr.sample_freq > 100000 ? PERCH__MAYBE
+	       : c->attr.sample_freq > 100000 ? PERCH__UNKNOWN
 					      : PERCH__NO;
 }
 
@@ -186,19 +186,19 @@ uint64_t perch__highest_rate(const struct perch__case *c)
 										   : 1000;
 }
 
-enum perch__fit perch__above_max_stack(const struct perch__case *c)
+enum perch__match perch__above_max_stack(const struct perch__case *c)
 {
 	long limit;
 
 	if (perch__sysctl(c, PERCH_SYSCTL_MAX_STACK, &limit))
-		return perch__known(limit >= 0 && c->attr.sample_max_stack > limit);
-	return c->attr.sample_max_stack ? PERCH__MAYBE : PERCH__NO;
+		return perch__yes_if(limit >= 0 && c->attr.sample_max_stack > limit);
+	return c->attr.sample_max_stack ? PERCH__UNKNOWN : PERCH__NO;
 }
 
 /* The highest CPU number of a list of sysfs, "0-3,8": the last number in it. -1: unknown. */
 static int highest_cpu(const struct perch__case *c, const char *path)
 {
-	const char *text = perch__text(c, path), *last;
+	const char *text = perch__file_text(c, path), *last;
 
 	if (!text)
 		return -1;
@@ -210,7 +210,7 @@ static int highest_cpu(const struct perch__case *c, const char *path)
 
 /* The numbers may have gaps, so that their count says nothing: the kernel refuses what is above the
  * highest. */
-enum perch__fit perch__cpu_absent(const struct perch__case *c)
+enum perch__match perch__cpu_absent(const struct perch__case *c)
 {
 	int highest;
 
@@ -220,17 +220,17 @@ enum perch__fit perch__cpu_absent(const struct perch__case *c)
 	highest = highest_cpu(c, "/sys/devices/system/cpu/possible");
 	if (highest < 0)
 		highest = highest_cpu(c, "/sys/devices/system/cpu/present");
-	return highest < 0 ? PERCH__MAYBE : perch__known(c->cpu > highest);
+	return highest < 0 ? PERCH__UNKNOWN : perch__yes_if(c->cpu > highest);
 }
 
-enum perch__fit perch__cpu_offline(const struct perch__case *c)
+enum perch__match perch__cpu_offline(const struct perch__case *c)
 {
 	const struct perch_cpus *cpus;
 
 	if (c->cpu < 0)
 		return PERCH__NO;
 	if (!c->machine || perch_machine_cpus(c->machine, &cpus, NULL))
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	for (size_t i = 0; i < cpus->nr; i++)
 		if (cpus->cpu[i] == c->cpu)
 			return PERCH__NO;
@@ -255,7 +255,7 @@ static bool may_be_hidden(const struct perch__case *c)
 	       perch_machine_process(c->machine, 1, &first, NULL) == -ESRCH;
 }
 
-enum perch__fit perch__process_absent(const struct perch__case *c)
+enum perch__match perch__process_absent(const struct perch__case *c)
 {
 	struct perch_process_state state;
 	int error;
@@ -265,18 +265,18 @@ enum perch__fit perch__process_absent(const struct perch__case *c)
 	if (c->pid <= 0)
 		return PERCH__NO;
 	if (!c->machine)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	if (is_self(c))
 		return PERCH__NO;
 	error = perch_machine_process_cached(c->machine, c->pid, &state);
 	if (error)
-		return error == -ESRCH && !may_be_hidden(c) ? PERCH__YES : PERCH__MAYBE;
-	return perch__known(state.state == 'Z' || state.state == 'X');
+		return error == -ESRCH && !may_be_hidden(c) ? PERCH__YES : PERCH__UNKNOWN;
+	return perch__yes_if(state.state == 'Z' || state.state == 'X');
 }
 
 /* Two processes of one user may still not look at each other: dumpable, capabilities and namespaces
  * count too. */
-enum perch__fit perch__process_foreign(const struct perch__case *c)
+enum perch__match perch__process_foreign(const struct perch__case *c)
 {
 	struct perch_process_state own, other;
 
@@ -284,6 +284,7 @@ enum perch__fit perch__process_foreign(const struct perch__case *c)
 		return PERCH__NO;
 	if (!c->machine || perch_machine_process_cached(c->machine, c->pid, &other) ||
 	    perch_machine_process(c->machine, 0, &own, NULL))
-		return PERCH__MAYBE;
-	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES : PERCH__MAYBE;
+		return PERCH__UNKNOWN;
+	return own.uid != other.uid || other.permitted & ~own.permitted ? PERCH__YES
+									: PERCH__UNKNOWN;
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules ask of the machine, each as an enum perch__fit: MAYBE is what nobody knows. */
+/* What the rules ask of the machine, each as an enum perch__match: MAYBE is what nobody knows. */
 #ifndef PERCH_EXPLAIN_FACTS_H
 #define PERCH_EXPLAIN_FACTS_H
 
 #include "internal.h"
 
 /* A fact of two. The order of the values makes it a matter of the least and the greatest. */
-static inline enum perch__fit perch__both(enum perch__fit a, enum perch__fit b)
+static inline enum perch__match perch__and(enum perch__match a, enum perch__match b)
 {
 	return a < b ? a : b;
 }
 
-static inline enum perch__fit perch__either(enum perch__fit a, enum perch__fit b)
+static inline enum perch__match perch__or(enum perch__match a, enum perch__match b)
 {
 	return a > b ? a : b;
 }
 
-static inline enum perch__fit perch__not(enum perch__fit fit)
+static inline enum perch__match perch__not(enum perch__match match)
 {
-	return PERCH__YES - fit;
+	return PERCH__YES - match;
 }
 
-static inline enum perch__fit perch__known(bool fact)
+static inline enum perch__match perch__yes_if(bool fact)
 {
 	return fact ? PERCH__YES : PERCH__NO;
 }
@@ -32,7 +32,7 @@ static inline bool perch__sysctl(const struct perch__case *c, enum perch_sysctl 
 }
 
 /* The text of a file that stays as it is. NULL: unknown. */
-static inline const char *perch__text(const struct perch__case *c, const char *path)
+static inline const char *perch__file_text(const struct perch__case *c, const char *path)
 {
 	const char *text;
 
@@ -41,40 +41,40 @@ static inline const char *perch__text(const struct perch__case *c, const char *p
 
 /* Who asks. Capabilities in a user namespace of one's own are none. */
 /* neither CAP_PERFMON nor CAP_SYS_ADMIN */
-enum perch__fit perch__unprivileged(const struct perch__case *c);
-enum perch__fit perch__lacks(const struct perch__case *c, unsigned capability);
+enum perch__match perch__unprivileged(const struct perch__case *c);
+enum perch__match perch__lacks(const struct perch__case *c, unsigned capability);
 /* privileged, in a user namespace alone */
-enum perch__fit perch__vain_capabilities(const struct perch__case *c);
-enum perch__fit perch__paranoid_above(const struct perch__case *c, long level);
+enum perch__match perch__namespace_capabilities(const struct perch__case *c);
+enum perch__match perch__paranoid_above(const struct perch__case *c, long level);
 /* a distribution's level refuses everything */
-enum perch__fit perch__gated_by_paranoid(const struct perch__case *c);
+enum perch__match perch__paranoid_refuses_all(const struct perch__case *c);
 /* The highest level at which such a kernel lets ordinary users in; -1: it is not known to be one.
  */
-long perch__gate_level(const struct perch__case *c);
-enum perch__fit perch__seccomp_filters(const struct perch__case *c);
+long perch__refuse_all_level(const struct perch__case *c);
+enum perch__match perch__seccomp_filters(const struct perch__case *c);
 /* lockdown=confidentiality */
-enum perch__fit perch__locked_down(const struct perch__case *c);
-enum perch__fit perch__selinux_enforces(const struct perch__case *c);
+enum perch__match perch__locked_down(const struct perch__case *c);
+enum perch__match perch__selinux_enforces(const struct perch__case *c);
 
 /* The kernel. A release is no proof that something is missing: distributions carry changes back. */
-enum perch__fit perch__older_than(const struct perch__case *c, const char *release);
+enum perch__match perch__older_than(const struct perch__case *c, const char *release);
 /* built without perf events */
-enum perch__fit perch__no_perf(const struct perch__case *c);
+enum perch__match perch__no_perf(const struct perch__case *c);
 /* built without CONFIG_CGROUP_PERF */
-enum perch__fit perch__no_cgroup_events(const struct perch__case *c);
+enum perch__match perch__no_cgroup_events(const struct perch__case *c);
 /* Whether a change of that release is in the kernel. The errno it gives, where it is what the
  * kernel gave, hints at it. */
-enum perch__fit perch__has_change(const struct perch__case *c, const char *release, int errnum);
-enum perch__fit perch__above_max_rate(const struct perch__case *c);
-enum perch__fit perch__above_max_stack(const struct perch__case *c);
+enum perch__match perch__has_change(const struct perch__case *c, const char *release, int errnum);
+enum perch__match perch__above_max_rate(const struct perch__case *c);
+enum perch__match perch__above_max_stack(const struct perch__case *c);
 
 /* CPUs and processes. */
 /* above the highest possible number */
-enum perch__fit perch__cpu_absent(const struct perch__case *c);
-enum perch__fit perch__cpu_offline(const struct perch__case *c);
-enum perch__fit perch__process_absent(const struct perch__case *c);
+enum perch__match perch__cpu_absent(const struct perch__case *c);
+enum perch__match perch__cpu_offline(const struct perch__case *c);
+enum perch__match perch__process_absent(const struct perch__case *c);
 /* another user's, or with more rights */
-enum perch__fit perch__process_foreign(const struct perch__case *c);
+enum perch__match perch__process_foreign(const struct perch__case *c);
 
 /* PMUs. */
 /* The PMU that attr.type names; NULL and is_known: the machine has none of that type. */
@@ -82,39 +82,39 @@ const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is
 /* generic types and RAW: the cores' */
 const struct perch_pmu *perch__counting_pmu(const struct perch__case *c);
 /* it is a core PMU named so */
-enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix);
-enum perch__fit perch__on_metal(const struct perch__case *c); /* no hypervisor below */
-enum perch__fit perch__no_core_pmu(const struct perch__case *c);
-enum perch__fit perch__type_unregistered(const struct perch__case *c);
+enum perch__match perch__core_pmu_is(const struct perch__case *c, const char *prefix);
+enum perch__match perch__bare_metal(const struct perch__case *c); /* no hypervisor below */
+enum perch__match perch__no_core_pmu(const struct perch__case *c);
+enum perch__match perch__type_unregistered(const struct perch__case *c);
 /* of that name, or name_... */
-enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix);
-enum perch__fit perch__pmu_is_core(const struct perch__case *c);
-enum perch__fit perch__pmu_cannot_exclude(const struct perch__case *c);
-enum perch__fit perch__pmu_only_counts(const struct perch__case *c);
-enum perch__fit perch__pmu_refuses_tasks(const struct perch__case *c);
-enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c);
-enum perch__fit perch__above_max_precise(const struct perch__case *c);
-enum perch__fit perch__no_branches(const struct perch__case *c);
+enum perch__match perch__pmu_is(const struct perch__case *c, const char *prefix);
+enum perch__match perch__pmu_is_core(const struct perch__case *c);
+enum perch__match perch__pmu_cannot_exclude(const struct perch__case *c);
+enum perch__match perch__pmu_only_counts(const struct perch__case *c);
+enum perch__match perch__pmu_refuses_tasks(const struct perch__case *c);
+enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c);
+enum perch__match perch__above_max_precise(const struct perch__case *c);
+enum perch__match perch__no_branches(const struct perch__case *c);
 
 /* NO where the PMU is unknown */
-enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix);
-enum perch__fit perch__pmu_may_trace(const struct perch__case *c); /* it has an AUX area */
-enum perch__fit perch__pmu_event_absent(const struct perch__case *c);
+enum perch__match perch__pmu_is_surely(const struct perch__case *c, const char *prefix);
+enum perch__match perch__pmu_may_trace(const struct perch__case *c); /* it has an AUX area */
+enum perch__match perch__pmu_event_absent(const struct perch__case *c);
 /* the upper half of config */
-enum perch__fit perch__extended_type_is_core(const struct perch__case *c);
-enum perch__fit perch__other_pmu_than_leader(const struct perch__case *c);
+enum perch__match perch__extended_type_is_core(const struct perch__case *c);
+enum perch__match perch__other_pmu_than_leader(const struct perch__case *c);
 /* of /proc/cpuinfo, on x86 */
-enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag);
+enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag);
 
 /* Tracepoints, and the text that a uprobe's config1 points to. */
 /* "SYSTEM/NAME" */
-enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name);
+enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *name);
 /* the id of one that all kernels have; 0: unknown */
-uint64_t perch__known_tracepoint(const struct perch__case *c);
-enum perch__fit perch__function_tracing_locked(const struct perch__case *c);
-enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what);
+uint64_t perch__existing_tracepoint(const struct perch__case *c);
+enum perch__match perch__function_tracing_locked(const struct perch__case *c);
+enum perch__match perch__path_is(const struct perch__case *c, enum perch__path what);
 /* ": /bin/true"; false: unknown */
-bool perch__path_text(const struct perch__case *c, char *buffer, size_t size);
+bool perch__write_path(const struct perch__case *c, char *buffer, size_t size);
 
 /* What remedies advise, and mends do. */
 uint64_t perch__highest_rate(const struct perch__case *c);

@@ -11,14 +11,14 @@
 #include "facts.h"
 
 /* The first CPU's flags stand for all. */
-enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag)
+enum perch__match perch__cpu_lacks(const struct perch__case *c, const char *flag)
 {
-	const char *text = perch__text(c, "/proc/cpuinfo"),
+	const char *text = perch__file_text(c, "/proc/cpuinfo"),
 		   *line = text ? strstr(text, "\nflags") : NULL, *end;
 	size_t length = strlen(flag);
 
 	if (!line)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	end = line + 1 + strcspn(line + 1, "\n");
 	for (const char *word = line; (word = strstr(word, flag)) && word < end; word += length)
 		if (word[-1] == ' ' &&
@@ -27,35 +27,36 @@ enum perch__fit perch__cpu_lacks(const struct perch__case *c, const char *flag)
 	return PERCH__YES;
 }
 
-enum perch__fit perch__on_metal(const struct perch__case *c)
+enum perch__match perch__bare_metal(const struct perch__case *c)
 {
 	int virtual = c->machine ? perch_machine_virtual(c->machine) : -1;
 
-	return virtual < 0 ? PERCH__MAYBE : virtual ? PERCH__NO : PERCH__YES;
+	return virtual < 0 ? PERCH__UNKNOWN : virtual ? PERCH__NO : PERCH__YES;
 }
 
 /* Where tracefs can be read: the id, as text. NULL: unknown. */
 static const char *tracepoint_id(const struct perch__case *c, const char *name)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	static const char *const directories[] = { "/sys/kernel/tracing",
+						   "/sys/kernel/debug/tracing" };
 	const char *id = NULL;
 	char path[256];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !id; i++) {
-		snprintf(path, sizeof(path), "%s/events/%s/id", places[i], name);
-		id = perch__text(c, path);
+	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories) && !id; i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", directories[i], name);
+		id = perch__file_text(c, path);
 	}
 	return id;
 }
 
-enum perch__fit perch__tracepoint_is(const struct perch__case *c, const char *name)
+enum perch__match perch__tracepoint_is(const struct perch__case *c, const char *name)
 {
 	const char *id = tracepoint_id(c, name);
 
-	return id ? perch__known(strtoull(id, NULL, 10) == c->attr.config) : PERCH__MAYBE;
+	return id ? perch__yes_if(strtoull(id, NULL, 10) == c->attr.config) : PERCH__UNKNOWN;
 }
 
-uint64_t perch__known_tracepoint(const struct perch__case *c)
+uint64_t perch__existing_tracepoint(const struct perch__case *c)
 {
 	const char *id = tracepoint_id(c, "sched/sched_process_exit");
 
@@ -79,17 +80,17 @@ static ssize_t read_tracefs(const struct perch__case *c, const char *name, char 
 }
 
 /* A kernel that forbids it gives no list of functions either, not even to root. */
-enum perch__fit perch__function_tracing_locked(const struct perch__case *c)
+enum perch__match perch__function_tracing_locked(const struct perch__case *c)
 {
 	char text[16];
 	ssize_t got;
 
 	if (!c->machine)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	got = read_tracefs(c, "available_filter_functions", text, sizeof(text));
 	if (got == -EPERM)
 		return PERCH__YES;
-	return got > 0 ? PERCH__NO : PERCH__MAYBE;
+	return got > 0 ? PERCH__NO : PERCH__UNKNOWN;
 }
 
 /* A path as the process that made the call sees it. False: unknown. */
@@ -100,7 +101,7 @@ static bool uprobe_path(const struct perch__case *c, char *path, size_t size)
 	return !perch_machine_process_string(c->machine, c->attr.config1, path, size, NULL);
 }
 
-static enum perch__path look_at_path(const struct perch__case *c)
+static enum perch__path check_path(const struct perch__case *c)
 {
 	char path[PATH_MAX], whole[PATH_MAX + 64];
 	struct stat status;
@@ -113,23 +114,22 @@ static enum perch__path look_at_path(const struct perch__case *c)
 	    stat(whole, &status))
 		return PERCH__PATH_UNKNOWN;
 	if (!S_ISREG(status.st_mode))
-		return PERCH__PATH_NO_FILE;
-	return c->attr.probe_offset > (uint64_t)status.st_size ? PERCH__PATH_SHORT
-							       : PERCH__PATH_FINE;
+		return PERCH__PATH_NOT_REGULAR;
+	return c->attr.probe_offset > (uint64_t)status.st_size ? PERCH__PATH_SHORT : PERCH__PATH_OK;
 }
 
-enum perch__fit perch__path_is(const struct perch__case *c, enum perch__path what)
+enum perch__match perch__path_is(const struct perch__case *c, enum perch__path what)
 {
 	enum perch__path found = c->path ? *c->path : PERCH__PATH_NOT_READ;
 
 	if (found == PERCH__PATH_NOT_READ)
-		found = look_at_path(c);
+		found = check_path(c);
 	if (c->path)
 		*c->path = found;
-	return perch__known(found == what);
+	return perch__yes_if(found == what);
 }
 
-bool perch__path_text(const struct perch__case *c, char *buffer, size_t size)
+bool perch__write_path(const struct perch__case *c, char *buffer, size_t size)
 {
 	char path[PATH_MAX];
 

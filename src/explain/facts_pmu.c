@@ -53,7 +53,7 @@ const struct perch_pmu *perch__pmu_of_case(const struct perch__case *c, bool *is
 	return NULL;
 }
 
-static enum perch__fit has_trait(const struct perch__case *c, unsigned trait)
+static enum perch__match has_trait(const struct perch__case *c, unsigned trait)
 {
 	bool is_known;
 	const struct perch_pmu *pmu = perch__pmu_of_case(c, &is_known);
@@ -61,26 +61,26 @@ static enum perch__fit has_trait(const struct perch__case *c, unsigned trait)
 	if (c->attr.type < PERCH_TYPE_MAX)
 		return PERCH__NO;
 	if (!pmu)
-		return is_known ? PERCH__NO : PERCH__MAYBE;
+		return is_known ? PERCH__NO : PERCH__UNKNOWN;
 	if (pmu->core)
 		return PERCH__NO;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(pmu->name, kinds[i].prefix, strlen(kinds[i].prefix)))
-			return perch__known(kinds[i].traits & trait);
-	return PERCH__MAYBE;
+			return perch__yes_if(kinds[i].traits & trait);
+	return PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__pmu_cannot_exclude(const struct perch__case *c)
+enum perch__match perch__pmu_cannot_exclude(const struct perch__case *c)
 {
 	return has_trait(c, NO_EXCLUDE);
 }
 
-enum perch__fit perch__pmu_only_counts(const struct perch__case *c)
+enum perch__match perch__pmu_only_counts(const struct perch__case *c)
 {
 	return has_trait(c, ONLY_COUNTS);
 }
 
-enum perch__fit perch__pmu_refuses_tasks(const struct perch__case *c)
+enum perch__match perch__pmu_refuses_tasks(const struct perch__case *c)
 {
 	return has_trait(c, NO_TASKS);
 }
@@ -99,40 +99,40 @@ static bool may_be_core(const struct perch_pmu *pmu)
 	return true;
 }
 
-enum perch__fit perch__no_core_pmu(const struct perch__case *c)
+enum perch__match perch__no_core_pmu(const struct perch__case *c)
 {
 	const struct perch_pmu *pmus;
 	size_t nr;
 
 	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	for (size_t i = 0; i < nr; i++)
 		if (pmus[i].core || may_be_core(&pmus[i]))
 			return PERCH__NO;
 	return PERCH__YES;
 }
 
-enum perch__fit perch__type_unregistered(const struct perch__case *c)
+enum perch__match perch__type_unregistered(const struct perch__case *c)
 {
 	bool is_known;
 
 	if (perch__pmu_of_case(c, &is_known))
 		return PERCH__NO;
-	return is_known ? PERCH__YES : PERCH__MAYBE;
+	return is_known ? PERCH__YES : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__pmu_is(const struct perch__case *c, const char *prefix)
+enum perch__match perch__pmu_is(const struct perch__case *c, const char *prefix)
 {
 	bool is_known;
 	const struct perch_pmu *pmu;
 
 	pmu = perch__pmu_of_case(c, &is_known);
 	if (pmu)
-		return perch__known(!strncmp(pmu->name, prefix, strlen(prefix)));
-	return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__MAYBE;
+		return perch__yes_if(!strncmp(pmu->name, prefix, strlen(prefix)));
+	return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__pmu_is_core(const struct perch__case *c)
+enum perch__match perch__pmu_is_core(const struct perch__case *c)
 {
 	bool is_known;
 	const struct perch_pmu *pmu;
@@ -144,8 +144,8 @@ enum perch__fit perch__pmu_is_core(const struct perch__case *c)
 		return PERCH__NO;
 	pmu = perch__pmu_of_case(c, &is_known);
 	if (pmu)
-		return perch__known(pmu->core);
-	return is_known ? PERCH__NO : PERCH__MAYBE;
+		return perch__yes_if(pmu->core);
+	return is_known ? PERCH__NO : PERCH__UNKNOWN;
 }
 
 /*
@@ -177,20 +177,20 @@ const struct perch_pmu *perch__counting_pmu(const struct perch__case *c)
 	return NULL;
 }
 
-enum perch__fit perch__cores_are(const struct perch__case *c, const char *prefix)
+enum perch__match perch__core_pmu_is(const struct perch__case *c, const char *prefix)
 {
 	const struct perch_pmu *pmu;
 
 	if (perch__pmu_is_core(c) == PERCH__NO)
 		return PERCH__NO;
 	pmu = perch__counting_pmu(c);
-	return pmu ? perch__known(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix)))
-		   : PERCH__MAYBE;
+	return pmu ? perch__yes_if(pmu->core && !strncmp(pmu->name, prefix, strlen(prefix)))
+		   : PERCH__UNKNOWN;
 }
 
 /* A PMU without a list of CPUs serves them all; an uncore PMU takes other CPUs and counts on the
  * nearest of its own. */
-enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c)
+enum perch__match perch__pmu_not_on_cpu(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
 	bool is_known;
@@ -199,17 +199,17 @@ enum perch__fit perch__pmu_not_on_cpu(const struct perch__case *c)
 		return PERCH__NO;
 	if (!pmu) {
 		perch__pmu_of_case(c, &is_known);
-		return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__MAYBE;
+		return is_known || c->attr.type < PERCH_TYPE_MAX ? PERCH__NO : PERCH__UNKNOWN;
 	}
 	if (!pmu->cpus.nr)
 		return PERCH__NO;
 	for (size_t i = 0; i < pmu->cpus.nr; i++)
 		if (pmu->cpus.cpu[i] == c->cpu)
 			return PERCH__NO;
-	return pmu->core ? PERCH__YES : PERCH__MAYBE;
+	return pmu->core ? PERCH__YES : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__above_max_precise(const struct perch__case *c)
+enum perch__match perch__above_max_precise(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu;
 	long most;
@@ -218,12 +218,12 @@ enum perch__fit perch__above_max_precise(const struct perch__case *c)
 		return PERCH__NO;
 	pmu = perch__counting_pmu(c);
 	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "max_precise", &most, NULL))
-		return PERCH__MAYBE;
-	return perch__known(c->attr.precise_ip > most);
+		return PERCH__UNKNOWN;
+	return perch__yes_if(c->attr.precise_ip > most);
 }
 
 /* caps/branches is there where there are branch records, since 5.13. */
-enum perch__fit perch__no_branches(const struct perch__case *c)
+enum perch__match perch__no_branches(const struct perch__case *c)
 {
 	const struct perch_pmu *pmu;
 	long nr;
@@ -234,16 +234,16 @@ enum perch__fit perch__no_branches(const struct perch__case *c)
 		return PERCH__YES;
 	pmu = perch__counting_pmu(c);
 	if (!pmu || perch_machine_pmu_cap(c->machine, pmu, "branches", &nr, NULL))
-		return PERCH__MAYBE;
-	return perch__known(nr == 0);
+		return PERCH__UNKNOWN;
+	return perch__yes_if(nr == 0);
 }
 
-enum perch__fit perch__pmu_is_known(const struct perch__case *c, const char *prefix)
+enum perch__match perch__pmu_is_surely(const struct perch__case *c, const char *prefix)
 {
 	return perch__pmu_is(c, prefix) == PERCH__YES ? PERCH__YES : PERCH__NO;
 }
 
-enum perch__fit perch__pmu_may_trace(const struct perch__case *c)
+enum perch__match perch__pmu_may_trace(const struct perch__case *c)
 {
 	bool is_known;
 
@@ -252,7 +252,7 @@ enum perch__fit perch__pmu_may_trace(const struct perch__case *c)
 		return PERCH__NO;
 	return perch__pmu_is(c, "uprobe") == PERCH__YES || perch__pmu_is(c, "kprobe") == PERCH__YES
 		       ? PERCH__NO
-		       : PERCH__MAYBE;
+		       : PERCH__UNKNOWN;
 }
 
 /* "event=0x1f" or "event=0x1f,umask=2": the number of the first term. -1: none. */
@@ -264,22 +264,22 @@ static long long number_of_event(const char *text)
 }
 
 /* The number of an event that sysfs lists by that name; -1: none. */
-static long long listed_event(const struct perch__case *c, const char *folder, const char *name,
+static long long listed_event(const struct perch__case *c, const char *directory, const char *name,
 			      size_t length)
 {
 	char path[PATH_MAX];
 	const char *text;
 
-	snprintf(path, sizeof(path), "%s/%.*s", folder, (int)length, name);
-	text = perch__text(c, path);
+	snprintf(path, sizeof(path), "%s/%.*s", directory, (int)length, name);
+	text = perch__file_text(c, path);
 	return text ? number_of_event(text) : -1;
 }
 
 /* msr lists in sysfs what this CPU has and refuses everything else; of others a list of names is no
  * list of numbers. */
-enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
+enum perch__match perch__pmu_event_absent(const struct perch__case *c)
 {
-	static const char folder[] = "/sys/bus/event_source/devices/msr/events";
+	static const char directory[] = "/sys/bus/event_source/devices/msr/events";
 	const char *names;
 	size_t length, nr = 0;
 	long long number;
@@ -287,20 +287,20 @@ enum perch__fit perch__pmu_event_absent(const struct perch__case *c)
 	if (perch__pmu_is(c, "msr") != PERCH__YES)
 		return perch__pmu_is(c, "uprobe") == PERCH__NO &&
 				       perch__pmu_is(c, "kprobe") == PERCH__NO
-			       ? PERCH__MAYBE
+			       ? PERCH__UNKNOWN
 			       : PERCH__NO;
-	names = perch__text(c, folder);
+	names = perch__file_text(c, directory);
 	for (; names && *names; names += length + (names[length] == '\n')) {
 		length = strcspn(names, "\n");
-		number = listed_event(c, folder, names, length);
+		number = listed_event(c, directory, names, length);
 		if (number >= 0 && (uint64_t)number == c->attr.config)
 			return PERCH__NO;
 		nr += number >= 0;
 	}
-	return nr ? PERCH__YES : PERCH__MAYBE;
+	return nr ? PERCH__YES : PERCH__UNKNOWN;
 }
 
-enum perch__fit perch__extended_type_is_core(const struct perch__case *c)
+enum perch__match perch__extended_type_is_core(const struct perch__case *c)
 {
 	uint32_t type = c->attr.config >> 32;
 	const struct perch_pmu *pmus;
@@ -309,15 +309,15 @@ enum perch__fit perch__extended_type_is_core(const struct perch__case *c)
 	if (type < PERCH_TYPE_MAX && type != PERCH_TYPE_RAW)
 		return PERCH__NO;
 	if (!c->machine || perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr)
-		return PERCH__MAYBE;
+		return PERCH__UNKNOWN;
 	for (size_t i = 0; i < nr; i++)
 		if (pmus[i].type == type)
-			return perch__known(pmus[i].core);
+			return perch__yes_if(pmus[i].core);
 	return PERCH__NO;
 }
 
 /* Software events and their like go into every group. */
-static bool goes_anywhere(const struct perch__case *c, const struct perch_pmu *pmu)
+static bool fits_any_group(const struct perch__case *c, const struct perch_pmu *pmu)
 {
 	static const char *const names[] = { "msr", "uprobe", "kprobe" };
 
@@ -330,7 +330,7 @@ static bool goes_anywhere(const struct perch__case *c, const struct perch_pmu *p
 	return false;
 }
 
-enum perch__fit perch__other_pmu_than_leader(const struct perch__case *c)
+enum perch__match perch__other_pmu_than_leader(const struct perch__case *c)
 {
 	struct perch__case leader = *c;
 	const struct perch_pmu *own, *leaders;
@@ -339,9 +339,9 @@ enum perch__fit perch__other_pmu_than_leader(const struct perch__case *c)
 	leader.attr.config = c->call->leader->attr->config;
 	own = perch__counting_pmu(c);
 	leaders = perch__counting_pmu(&leader);
-	if (goes_anywhere(c, own) || goes_anywhere(&leader, leaders) || (own && own == leaders))
+	if (fits_any_group(c, own) || fits_any_group(&leader, leaders) || (own && own == leaders))
 		return PERCH__NO;
-	return own && leaders ? PERCH__YES : PERCH__MAYBE;
+	return own && leaders ? PERCH__YES : PERCH__UNKNOWN;
 }
 
 unsigned perch__most_precise(const struct perch__case *c)

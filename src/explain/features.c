@@ -36,7 +36,7 @@ static void name_feature(struct perch__feature *feature, const char *name, const
 	memcpy(feature->since, since, strnlen(since, sizeof(feature->since) - 1));
 }
 
-static void offer(struct search *search, const char *name, const char *since)
+static void consider(struct search *search, const char *name, const char *since)
 {
 	unsigned rank = perch_release_rank(since);
 
@@ -48,7 +48,7 @@ static void offer(struct search *search, const char *name, const char *since)
 }
 
 /* Branch bits count where branches are sampled: the kernel does not look at them otherwise. */
-static void offer_bits(struct search *search, const struct perch_attr *attr)
+static void consider_bits(struct search *search, const struct perch_attr *attr)
 {
 	const struct perch_attr_bit *bits;
 	const char *name = NULL;
@@ -65,13 +65,13 @@ static void offer_bits(struct search *search, const struct perch_attr *attr)
 				value = 0;
 		}
 		if (value & bits[i].bit)
-			offer(search, name, bits[i].since);
+			consider(search, name, bits[i].since);
 	}
 }
 
 /* A union's word has one name for each use: only the one in use counts, and config1's are for the
  * PMU to judge. */
-static bool field_is_judged(const struct perch_attr_field *field)
+static bool is_checked(const struct perch_attr_field *field)
 {
 	static const char *const skipped[] = { "kprobe_func",  "uprobe_path", "kprobe_addr",
 					       "probe_offset", "aux_action",  "clockid" };
@@ -92,12 +92,12 @@ bool perch__newest_feature(const struct perch__case *c, unsigned after,
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
 		if (fields[i].since[0] && perch_attr_get(&c->attr, &fields[i]) &&
-		    field_is_judged(&fields[i]))
-			offer(&search, fields[i].name, fields[i].since);
-	offer_bits(&search, &c->attr);
+		    is_checked(&fields[i]))
+			consider(&search, fields[i].name, fields[i].since);
+	consider_bits(&search, &c->attr);
 	for (size_t i = 0; i < sizeof(call_bits) / sizeof(*call_bits); i++)
 		if (c->call->flags & call_bits[i].bit)
-			offer(&search, "flags", call_bits[i].since);
+			consider(&search, "flags", call_bits[i].since);
 	return search.found;
 }
 

@@ -16,8 +16,8 @@ static size_t clean(char *text)
 			    : length;
 }
 
-void perch__fill_words(const char *sentence, perch__word_function *word, const void *context,
-		       char *buffer, size_t size)
+void perch__expand(const char *sentence, perch__write_placeholder *word, const void *context,
+		   char *buffer, size_t size)
 {
 	size_t used = 0;
 
@@ -41,7 +41,7 @@ void perch__fill_words(const char *sentence, perch__word_function *word, const v
 	buffer[used] = '\0';
 }
 
-void perch__finding_make(struct perch_finding *finding, enum perch_cause cause,
+void perch__finding_init(struct perch_finding *finding, enum perch_cause cause,
 			 const char *const *field, const char *since)
 {
 	*finding = (struct perch_finding){ .cause = cause, .kind = perch_cause_kind(cause) };
@@ -52,7 +52,7 @@ void perch__finding_make(struct perch_finding *finding, enum perch_cause cause,
 	snprintf(finding->since, sizeof(finding->since), "%s", since ? since : "");
 }
 
-void perch__finding_say(struct perch_finding *finding, const char *message, const char *remedy)
+void perch__finding_set_text(struct perch_finding *finding, const char *message, const char *remedy)
 {
 	perch_clean_text(finding->message, sizeof(finding->message), message);
 	perch_clean_text(finding->remedy, sizeof(finding->remedy), remedy);

@@ -9,9 +9,9 @@
  * Whether a rule holds for a call. MAYBE: a fact that nobody knows would settle it, or the
  * condition is no proof. The numbers matter: of several conditions the least one counts.
  */
-enum perch__fit {
+enum perch__match {
 	PERCH__NO,
-	PERCH__MAYBE,
+	PERCH__UNKNOWN,
 	PERCH__YES,
 };
 
@@ -20,9 +20,9 @@ enum perch__path {
 	PERCH__PATH_NOT_READ, /* nobody has asked yet */
 	PERCH__PATH_UNKNOWN,  /* it cannot be read here */
 	PERCH__PATH_EMPTY,
-	PERCH__PATH_NO_FILE, /* a folder, a device, a pipe */
-	PERCH__PATH_SHORT,   /* the offset is beyond its end */
-	PERCH__PATH_FINE,
+	PERCH__PATH_NOT_REGULAR, /* a folder, a device, a pipe */
+	PERCH__PATH_SHORT,	 /* the offset is beyond its end */
+	PERCH__PATH_OK,
 };
 
 /*
@@ -70,7 +70,7 @@ bool perch__field_beyond(const struct perch_attr *attr, size_t offset,
 void perch__drop_feature(struct perch_attr *attr, const struct perch__feature *feature);
 
 /* Writes the value of a placeholder of the rules' sentences. False: no such placeholder. */
-bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer,
-		      size_t size);
+bool perch__placeholder(const struct perch__case *c, const char *name, size_t length, char *buffer,
+			size_t size);
 
 #endif

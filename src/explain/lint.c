@@ -54,7 +54,7 @@ static bool finds_beyond(struct perch__lint *l, size_t size)
 /* clang-format on */
 
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                \
-	static bool fit_##name(struct perch__lint *l)                                \
+	static bool match_##name(struct perch__lint *l)                              \
 	{                                                                            \
 		return condition;                                                    \
 	}                                                                            \
@@ -70,15 +70,15 @@ static bool finds_beyond(struct perch__lint *l, size_t size)
 
 /* clang-format off */
 #define LINT(name, cause, fields, since, condition, sentence, remedy)                              \
-	{ #name, PERCH_CAUSE_##cause, since, fit_##name, fields_##name, sentence, remedy },
+	{ #name, PERCH_CAUSE_##cause, since, match_##name, fields_##name, sentence, remedy },
 /* clang-format on */
 const struct perch__lint_rule perch__lint_rules[] = {
 #include "lint.def"
 	{ NULL, PERCH_CAUSE_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 
-static void look_at(struct perch__lint *l, const struct perch_open_call *call,
-		    struct perch_machine *machine)
+static void init_case(struct perch__lint *l, const struct perch_open_call *call,
+		      struct perch_machine *machine)
 {
 	size_t size = call->attr->size ? call->attr->size : PERCH_ATTR_SIZE_VER0;
 
@@ -97,8 +97,8 @@ static void look_at(struct perch__lint *l, const struct perch_open_call *call,
 	memcpy(&l->c.attr, &l->whole, size < sizeof(l->whole) ? size : sizeof(l->whole));
 }
 
-static void tell(const struct perch__lint *l, const struct perch__lint_rule *rule,
-		 struct perch_finding *finding)
+static void compose(const struct perch__lint *l, const struct perch__lint_rule *rule,
+		    struct perch_finding *finding)
 {
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
 	const struct perch_attr_field *beyond = perch_attr_get_field(l->beyond.name);
@@ -109,10 +109,10 @@ static void tell(const struct perch__lint *l, const struct perch__lint_rule *rul
 		if (field[i] == l->beyond.name)
 			/* that outlives this call */
 			field[i] = beyond ? beyond->name : NULL;
-	perch__finding_make(finding, rule->cause, field, rule->since);
-	perch__fill_words(rule->sentence, perch__lint_text, l, message, sizeof(message));
-	perch__fill_words(rule->remedy, perch__lint_text, l, remedy, sizeof(remedy));
-	perch__finding_say(finding, message, remedy);
+	perch__finding_init(finding, rule->cause, field, rule->since);
+	perch__expand(rule->sentence, perch__lint_placeholder, l, message, sizeof(message));
+	perch__expand(rule->remedy, perch__lint_placeholder, l, remedy, sizeof(remedy));
+	perch__finding_set_text(finding, message, remedy);
 }
 
 size_t perch_lint(const struct perch_open_call *call, struct perch_machine *machine,
@@ -123,12 +123,12 @@ size_t perch_lint(const struct perch_open_call *call, struct perch_machine *mach
 
 	if (!call || !call->attr)
 		return 0;
-	look_at(&l, call, machine);
+	init_case(&l, call, machine);
 	for (const struct perch__lint_rule *rule = perch__lint_rules; rule->name; rule++) {
-		if (!rule->fit(&l))
+		if (!rule->match(&l))
 			continue;
 		if (nr < max)
-			tell(&l, rule, &findings[nr]);
+			compose(&l, rule, &findings[nr]);
 		nr++;
 	}
 	return nr;

@@ -22,7 +22,7 @@ struct perch__lint_rule {
 	const char *name;
 	enum perch_cause cause;
 	const char *since;
-	bool (*fit)(struct perch__lint *l);
+	bool (*match)(struct perch__lint *l);
 	/* At fault; fewer than 4: NULL behind the last one. */
 	void (*fields)(const struct perch__lint *l, const char *field[4]);
 	const char *sentence; /* with {facts} */
@@ -39,6 +39,7 @@ bool perch__lint_raw_bits(struct perch__lint *l);
 bool perch__lint_watchdog(const struct perch__lint *l);
 
 /* Writes the value of a placeholder. False: no such placeholder. */
-bool perch__lint_text(const void *lint, const char *name, size_t length, char *buffer, size_t size);
+bool perch__lint_placeholder(const void *lint, const char *name, size_t length, char *buffer,
+			     size_t size);
 
 #endif

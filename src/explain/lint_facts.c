@@ -13,10 +13,10 @@
 
 /* The config words that formats talk of. */
 static const char *const words[] = { "config", "config1", "config2", "config3", "config4" };
-#define NR_WORDS (sizeof(words) / sizeof(*words))
+#define NR_CONFIG_FIELDS (sizeof(words) / sizeof(*words))
 
 struct masks {
-	uint64_t of[NR_WORDS];
+	uint64_t of[NR_CONFIG_FIELDS];
 	bool any;
 };
 
@@ -47,7 +47,7 @@ static void add_format(struct masks *masks, const char *text)
 {
 	size_t length = strcspn(text, ":");
 
-	for (size_t i = 0; i < NR_WORDS; i++)
+	for (size_t i = 0; i < NR_CONFIG_FIELDS; i++)
 		if (text[length] == ':' && strlen(words[i]) == length &&
 		    !memcmp(words[i], text, length)) {
 			masks->of[i] |= bits_of(text + length + 1);
@@ -59,22 +59,22 @@ static void read_formats(const struct perch__lint *l, const char *pmu, struct ma
 {
 	char path[PATH_MAX], name[PATH_MAX], text[64];
 	const struct dirent *entry;
-	DIR *folder;
+	DIR *directory;
 
 	snprintf(name, sizeof(name), DEVICES "/%s/format", pmu);
 	if (perch_machine_path(l->c.machine, path, sizeof(path), name) < 0)
 		return;
-	folder = opendir(path);
-	if (!folder)
+	directory = opendir(path);
+	if (!directory)
 		return;
-	while ((entry = readdir(folder))) {
+	while ((entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(name, sizeof(name), DEVICES "/%s/format/%s", pmu, entry->d_name);
 		if (perch_machine_read(l->c.machine, name, text, sizeof(text)) > 0)
 			add_format(masks, text);
 	}
-	closedir(folder);
+	closedir(directory);
 }
 
 /* PERCH_TYPE_RAW is the cores' own PMU, where there is one. */
@@ -98,8 +98,8 @@ static const struct perch_pmu *pmu_of(const struct perch__lint *l)
 
 bool perch__lint_raw_bits(struct perch__lint *l)
 {
-	const uint64_t values[NR_WORDS] = { l->a->config, l->a->config1, l->a->config2,
-					    l->a->config3, l->a->config4 };
+	const uint64_t values[NR_CONFIG_FIELDS] = { l->a->config, l->a->config1, l->a->config2,
+						    l->a->config3, l->a->config4 };
 	const struct perch_pmu *pmu;
 	struct masks masks = { 0 };
 
@@ -109,7 +109,7 @@ bool perch__lint_raw_bits(struct perch__lint *l)
 	if (!pmu)
 		return false;
 	read_formats(l, pmu->name, &masks);
-	for (size_t i = 0; masks.any && i < NR_WORDS; i++) {
+	for (size_t i = 0; masks.any && i < NR_CONFIG_FIELDS; i++) {
 		if (!(values[i] & ~masks.of[i]))
 			continue;
 		l->raw_field = words[i];
@@ -167,7 +167,8 @@ static void hardware_samples(const struct perch__lint *l, char *buffer, size_t s
 					 names[i].name);
 }
 
-bool perch__lint_text(const void *lint, const char *name, size_t length, char *buffer, size_t size)
+bool perch__lint_placeholder(const void *lint, const char *name, size_t length, char *buffer,
+			     size_t size)
 {
 	const struct perch__lint *l = lint;
 	const struct {
@@ -201,5 +202,5 @@ bool perch__lint_text(const void *lint, const char *name, size_t length, char *b
 		return snprintf(buffer, size, "0x%" PRIx64, l->raw_value) > 0;
 	if (length == strlen("hardware_samples") && !memcmp(name, "hardware_samples", length))
 		return hardware_samples(l, buffer, size), true;
-	return perch__fact_text(&l->c, name, length, buffer, size);
+	return perch__placeholder(&l->c, name, length, buffer, size);
 }

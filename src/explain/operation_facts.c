@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "operations.h"
+#include "operation.h"
 
 static const struct perch__request requests[] = {
 	{ PERCH_IOC_ENABLE, "ENABLE", "enable", "" },
@@ -21,7 +21,7 @@ static const struct perch__request requests[] = {
 	{ PERCH_IOC_MODIFY_ATTRIBUTES, "MODIFY_ATTRIBUTES", "modify the event", "4.17" },
 };
 
-const struct perch__request *perch__request_of(unsigned long request)
+const struct perch__request *perch__find_request(unsigned long request)
 {
 	static const struct perch__request unknown = { 0, NULL, "control the event", "" };
 
@@ -46,62 +46,62 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *room)
+bool perch__ring_limits(const struct perch__operation_case *o, struct perch__ring_limits *ring)
 {
 	const struct perch_cpus *cpus;
 	struct perch_limits limits;
 	long per_cpu;
 
-	room->need = product(d->pages, d->page_bytes) >> 10;
-	if (!d->c.machine || perch_machine_limits(d->c.machine, &limits, NULL) < 0 ||
-	    perch_machine_cpus(d->c.machine, &cpus, NULL) < 0 ||
-	    perch_machine_sysctl(d->c.machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 ||
+	ring->need = product(o->pages, o->page_bytes) >> 10;
+	if (!o->c.machine || perch_machine_limits(o->c.machine, &limits, NULL) < 0 ||
+	    perch_machine_cpus(o->c.machine, &cpus, NULL) < 0 ||
+	    perch_machine_sysctl(o->c.machine, PERCH_SYSCTL_MLOCK_KB, &per_cpu, NULL) < 0 ||
 	    per_cpu < 0)
 		return false;
-	room->per_cpu = per_cpu;
-	room->cpus = cpus->nr;
-	room->user = product(room->per_cpu, room->cpus);
-	room->process = limits.locked_bytes == UINT64_MAX ? UINT64_MAX : limits.locked_bytes >> 10;
+	ring->per_cpu = per_cpu;
+	ring->cpus = cpus->nr;
+	ring->user = product(ring->per_cpu, ring->cpus);
+	ring->process = limits.locked_bytes == UINT64_MAX ? UINT64_MAX : limits.locked_bytes >> 10;
 	return true;
 }
 
 /* The kernel lets through who has CAP_IPC_LOCK, and everyone where perf_event_paranoid is -1. */
-enum perch__fit perch__memory_is_limited(const struct perch__doing *d)
+enum perch__match perch__memory_is_limited(const struct perch__operation_case *o)
 {
-	return perch__both(perch__paranoid_above(&d->c, -1),
-			   perch__lacks(&d->c, PERCH_CAP_IPC_LOCK));
+	return perch__and(perch__paranoid_above(&o->c, -1),
+			  perch__lacks(&o->c, PERCH_CAP_IPC_LOCK));
 }
 
 /* What other rings of the user have taken is told nowhere: a ring that fits alone may still not fit
  * beside them. */
-enum perch__fit perch__ring_above_limit(const struct perch__doing *d)
+enum perch__match perch__ring_above_limit(const struct perch__operation_case *o)
 {
-	struct perch__ring_room room;
+	struct perch__ring_limits ring;
 
-	if (!perch__ring_room(d, &room))
-		return PERCH__MAYBE;
-	if (room.process == UINT64_MAX)
+	if (!perch__ring_limits(o, &ring))
+		return PERCH__UNKNOWN;
+	if (ring.process == UINT64_MAX)
 		return PERCH__NO;
-	return room.need > sum(room.user, room.process) ? PERCH__YES : PERCH__MAYBE;
+	return ring.need > sum(ring.user, ring.process) ? PERCH__YES : PERCH__UNKNOWN;
 }
 
-uint64_t perch__read_bytes(const struct perch__doing *d, bool *exact)
+uint64_t perch__read_bytes(const struct perch__operation_case *o, bool *exact)
 {
-	uint64_t format = d->c.attr.read_format;
+	uint64_t format = o->c.attr.read_format;
 	uint64_t each = 8 * (1 + !!(format & PERCH_FORMAT_ID) + !!(format & PERCH_FORMAT_LOST));
 	uint64_t head = 8 * (!!(format & PERCH_FORMAT_TOTAL_TIME_ENABLED) +
 			     !!(format & PERCH_FORMAT_TOTAL_TIME_RUNNING));
-	uint64_t members = d->op->group_size ? d->op->group_size : 1;
+	uint64_t members = o->op->group_size ? o->op->group_size : 1;
 
 	if (exact)
-		*exact = d->has_attr && (!(format & PERCH_FORMAT_GROUP) || d->op->group_size);
+		*exact = o->has_attr && (!(format & PERCH_FORMAT_GROUP) || o->op->group_size);
 	if (!(format & PERCH_FORMAT_GROUP))
 		return head + each;
 	return sum(head + 8, product(members, each));
 }
 
 /* A quote begins a string that ends with the same one; what is in it counts for nothing else. */
-char perch__filter_fault(const char *filter)
+char perch__filter_error(const char *filter)
 {
 	char quote = '\0';
 	size_t open = 0;

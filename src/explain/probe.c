@@ -52,7 +52,7 @@ static bool traces_branches(const struct perch_attr *attr)
  * tracepoints none, for the last one of a kind waits until no CPU is inside it, and those made of
  * probes register them.
  */
-bool perch__stands_in(const struct perch__case *c)
+bool perch__needs_substitute(const struct perch__case *c)
 {
 	const struct perch_pmu *pmus, *pmu;
 	size_t nr = 0;
@@ -66,7 +66,7 @@ bool perch__stands_in(const struct perch__case *c)
 	return perch_machine_pmus(c->machine, &pmus, &nr, NULL) || !nr;
 }
 
-void perch__stand_in(struct perch__case *c)
+void perch__substitute(struct perch__case *c)
 {
 	struct perch_attr *attr = &c->attr;
 
@@ -103,7 +103,7 @@ static bool knows_cloexec(const struct perch__case *c)
 	return !running || running >= perch_release_rank("3.14");
 }
 
-static bool may_ask(struct perch__prober *prober)
+static bool has_budget(struct perch__prober *prober)
 {
 	if (prober->made < prober->limit && now() < prober->deadline)
 		return true;
@@ -117,8 +117,8 @@ static int call(struct perch__prober *prober, const struct perch_attr *attr,
 	const struct perch_syscalls *calls = prober->calls;
 	int fd;
 
-	if (!may_ask(prober))
-		return PERCH__NOT_ASKED;
+	if (!has_budget(prober))
+		return PERCH__NOT_TRIED;
 	prober->made++;
 	fd = calls->perf_event_open(calls->context, attr, c->pid, c->cpu, c->group_fd, flags);
 	if (fd < 0)
@@ -128,21 +128,21 @@ static int call(struct perch__prober *prober, const struct perch_attr *attr,
 }
 
 /* A thread that the failed call did not name, as a group leader's, is left in peace. */
-static bool is_of_strangers(const struct perch__case *c)
+static bool targets_unrelated_thread(const struct perch__case *c)
 {
 	return c->pid > 0 && !(c->flags & PERCH_FLAG_PID_CGROUP) &&
 	       (c->pid != c->call->pid || c->call->flags & PERCH_FLAG_PID_CGROUP);
 }
 
-int perch__ask(struct perch__prober *prober, const struct perch__case *c)
+int perch__try(struct perch__prober *prober, const struct perch__case *c)
 {
 	struct perch__case harmless = *c;
 	int rc;
 
-	if (is_of_strangers(c))
-		return PERCH__NOT_ASKED;
-	if (perch__stands_in(c)) {
-		perch__stand_in(&harmless);
+	if (targets_unrelated_thread(c))
+		return PERCH__NOT_TRIED;
+	if (perch__needs_substitute(c)) {
+		perch__substitute(&harmless);
 		harmless.attr.enable_on_exec = harmless.attr.sigtrap = harmless.attr.sig_data = 0;
 	}
 	harmless.attr.disabled = 1;
@@ -151,11 +151,11 @@ int perch__ask(struct perch__prober *prober, const struct perch__case *c)
 		harmless.flags |= PERCH_FLAG_FD_CLOEXEC;
 	rc = call(prober, &harmless.attr, &harmless, harmless.flags);
 	/* whoever makes the calls could not make this one */
-	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_ASKED : rc;
+	return rc == ENOSYS && c->errnum != ENOSYS ? PERCH__NOT_TRIED : rc;
 }
 
 /* A call without an attr: perf says EFAULT, whoever else answers says something of his own. */
-static int ask_sentinel(struct perch__prober *prober)
+static int try_without_attr(struct perch__prober *prober)
 {
 	const struct perch__case nobody = { .cpu = -1, .group_fd = -1 };
 
@@ -164,7 +164,7 @@ static int ask_sentinel(struct perch__prober *prober)
 
 /* What needs more of the kernel when it succeeds, and is seldom at fault: left out where the call
  * fails without it too. */
-static void calm(struct perch__case *c)
+static void reduce_side_effects(struct perch__case *c)
 {
 	struct perch_attr *attr = &c->attr;
 
@@ -175,11 +175,11 @@ static void calm(struct perch__case *c)
 		attr->inherit = attr->inherit_thread = attr->inherit_stat = 0;
 }
 
-static void settle(struct perch__verdict *verdict, const struct perch__candidate *candidate)
+static void set_certain(struct perch__result *result, const struct perch__candidate *candidate)
 {
-	verdict->candidate[0] = *candidate;
-	verdict->nr = 1;
-	verdict->confidence = PERCH_CONFIDENCE_CERTAIN;
+	result->candidate[0] = *candidate;
+	result->nr = 1;
+	result->confidence = PERCH_CONFIDENCE_CERTAIN;
 }
 
 /* The rule of that cause which fits, else one that tells the same of any call. */
@@ -192,7 +192,7 @@ static const struct perch__rule *rule_of(const struct perch__case *c, enum perch
 	for (const struct perch__rule *rule = perch__rules; rule->errnum; rule++) {
 		if (rule->cause != cause)
 			continue;
-		if (rule->errnum == c->errnum && (proven || rule->fit(c) != PERCH__NO))
+		if (rule->errnum == c->errnum && (proven || rule->match(c) != PERCH__NO))
 			return rule;
 		/* what is said of ENOSYS is true of that alone */
 		if (!found || (found->errnum == ENOSYS && c->errnum != ENOSYS))
@@ -202,142 +202,142 @@ static const struct perch__rule *rule_of(const struct perch__case *c, enum perch
 }
 
 /* Perf itself has answered: whatever stands in front of it is not to blame. */
-static void leave_out_gatekeepers(struct perch__verdict *verdict)
+static void drop_causes_before_perf(struct perch__result *result)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < verdict->nr; i++)
-		if (!perch__is_before_perf(verdict->candidate[i].cause))
-			verdict->candidate[nr++] = verdict->candidate[i];
+	for (size_t i = 0; i < result->nr; i++)
+		if (!perch__is_before_perf(result->candidate[i].cause))
+			result->candidate[nr++] = result->candidate[i];
 	if (!nr)
-		verdict->candidate[nr++] =
+		result->candidate[nr++] =
 			(struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
-	verdict->nr = nr;
-	if (nr == 1 && verdict->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
-		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
+	result->nr = nr;
+	if (nr == 1 && result->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
+		result->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
 /* True: settled, for perf never saw the call. If it did, the rules are asked again, which may be
  * certain then. */
-static bool probe_gate(struct perch__prober *prober, struct perch__case *c,
-		       struct perch__verdict *verdict)
+static bool probe_before_perf(struct perch__prober *prober, struct perch__case *c,
+			      struct perch__result *result)
 {
 	enum perch_cause cause = c->errnum == ENOSYS ? PERCH_CAUSE_NO_SYSCALL : PERCH_CAUSE_SECCOMP;
 	struct perch_sandbox sandbox;
-	struct perch__candidate gate;
-	int rc = ask_sentinel(prober);
+	struct perch__candidate before_perf;
+	int rc = try_without_attr(prober);
 
 	if (rc == EFAULT) {
 		c->reached_perf = true;
-		perch__judge(c, verdict);
-		leave_out_gatekeepers(verdict);
+		perch__evaluate(c, result);
+		drop_causes_before_perf(result);
 	}
 	if (rc != c->errnum || rc == EFAULT)
 		return false;
 	if (!perch_machine_sandbox(c->machine, &sandbox, NULL) && sandbox.seccomp == 2)
 		cause = PERCH_CAUSE_SECCOMP;
-	gate = (struct perch__candidate){ .rule = rule_of(c, cause),
-					  .cause = cause,
-					  .fit = PERCH__YES };
-	settle(verdict, &gate);
-	verdict->nr_next = 0;
+	before_perf = (struct perch__candidate){ .rule = rule_of(c, cause),
+						 .cause = cause,
+						 .match = PERCH__YES };
+	set_certain(result, &before_perf);
+	result->nr_next = 0;
 	return true;
 }
 
-static bool needs_gate(const struct perch__case *c, const struct perch__verdict *verdict)
+static bool needs_probe_before_perf(const struct perch__case *c, const struct perch__result *result)
 {
 	if (perch__seccomp_filters(c) == PERCH__YES) /* it may answer whatever it likes */
 		return c->errnum != EFAULT;
-	for (size_t i = 0; i < verdict->nr; i++)
-		if (perch__is_before_perf(verdict->candidate[i].cause) ||
-		    verdict->candidate[i].cause == PERCH_CAUSE_UNEXPLAINED)
+	for (size_t i = 0; i < result->nr; i++)
+		if (perch__is_before_perf(result->candidate[i].cause) ||
+		    result->candidate[i].cause == PERCH_CAUSE_UNEXPLAINED)
 			return c->errnum != EFAULT;
 	return c->errnum == EPERM || c->errnum == ENOSYS;
 }
 
 /* Nothing of these is in the call: it is made again as it is, and no more than that. */
-static bool is_of_resources(int errnum)
+static bool is_transient(int errnum)
 {
 	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EINTR ||
 	       errnum == EAGAIN;
 }
 
-static void tell_transient(const struct perch__case *c, struct perch__verdict *verdict)
+static void compose_transient(const struct perch__case *c, struct perch__result *result)
 {
 	const struct perch__candidate transient = { .cause = PERCH_CAUSE_TRANSIENT,
-						    .fit = PERCH__YES };
+						    .match = PERCH__YES };
 
-	if (!is_of_resources(c->errnum))
-		settle(verdict, &transient);
-	verdict->succeeds_now = true;
-	verdict->nr_next = 0;
+	if (!is_transient(c->errnum))
+		set_certain(result, &transient);
+	result->succeeds_now = true;
+	result->nr_next = 0;
 }
 
 /*
  * Makes the call again, first as calm as it can be: if that is refused alike, what was left out is
  * not to blame, and the case is calm from now on.
  */
-static int ask_again(struct perch__prober *prober, struct perch__case *base)
+static int try_again(struct perch__prober *prober, struct perch__case *base)
 {
-	struct perch__case calmed = *base;
+	struct perch__case reduced = *base;
 	int rc;
 
-	calm(&calmed);
-	if (perch__same_call(&calmed, base))
-		return perch__ask(prober, base);
-	rc = perch__ask(prober, &calmed);
+	reduce_side_effects(&reduced);
+	if (perch__same_open_call(&reduced, base))
+		return perch__try(prober, base);
+	rc = perch__try(prober, &reduced);
 	if (rc == base->errnum)
-		*base = calmed;
-	return rc == base->errnum ? rc : perch__ask(prober, base);
+		*base = reduced;
+	return rc == base->errnum ? rc : perch__try(prober, base);
 }
 
 /* A certain cause that was left out to be calm is still one. */
 static void keep_certain(const struct perch__case *c, const struct perch__case *base,
-			 const struct perch__verdict *before, struct perch__verdict *verdict)
+			 const struct perch__result *before, struct perch__result *result)
 {
 	for (size_t i = 0; i < before->nr; i++) {
 		const struct perch__candidate *candidate = &before->candidate[i];
 
-		if (candidate->rule && candidate->fit == PERCH__YES &&
-		    candidate->rule->fit(base) != PERCH__YES)
-			perch__add_next(verdict, candidate, c);
+		if (candidate->rule && candidate->match == PERCH__YES &&
+		    candidate->rule->match(base) != PERCH__YES)
+			perch__add_next(result, candidate, c);
 	}
 }
 
 static void probe_uncertain(struct perch__prober *prober, struct perch__case *c,
-			    struct perch__verdict *verdict)
+			    struct perch__result *result)
 {
-	bool stands_in = perch__stands_in(c);
+	bool stands_in = perch__needs_substitute(c);
 	struct perch__case base;
 	int rc;
 
-	if (needs_gate(c, verdict) && probe_gate(prober, c, verdict))
+	if (needs_probe_before_perf(c, result) && probe_before_perf(prober, c, result))
 		return;
-	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN) {
-		perch__probe_certain(prober, c, verdict);
+	if (result->confidence == PERCH_CONFIDENCE_CERTAIN) {
+		perch__probe_certain(prober, c, result);
 		return;
 	}
 	base = *c;
 	if (stands_in) {
-		perch__stand_in(&base);
-		calm(&base);
+		perch__substitute(&base);
+		reduce_side_effects(&base);
 	}
-	rc = ask_again(prober, &base);
+	rc = try_again(prober, &base);
 	if (!rc && stands_in)
-		perch__blame_stand_in(c, verdict);
+		perch__blame_event(c, result);
 	else if (!rc)
-		tell_transient(c, verdict);
-	else if (rc == c->errnum && !is_of_resources(rc)) {
-		struct perch__verdict before = *verdict;
+		compose_transient(c, result);
+	else if (rc == c->errnum && !is_transient(rc)) {
+		struct perch__result before = *result;
 
-		if (!perch__probe_mends(prober, &base, verdict))
-			perch__probe_parts(prober, &base, verdict);
-		keep_certain(c, &base, &before, verdict);
+		if (!perch__probe_fixes(prober, &base, result))
+			perch__probe_parts(prober, &base, result);
+		keep_certain(c, &base, &before, result);
 	}
 }
 
 /* An event that is none has no mend: a software event in its place shows what else is wrong. */
-static bool is_of_event(const struct perch__candidate *candidate)
+static bool is_event_cause(const struct perch__candidate *candidate)
 {
 	static const char *const fields[] = { "type",	 "config",  "config1", "config2",
 					      "bp_addr", "bp_type", "bp_len" };
@@ -350,22 +350,22 @@ static bool is_of_event(const struct perch__candidate *candidate)
 
 /* What comes next is asked for the call with its first fault mended, as harmless as it can be. */
 void perch__probe_certain(struct perch__prober *prober, const struct perch__case *c,
-			  struct perch__verdict *verdict)
+			  struct perch__result *result)
 {
-	struct perch__case mended = *c;
+	struct perch__case fixed = *c;
 	int rc;
 
-	if (!perch__mend(&verdict->candidate[0], &mended)) {
-		if (!is_of_event(&verdict->candidate[0]))
+	if (!perch__fix(&result->candidate[0], &fixed)) {
+		if (!is_event_cause(&result->candidate[0]))
 			return;
-		perch__stand_in(&mended);
+		perch__substitute(&fixed);
 	}
-	if (perch__stands_in(&mended))
-		perch__stand_in(&mended);
-	calm(&mended);
-	rc = perch__ask(prober, &mended);
-	if (rc != PERCH__NOT_ASKED)
-		perch__probe_next(prober, &mended, rc, verdict);
+	if (perch__needs_substitute(&fixed))
+		perch__substitute(&fixed);
+	reduce_side_effects(&fixed);
+	rc = perch__try(prober, &fixed);
+	if (rc != PERCH__NOT_TRIED)
+		perch__probe_next(prober, &fixed, rc, result);
 }
 
 /* A debug register that somebody waits for, or an attr that nobody can read, are not to be asked
@@ -381,7 +381,7 @@ static bool may_probe(const struct perch__case *c)
 }
 
 void perch__probe_case(const struct perch__case *c, const struct perch_probing *budget,
-		       struct perch__verdict *verdict)
+		       struct perch__result *result)
 {
 	unsigned microseconds = budget->microseconds ? budget->microseconds : DEFAULT_MICROSECONDS;
 	struct perch__prober prober = {
@@ -394,10 +394,10 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 	if (!may_probe(c))
 		return;
 	prober.deadline = now() + microseconds * 1000ull;
-	if (verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
-		perch__probe_certain(&prober, c, verdict);
+	if (result->confidence == PERCH_CONFIDENCE_CERTAIN)
+		perch__probe_certain(&prober, c, result);
 	else
-		probe_uncertain(&prober, &at, verdict);
-	verdict->calls = prober.made;
-	verdict->out_of_budget = prober.out_of_budget;
+		probe_uncertain(&prober, &at, result);
+	result->calls = prober.made;
+	result->out_of_budget = prober.out_of_budget;
 }

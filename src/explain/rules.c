@@ -4,51 +4,51 @@
 #include <string.h>
 
 #include "rules.h"
-#include "vocabulary.h"
+#include "predicates.h"
 
 /* A log may have left the whole attr out: then its fields are no proof, for what is not told counts
  * as zero. */
-static enum perch__fit unless_untold(enum perch__fit fit, const char *fields)
+static enum perch__match unknown_if_partial(enum perch__match match, const char *fields)
 {
 	static const char *const arguments[] = { "pid", "cpu", "group_fd", "flags", "attr" };
 	size_t length = strcspn(fields, ",");
 
 	if (!length)
-		return fit;
+		return match;
 	for (size_t i = 0; i < sizeof(arguments) / sizeof(*arguments); i++)
 		if (!strncmp(fields, arguments[i], length) && !arguments[i][length])
-			return fit;
-	return PERCH__MAYBE;
+			return match;
+	return PERCH__UNKNOWN;
 }
 
 /* Releases are copied into findings as they are. */
-enum { MOST_SINCE = sizeof(((struct perch_finding *)NULL)->since) };
+enum { SINCE_SIZE = sizeof(((struct perch_finding *)NULL)->since) };
 
-#define NO_MEND
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)    \
-	static enum perch__fit fit_##name(const struct perch__case *c)                 \
-	{                                                                              \
-		enum perch__fit fit = condition;                                       \
-                                                                                       \
-		return fit == PERCH__YES && !c->call->attr && c->call->attr_is_partial \
-			       ? unless_untold(fit, fields)                            \
-			       : fit;                                                  \
-	}                                                                              \
-	_Static_assert(sizeof(since) <= MOST_SINCE, #name);                            \
-	static inline void mend_##name(struct perch__case *c)                          \
-	{                                                                              \
-		(void)c;                                                               \
-		mend;                                                                  \
+#define NO_FIX
+#define RULE(name, cause, errnum, fields, since, condition, fix, sentence, remedy)       \
+	static enum perch__match match_##name(const struct perch__case *c)               \
+	{                                                                                \
+		enum perch__match match = condition;                                     \
+                                                                                         \
+		return match == PERCH__YES && !c->call->attr && c->call->attr_is_partial \
+			       ? unknown_if_partial(match, fields)                       \
+			       : match;                                                  \
+	}                                                                                \
+	_Static_assert(sizeof(since) <= SINCE_SIZE, #name);                              \
+	static inline void fix_##name(struct perch__case *c)                             \
+	{                                                                                \
+		(void)c;                                                                 \
+		fix;                                                                     \
 	}
 #include "rules.def"
 #undef RULE
 
 /* The function of a mend, or NULL for none. */
 #define FIRST_OF(first, ...) first
-#define MEND_OF(name, ...)   FIRST_OF(__VA_OPT__(mend_##name, ) NULL, )
+#define FIX_OF(name, ...)    FIRST_OF(__VA_OPT__(fix_##name, ) NULL, )
 /* clang-format off */
-#define RULE(name, cause, errnum, fields, since, condition, mend, sentence, remedy)                \
-	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, fit_##name, MEND_OF(name, mend), sentence, remedy },
+#define RULE(name, cause, errnum, fields, since, condition, fix, sentence, remedy)                \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, FIX_OF(name, fix), sentence, remedy },
 /* clang-format on */
 const struct perch__rule perch__rules[] = {
 #include "rules.def"

@@ -13,9 +13,9 @@ struct perch__rule {
 	/* at fault, by comma: "inherit,sample_type"; "" when none is */
 	const char *fields;
 	const char *since; /* NULL when the release does not matter */
-	enum perch__fit (*fit)(const struct perch__case *c);
+	enum perch__match (*match)(const struct perch__case *c);
 	/* what the remedy advises; NULL: nothing in the call can mend it */
-	void (*mend)(struct perch__case *c);
+	void (*fix)(struct perch__case *c);
 	const char *sentence; /* with {facts} */
 	const char *remedy;
 };

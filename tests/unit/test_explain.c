@@ -171,13 +171,13 @@ static void test_mends(void **state)
 			.machine = machines[rows[i].machine],
 		};
 
-		if (rule->fit(&c) == PERCH__NO)
+		if (rule->match(&c) == PERCH__NO)
 			fail_msg("%s does not fit its row", rule->name);
-		if (!rule->mend)
+		if (!rule->fix)
 			continue;
-		rule->mend(&c);
+		rule->fix(&c);
 		/* either may be right */
-		if (rule->fit(&c) != PERCH__NO && strcmp(rule->name, "group_other_inherit")) {
+		if (rule->match(&c) != PERCH__NO && strcmp(rule->name, "group_other_inherit")) {
 			print_error("%s fits its row mended\n", rule->name);
 			wrong++;
 		}

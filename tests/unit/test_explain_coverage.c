@@ -26,12 +26,12 @@ static const enum perch_cause open_rules[] = {
 
 static const enum perch_cause operation_rules[] = {
 #define RULE(name, cause, errnum, fields, since, condition, sentence, remedy) PERCH_CAUSE_##cause,
-#define LAST								      RULE
+#define FALLBACK							      RULE
 #include "explain/mmap.def"
 #include "explain/ioctl.def"
 #include "explain/read.def"
 #undef RULE
-#undef LAST
+#undef FALLBACK
 };
 
 static const enum perch_cause lint_rules[] = {

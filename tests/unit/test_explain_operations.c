@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <explain/operations.h>
+#include <explain/operation.h>
 
 #include "explain_operation_rows.h"
 #include "tree.h"
@@ -88,8 +88,8 @@ static int teardown(void **state)
 
 static const struct perch__operation_rule *rule_named(const char *name)
 {
-	const struct perch__operation_rule *const tables[] = { perch__map_rules,
-							       perch__control_rules,
+	const struct perch__operation_rule *const tables[] = { perch__mmap_rules,
+							       perch__ioctl_rules,
 							       perch__read_rules };
 
 	for (size_t i = 0; i < NR(tables); i++)
@@ -182,8 +182,8 @@ static void every_rule_names_its_cause(void **state)
 
 static void every_rule_has_a_row(void **state)
 {
-	const struct perch__operation_rule *const tables[] = { perch__map_rules,
-							       perch__control_rules,
+	const struct perch__operation_rule *const tables[] = { perch__mmap_rules,
+							       perch__ioctl_rules,
 							       perch__read_rules };
 
 	(void)state;
@@ -432,7 +432,7 @@ static void faults_of_filters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NR(cases); i++)
-		if (perch__filter_fault(cases[i].filter) != cases[i].fault)
+		if (perch__filter_error(cases[i].filter) != cases[i].fault)
 			fail_msg("%s", cases[i].filter);
 	assert_true(perch__filter_has_file("filter 0x10/20@/bin/true"));
 	assert_false(perch__filter_has_file("start 0xffffffff81000000@"));

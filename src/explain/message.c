@@ -10,7 +10,7 @@
 static bool fact_text(const void *context, const char *name, size_t length, char *buffer,
 		      size_t size)
 {
-	return perch__fact_text(context, name, length, buffer, size);
+	return perch__placeholder(context, name, length, buffer, size);
 }
 
 /* A field's name as a string that stays. NULL: no such field. */
@@ -52,17 +52,17 @@ static void add_fields(const struct perch__case *c, struct perch_finding *findin
 	}
 }
 
-static void tell_rule(const struct perch__case *c, const struct perch__rule *rule,
-		      struct perch_finding *finding)
+static void compose_rule(const struct perch__case *c, const struct perch__rule *rule,
+			 struct perch_finding *finding)
 {
-	perch__fill_words(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
-	perch__fill_words(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
+	perch__expand(rule->sentence, fact_text, c, finding->message, sizeof(finding->message));
+	perch__expand(rule->remedy, fact_text, c, finding->remedy, sizeof(finding->remedy));
 	if (rule->since)
 		/* rules.c sees that it fits */
 		memcpy(finding->since, rule->since, strlen(rule->since) + 1);
 }
 
-static void tell_unknown_size(const struct perch__case *c, struct perch_finding *finding)
+static void compose_unknown_size(const struct perch__case *c, struct perch_finding *finding)
 {
 	uint32_t kernel = c->kernel_size;
 
@@ -80,13 +80,13 @@ static void tell_unknown_size(const struct perch__case *c, struct perch_finding 
 		 "clear what is behind the fields in use, or use a newer kernel");
 }
 
-static void tell_too_new(const struct perch__case *c, const struct perch__feature *feature,
-			 struct perch_finding *finding)
+static void compose_too_new(const struct perch__case *c, const struct perch__feature *feature,
+			    struct perch_finding *finding)
 {
 	struct perch_release release;
 
 	if (!feature->since[0])
-		return tell_unknown_size(c, finding);
+		return compose_unknown_size(c, finding);
 	if (c->machine && !perch_machine_release(c->machine, &release, NULL)) {
 		perch_clean_text(release.text, sizeof(release.text), release.text);
 		snprintf(finding->message, sizeof(finding->message),
@@ -101,7 +101,7 @@ static void tell_too_new(const struct perch__case *c, const struct perch__featur
 	memcpy(finding->since, feature->since, sizeof(finding->since));
 }
 
-static void tell_transient(const struct perch__case *c, struct perch_finding *finding)
+static void compose_transient(const struct perch__case *c, struct perch_finding *finding)
 {
 	snprintf(finding->message, sizeof(finding->message),
 		 "the kernel refused the event: %s; the same call succeeds now",
@@ -120,9 +120,9 @@ static void list_fields(const struct perch__candidate *candidate, char *buffer, 
 }
 
 /* No rule fits: what is known of the call is said, and what calls have found. */
-static void tell_nothing_known(const struct perch__case *c,
-			       const struct perch__candidate *candidate,
-			       struct perch_finding *finding)
+static void compose_unexplained(const struct perch__case *c,
+				const struct perch__candidate *candidate,
+				struct perch_finding *finding)
 {
 	char fields[128];
 
@@ -148,8 +148,8 @@ static void tell_nothing_known(const struct perch__case *c,
 			"sandbox, a security module, an emulator, a driver), and into the kernel's log");
 }
 
-static void tell_one(const struct perch__case *c, const struct perch__candidate *candidate,
-		     struct perch_finding *finding)
+static void compose_finding(const struct perch__case *c, const struct perch__candidate *candidate,
+			    struct perch_finding *finding)
 {
 	finding->cause = candidate->cause;
 	finding->kind = perch_cause_kind(candidate->cause);
@@ -158,16 +158,16 @@ static void tell_one(const struct perch__case *c, const struct perch__candidate 
 	for (size_t i = 0; i < candidate->nr_fields; i++)
 		add_field(c, finding, candidate->field[i]);
 	if (candidate->rule)
-		tell_rule(c, candidate->rule, finding);
-	else if (candidate->newer)
-		tell_too_new(c, &candidate->feature, finding);
+		compose_rule(c, candidate->rule, finding);
+	else if (candidate->too_new)
+		compose_too_new(c, &candidate->feature, finding);
 	else if (candidate->cause == PERCH_CAUSE_TRANSIENT)
-		tell_transient(c, finding);
+		compose_transient(c, finding);
 	else
-		tell_nothing_known(c, candidate, finding);
+		compose_unexplained(c, candidate, finding);
 	if (!candidate->nr_fields && candidate->rule)
 		add_fields(c, finding, candidate->rule->fields);
-	else if (!candidate->nr_fields && candidate->newer)
+	else if (!candidate->nr_fields && candidate->too_new)
 		add_fields(c, finding, candidate->feature.name);
 }
 
@@ -176,57 +176,57 @@ static void tell_one(const struct perch__case *c, const struct perch__candidate 
  * would fail next was looked for in the call that asks for less, and may be true of that alone.
  * Gives the field that was changed, or NULL.
  */
-static const char *only_if_mended(const struct perch__case *c, const struct perch__verdict *verdict,
-				  const struct perch__sequel *next)
+static const char *only_if_fixed(const struct perch__case *c, const struct perch__result *result,
+				 const struct perch__followup *next)
 {
-	const struct perch__rule *answer = verdict->candidate[0].rule, *rule = next->candidate.rule;
-	struct perch__case mended = *c, other = next->at;
+	const struct perch__rule *answer = result->candidate[0].rule, *rule = next->candidate.rule;
+	struct perch__case fixed = *c, other = next->at;
 	const unsigned char *before = (const unsigned char *)&c->attr,
-			    *after = (const unsigned char *)&mended.attr;
+			    *after = (const unsigned char *)&fixed.attr;
 	unsigned char *bytes = (unsigned char *)&other.attr;
 
-	if (!answer || !rule || !answer->mend ||
+	if (!answer || !rule || !answer->fix ||
 	    (answer->errnum != EACCES && answer->errnum != EPERM))
 		return NULL;
-	answer->mend(&mended);
+	answer->fix(&fixed);
 	for (size_t i = 0; i < sizeof(c->attr); i++) /* the answer's mend alone is taken back */
 		bytes[i] = (bytes[i] & ~(before[i] ^ after[i])) |
 			   (before[i] & (before[i] ^ after[i]));
-	if (rule->fit(&next->at) == PERCH__NO || rule->fit(&other) != PERCH__NO)
+	if (rule->match(&next->at) == PERCH__NO || rule->match(&other) != PERCH__NO)
 		return NULL;
-	return mended.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set"
-								    : "less asked for";
+	return fixed.attr.exclude_kernel != c->attr.exclude_kernel ? "exclude_kernel set"
+								   : "less asked for";
 }
 
-static void tell_next(const struct perch__case *c, const struct perch__verdict *verdict,
-		      const struct perch__sequel *next, struct perch_finding *finding)
+static void compose_next(const struct perch__case *c, const struct perch__result *result,
+			 const struct perch__followup *next, struct perch_finding *finding)
 {
-	const char *mended = only_if_mended(c, verdict, next);
+	const char *fixed = only_if_fixed(c, result, next);
 	char message[sizeof(finding->message)];
 
-	tell_one(&next->at, &next->candidate, finding);
-	if (!mended)
+	compose_finding(&next->at, &next->candidate, finding);
+	if (!fixed)
 		return;
 	memcpy(message, finding->message, sizeof(message));
-	if (snprintf(finding->message, sizeof(finding->message), "with %s: %s", mended, message) >=
+	if (snprintf(finding->message, sizeof(finding->message), "with %s: %s", fixed, message) >=
 	    (int)sizeof(finding->message))
 		memcpy(finding->message, message, sizeof(message));
 }
 
-void perch__tell(const struct perch__case *c, const struct perch__verdict *verdict,
-		 struct perch_explanation *explanation)
+void perch__compose(const struct perch__case *c, const struct perch__result *result,
+		    struct perch_explanation *explanation)
 {
 	explanation->errnum = c->errnum;
-	explanation->confidence = verdict->confidence;
-	explanation->calls = verdict->calls;
-	explanation->out_of_budget = verdict->out_of_budget;
-	explanation->succeeds_now = verdict->succeeds_now;
-	explanation->nr_findings = verdict->nr;
-	for (size_t i = 0; i < verdict->nr; i++)
-		tell_one(c, &verdict->candidate[i], &explanation->finding[i]);
-	explanation->nr_next = verdict->nr_next;
-	for (size_t i = 0; i < verdict->nr_next; i++)
-		tell_next(c, verdict, &verdict->next[i], &explanation->next[i]);
+	explanation->confidence = result->confidence;
+	explanation->calls = result->calls;
+	explanation->out_of_budget = result->out_of_budget;
+	explanation->succeeds_now = result->succeeds_now;
+	explanation->nr_findings = result->nr;
+	for (size_t i = 0; i < result->nr; i++)
+		compose_finding(c, &result->candidate[i], &explanation->finding[i]);
+	explanation->nr_next = result->nr_next;
+	for (size_t i = 0; i < result->nr_next; i++)
+		compose_next(c, result, &result->next[i], &explanation->next[i]);
 }
 
 const char *perch_confidence_name(enum perch_confidence confidence)

@@ -6,7 +6,7 @@
 
 #include "facts.h"
 
-struct perch__doing {
+struct perch__operation_case {
 	const struct perch_operation *op;
 	struct perch_open_call call;
 	/* the event as it was opened: the facts of calls look at that */
@@ -26,16 +26,16 @@ struct perch__operation_rule {
 	const char *since;
 	/* MAYBE: a fact is missing that would settle it. In a last resort also: something else is
 	 * possible. */
-	enum perch__fit (*fit)(const struct perch__doing *d);
+	enum perch__match (*match)(const struct perch__operation_case *o);
 	/* said because of the errno alone, when no other rule holds */
-	bool last_resort;
+	bool fallback;
 	const char *sentence; /* with {facts} */
 	const char *remedy;
 };
 
 /* Each in the kernel's order of checks; the last has no name. */
-extern const struct perch__operation_rule perch__map_rules[];
-extern const struct perch__operation_rule perch__control_rules[];
+extern const struct perch__operation_rule perch__mmap_rules[];
+extern const struct perch__operation_rule perch__ioctl_rules[];
 extern const struct perch__operation_rule perch__read_rules[];
 
 /* An ioctl on events. Unknown ones have the name NULL. */
@@ -45,10 +45,10 @@ struct perch__request {
 	const char *what;  /* "set the output" */
 	const char *since; /* "" when all kernels have it */
 };
-const struct perch__request *perch__request_of(unsigned long request);
+const struct perch__request *perch__find_request(unsigned long request);
 
 /* What rings may take, in KiB; the one in hand counts with its control page. */
-struct perch__ring_room {
+struct perch__ring_limits {
 	uint64_t need;
 	uint64_t per_cpu; /* kernel.perf_event_mlock_kb */
 	uint64_t cpus;
@@ -57,23 +57,23 @@ struct perch__ring_room {
 	uint64_t process;
 };
 /* False: a fact is missing. */
-bool perch__ring_room(const struct perch__doing *d, struct perch__ring_room *room);
+bool perch__ring_limits(const struct perch__operation_case *o, struct perch__ring_limits *ring);
 /* Whether the limit of locked memory holds for this process, and the ring alone is above it. */
-enum perch__fit perch__memory_is_limited(const struct perch__doing *d);
-enum perch__fit perch__ring_above_limit(const struct perch__doing *d);
+enum perch__match perch__memory_is_limited(const struct perch__operation_case *o);
+enum perch__match perch__ring_above_limit(const struct perch__operation_case *o);
 
 /* Bytes that one read(2) of the event gives. exact (may be NULL): false when the size of its group
  * is not known. */
-uint64_t perch__read_bytes(const struct perch__doing *d, bool *exact);
+uint64_t perch__read_bytes(const struct perch__operation_case *o, bool *exact);
 
 /* How the parentheses of a filter stand: '(' one is never closed, ')' one was never opened, '"' a
  * string has no end. */
-char perch__filter_fault(const char *filter);
+char perch__filter_error(const char *filter);
 /* an address filter that names one: "start 0x10@/bin/true" */
 bool perch__filter_has_file(const char *filter);
 
 /* Writes the value of a placeholder. False: no such placeholder. */
-bool perch__doing_text(const void *doing, const char *name, size_t length, char *buffer,
-		       size_t size);
+bool perch__operation_placeholder(const void *operation_case, const char *name, size_t length,
+				  char *buffer, size_t size);
 
 #endif

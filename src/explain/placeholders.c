@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts in words: what stands in the place of {words} in the rules' sentences and remedies. Lists
- * are in word_lists.c. */
+ * are in placeholder_lists.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "vocabulary.h"
-#include "words.h"
+#include "predicates.h"
+#include "placeholders.h"
 
 /* " (it is 2)", or nothing when the value is not known: a sentence is whole either way. */
 static void current_value(const struct perch__case *c, enum perch_sysctl which, char *buffer,
@@ -19,9 +19,9 @@ static void current_value(const struct perch__case *c, enum perch_sysctl which, 
 }
 
 /* Who holds capabilities and is refused wonders why. */
-static void vain(const struct perch__case *c, char *buffer, size_t size)
+static void in_user_namespace(const struct perch__case *c, char *buffer, size_t size)
 {
-	if (perch__vain_capabilities(c) == PERCH__YES)
+	if (perch__namespace_capabilities(c) == PERCH__YES)
 		snprintf(buffer, size,
 			 ", and what a user namespace of one's own gives does not count");
 }
@@ -32,7 +32,7 @@ static void paranoid(const struct perch__case *c, char *buffer, size_t size)
 
 	if (!perch__sysctl(c, PERCH_SYSCTL_PARANOID, &value))
 		return;
-	if (perch__vain_capabilities(c) == PERCH__YES)
+	if (perch__namespace_capabilities(c) == PERCH__YES)
 		snprintf(buffer, size,
 			 " (it is %ld; root of a user namespace is an ordinary user here)", value);
 	else
@@ -168,7 +168,7 @@ static void virtual(const struct perch__case *c, char *buffer, size_t size)
 			 " (this is a virtual machine, which has what its host gives it)");
 }
 
-static void branchless(const struct perch__case *c, char *buffer, size_t size)
+static void event_kind_without_branches(const struct perch__case *c, char *buffer, size_t size)
 {
 	char name[64];
 
@@ -280,8 +280,8 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(leader_use_clockid, D, LEADER_IS(LEADER->attr->use_clockid))                                      \
 	X(leader_clockid, D, LEADER && LEADER->attr ? LEADER->attr->clockid : 0)                            \
 	X(leader_cpu, D, LEADER ? LEADER->cpu : 0) X(leader_pid, D, LEADER ? LEADER->pid : 0)               \
-	X(gate, D, perch__gate_level(c) < 0 ? 2 : perch__gate_level(c))                                     \
-	X(cpu_level, D, c->pid == -1 || OF_CGROUP ? 0 : 1)                                                  \
+	X(refuse_all_level, D, perch__refuse_all_level(c) < 0 ? 2 : perch__refuse_all_level(c))                                     \
+	X(cpu_level, D, c->pid == -1 || TARGETS_CGROUP ? 0 : 1)                                                  \
 	X(config, HEX, c->attr.config) X(config1, HEX, c->attr.config1) X(config2, HEX, c->attr.config2)    \
 	X(flags, HEX, c->flags) X(bp_addr, HEX, c->attr.bp_addr)                                            \
 	X(regs_user, HEX, c->attr.sample_regs_user) X(regs_intr, HEX, c->attr.sample_regs_intr)             \
@@ -293,7 +293,7 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 /* Words that one call writes, X(name, call). */
 /* clang-format off */
 #define TEXTS(X)                                                                                            \
-	X(paranoid, paranoid(c, buffer, size)) X(vain, vain(c, buffer, size))                               \
+	X(paranoid, paranoid(c, buffer, size)) X(in_user_namespace, in_user_namespace(c, buffer, size))                               \
 	X(max_rate, current_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                           \
 	X(max_stack, current_value(c, PERCH_SYSCTL_MAX_STACK, buffer, size))                                \
 	X(most_rate, limit_value(c, PERCH_SYSCTL_MAX_SAMPLE_RATE, buffer, size))                            \
@@ -304,40 +304,40 @@ static void watchdog(const struct perch__case *c, char *buffer, size_t size)
 	X(pid_name, snprintf(buffer, size, c->call->pid_is_cgroup_fd ? "cgroup_fd" : "pid"))                \
 	X(builtin, snprintf(buffer, size, TRACEPOINT ? "tracepoints for perf" : "hardware breakpoints"))    \
 	X(slots, snprintf(buffer, size, "%s", X86 ? " (x86 has 4)" : ""))                                   \
-	X(path, perch__path_text(c, buffer, size))                                                          \
+	X(path, perch__write_path(c, buffer, size))                                                          \
 	X(container, container(c, buffer, size)) X(unfilter, unfilter(c, buffer, size))                     \
 	X(descriptors, descriptor_limit(c, buffer, size)) X(files, files(c, buffer, size))                  \
 	X(raise_descriptors, raise_descriptors(c, buffer, size)) X(virtual, virtual(c, buffer, size))       \
 	X(or_lacks, or_lacks(c, buffer, size)) X(this_release, this_release(c, buffer, size))               \
-	X(branchless, branchless(c, buffer, size))                                                          \
+	X(event_kind_without_branches, event_kind_without_branches(c, buffer, size))                                                          \
 	X(excludes, excludes(c, buffer, size)) X(max_precise, max_precise(c, buffer, size))                 \
 	X(clock, clock_name(c, buffer, size)) X(yama, yama(c, buffer, size)) X(owner, owner(c, buffer, size)) \
 	X(group_size, group_size(c, buffer, size)) X(watchdog, watchdog(c, buffer, size))                   \
-	X(cpus, perch__cpus_present_text(c, buffer, size)) X(online, perch__online_text(c, buffer, size))   \
-	X(pmu_cpus, perch__pmu_cpus_text(c, buffer, size)) X(types, perch__types_text(c, buffer, size))     \
-	X(pmu_events, perch__pmu_events_text(c, buffer, size)) X(cgroups, perch__cgroups_text(c, buffer, size))
+	X(cpus, perch__write_cpus_present(c, buffer, size)) X(online, perch__write_online(c, buffer, size))   \
+	X(pmu_cpus, perch__write_pmu_cpus(c, buffer, size)) X(types, perch__write_types(c, buffer, size))     \
+	X(pmu_events, perch__write_pmu_events(c, buffer, size)) X(cgroups, perch__write_cgroups(c, buffer, size))
 /* clang-format on */
 
-#define NUMBER_FUNCTION(name, format, expression)                                       \
-	static void word_##name(const struct perch__case *c, char *buffer, size_t size) \
-	{                                                                               \
-		snprintf(buffer, size, format, (long long)(expression));                \
+#define NUMBER_FUNCTION(name, format, expression)                                        \
+	static void write_##name(const struct perch__case *c, char *buffer, size_t size) \
+	{                                                                                \
+		snprintf(buffer, size, format, (long long)(expression));                 \
 	}
-#define TEXT_FUNCTION(name, call)                                                       \
-	static void word_##name(const struct perch__case *c, char *buffer, size_t size) \
-	{                                                                               \
-		(void)c;                                                                \
-		call;                                                                   \
+#define TEXT_FUNCTION(name, call)                                                        \
+	static void write_##name(const struct perch__case *c, char *buffer, size_t size) \
+	{                                                                                \
+		(void)c;                                                                 \
+		call;                                                                    \
 	}
 NUMBERS(NUMBER_FUNCTION)
 TEXTS(TEXT_FUNCTION)
 
-bool perch__fact_text(const struct perch__case *c, const char *name, size_t length, char *buffer,
-		      size_t size)
+bool perch__placeholder(const struct perch__case *c, const char *name, size_t length, char *buffer,
+			size_t size)
 {
 /* clang-format off */
-#define NUMBER_ROW(word, format, expression) { #word, sizeof(#word) - 1, word_##word },
-#define TEXT_ROW(word, call) { #word, sizeof(#word) - 1, word_##word },
+#define NUMBER_ROW(word, format, expression) { #word, sizeof(#word) - 1, write_##word },
+#define TEXT_ROW(word, call) { #word, sizeof(#word) - 1, write_##word },
 	/* clang-format on */
 	static const struct {
 		const char *name;

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "words.h"
+#include "placeholders.h"
 
 #define LONGEST 120
 
-void perch__cpus_present_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_cpus_present(const struct perch__case *c, char *buffer, size_t size)
 {
 	size_t nr;
 
@@ -36,7 +36,7 @@ static void cpus_text(const struct perch_cpus *cpus, char *buffer, size_t size)
 	}
 }
 
-void perch__online_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_online(const struct perch__case *c, char *buffer, size_t size)
 {
 	const struct perch_cpus *cpus;
 
@@ -46,7 +46,7 @@ void perch__online_text(const struct perch__case *c, char *buffer, size_t size)
 		snprintf(buffer, size, "see /sys/devices/system/cpu/online");
 }
 
-void perch__pmu_cpus_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_pmu_cpus(const struct perch__case *c, char *buffer, size_t size)
 {
 	const struct perch_pmu *pmu = perch__counting_pmu(c);
 
@@ -56,7 +56,7 @@ void perch__pmu_cpus_text(const struct perch__case *c, char *buffer, size_t size
 		snprintf(buffer, size, "those of its folder in /sys/bus/event_source/devices");
 }
 
-void perch__types_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_types(const struct perch__case *c, char *buffer, size_t size)
 {
 	const struct perch_pmu *pmus;
 	size_t nr, used = 0;
@@ -70,7 +70,7 @@ void perch__types_text(const struct perch__case *c, char *buffer, size_t size)
 				 pmus[i].name, pmus[i].type);
 }
 
-void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_pmu_events(const struct perch__case *c, char *buffer, size_t size)
 {
 	bool is_known;
 	const struct perch_pmu *pmu = perch__pmu_of_case(c, &is_known);
@@ -80,7 +80,7 @@ void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t si
 
 	if (pmu && (size_t)snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events",
 				    pmu->name) < sizeof(path))
-		names = perch__text(c, path);
+		names = perch__file_text(c, path);
 	for (; names && *names && used < LONGEST && used + 80 < size;
 	     names += length + (names[length] == '\n')) {
 		length = strcspn(names, "\n");
@@ -91,7 +91,7 @@ void perch__pmu_events_text(const struct perch__case *c, char *buffer, size_t si
 		snprintf(buffer, size, "none is listed there");
 }
 
-void perch__cgroups_text(const struct perch__case *c, char *buffer, size_t size)
+void perch__write_cgroups(const struct perch__case *c, char *buffer, size_t size)
 {
 	char path[PATH_MAX];
 

@@ -20,16 +20,16 @@ bool perch__names_field(const char *fields, const char *name)
 	return false;
 }
 
-bool perch__same_call(const struct perch__case *one, const struct perch__case *other)
+bool perch__same_open_call(const struct perch__case *one, const struct perch__case *other)
 {
 	return one->pid == other->pid && one->cpu == other->cpu &&
 	       one->group_fd == other->group_fd && one->flags == other->flags &&
 	       one->size == other->size && !memcmp(&one->attr, &other->attr, sizeof(one->attr));
 }
 
-static struct perch__candidate by_rule(const struct perch__rule *rule, enum perch__fit fit)
+static struct perch__candidate by_rule(const struct perch__rule *rule, enum perch__match match)
 {
-	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .fit = fit };
+	return (struct perch__candidate){ .rule = rule, .cause = rule->cause, .match = match };
 }
 
 /* After E2BIG the kernel has told its own size: what lies beyond is what it does not know. */
@@ -72,7 +72,8 @@ static void move_to_front(struct perch__candidate *found, size_t nr)
 }
 
 /* Guesses that differ in what to try alone are one answer. */
-static bool is_told(const struct perch__candidate *found, size_t nr, const struct perch__rule *rule)
+static bool is_listed(const struct perch__candidate *found, size_t nr,
+		      const struct perch__rule *rule)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (found[i].rule && found[i].cause == rule->cause &&
@@ -89,9 +90,9 @@ static size_t add_guess(const struct perch__case *c, bool certain, struct perch_
 			size_t nr, size_t max)
 {
 	struct perch__candidate guess = { .cause = PERCH_CAUSE_TOO_NEW,
-					  .fit = PERCH__MAYBE,
-					  .newer = true };
-	size_t at = certain && found[0].fit == PERCH__YES;
+					  .match = PERCH__UNKNOWN,
+					  .too_new = true };
+	size_t at = certain && found[0].match == PERCH__YES;
 
 	if ((certain && !perch__running_rank(c)) || !unknown_to_kernel(c, &guess.feature))
 		return nr;
@@ -107,21 +108,21 @@ bool perch__is_before_perf(enum perch_cause cause)
 }
 
 /* What filters answer: most say EPERM or ENOSYS, those of sandboxes EACCES or EOPNOTSUPP too. */
-static bool is_of_filters(int errnum)
+static bool is_filter_errno(int errnum)
 {
 	return errnum == EPERM || errnum == EACCES || errnum == EOPNOTSUPP;
 }
 
 /* A filter on the process may have given that errno, whatever perf thinks of the call: then nothing
  * is certain. */
-static enum perch__fit fit_of(const struct perch__case *c, const struct perch__rule *rule)
+static enum perch__match match_of(const struct perch__case *c, const struct perch__rule *rule)
 {
-	enum perch__fit fit = rule->errnum == c->errnum ? rule->fit(c) : PERCH__NO;
+	enum perch__match match = rule->errnum == c->errnum ? rule->match(c) : PERCH__NO;
 
-	if (fit == PERCH__YES && is_of_filters(c->errnum) && !c->reached_perf &&
+	if (match == PERCH__YES && is_filter_errno(c->errnum) && !c->reached_perf &&
 	    !perch__is_before_perf(rule->cause) && perch__seccomp_filters(c) == PERCH__YES)
-		return PERCH__MAYBE;
-	return fit;
+		return PERCH__UNKNOWN;
+	return match;
 }
 
 size_t perch__candidates(const struct perch__case *c, bool all, struct perch__candidate *found,
@@ -131,36 +132,37 @@ size_t perch__candidates(const struct perch__case *c, bool all, struct perch__ca
 	size_t nr = 0;
 
 	found[0] = (struct perch__candidate){ .cause = PERCH_CAUSE_TOO_NEW,
-					      .fit = PERCH__YES,
-					      .newer = true };
+					      .match = PERCH__YES,
+					      .too_new = true };
 	if (beyond_kernel(c, &found[0].feature)) {
 		nr = 1;
 		certain = true;
 	}
 	for (const struct perch__rule *rule = perch__rules;
 	     rule->errnum && nr < max && (all || !certain); rule++) {
-		enum perch__fit fit = fit_of(c, rule);
+		enum perch__match match = match_of(c, rule);
 
-		if (fit == PERCH__NO || (!all && is_told(found, nr, rule) && fit == PERCH__MAYBE))
+		if (match == PERCH__NO ||
+		    (!all && is_listed(found, nr, rule) && match == PERCH__UNKNOWN))
 			continue;
-		found[nr++] = by_rule(rule, fit);
-		if (fit == PERCH__YES && !certain) {
+		found[nr++] = by_rule(rule, match);
+		if (match == PERCH__YES && !certain) {
 			certain = true;
-			if (rule->mend)
+			if (rule->fix)
 				move_to_front(found, nr);
 		}
 	}
 	return add_guess(c, certain, found, nr, max);
 }
 
-bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c)
+bool perch__fix(const struct perch__candidate *candidate, struct perch__case *c)
 {
 	struct perch__case before = *c;
 	const struct perch_attr_field *field;
 
-	if (candidate->rule && candidate->rule->mend) {
-		candidate->rule->mend(c);
-	} else if (candidate->newer) {
+	if (candidate->rule && candidate->rule->fix) {
+		candidate->rule->fix(c);
+	} else if (candidate->too_new) {
 		field = perch_attr_get_field(candidate->feature.name);
 		if (!strcmp(candidate->feature.name, "flags"))
 			c->flags &= PERCH_FLAG_FD_NO_GROUP | PERCH_FLAG_FD_OUTPUT;
@@ -169,7 +171,7 @@ bool perch__mend(const struct perch__candidate *candidate, struct perch__case *c
 		else if (field)
 			perch__drop_feature(&c->attr, &candidate->feature);
 	}
-	return !perch__same_call(&before, c) || before.unknown_at != c->unknown_at;
+	return !perch__same_open_call(&before, c) || before.unknown_at != c->unknown_at;
 }
 
 static bool share_a_field(const char *one, const char *other)
@@ -193,9 +195,9 @@ static bool share_a_field(const char *one, const char *other)
 
 /* Each cause is told once for a field; what is too new, and fields without a cause, may be several.
  */
-static bool tell_the_same(const struct perch__candidate *one, const struct perch__candidate *other)
+static bool is_same_cause(const struct perch__candidate *one, const struct perch__candidate *other)
 {
-	if (one->newer && other->newer)
+	if (one->too_new && other->too_new)
 		return !strcmp(one->feature.name, other->feature.name);
 	if (one->rule && other->rule && !share_a_field(one->rule->fields, other->rule->fields))
 		return false;
@@ -203,24 +205,24 @@ static bool tell_the_same(const struct perch__candidate *one, const struct perch
 	       !(other->cause == PERCH_CAUSE_UNEXPLAINED && other->nr_fields);
 }
 
-void perch__add_next(struct perch__verdict *verdict, const struct perch__candidate *candidate,
+void perch__add_next(struct perch__result *result, const struct perch__candidate *candidate,
 		     const struct perch__case *at)
 {
-	for (size_t i = 0; i < verdict->nr; i++)
-		if (tell_the_same(&verdict->candidate[i], candidate) &&
-		    (i == 0 || verdict->candidate[i].fit == PERCH__YES))
+	for (size_t i = 0; i < result->nr; i++)
+		if (is_same_cause(&result->candidate[i], candidate) &&
+		    (i == 0 || result->candidate[i].match == PERCH__YES))
 			return;
-	for (size_t i = 0; i < verdict->nr_next; i++)
-		if (tell_the_same(&verdict->next[i].candidate, candidate))
+	for (size_t i = 0; i < result->nr_next; i++)
+		if (is_same_cause(&result->next[i].candidate, candidate))
 			return;
-	if (verdict->nr_next == PERCH_NEXT_MAX)
+	if (result->nr_next == PERCH_NEXT_MAX)
 		return;
-	verdict->next[verdict->nr_next].candidate = *candidate;
-	verdict->next[verdict->nr_next++].at = *at;
+	result->next[result->nr_next].candidate = *candidate;
+	result->next[result->nr_next++].at = *at;
 }
 
 /* A rule that holds for a call which nothing is wrong with tells nothing about another. */
-static bool holds_always(const struct perch__rule *rule)
+static bool always_matches(const struct perch__rule *rule)
 {
 	const struct perch__case harmless = {
 		.attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -237,10 +239,10 @@ static bool holds_always(const struct perch__rule *rule)
 	struct perch__case c = harmless;
 
 	c.call = &call;
-	return rule->fit(&c) == PERCH__YES;
+	return rule->match(&c) == PERCH__YES;
 }
 
-static bool is_of_privilege(const struct perch__rule *rule)
+static bool is_privilege_errno(const struct perch__rule *rule)
 {
 	return rule->errnum == EACCES || rule->errnum == EPERM;
 }
@@ -250,9 +252,9 @@ static bool is_of_privilege(const struct perch__rule *rule)
  * for the case may come from one who has more. No errno is known here, so that a rule has the call
  * and the facts alone to go by.
  */
-void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdict)
+void perch__evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
-	const struct perch__rule *answer = verdict->candidate[0].rule;
+	const struct perch__rule *answer = result->candidate[0].rule;
 	struct perch__case at = *c;
 	bool behind = !answer;
 
@@ -260,50 +262,50 @@ void perch__judge_next(const struct perch__case *c, struct perch__verdict *verdi
 		return;
 	at.errnum = 0;
 	for (const struct perch__rule *rule = perch__rules;
-	     rule->errnum && verdict->nr_next < PERCH_NEXT_MAX; rule++) {
+	     rule->errnum && result->nr_next < PERCH_NEXT_MAX; rule++) {
 		struct perch__candidate next;
 
 		if (rule == answer) {
 			behind = true;
 			continue;
 		}
-		if ((!behind && !is_of_privilege(rule)) || perch__is_before_perf(rule->cause) ||
-		    rule->fit(&at) != PERCH__YES || holds_always(rule))
+		if ((!behind && !is_privilege_errno(rule)) || perch__is_before_perf(rule->cause) ||
+		    rule->match(&at) != PERCH__YES || always_matches(rule))
 			continue;
 		next = by_rule(rule, PERCH__YES);
 		at.errnum = rule->errnum;
-		perch__add_next(verdict, &next, &at);
+		perch__add_next(result, &next, &at);
 		at.errnum = 0;
-		perch__mend(&next, &at);
+		perch__fix(&next, &at);
 	}
 }
 
-static enum perch_confidence confidence_of(const struct perch__verdict *verdict)
+static enum perch_confidence confidence_of(const struct perch__result *result)
 {
-	if (verdict->nr > 1)
+	if (result->nr > 1)
 		return PERCH_CONFIDENCE_AMBIGUOUS;
-	return verdict->candidate[0].fit == PERCH__YES ? PERCH_CONFIDENCE_CERTAIN
-						       : PERCH_CONFIDENCE_LIKELY;
+	return result->candidate[0].match == PERCH__YES ? PERCH_CONFIDENCE_CERTAIN
+							: PERCH_CONFIDENCE_LIKELY;
 }
 
-void perch__judge(const struct perch__case *c, struct perch__verdict *verdict)
+void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 {
-	struct perch__case mended = *c;
+	struct perch__case fixed = *c;
 
-	verdict->nr_next = 0;
-	verdict->calls = 0;
-	verdict->out_of_budget = verdict->succeeds_now = verdict->mended_succeeds = false;
-	verdict->nr = perch__candidates(c, false, verdict->candidate, PERCH_FINDINGS_MAX);
-	if (!verdict->nr) {
-		verdict->candidate[0] =
+	result->nr_next = 0;
+	result->calls = 0;
+	result->out_of_budget = result->succeeds_now = false;
+	result->nr = perch__candidates(c, false, result->candidate, PERCH_FINDINGS_MAX);
+	if (!result->nr) {
+		result->candidate[0] =
 			(struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
-		verdict->nr = 1;
+		result->nr = 1;
 	}
-	verdict->confidence = confidence_of(verdict);
+	result->confidence = confidence_of(result);
 	/* of an attr that nobody has seen nothing is certain */
 	if (!c->call->attr && c->call->attr_is_partial &&
-	    verdict->confidence == PERCH_CONFIDENCE_CERTAIN)
-		verdict->confidence = PERCH_CONFIDENCE_LIKELY;
-	perch__mend(&verdict->candidate[0], &mended);
-	perch__judge_next(&mended, verdict);
+	    result->confidence == PERCH_CONFIDENCE_CERTAIN)
+		result->confidence = PERCH_CONFIDENCE_LIKELY;
+	perch__fix(&result->candidate[0], &fixed);
+	perch__evaluate_next(&fixed, result);
 }

@@ -6,7 +6,7 @@
 
 /* What is harmless, and what of a breakpoint is no setting that could be left out: its addresses.
  */
-static bool is_atom(const struct perch_attr_field *field, const struct perch_attr *attr)
+static bool is_removable(const struct perch_attr_field *field, const struct perch_attr *attr)
 {
 	if (!strcmp(field->name, "bp_type") || !strcmp(field->name, "disabled"))
 		return false;
@@ -16,13 +16,13 @@ static bool is_atom(const struct perch_attr_field *field, const struct perch_att
 
 /* The first of a kind makes the kernel wait for all CPUs when it succeeds: taken away before all
  * others. */
-static bool is_costly(const struct perch_attr_part *atom)
+static bool is_costly(const struct perch_attr_part *subset)
 {
-	const char *name = atom->field->name;
+	const char *name = subset->field->name;
 
 	return !strcmp(name, "context_switch") || !strcmp(name, "cgroup") ||
 	       (!strcmp(name, "sample_type") &&
-		atom->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
+		subset->mask & (PERCH_SAMPLE_BRANCH_STACK | PERCH_SAMPLE_CGROUP));
 }
 
 /* Then the newest; of one release the later in the attr, for it tends to need what comes before. */
@@ -33,13 +33,13 @@ static bool comes_before(const struct perch_attr_part *one, const struct perch_a
 	return one->rank >= other->rank;
 }
 
-static void add(struct perch__atoms *atoms, const struct perch_attr_part *atom)
+static void add(struct perch__attr_subsets *subsets, const struct perch_attr_part *subset)
 {
-	size_t at = atoms->nr++;
+	size_t at = subsets->nr++;
 
-	for (; at && comes_before(atom, &atoms->atom[at - 1]); at--)
-		atoms->atom[at] = atoms->atom[at - 1];
-	atoms->atom[at] = *atom;
+	for (; at && comes_before(subset, &subsets->subset[at - 1]); at--)
+		subsets->subset[at] = subsets->subset[at - 1];
+	subsets->subset[at] = *subset;
 }
 
 static bool asks_for_more(const struct perch__case *c, const char *name)
@@ -49,16 +49,16 @@ static bool asks_for_more(const struct perch__case *c, const char *name)
 	       !perch_machine_privileged(c->machine);
 }
 
-void perch__atoms_of(struct perch__atoms *atoms, const struct perch__case *c)
+void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__case *c)
 {
 	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
 	size_t nr;
 
-	atoms->nr = 0;
+	subsets->nr = 0;
 	nr = perch_attr_split(&c->attr, part, PERCH__NR(part));
 	for (size_t i = 0; i < nr; i++)
-		if (is_atom(part[i].field, &c->attr) && !asks_for_more(c, part[i].field->name))
-			add(atoms, &part[i]);
+		if (is_removable(part[i].field, &c->attr) && !asks_for_more(c, part[i].field->name))
+			add(subsets, &part[i]);
 }
 
 static void drop_samples(struct perch_attr *attr, uint64_t what)
@@ -101,21 +101,22 @@ static void close_attr(struct perch_attr *attr)
  */
 #define SOME_PERIOD 1000003
 
-void perch__without(struct perch__case *c, const struct perch__atoms *atoms, const bool *gone)
+void perch__remove_subsets(struct perch__case *c, const struct perch__attr_subsets *subsets,
+			   const bool *gone)
 {
 	struct perch_attr *attr = &c->attr;
 	bool had_clock = attr->use_clockid;
 
-	for (size_t i = 0; i < atoms->nr; i++) {
-		const struct perch_attr_part *atom = &atoms->atom[i];
-		uint64_t value = perch_attr_get(attr, atom->field);
+	for (size_t i = 0; i < subsets->nr; i++) {
+		const struct perch_attr_part *subset = &subsets->subset[i];
+		uint64_t value = perch_attr_get(attr, subset->field);
 
 		if (!gone[i])
 			continue;
-		perch_attr_set(attr, atom->field, value & ~atom->mask);
-		if (!strcmp(atom->field->name, "freq") && attr->sample_period)
+		perch_attr_set(attr, subset->field, value & ~subset->mask);
+		if (!strcmp(subset->field->name, "freq") && attr->sample_period)
 			attr->sample_period = SOME_PERIOD;
-		if (!strcmp(atom->field->name, "clockid") && had_clock)
+		if (!strcmp(subset->field->name, "clockid") && had_clock)
 			attr->use_clockid = 0;
 	}
 	close_attr(attr);

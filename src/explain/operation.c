@@ -6,16 +6,16 @@
 #include <unistd.h>
 
 #include "finding.h"
-#include "operations.h"
+#include "operation.h"
 
 static const struct perch__operation_rule *table_of(enum perch_operation_kind kind)
 {
 	switch (kind) {
 	case PERCH_OPERATION_MMAP:
 	case PERCH_OPERATION_MUNMAP:
-		return perch__map_rules;
+		return perch__mmap_rules;
 	case PERCH_OPERATION_IOCTL:
-		return perch__control_rules;
+		return perch__ioctl_rules;
 	case PERCH_OPERATION_READ:
 		return perch__read_rules;
 	}
@@ -23,7 +23,7 @@ static const struct perch__operation_rule *table_of(enum perch_operation_kind ki
 }
 
 /* What could not be done. */
-static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
+static void what_failed(const struct perch__operation_case *o, char *buffer, size_t size)
 {
 	static const char *const what[] = {
 		[PERCH_OPERATION_MMAP] = "map the ring",
@@ -31,47 +31,48 @@ static void what_failed(const struct perch__doing *d, char *buffer, size_t size)
 		[PERCH_OPERATION_MUNMAP] = "unmap a part of the ring",
 	};
 
-	if (d->op->kind == PERCH_OPERATION_IOCTL)
-		snprintf(buffer, size, "cannot %s: ", perch__request_of(d->op->request)->what);
-	else if (d->op->kind == PERCH_OPERATION_MMAP && d->op->offset)
+	if (o->op->kind == PERCH_OPERATION_IOCTL)
+		snprintf(buffer, size, "cannot %s: ", perch__find_request(o->op->request)->what);
+	else if (o->op->kind == PERCH_OPERATION_MMAP && o->op->offset)
 		snprintf(buffer, size, "cannot map the AUX area: ");
 	else
-		snprintf(buffer, size, "cannot %s: ", what[d->op->kind]);
+		snprintf(buffer, size, "cannot %s: ", what[o->op->kind]);
 }
 
-static void tell(const struct perch__doing *d, const struct perch__operation_rule *rule,
-		 struct perch_finding *finding)
+static void compose(const struct perch__operation_case *o, const struct perch__operation_rule *rule,
+		    struct perch_finding *finding)
 {
 	const char *since = rule->since && *rule->since == '*'
-				    ? perch__request_of(d->op->request)->since
+				    ? perch__find_request(o->op->request)->since
 				    : rule->since;
 	char message[sizeof(finding->message)], remedy[sizeof(finding->remedy)];
 	size_t used;
 
-	perch__finding_make(finding, rule->cause, rule->field, since);
-	what_failed(d, message, sizeof(message));
+	perch__finding_init(finding, rule->cause, rule->field, since);
+	what_failed(o, message, sizeof(message));
 	used = strlen(message);
-	perch__fill_words(rule->sentence, perch__doing_text, d, message + used,
-			  sizeof(message) - used);
-	perch__fill_words(rule->remedy, perch__doing_text, d, remedy, sizeof(remedy));
-	perch__finding_say(finding, message, remedy);
+	perch__expand(rule->sentence, perch__operation_placeholder, o, message + used,
+		      sizeof(message) - used);
+	perch__expand(rule->remedy, perch__operation_placeholder, o, remedy, sizeof(remedy));
+	perch__finding_set_text(finding, message, remedy);
 }
 
-static void tell_nothing_known(const struct perch__doing *d, struct perch_finding *finding)
+static void compose_unexplained(const struct perch__operation_case *o,
+				struct perch_finding *finding)
 {
 	static const char *const nothing[] = { NULL };
 	char message[sizeof(finding->message)];
 	size_t used;
 
-	perch__finding_make(finding, PERCH_CAUSE_UNEXPLAINED, nothing, NULL);
-	what_failed(d, message, sizeof(message));
+	perch__finding_init(finding, PERCH_CAUSE_UNEXPLAINED, nothing, NULL);
+	what_failed(o, message, sizeof(message));
 	used = strlen(message);
-	if (d->op->errnum)
+	if (o->op->errnum)
 		snprintf(message + used, sizeof(message) - used, "%s, which events do not answer",
-			 strerror(d->op->errnum));
+			 strerror(o->op->errnum));
 	else
 		snprintf(message + used, sizeof(message) - used, "nothing failed");
-	perch__finding_say(
+	perch__finding_set_text(
 		finding, message,
 		"check that the descriptor is that of an event, and as root the audit log");
 }
@@ -82,27 +83,27 @@ struct found {
 	size_t nr;
 	const struct perch__operation_rule *rule[PERCH_FINDINGS_MAX];
 	bool certain;
-	bool kept_open; /* a certain one has uncertain ones before it */
+	bool has_alternatives; /* a certain one has uncertain ones before it */
 };
 
-static void find(const struct perch__doing *d, bool last_resort, struct found *found)
+static void find(const struct perch__operation_case *o, bool fallback, struct found *found)
 {
-	for (const struct perch__operation_rule *rule = table_of(d->op->kind); rule->name; rule++) {
-		enum perch__fit fit;
+	for (const struct perch__operation_rule *rule = table_of(o->op->kind); rule->name; rule++) {
+		enum perch__match match;
 
-		if (rule->errnum != d->op->errnum || rule->last_resort != last_resort)
+		if (rule->errnum != o->op->errnum || rule->fallback != fallback)
 			continue;
-		fit = rule->fit(d);
-		if (fit == PERCH__YES) {
-			found->kept_open = found->nr;
+		match = rule->match(o);
+		if (match == PERCH__YES) {
+			found->has_alternatives = found->nr;
 			found->rule[0] = rule;
 			found->nr = 1;
 			found->certain = true;
 			return;
 		}
-		if (fit == PERCH__MAYBE && found->nr < PERCH_FINDINGS_MAX)
+		if (match == PERCH__UNKNOWN && found->nr < PERCH_FINDINGS_MAX)
 			found->rule[found->nr++] = rule;
-		if (last_resort && found->nr)
+		if (fallback && found->nr)
 			return;
 	}
 }
@@ -118,8 +119,8 @@ static bool shares_field(const struct perch__operation_rule *rule,
 }
 
 /* Mended with what was told already: its field is given another value. */
-static bool is_mended(const struct perch__operation_rule *rule,
-		      const struct perch_explanation *explanation)
+static bool is_fixed(const struct perch__operation_rule *rule,
+		     const struct perch_explanation *explanation)
 {
 	for (size_t i = 0; i < explanation->nr_next; i++)
 		if (shares_field(rule, &explanation->next[i]))
@@ -128,21 +129,22 @@ static bool is_mended(const struct perch__operation_rule *rule,
 }
 
 /* Only what is true of the operation itself: the errno is not the later ones'. */
-static void find_next(const struct perch__doing *d, const struct perch__operation_rule *answer,
+static void find_next(const struct perch__operation_case *o,
+		      const struct perch__operation_rule *answer,
 		      struct perch_explanation *explanation)
 {
-	struct perch_operation untold = *d->op;
-	struct perch__doing later = *d;
+	struct perch_operation without_errno = *o->op;
+	struct perch__operation_case later = *o;
 
-	untold.errnum = 0;
-	later.op = &untold;
+	without_errno.errnum = 0;
+	later.op = &without_errno;
 	for (const struct perch__operation_rule *rule = answer + 1; rule->name; rule++) {
 		if (explanation->nr_next == PERCH_NEXT_MAX)
 			return;
-		if (rule->last_resort || !rule->errnum || is_mended(rule, explanation))
+		if (rule->fallback || !rule->errnum || is_fixed(rule, explanation))
 			continue;
-		if (rule->fit(&later) == PERCH__YES)
-			tell(d, rule, &explanation->next[explanation->nr_next++]);
+		if (rule->match(&later) == PERCH__YES)
+			compose(o, rule, &explanation->next[explanation->nr_next++]);
 	}
 }
 
@@ -153,12 +155,12 @@ static void copy_attr(struct perch_attr *copy, const struct perch_attr *attr)
 	memcpy(copy, attr, size < sizeof(*copy) ? size : sizeof(*copy));
 }
 
-static void look_at(struct perch__doing *d, const struct perch_operation *op,
-		    struct perch_machine *machine)
+static void init_case(struct perch__operation_case *o, const struct perch_operation *op,
+		      struct perch_machine *machine)
 {
 	struct perch_limits limits;
 
-	*d = (struct perch__doing){
+	*o = (struct perch__operation_case){
 		.op = op,
 		.has_attr = op->attr,
 		.has_other = op->other && op->other->attr,
@@ -174,44 +176,44 @@ static void look_at(struct perch__doing *d, const struct perch_operation *op,
 		       .machine = machine },
 		.page_bytes = sysconf(_SC_PAGESIZE),
 	};
-	d->c.call = &d->call;
-	if (d->has_attr)
-		copy_attr(&d->c.attr, op->attr);
-	if (d->has_other)
-		copy_attr(&d->other, op->other->attr);
+	o->c.call = &o->call;
+	if (o->has_attr)
+		copy_attr(&o->c.attr, op->attr);
+	if (o->has_other)
+		copy_attr(&o->other, op->other->attr);
 	if (machine && !perch_machine_limits(machine, &limits, NULL) && limits.page_bytes)
-		d->page_bytes = limits.page_bytes;
-	d->pages = op->length / d->page_bytes + !!(op->length % d->page_bytes);
+		o->page_bytes = limits.page_bytes;
+	o->pages = op->length / o->page_bytes + !!(op->length % o->page_bytes);
 }
 
 int perch_explain_operation(const struct perch_operation *operation, struct perch_machine *machine,
 			    struct perch_explanation *explanation)
 {
 	struct found found = { 0 };
-	struct perch__doing d;
+	struct perch__operation_case o;
 
 	if (!operation || operation->errnum < 0 || !table_of(operation->kind) ||
 	    (!operation->errnum && operation->kind != PERCH_OPERATION_READ))
 		return -EINVAL;
-	look_at(&d, operation, machine);
+	init_case(&o, operation, machine);
 	*explanation = (struct perch_explanation){ .errnum = operation->errnum };
-	find(&d, false, &found);
+	find(&o, false, &found);
 	if (!found.nr)
-		find(&d, true, &found);
+		find(&o, true, &found);
 	explanation->nr_findings = found.nr;
 	for (size_t i = 0; i < found.nr; i++)
-		tell(&d, found.rule[i], &explanation->finding[i]);
-	if (found.certain && !found.kept_open)
+		compose(&o, found.rule[i], &explanation->finding[i]);
+	if (found.certain && !found.has_alternatives)
 		explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
 	else if (found.nr == 1)
 		explanation->confidence = PERCH_CONFIDENCE_LIKELY;
 	else
 		explanation->confidence = PERCH_CONFIDENCE_AMBIGUOUS;
 	if (found.nr)
-		find_next(&d, found.rule[0], explanation);
+		find_next(&o, found.rule[0], explanation);
 	if (found.nr)
 		return 0;
-	tell_nothing_known(&d, &explanation->finding[0]);
+	compose_unexplained(&o, &explanation->finding[0]);
 	explanation->nr_findings = 1;
 	return 0;
 }

@@ -9,25 +9,25 @@
 #include "facts.h"
 
 /* ---- Fits ---- */
-#define SURE(condition)	   ((condition) ? PERCH__YES : PERCH__NO)
-#define PERHAPS(condition) ((condition) ? PERCH__MAYBE : PERCH__NO)
+#define YES_IF(condition)     ((condition) ? PERCH__YES : PERCH__NO)
+#define UNKNOWN_IF(condition) ((condition) ? PERCH__UNKNOWN : PERCH__NO)
 /* The cheap part of a condition decides whether its facts are looked up. */
-#define WHEN(condition, fit) ((condition) ? (fit) : PERCH__NO)
+#define IF(condition, match) ((condition) ? (match) : PERCH__NO)
 /* The second is not asked where the first settles it: what costs more stands there. */
-#define BOTH(a, b)				FIRST_THEN(PERCH__NO, perch__both, a, b, __COUNTER__)
-#define EITHER(a, b)				FIRST_THEN(PERCH__YES, perch__either, a, b, __COUNTER__)
-#define FIRST_THEN(settled, join, a, b, number) FIRST_NAMED(settled, join, a, b, number)
-#define FIRST_NAMED(settled, join, a, b, number)                                        \
+#define AND(a, b)				   SHORT_CIRCUIT(PERCH__NO, perch__and, a, b, __COUNTER__)
+#define OR(a, b)				   SHORT_CIRCUIT(PERCH__YES, perch__or, a, b, __COUNTER__)
+#define SHORT_CIRCUIT(settled, join, a, b, number) SHORT_CIRCUIT_NAMED(settled, join, a, b, number)
+#define SHORT_CIRCUIT_NAMED(settled, join, a, b, number)                                \
 	__extension__({                                                                 \
-		enum perch__fit first_##number = (a);                                   \
+		enum perch__match first_##number = (a);                                 \
 		first_##number == (settled) ? first_##number : join(first_##number, b); \
 	})
-#define AT_MOST_MAYBE(fit) perch__both(PERCH__MAYBE, fit)
+#define AT_MOST_UNKNOWN(match) perch__and(PERCH__UNKNOWN, match)
 /* What a log leaves out counts as zero, and may have been anything. */
-#define IF_CLEAR(condition) \
-	((condition) ? c->call->attr_is_partial ? PERCH__MAYBE : PERCH__YES : PERCH__NO)
+#define YES_IF_ZERO(condition) \
+	((condition) ? c->call->attr_is_partial ? PERCH__UNKNOWN : PERCH__YES : PERCH__NO)
 /* The errno is part of the proof: the rule says nothing of calls that were refused with another. */
-#define GOT(number) (c->errnum == (number))
+#define ERRNO_IS(number) (c->errnum == (number))
 
 #ifndef ENOTSUPP
 #define ENOTSUPP 524 /* meant for the kernel alone, and yet let out */
@@ -36,9 +36,9 @@
 /* ---- The call ---- */
 #define FLAGS(bits)	     (c->flags & (bits))
 #define IN_GROUP	     (c->group_fd >= 0 && !FLAGS(PERCH_FLAG_FD_NO_GROUP))
-#define OUTPUTS		     (c->group_fd >= 0 && FLAGS(PERCH_FLAG_FD_OUTPUT))
-#define OF_CGROUP	     FLAGS(PERCH_FLAG_PID_CGROUP)
-#define OF_TASK		     (c->pid != -1 && !OF_CGROUP)
+#define REDIRECTS_OUTPUT     (c->group_fd >= 0 && FLAGS(PERCH_FLAG_FD_OUTPUT))
+#define TARGETS_CGROUP	     FLAGS(PERCH_FLAG_PID_CGROUP)
+#define TARGETS_TASK	     (c->pid != -1 && !TARGETS_CGROUP)
 #define LEADER		     (c->call->leader)
 #define LEADER_IS(condition) (LEADER && LEADER->attr && (condition))
 #define SIZE_OUT_OF_RANGE            \
@@ -51,10 +51,10 @@
 #define SOFTWARE      (c->attr.type == PERCH_TYPE_SOFTWARE)
 #define TRACEPOINT    (c->attr.type == PERCH_TYPE_TRACEPOINT)
 #define BREAKPOINT    (c->attr.type == PERCH_TYPE_BREAKPOINT)
-#define OTHER_PMU     (c->attr.type >= PERCH_TYPE_MAX) /* its number is in sysfs */
+#define DYNAMIC_PMU   (c->attr.type >= PERCH_TYPE_MAX) /* its number is in sysfs */
 #define GENERIC	      (c->attr.type == PERCH_TYPE_HARDWARE || c->attr.type == PERCH_TYPE_HW_CACHE)
 #define HARDWARE      (GENERIC || c->attr.type == PERCH_TYPE_RAW)
-#define MAY_BE_CORE   (HARDWARE || OTHER_PMU)
+#define MAY_BE_CORE   (HARDWARE || DYNAMIC_PMU)
 #define EXCLUDES                                                                 \
 	(c->attr.exclude_user || c->attr.exclude_kernel || c->attr.exclude_hv || \
 	 c->attr.exclude_idle || c->attr.exclude_host || c->attr.exclude_guest)
@@ -62,12 +62,12 @@
 	(c->attr.aux_output || c->attr.aux_sample_size || c->attr.aux_pause || c->attr.aux_resume)
 #define NMI_SAFE_CLOCK \
 	(c->attr.clockid == CLOCK_MONOTONIC || c->attr.clockid == CLOCK_MONOTONIC_RAW)
-#define KNOWN_CLOCK                                             \
+#define VALID_CLOCK                                             \
 	(NMI_SAFE_CLOCK || c->attr.clockid == CLOCK_REALTIME || \
 	 c->attr.clockid == CLOCK_BOOTTIME || c->attr.clockid == CLOCK_TAI)
 #define KERNEL_BRANCHES ((unsigned)(PERCH_SAMPLE_BRANCH_KERNEL | PERCH_SAMPLE_BRANCH_HV))
 /* Where branch_sample_type names no privilege, the event's own exclude bits do. */
-#define BRANCHES_BY_EXCLUDES \
+#define BRANCHES_FOLLOW_EXCLUDES \
 	(SAMPLES(BRANCH_STACK) && !(c->attr.branch_sample_type & PERCH_SAMPLE_BRANCH_PLM_ALL))
 
 #define BRANCH_FILTERS                \
@@ -89,51 +89,52 @@
 #else
 #define NO_REGS_BITS UINT64_C(0)
 #endif
-#define BAD_REGS(mask)	((mask) ? SURE((mask)&NO_REGS_BITS) : IF_CLEAR(true))
-#define MEND_REGS(mask) (mask) = (mask) & ~NO_REGS_BITS ? (mask) & ~NO_REGS_BITS : 1
+#define BAD_REGS(mask) ((mask) ? YES_IF((mask)&NO_REGS_BITS) : YES_IF_ZERO(true))
+#define FIX_REGS(mask) (mask) = (mask) & ~NO_REGS_BITS ? (mask) & ~NO_REGS_BITS : 1
 
 /* ---- Facts that many ask for ---- */
-#define NEEDS_PRIVILEGE_ABOVE(level) BOTH(perch__paranoid_above(c, level), perch__unprivileged(c))
+#define NEEDS_PRIVILEGE_ABOVE(level) AND(perch__paranoid_above(c, level), perch__unprivileged(c))
 /* Of such a PMU the kernel's side cannot be left out: that is no way around its privilege. */
-#define COUNTS_BOTH_SIDES (OTHER_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
-#define NO_RIGHT_TO_TRACE BOTH(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
-#define IS_UPROBE	  WHEN(OTHER_PMU, perch__pmu_is(c, "uprobe"))
-#define IS_KPROBE	  WHEN(OTHER_PMU, perch__pmu_is(c, "kprobe"))
-#define IS_PROBE	  WHEN(OTHER_PMU, EITHER(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
-#define FUNCTIONS \
+#define CANNOT_EXCLUDE_KERNEL (DYNAMIC_PMU && perch__pmu_cannot_exclude(c) == PERCH__YES)
+#define CANNOT_PTRACE	      AND(perch__unprivileged(c), perch__lacks(c, PERCH_CAP_SYS_PTRACE))
+#define IS_UPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "uprobe"))
+#define IS_KPROBE	      IF(DYNAMIC_PMU, perch__pmu_is(c, "kprobe"))
+#define IS_PROBE	      IF(DYNAMIC_PMU, OR(perch__pmu_is(c, "uprobe"), perch__pmu_is(c, "kprobe")))
+#define FTRACE_FUNCTION \
 	(TRACEPOINT && c->attr.config == 1) /* ftrace:function has the same id on every kernel */
-#define ARM_CORES EITHER(perch__cores_are(c, "arm"), perch__cores_are(c, "apple"))
-#define IS_CORE	  WHEN(MAY_BE_CORE, perch__pmu_is_core(c))
+#define IS_ARM_CORE OR(perch__core_pmu_is(c, "arm"), perch__core_pmu_is(c, "apple"))
+#define IS_CORE	    IF(MAY_BE_CORE, perch__pmu_is_core(c))
 /* An address at or above the end of user space, which five levels of page tables (la57) move up. */
 #if defined(__x86_64__)
 #define USER_END UINT64_C(0x7ffffffff000)
-#define SURELY_KERNEL(address) \
+#define IS_KERNEL_ADDRESS(address) \
 	((address) >= UINT64_C(0xfffffffffff000) ? PERCH__YES : perch__cpu_lacks(c, "la57"))
 #elif UINTPTR_MAX > 0xffffffff
-#define USER_END	       (UINT64_C(1) << 56)
-#define SURELY_KERNEL(address) ((address) >> 63 ? PERCH__YES : PERCH__MAYBE)
+#define USER_END		   (UINT64_C(1) << 56)
+#define IS_KERNEL_ADDRESS(address) ((address) >> 63 ? PERCH__YES : PERCH__UNKNOWN)
 #else
-#define USER_END	       UINT64_C(0xc0000000)
-#define SURELY_KERNEL(address) PERCH__MAYBE
+#define USER_END		   UINT64_C(0xc0000000)
+#define IS_KERNEL_ADDRESS(address) PERCH__UNKNOWN
 #endif
-#define KERNEL_ADDRESS                                                                             \
-	WHEN(BREAKPOINT &&                                                                         \
-		     (c->attr.bp_addr >= USER_END || c->attr.bp_addr + c->attr.bp_len > USER_END), \
-	     SURELY_KERNEL(c->attr.bp_addr))
+#define KERNEL_ADDRESS                                                                           \
+	IF(BREAKPOINT &&                                                                         \
+		   (c->attr.bp_addr >= USER_END || c->attr.bp_addr + c->attr.bp_len > USER_END), \
+	   IS_KERNEL_ADDRESS(c->attr.bp_addr))
 #define BAD_CACHE_EVENT                                                 \
 	((c->attr.config & 0xff) >= PERCH_COUNT_HW_CACHE_MAX ||         \
 	 (c->attr.config >> 8 & 0xff) >= PERCH_COUNT_HW_CACHE_OP_MAX || \
 	 (c->attr.config >> 16 & 0xff) >= PERCH_COUNT_HW_CACHE_RESULT_MAX)
 /* A leader that is no trace unit: only those are of types beyond the kernel's own. */
-#define NO_AUX_LEADER                                                             \
-	(!IN_GROUP || LEADER_IS(LEADER->attr->type < PERCH_TYPE_MAX) ? PERCH__YES \
-								     : PERHAPS(GOT(EINVAL)))
+#define NO_AUX_LEADER                                                \
+	(!IN_GROUP || LEADER_IS(LEADER->attr->type < PERCH_TYPE_MAX) \
+		 ? PERCH__YES                                        \
+		 : UNKNOWN_IF(ERRNO_IS(EINVAL)))
 
 /* ---- Mends of more than one line ---- */
 #define CLEAR_EXCLUDES                                                       \
 	c->attr.exclude_user = c->attr.exclude_kernel = c->attr.exclude_hv = \
 		c->attr.exclude_idle = c->attr.exclude_host = c->attr.exclude_guest = 0
-#define LIKE_LEADER_CLOCK                                                \
+#define COPY_LEADER_CLOCK                                                \
 	{                                                                \
 		if (LEADER_IS(true)) {                                   \
 			c->attr.use_clockid = LEADER->attr->use_clockid; \
@@ -142,11 +143,11 @@
 	}
 /* What perf itself may answer EPERM to: without it a filter, or a module's program, is all that is
  * left. */
-#define SAYS_EPERM_ITSELF (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || OTHER_PMU)
+#define PERF_MAY_RETURN_EPERM (TRACEPOINT || BREAKPOINT || SAMPLES(REGS_INTR) || DYNAMIC_PMU)
 
 /* Which clock the leader has is not known, and can be tried. */
-#define MAY_BE_CLOCK_OF_GROUP(clock)                  \
-	PERHAPS(GOT(EINVAL) && IN_GROUP && !LEADER && \
-		!(c->attr.use_clockid && c->attr.clockid == (clock)))
+#define LEADER_CLOCK_MAY_BE(clock)                            \
+	UNKNOWN_IF(ERRNO_IS(EINVAL) && IN_GROUP && !LEADER && \
+		   !(c->attr.use_clockid && c->attr.clockid == (clock)))
 
 #endif

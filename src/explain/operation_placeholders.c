@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts of operations in words: what stands in the place of {words} in their rules' sentences and
+ * remedies. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "operation.h"
+
+typedef void writer(const struct perch__operation_case *o, char *buffer, size_t size);
+
+static void write_kib(uint64_t value, char *buffer, size_t size)
+{
+	if (value == UINT64_MAX)
+		snprintf(buffer, size, "unlimited");
+	else
+		snprintf(buffer, size, "%" PRIu64 " KiB", value);
+}
+
+static uint64_t ring_of(const struct perch__operation_case *o, bool above)
+{
+	uint64_t data = o->pages ? o->pages - 1 : 0, power = 1;
+
+	while (power <= data / 2)
+		power *= 2;
+	if (above)
+		power *= 2;
+	return (power + 1) * o->page_bytes;
+}
+
+static void length_below(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%" PRIu64, ring_of(o, false));
+}
+
+static void length_above(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%" PRIu64, ring_of(o, true));
+}
+
+/* ---- Locked memory ---- */
+
+static void need(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__ring_limits ring;
+
+	perch__ring_limits(o, &ring);
+	snprintf(buffer, size, "%" PRIu64, ring.need);
+}
+
+static void limits(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__ring_limits ring;
+	char process[32];
+
+	if (!perch__ring_limits(o, &ring)) {
+		snprintf(
+			buffer, size,
+			"kernel.perf_event_mlock_kb for each CPU, and each process RLIMIT_MEMLOCK beyond");
+		return;
+	}
+	write_kib(ring.process, process, sizeof(process));
+	snprintf(buffer, size,
+		 "kernel.perf_event_mlock_kb (%" PRIu64 ") x %" PRIu64 " CPUs = %" PRIu64
+		 " KiB, and each process RLIMIT_MEMLOCK (%s) beyond",
+		 ring.per_cpu, ring.cpus, ring.user, process);
+}
+
+/* " (64 KiB)", or nothing when it is not known. */
+static void process(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch_limits limits;
+
+	buffer[0] = '\0';
+	if (o->c.machine && !perch_machine_limits(o->c.machine, &limits, NULL) &&
+	    limits.locked_bytes != UINT64_MAX)
+		snprintf(buffer, size, " (%" PRIu64 " KiB)", limits.locked_bytes >> 10);
+}
+
+/* Alone it fits: what else there is can be told by the difference. */
+static void others(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__ring_limits ring;
+	uint64_t all;
+
+	if (!perch__ring_limits(o, &ring)) {
+		snprintf(buffer, size, "that is used up");
+		return;
+	}
+	if (__builtin_add_overflow(ring.user, ring.process, &all))
+		all = UINT64_MAX;
+	if (ring.need > all)
+		snprintf(buffer, size, "that is %" PRIu64 " KiB too few even for this ring alone",
+			 ring.need - all);
+	else
+		snprintf(buffer, size,
+			 "rings mapped already have taken more than %" PRIu64 " KiB of that",
+			 all - ring.need);
+}
+
+/* The largest ring that fits where nothing else is mapped. */
+static void smaller(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__ring_limits ring;
+	uint64_t all, pages = 1;
+
+	if (!perch__ring_limits(o, &ring) ||
+	    __builtin_add_overflow(ring.user, ring.process, &all) || ring.need <= all ||
+	    (all << 10) / o->page_bytes < 2) {
+		snprintf(buffer, size, "map a smaller ring, or end other recordings of this user");
+		return;
+	}
+	while (2 * pages + 1 <= (all << 10) / o->page_bytes)
+		pages *= 2;
+	snprintf(buffer, size, "map at most 1 + %" PRIu64 " pages (%" PRIu64 " bytes)", pages,
+		 (pages + 1) * o->page_bytes);
+}
+
+/* Enough whatever is mapped already: others have at most what the limit gave them, and this adds
+ * the ring's own need. */
+static uint64_t per_cpu_needed(const struct perch__operation_case *o,
+			       const struct perch__ring_limits *ring)
+{
+	uint64_t page_kib = o->page_bytes >> 10 ? o->page_bytes >> 10 : 1;
+	uint64_t value = ring->per_cpu + ring->need / ring->cpus + !!(ring->need % ring->cpus) +
+			 page_kib - 1;
+
+	return value - value % page_kib;
+}
+
+static void raise_limits(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch__ring_limits ring;
+
+	if (perch__ring_limits(o, &ring) && ring.cpus && ring.process != UINT64_MAX)
+		snprintf(buffer, size,
+			 "sysctl kernel.perf_event_mlock_kb=%" PRIu64
+			 ", or raise RLIMIT_MEMLOCK to %" PRIu64 " KiB (ulimit -l)",
+			 per_cpu_needed(o, &ring), ring.process + ring.need);
+	else
+		snprintf(buffer, size,
+			 "raise kernel.perf_event_mlock_kb, or raise RLIMIT_MEMLOCK (ulimit -l)");
+}
+
+static void of_ring(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	if (o->op->ring_size)
+		snprintf(buffer, size, " of %zu bytes", o->op->ring_size);
+	else
+		buffer[0] = '\0';
+}
+
+/* ---- ioctl ---- */
+
+static void request(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const char *name = perch__find_request(o->op->request)->name;
+
+	if (name)
+		snprintf(buffer, size, "PERF_EVENT_IOC_%s", name);
+	else
+		snprintf(buffer, size, "the request 0x%lx", o->op->request);
+}
+
+static void request_since(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const char *since = perch__find_request(o->op->request)->since;
+
+	snprintf(buffer, size, "%s", since[0] ? since : "2.6.31");
+}
+
+/* Nothing, where the kernel is known to be new enough. */
+static void or_older(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	const char *since = perch__find_request(o->op->request)->since;
+
+	buffer[0] = '\0';
+	if (since[0] && perch__older_than(&o->c, since) != PERCH__NO)
+		snprintf(buffer, size, ", or this kernel is older than Linux %s", since);
+}
+
+static void release(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	struct perch_release running;
+
+	if (o->c.machine && !perch_machine_release(o->c.machine, &running, NULL))
+		snprintf(buffer, size, "%s", running.text);
+	else
+		snprintf(buffer, size, "an older one");
+}
+
+static void cpu_name(int cpu, char *buffer, size_t size)
+{
+	if (cpu < 0)
+		snprintf(buffer, size, "every CPU (cpu -1)");
+	else
+		snprintf(buffer, size, "CPU %d", cpu);
+}
+
+static void own_cpu(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	cpu_name(o->c.cpu, buffer, size);
+}
+
+static void other_cpu(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	cpu_name(o->op->other ? o->op->other->cpu : -1, buffer, size);
+}
+
+static void clock_name(const struct perch_attr *attr, char *buffer, size_t size)
+{
+	static const struct {
+		int clock;
+		const char *name;
+	} names[] = {
+		{ CLOCK_REALTIME, "CLOCK_REALTIME" },
+		{ CLOCK_MONOTONIC, "CLOCK_MONOTONIC" },
+		{ CLOCK_MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW" },
+		{ CLOCK_BOOTTIME, "CLOCK_BOOTTIME" },
+		{ CLOCK_TAI, "CLOCK_TAI" },
+	};
+
+	if (!attr->use_clockid) {
+		snprintf(buffer, size, "the kernel's own clock");
+		return;
+	}
+	snprintf(buffer, size, "clock %d", attr->clockid);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].clock == attr->clockid)
+			snprintf(buffer, size, "%s", names[i].name);
+}
+
+static void own_clock(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	clock_name(&o->c.attr, buffer, size);
+}
+
+static void other_clock(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	clock_name(&o->other, buffer, size);
+}
+
+static void new_period(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	if (o->op->period || o->op->period_known)
+		snprintf(buffer, size, " (%" PRIu64 ")", o->op->period);
+	else
+		buffer[0] = '\0';
+}
+
+/* ---- read ---- */
+
+static void members(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	bool exact;
+
+	perch__read_bytes(o, &exact);
+	if (!(o->c.attr.read_format & PERCH_FORMAT_GROUP))
+		snprintf(buffer, size, " bytes");
+	else if (exact)
+		snprintf(buffer, size, " bytes for the %zu event%s of its group", o->op->group_size,
+			 o->op->group_size == 1 ? "" : "s");
+	else
+		snprintf(buffer, size,
+			 " bytes for one event, and more for each further one of its group");
+}
+
+static void at_least(const struct perch__operation_case *o, char *buffer, size_t size)
+{
+	if (o->has_attr)
+		snprintf(buffer, size, " for all the events of its group");
+	else
+		buffer[0] = '\0';
+}
+
+static const struct {
+	const char *name;
+	writer *write;
+} texts[] = {
+	{ "length_below", length_below },
+	{ "length_above", length_above },
+	{ "need", need },
+	{ "limits", limits },
+	{ "process", process },
+	{ "others", others },
+	{ "smaller", smaller },
+	{ "raise", raise_limits },
+	{ "of_ring", of_ring },
+	{ "request", request },
+	{ "request_since", request_since },
+	{ "or_older", or_older },
+	{ "release", release },
+	{ "own_cpu", own_cpu },
+	{ "other_cpu", other_cpu },
+	{ "clock", own_clock },
+	{ "other_clock", other_clock },
+	{ "new_period", new_period },
+	{ "members", members },
+	{ "at_least", at_least },
+};
+
+bool perch__operation_placeholder(const void *operation_case, const char *name, size_t length,
+				  char *buffer, size_t size)
+{
+	const struct perch__operation_case *o = operation_case;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "page", o->page_bytes },
+		{ "length", o->op->length },
+		{ "offset", o->op->offset },
+		{ "pages", o->pages },
+		{ "data_pages", o->pages ? o->pages - 1 : 0 },
+		{ "ring_size", o->op->ring_size },
+		{ "size", o->op->size },
+		{ "read_format", o->c.attr.read_format },
+		{ "read_bytes", perch__read_bytes(o, NULL) },
+		{ "period", o->op->period },
+	};
+	const struct {
+		const char *name;
+		long value;
+	} signed_numbers[] = {
+		{ "argument", (long)o->op->argument },
+		{ "output_fd", (int)o->op->argument },
+		{ "other_pid", o->op->other ? o->op->other->pid : 0 },
+	};
+	const struct {
+		const char *name;
+		unsigned long value;
+	} bits[] = { { "argument_hex", o->op->argument }, { "request_number", o->op->request } };
+
+#define FOR_THE_NAMED(table, i)                                       \
+	for (size_t i = 0; i < sizeof(table) / sizeof(*(table)); i++) \
+		if (strlen((table)[i].name) == length && !memcmp((table)[i].name, name, length))
+	FOR_THE_NAMED(numbers, i)
+	return snprintf(buffer, size, "%" PRIu64, numbers[i].value) > 0;
+	FOR_THE_NAMED(signed_numbers, i)
+	return snprintf(buffer, size, "%ld", signed_numbers[i].value) > 0;
+	FOR_THE_NAMED(bits, i)
+	return snprintf(buffer, size, "0x%lx", bits[i].value) > 0;
+	FOR_THE_NAMED(texts, i)
+	return texts[i].write(o, buffer, size), true;
+#undef FOR_THE_NAMED
+	return perch__placeholder(&o->c, name, length, buffer, size);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a call on an event's descriptor was refused: the words of the rules' conditions, and the
+ * tables they become. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "operation.h"
+
+#ifndef MAP_SYNC
+#define MAP_SYNC 0x80000
+#endif
+
+#define KIND(name)	  (o->op->kind == PERCH_OPERATION_##name)
+#define ERRNO_IS(errnum_) (o->op->errnum == (errnum_))
+#define YES_IF(condition) ((condition) ? PERCH__YES : PERCH__NO)
+/* Conditions of mmap, read, any ioctl and one ioctl: true or false; and as a fit, where more can be
+ * missing. */
+#define MMAP(match_)		     (KIND(MMAP) ? (match_) : PERCH__NO)
+#define MMAP_IF(condition)	     MMAP(YES_IF(condition))
+#define MUNMAP(match_)		     (KIND(MUNMAP) ? (match_) : PERCH__NO)
+#define READ(match_)		     (KIND(READ) ? (match_) : PERCH__NO)
+#define READ_IF(condition)	     READ(YES_IF(condition))
+#define IOCTL(match_)		     (KIND(IOCTL) ? (match_) : PERCH__NO)
+#define IOCTL_IF(condition)	     IOCTL(YES_IF(condition))
+#define REQUEST_IS(name_)	     (o->op->request == PERCH_IOC_##name_)
+#define REQUEST_IF(name_, condition) IOCTL_IF(REQUEST_IS(name_) && (condition))
+#define REQUEST_UNKNOWN_IF(name_, condition) \
+	perch__and(REQUEST_IF(name_, condition), PERCH__UNKNOWN)
+
+#define MAPPING_TYPE	    (o->op->map_flags & (MAP_SHARED | MAP_PRIVATE | MAP_SHARED_VALIDATE))
+#define RING		    (o->op->offset == 0)
+#define AUX		    (o->op->offset != 0)
+#define POWER_OF_2_OR_0(nr) (!((nr) & ((nr)-1)))
+#define RING_PAGES	    (o->op->ring_size / o->page_bytes + !!(o->op->ring_size % o->page_bytes))
+/* A pointer for each page, and a little more, in 2^10 pages at most: x86's number, others are built
+ * with several. */
+#define ABOVE_LARGEST_RING (o->pages > (UINT64_C(1) << 18) + 1)
+
+#define COUNTS		   (o->has_attr && !o->c.attr.sample_period)
+/* The kernel makes a period of the clocks' frequencies when they are opened. */
+#define USES_FREQUENCY                                                \
+	(o->c.attr.freq && !(o->c.attr.type == PERCH_TYPE_SOFTWARE && \
+			     o->c.attr.config <= PERCH_COUNT_SW_TASK_CLOCK))
+#define FILTER	      (o->op->filter)
+#define HAS_NO_FILTER (o->c.attr.type != PERCH_TYPE_TRACEPOINT && o->c.attr.type < PERCH_TYPE_MAX)
+#define OUTPUT_RESET  ((long)o->op->argument == -1L)
+#define BOTH_KNOWN    (!OUTPUT_RESET && o->has_attr && o->has_other)
+/* pid 0 is a thread with a number, which the other event may have been opened with. */
+#define OTHER_TASK (o->c.pid != o->op->other->pid && o->c.pid && o->op->other->pid)
+#define OTHER_CLOCK                                       \
+	(o->c.attr.use_clockid != o->other.use_clockid || \
+	 (o->c.attr.use_clockid && o->c.attr.clockid != o->other.clockid))
+
+static enum perch__match above_rate(const struct perch__operation_case *o)
+{
+	long limit;
+
+	if (!o->op->period)
+		return PERCH__NO;
+	if (!o->c.machine ||
+	    perch_machine_sysctl(o->c.machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit, NULL))
+		return PERCH__UNKNOWN;
+	return YES_IF(limit >= 0 && o->op->period > (uint64_t)limit);
+}
+
+static enum perch__match request_too_new(const struct perch__operation_case *o)
+{
+	const char *since = perch__find_request(o->op->request)->since;
+
+	return perch__and(perch__older_than(&o->c, since),
+			  since[0] && o->c.machine ? PERCH__YES : PERCH__NO);
+}
+
+/* Of an address filter the kernel knows no parentheses: only a tracepoint's is parsed so. */
+static enum perch__match parses_as(const struct perch__operation_case *o, char fault)
+{
+	if (o->has_attr && HAS_NO_FILTER)
+		return PERCH__NO;
+	return FILTER ? YES_IF(perch__filter_error(FILTER) == fault) : PERCH__UNKNOWN;
+}
+
+static enum perch__match names_file(const struct perch__operation_case *o)
+{
+	if (o->has_attr && o->c.attr.type < PERCH_TYPE_MAX)
+		return PERCH__NO;
+	return FILTER ? YES_IF(perch__filter_has_file(FILTER)) : PERCH__UNKNOWN;
+}
+
+static enum perch__match read_is_short(const struct perch__operation_case *o)
+{
+	return YES_IF(o->has_attr && o->op->size < perch__read_bytes(o, NULL));
+}
+
+/* clang-format off */
+#define FIELDS(...) { __VA_ARGS__ }
+/* clang-format on */
+#define FALLBACK RULE
+
+/* The functions: an X-macro's row makes one, whatever kind of row it is. */
+#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)        \
+	static enum perch__match match_##name(const struct perch__operation_case *o) \
+	{                                                                            \
+		return condition;                                                    \
+	}
+#include "mmap.def"
+#include "ioctl.def"
+#include "read.def"
+#undef RULE
+#undef FALLBACK
+
+/* clang-format off */
+#define END { NULL, PERCH_CAUSE_NONE, 0, { NULL }, NULL, NULL, false, NULL, NULL }
+#define RULE(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, false, sentence, remedy },
+#define FALLBACK(name, cause, errnum, fields, since, condition, sentence, remedy)                      \
+	{ #name, PERCH_CAUSE_##cause, errnum, fields, since, match_##name, true, sentence, remedy },
+/* clang-format on */
+
+const struct perch__operation_rule perch__mmap_rules[] = {
+#include "mmap.def"
+	END
+};
+
+const struct perch__operation_rule perch__ioctl_rules[] = {
+#include "ioctl.def"
+	END
+};
+
+const struct perch__operation_rule perch__read_rules[] = {
+#include "read.def"
+	END
+};
