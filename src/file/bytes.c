@@ -2,32 +2,32 @@
 #include <stdlib.h>
 #include "internal.h"
 
-static bool make_room(struct perch__bytes *bytes, size_t size)
+static bool reserve(struct perch__bytes *bytes, size_t size)
 {
-	size_t room = bytes->room ? bytes->room : 256;
+	size_t capacity = bytes->capacity ? bytes->capacity : 256;
 	uint8_t *data;
 
 	if (bytes->failed || size > SIZE_MAX / 2 - bytes->size) {
 		bytes->failed = true;
 		return false;
 	}
-	while (room < bytes->size + size)
-		room *= 2;
-	if (room == bytes->room)
+	while (capacity < bytes->size + size)
+		capacity *= 2;
+	if (capacity == bytes->capacity)
 		return true;
-	data = realloc(bytes->data, room);
+	data = realloc(bytes->data, capacity);
 	if (!data) {
 		bytes->failed = true;
 		return false;
 	}
 	bytes->data = data;
-	bytes->room = room;
+	bytes->capacity = capacity;
 	return true;
 }
 
 void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
 {
-	if (!size || !make_room(bytes, size))
+	if (!size || !reserve(bytes, size))
 		return;
 	memcpy(bytes->data + bytes->size, data, size);
 	bytes->size += size;
@@ -35,7 +35,7 @@ void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
 
 void perch__bytes_put_zeros(struct perch__bytes *bytes, size_t size)
 {
-	if (!size || !make_room(bytes, size))
+	if (!size || !reserve(bytes, size))
 		return;
 	memset(bytes->data + bytes->size, 0, size);
 	bytes->size += size;

@@ -28,7 +28,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 {
 	uint64_t at = reader->data_end;
 
-	if (reader->missing)
+	if (reader->missing_bytes)
 		memset(reader->header.features, 0, sizeof(reader->header.features));
 	for (unsigned int bit = 0; bit < PERCH__FEATURE_BITS; bit++) {
 		struct perch__section section;
@@ -78,7 +78,7 @@ static int parse_texts(struct perch_reader *reader, struct perch_error *err)
 
 		if (!view.at || !perch__take_text(&view, &text, &length))
 			continue;
-		reader->text[texts[i]] = perch__reader_keep_text(reader, text, length);
+		reader->text[texts[i]] = perch__reader_strndup(reader, text, length);
 		if (!reader->text[texts[i]])
 			return no_memory(err);
 	}
@@ -95,11 +95,11 @@ static int parse_command_line(struct perch_reader *reader, struct perch_error *e
 	/* Each argument takes four bytes at least. */
 	if (!view.at || !perch__take_u32(&view, &nr) || nr > view.left / 4)
 		return 0;
-	reader->arguments = perch__reader_keep(reader, (nr + 1ul) * sizeof(*reader->arguments));
+	reader->arguments = perch__reader_alloc(reader, (nr + 1ul) * sizeof(*reader->arguments));
 	if (!reader->arguments)
 		return no_memory(err);
 	while (reader->nr_arguments < nr && perch__take_text(&view, &text, &length)) {
-		const char *argument = perch__reader_keep_text(reader, text, length);
+		const char *argument = perch__reader_strndup(reader, text, length);
 
 		if (!argument)
 			return no_memory(err);
@@ -128,7 +128,7 @@ static int parse_event_names(struct perch_reader *reader, struct perch_error *er
 			return 0;
 		view.at += nr_ids * sizeof(uint64_t);
 		view.left -= nr_ids * sizeof(uint64_t);
-		reader->events[i].name = perch__reader_keep_text(reader, text, length);
+		reader->events[i].name = perch__reader_strndup(reader, text, length);
 		if (!reader->events[i].name)
 			return no_memory(err);
 	}
@@ -161,7 +161,7 @@ static int name_nameless_events(struct perch_reader *reader, struct perch_error 
 		if (event->name && event->name[0])
 			continue;
 		perch_attr_name(&event->attr, name, sizeof(name));
-		event->name = perch__reader_keep_text(reader, name, strlen(name));
+		event->name = perch__reader_strndup(reader, name, strlen(name));
 		if (!event->name)
 			return no_memory(err);
 	}
@@ -170,14 +170,14 @@ static int name_nameless_events(struct perch_reader *reader, struct perch_error 
 
 static struct perch_build_id *new_build_id(struct perch_reader *reader)
 {
-	if (reader->nr_build_ids == reader->room_build_ids) {
-		size_t room = reader->room_build_ids ? 2 * reader->room_build_ids : 16;
-		struct perch_build_id *ids = realloc(reader->build_ids, room * sizeof(*ids));
+	if (reader->nr_build_ids == reader->build_ids_capacity) {
+		size_t capacity = reader->build_ids_capacity ? 2 * reader->build_ids_capacity : 16;
+		struct perch_build_id *ids = realloc(reader->build_ids, capacity * sizeof(*ids));
 
 		if (!ids)
 			return NULL;
 		reader->build_ids = ids;
-		reader->room_build_ids = room;
+		reader->build_ids_capacity = capacity;
 	}
 	return &reader->build_ids[reader->nr_build_ids];
 }
@@ -191,27 +191,27 @@ int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_
 {
 	struct perch__build_id_record record;
 	struct perch_build_id *id;
-	size_t room;
+	size_t capacity;
 
 	if (size <= sizeof(record))
 		return 0;
 	memcpy(&record, bytes, sizeof(record));
 	record.misc =
 		perch__file_u16(reader, bytes + offsetof(struct perch__build_id_record, misc));
-	room = sizeof(record.id);
-	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < room)
-		room = record.id_size;
+	capacity = sizeof(record.id);
+	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < capacity)
+		capacity = record.id_size;
 	id = new_build_id(reader);
 	if (!id)
 		return no_memory(err);
 	*id = (struct perch_build_id){
 		.misc = record.misc & PERCH_MISC_CPUMODE_MASK,
-		.size = room,
-		.path = perch__reader_keep_text(reader, (const char *)bytes + sizeof(record),
-						strnlen((const char *)bytes + sizeof(record),
-							size - sizeof(record))),
+		.size = capacity,
+		.path = perch__reader_strndup(reader, (const char *)bytes + sizeof(record),
+					      strnlen((const char *)bytes + sizeof(record),
+						      size - sizeof(record))),
 	};
-	memcpy(id->bytes, record.id, room);
+	memcpy(id->bytes, record.id, capacity);
 	if (!id->path)
 		return no_memory(err);
 	reader->nr_build_ids++;

@@ -6,258 +6,263 @@
 
 #define TEXT_LEFT SIZE_MAX
 
-static size_t left(const struct perch__teller *teller)
+static size_t left(const struct perch__emitter *emitter)
 {
-	return teller->end - teller->at;
+	return emitter->end - emitter->at;
 }
 
 /* One number, told and given; false, and nothing told, when there is no room for it. */
-static bool take(struct perch__teller *teller, const char *name, size_t size, uint64_t *value)
+static bool emit_number(struct perch__emitter *emitter, const char *name, size_t size,
+			uint64_t *value)
 {
-	if (left(teller) < size)
+	if (left(emitter) < size)
 		return false;
-	*value = perch__teller_load(teller, teller->at, size);
-	teller->at += size;
-	perch__tell_field(teller, name, PERCH_FIELD_NUMBER, *value);
+	*value = perch__emitter_load(emitter, emitter->at, size);
+	emitter->at += size;
+	perch__emitter_field(emitter, name, PERCH_FIELD_NUMBER, *value);
 	return true;
 }
 
 /* The same, with what the value means. */
-static bool take_words(struct perch__teller *teller, const char *name, size_t size,
+static bool emit_flags(struct perch__emitter *emitter, const char *name, size_t size,
 		       const char *const *words, size_t nr, uint64_t *value)
 {
-	if (left(teller) < size)
+	if (left(emitter) < size)
 		return false;
-	*value = perch__teller_load(teller, teller->at, size);
-	teller->at += size;
-	perch__tell_words(teller, name, *value, *value < nr ? words[*value] : "");
+	*value = perch__emitter_load(emitter, emitter->at, size);
+	emitter->at += size;
+	perch__emitter_flags(emitter, name, *value, *value < nr ? words[*value] : "");
 	return true;
 }
 
 /* Text of at most `size` bytes at the cursor, which ends at its first NUL. */
-static void take_text(struct perch__teller *teller, const char *name, size_t size)
+static void emit_text(struct perch__emitter *emitter, const char *name, size_t size)
 {
-	if (size > left(teller))
-		size = left(teller);
-	perch__tell_bytes(teller, name, PERCH_FIELD_TEXT, teller->at,
-			  strnlen((const char *)teller->at, size));
-	teller->at += size;
+	if (size > left(emitter))
+		size = left(emitter);
+	perch__emitter_bytes(emitter, name, PERCH_FIELD_TEXT, emitter->at,
+			     strnlen((const char *)emitter->at, size));
+	emitter->at += size;
 }
 
 /* ---- lists ---- */
 
-static const struct perch__part word[] = { { NULL, PERCH_FIELD_HEX, 8, NULL, 0 } };
-static const struct perch__part id[] = { { NULL, PERCH_FIELD_NUMBER, 8, NULL, 0 } };
+static const struct perch__field_format hex_word[] = { { NULL, PERCH_FIELD_HEX, 8, NULL, 0 } };
+static const struct perch__field_format id[] = { { NULL, PERCH_FIELD_NUMBER, 8, NULL, 0 } };
 
-void perch__tell_attr_record(struct perch__teller *teller)
+void perch__emit_file_attr_record(struct perch__emitter *emitter)
 {
 	struct perch_attr attr;
 	size_t size;
 
-	if (left(teller) < PERCH__ATTR_LEAST)
+	if (left(emitter) < PERCH__ATTR_LEAST)
 		return;
-	size = perch__teller_load(teller, teller->at + offsetof(struct perch_attr, size), 4);
+	size = perch__emitter_load(emitter, emitter->at + offsetof(struct perch_attr, size), 4);
 	if (size < PERCH__ATTR_LEAST)
 		size = PERCH__ATTR_LEAST;
-	if (size > left(teller))
-		size = left(teller);
-	if (perch_attr_from_bytes(&attr, teller->at, size, teller->swapped) < 0)
+	if (size > left(emitter))
+		size = left(emitter);
+	if (perch_attr_from_bytes(&attr, emitter->at, size, emitter->swapped) < 0)
 		return;
-	teller->at += size;
-	perch__tell_field(teller, "attr", PERCH_FIELD_GROUP, 0);
-	if (!teller->rc)
-		teller->rc = perch_attr_each_field(&attr, teller->function, teller->context);
-	perch__tell_end(teller);
-	perch__tell_list(teller, "id", UINT64_MAX, id, PERCH__NR(id));
+	emitter->at += size;
+	perch__emitter_field(emitter, "attr", PERCH_FIELD_GROUP, 0);
+	if (!emitter->rc)
+		emitter->rc = perch_attr_each_field(&attr, emitter->function, emitter->context);
+	perch__emitter_end(emitter);
+	perch__emitter_list(emitter, "id", UINT64_MAX, id, PERCH__NR(id));
 }
 
-void perch__tell_build_id(struct perch__teller *teller)
+void perch__emit_file_build_id(struct perch__emitter *emitter)
 {
 	size_t size = sizeof(((struct perch__build_id_record *)0)->id);
 
-	if (left(teller) < size + 4)
+	if (left(emitter) < size + 4)
 		return;
 	/* older ones do not tell how long it is */
-	if (teller->misc & PERCH__BUILD_ID_SIZE_KNOWN && teller->at[size] < size)
-		size = teller->at[size];
-	perch__tell_bytes(teller, "build_id", PERCH_FIELD_BYTES, teller->at, size);
-	teller->at += sizeof(((struct perch__build_id_record *)0)->id) + 4;
-	take_text(teller, "filename", TEXT_LEFT);
+	if (emitter->misc & PERCH__BUILD_ID_SIZE_KNOWN && emitter->at[size] < size)
+		size = emitter->at[size];
+	perch__emitter_bytes(emitter, "build_id", PERCH_FIELD_BYTES, emitter->at, size);
+	emitter->at += sizeof(((struct perch__build_id_record *)0)->id) + 4;
+	emit_text(emitter, "filename", TEXT_LEFT);
 }
 
 /* Behind nr entries stand, in files with guests, as many of another kind. */
-void perch__tell_id_index(struct perch__teller *teller)
+void perch__emit_file_id_index(struct perch__emitter *emitter)
 {
-	static const struct perch__part entry[] = {
+	static const struct perch__field_format entry[] = {
 		{ "id", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 		{ "idx", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 		{ "cpu", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 		{ "tid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 	};
-	static const struct perch__part guest[] = {
+	static const struct perch__field_format guest[] = {
 		{ "machine_pid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 		{ "vcpu", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 	};
 	uint64_t nr;
 
-	if (!take(teller, "nr", 8, &nr))
+	if (!emit_number(emitter, "nr", 8, &nr))
 		return;
-	perch__tell_list(teller, "entries", nr, entry, PERCH__NR(entry));
-	if (left(teller) / 16 && left(teller) / 16 >= nr)
-		perch__tell_list(teller, "guests", nr, guest, PERCH__NR(guest));
+	perch__emitter_list(emitter, "entries", nr, entry, PERCH__NR(entry));
+	if (left(emitter) / 16 && left(emitter) / 16 >= nr)
+		perch__emitter_list(emitter, "guests", nr, guest, PERCH__NR(guest));
 }
 
-void perch__tell_auxtrace_info(struct perch__teller *teller)
+void perch__emit_file_auxtrace_info(struct perch__emitter *emitter)
 {
-	perch__tell_list(teller, "priv", UINT64_MAX, word, PERCH__NR(word));
+	perch__emitter_list(emitter, "priv", UINT64_MAX, hex_word, PERCH__NR(hex_word));
 }
 
 /* Format 0 has no time, and format 2 tells the guest. */
-void perch__tell_auxtrace_error(struct perch__teller *teller)
+void perch__emit_file_auxtrace_error(struct perch__emitter *emitter)
 {
-	static const struct perch__part ip[] = { { "ip", PERCH_FIELD_ADDRESS, 8, NULL, 0 } };
-	static const struct perch__part time[] = { { "time", PERCH_FIELD_TIME, 8, NULL, 0 } };
-	static const struct perch__part guest[] = {
+	static const struct perch__field_format ip[] = { { "ip", PERCH_FIELD_ADDRESS, 8, NULL,
+							   0 } };
+	static const struct perch__field_format time[] = { { "time", PERCH_FIELD_TIME, 8, NULL,
+							     0 } };
+	static const struct perch__field_format guest[] = {
 		{ "machine_pid", PERCH_FIELD_SIGNED, 4, NULL, 0 },
 		{ "vcpu", PERCH_FIELD_SIGNED, 4, NULL, 0 },
 	};
 	uint64_t format;
 
-	if (!take(teller, "fmt", 4, &format) || !perch__tell_parts(teller, ip, 1))
+	if (!emit_number(emitter, "fmt", 4, &format) || !perch__emitter_parts(emitter, ip, 1))
 		return;
-	if (format && !perch__tell_parts(teller, time, 1))
+	if (format && !perch__emitter_parts(emitter, time, 1))
 		return;
-	take_text(teller, "msg", 64);
+	emit_text(emitter, "msg", 64);
 	if (format >= 2)
-		perch__tell_parts(teller, guest, PERCH__NR(guest));
+		perch__emitter_parts(emitter, guest, PERCH__NR(guest));
 }
 
-void perch__tell_thread_map(struct perch__teller *teller)
+void perch__emit_file_thread_map(struct perch__emitter *emitter)
 {
-	static const struct perch__part entry[] = {
+	static const struct perch__field_format entry[] = {
 		{ "pid", PERCH_FIELD_SIGNED, 8, NULL, 0 },
 		{ "comm", PERCH_FIELD_TEXT, 16, NULL, 0 },
 	};
 	uint64_t nr;
 
-	if (take(teller, "nr", 8, &nr))
-		perch__tell_list(teller, "entries", nr, entry, PERCH__NR(entry));
+	if (emit_number(emitter, "nr", 8, &nr))
+		perch__emitter_list(emitter, "entries", nr, entry, PERCH__NR(entry));
 }
 
-void perch__tell_stat_config(struct perch__teller *teller)
+void perch__emit_file_stat_config(struct perch__emitter *emitter)
 {
 	static const char *const tags[] = { "AGGR_MODE", "INTERVAL", "SCALE", "AGGR_LEVEL" };
-	static const struct perch__part entry[] = {
+	static const struct perch__field_format entry[] = {
 		{ "tag", PERCH_FIELD_FLAGS, 8, tags, PERCH__NR(tags) },
 		{ "val", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 	};
 	uint64_t nr;
 
-	if (take(teller, "nr", 8, &nr))
-		perch__tell_list(teller, "data", nr, entry, PERCH__NR(entry));
+	if (emit_number(emitter, "nr", 8, &nr))
+		perch__emitter_list(emitter, "data", nr, entry, PERCH__NR(entry));
 }
 
 /* ---- CPUs ---- */
 
-static void tell_mask(struct perch__teller *teller)
+static void emit_mask(struct perch__emitter *emitter)
 {
 	uint64_t nr, size, set = 0;
 	const uint8_t *mask;
 
-	if (!take(teller, "nr", 2, &nr) || !take(teller, "long_size", 2, &size))
+	if (!emit_number(emitter, "nr", 2, &nr) || !emit_number(emitter, "long_size", 2, &size))
 		return;
 	/* masks of 8 bytes are padded to a multiple of 8 from nr on */
-	if (size == 8 && left(teller) >= 4)
-		teller->at += 4;
+	if (size == 8 && left(emitter) >= 4)
+		emitter->at += 4;
 	if (size != 4 && size != 8)
 		return;
-	if (nr > left(teller) / size)
-		nr = left(teller) / size;
-	mask = teller->at;
+	if (nr > left(emitter) / size)
+		nr = left(emitter) / size;
+	mask = emitter->at;
 	for (uint64_t i = 0; i < nr; i++)
-		set += __builtin_popcountll(perch__teller_load(teller, mask + i * size, size));
-	perch__tell_field(teller, "cpus", PERCH_FIELD_LIST, set);
-	for (uint64_t bit = 0; bit < nr * size * 8 && !teller->rc; bit++) {
-		uint64_t bits = perch__teller_load(teller, mask + bit / (size * 8) * size, size);
+		set += __builtin_popcountll(perch__emitter_load(emitter, mask + i * size, size));
+	perch__emitter_field(emitter, "cpus", PERCH_FIELD_LIST, set);
+	for (uint64_t bit = 0; bit < nr * size * 8 && !emitter->rc; bit++) {
+		uint64_t bits = perch__emitter_load(emitter, mask + bit / (size * 8) * size, size);
 
 		if (bits >> bit % (size * 8) & 1)
-			perch__tell_field(teller, NULL, PERCH_FIELD_SIGNED, bit);
+			perch__emitter_field(emitter, NULL, PERCH_FIELD_SIGNED, bit);
 	}
-	perch__tell_end(teller);
-	teller->at += nr * size;
+	perch__emitter_end(emitter);
+	emitter->at += nr * size;
 }
 
-static void tell_range(struct perch__teller *teller)
+static void emit_range(struct perch__emitter *emitter)
 {
 	uint64_t any, start, end, nr;
 
-	if (!take(teller, "any_cpu", 1, &any) || !left(teller))
+	if (!emit_number(emitter, "any_cpu", 1, &any) || !left(emitter))
 		return;
-	teller->at++;
-	if (!take(teller, "start_cpu", 2, &start) || !take(teller, "end_cpu", 2, &end))
+	emitter->at++;
+	if (!emit_number(emitter, "start_cpu", 2, &start) ||
+	    !emit_number(emitter, "end_cpu", 2, &end))
 		return;
 	nr = end >= start ? end - start + 1 : 0;
-	perch__tell_field(teller, "cpus", PERCH_FIELD_LIST, !!any + nr);
+	perch__emitter_field(emitter, "cpus", PERCH_FIELD_LIST, !!any + nr);
 	if (any)
-		perch__tell_field(teller, NULL, PERCH_FIELD_SIGNED, -1);
-	for (uint64_t i = 0; i < nr && !teller->rc; i++)
-		perch__tell_field(teller, NULL, PERCH_FIELD_SIGNED, start + i);
-	perch__tell_end(teller);
+		perch__emitter_field(emitter, NULL, PERCH_FIELD_SIGNED, -1);
+	for (uint64_t i = 0; i < nr && !emitter->rc; i++)
+		perch__emitter_field(emitter, NULL, PERCH_FIELD_SIGNED, start + i);
+	perch__emitter_end(emitter);
 }
 
 /* One by one, as bits, or from first to last; -1 stands for any CPU. */
-void perch__tell_cpu_map(struct perch__teller *teller)
+void perch__emit_file_cpu_map(struct perch__emitter *emitter)
 {
 	static const char *const kinds[] = { "CPUS", "MASK", "RANGE" };
-	static const struct perch__part cpu[] = { { NULL, PERCH_FIELD_SIGNED, 2, NULL, 0 } };
+	static const struct perch__field_format cpu[] = { { NULL, PERCH_FIELD_SIGNED, 2, NULL,
+							    0 } };
 	uint64_t kind, nr;
 
-	if (!take_words(teller, "type", 2, kinds, PERCH__NR(kinds), &kind))
+	if (!emit_flags(emitter, "type", 2, kinds, PERCH__NR(kinds), &kind))
 		return;
-	if (kind == 0 && take(teller, "nr", 2, &nr))
-		perch__tell_list(teller, "cpus", nr, cpu, PERCH__NR(cpu));
+	if (kind == 0 && emit_number(emitter, "nr", 2, &nr))
+		perch__emitter_list(emitter, "cpus", nr, cpu, PERCH__NR(cpu));
 	else if (kind == 1)
-		tell_mask(teller);
+		emit_mask(emitter);
 	else if (kind == 2)
-		tell_range(teller);
+		emit_range(emitter);
 }
 
 /* ---- events and features ---- */
 
-static void tell_scale(struct perch__teller *teller)
+static void emit_scale(struct perch__emitter *emitter)
 {
 	char text[32];
 	uint64_t bits;
 	double scale;
 
-	if (left(teller) < sizeof(bits))
+	if (left(emitter) < sizeof(bits))
 		return;
-	bits = perch__teller_load(teller, teller->at, sizeof(bits));
-	teller->at += sizeof(bits);
+	bits = perch__emitter_load(emitter, emitter->at, sizeof(bits));
+	emitter->at += sizeof(bits);
 	memcpy(&scale, &bits, sizeof(scale));
-	perch__tell_bytes(teller, "scale", PERCH_FIELD_TEXT, text,
-			  snprintf(text, sizeof(text), "%.17g", scale));
+	perch__emitter_bytes(emitter, "scale", PERCH_FIELD_TEXT, text,
+			     snprintf(text, sizeof(text), "%.17g", scale));
 }
 
-void perch__tell_event_update(struct perch__teller *teller)
+void perch__emit_file_event_update(struct perch__emitter *emitter)
 {
 	static const char *const kinds[] = { "UNIT", "SCALE", "NAME", "CPUS" };
 	uint64_t kind, event;
 
-	if (!take_words(teller, "type", 8, kinds, PERCH__NR(kinds), &kind) ||
-	    !take(teller, "id", 8, &event))
+	if (!emit_flags(emitter, "type", 8, kinds, PERCH__NR(kinds), &kind) ||
+	    !emit_number(emitter, "id", 8, &event))
 		return;
 	if (kind == 0)
-		take_text(teller, "unit", TEXT_LEFT);
+		emit_text(emitter, "unit", TEXT_LEFT);
 	else if (kind == 1)
-		tell_scale(teller);
+		emit_scale(emitter);
 	else if (kind == 2)
-		take_text(teller, "name", TEXT_LEFT);
+		emit_text(emitter, "name", TEXT_LEFT);
 	else if (kind == 3) {
 		/* a group of their own: they have a type, too */
-		perch__tell_field(teller, "cpus", PERCH_FIELD_GROUP, 0);
-		perch__tell_cpu_map(teller);
-		perch__tell_end(teller);
+		perch__emitter_field(emitter, "cpus", PERCH_FIELD_GROUP, 0);
+		perch__emit_file_cpu_map(emitter);
+		perch__emitter_end(emitter);
 	}
 }
 
@@ -270,63 +275,63 @@ static bool is_text(uint64_t feature)
 
 /* Behind the last one comes one more, of the number that follows all those perf knew: it has
  * nothing in it. */
-void perch__tell_feature(struct perch__teller *teller)
+void perch__emit_file_feature(struct perch__emitter *emitter)
 {
 	const char *name = NULL;
 	uint64_t feature;
 
-	if (left(teller) < sizeof(feature))
+	if (left(emitter) < sizeof(feature))
 		return;
-	feature = perch__teller_load(teller, teller->at, sizeof(feature));
-	teller->at += sizeof(feature);
-	if (!left(teller) && feature != PERCH_FEATURE_BRANCH_STACK)
+	feature = perch__emitter_load(emitter, emitter->at, sizeof(feature));
+	emitter->at += sizeof(feature);
+	if (!left(emitter) && feature != PERCH_FEATURE_BRANCH_STACK)
 		name = "END";
 	else if (feature < PERCH_FEATURE_MAX)
 		name = perch_feature_name(feature);
-	perch__tell_words(teller, "feat_id", feature, name ? name : "");
-	if (is_text(feature) && left(teller) > sizeof(uint32_t)) {
-		teller->at += sizeof(uint32_t);
-		take_text(teller, "text", TEXT_LEFT);
+	perch__emitter_flags(emitter, "feat_id", feature, name ? name : "");
+	if (is_text(feature) && left(emitter) > sizeof(uint32_t)) {
+		emitter->at += sizeof(uint32_t);
+		emit_text(emitter, "text", TEXT_LEFT);
 		return;
 	}
-	perch__tell_bytes(teller, "data", PERCH_FIELD_BYTES, teller->at, left(teller));
-	teller->at = teller->end;
+	perch__emitter_bytes(emitter, "data", PERCH_FIELD_BYTES, emitter->at, left(emitter));
+	emitter->at = emitter->end;
 }
 
 /* The packed bytes are not shown: what is in them follows, as records. */
-void perch__tell_packed(struct perch__teller *teller)
+void perch__emit_file_packed(struct perch__emitter *emitter)
 {
-	perch__tell_field(teller, "data_size", PERCH_FIELD_NUMBER, left(teller));
-	teller->at = teller->end;
+	perch__emitter_field(emitter, "data_size", PERCH_FIELD_NUMBER, left(emitter));
+	emitter->at = emitter->end;
 }
 
-void perch__tell_packed2(struct perch__teller *teller)
+void perch__emit_file_packed2(struct perch__emitter *emitter)
 {
 	uint64_t size;
 
-	if (!take(teller, "data_size", 8, &size))
+	if (!emit_number(emitter, "data_size", 8, &size))
 		return;
-	teller->at += size < left(teller) ? size : left(teller);
+	emitter->at += size < left(emitter) ? size : left(emitter);
 }
 
-void perch__tell_bpf_metadata(struct perch__teller *teller)
+void perch__emit_file_bpf_metadata(struct perch__emitter *emitter)
 {
-	static const struct perch__part entry[] = {
+	static const struct perch__field_format entry[] = {
 		{ "key", PERCH_FIELD_TEXT, 64, NULL, 0 },
 		{ "value", PERCH_FIELD_TEXT, 256, NULL, 0 },
 	};
 	uint64_t nr;
 
-	if (left(teller) < 512)
+	if (left(emitter) < 512)
 		return;
-	take_text(teller, "prog_name", 512);
-	if (take(teller, "nr_entries", 8, &nr))
-		perch__tell_list(teller, "entries", nr, entry, PERCH__NR(entry));
+	emit_text(emitter, "prog_name", 512);
+	if (emit_number(emitter, "nr_entries", 8, &nr))
+		perch__emitter_list(emitter, "entries", nr, entry, PERCH__NR(entry));
 }
 
 /* ---- /proc/schedstat ---- */
 
-static const struct perch__part of_cpu[] = {
+static const struct perch__field_format of_cpu[] = {
 	{ "yld_count", PERCH_FIELD_NUMBER, 4, NULL, 0 },
 	{ "array_exp", PERCH_FIELD_NUMBER, 4, NULL, 0 },
 	{ "sched_count", PERCH_FIELD_NUMBER, 4, NULL, 0 },
@@ -338,20 +343,20 @@ static const struct perch__part of_cpu[] = {
 	{ "pcount", PERCH_FIELD_NUMBER, 8, NULL, 0 },
 };
 
-void perch__tell_schedstat_cpu(struct perch__teller *teller)
+void perch__emit_file_schedstat_cpu(struct perch__emitter *emitter)
 {
 	uint64_t version;
 
-	if (!take(teller, "version", 2, &version) || left(teller) < 2)
+	if (!emit_number(emitter, "version", 2, &version) || left(emitter) < 2)
 		return;
-	teller->at += 2;
+	emitter->at += 2;
 	if (version >= 15 && version <= 17)
-		perch__tell_parts(teller, of_cpu, PERCH__NR(of_cpu));
+		perch__emitter_parts(emitter, of_cpu, PERCH__NR(of_cpu));
 }
 
 /* What load balancing did, from a busy, idle and newly idle CPU; version 15 had the first two the
  * other way round. */
-static void tell_balance(struct perch__teller *teller, const char *from, bool in_detail)
+static void emit_balance(struct perch__emitter *emitter, const char *from, bool in_detail)
 {
 	static const char *const plain[] = { "lb_count",     "lb_balanced", "lb_failed",
 					     "lb_imbalance", "lb_gained",   "lb_hot_gained",
@@ -374,12 +379,12 @@ static void tell_balance(struct perch__teller *teller, const char *from, bool in
 
 	for (size_t i = 0; i < nr; i++) {
 		snprintf(name, sizeof(name), "%s_%s", from, names[i]);
-		if (!take(teller, name, 4, &value))
+		if (!emit_number(emitter, name, 4, &value))
 			return;
 	}
 }
 
-void perch__tell_schedstat_domain(struct perch__teller *teller)
+void perch__emit_file_schedstat_domain(struct perch__emitter *emitter)
 {
 	static const char *const last[] = {
 		"alb_count",	"alb_failed",	    "alb_pushed",	"sbe_count",
@@ -388,14 +393,15 @@ void perch__tell_schedstat_domain(struct perch__teller *teller)
 	};
 	uint64_t version, value;
 
-	if (!take(teller, "version", 2, &version) || !take(teller, "domain", 2, &value))
+	if (!emit_number(emitter, "version", 2, &version) ||
+	    !emit_number(emitter, "domain", 2, &value))
 		return;
 	if (version < 15 || version > 17)
 		return;
-	tell_balance(teller, version == 15 ? "idle" : "busy", version == 17);
-	tell_balance(teller, version == 15 ? "busy" : "idle", version == 17);
-	tell_balance(teller, "newidle", version == 17);
+	emit_balance(emitter, version == 15 ? "idle" : "busy", version == 17);
+	emit_balance(emitter, version == 15 ? "busy" : "idle", version == 17);
+	emit_balance(emitter, "newidle", version == 17);
 	for (size_t i = 0; i < PERCH__NR(last); i++)
-		if (!take(teller, last[i], 4, &value))
+		if (!emit_number(emitter, last[i], 4, &value))
 			return;
 }

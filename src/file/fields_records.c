@@ -9,7 +9,7 @@
 #define ADDRESS(name)		{ name, PERCH_FIELD_ADDRESS, 8, NULL, 0 }
 #define TIME(name)		{ name, PERCH_FIELD_TIME, 8, NULL, 0 }
 #define TEXT(name, size)	{ name, PERCH_FIELD_TEXT, size, NULL, 0 }
-#define WORDS(name, size, of)	{ name, PERCH_FIELD_FLAGS, size, of, PERCH__NR(of) }
+#define FLAGS(name, size, of)	{ name, PERCH_FIELD_FLAGS, size, of, PERCH__NR(of) }
 #define UNUSED(size)		{ NULL, PERCH_FIELD_END, size, NULL, 0 }
 /* clang-format on */
 
@@ -18,29 +18,31 @@ static const char *const trace_kinds[] = {
 	"Arm SPE", "s390 CPU-MSF", "HiSilicon PTT", "VPA DTL",
 };
 static const char *const error_kinds[] = { "", "instruction trace" };
-static const char *const round_kinds[] = { "INTERVAL", "FINAL" };
+static const char *const round_types[] = { "INTERVAL", "FINAL" };
 
-static const struct perch__part event_type[] = { HEX("event_id", 8), TEXT("name", 64) };
-static const struct perch__part tracing_data[] = { NUMBER("size", 4), UNUSED(4) };
-static const struct perch__part build_id[] = { SIGNED("pid", 4) };
-static const struct perch__part auxtrace_info[] = { WORDS("type", 4, trace_kinds), UNUSED(4) };
-static const struct perch__part auxtrace[] = {
+static const struct perch__field_format event_type[] = { HEX("event_id", 8), TEXT("name", 64) };
+static const struct perch__field_format tracing_data[] = { NUMBER("size", 4), UNUSED(4) };
+static const struct perch__field_format build_id[] = { SIGNED("pid", 4) };
+static const struct perch__field_format auxtrace_info[] = { FLAGS("type", 4, trace_kinds),
+							    UNUSED(4) };
+static const struct perch__field_format auxtrace[] = {
 	NUMBER("size", 8), HEX("offset", 8), HEX("reference", 8), NUMBER("idx", 4),
 	SIGNED("tid", 4),  SIGNED("cpu", 4), UNUSED(4),
 };
-static const struct perch__part auxtrace_error[] = {
-	WORDS("type", 4, error_kinds),
+static const struct perch__field_format auxtrace_error[] = {
+	FLAGS("type", 4, error_kinds),
 	NUMBER("code", 4),
 	SIGNED("cpu", 4),
 	SIGNED("pid", 4),
 	SIGNED("tid", 4),
 };
-static const struct perch__part stat[] = {
+static const struct perch__field_format stat[] = {
 	NUMBER("id", 8),  SIGNED("cpu", 4), SIGNED("thread", 4),
 	NUMBER("val", 8), NUMBER("ena", 8), NUMBER("run", 8),
 };
-static const struct perch__part stat_round[] = { WORDS("type", 8, round_kinds), TIME("time") };
-static const struct perch__part time_conv[] = {
+static const struct perch__field_format stat_round[] = { FLAGS("type", 8, round_types),
+							 TIME("time") };
+static const struct perch__field_format time_conv[] = {
 	NUMBER("time_shift", 8),
 	NUMBER("time_mult", 8),
 	NUMBER("time_zero", 8),
@@ -50,52 +52,53 @@ static const struct perch__part time_conv[] = {
 	NUMBER("cap_user_time_short", 1),
 	UNUSED(6),
 };
-static const struct perch__part schedstat_cpu[] = { NUMBER("timestamp", 8), NUMBER("cpu", 4) };
+static const struct perch__field_format schedstat_cpu[] = { NUMBER("timestamp", 8),
+							    NUMBER("cpu", 4) };
 
 /* In the order of their numbers, from 64 on. */
 static const struct {
-	const struct perch__part *parts;
+	const struct perch__field_format *parts;
 	size_t nr;
-	void (*rest)(struct perch__teller *teller);
+	void (*rest)(struct perch__emitter *emitter);
 } records[] = {
 #define RECORD(type, parts, rest) \
 	[PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { parts, PERCH__NR(parts), rest }
-#define LATER(type, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { NULL, 0, rest }
-	LATER(HEADER_ATTR, perch__tell_attr_record),
+#define VARIABLE(type, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { NULL, 0, rest }
+	VARIABLE(HEADER_ATTR, perch__emit_file_attr_record),
 	RECORD(HEADER_EVENT_TYPE, event_type, NULL),
 	RECORD(HEADER_TRACING_DATA, tracing_data, NULL),
-	RECORD(HEADER_BUILD_ID, build_id, perch__tell_build_id),
-	LATER(FINISHED_ROUND, NULL),
-	LATER(ID_INDEX, perch__tell_id_index),
-	RECORD(AUXTRACE_INFO, auxtrace_info, perch__tell_auxtrace_info),
+	RECORD(HEADER_BUILD_ID, build_id, perch__emit_file_build_id),
+	VARIABLE(FINISHED_ROUND, NULL),
+	VARIABLE(ID_INDEX, perch__emit_file_id_index),
+	RECORD(AUXTRACE_INFO, auxtrace_info, perch__emit_file_auxtrace_info),
 	RECORD(AUXTRACE, auxtrace, NULL),
-	RECORD(AUXTRACE_ERROR, auxtrace_error, perch__tell_auxtrace_error),
-	LATER(THREAD_MAP, perch__tell_thread_map),
-	LATER(CPU_MAP, perch__tell_cpu_map),
-	LATER(STAT_CONFIG, perch__tell_stat_config),
+	RECORD(AUXTRACE_ERROR, auxtrace_error, perch__emit_file_auxtrace_error),
+	VARIABLE(THREAD_MAP, perch__emit_file_thread_map),
+	VARIABLE(CPU_MAP, perch__emit_file_cpu_map),
+	VARIABLE(STAT_CONFIG, perch__emit_file_stat_config),
 	RECORD(STAT, stat, NULL),
 	RECORD(STAT_ROUND, stat_round, NULL),
-	LATER(EVENT_UPDATE, perch__tell_event_update),
+	VARIABLE(EVENT_UPDATE, perch__emit_file_event_update),
 	RECORD(TIME_CONV, time_conv, NULL),
-	LATER(HEADER_FEATURE, perch__tell_feature),
-	LATER(COMPRESSED, perch__tell_packed),
-	LATER(FINISHED_INIT, NULL),
-	LATER(COMPRESSED2, perch__tell_packed2),
-	LATER(BPF_METADATA, perch__tell_bpf_metadata),
-	RECORD(SCHEDSTAT_CPU, schedstat_cpu, perch__tell_schedstat_cpu),
-	RECORD(SCHEDSTAT_DOMAIN, schedstat_cpu, perch__tell_schedstat_domain),
+	VARIABLE(HEADER_FEATURE, perch__emit_file_feature),
+	VARIABLE(COMPRESSED, perch__emit_file_packed),
+	VARIABLE(FINISHED_INIT, NULL),
+	VARIABLE(COMPRESSED2, perch__emit_file_packed2),
+	VARIABLE(BPF_METADATA, perch__emit_file_bpf_metadata),
+	RECORD(SCHEDSTAT_CPU, schedstat_cpu, perch__emit_file_schedstat_cpu),
+	RECORD(SCHEDSTAT_DOMAIN, schedstat_cpu, perch__emit_file_schedstat_domain),
 };
 
 /* Bytes that no field is made of; padding is none of them. */
-static void tell_rest(struct perch__teller *teller)
+static void emit_rest(struct perch__emitter *emitter)
 {
-	const uint8_t *at = teller->at;
+	const uint8_t *at = emitter->at;
 
-	while (at < teller->end && !*at)
+	while (at < emitter->end && !*at)
 		at++;
-	if (at < teller->end)
-		perch__tell_bytes(teller, "rest", PERCH_FIELD_BYTES, teller->at,
-				  teller->end - teller->at);
+	if (at < emitter->end)
+		perch__emitter_bytes(emitter, "rest", PERCH_FIELD_BYTES, emitter->at,
+				     emitter->end - emitter->at);
 }
 
 int perch_file_record_fields(struct perch_reader *reader, const struct perch_record *record,
@@ -103,7 +106,7 @@ int perch_file_record_fields(struct perch_reader *reader, const struct perch_rec
 {
 	const uint8_t *bytes = record->bytes;
 	uint32_t index = record->type - PERCH_RECORD_HEADER_ATTR;
-	struct perch__teller teller = {
+	struct perch__emitter emitter = {
 		.at = bytes + sizeof(struct perch_record_header),
 		.end = bytes + record->size,
 		.swapped = record->parse_info && record->parse_info->swapped,
@@ -119,11 +122,11 @@ int perch_file_record_fields(struct perch_reader *reader, const struct perch_rec
 	if (record->size < sizeof(struct perch_record_header))
 		return 0;
 	if (index < PERCH__NR(records)) {
-		size_t nr = perch__tell_parts(&teller, records[index].parts, records[index].nr);
+		size_t nr = perch__emitter_parts(&emitter, records[index].parts, records[index].nr);
 
 		if (nr == records[index].nr && records[index].rest)
-			records[index].rest(&teller);
+			records[index].rest(&emitter);
 	}
-	tell_rest(&teller);
-	return teller.rc;
+	emit_rest(&emitter);
+	return emitter.rc;
 }

@@ -50,11 +50,11 @@ int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t att
 	struct perch_file_event *event = &reader->events[reader->nr_events];
 	uint64_t *copy = NULL;
 
-	if (reader->nr_events == reader->room_events)
+	if (reader->nr_events == reader->events_capacity)
 		return 0;
 	copy_attr(reader, &event->attr, attr, attr_bytes);
 	if (nr_ids) {
-		copy = perch__reader_keep(reader, nr_ids * sizeof(*copy));
+		copy = perch__reader_alloc(reader, nr_ids * sizeof(*copy));
 		if (!copy)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for %llu event ids",
@@ -98,8 +98,8 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 		return malformed(err, "it has more than 65535 events");
 	if (!inside(reader, &header->attrs))
 		return truncated(err, "list of events");
-	reader->room_events = nr;
-	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
+	reader->events_capacity = nr;
+	reader->events = perch__reader_alloc(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %llu events", (unsigned long long)nr);
@@ -133,7 +133,7 @@ static bool has_table_at(const struct perch_reader *reader, uint64_t offset)
 	       perch__file_u64(reader, reader->file + offset) == offset + table;
 }
 
-static void find_data(struct perch_reader *reader)
+static void find_records(struct perch_reader *reader)
 {
 	const struct perch__section *data = &reader->header.data;
 	uint64_t start = data->offset < reader->size ? data->offset : reader->size;
@@ -147,7 +147,7 @@ static void find_data(struct perch_reader *reader)
 		return;
 	}
 	reader->data_end = start + (data->size < have ? data->size : have);
-	reader->missing = data->size - (reader->data_end - start);
+	reader->missing_bytes = data->size - (reader->data_end - start);
 	if (!nr_features(&reader->header) && reader->header.size == PERCH__HEADER_SIZE)
 		reader->unfinished = true;
 }
@@ -162,10 +162,10 @@ static bool is_header_size(uint64_t size)
 
 bool perch__is_magic(uint64_t word)
 {
-	uint64_t turned = __builtin_bswap64(word);
+	uint64_t swapped = __builtin_bswap64(word);
 
-	return word == PERCH__MAGIC || turned == PERCH__MAGIC || word == PERCH__MAGIC_V1 ||
-	       turned == PERCH__MAGIC_V1;
+	return word == PERCH__MAGIC || swapped == PERCH__MAGIC || word == PERCH__MAGIC_V1 ||
+	       swapped == PERCH__MAGIC_V1;
 }
 
 /*
@@ -190,7 +190,7 @@ static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
  * The bitmap is one of longs: on 32-bit big-endian machines its halves lie the other way round.
  * Whoever writes features tells the host's name, so that bit says which it is.
  */
-static void turn_features(const struct perch_reader *reader, uint64_t *features)
+static void swap_feature_halves(const struct perch_reader *reader, uint64_t *features)
 {
 	bool little_here = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	bool big_endian = reader->swapped == little_here;
@@ -210,10 +210,10 @@ static void copy_header(struct perch_reader *reader, size_t size)
 	_Static_assert(sizeof(reader->header) % sizeof(*words) == 0, "a header of words");
 	for (size_t i = 0; i < size / sizeof(*words); i++)
 		words[i] = perch__file_u64(reader, reader->file + i * sizeof(*words));
-	turn_features(reader, reader->header.features);
+	swap_feature_halves(reader, reader->header.features);
 }
 
-static int nothing_there(const struct perch_reader *reader, struct perch_error *err)
+static int empty_input(const struct perch_reader *reader, struct perch_error *err)
 {
 	if (strcmp(reader->path, "-"))
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
@@ -229,7 +229,7 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 	int rc;
 
 	if (!reader->size)
-		return nothing_there(reader, err);
+		return empty_input(reader, err);
 	rc = size >= sizeof(header->magic) ? find_byte_order(reader, err) : 0;
 	if (rc)
 		return rc;
@@ -248,6 +248,6 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 	rc = read_attrs(reader, err);
 	if (rc)
 		return rc;
-	find_data(reader);
+	find_records(reader);
 	return perch__read_features(reader, err);
 }

@@ -81,32 +81,32 @@ bool perch__take_text(struct perch__view *view, const char **text, size_t *lengt
 
 /* ---- the reader ---- */
 
-struct perch__kept; /* memory that lives as long as the reader */
+struct perch__allocation; /* memory that lives as long as the reader */
 
 /* Records that follow each other: those of a file, or of one file of a directory. */
-struct perch__piece {
+struct perch__range {
 	uint64_t base;	     /* where its file begins, */
 	uint64_t start, end; /* and these records: offsets in reader->file */
 };
 
 /* Records that lie unpacked up to here came out of the packed one at `offset`, all or their end. */
-struct perch__pack {
+struct perch__compressed {
 	uint64_t end, offset;
 };
 
 /* A place among the records, and what has been found wrong on the way. */
-struct perch__walk {
-	size_t piece;
-	uint64_t at;	       /* offset in the file of the next record, */
-	uint64_t end;	       /* and where its piece ends */
-	uint64_t unpacked_at;  /* the next record among the unpacked bytes, */
-	uint64_t unpacked_end; /* and where these end */
-	bool unpacking;	       /* there may be whole records among them */
-	bool too_large;	       /* more was packed than may be unpacked */
-	uint64_t garbled;
+struct perch__cursor {
+	size_t range;
+	uint64_t at;		   /* offset in the file of the next record, */
+	uint64_t end;		   /* and where its piece ends */
+	uint64_t decompressed_at;  /* the next record among the unpacked bytes, */
+	uint64_t decompressed_end; /* and where these end */
+	bool decompressing;	   /* there may be whole records among them */
+	bool too_large;		   /* more was packed than may be unpacked */
+	uint64_t corrupt;
 };
 
-struct perch__row {
+struct perch__index_entry {
 	uint64_t time;
 	uint64_t offset;
 };
@@ -120,61 +120,61 @@ struct perch_reader {
 	 */
 	const uint8_t *file;
 	uint64_t size, extent;
-	bool read_in; /* not mapped but read: nothing of it can be given back */
+	bool copied; /* not mapped but read: nothing of it can be given back */
 	bool directory;
 	bool pipe;
 	bool swapped; /* written on a machine of the other byte order */
 
 	struct perch__file_header header;
 	uint64_t data_offset, data_end; /* the records of the first file that are there */
-	struct perch__piece *piece;
-	size_t nr_pieces;
+	struct perch__range *range;
+	size_t nr_ranges;
 	uint64_t records_end; /* of the last piece */
-	uint64_t missing;
+	uint64_t missing_bytes;
 	uint32_t missing_files;
 	bool unfinished;
 
-	struct perch__kept *kept;
+	struct perch__allocation *allocations;
 	struct perch_file_event *events;
-	size_t nr_events, room_events;
+	size_t nr_events, events_capacity;
 	/* in a pipe: behind the event named last, and how many were looked at for names */
 	size_t updated, searched;
 	struct perch_decoder *decoder;
-	struct perch_parse_info no_layout; /* of records that cannot be decoded */
+	struct perch_parse_info no_parse_info; /* of records that cannot be decoded */
 
 	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
 	const char *text[PERCH_FEATURE_MAX];
 	const char **arguments;
 	size_t nr_arguments;
 	struct perch_build_id *build_ids;
-	size_t nr_build_ids, room_build_ids;
+	size_t nr_build_ids, build_ids_capacity;
 
 	enum perch_order order;
-	struct perch__walk walk;
+	struct perch__cursor cursor;
 	uint64_t released; /* pages before this offset were given back */
 	bool indexed;
-	struct perch__row *index; /* PERCH_ORDER_TIME */
+	struct perch__index_entry *index; /* PERCH_ORDER_TIME */
 	size_t nr_index, next_index;
 	uint64_t *needed_from; /* for each block: the least offset that it and later ones need */
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
 	struct perch_deferred *deferred;
-	/* while completing: the samples that it completes are delivered, before it */
+	/* while delivering_deferred: the samples that it completes are delivered, before it */
 	struct perch_record callchain_deferred;
-	bool stitching, completing, ended;
+	bool merging_deferred, delivering_deferred, ended;
 
-	struct perch__unpacker *unpacker;
-	uint8_t *unpacked; /* offsets of `extent` and above are in here */
-	uint64_t room_unpacked;
-	struct perch__pack *pack;
-	size_t nr_packs, room_packs;
+	struct perch__decompressor *decompressor;
+	uint8_t *decompressed; /* offsets of `extent` and above are in here */
+	uint64_t decompressed_capacity;
+	struct perch__compressed *compressed;
+	size_t nr_compressed, compressed_capacity;
 	uint64_t *scratch; /* for a record that is not aligned */
 };
 
 /* Zeroed memory that perch_reader_close() frees; NULL when there is none. */
-void *perch__reader_keep(struct perch_reader *reader, size_t size);
-const char *perch__reader_keep_text(struct perch_reader *reader, const char *text, size_t length);
+void *perch__reader_alloc(struct perch_reader *reader, size_t size);
+const char *perch__reader_strndup(struct perch_reader *reader, const char *text, size_t length);
 
 /* ---- numbers of the file ---- */
 
@@ -231,12 +231,12 @@ int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size
 			struct perch_error *err);
 
 /*
- * walk.c: the next record in the order of the file: 1 and its offset (see perch__record_at()), 0 at
- * the end, or a negative errno.
+ * cursor.c: the next record in the order of the file: 1 and its offset (see perch__record_at()), 0
+ * at the end, or a negative errno.
  */
-int perch__walk_next(struct perch_reader *reader, struct perch__walk *walk, uint64_t *offset,
-		     struct perch_error *err);
-void perch__walk_start(struct perch_reader *reader, struct perch__walk *walk);
+int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t *offset,
+		       struct perch_error *err);
+void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor);
 /*
  * How many bytes behind a record belong to it; a claim. The size is given as it was checked: the
  * file may be written to meanwhile.
@@ -246,16 +246,17 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
 	return offset < reader->extent ? reader->file + offset
-				       : reader->unpacked + (offset - reader->extent);
+				       : reader->decompressed + (offset - reader->extent);
 }
 /*
  * How many bytes there are from a record on, as far as records go. Its size lies in a mapping that
  * others may write to, so that it can differ from what the walk saw; it is never read beyond this.
  */
-static inline uint64_t perch__record_room(const struct perch_reader *reader, uint64_t offset)
+static inline uint64_t perch__record_available(const struct perch_reader *reader, uint64_t offset)
 {
-	return offset < reader->extent ? reader->records_end - offset
-				       : reader->walk.unpacked_end - (offset - reader->extent);
+	return offset < reader->extent
+		       ? reader->records_end - offset
+		       : reader->cursor.decompressed_end - (offset - reader->extent);
 }
 /* Where a record lies in its file; for one that was packed, where the packed one does. */
 uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
@@ -272,22 +273,22 @@ int perch__deferred_next(struct perch_reader *reader, struct perch_record *recor
 void perch__deferred_restart(struct perch_reader *reader);
 
 /* unpack.c: COMPRESSED and COMPRESSED2 records. */
-bool perch__is_packed(uint32_t type);
+bool perch__is_compressed(uint32_t type);
 /*
- * Appends what a record of `size` bytes holds to reader->unpacked at *end. 0, or a negative errno
- * when it cannot be unpacked.
+ * Appends what a record of `size` bytes holds to reader->decompressed at *end. 0, or a negative
+ * errno when it cannot be unpacked.
  */
-int perch__unpack(struct perch_reader *reader, const uint8_t *record, uint16_t size, uint64_t *end,
-		  struct perch_error *err);
+int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
+		      uint64_t *end, struct perch_error *err);
 /* The next packed record begins a stream of its own. */
-void perch__unpack_begin(struct perch_reader *reader);
-void perch__unpack_restart(struct perch_reader *reader);
-void perch__unpack_free(struct perch_reader *reader);
+void perch__decompress_begin(struct perch_reader *reader);
+void perch__decompress_restart(struct perch_reader *reader);
+void perch__decompress_free(struct perch_reader *reader);
 
 /* order.c */
 #define PERCH__INDEX_BLOCK 8192u
 int perch__index_build(struct perch_reader *reader, struct perch_error *err);
-int perch__index_sort(struct perch__row *entries, size_t nr);
+int perch__index_sort(struct perch__index_entry *entries, size_t nr);
 
 /* print_attr.c: the fields of an attr, each as ", name = value". */
 void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
@@ -297,7 +298,7 @@ void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
 /* A growing buffer. When memory ran out `failed` is set and the content is worthless. */
 struct perch__bytes {
 	uint8_t *data;
-	size_t size, room;
+	size_t size, capacity;
 	bool failed;
 };
 void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size);

@@ -37,8 +37,8 @@ static uint64_t whole_pages(uint64_t size)
 /* ---- one file's bytes at their place ---- */
 
 /* Where a file system cannot map, the file is read. */
-static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size,
-		   struct perch_error *err)
+static int read_copy(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size,
+		     struct perch_error *err)
 {
 	uint64_t have = 0;
 
@@ -46,7 +46,7 @@ static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t
 		 0) == MAP_FAILED)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for its %llu bytes", (unsigned long long)*size);
-	reader->read_in = true;
+	reader->copied = true;
 	while (have < *size) {
 		ssize_t got = pread(fd, place + have, *size - have, have);
 
@@ -62,14 +62,14 @@ static int read_in(struct perch_reader *reader, int fd, uint8_t *place, uint64_t
 	return 0;
 }
 
-static int put_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size,
+static int map_at(struct perch_reader *reader, int fd, uint64_t base, uint64_t *size,
 		  struct perch_error *err)
 {
 	uint8_t *place = (uint8_t *)reader->file + base;
 
 	if (!*size || mmap(place, *size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
 		return 0;
-	return read_in(reader, fd, place, size, err);
+	return read_copy(reader, fd, place, size, err);
 }
 
 static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_error *err)
@@ -101,15 +101,15 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 
 	reader->size = status->st_size;
 	reader->changed = status->st_ctime;
-	reader->piece = perch__reader_keep(reader, sizeof(*reader->piece));
-	if (!reader->piece)
+	reader->range = perch__reader_alloc(reader, sizeof(*reader->range));
+	if (!reader->range)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to read a file");
-	reader->nr_pieces = 1;
+	reader->nr_ranges = 1;
 	if (!reader->size)
 		return 0;
 	rc = reserve(reader, whole_pages(reader->size), err);
-	return rc ? rc : put_at(reader, fd, 0, &reader->size, err);
+	return rc ? rc : map_at(reader, fd, 0, &reader->size, err);
 }
 
 /* What comes by a pipe, or is left of standard input. Its time is that of its end, as nothing else
@@ -117,13 +117,13 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 static int load_stream(struct perch_reader *reader, int fd, struct perch_error *err)
 {
 	struct stat status;
-	int kept = perch__spool(fd, err), rc;
+	int fd_copy = perch__spool(fd, err), rc;
 
-	if (kept < 0)
-		return kept;
-	rc = fstat(kept, &status) ? cannot_read(errno, err)
-				  : load_regular(reader, kept, &status, err);
-	close(kept);
+	if (fd_copy < 0)
+		return fd_copy;
+	rc = fstat(fd_copy, &status) ? cannot_read(errno, err)
+				     : load_regular(reader, fd_copy, &status, err);
+	close(fd_copy);
 	return rc;
 }
 
@@ -151,7 +151,7 @@ struct part {
 
 struct parts {
 	struct part *part;
-	size_t nr, room;
+	size_t nr, capacity;
 };
 
 /* Of "data.N"; false for all other names. */
@@ -173,15 +173,15 @@ static int add_part(struct parts *parts, unsigned long number, struct perch_erro
 	if (parts->nr == MOST_PARTS)
 		return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
 				       "a directory of more than %u files", MOST_PARTS);
-	if (parts->nr == parts->room) {
-		size_t room = parts->room ? 2 * parts->room : 64;
-		struct part *part = reallocarray(parts->part, room, sizeof(*part));
+	if (parts->nr == parts->capacity) {
+		size_t capacity = parts->capacity ? 2 * parts->capacity : 64;
+		struct part *part = reallocarray(parts->part, capacity, sizeof(*part));
 
 		if (!part)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for a directory's files");
 		parts->part = part;
-		parts->room = room;
+		parts->capacity = capacity;
 	}
 	parts->part[parts->nr++].number = number;
 	return 0;
@@ -194,9 +194,9 @@ static int by_number(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static int list_parts(int folder, struct parts *parts, struct perch_error *err)
+static int list_parts(int directory, struct parts *parts, struct perch_error *err)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	unsigned long number;
@@ -217,9 +217,9 @@ static int list_parts(int folder, struct parts *parts, struct perch_error *err)
 }
 
 /* Opens a file of the directory. */
-static int open_part(int folder, const char *name, struct stat *status, struct perch_error *err)
+static int open_part(int directory, const char *name, struct stat *status, struct perch_error *err)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
 
 	if (fd >= 0 && !fstat(fd, status) && S_ISREG(status->st_mode))
 		return fd;
@@ -232,7 +232,7 @@ static int open_part(int folder, const char *name, struct stat *status, struct p
 	return rc;
 }
 
-static int measure_parts(struct perch_reader *reader, int folder, struct parts *parts,
+static int measure_parts(struct perch_reader *reader, int directory, struct parts *parts,
 			 uint64_t *extent, struct perch_error *err)
 {
 	*extent = whole_pages(reader->size);
@@ -242,7 +242,7 @@ static int measure_parts(struct perch_reader *reader, int folder, struct parts *
 		int fd;
 
 		snprintf(name, sizeof(name), "data.%lu", parts->part[i].number);
-		fd = open_part(folder, name, &status, err);
+		fd = open_part(directory, name, &status, err);
 		if (fd < 0)
 			return fd;
 		close(fd);
@@ -256,7 +256,7 @@ static int measure_parts(struct perch_reader *reader, int folder, struct parts *
 }
 
 /* The files lie behind the one with the header, all their bytes being records. */
-static int put_parts(struct perch_reader *reader, int folder, const struct parts *parts,
+static int map_parts(struct perch_reader *reader, int directory, const struct parts *parts,
 		     struct perch_error *err)
 {
 	uint64_t base = whole_pages(reader->size);
@@ -268,67 +268,67 @@ static int put_parts(struct perch_reader *reader, int folder, const struct parts
 		int fd, rc;
 
 		snprintf(name, sizeof(name), "data.%lu", parts->part[i].number);
-		fd = open_part(folder, name, &status, err);
+		fd = open_part(directory, name, &status, err);
 		if (fd < 0)
 			return fd;
 		if ((uint64_t)status.st_size < size)
 			size = status.st_size;
-		rc = put_at(reader, fd, base, &size, err);
+		rc = map_at(reader, fd, base, &size, err);
 		close(fd);
 		if (rc)
 			return rc;
-		reader->piece[reader->nr_pieces++] =
-			(struct perch__piece){ base, base, base + size };
+		reader->range[reader->nr_ranges++] =
+			(struct perch__range){ base, base, base + size };
 		base += planned;
 	}
 	return 0;
 }
 
-static int load_files(struct perch_reader *reader, int folder, int header, struct parts *parts,
+static int load_parts(struct perch_reader *reader, int directory, int header, struct parts *parts,
 		      struct perch_error *err)
 {
 	uint64_t extent;
-	int rc = list_parts(folder, parts, err);
+	int rc = list_parts(directory, parts, err);
 
 	if (!rc)
-		rc = measure_parts(reader, folder, parts, &extent, err);
+		rc = measure_parts(reader, directory, parts, &extent, err);
 	if (rc)
 		return rc;
-	reader->piece = perch__reader_keep(reader, (parts->nr + 1) * sizeof(*reader->piece));
-	if (!reader->piece)
+	reader->range = perch__reader_alloc(reader, (parts->nr + 1) * sizeof(*reader->range));
+	if (!reader->range)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a directory's files");
-	reader->nr_pieces = 1;
+	reader->nr_ranges = 1;
 	if (parts->nr)
 		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;
 	if (!reader->size)
 		return 0;
 	rc = reserve(reader, extent, err);
 	if (!rc)
-		rc = put_at(reader, header, 0, &reader->size, err);
-	return rc ? rc : put_parts(reader, folder, parts, err);
+		rc = map_at(reader, header, 0, &reader->size, err);
+	return rc ? rc : map_parts(reader, directory, parts, err);
 }
 
 /* A recording by several threads has the header and their common records in "data", the rings' in
  * "data.N". */
-static int load_directory(struct perch_reader *reader, int folder, struct perch_error *err)
+static int load_directory(struct perch_reader *reader, int directory, struct perch_error *err)
 {
 	struct parts parts = { 0 };
 	struct stat status;
-	int header = openat(folder, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
+	int header = openat(directory, "data", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), rc;
 
 	if (header < 0 && errno == ENOENT)
 		return perch_error_set(err, EISDIR, PERCH_ERROR_FILE,
 				       "a directory, not a perf.data file: it has no file 'data'");
 	if (header >= 0)
 		close(header);
-	header = open_part(folder, "data", &status, err);
+	header = open_part(directory, "data", &status, err);
 	if (header < 0)
 		return header;
 	reader->directory = true;
 	reader->size = status.st_size;
 	reader->changed = status.st_ctime;
-	rc = load_files(reader, folder, header, &parts, err);
+	rc = load_parts(reader, directory, header, &parts, err);
 	free(parts.part);
 	close(header);
 	return rc;

@@ -16,15 +16,15 @@ struct run {
 };
 
 struct sorter {
-	struct perch__row *entries;
-	struct perch__row *spare;
-	size_t room;
+	struct perch__index_entry *entries;
+	struct perch__index_entry *spare;
+	size_t available;
 	struct run runs[MOST_RUNS];
 	size_t nr;
 };
 
 /* How many of the first n entries come before or with `time`. */
-static size_t count_upto(const struct perch__row *entries, size_t n, uint64_t time)
+static size_t count_upto(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	size_t low = 0, high = n;
 
@@ -40,27 +40,27 @@ static size_t count_upto(const struct perch__row *entries, size_t n, uint64_t ti
 }
 
 /* How many of the first n entries come before `time`. */
-static size_t count_before(const struct perch__row *entries, size_t n, uint64_t time)
+static size_t count_before(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	return time ? count_upto(entries, n, time - 1) : 0;
 }
 
 static int make_spare(struct sorter *sorter, size_t n)
 {
-	if (n <= sorter->room)
+	if (n <= sorter->available)
 		return 0;
 	free(sorter->spare);
-	sorter->room = n + n / 2;
-	sorter->spare = malloc(sorter->room * sizeof(*sorter->spare));
+	sorter->available = n + n / 2;
+	sorter->spare = malloc(sorter->available * sizeof(*sorter->spare));
 	return sorter->spare ? 0 : -ENOMEM;
 }
 
 /* Merges two adjacent runs. Equal times keep their order: the first run's come first. */
 static int merge(struct sorter *sorter, struct run a, struct run b)
 {
-	struct perch__row *entries = sorter->entries;
-	const struct perch__row *left, *left_end, *right, *right_end;
-	struct perch__row *out;
+	struct perch__index_entry *entries = sorter->entries;
+	const struct perch__index_entry *left, *left_end, *right, *right_end;
+	struct perch__index_entry *out;
 	size_t in_place = count_upto(entries + a.start, a.length, entries[b.start].time);
 	size_t n = a.length - in_place;
 
@@ -103,10 +103,10 @@ static int push_run(struct sorter *sorter, struct run run)
 }
 
 /* Inserts entries[sorted..n) into the ascending ones before them. */
-static void insert(struct perch__row *entries, size_t sorted, size_t n)
+static void insert(struct perch__index_entry *entries, size_t sorted, size_t n)
 {
 	for (size_t i = sorted; i < n; i++) {
-		struct perch__row entry = entries[i];
+		struct perch__index_entry entry = entries[i];
 		size_t at = i;
 
 		for (; at && entries[at - 1].time > entry.time; at--)
@@ -115,7 +115,7 @@ static void insert(struct perch__row *entries, size_t sorted, size_t n)
 	}
 }
 
-static size_t next_run(struct perch__row *entries, size_t n)
+static size_t next_run(struct perch__index_entry *entries, size_t n)
 {
 	size_t length = 1, least = n < LEAST_RUN ? n : LEAST_RUN;
 
@@ -127,7 +127,7 @@ static size_t next_run(struct perch__row *entries, size_t n)
 	return least;
 }
 
-int perch__index_sort(struct perch__row *entries, size_t nr)
+int perch__index_sort(struct perch__index_entry *entries, size_t nr)
 {
 	struct sorter sorter = { .entries = entries };
 	int rc = 0;
@@ -152,7 +152,7 @@ int perch__index_sort(struct perch__row *entries, size_t nr)
  * order among themselves.
  */
 struct rounds {
-	size_t piece;	     /* of a directory: its files have rounds of their own */
+	size_t range;	     /* of a directory: its files have rounds of their own */
 	uint64_t latest;     /* of all times so far */
 	uint64_t last_round; /* the same at the last FINISHED_ROUND */
 	uint64_t limit;	     /* everything up to here has been delivered */
@@ -161,9 +161,9 @@ struct rounds {
 static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, uint64_t offset)
 {
 	const uint8_t *record = perch__record_at(reader, offset);
-	uint64_t time, room = perch__record_room(reader, offset);
+	uint64_t time, available = perch__record_available(reader, offset);
 
-	if (perch_decoder_time(reader->decoder, record, room, &time) && time &&
+	if (perch_decoder_time(reader->decoder, record, available, &time) && time &&
 	    time != UINT64_MAX) {
 		if (time > rounds->latest)
 			rounds->latest = time;
@@ -176,15 +176,15 @@ static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, u
 	return rounds->limit;
 }
 
-static bool grow_index(struct perch_reader *reader, size_t *room)
+static bool grow_index(struct perch_reader *reader, size_t *available)
 {
-	size_t more = *room ? *room + *room / 2 : 4096;
-	struct perch__row *index = realloc(reader->index, more * sizeof(*index));
+	size_t more = *available ? *available + *available / 2 : 4096;
+	struct perch__index_entry *index = realloc(reader->index, more * sizeof(*index));
 
 	if (!index)
 		return false;
 	reader->index = index;
-	*room = more;
+	*available = more;
 	return true;
 }
 
@@ -192,26 +192,26 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 {
 	struct rounds rounds = { 0 };
 	uint64_t offset;
-	size_t room = 0;
+	size_t available = 0;
 	int rc;
 
 	reader->nr_index = 0;
 	free(reader->index);
 	reader->index = NULL;
-	perch__walk_start(reader, &reader->walk);
-	while ((rc = perch__walk_next(reader, &reader->walk, &offset, err)) > 0) {
+	perch__cursor_start(reader, &reader->cursor);
+	while ((rc = perch__cursor_next(reader, &reader->cursor, &offset, err)) > 0) {
 		uint64_t time;
 
-		if (reader->walk.piece != rounds.piece)
-			rounds = (struct rounds){ .piece = reader->walk.piece };
+		if (reader->cursor.range != rounds.range)
+			rounds = (struct rounds){ .range = reader->cursor.range };
 		time = entry_time(reader, &rounds, offset);
-		if (reader->nr_index == room && !grow_index(reader, &room))
+		if (reader->nr_index == available && !grow_index(reader, &available))
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory to put the records in order");
 		reader->index[reader->nr_index++] =
-			(struct perch__row){ .time = time, .offset = offset };
-		if (reader->walk.at - reader->released > 8u << 20)
-			perch__release(reader, reader->walk.at);
+			(struct perch__index_entry){ .time = time, .offset = offset };
+		if (reader->cursor.at - reader->released > 8u << 20)
+			perch__release(reader, reader->cursor.at);
 	}
 	perch__release(reader, reader->records_end);
 	reader->released = 0;

@@ -116,7 +116,7 @@ static int read_update(struct perch_reader *reader, const uint8_t *record, uint1
 	event = event_of(reader, perch__file_u64(reader, record + 16));
 	if (!event || event->name)
 		return 0;
-	event->name = perch__reader_keep_text(reader, name, strnlen(name, size - UPDATE_HEAD));
+	event->name = perch__reader_strndup(reader, name, strnlen(name, size - UPDATE_HEAD));
 	return event->name ? 0
 			   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					     "no memory for an event's name");
@@ -158,8 +158,8 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 				       "a recorded pipe with more than %u events", MOST_EVENTS);
 	/* The second look may find other bytes than the first, if someone writes to the file. */
 	reader->nr_events = 0;
-	reader->room_events = nr;
-	reader->events = perch__reader_keep(reader, nr * sizeof(*reader->events));
+	reader->events_capacity = nr;
+	reader->events = perch__reader_alloc(reader, nr * sizeof(*reader->events));
 	if (!reader->events)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %zu events", nr);

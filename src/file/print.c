@@ -25,7 +25,7 @@ static void print_bytes(FILE *stream, const char *text, size_t length)
 	print_text(stream, copy);
 }
 
-static bool print_taken(FILE *stream, struct perch__view *view)
+static bool print_string(FILE *stream, struct perch__view *view)
 {
 	const char *text;
 	size_t length;
@@ -104,7 +104,7 @@ static void print_pmus(struct perch_reader *reader, FILE *stream, struct perch__
 	for (uint32_t i = 0; i < nr && perch__take_u32(&view, &type); i++) {
 		if (i)
 			fputs(", ", stream);
-		if (!print_taken(stream, &view))
+		if (!print_string(stream, &view))
 			break;
 		fprintf(stream, " = %u", type);
 	}
@@ -136,7 +136,7 @@ static void print_groups(struct perch_reader *reader, FILE *stream, struct perch
 	}
 }
 
-static void print_moment(FILE *stream, const char *which, uint64_t ns)
+static void print_time(FILE *stream, const char *which, uint64_t ns)
 {
 	fprintf(stream, "# time of %s sample : %" PRIu64 ".%06" PRIu64 "\n", which, ns / 1000000000,
 		ns % 1000000000 / 1000);
@@ -149,8 +149,8 @@ static void print_sample_time(struct perch_reader *reader, FILE *stream, struct 
 	(void)reader;
 	if (!perch__take_u64(&view, &first) || !perch__take_u64(&view, &last))
 		return;
-	print_moment(stream, "first", first);
-	print_moment(stream, "last", last);
+	print_time(stream, "first", first);
+	print_time(stream, "last", last);
 	fprintf(stream, "# sample duration : %10.3f ms\n", (double)(last - first) / 1e6);
 }
 
@@ -256,10 +256,10 @@ static void print_capabilities(FILE *stream, struct perch__view *view, uint32_t 
 	fputs(nr ? " pmu capabilities: " : " pmu capabilities: not available", stream);
 	while (nr--) {
 		fputs(between, stream);
-		if (!print_taken(stream, view))
+		if (!print_string(stream, view))
 			break;
 		fputc('=', stream);
-		if (!print_taken(stream, view))
+		if (!print_string(stream, view))
 			break;
 		between = ", ";
 	}
@@ -333,7 +333,7 @@ static const struct {
 	const char *name;
 	const char *label;
 	print_feature print;
-	bool only_mentioned;
+	bool only_announced;
 } features[PERCH_FEATURE_MAX] = {
 	[PERCH_FEATURE_TRACING_DATA] = { .name = "TRACING_DATA" },
 	[PERCH_FEATURE_BUILD_ID] = { .name = "BUILD_ID" },
@@ -347,16 +347,16 @@ static const struct {
 	[PERCH_FEATURE_TOTAL_MEM] = { .name = "TOTAL_MEM", .print = print_memory },
 	[PERCH_FEATURE_CMDLINE] = { .name = "CMDLINE", .print = print_command_line },
 	[PERCH_FEATURE_EVENT_DESC] = { .name = "EVENT_DESC", .print = print_events },
-	[PERCH_FEATURE_CPU_TOPOLOGY] = { .name = "CPU_TOPOLOGY", .only_mentioned = true },
-	[PERCH_FEATURE_NUMA_TOPOLOGY] = { .name = "NUMA_TOPOLOGY", .only_mentioned = true },
+	[PERCH_FEATURE_CPU_TOPOLOGY] = { .name = "CPU_TOPOLOGY", .only_announced = true },
+	[PERCH_FEATURE_NUMA_TOPOLOGY] = { .name = "NUMA_TOPOLOGY", .only_announced = true },
 	[PERCH_FEATURE_BRANCH_STACK] = { .name = "BRANCH_STACK", .print = print_branches },
 	[PERCH_FEATURE_PMU_MAPPINGS] = { .name = "PMU_MAPPINGS", .print = print_pmus },
 	[PERCH_FEATURE_GROUP_DESC] = { .name = "GROUP_DESC", .print = print_groups },
 	[PERCH_FEATURE_AUXTRACE] = { .name = "AUXTRACE", .print = print_auxtrace },
 	[PERCH_FEATURE_STAT] = { .name = "STAT", .print = print_stat },
-	[PERCH_FEATURE_CACHE] = { .name = "CACHE", .only_mentioned = true },
+	[PERCH_FEATURE_CACHE] = { .name = "CACHE", .only_announced = true },
 	[PERCH_FEATURE_SAMPLE_TIME] = { .name = "SAMPLE_TIME", .print = print_sample_time },
-	[PERCH_FEATURE_MEM_TOPOLOGY] = { .name = "MEM_TOPOLOGY", .only_mentioned = true },
+	[PERCH_FEATURE_MEM_TOPOLOGY] = { .name = "MEM_TOPOLOGY", .only_announced = true },
 	[PERCH_FEATURE_CLOCKID] = { .name = "CLOCKID", .print = print_clock_resolution },
 	[PERCH_FEATURE_DIR_FORMAT] = { .name = "DIR_FORMAT", .print = print_directory },
 	[PERCH_FEATURE_BPF_PROG_INFO] = { .name = "BPF_PROG_INFO" },
@@ -364,9 +364,9 @@ static const struct {
 	[PERCH_FEATURE_COMPRESSED] = { .name = "COMPRESSED", .print = print_compression },
 	[PERCH_FEATURE_CPU_PMU_CAPS] = { .name = "CPU_PMU_CAPS", .print = print_cpu_capabilities },
 	[PERCH_FEATURE_CLOCK_DATA] = { .name = "CLOCK_DATA", .print = print_clock },
-	[PERCH_FEATURE_HYBRID_TOPOLOGY] = { .name = "HYBRID_TOPOLOGY", .only_mentioned = true },
+	[PERCH_FEATURE_HYBRID_TOPOLOGY] = { .name = "HYBRID_TOPOLOGY", .only_announced = true },
 	[PERCH_FEATURE_PMU_CAPS] = { .name = "PMU_CAPS", .print = print_pmu_capabilities },
-	[PERCH_FEATURE_CPU_DOMAIN_INFO] = { .name = "CPU_DOMAIN_INFO", .only_mentioned = true },
+	[PERCH_FEATURE_CPU_DOMAIN_INFO] = { .name = "CPU_DOMAIN_INFO", .only_announced = true },
 	[PERCH_FEATURE_E_MACHINE] = { .name = "E_MACHINE", .print = print_elf_machine },
 	[PERCH_FEATURE_CLN_SIZE] = { .name = "CLN_SIZE", .print = print_cache_line },
 };
@@ -384,7 +384,7 @@ static void print_feature_line(struct perch_reader *reader, FILE *stream, int fe
 		fprintf(stream, "# %s : ", features[feature].label);
 		print_text(stream, reader->text[feature]);
 		fputc('\n', stream);
-	} else if (features[feature].only_mentioned) {
+	} else if (features[feature].only_announced) {
 		fprintf(stream, "# %s info available, use -I to display\n", features[feature].name);
 	}
 }

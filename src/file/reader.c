@@ -11,25 +11,25 @@
 
 /* ---- memory ---- */
 
-struct perch__kept {
-	struct perch__kept *next;
+struct perch__allocation {
+	struct perch__allocation *next;
 	_Alignas(16) uint8_t bytes[];
 };
 
-void *perch__reader_keep(struct perch_reader *reader, size_t size)
+void *perch__reader_alloc(struct perch_reader *reader, size_t size)
 {
-	struct perch__kept *kept = calloc(1, sizeof(*kept) + size);
+	struct perch__allocation *allocation = calloc(1, sizeof(*allocation) + size);
 
-	if (!kept)
+	if (!allocation)
 		return NULL;
-	kept->next = reader->kept;
-	reader->kept = kept;
-	return kept->bytes;
+	allocation->next = reader->allocations;
+	reader->allocations = allocation;
+	return allocation->bytes;
 }
 
-const char *perch__reader_keep_text(struct perch_reader *reader, const char *text, size_t length)
+const char *perch__reader_strndup(struct perch_reader *reader, const char *text, size_t length)
 {
-	char *copy = perch__reader_keep(reader, length + 1);
+	char *copy = perch__reader_alloc(reader, length + 1);
 
 	if (copy)
 		memcpy(copy, text, length);
@@ -79,14 +79,14 @@ static int check_directory(struct perch_reader *reader, struct perch_error *err)
 			"a directory of version %llu: this version of perch reads 0 and 1",
 			(unsigned long long)version);
 	if (version == 0)
-		reader->nr_pieces = 1;
+		reader->nr_ranges = 1;
 	return 0;
 }
 
-static void settle_pieces(struct perch_reader *reader)
+static void set_ranges(struct perch_reader *reader)
 {
-	reader->piece[0] = (struct perch__piece){ 0, reader->data_offset, reader->data_end };
-	reader->records_end = reader->piece[reader->nr_pieces - 1].end;
+	reader->range[0] = (struct perch__range){ 0, reader->data_offset, reader->data_end };
+	reader->records_end = reader->range[reader->nr_ranges - 1].end;
 }
 
 static int open_file(struct perch_reader *reader, struct perch_error *err)
@@ -102,8 +102,8 @@ static int open_file(struct perch_reader *reader, struct perch_error *err)
 		rc = make_decoder(reader, err);
 	if (rc)
 		return rc;
-	settle_pieces(reader);
-	perch_parse_info_init(&reader->no_layout, &no_attr, perch_reader_byte_order(reader));
+	set_ranges(reader);
+	perch_parse_info_init(&reader->no_parse_info, &no_attr, perch_reader_byte_order(reader));
 	perch_reader_rewind(reader);
 	return 0;
 }
@@ -146,21 +146,21 @@ void perch_reader_close(struct perch_reader *reader)
 {
 	if (!reader)
 		return;
-	while (reader->kept) {
-		struct perch__kept *next = reader->kept->next;
+	while (reader->allocations) {
+		struct perch__allocation *next = reader->allocations->next;
 
-		free(reader->kept);
-		reader->kept = next;
+		free(reader->allocations);
+		reader->allocations = next;
 	}
 	perch__unload(reader);
-	perch__unpack_free(reader);
+	perch__decompress_free(reader);
 	perch_deferred_free(reader->deferred);
 	perch_decoder_free(reader->decoder);
 	free(reader->build_ids);
 	free(reader->index);
 	free(reader->needed_from);
-	free(reader->unpacked);
-	free(reader->pack);
+	free(reader->decompressed);
+	free(reader->compressed);
 	free(reader->scratch);
 	free(reader->path);
 	free(reader);
@@ -199,7 +199,7 @@ void perch_reader_rewind(struct perch_reader *reader)
 	reader->next_index = 0;
 	perch__deferred_restart(reader);
 	if (!reader->indexed)
-		perch__walk_start(reader, &reader->walk);
+		perch__cursor_start(reader, &reader->cursor);
 }
 
 static int next_by_time(struct perch_reader *reader, uint64_t *offset, struct perch_error *err)
@@ -228,7 +228,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 
 	if (reader->order == PERCH_ORDER_TIME)
 		return next_by_time(reader, offset, err);
-	rc = perch__walk_next(reader, &reader->walk, offset, err);
+	rc = perch__cursor_next(reader, &reader->cursor, offset, err);
 	/* The pages of the last record stay until the next call. */
 	if (rc > 0 && *offset<reader->extent && * offset> reader->released + RELEASE_EVERY)
 		perch__release(reader, *offset);
@@ -239,7 +239,7 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
  * Records start at multiples of 8 in every file that a recorder wrote; elsewhere they are copied to
  * such a place.
  */
-static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, uint64_t room)
+static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, uint64_t available)
 {
 	uint16_t size;
 
@@ -250,12 +250,12 @@ static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, ui
 	if (!reader->scratch)
 		return NULL;
 	size = perch__file_u16(reader, bytes + 6);
-	memcpy(reader->scratch, bytes, size < room ? size : room);
+	memcpy(reader->scratch, bytes, size < available ? size : available);
 	return reader->scratch;
 }
 
 /* What cannot be decoded has its header, its bytes and its place. */
-static void keep_header(const struct perch_reader *reader, struct perch_record *record,
+static void copy_header(const struct perch_reader *reader, struct perch_record *record,
 			const uint8_t *bytes)
 {
 	memset(record, 0, sizeof(*record));
@@ -263,7 +263,7 @@ static void keep_header(const struct perch_reader *reader, struct perch_record *
 	record->misc = perch__file_u16(reader, bytes + 4);
 	record->size = perch__file_u16(reader, bytes + 6);
 	record->bytes = bytes;
-	record->parse_info = &reader->no_layout;
+	record->parse_info = &reader->no_parse_info;
 }
 
 int perch__reader_record(struct perch_reader *reader, struct perch_record *record,
@@ -273,21 +273,21 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 	int rc;
 
 	while ((rc = next_in_order(reader, &offset, err)) > 0) {
-		uint64_t room = perch__record_room(reader, offset);
-		const void *bytes = aligned(reader, perch__record_at(reader, offset), room);
+		uint64_t available = perch__record_available(reader, offset);
+		const void *bytes = aligned(reader, perch__record_at(reader, offset), available);
 
 		if (!bytes)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 					       "no memory for a record");
-		if (room > PERCH__MOST_RECORD)
-			room = PERCH__MOST_RECORD;
-		rc = perch_decoder_decode(reader->decoder, record, bytes, room,
+		if (available > PERCH__MOST_RECORD)
+			available = PERCH__MOST_RECORD;
+		rc = perch_decoder_decode(reader->decoder, record, bytes, available,
 					  reader->keep_damaged ? err : NULL);
 		if (__builtin_expect(rc < 0, 0)) {
 			reader->undecoded++;
 			if (!reader->keep_damaged)
 				continue;
-			keep_header(reader, record, bytes);
+			copy_header(reader, record, bytes);
 			record->offset = perch__file_offset(reader, offset, record->size);
 			return -EBADMSG;
 		}
@@ -303,8 +303,9 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 		      struct perch_error *err)
 {
-	return __builtin_expect(reader->stitching, 0) ? perch__deferred_next(reader, record, err)
-						      : perch__reader_record(reader, record, err);
+	return __builtin_expect(reader->merging_deferred, 0)
+		       ? perch__deferred_next(reader, record, err)
+		       : perch__reader_record(reader, record, err);
 }
 
 void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
@@ -315,13 +316,13 @@ void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)
 void perch_reader_get_damage(const struct perch_reader *reader, struct perch_reader_damage *damage)
 {
 	*damage = (struct perch_reader_damage){
-		.missing_bytes = reader->missing,
-		.corrupt_bytes = reader->walk.garbled,
+		.missing_bytes = reader->missing_bytes,
+		.corrupt_bytes = reader->cursor.corrupt,
 		.undecoded_records = reader->undecoded,
 		.unknown_records = reader->unknown,
-		.missing_files = reader->nr_pieces > 1 ? reader->missing_files : 0,
+		.missing_files = reader->nr_ranges > 1 ? reader->missing_files : 0,
 		.unfinished = reader->unfinished,
-		.too_large = reader->walk.too_large,
+		.too_large = reader->cursor.too_large,
 	};
 }
 
@@ -330,13 +331,13 @@ void perch_reader_progress(const struct perch_reader *reader, uint64_t *done, ui
 	uint64_t before = 0;
 
 	*total = 0;
-	for (size_t i = 0; i < reader->nr_pieces; i++) {
-		if (i < reader->walk.piece)
-			before += reader->piece[i].end - reader->piece[i].start;
-		*total += reader->piece[i].end - reader->piece[i].start;
+	for (size_t i = 0; i < reader->nr_ranges; i++) {
+		if (i < reader->cursor.range)
+			before += reader->range[i].end - reader->range[i].start;
+		*total += reader->range[i].end - reader->range[i].start;
 	}
 	if (reader->order == PERCH_ORDER_FILE)
-		*done = before + reader->walk.at - reader->piece[reader->walk.piece].start;
+		*done = before + reader->cursor.at - reader->range[reader->cursor.range].start;
 	else if (reader->nr_index)
 		*done = (double)reader->next_index / reader->nr_index * *total;
 	else

@@ -12,41 +12,41 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define CHUNK	   (256u << 10)
-#define LOOK_EVERY (16u << 20) /* bytes after which the room that is left is looked at, */
-#define LEAVE	   (64u << 20) /* and how much of it is left to others */
+#define CHUNK	    (256u << 10)
+#define CHECK_EVERY (16u << 20) /* bytes after which the room that is left is checked at, */
+#define MIN_FREE    (64u << 20) /* and how much of it is left to others */
 
-static int no_place(const char *folder, struct perch_error *err)
+static int cannot_create(const char *directory, struct perch_error *err)
 {
 	int errnum = errno;
 
 	perch_error_set(err, errnum, PERCH_ERROR_FILE,
-			"no temporary file in %s to keep what is piped in: %s", folder,
+			"no temporary file in %s to keep what is piped in: %s", directory,
 			strerror(errnum));
-	perch_error_remedy(err, "Set TMPDIR to a folder that can be written to");
+	perch_error_remedy(err, "Set TMPDIR to a directory that can be written to");
 	return -errnum;
 }
 
 /* Not /tmp where nothing else is said: that one may be memory. */
-static int open_nameless(struct perch_error *err)
+static int open_unnamed(struct perch_error *err)
 {
-	const char *folder = secure_getenv("TMPDIR");
+	const char *directory = secure_getenv("TMPDIR");
 	char path[PATH_MAX];
 	int fd;
 
-	if (!folder || !folder[0])
-		folder = "/var/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	if (!directory || !directory[0])
+		directory = "/var/tmp";
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 	if (fd >= 0)
 		return fd;
 	/* file systems that have no such files */
-	if (snprintf(path, sizeof(path), "%s/perch-XXXXXX", folder) >= (int)sizeof(path)) {
+	if (snprintf(path, sizeof(path), "%s/perch-XXXXXX", directory) >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
-		return no_place(folder, err);
+		return cannot_create(directory, err);
 	}
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
-		return no_place(folder, err);
+		return cannot_create(directory, err);
 	unlink(path);
 	return fd;
 }
@@ -62,7 +62,7 @@ static int wait_for(int fd)
  * What there is, up to size; 0 at the end. A FIFO opened without waiting has no writer at first;
  * poll(2) waits for one.
  */
-static ssize_t take(int fd, void *bytes, size_t size)
+static ssize_t read_some(int fd, void *bytes, size_t size)
 {
 	while (true) {
 		int rc = wait_for(fd);
@@ -78,7 +78,7 @@ static ssize_t take(int fd, void *bytes, size_t size)
 	}
 }
 
-static int keep(int file, const uint8_t *bytes, size_t size)
+static int write_all(int file, const uint8_t *bytes, size_t size)
 {
 	while (size) {
 		ssize_t done = write(file, bytes, size);
@@ -96,8 +96,8 @@ static int keep(int file, const uint8_t *bytes, size_t size)
 /* ---- what can be a recording ---- */
 
 /* Where the stream is among the records: it may go on for ever behind what is none. */
-struct follower {
-	bool begun, pipe, swapped;
+struct scanner {
+	bool has_header, pipe, swapped;
 	bool ended; /* nothing behind this can be told apart into records */
 	/* of the header, then of each record, as far as it takes to know how far that one goes */
 	uint8_t head[16];
@@ -105,66 +105,66 @@ struct follower {
 	uint64_t skip;	   /* until the next record */
 };
 
-/* False when this is not perf.data. Of a file only the magic number is looked at: its reader knows
+/* False when this is not perf.data. Of a file only the magic number is checked at: its reader knows
  * what it holds. */
-static bool begin(struct follower *follower)
+static bool read_header(struct scanner *scanner)
 {
-	uint64_t magic = perch__u64(follower->head), size = perch__u64(follower->head + 8);
+	uint64_t magic = perch__u64(scanner->head), size = perch__u64(scanner->head + 8);
 
-	follower->begun = true;
-	follower->pipe = size == PERCH__HEADER_SIZE_PIPE ||
-			 __builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
-	follower->swapped = follower->pipe && size != PERCH__HEADER_SIZE_PIPE;
+	scanner->has_header = true;
+	scanner->pipe = size == PERCH__HEADER_SIZE_PIPE ||
+			__builtin_bswap64(size) == PERCH__HEADER_SIZE_PIPE;
+	scanner->swapped = scanner->pipe && size != PERCH__HEADER_SIZE_PIPE;
 	return perch__is_magic(magic);
 }
 
-static void enter_record(struct follower *follower)
+static void skip_record(struct scanner *scanner)
 {
-	uint16_t size = perch__u16(follower->head + 6);
+	uint16_t size = perch__u16(scanner->head + 6);
 	size_t whole;
 
-	if (follower->swapped)
+	if (scanner->swapped)
 		size = __builtin_bswap16(size);
-	whole = size < sizeof(follower->head) ? size : sizeof(follower->head);
+	whole = size < sizeof(scanner->head) ? size : sizeof(scanner->head);
 	if (size < sizeof(struct perch_record_header))
-		follower->ended = true;
-	else if (follower->have < whole)
-		follower->want = whole;
+		scanner->ended = true;
+	else if (scanner->have < whole)
+		scanner->want = whole;
 	else {
-		uint64_t payload = perch__record_payload(follower->swapped, follower->head, size);
+		uint64_t payload = perch__record_payload(scanner->swapped, scanner->head, size);
 
-		if (__builtin_add_overflow(payload, size - whole, &follower->skip))
-			follower->skip = UINT64_MAX;
-		follower->have = 0;
-		follower->want = sizeof(struct perch_record_header);
+		if (__builtin_add_overflow(payload, size - whole, &scanner->skip))
+			scanner->skip = UINT64_MAX;
+		scanner->have = 0;
+		scanner->want = sizeof(struct perch_record_header);
 	}
 }
 
 /* Takes up what has come. False when it is not perf.data. */
-static bool follow(struct follower *follower, const uint8_t *bytes, size_t size)
+static bool scan(struct scanner *scanner, const uint8_t *bytes, size_t size)
 {
-	while (size && !follower->ended && (!follower->begun || follower->pipe)) {
-		uint64_t part = follower->skip ? follower->skip : follower->want - follower->have;
+	while (size && !scanner->ended && (!scanner->has_header || scanner->pipe)) {
+		uint64_t part = scanner->skip ? scanner->skip : scanner->want - scanner->have;
 
 		if (part > size)
 			part = size;
-		if (follower->skip) {
-			follower->skip -= part;
+		if (scanner->skip) {
+			scanner->skip -= part;
 		} else {
-			memcpy(follower->head + follower->have, bytes, part);
-			follower->have += part;
+			memcpy(scanner->head + scanner->have, bytes, part);
+			scanner->have += part;
 		}
 		bytes += part;
 		size -= part;
-		if (follower->skip || follower->have < follower->want)
+		if (scanner->skip || scanner->have < scanner->want)
 			continue;
-		if (follower->begun) {
-			enter_record(follower);
+		if (scanner->has_header) {
+			skip_record(scanner);
 		} else {
-			if (!begin(follower))
+			if (!read_header(scanner))
 				return false;
-			follower->have = 0;
-			follower->want = sizeof(struct perch_record_header);
+			scanner->have = 0;
+			scanner->want = sizeof(struct perch_record_header);
 		}
 	}
 	return true;
@@ -172,53 +172,53 @@ static bool follow(struct follower *follower, const uint8_t *bytes, size_t size)
 
 /* ---- keeping it ---- */
 
-static int cannot_keep(int errnum, struct perch_error *err)
+static int cannot_write(int errnum, struct perch_error *err)
 {
 	perch_error_set(err, errnum, PERCH_ERROR_FILE,
 			"what is piped in cannot be kept in a temporary file: %s",
 			errnum == ENOSPC ? "too little room is left there" : strerror(errnum));
-	perch_error_remedy(err, "Set TMPDIR to a folder with more room");
+	perch_error_remedy(err, "Set TMPDIR to a directory with more room");
 	return -errnum;
 }
 
 /* Whoever pipes without end must not fill the disk for everyone. */
-static bool leaves_room(int file)
+static bool has_free_space(int file)
 {
-	struct statvfs room;
+	struct statvfs space;
 
-	return fstatvfs(file, &room) || !room.f_blocks ||
-	       (uint64_t)room.f_bavail * room.f_frsize >= LEAVE;
+	return fstatvfs(file, &space) || !space.f_blocks ||
+	       (uint64_t)space.f_bavail * space.f_frsize >= MIN_FREE;
 }
 
 /* Whatever is no perf.data, or behind its last record, and may never end, is let go of at once. */
 static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 {
-	struct follower follower = { .want = sizeof(follower.head) };
-	uint64_t kept = 0, looked = 0;
+	struct scanner scanner = { .want = sizeof(scanner.head) };
+	uint64_t copied = 0, checked = 0;
 	ssize_t got;
 	int rc;
 
-	while (!follower.ended && (got = take(from, bytes, CHUNK)) != 0) {
+	while (!scanner.ended && (got = read_some(from, bytes, CHUNK)) != 0) {
 		if (got < 0)
 			return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
-		if (!follow(&follower, bytes, got))
+		if (!scan(&scanner, bytes, got))
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
 					       "what is piped in is not perf.data");
-		rc = keep(to, bytes, got);
-		kept += got;
-		if (!rc && kept - looked >= LOOK_EVERY) {
-			looked = kept;
-			rc = leaves_room(to) ? 0 : -ENOSPC;
+		rc = write_all(to, bytes, got);
+		copied += got;
+		if (!rc && copied - checked >= CHECK_EVERY) {
+			checked = copied;
+			rc = has_free_space(to) ? 0 : -ENOSPC;
 		}
 		if (rc)
-			return cannot_keep(-rc, err);
+			return cannot_write(-rc, err);
 	}
 	return 0;
 }
 
 int perch__spool(int from, struct perch_error *err)
 {
-	int file = open_nameless(err), rc;
+	int file = open_unnamed(err), rc;
 	uint8_t *bytes;
 
 	if (file < 0)

@@ -14,7 +14,7 @@
 #include "internal.h"
 
 #define ATTR_SIZE_USUAL 128u /* VER7: what perf 6.1 and everything newer reads */
-#define MOST_PIECES	1024 /* of one pwritev(2) */
+#define MOST_IOV	1024 /* of one pwritev(2) */
 
 struct perch_writer {
 	int fd;
@@ -79,7 +79,7 @@ static int cannot_create(const char *path, int errnum, struct perch_error *err)
  * What is there already: a regular file is kept as path.old, a device is written to, all else is
  * refused.
  */
-static int keep_old(const char *path, bool *device, char *old, struct perch_error *err)
+static int rename_old(const char *path, bool *device, char *old, struct perch_error *err)
 {
 	struct stat status;
 	int length = snprintf(old, PATH_MAX, "%s.old", path);
@@ -137,7 +137,7 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 {
 	char old[PATH_MAX];
 	bool device;
-	int rc = keep_old(path, &device, old, err);
+	int rc = rename_old(path, &device, old, err);
 
 	if (rc)
 		return rc;
@@ -302,27 +302,27 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 
 /* ---- records ---- */
 
-static size_t pieces_size(const struct iovec *pieces, int nr)
+static size_t iov_size(const struct iovec *iov, int nr)
 {
 	size_t size = 0;
 
 	for (int i = 0; i < nr; i++)
-		size += pieces[i].iov_len;
+		size += iov[i].iov_len;
 	return size;
 }
 
 /* What one pwritev(2) left over. */
-static int write_rest(struct perch_writer *writer, const struct iovec *pieces, int nr,
-		      size_t written, uint64_t offset, struct perch_error *err)
+static int write_rest(struct perch_writer *writer, const struct iovec *iov, int nr, size_t written,
+		      uint64_t offset, struct perch_error *err)
 {
 	for (int i = 0; i < nr; i++) {
-		size_t size = pieces[i].iov_len;
+		size_t size = iov[i].iov_len;
 		int rc;
 
 		if (written >= size) {
 			written -= size;
 		} else {
-			rc = write_all(writer, (const char *)pieces[i].iov_base + written,
+			rc = write_all(writer, (const char *)iov[i].iov_base + written,
 				       size - written, offset + written, err);
 			if (rc)
 				return rc;
@@ -333,11 +333,11 @@ static int write_rest(struct perch_writer *writer, const struct iovec *pieces, i
 	return 0;
 }
 
-int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces, int nr,
+int perch_writer_append(struct perch_writer *writer, const struct iovec *iov, int nr,
 			struct perch_error *err)
 {
 	uint64_t end = writer->header.data.offset + writer->header.data.size;
-	size_t size = pieces_size(pieces, nr);
+	size_t size = iov_size(iov, nr);
 	uint64_t total = writer->header.data.size + size;
 	ssize_t wrote;
 	int rc;
@@ -345,12 +345,12 @@ int perch_writer_append(struct perch_writer *writer, const struct iovec *pieces,
 	if (!size)
 		return 0;
 	do {
-		wrote = pwritev(writer->fd, pieces, nr < MOST_PIECES ? nr : MOST_PIECES, end);
+		wrote = pwritev(writer->fd, iov, nr < MOST_IOV ? nr : MOST_IOV, end);
 	} while (wrote < 0 && errno == EINTR);
 	if (wrote < 0)
 		return failed_write(writer, errno, err);
 	if ((size_t)wrote < size) {
-		rc = write_rest(writer, pieces, nr, wrote, end, err);
+		rc = write_rest(writer, iov, nr, wrote, end, err);
 		if (rc)
 			return rc;
 	}

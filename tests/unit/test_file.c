@@ -341,7 +341,7 @@ static void untimed_records_keep_their_place(void **state)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct perch__row *x = a, *y = b;
+	const struct perch__index_entry *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
@@ -355,7 +355,7 @@ static int compare_entries(const void *a, const void *b)
 static void sorting_is_stable_on_any_times(void **state)
 {
 	enum { MOST = 5000 };
-	static struct perch__row entries[MOST], want[MOST];
+	static struct perch__index_entry entries[MOST], want[MOST];
 
 	(void)state;
 	srand(1);
@@ -373,7 +373,7 @@ static void sorting_is_stable_on_any_times(void **state)
 						     i % 100 * 10 + i / 100,
 						     i };
 
-				entries[i] = (struct perch__row){ times[kind], i };
+				entries[i] = (struct perch__index_entry){ times[kind], i };
 			}
 			memcpy(want, entries, sizeof(want));
 			qsort(want, nr, sizeof(*want), compare_entries);

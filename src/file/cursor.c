@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From record to record in the order of the file, stepping over payloads and into compressed
+ * records.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "internal.h"
+
+#define HEADER_BYTES 8u
+
+static void enter_range(const struct perch_reader *reader, struct perch__cursor *cursor,
+			size_t number)
+{
+	cursor->range = number;
+	cursor->at = reader->range[number].start;
+	cursor->end = reader->range[number].end;
+}
+
+void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor)
+{
+	*cursor = (struct perch__cursor){ 0 };
+	enter_range(reader, cursor, 0);
+	reader->nr_compressed = 0;
+	perch__decompress_restart(reader);
+}
+
+/* Two types have bytes behind the record that its 16-bit size does not count. */
+uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size)
+{
+	uint32_t type = perch__u32(record), brief;
+	uint64_t payload;
+
+	if (swapped)
+		type = __builtin_bswap32(type);
+	if (type == PERCH_RECORD_AUXTRACE && size >= 16) {
+		payload = perch__u64(record + 8);
+		return swapped ? __builtin_bswap64(payload) : payload;
+	}
+	if (type == PERCH_RECORD_HEADER_TRACING_DATA && size >= 12) {
+		brief = perch__u32(record + 8);
+		return ((swapped ? __builtin_bswap32(brief) : brief) + 7ull) & ~7ull;
+	}
+	return 0;
+}
+
+/* ---- unpacked records ---- */
+
+/*
+ * The next whole record among the unpacked bytes: 1, or 0 when there is none (a part may wait for
+ * more).
+ */
+static int next_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
+			     uint64_t *offset)
+{
+	uint64_t left = cursor->decompressed_end - cursor->decompressed_at;
+	uint16_t size;
+
+	if (left < HEADER_BYTES)
+		return 0;
+	size = perch__file_u16(reader, reader->decompressed + cursor->decompressed_at + 6);
+	if (size < HEADER_BYTES) {
+		cursor->corrupt += left;
+		cursor->decompressed_at = cursor->decompressed_end;
+		return 0;
+	}
+	if (size > left)
+		return 0;
+	*offset = reader->extent + cursor->decompressed_at;
+	cursor->decompressed_at += size;
+	return 1;
+}
+
+/* In file order only what is not yet read of the unpacked bytes is kept. */
+static void discard_delivered(struct perch_reader *reader, struct perch__cursor *cursor)
+{
+	uint64_t left = cursor->decompressed_end - cursor->decompressed_at;
+
+	if (reader->order != PERCH_ORDER_FILE || !cursor->decompressed_at)
+		return;
+	memmove(reader->decompressed, reader->decompressed + cursor->decompressed_at, left);
+	cursor->decompressed_at = 0;
+	cursor->decompressed_end = left;
+	reader->nr_compressed = 0;
+}
+
+/* Remembers what has been unpacked last as that of the packed record at `offset`. */
+static bool add_compressed(struct perch_reader *reader, const struct perch__cursor *cursor,
+			   uint64_t offset)
+{
+	if (reader->nr_compressed == reader->compressed_capacity) {
+		size_t capacity = reader->compressed_capacity ? 2 * reader->compressed_capacity
+							      : 16;
+		struct perch__compressed *larger =
+			realloc(reader->compressed, capacity * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		reader->compressed = larger;
+		reader->compressed_capacity = capacity;
+	}
+	reader->compressed[reader->nr_compressed++] =
+		(struct perch__compressed){ .end = cursor->decompressed_end, .offset = offset };
+	return true;
+}
+
+static int decompress(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t offset,
+		      uint16_t size, struct perch_error *err)
+{
+	int rc;
+
+	discard_delivered(reader, cursor);
+	rc = perch__decompress(reader, reader->file + offset, size, &cursor->decompressed_end, err);
+	if (rc == -EBADMSG || rc == -EFBIG) {
+		cursor->corrupt += size;
+		cursor->too_large |= rc == -EFBIG;
+		rc = 0;
+	}
+	cursor->decompressing = true;
+	if (!rc && !add_compressed(reader, cursor, offset))
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to unpack compressed records");
+	return rc;
+}
+
+/* ---- the files' records ---- */
+
+static bool is_cut_off(const struct perch_reader *reader, const struct perch__cursor *cursor)
+{
+	return !cursor->range && (reader->missing_bytes || reader->unfinished);
+}
+
+/*
+ * What follows cannot be told apart into records. A cut at the end of a cut-off file has been told
+ * already.
+ */
+static void stop(const struct perch_reader *reader, struct perch__cursor *cursor, bool cut)
+{
+	if (!cut || !is_cut_off(reader, cursor))
+		cursor->corrupt += cursor->end - cursor->at;
+	cursor->at = cursor->end;
+}
+
+/* The size of the record at cursor->at; 0 when there is none. */
+static inline uint16_t whole_record(const struct perch_reader *reader, struct perch__cursor *cursor)
+{
+	uint64_t left = cursor->end - cursor->at;
+	uint16_t size;
+
+	if (__builtin_expect(left < HEADER_BYTES, 0)) {
+		if (left)
+			stop(reader, cursor, true);
+		return 0;
+	}
+	size = perch__file_u16(reader, reader->file + cursor->at + 6);
+	if (__builtin_expect(size < HEADER_BYTES || size > left, 0)) {
+		stop(reader, cursor, size >= HEADER_BYTES);
+		return 0;
+	}
+	return size;
+}
+
+static void step_over_payload(const struct perch_reader *reader, struct perch__cursor *cursor,
+			      uint64_t payload)
+{
+	if (__builtin_expect(payload > cursor->end - cursor->at, 0))
+		stop(reader, cursor, true);
+	else
+		cursor->at += payload;
+}
+
+/* The next file of a directory: what is packed there is a stream of its own. */
+static bool next_range(struct perch_reader *reader, struct perch__cursor *cursor)
+{
+	/* a part of a record whose rest never came */
+	if (!is_cut_off(reader, cursor))
+		cursor->corrupt += cursor->decompressed_end - cursor->decompressed_at;
+	cursor->decompressed_at = cursor->decompressed_end;
+	if (cursor->range + 1 >= reader->nr_ranges)
+		return false;
+	perch__decompress_begin(reader);
+	enter_range(reader, cursor, cursor->range + 1);
+	return true;
+}
+
+static int next_in_file(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t *offset,
+			struct perch_error *err)
+{
+	const uint8_t *record;
+	uint16_t size;
+
+	while (!(size = whole_record(reader, cursor)))
+		if (!next_range(reader, cursor))
+			return 0;
+	record = reader->file + cursor->at;
+	*offset = cursor->at;
+	if (__builtin_expect(perch__file_u32(reader, record) < PERCH_RECORD_HEADER_ATTR, 1)) {
+		cursor->at += size;
+		return 1;
+	}
+	cursor->at += size;
+	step_over_payload(reader, cursor, perch__record_payload(reader->swapped, record, size));
+	if (perch__is_compressed(perch__file_u32(reader, record))) {
+		int rc = decompress(reader, cursor, *offset, size, err);
+
+		if (rc)
+			return rc;
+	}
+	return 1;
+}
+
+int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t *offset,
+		       struct perch_error *err)
+{
+	if (__builtin_expect(cursor->decompressing, 0)) {
+		if (next_decompressed(reader, cursor, offset))
+			return 1;
+		cursor->decompressing = false;
+	}
+	return next_in_file(reader, cursor, offset, err);
+}
+
+/* ---- places ---- */
+
+/* Where the packed record lies that a byte of the unpacked ones came from. */
+static uint64_t compressed_record_of(const struct perch_reader *reader, uint64_t last)
+{
+	size_t low = 0, high = reader->nr_compressed;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (reader->compressed[middle].end <= last)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < reader->nr_compressed ? reader->compressed[low].offset : 0;
+}
+
+static uint64_t base_of(const struct perch_reader *reader, uint64_t offset)
+{
+	size_t low = 0, high = reader->nr_ranges - 1;
+
+	while (low < high) {
+		size_t middle = low + (high - low + 1) / 2;
+
+		if (reader->range[middle].base > offset)
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	return reader->range[low].base;
+}
+
+uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size)
+{
+	if (__builtin_expect(offset >= reader->extent, 0))
+		offset = compressed_record_of(reader, offset - reader->extent + size - 1);
+	return __builtin_expect(reader->nr_ranges > 1, 0) ? offset - base_of(reader, offset)
+							  : offset;
+}
+
+/*
+ * Private pages of a read-only mapping: dropped now, they are read again from the page cache if
+ * anyone still looks. So views stay valid, and a report over a large file does not count it as its
+ * own memory.
+ */
+void perch__release(struct perch_reader *reader, uint64_t before)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+
+	if (reader->copied || before <= reader->released)
+		return;
+	before = before / page * page;
+	if (before > reader->released)
+		madvise((void *)(reader->file + reader->released), before - reader->released,
+			MADV_DONTNEED);
+	reader->released = before;
+}
