@@ -45,16 +45,18 @@ static int set_build_id(struct perch_processes *processes, struct perch_dso *dso
 	return perch__strings_add(&processes->builds, hash_build(key), dso);
 }
 
-static bool tells_path(const void *value, const void *path)
+static bool same_header_path(const void *value, const void *path)
 {
-	return !strcmp(((const struct told *)value)->path, path);
+	return !strcmp(((const struct header_build_id *)value)->path, path);
 }
 
 /* The build id that the file's header tells for a path. */
-static const struct told *told_of(const struct perch_processes *processes, const char *path)
+static const struct header_build_id *find_header_build_id(const struct perch_processes *processes,
+							  const char *path)
 {
-	return perch__strings_find(&processes->told_index, perch__hash_bytes(path, strlen(path), 0),
-				   tells_path, path);
+	return perch__strings_find(&processes->header_build_id_index,
+				   perch__hash_bytes(path, strlen(path), 0), same_header_path,
+				   path);
 }
 
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
@@ -98,10 +100,10 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 	if (!dso || (!first && perch__strings_add(&processes->dsos, hash, dso)))
 		return NULL;
 	if (!size) {
-		const struct told *told = told_of(processes, dso->path);
+		const struct header_build_id *header = find_header_build_id(processes, dso->path);
 
-		key.build_id = told ? told->bytes : NULL;
-		key.size = told ? told->size : 0;
+		key.build_id = header ? header->bytes : NULL;
+		key.size = header ? header->size : 0;
 	}
 	return !key.size || !set_build_id(processes, dso, &key) ? dso : NULL;
 }
@@ -111,7 +113,7 @@ static const struct {
 	const char *name;
 	bool prefix;
 	enum perch_dso_kind kind;
-} special[] = {
+} special_names[] = {
 	{ "[vdso]", false, PERCH_DSO_VDSO },	 { "[vdso32]", false, PERCH_DSO_ANON },
 	{ "[vsyscall]", false, PERCH_DSO_ANON }, { "[heap]", false, PERCH_DSO_ANON },
 	{ "[stack", true, PERCH_DSO_ANON },	 { "[uprobes]", false, PERCH_DSO_ANON },
@@ -119,10 +121,10 @@ static const struct {
 };
 
 /* Code that a program made itself: shown by its process, as one has to know whose it is. */
-static const char *const generated[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
+static const char *const generated_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
-static struct perch_dso *kernel_binary(struct perch_processes *processes,
-				       const struct perch_mmap_record *mmap)
+static struct perch_dso *kernel_dso(struct perch_processes *processes,
+				    const struct perch_mmap_record *mmap)
 {
 	static const char kernel[] = "[kernel.kallsyms]";
 	const char *name = mmap->filename.text;
@@ -135,7 +137,7 @@ static struct perch_dso *kernel_binary(struct perch_processes *processes,
 		 */
 		if (dso)
 			dso->text_start = mmap->page_offset;
-		processes->kernel_binary = dso;
+		processes->kernel_dso = dso;
 	} else {
 		dso = perch__dso_named(processes, name, mmap->filename.length, PERCH_DSO_MODULE,
 				       mmap->build_id, mmap->build_id_size);
@@ -147,22 +149,23 @@ static struct perch_dso *kernel_binary(struct perch_processes *processes,
 	return dso;
 }
 
-struct perch_dso *perch__dso_of(struct perch_processes *processes,
-				const struct perch_mmap_record *mmap, bool kernel)
+struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
+					const struct perch_mmap_record *mmap, bool kernel)
 {
 	const char *name = mmap->filename.text;
 	char made[32];
 
 	if (kernel)
-		return kernel_binary(processes, mmap);
-	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++)
-		if (special[i].prefix ? !strncmp(name, special[i].name, strlen(special[i].name))
-				      : !strcmp(name, special[i].name))
+		return kernel_dso(processes, mmap);
+	for (size_t i = 0; i < sizeof(special_names) / sizeof(*special_names); i++)
+		if (special_names[i].prefix
+			    ? !strncmp(name, special_names[i].name, strlen(special_names[i].name))
+			    : !strcmp(name, special_names[i].name))
 			return perch__dso_named(processes, name, mmap->filename.length,
-						special[i].kind, mmap->build_id,
+						special_names[i].kind, mmap->build_id,
 						mmap->build_id_size);
-	for (size_t i = 0; i < sizeof(generated) / sizeof(*generated); i++)
-		if (!strncmp(name, generated[i], strlen(generated[i]))) {
+	for (size_t i = 0; i < sizeof(generated_names) / sizeof(*generated_names); i++)
+		if (!strncmp(name, generated_names[i], strlen(generated_names[i]))) {
 			snprintf(made, sizeof(made), "[JIT] tid %u", mmap->pid);
 			return perch__dso_named(processes, made, strlen(made), PERCH_DSO_ANON, NULL,
 						0);
@@ -178,22 +181,24 @@ int perch_processes_add_build_id(struct perch_processes *processes, const char *
 	struct key key = { path, strlen(path), bytes, size };
 	uint64_t hash = perch__hash_bytes(path, key.length, 0);
 	struct perch_dso *dso;
-	struct told *told;
+	struct header_build_id *header;
 
-	if (!size || size > sizeof(told->bytes))
+	if (!size || size > sizeof(header->bytes))
 		return -EINVAL;
-	if (told_of(processes, path))
+	if (find_header_build_id(processes, path))
 		return 0;
-	told = malloc(sizeof(*told) + key.length + 1);
-	if (!told || perch__grow(&processes->told, processes->nr_told, sizeof(told)) ||
-	    perch__strings_add(&processes->told_index, hash, told)) {
-		free(told);
+	header = malloc(sizeof(*header) + key.length + 1);
+	if (!header ||
+	    perch__grow(&processes->header_build_id, processes->nr_header_build_ids,
+			sizeof(header)) ||
+	    perch__strings_add(&processes->header_build_id_index, hash, header)) {
+		free(header);
 		return -ENOMEM;
 	}
-	processes->told[processes->nr_told++] = told;
-	told->size = size;
-	memcpy(told->bytes, bytes, size);
-	memcpy(told->path, path, key.length + 1);
+	processes->header_build_id[processes->nr_header_build_ids++] = header;
+	header->size = size;
+	memcpy(header->bytes, bytes, size);
+	memcpy(header->path, path, key.length + 1);
 	dso = perch__strings_find(&processes->dsos, hash, same_path, &key);
 	return dso && !dso->build_id_size ? set_build_id(processes, dso, &key) : 0;
 }

@@ -26,7 +26,7 @@ struct map {
 struct node {
 	struct map map;
 	struct node *left, *right;
-	uint32_t users, priority;
+	uint32_t references, priority;
 };
 
 /* An address space: maps, none overlapping. Shared after fork until one side changes it; what both
@@ -35,16 +35,16 @@ struct space {
 	struct node *root; /* NULL: nothing is mapped */
 	uint64_t random;
 	bool failed; /* memory ran out: it is incomplete */
-	unsigned users;
+	unsigned references;
 	uint64_t generation;
 };
 struct space *perch__space_new(uint64_t generation);
-void perch__space_drop(struct space *space);
+void perch__space_put(struct space *space);
 /* One more user of the space. */
-struct space *perch__space_share(struct space *space);
+struct space *perch__space_get(struct space *space);
 /* The space itself when it has one user, else one of its own (dropping the share); NULL when out of
  * memory. */
-struct space *perch__space_own(struct space *space);
+struct space *perch__space_writable(struct space *space);
 /* Puts a map in, cutting what it covers out of older ones. 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
 const struct map *perch__space_find(const struct space *space, uint64_t address);
@@ -83,7 +83,7 @@ int perch__strings_add(struct strings *strings, uint64_t hash, void *value);
 uint64_t perch__hash_bytes(const void *bytes, size_t size, uint64_t seed);
 
 /* A build id that the file's header tells for a path. */
-struct told {
+struct header_build_id {
 	uint8_t size, bytes[20];
 	char path[];
 };
@@ -99,12 +99,12 @@ struct perch_processes {
 	struct strings dsos; /* by path: the first of each */
 	struct perch_dso **dso;
 	size_t nr_dsos;
-	struct strings builds;	   /* those whose build id is known, by path and build id */
-	struct strings told_index; /* by path */
-	struct told **told;
-	size_t nr_told;
+	struct strings builds; /* those whose build id is known, by path and build id */
+	struct strings header_build_id_index; /* by path */
+	struct header_build_id **header_build_id;
+	size_t nr_header_build_ids;
 	struct space *kernel;
-	struct perch_dso *unknown, *kernel_binary;
+	struct perch_dso *unknown, *kernel_dso;
 	bool kernel_mapped; /* it is known where the kernel and its modules are, */
 	/* and where the text of the kernel itself ends; 0: not that */
 	uint64_t kernel_text_end;
@@ -112,8 +112,8 @@ struct perch_processes {
 };
 
 /* The binary of a mapping; NULL when out of memory. */
-struct perch_dso *perch__dso_of(struct perch_processes *processes,
-				const struct perch_mmap_record *mmap, bool kernel);
+struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
+					const struct perch_mmap_record *mmap, bool kernel);
 /* One that no mapping names a second time. */
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
 				 enum perch_dso_kind kind);

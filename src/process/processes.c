@@ -16,10 +16,10 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 		processes->kernel = perch__space_new(0);
 		processes->unknown = perch__dso_named(processes, unknown, sizeof(unknown) - 1,
 						      PERCH_DSO_UNKNOWN, NULL, 0);
-		processes->kernel_binary = perch__dso_named(processes, kernel, sizeof(kernel) - 1,
-							    PERCH_DSO_KERNEL, NULL, 0);
+		processes->kernel_dso = perch__dso_named(processes, kernel, sizeof(kernel) - 1,
+							 PERCH_DSO_KERNEL, NULL, 0);
 	}
-	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_binary) {
+	if (!processes || !processes->kernel || !processes->unknown || !processes->kernel_dso) {
 		perch_processes_free(processes);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for address spaces");
@@ -33,7 +33,7 @@ void perch_processes_free(struct perch_processes *processes)
 	if (!processes)
 		return;
 	for (size_t i = 0; i < processes->nr_processes; i++) {
-		perch__space_drop(processes->process[i]->space);
+		perch__space_put(processes->process[i]->space);
 		free(processes->process[i]);
 	}
 	for (size_t i = 0; i < processes->nr_threads; i++)
@@ -44,20 +44,20 @@ void perch_processes_free(struct perch_processes *processes)
 		free((char *)processes->dso[i]->path);
 		free(processes->dso[i]);
 	}
-	for (size_t i = 0; i < processes->nr_told; i++)
-		free(processes->told[i]);
-	perch__space_drop(processes->kernel);
+	for (size_t i = 0; i < processes->nr_header_build_ids; i++)
+		free(processes->header_build_id[i]);
+	perch__space_put(processes->kernel);
 	free(processes->processes.slot);
 	free(processes->threads.slot);
 	free(processes->comms.slot);
 	free(processes->dsos.slot);
 	free(processes->builds.slot);
-	free(processes->told_index.slot);
+	free(processes->header_build_id_index.slot);
 	free(processes->process);
 	free(processes->thread);
 	free(processes->comm);
 	free(processes->dso);
-	free(processes->told);
+	free(processes->header_build_id);
 	free(processes);
 }
 
@@ -66,7 +66,7 @@ static bool same_comm(const void *value, const void *key)
 	return !strcmp(((const struct comm *)value)->text, key);
 }
 
-static const struct comm *comm_of(struct perch_processes *processes, const char *text)
+static const struct comm *get_comm(struct perch_processes *processes, const char *text)
 {
 	size_t length = strlen(text);
 	uint64_t hash = perch__hash_bytes(text, length, 1);
@@ -86,7 +86,7 @@ static const struct comm *comm_of(struct perch_processes *processes, const char 
 	return comm;
 }
 
-static struct process *process_of(struct perch_processes *processes, uint32_t pid)
+static struct process *get_process(struct perch_processes *processes, uint32_t pid)
 {
 	struct process *process = perch__table_get(&processes->processes, pid);
 
@@ -100,7 +100,7 @@ static struct process *process_of(struct perch_processes *processes, uint32_t pi
 	if (!process->space ||
 	    perch__grow(&processes->process, processes->nr_processes, sizeof(process)) ||
 	    perch__table_put(&processes->processes, pid, process)) {
-		perch__space_drop(process->space);
+		perch__space_put(process->space);
 		free(process);
 		return NULL;
 	}
@@ -108,7 +108,7 @@ static struct process *process_of(struct perch_processes *processes, uint32_t pi
 	return process;
 }
 
-static struct perch_thread *thread_new(struct perch_processes *processes, uint32_t pid,
+static struct perch_thread *new_thread(struct perch_processes *processes, uint32_t pid,
 				       uint32_t tid)
 {
 	struct perch_thread *leader = perch__table_get(&processes->threads, pid);
@@ -124,8 +124,8 @@ static struct perch_thread *thread_new(struct perch_processes *processes, uint32
 		snprintf(name, sizeof(name), ":%u", tid);
 	thread->pid = pid;
 	thread->tid = tid;
-	thread->process = process_of(processes, pid);
-	thread->comm = leader && leader->pid == pid ? leader->comm : comm_of(processes, name);
+	thread->process = get_process(processes, pid);
+	thread->comm = leader && leader->pid == pid ? leader->comm : get_comm(processes, name);
 	if (!thread->process || !thread->comm ||
 	    perch__grow(&processes->thread, processes->nr_threads, sizeof(thread)) ||
 	    perch__table_put(&processes->threads, tid, thread)) {
@@ -144,7 +144,7 @@ struct perch_thread *perch_processes_thread(struct perch_processes *processes, u
 	/* a tid that belongs to another process now is a new thread */
 	if (thread && thread->pid == pid)
 		return thread;
-	return thread_new(processes, pid, tid);
+	return new_thread(processes, pid, tid);
 }
 
 /* The process's space, for a change: its own, and a new one for a new program. */
@@ -155,9 +155,9 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 	if (process->replaced) {
 		space = perch__space_new(processes->generation);
 		if (space)
-			perch__space_drop(process->space);
+			perch__space_put(process->space);
 	} else {
-		space = perch__space_own(process->space);
+		space = perch__space_writable(process->space);
 	}
 	if (space) {
 		process->space = space;
@@ -169,28 +169,28 @@ static struct space *writable_space(struct perch_processes *processes, struct pr
 static int apply_mmap(struct perch_processes *processes, const struct perch_record *record)
 {
 	const struct perch_mmap_record *mmap = &record->mmap;
-	unsigned mode = record->misc & PERCH_MISC_CPUMODE_MASK;
-	bool kernel = mode == PERCH_MISC_KERNEL;
+	unsigned cpumode = record->misc & PERCH_MISC_CPUMODE_MASK;
+	bool kernel = cpumode == PERCH_MISC_KERNEL;
 	struct map map = { mmap->start, mmap->start + mmap->length, mmap->page_offset, NULL };
 	struct process *process;
 	struct space *own;
 
-	if (mode == PERCH_MISC_GUEST_KERNEL || mode == PERCH_MISC_GUEST_USER)
+	if (cpumode == PERCH_MISC_GUEST_KERNEL || cpumode == PERCH_MISC_GUEST_USER)
 		return 0;
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
-	map.dso = perch__dso_of(processes, mmap, kernel);
+	map.dso = perch__dso_of_mapping(processes, mmap, kernel);
 	if (!map.dso)
 		return -ENOMEM;
 	if (kernel) {
 		map.offset = map.start;
 		processes->kernel_mapped = true;
-		if (map.dso == processes->kernel_binary)
+		if (map.dso == processes->kernel_dso)
 			processes->kernel_text_end = map.end;
 		processes->kernel->generation++;
 		return perch__space_insert(processes->kernel, &map);
 	}
-	process = process_of(processes, mmap->pid);
+	process = get_process(processes, mmap->pid);
 	own = process ? writable_space(processes, process) : NULL;
 	if (!own)
 		return -ENOMEM;
@@ -206,7 +206,7 @@ static int apply_kernel_symbol(struct perch_processes *processes, const struct p
 {
 	const struct perch_ksymbol_record *symbol = &record->ksymbol;
 	struct map map = { symbol->address, symbol->address + symbol->length, symbol->address,
-			   processes->kernel_binary };
+			   processes->kernel_dso };
 
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
@@ -226,7 +226,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 {
 	const struct perch_comm_record *comm = &record->comm;
 	struct perch_thread *thread = perch_processes_thread(processes, comm->pid, comm->tid);
-	const struct comm *name = comm_of(processes, comm->comm.text);
+	const struct comm *name = get_comm(processes, comm->comm.text);
 
 	if (!thread || !name)
 		return -ENOMEM;
@@ -251,9 +251,9 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 		return 0;
 	child->comm = parent->comm;
 	if (task->pid != task->ppid) {
-		struct space *shared = perch__space_share(parent->process->space);
+		struct space *shared = perch__space_get(parent->process->space);
 
-		perch__space_drop(child->process->space);
+		perch__space_put(child->process->space);
 		child->process->space = shared;
 		child->process->replaced = false;
 	}
@@ -309,8 +309,8 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 		map->dso->used = true;
 	} else if (kernel && (!processes->kernel_mapped || is_behind_text(processes, address))) {
 		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
-		location->dso = processes->kernel_binary;
-		processes->kernel_binary->used = true;
+		location->dso = processes->kernel_dso;
+		processes->kernel_dso->used = true;
 	} else {
 		location->dso = processes->unknown;
 	}

@@ -9,19 +9,19 @@
 
 #include "internal.h"
 
-static void drop(struct node *node)
+static void node_put(struct node *node)
 {
-	if (!node || --node->users)
+	if (!node || --node->references)
 		return;
-	drop(node->left);
-	drop(node->right);
+	node_put(node->left);
+	node_put(node->right);
 	free(node);
 }
 
-static struct node *use(struct node *node)
+static struct node *node_get(struct node *node)
 {
 	if (node)
-		node->users++;
+		node->references++;
 	return node;
 }
 
@@ -43,28 +43,28 @@ static struct node *new_node(struct space *space, const struct map *map)
 		return NULL;
 	}
 	node->map = *map;
-	node->users = 1;
+	node->references = 1;
 	node->priority = next_priority(space);
 	return node;
 }
 
 /* The node itself when nobody else has it, else a copy in its place; NULL when out of memory. */
-static struct node *own(struct space *space, struct node *node)
+static struct node *writable_node(struct space *space, struct node *node)
 {
 	struct node *copy;
 
-	if (node->users == 1)
+	if (node->references == 1)
 		return node;
 	copy = malloc(sizeof(*copy));
 	if (copy) {
 		*copy = *node;
-		copy->users = 1;
-		use(copy->left);
-		use(copy->right);
+		copy->references = 1;
+		node_get(copy->left);
+		node_get(copy->right);
 	} else {
 		space->failed = true;
 	}
-	drop(node);
+	node_put(node);
 	return copy;
 }
 
@@ -74,18 +74,18 @@ static struct node *join(struct space *space, struct node *first, struct node *s
 	if (!first || !second)
 		return first ? first : second;
 	if (first->priority >= second->priority) {
-		first = own(space, first);
+		first = writable_node(space, first);
 		if (first)
 			first->right = join(space, first->right, second);
 		else
-			drop(second);
+			node_put(second);
 		return first;
 	}
-	second = own(space, second);
+	second = writable_node(space, second);
 	if (second)
 		second->left = join(space, first, second->left);
 	else
-		drop(first);
+		node_put(first);
 	return second;
 }
 
@@ -100,7 +100,7 @@ static void split(struct space *space, struct node *node, uint64_t at, struct no
 
 	*before = *behind = NULL;
 	if (node)
-		node = own(space, node);
+		node = writable_node(space, node);
 	if (!node)
 		return;
 	if (node->map.start >= at) {
@@ -129,7 +129,7 @@ int perch__space_insert(struct space *space, const struct map *map)
 		return 0;
 	split(space, space->root, map->start, &before, &rest, &around);
 	split(space, rest, map->end, &covered, &behind, &into);
-	drop(covered);
+	node_put(covered);
 	before = join(space, before, new_node(space, map));
 	/* one that begins before the new map may end behind it */
 	if (around.end > map->end) {
@@ -159,37 +159,37 @@ struct space *perch__space_new(uint64_t generation)
 	struct space *space = calloc(1, sizeof(*space));
 
 	if (space) {
-		space->users = 1;
+		space->references = 1;
 		space->generation = generation;
 		space->random = (uintptr_t)space;
 	}
 	return space;
 }
 
-void perch__space_drop(struct space *space)
+void perch__space_put(struct space *space)
 {
-	if (!space || --space->users)
+	if (!space || --space->references)
 		return;
-	drop(space->root);
+	node_put(space->root);
 	free(space);
 }
 
-struct space *perch__space_share(struct space *space)
+struct space *perch__space_get(struct space *space)
 {
-	space->users++;
+	space->references++;
 	return space;
 }
 
-struct space *perch__space_own(struct space *space)
+struct space *perch__space_writable(struct space *space)
 {
 	struct space *copy;
 
-	if (space->users == 1)
+	if (space->references == 1)
 		return space;
 	copy = perch__space_new(space->generation);
 	if (!copy)
 		return NULL;
-	copy->root = use(space->root);
-	perch__space_drop(space);
+	copy->root = node_get(space->root);
+	perch__space_put(space);
 	return copy;
 }

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-static size_t spread(uint64_t key)
+static size_t hash_number(uint64_t key)
 {
 	return (key * 0x9e3779b97f4a7c15ull) >> 20;
 }
@@ -19,7 +19,7 @@ static int table_double(struct table *table)
 	if (!larger.slot)
 		return -ENOMEM;
 	for (size_t i = 0; table->slot && i <= table->mask; i++) {
-		size_t at = spread(table->slot[i].key) & larger.mask;
+		size_t at = hash_number(table->slot[i].key) & larger.mask;
 
 		if (!table->slot[i].value)
 			continue;
@@ -40,7 +40,8 @@ int perch__table_put(struct table *table, uint64_t key, void *value)
 	if (!table->slot || (table->nr + 1) * 2 > table->mask + 1)
 		if (table_double(table))
 			return -ENOMEM;
-	for (at = spread(key) & table->mask; table->slot[at].value; at = (at + 1) & table->mask)
+	for (at = hash_number(key) & table->mask; table->slot[at].value;
+	     at = (at + 1) & table->mask)
 		if (table->slot[at].key == key)
 			break;
 	if (!table->slot[at].value)
@@ -54,7 +55,7 @@ void *perch__table_get(const struct table *table, uint64_t key)
 {
 	if (!table->slot)
 		return NULL;
-	for (size_t at = spread(key) & table->mask; table->slot[at].value;
+	for (size_t at = hash_number(key) & table->mask; table->slot[at].value;
 	     at = (at + 1) & table->mask)
 		if (table->slot[at].key == key)
 			return table->slot[at].value;

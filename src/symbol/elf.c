@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-static bool fits(const struct elf_file *file, uint64_t offset, uint64_t size)
+static bool in_file(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	return offset <= file->size && size <= file->size - offset;
 }
@@ -21,7 +21,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 	size_t done = 0;
 	char *bytes;
 
-	if (!fits(file, offset, size) || size >= SIZE_MAX / 2)
+	if (!in_file(file, offset, size) || size >= SIZE_MAX / 2)
 		return NULL;
 	bytes = malloc(size + 1);
 	if (!bytes)
@@ -191,7 +191,7 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
  * bytes were in the file that was mapped cannot be known then; linkers of the GNU family put code
  * where its address says.
  */
-static bool without_bytes(const struct perch__elf_segment *segment)
+static bool has_no_bytes(const struct perch__elf_segment *segment)
 {
 	return (segment->flags & PF_X) && !segment->size;
 }
@@ -206,7 +206,7 @@ uint64_t perch__elf_offset(const struct elf_file *file, uint64_t address,
 
 		if (address < segment->address || address - segment->address >= size)
 			continue;
-		if (without_bytes(segment))
+		if (has_no_bytes(segment))
 			return address - (file->segment[0].address & ~4095ull);
 		return address - segment->address + segment->offset;
 	}

@@ -117,7 +117,7 @@ int perch__open_regular(const char *root, const char *path)
 }
 
 /* "ab/cdef...": how build ids are spread over directories. */
-static void spread(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
+static void build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 {
 	char *at = text + sprintf(text, "%02x/", build_id[0]);
 
@@ -125,14 +125,14 @@ static void spread(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 		at += sprintf(at, "%02x", build_id[i]);
 }
 
-int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *kind)
+int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind)
 {
 	const char *home = secure_getenv("HOME");
 	char path[PATH_MAX], id[2 * 20 + 2];
 
 	if (!home || build_id_size < 2 || build_id_size > 20)
 		return -ENOENT;
-	spread(build_id, build_id_size, id);
+	build_id_path(build_id, build_id_size, id);
 	if (snprintf(path, sizeof(path), "%s/.debug/.build-id/%s/%s", home, id, kind) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -164,7 +164,7 @@ static bool same_crc(int fd, uint32_t wanted)
 }
 
 /* Takes fd. */
-static int try_debug(struct elf_file *debug, int fd, const struct wanted *wanted)
+static int open_matching(struct elf_file *debug, int fd, const struct wanted *wanted)
 {
 	bool right;
 
@@ -190,14 +190,15 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 
 	if (wanted->build_id_size < 2)
 		return -ENOENT;
-	spread(wanted->build_id, wanted->build_id_size, id);
+	build_id_path(wanted->build_id, wanted->build_id_size, id);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%s.debug", id);
-	if (!try_debug(debug, perch__open_regular(wanted->root, path), wanted))
+	if (!open_matching(debug, perch__open_regular(wanted->root, path), wanted))
 		return 0;
 	for (size_t i = 0; i < 2; i++)
-		if (!try_debug(debug,
-			       perch__open_kept(wanted->build_id, wanted->build_id_size, kinds[i]),
-			       wanted))
+		if (!open_matching(debug,
+				   perch__open_build_id_cache(wanted->build_id,
+							      wanted->build_id_size, kinds[i]),
+				   wanted))
 			return 0;
 	return -ENOENT;
 }
@@ -234,7 +235,7 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 {
 	static const struct {
 		const char *before, *after;
-	} places[] = {
+	} locations[] = {
 		{ "", "/" },
 		{ "", "/.debug/" },
 		{ "/usr/lib/debug", "/" },
@@ -244,15 +245,16 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 	int rc = -ENOENT;
 
 	for (size_t i = 0; link && slash && rc && i < 3; i++) {
-		char *place;
+		char *candidate;
 
-		if (asprintf(&place, "%s%.*s%s%s", places[i].before, (int)(slash - path), path,
-			     places[i].after, link) < 0)
+		if (asprintf(&candidate, "%s%.*s%s%s", locations[i].before, (int)(slash - path),
+			     path, locations[i].after, link) < 0)
 			break;
 		/* it may be the binary itself: a link to its own name */
-		if (strcmp(place, path))
-			rc = try_debug(debug, perch__open_regular(wanted->root, place), wanted);
-		free(place);
+		if (strcmp(candidate, path))
+			rc = open_matching(debug, perch__open_regular(wanted->root, candidate),
+					   wanted);
+		free(candidate);
 	}
 	free(link);
 	return rc ? -ENOENT : 0;

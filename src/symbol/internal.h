@@ -24,7 +24,7 @@ struct entry {
 	uint32_t name;	     /* into blob[blob_index] */
 	uint32_t parent;     /* the entry around this one; until settled: its section's
 			      * place in table.limit, or its group */
-	uint32_t found;	     /* index of the struct perch_symbol, or NO_ENTRY */
+	uint32_t symbol;     /* index of the struct perch_symbol, or NO_ENTRY */
 	uint8_t blob_index;
 	uint8_t binding, type; /* STB_, STT_ */
 	bool plt;	       /* a stub that calls the function of that name */
@@ -61,7 +61,7 @@ const char *perch__table_name(const struct table *table, const struct entry *ent
  * After the last perch__table_add(): sorts, gives symbols of no size the room up to the next one,
  * keeps the best of those at one address. 0 or -ENOMEM.
  */
-int perch__table_settle(struct table *table);
+int perch__table_finish(struct table *table);
 /* The innermost symbol around the offset, or NULL. */
 struct entry *perch__table_find(const struct table *table, uint64_t offset);
 void perch__table_free(struct table *table);
@@ -150,17 +150,17 @@ int perch__open_debug(struct elf_file *debug, const char *root, const char *path
  * What perf kept of a binary in ~/.debug by its build id; kind: "elf", "debug", "kallsyms". A
  * descriptor or -errno.
  */
-int perch__open_kept(const uint8_t *build_id, size_t build_id_size, const char *kind);
+int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, const char *kind);
 
-/* ---- sources of a binary's table; trouble gets the reason when there are no symbols ---- */
+/* ---- sources of a binary's table; error gets the reason when there are no symbols ---- */
 
-struct trouble {
+struct symbol_error {
 	char text[200];
 };
-void perch__symbol_error(struct trouble *trouble, const char *format, ...)
+void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "no such file", "permission denied"... */
-void perch__symbol_error_errno(struct trouble *trouble, int error);
+void perch__set_symbol_errno(struct symbol_error *error, int errnum);
 
 struct kallsyms;
 struct sources {
@@ -168,15 +168,15 @@ struct sources {
 	bool foreign;		   /* what runs here is not believed without a build id */
 	struct kallsyms *kallsyms; /* those read so far, a list */
 };
-/* 0 (the table may be empty, then trouble says why) or -ENOMEM. */
+/* 0 (the table may be empty, then error says why) or -ENOMEM. */
 int perch__load_file(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct trouble *trouble);
+		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_vdso(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct trouble *trouble);
+		     const struct perch_dso *dso, struct symbol_error *error);
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct trouble *trouble);
+		       struct symbol_error *error);
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct trouble *trouble);
+		       struct symbol_error *error);
 void perch__kallsyms_free(struct kallsyms *list);
 
 /* ---- name.c ---- */

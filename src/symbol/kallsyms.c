@@ -86,9 +86,9 @@ static const uint8_t hex_value[256] = {
 };
 
 /* at: the line, whose newline is now a NUL at end. */
-static bool cut_line(char *at, char *end, struct line *line)
+static bool parse_line(char *at, char *end, struct line *line)
 {
-	char *tab, *close;
+	char *tab, *bracket;
 
 	line->address = 0;
 	while (hex_value[(uint8_t)*at])
@@ -104,14 +104,14 @@ static bool cut_line(char *at, char *end, struct line *line)
 	if (tab && tab[1] == '[') {
 		*tab = 0;
 		line->module = tab + 2;
-		close = end - 1;
-		*close = 0;
+		bracket = end - 1;
+		*bracket = 0;
 	}
 	return true;
 }
 
 /* Named in brackets like modules, but no modules: code that the kernel made while it ran. */
-static bool of_kernel(const char *module)
+static bool is_kernel_code(const char *module)
 {
 	return !module || !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
 }
@@ -143,7 +143,7 @@ static int add_line(struct kallsyms *kallsyms, const struct line *line)
 		return 0;
 	if (line->address)
 		kallsyms->zeros = false;
-	if (!of_kernel(line->module))
+	if (!is_kernel_code(line->module))
 		return add_module_line(kallsyms, line, binding);
 	entry = perch__table_add(&kallsyms->kernel);
 	if (!entry)
@@ -175,7 +175,7 @@ static int parse(struct kallsyms *kallsyms)
 	kallsyms->kernel.grouped = true;
 	for (; !error && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
 		*newline = 0;
-		if (cut_line(at, newline, &line) && is_text(line.type))
+		if (parse_line(at, newline, &line) && is_text(line.type))
 			error = add_line(kallsyms, &line);
 	}
 	if (!kallsyms->kernel.nr && !kallsyms->nr_modules)
@@ -206,7 +206,7 @@ static struct kallsyms *read_kallsyms(struct sources *sources, const char *path,
 	return kallsyms;
 }
 
-static struct kallsyms *known(const struct sources *sources, const char *path)
+static struct kallsyms *find_kallsyms(const struct sources *sources, const char *path)
 {
 	for (struct kallsyms *kallsyms = sources->kallsyms; kallsyms; kallsyms = kallsyms->next)
 		if (!strcmp(kallsyms->path, path))
@@ -216,13 +216,13 @@ static struct kallsyms *known(const struct sources *sources, const char *path)
 
 static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
 {
-	struct kallsyms *kallsyms = known(sources, path);
+	struct kallsyms *kallsyms = find_kallsyms(sources, path);
 
 	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
 }
 
 /* Of a kernel that does not run now, what perf record kept; NULL when it kept nothing. */
-static struct kallsyms *kallsyms_kept(struct sources *sources, const struct perch_dso *dso)
+static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struct perch_dso *dso)
 {
 	char name[2 * 20 + 1];
 	struct kallsyms *kallsyms;
@@ -230,10 +230,10 @@ static struct kallsyms *kallsyms_kept(struct sources *sources, const struct perc
 
 	for (size_t i = 0; i < dso->build_id_size && i < 20; i++)
 		sprintf(name + 2 * i, "%02x", dso->build_id[i]);
-	kallsyms = known(sources, name);
+	kallsyms = find_kallsyms(sources, name);
 	if (kallsyms)
 		return kallsyms;
-	fd = perch__open_kept(dso->build_id, dso->build_id_size, "kallsyms");
+	fd = perch__open_build_id_cache(dso->build_id, dso->build_id_size, "kallsyms");
 	return fd < 0 ? NULL : read_kallsyms(sources, name, fd);
 }
 
@@ -253,7 +253,7 @@ void perch__kallsyms_free(struct kallsyms *list)
 
 /* 0: the kernel that runs here is the recorded one, or nobody can tell. */
 static int another_kernel(const struct sources *sources, const struct perch_dso *dso,
-			  struct trouble *trouble)
+			  struct symbol_error *error)
 {
 	uint8_t running[20];
 	int size;
@@ -261,8 +261,8 @@ static int another_kernel(const struct sources *sources, const struct perch_dso 
 	if (!dso->build_id_size) {
 		if (!sources->foreign)
 			return 0;
-		perch__symbol_error(
-			trouble,
+		perch__set_symbol_error(
+			error,
 			"not the kernel that runs here, and no kallsyms file of it was given");
 		return -ESTALE;
 	}
@@ -271,24 +271,24 @@ static int another_kernel(const struct sources *sources, const struct perch_dso 
 		     : perch__same_build_id(dso->build_id, dso->build_id_size, running,
 					    (size_t)size))
 		return 0;
-	perch__symbol_error(
-		trouble, "another kernel than the one that runs here, and no kallsyms file of it");
+	perch__set_symbol_error(
+		error, "another kernel than the one that runs here, and no kallsyms file of it");
 	return -ESTALE;
 }
 
-static const char hidden[] =
+static const char hidden_addresses[] =
 	"the kernel hides its addresses from this user: report as root, or allow it with "
 	"`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`";
 
 /* Explains why nothing came of it; true when something did. */
-static bool usable(const struct kallsyms *kallsyms, struct trouble *trouble)
+static bool usable(const struct kallsyms *kallsyms, struct symbol_error *error)
 {
 	if (kallsyms->error)
-		perch__symbol_error(trouble, "%s: %s", kallsyms->path, strerror(kallsyms->error));
+		perch__set_symbol_error(error, "%s: %s", kallsyms->path, strerror(kallsyms->error));
 	else if (kallsyms->zeros)
-		perch__symbol_error(trouble, "%s", hidden);
+		perch__set_symbol_error(error, "%s", hidden_addresses);
 	else if (!kallsyms->kernel.nr)
-		perch__symbol_error(trouble, "%s holds no functions", kallsyms->path);
+		perch__set_symbol_error(error, "%s holds no functions", kallsyms->path);
 	else
 		return true;
 	return false;
@@ -312,14 +312,14 @@ static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch
 	return dso->text_start - now;
 }
 
-static int find_kallsyms(struct sources *sources, const struct perch_dso *dso,
-			 struct trouble *trouble, struct kallsyms **found)
+static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,
+			   struct symbol_error *error, struct kallsyms **found)
 {
 	const char *path = sources->kallsyms_path;
 
 	*found = NULL;
-	if (!path && another_kernel(sources, dso, trouble)) {
-		*found = kallsyms_kept(sources, dso);
+	if (!path && another_kernel(sources, dso, error)) {
+		*found = kallsyms_from_cache(sources, dso);
 		return 0;
 	}
 	*found = kallsyms_at(sources, path ? path : "/proc/kallsyms");
@@ -327,14 +327,14 @@ static int find_kallsyms(struct sources *sources, const struct perch_dso *dso,
 }
 
 int perch__load_kernel(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct trouble *trouble)
+		       struct symbol_error *error)
 {
 	struct kallsyms *kallsyms;
 	uint64_t shift;
 
-	if (find_kallsyms(sources, dso, trouble, &kallsyms))
+	if (choose_kallsyms(sources, dso, error, &kallsyms))
 		return -ENOMEM;
-	if (!kallsyms || !usable(kallsyms, trouble))
+	if (!kallsyms || !usable(kallsyms, error))
 		return 0;
 	table->entry = reallocarray(NULL, kallsyms->kernel.nr, sizeof(*table->entry));
 	if (!table->entry)
@@ -348,7 +348,7 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 		table->entry[i].start += shift;
 		table->entry[i].end += shift;
 	}
-	return perch__table_settle(table);
+	return perch__table_finish(table);
 }
 
 /* "/lib/modules/.../snd-hda.ko.xz" and "[snd_hda]" are both the module snd_hda. */
@@ -367,8 +367,8 @@ static void module_name(const char *path, char *name, size_t size)
 	name[length] = 0;
 }
 
-static bool right_module(const struct sources *sources, const struct perch_dso *dso,
-			 const char *name)
+static bool same_module(const struct sources *sources, const struct perch_dso *dso,
+			const char *name)
 {
 	uint8_t loaded[20];
 	char path[128];
@@ -425,7 +425,7 @@ static int add_module(struct table *table, const struct kallsyms *kallsyms, cons
 }
 
 int perch__load_module(struct table *table, struct sources *sources, const struct perch_dso *dso,
-		       struct trouble *trouble)
+		       struct symbol_error *error)
 {
 	struct kallsyms *kallsyms;
 	uint64_t start = 0;
@@ -435,14 +435,14 @@ int perch__load_module(struct table *table, struct sources *sources, const struc
 	/* its build id is its own, and says nothing of the kernel's */
 	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
 
-	if (!sources->kallsyms_path && !right_module(sources, dso, name)) {
-		perch__symbol_error(trouble, "another build of the module is loaded here");
+	if (!sources->kallsyms_path && !same_module(sources, dso, name)) {
+		perch__set_symbol_error(error, "another build of the module is loaded here");
 		return 0;
 	}
 	kallsyms = kallsyms_at(sources, path);
 	if (!kallsyms)
 		return -ENOMEM;
-	if (!usable(kallsyms, trouble))
+	if (!usable(kallsyms, error))
 		return 0;
 	if (!sources->kallsyms_path)
 		start = module_start(name);
@@ -450,6 +450,6 @@ int perch__load_module(struct table *table, struct sources *sources, const struc
 	if (add_module(table, kallsyms, name, start && dso->start ? dso->start - start : 0))
 		return -ENOMEM;
 	if (!table->nr)
-		perch__symbol_error(trouble, "the module is not loaded");
-	return perch__table_settle(table);
+		perch__set_symbol_error(error, "the module is not loaded");
+	return perch__table_finish(table);
 }

@@ -15,46 +15,46 @@
 
 #include "internal.h"
 
-void perch__symbol_error(struct trouble *trouble, const char *format, ...)
+void perch__set_symbol_error(struct symbol_error *error, const char *format, ...)
 {
-	char text[sizeof(trouble->text)];
+	char text[sizeof(error->text)];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	perch_clean_text(trouble->text, sizeof(trouble->text), text);
+	perch_clean_text(error->text, sizeof(error->text), text);
 }
 
-void perch__symbol_error_errno(struct trouble *trouble, int error)
+void perch__set_symbol_errno(struct symbol_error *error, int errnum)
 {
-	switch (error) {
+	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
-		perch__symbol_error(trouble, "no such file");
+		perch__set_symbol_error(error, "no such file");
 		break;
 	case EACCES:
 	case EPERM:
-		perch__symbol_error(trouble, "no permission to read it");
+		perch__set_symbol_error(error, "no permission to read it");
 		break;
 	case ENXIO:
 	case EISDIR:
-		perch__symbol_error(trouble, "not a regular file");
+		perch__set_symbol_error(error, "not a regular file");
 		break;
 	case EXDEV:
-		perch__symbol_error(trouble, "its path leads out of the given root");
+		perch__set_symbol_error(error, "its path leads out of the given root");
 		break;
 	case ENOEXEC:
-		perch__symbol_error(trouble, "not an ELF file");
+		perch__set_symbol_error(error, "not an ELF file");
 		break;
 	default:
-		perch__symbol_error(trouble, "%s", strerror(error));
+		perch__set_symbol_error(error, "%s", strerror(errnum));
 	}
 }
 
 static const char another_build[] = "another build: the file changed since it was recorded";
 
-static bool right_build(const struct elf_file *file, const struct perch_dso *dso)
+static bool same_build(const struct elf_file *file, const struct perch_dso *dso)
 {
 	return !dso->build_id_size ||
 	       perch__same_build_id(dso->build_id, dso->build_id_size, file->build_id,
@@ -65,21 +65,21 @@ static bool right_build(const struct elf_file *file, const struct perch_dso *dso
  * An ELF file of the right build whose code could have been mapped. Takes fd, which may be a
  * negative errno.
  */
-static int take_binary(struct elf_file *file, int fd, const struct perch_dso *dso,
-		       struct trouble *trouble)
+static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
+		    struct symbol_error *error)
 {
 	int rc = fd < 0 ? fd : perch__elf_open(file, fd);
 
 	if (rc) {
-		perch__symbol_error_errno(trouble, -rc);
+		perch__set_symbol_errno(error, -rc);
 		return rc;
 	}
-	if (!right_build(file, dso)) {
-		perch__symbol_error(trouble, "%s", another_build);
+	if (!same_build(file, dso)) {
+		perch__set_symbol_error(error, "%s", another_build);
 		rc = -ESTALE;
 	} else if ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
 		   perch__elf_sections(file)) {
-		perch__symbol_error(trouble, "an ELF file without symbol tables");
+		perch__set_symbol_error(error, "an ELF file without symbol tables");
 		rc = -ENOEXEC;
 	}
 	if (rc)
@@ -87,23 +87,24 @@ static int take_binary(struct elf_file *file, int fd, const struct perch_dso *ds
 	return rc;
 }
 
-static int open_binary(struct elf_file *file, const struct sources *sources,
-		       const struct perch_dso *dso, struct trouble *trouble)
+static int open_file(struct elf_file *file, const struct sources *sources,
+		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	static const char gone[] = " (deleted)";
 	size_t length = strlen(dso->path);
-	struct trouble ignored;
+	struct symbol_error ignored;
 	int rc = -ENOENT;
 
 	if (dso->path[0] != '/')
-		perch__symbol_error(trouble, "not the path of a file");
+		perch__set_symbol_error(error, "not the path of a file");
 	else if (length >= sizeof(gone) && !strcmp(dso->path + length - (sizeof(gone) - 1), gone))
-		perch__symbol_error(trouble, "the file was deleted");
+		perch__set_symbol_error(error, "the file was deleted");
 	else
-		rc = take_binary(file, perch__open_regular(sources->root, dso->path), dso, trouble);
+		rc = open_elf(file, perch__open_regular(sources->root, dso->path), dso, error);
 	if (rc && rc != -ENOMEM && dso->build_id_size)
-		rc = take_binary(file, perch__open_kept(dso->build_id, dso->build_id_size, "elf"),
-				 dso, &ignored);
+		rc = open_elf(file,
+			      perch__open_build_id_cache(dso->build_id, dso->build_id_size, "elf"),
+			      dso, &ignored);
 	return rc;
 }
 
@@ -126,15 +127,15 @@ static int load(struct table *table, struct elf_file *file, struct elf_file *deb
 		rc = perch__elf_symbols(table, file, symbols, file);
 	if (!rc && file)
 		rc = perch__elf_plt(table, file);
-	return rc ? rc : perch__table_settle(table);
+	return rc ? rc : perch__table_finish(table);
 }
 
 int perch__load_file(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct trouble *trouble)
+		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	struct elf_file file, debug;
 	bool has_file = false, has_debug = false;
-	int rc = open_binary(&file, sources, dso, trouble);
+	int rc = open_file(&file, sources, dso, error);
 
 	if (rc == -ENOMEM)
 		return rc;
@@ -151,8 +152,8 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (has_debug)
 		perch__elf_close(&debug);
 	if (!rc && !table->nr)
-		perch__symbol_error(trouble,
-				    "stripped of its symbols, and no debug file of it found");
+		perch__set_symbol_error(error,
+					"stripped of its symbols, and no debug file of it found");
 	return rc;
 }
 
@@ -170,7 +171,7 @@ static size_t vdso_size(const uint8_t *image)
 }
 
 int perch__load_vdso(struct table *table, const struct sources *sources,
-		     const struct perch_dso *dso, struct trouble *trouble)
+		     const struct perch_dso *dso, struct symbol_error *error)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file file;
@@ -178,15 +179,16 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 
 	if (image && !memcmp(image, ELFMAG, SELFMAG) && (dso->build_id_size || !sources->foreign))
 		rc = perch__elf_open_image(&file, image, vdso_size(image));
-	if (!rc && !right_build(&file, dso)) {
+	if (!rc && !same_build(&file, dso)) {
 		perch__elf_close(&file);
 		rc = -ESTALE;
 	}
 	if (rc && rc != -ENOMEM && dso->build_id_size) /* recorded under another kernel */
-		rc = take_binary(&file, perch__open_kept(dso->build_id, dso->build_id_size, "vdso"),
-				 dso, trouble);
+		rc = open_elf(&file,
+			      perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
+			      dso, error);
 	if (rc) {
-		perch__symbol_error(trouble, "another kernel's vdso");
+		perch__set_symbol_error(error, "another kernel's vdso");
 		return rc == -ENOMEM ? rc : 0;
 	}
 	rc = perch__elf_sections(&file);

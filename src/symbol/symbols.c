@@ -12,22 +12,22 @@
 #include "internal.h"
 
 /* What is known of a binary. */
-struct known {
-	struct known *next; /* of the same hash */
+struct dso_symbols {
+	struct dso_symbols *next; /* of the same hash */
 	const struct perch_dso *dso;
 	struct table table;
 	bool read; /* the table was asked for */
 	char *name;
-	struct trouble trouble;
+	struct symbol_error error;
 };
 
 /* A symbol with its name for people, NULL until asked for. */
-struct found {
+struct cached_symbol {
 	struct perch_symbol symbol; /* first: perch_symbols_name() is given its address */
 	const char *name;
 };
 
-enum { FOUND_CHUNK = 256, TEXT_CHUNK = 1 << 16, MAX_SHORT_NAME = 4096 };
+enum { SYMBOLS_PER_CHUNK = 256, TEXT_CHUNK = 1 << 16, MAX_SHORT_NAME = 4096 };
 
 /* Memory that lives as long as the handle. */
 struct chunk {
@@ -38,10 +38,11 @@ struct chunk {
 struct perch_symbols {
 	struct sources sources;
 	bool no_demangle;
-	struct known **known;
-	size_t nr_known, mask;
-	struct found **found; /* chunks of FOUND_CHUNK, so that symbols stay where they are */
-	size_t nr_found;
+	struct dso_symbols **dso;
+	size_t nr_dsos, mask;
+	struct cached_symbol *
+		*chunk; /* chunks of SYMBOLS_PER_CHUNK, so that symbols stay where they are */
+	size_t nr_symbols;
 	struct chunk *text;
 	size_t text_left;
 	char *text_next;
@@ -55,8 +56,8 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 
 	if (complete) {
 		symbols->mask = 255;
-		symbols->known = calloc(symbols->mask + 1, sizeof(struct known *));
-		complete = symbols->known;
+		symbols->dso = calloc(symbols->mask + 1, sizeof(struct dso_symbols *));
+		complete = symbols->dso;
 	}
 	if (complete && options && options->root && strcmp(options->root, "/"))
 		complete = (symbols->sources.root = strdup(options->root));
@@ -73,15 +74,15 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	return 0;
 }
 
-static void free_known(struct known *known)
+static void free_dsos(struct dso_symbols *cached)
 {
-	while (known) {
-		struct known *next = known->next;
+	while (cached) {
+		struct dso_symbols *next = cached->next;
 
-		perch__table_free(&known->table);
-		free(known->name);
-		free(known);
-		known = next;
+		perch__table_free(&cached->table);
+		free(cached->name);
+		free(cached);
+		cached = next;
 	}
 }
 
@@ -89,10 +90,10 @@ void perch_symbols_free(struct perch_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	for (size_t i = 0; symbols->known && i <= symbols->mask; i++)
-		free_known(symbols->known[i]);
-	for (size_t i = 0; i * FOUND_CHUNK < symbols->nr_found; i++)
-		free(symbols->found[i]);
+	for (size_t i = 0; symbols->dso && i <= symbols->mask; i++)
+		free_dsos(symbols->dso[i]);
+	for (size_t i = 0; i * SYMBOLS_PER_CHUNK < symbols->nr_symbols; i++)
+		free(symbols->chunk[i]);
 	while (symbols->text) {
 		struct chunk *next = symbols->text->next;
 
@@ -102,8 +103,8 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	perch__kallsyms_free(symbols->sources.kallsyms);
 	free(symbols->sources.root);
 	free(symbols->sources.kallsyms_path);
-	free(symbols->found);
-	free(symbols->known);
+	free(symbols->chunk);
+	free(symbols->dso);
 	free(symbols);
 }
 
@@ -111,48 +112,49 @@ void perch_symbols_free(struct perch_symbols *symbols)
  * Binaries are numbered from 0, so their numbers are a perfect hash as long as they come from one
  * place.
  */
-static struct known *look_up(const struct perch_symbols *symbols, const struct perch_dso *dso)
+static struct dso_symbols *find_dso(const struct perch_symbols *symbols,
+				    const struct perch_dso *dso)
 {
-	struct known *known = symbols->known[dso->index & symbols->mask];
+	struct dso_symbols *cached = symbols->dso[dso->index & symbols->mask];
 
-	while (known && known->dso != dso)
-		known = known->next;
-	return known;
+	while (cached && cached->dso != dso)
+		cached = cached->next;
+	return cached;
 }
 
 static void grow_hash(struct perch_symbols *symbols)
 {
 	size_t mask = symbols->mask * 2 + 1;
-	struct known **grown = calloc(mask + 1, sizeof(*grown));
+	struct dso_symbols **grown = calloc(mask + 1, sizeof(*grown));
 
 	if (!grown)
 		return; /* slower, not wrong */
 	for (size_t i = 0; i <= symbols->mask; i++)
-		for (struct known *known = symbols->known[i], *next; known; known = next) {
-			next = known->next;
-			known->next = grown[known->dso->index & mask];
-			grown[known->dso->index & mask] = known;
+		for (struct dso_symbols *cached = symbols->dso[i], *next; cached; cached = next) {
+			next = cached->next;
+			cached->next = grown[cached->dso->index & mask];
+			grown[cached->dso->index & mask] = cached;
 		}
-	free(symbols->known);
-	symbols->known = grown;
+	free(symbols->dso);
+	symbols->dso = grown;
 	symbols->mask = mask;
 }
 
-static struct known *know(struct perch_symbols *symbols, const struct perch_dso *dso)
+static struct dso_symbols *get_dso(struct perch_symbols *symbols, const struct perch_dso *dso)
 {
-	struct known *known = look_up(symbols, dso);
+	struct dso_symbols *cached = find_dso(symbols, dso);
 
-	if (known)
-		return known;
-	known = calloc(1, sizeof(*known));
-	if (!known)
+	if (cached)
+		return cached;
+	cached = calloc(1, sizeof(*cached));
+	if (!cached)
 		return NULL;
-	if (symbols->nr_known++ > symbols->mask)
+	if (symbols->nr_dsos++ > symbols->mask)
 		grow_hash(symbols);
-	known->dso = dso;
-	known->next = symbols->known[dso->index & symbols->mask];
-	symbols->known[dso->index & symbols->mask] = known;
-	return known;
+	cached->dso = dso;
+	cached->next = symbols->dso[dso->index & symbols->mask];
+	symbols->dso[dso->index & symbols->mask] = cached;
+	return cached;
 }
 
 /* All of it is one function, whose name is known. */
@@ -167,49 +169,49 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 	table->entry[0] = (struct entry){ .start = dso->start,
 					  .end = dso->start + dso->length,
 					  .parent = NO_ENTRY,
-					  .found = NO_ENTRY,
+					  .symbol = NO_ENTRY,
 					  .type = STT_FUNC };
 	return 0;
 }
 
-static void read_table(struct perch_symbols *symbols, struct known *known)
+static void load_table(struct perch_symbols *symbols, struct dso_symbols *cached)
 {
 	struct sources *sources = &symbols->sources;
 	int rc = 0;
 
-	known->read = true;
-	switch (known->dso->kind) {
+	cached->read = true;
+	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
-		rc = perch__load_file(&known->table, sources, known->dso, &known->trouble);
+		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error);
 		break;
 	case PERCH_DSO_KERNEL:
-		rc = perch__load_kernel(&known->table, sources, known->dso, &known->trouble);
+		rc = perch__load_kernel(&cached->table, sources, cached->dso, &cached->error);
 		break;
 	case PERCH_DSO_MODULE:
-		rc = perch__load_module(&known->table, sources, known->dso, &known->trouble);
+		rc = perch__load_module(&cached->table, sources, cached->dso, &cached->error);
 		break;
 	case PERCH_DSO_VDSO:
-		rc = perch__load_vdso(&known->table, sources, known->dso, &known->trouble);
+		rc = perch__load_vdso(&cached->table, sources, cached->dso, &cached->error);
 		break;
 	case PERCH_DSO_KERNEL_CODE:
-		rc = load_kernel_code(&known->table, known->dso);
+		rc = load_kernel_code(&cached->table, cached->dso);
 		break;
 	case PERCH_DSO_ANON:
-		perch__symbol_error(&known->trouble, "memory that no file was mapped to");
+		perch__set_symbol_error(&cached->error, "memory that no file was mapped to");
 		break;
 	case PERCH_DSO_UNKNOWN:
-		perch__symbol_error(&known->trouble, "nothing was mapped there");
+		perch__set_symbol_error(&cached->error, "nothing was mapped there");
 		break;
 	}
 	if (rc) {
-		perch__table_free(&known->table);
-		perch__symbol_error(&known->trouble, "out of memory");
+		perch__table_free(&cached->table);
+		perch__set_symbol_error(&cached->error, "out of memory");
 	}
-	if (known->table.nr)
-		known->trouble.text[0] = 0;
+	if (cached->table.nr)
+		cached->error.text[0] = 0;
 }
 
-static char *keep_bytes(struct perch_symbols *symbols, size_t size)
+static char *alloc_text(struct perch_symbols *symbols, size_t size)
 {
 	char *at;
 
@@ -243,7 +245,7 @@ static const char *table_name(struct perch_symbols *symbols, const struct table 
 
 	if (!entry->plt)
 		return name;
-	text = keep_bytes(symbols, length + sizeof(stub_suffix));
+	text = alloc_text(symbols, length + sizeof(stub_suffix));
 	if (!text)
 		return stub_suffix;
 	memcpy(text, name, length);
@@ -251,64 +253,66 @@ static const char *table_name(struct perch_symbols *symbols, const struct table 
 	return text;
 }
 
-static struct found *new_found(struct perch_symbols *symbols)
+static struct cached_symbol *new_symbol(struct perch_symbols *symbols)
 {
-	size_t chunk = symbols->nr_found / FOUND_CHUNK;
+	size_t chunk = symbols->nr_symbols / SYMBOLS_PER_CHUNK;
 
-	if (symbols->nr_found >= NO_ENTRY)
+	if (symbols->nr_symbols >= NO_ENTRY)
 		return NULL;
-	if (symbols->nr_found % FOUND_CHUNK == 0) {
-		struct found **grown = reallocarray(symbols->found, chunk + 1, sizeof(*grown));
+	if (symbols->nr_symbols % SYMBOLS_PER_CHUNK == 0) {
+		struct cached_symbol **grown =
+			reallocarray(symbols->chunk, chunk + 1, sizeof(*grown));
 
 		if (!grown)
 			return NULL;
-		symbols->found = grown;
-		grown[chunk] = calloc(FOUND_CHUNK, sizeof(**grown));
+		symbols->chunk = grown;
+		grown[chunk] = calloc(SYMBOLS_PER_CHUNK, sizeof(**grown));
 		if (!grown[chunk])
 			return NULL;
 	}
-	return &symbols->found[chunk][symbols->nr_found++ % FOUND_CHUNK];
+	return &symbols->chunk[chunk][symbols->nr_symbols++ % SYMBOLS_PER_CHUNK];
 }
 
-static const struct perch_symbol *make_symbol(struct perch_symbols *symbols, struct known *known,
-					      struct entry *entry)
+static const struct perch_symbol *make_symbol(struct perch_symbols *symbols,
+					      struct dso_symbols *cached, struct entry *entry)
 {
-	uint32_t index = (uint32_t)symbols->nr_found;
-	struct found *found = new_found(symbols);
+	uint32_t index = (uint32_t)symbols->nr_symbols;
+	struct cached_symbol *found = new_symbol(symbols);
 
 	if (!found)
 		return NULL;
 	found->symbol = (struct perch_symbol){
 		.start = entry->start,
 		.end = entry->end,
-		.name = table_name(symbols, &known->table, entry),
-		.dso = known->dso,
+		.name = table_name(symbols, &cached->table, entry),
+		.dso = cached->dso,
 		.index = index,
 		.binding = entry->binding == STB_LOCAL	? 'l'
 			   : entry->binding == STB_WEAK ? 'w'
 							: 'g',
 	};
-	entry->found = index;
+	entry->symbol = index;
 	return &found->symbol;
 }
 
 const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 					      const struct perch_dso *dso, uint64_t offset)
 {
-	struct known *known = know(symbols, dso);
+	struct dso_symbols *cached = get_dso(symbols, dso);
 	struct entry *entry;
 
-	if (!known)
+	if (!cached)
 		return NULL;
-	if (!known->read)
-		read_table(symbols, known);
-	entry = perch__table_find(&known->table, offset);
+	if (!cached->read)
+		load_table(symbols, cached);
+	entry = perch__table_find(&cached->table, offset);
 	if (!entry)
 		return NULL;
-	if (entry->found != NO_ENTRY)
-		return &symbols->found[entry->found / FOUND_CHUNK][entry->found % FOUND_CHUNK]
-				.symbol;
-	return make_symbol(symbols, known, entry);
+	if (entry->symbol != NO_ENTRY)
+		return &symbols->chunk[entry->symbol / SYMBOLS_PER_CHUNK]
+				      [entry->symbol % SYMBOLS_PER_CHUNK]
+					      .symbol;
+	return make_symbol(symbols, cached, entry);
 }
 
 static bool is_plain(const char *text)
@@ -319,7 +323,7 @@ static bool is_plain(const char *text)
 }
 
 /* The text itself when it is clean and lives long enough, else a copy that does. */
-static const char *keep_clean(struct perch_symbols *symbols, const char *text, bool lives)
+static const char *clean_name(struct perch_symbols *symbols, const char *text, bool lives)
 {
 	size_t size = strlen(text) + 1;
 	char *copy;
@@ -327,7 +331,7 @@ static const char *keep_clean(struct perch_symbols *symbols, const char *text, b
 	if (lives && is_plain(text))
 		return text;
 	/* what is not valid becomes '?', one byte for one byte or less */
-	copy = keep_bytes(symbols, size);
+	copy = alloc_text(symbols, size);
 	if (!copy)
 		return "?";
 	perch_clean_text(copy, size, text);
@@ -365,14 +369,14 @@ static char *demangle_symbol(const struct perch_symbol *symbol)
 
 const char *perch_symbols_name(struct perch_symbols *symbols, const struct perch_symbol *symbol)
 {
-	struct found *found = (struct found *)(uintptr_t)symbol;
+	struct cached_symbol *found = (struct cached_symbol *)(uintptr_t)symbol;
 	char *plain;
 
 	if (found->name)
 		return found->name;
 	plain = symbols->no_demangle ? NULL : demangle_symbol(symbol);
-	found->name = plain ? keep_clean(symbols, plain, false)
-			    : keep_clean(symbols, symbol->name, true);
+	found->name = plain ? clean_name(symbols, plain, false)
+			    : clean_name(symbols, symbol->name, true);
 	free(plain);
 	return found->name;
 }
@@ -385,7 +389,7 @@ static const char *base_name(const char *path)
 }
 
 /* What perf shows as the shared object. */
-static const char *short_name(const struct perch_dso *dso, char *made, size_t size)
+static const char *short_name(const struct perch_dso *dso, char *buffer, size_t size)
 {
 	const char *base = base_name(dso->path);
 	unsigned pid;
@@ -402,46 +406,46 @@ static const char *short_name(const struct perch_dso *dso, char *made, size_t si
 	case PERCH_DSO_MODULE:
 		if (*base == '[')
 			return base;
-		snprintf(made, size, "[%.*s]", (int)strcspn(base, "."), base);
-		for (char *at = made; *at; at++)
+		snprintf(buffer, size, "[%.*s]", (int)strcspn(base, "."), base);
+		for (char *at = buffer; *at; at++)
 			if (*at == '-')
 				*at = '_';
-		return made;
+		return buffer;
 	default:
 		break;
 	}
 	if (!strncmp(dso->path, "//anon", 6))
 		return "[anon]";
 	if (sscanf(base, "perf-%u.map", &pid) == 1) {
-		snprintf(made, size, "[JIT] tid %u", pid);
-		return made;
+		snprintf(buffer, size, "[JIT] tid %u", pid);
+		return buffer;
 	}
 	return base;
 }
 
 const char *perch_symbols_dso_name(struct perch_symbols *symbols, const struct perch_dso *dso)
 {
-	struct known *known = know(symbols, dso);
-	char made[MAX_SHORT_NAME];
+	struct dso_symbols *cached = get_dso(symbols, dso);
+	char buffer[MAX_SHORT_NAME];
 	const char *name;
 	size_t size;
 
-	if (!known)
+	if (!cached)
 		return "?";
-	if (known->name)
-		return known->name;
-	name = short_name(dso, made, sizeof(made));
+	if (cached->name)
+		return cached->name;
+	name = short_name(dso, buffer, sizeof(buffer));
 	size = strlen(name) + 1;
-	known->name = malloc(size);
-	if (!known->name)
+	cached->name = malloc(size);
+	if (!cached->name)
 		return "?";
-	perch_clean_text(known->name, size, name);
-	return known->name;
+	perch_clean_text(cached->name, size, name);
+	return cached->name;
 }
 
 const char *perch_symbols_error(const struct perch_symbols *symbols, const struct perch_dso *dso)
 {
-	const struct known *known = look_up(symbols, dso);
+	const struct dso_symbols *cached = find_dso(symbols, dso);
 
-	return known && known->trouble.text[0] ? known->trouble.text : NULL;
+	return cached && cached->error.text[0] ? cached->error.text : NULL;
 }

@@ -23,7 +23,7 @@ struct entry *perch__table_add(struct table *table)
 	}
 	struct entry *entry = &table->entry[table->nr++];
 	memset(entry, 0, sizeof(*entry));
-	entry->found = NO_ENTRY;
+	entry->symbol = NO_ENTRY;
 	return entry;
 }
 
@@ -132,7 +132,7 @@ static int sort(struct table *table)
 static void drop_inner_labels(struct table *table)
 {
 	uint64_t covered = 0;
-	size_t kept = 0;
+	size_t nr = 0;
 
 	for (size_t i = 0; i < table->nr; i++) {
 		struct entry *entry = &table->entry[i];
@@ -142,9 +142,9 @@ static void drop_inner_labels(struct table *table)
 			continue;
 		if (entry->type == STT_FUNC && entry->end > covered)
 			covered = entry->end;
-		table->entry[kept++] = *entry;
+		table->entry[nr++] = *entry;
 	}
-	table->nr = kept;
+	table->nr = nr;
 }
 
 static uint64_t page_behind(uint64_t address)
@@ -192,7 +192,7 @@ static bool same_but_variant(const char *a, const char *b)
 	       b[i] >= '0' && b[i] <= '5' && !strcmp(a + i + 1, b + i + 1);
 }
 
-static size_t underscores(const char *name)
+static size_t leading_underscores(const char *name)
 {
 	return strspn(name, "_");
 }
@@ -202,8 +202,8 @@ enum { MAX_COMPARISONS = 20000, MAX_COMPARED = 2000 };
 /* Fewer underscores in front, then the longer, then the first. */
 static bool reads_better(const char *b, const char *a)
 {
-	if (underscores(a) != underscores(b))
-		return underscores(b) < underscores(a);
+	if (leading_underscores(a) != leading_underscores(b))
+		return leading_underscores(b) < leading_underscores(a);
 	return strlen(b) > strlen(a);
 }
 
@@ -247,18 +247,18 @@ static bool second_is_better(struct table *table, const struct entry *a, const s
 
 static void drop_duplicates(struct table *table)
 {
-	size_t kept = 0;
+	size_t nr = 0;
 
 	for (size_t i = 0; i < table->nr; i++) {
 		struct entry *entry = &table->entry[i];
-		struct entry *last = kept ? &table->entry[kept - 1] : NULL;
+		struct entry *last = nr ? &table->entry[nr - 1] : NULL;
 
 		if (!last || last->start != entry->start)
-			table->entry[kept++] = *entry;
+			table->entry[nr++] = *entry;
 		else if (second_is_better(table, last, entry))
 			*last = *entry;
 	}
-	table->nr = kept;
+	table->nr = nr;
 }
 
 /* Functions may lie inside others (labels in assembly): each knows the innermost one around it. */
@@ -273,7 +273,7 @@ static void link_parents(struct table *table)
 	}
 }
 
-int perch__table_settle(struct table *table)
+int perch__table_finish(struct table *table)
 {
 	if (sort(table))
 		return -ENOMEM;

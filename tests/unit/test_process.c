@@ -30,7 +30,7 @@ static void check_node(const struct node *node, uint64_t least, uint64_t most)
 {
 	if (!node)
 		return;
-	assert_true(node->users && least <= node->map.start && node->map.start < node->map.end &&
+	assert_true(node->references && least <= node->map.start && node->map.start < node->map.end &&
 		    node->map.end <= most);
 	assert_true(!node->left || node->left->priority <= node->priority);
 	assert_true(!node->right || node->right->priority <= node->priority);
@@ -71,7 +71,7 @@ static void overlapping_maps_keep_their_offsets(void **state)
 			insert(space, cells, 36, 48, 2000, &b);
 			insert(space, cells, start, end, 3000, &c);
 			check_space(space, cells);
-			perch__space_drop(space);
+			perch__space_put(space);
 		}
 }
 
@@ -95,7 +95,7 @@ static void random_maps_match_a_plain_array(void **state)
 			check_space(space, cells);
 	}
 	check_space(space, cells);
-	perch__space_drop(space);
+	perch__space_put(space);
 }
 
 static void a_shared_space_is_copied_when_it_changes(void **state)
@@ -107,18 +107,18 @@ static void a_shared_space_is_copied_when_it_changes(void **state)
 	(void)state;
 	assert_non_null(first);
 	assert_int_equal(perch__space_insert(first, &map), 0);
-	assert_ptr_equal(perch__space_own(first), first);
-	second = perch__space_own(perch__space_share(first));
+	assert_ptr_equal(perch__space_writable(first), first);
+	second = perch__space_writable(perch__space_get(first));
 	assert_ptr_not_equal(second, first);
-	assert_int_equal(first->users, 1);
+	assert_int_equal(first->references, 1);
 	assert_int_equal(perch__space_insert(second, &cut), 0);
 	assert_ptr_equal(perch__space_find(first, 0x2000)->dso, &a);
 	assert_ptr_equal(perch__space_find(second, 0x2000)->dso, &b);
 	assert_ptr_equal(perch__space_find(second, 0x1fff)->dso, &a);
 	assert_ptr_equal(perch__space_find(second, 0x2800)->dso, &a);
-	perch__space_drop(first);
-	perch__space_drop(second);
-	perch__space_drop(NULL);
+	perch__space_put(first);
+	perch__space_put(second);
+	perch__space_put(NULL);
 }
 
 /* Each is its own copy, told apart from all others; together they take no more than what they
@@ -141,7 +141,7 @@ static void spaces_that_differ_a_little_share_the_rest(void **state)
 	for (uint64_t i = 1; i < SPACES; i++) {
 		const struct map map = { i * 16 + 4, i * 16 + 8, UINT32_MAX, &dso };
 
-		spaces[i] = perch__space_own(perch__space_share(spaces[0]));
+		spaces[i] = perch__space_writable(perch__space_get(spaces[0]));
 		assert_int_equal(perch__space_insert(spaces[i], &map), 0);
 	}
 	for (uint64_t i = 1; i < SPACES; i++) {
@@ -152,7 +152,7 @@ static void spaces_that_differ_a_little_share_the_rest(void **state)
 	/* whole copies would be 3000 * 3000 * 32 bytes */
 	assert_true(mallinfo2().uordblks - before.uordblks < 20u << 20);
 	for (size_t i = 0; i < SPACES; i++)
-		perch__space_drop(spaces[i]);
+		perch__space_put(spaces[i]);
 	assert_true(mallinfo2().uordblks - before.uordblks < 1u << 20);
 }
 
