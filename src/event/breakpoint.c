@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "number.h"
+#include "internal.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #define X86 1

@@ -93,3 +93,21 @@ int perch__format_apply(const struct perch__format *format, struct perch_attr *a
 		}
 	return 0;
 }
+
+bool perch__has_pmu_bits(uint32_t type)
+{
+	return type == PERCH_TYPE_HARDWARE || type == PERCH_TYPE_HW_CACHE;
+}
+
+uint32_t perch__pmu_type(const struct perch_attr *attr)
+{
+	return perch__has_pmu_bits(attr->type) ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
+}
+
+void perch__set_config(struct perch_attr *attr, uint64_t config)
+{
+	/* what the text says of the event leaves it on its PMU, unless it says a PMU too */
+	if (perch__has_pmu_bits(attr->type) && config <= PERCH_HW_EVENT_MASK)
+		config |= attr->config >> PERCH_PMU_TYPE_SHIFT << PERCH_PMU_TYPE_SHIFT;
+	attr->config = config;
+}

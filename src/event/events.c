@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of events: it grows, shrinks, and owns strings. */
-#define _GNU_SOURCE
+/* The list of events, which owns the filter and path of each. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 int perch__add_event(struct perch__parser *parser, struct perch_event **result)
 {
 	struct perch_events *events = parser->events;
-	struct perch_event *event, *larger;
+	struct perch_event *event;
 
 	if (events->nr >= PERCH__EVENTS_MAX) {
 		perch__parse_error(parser, parser->token.at, E2BIG, PERCH_ERROR_USAGE,
-				   "these are more than %d events", PERCH__EVENTS_MAX);
+				   "a list has at most %d events", PERCH__EVENTS_MAX);
 		perch_error_remedy(parser->err, "write narrower globs");
 		return -E2BIG;
 	}
-	/* there is room for the next power of two, so the number alone tells when it is used up */
-	if (!(events->nr & (events->nr - 1))) {
-		larger = reallocarray(events->event, events->nr ? 2 * events->nr : 1,
-				      sizeof(*larger));
-		if (!larger)
-			return perch__parse_error(parser, parser->token.at, ENOMEM,
-						  PERCH_ERROR_NO_MEMORY,
-						  "no memory for one more event");
-		events->event = larger;
-	}
+	if (PERCH__ARRAY_RESERVE_BY_NR(events->event, events->nr, 1))
+		return perch__parse_error(parser, parser->token.at, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					  "no memory for another event");
 	event = &events->event[events->nr];
 	memset(event, 0, sizeof(*event));
 	event->attr.size = sizeof(event->attr);

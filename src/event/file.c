@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of events from a file: its lines are made one text, whose mistakes are told by line. */
+/* Events from a file: its lines are joined to one text; errors have the line and its column. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "internal.h"
 
-/* A megabyte is tens of thousands of events, more than any process may open. */
-#define LARGEST (1 << 20)
+#define FILE_MAX   (1 << 20) /* bytes: more events than a process may open */
+#define BLOCK_SIZE 4096
 
 static int cannot_read(const char *path, int errnum, struct perch_error *err)
 {
@@ -38,31 +39,25 @@ static int open_file(const char *path, struct perch_error *err)
 	close(fd);
 	if (error)
 		return cannot_read(path, error, err);
-	perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is no regular file", path);
-	perch_error_remedy(err, "give - to read events from standard input");
+	perch_error_set(err, EINVAL, PERCH_ERROR_FILE, "%s is not a regular file", path);
+	perch_error_remedy(err, "write - to read events from standard input");
 	return -EINVAL;
 }
 
-/* The whole of it, with a NUL behind. */
+/* Reads the whole file and ends it with a NUL. The caller frees *text, after an error too. */
 static int read_all(int fd, const char *path, char **text, size_t *size, struct perch_error *err)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 
 	*text = NULL;
 	*size = 0;
 	while (true) {
 		ssize_t got;
 
-		if (room - *size < 2) {
-			char *larger = realloc(*text, room ? 2 * room : 4096);
-
-			if (!larger)
-				return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-						       "no memory to read %s", path);
-			*text = larger;
-			room = room ? 2 * room : 4096;
-		}
-		got = read(fd, *text + *size, room - *size - 1);
+		if (PERCH__ARRAY_RESERVE(*text, capacity, *size + BLOCK_SIZE))
+			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+					       "no memory to read %s", path);
+		got = read(fd, *text + *size, capacity - *size - 1);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -70,19 +65,19 @@ static int read_all(int fd, const char *path, char **text, size_t *size, struct 
 		if (!got)
 			break;
 		*size += got;
-		if (*size > LARGEST)
+		if (*size > FILE_MAX)
 			return perch_error_set(
 				err, EFBIG, PERCH_ERROR_FILE,
-				"%s has more than %d bytes, which are too many for lists of events",
-				path, LARGEST);
+				"a file of events has at most %d bytes: %s is larger", FILE_MAX,
+				path);
 	}
 	(*text)[*size] = '\0';
 	return 0;
 }
 
 /*
- * Puts spaces for comments. A '#' in quotes is part of a filter or a name. NULL; or a quote that
- * does not end in its line: joined with the next one it would end somewhere else.
+ * Replaces comments by spaces. A '#' in quotes is part of a filter or a name. Returns NULL, or the
+ * quote that is not closed in its line: joined with the next line, it would end at another quote.
  */
 static const char *blank_comments(char *text)
 {
@@ -104,8 +99,7 @@ static const char *blank_comments(char *text)
 	return quote;
 }
 
-/* Lines follow each other as events of one list do, with a comma where none is; its place is the
- * newline's. */
+/* Joins lines to one list: a newline between events becomes a comma, so offsets stay the same. */
 static void join_lines(char *text)
 {
 	char before = ',';
@@ -127,8 +121,8 @@ static void join_lines(char *text)
 	}
 }
 
-/* The column in the joined text becomes a line and a column in it. */
-static void tell_line(const char *path, const size_t *ends, size_t lines, struct perch_error *err)
+/* Changes the column in the joined text to a line and the column in that line. */
+static void set_line(const char *path, const size_t *ends, size_t lines, struct perch_error *err)
 {
 	size_t line = 0, start;
 
@@ -145,7 +139,7 @@ static void tell_line(const char *path, const size_t *ends, size_t lines, struct
 	perch_error_prefix(err, "%s:%zu: ", path, line + 1);
 }
 
-/* Where each line's newline was: joining overwrites them. */
+/* The offset of each newline, before join_lines() replaces some. */
 static size_t *line_ends(const char *text, size_t *lines)
 {
 	size_t *ends, nr = 1;
@@ -174,22 +168,22 @@ static int add_text(struct perch_events *events, const char *path, char *text, s
 				       path);
 	if (strlen(text) != size) {
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
-				     "a byte 0 is in no event's name");
+				     "event strings must not contain a zero byte");
 		if (err)
 			err->column = strlen(text);
 	} else if ((quote = blank_comments(text))) {
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
-				     "the quote that begins here does not end in its line");
+				     "the quote that begins here is not closed in its line");
 		if (err)
 			err->column = quote - text;
 	} else {
 		join_lines(text);
 		rc = text[strspn(text, " \t\n")] ? perch_events_add(events, text, machine, err)
 						 : perch_error_set(err, EINVAL, PERCH_ERROR_SYNTAX,
-								   "there is no event in it");
+								   "the file has no event");
 	}
 	if (rc)
-		tell_line(path, ends, lines, err);
+		set_line(path, ends, lines, err);
 	free(ends);
 	return rc;
 }

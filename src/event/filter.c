@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filters for events that are already in a list. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +9,180 @@
 #include <string.h>
 
 #include "terms.h"
+
+#define FORMAT_BYTES (64u << 10)
+#define BLANKS	     " \t\n"
+
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+
+	if (isdigit((unsigned char)*text))
+		return 0;
+	while (isalnum((unsigned char)text[length]) || text[length] == '_')
+		length++;
+	return length;
+}
+
+/* What the kernel knows of every tracepoint. */
+static bool is_special(const char *name)
+{
+	static const char *const specials[] = { "CPU",	"cpu",	      "COMM",
+						"comm", "STACKTRACE", "stacktrace" };
+
+	for (size_t i = 0; i < PERCH__NR(specials); i++)
+		if (!strcmp(name, specials[i]))
+			return true;
+	return !strncmp(name, "common_", 7);
+}
+
+/* Behind a value: at the && or || that ends it, or at the end. */
+static const char *skip_value(const char *at)
+{
+	while (*at && strncmp(at, "&&", 2) && strncmp(at, "||", 2)) {
+		if (*at == '"' || *at == '\'') {
+			const char *end = strchr(at + 1, *at);
+
+			if (!end)
+				return at + strlen(at);
+			at = end;
+		}
+		at++;
+	}
+	return at;
+}
+
+/*
+ * The next name that stands where a field must: in front of a comparison. *at goes on behind its
+ * value. False: there is none, or the rest is no expression, which the kernel tells better.
+ */
+static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
+{
+	const char *start = *at + strspn(*at, BLANKS "(!&|");
+	size_t length = name_length(start);
+	const char *after = start + length + strspn(start + length, BLANKS);
+
+	if (!length || length >= PERCH__WORD_SIZE || !*after || !strchr("=!<>~&.", *after) ||
+	    !strncmp(after, "&&", 2))
+		return false;
+	memcpy(name, start, length);
+	name[length] = '\0';
+	*at = skip_value(after);
+	return true;
+}
+
+/*
+ * Takes the declaration of "	field:char prev_comm[16];	offset:..." for its name: the last
+ * word, sizes aside. False: it is written in another way.
+ */
+static bool field_name(const char *line, char name[PERCH__WORD_SIZE])
+{
+	size_t length = strcspn(line, ";\n"), start;
+
+	if (line[length] != ';')
+		return false;
+	if (length && line[length - 1] == ']')
+		while (length && line[--length] != '[')
+			;
+	start = length;
+	while (start && (isalnum((unsigned char)line[start - 1]) || line[start - 1] == '_'))
+		start--;
+	if (start == length || length - start >= PERCH__WORD_SIZE)
+		return false;
+	memcpy(name, line + start, length - start);
+	name[length - start] = '\0';
+	return true;
+}
+
+enum answer { HAS_IT, HAS_NOT, UNSURE };
+
+/* Does the format file have the field? Offers those it has. */
+static enum answer look_up(const char *format, const char *wanted,
+			   struct perch__suggestions *suggestions)
+{
+	const char *end = strstr(format, "print fmt:");
+	char name[PERCH__WORD_SIZE];
+	bool any = false;
+
+	if (!end)
+		return UNSURE; /* the file goes on behind what was read, or is another */
+	for (const char *at = strstr(format, "field:"); at && at < end;
+	     at = strstr(at + 1, "field:")) {
+		if (!field_name(at + 6, name))
+			return UNSURE;
+		if (!strcmp(name, wanted))
+			return HAS_IT;
+		if (strncmp(name, "common_", 7))
+			perch__suggest(suggestions, name);
+		any = true;
+	}
+	return any ? HAS_NOT : UNSURE;
+}
+
+#define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD_SIZE)
+
+/* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has
+ * another's name. */
+static bool find_format(const struct perch_event *event, struct perch_machine *machine,
+			char path[PATH_BYTES], char name[PERCH__WORD_SIZE])
+{
+	size_t system = strcspn(event->name, ":/."), length;
+	char tracefs[PATH_MAX], text[32];
+	uint64_t id;
+	ssize_t got;
+
+	if (event->attr.type != PERCH_TYPE_TRACEPOINT || event->name[system] != ':' ||
+	    perch_machine_tracefs(machine, tracefs, sizeof(tracefs), NULL) < 0)
+		return false;
+	length = strcspn(event->name + system + 1, ":/.");
+	snprintf(name, PERCH__WORD_SIZE, "%.*s", (int)(system + 1 + length), event->name);
+	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name,
+		 (int)length, name + system + 1);
+	/* the path has the machine's root already, hence no machine here */
+	got = perch_machine_read(NULL, path, text, sizeof(text));
+	if (got <= 0 || perch__parse_number(text, strlen(text), &id) || id != event->attr.config)
+		return false;
+	strcpy(strrchr(path, '/'), "/format");
+	return true;
+}
+
+static int check_fields(const char *format, const char *tracepoint, const char *filter,
+			struct perch_error *err)
+{
+	char name[PERCH__WORD_SIZE];
+	int rc = 0;
+
+	while (!rc && next_field(&filter, name)) {
+		struct perch__suggestions suggestions = { .word = name };
+
+		if (is_special(name) || look_up(format, name, &suggestions) != HAS_NOT)
+			continue;
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
+				     "the tracepoint '%s' has no field '%s' to filter by",
+				     tracepoint, name);
+		perch__suggestions_remedy(&suggestions, err,
+					  "'perch list --verbose' shows the fields of tracepoints");
+	}
+	return rc;
+}
+
+int perch__check_filter(const struct perch_event *event, const char *filter,
+			struct perch_machine *machine, struct perch_error *err)
+{
+	char path[PATH_BYTES], tracepoint[PERCH__WORD_SIZE], *format;
+	int rc = 0;
+
+	if (!find_format(event, machine, path, tracepoint))
+		return 0;
+	format = malloc(FORMAT_BYTES);
+	if (!format)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the format of '%s'", tracepoint);
+	if (perch_machine_read(NULL, path, format, FORMAT_BYTES) > 0)
+		rc = check_fields(format, tracepoint, filter, err);
+	free(format);
+	return rc;
+}
 
 /* Tracepoints, and PMUs with address filters: the file is there where the driver has them. */
 static bool takes_filter(const struct perch_attr *attr, struct perch_machine *machine)

@@ -106,3 +106,21 @@ void perch__suggest_generic_names(struct perch__suggestions *suggestions)
 							   name, sizeof(name)))
 					perch__suggest(suggestions, name);
 }
+
+/* Words whose events are described behind a colon by something else than words. */
+static const char *const keywords[] = { "mem",	  "pfm",       "uprobe", "uretprobe",
+					"kprobe", "kretprobe", "usdt" };
+
+void perch__suggest_keywords(struct perch__suggestions *suggestions)
+{
+	for (size_t i = 0; i < PERCH__NR(keywords); i++)
+		perch__suggest(suggestions, keywords[i]);
+}
+
+bool perch__is_keyword(const char *word)
+{
+	for (size_t i = 0; i < PERCH__NR(keywords); i++)
+		if (!strcmp(word, keywords[i]))
+			return true;
+	return false;
+}

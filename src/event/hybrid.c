@@ -78,24 +78,6 @@ bool perch__is_hybrid(struct perch__parser *parser)
 	return parser->hybrid == PERCH__HYBRID_YES;
 }
 
-static bool extends(uint32_t type)
-{
-	return type == PERCH_TYPE_HARDWARE || type == PERCH_TYPE_HW_CACHE;
-}
-
-uint32_t perch__pmu_type(const struct perch_attr *attr)
-{
-	return extends(attr->type) ? attr->config >> PERCH_PMU_TYPE_SHIFT : attr->type;
-}
-
-void perch__set_config(struct perch_attr *attr, uint64_t config)
-{
-	/* what the text says of the event leaves it on its PMU, unless it says a PMU too */
-	if (extends(attr->type) && config <= PERCH_HW_EVENT_MASK)
-		config |= attr->config >> PERCH_PMU_TYPE_SHIFT << PERCH_PMU_TYPE_SHIFT;
-	attr->config = config;
-}
-
 /*
  * Whether the kernel puts a generic event on the PMU above bit 32 of config: on x86 from the first
  * that has two kinds of cores, on arm from 6.6 on; older ones find no PMU for it.
@@ -148,11 +130,11 @@ static int put_own(struct perch__parser *parser, const struct perch_attr *attr,
 static int put_on(struct perch__parser *parser, const struct perch_attr *attr,
 		  const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {
-	if (extends(attr->type) && !kernel_extends(parser, pmu))
+	if (perch__has_pmu_bits(attr->type) && !kernel_extends(parser, pmu))
 		return put_own(parser, attr, pmu, at, event);
-	event->attr.type = extends(attr->type) ? attr->type : pmu->type;
+	event->attr.type = perch__has_pmu_bits(attr->type) ? attr->type : pmu->type;
 	event->attr.config = attr->config;
-	if (extends(attr->type))
+	if (perch__has_pmu_bits(attr->type))
 		event->attr.config |= (uint64_t)pmu->type << PERCH_PMU_TYPE_SHIFT;
 	return 1;
 }
@@ -198,7 +180,8 @@ static int add_on_cores(struct perch__parser *parser, const struct perch_attr *a
 int perch__add_generic_events(struct perch__parser *parser, const struct perch_attr *attr,
 			      size_t at)
 {
-	if ((!extends(attr->type) && attr->type != PERCH_TYPE_RAW) || !perch__is_hybrid(parser))
+	if ((!perch__has_pmu_bits(attr->type) && attr->type != PERCH_TYPE_RAW) ||
+	    !perch__is_hybrid(parser))
 		return add_plain(parser, attr);
 	return add_on_cores(parser, attr, at);
 }
@@ -209,7 +192,8 @@ int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu
 	struct perch_attr generic = { 0 };
 	int rc;
 
-	if (!pmu->core || !perch__find_generic_event(name, &generic) || !extends(generic.type))
+	if (!pmu->core || !perch__find_generic_event(name, &generic) ||
+	    !perch__has_pmu_bits(generic.type))
 		return 0;
 	if (!perch__is_hybrid(parser)) {
 		event->attr.type = generic.type;

@@ -88,6 +88,12 @@ bool perch__is_raw_term(const char *word, uint64_t *config);
  * -ERANGE. */
 int perch__parse_number(const char *text, size_t length, uint64_t *value);
 
+/*
+ * The number at offset *at of the text, hexadecimal after 0x, else decimal (a 0 in front changes
+ * nothing); *at is then the byte behind it. Told: -EINVAL, there is none ("expected WHAT, found
+ * ...") or it has letters; -ERANGE, it has more than 64 bits.
+ */
+int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value, const char *what);
 /* Applies the letters at [at, at + length) to an event. group: they come after what the event
  * itself says. */
 int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *event, size_t at,
@@ -151,6 +157,8 @@ int perch__apply_pmu_event(struct perch__parser *parser, const struct perch_pmu 
 /* The type of the PMU that counts an attr: its own, or of generic ones that above bit 32 (0: any
  * PMU of cores). */
 uint32_t perch__pmu_type(const struct perch_attr *attr);
+/* Hardware and cache events, whose config may have the type of a PMU in its upper 32 bits. */
+bool perch__has_pmu_bits(uint32_t type);
 /* Sets config from a term; a generic event stays on the PMU that its upper half says. */
 void perch__set_config(struct perch_attr *attr, uint64_t config);
 /* The machine has several PMUs of CPU cores. */
@@ -175,14 +183,6 @@ int perch__split_group(struct perch__parser *parser, size_t leader);
  */
 int perch__add_tracepoints(struct perch__parser *parser, const char *system, size_t at,
 			   const char *name, size_t at_name);
-/* Makes one event for each tracepoint that two globs match, sorted. events: the path of tracefs'
- * folder of them. */
-int perch__tracepoint_glob(struct perch__parser *parser, const char *events, const char *system,
-			   size_t at, const char *name, size_t at_name);
-/* Appends the event of one tracepoint that is there: its id file is read. -ENOENT: it has none; no
- * error is told. */
-int perch__add_tracepoint(struct perch__parser *parser, const char *events, const char *system,
-			  const char *name, size_t at);
 bool perch__is_glob(const char *text);
 
 /*
@@ -221,6 +221,7 @@ void perch__suggest(struct perch__suggestions *suggestions, const char *name);
 /* Offers what a folder holds, hidden files and those with a dot excepted. */
 void perch__suggest_directory(struct perch__suggestions *suggestions, const char *path);
 void perch__suggest_generic_names(struct perch__suggestions *suggestions);
+bool perch__is_keyword(const char *word);
 void perch__suggest_keywords(struct perch__suggestions *suggestions);
 /* Offers what the PMUs of the machine (NULL: none) have in their events folders. */
 void perch__suggest_pmu_events(struct perch__suggestions *suggestions,

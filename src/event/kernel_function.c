@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of the running kernel, as far as /proc/kallsyms names them. A file that cannot be
- * read, or has no functions, says nothing: then it is the kernel that refuses a name when the event
- * is opened.
+ * Checks the function of a kprobe against /proc/kallsyms. When that file cannot be read or has no
+ * functions, every name passes, and the kernel checks it when the event is opened.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,88 +9,93 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "probe.h"
 
-#define MOST_TEXT ((size_t)256 << 20) /* kernels have 10 MiB of it, with many modules 20 */
+#define TEXT_MAX ((size_t)256 << 20) /* bytes; kernels have 10 MiB, with many modules 20 */
 
-/* Read once for all probes of a text: the kernel takes tens of milliseconds to write it. */
-struct perch__kernel_functions {
-	char *text;
-	size_t nr;
-	struct kernel_function {
-		const char *name, *module; /* "": of the kernel itself */
-	} * function;
+struct kernel_function {
+	const char *name, *module; /* module: "" for the kernel itself */
 };
 
-/* "ffffffff81234560 t name [module]": false when it is no function. */
-static bool read_line(char *line, const char **name, const char **module)
+/* Read once for all probes of a text: the kernel takes tens of milliseconds to write the file. */
+struct perch__kernel_functions {
+	char *text;
+	size_t nr, capacity;
+	struct kernel_function *function;
+};
+
+/* Parses "ffffffff81234560 t name [module]". Returns false when the symbol is not a function. */
+static bool parse_line(char *line, struct kernel_function *function)
 {
-	char *type = strchr(line, ' '), *text, *end;
+	char *type = strchr(line, ' '), *name, *end;
 
 	if (!type || !type[1] || !strchr("tTwW", type[1]) || type[2] != ' ')
 		return false;
-	text = type + 3;
-	end = text + strcspn(text, " \t\n");
-	*module = "";
+	name = type + 3;
+	end = name + strcspn(name, " \t\n");
+	function->module = "";
 	if (*end && *end != '\n') {
 		char *open = strchr(end, '['), *close = open ? strchr(open, ']') : NULL;
 
 		if (close) {
 			*close = '\0';
-			*module = open + 1;
+			function->module = open + 1;
 		}
 	}
 	*end = '\0';
-	*name = text;
-	return end > text;
+	function->name = name;
+	return end > name;
 }
 
-/* All of a file, with a NUL behind it; NULL: it cannot be read. */
+/* The contents of a file, with a NUL at the end; NULL when it cannot be read. */
 static char *read_text(const char *path)
 {
+	size_t capacity = 0, used = 0, got = 0;
 	FILE *stream = fopen(path, "re");
-	size_t room = 1 << 16, used = 0, got;
-	char *text = stream ? malloc(room) : NULL;
+	char *text = NULL;
+	int rc;
 
-	while (text && (got = fread(text + used, 1, room - used - 1, stream)) > 0) {
-		char *larger = text;
-
+	if (!stream)
+		return NULL;
+	do {
 		used += got;
-		if (room - used < 2) {
-			room *= 2;
-			larger = room <= MOST_TEXT ? realloc(text, room) : NULL;
-			if (!larger)
-				free(text);
-		}
-		text = larger;
+		rc = PERCH__ARRAY_RESERVE_MOST(text, capacity, used + BUFSIZ, TEXT_MAX);
+		got = rc ? 0 : fread(text + used, 1, capacity - used - 1, stream);
+	} while (got);
+	fclose(stream);
+	if (rc) {
+		free(text);
+		return NULL;
 	}
-	if (text)
-		text[used] = '\0';
-	if (stream)
-		fclose(stream);
+	text[used] = '\0';
 	return text;
 }
 
-static void take_functions(struct perch__kernel_functions *kernel)
+static void parse_text(struct perch__kernel_functions *kernel)
 {
-	size_t lines = 0;
 	char *next;
 
-	for (const char *at = kernel->text; (at = strchr(at, '\n')); at++)
-		lines++;
-	kernel->function = malloc((lines + 1) * sizeof(*kernel->function));
-	for (char *line = kernel->text; kernel->function && line; line = next) {
-		struct kernel_function *function = &kernel->function[kernel->nr];
+	for (char *line = kernel->text; line; line = next) {
+		struct kernel_function function, *slot;
 
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		kernel->nr += read_line(line, &function->name, &function->module);
+		if (!parse_line(line, &function))
+			continue;
+		slot = PERCH__ARRAY_APPEND(kernel->function, kernel->nr, kernel->capacity);
+		if (!slot) {
+			kernel->nr = 0; /* an incomplete list would refuse existing functions */
+			return;
+		}
+		*slot = function;
 	}
 }
 
-/* Those of this parser. nr 0: nothing is known. NULL: no memory. */
-static const struct perch__kernel_functions *functions_of(struct perch__parser *parser)
+/* The functions that this parser has read. Their number is 0 when the file cannot be read. NULL
+ * when out of memory. */
+static const struct perch__kernel_functions *get_functions(struct perch__parser *parser)
 {
 	struct perch__kernel_functions *kernel = parser->kernel;
 	char path[PATH_MAX];
@@ -103,7 +107,7 @@ static const struct perch__kernel_functions *functions_of(struct perch__parser *
 	    perch_machine_path(parser->machine, path, sizeof(path), "/proc/kallsyms") >= 0)
 		kernel->text = read_text(path);
 	if (kernel && kernel->text)
-		take_functions(kernel);
+		parse_text(kernel);
 	return kernel;
 }
 
@@ -117,8 +121,8 @@ void perch__free_kernel_functions(struct perch__parser *parser)
 	parser->kernel = NULL;
 }
 
-static int no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
-		       const struct perch__kernel_functions *kernel, const char *name)
+static int report_unknown(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			  const struct perch__kernel_functions *kernel, const char *name)
 {
 	struct perch__suggestions suggestions = { .word = name };
 
@@ -126,14 +130,15 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_s
 			   "the kernel has no function '%s'", probe->symbol);
 	for (size_t i = 0; i < kernel->nr; i++)
 		perch__suggest(&suggestions, kernel->function[i].name);
-	perch__suggestions_remedy(&suggestions, parser->err, "/proc/kallsyms lists its functions");
+	perch__suggestions_remedy(&suggestions, parser->err,
+				  "/proc/kallsyms lists the functions of the kernel");
 	return -ENOENT;
 }
 
 int perch__check_kernel_function(struct perch__parser *parser,
 				 const struct perch__probe_spec *probe)
 {
-	const struct perch__kernel_functions *kernel = functions_of(parser);
+	const struct perch__kernel_functions *kernel = get_functions(parser);
 	const char *colon = strchr(probe->symbol, ':'), *name = colon ? colon + 1 : probe->symbol;
 	size_t length = colon ? (size_t)(colon - probe->symbol) : 0, found = 0;
 
@@ -150,11 +155,11 @@ int perch__check_kernel_function(struct perch__parser *parser,
 	if (found == 1)
 		return 0;
 	if (!found)
-		return no_function(parser, probe, kernel, name);
-	/* from 6.6 on the kernel refuses these; older ones take the first */
+		return report_unknown(parser, probe, kernel, name);
+	/* Linux 6.6 and later refuse such a name; older kernels take the first function */
 	perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 			   "the kernel has %zu functions '%s'", found, probe->symbol);
-	perch_error_remedy(parser->err, "give the address of one, as kprobe:0xADDRESS%s",
-			   length ? "" : ", or its module, as kprobe:'MODULE:FUNCTION'");
+	perch_error_remedy(parser->err, "use an address, as kprobe:0xADDRESS%s",
+			   length ? "" : ", or add the module, as kprobe:'MODULE:FUNCTION'");
 	return -ENOTUNIQ;
 }

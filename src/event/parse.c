@@ -106,16 +106,6 @@ static int parse_pmu_event(struct perch__parser *parser, const char *name, struc
 	return known ? rc : perch__unknown_pmu(parser, name, item->from);
 }
 
-/* Words whose events are described behind a colon by something else than words. */
-static const char *const keywords[] = { "mem",	  "pfm",       "uprobe", "uretprobe",
-					"kprobe", "kretprobe", "usdt" };
-
-void perch__suggest_keywords(struct perch__suggestions *suggestions)
-{
-	for (size_t i = 0; i < PERCH__NR(keywords); i++)
-		perch__suggest(suggestions, keywords[i]);
-}
-
 /* What is behind the colon is no name: the word before it may be a keyword with a slip. */
 static int no_name(struct perch__parser *parser, const char *word)
 {
@@ -162,9 +152,7 @@ static int parse_keyword(struct perch__parser *parser, const char *word, struct 
 	struct perch_event *event;
 	int rc;
 
-	*taken = false;
-	for (size_t i = 0; i < PERCH__NR(keywords); i++)
-		*taken |= parser->token.kind == PERCH__TOKEN_COLON && !strcmp(word, keywords[i]);
+	*taken = parser->token.kind == PERCH__TOKEN_COLON && perch__is_keyword(word);
 	if (!*taken)
 		return 0;
 	rc = perch__add_event(parser, &event);

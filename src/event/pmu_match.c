@@ -12,11 +12,6 @@
 
 #define UNCORE "uncore_"
 
-bool perch__is_glob(const char *text)
-{
-	return strpbrk(text, "*?[");
-}
-
 /*
  * What is left of a unit's name behind the PMU's: nothing; a number, as in imc_0 and imc0; or an
  * address of three hex digits or more, as in arm_smmuv3_pmcg_3b402. Fewer make words, as the cf of

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "number.h"
 #include "probe.h"
 
 /* What ends a path and a name that are not in quotes. */

@@ -6,47 +6,6 @@
 
 #include "terms.h"
 
-void perch__term_name(const struct perch__parser *parser, const struct perch__term *term,
-		      char name[PERCH__WORD_SIZE])
-{
-	/* shorter than PERCH__WORD_SIZE: read_term() saw to it */
-	memcpy(name, parser->text + term->at, term->length);
-	name[term->length] = '\0';
-}
-
-int perch__term_number(struct perch__parser *parser, const struct perch__term *term,
-		       uint64_t *value)
-{
-	int shown = term->value_length < 64 ? (int)term->value_length : 64;
-	const char *text = parser->text + term->value_at;
-	int rc;
-
-	*value = 1;
-	rc = term->valued ? perch__parse_number(text, term->value_length, value) : 0;
-	if (rc == -ERANGE)
-		return perch__parse_error(
-			parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-			"expected a number, found '%.*s', which has more than 64 bits", shown,
-			text);
-	if (rc)
-		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "expected a number, found '%.*s'", shown, text);
-	return 0;
-}
-
-const struct perch__term *perch__find_term(const struct perch__parser *parser,
-					   const struct perch__terms *terms, const char *name)
-{
-	for (size_t i = 0; i < terms->nr; i++) {
-		const struct perch__term *term = &terms->term[i];
-
-		if (term->valued && strlen(name) == term->length &&
-		    !memcmp(parser->text + term->at, name, term->length))
-			return term;
-	}
-	return NULL;
-}
-
 /* A value in quotes, which may hold what ends others. */
 static int read_quoted(struct perch__parser *parser, struct perch__term *term)
 {

@@ -451,7 +451,7 @@ static void test_too_many(void **state)
 	for (size_t i = 0; i < sizeof(last) / sizeof(*last); i++) {
 		strcpy(text + 3 * PERCH__EVENTS_MAX, last[i]);
 		assert_int_equal(perch_events_parse(&events, text, machine, &err), -E2BIG);
-		assert_non_null(strstr(err.message, "more than 65536 events"));
+		assert_non_null(strstr(err.message, "at most 65536 events"));
 	}
 }
 

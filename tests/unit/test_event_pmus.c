@@ -454,7 +454,7 @@ static void test_mistakes(void **state)
 		{ { "cpu/perid=5/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" }, false },
 		{ { "cpu/mem-laods/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean mem-loads?" },
 		  false },
-		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "no other event or field" },
+		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "cannot be combined" },
 		  false },
 		{ { "hv_24x7/cycles/", 8, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'cycles'" },
 		  false },

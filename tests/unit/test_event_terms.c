@@ -538,7 +538,7 @@ static void test_bad_files(void **state)
 		{ "cs,\n,faults", 2, 0, "found ','" },
 		{ "cs:", 1, 3, "expected modifiers" },
 		{ "cs\nsched:sched_switch/filter='prev_pid > 0/\ncs/name='x'/", 2, 26,
-		  "does not end in its line" },
+		  "not closed in its line" },
 	};
 	struct perch_events events;
 	struct perch_error err;
@@ -555,9 +555,9 @@ static void test_bad_files(void **state)
 			fail_msg("case %zu: column %d: %s", i, err.column, err.message);
 	}
 	assert_int_equal(from_file(&events, "cs\ncs\0cs", 8, &err, path), -EINVAL);
-	assert_non_null(strstr(err.message, ":2: a byte 0"));
+	assert_non_null(strstr(err.message, ":2: event strings must not contain a zero byte"));
 	assert_int_equal(from_file(&events, " # nothing\n", 11, &err, path), -EINVAL);
-	assert_non_null(strstr(err.message, "no event in it"));
+	assert_non_null(strstr(err.message, "the file has no event"));
 	large = malloc(1100000);
 	memset(large, ' ', 1100000);
 	assert_int_equal(from_file(&events, large, 1100000, &err, path), -EFBIG);
