@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-# A thin front: meson and the scripts do the work. BUILD names the build directory.
+# Short names for meson and the scripts. BUILD is the build directory.
 BUILD ?= build
 PREFIX ?= /usr/local
 export BUILD
-
-SOURCES = $(wildcard include/perch/*.h src/*/*.[ch] tests/*/*.[ch] fuzz/*.[ch] bench/*.[ch] examples/*.[ch])
 
 .PHONY: demo test test-long fuzz build bench install fmt lint clean
 
@@ -39,10 +37,10 @@ install:
 	meson install -C $(BUILD)
 
 fmt:
-	clang-format -i $(SOURCES)
+	@scripts/sources '*.c' '*.h' | xargs clang-format -i
 
 lint:
-	@scripts/lint $(SOURCES)
+	@scripts/lint
 
 clean:
 	rm -rf build build-clang build-asan build-tsan build-fuzz

@@ -351,7 +351,7 @@ static void take_snapshots(void)
 	struct perch_sampler *sampler;
 	const size_t nr = bench_size(SNAPSHOTS, 1),
 		     ring_bytes = bench_size(SNAPSHOT_BYTES, 64 << 10);
-	double took[SNAPSHOTS], median;
+	double took[SNAPSHOTS] = { 0 }, median;
 	struct perch_error err;
 	struct child child;
 	size_t bytes = 0;

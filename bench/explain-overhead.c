@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 			    NULL };
 	posix_spawn_file_actions_t quiet;
 	size_t rounds = bench_size(ROUNDS, 2);
-	double time[2][ROUNDS], median[2];
+	double time[2][ROUNDS] = { 0 }, median[2];
 
 	if (argc < 2)
 		return 2;

@@ -43,7 +43,7 @@ static int close_event(void *context, int fd)
 	return 0;
 }
 
-static struct perch_syscalls table = { .open_event = open_event, .close = close_event };
+static struct perch_syscalls table = { .perf_event_open = open_event, .close = close_event };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -41,7 +41,7 @@ static bool capability_text(struct doctor *doctor, const char *wanted, char *tex
 	bool with_perfmon = !strcmp(capability, "bpf"); /* worth nothing for events without it */
 	char upper[32] = "";
 
-	for (size_t i = 0; capability[i] && i < sizeof(upper) - 1; i++)
+	for (size_t i = 0; i < sizeof(upper) - 1 && capability[i]; i++)
 		upper[i] = capability[i] == '_' ? '_' : capability[i] - 'a' + 'A';
 	if (perch_machine_sandbox(doctor->machine, &sandbox, NULL))
 		memset(&sandbox, 0, sizeof(sandbox));
