@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of make_corpus share. */
+/* The parts of make_corpus. */
 #ifndef FUZZ_CORPUS_H
 #define FUZZ_CORPUS_H
 
@@ -10,13 +10,16 @@
 
 #define CORPUS_BYTES 8192 /* of records in one file, at most */
 
-/* Writes FOLDER/kind/name. */
-void corpus_put(const char *kind, const char *name, const void *bytes, size_t size);
-/* A perf.data file of this machine's with these records. */
-void corpus_file(const char *name, const struct perch_attr *attr, const void *records, size_t size);
-/* Files and pipes of machines of both byte orders, with one record of every type. */
-void corpus_built_files(void);
-/* Rings that fill and are read. */
-void corpus_rings(void);
+/* Makes the directory of the corpus. Failures end the program, here and in corpus_write(). */
+void corpus_open(const char *directory);
+/* Writes one input, DIRECTORY/kind/name. */
+void corpus_write(const char *kind, const char *name, const void *bytes, size_t size);
+/* Writes a perf.data file of this machine's byte order with these records. */
+void corpus_write_file(const char *name, const struct perch_attr *attr, const void *records,
+		       size_t size);
+/* Writes perf.data files and pipes of both byte orders, with one record of each type. */
+void corpus_write_built_files(void);
+/* Writes inputs of fuzz_ring: rings that fill and are read. */
+void corpus_write_rings(void);
 
 #endif

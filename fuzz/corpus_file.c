@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data files and pipes of machines of both byte orders, put together after the format's
- * description. */
+/* Builds perf.data files and pipes of both byte orders from the description of the format. */
 #include <stdio.h>
 #include <string.h>
 #include <perch/file.h>
@@ -88,7 +87,7 @@ static void put_header(struct build_bytes *file, uint32_t type, size_t body)
 	build_put_number(file, 8 + body, 2);
 }
 
-/* What a header has comes as records before the others. */
+/* A pipe has the contents of the header as records before the others. */
 static void put_pipe(struct build_bytes *file, const struct perch_attr *attr, const void *records,
 		     size_t size)
 {
@@ -107,15 +106,16 @@ static void put_pipe(struct build_bytes *file, const struct perch_attr *attr, co
 	put_header(file, PERCH_RECORD_FINISHED_ROUND, 0);
 }
 
-void corpus_file(const char *name, const struct perch_attr *attr, const void *records, size_t size)
+void corpus_write_file(const char *name, const struct perch_attr *attr, const void *records,
+		       size_t size)
 {
 	struct build_bytes file = { .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
 
 	put_file(&file, attr, records, size);
-	corpus_put("file", name, file.byte, file.size);
+	corpus_write("file", name, file.byte, file.size);
 }
 
-/* One record of each type, behind one another. */
+/* One record of each type, as one stream. */
 static void put_records(struct build_bytes *all, const struct build_shape *shape,
 			struct build_chance *chance)
 {
@@ -133,7 +133,7 @@ static void put_records(struct build_bytes *all, const struct build_shape *shape
 	}
 }
 
-void corpus_built_files(void)
+void corpus_write_built_files(void)
 {
 	static struct build_bytes all, file;
 	struct build_shape shape;
@@ -151,9 +151,9 @@ void corpus_built_files(void)
 		put_records(&all, &shape, &chance);
 		put_file(&file, &attr, all.byte, all.size);
 		snprintf(name, sizeof(name), "built-file-%u", seed);
-		corpus_put("file", name, file.byte, file.size);
+		corpus_write("file", name, file.byte, file.size);
 		put_pipe(&file, &attr, all.byte, all.size);
 		snprintf(name, sizeof(name), "built-pipe-%u", seed);
-		corpus_put("file", name, file.byte, file.size);
+		corpus_write("file", name, file.byte, file.size);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inputs of fuzz_ring: its setting, then steps that write records as the kernel does and read them.
- */
+/* Inputs of fuzz_ring: its setting, then steps that write records as the kernel does, and read
+ * them. */
 #include <stdio.h>
 
 #include "corpus.h"
@@ -21,8 +21,8 @@ enum step {
 	STEP_MERGE = 28,
 };
 
-/* Where a ring's positions begin: so that they and the records wrap. One that is written over
- * begins at 0. */
+/* First positions of a ring, from which positions and records wrap. An overwrite ring begins at 0.
+ */
 static const uint64_t starts[] = { 0, (8 << RING_BITS) - 24, (UINT64_C(1) << 32) - 40,
 				   UINT64_MAX - 63 };
 
@@ -59,7 +59,7 @@ static void put_reading(struct build_bytes *bytes, bool overwrite, struct build_
 	}
 }
 
-/* Some trace, the AUX record that tells of it, and how much of it is given back. */
+/* Some trace, the AUX record that describes it, and how much of it is consumed. */
 static void put_aux(struct build_bytes *bytes, uint64_t start, struct build_chance *chance)
 {
 	uint64_t size = 1 + build_below(chance, 100);
@@ -71,7 +71,7 @@ static void put_aux(struct build_bytes *bytes, uint64_t start, struct build_chan
 	build_put_number(bytes, size / 2, 2);
 }
 
-void corpus_rings(void)
+void corpus_write_rings(void)
 {
 	static struct build_record record;
 	static struct build_bytes bytes, one;
@@ -105,6 +105,6 @@ void corpus_rings(void)
 		}
 		put_aux(&bytes, start, &chance);
 		snprintf(name, sizeof(name), "built-%u", seed);
-		corpus_put("ring", name, bytes.byte, bytes.size);
+		corpus_write("ring", name, bytes.byte, bytes.size);
 	}
 }

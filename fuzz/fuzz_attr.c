@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an attr, of any size and either byte order; what comes out is copied field by field,
- * written again as the machine has it that it came from, named, and made into layouts of both
- * orders and into decoders.
+ * The input is an attr of any size and either byte order. The decoded attr is copied field by
+ * field, written again in its first form, named, and used for parse infos of both byte orders and
+ * for decoders.
  */
 #include <errno.h>
 #include <stdlib.h>

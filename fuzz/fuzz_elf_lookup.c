@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the ELF file of a probe: functions, versions and USDT probes are looked for in it.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_elf_lookup.c \
- *		src/event/{elf,elf_function,usdt,suggestions}.c src/{error,machine}/?*.c -o
- *fuzz_elf_lookup
+ * The input is the ELF file of a probe. The target looks up functions, versions and USDT probes in
+ * it.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a list of events, on four described machines; as the contents of a file of events; as
- *a filter. What is taken must be whole, and what is refused must say where.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests/unit
- *fuzz/fuzz_event.c \ src/event/?*.c src/machine/?*.c src/error/?*.c src/abi/?*.c -o fuzz_event
+ * The input is a list of events, on four described machines, the contents of a file of events, and
+ * a filter. Accepted input must give complete events; an error must have the position of the fault.
  */
 #define _GNU_SOURCE
 #include <limits.h>

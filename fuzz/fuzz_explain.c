@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a refused call, on this machine's facts and on none, with a kernel that refuses as
- *the bytes say: every answer has words, stays in its bounds, and no call is made that could start
- *by itself.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc fuzz/fuzz_explain.c \
- *		src/explain/?*.c src/machine/?*.c src/error/?*.c src/abi/?*.c -o fuzz_explain
+ * The input is a refused open call, explained with this machine's facts and without. The kernel
+ * refuses as the input says. Each explanation must have a message within its bounds, and probing
+ * must not open an event that could start by itself.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a perf.data file, of either byte order, read in the file's order and by time; and
- *cut in two, as a directory's file of the header and one of a ring: where the last two bytes say.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -DPERCH_HAVE_ZSTD -Iinclude -Isrc -Itests \
- *		fuzz/fuzz_reader.c tests/build/touch*.c
- *src/{error,abi,machine,event,record,file}/?*.c -lzstd -o fuzz_reader
+ * The input is a perf.data file of either byte order. The target reads it in file order and by
+ * time, and also cut in two, as a directory with a header file and the file of a ring. The last two
+ * bytes of the input say where to cut.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <perch/file.h>
-#include "touch.h"
+#include <string.h>
+#include "build/touch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as records of any two attrs of a machine of either byte order: decoded alone and as a
- * stream, looked at in every way, callchains put together. What is decoded must lie in the record.
+ * The input is records of two attrs, of a machine of either byte order. The target decodes each
+ * record alone and all as a stream, reads every field, and merges deferred call chains. All that is
+ * decoded must lie in the record.
  */
 #include "record_input.h"
-#include "touch.h"
+#include <stdlib.h>
+#include <string.h>
+#include "build/touch.h"
 
 #define STITCHER_BYTES 4096
 #define MOST_RECORDS   64

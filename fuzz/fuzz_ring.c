@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring, its control page and its AUX area with any values in them, that change at any time
- * between calls: read in all modes, by snapshots, and merged with a second ring. What is delivered
- * must be the bytes of the ring from where reading stands, one record behind the other, up to the
- * head; snapshots in both orders must be the same records. The input is a struct setting, then
- * steps, each a byte that chooses, and what the choice takes.
+ * The input sets the control page, the data and the AUX area of a ring to any values, and changes
+ * them between steps. The target reads the ring in all modes, by snapshots, and merged with a
+ * second ring. The records delivered must be the bytes of the ring from the read position to the
+ * head, without a gap. Snapshots of both orders must have the same records. The input is a struct
+ * setting, then steps; a step is one byte that selects it, and its arguments.
  */
 #include <stdint.h>
 #include <perch/ring.h>
-#include "touch.h"
+#include <stdlib.h>
+#include <string.h>
+#include "build/touch.h"
 
 #define MOST_RECORDS 4096 /* that one step asks for */
 #define MOST_BITS    12

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a log of strace. Lines come as they are; what is told must be UTF-8, a line of JSON
- *for each refusal.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Isrc/cli
- *fuzz/fuzz_strace.c \
- *		src/cli/explain/explain_{attr,attr_text,calls,errno,events,print,print_json,told}.c
- *src/cli/explain/explain_strace*.c \ src/{error,abi,machine,event,explain}/?*.c -ljansson -ldl -o
- *fuzz_strace
+ * The input is a log of strace. The output must be UTF-8, and one line of JSON for each refusal.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as an ELF file, as an image in memory and as a list of kernel symbols.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude fuzz/fuzz_symbol.c \
- *		src/{error,symbol}/?*.c -lelf -liberty -lz -o fuzz_symbol
+ * The input is an ELF file, an image in memory, and a list of kernel symbols.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_corpus FOLDER: what the fuzzers of records, attrs, files and rings begin with, in
- * FOLDER/record, /attr, /file and /ring. Records that the kernel wrote just now, where it lets us;
- * and what the builder makes, for those that no machine at hand writes. All are small, and few.
+ * make_corpus DIRECTORY: writes the first inputs of the fuzzers of records, attrs, files and rings
+ * to DIRECTORY/record, /attr, /file and /ring. They are records that this kernel writes, if this
+ * user may record them, and records by tests/build of the types that this machine does not write.
+ * All are small, and few.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <perch/file.h>
@@ -20,28 +19,8 @@
 #define LIVE_RECORDS 24 /* of each event, in one file */
 #define WAIT_MS	     50
 
-static const char *folder;
-
-void corpus_put(const char *kind, const char *name, const void *bytes, size_t size)
-{
-	char path[512];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, kind);
-	if (mkdir(path, 0755) && errno != EEXIST) {
-		perror(path);
-		exit(1);
-	}
-	snprintf(path, sizeof(path), "%s/%s/%s", folder, kind, name);
-	file = fopen(path, "w");
-	if (!file || fwrite(bytes, 1, size, file) != size || fclose(file)) {
-		perror(path);
-		exit(1);
-	}
-}
-
-static void put_record_input(const char *name, const struct perch_attr *attr, bool big,
-			     const void *bytes, size_t size)
+static void write_record_input(const char *name, const struct perch_attr *attr, bool big,
+			       const void *bytes, size_t size)
 {
 	static uint8_t all[sizeof(struct record_input) + CORPUS_BYTES];
 	struct record_input input = {
@@ -61,10 +40,10 @@ static void put_record_input(const char *name, const struct perch_attr *attr, bo
 		size = CORPUS_BYTES;
 	memcpy(all, &input, sizeof(input));
 	memcpy(all + sizeof(input), bytes, size);
-	corpus_put("record", name, all, sizeof(input) + size);
+	corpus_write("record", name, all, sizeof(input) + size);
 }
 
-static void built_records(void)
+static void write_built_records(void)
 {
 	static struct build_record record;
 	static struct build_bytes bytes;
@@ -82,12 +61,12 @@ static void built_records(void)
 			build_write(&bytes, &record);
 			build_attr(&attr, &record.shape);
 			snprintf(name, sizeof(name), "built-%u-%u", type, seed);
-			put_record_input(name, &attr, record.shape.big_endian, bytes.byte,
-					 bytes.size);
+			write_record_input(name, &attr, record.shape.big_endian, bytes.byte,
+					   bytes.size);
 		}
 }
 
-static void built_attrs(void)
+static void write_built_attrs(void)
 {
 	static const size_t sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128, 136, 144 };
 	struct build_attr_values values;
@@ -102,11 +81,11 @@ static void built_attrs(void)
 		build_write_attr(&bytes, &values);
 		snprintf(name, sizeof(name), "built-%zu-%s", sizes[i / 2],
 			 i & 1 ? "big" : "little");
-		corpus_put("attr", name, bytes.byte, sizes[i / 2]);
+		corpus_write("attr", name, bytes.byte, sizes[i / 2]);
 	}
 }
 
-/* ---- live ---- */
+/* ---- records of this kernel ---- */
 
 struct live {
 	const char *name, *events;
@@ -185,10 +164,10 @@ static struct perch_sampler *open_live(const struct live *live, pid_t pid)
 	return NULL;
 }
 
-/* Some records behind one another, and all of them as a file. */
-static void keep_records(const struct live *live, struct perch_sampler *sampler)
+/* Writes the first records as one input, their attr, and a perf.data file of them. */
+static void write_records(const struct live *live, struct perch_sampler *sampler)
 {
-	static uint8_t kept[CORPUS_BYTES];
+	static uint8_t bytes[CORPUS_BYTES];
 	const struct perch_attr *attr;
 	struct perch_record record;
 	size_t size = 0, nr = 0, nr_ids;
@@ -198,21 +177,21 @@ static void keep_records(const struct live *live, struct perch_sampler *sampler)
 
 	attr = perch_sampler_event(sampler, 0, &event, &ids, &nr_ids);
 	while (perch_sampler_next(sampler, &record) == 1) {
-		if (record.event || nr >= LIVE_RECORDS || record.size > sizeof(kept) - size)
+		if (record.event || nr >= LIVE_RECORDS || record.size > sizeof(bytes) - size)
 			continue;
-		memcpy(kept + size, record.bytes, record.size);
+		memcpy(bytes + size, record.bytes, record.size);
 		size += record.size;
 		nr++;
 	}
 	if (!nr)
 		return;
 	snprintf(name, sizeof(name), "live-%s", live->name);
-	put_record_input(name, attr, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, kept, size);
-	corpus_put("attr", name, attr, sizeof(*attr));
-	corpus_file(name, attr, kept, size);
+	write_record_input(name, attr, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, bytes, size);
+	corpus_write("attr", name, attr, sizeof(*attr));
+	corpus_write_file(name, attr, bytes, size);
 }
 
-static void live_records(const struct live *live)
+static void write_live_records(const struct live *live)
 {
 	struct perch_sampler *sampler;
 	int gate, status;
@@ -226,26 +205,22 @@ static void live_records(const struct live *live)
 	if (!sampler)
 		return;
 	perch_sampler_wait(sampler, WAIT_MS);
-	keep_records(live, sampler);
+	write_records(live, sampler);
 	perch_sampler_close(sampler);
 }
 
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
-		fprintf(stderr, "usage: make_corpus FOLDER\n");
+		fprintf(stderr, "usage: make_corpus DIRECTORY\n");
 		return 2;
 	}
-	folder = argv[1];
-	if (mkdir(folder, 0755) && errno != EEXIST) {
-		perror(folder);
-		return 1;
-	}
-	built_records();
-	built_attrs();
-	corpus_built_files();
-	corpus_rings();
+	corpus_open(argv[1]);
+	write_built_records();
+	write_built_attrs();
+	corpus_write_built_files();
+	corpus_write_rings();
 	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
-		live_records(&lives[i]);
+		write_live_records(&lives[i]);
 	return 0;
 }
