@@ -71,17 +71,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!line)
 			abort();
 		memcpy(line, at, length);
-		strace_line(&log, line, length);
+		strace_parse_line(&log, line, length);
 		free(line);
 		at += length + 1;
 	}
-	strace_forget(&log);
+	strace_log_clear(&log);
 	if (!job.json)
-		explain_told_rest(&job);
+		explain_dedup_print_all(&job);
 	fflush(job.out);
 	if (job.json)
 		check(&job, text, written);
-	explain_forget(&job);
+	explain_job_clear(&job);
 	fclose(job.out);
 	free(text);
 	return 0;

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "cli/explain/explain_attr.h"
-#include "cli/explain/explain_events.h"
+#include "cli/explain/explain_descriptors.h"
 #include "cli/options.h"
 
 #define PROCESS 100
@@ -41,7 +41,7 @@ static inline int tear_down(void **state)
 {
 	struct scene *scene = *state;
 
-	explain_forget(&scene->job);
+	explain_job_clear(&scene->job);
 	fclose(scene->job.out);
 	free(scene->text);
 	free(scene);
@@ -79,7 +79,7 @@ static inline void opened(struct scene *scene, const struct perch_attr *attr, in
 
 	if (result < 0)
 		call.errnum = -result;
-	explain_opened(&scene->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
+	explain_handle_open(&scene->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
 }
 
 /* What is certain without a machine: a clock that does not exist. */
@@ -129,7 +129,8 @@ static inline void map(struct scene *scene, pid_t process, int fd, int errnum)
 		.other_fd = -1,
 	};
 
-	explain_operated(&scene->job, process, process, fd, &operation, errnum ? -1 : 4096, NULL);
+	explain_handle_operation(&scene->job, process, process, fd, &operation, errnum ? -1 : 4096,
+				 NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -49,7 +49,7 @@ static void the_same_refusal_is_told_once(void **state)
 		       "\nperch explain: call 1's EINVAL [clockid] 63 times more, on CPUs 1-63 "
 		       "(calls 2 to 64)\nperch explain: call 65 "));
 	opened(scene, &attr, 7, -1, -EINVAL);
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_non_null(strstr(printed(scene),
 			       "call 1's EINVAL [clockid] once more, on CPU 7 (call 66)\n"));
 	assert_int_equal(times(scene->text, "perch explain: call 65"), 1);
@@ -94,7 +94,7 @@ static void another_sentence_is_told(void **state)
 	opened(scene, &attr, -1, -1, -EINVAL);
 	attr.clockid = 99;
 	opened(scene, &attr, -1, -1, -EINVAL);
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene), "\n  do:     "), 4);
 	assert_int_equal(times(scene->text, "more"), 0);
 }
@@ -107,7 +107,7 @@ static void verbose_tells_each(void **state)
 	scene->job.verbose = 1;
 	for (int cpu = 0; cpu < 8; cpu++)
 		opened(scene, &attr, cpu, -1, -EINVAL);
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene), "[clockid"), 8);
 	assert_int_equal(times(scene->text, "more"), 0);
 }
@@ -123,7 +123,7 @@ static void many_of_the_same(void **state)
 		opened(scene, &attr, cpu * 10, -1, -EINVAL);
 		opened(scene, &fine, cpu, -1, 3);
 	}
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene), "perch explain: call "), 2);
 	assert_non_null(
 		strstr(scene->text,
@@ -164,8 +164,8 @@ static void another_process_is_another_refusal(void **state)
 		.attr = &attr, .cpu = -1, .group_fd = -1, .errnum = EINVAL
 	};
 
-	explain_opened(&scene->job, 1, 1, &call, -1, NULL);
-	explain_opened(&scene->job, 2, 3, &call, -1, NULL);
+	explain_handle_open(&scene->job, 1, 1, &call, -1, NULL);
+	explain_handle_open(&scene->job, 2, 3, &call, -1, NULL);
 	assert_int_equal(times(printed(scene), "perch explain:"), 2);
 	assert_non_null(strstr(scene->text, "(thread 3 of process 2)"));
 }
@@ -181,7 +181,7 @@ static void many_refusals(void **state)
 		opened(scene, &attr, -1, -1, -EINVAL);
 	}
 	assert_int_equal(times(printed(scene), "perch explain: call "), 1000);
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene), "more"), 0);
 }
 
@@ -382,16 +382,16 @@ static void errnos_have_names(void **state)
 
 	(void)state;
 	for (int errnum = 1; errnum < 134; errnum++) {
-		const char *name = explain_errno_name(errnum, buffer, sizeof(buffer));
+		const char *name = explain_format_errno(errnum, buffer, sizeof(buffer));
 
 		if (name != buffer)
-			assert_int_equal(explain_errno_number(name, strlen(name)), errnum);
+			assert_int_equal(explain_parse_errno(name, strlen(name)), errnum);
 	}
-	assert_string_equal(explain_errno_name(4000, buffer, sizeof(buffer)), "errno 4000");
-	assert_string_equal(explain_errno_name(EOPNOTSUPP, buffer, sizeof(buffer)), "EOPNOTSUPP");
-	assert_string_equal(explain_errno_name(EAGAIN, buffer, sizeof(buffer)), "EAGAIN");
-	assert_int_equal(explain_errno_number("EINVALID", 8), 0);
-	assert_int_equal(explain_errno_number("", 0), 0);
+	assert_string_equal(explain_format_errno(4000, buffer, sizeof(buffer)), "errno 4000");
+	assert_string_equal(explain_format_errno(EOPNOTSUPP, buffer, sizeof(buffer)), "EOPNOTSUPP");
+	assert_string_equal(explain_format_errno(EAGAIN, buffer, sizeof(buffer)), "EAGAIN");
+	assert_int_equal(explain_parse_errno("EINVALID", 8), 0);
+	assert_int_equal(explain_parse_errno("", 0), 0);
 }
 
 static void a_full_disk_is_noticed(void **state)

@@ -15,17 +15,17 @@ static void groups_are_followed(void **state)
 	opened(scene, &attr, -1, 3, 4);
 	opened(scene, &attr, -1, 3, 5);
 	map(scene, PROCESS, 3, 0);
-	assert_true(explain_event_leader(explain_event_of(job->descriptors, PROCESS, 3), &leader));
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 3), &leader));
 	assert_int_equal(leader.members, 3);
 	assert_true(leader.has_ring);
 	assert_false(leader.is_member);
 	assert_int_equal(leader.attr->config, PERCH_COUNT_SW_DUMMY);
-	assert_true(explain_event_leader(explain_event_of(job->descriptors, PROCESS, 5), &leader));
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), &leader));
 	assert_true(leader.is_member);
-	explain_closed(job, PROCESS, 4);
-	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 5)), 2);
-	explain_closed(job, PROCESS, 3);
-	assert_true(explain_event_leader(explain_event_of(job->descriptors, PROCESS, 5), &leader));
+	explain_handle_close(job, PROCESS, 4);
+	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 5)), 2);
+	explain_handle_close(job, PROCESS, 3);
+	assert_true(explain_get_leader(explain_find_event(job->descriptors, PROCESS, 5), &leader));
 	assert_false(leader.is_member);
 	assert_false(explain_is_event(job, PROCESS, 4));
 	assert_true(explain_is_event(job, PROCESS, 5));
@@ -43,12 +43,12 @@ static void a_descriptor_opened_again(void **state)
 	opened(scene, &attr, -1, 3, 4);
 	attr.config = PERCH_COUNT_SW_CPU_CLOCK;
 	opened(scene, &attr, -1, -1, 3);
-	assert_int_equal(explain_event_of(job->descriptors, PROCESS, 3)->attr.config,
+	assert_int_equal(explain_find_event(job->descriptors, PROCESS, 3)->attr.config,
 			 PERCH_COUNT_SW_CPU_CLOCK);
-	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 3)), 1);
-	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 4)), 1);
+	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 3)), 1);
+	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
 	opened(scene, &attr, -1, 4, 4); /* nonsense of a log: it becomes its own leader */
-	assert_int_equal(explain_event_group(explain_event_of(job->descriptors, PROCESS, 4)), 1);
+	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
 }
 
 static void forks_and_execs(void **state)
@@ -59,16 +59,16 @@ static void forks_and_execs(void **state)
 	struct explain_job *job = &scene->job;
 
 	opened(scene, &attr, -1, -1, 3);
-	explain_opened(job, PROCESS, PROCESS, &call, 4, NULL);
-	explain_forked(job, PROCESS, 101);
-	explain_closed(job, PROCESS, 3);
+	explain_handle_open(job, PROCESS, PROCESS, &call, 4, NULL);
+	explain_handle_fork(job, PROCESS, 101);
+	explain_handle_close(job, PROCESS, 3);
 	assert_false(explain_is_event(job, PROCESS, 3));
 	assert_true(explain_is_event(job, 101, 3));
-	explain_executed(job, 101);
+	explain_handle_exec(job, 101);
 	assert_false(explain_is_event(job, 101, 3)); /* it was opened with FD_CLOEXEC */
 	assert_true(explain_is_event(job, 101, 4));
-	explain_ended(job, PROCESS);
-	explain_ended(job, PROCESS);
+	explain_handle_exit(job, PROCESS);
+	explain_handle_exit(job, PROCESS);
 	assert_false(explain_is_event(job, PROCESS, 4));
 	map(scene, 101, 4, EINVAL);
 	assert_non_null(strstr(printed(scene),
@@ -88,13 +88,13 @@ static void growth_is_bounded(void **state)
 	for (int fd = 0; fd < 2000; fd++)
 		opened(scene, &attr, -1, -1, fd);
 	for (int child = 1000; child < 2000; child++)
-		explain_forked(job, PROCESS, child);
+		explain_handle_fork(job, PROCESS, child);
 	assert_true(explain_is_event(job, 1001, 1999));
 	/* above a million descriptors nothing is remembered */
 	assert_false(explain_is_event(job, 1999, 0));
 	opened(scene, &attr, -1, -1, 2000);
 	assert_false(explain_is_event(job, PROCESS, 2000));
-	explain_ended(job, 1001);
+	explain_handle_exit(job, 1001);
 	opened(scene, &attr, -1, -1, 2000);
 	assert_true(explain_is_event(job, PROCESS, 2000));
 }
@@ -115,13 +115,13 @@ static void operations_that_differ_are_each_told(void **state)
 						     .period_known = true,
 						     .period = i ? UINT64_C(1) << 63 : 0 };
 
-		explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+		explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	}
 	assert_int_equal(times(printed(scene),
 			       "ioctl of descriptor 3, from call 1: EINVAL [ioctl-period]\n"),
 			 2);
 	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
-	explain_told_rest(&scene->job);
+	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene),
 			       "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
 			       "[ioctl-period] once more\n"),
@@ -141,7 +141,7 @@ static void operations_as_json(void **state)
 
 	scene->job.json = true;
 	opened(scene, &attr, -1, -1, 3);
-	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	object = line_of(printed(scene));
 	assert_string_equal(word_of(object, "operation"), "ioctl");
 	assert_string_equal(word_of(object, "cause"), "ioctl-output-fd");
@@ -183,9 +183,9 @@ static void a_read_of_nothing_is_told(void **state)
 
 	attr.pinned = 1;
 	opened(scene, &attr, -1, -1, 3);
-	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, 8, NULL);
+	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, 8, NULL);
 	assert_int_equal(times(printed(scene), "perch"), 0);
-	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, 0, NULL);
+	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, 0, NULL);
 	assert_non_null(strstr(printed(scene), ": end of file [read-error-state"));
 	assert_int_equal(scene->job.operations_refused, 1);
 }
@@ -199,7 +199,7 @@ static void a_parameter_of_read_has_its_name(void **state)
 	struct perch_attr attr = software();
 
 	opened(scene, &attr, -1, -1, 3);
-	explain_operated(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
+	explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	assert_non_null(strstr(printed(scene), "EFAULT [read-pointer"));
 	assert_non_null(strstr(scene->text, "\n  fields: buf\n"));
 }

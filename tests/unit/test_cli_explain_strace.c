@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	struct scene *scene = *state;
 
 	json_decref(scene->object);
-	explain_forget(&scene->job);
+	explain_job_clear(&scene->job);
 	fclose(scene->job.out);
 	free(scene->text);
 	free(scene);

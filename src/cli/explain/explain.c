@@ -102,7 +102,7 @@ static bool was_not_done(const struct request *request, int status)
 	return request->program ? status == 126 || status == 127 : status != 0;
 }
 
-static int watch(struct request *request)
+static int run_source(struct request *request)
 {
 	struct explain_job *job = &request->job;
 	int status;
@@ -110,12 +110,12 @@ static int watch(struct request *request)
 	if (request->log)
 		status = explain_strace(job, request->log);
 	else if (request->pid != NO_PID)
-		status = explain_watch_process(job, (pid_t)request->pid);
+		status = explain_trace_process(job, (pid_t)request->pid);
 	else
-		status = explain_watch_program(job, request->program);
+		status = explain_trace_program(job, request->program);
 	if (job->calls || job->operations_refused || !was_not_done(request, status))
 		explain_print_summary(job);
-	explain_forget(job);
+	explain_job_clear(job);
 	return status;
 }
 
@@ -132,7 +132,7 @@ static int run(struct request *request)
 		return cli_error(EXPLAIN_COMMAND, &err);
 	status = open_output(request);
 	if (!status)
-		status = close_output(request, watch(request));
+		status = close_output(request, run_source(request));
 	perch_machine_free(job->machine);
 	return status;
 }

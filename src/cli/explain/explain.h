@@ -21,7 +21,7 @@
 /* what is known of each process's events; explain_events.h */
 struct explain_descriptors;
 struct explain_event;
-struct explain_told; /* which refusals were told already; explain_told.c */
+struct explain_dedup; /* which refusals were told already; explain_told.c */
 
 struct explain_job {
 	FILE *out; /* stderr, or the file of -o */
@@ -35,12 +35,12 @@ struct explain_job {
 	/* of this process: facts of the whole machine; NULL: another's log */
 	struct perch_machine *machine;
 	struct explain_descriptors *descriptors; /* made when the first is there */
-	struct explain_told *told;
+	struct explain_dedup *told;
 	uint64_t calls;	  /* of perf_event_open seen */
 	uint64_t refused; /* of those */
 	uint64_t operations_refused;
-	uint64_t unreadable; /* calls seen in part only */
-	bool said_here;	     /* that facts of this machine would tell more of a log */
+	uint64_t unreadable;	/* calls seen in part only */
+	bool here_hint_printed; /* that facts of this machine would tell more of a log */
 	bool write_failed;
 	int write_error; /* the errno of the first that did */
 };
@@ -51,30 +51,30 @@ struct explain_job {
  */
 
 /* A call of perf_event_open has ended: fd >= 0, or call->errnum. */
-void explain_opened(struct explain_job *job, pid_t process, pid_t thread,
-		    const struct perch_open_call *call, int fd, struct perch_machine *machine);
+void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
+			 const struct perch_open_call *call, int fd, struct perch_machine *machine);
 /*
  * An mmap, ioctl or read of a descriptor has ended; operation->errnum 0 with result 0 bytes of a
  * read is end of file, otherwise success. The event's fields of the operation (attr, pid, cpu,
  * group_size, ring_size, other) are filled in here.
  */
-void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd,
-		      struct perch_operation *operation, long result,
-		      struct perch_machine *machine);
+void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
+			      struct perch_operation *operation, long result,
+			      struct perch_machine *machine);
 /* Descriptors that came and went otherwise. An exec that succeeds closes those of
  * PERCH_FLAG_FD_CLOEXEC. */
-void explain_forked(struct explain_job *job, pid_t parent, pid_t child);
-void explain_executed(struct explain_job *job, pid_t process);
-void explain_closed(struct explain_job *job, pid_t process, int fd);
-void explain_ended(struct explain_job *job, pid_t process);
+void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child);
+void explain_handle_exec(struct explain_job *job, pid_t process);
+void explain_handle_close(struct explain_job *job, pid_t process, int fd);
+void explain_handle_exit(struct explain_job *job, pid_t process);
 /* Whether the descriptor is known to be an event's. */
 bool explain_is_event(const struct explain_job *job, pid_t process, int fd);
-void explain_forget(struct explain_job *job);
+void explain_job_clear(struct explain_job *job);
 
 /* The two watchers return the exit status of the command: the program's own, or why it could not be
  * watched. */
-int explain_watch_program(struct explain_job *job, char **arguments);
-int explain_watch_process(struct explain_job *job, pid_t pid);
+int explain_trace_program(struct explain_job *job, char **arguments);
+int explain_trace_process(struct explain_job *job, pid_t pid);
 /* Explains a log of strace; "-" is stdin. Returns an exit status. */
 int explain_strace(struct explain_job *job, const char *path);
 
@@ -145,17 +145,17 @@ struct explain_refusal {
 };
 /* Whether it was told already, and is counted now; never when verbose. What was counted of the one
  * before is printed first. */
-bool explain_told_before(struct explain_job *job, const struct explain_refusal *refusal);
+bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *refusal);
 /* Prints the run of repetitions that ends because something else is told; and what is counted and
  * not told yet. */
-void explain_told_run(struct explain_job *job);
-void explain_told_rest(struct explain_job *job);
-void explain_told_forget(struct explain_job *job);
+void explain_dedup_print_last(struct explain_job *job);
+void explain_dedup_print_all(struct explain_job *job);
+void explain_dedup_free(struct explain_job *job);
 /* Pushes out what was printed, and notes when that fails. */
 void explain_flush(struct explain_job *job);
 
 /* "ENOENT"; "errno 4000" in buffer. And back: 0 when there is no such name. */
-const char *explain_errno_name(int errnum, char *buffer, size_t size);
-int explain_errno_number(const char *name, size_t length);
+const char *explain_format_errno(int errnum, char *buffer, size_t size);
+int explain_parse_errno(const char *name, size_t length);
 
 #endif

@@ -95,7 +95,8 @@ bool explain_attr_copy(struct perch_attr *copy, const struct perch_attr *attr)
 	return true;
 }
 
-void explain_attr_each(const struct perch_attr *attr, explain_field *each, void *context)
+void explain_attr_for_each_field(const struct perch_attr *attr, explain_field_callback *each,
+				 void *context)
 {
 	const struct perch_attr_field *fields;
 	size_t nr;
@@ -109,7 +110,8 @@ void explain_attr_each(const struct perch_attr *attr, explain_field *each, void 
 	}
 }
 
-void explain_attr_beyond(const struct perch_attr *attr, explain_field *each, void *context)
+void explain_attr_for_each_unknown_word(const struct perch_attr *attr, explain_field_callback *each,
+					void *context)
 {
 	size_t size = attr ? readable(attr) : 0, told = 0;
 	char name[32];

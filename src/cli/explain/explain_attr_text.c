@@ -72,17 +72,17 @@ static const char *bits_name(const struct name *names, size_t nr, unsigned long 
 	return buffer;
 }
 
-const char *explain_flags_name(unsigned long flags, char *buffer, size_t size)
+const char *explain_format_open_flags(unsigned long flags, char *buffer, size_t size)
 {
 	return bits_name(call_flags, CLI_NR(call_flags), flags, buffer, size);
 }
 
-const char *explain_protection_name(int protection, char *buffer, size_t size)
+const char *explain_format_protection(int protection, char *buffer, size_t size)
 {
 	return bits_name(protections, CLI_NR(protections), (unsigned)protection, buffer, size);
 }
 
-const char *explain_map_flags_name(int flags, char *buffer, size_t size)
+const char *explain_format_map_flags(int flags, char *buffer, size_t size)
 {
 	return bits_name(map_flags, CLI_NR(map_flags), (unsigned)flags, buffer, size);
 }
@@ -95,7 +95,7 @@ static const struct name *find(const struct name *names, size_t nr, const char *
 	return NULL;
 }
 
-long explain_map_bit(const char *name, size_t length)
+long explain_parse_map_constant(const char *name, size_t length)
 {
 	const struct name *found = find(protections, CLI_NR(protections), name, length);
 
@@ -104,7 +104,7 @@ long explain_map_bit(const char *name, size_t length)
 	return found ? (long)found->value : -1;
 }
 
-const char *explain_request_name(unsigned long request, char *buffer, size_t size)
+const char *explain_format_request(unsigned long request, char *buffer, size_t size)
 {
 	for (size_t i = 0; i < CLI_NR(requests); i++)
 		if ((uint32_t)requests[i].value == (uint32_t)request) {
@@ -115,7 +115,7 @@ const char *explain_request_name(unsigned long request, char *buffer, size_t siz
 	return buffer;
 }
 
-unsigned long explain_request_number(const char *name, size_t length)
+unsigned long explain_parse_request(const char *name, size_t length)
 {
 	const struct name *found = find(requests, CLI_NR(requests), name, length);
 
@@ -169,7 +169,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t nr)
 }
 
 /* The name or path that a probe's config1 points to. */
-static void put_pointed_to(const struct explain_attr_words *words, uint64_t address)
+static void put_pointed_to(const struct explain_attr_format *words, uint64_t address)
 {
 	char text[256];
 
@@ -180,7 +180,7 @@ static void put_pointed_to(const struct explain_attr_words *words, uint64_t addr
 	fputc('"', words->out);
 }
 
-static const char *pmu_name(const struct explain_attr_words *words, uint32_t type)
+static const char *pmu_name(const struct explain_attr_format *words, uint32_t type)
 {
 	const struct perch_pmu *pmu;
 
@@ -191,7 +191,7 @@ static const char *pmu_name(const struct explain_attr_words *words, uint32_t typ
 }
 
 struct put_context {
-	const struct explain_attr_words *words;
+	const struct explain_attr_format *words;
 	bool is_probe; /* config1 is an address of text that can be read */
 };
 
@@ -221,7 +221,7 @@ static void put_field(void *context, const char *name, uint64_t value, bool is_s
 		put_pointed_to(put->words, value);
 }
 
-bool explain_config_name(uint32_t type, uint64_t config, char *buffer, size_t size)
+bool explain_format_config(uint32_t type, uint64_t config, char *buffer, size_t size)
 {
 	struct perch_attr bare;
 
@@ -235,7 +235,7 @@ bool explain_config_name(uint32_t type, uint64_t config, char *buffer, size_t si
 	return !strchr(buffer, ' '); /* "unknown-software 0x63" */
 }
 
-void explain_attr_put(const struct explain_attr_words *words, const struct perch_attr *attr)
+void explain_attr_print(const struct explain_attr_format *words, const struct perch_attr *attr)
 {
 	struct put_context put = { words, false };
 	struct perch_attr copy;
@@ -255,11 +255,11 @@ void explain_attr_put(const struct explain_attr_words *words, const struct perch
 			       (!strcmp(pmu, "uprobe") || !strcmp(pmu, "kprobe"));
 	}
 	fprintf(words->out, ", size=%" PRIu32 ", config=%#" PRIx64, copy.size, copy.config);
-	if (explain_config_name(copy.type, copy.config, name, sizeof(name))) {
+	if (explain_format_config(copy.type, copy.config, name, sizeof(name))) {
 		fputc(' ', words->out);
 		cli_put_clean(words->out, name);
 	}
-	explain_attr_each(&copy, put_field, &put);
-	explain_attr_beyond(attr, put_field, &put);
+	explain_attr_for_each_field(&copy, put_field, &put);
+	explain_attr_for_each_unknown_word(attr, put_field, &put);
 	fputs(words->partial ? ", ...}" : "}", words->out);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "explain_attr.h"
-#include "explain_events.h"
+#include "explain_descriptors.h"
 #include "explain_strace.h"
 #include "options.h"
 
@@ -19,7 +19,7 @@ static void describe(struct explain_job *job, pid_t process, pid_t thread,
 					   .thread = thread,
 					   .machine = machine,
 					   .has_memory = machine && !job->from_log };
-	caller->several = explain_event_seen(job, process);
+	caller->several = explain_add_process(job, process);
 	if (!job->from_log && job->machine &&
 	    !perch_machine_process(job->machine, thread, &state, NULL)) {
 		char name[sizeof(state.name) + 1] = "";
@@ -90,8 +90,8 @@ static void succeeded(struct explain_job *job, const struct explain_caller *call
 		explain_print_success(job, job->calls, caller, call, fd, lint, nr);
 }
 
-void explain_opened(struct explain_job *job, pid_t process, pid_t thread,
-		    const struct perch_open_call *call, int fd, struct perch_machine *machine)
+void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
+			 const struct perch_open_call *call, int fd, struct perch_machine *machine)
 {
 	struct explain_event *group;
 	struct perch_open_call_leader leader;
@@ -99,11 +99,11 @@ void explain_opened(struct explain_job *job, pid_t process, pid_t thread,
 	struct perch_open_call whole = *call;
 
 	job->calls++;
-	group = explain_event_of(job->descriptors, process, call->group_fd);
-	if (!whole.leader && explain_event_leader(group, &leader))
+	group = explain_find_event(job->descriptors, process, call->group_fd);
+	if (!whole.leader && explain_get_leader(group, &leader))
 		whole.leader = &leader;
 	if (fd >= 0 && !job->verbose) {
-		explain_event_seen(job, process);
+		explain_add_process(job, process);
 	} else {
 		describe(job, process, thread, machine, &caller);
 		if (fd >= 0)
@@ -113,7 +113,7 @@ void explain_opened(struct explain_job *job, pid_t process, pid_t thread,
 		explain_flush(job);
 	}
 	if (fd >= 0)
-		explain_event_add(job, process, fd, &whole);
+		explain_add_event(job, process, fd, &whole);
 }
 
 /* What an operation that succeeded changes about the event. */
@@ -132,7 +132,7 @@ static void fill_in(struct perch_operation *operation, const struct explain_even
 	operation->pid = event->pid;
 	operation->cpu = event->cpu;
 	operation->flags = event->flags;
-	operation->group_size = explain_event_group(event);
+	operation->group_size = explain_group_size(event);
 	if (!operation->ring_size)
 		operation->ring_size = event->ring_size;
 }
@@ -148,10 +148,11 @@ static void name_buffer(const struct perch_operation *operation,
 			finding->field[i] = "buf";
 }
 
-void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int fd,
-		      struct perch_operation *operation, long result, struct perch_machine *machine)
+void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thread, int fd,
+			      struct perch_operation *operation, long result,
+			      struct perch_machine *machine)
 {
-	struct explain_event *event = explain_event_of(job->descriptors, process, fd);
+	struct explain_event *event = explain_find_event(job->descriptors, process, fd);
 	bool ended = operation->kind == PERCH_OPERATION_READ && !operation->errnum && !result &&
 		     operation->size;
 	struct perch_explanation explanation;
@@ -168,8 +169,8 @@ void explain_operated(struct explain_job *job, pid_t process, pid_t thread, int 
 	operation->fd = fd;
 	if (operation->kind == PERCH_OPERATION_IOCTL &&
 	    operation->request == PERCH_IOC_SET_OUTPUT &&
-	    explain_event_leader(explain_event_of(job->descriptors, process, operation->other_fd),
-				 &other))
+	    explain_get_leader(explain_find_event(job->descriptors, process, operation->other_fd),
+			       &other))
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {

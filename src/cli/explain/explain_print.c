@@ -49,8 +49,9 @@ static void put_verdict(const struct explain_job *job, const struct perch_explan
 
 	fputs(": ", job->out);
 	paint(job, RED);
-	fputs(explanation->errnum ? explain_errno_name(explanation->errnum, number, sizeof(number))
-				  : "end of file",
+	fputs(explanation->errnum
+		      ? explain_format_errno(explanation->errnum, number, sizeof(number))
+		      : "end of file",
 	      job->out);
 	paint(job, PLAIN);
 	fprintf(job->out, " [%s", perch_cause_slug(explanation->finding[0].cause));
@@ -108,8 +109,8 @@ static void put_answer(struct explain_job *job, const struct perch_explanation *
 		fputs("looking into it ended early, for it took too long\n", job->out);
 	}
 	if (job->from_log && !job->machine &&
-	    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->said_here) {
-		job->said_here = true;
+	    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->here_hint_printed) {
+		job->here_hint_printed = true;
 		label(job, "note:");
 		fputs("with --here more can be told, if the log was made on this machine\n",
 		      job->out);
@@ -119,17 +120,17 @@ static void put_answer(struct explain_job *job, const struct perch_explanation *
 static void put_call(const struct explain_job *job, const struct explain_caller *caller,
 		     const struct perch_open_call *call)
 {
-	const struct explain_attr_words words = { .out = job->out,
-						  .partial = call->attr_is_partial,
-						  .machine = caller->machine,
-						  .memory = caller->has_memory };
+	const struct explain_attr_format words = { .out = job->out,
+						   .partial = call->attr_is_partial,
+						   .machine = caller->machine,
+						   .memory = caller->has_memory };
 	char flags[96];
 
 	label(job, "call:");
 	fputs("perf_event_open(", job->out);
-	explain_attr_put(&words, call->attr);
+	explain_attr_print(&words, call->attr);
 	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu,
-		call->group_fd, explain_flags_name(call->flags, flags, sizeof(flags)));
+		call->group_fd, explain_format_open_flags(call->flags, flags, sizeof(flags)));
 }
 
 static uint64_t hash_byte(uint64_t sum, unsigned char byte)
@@ -202,7 +203,7 @@ static bool is_told(struct explain_job *job, struct explain_refusal *refusal,
 	refusal->cause = explanation->finding[0].cause;
 	refusal->confidence = explanation->confidence;
 	refusal->text = hash_answer(refusal, explanation);
-	return explain_told_before(job, refusal);
+	return explain_dedup_count(job, refusal);
 }
 
 static void begin(const struct explain_job *job)
@@ -236,7 +237,7 @@ static void put_control(const struct explain_job *job, int fd,
 	char text[128];
 
 	fprintf(job->out, "ioctl(fd %d, %s, ", fd,
-		explain_request_name(operation->request, text, sizeof(text)));
+		explain_format_request(operation->request, text, sizeof(text)));
 	if (operation->filter) {
 		fputc('"', job->out);
 		cli_put_clean(job->out, operation->filter);
@@ -251,15 +252,15 @@ static void put_control(const struct explain_job *job, int fd,
 static void put_operation(const struct explain_job *job, const struct explain_caller *caller,
 			  int fd, const struct perch_operation *operation)
 {
-	const struct explain_attr_words words = { .out = job->out, .machine = caller->machine };
+	const struct explain_attr_format words = { .out = job->out, .machine = caller->machine };
 	char text[128], flags[128];
 
 	label(job, "call:");
 	if (operation->kind == PERCH_OPERATION_MMAP)
 		fprintf(job->out, "mmap(length %zu, %s, %s, fd %d, offset %" PRIu64 ")",
 			operation->length,
-			explain_protection_name(operation->protection, text, sizeof(text)),
-			explain_map_flags_name(operation->map_flags, flags, sizeof(flags)), fd,
+			explain_format_protection(operation->protection, text, sizeof(text)),
+			explain_format_map_flags(operation->map_flags, flags, sizeof(flags)), fd,
 			operation->offset);
 	else if (operation->kind == PERCH_OPERATION_READ)
 		fprintf(job->out, "read(fd %d, %zu bytes)", fd, operation->size);
@@ -270,7 +271,7 @@ static void put_operation(const struct explain_job *job, const struct explain_ca
 		put_control(job, fd, operation);
 	if (operation->attr) {
 		fputs(" of ", job->out);
-		explain_attr_put(&words, operation->attr);
+		explain_attr_print(&words, operation->attr);
 		fprintf(job->out, ", pid %d, cpu %d", operation->pid, operation->cpu);
 	}
 	fputc('\n', job->out);
@@ -305,7 +306,7 @@ void explain_print_success(struct explain_job *job, uint64_t number,
 			   const struct explain_caller *caller, const struct perch_open_call *call,
 			   int fd, const struct perch_finding *lint, size_t nr)
 {
-	explain_told_run(job);
+	explain_dedup_print_last(job);
 	begin(job);
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
 	put_caller(job, caller);
@@ -319,7 +320,7 @@ void explain_print_success(struct explain_job *job, uint64_t number,
 void explain_print_summary(struct explain_job *job)
 {
 	if (!job->json)
-		explain_told_rest(job);
+		explain_dedup_print_all(job);
 	explain_flush(job);
 	if (job->json && !job->verbose && !job->unreadable)
 		return;

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "explain_attr.h"
-#include "explain_events.h"
+#include "explain_descriptors.h"
 #include "options.h"
 
 /* Texts may quote what a program passed, which need not be UTF-8. */
@@ -46,8 +46,8 @@ static json_t *attr_object(const struct perch_attr *attr)
 
 	if (!explain_attr_copy(&copy, attr))
 		return object;
-	explain_attr_each(&copy, add_field, object);
-	explain_attr_beyond(attr, add_field, object);
+	explain_attr_for_each_field(&copy, add_field, object);
+	explain_attr_for_each_unknown_word(attr, add_field, object);
 	return object;
 }
 
@@ -105,7 +105,7 @@ static void set_explanation(json_t *object, const struct perch_explanation *expl
 	set(object, "errno", json_integer(explanation->errnum));
 	set(object, "errno_name",
 	    explanation->errnum
-		    ? json_string(explain_errno_name(explanation->errnum, name, sizeof(name)))
+		    ? json_string(explain_format_errno(explanation->errnum, name, sizeof(name)))
 		    : json_null());
 	set_finding(object, &explanation->finding[0]);
 	set(object, "next", findings_array(explanation->next, next));
@@ -173,7 +173,7 @@ static json_t *operation_arguments(const struct explain_event *event, int fd,
 	} else if (operation->kind == PERCH_OPERATION_IOCTL) {
 		set(arguments, "request", number(operation->request));
 		set(arguments, "request_name",
-		    json_string(explain_request_name(operation->request, text, sizeof(text))));
+		    json_string(explain_format_request(operation->request, text, sizeof(text))));
 		set(arguments, "argument", number(operation->argument));
 		if (operation->filter)
 			set(arguments, "filter", clean(operation->filter));

@@ -33,7 +33,7 @@ static int read_lines(struct strace_log *log, FILE *file)
 		return ENOMEM;
 	errno = 0;
 	while (read_line(file, line, &length))
-		strace_line(log, line, length);
+		strace_parse_line(log, line, length);
 	free(line);
 	return ferror(file) ? errno ? errno : EIO : 0;
 }
@@ -69,6 +69,6 @@ int explain_strace(struct explain_job *job, const char *path)
 
 	if (file && !standard)
 		fclose(file);
-	strace_forget(&log);
+	strace_log_clear(&log);
 	return check_log(&log, standard ? "stdin" : path, error);
 }

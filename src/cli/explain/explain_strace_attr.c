@@ -29,7 +29,7 @@ static void set_flags_from(struct perch_attr *attr, unsigned first, uint64_t val
 }
 
 /* The note of a comment, as NUL-terminated text. */
-static const char *note_text(const struct strace_word *note, char *buffer, size_t size)
+static const char *note_text(const struct strace_token *note, char *buffer, size_t size)
 {
 	size_t length = note->length < size ? note->length : size - 1;
 
@@ -56,7 +56,7 @@ static void set_bytes(struct perch_attr *attr, const char *note)
 }
 
 static void apply_note(struct reader *reader, bool reserved, uint64_t value,
-		       const struct strace_word *note)
+		       const struct strace_token *note)
 {
 	char buffer[64];
 	unsigned high, low;
@@ -78,27 +78,27 @@ static void read_size_back(struct reader *reader)
 	struct strace_text ahead = *reader->text;
 	uint64_t size;
 
-	strace_spaces(&ahead);
-	if (!strace_take(&ahead, "=>"))
+	strace_skip_spaces(&ahead);
+	if (!strace_accept(&ahead, "=>"))
 		return;
-	strace_spaces(&ahead);
-	if (!strace_value(&ahead, &size, NULL))
+	strace_skip_spaces(&ahead);
+	if (!strace_read_value(&ahead, &size, NULL))
 		return;
 	reader->call->kernel_size = size;
 	*reader->text = ahead;
 }
 
-static void set_field(struct reader *reader, const struct strace_word *name, uint64_t value,
-		      const struct strace_word *note)
+static void set_field(struct reader *reader, const struct strace_token *name, uint64_t value,
+		      const struct strace_token *note)
 {
 	const struct perch_attr_field *field;
 	char buffer[40];
 
-	if (strace_is(name, "__reserved_1")) {
+	if (strace_token_is(name, "__reserved_1")) {
 		apply_note(reader, true, value, note);
 		return;
 	}
-	if (strace_is(name, "__reserved_2"))
+	if (strace_token_is(name, "__reserved_2"))
 		field = perch_attr_get_field("reserved_2");
 	else
 		field = perch_attr_get_field(note_text(name, buffer, sizeof(buffer)));
@@ -112,21 +112,21 @@ static void set_field(struct reader *reader, const struct strace_word *name, uin
 /* "name=value". What cannot be read is left out, and the attr is known in part only. */
 static bool read_field(struct reader *reader)
 {
-	struct strace_word name = strace_identifier(reader->text), note;
+	struct strace_token name = strace_read_identifier(reader->text), note;
 	struct strace_text before;
 	uint64_t value;
 
-	if (!name.length || !strace_take(reader->text, "="))
+	if (!name.length || !strace_accept(reader->text, "="))
 		return false;
 	before = *reader->text;
-	if (strace_value(reader->text, &value, &note)) {
+	if (strace_read_value(reader->text, &value, &note)) {
 		set_field(reader, &name, value, &note);
 		read_size_back(reader);
 	} else {
 		*reader->text = before;
 		reader->call->attr_is_partial = true;
 	}
-	strace_skip(reader->text);
+	strace_skip_value(reader->text);
 	return true;
 }
 
@@ -135,17 +135,17 @@ bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch
 	struct reader reader = { text, &attr->attr, call };
 
 	memset(attr, 0, sizeof(*attr));
-	if (!strace_take(text, "{"))
+	if (!strace_accept(text, "{"))
 		return false;
 	call->attr = &attr->attr;
 	do {
-		strace_spaces(text);
-		if (strace_take(text, "..."))
+		strace_skip_spaces(text);
+		if (strace_accept(text, "..."))
 			call->attr_is_partial = true;
 		else if (!read_field(&reader))
 			return false;
-	} while (strace_next(text));
-	if (!strace_take(text, "}"))
+	} while (strace_accept_comma(text));
+	if (!strace_accept(text, "}"))
 		return false;
 	read_size_back(&reader);
 	return true;

@@ -26,19 +26,19 @@ typedef bool handler(const struct caller *caller, struct strace_text text);
 static int read_errno(struct strace_text *text)
 {
 	static const char *const before[] = { "errno ", "error " };
-	struct strace_word name;
+	struct strace_token name;
 	uint64_t value;
 	int errnum;
 
-	strace_spaces(text);
-	name = strace_identifier(text);
-	errnum = explain_errno_number(name.at, name.length);
+	strace_skip_spaces(text);
+	name = strace_read_identifier(text);
+	errnum = explain_parse_errno(name.at, name.length);
 	for (size_t i = 0; i < CLI_NR(before) && !errnum; i++) {
 		const char *found =
 			memmem(text->at, text->end - text->at, before[i], strlen(before[i]));
 		struct strace_text number = { found ? found + strlen(before[i]) : NULL, text->end };
 
-		if (found && strace_number(&number, &value) && value && value < 4096)
+		if (found && strace_read_number(&number, &value) && value && value < 4096)
 			errnum = (int)value;
 	}
 	return errnum;
@@ -50,17 +50,17 @@ static bool read_result(struct strace_text *text, struct result *result)
 	uint64_t value;
 
 	*result = (struct result){ 0 };
-	strace_spaces(text);
-	if (!strace_take(text, ")"))
+	strace_skip_spaces(text);
+	if (!strace_accept(text, ")"))
 		return false;
-	strace_spaces(text);
-	if (!strace_take(text, "="))
+	strace_skip_spaces(text);
+	if (!strace_accept(text, "="))
 		return false;
-	strace_spaces(text);
-	result->unknown = strace_take(text, "?");
+	strace_skip_spaces(text);
+	result->unknown = strace_accept(text, "?");
 	if (result->unknown)
 		return true;
-	if (!strace_number(text, &value))
+	if (!strace_read_number(text, &value))
 		return false;
 	result->value = (long long)value;
 	if (result->value == -1)
@@ -72,23 +72,23 @@ static bool read_result(struct strace_text *text, struct result *result)
 static bool skip_to_result(struct strace_text *text, struct result *result)
 {
 	do {
-		strace_skip(text);
-	} while (strace_next(text));
+		strace_skip_value(text);
+	} while (strace_accept_comma(text));
 	return read_result(text, result);
 }
 
 static bool next_value(struct strace_text *text, uint64_t *value)
 {
-	return strace_next(text) && strace_value(text, value, NULL);
+	return strace_accept_comma(text) && strace_read_value(text, value, NULL);
 }
 
 /* A descriptor; with -y it says what it is, which must be an event then. */
 static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 {
-	struct strace_word note;
+	struct strace_token note;
 	uint64_t value;
 
-	if (!strace_value(text, &value, &note))
+	if (!strace_read_value(text, &value, &note))
 		return false;
 	*fd = (int)value;
 	*is_other = note.length &&
@@ -104,11 +104,11 @@ static bool on_open(const struct caller *caller, struct strace_text text)
 	union strace_attr attr;
 	struct result result;
 
-	strace_spaces(&text);
+	strace_skip_spaces(&text);
 	if (text.at < text.end && *text.at == '{') {
 		if (!strace_attr(&text, &attr, &call))
 			return false;
-	} else if (!strace_value(&text, &pointer, NULL)) {
+	} else if (!strace_read_value(&text, &pointer, NULL)) {
 		return false;
 	} else {
 		call.attr_is_partial = pointer != 0;
@@ -126,8 +126,8 @@ static bool on_open(const struct caller *caller, struct strace_text text)
 	if (call.errnum == EFAULT)
 		/* not even strace could read there */
 		call.attr_is_partial &= call.attr != NULL;
-	explain_opened(job, caller->process, caller->thread, &call,
-		       result.errnum ? -1 : (int)result.value, job->machine);
+	explain_handle_open(job, caller->process, caller->thread, &call,
+			    result.errnum ? -1 : (int)result.value, job->machine);
 	return true;
 }
 
@@ -139,8 +139,8 @@ static void operated(const struct caller *caller, int fd, struct perch_operation
 	if (result->unknown)
 		return;
 	operation->errnum = result->errnum;
-	explain_operated(job, caller->process, caller->thread, fd, operation, result->value,
-			 job->machine);
+	explain_handle_operation(job, caller->process, caller->thread, fd, operation, result->value,
+				 job->machine);
 }
 
 /* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437; false for requests of other
@@ -149,17 +149,17 @@ static bool read_request(struct strace_text *text, unsigned long *request)
 {
 	uint64_t part[4];
 
-	if (!strace_take(text, "_IOC(")) {
-		if (!strace_value(text, part, NULL))
+	if (!strace_accept(text, "_IOC(")) {
+		if (!strace_read_value(text, part, NULL))
 			return false;
 		*request = part[0];
 		return true;
 	}
 	for (size_t i = 0; i < CLI_NR(part); i++)
-		if (i ? !next_value(text, &part[i]) : !strace_value(text, &part[i], NULL))
+		if (i ? !next_value(text, &part[i]) : !strace_read_value(text, &part[i], NULL))
 			return false;
 	*request = _IOC(part[0] & 3, part[1] & 0xff, part[2] & 0xff, part[3] & 0x3fff);
-	return strace_take(text, ")");
+	return strace_accept(text, ")");
 }
 
 static void read_argument(struct strace_text *text, struct perch_operation *operation, char *buffer,
@@ -167,23 +167,24 @@ static void read_argument(struct strace_text *text, struct perch_operation *oper
 {
 	uint64_t value;
 
-	if (strace_take(text, "[")) {
-		if (strace_value(text, &value, NULL) && operation->request == PERCH_IOC_PERIOD) {
+	if (strace_accept(text, "[")) {
+		if (strace_read_value(text, &value, NULL) &&
+		    operation->request == PERCH_IOC_PERIOD) {
 			operation->period = value;
 			operation->period_known = true;
 		}
-		strace_skip(text);
-		strace_take(text, "]");
+		strace_skip_value(text);
+		strace_accept(text, "]");
 	} else if (text->at < text->end && *text->at == '"') {
 		struct strace_text ahead = *text;
 
-		if (strace_string(&ahead, buffer, size))
+		if (strace_read_string(&ahead, buffer, size))
 			operation->filter = buffer;
-	} else if (strace_value(text, &value, NULL)) {
+	} else if (strace_read_value(text, &value, NULL)) {
 		operation->argument = value;
 		operation->other_fd = operation->request == PERCH_IOC_SET_OUTPUT ? (int)value : -1;
 	}
-	strace_skip(text);
+	strace_skip_value(text);
 }
 
 static bool on_ioctl(const struct caller *caller, struct strace_text text)
@@ -195,14 +196,14 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 	bool is_other;
 	int fd;
 
-	if (!read_descriptor(&text, &fd, &is_other) || !strace_next(&text))
+	if (!read_descriptor(&text, &fd, &is_other) || !strace_accept_comma(&text))
 		return false;
 	if (!read_request(&text, &operation.request) ||
 	    (_IOC_TYPE(operation.request) != '$' && is_other) ||
 	    (_IOC_TYPE(operation.request) != '$' && !explain_is_event(job, caller->process, fd)))
 		return true;
-	strace_skip(&text);
-	if (strace_next(&text))
+	strace_skip_value(&text);
+	if (strace_accept_comma(&text))
 		read_argument(&text, &operation, filter, sizeof(filter));
 	if (!read_result(&text, &result))
 		return false;
@@ -221,9 +222,9 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 	if (!read_descriptor(&text, &fd, &is_other) || is_other ||
 	    !explain_is_event(caller->log->job, caller->process, fd))
 		return true;
-	if (!strace_next(&text))
+	if (!strace_accept_comma(&text))
 		return false;
-	strace_skip(&text);
+	strace_skip_value(&text);
 	if (!next_value(&text, &size) || !read_result(&text, &result))
 		return false;
 	operation.size = size;
@@ -239,16 +240,16 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	bool is_other;
 	int fd;
 
-	strace_skip(&text); /* the address */
-	if (!next_value(&text, &length) || !strace_next(&text))
+	strace_skip_value(&text); /* the address */
+	if (!next_value(&text, &length) || !strace_accept_comma(&text))
 		return false;
-	strace_value(&text, &protection, NULL); /* bits without a name here do no harm */
-	strace_skip(&text);
-	if (!strace_next(&text))
+	strace_read_value(&text, &protection, NULL); /* bits without a name here do no harm */
+	strace_skip_value(&text);
+	if (!strace_accept_comma(&text))
 		return false;
-	strace_value(&text, &flags, NULL);
-	strace_skip(&text);
-	if (!strace_next(&text) || !read_descriptor(&text, &fd, &is_other))
+	strace_read_value(&text, &flags, NULL);
+	strace_skip_value(&text);
+	if (!strace_accept_comma(&text) || !read_descriptor(&text, &fd, &is_other))
 		return false;
 	if (is_other || !explain_is_event(caller->log->job, caller->process, fd))
 		return true;
@@ -270,7 +271,7 @@ static bool on_close(const struct caller *caller, struct strace_text text)
 	if (!read_descriptor(&text, &fd, &is_other) || !read_result(&text, &result))
 		return false;
 	if (!result.errnum)
-		explain_closed(caller->log->job, caller->process, fd);
+		explain_handle_close(caller->log->job, caller->process, fd);
 	return true;
 }
 
@@ -290,7 +291,7 @@ static bool on_clone(const struct caller *caller, struct strace_text text)
 		return true;
 	}
 	strace_add_thread(caller->log, child, child);
-	explain_forked(caller->log->job, caller->process, child);
+	explain_handle_fork(caller->log->job, caller->process, child);
 	return true;
 }
 
@@ -301,7 +302,7 @@ static bool on_exec(const struct caller *caller, struct strace_text text)
 	if (!skip_to_result(&text, &result))
 		return false;
 	if (!result.unknown && !result.errnum)
-		explain_executed(caller->log->job, caller->process);
+		explain_handle_exec(caller->log->job, caller->process);
 	return true;
 }
 
@@ -313,7 +314,7 @@ static bool on_descriptor(const struct caller *caller, struct strace_text text)
 
 	if (skip_to_result(&text, &result) && !result.unknown && !result.errnum &&
 	    result.value <= INT32_MAX)
-		explain_closed(caller->log->job, caller->process, (int)result.value);
+		explain_handle_close(caller->log->job, caller->process, (int)result.value);
 	return true;
 }
 
@@ -350,21 +351,21 @@ static const struct {
 	{ "signalfd4", on_descriptor },
 };
 
-bool strace_is_wanted(const struct strace_word *name)
+bool strace_is_relevant(const struct strace_token *name)
 {
 	for (size_t i = 0; i < CLI_NR(handlers); i++)
-		if (strace_is(name, handlers[i].name))
+		if (strace_token_is(name, handlers[i].name))
 			return true;
 	return false;
 }
 
-bool strace_call(struct strace_log *log, pid_t thread, const struct strace_word *name,
-		 struct strace_text text)
+bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct strace_token *name,
+			  struct strace_text text)
 {
-	struct caller caller = { log, strace_process(log, thread), thread };
+	struct caller caller = { log, strace_thread_process(log, thread), thread };
 
 	for (size_t i = 0; i < CLI_NR(handlers); i++)
-		if (strace_is(name, handlers[i].name))
+		if (strace_token_is(name, handlers[i].name))
 			return handlers[i].handler(&caller, text);
 	return true;
 }

@@ -15,18 +15,18 @@
 static bool take_pid(struct strace_text *text, pid_t *pid)
 {
 	struct strace_text ahead = *text;
-	bool brackets = strace_take(&ahead, "[pid");
+	bool brackets = strace_accept(&ahead, "[pid");
 	uint64_t value;
 
-	strace_spaces(&ahead);
+	strace_skip_spaces(&ahead);
 	if (ahead.at == ahead.end || !isdigit((unsigned char)*ahead.at) ||
-	    !strace_value(&ahead, &value, NULL) || !value || value > PID_MAX)
+	    !strace_read_value(&ahead, &value, NULL) || !value || value > PID_MAX)
 		return false;
-	if (brackets && !strace_take(&ahead, "]"))
+	if (brackets && !strace_accept(&ahead, "]"))
 		return false;
 	if (ahead.at == ahead.end || *ahead.at != ' ')
 		return false;
-	strace_spaces(&ahead);
+	strace_skip_spaces(&ahead);
 	*text = ahead;
 	*pid = (pid_t)value;
 	return true;
@@ -40,12 +40,12 @@ static void skip_time(struct strace_text *text)
 		struct strace_text ahead = *text;
 		char close = '\0';
 
-		strace_spaces(&ahead);
-		if (strace_take(&ahead, "(+"))
+		strace_skip_spaces(&ahead);
+		if (strace_accept(&ahead, "(+"))
 			close = ')';
-		else if (strace_take(&ahead, "["))
+		else if (strace_accept(&ahead, "["))
 			close = ']';
-		strace_spaces(&ahead);
+		strace_skip_spaces(&ahead);
 		if (ahead.at == ahead.end || !isdigit((unsigned char)*ahead.at))
 			return;
 		while (ahead.at < ahead.end &&
@@ -56,7 +56,7 @@ static void skip_time(struct strace_text *text)
 			return;
 		if (ahead.at == ahead.end || *ahead.at != ' ')
 			return;
-		strace_spaces(&ahead);
+		strace_skip_spaces(&ahead);
 		*text = ahead;
 	}
 }
@@ -68,7 +68,7 @@ static pid_t thread_of(struct strace_log *log, bool numbered, pid_t pid)
 		log->nameless = true;
 		return 0;
 	}
-	if (log->nameless && !log->main && !strace_knows(log, pid))
+	if (log->nameless && !log->main && !strace_has_thread(log, pid))
 		log->main = pid;
 	return pid == log->main ? 0 : pid;
 }
@@ -82,7 +82,7 @@ static bool is_other(const struct strace_text *text)
 	for (size_t i = 0; i < CLI_NR(beginnings); i++) {
 		struct strace_text ahead = *text;
 
-		if (strace_take(&ahead, beginnings[i]))
+		if (strace_accept(&ahead, beginnings[i]))
 			return true;
 	}
 	return text->at == text->end;
@@ -93,10 +93,10 @@ static void note_attached(struct strace_log *log, struct strace_text text)
 {
 	uint64_t pid;
 
-	strace_take(&text, "strace: ");
-	if (strace_take(&text, "Process ") && strace_number(&text, &pid) &&
-	    strace_take(&text, " attached") && pid && pid <= PID_MAX &&
-	    !strace_knows(log, (pid_t)pid) && log->nameless)
+	strace_accept(&text, "strace: ");
+	if (strace_accept(&text, "Process ") && strace_read_number(&text, &pid) &&
+	    strace_accept(&text, " attached") && pid && pid <= PID_MAX &&
+	    !strace_has_thread(log, (pid_t)pid) && log->nameless)
 		strace_add_thread(log, (pid_t)pid, (pid_t)pid);
 }
 
@@ -104,10 +104,10 @@ static void ended(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_text ahead = text;
 
-	log->any |= strace_take(&ahead, "---") || strace_take(&ahead, "+++") ||
-		    strace_take(&ahead, "strace: ");
-	if (strace_take(&text, "+++ exited") || strace_take(&text, "+++ killed"))
-		strace_thread_ended(log, thread);
+	log->any |= strace_accept(&ahead, "---") || strace_accept(&ahead, "+++") ||
+		    strace_accept(&ahead, "strace: ");
+	if (strace_accept(&text, "+++ exited") || strace_accept(&text, "+++ killed"))
+		strace_remove_thread(log, thread);
 }
 
 static bool ends(const struct strace_text *text, const char *word)
@@ -121,49 +121,50 @@ static bool ends(const struct strace_text *text, const char *word)
 /* "name(arguments) = result" */
 static bool whole(struct strace_log *log, pid_t thread, struct strace_text text)
 {
-	struct strace_word name = strace_identifier(&text);
+	struct strace_token name = strace_read_identifier(&text);
 
-	if (!name.length || !strace_take(&text, "("))
+	if (!name.length || !strace_accept(&text, "("))
 		return false;
 	log->any = true;
-	return strace_call(log, thread, &name, text);
+	return strace_parse_syscall(log, thread, &name, text);
 }
 
 /* "name(arguments <unfinished ...>" */
 static bool begun(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_text ahead = text;
-	struct strace_word name = strace_identifier(&ahead);
+	struct strace_token name = strace_read_identifier(&ahead);
 
-	if (!name.length || !strace_take(&ahead, "("))
+	if (!name.length || !strace_accept(&ahead, "("))
 		return false;
 	log->any = true;
 	text.end -= strlen("<unfinished ...>");
 	while (text.end > text.at && text.end[-1] == ' ')
 		text.end--;
-	return !strace_is_wanted(&name) || strace_keep(log, thread, text.at, text.end - text.at);
+	return !strace_is_relevant(&name) ||
+	       strace_save_unfinished(log, thread, text.at, text.end - text.at);
 }
 
 /* "<... name resumed>rest", with a space before the '>' up to version 5 */
 static bool resumed(struct strace_log *log, pid_t thread, struct strace_text text)
 {
-	struct strace_word name;
+	struct strace_token name;
 	size_t before, after;
 	char *kept, *joined;
 	bool good;
 
-	strace_spaces(&text);
-	name = strace_identifier(&text);
-	strace_spaces(&text);
-	if (!name.length || !strace_take(&text, "resumed"))
+	strace_skip_spaces(&text);
+	name = strace_read_identifier(&text);
+	strace_skip_spaces(&text);
+	if (!name.length || !strace_accept(&text, "resumed"))
 		return false;
-	strace_spaces(&text);
-	if (!strace_take(&text, ">"))
+	strace_skip_spaces(&text);
+	if (!strace_accept(&text, ">"))
 		return false;
 	log->any = true;
-	if (!strace_is_wanted(&name))
+	if (!strace_is_relevant(&name))
 		return true;
-	kept = strace_kept(log, thread);
+	kept = strace_take_unfinished(log, thread);
 	before = kept ? strlen(kept) : 0;
 	after = text.end - text.at;
 	if (before <= name.length || memcmp(kept, name.at, name.length) ||
@@ -204,7 +205,7 @@ static bool understood(struct strace_log *log, const char *line, size_t length)
 	bool numbered;
 	pid_t pid = 0, thread;
 
-	strace_spaces(&text);
+	strace_skip_spaces(&text);
 	if (is_other(&text)) {
 		note_attached(log, text);
 		ended(log, 0, text);
@@ -217,14 +218,14 @@ static bool understood(struct strace_log *log, const char *line, size_t length)
 		ended(log, thread, text);
 		return true;
 	}
-	if (strace_take(&text, "<..."))
+	if (strace_accept(&text, "<..."))
 		return resumed(log, thread, text);
 	if (ends(&text, "<unfinished ...>"))
 		return begun(log, thread, text);
 	return whole(log, thread, text);
 }
 
-void strace_line(struct strace_log *log, const char *line, size_t length)
+void strace_parse_line(struct strace_log *log, const char *line, size_t length)
 {
 	bool cut = log->broken != NULL;
 	char *before, *joined = NULL;

@@ -96,13 +96,13 @@ static const struct {
 	{ "_IOC_WRITE", _IOC_WRITE },
 };
 
-bool strace_is(const struct strace_word *word, const char *name)
+bool strace_token_is(const struct strace_token *word, const char *name)
 {
 	return word->length == strlen(name) && !memcmp(word->at, name, word->length);
 }
 
 /* Goes past the beginning of a name. */
-static bool begins(struct strace_word *word, const char *beginning)
+static bool begins(struct strace_token *word, const char *beginning)
 {
 	size_t length = strlen(beginning);
 
@@ -114,7 +114,7 @@ static bool begins(struct strace_word *word, const char *beginning)
 }
 
 /* PERF_SAMPLE_IP, PERF_SAMPLE_BRANCH_ANY, PERF_FORMAT_ID: from the table of all bits. */
-static bool bit_name(struct strace_word word, uint64_t *value)
+static bool bit_name(struct strace_token word, uint64_t *value)
 {
 	const struct perch_attr_bit *bits;
 	const char *field = "read_format";
@@ -124,36 +124,36 @@ static bool bit_name(struct strace_word word, uint64_t *value)
 		if (!begins(&word, "PERF_SAMPLE_"))
 			return false;
 		/* BRANCH_STACK is a bit of sample_type */
-		field = !strace_is(&word, "BRANCH_STACK") && begins(&word, "BRANCH_")
+		field = !strace_token_is(&word, "BRANCH_STACK") && begins(&word, "BRANCH_")
 				? "branch_sample_type"
 				: "sample_type";
 	}
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(bits[i].field, field) && strace_is(&word, bits[i].name)) {
+		if (!strcmp(bits[i].field, field) && strace_token_is(&word, bits[i].name)) {
 			*value = bits[i].bit;
 			return true;
 		}
 	return false;
 }
 
-bool strace_name(const struct strace_word *word, uint64_t *value)
+bool strace_lookup_constant(const struct strace_token *word, uint64_t *value)
 {
-	struct strace_word rest = *word;
+	struct strace_token rest = *word;
 	long bit;
 
 	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (strace_is(word, names[i].name)) {
+		if (strace_token_is(word, names[i].name)) {
 			*value = names[i].value;
 			return true;
 		}
 	if (bit_name(*word, value))
 		return true;
 	if (begins(&rest, "PERF_EVENT_IOC_")) {
-		*value = explain_request_number(rest.at, rest.length);
+		*value = explain_parse_request(rest.at, rest.length);
 		return *value != 0;
 	}
-	bit = explain_map_bit(word->at, word->length);
+	bit = explain_parse_map_constant(word->at, word->length);
 	*value = bit;
 	return bit >= 0;
 }

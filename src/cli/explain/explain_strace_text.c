@@ -6,13 +6,13 @@
 
 #include "explain_strace.h"
 
-void strace_spaces(struct strace_text *text)
+void strace_skip_spaces(struct strace_text *text)
 {
 	while (text->at < text->end && (*text->at == ' ' || *text->at == '\t'))
 		text->at++;
 }
 
-bool strace_take(struct strace_text *text, const char *word)
+bool strace_accept(struct strace_text *text, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -27,9 +27,9 @@ static bool in_identifier(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-struct strace_word strace_identifier(struct strace_text *text)
+struct strace_token strace_read_identifier(struct strace_text *text)
 {
-	struct strace_word word = { text->at, 0 };
+	struct strace_token word = { text->at, 0 };
 
 	if (text->at < text->end && isdigit((unsigned char)*text->at))
 		return word;
@@ -48,14 +48,14 @@ static int digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-bool strace_number(struct strace_text *text, uint64_t *value)
+bool strace_read_number(struct strace_text *text, uint64_t *value)
 {
-	bool negative = strace_take(text, "-");
+	bool negative = strace_accept(text, "-");
 	const char *digits;
 	unsigned base = 10;
 	uint64_t number = 0;
 
-	if (strace_take(text, "0x"))
+	if (strace_accept(text, "0x"))
 		base = 16;
 	else if (text->at < text->end && *text->at == '0')
 		base = 8;
@@ -84,15 +84,15 @@ static const char *end_of_note(const char *at, const char *last, const char *end
 }
 
 /* Comments, and what -y and -Y write behind a number; the last one is told. */
-static void annotations(struct strace_text *text, struct strace_word *note)
+static void annotations(struct strace_text *text, struct strace_token *note)
 {
 	for (;;) {
 		size_t left = text->end - text->at;
 		struct strace_text ahead = *text;
 		const char *end;
 
-		strace_spaces(&ahead);
-		if (strace_take(&ahead, "/*"))
+		strace_skip_spaces(&ahead);
+		if (strace_accept(&ahead, "/*"))
 			end = memmem(ahead.at, end_within_note(&ahead) - ahead.at, "*/", 2);
 		else if (left > 1 && *text->at == '<' && text->at[1] != '<')
 			/* not after a space: "12 <... read" */
@@ -102,7 +102,7 @@ static void annotations(struct strace_text *text, struct strace_word *note)
 		if (!end)
 			return;
 		if (note)
-			*note = (struct strace_word){ ahead.at, (size_t)(end - ahead.at) };
+			*note = (struct strace_token){ ahead.at, (size_t)(end - ahead.at) };
 		text->at = end + (*end == '*' ? 2 : 1);
 	}
 }
@@ -110,32 +110,32 @@ static void annotations(struct strace_text *text, struct strace_word *note)
 /* A number or a name, perhaps shifted. */
 static bool term(struct strace_text *text, uint64_t *value)
 {
-	struct strace_word word = strace_identifier(text);
+	struct strace_token word = strace_read_identifier(text);
 	uint64_t shift;
 
-	if (word.length ? !strace_name(&word, value) : !strace_number(text, value))
+	if (word.length ? !strace_lookup_constant(&word, value) : !strace_read_number(text, value))
 		return false;
-	if (!strace_take(text, "<<"))
+	if (!strace_accept(text, "<<"))
 		return true;
-	if (!strace_number(text, &shift) || shift > 63)
+	if (!strace_read_number(text, &shift) || shift > 63)
 		return false;
 	*value <<= shift;
 	return true;
 }
 
-bool strace_value(struct strace_text *text, uint64_t *value, struct strace_word *note)
+bool strace_read_value(struct strace_text *text, uint64_t *value, struct strace_token *note)
 {
 	uint64_t part;
 
 	if (note)
-		*note = (struct strace_word){ text->at, 0 };
+		*note = (struct strace_token){ text->at, 0 };
 	*value = 0;
 	do {
 		if (!term(text, &part))
 			return false;
 		*value |= part;
 		annotations(text, note);
-	} while (strace_take(text, "|"));
+	} while (strace_accept(text, "|"));
 	return true;
 }
 
@@ -166,11 +166,11 @@ static char unescape(struct strace_text *text)
 	return (char)value;
 }
 
-bool strace_string(struct strace_text *text, char *buffer, size_t size)
+bool strace_read_string(struct strace_text *text, char *buffer, size_t size)
 {
 	size_t used = 0;
 
-	if (!strace_take(text, "\""))
+	if (!strace_accept(text, "\""))
 		return false;
 	while (text->at < text->end && *text->at != '"') {
 		char c = *text->at++;
@@ -181,7 +181,7 @@ bool strace_string(struct strace_text *text, char *buffer, size_t size)
 			buffer[used++] = c;
 	}
 	buffer[used] = '\0';
-	return strace_take(text, "\"") && !strace_take(text, "...");
+	return strace_accept(text, "\"") && !strace_accept(text, "...");
 }
 
 static void skip_string(struct strace_text *text)
@@ -193,7 +193,7 @@ static void skip_string(struct strace_text *text)
 		text->at++;
 }
 
-void strace_skip(struct strace_text *text)
+void strace_skip_value(struct strace_text *text)
 {
 	unsigned depth = 0;
 
@@ -221,11 +221,11 @@ void strace_skip(struct strace_text *text)
 	}
 }
 
-bool strace_next(struct strace_text *text)
+bool strace_accept_comma(struct strace_text *text)
 {
-	strace_spaces(text);
-	if (!strace_take(text, ","))
+	strace_skip_spaces(text);
+	if (!strace_accept(text, ","))
 		return false;
-	strace_spaces(text);
+	strace_skip_spaces(text);
 	return true;
 }

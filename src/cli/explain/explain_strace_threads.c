@@ -33,7 +33,7 @@ static struct strace_thread *thread_of(struct strace_log *log, pid_t tid)
 	return *slot;
 }
 
-pid_t strace_process(const struct strace_log *log, pid_t tid)
+pid_t strace_thread_process(const struct strace_log *log, pid_t tid)
 {
 	const struct strace_thread *thread = *slot_of(log, tid);
 
@@ -48,7 +48,7 @@ void strace_add_thread(struct strace_log *log, pid_t tid, pid_t process)
 		thread->process = process;
 }
 
-bool strace_knows(const struct strace_log *log, pid_t tid)
+bool strace_has_thread(const struct strace_log *log, pid_t tid)
 {
 	return *slot_of(log, tid) != NULL;
 }
@@ -71,18 +71,18 @@ static void remove_thread(struct strace_log *log, struct strace_thread **slot)
 	log->threads--;
 }
 
-void strace_thread_ended(struct strace_log *log, pid_t tid)
+void strace_remove_thread(struct strace_log *log, pid_t tid)
 {
-	pid_t process = strace_process(log, tid);
+	pid_t process = strace_thread_process(log, tid);
 	struct strace_thread **slot = slot_of(log, tid);
 
 	if (process == tid)
-		explain_ended(log->job, process);
+		explain_handle_exit(log->job, process);
 	if (*slot)
 		remove_thread(log, slot);
 }
 
-bool strace_keep(struct strace_log *log, pid_t tid, const char *text, size_t length)
+bool strace_save_unfinished(struct strace_log *log, pid_t tid, const char *text, size_t length)
 {
 	struct strace_thread *thread = thread_of(log, tid);
 
@@ -98,7 +98,7 @@ bool strace_keep(struct strace_log *log, pid_t tid, const char *text, size_t len
 	return true;
 }
 
-char *strace_kept(struct strace_log *log, pid_t tid)
+char *strace_take_unfinished(struct strace_log *log, pid_t tid)
 {
 	struct strace_thread *thread = *slot_of(log, tid);
 	char *text = thread ? thread->unfinished : NULL;
@@ -110,7 +110,7 @@ char *strace_kept(struct strace_log *log, pid_t tid)
 	return text;
 }
 
-void strace_forget(struct strace_log *log)
+void strace_log_clear(struct strace_log *log)
 {
 	for (size_t i = 0; i < CLI_NR(log->bucket); i++)
 		while (log->bucket[i])

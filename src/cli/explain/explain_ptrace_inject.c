@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 #define FILTERS_MAX 8 /* stacked on a process; each is asked at every read and mmap */
@@ -24,106 +24,106 @@
 
 /* The attr's place is as it was at the end of the program's own call: what the kernel wrote back
  * stays there. */
-static void keep_room(struct watch *watch, const struct watch_thread *thread)
+static void keep_room(struct tracer *tracer, const struct tracee *thread)
 {
-	watch->room_size = 0;
+	tracer->room_size = 0;
 	if (!thread->attr)
 		return;
-	if (!watch->room)
-		watch->room = malloc(4096);
-	if (watch->room)
-		watch->room_size = watch_get_memory(thread->tid, thread->call.argument[0],
-						    watch->room, thread->attr_size);
+	if (!tracer->room)
+		tracer->room = malloc(4096);
+	if (tracer->room)
+		tracer->room_size = tracee_read_memory(thread->tid, thread->call.argument[0],
+						       tracer->room, thread->attr_size);
 }
 
 /*
  * Not when another thread of its process has executed in the meantime and stops under the leader's
  * number, which is this thread's: that one is a new program, with registers of its own.
  */
-static bool still_there(const struct watch_thread *thread)
+static bool still_there(const struct tracee *thread)
 {
 	siginfo_t info;
 
 	return !thread->has_status && !ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) &&
-	       info.si_code == WATCH_CALL_STOP;
+	       info.si_code == TRACEE_SYSCALL_STOP;
 }
 
-static bool begin(struct watch *watch, struct watch_thread *thread)
+static bool begin(struct tracer *tracer, struct tracee *thread)
 {
 	uint64_t all = ~0ull;
 
-	if (watch->before.valid)
+	if (tracer->before.valid)
 		return true;
-	if (!watch_get_registers(thread->tid, &watch->before) || !still_there(thread)) {
-		watch->before.valid = false;
+	if (!tracee_get_registers(thread->tid, &tracer->before) || !still_there(thread)) {
+		tracer->before.valid = false;
 		return false;
 	}
-	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask) ||
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(tracer->mask), &tracer->mask) ||
 	    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all)) {
-		watch->before.valid = false;
+		tracer->before.valid = false;
 		return false;
 	}
-	watch->probed = thread;
-	keep_room(watch, thread);
+	tracer->probed = thread;
+	keep_room(tracer, thread);
 	return true;
 }
 
-void watch_restore(struct watch *watch)
+void tracer_end_injection(struct tracer *tracer)
 {
-	struct watch_thread *thread = watch->probed;
+	struct tracee *thread = tracer->probed;
 
-	if (!watch->before.valid)
+	if (!tracer->before.valid)
 		return;
 	if (still_there(thread)) {
-		if (watch->room_size)
-			watch_put_memory(thread->tid, thread->call.argument[0], watch->room,
-					 watch->room_size);
-		watch_set_registers(thread->tid, &watch->before);
-		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(watch->mask), &watch->mask);
-		if (watch->interrupt)
+		if (tracer->room_size)
+			tracee_write_memory(thread->tid, thread->call.argument[0], tracer->room,
+					    tracer->room_size);
+		tracee_set_registers(thread->tid, &tracer->before);
+		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(tracer->mask), &tracer->mask);
+		if (tracer->interrupt)
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-		if (watch->late_signal)
-			syscall(SYS_tgkill, thread->group->pid, thread->tid, watch->late_signal);
+		if (tracer->late_signal)
+			syscall(SYS_tgkill, thread->group->pid, thread->tid, tracer->late_signal);
 	}
-	watch->before.valid = false;
-	watch->interrupt = false;
-	watch->late_signal = 0;
+	tracer->before.valid = false;
+	tracer->interrupt = false;
+	tracer->late_signal = 0;
 }
 
 /* A stop on the way to the end of the injected call. Returns whether that has been reached. */
-static bool step(struct watch *watch, const struct watch_thread *thread, int status, bool *entered)
+static bool step(struct tracer *tracer, const struct tracee *thread, int status, bool *entered)
 {
 	const int event = status >> 16, signal = WSTOPSIG(status);
 	int end;
 
 	if (event == PTRACE_EVENT_STOP) {
 		/* SIGSTOP to another thread: this one takes part afterwards */
-		watch->interrupt = true;
-	} else if (!event && signal == WATCH_CALL_STOP) {
-		end = watch_is_end(watch, thread->tid);
+		tracer->interrupt = true;
+	} else if (!event && signal == TRACEE_SYSCALL_STOP) {
+		end = tracee_at_syscall_exit(tracer, thread->tid);
 		if (end > 0 || (end < 0 && *entered))
 			return true;
 		*entered = true;
 	} else if (!event) {
-		watch->late_signal = signal; /* SIGSTOP: all others are blocked */
+		tracer->late_signal = signal; /* SIGSTOP: all others are blocked */
 	}
 	return false;
 }
 
-static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t number,
+static int64_t run(struct tracer *tracer, struct tracee *thread, uint64_t number,
 		   const uint64_t argument[6])
 {
-	struct watch_registers registers = watch->before;
+	struct tracee_registers registers = tracer->before;
 	bool entered = false;
 	int status;
 
-	watch_set_call(&registers, thread->call.abi, number, argument);
-	if (!still_there(thread) || !watch_set_registers(thread->tid, &registers))
+	tracee_set_syscall(&registers, thread->call.abi, number, argument);
+	if (!still_there(thread) || !tracee_set_registers(thread->tid, &registers))
 		return -ESRCH;
 	do {
 		if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, NULL))
 			return -ESRCH; /* killed: its end is reported to the loop */
-		if (watch_wait_for(watch, thread->tid, &status) < 0)
+		if (tracer_wait_for(tracer, thread->tid, &status) < 0)
 			return -ESRCH;
 		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC) {
 			/* ended, or taken over by a thread that executes */
@@ -131,10 +131,10 @@ static int64_t run(struct watch *watch, struct watch_thread *thread, uint64_t nu
 			thread->status = status;
 			return -ESRCH;
 		}
-	} while (!step(watch, thread, status, &entered));
-	if (!watch_get_registers(thread->tid, &registers))
+	} while (!step(tracer, thread, status, &entered));
+	if (!tracee_get_registers(thread->tid, &registers))
 		return -ESRCH;
-	return watch_result(&registers, thread->call.abi);
+	return tracee_return_value(&registers, thread->call.abi);
 }
 
 static int answer(int64_t result)
@@ -155,46 +155,46 @@ static size_t bytes_of(const struct perch_attr *attr)
 }
 
 /* The kernel tells its own size in the caller's memory; it cannot where that is read-only. */
-static int64_t told_size(const struct watch_thread *thread, struct perch_attr *attr)
+static int64_t told_size(const struct tracee *thread, struct perch_attr *attr)
 {
 	const bool asked = bytes_of(attr) == 8;
 	const uint32_t before = attr->size;
 
-	watch_get_memory(thread->tid, thread->call.argument[0] + 4, &attr->size,
-			 sizeof(attr->size));
+	tracee_read_memory(thread->tid, thread->call.argument[0] + 4, &attr->size,
+			   sizeof(attr->size));
 	return asked && attr->size == before ? -ENOSYS : -E2BIG;
 }
 
 static int open_there(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
 		      int group_fd, unsigned long flags)
 {
-	struct watch *watch = context;
-	struct watch_thread *thread = watch->probed;
+	struct tracer *tracer = context;
+	struct tracee *thread = tracer->probed;
 	uint64_t argument[6] = { 0, (int64_t)pid, (int64_t)cpu, (int64_t)group_fd, flags, 0 };
 	int64_t result;
 
-	if (!thread || !begin(watch, thread))
+	if (!thread || !begin(tracer, thread))
 		return answer(-ENOSYS);
 	if (attr) {
-		if (bytes_of(attr) > watch->room_size)
+		if (bytes_of(attr) > tracer->room_size)
 			return answer(-ENOSYS); /* beyond is other data of the program's */
 		argument[0] = thread->call.argument[0];
-		if (!watch_put_memory(thread->tid, argument[0], attr, bytes_of(attr)))
+		if (!tracee_write_memory(thread->tid, argument[0], attr, bytes_of(attr)))
 			return answer(-ENOSYS);
 	}
-	result = run(watch, thread, thread->call.abi->open, argument);
+	result = run(tracer, thread, thread->call.abi->open, argument);
 	return answer(attr && result == -E2BIG ? told_size(thread, (struct perch_attr *)attr)
 					       : result);
 }
 
 static int close_there(void *context, int fd)
 {
-	struct watch *watch = context;
+	struct tracer *tracer = context;
 	const uint64_t argument[6] = { (int64_t)fd };
 
-	if (!watch->before.valid)
+	if (!tracer->before.valid)
 		return answer(-EBADF);
-	return answer(run(watch, watch->probed, watch->probed->call.abi->close, argument));
+	return answer(run(tracer, tracer->probed, tracer->probed->call.abi->close, argument));
 }
 
 static int control_there(void *context, int fd, unsigned long request, unsigned long argument)
@@ -228,22 +228,22 @@ static int tasks_there(void *context, bool enable)
 	return answer(-ENOSYS);
 }
 
-int watch_inject_new(struct watch *watch, struct perch_error *err)
+int tracer_init_injection(struct tracer *tracer, struct perch_error *err)
 {
 	int rc;
 
-	watch->calls =
-		(struct perch_syscalls){ watch,	    open_there,	 control_there, read_there,
+	tracer->calls =
+		(struct perch_syscalls){ tracer,    open_there,	 control_there, read_there,
 					 map_there, unmap_there, close_there,	tasks_there };
-	rc = perch_machine_new(&watch->machine, NULL, &watch->calls, err);
+	rc = perch_machine_new(&tracer->machine, NULL, &tracer->calls, err);
 	if (!rc)
-		perch_machine_set_probing(watch->machine, watch->job->probe && WATCH_CAN_INJECT);
+		perch_machine_set_probing(tracer->machine, tracer->job->probe && TRACER_CAN_INJECT);
 	return rc;
 }
 
 /* Writes the filter and the structure that points to it into a page of the program's. */
-static bool put_filter(const struct watch_thread *thread, uint64_t address,
-		       const struct watch_filter *filter)
+static bool put_filter(const struct tracee *thread, uint64_t address,
+		       const struct tracer_filter *filter)
 {
 	const size_t pointer = thread->call.abi->narrow ? 4 : 8;
 	const uint64_t code = address + 16;
@@ -252,17 +252,17 @@ static bool put_filter(const struct watch_thread *thread, uint64_t address,
 
 	memcpy(head, &filter->length, sizeof(filter->length));
 	memcpy(head + pointer, pointer == 4 ? (const void *)&narrow : (const void *)&code, pointer);
-	return watch_put_memory(thread->tid, address, head, sizeof(head)) &&
-	       watch_put_memory(thread->tid, code, filter->code,
-				filter->length * sizeof(filter->code[0]));
+	return tracee_write_memory(thread->tid, address, head, sizeof(head)) &&
+	       tracee_write_memory(thread->tid, code, filter->code,
+				   filter->length * sizeof(filter->code[0]));
 }
 
 /* For all threads of the process at once. Returns 0, the number of a thread with other filters, or
  * a negative errno. */
-static int64_t install(struct watch *watch, struct watch_thread *thread,
-		       const struct watch_filter *filter)
+static int64_t install(struct tracer *tracer, struct tracee *thread,
+		       const struct tracer_filter *filter)
 {
-	const struct watch_abi *abi = thread->call.abi;
+	const struct tracee_abi *abi = thread->call.abi;
 	const uint64_t map[6] = { 0,  4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				  -1, 0 };
 	uint64_t confine[6] = { SECCOMP_SET_MODE_FILTER,
@@ -270,21 +270,21 @@ static int64_t install(struct watch *watch, struct watch_thread *thread,
 	uint64_t unmap[6] = { 0, 4096 };
 	int64_t address, result;
 
-	address = run(watch, thread, abi->map, map);
+	address = run(tracer, thread, abi->map, map);
 	if (address < 0 && address >= -4095)
 		return address;
 	if (abi->narrow)
 		address = (uint32_t)address;
 	confine[2] = unmap[0] = address;
-	result = put_filter(thread, address, filter) ? run(watch, thread, abi->confine, confine)
+	result = put_filter(thread, address, filter) ? run(tracer, thread, abi->confine, confine)
 						     : -EFAULT;
-	run(watch, thread, abi->unmap, unmap);
+	run(tracer, thread, abi->unmap, unmap);
 	return result;
 }
 
 /* The range that is to stop, so wide that few filters are needed; false: the descriptor is in it
  * already. */
-static bool widen(const struct watch_group *group, uint32_t fd, uint32_t *low, uint32_t *high)
+static bool widen(const struct tracee_process *group, uint32_t fd, uint32_t *low, uint32_t *high)
 {
 	uint64_t width;
 
@@ -302,29 +302,29 @@ static bool widen(const struct watch_group *group, uint32_t fd, uint32_t *low, u
 	return true;
 }
 
-void watch_descriptor(struct watch *watch, struct watch_thread *thread, int fd)
+void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 {
-	struct watch_group *group = thread->group;
-	struct watch_filter filter;
+	struct tracee_process *group = thread->group;
+	struct tracer_filter filter;
 	uint32_t low, high;
-	int64_t rc = WATCH_CAN_INJECT ? -ESRCH : -ENOSYS;
+	int64_t rc = TRACER_CAN_INJECT ? -ESRCH : -ENOSYS;
 	bool gone = false;
 
-	if (watch->every || group->every || !widen(group, fd, &low, &high))
+	if (tracer->every || group->every || !widen(group, fd, &low, &high))
 		return;
-	watch_filter_descriptors(&filter, low, high);
-	watch->probed = thread;
-	if (begin(watch, thread)) {
-		rc = install(watch, thread, &filter);
+	tracer_filter_descriptors(&filter, low, high);
+	tracer->probed = thread;
+	if (begin(tracer, thread)) {
+		rc = install(tracer, thread, &filter);
 		/* killed between two calls: its memory is gone before its end is told */
 		gone = !still_there(thread);
-		watch_restore(watch);
+		tracer_end_injection(tracer);
 	}
 	if (gone || rc == -ESRCH)
 		return; /* or its process became another program, which is met again */
 	if (rc) {
-		watch_every_call(
-			watch, group,
+		tracer_stop_every_syscall(
+			tracer, group,
 			rc == -EACCES ? "it gave up the right to a second filter"
 				      : "it takes no second filter, for mmap and read of events");
 		return;

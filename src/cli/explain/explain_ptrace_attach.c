@@ -13,12 +13,12 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 /* Those that are not watched yet. Returns how many were seized, or a negative errno when the whole
  * process is refused. */
-static int seize_threads(struct watch *watch, pid_t pid)
+static int seize_threads(struct tracer *tracer, pid_t pid)
 {
 	char path[32];
 	struct dirent *entry;
@@ -32,30 +32,30 @@ static int seize_threads(struct watch *watch, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while ((entry = readdir(folder))) {
 		tid = atoi(entry->d_name);
-		if (tid <= 0 || watch_find(watch, tid))
+		if (tid <= 0 || tracer_find(tracer, tid))
 			continue;
-		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)WATCH_OPTIONS)) {
+		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)TRACER_OPTIONS)) {
 			error = errno; /* ESRCH: that thread has ended meanwhile */
 			continue;
 		}
-		if (watch_meet(watch, tid, 0))
+		if (tracer_add(tracer, tid, 0))
 			seized++;
 		ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	}
 	closedir(folder);
-	return watch->nr_threads ? seized : -(error ? error : ESRCH);
+	return tracer->nr_threads ? seized : -(error ? error : ESRCH);
 }
 
-int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err)
+int tracer_attach(struct tracer *tracer, pid_t pid, struct perch_error *err)
 {
 	int rc;
 
 	/* a thread that was not watched yet may have made others: until none is new */
 	do
-		rc = seize_threads(watch, pid);
+		rc = seize_threads(tracer, pid);
 	while (rc > 0);
 	if (rc < 0)
-		return watch_refused(watch, pid, -rc, err);
+		return tracer_ptrace_error(tracer, pid, -rc, err);
 	cli_note(
 		EXPLAIN_COMMAND,
 		"process %d is watched from now on, which is slow, for each of its system calls stops; events "
@@ -64,19 +64,19 @@ int watch_attach(struct watch *watch, pid_t pid, struct perch_error *err)
 	return 0;
 }
 
-static void interrupt_all(struct watch *watch)
+static void interrupt_all(struct tracer *tracer)
 {
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
+	for (size_t i = 0; i < TRACER_BUCKETS; i++)
+		for (struct tracee *thread = tracer->thread[i]; thread; thread = thread->next)
 			if (thread->running)
 				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
 }
 
 /* Threads that wait for us need no new stop. */
-static void detach_waiting(struct watch *watch)
+static void detach_waiting(struct tracer *tracer)
 {
-	for (size_t i = 0; i < WATCH_BUCKETS; i++) {
-		struct watch_thread *thread = watch->thread[i], *next;
+	for (size_t i = 0; i < TRACER_BUCKETS; i++) {
+		struct tracee *thread = tracer->thread[i], *next;
 
 		for (; thread; thread = next) {
 			next = thread->next;
@@ -84,34 +84,34 @@ static void detach_waiting(struct watch *watch)
 				continue;
 			thread->waiting = false;
 			ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
-			watch_leave(watch, thread);
+			tracer_remove(tracer, thread);
 		}
 	}
 }
 
 /* Only a stopped thread can be left; a signal that stopped it is given to it. */
-void watch_detach(struct watch *watch)
+void tracer_detach(struct tracer *tracer)
 {
-	struct watch_thread *thread;
+	struct tracee *thread;
 	int status, signal;
 	pid_t tid;
 
-	interrupt_all(watch);
-	detach_waiting(watch);
-	while (watch->nr_threads) {
-		tid = watch_wait(watch, &status);
+	interrupt_all(tracer);
+	detach_waiting(tracer);
+	while (tracer->nr_threads) {
+		tid = tracer_wait(tracer, &status);
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)
 			return;
 		if (WIFSTOPPED(status)) {
-			signal = status >> 16 || WSTOPSIG(status) == WATCH_CALL_STOP
+			signal = status >> 16 || WSTOPSIG(status) == TRACEE_SYSCALL_STOP
 					 ? 0
 					 : WSTOPSIG(status);
 			ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal);
 		}
-		thread = watch_find(watch, tid);
+		thread = tracer_find(tracer, tid);
 		if (thread)
-			watch_leave(watch, thread);
+			tracer_remove(tracer, thread);
 	}
 }

@@ -9,49 +9,49 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 
-static bool room_for_one(struct watch *watch)
+static bool room_for_one(struct tracer *tracer)
 {
-	struct watch_status *grown;
+	struct tracee_status *grown;
 	size_t room;
 
-	if (watch->kept_end < watch->kept_room)
+	if (tracer->kept_end < tracer->kept_room)
 		return true;
-	room = watch->kept_room ? 2 * watch->kept_room : 16;
-	grown = realloc(watch->kept, room * sizeof(*grown));
+	room = tracer->kept_room ? 2 * tracer->kept_room : 16;
+	grown = realloc(tracer->kept, room * sizeof(*grown));
 	if (!grown)
 		return false;
-	watch->kept = grown;
-	watch->kept_room = room;
+	tracer->kept = grown;
+	tracer->kept_room = room;
 	return true;
 }
 
-pid_t watch_wait(struct watch *watch, int *status)
+pid_t tracer_wait(struct tracer *tracer, int *status)
 {
-	struct watch_status *kept;
+	struct tracee_status *kept;
 
-	if (watch->kept_first == watch->kept_end)
+	if (tracer->kept_first == tracer->kept_end)
 		return waitpid(-1, status, __WALL);
-	kept = &watch->kept[watch->kept_first++];
-	if (watch->kept_first == watch->kept_end)
-		watch->kept_first = watch->kept_end = 0;
+	kept = &tracer->kept[tracer->kept_first++];
+	if (tracer->kept_first == tracer->kept_end)
+		tracer->kept_first = tracer->kept_end = 0;
 	*status = kept->status;
 	return kept->tid;
 }
 
-pid_t watch_wait_for(struct watch *watch, pid_t tid, int *status)
+pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status)
 {
 	pid_t got;
 
 	for (;;) {
 		/* without memory to keep others in, they have to wait */
-		const bool room = room_for_one(watch);
+		const bool room = room_for_one(tracer);
 
 		got = waitpid(room ? -1 : tid, status, __WALL);
 		if (got == tid || (got < 0 && errno != EINTR))
 			return got;
 		if (got > 0)
-			watch->kept[watch->kept_end++] = (struct watch_status){ got, *status };
+			tracer->kept[tracer->kept_end++] = (struct tracee_status){ got, *status };
 	}
 }

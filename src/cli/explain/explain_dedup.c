@@ -34,7 +34,7 @@ struct again {
 	bool more_configs;
 };
 
-struct explain_told {
+struct explain_dedup {
 	size_t nr;
 	struct again *last; /* whose text is the last that was printed */
 	struct again *again[TOLD_MAX];
@@ -108,7 +108,8 @@ static void put_configs(FILE *out, const struct again *again)
 		return; /* the first's */
 	for (size_t i = 0; i < again->configs; i++) {
 		fprintf(out, i ? ", %#" PRIx64 : ", for config %#" PRIx64, again->config[i]);
-		if (explain_config_name(again->refusal.type, again->config[i], name, sizeof(name)))
+		if (explain_format_config(again->refusal.type, again->config[i], name,
+					  sizeof(name)))
 			fprintf(out, " %s", name);
 	}
 	if (again->more_configs)
@@ -153,7 +154,7 @@ static void put_again(const struct explain_job *job, struct again *again)
 		fprintf(job->out, "call %" PRIu64 "'s ", refusal->number);
 	}
 	fprintf(job->out, "%s [%s] ",
-		refusal->errnum ? explain_errno_name(refusal->errnum, number, sizeof(number))
+		refusal->errnum ? explain_format_errno(refusal->errnum, number, sizeof(number))
 				: "end of file",
 		perch_cause_slug(refusal->cause));
 	put_times(job->out, again);
@@ -161,7 +162,7 @@ static void put_again(const struct explain_job *job, struct again *again)
 	reset(again);
 }
 
-void explain_told_run(struct explain_job *job)
+void explain_dedup_print_last(struct explain_job *job)
 {
 	struct again *last = job->told ? job->told->last : NULL;
 
@@ -213,9 +214,9 @@ static void count(struct again *again, const struct explain_refusal *refusal)
 	again->cpu[refusal->cpu] = true;
 }
 
-bool explain_told_before(struct explain_job *job, const struct explain_refusal *refusal)
+bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *refusal)
 {
-	struct explain_told *told = job->told;
+	struct explain_dedup *told = job->told;
 
 	if (job->verbose)
 		return false;
@@ -228,7 +229,7 @@ bool explain_told_before(struct explain_job *job, const struct explain_refusal *
 			count(told->again[i], refusal);
 			return true;
 		}
-	explain_told_run(job);
+	explain_dedup_print_last(job);
 	if (told->nr == TOLD_MAX)
 		return false;
 	told->last = calloc(1, sizeof(*told->last));
@@ -239,17 +240,17 @@ bool explain_told_before(struct explain_job *job, const struct explain_refusal *
 	return false;
 }
 
-void explain_told_rest(struct explain_job *job)
+void explain_dedup_print_all(struct explain_job *job)
 {
 	if (!job->told)
 		return;
-	explain_told_run(job);
+	explain_dedup_print_last(job);
 	for (size_t i = 0; i < job->told->nr; i++)
 		if (job->told->again[i]->nr)
 			put_again(job, job->told->again[i]);
 }
 
-void explain_told_forget(struct explain_job *job)
+void explain_dedup_free(struct explain_job *job)
 {
 	for (size_t i = 0; job->told && i < job->told->nr; i++)
 		free(job->told->again[i]);

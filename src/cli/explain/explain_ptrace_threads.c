@@ -8,73 +8,75 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
-static struct watch_thread **bucket(struct watch *watch, pid_t tid)
+static struct tracee **bucket(struct tracer *tracer, pid_t tid)
 {
-	return &watch->thread[(unsigned)tid % WATCH_BUCKETS];
+	return &tracer->thread[(unsigned)tid % TRACER_BUCKETS];
 }
 
-struct watch_thread *watch_find(struct watch *watch, pid_t tid)
+struct tracee *tracer_find(struct tracer *tracer, pid_t tid)
 {
-	struct watch_thread *thread = *bucket(watch, tid);
+	struct tracee *thread = *bucket(tracer, tid);
 
 	while (thread && thread->tid != tid)
 		thread = thread->next;
 	return thread;
 }
 
-struct watch_group *watch_find_group(struct watch *watch, pid_t pid)
+struct tracee_process *tracer_find_process(struct tracer *tracer, pid_t pid)
 {
-	struct watch_group *group = watch->groups;
+	struct tracee_process *group = tracer->groups;
 
 	while (group && group->pid != pid)
 		group = group->next;
 	return group;
 }
 
-void watch_resume(struct watch *watch, struct watch_thread *thread, int signal)
+void tracer_resume(struct tracer *tracer, struct tracee *thread, int signal)
 {
-	bool stop = watch->every || thread->group->every || thread->call.kind != WATCH_OTHER;
+	bool stop = tracer->every || thread->group->every ||
+		    thread->call.kind != TRACEE_SYSCALL_OTHER;
 
 	thread->running = true;
 	/* one that was killed in the meantime cannot be told: its end is reported */
 	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
 }
 
-void watch_every_call(struct watch *watch, struct watch_group *group, const char *reason)
+void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *group,
+			       const char *reason)
 {
-	if (group->every || watch->every)
+	if (group->every || tracer->every)
 		return;
 	group->every = true;
-	if (!watch->said_slow)
+	if (!tracer->said_slow)
 		cli_note(EXPLAIN_COMMAND,
 			 "every system call of process %d stops from now on, which is slow: %s",
 			 group->pid, reason);
-	watch->said_slow = true;
+	tracer->said_slow = true;
 	/* those that run were not told to stop at calls */
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		for (struct watch_thread *thread = watch->thread[i]; thread; thread = thread->next)
+	for (size_t i = 0; i < TRACER_BUCKETS; i++)
+		for (struct tracee *thread = tracer->thread[i]; thread; thread = thread->next)
 			if (thread->group == group && thread->running)
 				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
 }
 
-void watch_opening_over(struct watch *watch, struct watch_thread *thread)
+void tracer_end_open(struct tracer *tracer, struct tracee *thread)
 {
-	struct watch_group *group = thread->group;
+	struct tracee_process *group = thread->group;
 
 	if (group->opening != thread)
 		return;
 	group->opening = NULL;
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		for (struct watch_thread *other = watch->thread[i]; other; other = other->next) {
+	for (size_t i = 0; i < TRACER_BUCKETS; i++)
+		for (struct tracee *other = tracer->thread[i]; other; other = other->next) {
 			if (other == thread || other->group != group || !other->waiting)
 				continue;
 			other->waiting = false;
 			group->opening = other;
-			watch_get_attr(other);
-			watch_resume(watch, other, 0);
+			tracee_read_attr(other);
+			tracer_resume(tracer, other, 0);
 			return;
 		}
 }
@@ -101,23 +103,23 @@ static bool look_up(pid_t tid, pid_t *process, pid_t *parent)
 }
 
 /* A new process has its parent's descriptors and filters. */
-static struct watch_group *make_group(struct watch *watch, pid_t pid, pid_t parent_pid)
+static struct tracee_process *make_group(struct tracer *tracer, pid_t pid, pid_t parent_pid)
 {
-	struct watch_group *group = calloc(1, sizeof(*group));
-	const struct watch_group *parent;
+	struct tracee_process *group = calloc(1, sizeof(*group));
+	const struct tracee_process *parent;
 
 	if (!group)
 		return NULL;
-	parent = parent_pid ? watch_find_group(watch, parent_pid) : NULL;
+	parent = parent_pid ? tracer_find_process(tracer, parent_pid) : NULL;
 	if (parent) {
 		*group = *parent;
 		group->threads = 0;
 		group->opening = NULL;
-		explain_forked(watch->job, parent->pid, pid);
+		explain_handle_fork(tracer->job, parent->pid, pid);
 	}
 	group->pid = pid;
-	group->next = watch->groups;
-	watch->groups = group;
+	group->next = tracer->groups;
+	tracer->groups = group;
 	return group;
 }
 
@@ -126,9 +128,9 @@ static struct watch_group *make_group(struct watch *watch, pid_t pid, pid_t pare
  * here. The creator's word is the better one: the kernel names init, or a grandparent, as the
  * parent of some.
  */
-struct watch_thread *watch_meet(struct watch *watch, pid_t tid, pid_t creator)
+struct tracee *tracer_add(struct tracer *tracer, pid_t tid, pid_t creator)
 {
-	struct watch_thread *thread = watch_find(watch, tid);
+	struct tracee *thread = tracer_find(tracer, tid);
 	pid_t process, parent;
 
 	if (thread)
@@ -143,23 +145,23 @@ struct watch_thread *watch_meet(struct watch *watch, pid_t tid, pid_t creator)
 		return NULL;
 	thread->tid = tid;
 	thread->running = true;
-	thread->group = watch_find_group(watch, process);
+	thread->group = tracer_find_process(tracer, process);
 	if (!thread->group)
-		thread->group = make_group(watch, process, parent);
+		thread->group = make_group(tracer, process, parent);
 	if (!thread->group) {
 		free(thread);
 		return NULL;
 	}
 	thread->group->threads++;
-	watch->nr_threads++;
-	thread->next = *bucket(watch, tid);
-	*bucket(watch, tid) = thread;
+	tracer->nr_threads++;
+	thread->next = *bucket(tracer, tid);
+	*bucket(tracer, tid) = thread;
 	return thread;
 }
 
-static void free_group(struct watch *watch, struct watch_group *group)
+static void free_group(struct tracer *tracer, struct tracee_process *group)
 {
-	struct watch_group **link = &watch->groups;
+	struct tracee_process **link = &tracer->groups;
 
 	while (*link != group)
 		link = &(*link)->next;
@@ -167,19 +169,19 @@ static void free_group(struct watch *watch, struct watch_group *group)
 	free(group);
 }
 
-void watch_leave(struct watch *watch, struct watch_thread *thread)
+void tracer_remove(struct tracer *tracer, struct tracee *thread)
 {
-	struct watch_thread **link = bucket(watch, thread->tid);
-	struct watch_group *group = thread->group;
+	struct tracee **link = bucket(tracer, thread->tid);
+	struct tracee_process *group = thread->group;
 
-	watch_opening_over(watch, thread);
+	tracer_end_open(tracer, thread);
 	while (*link != thread)
 		link = &(*link)->next;
 	*link = thread->next;
-	watch->nr_threads--;
+	tracer->nr_threads--;
 	if (!--group->threads) {
-		explain_ended(watch->job, group->pid);
-		free_group(watch, group);
+		explain_handle_exit(tracer->job, group->pid);
+		free_group(tracer, group);
 	}
 	free(thread->attr);
 	free(thread);
@@ -190,33 +192,33 @@ void watch_leave(struct watch *watch, struct watch_thread *thread)
  * leader's entry is its own from now on, and its old number is nobody's. No status tells of the old
  * leader's end.
  */
-struct watch_thread *watch_became(struct watch *watch, pid_t before, pid_t leader)
+struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t leader)
 {
-	struct watch_thread *thread = watch_meet(watch, leader, 0);
-	struct watch_thread *old = before != leader ? watch_find(watch, before) : NULL;
+	struct tracee *thread = tracer_add(tracer, leader, 0);
+	struct tracee *old = before != leader ? tracer_find(tracer, before) : NULL;
 
 	if (!thread)
 		return NULL;
 	if (old) {
-		watch_opening_over(watch, thread);
+		tracer_end_open(tracer, thread);
 		thread->entered = old->entered;
-		thread->call.kind = WATCH_OTHER;
+		thread->call.kind = TRACEE_SYSCALL_OTHER;
 		thread->waiting = false;
-		watch_leave(watch, old);
+		tracer_remove(tracer, old);
 	}
 	return thread;
 }
 
-void watch_free(struct watch *watch)
+void tracer_free(struct tracer *tracer)
 {
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		while (watch->thread[i])
-			watch_leave(watch, watch->thread[i]);
-	free(watch->room);
-	watch->room = NULL;
-	free(watch->kept);
-	watch->kept = NULL;
-	watch->kept_first = watch->kept_end = watch->kept_room = 0;
-	perch_machine_free(watch->machine);
-	watch->machine = NULL;
+	for (size_t i = 0; i < TRACER_BUCKETS; i++)
+		while (tracer->thread[i])
+			tracer_remove(tracer, tracer->thread[i]);
+	free(tracer->room);
+	tracer->room = NULL;
+	free(tracer->kept);
+	tracer->kept = NULL;
+	tracer->kept_first = tracer->kept_end = tracer->kept_room = 0;
+	perch_machine_free(tracer->machine);
+	tracer->machine = NULL;
 }

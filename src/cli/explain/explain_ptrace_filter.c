@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@
 #endif
 
 /* ABIs of one architecture stand together, the commonest first. */
-static const struct watch_abi abis[] = {
+static const struct tracee_abi abis[] = {
 #if defined(__x86_64__)
 	{ AUDIT_ARCH_X86_64, false, 0, 298, 16, 9, 0, 317, 157, 3, 11 },
 	{ AUDIT_ARCH_X86_64, true, 0, X32 + 298, X32 + 514, X32 + 9, X32 + 0, X32 + 317, X32 + 157,
@@ -51,7 +51,7 @@ static const struct watch_abi abis[] = {
 #endif
 };
 
-const struct watch_abi *watch_abi(uint32_t arch, uint64_t number)
+const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number)
 {
 	for (size_t i = 0; i < CLI_NR(abis); i++) {
 		if (abis[i].arch != arch)
@@ -63,18 +63,18 @@ const struct watch_abi *watch_abi(uint32_t arch, uint64_t number)
 	return NULL;
 }
 
-static void add(struct watch_filter *filter, struct sock_filter instruction)
+static void add(struct tracer_filter *filter, struct sock_filter instruction)
 {
 	filter->code[filter->length++] = instruction;
 }
 
-static void load(struct watch_filter *filter, size_t offset)
+static void load(struct tracer_filter *filter, size_t offset)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
 }
 
 /* The lower half of an argument: where it lies depends on the order of bytes. */
-static void load_argument(struct watch_filter *filter, unsigned argument)
+static void load_argument(struct tracer_filter *filter, unsigned argument)
 {
 	const size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
 
@@ -82,25 +82,25 @@ static void load_argument(struct watch_filter *filter, unsigned argument)
 }
 
 /* Goes over the next instructions unless the accumulator has the value. */
-static void unless_equal_skip(struct watch_filter *filter, uint32_t value, uint8_t instructions)
+static void unless_equal_skip(struct tracer_filter *filter, uint32_t value, uint8_t instructions)
 {
 	add(filter,
 	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions));
 }
 
-static void answer(struct watch_filter *filter, uint32_t action)
+static void answer(struct tracer_filter *filter, uint32_t action)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 /* Stops the call of that number, or of one whose argument is the value below the mask. */
-static void stop_always(struct watch_filter *filter, uint32_t number)
+static void stop_always(struct tracer_filter *filter, uint32_t number)
 {
 	unless_equal_skip(filter, number, 1);
 	answer(filter, SECCOMP_RET_TRACE);
 }
 
-static void stop_when(struct watch_filter *filter, uint32_t number, unsigned argument,
+static void stop_when(struct tracer_filter *filter, uint32_t number, unsigned argument,
 		      uint32_t mask, uint32_t value)
 {
 	unless_equal_skip(filter, number, 5);
@@ -111,7 +111,7 @@ static void stop_when(struct watch_filter *filter, uint32_t number, unsigned arg
 	answer(filter, SECCOMP_RET_ALLOW);
 }
 
-static void stop_within(struct watch_filter *filter, uint32_t number, unsigned argument,
+static void stop_within(struct tracer_filter *filter, uint32_t number, unsigned argument,
 			uint32_t low, uint32_t high)
 {
 	unless_equal_skip(filter, number, 5);
@@ -122,7 +122,7 @@ static void stop_within(struct watch_filter *filter, uint32_t number, unsigned a
 	answer(filter, SECCOMP_RET_ALLOW);
 }
 
-static void calls_of(struct watch_filter *filter, const struct watch_abi *abi)
+static void calls_of(struct tracer_filter *filter, const struct tracee_abi *abi)
 {
 	stop_always(filter, abi->open);
 	stop_when(filter, abi->control, 1, 0xff00, '$' << 8);
@@ -130,7 +130,7 @@ static void calls_of(struct watch_filter *filter, const struct watch_abi *abi)
 	stop_when(filter, abi->confine, 0, ~0u, SECCOMP_SET_MODE_FILTER);
 }
 
-static void descriptors_of(struct watch_filter *filter, const struct watch_abi *abi, uint32_t low,
+static void descriptors_of(struct tracer_filter *filter, const struct tracee_abi *abi, uint32_t low,
 			   uint32_t high)
 {
 	stop_within(filter, abi->read, 0, low, high);
@@ -139,7 +139,7 @@ static void descriptors_of(struct watch_filter *filter, const struct watch_abi *
 
 /* Both filters: for each architecture the numbers of its ABIs. high 0: the calls; else the
  * descriptors. */
-static void build(struct watch_filter *filter, uint32_t low, uint32_t high)
+static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
 {
 	filter->length = 0;
 	load(filter, offsetof(struct seccomp_data, arch));
@@ -161,12 +161,12 @@ static void build(struct watch_filter *filter, uint32_t low, uint32_t high)
 	answer(filter, SECCOMP_RET_ALLOW);
 }
 
-void watch_filter_calls(struct watch_filter *filter)
+void tracer_filter_syscalls(struct tracer_filter *filter)
 {
 	build(filter, 0, 0);
 }
 
-void watch_filter_descriptors(struct watch_filter *filter, uint32_t low, uint32_t high)
+void tracer_filter_descriptors(struct tracer_filter *filter, uint32_t low, uint32_t high)
 {
 	build(filter, low, high ? high : 1);
 }

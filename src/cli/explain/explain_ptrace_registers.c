@@ -12,12 +12,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
-bool watch_get_registers(pid_t tid, struct watch_registers *registers)
+bool tracee_get_registers(pid_t tid, struct tracee_registers *registers)
 {
-#if WATCH_CAN_INJECT
+#if TRACER_CAN_INJECT
 	struct iovec place = { &registers->native, sizeof(registers->native) };
 
 #if defined(__x86_64__)
@@ -34,11 +34,11 @@ bool watch_get_registers(pid_t tid, struct watch_registers *registers)
 	return registers->valid;
 }
 
-bool watch_set_registers(pid_t tid, const struct watch_registers *registers)
+bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers)
 {
 #if defined(__x86_64__)
 	return registers->valid && !ptrace(PTRACE_SETREGS, tid, NULL, &registers->native);
-#elif WATCH_CAN_INJECT
+#elif TRACER_CAN_INJECT
 	struct iovec place = { (void *)&registers->native, sizeof(registers->native) };
 
 	return registers->valid && !ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &place);
@@ -52,7 +52,7 @@ bool watch_set_registers(pid_t tid, const struct watch_registers *registers)
 #if defined(__x86_64__)
 #define CODE_SEGMENT_32 0x23
 
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
 		    uint64_t argument[6])
 {
 	const struct user_regs_struct *r = &registers->native;
@@ -68,8 +68,8 @@ static void call_of(const struct watch_registers *registers, uint32_t *arch, uin
 
 /* Both instructions, syscall and int 0x80, have two bytes; after sysenter the kernel returns behind
  * an int 0x80. */
-void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
-		    const uint64_t argument[6])
+void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
+			uint64_t number, const uint64_t argument[6])
 {
 	struct user_regs_struct *r = &registers->native;
 
@@ -93,13 +93,13 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 	r->r9 = argument[5];
 }
 
-int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+int64_t tracee_return_value(const struct tracee_registers *registers, const struct tracee_abi *abi)
 {
 	return abi->arch == AUDIT_ARCH_I386 ? (int32_t)registers->native.rax
 					    : (int64_t)registers->native.rax;
 }
 #elif defined(__aarch64__)
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
 		    uint64_t argument[6])
 {
 	*arch = AUDIT_ARCH_AARCH64; /* of a 32-bit program there are fewer registers: it was not got
@@ -109,8 +109,8 @@ static void call_of(const struct watch_registers *registers, uint32_t *arch, uin
 		argument[i] = registers->native.regs[i];
 }
 
-void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
-		    const uint64_t argument[6])
+void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
+			uint64_t number, const uint64_t argument[6])
 {
 	(void)abi;
 	registers->native.pc -= 4;
@@ -119,13 +119,13 @@ void watch_set_call(struct watch_registers *registers, const struct watch_abi *a
 		registers->native.regs[i] = argument[i];
 }
 
-int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+int64_t tracee_return_value(const struct tracee_registers *registers, const struct tracee_abi *abi)
 {
 	(void)abi;
 	return registers->native.regs[0];
 }
 #else
-static void call_of(const struct watch_registers *registers, uint32_t *arch, uint64_t *number,
+static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
 		    uint64_t argument[6])
 {
 	(void)registers;
@@ -134,13 +134,13 @@ static void call_of(const struct watch_registers *registers, uint32_t *arch, uin
 	memset(argument, 0, 6 * sizeof(*argument));
 }
 
-void watch_set_call(struct watch_registers *registers, const struct watch_abi *abi, uint64_t number,
-		    const uint64_t argument[6])
+void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
+			uint64_t number, const uint64_t argument[6])
 {
 	(void)registers, (void)abi, (void)number, (void)argument;
 }
 
-int64_t watch_result(const struct watch_registers *registers, const struct watch_abi *abi)
+int64_t tracee_return_value(const struct tracee_registers *registers, const struct tracee_abi *abi)
 {
 	(void)registers, (void)abi;
 	return -ENOSYS;
@@ -148,77 +148,77 @@ int64_t watch_result(const struct watch_registers *registers, const struct watch
 #endif
 
 /* Returns whether the kernel can tell (5.3 and later). */
-static bool information(struct watch *watch, pid_t tid, struct __ptrace_syscall_info *info)
+static bool information(struct tracer *tracer, pid_t tid, struct __ptrace_syscall_info *info)
 {
-	if (watch->no_information)
+	if (tracer->no_information)
 		return false;
 	errno = 0;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(*info), info) > 0)
 		return true;
 	if (errno != ESRCH) /* that is a thread which was killed in the meantime */
-		watch->no_information = true;
+		tracer->no_information = true;
 	return false;
 }
 
-static enum watch_kind kind_of(const struct watch_abi *abi, uint32_t number)
+static enum tracee_syscall_kind kind_of(const struct tracee_abi *abi, uint32_t number)
 {
 	if (!abi)
-		return WATCH_OTHER;
-	return number == abi->open				 ? WATCH_OPEN
-	       : number == abi->control				 ? WATCH_CONTROL
-	       : number == abi->map				 ? WATCH_MAP
-	       : number == abi->read				 ? WATCH_READ
-	       : number == abi->confine || number == abi->option ? WATCH_CONFINE
-								 : WATCH_OTHER;
+		return TRACEE_SYSCALL_OTHER;
+	return number == abi->open				 ? TRACEE_SYSCALL_OPEN
+	       : number == abi->control				 ? TRACEE_SYSCALL_IOCTL
+	       : number == abi->map				 ? TRACEE_SYSCALL_MMAP
+	       : number == abi->read				 ? TRACEE_SYSCALL_READ
+	       : number == abi->confine || number == abi->option ? TRACEE_SYSCALL_SECCOMP
+								 : TRACEE_SYSCALL_OTHER;
 }
 
 /* The call that begins; false when nothing is known of it. */
-bool watch_get_call(struct watch *watch, struct watch_thread *thread)
+bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread)
 {
-	struct watch_call *call = &thread->call;
+	struct tracee_syscall *call = &thread->call;
 	struct __ptrace_syscall_info info = { 0 };
-	struct watch_registers registers;
+	struct tracee_registers registers;
 	uint32_t arch;
 
-	call->kind = WATCH_OTHER;
-	if (information(watch, thread->tid, &info)) {
+	call->kind = TRACEE_SYSCALL_OTHER;
+	if (information(tracer, thread->tid, &info)) {
 		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 			return false;
 		arch = info.arch;
 		call->number = info.entry.nr; /* at the same places for both kinds of stop */
 		memcpy(call->argument, info.entry.args, sizeof(call->argument));
 	} else {
-		if (!watch_get_registers(thread->tid, &registers))
+		if (!tracee_get_registers(thread->tid, &registers))
 			return false;
 		call_of(&registers, &arch, &call->number, call->argument);
 	}
-	call->abi = watch_abi(arch, call->number);
+	call->abi = tracee_find_abi(arch, call->number);
 	call->kind = kind_of(call->abi, call->number);
 	return call->abi;
 }
 
-bool watch_get_result(struct watch *watch, const struct watch_thread *thread, int64_t *result)
+bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int64_t *result)
 {
 	struct __ptrace_syscall_info info = { 0 };
-	struct watch_registers registers;
+	struct tracee_registers registers;
 
-	if (information(watch, thread->tid, &info)) {
+	if (information(tracer, thread->tid, &info)) {
 		if (info.op != PTRACE_SYSCALL_INFO_EXIT)
 			return false;
 		*result = info.exit.rval;
 		return true;
 	}
-	if (!watch_get_registers(thread->tid, &registers))
+	if (!tracee_get_registers(thread->tid, &registers))
 		return false;
-	*result = watch_result(&registers, thread->call.abi);
+	*result = tracee_return_value(&registers, thread->call.abi);
 	return true;
 }
 
-int watch_is_end(struct watch *watch, pid_t tid)
+int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
-	if (!information(watch, tid, &info))
+	if (!information(tracer, tid, &info))
 		return -1;
 	return info.op == PTRACE_SYSCALL_INFO_EXIT;
 }
@@ -239,7 +239,7 @@ static size_t by_file(pid_t tid, uint64_t address, void *buffer, size_t size, bo
 	return moved < 0 ? 0 : moved;
 }
 
-size_t watch_get_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
+size_t tracee_read_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
 {
 	struct iovec here = { buffer, size };
 	/* pages apart: of a place whose second half is not there the first is read */
@@ -258,7 +258,7 @@ size_t watch_get_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
 	return got < 0 ? 0 : got;
 }
 
-bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t size)
+bool tracee_write_memory(pid_t tid, uint64_t address, const void *buffer, size_t size)
 {
 	struct iovec here = { (void *)buffer, size }, there = { (void *)(uintptr_t)address, size };
 
@@ -269,7 +269,7 @@ bool watch_put_memory(pid_t tid, uint64_t address, const void *buffer, size_t si
 	return by_file(tid, address, (void *)buffer, size, true) == size;
 }
 
-void watch_get_attr(struct watch_thread *thread)
+void tracee_read_attr(struct tracee *thread)
 {
 	const uint64_t address = thread->call.argument[0];
 	uint32_t size;
@@ -278,7 +278,7 @@ void watch_get_attr(struct watch_thread *thread)
 	free(thread->attr);
 	thread->attr = NULL;
 	thread->attr_size = 0;
-	if (watch_get_memory(thread->tid, address + 4, &size, sizeof(size)) != sizeof(size))
+	if (tracee_read_memory(thread->tid, address + 4, &size, sizeof(size)) != sizeof(size))
 		return;
 	if (!size)
 		size = PERCH_ATTR_SIZE_VER0;
@@ -286,13 +286,13 @@ void watch_get_attr(struct watch_thread *thread)
 	 * all the same */
 	if (size < PERCH_ATTR_SIZE_VER0)
 		size = PERCH_ATTR_SIZE_VER0;
-	if (size > WATCH_ATTR_MAX)
-		size = WATCH_ATTR_MAX;
+	if (size > TRACEE_ATTR_MAX)
+		size = TRACEE_ATTR_MAX;
 	/* zeroes follow, for those who take it for a struct perch_attr */
-	attr = calloc(1, WATCH_ATTR_MAX);
+	attr = calloc(1, TRACEE_ATTR_MAX);
 	if (!attr)
 		return;
-	thread->attr_size = watch_get_memory(thread->tid, address, attr, size);
+	thread->attr_size = tracee_read_memory(thread->tid, address, attr, size);
 	if (thread->attr_size < 8) {
 		free(attr);
 		thread->attr_size = 0;

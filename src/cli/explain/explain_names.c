@@ -100,7 +100,7 @@ static const struct {
 	{ "EDEADLOCK", EDEADLOCK },
 };
 
-const char *explain_errno_name(int errnum, char *buffer, size_t size)
+const char *explain_format_errno(int errnum, char *buffer, size_t size)
 {
 	for (size_t i = 0; i < CLI_NR(names); i++)
 		if (names[i].errnum == errnum)
@@ -109,7 +109,7 @@ const char *explain_errno_name(int errnum, char *buffer, size_t size)
 	return buffer;
 }
 
-int explain_errno_number(const char *name, size_t length)
+int explain_parse_errno(const char *name, size_t length)
 {
 	for (size_t i = 0; i < CLI_NR(names); i++)
 		if (strlen(names[i].name) == length && !memcmp(names[i].name, name, length))

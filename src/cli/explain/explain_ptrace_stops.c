@@ -13,7 +13,7 @@
 #include <linux/seccomp.h>
 #include <perch/abi.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 #define FILTER_MAX \
@@ -21,7 +21,7 @@
 
 /* What the descriptor is now, whatever was known of it; where the program may not be asked, that.
  */
-static bool is_event(struct watch *watch, const struct watch_thread *thread, int fd)
+static bool is_event(struct tracer *tracer, const struct tracee *thread, int fd)
 {
 	static const char event[] = "anon_inode:[perf_event]";
 	char path[48], target[sizeof(event)];
@@ -32,20 +32,20 @@ static bool is_event(struct watch *watch, const struct watch_thread *thread, int
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread->tid, fd);
 	length = readlink(path, target, sizeof(target));
 	if (length < 0 && (errno == EACCES || errno == EPERM))
-		return explain_is_event(watch->job, thread->group->pid, fd);
+		return explain_is_event(tracer->job, thread->group->pid, fd);
 	return length == sizeof(event) - 1 && !memcmp(target, event, length);
 }
 
 /* What is known of a descriptor is forgotten when it is another file's, or nobody's, by now. */
-static void check_descriptor(struct watch *watch, const struct watch_thread *thread, int fd)
+static void check_descriptor(struct tracer *tracer, const struct tracee *thread, int fd)
 {
-	if (fd >= 0 && explain_is_event(watch->job, thread->group->pid, fd) &&
-	    !is_event(watch, thread, fd))
-		explain_closed(watch->job, thread->group->pid, fd);
+	if (fd >= 0 && explain_is_event(tracer->job, thread->group->pid, fd) &&
+	    !is_event(tracer, thread, fd))
+		explain_handle_close(tracer->job, thread->group->pid, fd);
 }
 
 /* Whether the attr, as far as its size says, was there for the kernel to read. */
-static bool attr_was_readable(const struct watch_thread *thread)
+static bool attr_was_readable(const struct tracee *thread)
 {
 	uint32_t size;
 
@@ -54,41 +54,41 @@ static bool attr_was_readable(const struct watch_thread *thread)
 	memcpy(&size, thread->attr + 4, sizeof(size));
 	if (!size)
 		size = PERCH_ATTR_SIZE_VER0;
-	return size < PERCH_ATTR_SIZE_VER0 || size > WATCH_ATTR_MAX || thread->attr_size >= size;
+	return size < PERCH_ATTR_SIZE_VER0 || size > TRACEE_ATTR_MAX || thread->attr_size >= size;
 }
 
-static int descriptor_of(const struct watch_call *call)
+static int descriptor_of(const struct tracee_syscall *call)
 {
-	return (int)call->argument[call->kind == WATCH_MAP ? 4 : 0];
+	return (int)call->argument[call->kind == TRACEE_SYSCALL_MMAP ? 4 : 0];
 }
 
-static bool confines(const struct watch_call *call)
+static bool confines(const struct tracee_syscall *call)
 {
 	return (uint32_t)call->argument[0] ==
 	       (call->number == call->abi->confine ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
 }
 
 /* Whether the end of the call matters. */
-static bool of_interest(struct watch *watch, const struct watch_thread *thread)
+static bool of_interest(struct tracer *tracer, const struct tracee *thread)
 {
-	const struct watch_call *call = &thread->call;
+	const struct tracee_syscall *call = &thread->call;
 	int fd = descriptor_of(call);
 
 	switch (call->kind) {
-	case WATCH_OPEN:
+	case TRACEE_SYSCALL_OPEN:
 		return true;
-	case WATCH_CONTROL:
+	case TRACEE_SYSCALL_IOCTL:
 		return ((call->argument[1] >> 8) & 0xff) == '$';
-	case WATCH_MAP:
+	case TRACEE_SYSCALL_MMAP:
 		if (call->argument[3] & MAP_ANONYMOUS)
 			return false;
 		/* fall through */
-	case WATCH_READ:
-		return fd >= 0 && (explain_is_event(watch->job, thread->group->pid, fd) ||
-				   is_event(watch, thread, fd));
-	case WATCH_CONFINE:
+	case TRACEE_SYSCALL_READ:
+		return fd >= 0 && (explain_is_event(tracer->job, thread->group->pid, fd) ||
+				   is_event(tracer, thread, fd));
+	case TRACEE_SYSCALL_SECCOMP:
 		return confines(call);
-	case WATCH_OTHER:
+	case TRACEE_SYSCALL_OTHER:
 		break;
 	}
 	return false;
@@ -98,11 +98,11 @@ static bool of_interest(struct watch *watch, const struct watch_thread *thread)
  * Threads may share an attr, and what is made of it while one thread's call is looked into must not
  * reach another's call: so at most one thread of a process is in perf_event_open.
  */
-static bool must_wait(struct watch_thread *thread)
+static bool must_wait(struct tracee *thread)
 {
-	struct watch_group *group = thread->group;
+	struct tracee_process *group = thread->group;
 
-	if (thread->call.kind != WATCH_OPEN)
+	if (thread->call.kind != TRACEE_SYSCALL_OPEN)
 		return false;
 	thread->waiting = group->opening && group->opening != thread;
 	if (!thread->waiting)
@@ -110,36 +110,36 @@ static bool must_wait(struct watch_thread *thread)
 	return thread->waiting;
 }
 
-void watch_entry(struct watch *watch, struct watch_thread *thread)
+void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread)
 {
 	/* the stop at the filter follows the one at the start of the call */
-	if (thread->entered && thread->call.kind != WATCH_OTHER) {
-		watch_resume(watch, thread, 0);
+	if (thread->entered && thread->call.kind != TRACEE_SYSCALL_OTHER) {
+		tracer_resume(tracer, thread, 0);
 		return;
 	}
 	thread->entered = true;
-	if (!watch_get_call(watch, thread) || !of_interest(watch, thread))
-		thread->call.kind = WATCH_OTHER;
+	if (!tracee_read_syscall(tracer, thread) || !of_interest(tracer, thread))
+		thread->call.kind = TRACEE_SYSCALL_OTHER;
 	if (must_wait(thread))
 		return;
-	if (thread->call.kind == WATCH_OPEN)
-		watch_get_attr(thread);
+	if (thread->call.kind == TRACEE_SYSCALL_OPEN)
+		tracee_read_attr(thread);
 	/* that of a call that is not waited for is not seen, unless every call stops */
-	if (thread->call.kind == WATCH_OTHER && !watch->every && !thread->group->every)
+	if (thread->call.kind == TRACEE_SYSCALL_OTHER && !tracer->every && !thread->group->every)
 		thread->entered = false;
-	watch_resume(watch, thread, 0);
+	tracer_resume(tracer, thread, 0);
 }
 
 /* The machine is the thread's from now on; filters of ours are not to be blamed. */
-static void look_at(struct watch *watch, const struct watch_thread *thread)
+static void look_at(struct tracer *tracer, const struct tracee *thread)
 {
-	const bool first = watch->preparation && !watch->every && !watch->preparation->error;
+	const bool first = tracer->setup && !tracer->every && !tracer->setup->error;
 
-	perch_machine_set_process(watch->machine, thread->tid);
-	perch_machine_set_own_filters(watch->machine, first + thread->group->filters);
+	perch_machine_set_process(tracer->machine, thread->tid);
+	perch_machine_set_own_filters(tracer->machine, first + thread->group->filters);
 }
 
-static void opened(struct watch *watch, struct watch_thread *thread, int64_t result)
+static void opened(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
 	const uint64_t *argument = thread->call.argument;
 	struct perch_open_call call = {
@@ -151,23 +151,23 @@ static void opened(struct watch *watch, struct watch_thread *thread, int64_t res
 		.errnum = result < 0 ? -result : 0,
 	};
 
-	check_descriptor(watch, thread, call.group_fd);
+	check_descriptor(tracer, thread, call.group_fd);
 	if (call.errnum == E2BIG)
-		watch_get_memory(thread->tid, argument[0] + 4, &call.kernel_size,
-				 sizeof(call.kernel_size));
+		tracee_read_memory(thread->tid, argument[0] + 4, &call.kernel_size,
+				   sizeof(call.kernel_size));
 	if (result >= 0)
-		watch_descriptor(watch, thread, (int)result);
-	look_at(watch, thread);
-	watch->probed = call.errnum ? thread : NULL;
-	explain_opened(watch->job, thread->group->pid, thread->tid, &call,
-		       call.errnum ? -1 : (int)result, watch->machine);
-	watch_restore(watch);
-	watch->probed = NULL;
+		tracer_add_descriptor(tracer, thread, (int)result);
+	look_at(tracer, thread);
+	tracer->probed = call.errnum ? thread : NULL;
+	explain_handle_open(tracer->job, thread->group->pid, thread->tid, &call,
+			    call.errnum ? -1 : (int)result, tracer->machine);
+	tracer_end_injection(tracer);
+	tracer->probed = NULL;
 }
 
 /* 32-bit programs have another size of pointers in their requests; the kernel makes them its own.
  */
-static unsigned long request_of(const struct watch_call *call)
+static unsigned long request_of(const struct tracee_syscall *call)
 {
 	const unsigned long request = (uint32_t)call->argument[1];
 
@@ -183,33 +183,33 @@ static unsigned long request_of(const struct watch_call *call)
 	return request;
 }
 
-static void controlled(struct watch *watch, struct watch_thread *thread,
+static void controlled(struct tracer *tracer, struct tracee *thread,
 		       struct perch_operation *operation, char *filter)
 {
-	const struct watch_call *call = &thread->call;
+	const struct tracee_syscall *call = &thread->call;
 
 	operation->kind = PERCH_OPERATION_IOCTL;
 	operation->request = request_of(call);
 	operation->argument = call->argument[2];
 	if (operation->request == PERCH_IOC_SET_OUTPUT) {
 		operation->other_fd = (int)call->argument[2];
-		check_descriptor(watch, thread, operation->other_fd);
+		check_descriptor(tracer, thread, operation->other_fd);
 	} else if (operation->request == PERCH_IOC_PERIOD) {
 		operation->period_known =
-			watch_get_memory(thread->tid, call->argument[2], &operation->period,
-					 sizeof(operation->period)) == sizeof(operation->period);
+			tracee_read_memory(thread->tid, call->argument[2], &operation->period,
+					   sizeof(operation->period)) == sizeof(operation->period);
 	} else if (operation->request == PERCH_IOC_SET_FILTER) {
 		size_t got =
-			watch_get_memory(thread->tid, call->argument[2], filter, FILTER_MAX - 1);
+			tracee_read_memory(thread->tid, call->argument[2], filter, FILTER_MAX - 1);
 
 		filter[got] = 0;
 		operation->filter = got ? filter : NULL;
 	}
 }
 
-static void operated(struct watch *watch, struct watch_thread *thread, int64_t result)
+static void operated(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
-	const struct watch_call *call = &thread->call;
+	const struct tracee_syscall *call = &thread->call;
 	struct perch_operation operation = { .other_fd = -1,
 					     .errnum = result < 0 && result >= -4095 ? -result
 										     : 0 };
@@ -218,17 +218,17 @@ static void operated(struct watch *watch, struct watch_thread *thread, int64_t r
 
 	/* numbers of descriptors are used again for other files; those that succeed are too many to
 	 * look each time */
-	if ((result <= 0 || call->kind == WATCH_MAP ||
-	     !explain_is_event(watch->job, thread->group->pid, fd)) &&
-	    !is_event(watch, thread, fd)) {
-		check_descriptor(watch, thread, fd);
+	if ((result <= 0 || call->kind == TRACEE_SYSCALL_MMAP ||
+	     !explain_is_event(tracer->job, thread->group->pid, fd)) &&
+	    !is_event(tracer, thread, fd)) {
+		check_descriptor(tracer, thread, fd);
 		return;
 	}
 	switch (call->kind) {
-	case WATCH_CONTROL:
-		controlled(watch, thread, &operation, filter);
+	case TRACEE_SYSCALL_IOCTL:
+		controlled(tracer, thread, &operation, filter);
 		break;
-	case WATCH_MAP:
+	case TRACEE_SYSCALL_MMAP:
 		operation.kind = PERCH_OPERATION_MMAP;
 		operation.length = call->argument[1];
 		operation.protection = call->argument[2];
@@ -239,30 +239,32 @@ static void operated(struct watch *watch, struct watch_thread *thread, int64_t r
 		operation.kind = PERCH_OPERATION_READ;
 		operation.size = call->argument[2];
 	}
-	look_at(watch, thread);
-	explain_operated(watch->job, thread->group->pid, thread->tid, fd, &operation, result,
-			 watch->machine);
+	look_at(tracer, thread);
+	explain_handle_operation(tracer->job, thread->group->pid, thread->tid, fd, &operation,
+				 result, tracer->machine);
 }
 
-void watch_exit(struct watch *watch, struct watch_thread *thread)
+void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread)
 {
 	int64_t result;
-	bool known = thread->call.kind != WATCH_OTHER && watch_get_result(watch, thread, &result);
+	bool known = thread->call.kind != TRACEE_SYSCALL_OTHER &&
+		     tracee_read_result(tracer, thread, &result);
 
 	thread->entered = false;
 	/* the numbers from 512 on are the kernel's own: the call is made again after a signal */
 	if (known && (result >= 0 || result > -512 || result < -4095)) {
-		if (thread->call.kind == WATCH_OPEN)
-			opened(watch, thread, result);
-		else if (thread->call.kind == WATCH_CONFINE && result >= 0)
-			watch_every_call(watch, thread->group,
-					 "it has a seccomp filter of its own, which answers calls "
-					 "before that of perch sees them");
-		else if (thread->call.kind != WATCH_CONFINE)
-			operated(watch, thread, result);
+		if (thread->call.kind == TRACEE_SYSCALL_OPEN)
+			opened(tracer, thread, result);
+		else if (thread->call.kind == TRACEE_SYSCALL_SECCOMP && result >= 0)
+			tracer_stop_every_syscall(
+				tracer, thread->group,
+				"it has a seccomp filter of its own, which answers calls "
+				"before that of perch sees them");
+		else if (thread->call.kind != TRACEE_SYSCALL_SECCOMP)
+			operated(tracer, thread, result);
 	}
-	watch_opening_over(watch, thread);
-	thread->call.kind = WATCH_OTHER;
+	tracer_end_open(tracer, thread);
+	thread->call.kind = TRACEE_SYSCALL_OTHER;
 	if (!thread->has_status)
-		watch_resume(watch, thread, 0);
+		tracer_resume(tracer, thread, 0);
 }

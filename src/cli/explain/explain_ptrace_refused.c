@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 /* A number after the word in the status file of a process; -1 when it cannot be read. */
@@ -41,7 +41,7 @@ static bool may(int capability)
 }
 
 /* Reasons that hold for any process. Returns false when none of them does. */
-static bool refused_by_policy(struct watch *watch, const struct perch_sandbox *sandbox, int error,
+static bool refused_by_policy(struct tracer *tracer, const struct perch_sandbox *sandbox, int error,
 			      struct perch_error *err)
 {
 	if (sandbox->yama > 1 && !(sandbox->yama == 2 && may(PERCH_CAP_SYS_PTRACE))) {
@@ -70,7 +70,7 @@ static bool refused_by_policy(struct watch *watch, const struct perch_sandbox *s
 				     : "run perch outside of what put the filter there");
 		return true;
 	}
-	(void)watch;
+	(void)tracer;
 	return false;
 }
 
@@ -105,7 +105,7 @@ static bool refused_by_process(const struct perch_sandbox *sandbox, pid_t pid, i
 	return true;
 }
 
-int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error *err)
+int tracer_ptrace_error(struct tracer *tracer, pid_t tid, int error, struct perch_error *err)
 {
 	struct perch_sandbox sandbox = { .yama = -1 };
 
@@ -115,10 +115,10 @@ int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error 
 		return -error;
 	}
 	/* without facts there are still the reasons that the process itself shows */
-	perch_machine_sandbox(watch->job->machine, &sandbox, NULL);
+	perch_machine_sandbox(tracer->job->machine, &sandbox, NULL);
 	if (tid && refused_by_process(&sandbox, tid, error, err))
 		return -error;
-	if (refused_by_policy(watch, &sandbox, error, err))
+	if (refused_by_policy(tracer, &sandbox, error, err))
 		return -error;
 	perch_error_set(
 		err, error, PERCH_ERROR_PRIVILEGE, "ptrace is refused (%s)%s", strerror(error),
@@ -130,16 +130,16 @@ int watch_refused(struct watch *watch, pid_t tid, int error, struct perch_error 
 }
 
 /* The kernel gives a watched program more rights only when the watcher could have them itself. */
-void watch_check_set_uid(struct watch *watch, pid_t tid)
+void tracer_check_set_uid(struct tracer *tracer, pid_t tid)
 {
 	char path[32], target[256], clean[256];
-	const bool restricted = watch->preparation && watch->preparation->restricted;
+	const bool no_new_privs = tracer->setup && tracer->setup->no_new_privs;
 	struct statvfs mount;
 	struct stat file;
 	ssize_t length;
 	bool by_mode, by_capability;
 
-	if (watch->said_set_uid || (!restricted && may(PERCH_CAP_SYS_PTRACE)))
+	if (tracer->said_set_uid || (!no_new_privs && may(PERCH_CAP_SYS_PTRACE)))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
 	if (stat(path, &file) || statvfs(path, &mount) || mount.f_flag & ST_NOSUID)
@@ -153,7 +153,7 @@ void watch_check_set_uid(struct watch *watch, pid_t tid)
 	length = readlink(path, target, sizeof(target) - 1);
 	target[length < 0 ? 0 : length] = 0;
 	perch_clean_text(clean, sizeof(clean), target);
-	watch->said_set_uid = true;
+	tracer->said_set_uid = true;
 	cli_note(EXPLAIN_COMMAND,
 		 "'%s' %s, which it does not get while it is watched: run perch as root", clean,
 		 by_mode ? "is set-uid or set-gid" : "has capabilities of its file");

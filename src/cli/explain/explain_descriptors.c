@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain_events.h"
+#include "explain_descriptors.h"
 
 #define BUCKETS		256
 #define DESCRIPTORS_MAX (1u << 20) /* of all processes; what comes later is not remembered */
@@ -39,7 +39,7 @@ static struct explain_descriptors *table_of(struct explain_job *job)
 	return job->descriptors;
 }
 
-bool explain_event_seen(struct explain_job *job, pid_t process)
+bool explain_add_process(struct explain_job *job, pid_t process)
 {
 	struct explain_descriptors *table = table_of(job);
 
@@ -94,7 +94,7 @@ static bool has(const struct process *process, size_t place, int fd)
 	return place < process->nr && process->descriptor[place].fd == fd;
 }
 
-struct explain_event *explain_event_of(const struct explain_descriptors *table, pid_t pid, int fd)
+struct explain_event *explain_find_event(const struct explain_descriptors *table, pid_t pid, int fd)
 {
 	const struct process *process = table && fd >= 0 ? *slot_of(table, pid) : NULL;
 	size_t place;
@@ -186,7 +186,7 @@ static void join(struct explain_event *event, struct explain_event *leader)
 	leader->members++;
 }
 
-struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int fd,
+struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, int fd,
 					const struct perch_open_call *call)
 {
 	struct explain_descriptors *table = table_of(job);
@@ -206,7 +206,7 @@ struct explain_event *explain_event_add(struct explain_job *job, pid_t pid, int 
 	note_attr(event, call->attr);
 	/* held while group_fd is looked up: fd may have been group_fd, in a bad log */
 	event->references = 1;
-	other = call->group_fd == fd ? NULL : explain_event_of(table, pid, call->group_fd);
+	other = call->group_fd == fd ? NULL : explain_find_event(table, pid, call->group_fd);
 	if (!insert(table, process, fd, event)) {
 		free(event);
 		return NULL;
@@ -223,7 +223,7 @@ static bool leads(const struct explain_event *event)
 	return !event->leader || !event->leader->descriptors;
 }
 
-bool explain_event_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
+bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
 {
 	if (!event || !event->attr_known)
 		return false;
@@ -234,18 +234,18 @@ bool explain_event_leader(const struct explain_event *event, struct perch_open_c
 		.flags = event->flags,
 		.is_member = !leads(event),
 		.has_ring = event->ring_size || event->has_output,
-		.members = explain_event_group(event),
+		.members = explain_group_size(event),
 	};
 	return true;
 }
 
-size_t explain_event_group(const struct explain_event *event)
+size_t explain_group_size(const struct explain_event *event)
 {
 	return leads(event) ? event->members : event->leader->members;
 }
 
 /* What the child has done already, where that was seen first, stays as it is. */
-void explain_forked(struct explain_job *job, pid_t parent, pid_t child)
+void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 {
 	struct explain_descriptors *table = table_of(job);
 	const struct process *from;
@@ -253,8 +253,8 @@ void explain_forked(struct explain_job *job, pid_t parent, pid_t child)
 
 	if (!table || parent == child)
 		return;
-	explain_event_seen(job, parent);
-	explain_event_seen(job, child);
+	explain_add_process(job, parent);
+	explain_add_process(job, child);
 	from = *slot_of(table, parent);
 	if (!from || !from->nr)
 		return;
@@ -268,7 +268,7 @@ void explain_forked(struct explain_job *job, pid_t parent, pid_t child)
 	}
 }
 
-void explain_executed(struct explain_job *job, pid_t pid)
+void explain_handle_exec(struct explain_job *job, pid_t pid)
 {
 	struct process *process = job->descriptors ? *slot_of(job->descriptors, pid) : NULL;
 
@@ -277,7 +277,7 @@ void explain_executed(struct explain_job *job, pid_t pid)
 			remove_at(job->descriptors, process, i);
 }
 
-void explain_closed(struct explain_job *job, pid_t pid, int fd)
+void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
 {
 	struct process *process = job->descriptors && fd >= 0 ? *slot_of(job->descriptors, pid)
 							      : NULL;
@@ -290,7 +290,7 @@ void explain_closed(struct explain_job *job, pid_t pid, int fd)
 		remove_at(job->descriptors, process, place);
 }
 
-void explain_ended(struct explain_job *job, pid_t pid)
+void explain_handle_exit(struct explain_job *job, pid_t pid)
 {
 	struct process **slot = job->descriptors ? slot_of(job->descriptors, pid) : NULL;
 	struct process *process = slot ? *slot : NULL;
@@ -306,17 +306,17 @@ void explain_ended(struct explain_job *job, pid_t pid)
 
 bool explain_is_event(const struct explain_job *job, pid_t process, int fd)
 {
-	return explain_event_of(job->descriptors, process, fd) != NULL;
+	return explain_find_event(job->descriptors, process, fd) != NULL;
 }
 
-void explain_forget(struct explain_job *job)
+void explain_job_clear(struct explain_job *job)
 {
 	struct explain_descriptors *table = job->descriptors;
 
 	for (size_t i = 0; table && i < BUCKETS; i++)
 		while (table->bucket[i])
-			explain_ended(job, table->bucket[i]->pid);
+			explain_handle_exit(job, table->bucket[i]->pid);
 	free(table);
 	job->descriptors = NULL;
-	explain_told_forget(job);
+	explain_dedup_free(job);
 }

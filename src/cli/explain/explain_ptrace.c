@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "explain_watch.h"
+#include "explain_ptrace.h"
 #include "options.h"
 
 static volatile sig_atomic_t stopped; /* by a signal, after the program's end */
@@ -42,7 +42,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
  * Also where they were ignored: the program, which ignores them then too, decides. Nobody to read
  * what is printed is no reason to end, for that would end the program.
  */
-void watch_catch_signals(void)
+void catch_signals(void)
 {
 	static const int numbers[] = {
 		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM
@@ -67,15 +67,15 @@ static int put_under_filter(struct sock_fprog *program)
 
 static void prepare(void *context)
 {
-	struct watch_preparation *preparation = context;
-	struct sock_fprog program = { preparation->filter.length, preparation->filter.code };
+	struct tracer_child_setup *setup = context;
+	struct sock_fprog program = { setup->filter.length, setup->filter.code };
 	int error = put_under_filter(&program);
 
 	if (error == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
-		preparation->restricted = true;
+		setup->no_new_privs = true;
 		error = put_under_filter(&program);
 	}
-	preparation->error = error;
+	setup->error = error;
 }
 
 /* A filter that was there before us may answer the call, and then ours is not asked. */
@@ -86,55 +86,55 @@ static bool answered_before(void)
 	return syscall(SYS_perf_event_open, NULL, 0, 0, -1, 0UL) >= 0 || errno != EFAULT;
 }
 
-static void first_exec(struct watch *watch)
+static void first_exec(struct tracer *tracer)
 {
-	const struct watch_preparation *preparation = watch->preparation;
+	const struct tracer_child_setup *setup = tracer->setup;
 	struct perch_error err;
 
-	cli_program_finish_release(&watch->program, &err); /* end of file: it has become itself */
-	if (preparation->error && !watch->every) {
-		watch->every = true;
+	cli_program_finish_release(&tracer->program, &err); /* end of file: it has become itself */
+	if (setup->error && !tracer->every) {
+		tracer->every = true;
 		cli_note(
 			EXPLAIN_COMMAND,
 			"every system call of the program stops, which is slow: the kernel takes no seccomp "
 			"filter (%s)",
-			strerror(preparation->error));
+			strerror(setup->error));
 	}
 }
 
-static void on_exec(struct watch *watch, pid_t tid)
+static void on_exec(struct tracer *tracer, pid_t tid)
 {
 	unsigned long before = tid;
-	struct watch_thread *thread;
+	struct tracee *thread;
 
 	ptrace(PTRACE_GETEVENTMSG, tid, NULL, &before);
-	thread = watch_became(watch, before, tid);
+	thread = tracer_replace_leader(tracer, before, tid);
 	if (!thread)
 		return;
 	thread->running = false;
-	explain_executed(watch->job, thread->group->pid);
-	watch_check_set_uid(watch, tid);
-	watch_resume(watch, thread, 0);
+	explain_handle_exec(tracer->job, thread->group->pid);
+	tracer_check_set_uid(tracer, tid);
+	tracer_resume(tracer, thread, 0);
 }
 
 /* The new thread or process stops by itself, before or after this. */
-static void on_fork(struct watch *watch, struct watch_thread *thread)
+static void on_fork(struct tracer *tracer, struct tracee *thread)
 {
 	unsigned long child;
 
 	if (!ptrace(PTRACE_GETEVENTMSG, thread->tid, NULL, &child))
-		watch_meet(watch, child, thread->group->pid);
-	watch_resume(watch, thread, 0);
+		tracer_add(tracer, child, thread->group->pid);
+	tracer_resume(tracer, thread, 0);
 }
 
-static void on_call(struct watch *watch, struct watch_thread *thread)
+static void on_call(struct tracer *tracer, struct tracee *thread)
 {
-	int end = watch_is_end(watch, thread->tid);
+	int end = tracee_at_syscall_exit(tracer, thread->tid);
 
 	if (end > 0 || (end < 0 && thread->entered))
-		watch_exit(watch, thread);
+		tracer_handle_syscall_exit(tracer, thread);
 	else
-		watch_entry(watch, thread);
+		tracer_handle_syscall_entry(tracer, thread);
 }
 
 static bool stops_process(int signal)
@@ -142,190 +142,190 @@ static bool stops_process(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-static void on_stop(struct watch *watch, struct watch_thread *thread, int event, int signal)
+static void on_stop(struct tracer *tracer, struct tracee *thread, int event, int signal)
 {
 	thread->running = false;
 	if (event == PTRACE_EVENT_SECCOMP) {
-		watch_entry(watch, thread);
+		tracer_handle_syscall_entry(tracer, thread);
 	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		   event == PTRACE_EVENT_CLONE) {
-		on_fork(watch, thread);
+		on_fork(tracer, thread);
 	} else if (event == PTRACE_EVENT_STOP && stops_process(signal)) {
 		/* it stays stopped until SIGCONT, and tells when that comes */
 		thread->running = true;
 		ptrace(PTRACE_LISTEN, thread->tid, NULL, NULL);
 	} else if (event) {
-		watch_resume(watch, thread, 0);
-	} else if (signal == WATCH_CALL_STOP) {
-		on_call(watch, thread);
+		tracer_resume(tracer, thread, 0);
+	} else if (signal == TRACEE_SYSCALL_STOP) {
+		on_call(tracer, thread);
 	} else {
-		watch_resume(watch, thread, signal);
+		tracer_resume(tracer, thread, signal);
 	}
 }
 
-static void on_end(struct watch *watch, pid_t tid, int status)
+static void on_end(struct tracer *tracer, pid_t tid, int status)
 {
-	struct watch_thread *thread = watch_find(watch, tid);
+	struct tracee *thread = tracer_find(tracer, tid);
 
-	if (tid == watch->program.pid) {
-		watch->program_ended = true;
-		watch->program_status = status;
+	if (tid == tracer->program.pid) {
+		tracer->program_ended = true;
+		tracer->program_status = status;
 		watched = 0;
 	}
 	if (thread)
-		watch_leave(watch, thread);
+		tracer_remove(tracer, thread);
 }
 
-static void on_status(struct watch *watch, pid_t tid, int status)
+static void on_status(struct tracer *tracer, pid_t tid, int status)
 {
-	struct watch_thread *thread;
+	struct tracee *thread;
 
 	if (!WIFSTOPPED(status)) {
-		on_end(watch, tid, status);
+		on_end(tracer, tid, status);
 		return;
 	}
 	if (status >> 16 == PTRACE_EVENT_EXEC) {
-		if (tid == watch->program.pid && watch->program.failure >= 0)
-			first_exec(watch);
-		on_exec(watch, tid);
+		if (tid == tracer->program.pid && tracer->program.failure >= 0)
+			first_exec(tracer);
+		on_exec(tracer, tid);
 		return;
 	}
-	thread = watch_meet(watch, tid, 0);
+	thread = tracer_add(tracer, tid, 0);
 	if (!thread) {
 		ptrace(PTRACE_DETACH, tid, NULL, NULL); /* no memory for it */
 		return;
 	}
-	on_stop(watch, thread, status >> 16, WSTOPSIG(status));
+	on_stop(tracer, thread, status >> 16, WSTOPSIG(status));
 	/* what came while calls were made in its place */
-	thread = watch_find(watch, tid);
+	thread = tracer_find(tracer, tid);
 	if (thread && thread->has_status) {
 		thread->has_status = false;
-		on_status(watch, tid, thread->status);
+		on_status(tracer, tid, thread->status);
 	}
 }
 
 /* What a program leaves behind is watched to its end: perf_event_open would fail (ENOSYS) under a
  * filter without us. */
-static void say_late(struct watch *watch)
+static void say_late(struct tracer *tracer)
 {
 	late = 0;
-	if (watch->program_ended && watch->nr_threads)
+	if (tracer->program_ended && tracer->nr_threads)
 		cli_note(
 			EXPLAIN_COMMAND,
 			"the program has ended; waiting for the processes it left behind (Ctrl-C: leave them, "
 			"but then perf_event_open will not work in them)");
 }
 
-void watch_loop(struct watch *watch)
+void tracer_loop(struct tracer *tracer)
 {
 	int status;
 	pid_t tid;
 
 	while (!stopped) {
 		if (late)
-			say_late(watch);
-		tid = watch_wait(watch, &status);
+			say_late(tracer);
+		tid = tracer_wait(tracer, &status);
 		if (tid < 0 && errno == EINTR)
 			continue;
 		if (tid < 0)
 			break; /* none is left */
-		on_status(watch, tid, status);
-		if (tid == watch->program.pid && watch->program_ended)
+		on_status(tracer, tid, status);
+		if (tid == tracer->program.pid && tracer->program_ended)
 			alarm(1);
 	}
 	alarm(0);
-	if (watch->nr_threads)
-		watch_detach(watch);
+	if (tracer->nr_threads)
+		tracer_detach(tracer);
 }
 
 /* -p: nobody is to get them instead of us. */
-int explain_watch_process(struct explain_job *job, pid_t pid)
+int explain_trace_process(struct explain_job *job, pid_t pid)
 {
-	struct watch watch = { .job = job,
-			       .every = true,
-			       .attached = true,
-			       .program = { .pid = -1, .go = -1, .failure = -1 } };
+	struct tracer tracer = { .job = job,
+				 .every = true,
+				 .attached = true,
+				 .program = { .pid = -1, .go = -1, .failure = -1 } };
 	struct perch_error err;
 	int rc;
 
-	rc = watch_inject_new(&watch, &err);
-	watch_catch_signals();
+	rc = tracer_init_injection(&tracer, &err);
+	catch_signals();
 	if (!rc)
-		rc = watch_attach(&watch, pid, &err);
+		rc = tracer_attach(&tracer, pid, &err);
 	if (!rc)
-		watch_loop(&watch);
+		tracer_loop(&tracer);
 	else
 		cli_error(EXPLAIN_COMMAND, &err);
-	watch_free(&watch);
+	tracer_free(&tracer);
 	return rc ? CLI_EXIT_FAILURE : 0;
 }
 
 /* Starts the program under watch; it runs when this returns 0. */
-static int start(struct watch *watch, char **arguments, struct perch_error *err)
+static int start(struct tracer *tracer, char **arguments, struct perch_error *err)
 {
-	int rc = watch_inject_new(watch, err);
+	int rc = tracer_init_injection(tracer, err);
 
 	if (rc)
 		return rc;
-	watch_filter_calls(&watch->preparation->filter);
-	watch->every = answered_before();
-	if (watch->every)
+	tracer_filter_syscalls(&tracer->setup->filter);
+	tracer->every = answered_before();
+	if (tracer->every)
 		cli_note(
 			EXPLAIN_COMMAND,
 			"every system call of the program stops, which is slow: a seccomp filter that is in "
 			"force here answers perf_event_open before that of perch sees it");
-	rc = cli_program_start_prepared(&watch->program, arguments, watch->every ? NULL : prepare,
-					watch->preparation, err);
+	rc = cli_program_start_prepared(&tracer->program, arguments, tracer->every ? NULL : prepare,
+					tracer->setup, err);
 	if (rc)
 		return rc;
-	if (ptrace(PTRACE_SEIZE, watch->program.pid, NULL,
-		   (void *)(WATCH_OPTIONS | PTRACE_O_EXITKILL))) {
-		rc = watch_refused(watch, 0, errno, err);
-		cli_program_cancel(&watch->program);
+	if (ptrace(PTRACE_SEIZE, tracer->program.pid, NULL,
+		   (void *)(TRACER_OPTIONS | PTRACE_O_EXITKILL))) {
+		rc = tracer_ptrace_error(tracer, 0, errno, err);
+		cli_program_cancel(&tracer->program);
 		return rc;
 	}
-	watch_meet(watch, watch->program.pid, 0);
-	watched = watch->program.pid;
-	watch_catch_signals();
-	cli_program_begin_release(&watch->program);
+	tracer_add(tracer, tracer->program.pid, 0);
+	watched = tracer->program.pid;
+	catch_signals();
+	cli_program_begin_release(&tracer->program);
 	return 0;
 }
 
 /* How the command ends when the program does not run any more. */
-static int outcome(struct watch *watch)
+static int outcome(struct tracer *tracer)
 {
 	struct perch_error err;
 	int rc;
 
-	if (watch->program.failure < 0)
-		return cli_program_status(watch->program_status);
-	rc = cli_program_finish_release(&watch->program, &err); /* it never executed */
+	if (tracer->program.failure < 0)
+		return cli_program_status(tracer->program_status);
+	rc = cli_program_finish_release(&tracer->program, &err); /* it never executed */
 	if (!rc)
-		return cli_program_status(watch->program_status);
+		return cli_program_status(tracer->program_status);
 	cli_error(EXPLAIN_COMMAND, &err);
 	return cli_program_exit_status(-rc);
 }
 
-int explain_watch_program(struct explain_job *job, char **arguments)
+int explain_trace_program(struct explain_job *job, char **arguments)
 {
-	struct watch watch = { .job = job, .program = { .pid = -1, .go = -1, .failure = -1 } };
+	struct tracer tracer = { .job = job, .program = { .pid = -1, .go = -1, .failure = -1 } };
 	struct perch_error err;
 	int status = CLI_EXIT_FAILURE;
 
-	watch.preparation = mmap(NULL, sizeof(*watch.preparation), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (watch.preparation == MAP_FAILED) {
+	tracer.setup = mmap(NULL, sizeof(*tracer.setup), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tracer.setup == MAP_FAILED) {
 		perch_error_set(&err, errno, PERCH_ERROR_NO_MEMORY, "no memory to watch with: %s",
 				strerror(errno));
 		return cli_error(EXPLAIN_COMMAND, &err);
 	}
-	if (start(&watch, arguments, &err)) {
+	if (start(&tracer, arguments, &err)) {
 		cli_error(EXPLAIN_COMMAND, &err);
 	} else {
-		watch_loop(&watch);
-		status = outcome(&watch);
+		tracer_loop(&tracer);
+		status = outcome(&tracer);
 	}
-	watch_free(&watch);
-	munmap(watch.preparation, sizeof(*watch.preparation));
+	tracer_free(&tracer);
+	munmap(tracer.setup, sizeof(*tracer.setup));
 	return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The events behind the descriptors of every process seen. */
-#ifndef PERCH_CLI_EXPLAIN_EVENTS_H
-#define PERCH_CLI_EXPLAIN_EVENTS_H
+#ifndef PERCH_CLI_EXPLAIN_DESCRIPTORS_H
+#define PERCH_CLI_EXPLAIN_DESCRIPTORS_H
 
 #include "explain.h"
 
@@ -23,17 +23,17 @@ struct explain_event {
 };
 
 /* NULL: the descriptor is none of an event that was seen. */
-struct explain_event *explain_event_of(const struct explain_descriptors *table, pid_t process,
-				       int fd);
+struct explain_event *explain_find_event(const struct explain_descriptors *table, pid_t process,
+					 int fd);
 /* Remembers an event that was opened; NULL when there is no room or memory for it: then it is just
  * not known. */
-struct explain_event *explain_event_add(struct explain_job *job, pid_t process, int fd,
+struct explain_event *explain_add_event(struct explain_job *job, pid_t process, int fd,
 					const struct perch_open_call *call);
 /* Fills in what rules want to know of a leader; false when its attr is not known. */
-bool explain_event_leader(const struct explain_event *event, struct perch_open_call_leader *leader);
+bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader);
 /* Events in its group; 0 unknown. */
-size_t explain_event_group(const struct explain_event *event);
+size_t explain_group_size(const struct explain_event *event);
 /* Notes that the process exists; true when more than one was seen. */
-bool explain_event_seen(struct explain_job *job, pid_t process);
+bool explain_add_process(struct explain_job *job, pid_t process);
 
 #endif
