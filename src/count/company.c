@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-/* 0: the kernel counts it itself, in any company. */
+/* 0: the kernel counts it itself, in any constraints. */
 static uint32_t pmu_of(const struct perch_attr *attr)
 {
 	switch (attr->type) {
@@ -22,23 +22,24 @@ static uint32_t pmu_of(const struct perch_attr *attr)
 	return attr->type;
 }
 
-void perch__company_add(struct perch__company *company, const struct perch_attr *attr)
+void perch__group_constraints_add(struct perch__group_constraints *constraints,
+				  const struct perch_attr *attr)
 {
 	uint32_t pmu = pmu_of(attr);
 
 	if (!pmu)
 		return;
-	if (!company->counters++)
-		company->pmu = pmu;
-	company->mixed |= pmu != company->pmu;
+	if (!constraints->counters++)
+		constraints->pmu = pmu;
+	constraints->mixed |= pmu != constraints->pmu;
 }
 
-bool perch__explain_member(const struct perch__company *company, const struct perch_attr *attr,
-			   const struct perch_target *target, struct perch_machine *machine,
-			   struct perch_error *err)
+bool perch__explain_group_member(const struct perch__group_constraints *constraints,
+				 const struct perch_attr *attr, const struct perch_target *target,
+				 struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
-	struct perch__company with = *company;
+	struct perch__group_constraints with = *constraints;
 	struct perch_attr alone = *attr;
 	struct perch_error said;
 	int fd;
@@ -50,27 +51,27 @@ bool perch__explain_member(const struct perch__company *company, const struct pe
 	if (fd < 0)
 		return fd == -EINVAL;
 	calls->close(calls->context, fd);
-	perch__company_add(&with, attr);
-	if (!company->counters || with.counters == company->counters)
+	perch__group_constraints_add(&with, attr);
+	if (!constraints->counters || with.counters == constraints->counters)
 		return false;
 	if (with.mixed) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_BAD_GROUP,
 			"the event opens alone, and not in a group with the %zu before it, which are another "
 			"PMU's or leave it no counter",
-			company->counters);
+			constraints->counters);
 		perch_error_remedy(err, "open the events of each PMU as a group of their own");
 	} else {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_BAD_GROUP,
 			"the group is too large: its members count all at once, and beside the %zu before this "
 			"one the PMU has no counter left that can count it",
-			company->counters);
+			constraints->counters);
 		perch_error_remedy(
 			err,
 			"put no more than %zu of them into a group, or let it break up ({...}:W); "
 			"while kernel.nmi_watchdog is 1, it may hold one of the counters",
-			company->counters);
+			constraints->counters);
 	}
 	perch_error_field(err, "group_fd", NULL);
 	return true;

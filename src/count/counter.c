@@ -7,8 +7,8 @@
 #include "self_monitoring.h"
 
 struct perch_counter {
-	const struct perch__user *user; /* &perch__no_user: each read is a system call */
-	enum perch__user_how how;	/* the last read was made */
+	const struct perch__rdpmc *rdpmc;    /* &perch__no_rdpmc: each read is a system call */
+	enum perch__rdpmc_state rdpmc_state; /* the last read was made */
 	int fd;
 	struct perch__base base;
 	/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
@@ -16,10 +16,10 @@ struct perch_counter {
 	uint64_t read_format;
 	size_t words; /* of one read */
 	const struct perch_syscalls *calls;
-	int user_errno;		       /* why there is no page */
+	int map_errno;		       /* why there is no page */
 	uint32_t type;		       /* attr.type */
 	struct perch_machine *machine; /* the caller's, or NULL */
-	bool has_dropped;
+	bool has_missing_features;
 	struct perch_attr missing_features;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
@@ -44,9 +44,9 @@ static int build(struct perch_attr *attr, const struct perch_event *event,
  * On some architectures the wish to read in user space is part of the event, and the kernel refuses
  * those that it cannot give so: they are opened without.
  */
-static int open_without_wish(struct perch_counter *counter, struct perch_attr *attr,
-			     const struct perch_event *event, const struct perch_target *target,
-			     const struct perch_options *options)
+static int open_without_rdpmc(struct perch_counter *counter, struct perch_attr *attr,
+			      const struct perch_event *event, const struct perch_target *target,
+			      const struct perch_options *options)
 {
 	struct perch_options plain = *options;
 	struct perch_attr other;
@@ -55,7 +55,7 @@ static int open_without_wish(struct perch_counter *counter, struct perch_attr *a
 	if (build(&other, event, &plain, NULL) || !memcmp(&other, attr, sizeof(other)))
 		return -1;
 	*attr = other;
-	counter->how = PERCH__USER_REFUSED;
+	counter->rdpmc_state = PERCH__RDPMC_REFUSED;
 	return perch__open_counting(attr, options->optional, &counter->missing_features, target, -1,
 				    options->machine, NULL);
 }
@@ -70,7 +70,7 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 	int rc = fd;
 
 	if (fd < 0 && options->self_monitoring && (rc == -EINVAL || rc == -EOPNOTSUPP))
-		fd = open_without_wish(counter, attr, event, target, options);
+		fd = open_without_rdpmc(counter, attr, event, target, options);
 	if (fd < 0) {
 		if (err)
 			*err = said;
@@ -86,13 +86,13 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 }
 
 /* Whatever hinders it leaves a counter that is read by system calls. */
-static void prepare_user_read(struct perch_counter *counter)
+static void map_rdpmc_page(struct perch_counter *counter)
 {
-	if (counter->how == PERCH__USER_REFUSED)
+	if (counter->rdpmc_state == PERCH__RDPMC_REFUSED)
 		return;
-	counter->how =
-		perch__user_map(&counter->user, counter->fd, counter->calls, &counter->user_errno);
-	if (counter->user->page && counter->read_format & PERCH_FORMAT_ID &&
+	counter->rdpmc_state =
+		perch__rdpmc_map(&counter->rdpmc, counter->fd, counter->calls, &counter->map_errno);
+	if (counter->rdpmc->page && counter->read_format & PERCH_FORMAT_ID &&
 	    perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)&counter->id))
 		counter->id = 0;
 }
@@ -102,7 +102,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 			     struct perch_error *err)
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
-	enum perch__user_how may = PERCH__USER_NOT_ASKED;
+	enum perch__rdpmc_state may = PERCH__RDPMC_NOT_REQUESTED;
 	struct perch_counter *made;
 	struct perch_attr attr;
 	int rc;
@@ -111,8 +111,8 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	options = &wanted;
 	rc = build(&attr, event, options, err);
 	if (!rc && wanted.self_monitoring)
-		may = perch__user_may(&attr, target);
-	if (!rc && wanted.self_monitoring && may != PERCH__USER_READ) {
+		may = perch__rdpmc_check(&attr, target);
+	if (!rc && wanted.self_monitoring && may != PERCH__RDPMC_USED) {
 		wanted.self_monitoring = 0; /* some PMUs would refuse the event for the wish */
 		rc = build(&attr, event, options, err);
 	}
@@ -123,8 +123,8 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the counter");
 	made->calls = perch_machine_syscalls(options->machine);
-	made->user = &perch__no_user;
-	made->how = may;
+	made->rdpmc = &perch__no_rdpmc;
+	made->rdpmc_state = may;
 	made->type = attr.type;
 	made->machine = options->machine;
 	rc = open_descriptor(made, &attr, event, target, options, err);
@@ -132,13 +132,13 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 		free(made);
 		return rc;
 	}
-	made->has_dropped = perch__any_part(&made->missing_features);
+	made->has_missing_features = perch__any_feature(&made->missing_features);
 	made->read_format = attr.read_format;
 	made->words = perch__read_words(attr.read_format, 1);
 	memcpy(made->name, event->name, sizeof(made->name));
 	made->name[sizeof(made->name) - 1] = '\0';
 	if (options->self_monitoring)
-		prepare_user_read(made);
+		map_rdpmc_page(made);
 	*counter = made;
 	return 0;
 }
@@ -169,7 +169,7 @@ void perch_counter_close(struct perch_counter *counter)
 {
 	if (!counter)
 		return;
-	perch__user_unmap(counter->user, counter->calls);
+	perch__rdpmc_unmap(counter->rdpmc, counter->calls);
 	counter->calls->close(counter->calls->context, counter->fd);
 	free(counter);
 }
@@ -209,27 +209,27 @@ int perch_counter_reset(struct perch_counter *counter)
 }
 
 /* Apart, so that the way without a system call has no stack to set up. */
-static __attribute__((noinline)) int read_by_call(struct perch_counter *counter,
-						  struct perch_count *count,
-						  struct perch_error *err)
+static __attribute__((noinline)) int read_by_syscall(struct perch_counter *counter,
+						     struct perch_count *count,
+						     struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
 	int rc;
 
 	rc = perch__read(counter->calls, counter->fd, words, counter->words, counter->name, err);
 	if (!rc)
-		perch__take_single(count, words, counter->read_format, &counter->base);
+		perch__parse_single(count, words, counter->read_format, &counter->base);
 	return rc;
 }
 
 /* The usual case in a few steps: on the PMU all the time since the last reset. */
-static inline int take_words(struct perch_counter *counter, struct perch_count *count,
+static inline int fill_count(struct perch_counter *counter, struct perch_count *count,
 			     const uint64_t words[3])
 {
 	uint64_t enabled = words[1] - counter->base.enabled_ns;
 	uint64_t running = words[2] - counter->base.running_ns;
 
-	counter->how = PERCH__USER_READ;
+	counter->rdpmc_state = PERCH__RDPMC_USED;
 	count->value = count->scaled = words[0];
 	count->enabled_ns = enabled;
 	count->running_ns = running;
@@ -237,7 +237,7 @@ static inline int take_words(struct perch_counter *counter, struct perch_count *
 	count->lost = 0;
 	count->state = PERCH_COUNT_STATE_EXACT;
 	if (PERCH__UNLIKELY(enabled != running || (int64_t)enabled <= 0))
-		return perch__judge_signed(count, enabled, running);
+		return perch__evaluate_signed(count, enabled, running);
 	return 0;
 }
 
@@ -245,49 +245,49 @@ static inline int take_words(struct perch_counter *counter, struct perch_count *
  * call. */
 static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter,
 						    struct perch_count *count,
-						    enum perch__user_how how,
+						    enum perch__rdpmc_state state,
 						    struct perch_error *err)
 {
 	uint64_t words[3] = { 0 };
 
-	if (how == PERCH__USER_BUSY)
-		how = perch__page_read(counter->user->page, words, perch__read_register,
-				       perch__read_clock);
-	if (how == PERCH__USER_READ)
-		return take_words(counter, count, words);
-	if (counter->user != &perch__no_user) /* otherwise it is known since the open */
-		counter->how = how;
-	return read_by_call(counter, count, err);
+	if (state == PERCH__RDPMC_BUSY)
+		state = perch__page_read(counter->rdpmc->page, words, perch__read_register,
+					 perch__read_clock);
+	if (state == PERCH__RDPMC_USED)
+		return fill_count(counter, count, words);
+	if (counter->rdpmc != &perch__no_rdpmc) /* otherwise it is known since the open */
+		counter->rdpmc_state = state;
+	return read_by_syscall(counter, count, err);
 }
 
 int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 		       struct perch_error *err)
 {
-	struct perch__user user = *counter->user;
-	enum perch__user_how how = PERCH__USER_OTHER_THREAD;
+	struct perch__rdpmc rdpmc = *counter->rdpmc;
+	enum perch__rdpmc_state state = PERCH__RDPMC_OTHER_THREAD;
 	uint64_t words[3];
 
-	if (PERCH__LIKELY(user.thread == perch__this_thread())) {
-		how = perch__page_try(user.page, words, false, perch__read_register,
-				      perch__read_clock);
-		if (PERCH__LIKELY(how == PERCH__USER_READ))
-			return take_words(counter, count, words);
+	if (PERCH__LIKELY(rdpmc.thread == perch__this_thread())) {
+		state = perch__page_try(rdpmc.page, words, false, perch__read_register,
+					perch__read_clock);
+		if (PERCH__LIKELY(state == PERCH__RDPMC_USED))
+			return fill_count(counter, count, words);
 	}
-	return read_otherwise(counter, count, how, err);
+	return read_otherwise(counter, count, state, err);
 }
 
 bool perch_counter_self_monitoring(const struct perch_counter *counter, struct perch_error *err)
 {
-	enum perch__user_how how = counter->how;
+	enum perch__rdpmc_state state = counter->rdpmc_state;
 
 	if (err)
-		how = perch__user_cause(how, counter->type, counter->machine);
-	return perch__user_tell(how, counter->user_errno, counter->name, err);
+		state = perch__rdpmc_cause(state, counter->type, counter->machine);
+	return perch__rdpmc_report(state, counter->map_errno, counter->name, err);
 }
 
 const struct perch_attr *perch_counter_missing_features(const struct perch_counter *counter)
 {
-	return counter->has_dropped ? &counter->missing_features : NULL;
+	return counter->has_missing_features ? &counter->missing_features : NULL;
 }
 
 int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_error *err)
@@ -295,6 +295,6 @@ int perch_counter_id(struct perch_counter *counter, uint64_t *id, struct perch_e
 	int rc = perch__control(counter->calls, counter->fd, PERCH_IOC_ID, (unsigned long)id);
 
 	if (rc)
-		return perch__tell_control(-rc, PERCH_IOC_ID, counter->name, err);
+		return perch__control_error(-rc, PERCH_IOC_ID, counter->name, err);
 	return 0;
 }

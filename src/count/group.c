@@ -9,7 +9,7 @@
 struct member {
 	int fd;
 	struct perch__base base;
-	bool has_dropped;
+	bool has_missing_features;
 	struct perch_attr missing_features;
 	char name[sizeof(((struct perch_event *)0)->name)];
 };
@@ -19,7 +19,7 @@ struct perch_group {
 	/* without PERCH_FORMAT_GROUP each member has its own read */
 	uint64_t read_format;
 	struct perch__words words; /* what was read */
-	struct perch__company company;
+	struct perch__group_constraints constraints;
 	size_t nr;
 	struct member member[];
 };
@@ -55,7 +55,7 @@ static struct perch_group *make(size_t nr, const struct perch_options *options,
 }
 
 /* Members follow their leader, which alone is switched and read, waits, is pinned or exclusive. */
-static void take_place(const struct perch_group *group, struct perch_attr *attr)
+static void set_member_attr(const struct perch_group *group, struct perch_attr *attr)
 {
 	attr->read_format = group->read_format;
 	if (group->nr) {
@@ -78,20 +78,21 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 	rc = perch_attr_build(&attr, event, options, err);
 	if (rc)
 		return rc;
-	take_place(group, &attr);
+	set_member_attr(group, &attr);
 	rc = perch__open_counting(&attr, options->optional, &member->missing_features, target,
 				  leader, options->machine, err);
 	if (rc == -EINVAL && leader >= 0)
-		perch__explain_member(&group->company, &attr, target, options->machine, err);
+		perch__explain_group_member(&group->constraints, &attr, target, options->machine,
+					    err);
 	if (rc < 0) {
 		perch_error_prefix(err, "%s: ", event->name);
 		return rc;
 	}
 	/* what this kernel does not read of the leader it reads of none */
 	group->read_format = attr.read_format;
-	perch__company_add(&group->company, &attr);
+	perch__group_constraints_add(&group->constraints, &attr);
 	member->fd = rc;
-	member->has_dropped = perch__any_part(&member->missing_features);
+	member->has_missing_features = perch__any_feature(&member->missing_features);
 	memcpy(member->name, event->name, sizeof(member->name));
 	member->name[sizeof(member->name) - 1] = '\0';
 	group->nr++;
@@ -107,7 +108,7 @@ static int start(struct perch_group *group, struct perch_error *err)
 	int rc = perch_group_enable(group);
 
 	if (rc)
-		perch__tell_control(-rc, PERCH_IOC_ENABLE, group->member[0].name, err);
+		perch__control_error(-rc, PERCH_IOC_ENABLE, group->member[0].name, err);
 	return rc;
 }
 
@@ -149,7 +150,7 @@ void perch_group_close(struct perch_group *group)
 		return;
 	while (group->nr--)
 		group->calls->close(group->calls->context, group->member[group->nr].fd);
-	free(group->words.at);
+	free(group->words.word);
 	free(group);
 }
 
@@ -171,7 +172,7 @@ const char *perch_group_name(const struct perch_group *group, size_t member)
 const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
 						      size_t member)
 {
-	return member < group->nr && group->member[member].has_dropped
+	return member < group->nr && group->member[member].has_missing_features
 		       ? &group->member[member].missing_features
 		       : NULL;
 }
@@ -199,18 +200,18 @@ static int read_one_by_one(struct perch_group *group, struct perch_count *counts
 
 		rc = perch__read(group->calls, member->fd, words, nr, member->name, err);
 		if (!rc)
-			perch__take_single(&counts[i], words, group->read_format, &member->base);
+			perch__parse_single(&counts[i], words, group->read_format, &member->base);
 	}
 	return rc;
 }
 
-static int read_strays(struct perch_group *group, struct perch_count *counts,
-		       struct perch_error *err)
+static int read_orphans(struct perch_group *group, struct perch_count *counts,
+			struct perch_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < group->nr; i++)
-		rc = perch__read_astray(group->calls, group->member[i].fd, group->read_format,
+		rc = perch__read_orphan(group->calls, group->member[i].fd, group->read_format,
 					&group->words, group->member[i].name,
 					&group->member[i].base, &counts[i], err);
 	return rc;
@@ -228,11 +229,11 @@ static int read_together(struct perch_group *group, struct perch_count *counts,
 	if (given < 0)
 		return given;
 	if ((size_t)given < group->nr)
-		return read_strays(group, counts, err);
-	next = group->words.at + PERCH__FIRST_MEMBER;
+		return read_orphans(group, counts, err);
+	next = group->words.word + PERCH__FIRST_MEMBER;
 	for (size_t i = 0; i < group->nr; i++)
-		next = perch__take(&counts[i], next, group->words.at + PERCH__GROUP_TIMES,
-				   group->read_format, &group->member[i].base);
+		next = perch__parse_count(&counts[i], next, group->words.word + PERCH__GROUP_TIMES,
+					  group->read_format, &group->member[i].base);
 	return 0;
 }
 

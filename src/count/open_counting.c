@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-bool perch__any_part(const struct perch_attr *attr)
+bool perch__any_feature(const struct perch_attr *attr)
 {
 	const unsigned char *bytes = (const unsigned char *)attr;
 
@@ -14,7 +14,7 @@ bool perch__any_part(const struct perch_attr *attr)
 	return false;
 }
 
-void perch__add_parts(struct perch_attr *sum, const struct perch_attr *parts)
+void perch__add_features(struct perch_attr *sum, const struct perch_attr *parts)
 {
 	unsigned char *to = (unsigned char *)sum;
 	const unsigned char *from = (const unsigned char *)parts;
@@ -42,7 +42,7 @@ static int open_once(struct perch_attr *attr, const struct perch_attr *optional,
 	may_go.read_format &= ~(uint64_t)(PERCH__TIMES | PERCH_FORMAT_GROUP);
 	fd = perch_open_optional(attr, &may_go, &gone, target, group_fd, 0, machine, err);
 	if (fd >= 0)
-		perch__add_parts(missing_features, &gone);
+		perch__add_features(missing_features, &gone);
 	return fd;
 }
 

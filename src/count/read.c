@@ -18,8 +18,8 @@ size_t perch__read_words(uint64_t read_format, size_t members)
 	return read_format & PERCH_FORMAT_GROUP ? 1 + times + members * each : times + each;
 }
 
-int perch__tell_refusal(const struct perch_operation *operation, const char *name,
-			struct perch_error *err)
+int perch__operation_error(const struct perch_operation *operation, const char *name,
+			   struct perch_error *err)
 {
 	struct perch_explanation explanation;
 	int errnum = operation->errnum ? operation->errnum : ENODATA;
@@ -34,14 +34,14 @@ int perch__tell_refusal(const struct perch_operation *operation, const char *nam
 	return -errnum;
 }
 
-int perch__tell_control(int errnum, unsigned long request, const char *name,
-			struct perch_error *err)
+int perch__control_error(int errnum, unsigned long request, const char *name,
+			 struct perch_error *err)
 {
-	return perch__tell_refusal(&(struct perch_operation){ .kind = PERCH_OPERATION_IOCTL,
-							      .errnum = errnum,
-							      .request = request,
-							      .other_fd = -1 },
-				   name, err);
+	return perch__operation_error(&(struct perch_operation){ .kind = PERCH_OPERATION_IOCTL,
+								 .errnum = errnum,
+								 .request = request,
+								 .other_fd = -1 },
+				      name, err);
 }
 
 static int read_error(ssize_t got, size_t wanted, const char *name, struct perch_error *err)
@@ -54,7 +54,7 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 	};
 
 	if (got <= 0)
-		return perch__tell_refusal(&operation, name, err);
+		return perch__operation_error(&operation, name, err);
 	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ,
 			       "reading '%s' gave %zd bytes in place of %zu", name, got, wanted);
 }
@@ -84,14 +84,14 @@ static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
 {
 	uint64_t *more;
 
-	if (nr <= words->room)
+	if (nr <= words->capacity)
 		return 0;
-	more = realloc(words->at, nr * sizeof(*more));
+	more = realloc(words->word, nr * sizeof(*more));
 	if (!more)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to read a group of events");
-	words->at = more;
-	words->room = nr;
+	words->word = more;
+	words->capacity = nr;
 	return 0;
 }
 
@@ -105,21 +105,21 @@ int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_
 
 	if (rc)
 		return rc;
-	got = read_whole(calls, fd, words->at, words->room);
+	got = read_whole(calls, fd, words->word, words->capacity);
 	if (PERCH__UNLIKELY(got < 0) && errno == ENOSPC) {
 		rc = grow(words, MOST_GROUP_BYTES / sizeof(uint64_t), err);
 		if (rc)
 			return rc;
-		got = read_whole(calls, fd, words->at, words->room);
+		got = read_whole(calls, fd, words->word, words->capacity);
 	}
-	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) && words->at[0] == members))
+	if (PERCH__LIKELY(got == (ssize_t)(wanted * sizeof(uint64_t)) && words->word[0] == members))
 		return members;
 	if (got < (ssize_t)sizeof(uint64_t))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
-	if ((size_t)got > words->room * sizeof(uint64_t) || words->at[0] > words->room ||
-	    got != (ssize_t)(perch__read_words(read_format, words->at[0]) * sizeof(uint64_t)))
+	if ((size_t)got > words->capacity * sizeof(uint64_t) || words->word[0] > words->capacity ||
+	    got != (ssize_t)(perch__read_words(read_format, words->word[0]) * sizeof(uint64_t)))
 		return read_error(got, wanted * sizeof(uint64_t), name, err);
-	return words->at[0];
+	return words->word[0];
 }
 
 int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request,
@@ -149,7 +149,7 @@ uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
 #endif
 }
 
-int perch__judge_scaled(struct perch_count *count, uint64_t enabled, uint64_t running)
+int perch__evaluate_scaled(struct perch_count *count, uint64_t enabled, uint64_t running)
 {
 	count->enabled_ns = enabled;
 	count->running_ns = running;
@@ -158,15 +158,15 @@ int perch__judge_scaled(struct perch_count *count, uint64_t enabled, uint64_t ru
 	return 0;
 }
 
-int perch__judge_signed(struct perch_count *count, uint64_t enabled, uint64_t running)
+int perch__evaluate_signed(struct perch_count *count, uint64_t enabled, uint64_t running)
 {
 	static const struct perch__base none;
 
-	return perch__judge(count, (int64_t)enabled < 0 ? 0 : enabled,
-			    (int64_t)running < 0 ? 0 : running, &none);
+	return perch__evaluate(count, (int64_t)enabled < 0 ? 0 : enabled,
+			       (int64_t)running < 0 ? 0 : running, &none);
 }
 
-int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read_format,
+int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read_format,
 		       struct perch__words *words, const char *name, const struct perch__base *base,
 		       struct perch_count *count, struct perch_error *err)
 {
@@ -176,12 +176,13 @@ int perch__read_astray(const struct perch_syscalls *calls, int fd, uint64_t read
 
 	if (nr < 0)
 		return nr;
-	next = words->at + PERCH__FIRST_MEMBER;
+	next = words->word + PERCH__FIRST_MEMBER;
 	if (nr > 1 && read_format & PERCH_FORMAT_ID &&
 	    perch__control(calls, fd, PERCH_IOC_ID, (unsigned long)&id))
 		nr = 0;
 	for (int i = 0; i < nr; i++) {
-		next = perch__take(count, next, words->at + PERCH__GROUP_TIMES, read_format, base);
+		next = perch__parse_count(count, next, words->word + PERCH__GROUP_TIMES,
+					  read_format, base);
 		if (nr == 1 || (id && count->id == id))
 			return 0;
 	}

@@ -4,49 +4,49 @@
  * is here, so that perch_counter_read() is one piece of straight code; the arithmetic takes the two
  * registers' readers as constants, which compilers inline and tests replace.
  */
-#ifndef PERCH_COUNT_USER_READ_H
-#define PERCH_COUNT_USER_READ_H
+#ifndef PERCH_COUNT_SELF_MONITORING_H
+#define PERCH_COUNT_SELF_MONITORING_H
 
 #include <string.h>
 
 #include "internal.h"
 
 /* How the last read was made, or why not from the page. */
-enum perch__user_how {
-	PERCH__USER_READ, /* from the page */
-	PERCH__USER_NOT_ASKED,
-	PERCH__USER_NOT_YET, /* nothing was read yet */
-	PERCH__USER_NO_ARCH,
-	PERCH__USER_NOT_SELF,
-	PERCH__USER_NO_HARDWARE,
-	PERCH__USER_NO_CORE, /* another PMU than the cores' */
-	PERCH__USER_WANTS_LOST,
-	PERCH__USER_REFUSED, /* the kernel takes the event only without the wish */
-	PERCH__USER_NO_PAGE,
-	PERCH__USER_OTHER_THREAD,
-	PERCH__USER_OFF_PMU,
-	PERCH__USER_FORBIDDEN,
-	PERCH__USER_NO_CLOCK,
-	PERCH__USER_NO_REGISTER,
-	PERCH__USER_BUSY,
-	PERCH__USER_MAX
+enum perch__rdpmc_state {
+	PERCH__RDPMC_USED, /* from the page */
+	PERCH__RDPMC_NOT_REQUESTED,
+	PERCH__RDPMC_NOT_READ_YET, /* nothing was read yet */
+	PERCH__RDPMC_NO_ARCH,
+	PERCH__RDPMC_NOT_SELF,
+	PERCH__RDPMC_NO_HARDWARE,
+	PERCH__RDPMC_NO_CORE, /* another PMU than the cores' */
+	PERCH__RDPMC_LOST_REQUESTED,
+	PERCH__RDPMC_REFUSED, /* the kernel takes the event only without the wish */
+	PERCH__RDPMC_NO_PAGE,
+	PERCH__RDPMC_OTHER_THREAD,
+	PERCH__RDPMC_OFF_PMU,
+	PERCH__RDPMC_FORBIDDEN,
+	PERCH__RDPMC_NO_CLOCK,
+	PERCH__RDPMC_NO_REGISTER,
+	PERCH__RDPMC_BUSY,
+	PERCH__RDPMC_MAX
 };
 
 /*
  * In memory that a child after fork(2) finds full of zeros: it has neither the page nor the thread,
  * and must not touch what its parent mapped.
  */
-struct perch__user {
+struct perch__rdpmc {
 	/* who may read: the event is on the PMU that this thread runs on */
 	uintptr_t thread;
 	const struct perch_mmap_page *page;
 };
 /* No thread's: for counters without a page. */
-extern const struct perch__user perch__no_user;
+extern const struct perch__rdpmc perch__no_rdpmc;
 
 #define PERCH__INLINE static inline __attribute__((always_inline))
 /* A thread that is interrupted at each try is not worth waiting for: read(2) does it. */
-#define PERCH__USER_TRIES 16
+#define PERCH__RDPMC_TRIES 16
 
 /* The page's capabilities by number, as the bits of struct perch_mmap_page are laid out: one test
  * for several. */
@@ -153,17 +153,17 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 }
 
 /*
- * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__USER_BUSY when it
- * did meanwhile. read_counter(index, &value) takes the page's index, which is 0 where there is no
- * counter, and is false where there is no way to it; words: value, time enabled, time running, as
- * read(2) would give them.
+ * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__RDPMC_BUSY when
+ * it did meanwhile. read_counter(index, &value) takes the page's index, which is 0 where there is
+ * no counter, and is false where there is no way to it; words: value, time enabled, time running,
+ * as read(2) would give them.
  *
  * The kernel's own copy of the counter, which offset makes up for, is signed when the counter has
  * just been set, and not when it has been read since: with a page written after that, by a reset,
  * the value is too low by the counter's whole range, and negative. Only the careful try, which
  * takes more instructions, makes up for that.
  */
-PERCH__INLINE enum perch__user_how perch__page_try(
+PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 	const struct perch_mmap_page *page, uint64_t words[3], bool careful,
 	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
 {
@@ -176,9 +176,9 @@ PERCH__INLINE enum perch__user_how perch__page_try(
 	index = page->index;
 	view.can = page->capabilities;
 	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_READ)))
-		return PERCH__USER_FORBIDDEN;
+		return PERCH__RDPMC_FORBIDDEN;
 	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_TELL_TIME)))
-		return PERCH__USER_NO_CLOCK;
+		return PERCH__RDPMC_NO_CLOCK;
 	view.enabled = page->time_enabled;
 	view.running = page->time_running;
 	memcpy(&packed, &page->pmc_width, sizeof(packed));
@@ -189,34 +189,34 @@ PERCH__INLINE enum perch__user_how perch__page_try(
 	view.mask = page->time_mask;
 	view.clock = read_clock();
 	if (PERCH__UNLIKELY(!read_counter(index, &value)))
-		return index ? PERCH__USER_NO_REGISTER : PERCH__USER_OFF_PMU;
+		return index ? PERCH__RDPMC_NO_REGISTER : PERCH__RDPMC_OFF_PMU;
 	view.value = page->offset + perch__sign_extend(value, PERCH__WIDTH(packed));
 	PERCH__IN_ORDER();
 	if (careful && (int64_t)view.value < 0 && page->pmc_width < 64)
 		view.value += UINT64_C(1) << (page->pmc_width & 63);
 	if (PERCH__UNLIKELY(lock & 1 || lock != *now || (!careful && (int64_t)view.value < 0)))
-		return PERCH__USER_BUSY;
+		return PERCH__RDPMC_BUSY;
 	elapsed = perch__page_elapsed(&view);
 	words[0] = view.value;
 	words[1] = view.enabled + elapsed;
 	words[2] = view.running + elapsed;
-	return PERCH__USER_READ;
+	return PERCH__RDPMC_USED;
 }
 
 /* Several tries. */
-PERCH__INLINE enum perch__user_how perch__page_read(
+PERCH__INLINE enum perch__rdpmc_state perch__page_read(
 	const struct perch_mmap_page *page, uint64_t words[3],
 	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
 {
-	enum perch__user_how how = PERCH__USER_BUSY;
+	enum perch__rdpmc_state state = PERCH__RDPMC_BUSY;
 
-	for (unsigned tries = 0; how == PERCH__USER_BUSY && tries < PERCH__USER_TRIES; tries++)
-		how = perch__page_try(page, words, true, read_counter, read_clock);
-	return how;
+	for (unsigned tries = 0; state == PERCH__RDPMC_BUSY && tries < PERCH__RDPMC_TRIES; tries++)
+		state = perch__page_try(page, words, true, read_counter, read_clock);
+	return state;
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#define PERCH__USER_ARCH 1
+#define PERCH__RDPMC_ARCH 1
 
 PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
 {
@@ -247,7 +247,7 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 	return thread;
 }
 #elif defined(__aarch64__)
-#define PERCH__USER_ARCH 1
+#define PERCH__RDPMC_ARCH 1
 
 #define PERCH__READ(name)                                        \
 	({                                                       \
@@ -304,7 +304,7 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 	return thread;
 }
 #else
-#define PERCH__USER_ARCH 0
+#define PERCH__RDPMC_ARCH 0
 
 PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
 {
@@ -323,21 +323,21 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 }
 #endif
 
-/* PERCH__USER_READ when such an event of such a target may be read so; else why not. */
-enum perch__user_how perch__user_may(const struct perch_attr *attr,
-				     const struct perch_target *target);
+/* PERCH__RDPMC_USED when such an event of such a target may be read so; else why not. */
+enum perch__rdpmc_state perch__rdpmc_check(const struct perch_attr *attr,
+					   const struct perch_target *target);
 /*
- * Maps the page of an event that may be read so. *user is &perch__no_user where that cannot be, and
- * the answer says why; *errnum has what the kernel said.
+ * Maps the page of an event that may be read so. *rdpmc is &perch__no_rdpmc where that cannot be,
+ * and the answer says why; *errnum has what the kernel said.
  */
-enum perch__user_how perch__user_map(const struct perch__user **user, int fd,
-				     const struct perch_syscalls *calls, int *errnum);
-void perch__user_unmap(const struct perch__user *user, const struct perch_syscalls *calls);
-/* True when how is PERCH__USER_READ; else tells why not. */
+enum perch__rdpmc_state perch__rdpmc_map(const struct perch__rdpmc **rdpmc, int fd,
+					 const struct perch_syscalls *calls, int *errnum);
+void perch__rdpmc_unmap(const struct perch__rdpmc *rdpmc, const struct perch_syscalls *calls);
+/* True when state is PERCH__RDPMC_USED; else tells why not. */
 /* What is to be told where the cause turns on which PMU it is. machine NULL: this one. */
-enum perch__user_how perch__user_cause(enum perch__user_how how, uint32_t type,
-				       struct perch_machine *machine);
-bool perch__user_tell(enum perch__user_how how, int errnum, const char *name,
-		      struct perch_error *err);
+enum perch__rdpmc_state perch__rdpmc_cause(enum perch__rdpmc_state state, uint32_t type,
+					   struct perch_machine *machine);
+bool perch__rdpmc_report(enum perch__rdpmc_state state, int errnum, const char *name,
+			 struct perch_error *err);
 
 #endif

@@ -9,20 +9,20 @@
 
 #include "set.h"
 
-size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size_t target)
+size_t perch__leader_at(const struct perch_set *set, struct perch__group_range range, size_t target)
 {
-	size_t event = run.first;
+	size_t event = range.first;
 
-	while (event < run.end && perch__fd_at(set, event, target) < 0)
+	while (event < range.end && perch__fd_at(set, event, target) < 0)
 		event++;
 	return event;
 }
 
-struct perch__aside *perch__set_aside(struct perch_set *set, size_t event)
+struct perch__cold *perch__set_cold(struct perch_set *set, size_t event)
 {
-	if (!set->aside[event])
-		set->aside[event] = calloc(1, sizeof(*set->aside[event]));
-	return set->aside[event];
+	if (!set->cold[event])
+		set->cold[event] = calloc(1, sizeof(*set->cold[event]));
+	return set->cold[event];
 }
 
 int perch__set_blame(const struct perch_set *set, size_t event, size_t target,
@@ -55,16 +55,16 @@ void perch_set_close(struct perch_set *set)
 		if (set->fd[i] >= 0)
 			set->calls->close(set->calls->context, set->fd[i]);
 	perch_machine_free(set->own);
-	for (size_t i = 0; set->aside && i < set->nr_events; i++)
-		free(set->aside[i]);
+	for (size_t i = 0; set->cold && i < set->nr_events; i++)
+		free(set->cold[i]);
 	free(set->event);
-	free(set->aside);
-	free(set->run);
+	free(set->cold);
+	free(set->range);
 	free(set->target);
 	free(set->gone);
 	free(set->fd);
 	free(set->base);
-	free(set->words.at);
+	free(set->words.word);
 	free(set);
 }
 
@@ -97,32 +97,32 @@ int perch_set_fd(const struct perch_set *set, size_t event, size_t target)
 void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 {
 	for (size_t i = 0; i < set->nr_events; i++) {
-		struct perch__aside *aside = set->aside[i];
+		struct perch__cold *cold = set->cold[i];
 		struct perch_open_call call = { .attr = &set->event[i].attr,
 						.flags = PERCH_FLAG_FD_CLOEXEC };
 		struct perch_open_call_leader known;
 		size_t leader = set->event[i].event.leader;
 
-		if (!set->event[i].skipped || !aside->errnum)
+		if (!set->event[i].skipped || !cold->errnum)
 			continue;
-		call.pid = aside->target.pid;
-		call.cpu = aside->target.cpu;
-		call.group_fd = aside->group_fd;
-		call.errnum = aside->errnum;
-		if (aside->target.cgroup_fd > 0) {
-			call.pid = aside->target.cgroup_fd;
+		call.pid = cold->target.pid;
+		call.cpu = cold->target.cpu;
+		call.group_fd = cold->group_fd;
+		call.errnum = cold->errnum;
+		if (cold->target.cgroup_fd > 0) {
+			call.pid = cold->target.cgroup_fd;
 			call.flags |= PERCH_FLAG_PID_CGROUP;
 			call.pid_is_cgroup_fd = true;
 		}
 		if (call.group_fd >= 0 && leader < set->nr_events && leader != i &&
 		    !set->event[leader].skipped) {
-			perch__describe_leader(set, leader, &aside->target,
+			perch__describe_leader(set, leader, &cold->target,
 					       set->event[leader].event.members, &known);
 			call.leader = &known;
 		}
-		perch_explain(&call, machine, &aside->reason);
-		if (aside->no_user_side)
-			perch__advise_privilege(&aside->reason);
+		perch_explain(&call, machine, &cold->reason);
+		if (cold->cannot_exclude_kernel)
+			perch__advise_privilege(&cold->reason);
 	}
 }
 
@@ -130,18 +130,19 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument,
 			   struct perch_error *err)
 {
-	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
+	for (const struct perch__group_range *range = set->range;
+	     range < set->range + set->nr_ranges; range++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
-			size_t leader = perch__leader_at(set, *run, i);
+			size_t leader = perch__leader_at(set, *range, i);
 			int rc;
 
-			if (leader == run->end)
+			if (leader == range->end)
 				continue;
 			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request,
 					    argument);
 			if (!rc)
 				continue;
-			perch__tell_control(-rc, request, NULL, err);
+			perch__control_error(-rc, request, NULL, err);
 			return perch__set_blame(set, leader, i, err, rc);
 		}
 	return 0;

@@ -9,7 +9,7 @@
 
 /* What few events have: kept apart, so that thousands of the others take less memory, and time to
  * fill it. */
-struct perch__aside {
+struct perch__cold {
 	struct perch_attr missing_features;
 	struct perch_error reason;
 	/* the call that made the kernel refuse an event that is skipped */
@@ -17,7 +17,7 @@ struct perch__aside {
 	int group_fd;
 	int errnum; /* 0: not refused by the kernel */
 	/* forbidden, and user space alone cannot be counted in its place */
-	bool no_user_side;
+	bool cannot_exclude_kernel;
 };
 /* To advise user space alone would be wrong then. */
 static inline void perch__advise_privilege(struct perch_error *err)
@@ -29,7 +29,7 @@ static inline void perch__advise_privilege(struct perch_error *err)
 }
 
 /* Events [first, end) may be one group: they were, when parsed. */
-struct perch__run {
+struct perch__group_range {
 	size_t first, end;
 	/* open on every target: nothing to look for when it is read */
 	bool whole;
@@ -41,10 +41,10 @@ struct perch_set {
 	struct perch_machine *own;     /* made when facts are needed and none was given */
 	size_t nr_events, nr_targets;
 	struct perch_set_event *event;
-	struct perch__aside **aside; /* of each event; NULL: it has nothing to tell */
+	struct perch__cold **cold; /* of each event; NULL: it has nothing to tell */
 	/* of all that is open, in order; at the array's end, those to be opened */
-	struct perch__run *run;
-	size_t nr_runs, first_group;
+	struct perch__group_range *range;
+	size_t nr_ranges, first_group;
 	struct perch_target *target;
 	bool *gone;		  /* of each target: its thread has ended */
 	int *fd;		  /* [event * nr_targets + target]; -1: not open there */
@@ -54,8 +54,9 @@ struct perch_set {
 	bool single_reads;
 };
 
-/* The first event of the run that is open on a target, which leads there; end when none is. */
-size_t perch__leader_at(const struct perch_set *set, struct perch__run run, size_t target);
+/* The first event of the range that is open on a target, which leads there; end when none is. */
+size_t perch__leader_at(const struct perch_set *set, struct perch__group_range range,
+			size_t target);
 
 static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t target)
 {
@@ -69,7 +70,7 @@ void perch__describe_leader(const struct perch_set *set, size_t event,
 			    struct perch_open_call_leader *leader);
 
 /* What is told of an event beside its attr; NULL: no memory. */
-struct perch__aside *perch__set_aside(struct perch_set *set, size_t event);
+struct perch__cold *perch__set_cold(struct perch_set *set, size_t event);
 
 /* Puts the names of an event and a target in front of an error. Returns rc. */
 int perch__set_blame(const struct perch_set *set, size_t event, size_t target,

@@ -103,14 +103,14 @@ static int copy_targets(struct perch_set *set, const struct perch_targets *targe
  */
 static void find_groups(struct perch_set *set, const struct perch_events *events)
 {
-	struct perch__run group = { .end = set->nr_events };
+	struct perch__group_range group = { .end = set->nr_events };
 
 	set->first_group = set->nr_events;
 	for (size_t i = set->nr_events; i-- > 0;) {
 		if (events->event[i].leader != (int)i)
 			continue;
 		group.first = i;
-		set->run[--set->first_group] = group;
+		set->range[--set->first_group] = group;
 		group.end = i;
 	}
 }
@@ -126,11 +126,11 @@ static int make_arrays(struct perch_set *set, const struct perch_events *events,
 			"%zu events on %zu targets are more than a process can have open",
 			events->nr, set->nr_targets);
 	set->event = malloc(events->nr * sizeof(*set->event));
-	set->aside = calloc(events->nr, sizeof(*set->aside));
-	set->run = malloc(events->nr * sizeof(*set->run));
+	set->cold = calloc(events->nr, sizeof(*set->cold));
+	set->range = malloc(events->nr * sizeof(*set->range));
 	set->gone = calloc(set->nr_targets, sizeof(*set->gone));
 	set->fd = malloc(nr * sizeof(*set->fd));
-	if (!set->event || !set->aside || !set->run || !set->gone || !set->fd)
+	if (!set->event || !set->cold || !set->range || !set->gone || !set->fd)
 		return perch__set_no_memory(err);
 	set->nr_events = events->nr;
 	for (size_t i = 0; i < nr; i++)

@@ -20,11 +20,11 @@ struct opening {
 	struct perch_error *err;
 	/* of the event in hand */
 	size_t event;
-	struct perch__run run;	       /* its group */
-	struct perch_attr attr;	       /* as a leader's */
-	struct perch_attr given;       /* as last tried */
-	bool forbidden;		       /* and its PMU cannot count user space alone */
-	const struct perch_cpus *cpus; /* where its PMU counts; NULL: anywhere */
+	struct perch__group_range range; /* its group */
+	struct perch_attr attr;		 /* as a leader's */
+	struct perch_attr given;	 /* as last tried */
+	bool forbidden;			 /* and its PMU cannot count user space alone */
+	const struct perch_cpus *cpus;	 /* where its PMU counts; NULL: anywhere */
 };
 
 static struct perch_set_event *event_of(const struct opening *o)
@@ -73,7 +73,7 @@ static void take_event(struct perch_set_event *made, const struct perch_event *e
 	made->reason = NULL;
 }
 
-/* What text and options make of an event, without what depends on its company. */
+/* What text and options make of an event, without what depends on its constraints. */
 static int build(struct opening *o, size_t number)
 {
 	struct perch_set_event *event = &o->set->event[number];
@@ -86,7 +86,7 @@ static int build(struct opening *o, size_t number)
 
 static int prepare(struct opening *o)
 {
-	bool group = o->run.end - o->run.first > 1 && !o->set->single_reads;
+	bool group = o->range.end - o->range.first > 1 && !o->set->single_reads;
 
 	o->attr = event_of(o)->attr;
 	o->attr.read_format = (o->options.read & ~(uint64_t)PERCH_FORMAT_GROUP) | PERCH__TIMES;
@@ -104,15 +104,15 @@ static void follow_leader(struct perch_attr *attr)
 }
 
 /* What was left out here is told, and not asked for on the other targets. */
-static int keep_dropped(struct opening *o, const struct perch_attr *missing_features)
+static int record_missing_features(struct opening *o, const struct perch_attr *missing_features)
 {
-	struct perch__aside *aside = perch__set_aside(o->set, o->event);
+	struct perch__cold *cold = perch__set_cold(o->set, o->event);
 	struct perch_attr before = o->attr;
 
-	if (!aside)
+	if (!cold)
 		return perch__set_no_memory(o->err);
-	perch__add_parts(&aside->missing_features, missing_features);
-	event_of(o)->missing_features = &aside->missing_features;
+	perch__add_features(&cold->missing_features, missing_features);
+	event_of(o)->missing_features = &cold->missing_features;
 	o->attr = o->given;
 	o->attr.disabled = before.disabled;
 	o->attr.enable_on_exec = before.enable_on_exec && !missing_features->enable_on_exec;
@@ -138,16 +138,16 @@ static int try_open(struct opening *o, size_t target, int leader)
 		o->set->single_reads = true;
 		o->attr.read_format = o->given.read_format;
 	}
-	if (fd < 0 || !o->options.optional || !perch__any_part(&missing_features))
+	if (fd < 0 || !o->options.optional || !perch__any_feature(&missing_features))
 		return fd;
-	rc = keep_dropped(o, &missing_features);
+	rc = record_missing_features(o, &missing_features);
 	if (rc)
 		o->set->calls->close(o->set->calls->context, fd);
 	return rc ? rc : fd;
 }
 
 /* What perf takes for "this machine has it not". */
-static bool means_absent(int rc)
+static bool means_unsupported(int rc)
 {
 	return rc == -EINVAL || rc == -ENOSYS || rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
@@ -157,7 +157,7 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 {
 	bool weak = false;
 
-	for (size_t i = o->run.first; i < o->run.end; i++)
+	for (size_t i = o->range.first; i < o->range.end; i++)
 		weak |= o->set->event[i].event.weak;
 	return weak && leader >= 0 && (rc == -EINVAL || rc == -ENOSPC);
 }
@@ -176,7 +176,7 @@ static bool cannot_exclude(const struct opening *o, int leader, int rc)
  * The kernel looks at permission first: only now an event shows that the machine has it not, which
  * may be skipped. Any other refusal leaves the event as it was, and the first refusal to be told.
  */
-static int try_user_side(struct opening *o, size_t target, int leader, int refused)
+static int try_user_only(struct opening *o, size_t target, int leader, int refused)
 {
 	struct perch_attr before = o->attr;
 	int fd;
@@ -188,7 +188,7 @@ static int try_user_side(struct opening *o, size_t target, int leader, int refus
 		o->forbidden = true;
 		return refused;
 	}
-	if (fd >= 0 || (means_absent(fd) && o->may & PERCH_SET_MAY_SKIP)) {
+	if (fd >= 0 || (means_unsupported(fd) && o->may & PERCH_SET_MAY_SKIP)) {
 		event_of(o)->user_only = true;
 		return fd;
 	}
@@ -199,8 +199,8 @@ static int try_user_side(struct opening *o, size_t target, int leader, int refus
 
 static int open_there(struct opening *o, size_t target, int leader)
 {
-	bool user_may_do = !o->attr.exclude_kernel && !o->attr.exclude_user &&
-			   o->may & PERCH_SET_MAY_DROP_KERNEL;
+	bool user_only_allowed = !o->attr.exclude_kernel && !o->attr.exclude_user &&
+				 o->may & PERCH_SET_MAY_DROP_KERNEL;
 	int fd = try_open(o, target, leader);
 
 	o->forbidden = false;
@@ -211,8 +211,8 @@ static int open_there(struct opening *o, size_t target, int leader)
 		o->attr.precise_ip--;
 		fd = try_open(o, target, leader);
 	}
-	if (fd == -EACCES && user_may_do)
-		fd = try_user_side(o, target, leader, fd);
+	if (fd == -EACCES && user_only_allowed)
+		fd = try_user_only(o, target, leader, fd);
 	return fd;
 }
 
@@ -228,22 +228,22 @@ static void close_event(struct perch_set *set, size_t event)
 }
 
 /* The next one leads where a leader is left out. */
-static int skip(struct opening *o, const struct perch__aside *aside)
+static int skip(struct opening *o, const struct perch__cold *cold)
 {
 	struct perch_set_event *event = event_of(o);
 
 	close_event(o->set, o->event);
 	event->skipped = true;
-	event->reason = &aside->reason;
-	if (o->event != o->run.first) {
-		o->set->event[o->run.first].event.members--;
+	event->reason = &cold->reason;
+	if (o->event != o->range.first) {
+		o->set->event[o->range.first].event.members--;
 		return SKIPPED;
 	}
-	o->run.first++;
-	for (size_t i = o->run.first; i < o->run.end; i++)
-		o->set->event[i].event.leader = o->run.first;
-	if (o->run.first < o->run.end)
-		o->set->event[o->run.first].event.members = o->run.end - o->run.first;
+	o->range.first++;
+	for (size_t i = o->range.first; i < o->range.end; i++)
+		o->set->event[i].event.leader = o->range.first;
+	if (o->range.first < o->range.end)
+		o->set->event[o->range.first].event.members = o->range.end - o->range.first;
 	event->event.members = 1;
 	return SKIPPED;
 }
@@ -252,22 +252,22 @@ static int skip(struct opening *o, const struct perch__aside *aside)
 static bool explain_member(const struct opening *o, size_t target, int leader, int rc,
 			   struct perch_error *err)
 {
-	struct perch__company company = { 0 };
+	struct perch__group_constraints constraints = { 0 };
 
 	if (leader < 0 || rc != -EINVAL)
 		return false;
-	for (size_t i = o->run.first; i < o->event; i++)
+	for (size_t i = o->range.first; i < o->event; i++)
 		if (perch__fd_at(o->set, i, target) >= 0)
-			perch__company_add(&company, &o->set->event[i].attr);
-	return perch__explain_member(&company, &o->given, &o->set->target[target], o->set->machine,
-				     err);
+			perch__group_constraints_add(&constraints, &o->set->event[i].attr);
+	return perch__explain_group_member(&constraints, &o->given, &o->set->target[target],
+					   o->set->machine, err);
 }
 
 /* The leader that the event in hand was to follow on a target, in the call. */
 static void add_leader(const struct opening *o, size_t target, struct perch_open_call *call,
 		       struct perch_open_call_leader *leader)
 {
-	struct perch__run before = { .first = o->run.first, .end = o->event };
+	struct perch__group_range before = { .first = o->range.first, .end = o->event };
 	size_t first = perch__leader_at(o->set, before, target), members = 0;
 
 	if (call->group_fd < 0 || first == before.end)
@@ -278,7 +278,7 @@ static void add_leader(const struct opening *o, size_t target, struct perch_open
 	call->leader = leader;
 }
 
-static int tell_refusal(struct opening *o, const struct perch_open_call *call, size_t target)
+static int report_refusal(struct opening *o, const struct perch_open_call *call, size_t target)
 {
 	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
@@ -313,7 +313,7 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 		.pid_is_cgroup_fd = cgroup,
 	};
 	struct perch_open_call_leader known;
-	struct perch__aside *aside;
+	struct perch__cold *cold;
 
 	if (rc == -ESRCH && at->pid > 0 && !cgroup && o->may & PERCH_SET_MAY_LOSE_TARGETS) {
 		o->set->gone[target] = true;
@@ -322,22 +322,22 @@ static int refused(struct opening *o, size_t target, int leader, int rc)
 	if (may_be_too_large(o, leader, rc))
 		return TOO_LARGE;
 	add_leader(o, target, &call, &known);
-	if (!(means_absent(rc) || o->forbidden) || !(o->may & PERCH_SET_MAY_SKIP))
-		return tell_refusal(o, &call, target);
-	aside = perch__set_aside(o->set, o->event);
-	if (!aside)
+	if (!(means_unsupported(rc) || o->forbidden) || !(o->may & PERCH_SET_MAY_SKIP))
+		return report_refusal(o, &call, target);
+	cold = perch__set_cold(o->set, o->event);
+	if (!cold)
 		return perch__set_no_memory(o->err);
 	event_of(o)->attr = o->given;
-	aside->target = *at;
-	aside->group_fd = leader;
-	if (!explain_member(o, target, leader, rc, &aside->reason)) {
-		aside->errnum = -rc;
-		aside->no_user_side = o->forbidden;
-		perch_explain(&call, NULL, &aside->reason);
+	cold->target = *at;
+	cold->group_fd = leader;
+	if (!explain_member(o, target, leader, rc, &cold->reason)) {
+		cold->errnum = -rc;
+		cold->cannot_exclude_kernel = o->forbidden;
+		perch_explain(&call, NULL, &cold->reason);
 		if (o->forbidden)
-			perch__advise_privilege(&aside->reason);
+			perch__advise_privilege(&cold->reason);
 	}
-	return skip(o, aside);
+	return skip(o, cold);
 }
 
 static int set_filter(struct opening *o, size_t target, int fd)
@@ -349,16 +349,16 @@ static int set_filter(struct opening *o, size_t target, int fd)
 }
 
 /* Its PMU counts on other CPUs than those that are wanted. */
-static int nowhere(struct opening *o)
+static int report_no_cpu(struct opening *o)
 {
-	struct perch__aside *aside = NULL;
+	struct perch__cold *cold = NULL;
 	struct perch_error *err = o->err;
 
 	if (o->may & PERCH_SET_MAY_SKIP) {
-		aside = perch__set_aside(o->set, o->event);
-		if (!aside)
+		cold = perch__set_cold(o->set, o->event);
+		if (!cold)
 			return perch__set_no_memory(o->err);
-		err = &aside->reason;
+		err = &cold->reason;
 	}
 	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
 			"its PMU counts on none of the CPUs asked for");
@@ -367,8 +367,8 @@ static int nowhere(struct opening *o)
 		perch_error_remedy(err, "measure on CPU %d, which is one where it counts",
 				   o->cpus->cpu[0]);
 	event_of(o)->attr = o->attr;
-	if (aside)
-		return skip(o, aside);
+	if (cold)
+		return skip(o, cold);
 	perch_error_prefix(err, "%s: ", event_of(o)->event.name);
 	return -ENODEV;
 }
@@ -380,7 +380,7 @@ static int open_event(struct opening *o)
 	int rc = prepare(o);
 
 	for (size_t i = 0; !rc && i < set->nr_targets; i++) {
-		struct perch__run before = { .first = o->run.first, .end = o->event };
+		struct perch__group_range before = { .first = o->range.first, .end = o->event };
 		size_t leader = perch__leader_at(set, before, i);
 		int leader_fd = leader < o->event ? perch__fd_at(set, leader, i) : -1;
 		int fd;
@@ -399,13 +399,13 @@ static int open_event(struct opening *o)
 		rc = set_filter(o, i, fd);
 	}
 	if (!rc && !nr_there)
-		return nowhere(o);
+		return report_no_cpu(o);
 	if (!rc)
 		event_of(o)->attr = o->given;
 	return rc;
 }
 
-static int open_alone(struct opening *o, struct perch__run group)
+static int open_alone(struct opening *o, struct perch__group_range group)
 {
 	int rc = 0;
 
@@ -422,7 +422,7 @@ static int open_alone(struct opening *o, struct perch__run group)
 		if (o->set->event[i].skipped)
 			continue;
 		o->event = i;
-		o->run = (struct perch__run){ .first = i, .end = i + 1 };
+		o->range = (struct perch__group_range){ .first = i, .end = i + 1 };
 		rc = build(o, i);
 		if (!rc)
 			rc = open_event(o);
@@ -430,35 +430,37 @@ static int open_alone(struct opening *o, struct perch__run group)
 	return rc < 0 ? rc : 0;
 }
 
-static int open_group(struct opening *o, struct perch__run group)
+static int open_group(struct opening *o, struct perch__group_range group)
 {
 	int rc;
 
-	o->run = group;
+	o->range = group;
 	for (size_t i = group.first; i < group.end; i++) {
 		o->event = i;
 		rc = open_event(o);
 		if (rc < 0)
 			return rc;
 		if (rc == TOO_LARGE)
-			return open_alone(o, o->run);
+			return open_alone(o, o->range);
 	}
 	return 0;
 }
 
 /* What became of a group: if it broke, as many runs as events; skipped ones are runs of nothing,
  * which reads tell. */
-static void keep_runs(struct perch_set *set, struct perch__run group)
+static void add_ranges(struct perch_set *set, struct perch__group_range group)
 {
-	struct perch__run run;
+	struct perch__group_range range;
 
-	for (size_t first = group.first; first < group.end; first = run.end) {
-		run = (struct perch__run){ .first = first, .end = first + 1, .whole = true };
-		while (run.end < group.end && set->event[run.end].event.leader == (int)first)
-			run.end++;
-		for (size_t at = first * set->nr_targets; at < run.end * set->nr_targets; at++)
-			run.whole &= set->fd[at] >= 0;
-		set->run[set->nr_runs++] = run;
+	for (size_t first = group.first; first < group.end; first = range.end) {
+		range = (struct perch__group_range){ .first = first,
+						     .end = first + 1,
+						     .whole = true };
+		while (range.end < group.end && set->event[range.end].event.leader == (int)first)
+			range.end++;
+		for (size_t at = first * set->nr_targets; at < range.end * set->nr_targets; at++)
+			range.whole &= set->fd[at] >= 0;
+		set->range[set->nr_ranges++] = range;
 	}
 }
 
@@ -480,7 +482,7 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 	struct opening o = { .options = options ? *options : (struct perch_options){ 0 },
 			     .may = may,
 			     .err = err };
-	struct perch__run group;
+	struct perch__group_range group;
 	int rc;
 
 	*set = NULL;
@@ -501,9 +503,9 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 		rc = build(&o, i);
 	}
 	for (size_t i = o.set->first_group; !rc && i < events->nr; i++) {
-		group = o.set->run[i];
+		group = o.set->range[i];
 		rc = open_group(&o, group);
-		keep_runs(o.set, group);
+		add_ranges(o.set, group);
 	}
 	if (!rc)
 		rc = check_left(o.set, err);

@@ -13,9 +13,9 @@ static const struct perch__base *base_at(const struct perch_set *set, size_t at)
 }
 
 /* A pinned event that lost its counter is what happened, not a failure. */
-static int judge_failure(const struct perch_set *set, size_t event, size_t target,
-			 struct perch_count *count, int rc, const struct perch_error *said,
-			 struct perch_error *err)
+static int read_failed(const struct perch_set *set, size_t event, size_t target,
+		       struct perch_count *count, int rc, const struct perch_error *said,
+		       struct perch_error *err)
 {
 	if (rc == -ENODATA) {
 		*count = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
@@ -38,34 +38,34 @@ static int read_single(struct perch_set *set, size_t event, size_t target,
 	rc = perch__read(set->calls, set->fd[at], words, perch__read_words(read_format, 1),
 			 set->event[event].event.name, &said);
 	if (PERCH__UNLIKELY(rc))
-		return judge_failure(set, event, target, &counts[at], rc, &said, err);
-	perch__take_single(&counts[at], words, read_format, base_at(set, at));
+		return read_failed(set, event, target, &counts[at], rc, &said, err);
+	perch__parse_single(&counts[at], words, read_format, base_at(set, at));
 	return 0;
 }
 
 /* Members have left the group: each for itself. */
-static int read_strays(struct perch_set *set, struct perch__run run, size_t target,
-		       struct perch_count *counts, struct perch_error *err)
+static int read_orphans(struct perch_set *set, struct perch__group_range range, size_t target,
+			struct perch_count *counts, struct perch_error *err)
 {
 	int rc = 0;
 
-	for (size_t i = run.first; !rc && i < run.end; i++) {
+	for (size_t i = range.first; !rc && i < range.end; i++) {
 		const struct perch_set_event *event = &set->event[i];
 		size_t at = i * set->nr_targets + target;
 		struct perch_error said;
 
 		if (set->fd[at] < 0)
 			continue;
-		rc = perch__read_astray(set->calls, set->fd[at], event->attr.read_format,
+		rc = perch__read_orphan(set->calls, set->fd[at], event->attr.read_format,
 					&set->words, event->event.name, base_at(set, at),
 					&counts[at], &said);
 		if (rc)
-			rc = judge_failure(set, i, target, &counts[at], rc, &said, err);
+			rc = read_failed(set, i, target, &counts[at], rc, &said, err);
 	}
 	return rc;
 }
 
-static int read_group(struct perch_set *set, const struct perch__run *run, size_t leader,
+static int read_group(struct perch_set *set, const struct perch__group_range *range, size_t leader,
 		      size_t members, size_t target, struct perch_count *counts,
 		      struct perch_error *err)
 {
@@ -78,30 +78,31 @@ static int read_group(struct perch_set *set, const struct perch__run *run, size_
 	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
 				  members, &set->words, name, &said);
 	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
-		return judge_failure(set, leader, target, NULL, given, &said, err);
+		return read_failed(set, leader, target, NULL, given, &said, err);
 	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
-		return read_strays(set, *run, target, counts, err);
-	next = set->words.at + PERCH__FIRST_MEMBER;
+		return read_orphans(set, *range, target, counts, err);
+	next = set->words.word + PERCH__FIRST_MEMBER;
 	for (size_t at = leader * set->nr_targets + target; members; at += set->nr_targets) {
-		if (PERCH__UNLIKELY(!run->whole) && set->fd[at] < 0)
+		if (PERCH__UNLIKELY(!range->whole) && set->fd[at] < 0)
 			continue;
 		if (PERCH__UNLIKELY(given < 0))
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_ERROR };
 		else
-			next = perch__take(&counts[at], next, set->words.at + PERCH__GROUP_TIMES,
-					   read_format, base_at(set, at));
+			next = perch__parse_count(&counts[at], next,
+						  set->words.word + PERCH__GROUP_TIMES, read_format,
+						  base_at(set, at));
 		members--;
 	}
 	return 0;
 }
 
 /* Tells those that are not open there. Returns how many are. */
-static size_t find_members(const struct perch_set *set, const struct perch__run *run, size_t target,
-			   struct perch_count *counts, size_t *leader)
+static size_t find_members(const struct perch_set *set, const struct perch__group_range *range,
+			   size_t target, struct perch_count *counts, size_t *leader)
 {
-	size_t at = run->first * set->nr_targets + target, members = 0;
+	size_t at = range->first * set->nr_targets + target, members = 0;
 
-	for (size_t i = run->first; i < run->end; i++, at += set->nr_targets)
+	for (size_t i = range->first; i < range->end; i++, at += set->nr_targets)
 		if (set->fd[at] < 0)
 			counts[at] = (struct perch_count){ .state = PERCH_COUNT_STATE_NOT_OPEN };
 		else if (!members++)
@@ -109,19 +110,19 @@ static size_t find_members(const struct perch_set *set, const struct perch__run 
 	return members;
 }
 
-static int read_run(struct perch_set *set, const struct perch__run *run, size_t target,
-		    struct perch_count *counts, struct perch_error *err)
+static int read_range(struct perch_set *set, const struct perch__group_range *range, size_t target,
+		      struct perch_count *counts, struct perch_error *err)
 {
-	size_t leader = run->first, members = run->end - run->first;
+	size_t leader = range->first, members = range->end - range->first;
 	int rc = 0;
 
-	if (PERCH__UNLIKELY(!run->whole))
-		members = find_members(set, run, target, counts, &leader);
+	if (PERCH__UNLIKELY(!range->whole))
+		members = find_members(set, range, target, counts, &leader);
 	if (!members)
 		return 0;
 	if (set->event[leader].attr.read_format & PERCH_FORMAT_GROUP)
-		return read_group(set, run, leader, members, target, counts, err);
-	for (size_t i = leader; !rc && i < run->end; i++)
+		return read_group(set, range, leader, members, target, counts, err);
+	for (size_t i = leader; !rc && i < range->end; i++)
 		if (perch__fd_at(set, i, target) >= 0)
 			rc = read_single(set, i, target, counts, err);
 	return rc;
@@ -135,9 +136,10 @@ int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 			err, EINVAL, PERCH_ERROR_USAGE,
 			"the set has %zu events on %zu targets, and room is for %zu counts",
 			set->nr_events, set->nr_targets, nr);
-	for (const struct perch__run *run = set->run; run < set->run + set->nr_runs; run++)
+	for (const struct perch__group_range *range = set->range;
+	     range < set->range + set->nr_ranges; range++)
 		for (size_t i = 0; i < set->nr_targets; i++) {
-			int rc = read_run(set, run, i, counts, err);
+			int rc = read_range(set, range, i, counts, err);
 
 			if (rc)
 				return rc;
@@ -218,6 +220,6 @@ void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
 		between.lost = beyond(now->lost, earlier->lost);
 	}
 	if (counted(now))
-		perch__judge(&between, now->enabled_ns, now->running_ns, &base);
+		perch__evaluate(&between, now->enabled_ns, now->running_ns, &base);
 	*delta = between;
 }

@@ -89,7 +89,7 @@ static void set_precise_max(struct perch_attr *attr, const struct perch_options 
 	const struct perch_pmu *pmu = NULL;
 	char path[192], text[8];
 
-	if (options->precise || !perch__samples(options))
+	if (options->precise || !perch__is_sampling(options))
 		return;
 	if (options->machine &&
 	    (attr->type >= PERCH_TYPE_MAX || attr->config >> PERCH_PMU_TYPE_SHIFT))
@@ -102,8 +102,8 @@ static void set_precise_max(struct perch_attr *attr, const struct perch_options 
 }
 
 /* The event's modifiers and the options together may leave nothing to measure. */
-static int check_sides(const struct perch_attr *attr, const struct perch_event *event,
-		       struct perch_error *err)
+static int check_exclusions(const struct perch_attr *attr, const struct perch_event *event,
+			    struct perch_error *err)
 {
 	bool nobody = attr->exclude_user && attr->exclude_kernel && attr->exclude_hv;
 
@@ -164,8 +164,8 @@ int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 	if (event->precise_max)
 		set_precise_max(attr, options);
 	if (options->self_monitoring)
-		attr->config1 |= perch__user_read_bit(attr, options->machine);
-	rc = check_sides(attr, event, err);
+		attr->config1 |= perch__rdpmc_bit(attr, options->machine);
+	rc = check_exclusions(attr, event, err);
 	if (rc)
 		return rc;
 	attr->size = 0;

@@ -45,7 +45,7 @@ static int check_sampling(const struct perch_options *options, struct perch_erro
 	       "PERCH_SAMPLE_WEIGHT and PERCH_SAMPLE_WEIGHT_STRUCT exclude each other: a sample has one weight");
 	REFUSE(options->clockid && !options->use_clockid, "clockid",
 	       "clockid needs use_clockid: the kernel ignores it otherwise");
-	REFUSE(options->precise && !perch__samples(options), "precise_ip",
+	REFUSE(options->precise && !perch__is_sampling(options), "precise_ip",
 	       "precise needs period or frequency: it is about where samples point, and this event takes none");
 	REFUSE(options->sideband >= PERCH_SIDEBAND_MAX, "sideband",
 	       "sideband has a bit that is no PERCH_SIDEBAND_*, which would be ignored");
@@ -129,7 +129,7 @@ static int check_scope(const struct perch_options *options, struct perch_error *
 	       "enabled and enable_on_exec exclude each other: what counts from the start has nothing to wait for");
 	REFUSE(options->sigtrap && !options->remove_on_exec, "sigtrap",
 	       "sigtrap needs remove_on_exec: a new program would not have the handler");
-	REFUSE(options->sigtrap && !perch__samples(options), "sigtrap",
+	REFUSE(options->sigtrap && !perch__is_sampling(options), "sigtrap",
 	       "sigtrap needs period or frequency: the signal comes with a sample, and this event takes none");
 	REFUSE(options->sig_data && !options->sigtrap, "sig_data", "sig_data needs sigtrap");
 	return 0;

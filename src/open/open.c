@@ -32,9 +32,9 @@ int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 	return -E2BIG;
 }
 
-int perch__try_open(struct perch__try *made, const struct perch_attr *attr,
-		    const struct perch_target *target, int group_fd, unsigned long flags,
-		    struct perch_machine *machine)
+int perch__attempt_open(struct perch__attempt *made, const struct perch_attr *attr,
+			const struct perch_target *target, int group_fd, unsigned long flags,
+			struct perch_machine *machine)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	struct perch_open_call *call = &made->call;
@@ -59,8 +59,8 @@ int perch__try_open(struct perch__try *made, const struct perch_attr *attr,
 	return fd;
 }
 
-int perch__explain_try(struct perch__try *made, struct perch_machine *machine,
-		       struct perch_error *err)
+int perch__explain_attempt(struct perch__attempt *made, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_attr passed = made->given;
 	struct perch_open_call call = made->call;
@@ -76,11 +76,11 @@ int perch__explain_try(struct perch__try *made, struct perch_machine *machine,
 int perch_open(const struct perch_attr *attr, const struct perch_target *target, int group_fd,
 	       unsigned long flags, struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch__try made;
+	struct perch__attempt made;
 	int fd = perch__check_call(attr, err);
 
 	if (fd)
 		return fd;
-	fd = perch__try_open(&made, attr, target, group_fd, flags, machine);
-	return fd >= 0 ? fd : perch__explain_try(&made, machine, err);
+	fd = perch__attempt_open(&made, attr, target, group_fd, flags, machine);
+	return fd >= 0 ? fd : perch__explain_attempt(&made, machine, err);
 }

@@ -122,7 +122,7 @@ static bool leave_out(struct dropping *d)
 }
 
 /* Drops what the refusal may be about. False: there is nothing left that it could be. */
-static bool drop_next(struct dropping *d, const struct perch__try *refused)
+static bool drop_next(struct dropping *d, const struct perch__attempt *refused)
 {
 	if (refused->call.errnum == EINVAL) {
 		while (d->next < d->nr) {
@@ -150,7 +150,8 @@ static bool drop_next(struct dropping *d, const struct perch__try *refused)
  * once more. None is open meanwhile: of breakpoints and counters there may be room for one.
  */
 static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd,
-		     unsigned long flags, struct perch_machine *machine, struct perch__try *made)
+		     unsigned long flags, struct perch_machine *machine,
+		     struct perch__attempt *made)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
@@ -167,13 +168,13 @@ static int take_back(struct dropping *d, int fd, const struct perch_target *targ
 		d->gone[nr] = false;
 		if (!leave_out(d))
 			continue;
-		fd = perch__try_open(made, &d->attr, target, group_fd, flags, machine);
+		fd = perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
 		if (fd >= 0)
 			calls->close(calls->context, fd);
 		d->gone[nr] = fd < 0;
 		leave_out(d);
 	}
-	return perch__try_open(made, &d->attr, target, group_fd, flags, machine);
+	return perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
 }
 
 int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
@@ -182,7 +183,7 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 			struct perch_error *err)
 {
 	struct dropping d;
-	struct perch__try first, later;
+	struct perch__attempt first, later;
 	int fd, rc;
 
 	if (missing_features)
@@ -190,11 +191,11 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	rc = perch__check_call(attr, err);
 	if (rc)
 		return rc;
-	fd = perch__try_open(&first, attr, target, group_fd, flags, machine);
+	fd = perch__attempt_open(&first, attr, target, group_fd, flags, machine);
 	if (fd >= 0)
 		return fd;
 	if (!optional)
-		return perch__explain_try(&first, machine, err);
+		return perch__explain_attempt(&first, machine, err);
 	memset(&d, 0, sizeof(d));
 	d.wanted = attr;
 	d.attr = *attr;
@@ -202,12 +203,12 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	newest_first(d.part, d.nr);
 	later = first;
 	while (fd < 0 && drop_next(&d, &later))
-		fd = perch__try_open(&later, &d.attr, target, group_fd, flags, machine);
+		fd = perch__attempt_open(&later, &d.attr, target, group_fd, flags, machine);
 	if (fd < 0)
-		return perch__explain_try(&first, machine, err);
+		return perch__explain_attempt(&first, machine, err);
 	fd = take_back(&d, fd, target, group_fd, flags, machine, &later);
 	if (fd < 0)
-		return perch__explain_try(&later, machine, err);
+		return perch__explain_attempt(&later, machine, err);
 	*attr = d.attr;
 	if (missing_features)
 		*missing_features = d.missing_features;

@@ -42,7 +42,7 @@ static uint64_t format_bit(const struct perch_pmu *pmu, const struct perch_machi
 	return UINT64_C(1) << bit;
 }
 
-uint64_t perch__user_read_bit(const struct perch_attr *attr, struct perch_machine *machine)
+uint64_t perch__rdpmc_bit(const struct perch_attr *attr, struct perch_machine *machine)
 {
 	struct perch_machine *own = NULL;
 	const struct perch_pmu *pmu;

@@ -64,7 +64,7 @@ static int add_on_each(struct perch_targets *targets, const struct perch_target 
 
 	if (rc)
 		return rc;
-	rc = perch__targets_room(targets, choice.cpus->nr, err);
+	rc = perch__targets_reserve(targets, choice.cpus->nr, err);
 	for (size_t i = 0; !rc && i < choice.cpus->nr; i++) {
 		targets->target[targets->nr] = *target;
 		targets->target[targets->nr++].cpu = choice.cpus->cpu[i];
@@ -81,7 +81,7 @@ int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpu
 	return add_on_each(targets, &everyone, cpus, machine, err);
 }
 
-static int keep_cgroup(struct perch_targets *targets, int fd, struct perch_error *err)
+static int add_cgroup_fd(struct perch_targets *targets, int fd, struct perch_error *err)
 {
 	int *larger = reallocarray(targets->cgroup, targets->nr_cgroups + 1, sizeof(*larger));
 
@@ -106,7 +106,7 @@ int perch_targets_add_cgroup(struct perch_targets *targets, const char *path,
 	cgroup.cgroup_fd = fd;
 	rc = add_on_each(targets, &cgroup, cpus, machine, err);
 	if (!rc)
-		rc = keep_cgroup(targets, fd, err);
+		rc = add_cgroup_fd(targets, fd, err);
 	if (rc) {
 		targets->nr = nr;
 		close(fd);
@@ -126,7 +126,7 @@ int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *
 	for (size_t i = 0; !rc && i < targets->nr; i++) {
 		size_t more = targets->target[i].cpu < 0 ? choice.cpus->nr : 1;
 
-		rc = perch__targets_room(&split, more, err);
+		rc = perch__targets_reserve(&split, more, err);
 		for (size_t k = 0; !rc && k < more; k++) {
 			split.target[split.nr] = targets->target[i];
 			if (targets->target[i].cpu < 0)

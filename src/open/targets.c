@@ -13,7 +13,7 @@
 
 #define MAX_ROUNDS 32 /* of reading a task folder that keeps growing */
 
-int perch__targets_room(struct perch_targets *targets, size_t more, struct perch_error *err)
+int perch__targets_reserve(struct perch_targets *targets, size_t more, struct perch_error *err)
 {
 	struct perch_target *larger = NULL;
 
@@ -38,7 +38,7 @@ int perch_targets_add(struct perch_targets *targets, const struct perch_target *
 	if (target->cpu < -1)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU",
 				       target->cpu);
-	rc = perch__targets_room(targets, 1, err);
+	rc = perch__targets_reserve(targets, 1, err);
 	if (!rc)
 		targets->target[targets->nr++] = *target;
 	return rc;
@@ -166,7 +166,7 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
 	if (rc)
 		rc = no_process(pid, "process", rc, err);
 	else
-		rc = perch__targets_room(targets, threads.nr, err);
+		rc = perch__targets_reserve(targets, threads.nr, err);
 	for (size_t i = 0; !rc && i < threads.nr; i++)
 		targets->target[targets->nr++] =
 			(struct perch_target){ .pid = threads.tid[i], .cpu = -1 };

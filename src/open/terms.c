@@ -35,13 +35,13 @@
 	 PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES | \
 	 PERCH_SAMPLE_BRANCH_HW_INDEX)
 
-bool perch__samples(const struct perch_options *options)
+bool perch__is_sampling(const struct perch_options *options)
 {
 	return options->period || options->frequency || options->sample;
 }
 
 /* Takes away what an earlier choice has set, so that one way of telling callers is left. */
-static void without_call_graph(struct perch_options *options)
+static void clear_call_graph(struct perch_options *options)
 {
 	if (options->sample & PERCH_SAMPLE_STACK_USER) {
 		options->sample &= ~(uint64_t)(PERCH_SAMPLE_STACK_USER | PERCH_SAMPLE_REGS_USER);
@@ -85,7 +85,7 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 
 /* The CPU remembers the user's calls alone, and one kind of branch at a time: elsewhere frame
  * pointers must do. */
-static void remember_calls(struct perch_options *options, bool user)
+static void record_branch_stack(struct perch_options *options, bool user)
 {
 	options->sample |= PERCH_SAMPLE_CALLCHAIN;
 	if (!user || options->sample & PERCH_SAMPLE_BRANCH_STACK)
@@ -99,7 +99,7 @@ static int call_graph(struct perch_options *options, enum perch_call_graph_mode 
 {
 	if (how == PERCH_CALL_GRAPH_UNSET)
 		return 0;
-	without_call_graph(options);
+	clear_call_graph(options);
 	switch (how) {
 	case PERCH_CALL_GRAPH_FP:
 		options->sample |= PERCH_SAMPLE_CALLCHAIN;
@@ -107,7 +107,7 @@ static int call_graph(struct perch_options *options, enum perch_call_graph_mode 
 	case PERCH_CALL_GRAPH_DWARF:
 		return copy_stack(options, stack_bytes, err);
 	case PERCH_CALL_GRAPH_LBR:
-		remember_calls(options, user);
+		record_branch_stack(options, user);
 		break;
 	default:
 		options->sample_max_stack = 0;
@@ -176,7 +176,7 @@ int perch__options_from_terms(struct perch_options *options, const struct perch_
 		options->inherit = 1;
 	else if (terms->inherit == PERCH_TRISTATE_NO)
 		options->inherit = options->inherit_thread = options->inherit_stat = 0;
-	if (!perch__samples(options))
+	if (!perch__is_sampling(options))
 		return 0;
 	apply_rate(options, &event->attr);
 	if (terms->time == PERCH_TRISTATE_YES)

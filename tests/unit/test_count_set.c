@@ -85,7 +85,7 @@ static void groups_grow_and_shrink(void **state)
 	}
 	assert_int_equal(kernel.reads, 3);
 	kernel.strangers = 0;
-	kernel.event[1].gone = true; /* alone, while the other two are in company still */
+	kernel.event[1].gone = true; /* the other two stay a group */
 	assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].value, 100 + i);

@@ -58,7 +58,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static enum perch__user_how read_page(uint64_t words[3])
+static enum perch__rdpmc_state read_page(uint64_t words[3])
 {
 	return perch__page_read(&page, words, read_counter, read_clock);
 }
@@ -95,7 +95,7 @@ static void values_are_signed(void **state)
 		page.pmc_width = cases[i].width;
 		page.offset = cases[i].offset;
 		in_register = cases[i].in_register;
-		assert_int_equal(read_page(words), PERCH__USER_READ);
+		assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 		if (words[0] != cases[i].value)
 			fail_msg("case %zu: %#llx", i, (unsigned long long)words[0]);
 	}
@@ -115,7 +115,7 @@ static void times_go_on(void **state)
 	/* as of when the clock said 7 << 20, at one ns a tick */
 	page.time_offset = -(UINT64_C(7) << 20);
 	in_clock = (7 << 20) + 250;
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 5250);
 	assert_int_equal(words[2], 3250);
 	/* 2.5 GHz: 0.4 ns a tick; the product of both has more than 64 bits */
@@ -123,7 +123,7 @@ static void times_go_on(void **state)
 	page.time_mult = 858993459;
 	page.time_offset = 0;
 	in_clock = UINT64_C(1) << 60;
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
 	assert_true(words[1] - words[2] == 2000);
 	/* a clock behind the kernel's: less than the page says, and whoever takes differences sees
@@ -132,7 +132,7 @@ static void times_go_on(void **state)
 	page.time_mult = 1;
 	page.time_offset = -UINT64_C(100);
 	in_clock = 90;
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 4990);
 }
 
@@ -146,15 +146,15 @@ static void short_clocks_wrap(void **state)
 	page.time_cycles = 0x3fffffff0; /* the 34 bits that were counted so far */
 	page.time_offset = -UINT64_C(0x3fffffff0);
 	in_clock = 0x10; /* gone round since */
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 0x20);
 	in_clock = 0xfffffff8; /* not yet */
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 8);
 	page.cap_user_time_short = PERCH__ALWAYS_SHORT;
 	page.time_mask = UINT64_MAX;
 	in_clock = 0x3fffffff8;
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 8);
 }
 
@@ -165,16 +165,16 @@ static void a_changing_page_is_read_again(void **state)
 	(void)state;
 	in_register = 5;
 	changes_left = 3;
-	assert_int_equal(read_page(words), PERCH__USER_READ);
+	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(reads, 4);
 	assert_int_equal(words[0], 3005); /* of the last try alone */
 	reads = 0;
 	changes_left = 1000;
-	assert_int_equal(read_page(words), PERCH__USER_BUSY);
-	assert_int_equal(reads, PERCH__USER_TRIES);
+	assert_int_equal(read_page(words), PERCH__RDPMC_BUSY);
+	assert_int_equal(reads, PERCH__RDPMC_TRIES);
 	changes_left = 0;
 	page.lock = 7; /* being written, by whom we interrupted for good */
-	assert_int_equal(read_page(words), PERCH__USER_BUSY);
+	assert_int_equal(read_page(words), PERCH__RDPMC_BUSY);
 }
 
 static void pages_that_cannot_tell(void **state)
@@ -183,14 +183,14 @@ static void pages_that_cannot_tell(void **state)
 
 	(void)state;
 	page.index = 0;
-	assert_int_equal(read_page(words), PERCH__USER_OFF_PMU);
+	assert_int_equal(read_page(words), PERCH__RDPMC_OFF_PMU);
 	page.index = 99;
-	assert_int_equal(read_page(words), PERCH__USER_NO_REGISTER);
+	assert_int_equal(read_page(words), PERCH__RDPMC_NO_REGISTER);
 	page.index = 3;
 	page.cap_user_time = page.cap_user_time_short = 0;
-	assert_int_equal(read_page(words), PERCH__USER_NO_CLOCK);
+	assert_int_equal(read_page(words), PERCH__RDPMC_NO_CLOCK);
 	page.cap_user_rdpmc = 0;
-	assert_int_equal(read_page(words), PERCH__USER_FORBIDDEN);
+	assert_int_equal(read_page(words), PERCH__RDPMC_FORBIDDEN);
 }
 
 /* The bits by number are those of the struct. */
@@ -324,7 +324,7 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	struct perch_error err;
 
 	(void)state;
-#if PERCH__USER_ARCH
+#if PERCH__RDPMC_ARCH
 	assert_int_equal(kernel.maps, 1);
 	assert_int_equal(kernel.mapped, sysconf(_SC_PAGESIZE));
 	assert_false(perch_counter_self_monitoring(counter, &err));
@@ -410,7 +410,7 @@ static void why_there_is_no_page(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_USAGE);
 	assert_false(perch_counter_self_monitoring(counter, NULL));
 	perch_counter_close(counter);
-#if PERCH__USER_ARCH
+#if PERCH__RDPMC_ARCH
 	static const struct {
 		const char *text, *sentence;
 		bool other;
@@ -458,15 +458,17 @@ static void other_pmus_cannot_be_helped(void **state)
 	(void)state;
 	tree_make(root, files, sizeof(files) / sizeof(files[0]));
 	assert_int_equal(perch_machine_new(&other, root, &perch_kernel_syscalls, NULL), 0);
-	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 40, other), PERCH__USER_NO_CORE);
-	assert_int_equal(perch__user_cause(PERCH__USER_OFF_PMU, 40, other), PERCH__USER_NO_CORE);
-	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, 41, other),
-			 PERCH__USER_FORBIDDEN);
-	assert_int_equal(perch__user_cause(PERCH__USER_FORBIDDEN, PERCH_TYPE_HARDWARE, other),
-			 PERCH__USER_FORBIDDEN);
-	assert_int_equal(perch__user_cause(PERCH__USER_NOT_SELF, 40, other), PERCH__USER_NOT_SELF);
-	assert_int_equal(perch__user_cause(PERCH__USER_READ, 40, other), PERCH__USER_READ);
-	assert_false(perch__user_tell(PERCH__USER_NO_CORE, 0, "apart/x/", &err));
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_FORBIDDEN, 40, other),
+			 PERCH__RDPMC_NO_CORE);
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_OFF_PMU, 40, other), PERCH__RDPMC_NO_CORE);
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_FORBIDDEN, 41, other),
+			 PERCH__RDPMC_FORBIDDEN);
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_FORBIDDEN, PERCH_TYPE_HARDWARE, other),
+			 PERCH__RDPMC_FORBIDDEN);
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_NOT_SELF, 40, other),
+			 PERCH__RDPMC_NOT_SELF);
+	assert_int_equal(perch__rdpmc_cause(PERCH__RDPMC_USED, 40, other), PERCH__RDPMC_USED);
+	assert_false(perch__rdpmc_report(PERCH__RDPMC_NO_CORE, 0, "apart/x/", &err));
 	assert_non_null(strstr(err.message, "only hardware counters of the CPU's cores"));
 	assert_string_equal(err.remedy, "");
 	perch_machine_free(other);

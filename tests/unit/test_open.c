@@ -314,7 +314,7 @@ static const struct {
 	{ "clockid", "type", { .use_clockid = 1, .clockid = CLOCK_TAI } },
 	{ "exclude_host", "exclude_guest", { .exclude_host = 1, .exclude_guest = 1 } },
 	{ "inherit", "PERCH_SAMPLE_TID", { .inherit = 1, .sample = PERCH_SAMPLE_READ } },
-	{ "BUILD_ID", "FOLLOW_MMAP", { .sideband = PERCH_SIDEBAND_BUILD_ID } },
+	{ "BUILD_ID", "SIDEBAND_MMAP", { .sideband = PERCH_SIDEBAND_BUILD_ID } },
 	{ "exclude_user",
 	  "exclude_kernel",
 	  { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
