@@ -211,7 +211,7 @@ PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event
  * to 65528 and rounded up to 8; 0: 8192. PERCH_CALL_GRAPH_LBR becomes _FP with exclude_user, or
  * where other branches are sampled: the CPU remembers one kind.
  */
-PERCH_API int perch_options_call_graph(struct perch_options *options,
+PERCH_API int perch_options_set_call_graph(struct perch_options *options,
 				       enum perch_call_graph_mode how, uint32_t stack_bytes,
 				       struct perch_error *err);
 

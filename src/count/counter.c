@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One event, counted. */
+/* Counters: one event each. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,15 @@
 #include "self_monitoring.h"
 
 struct perch_counter {
-	const struct perch__rdpmc *rdpmc;    /* &perch__no_rdpmc: each read is a system call */
-	enum perch__rdpmc_state rdpmc_state; /* the last read was made */
+	const struct perch__rdpmc *rdpmc;    /* &perch__no_rdpmc if all reads are system calls */
+	enum perch__rdpmc_state rdpmc_state; /* of the last read */
 	int fd;
 	struct perch__base base;
-	/* for reads without a system call, when PERCH_FORMAT_ID is asked for */
-	uint64_t id;
+	uint64_t id; /* for reads without a system call with PERCH_FORMAT_ID */
 	uint64_t read_format;
-	size_t words; /* of one read */
+	size_t words; /* of one read(2) */
 	const struct perch_syscalls *calls;
-	int map_errno;		       /* why there is no page */
+	int map_errno;		       /* of mmap(2), if the page could not be mapped */
 	uint32_t type;		       /* attr.type */
 	struct perch_machine *machine; /* the caller's, or NULL */
 	bool has_missing_features;
@@ -35,14 +34,14 @@ static int build(struct perch_attr *attr, const struct perch_event *event,
 	if (!(attr->read_format & PERCH_FORMAT_GROUP))
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"PERCH_FORMAT_GROUP is for groups: perch_group_open()");
+			"a counter cannot be read with PERCH_FORMAT_GROUP: use perch_group_open()");
 	perch_error_field(err, "read_format", NULL);
 	return -EINVAL;
 }
 
 /*
- * On some architectures the wish to read in user space is part of the event, and the kernel refuses
- * those that it cannot give so: they are opened without.
+ * On arm64 a bit of config1 requests user-space access, and the kernel refuses events that do not
+ * support it. Such an event is opened again without the bit.
  */
 static int open_without_rdpmc(struct perch_counter *counter, struct perch_attr *attr,
 			      const struct perch_event *event, const struct perch_target *target,
@@ -64,16 +63,16 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 			   const struct perch_event *event, const struct perch_target *target,
 			   const struct perch_options *options, struct perch_error *err)
 {
-	struct perch_error said;
+	struct perch_error first_err;
 	int fd = perch__open_counting(attr, options->optional, &counter->missing_features, target,
-				      -1, options->machine, &said);
+				      -1, options->machine, &first_err);
 	int rc = fd;
 
 	if (fd < 0 && options->self_monitoring && (rc == -EINVAL || rc == -EOPNOTSUPP))
 		fd = open_without_rdpmc(counter, attr, event, target, options);
 	if (fd < 0) {
 		if (err)
-			*err = said;
+			*err = first_err;
 		return rc;
 	}
 	counter->fd = fd;
@@ -85,7 +84,7 @@ static int open_descriptor(struct perch_counter *counter, struct perch_attr *att
 	return rc;
 }
 
-/* Whatever hinders it leaves a counter that is read by system calls. */
+/* After any failure the counter is read by system calls. */
 static void map_rdpmc_page(struct perch_counter *counter)
 {
 	if (counter->rdpmc_state == PERCH__RDPMC_REFUSED)
@@ -102,7 +101,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 			     struct perch_error *err)
 {
 	struct perch_options wanted = options ? *options : (struct perch_options){ 0 };
-	enum perch__rdpmc_state may = PERCH__RDPMC_NOT_REQUESTED;
+	enum perch__rdpmc_state state = PERCH__RDPMC_NOT_REQUESTED;
 	struct perch_counter *made;
 	struct perch_attr attr;
 	int rc;
@@ -111,9 +110,9 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 	options = &wanted;
 	rc = build(&attr, event, options, err);
 	if (!rc && wanted.self_monitoring)
-		may = perch__rdpmc_check(&attr, target);
-	if (!rc && wanted.self_monitoring && may != PERCH__RDPMC_USED) {
-		wanted.self_monitoring = 0; /* some PMUs would refuse the event for the wish */
+		state = perch__rdpmc_check(&attr, target);
+	if (!rc && wanted.self_monitoring && state != PERCH__RDPMC_USED) {
+		wanted.self_monitoring = 0; /* some PMUs refuse the bit that requests it */
 		rc = build(&attr, event, options, err);
 	}
 	if (rc)
@@ -124,7 +123,7 @@ int perch_counter_open_event(struct perch_counter **counter, const struct perch_
 				       "no memory for the counter");
 	made->calls = perch_machine_syscalls(options->machine);
 	made->rdpmc = &perch__no_rdpmc;
-	made->rdpmc_state = may;
+	made->rdpmc_state = state;
 	made->type = attr.type;
 	made->machine = options->machine;
 	rc = open_descriptor(made, &attr, event, target, options, err);
@@ -159,8 +158,8 @@ int perch_counter_open(struct perch_counter **counter, const char *text,
 	else
 		rc = perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"'%s' is %zu events and a counter has one: perch_group_open() takes several",
-			text, events.nr);
+			"'%s' is %zu events, and a counter has one: use perch_group_open()", text,
+			events.nr);
 	perch_events_clear(&events);
 	return rc;
 }
@@ -208,7 +207,7 @@ int perch_counter_reset(struct perch_counter *counter)
 	return rc;
 }
 
-/* Apart, so that the way without a system call has no stack to set up. */
+/* Not inline: the path without a system call needs no stack frame. */
 static __attribute__((noinline)) int read_by_syscall(struct perch_counter *counter,
 						     struct perch_count *count,
 						     struct perch_error *err)
@@ -222,7 +221,7 @@ static __attribute__((noinline)) int read_by_syscall(struct perch_counter *count
 	return rc;
 }
 
-/* The usual case in a few steps: on the PMU all the time since the last reset. */
+/* Fast path for an event that was on the PMU all the time since the last reset. */
 static inline int fill_count(struct perch_counter *counter, struct perch_count *count,
 			     const uint64_t words[3])
 {
@@ -241,12 +240,11 @@ static inline int fill_count(struct perch_counter *counter, struct perch_count *
 	return 0;
 }
 
-/* The first try came to nothing: more and careful ones if the page just changed, else the system
- * call. */
-static __attribute__((noinline)) int read_otherwise(struct perch_counter *counter,
-						    struct perch_count *count,
-						    enum perch__rdpmc_state state,
-						    struct perch_error *err)
+/* The first try failed. If the page was changing, careful tries follow; otherwise read(2). */
+static __attribute__((noinline)) int read_slow(struct perch_counter *counter,
+					       struct perch_count *count,
+					       enum perch__rdpmc_state state,
+					       struct perch_error *err)
 {
 	uint64_t words[3] = { 0 };
 
@@ -255,7 +253,7 @@ static __attribute__((noinline)) int read_otherwise(struct perch_counter *counte
 					 perch__read_clock);
 	if (state == PERCH__RDPMC_USED)
 		return fill_count(counter, count, words);
-	if (counter->rdpmc != &perch__no_rdpmc) /* otherwise it is known since the open */
+	if (counter->rdpmc != &perch__no_rdpmc) /* otherwise the state is final since the open */
 		counter->rdpmc_state = state;
 	return read_by_syscall(counter, count, err);
 }
@@ -273,7 +271,7 @@ int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 		if (PERCH__LIKELY(state == PERCH__RDPMC_USED))
 			return fill_count(counter, count, words);
 	}
-	return read_otherwise(counter, count, state, err);
+	return read_slow(counter, count, state, err);
 }
 
 bool perch_counter_self_monitoring(const struct perch_counter *counter, struct perch_error *err)

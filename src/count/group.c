@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several events on the PMU together, read together. */
+/* Groups: several events that are scheduled and read together. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +16,15 @@ struct member {
 
 struct perch_group {
 	const struct perch_syscalls *calls;
-	/* without PERCH_FORMAT_GROUP each member has its own read */
+	/* without PERCH_FORMAT_GROUP each member is read by itself */
 	uint64_t read_format;
-	struct perch__words words; /* what was read */
+	struct perch__words words; /* read buffer */
 	struct perch__group_constraints constraints;
 	size_t nr;
 	struct member member[];
 };
 
-/* One group, with or without braces: all led by the first, or each alone. */
+/* The events must be one group in braces, or single events without braces. */
 static int check_events(const struct perch_events *events, const char *text,
 			struct perch_error *err)
 {
@@ -33,7 +33,7 @@ static int check_events(const struct perch_events *events, const char *text,
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader != (braces ? 0 : (int)i))
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "'%s' is more than one group: open each by itself",
+					       "'%s' is more than one group: open each separately",
 					       text);
 	if (!events->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a group needs an event");
@@ -54,7 +54,8 @@ static struct perch_group *make(size_t nr, const struct perch_options *options,
 	return group;
 }
 
-/* Members follow their leader, which alone is switched and read, waits, is pinned or exclusive. */
+/* The leader is enabled, disabled and read for the whole group. Only leaders can be pinned or
+ * exclusive. */
 static void set_member_attr(const struct perch_group *group, struct perch_attr *attr)
 {
 	attr->read_format = group->read_format;
@@ -88,7 +89,7 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 		perch_error_prefix(err, "%s: ", event->name);
 		return rc;
 	}
-	/* what this kernel does not read of the leader it reads of none */
+	/* members use the same read_format as the leader */
 	group->read_format = attr.read_format;
 	perch__group_constraints_add(&group->constraints, &attr);
 	member->fd = rc;
@@ -101,8 +102,8 @@ static int open_member(struct perch_group *group, const struct perch_event *even
 		       : 0;
 }
 
-/* Not before all are there: a member that joins a running group stands still, with times as if it
- * counted. */
+/* Enables the group after all members are open: a member that joins an enabled group does not count
+ * at first, though its times advance. */
 static int start(struct perch_group *group, struct perch_error *err)
 {
 	int rc = perch_group_enable(group);
@@ -122,7 +123,8 @@ int perch_group_open(struct perch_group **group, const char *text,
 	int rc;
 
 	*group = NULL;
-	wanted.self_monitoring = 0; /* counters alone: some PMUs would refuse the wish */
+	wanted.self_monitoring =
+		0; /* for counters only; some PMUs refuse the bit that requests it */
 	options = &wanted;
 	rc = perch_events_parse(&events, text, options->machine, err);
 	if (rc)
@@ -177,7 +179,6 @@ const struct perch_attr *perch_group_missing_features(const struct perch_group *
 		       : NULL;
 }
 
-/* The leader's switch is the group's. */
 int perch_group_enable(struct perch_group *group)
 {
 	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_ENABLE, 0);
@@ -188,8 +189,7 @@ int perch_group_disable(struct perch_group *group)
 	return perch__control(group->calls, group->member[0].fd, PERCH_IOC_DISABLE, 0);
 }
 
-static int read_one_by_one(struct perch_group *group, struct perch_count *counts,
-			   struct perch_error *err)
+static int read_each(struct perch_group *group, struct perch_count *counts, struct perch_error *err)
 {
 	uint64_t words[PERCH__SINGLE_WORDS];
 	size_t nr = perch__read_words(group->read_format, 1);
@@ -265,8 +265,8 @@ int perch_group_read(struct perch_group *group, struct perch_count *counts, size
 {
 	if (nr != group->nr)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "the group has %zu members, and room is for %zu", group->nr,
-				       nr);
+				       "the group has %zu members, and counts has space for %zu",
+				       group->nr, nr);
 	return group->read_format & PERCH_FORMAT_GROUP ? read_together(group, counts, err)
-						       : read_one_by_one(group, counts, err);
+						       : read_each(group, counts, err);
 }

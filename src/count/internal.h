@@ -9,95 +9,92 @@
 #define PERCH__LIKELY(what)   __builtin_expect(!!(what), 1)
 #define PERCH__UNLIKELY(what) __builtin_expect(!!(what), 0)
 
-/* The times at the last reset, which the kernel does not reset. */
+/* The times at the last reset. The kernel resets the value only. */
 struct perch__base {
 	uint64_t enabled_ns;
 	uint64_t running_ns;
 };
 
-/* Room for what read(2) gives of a group. It grows when the group turns out to be larger than
- * known. */
+/* Buffer for the read(2) of a group. It grows if the group has more members than expected. */
 struct perch__words {
 	uint64_t *word;
 	size_t capacity;
 };
 
-#define PERCH__SINGLE_WORDS                                                  \
-	5 /* of an event read by itself, at most: value, two times, id, lost \
-	   */
+/* Largest read(2) of a single event: value, two times, id, lost. */
+#define PERCH__SINGLE_WORDS 5
 
-/* 64-bit words that read(2) gives for events of that read_format; members counts for
- * PERCH_FORMAT_GROUP alone. */
+/* 64-bit words in the read(2) of an event with that read_format. members is used with
+ * PERCH_FORMAT_GROUP only. */
 size_t perch__read_words(uint64_t read_format, size_t members);
 /*
- * One read(2) of exactly that many words. A pinned event without a counter, a short read and a
- * refused one are errors that tell the event's name.
+ * One read(2) of exactly nr words. A failure, a short read, and the end of file of a pinned event
+ * in error state are errors that name the event.
  */
 int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr,
 		const char *name, struct perch_error *err);
 /*
- * One read(2) of a group of that many members, into as many words as that takes; two when others
- * have joined the group meanwhile and the words must grow, which happens once. Returns how many
- * members the kernel gave.
+ * Reads a group that has that many members. If more members have joined it, the buffer grows once,
+ * and a second read(2) follows. Returns the number of members that the kernel returned.
  */
 int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_format,
 		      size_t members, struct perch__words *words, const char *name,
 		      struct perch_error *err);
 /*
- * A member of a group that gives fewer members than it had: the leader has gone (remove_on_exec),
- * or members have been taken out. Each is read by its own descriptor, and found by its id where it
- * is still in constraints.
+ * Reads one member of a group that has lost members: the leader was removed (remove_on_exec), or
+ * members were. The member is read by its own descriptor. If it is still in a group, its id finds
+ * its count.
  */
 int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read_format,
 		       struct perch__words *words, const char *name, const struct perch__base *base,
 		       struct perch_count *count, struct perch_error *err);
 /*
- * perch_open(), and perch_open_optional() where something is: *attr is as it was accepted then, and
- * what was left out is added to *dropped. A leader loses PERCH_FORMAT_GROUP where it is inherited
- * and the kernel older than 4.13: its group is read one by one then, and the members have to be
- * opened so.
+ * perch_open(), or perch_open_optional() if optional is not NULL: then *attr becomes the attr that
+ * the kernel accepted, and omitted features are added to *missing_features. Kernels before 4.13
+ * refuse PERCH_FORMAT_GROUP with inherit: it is removed from the leader's read_format then, and the
+ * caller removes it from the members'.
  */
 int perch__open_counting(struct perch_attr *attr, const struct perch_attr *optional,
 			 struct perch_attr *missing_features, const struct perch_target *target,
 			 int group_fd, struct perch_machine *machine, struct perch_error *err);
-/* The members of a group that are open already. */
+/* What the open members of a group need from the PMU. */
 struct perch__group_constraints {
-	size_t counters; /* those that PMUs count, and not the kernel itself */
-	uint32_t pmu;	 /* of the first of those; the cores' own: PERCH_TYPE_RAW */
-	/* others name another PMU, which may be the cores' by its own name */
+	size_t counters; /* members that a PMU counts; the kernel counts software events itself */
+	uint32_t pmu;	 /* type of the first of them; PERCH_TYPE_RAW for the core PMU */
+	/* the members have several types, which may still be names of one PMU */
 	bool mixed;
 };
 void perch__group_constraints_add(struct perch__group_constraints *constraints,
 				  const struct perch_attr *attr);
 /*
- * Tells why a member was refused by EINVAL, which is all that the kernel says, by opening it once
- * more without the group. False: nothing is known, and err is as it was.
+ * Explains why the kernel refused a group member with EINVAL, by opening it again without the
+ * group. Returns false if the cause stays unknown; err is not changed then.
  */
 bool perch__explain_group_member(const struct perch__group_constraints *constraints,
 				 const struct perch_attr *attr, const struct perch_target *target,
 				 struct perch_machine *machine, struct perch_error *err);
 
-/* What a group's members add to their read_format. */
+/* Bits of read_format that a group leader needs. */
 uint64_t perch__group_format(const struct perch_attr *attr);
 bool perch__any_feature(const struct perch_attr *attr);
-void perch__add_features(struct perch_attr *sum, const struct perch_attr *parts);
-/* Why a read, an ioctl or a mapping of the event of that name (NULL: none) was refused. Returns
- * -errno; -ENODATA for an end of file. */
+void perch__add_features(struct perch_attr *sum, const struct perch_attr *features);
+/* Explains a refused read, ioctl or mmap of the event of that name (may be NULL). Returns -errno,
+ * or -ENODATA for an end of file. */
 int perch__operation_error(const struct perch_operation *operation, const char *name,
 			   struct perch_error *err);
 int perch__control_error(int errnum, unsigned long request, const char *name,
 			 struct perch_error *err);
-/* ioctl(2) on an event; 0 or -errno. */
+/* ioctl(2) on an event. Returns 0 or -errno. */
 int perch__control(const struct perch_syscalls *calls, int fd, unsigned long request,
 		   unsigned long argument);
 
-/* The rest of perch__evaluate(), for what was not on the PMU all the time. Returns 0. */
+/* perch__evaluate() for an event that was not on the PMU all the time. Returns 0. */
 int perch__evaluate_scaled(struct perch_count *count, uint64_t enabled, uint64_t running);
 
-/* The same for differences that may be negative: 0 then. */
+/* perch__evaluate() for times that may be negative, which count as 0. */
 int perch__evaluate_signed(struct perch_count *count, uint64_t enabled, uint64_t running);
 
-/* Fills in the times since base, the scaled value and the state; count->value is there already.
+/* Sets the times since base, the scaled value and the state. count->value is set already.
  * Returns 0. */
 static inline int perch__evaluate(struct perch_count *count, uint64_t enabled, uint64_t running,
 				  const struct perch__base *base)
@@ -114,9 +111,9 @@ static inline int perch__evaluate(struct perch_count *count, uint64_t enabled, u
 }
 
 /*
- * A count from the words that read(2) gave; read_format has PERCH__TIMES. next: the event's value,
- * with what the format puts behind it; times: the two that a single event has behind its value, and
- * a group in front of all. Returns where the next member's value is.
+ * Makes a count of the words that read(2) returned. read_format includes PERCH__TIMES. next points
+ * to the event's value; times points to the two times, which follow the value of a single event and
+ * precede the members of a group. Returns the position of the next member's value.
  */
 static inline const uint64_t *perch__parse_count(struct perch_count *count, const uint64_t *next,
 						 const uint64_t *times, uint64_t read_format,
@@ -131,14 +128,14 @@ static inline const uint64_t *perch__parse_count(struct perch_count *count, cons
 	return next;
 }
 
-/* Of a single event, read without PERCH_FORMAT_GROUP. */
+/* For an event that was read without PERCH_FORMAT_GROUP. */
 static inline void perch__parse_single(struct perch_count *count, const uint64_t *words,
 				       uint64_t read_format, const struct perch__base *base)
 {
 	perch__parse_count(count, words, words + 1, read_format, base);
 }
 
-/* Where the first member's value is in what perch__read_group() gave, and the times of all. */
+/* Positions of the first member's value and of the times in the words of perch__read_group(). */
 #define PERCH__FIRST_MEMBER 3
 #define PERCH__GROUP_TIMES  1
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What read(2) gives for an event, and what it means. */
+/* read(2) and ioctl(2) of events, and their errors. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "internal.h"
 
-/* The kernel refuses members whose group could not be read into this. */
-#define MOST_GROUP_BYTES 16384
+/* The kernel refuses members that would make the read of the group larger. */
+#define MAX_GROUP_BYTES 16384
 
 size_t perch__read_words(uint64_t read_format, size_t members)
 {
@@ -28,7 +29,7 @@ int perch__operation_error(const struct perch_operation *operation, const char *
 		return -errnum;
 	perch_explain_operation(operation, NULL, &explanation);
 	perch_explanation_error(&explanation, err);
-	err->errnum = errnum; /* an end of file has none of its own */
+	err->errnum = errnum; /* an end of file has no errno */
 	if (name)
 		perch_error_prefix(err, "'%s': ", name);
 	return -errnum;
@@ -56,10 +57,10 @@ static int read_error(ssize_t got, size_t wanted, const char *name, struct perch
 	if (got <= 0)
 		return perch__operation_error(&operation, name, err);
 	return perch_error_set(err, EIO, PERCH_ERROR_SHORT_READ,
-			       "reading '%s' gave %zd bytes in place of %zu", name, got, wanted);
+			       "reading '%s' returned %zd bytes instead of %zu", name, got, wanted);
 }
 
-/* Signals do not interrupt the kernel's own read of an event, but the table may be anybody's. */
+/* The kernel does not return EINTR for events, but the functions of the caller may. */
 static ssize_t read_whole(const struct perch_syscalls *calls, int fd, uint64_t *words, size_t nr)
 {
 	ssize_t got;
@@ -82,16 +83,9 @@ int perch__read(const struct perch_syscalls *calls, int fd, uint64_t *words, siz
 
 static int grow(struct perch__words *words, size_t nr, struct perch_error *err)
 {
-	uint64_t *more;
-
-	if (nr <= words->capacity)
-		return 0;
-	more = realloc(words->word, nr * sizeof(*more));
-	if (!more)
+	if (PERCH__ARRAY_RESERVE_MOST(words->word, words->capacity, nr, nr))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory to read a group of events");
-	words->word = more;
-	words->capacity = nr;
 	return 0;
 }
 
@@ -107,7 +101,7 @@ int perch__read_group(const struct perch_syscalls *calls, int fd, uint64_t read_
 		return rc;
 	got = read_whole(calls, fd, words->word, words->capacity);
 	if (PERCH__UNLIKELY(got < 0) && errno == ENOSPC) {
-		rc = grow(words, MOST_GROUP_BYTES / sizeof(uint64_t), err);
+		rc = grow(words, MAX_GROUP_BYTES / sizeof(uint64_t), err);
 		if (rc)
 			return rc;
 		got = read_whole(calls, fd, words->word, words->capacity);
@@ -126,44 +120,6 @@ int perch__control(const struct perch_syscalls *calls, int fd, unsigned long req
 		   unsigned long argument)
 {
 	return calls->ioctl(calls->context, fd, request, argument) < 0 ? -errno : 0;
-}
-
-uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running)
-{
-#ifdef __SIZEOF_INT128__
-	__extension__ typedef unsigned __int128 wide;
-	wide scaled;
-
-	if (!running)
-		return 0;
-	/* half of running to round; the sum stays below 2^128, for (2^64-1)^2 + 2^63 does */
-	scaled = ((wide)value * enabled + running / 2) / running;
-	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
-#else
-	long double scaled;
-
-	if (!running)
-		return 0;
-	scaled = (long double)value * enabled / running + 0.5L;
-	return scaled >= 18446744073709551615.0L ? UINT64_MAX : (uint64_t)scaled;
-#endif
-}
-
-int perch__evaluate_scaled(struct perch_count *count, uint64_t enabled, uint64_t running)
-{
-	count->enabled_ns = enabled;
-	count->running_ns = running;
-	count->scaled = perch_scale(count->value, enabled, running);
-	count->state = running ? PERCH_COUNT_STATE_SCALED : PERCH_COUNT_STATE_NEVER_RAN;
-	return 0;
-}
-
-int perch__evaluate_signed(struct perch_count *count, uint64_t enabled, uint64_t running)
-{
-	static const struct perch__base none;
-
-	return perch__evaluate(count, (int64_t)enabled < 0 ? 0 : enabled,
-			       (int64_t)running < 0 ? 0 : running, &none);
 }
 
 int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read_format,
@@ -188,6 +144,6 @@ int perch__read_orphan(const struct perch_syscalls *calls, int fd, uint64_t read
 	}
 	return perch_error_set(
 		err, EIO, PERCH_ERROR_SHORT_READ,
-		"the group of '%s' has lost members, and none of the %d it gives is that one", name,
+		"the group of '%s' has lost members, and the event is not among the %d left", name,
 		nr);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading without a system call: the page, and why not. The reading itself is in self_monitoring.h.
- */
+/* Maps the page for self-monitoring reads and explains why a read was a system call.
+ * self_monitoring.h has the read itself. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -74,47 +74,47 @@ static const struct {
 	enum perch_error_kind kind;
 	const char *sentence, *remedy;
 } reasons[PERCH__RDPMC_MAX] = {
-	[PERCH__RDPMC_NOT_REQUESTED] = { EINVAL, PERCH_ERROR_USAGE, "user_read was not asked for",
-					 "set user_read in the options" },
-	[PERCH__RDPMC_NOT_READ_YET] = { EAGAIN, PERCH_ERROR_USAGE, "nothing was read yet", "" },
+	[PERCH__RDPMC_NOT_REQUESTED] = { EINVAL, PERCH_ERROR_USAGE,
+					 "self_monitoring was not requested",
+					 "set self_monitoring in the options" },
+	[PERCH__RDPMC_NOT_READ_YET] = { EAGAIN, PERCH_ERROR_USAGE, "it was not read yet", "" },
 	[PERCH__RDPMC_NO_ARCH] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				   "on this architecture counters are read by system calls alone",
+				   "on this architecture counters can only be read by system calls",
 				   "" },
 	[PERCH__RDPMC_NOT_SELF] = { EINVAL, PERCH_ERROR_BAD_TARGET,
-				    "only an event of the calling thread can be read without a system call",
+				    "only events of the calling thread can be read without a system call",
 				    "open it with PERCH_SELF, in the thread that reads it" },
 	[PERCH__RDPMC_NO_HARDWARE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				       "the kernel counts this event itself, and no hardware does",
-				       "" },
+				       "the kernel counts this event, not a hardware counter", "" },
 	[PERCH__RDPMC_NO_CORE] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				   "only hardware counters of the CPU's cores can be read in user space, and the event is another "
-				   "PMU's",
+				   "only hardware counters of the CPU's cores can be read in user space, and another PMU counts this "
+				   "event",
 				   "" },
 	[PERCH__RDPMC_LOST_REQUESTED] = { EINVAL, PERCH_ERROR_CONFLICT,
-					  "user_read cannot give PERCH_FORMAT_LOST, which read_format asks for",
-					  "leave out one of the two" },
+					  "self_monitoring cannot read PERCH_FORMAT_LOST",
+					  "request only one of them" },
 	[PERCH__RDPMC_REFUSED] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				   "the PMU counts this event, but not so that user space could read it",
+				   "the PMU cannot count this event on a counter that user space may read",
 				   "" },
 	[PERCH__RDPMC_NO_PAGE] = { ENOMEM, PERCH_ERROR_SYSTEM, "the event's page cannot be mapped",
-				   "inherited events have no page: leave out inherit" },
+				   "inherited events have no page: do not set inherit" },
 	[PERCH__RDPMC_OTHER_THREAD] = { EINVAL, PERCH_ERROR_BAD_TARGET,
-					"another thread or process reads it than the one that opened it",
-					"" },
+					"another thread than the one that opened it reads it", "" },
 	[PERCH__RDPMC_OFF_PMU] = { EAGAIN, PERCH_ERROR_SCHEDULE,
-				   "the event was not on the PMU, or user space may not read it there",
-				   "enable it, count fewer events at once, or " ALLOW },
+				   "the event was not on the PMU, or user space may not read the counter",
+				   "enable it, count fewer events at the same time, or " ALLOW },
 	[PERCH__RDPMC_FORBIDDEN] = { EACCES, PERCH_ERROR_PRIVILEGE,
-				     "the kernel does not let user space read this event's counter",
+				     "the kernel does not allow user space to read the counter of this event",
 				     ALLOW },
 	[PERCH__RDPMC_NO_CLOCK] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				    "the CPU's clock is not one that user space can tell the event's times by",
+				    "user space cannot compute the times of the event from the clock of the CPU",
 				    "" },
 	[PERCH__RDPMC_NO_REGISTER] = { EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-				       "the event is on a counter that has no register for user space",
+				       "the counter of the event has no register that user space can read",
 				       "" },
 	[PERCH__RDPMC_BUSY] = { EAGAIN, PERCH_ERROR_SCHEDULE,
-				"the kernel changed the event's page at each try", "" },
+				"the kernel changed the page of the event during each attempt",
+				"" },
 };
 
 static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
@@ -124,8 +124,8 @@ static bool is_other_pmu(uint32_t type, struct perch_machine *machine)
 	return pmu && !pmu->core;
 }
 
-/* No sysctl helps an event that has no register: only asked for when told, for it reads the
- * machine's files. */
+/* No sysctl allows reads of other PMUs than the core's. This check is made for the report only,
+ * because it reads files of the machine. */
 enum perch__rdpmc_state perch__rdpmc_cause(enum perch__rdpmc_state state, uint32_t type,
 					   struct perch_machine *machine)
 {
@@ -144,7 +144,7 @@ enum perch__rdpmc_state perch__rdpmc_cause(enum perch__rdpmc_state state, uint32
 	return state;
 }
 
-/* Only the page has an errno: that of mmap(2). */
+/* errnum is the errno of the mmap(2) of the page. */
 static void report_map_error(int errnum, const char *name, struct perch_error *err)
 {
 	perch__operation_error(&(struct perch_operation){ .kind = PERCH_OPERATION_MMAP,

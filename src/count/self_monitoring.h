@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading an event without a system call, from the page that the kernel shares. All of the hot path
- * is here, so that perch_counter_read() is one piece of straight code; the arithmetic takes the two
- * registers' readers as constants, which compilers inline and tests replace.
+ * Self-monitoring reads (rdpmc): reads an event without a system call, from the page that the
+ * kernel shares and a CPU register. The hot path is inline in perch_counter_read(). The functions
+ * that read the two registers are parameters: compilers inline them, tests replace them.
  */
 #ifndef PERCH_COUNT_SELF_MONITORING_H
 #define PERCH_COUNT_SELF_MONITORING_H
@@ -11,17 +11,17 @@
 
 #include "internal.h"
 
-/* How the last read was made, or why not from the page. */
+/* Whether the last read used the page, or why it did not. */
 enum perch__rdpmc_state {
-	PERCH__RDPMC_USED, /* from the page */
+	PERCH__RDPMC_USED, /* the read used the page */
 	PERCH__RDPMC_NOT_REQUESTED,
-	PERCH__RDPMC_NOT_READ_YET, /* nothing was read yet */
+	PERCH__RDPMC_NOT_READ_YET,
 	PERCH__RDPMC_NO_ARCH,
 	PERCH__RDPMC_NOT_SELF,
 	PERCH__RDPMC_NO_HARDWARE,
-	PERCH__RDPMC_NO_CORE, /* another PMU than the cores' */
+	PERCH__RDPMC_NO_CORE, /* not a core PMU */
 	PERCH__RDPMC_LOST_REQUESTED,
-	PERCH__RDPMC_REFUSED, /* the kernel takes the event only without the wish */
+	PERCH__RDPMC_REFUSED, /* the kernel accepts the event only without the request */
 	PERCH__RDPMC_NO_PAGE,
 	PERCH__RDPMC_OTHER_THREAD,
 	PERCH__RDPMC_OFF_PMU,
@@ -33,23 +33,22 @@ enum perch__rdpmc_state {
 };
 
 /*
- * In memory that a child after fork(2) finds full of zeros: it has neither the page nor the thread,
- * and must not touch what its parent mapped.
+ * This struct is in memory that fork(2) zeroes in the child (MADV_WIPEONFORK): the child has no
+ * page and must not read at the address of the parent's page.
  */
 struct perch__rdpmc {
-	/* who may read: the event is on the PMU that this thread runs on */
+	/* the only thread that may read: the event counts on the CPU that it runs on */
 	uintptr_t thread;
 	const struct perch_mmap_page *page;
 };
-/* No thread's: for counters without a page. */
+/* For counters without a page: no thread may read. */
 extern const struct perch__rdpmc perch__no_rdpmc;
 
 #define PERCH__INLINE static inline __attribute__((always_inline))
-/* A thread that is interrupted at each try is not worth waiting for: read(2) does it. */
+/* Attempts before read(2) is used. */
 #define PERCH__RDPMC_TRIES 16
 
-/* The page's capabilities by number, as the bits of struct perch_mmap_page are laid out: one test
- * for several. */
+/* The capabilities of struct perch_mmap_page as masks, to test several at once. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PERCH__CAN(bit) ((uint64_t)1 << (bit))
 #else
@@ -59,31 +58,31 @@ extern const struct perch__rdpmc perch__no_rdpmc;
 #define PERCH__CAN_TIME	      PERCH__CAN(3)
 #define PERCH__CAN_TIME_SHORT PERCH__CAN(5)
 
-/* arm64 kernels that let counters be read give a short clock always (5.9, 5.17): one test does for
- * both. */
+/* arm64 kernels that allow counters to be read (5.17) always have a short clock (5.9): one test is
+ * enough. */
 #ifdef __aarch64__
-#define PERCH__ALWAYS_SHORT  1
-#define PERCH__CAN_TELL_TIME PERCH__CAN_TIME_SHORT
+#define PERCH__ALWAYS_SHORT	1
+#define PERCH__CAN_COMPUTE_TIME PERCH__CAN_TIME_SHORT
 #else
-#define PERCH__ALWAYS_SHORT  0
-#define PERCH__CAN_TELL_TIME PERCH__CAN_TIME
+#define PERCH__ALWAYS_SHORT	0
+#define PERCH__CAN_COMPUTE_TIME PERCH__CAN_TIME
 #endif
 
-/* Everything that belongs together, taken between two equal locks. */
+/* A consistent copy of the fields: the lock was the same before and after. */
 struct perch__page_view {
 	uint64_t value, enabled, running, can, clock, offset, cycles, mask, mult, shift;
 };
 
 /*
- * The kernel writes the page on the CPU that the thread runs on, between two of its instructions,
- * as a signal handler would: the compiler alone must keep the order. (Who changes the event from
- * another CPU while its own thread reads it finds no order in the kernel's stores either.)
+ * The kernel writes the page on the CPU that the thread runs on, like a signal handler: only the
+ * compiler must keep the order. If another CPU changes the event meanwhile, the kernel's stores are
+ * not ordered either.
  */
 #define PERCH__IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
 
 /*
- * Shifts by the lower six bits of a number. That is what the instruction does; compilers for arm64
- * do not see it where one number serves several shifts, and mask it first.
+ * Shifts by the lower six bits of a number, as the instruction does. Compilers for arm64 add a mask
+ * where several shifts use the same number.
  */
 #ifdef __aarch64__
 #define PERCH__SHIFT(instruction, expression) \
@@ -116,8 +115,8 @@ PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
 	return shifted;
 }
 
-/* pmc_width, time_shift and time_mult lie in one word: one load. Of the first two the lower six
- * bits count alone. */
+/* One load reads pmc_width, time_shift and time_mult. The shifts use only the lower six bits of the
+ * first two. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define PERCH__WIDTH(packed)	  (packed)
 #define PERCH__SHIFT_BITS(packed) ((packed) >> 16)
@@ -128,23 +127,23 @@ PERCH__INLINE uint64_t perch__right_signed(uint64_t value, uint64_t by)
 #define PERCH__MULT(packed)	  ((packed)&UINT32_MAX)
 #endif
 
-/* The counter's bits are the lower ones of a signed number. */
+/* The counter is a signed number of that many bits. */
 PERCH__INLINE uint64_t perch__sign_extend(uint64_t value, uint64_t width)
 {
-	uint64_t unused = -width; /* 64 less it, for a shift */
+	uint64_t unused = -width; /* 64 - width, for a shift */
 
 	return perch__right_signed(perch__left(value, unused), unused);
 }
 
 /*
- * Nanoseconds since the kernel wrote the page. A clock that is a little behind that of the kernel's
- * CPU makes them negative: whoever takes the difference of two times must see to that.
+ * Nanoseconds since the kernel wrote the page. They may be negative if the clock of this CPU is
+ * behind: callers that subtract times must allow for that.
  */
 PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 {
 	uint64_t clock = view->clock, whole, rest;
 
-	/* a clock of fewer bits than 64 has gone round since */
+	/* a clock of fewer bits than 64 may have wrapped */
 	if (PERCH__ALWAYS_SHORT || view->can & PERCH__CAN_TIME_SHORT)
 		clock = view->cycles + ((clock - view->cycles) & view->mask);
 	whole = perch__right(clock, view->shift);
@@ -153,15 +152,15 @@ PERCH__INLINE uint64_t perch__page_elapsed(const struct perch__page_view *view)
 }
 
 /*
- * One try. The kernel makes the lock odd, writes, and makes it even again: PERCH__RDPMC_BUSY when
- * it did meanwhile. read_counter(index, &value) takes the page's index, which is 0 where there is
- * no counter, and is false where there is no way to it; words: value, time enabled, time running,
- * as read(2) would give them.
+ * One attempt. The kernel makes the lock odd, writes, and makes it even again; if that happened
+ * meanwhile, the result is PERCH__RDPMC_BUSY. read_counter(index, &value) takes the index of the
+ * page, which is 0 if there is no counter, and returns false if the counter cannot be read. words
+ * gets what read(2) would return: value, time enabled, time running.
  *
- * The kernel's own copy of the counter, which offset makes up for, is signed when the counter has
- * just been set, and not when it has been read since: with a page written after that, by a reset,
- * the value is too low by the counter's whole range, and negative. Only the careful try, which
- * takes more instructions, makes up for that.
+ * offset is relative to the kernel's copy of the counter. That copy is signed after the counter was
+ * set, and unsigned after it was read. When the page is written after a read, by a reset, the value
+ * is too low by the range of the counter, and so negative. Only the careful attempt, which takes
+ * more instructions, corrects that.
  */
 PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 	const struct perch_mmap_page *page, uint64_t words[3], bool careful,
@@ -177,7 +176,7 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 	view.can = page->capabilities;
 	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_READ)))
 		return PERCH__RDPMC_FORBIDDEN;
-	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_TELL_TIME)))
+	if (PERCH__UNLIKELY(!(view.can & PERCH__CAN_COMPUTE_TIME)))
 		return PERCH__RDPMC_NO_CLOCK;
 	view.enabled = page->time_enabled;
 	view.running = page->time_running;
@@ -203,7 +202,7 @@ PERCH__INLINE enum perch__rdpmc_state perch__page_try(
 	return PERCH__RDPMC_USED;
 }
 
-/* Several tries. */
+/* Up to PERCH__RDPMC_TRIES careful attempts. */
 PERCH__INLINE enum perch__rdpmc_state perch__page_read(
 	const struct perch_mmap_page *page, uint64_t words[3],
 	bool (*read_counter)(uint32_t index, uint64_t *value), uint64_t (*read_clock)(void))
@@ -234,7 +233,7 @@ PERCH__INLINE uint64_t perch__read_clock(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* The same in one thread, different in two. */
+/* A number that differs among the threads of a process. */
 PERCH__INLINE uintptr_t perch__this_thread(void)
 {
 	uintptr_t thread;
@@ -255,8 +254,8 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 		__asm__ volatile("mrs %0, " name : "=r"(read_)); \
 		read_;                                           \
 	})
-/* Where indirect jumps must land on an instruction made for it (bti j), each has that and a
- * filling. */
+/* With branch target identification, each target of the jump starts with a landing instruction (bti
+ * j); a nop keeps the size a power of two. */
 #ifdef __ARM_FEATURE_BTI_DEFAULT
 #define PERCH__LANDING "hint #36\n\tnop\n\t"
 #define PERCH__STEP    "4"
@@ -268,8 +267,8 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 	"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30"
 
 /*
- * The number of the register is part of the instruction, so there is one of each, and a jump to the
- * one. Index 32 is the cycle counter.
+ * The number of the register is part of the instruction, so this jumps into a table with one
+ * instruction for each register. Index 32 is the cycle counter.
  */
 PERCH__INLINE bool perch__read_register(uint32_t index, uint64_t *value)
 {
@@ -323,20 +322,21 @@ PERCH__INLINE uintptr_t perch__this_thread(void)
 }
 #endif
 
-/* PERCH__RDPMC_USED when such an event of such a target may be read so; else why not. */
+/* PERCH__RDPMC_USED if such an event on such a target may be read without a system call, or the
+ * reason why not. */
 enum perch__rdpmc_state perch__rdpmc_check(const struct perch_attr *attr,
 					   const struct perch_target *target);
 /*
- * Maps the page of an event that may be read so. *rdpmc is &perch__no_rdpmc where that cannot be,
- * and the answer says why; *errnum has what the kernel said.
+ * Maps the page of an event. If that fails, *rdpmc is &perch__no_rdpmc, the result is the reason,
+ * and *errnum the errno of the system call.
  */
 enum perch__rdpmc_state perch__rdpmc_map(const struct perch__rdpmc **rdpmc, int fd,
 					 const struct perch_syscalls *calls, int *errnum);
 void perch__rdpmc_unmap(const struct perch__rdpmc *rdpmc, const struct perch_syscalls *calls);
-/* True when state is PERCH__RDPMC_USED; else tells why not. */
-/* What is to be told where the cause turns on which PMU it is. machine NULL: this one. */
+/* Refines the reason for an event of another PMU than the core's. machine may be NULL. */
 enum perch__rdpmc_state perch__rdpmc_cause(enum perch__rdpmc_state state, uint32_t type,
 					   struct perch_machine *machine);
+/* Returns true for PERCH__RDPMC_USED. Otherwise fills err with the reason. */
 bool perch__rdpmc_report(enum perch__rdpmc_state state, int errnum, const char *name,
 			 struct perch_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set in use: what it is made of, its switches, its end. */
+/* Makes, describes and closes sets. set_open.c opens their events, set_access.c reads them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ struct perch__cold *perch__set_cold(struct perch_set *set, size_t event)
 	return set->cold[event];
 }
 
-int perch__set_blame(const struct perch_set *set, size_t event, size_t target,
-		     struct perch_error *err, int rc)
+int perch__set_prefix_error(const struct perch_set *set, size_t event, size_t target,
+			    struct perch_error *err, int rc)
 {
 	const struct perch_target *at = &set->target[target];
 	char where[64] = "";
@@ -49,8 +49,7 @@ void perch_set_close(struct perch_set *set)
 {
 	if (!set)
 		return;
-	/* members before leaders: a group that is taken apart from its end is never left without
-	 * its head */
+	/* members are closed before their leader, so the kernel need not split the group */
 	for (size_t i = set->fd ? set->nr_events * set->nr_targets : 0; i-- > 0;)
 		if (set->fd[i] >= 0)
 			set->calls->close(set->calls->context, set->fd[i]);
@@ -126,67 +125,162 @@ void perch_set_explain(struct perch_set *set, struct perch_machine *machine)
 	}
 }
 
-/* One ioctl(2) on whoever leads, on every target. */
-static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument,
-			   struct perch_error *err)
-{
-	for (const struct perch__group_range *range = set->range;
-	     range < set->range + set->nr_ranges; range++)
-		for (size_t i = 0; i < set->nr_targets; i++) {
-			size_t leader = perch__leader_at(set, *range, i);
-			int rc;
+/* More descriptors than any system allows. The limit also prevents overflows. */
+#define MAX_DESCRIPTORS (1 << 26)
 
-			if (leader == range->end)
-				continue;
-			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request,
-					    argument);
-			if (!rc)
-				continue;
-			perch__control_error(-rc, request, NULL, err);
-			return perch__set_blame(set, leader, i, err, rc);
-		}
-	return 0;
+int perch__set_no_memory(struct perch_error *err)
+{
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a set of events");
 }
 
-int perch_set_enable(struct perch_set *set, struct perch_error *err)
+int perch__set_machine(struct perch_set *set, struct perch_machine **machine,
+		       struct perch_error *err)
 {
-	return control_leaders(set, PERCH_IOC_ENABLE, 0, err);
-}
+	int rc = 0;
 
-int perch_set_disable(struct perch_set *set, struct perch_error *err)
-{
-	return control_leaders(set, PERCH_IOC_DISABLE, 0, err);
-}
-
-/* The times of the kernel go on: where they are now is what later reads begin from. */
-static int rebase(struct perch_set *set, struct perch_count *counts, struct perch_error *err)
-{
-	size_t nr = set->nr_events * set->nr_targets;
-	int rc = perch_set_read(set, counts, nr, err);
-
-	for (size_t i = 0; !rc && i < nr; i++) {
-		set->base[i].enabled_ns += counts[i].enabled_ns;
-		set->base[i].running_ns += counts[i].running_ns;
-	}
+	if (!set->machine && !set->own)
+		rc = perch_machine_new(&set->own, NULL, NULL, err);
+	*machine = set->machine ? set->machine : set->own;
 	return rc;
 }
 
-int perch_set_reset(struct perch_set *set, struct perch_error *err)
+void perch__describe_leader(const struct perch_set *set, size_t event,
+			    const struct perch_target *at, size_t members,
+			    struct perch_open_call_leader *leader)
 {
-	size_t nr = set->nr_events * set->nr_targets;
-	struct perch_count *counts = calloc(nr, sizeof(*counts));
+	bool cgroup = at->cgroup_fd > 0;
+
+	*leader = (struct perch_open_call_leader){
+		.attr = &set->event[event].attr,
+		.pid = cgroup ? at->cgroup_fd : at->pid,
+		.cpu = at->cpu,
+		.flags = PERCH_FLAG_FD_CLOEXEC | (cgroup ? PERCH_FLAG_PID_CGROUP : 0),
+		.members = members,
+	};
+}
+
+/* The members of a group must follow their leader. */
+static int check_events(const struct perch_events *events, struct perch_error *err)
+{
+	if (!events || !events->nr)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs an event");
+	for (size_t i = 0; i < events->nr; i++) {
+		int leader = events->event[i].leader;
+
+		if (leader == (int)i || (i && leader == events->event[i - 1].leader))
+			continue;
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the leader of '%s' is event %d, which it must follow in the list",
+			events->event[i].name, leader);
+	}
+	return 0;
+}
+
+static bool is_system_wide(const struct perch_target *target)
+{
+	return target->pid == -1 && target->cpu == -1 && target->cgroup_fd <= 0;
+}
+
+/* The kernel cannot count all processes on all CPUs with one event: such a target becomes one
+ * target for each CPU. */
+static int copy_targets(struct perch_set *set, const struct perch_targets *targets,
+			struct perch_error *err)
+{
+	const struct perch_cpus *cpus = NULL;
+	struct perch_machine *machine;
+	size_t nr = targets->nr;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < targets->nr; i++) {
+		if (!is_system_wide(&targets->target[i]))
+			continue;
+		if (!cpus)
+			rc = perch__set_machine(set, &machine, err);
+		if (!rc && !cpus)
+			rc = perch_machine_cpus(machine, &cpus, err);
+		nr += rc ? 0 : cpus->nr - 1;
+	}
+	if (rc)
+		return rc;
+	set->target = calloc(nr, sizeof(*set->target));
+	if (!set->target)
+		return perch__set_no_memory(err);
+	for (size_t i = 0; i < targets->nr; i++)
+		if (!is_system_wide(&targets->target[i]))
+			set->target[set->nr_targets++] = targets->target[i];
+		else
+			for (size_t k = 0; k < cpus->nr; k++)
+				set->target[set->nr_targets++] =
+					(struct perch_target){ -1, cpus->cpu[k], 0 };
+	return 0;
+}
+
+/*
+ * Writes the groups to open to the end of the array. As they are opened, the resulting ranges are
+ * written to its start. Each group has at least one event, so the two never overlap.
+ */
+static void find_groups(struct perch_set *set, const struct perch_events *events)
+{
+	struct perch__group_range group = { .end = set->nr_events };
+
+	set->first_group = set->nr_events;
+	for (size_t i = set->nr_events; i-- > 0;) {
+		if (events->event[i].leader != (int)i)
+			continue;
+		group.first = i;
+		set->range[--set->first_group] = group;
+		group.end = i;
+	}
+}
+
+static int make_arrays(struct perch_set *set, const struct perch_events *events,
+		       struct perch_error *err)
+{
+	size_t nr;
+
+	if (__builtin_mul_overflow(events->nr, set->nr_targets, &nr) || nr > MAX_DESCRIPTORS)
+		return perch_error_set(
+			err, EMFILE, PERCH_ERROR_DESCRIPTORS,
+			"%zu events on %zu targets need more descriptors than a process can have",
+			events->nr, set->nr_targets);
+	set->event = malloc(events->nr * sizeof(*set->event));
+	set->cold = calloc(events->nr, sizeof(*set->cold));
+	set->range = malloc(events->nr * sizeof(*set->range));
+	set->gone = calloc(set->nr_targets, sizeof(*set->gone));
+	set->fd = malloc(nr * sizeof(*set->fd));
+	if (!set->event || !set->cold || !set->range || !set->gone || !set->fd)
+		return perch__set_no_memory(err);
+	set->nr_events = events->nr;
+	for (size_t i = 0; i < nr; i++)
+		set->fd[i] = -1;
+	find_groups(set, events);
+	return 0;
+}
+
+int perch__set_make(struct perch_set **set, const struct perch_events *events,
+		    const struct perch_targets *targets, struct perch_machine *machine,
+		    struct perch_error *err)
+{
+	struct perch_set *made;
 	int rc;
 
-	if (!set->base)
-		set->base = calloc(nr, sizeof(*set->base));
-	if (counts && set->base) {
-		rc = control_leaders(set, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, err);
-		if (!rc)
-			rc = rebase(set, counts, err);
-	} else {
-		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory to reset the events of a set");
-	}
-	free(counts);
+	rc = check_events(events, err);
+	if (!rc && (!targets || !targets->nr))
+		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a set needs a target");
+	if (rc)
+		return rc;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return perch__set_no_memory(err);
+	made->machine = machine;
+	made->calls = perch_machine_syscalls(machine);
+	rc = copy_targets(made, targets, err);
+	if (!rc)
+		rc = make_arrays(made, events, err);
+	if (rc)
+		perch_set_close(made);
+	else
+		*set = made;
 	return rc;
 }

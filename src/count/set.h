@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of a set share. */
+/* The set, shared by the files that make, open, and read it. */
 #ifndef PERCH_COUNT_SET_H
 #define PERCH_COUNT_SET_H
 
@@ -7,54 +7,56 @@
 
 #include "internal.h"
 
-/* What few events have: kept apart, so that thousands of the others take less memory, and time to
- * fill it. */
+/* Cold data that few events have. It is allocated separately, so large sets take less memory and
+ * time. */
 struct perch__cold {
 	struct perch_attr missing_features;
 	struct perch_error reason;
-	/* the call that made the kernel refuse an event that is skipped */
+	/* the open call that the kernel refused, if the event was skipped for that */
 	struct perch_target target;
 	int group_fd;
-	int errnum; /* 0: not refused by the kernel */
-	/* forbidden, and user space alone cannot be counted in its place */
+	int errnum; /* 0: the kernel did not refuse the event */
+	/* kernel profiling is not permitted, and the PMU cannot exclude the kernel */
 	bool cannot_exclude_kernel;
 };
-/* To advise user space alone would be wrong then. */
+/* Replaces the remedy of an event with cannot_exclude_kernel: exclude_kernel is no remedy for it.
+ */
 static inline void perch__advise_privilege(struct perch_error *err)
 {
 	perch_error_remedy(
 		err,
-		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; its PMU cannot "
-		"count user space alone");
+		"as root: sysctl kernel.perf_event_paranoid=1, or give the program CAP_PERFMON; the PMU of "
+		"the event cannot exclude the kernel");
 }
 
-/* Events [first, end) may be one group: they were, when parsed. */
+/* Events [first, end), which were one group when they were parsed. */
 struct perch__group_range {
 	size_t first, end;
-	/* open on every target: nothing to look for when it is read */
+	/* all events are open on all targets, so reads need not look for gaps */
 	bool whole;
 };
 
 struct perch_set {
 	const struct perch_syscalls *calls;
-	struct perch_machine *machine; /* as given; may be NULL */
-	struct perch_machine *own;     /* made when facts are needed and none was given */
+	struct perch_machine *machine; /* of the caller; may be NULL */
+	struct perch_machine *own;     /* made when facts are needed and machine is NULL */
 	size_t nr_events, nr_targets;
 	struct perch_set_event *event;
-	struct perch__cold **cold; /* of each event; NULL: it has nothing to tell */
-	/* of all that is open, in order; at the array's end, those to be opened */
+	struct perch__cold **cold; /* of each event, or NULL */
+	/* [0, nr_ranges): opened groups; [first_group, nr_events): groups still to open */
 	struct perch__group_range *range;
 	size_t nr_ranges, first_group;
 	struct perch_target *target;
 	bool *gone;		  /* of each target: its thread has ended */
-	int *fd;		  /* [event * nr_targets + target]; -1: not open there */
-	struct perch__base *base; /* the same way; NULL until the first reset */
+	int *fd;		  /* [event * nr_targets + target]; -1 if not open there */
+	struct perch__base *base; /* same index; NULL until the first reset */
 	struct perch__words words;
-	/* the kernel lets inherited events be read one by one alone */
+	/* an old kernel refuses PERCH_FORMAT_GROUP with inherit: each member is read by itself */
 	bool single_reads;
 };
 
-/* The first event of the range that is open on a target, which leads there; end when none is. */
+/* The first event of the range that is open on a target: it leads the group there. Returns
+ * range.end if none is open. */
 size_t perch__leader_at(const struct perch_set *set, struct perch__group_range range,
 			size_t target);
 
@@ -63,17 +65,24 @@ static inline int perch__fd_at(const struct perch_set *set, size_t event, size_t
 	return set->fd[event * set->nr_targets + target];
 }
 
-/* An event of the set as that which leads others on a target, for the explanation of their refusal.
- */
+/* Describes an event as the leader on a target, to explain why a member was refused. */
 void perch__describe_leader(const struct perch_set *set, size_t event,
 			    const struct perch_target *at, size_t members,
 			    struct perch_open_call_leader *leader);
 
-/* What is told of an event beside its attr; NULL: no memory. */
+/* The cold data of an event, allocated on the first use. NULL if out of memory. */
 struct perch__cold *perch__set_cold(struct perch_set *set, size_t event);
 
-/* Puts the names of an event and a target in front of an error. Returns rc. */
-int perch__set_blame(const struct perch_set *set, size_t event, size_t target,
-		     struct perch_error *err, int rc);
+/* Prefixes an error with the names of an event and a target. Returns rc. */
+int perch__set_prefix_error(const struct perch_set *set, size_t event, size_t target,
+			    struct perch_error *err, int rc);
+int perch__set_no_memory(struct perch_error *err);
+/* Makes a set of these events and targets with nothing open. The caller fills in the events. */
+int perch__set_make(struct perch_set **set, const struct perch_events *events,
+		    const struct perch_targets *targets, struct perch_machine *machine,
+		    struct perch_error *err);
+/* The machine to read facts from: the caller's, or one of the set's own. */
+int perch__set_machine(struct perch_set *set, struct perch_machine **machine,
+		       struct perch_error *err);
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a set: one event after the other, each on all targets. All are disabled until the last
- * one is there: an event that joins running ones makes the kernel schedule all of them anew, which
- * makes thousands of events quadratic.
+ * Opens the events of a set one by one, each on all targets. They stay disabled until all are open:
+ * when an event joins enabled ones, the kernel schedules all of them again, so the cost of
+ * thousands of events would be quadratic.
  */
 #include <errno.h>
 #include <string.h>
 
-#include <perch/explain.h>
+#include "set.h"
 
-#include "set_open.h"
-
-enum { OPENED, SKIPPED, TOO_LARGE }; /* what became of an event, beside a negative errno */
+/* Result of opening an event, beside a negative errno. */
+enum { OPENED, SKIPPED, TOO_LARGE };
 
 struct opening {
 	struct perch_set *set;
 	struct perch_options options;
 	unsigned may;
 	struct perch_error *err;
-	/* of the event in hand */
+	/* of the current event */
 	size_t event;
 	struct perch__group_range range; /* its group */
-	struct perch_attr attr;		 /* as a leader's */
-	struct perch_attr given;	 /* as last tried */
-	bool forbidden;			 /* and its PMU cannot count user space alone */
-	const struct perch_cpus *cpus;	 /* where its PMU counts; NULL: anywhere */
+	struct perch_attr attr;		 /* for a leader */
+	struct perch_attr given;	 /* of the last open call */
+	bool forbidden; /* kernel profiling is not permitted, and the PMU cannot exclude the kernel
+			 */
+	const struct perch_cpus *cpus; /* CPUs of its PMU; NULL for all CPUs */
 };
 
 static struct perch_set_event *event_of(const struct opening *o)
@@ -40,8 +40,8 @@ static bool has_cpu(const struct perch_cpus *cpus, int cpu)
 	return !cpus || cpu < 0;
 }
 
-/* What the kernel itself counts is counted on every CPU: no need to look for a PMU. */
-static bool may_have_cpus(const struct perch_attr *attr)
+/* The kernel counts these types itself, on every CPU. */
+static bool has_pmu(const struct perch_attr *attr)
 {
 	return attr->type != PERCH_TYPE_SOFTWARE && attr->type != PERCH_TYPE_TRACEPOINT &&
 	       attr->type != PERCH_TYPE_BREAKPOINT;
@@ -56,7 +56,7 @@ static int find_cpus(struct opening *o)
 	o->cpus = NULL;
 	for (size_t i = 0; !wanted && i < o->set->nr_targets; i++)
 		wanted = o->set->target[i].cpu >= 0;
-	if (!wanted || !may_have_cpus(&o->attr))
+	if (!wanted || !has_pmu(&o->attr))
 		return 0;
 	rc = perch__set_machine(o->set, &machine, o->err);
 	if (!rc)
@@ -64,8 +64,8 @@ static int find_cpus(struct opening *o)
 	return rc;
 }
 
-/* All but the attr. */
-static void take_event(struct perch_set_event *made, const struct perch_event *event)
+/* Initializes all but the attr. */
+static void init_event(struct perch_set_event *made, const struct perch_event *event)
 {
 	made->event = *event;
 	made->skipped = made->user_only = made->broken = false;
@@ -73,7 +73,7 @@ static void take_event(struct perch_set_event *made, const struct perch_event *e
 	made->reason = NULL;
 }
 
-/* What text and options make of an event, without what depends on its constraints. */
+/* Builds the attr of an event. prepare() adds what depends on its group. */
 static int build(struct opening *o, size_t number)
 {
 	struct perch_set_event *event = &o->set->event[number];
@@ -97,13 +97,14 @@ static int prepare(struct opening *o)
 	return find_cpus(o);
 }
 
-/* Members follow their leader, which alone waits, is pinned or exclusive. */
-static void follow_leader(struct perch_attr *attr)
+/* The leader is enabled and disabled for the whole group. Only leaders can be pinned or
+ * exclusive. */
+static void set_member_attr(struct perch_attr *attr)
 {
 	attr->disabled = attr->enable_on_exec = attr->pinned = attr->exclusive = 0;
 }
 
-/* What was left out here is told, and not asked for on the other targets. */
+/* Records the features that were omitted here. They are not requested on the other targets. */
 static int record_missing_features(struct opening *o, const struct perch_attr *missing_features)
 {
 	struct perch__cold *cold = perch__set_cold(o->set, o->event);
@@ -130,7 +131,7 @@ static int try_open(struct opening *o, size_t target, int leader)
 		memset(&missing_features, 0, sizeof(missing_features));
 	o->given = o->attr;
 	if (leader >= 0)
-		follow_leader(&o->given);
+		set_member_attr(&o->given);
 	fd = perch__open_counting(&o->given, o->options.optional, &missing_features,
 				  &o->set->target[target], leader, o->set->machine, NULL);
 	if (PERCH__UNLIKELY(fd >= 0 &&
@@ -146,13 +147,13 @@ static int try_open(struct opening *o, size_t target, int leader)
 	return rc ? rc : fd;
 }
 
-/* What perf takes for "this machine has it not". */
+/* Errors that mean that the machine does not support the event, as in perf. */
 static bool means_unsupported(int rc)
 {
 	return rc == -EINVAL || rc == -ENOSYS || rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENXIO;
 }
 
-/* Kernels before 3.3 said ENOSPC. */
+/* Whether a weak group may be too large. Kernels before 3.3 returned ENOSPC for that. */
 static bool may_be_too_large(const struct opening *o, int leader, int rc)
 {
 	bool weak = false;
@@ -163,9 +164,8 @@ static bool may_be_too_large(const struct opening *o, int leader, int rc)
 }
 
 /*
- * A PMU of its own that cannot tell user space from the kernel refuses the try and not the event:
- * forbidden it is. It may be skipped like one that this machine has not, for there is no other way
- * to count it here.
+ * Whether the PMU refused exclude_kernel and not the event. Such an event needs a privilege that
+ * the caller lacks, and may be skipped like an unsupported one.
  */
 static bool cannot_exclude(const struct opening *o, int leader, int rc)
 {
@@ -173,8 +173,9 @@ static bool cannot_exclude(const struct opening *o, int leader, int rc)
 }
 
 /*
- * The kernel looks at permission first: only now an event shows that the machine has it not, which
- * may be skipped. Any other refusal leaves the event as it was, and the first refusal to be told.
+ * Opens the event with exclude_kernel. The kernel checks permission first, so only this attempt
+ * shows whether the machine supports the event; an unsupported one may be skipped. After any other
+ * refusal the attr is restored, and the first refusal is reported.
  */
 static int try_user_only(struct opening *o, size_t target, int leader, int refused)
 {
@@ -227,7 +228,7 @@ static void close_event(struct perch_set *set, size_t event)
 	}
 }
 
-/* The next one leads where a leader is left out. */
+/* Skips the current event. If it was the leader, the next event becomes the leader. */
 static int skip(struct opening *o, const struct perch__cold *cold)
 {
 	struct perch_set_event *event = event_of(o);
@@ -248,7 +249,7 @@ static int skip(struct opening *o, const struct perch__cold *cold)
 	return SKIPPED;
 }
 
-/* Of a group, the kernel says only that a member does not fit. */
+/* For a group member the kernel returns only EINVAL. */
 static bool explain_member(const struct opening *o, size_t target, int leader, int rc,
 			   struct perch_error *err)
 {
@@ -263,7 +264,7 @@ static bool explain_member(const struct opening *o, size_t target, int leader, i
 					   o->set->machine, err);
 }
 
-/* The leader that the event in hand was to follow on a target, in the call. */
+/* Adds the leader on the target to the open call. */
 static void add_leader(const struct opening *o, size_t target, struct perch_open_call *call,
 		       struct perch_open_call_leader *leader)
 {
@@ -283,10 +284,10 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 	struct perch_machine *machine = NULL;
 	int fd, rc = -call->errnum;
 
-	/* facts are worth reading where nothing else is left to do */
+	/* the open has failed, so reading facts of the machine costs nothing more */
 	perch__set_machine(o->set, &machine, NULL);
 	if (call->errnum == E2BIG) {
-		/* the kernel told its own size, and perch_open() alone has seen it */
+		/* only perch_open() sees the attr size that the kernel returned */
 		fd = perch_open(&o->given, &o->set->target[target], call->group_fd, 0,
 				o->set->machine, o->err);
 		if (fd >= 0)
@@ -296,7 +297,7 @@ static int report_refusal(struct opening *o, const struct perch_open_call *call,
 		if (o->forbidden)
 			perch__advise_privilege(o->err);
 	}
-	return perch__set_blame(o->set, o->event, target, o->err, rc);
+	return perch__set_prefix_error(o->set, o->event, target, o->err, rc);
 }
 
 static int refused(struct opening *o, size_t target, int leader, int rc)
@@ -345,10 +346,10 @@ static int set_filter(struct opening *o, size_t target, int fd)
 	const char *filter = event_of(o)->event.filter;
 	int rc = filter ? perch_event_set_filter(fd, filter, o->set->machine, o->err) : 0;
 
-	return rc ? perch__set_blame(o->set, o->event, target, o->err, rc) : 0;
+	return rc ? perch__set_prefix_error(o->set, o->event, target, o->err, rc) : 0;
 }
 
-/* Its PMU counts on other CPUs than those that are wanted. */
+/* The PMU of the event counts on none of the target CPUs. */
 static int report_no_cpu(struct opening *o)
 {
 	struct perch__cold *cold = NULL;
@@ -361,11 +362,10 @@ static int report_no_cpu(struct opening *o)
 		err = &cold->reason;
 	}
 	perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
-			"its PMU counts on none of the CPUs asked for");
+			"the PMU of the event counts on none of the target CPUs");
 	perch_error_field(err, "cpu", NULL);
 	if (o->cpus->nr)
-		perch_error_remedy(err, "measure on CPU %d, which is one where it counts",
-				   o->cpus->cpu[0]);
+		perch_error_remedy(err, "measure on CPU %d, where the PMU counts", o->cpus->cpu[0]);
 	event_of(o)->attr = o->attr;
 	if (cold)
 		return skip(o, cold);
@@ -405,7 +405,7 @@ static int open_event(struct opening *o)
 	return rc;
 }
 
-static int open_alone(struct opening *o, struct perch__group_range group)
+static int open_separately(struct opening *o, struct perch__group_range group)
 {
 	int rc = 0;
 
@@ -441,13 +441,13 @@ static int open_group(struct opening *o, struct perch__group_range group)
 		if (rc < 0)
 			return rc;
 		if (rc == TOO_LARGE)
-			return open_alone(o, o->range);
+			return open_separately(o, o->range);
 	}
 	return 0;
 }
 
-/* What became of a group: if it broke, as many runs as events; skipped ones are runs of nothing,
- * which reads tell. */
+/* Adds the ranges of an opened group: one, or one for each event if a weak group was broken up.
+ * Skipped events are ranges too, so reads set their state. */
 static void add_ranges(struct perch_set *set, struct perch__group_range group)
 {
 	struct perch__group_range range;
@@ -469,8 +469,7 @@ static int check_left(const struct perch_set *set, struct perch_error *err)
 	for (size_t i = 0; i < set->nr_targets; i++)
 		if (!set->gone[i])
 			return 0;
-	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
-			"every thread to be measured has ended");
+	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "all target threads have ended");
 	perch_error_field(err, "pid", NULL);
 	return -ESRCH;
 }
@@ -486,20 +485,20 @@ int perch_set_open(struct perch_set **set, const struct perch_events *events,
 	int rc;
 
 	*set = NULL;
-	o.options.self_monitoring = 0; /* counters alone */
+	o.options.self_monitoring = 0; /* for counters only */
 	if (may >= PERCH_SET_MAY_MAX) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				"may has a bit that is no PERCH_SET_MAY_*: 0x%x", may);
+				"may has a bit that is not a PERCH_SET_MAY_* constant: 0x%x", may);
 		perch_error_field(err, "may", NULL);
 		return -EINVAL;
 	}
 	rc = perch__set_make(&o.set, events, targets, o.options.machine, err);
 	if (rc)
 		return rc;
-	/* all attrs first: between system calls the same work takes three times as long, for the
-	 * caches are the kernel's */
+	/* all attrs are built first: between system calls, which fill the caches, it takes three
+	 * times as long */
 	for (size_t i = 0; !rc && i < events->nr; i++) {
-		take_event(&o.set->event[i], &events->event[i]);
+		init_event(&o.set->event[i], &events->event[i]);
 		rc = build(&o, i);
 	}
 	for (size_t i = o.set->first_group; !rc && i < events->nr; i++) {

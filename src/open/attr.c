@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event + options -> attr. */
+/* Builds an attr from an event and options. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void set_sideband(struct perch_attr *attr, uint32_t sideband)
 	attr->build_id = !!(sideband & PERCH_SIDEBAND_BUILD_ID);
 }
 
-/* The event's own words come first; options add to them. */
+/* The modifiers of the event are set already; options are added to them. */
 static void set_scope(struct perch_attr *attr, const struct perch_options *options)
 {
 	attr->disabled = !options->enabled;
@@ -81,8 +81,8 @@ static void set_scope(struct perch_attr *attr, const struct perch_options *optio
 }
 
 /*
- * Modifier P: what the event's core PMU says it can do; a machine that does not say is not asked
- * for anything. Counters have no place that could be precise.
+ * Modifier P: caps/max_precise of the event's core PMU. Without that file, or without sampling,
+ * precise_ip stays 0.
  */
 static void set_precise_max(struct perch_attr *attr, const struct perch_options *options)
 {
@@ -101,28 +101,26 @@ static void set_precise_max(struct perch_attr *attr, const struct perch_options 
 		attr->precise_ip = text[0] - '0';
 }
 
-/* The event's modifiers and the options together may leave nothing to measure. */
+/* Modifiers and options together may exclude everything. */
 static int check_exclusions(const struct perch_attr *attr, const struct perch_event *event,
 			    struct perch_error *err)
 {
-	bool nobody = attr->exclude_user && attr->exclude_kernel && attr->exclude_hv;
+	bool privilege = attr->exclude_user && attr->exclude_kernel && attr->exclude_hv;
 
-	if (!nobody && !(attr->exclude_host && attr->exclude_guest))
+	if (!privilege && !(attr->exclude_host && attr->exclude_guest))
 		return 0;
-	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "nothing of '%s' is left to measure: %s",
+	perch_error_set(err, EINVAL, PERCH_ERROR_CONFLICT, "'%s' excludes everything: %s",
 			event->name,
-			nobody ? "exclude_user, exclude_kernel and exclude_hv are all set"
-			       : "exclude_host and exclude_guest are both set");
-	perch_error_field(err, nobody ? "exclude_user" : "exclude_host", NULL);
-	perch_error_remedy(
-		err,
-		"leave out the modifier, or the exclude_* option that takes away what it asks for");
+			privilege ? "exclude_user, exclude_kernel and exclude_hv are all set"
+				  : "exclude_host and exclude_guest are both set");
+	perch_error_field(err, privilege ? "exclude_user" : "exclude_host", NULL);
+	perch_error_remedy(err, "remove the modifier, or the exclude_* option that contradicts it");
 	return -EINVAL;
 }
 
 /*
- * The smallest version that holds what is set, so that old kernels are not asked for what nobody
- * wants. Each version is a word longer than the one before it, but for VER3, which is two.
+ * The smallest version of the attr that has all fields that are set, because older kernels refuse
+ * larger ones. Each version adds one 64-bit word, except VER3, which adds two.
  */
 static uint32_t size_of(const struct perch_attr *attr)
 {
@@ -137,15 +135,15 @@ static uint32_t size_of(const struct perch_attr *attr)
 									  : used;
 }
 _Static_assert(sizeof(struct perch_attr) == PERCH_ATTR_SIZE_VER9,
-	       "size_of() knows the versions up to this one");
+	       "size_of() covers the versions up to this one");
 
 int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 		     const struct perch_options *options, struct perch_error *err)
 {
-	static const struct perch_options plain = {
+	static const struct perch_options defaults = {
 		.read = PERCH_FORMAT_TOTAL_TIME_ENABLED | PERCH_FORMAT_TOTAL_TIME_RUNNING,
 	};
-	struct perch_options wanted = options ? *options : plain;
+	struct perch_options wanted = options ? *options : defaults;
 	int rc;
 
 	options = &wanted;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cgroup's folder, by the name that people give it. */
+/* Opens the directory of a cgroup by its path. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #include "internal.h"
 
-#define SHOWN 6 /* names that a remedy lists */
+#define MAX_LISTED 6 /* names in a remedy */
 
-/* Whether ".." leads above the place that the path starts from. */
-static bool leads_out(const char *path)
+/* Whether ".." components leave the directory that the path starts in. */
+static bool leaves_root(const char *path)
 {
 	long depth = 0;
 
@@ -35,49 +35,50 @@ static bool leads_out(const char *path)
 	return false;
 }
 
-/* What is behind a place in a path; NULL: it does not begin with it. */
-static const char *behind(const char *path, const char *place)
+/* The part of the path after the prefix; NULL if the path does not start with it. */
+static const char *without_prefix(const char *path, const char *prefix)
 {
-	size_t length = strlen(place);
+	size_t length = strlen(prefix);
 
-	if (strncmp(path, place, length) || (path[length] && path[length] != '/'))
+	if (strncmp(path, prefix, length) || (path[length] && path[length] != '/'))
 		return NULL;
 	return path + length;
 }
 
-/* Of a path below the mount, seen with the machine's root or without it, the part that is the
- * cgroup's own. */
-static const char *below(const char *path, const char *mount, const struct perch_machine *machine)
+/* The path of the cgroup relative to the mount point. The path may contain the mount point, with or
+ * without the machine's root. */
+static const char *relative_path(const char *path, const char *mount,
+				 const struct perch_machine *machine)
 {
-	const char *found = behind(path, mount);
+	const char *found = without_prefix(path, mount);
 	char root[PATH_MAX];
 	int length;
 
 	if (!found) {
 		length = perch_machine_path(machine, root, sizeof(root), "");
 		if (length > 0)
-			found = behind(path, mount + length);
+			found = without_prefix(path, mount + length);
 	}
 	if (!found)
 		found = path;
 	return found + strspn(found, "/");
 }
 
-/* Writes "a, b, c" of the cgroups in a folder. Returns how many there are. */
+/* Writes the cgroups in a directory as "a, b, c". Returns their number, at most MAX_LISTED + 1. */
 static int list_children(const char *path, char *buffer, size_t size)
 {
 	const struct dirent *entry;
-	DIR *folder = opendir(path);
+	DIR *directory = opendir(path);
 	size_t used = 0;
 	int nr = 0;
 
 	buffer[0] = '\0';
-	while (folder && (entry = readdir(folder))) {
+	while (directory && (entry = readdir(directory))) {
 		int length;
 
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
-		if (nr++ >= SHOWN)
+		if (nr++ >= MAX_LISTED)
 			break;
 		length = snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
 				  entry->d_name);
@@ -87,51 +88,52 @@ static int list_children(const char *path, char *buffer, size_t size)
 		}
 		used += length;
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 	return nr;
 }
 
-/* The deepest folder of a path that is there; path is cut to it, but not to less than the mount. */
-static void cut_to_existing(char *path, size_t least)
+/* Truncates the path to the deepest directory that exists, but keeps the mount point. */
+static void truncate_to_existing(char *path, size_t mount_length)
 {
 	struct stat status;
 	char *slash;
 
-	while (strlen(path) > least && (stat(path, &status) || !S_ISDIR(status.st_mode))) {
+	while (strlen(path) > mount_length && (stat(path, &status) || !S_ISDIR(status.st_mode))) {
 		slash = strrchr(path, '/');
-		if (!slash || slash < path + least)
+		if (!slash || slash < path + mount_length)
 			break;
 		*slash = '\0';
 	}
 }
 
-static int not_there(char *whole, const char *mount, const char *own, int error,
-		     struct perch_error *err)
+static int open_error(char *path, const char *mount, const char *name, int error,
+		      struct perch_error *err)
 {
 	char names[256];
 	int nr;
 
 	if (error != ENOENT && error != ENOTDIR)
 		return perch_error_set(err, error, PERCH_ERROR_FILE,
-				       "cannot open the cgroup %s: %s", whole, strerror(error));
-	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' below %s",
-			own, mount);
-	cut_to_existing(whole, strlen(mount));
-	nr = list_children(whole, names, sizeof(names));
+				       "cannot open the cgroup %s: %s", path, strerror(error));
+	perch_error_set(err, ENOENT, PERCH_ERROR_BAD_TARGET, "there is no cgroup '%s' in %s", name,
+			mount);
+	truncate_to_existing(path, strlen(mount));
+	nr = list_children(path, names, sizeof(names));
 	if (nr)
-		perch_error_remedy(err, "%s has %s%s", whole, names, nr > SHOWN ? " and more" : "");
+		perch_error_remedy(err, "%s has %s%s", path, names,
+				   nr > MAX_LISTED ? " and more" : "");
 	else
 		perch_error_remedy(
 			err,
-			"%s has no cgroups: make one with mkdir, and write process ids to its cgroup.procs",
-			whole);
+			"%s has no cgroups: create one with mkdir, and write process ids to its cgroup.procs",
+			path);
 	return -ENOENT;
 }
 
-/* The kernel wants a descriptor of a file, not of a path (O_PATH); and 0 is no cgroup's in struct
- * perch_target. */
-static int open_folder(const char *path)
+/* The kernel refuses O_PATH descriptors. In struct perch_target, descriptor 0 means no cgroup, so
+ * it is duplicated to another number. */
+static int open_directory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), other;
 
@@ -144,26 +146,27 @@ static int open_folder(const char *path)
 
 int perch__open_cgroup(const char *path, struct perch_machine *machine, struct perch_error *err)
 {
-	char mount[PATH_MAX], whole[2 * PATH_MAX];
-	const char *own;
+	char mount[PATH_MAX], full[2 * PATH_MAX];
+	const char *name;
 	int fd, rc;
 
 	if (!path || !*path)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a cgroup needs a name");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "the cgroup has an empty path");
 	rc = perch_machine_cgroups(machine, mount, sizeof(mount), err);
 	if (rc)
 		return rc;
-	own = below(path, mount, machine);
-	if (strlen(own) >= PATH_MAX)
+	name = relative_path(path, mount, machine);
+	if (strlen(name) >= PATH_MAX)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "a cgroup's name of %zu bytes is too long", strlen(own));
-	if (leads_out(own)) {
+				       "the cgroup path of %zu bytes is too long", strlen(name));
+	if (leaves_root(name)) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET,
-				"the cgroup '%s' leads out of %s", path, mount);
-		perch_error_remedy(err, "give its path from %s on", mount);
+				"the cgroup path '%s' leads out of %s", path, mount);
+		perch_error_remedy(err, "pass the path below %s", mount);
 		return -EINVAL;
 	}
-	snprintf(whole, sizeof(whole), "%s%s%s", mount, *own ? "/" : "", own);
-	fd = open_folder(whole);
-	return fd < 0 ? not_there(whole, mount, own, errno, err) : fd;
+	snprintf(full, sizeof(full), "%s%s%s", mount, *name ? "/" : "", name);
+	fd = open_directory(full);
+	return fd < 0 ? open_error(full, mount, name, errno, err) : fd;
 }

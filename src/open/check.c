@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wishes that contradict each other, or that the kernel would take and not fulfil. */
+/* Refuses options that contradict each other, and options that the kernel would ignore. */
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -25,9 +25,9 @@ static int contradiction(const char *field, const char *sentence, struct perch_e
 }
 
 /*
- * Two wishes that contradict each other, or one that needs another: the attr's field, and a
- * sentence that names both. Straight code: conditions in a table take as long as the rest of
- * perch_attr_build().
+ * Refuses two options that contradict each other, or one option without another that it needs. The
+ * sentence names both. This is straight code because a table of conditions would double the time
+ * of perch_attr_build().
  */
 #define REFUSE(condition, field, sentence)                          \
 	do {                                                        \
@@ -38,7 +38,7 @@ static int contradiction(const char *field, const char *sentence, struct perch_e
 static int check_sampling(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(options->period && options->frequency, "sample_period",
-	       "period and frequency exclude each other: a sample comes every so many events, or so many times a second");
+	       "period and frequency exclude each other: a sampling rate is one of the two");
 	REFUSE(options->wakeup_events && options->wakeup_bytes, "wakeup_events",
 	       "wakeup_events and wakeup_bytes exclude each other: the kernel has one field for both");
 	REFUSE(SAMPLES(WEIGHT) && SAMPLES(WEIGHT_STRUCT), "sample_type",
@@ -46,9 +46,9 @@ static int check_sampling(const struct perch_options *options, struct perch_erro
 	REFUSE(options->clockid && !options->use_clockid, "clockid",
 	       "clockid needs use_clockid: the kernel ignores it otherwise");
 	REFUSE(options->precise && !perch__is_sampling(options), "precise_ip",
-	       "precise needs period or frequency: it is about where samples point, and this event takes none");
+	       "precise needs period or frequency: only samples have an address");
 	REFUSE(options->sideband >= PERCH_SIDEBAND_MAX, "sideband",
-	       "sideband has a bit that is no PERCH_SIDEBAND_*, which would be ignored");
+	       "sideband has a bit that is not a PERCH_SIDEBAND_* constant");
 	REFUSE(SIDEBAND(BUILD_ID) && !SIDEBAND(MMAP), "build_id",
 	       "PERCH_SIDEBAND_BUILD_ID needs PERCH_SIDEBAND_MMAP: build ids come in MMAP2 records");
 	return 0;
@@ -59,12 +59,12 @@ static int check_branches(const struct perch_options *options, struct perch_erro
 	REFUSE(SAMPLES(BRANCH_STACK) &&
 		       !(options->branch_sample_type & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL),
 	       "branch_sample_type",
-	       "PERCH_SAMPLE_BRANCH_STACK needs branch_sample_type to name a kind, as PERCH_SAMPLE_BRANCH_ANY");
+	       "PERCH_SAMPLE_BRANCH_STACK needs a branch type in branch_sample_type, like PERCH_SAMPLE_BRANCH_ANY");
 	REFUSE(options->branch_sample_type && !SAMPLES(BRANCH_STACK), "branch_sample_type",
 	       "branch_sample_type needs PERCH_SAMPLE_BRANCH_STACK in sample");
 	REFUSE(BRANCHES(CALL_STACK) && options->branch_sample_type & OTHER_KINDS,
 	       "branch_sample_type",
-	       "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other kinds, as PERCH_SAMPLE_BRANCH_ANY: the CPU keeps calls alone");
+	       "PERCH_SAMPLE_BRANCH_CALL_STACK excludes the other branch types, like PERCH_SAMPLE_BRANCH_ANY");
 	REFUSE(BRANCHES(CALL_STACK) && BRANCHES(COUNTERS), "branch_sample_type",
 	       "PERCH_SAMPLE_BRANCH_CALL_STACK and PERCH_SAMPLE_BRANCH_COUNTERS exclude each other");
 	return 0;
@@ -73,15 +73,15 @@ static int check_branches(const struct perch_options *options, struct perch_erro
 static int check_stacks(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(SAMPLES(REGS_USER) && !options->sample_regs_user, "sample_regs_user",
-	       "PERCH_SAMPLE_REGS_USER needs sample_regs_user to name registers");
+	       "PERCH_SAMPLE_REGS_USER needs a register mask in sample_regs_user");
 	REFUSE(options->sample_regs_user && !SAMPLES(REGS_USER), "sample_regs_user",
 	       "sample_regs_user needs PERCH_SAMPLE_REGS_USER in sample");
 	REFUSE(SAMPLES(REGS_INTR) && !options->sample_regs_intr, "sample_regs_intr",
-	       "PERCH_SAMPLE_REGS_INTR needs sample_regs_intr to name registers");
+	       "PERCH_SAMPLE_REGS_INTR needs a register mask in sample_regs_intr");
 	REFUSE(options->sample_regs_intr && !SAMPLES(REGS_INTR), "sample_regs_intr",
 	       "sample_regs_intr needs PERCH_SAMPLE_REGS_INTR in sample");
 	REFUSE(SAMPLES(STACK_USER) && !options->sample_stack_user, "sample_stack_user",
-	       "PERCH_SAMPLE_STACK_USER needs sample_stack_user to say how many bytes");
+	       "PERCH_SAMPLE_STACK_USER needs a size in sample_stack_user");
 	REFUSE(options->sample_stack_user && !SAMPLES(STACK_USER), "sample_stack_user",
 	       "sample_stack_user needs PERCH_SAMPLE_STACK_USER in sample");
 	REFUSE(options->sample_max_stack && !SAMPLES(CALLCHAIN), "sample_max_stack",
@@ -89,53 +89,53 @@ static int check_stacks(const struct perch_options *options, struct perch_error 
 	REFUSE(SAMPLES(CALLCHAIN) && options->exclude_callchain_user &&
 		       options->exclude_callchain_kernel,
 	       "exclude_callchain_user",
-	       "exclude_callchain_user and exclude_callchain_kernel leave nothing of PERCH_SAMPLE_CALLCHAIN");
+	       "exclude_callchain_user and exclude_callchain_kernel together leave PERCH_SAMPLE_CALLCHAIN empty");
 	REFUSE(options->defer_callchain && !SAMPLES(CALLCHAIN), "defer_callchain",
-	       "defer_callchain needs PERCH_SAMPLE_CALLCHAIN in sample: it is about call chains");
+	       "defer_callchain needs PERCH_SAMPLE_CALLCHAIN in sample");
 	REFUSE(options->defer_callchain && options->exclude_callchain_user, "defer_callchain",
-	       "defer_callchain and exclude_callchain_user exclude each other: it is the user's part that is deferred");
+	       "defer_callchain and exclude_callchain_user exclude each other: the user call chain is what is deferred");
 	return 0;
 }
 
 static int check_aux(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(options->aux_pause && options->aux_resume, "aux_action",
-	       "aux_pause and aux_resume exclude each other: an event does one of them");
+	       "aux_pause and aux_resume exclude each other");
 	REFUSE(options->aux_output && (options->aux_pause || options->aux_resume), "aux_output",
 	       "aux_output excludes aux_pause and aux_resume");
 	REFUSE(options->aux_output && options->aux_sample_size, "aux_output",
 	       "aux_output and aux_sample_size exclude each other");
 	REFUSE(options->aux_start_paused && (options->aux_pause || options->aux_resume),
 	       "aux_start_paused",
-	       "aux_start_paused excludes aux_pause and aux_resume: one is for the AUX event, the others for those beside it");
+	       "aux_start_paused excludes aux_pause and aux_resume: the AUX event starts paused, other events of the group pause and resume it");
 	REFUSE(options->aux_sample_size && !SAMPLES(AUX), "aux_sample_size",
 	       "aux_sample_size needs PERCH_SAMPLE_AUX in sample");
 	REFUSE(SAMPLES(AUX) && !options->aux_sample_size, "aux_sample_size",
-	       "PERCH_SAMPLE_AUX needs aux_sample_size to say how many bytes");
+	       "PERCH_SAMPLE_AUX needs a size in aux_sample_size");
 	return 0;
 }
 
 static int check_scope(const struct perch_options *options, struct perch_error *err)
 {
 	REFUSE(options->inherit_thread && !options->inherit, "inherit_thread",
-	       "inherit_thread needs inherit: it narrows what is inherited to threads");
+	       "inherit_thread needs inherit");
 	REFUSE(options->inherit_stat && !options->inherit, "inherit_stat",
-	       "inherit_stat needs inherit: it is about the counts of children");
+	       "inherit_stat needs inherit");
 	REFUSE(options->inherit && SAMPLES(READ) && !SAMPLES(TID), "inherit",
-	       "inherit and PERCH_SAMPLE_READ need PERCH_SAMPLE_TID, which tells whose count a sample has");
+	       "inherit with PERCH_SAMPLE_READ needs PERCH_SAMPLE_TID: each thread has a count of its own");
 	REFUSE(options->enable_on_exec && options->remove_on_exec, "remove_on_exec",
-	       "enable_on_exec and remove_on_exec exclude each other: an exec cannot do both");
+	       "enable_on_exec and remove_on_exec exclude each other");
 	REFUSE(options->enabled && options->enable_on_exec, "enable_on_exec",
-	       "enabled and enable_on_exec exclude each other: what counts from the start has nothing to wait for");
+	       "enabled and enable_on_exec exclude each other: the event starts at the open or at the exec");
 	REFUSE(options->sigtrap && !options->remove_on_exec, "sigtrap",
-	       "sigtrap needs remove_on_exec: a new program would not have the handler");
+	       "sigtrap needs remove_on_exec: a new program does not have the signal handler");
 	REFUSE(options->sigtrap && !perch__is_sampling(options), "sigtrap",
-	       "sigtrap needs period or frequency: the signal comes with a sample, and this event takes none");
+	       "sigtrap needs period or frequency: each sample sends the signal");
 	REFUSE(options->sig_data && !options->sigtrap, "sig_data", "sig_data needs sigtrap");
 	return 0;
 }
 
-/* Single fields out of their range. */
+/* Refuses values that are out of range. */
 static int check_ranges(const struct perch_options *options, struct perch_error *err)
 {
 	const char *field = NULL;
@@ -143,25 +143,25 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 	if (options->period >> 63) {
 		field = "sample_period";
 		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
-				"a period of %" PRIu64 " is beyond 2^63-1", options->period);
+				"period must be at most 2^63-1 (currently %" PRIu64 ")",
+				options->period);
 	} else if (options->sample_stack_user % 8 || options->sample_stack_user >= 65535) {
 		field = "sample_stack_user";
-		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"sample_stack_user is %" PRIu32
-				", which is no multiple of 8 up to 65528",
-				options->sample_stack_user);
+		perch_error_set(
+			err, EINVAL, PERCH_ERROR_BAD_FIELD,
+			"sample_stack_user must be a multiple of 8, at most 65528 (currently %" PRIu32
+			")",
+			options->sample_stack_user);
 	} else if (options->aux_sample_size > UINT16_MAX) {
 		field = "aux_sample_size";
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"aux_sample_size is %" PRIu32
-				", and a sample holds no more than 65535 bytes of AUX data",
+				"aux_sample_size must be at most 65535 (currently %" PRIu32 ")",
 				options->aux_sample_size);
 	} else if (options->use_clockid && !NMI_SAFE_CLOCK && options->clockid != CLOCK_REALTIME &&
 		   options->clockid != CLOCK_BOOTTIME && options->clockid != CLOCK_TAI) {
 		field = "clockid";
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"clockid %" PRId32 " is no clock that events can use",
-				options->clockid);
+				"events cannot use clockid %" PRId32, options->clockid);
 		perch_error_remedy(
 			err,
 			"use CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME or "
@@ -173,8 +173,8 @@ static int check_ranges(const struct perch_options *options, struct perch_error 
 	return -EINVAL;
 }
 
-/* The CPU's own events, tracepoints and breakpoints may come in a non-maskable interrupt; other
- * PMUs know themselves. */
+/* Hardware events, tracepoints and breakpoints may occur in an NMI, where not every clock can be
+ * read. Other PMUs check the clock themselves. */
 static int check_clock(const struct perch_options *options, const struct perch_event *event,
 		       struct perch_error *err)
 {
@@ -185,7 +185,7 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 		return 0;
 	perch_error_set(
 		err, EINVAL, PERCH_ERROR_CONFLICT,
-		"clockid %s and the type of '%s' exclude each other: the clock cannot be read in that event's interrupt",
+		"clockid %s does not work with the type of '%s': the clock cannot be read in an NMI",
 		options->clockid == CLOCK_REALTIME   ? "CLOCK_REALTIME"
 		: options->clockid == CLOCK_BOOTTIME ? "CLOCK_BOOTTIME"
 						     : "CLOCK_TAI",
@@ -197,9 +197,9 @@ static int check_clock(const struct perch_options *options, const struct perch_e
 }
 
 /*
- * To inherit a probe the kernel makes it anew, and looks for its path where the event of the parent
- * points: in the memory of the process that forks, which has something else there, or nothing. Its
- * fork(2) then fails with EFAULT.
+ * To inherit a probe, the kernel creates it again in the process that forks. It reads the path from
+ * the address in config1, which is an address of the process that opened the event: fork(2) fails
+ * with EFAULT.
  */
 static int check_path(const struct perch_options *options, const struct perch_event *event,
 		      struct perch_error *err)
@@ -208,11 +208,11 @@ static int check_path(const struct perch_options *options, const struct perch_ev
 		return 0;
 	perch_error_set(
 		err, EINVAL, PERCH_ERROR_CONFLICT,
-		"inherit and the path that config1 of '%s' points to exclude each other: the measured process could not "
-		"fork any more",
+		"inherit does not work with '%s', whose config1 points to a path: fork(2) in the measured process "
+		"would fail",
 		event->name);
 	perch_error_field(err, "inherit", NULL);
-	perch_error_remedy(err, "leave inherit off, or count everybody on all CPUs");
+	perch_error_remedy(err, "do not set inherit, or measure all processes on all CPUs");
 	return -EINVAL;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls on an open event. */
+/* ioctl(2) and prctl(2) on open events. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "internal.h"
 
-#define MAX_PROGRAMS 64 /* of BPF on one tracepoint: the kernel refuses to be asked for more */
+#define MAX_PROGRAMS 64 /* BPF programs of one tracepoint; the kernel refuses to return more */
 
-/* Why the kernel refused, by rules alone: facts are read where the caller gives a machine. */
-static int refused(const struct perch_operation *operation, struct perch_machine *machine,
-		   struct perch_error *err)
+/* Explains a refusal. Facts of the machine are read only if the caller passes a machine. */
+static int operation_error(const struct perch_operation *operation, struct perch_machine *machine,
+			   struct perch_error *err)
 {
 	struct perch_explanation explanation;
 
@@ -20,10 +20,10 @@ static int refused(const struct perch_operation *operation, struct perch_machine
 	return perch_explanation_error(&explanation, err);
 }
 
-/* known: what the argument points to. */
-static int control_known(int fd, unsigned long request, unsigned long argument,
-			 struct perch_operation *known, struct perch_machine *machine,
-			 struct perch_error *err)
+/* known describes what the argument points to, for the explanation. */
+static int control_described(int fd, unsigned long request, unsigned long argument,
+			     struct perch_operation *known, struct perch_machine *machine,
+			     struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 
@@ -33,7 +33,7 @@ static int control_known(int fd, unsigned long request, unsigned long argument,
 	known->errnum = errno;
 	known->request = request;
 	known->argument = argument;
-	return refused(known, machine, err);
+	return operation_error(known, machine, err);
 }
 
 static int control(int fd, unsigned long request, unsigned long argument,
@@ -41,7 +41,7 @@ static int control(int fd, unsigned long request, unsigned long argument,
 {
 	struct perch_operation nothing_known = { .other_fd = -1 };
 
-	return control_known(fd, request, argument, &nothing_known, machine, err);
+	return control_described(fd, request, argument, &nothing_known, machine, err);
 }
 
 int perch_event_enable(int fd, bool group, struct perch_machine *machine, struct perch_error *err)
@@ -59,14 +59,15 @@ int perch_event_reset(int fd, bool group, struct perch_machine *machine, struct 
 	return control(fd, PERCH_IOC_RESET, group ? PERCH_IOC_FLAG_GROUP : 0, machine, err);
 }
 
-/* The kernel adds the number to a signed counter, and says nothing of what 0 does. */
+/* The kernel adds the number to a signed counter; the meaning of 0 is not documented. */
 int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 			struct perch_error *err)
 {
 	if (!samples || samples > INT_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "cannot refresh: %u is no number of samples from 1 to %d",
-				       samples, INT_MAX);
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"cannot refresh the event: the number of samples must be 1..%d (currently %u)",
+			INT_MAX, samples);
 	return control(fd, PERCH_IOC_REFRESH, samples, machine, err);
 }
 
@@ -77,12 +78,13 @@ int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machin
 
 	if (!period || period >> 63) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_PERIOD,
-				"cannot set the period: %llu is none from 1 to 2^63-1",
+				"cannot set the period: it must be 1..2^63-1 (currently %llu)",
 				(unsigned long long)period);
 		perch_error_field(err, "sample_period", NULL);
 		return -EINVAL;
 	}
-	return control_known(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &known, machine, err);
+	return control_described(fd, PERCH_IOC_PERIOD, (unsigned long)&period, &known, machine,
+				 err);
 }
 
 int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
@@ -93,12 +95,12 @@ int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
 	if (fd == into_fd) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
 				"cannot set the output of an event to the event itself");
-		perch_error_remedy(err, "pass -1: its records go into its own ring");
+		perch_error_remedy(err, "pass -1 to write into the ring of the event");
 		return -EINVAL;
 	}
-	/* as a long: an int of -1 would arrive as a large positive number */
-	return control_known(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known,
-			     machine, err);
+	/* as a long: an int of -1 would become a large positive number */
+	return control_described(fd, PERCH_IOC_SET_OUTPUT, (unsigned long)(long)into_fd, &known,
+				 machine, err);
 }
 
 int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
@@ -109,8 +111,9 @@ int perch_event_set_filter(int fd, const char *filter, struct perch_machine *mac
 
 	if (!filter)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "cannot set the filter: there is none");
-	rc = control_known(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &known, machine, err);
+				       "cannot set the filter: it is NULL");
+	rc = control_described(fd, PERCH_IOC_SET_FILTER, (unsigned long)filter, &known, machine,
+			       err);
 	if (rc)
 		perch_error_prefix(err, "filter '%s': ", filter);
 	return rc;
@@ -127,8 +130,8 @@ int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine,
 	return control(fd, PERCH_IOC_SET_BPF, (unsigned long)(long)program_fd, machine, err);
 }
 
-/* ENOSPC says that there are more than asked for; their number is told all the same. */
-int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr,
+/* ENOSPC means that there are more programs than ids_len; prog_cnt is set nevertheless. */
+int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr,
 			  struct perch_machine *machine, struct perch_error *err)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
@@ -142,11 +145,11 @@ int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr,
 	};
 	uint32_t stored;
 
-	query->ids_len = room < MAX_PROGRAMS ? room : MAX_PROGRAMS;
+	query->ids_len = capacity < MAX_PROGRAMS ? capacity : MAX_PROGRAMS;
 	if (calls->ioctl(calls->context, fd, PERCH_IOC_QUERY_BPF, (unsigned long)query) < 0 &&
 	    errno != ENOSPC) {
 		known.errnum = errno;
-		return refused(&known, machine, err);
+		return operation_error(&known, machine, err);
 	}
 	*nr = query->prog_cnt;
 	stored = *nr < query->ids_len ? *nr : query->ids_len;
@@ -161,7 +164,7 @@ int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine,
 	return control(fd, PERCH_IOC_PAUSE_OUTPUT, pause, machine, err);
 }
 
-/* The kernel may write its own size into the attr, and the caller's is const. */
+/* The kernel may write its size into the attr, so it gets a copy. */
 int perch_event_modify(int fd, const struct perch_attr *attr, struct perch_machine *machine,
 		       struct perch_error *err)
 {
@@ -186,18 +189,19 @@ static int tasks(bool enable, struct perch_machine *machine, struct perch_error 
 		return 0;
 	errnum = errno;
 	if (errnum == EINVAL) {
-		perch_error_set(err, errnum, PERCH_ERROR_NO_SYSCALL,
-				"cannot %s this thread's events: this kernel has none", verb);
+		perch_error_set(
+			err, errnum, PERCH_ERROR_NO_SYSCALL,
+			"cannot %s the events of this thread: the kernel has no perf events", verb);
 		perch_error_cause(err, PERCH_CAUSE_NO_SYSCALL);
 		perch_error_remedy(err, "use a kernel with CONFIG_PERF_EVENTS");
 		return -errnum;
 	}
 	perch_error_set(
 		err, errnum, PERCH_ERROR_BLOCKED,
-		"cannot %s this thread's events: a seccomp filter or a security module refuses it (%s)",
+		"cannot %s the events of this thread: a seccomp filter or a security module refuses prctl(2) (%s)",
 		verb, strerror(errnum));
 	perch_error_cause(err, PERCH_CAUSE_OPERATION_BLOCKED);
-	perch_error_remedy(err, "let the sandbox pass prctl(2) with PR_TASK_PERF_EVENTS_*");
+	perch_error_remedy(err, "allow prctl(2) with PR_TASK_PERF_EVENTS_* in the sandbox");
 	return -errnum;
 }
 

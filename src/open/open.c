@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attr + target -> file descriptor: the one place that calls perf_event_open(2). */
+/* Opens an attr on a target: the only call of perf_event_open(2). */
 #include <errno.h>
 
 #include "internal.h"
@@ -8,10 +8,10 @@ const struct perch_target perch_self = PERCH_SELF_INIT;
 const struct perch_target perch_all_cpus = { -1, -1, 0 };
 
 /*
- * E2BIG makes the kernel write its own size into the attr. That tells which field is too new,
- * unless the size was absurd to begin with: then the size itself is what must be explained.
+ * With E2BIG the kernel writes its own size into the attr, which shows the fields that are too new.
+ * That works only if the size was valid before.
  */
-static bool absurd_size(const struct perch_attr *attr)
+static bool invalid_size(const struct perch_attr *attr)
 {
 	return attr->size && (attr->size < PERCH_ATTR_SIZE_VER0 || attr->size > sizeof(*attr));
 }
@@ -19,16 +19,17 @@ static bool absurd_size(const struct perch_attr *attr)
 int perch__check_call(const struct perch_attr *attr, struct perch_error *err)
 {
 	if (!attr)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "no attr to open an event with");
-	if (!absurd_size(attr))
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the attr is NULL");
+	if (!invalid_size(attr))
 		return 0;
 	perch_error_set(err, E2BIG, PERCH_ERROR_BAD_FIELD,
-			"attr.size is %u, which is no size of struct perch_attr", attr->size);
+			"attr.size must be %d..%zu (currently %u)", PERCH_ATTR_SIZE_VER0,
+			sizeof(*attr), attr->size);
 	perch_error_cause(err, PERCH_CAUSE_ATTR_SIZE);
 	perch_error_field(err, "size", NULL);
 	perch_error_remedy(
-		err, "set it to sizeof(struct perch_attr), or fill the attr by perch_attr_build()");
+		err,
+		"set it to sizeof(struct perch_attr), or fill the attr with perch_attr_build()");
 	return -E2BIG;
 }
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening without what an older kernel does not know. */
+/* Opens events without optional features that the kernel does not have. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
 
 /*
- * What makes no sense, or means something else, without a part that is gone: a clockid of 0 is a
- * clock too. NULL as the bit: the whole field.
+ * Fields and bits that are invalid, or have another meaning, when a feature is omitted: clockid 0
+ * is a clock. A bit of NULL is the whole field.
  */
 static const struct {
 	const char *field, *bit;
-	const char *goes, *goes_bit;
+	const char *dependent, *dependent_bit;
 } dependents[] = {
 	{ "inherit", NULL, "inherit_thread", NULL },
 	{ "inherit", NULL, "inherit_stat", NULL },
@@ -54,8 +55,8 @@ static uint64_t mask_of(const char *field, const char *bit)
 	return 0;
 }
 
-static void move(struct perch_attr *from, struct perch_attr *to,
-		 const struct perch_attr_field *field, uint64_t mask)
+static void move_bits(struct perch_attr *from, struct perch_attr *to,
+		      const struct perch_attr_field *field, uint64_t mask)
 {
 	uint64_t value = perch_attr_get(from, field);
 
@@ -63,27 +64,29 @@ static void move(struct perch_attr *from, struct perch_attr *to,
 	perch_attr_set(from, field, value & ~mask);
 }
 
-static bool same(const char *one, const char *other)
+static bool same_name(const char *one, const char *other)
 {
 	return one && other ? !strcmp(one, other) : one == other;
 }
 
-static void drop(const struct perch_attr_part *part, struct perch_attr *attr,
+static void omit(const struct perch_attr_part *part, struct perch_attr *attr,
 		 struct perch_attr *missing_features)
 {
 	const char *bit = part->bit ? part->bit->name : NULL;
 
 	if (!(perch_attr_get(attr, part->field) & part->mask))
 		return;
-	move(attr, missing_features, part->field, part->mask);
+	move_bits(attr, missing_features, part->field, part->mask);
 	for (size_t i = 0; i < PERCH__NR(dependents); i++)
-		if (!strcmp(dependents[i].field, part->field->name) && same(dependents[i].bit, bit))
-			move(attr, missing_features, perch_attr_get_field(dependents[i].goes),
-			     mask_of(dependents[i].goes, dependents[i].goes_bit));
+		if (!strcmp(dependents[i].field, part->field->name) &&
+		    same_name(dependents[i].bit, bit))
+			move_bits(attr, missing_features,
+				  perch_attr_get_field(dependents[i].dependent),
+				  mask_of(dependents[i].dependent, dependents[i].dependent_bit));
 }
 
-/* Newest first; of one release, what comes later in the attr first, for it tends to need what comes
- * before. */
+/* Sorts the newest features first. Of the same release, later fields of the attr come first,
+ * because they tend to depend on earlier fields. */
 static void newest_first(struct perch_attr_part *part, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++) {
@@ -96,62 +99,61 @@ static void newest_first(struct perch_attr_part *part, size_t nr)
 	}
 }
 
-/* What is wanted, and which of the optional parts are gone. */
-struct dropping {
+/* The requested attr and the state of its optional features. */
+struct fallback {
 	const struct perch_attr *wanted;
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS]; /* the newest first */
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS]; /* newest first */
 	size_t nr;
-	bool gone[PERCH_MOST_ATTR_PARTS];
-	/* gone, and the kernel did not say that it is that one */
+	bool omitted[PERCH_MOST_ATTR_PARTS];
+	/* omitted because of EINVAL, which does not name the feature */
 	bool guessed[PERCH_MOST_ATTR_PARTS];
-	size_t next; /* to be guessed */
+	size_t next; /* the next feature to omit after EINVAL */
 	struct perch_attr attr, missing_features;
 };
 
-/* The attr without what is gone. False: that is the same as before. */
-static bool leave_out(struct dropping *d)
+/* Builds the attr without the omitted features. False if it is the same as before. */
+static bool build_attr(struct fallback *d)
 {
 	struct perch_attr before = d->attr;
 
 	d->attr = *d->wanted;
 	memset(&d->missing_features, 0, sizeof(d->missing_features));
 	for (size_t i = 0; i < d->nr; i++)
-		if (d->gone[i])
-			drop(&d->part[i], &d->attr, &d->missing_features);
+		if (d->omitted[i])
+			omit(&d->part[i], &d->attr, &d->missing_features);
 	return memcmp(&before, &d->attr, sizeof(before)) != 0;
 }
 
-/* Drops what the refusal may be about. False: there is nothing left that it could be. */
-static bool drop_next(struct dropping *d, const struct perch__attempt *refused)
+/* Omits the next feature that may have caused the refusal. False if there is none. */
+static bool omit_next(struct fallback *d, const struct perch__attempt *refused)
 {
 	if (refused->call.errnum == EINVAL) {
 		while (d->next < d->nr) {
 			size_t i = d->next++;
 
-			if (d->gone[i])
+			if (d->omitted[i])
 				continue;
-			d->gone[i] = true;
-			d->guessed[i] = leave_out(d);
+			d->omitted[i] = true;
+			d->guessed[i] = build_attr(d);
 			if (d->guessed[i])
 				return true;
 		}
 		return false;
 	}
-	/* the kernel wrote its own size into the attr: all that lies beyond is unknown to it */
+	/* the kernel wrote its own size into the attr: it does not have the fields after that */
 	if (refused->call.errnum != E2BIG || refused->given.size < PERCH_ATTR_SIZE_VER0)
 		return false;
 	for (size_t i = 0; i < d->nr; i++)
-		d->gone[i] |= d->part[i].field->offset >= refused->given.size;
-	return leave_out(d);
+		d->omitted[i] |= d->part[i].field->offset >= refused->given.size;
+	return build_attr(d);
 }
 
 /*
- * The refusal may have been about the last part alone, with newer ones gone in vain: each is tried
- * once more. None is open meanwhile: of breakpoints and counters there may be room for one.
+ * Perhaps only the last omitted feature caused the refusals. Each newer one is added again and kept
+ * if the kernel accepts it. No event is open meanwhile, because breakpoints and counters are few.
  */
-static int take_back(struct dropping *d, int fd, const struct perch_target *target, int group_fd,
-		     unsigned long flags, struct perch_machine *machine,
-		     struct perch__attempt *made)
+static int restore(struct fallback *d, int fd, const struct perch_target *target, int group_fd,
+		   unsigned long flags, struct perch_machine *machine, struct perch__attempt *made)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	size_t nr = d->next ? d->next - 1 : 0;
@@ -165,14 +167,14 @@ static int take_back(struct dropping *d, int fd, const struct perch_target *targ
 	while (nr-- > 0) {
 		if (!d->guessed[nr])
 			continue;
-		d->gone[nr] = false;
-		if (!leave_out(d))
+		d->omitted[nr] = false;
+		if (!build_attr(d))
 			continue;
 		fd = perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
 		if (fd >= 0)
 			calls->close(calls->context, fd);
-		d->gone[nr] = fd < 0;
-		leave_out(d);
+		d->omitted[nr] = fd < 0;
+		build_attr(d);
 	}
 	return perch__attempt_open(made, &d->attr, target, group_fd, flags, machine);
 }
@@ -182,8 +184,8 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 			int group_fd, unsigned long flags, struct perch_machine *machine,
 			struct perch_error *err)
 {
-	struct dropping d;
 	struct perch__attempt first, later;
+	struct fallback d;
 	int fd, rc;
 
 	if (missing_features)
@@ -202,15 +204,36 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 	d.nr = perch_attr_split(optional, d.part, PERCH__NR(d.part));
 	newest_first(d.part, d.nr);
 	later = first;
-	while (fd < 0 && drop_next(&d, &later))
+	while (fd < 0 && omit_next(&d, &later))
 		fd = perch__attempt_open(&later, &d.attr, target, group_fd, flags, machine);
 	if (fd < 0)
 		return perch__explain_attempt(&first, machine, err);
-	fd = take_back(&d, fd, target, group_fd, flags, machine, &later);
+	fd = restore(&d, fd, target, group_fd, flags, machine, &later);
 	if (fd < 0)
 		return perch__explain_attempt(&later, machine, err);
 	*attr = d.attr;
 	if (missing_features)
 		*missing_features = d.missing_features;
 	return fd;
+}
+
+const char *perch_format_attr_features(const struct perch_attr *attr, char *buffer, size_t size)
+{
+	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
+	size_t used = 0, nr;
+
+	if (!size)
+		return buffer;
+	buffer[0] = '\0';
+	nr = perch_attr_split(attr, part, PERCH__NR(part));
+	for (size_t i = 0; i < nr && used + 1 < size; i++) {
+		const struct perch_attr_bit *bit = part[i].bit;
+		int length = snprintf(buffer + used, size - used, "%s%s%s%s", used ? ", " : "",
+				      part[i].field->name, bit ? " " : "", bit ? bit->name : "");
+
+		if (length < 0)
+			break;
+		used += length;
+	}
+	return buffer;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Targets that are bound to CPUs: everything there, a cgroup, or a thread when it runs there. */
-#define _GNU_SOURCE
+/* Targets on certain CPUs: all processes, a cgroup, or a thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "internal.h"
 
-/* Which CPUs are meant. machine NULL: one of its own, for the while. */
+/* The CPUs to use. */
 struct choice {
-	struct perch_machine *own;
+	struct perch_machine *own; /* made here if the caller passes no machine */
 	const struct perch_cpus *cpus;
 };
 
@@ -42,9 +42,9 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus,
 		if (is_online(online, cpus->cpu[i]))
 			continue;
 		rc = perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
-				     "CPU %d is offline, or not there", cpus->cpu[i]);
+				     "CPU %d is offline or does not exist", cpus->cpu[i]);
 		perch_error_field(err, "cpu", NULL);
-		perch_error_remedy(err, "/sys/devices/system/cpu/online lists those that work");
+		perch_error_remedy(err, "/sys/devices/system/cpu/online lists the online CPUs");
 	}
 	if (rc) {
 		perch_machine_free(choice->own);
@@ -54,7 +54,7 @@ static int choose(struct choice *choice, const struct perch_cpus *cpus,
 	return 0;
 }
 
-/* target on each of the CPUs */
+/* Adds the target on each of the CPUs. */
 static int add_on_each(struct perch_targets *targets, const struct perch_target *target,
 		       const struct perch_cpus *cpus, struct perch_machine *machine,
 		       struct perch_error *err)
@@ -76,19 +76,16 @@ static int add_on_each(struct perch_targets *targets, const struct perch_target 
 int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
 			   struct perch_machine *machine, struct perch_error *err)
 {
-	const struct perch_target everyone = { .pid = -1, .cpu = -1 };
+	const struct perch_target all_processes = { .pid = -1, .cpu = -1 };
 
-	return add_on_each(targets, &everyone, cpus, machine, err);
+	return add_on_each(targets, &all_processes, cpus, machine, err);
 }
 
 static int add_cgroup_fd(struct perch_targets *targets, int fd, struct perch_error *err)
 {
-	int *larger = reallocarray(targets->cgroup, targets->nr_cgroups + 1, sizeof(*larger));
-
-	if (!larger)
+	if (PERCH__ARRAY_RESERVE_BY_NR(targets->cgroup, targets->nr_cgroups, 1))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a list of targets");
-	targets->cgroup = larger;
 	targets->cgroup[targets->nr_cgroups++] = fd;
 	return 0;
 }

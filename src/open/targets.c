@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of targets: threads of processes, CPUs, cgroups. */
-#define _GNU_SOURCE
+/* Lists of targets, and the threads of a process. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -9,21 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "internal.h"
 
-#define MAX_ROUNDS 32 /* of reading a task folder that keeps growing */
+#define MAX_ROUNDS 32 /* of reading a task directory that keeps growing */
 
 int perch__targets_reserve(struct perch_targets *targets, size_t more, struct perch_error *err)
 {
-	struct perch_target *larger = NULL;
-
-	if (more <= SIZE_MAX - targets->nr)
-		larger = reallocarray(targets->target, targets->nr + more ? targets->nr + more : 1,
-				      sizeof(*larger));
-	if (!larger)
+	if (PERCH__ARRAY_RESERVE_BY_NR(targets->target, targets->nr, more))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for a list of targets");
-	targets->target = larger;
 	return 0;
 }
 
@@ -34,9 +28,9 @@ int perch_targets_add(struct perch_targets *targets, const struct perch_target *
 
 	if (target->pid < -1)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET,
-				       "%d is no process or thread", (int)target->pid);
+				       "%d is not a process or thread", (int)target->pid);
 	if (target->cpu < -1)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is no CPU",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_NO_CPU, "%d is not a CPU",
 				       target->cpu);
 	rc = perch__targets_reserve(targets, 1, err);
 	if (!rc)
@@ -47,9 +41,9 @@ int perch_targets_add(struct perch_targets *targets, const struct perch_target *
 /* ---- Threads ---- */
 
 struct threads {
-	/* the first `sorted` are in order: those of earlier rounds */
-	size_t nr, sorted;
 	pid_t *tid;
+	size_t nr, capacity;
+	size_t sorted; /* threads found in earlier rounds, at the start of the array, in order */
 };
 
 static int ascending(const void *left, const void *right)
@@ -61,20 +55,19 @@ static int ascending(const void *left, const void *right)
 
 static int add_thread(struct threads *threads, pid_t tid)
 {
-	pid_t *larger;
+	pid_t *added;
 
 	if (threads->sorted && bsearch(&tid, threads->tid, threads->sorted, sizeof(tid), ascending))
 		return 0;
-	larger = reallocarray(threads->tid, threads->nr + 1, sizeof(*larger));
-	if (!larger)
+	added = PERCH__ARRAY_APPEND(threads->tid, threads->nr, threads->capacity);
+	if (!added)
 		return -ENOMEM;
-	threads->tid = larger;
-	threads->tid[threads->nr++] = tid;
+	*added = tid;
 	return 0;
 }
 
-/* "123" -> 123; 0: something else. */
-static pid_t number_of(const char *name)
+/* The number of a thread's directory; 0 for other names. */
+static pid_t parse_tid(const char *name)
 {
 	char *end;
 	long number;
@@ -85,29 +78,28 @@ static pid_t number_of(const char *name)
 	return *end || number > INT_MAX ? 0 : (pid_t)number;
 }
 
-/* One reading of the folder: those not seen before go behind the others. */
+/* Reads the directory once and appends the threads that earlier rounds did not find. */
 static int read_threads(struct threads *threads, const char *path)
 {
 	const struct dirent *entry;
-	DIR *folder = opendir(path);
+	DIR *directory = opendir(path);
 	int rc = 0;
 
-	if (!folder)
+	if (!directory)
 		return -errno;
-	while (!rc && (entry = readdir(folder))) {
-		pid_t tid = number_of(entry->d_name);
+	while (!rc && (entry = readdir(directory))) {
+		pid_t tid = parse_tid(entry->d_name);
 
 		if (tid)
 			rc = add_thread(threads, tid);
 	}
-	closedir(folder);
+	closedir(directory);
 	return rc;
 }
 
 /*
- * A thread that starts while the folder is read may be missed. Whoever starts it was there before,
- * so the folder is read until it has nothing new: from then on all that start are children of
- * threads that are known.
+ * Reading may miss a thread that starts meanwhile. So the directory is read again until it has no
+ * new thread: threads that start later are children of threads in the list.
  */
 static int list_threads(struct threads *threads, const char *path)
 {
@@ -118,12 +110,12 @@ static int list_threads(struct threads *threads, const char *path)
 		threads->sorted = threads->nr;
 		rc = read_threads(threads, path);
 		if (rc == -ENOENT || rc == -ESRCH)
-			rc = 0; /* it ended meanwhile: whoever opens the events learns it */
+			rc = 0; /* the process has ended: opening the events reports that */
 	}
 	return rc;
 }
 
-static int no_process(pid_t pid, const char *what, int error, struct perch_error *err)
+static int thread_error(pid_t pid, const char *what, int error, struct perch_error *err)
 {
 	if (error == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
@@ -132,13 +124,13 @@ static int no_process(pid_t pid, const char *what, int error, struct perch_error
 		return perch_error_set(err, -error, PERCH_ERROR_FILE,
 				       "cannot list the threads of process %d: %s", (int)pid,
 				       strerror(-error));
-	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "no %s %d runs here", what, (int)pid);
+	perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS, "there is no %s %d", what, (int)pid);
 	perch_error_field(err, "pid", NULL);
-	perch_error_remedy(err, "check the number, and that it is one of this pid namespace");
+	perch_error_remedy(err, "check the number, and that it is of this pid namespace");
 	return -ESRCH;
 }
 
-static int task_folder(char *path, size_t size, pid_t pid, const struct perch_machine *machine)
+static int task_directory(char *path, size_t size, pid_t pid, const struct perch_machine *machine)
 {
 	char name[64] = "/proc/self/task";
 
@@ -155,16 +147,16 @@ int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
 	int rc;
 
 	if (pid < 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no process",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a process",
 				       (int)pid);
-	if (task_folder(path, sizeof(path), pid, machine) < 0)
+	if (task_directory(path, sizeof(path), pid, machine) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "the machine's root is too long a path");
+				       "the root directory of the machine is too long");
 	rc = list_threads(&threads, path);
 	if (!rc && !threads.nr)
 		rc = -ESRCH;
 	if (rc)
-		rc = no_process(pid, "process", rc, err);
+		rc = thread_error(pid, "process", rc, err);
 	else
 		rc = perch__targets_reserve(targets, threads.nr, err);
 	for (size_t i = 0; !rc && i < threads.nr; i++)
@@ -181,12 +173,12 @@ int perch_targets_add_thread(struct perch_targets *targets, pid_t tid,
 	char path[PATH_MAX];
 
 	if (tid < 0)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is no thread",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_BAD_TARGET, "%d is not a thread",
 				       (int)tid);
-	if (task_folder(path, sizeof(path), tid, machine) < 0)
+	if (task_directory(path, sizeof(path), tid, machine) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "the machine's root is too long a path");
+				       "the root directory of the machine is too long");
 	if (tid && access(path, F_OK))
-		return no_process(tid, "thread", -errno, err);
+		return thread_error(tid, "thread", -errno, err);
 	return perch_targets_add(targets, &target, err);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What the terms of an event's text make of the options. */
+/* Applies the terms of an event's text to the options. */
 #include <errno.h>
 #include <inttypes.h>
 
 #include "internal.h"
 
-#define STACK_BYTES	8192 /* of the user's stack, where nothing else is said */
+#define STACK_BYTES	8192 /* default of stack_bytes */
 #define MAX_STACK_BYTES 65528
 
-/* The registers that unwinding needs: all general ones, the stack's and the program's pointer. 0:
- * none are known. */
+/* The registers that unwinding needs: the general registers, the stack pointer and the program
+ * counter. 0 if the architecture is unknown. */
 #if defined(__x86_64__)
 #define UNWIND_REGS 0xff0fffull /* not DS, ES, FS, GS, which the kernel refuses */
 #elif defined(__i386__)
@@ -40,7 +40,7 @@ bool perch__is_sampling(const struct perch_options *options)
 	return options->period || options->frequency || options->sample;
 }
 
-/* Takes away what an earlier choice has set, so that one way of telling callers is left. */
+/* Clears what an earlier call graph mode has set. */
 static void clear_call_graph(struct perch_options *options)
 {
 	if (options->sample & PERCH_SAMPLE_STACK_USER) {
@@ -62,16 +62,15 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 
 	if (bytes > MAX_STACK_BYTES) {
 		perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				"a stack copy of %" PRIu32
-				" bytes is more than a sample may have, which is %d",
-				bytes, MAX_STACK_BYTES);
+				"the stack copy must be at most %d bytes (currently %" PRIu32 ")",
+				MAX_STACK_BYTES, bytes);
 		perch_error_field(err, "sample_stack_user", NULL);
 		return -EINVAL;
 	}
 	if (!UNWIND_REGS) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-			"the registers that unwinding needs are not known for this architecture");
+			"call graphs by DWARF are not supported on this architecture: its registers are unknown");
 		perch_error_field(err, "sample_regs_user", NULL);
 		return -EINVAL;
 	}
@@ -79,12 +78,12 @@ static int copy_stack(struct perch_options *options, uint32_t stack_bytes, struc
 			   PERCH_SAMPLE_STACK_USER;
 	options->sample_regs_user |= UNWIND_REGS;
 	options->sample_stack_user = (bytes + 7) / 8 * 8;
-	options->exclude_callchain_user = 1; /* it is unwound from the copy */
+	options->exclude_callchain_user = 1; /* unwound from the stack copy */
 	return 0;
 }
 
-/* The CPU remembers the user's calls alone, and one kind of branch at a time: elsewhere frame
- * pointers must do. */
+/* The call stack of the CPU has user space only, and excludes other branch types. Where it cannot
+ * be used, frame pointers are. */
 static void record_branch_stack(struct perch_options *options, bool user)
 {
 	options->sample |= PERCH_SAMPLE_CALLCHAIN;
@@ -94,13 +93,13 @@ static void record_branch_stack(struct perch_options *options, bool user)
 	options->branch_sample_type = CALL_STACK_BRANCHES;
 }
 
-static int call_graph(struct perch_options *options, enum perch_call_graph_mode how,
-		      uint32_t stack_bytes, bool user, struct perch_error *err)
+static int set_call_graph(struct perch_options *options, enum perch_call_graph_mode mode,
+			  uint32_t stack_bytes, bool user, struct perch_error *err)
 {
-	if (how == PERCH_CALL_GRAPH_UNSET)
+	if (mode == PERCH_CALL_GRAPH_UNSET)
 		return 0;
 	clear_call_graph(options);
-	switch (how) {
+	switch (mode) {
 	case PERCH_CALL_GRAPH_FP:
 		options->sample |= PERCH_SAMPLE_CALLCHAIN;
 		break;
@@ -117,30 +116,30 @@ static int call_graph(struct perch_options *options, enum perch_call_graph_mode 
 	return 0;
 }
 
-int perch_options_call_graph(struct perch_options *options, enum perch_call_graph_mode how,
-			     uint32_t stack_bytes, struct perch_error *err)
+int perch_options_set_call_graph(struct perch_options *options, enum perch_call_graph_mode mode,
+				 uint32_t stack_bytes, struct perch_error *err)
 {
-	return call_graph(options, how, stack_bytes, !options->exclude_user, err);
+	return set_call_graph(options, mode, stack_bytes, !options->exclude_user, err);
 }
 
-/* max-stack= alone asks for call chains too; stack-size= alone for another size of copies that are
- * made anyway. */
+/* max-stack= without call-graph= enables call chains. stack-size= without it changes the size of
+ * stack copies that the options request. */
 static int apply_call_graph(struct perch_options *options, const struct perch_event *event,
 			    struct perch_error *err)
 {
 	const struct perch_event_terms *terms = &event->terms;
-	enum perch_call_graph_mode how = terms->call_graph;
+	enum perch_call_graph_mode mode = terms->call_graph;
 	uint32_t bytes = terms->stack_bytes;
 	int rc;
 
-	if (how == PERCH_CALL_GRAPH_UNSET && bytes && options->sample & PERCH_SAMPLE_STACK_USER)
-		how = PERCH_CALL_GRAPH_DWARF;
-	else if (how == PERCH_CALL_GRAPH_UNSET && terms->max_stack &&
+	if (mode == PERCH_CALL_GRAPH_UNSET && bytes && options->sample & PERCH_SAMPLE_STACK_USER)
+		mode = PERCH_CALL_GRAPH_DWARF;
+	else if (mode == PERCH_CALL_GRAPH_UNSET && terms->max_stack &&
 		 !(options->sample & PERCH_SAMPLE_CALLCHAIN))
-		how = PERCH_CALL_GRAPH_FP;
-	rc = call_graph(options, how, bytes, !options->exclude_user && !event->attr.exclude_user,
-			err);
-	if (!rc && terms->max_stack && how != PERCH_CALL_GRAPH_NONE)
+		mode = PERCH_CALL_GRAPH_FP;
+	rc = set_call_graph(options, mode, bytes,
+			    !options->exclude_user && !event->attr.exclude_user, err);
+	if (!rc && terms->max_stack && mode != PERCH_CALL_GRAPH_NONE)
 		options->sample_max_stack = terms->max_stack;
 	return rc;
 }
@@ -157,7 +156,7 @@ static void apply_aux(struct perch_options *options, const struct perch_event_te
 	options->aux_resume |= terms->aux_action >> 2 & 1;
 }
 
-/* period= and freq= are in the attr. */
+/* The parser stores period= and freq= in the attr. */
 static void apply_rate(struct perch_options *options, const struct perch_attr *attr)
 {
 	if (!attr->sample_period)
@@ -166,7 +165,7 @@ static void apply_rate(struct perch_options *options, const struct perch_attr *a
 	options->frequency = attr->freq ? attr->sample_freq : 0;
 }
 
-/* A counter takes no samples, whatever the text says of them. */
+/* Terms about samples do not turn a counter into a sampling event. */
 int perch__options_from_terms(struct perch_options *options, const struct perch_event *event,
 			      struct perch_error *err)
 {

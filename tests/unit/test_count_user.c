@@ -328,7 +328,7 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	assert_int_equal(kernel.maps, 1);
 	assert_int_equal(kernel.mapped, sysconf(_SC_PAGESIZE));
 	assert_false(perch_counter_self_monitoring(counter, &err));
-	assert_non_null(strstr(err.message, "nothing was read yet"));
+	assert_non_null(strstr(err.message, "it was not read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_self_monitoring(counter, &err));
 	/* no capability in a page of zeros */
@@ -416,8 +416,8 @@ static void why_there_is_no_page(void **state)
 		bool other;
 		uint64_t read_format;
 	} cases[] = {
-		{ "page-faults", "the kernel counts this event itself", false, 0 },
-		{ "cycles", "only an event of the calling thread", true, 0 },
+		{ "page-faults", "the kernel counts this event, not", false, 0 },
+		{ "cycles", "only events of the calling thread", true, 0 },
 		{ "cycles", "PERCH_FORMAT_LOST", false, PERCH_FORMAT_LOST },
 	};
 

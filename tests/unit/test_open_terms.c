@@ -95,7 +95,7 @@ static void stack_copies(void **state)
 	assert_int_equal(perch_attr_build(&attr, &event, &sampling, &err), -EINVAL);
 	assert_string_equal(err.field, "sample_stack_user");
 	/* options with copies: another size, another way, none */
-	assert_int_equal(perch_options_call_graph(&wide, PERCH_CALL_GRAPH_DWARF, 16384, &err), 0);
+	assert_int_equal(perch_options_set_call_graph(&wide, PERCH_CALL_GRAPH_DWARF, 16384, &err), 0);
 	assert_int_equal(BUILT(&wide, .inherit = PERCH_TRISTATE_UNSET).sample_stack_user, 16384);
 	assert_int_equal(BUILT(&wide, .stack_bytes = 64).sample_stack_user, 64);
 	attr = BUILT(&wide, .call_graph = PERCH_CALL_GRAPH_FP);
@@ -132,7 +132,7 @@ static void last_branches(void **state)
 	attr = BUILT(&kernel, .call_graph = PERCH_CALL_GRAPH_LBR);
 	assert_int_equal(attr.sample_type, sampling.sample | PERCH_SAMPLE_CALLCHAIN);
 	assert_int_equal(attr.branch_sample_type, 0);
-	assert_int_equal(perch_options_call_graph(&any, PERCH_CALL_GRAPH_NONE, 0, NULL), 0);
+	assert_int_equal(perch_options_set_call_graph(&any, PERCH_CALL_GRAPH_NONE, 0, NULL), 0);
 	/* not asked for by a call graph */
 	assert_int_equal(any.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
 	attr = BUILT(&sampling,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a set, and arithmetic with counts. */
+/* Reads, enables, disables and resets the events of a set. */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "set.h"
 
@@ -12,9 +12,9 @@ static const struct perch__base *base_at(const struct perch_set *set, size_t at)
 	return set->base ? &set->base[at] : &never_reset;
 }
 
-/* A pinned event that lost its counter is what happened, not a failure. */
+/* A pinned event in error state is a state of the count and not a failure of the read. */
 static int read_failed(const struct perch_set *set, size_t event, size_t target,
-		       struct perch_count *count, int rc, const struct perch_error *said,
+		       struct perch_count *count, int rc, const struct perch_error *read_err,
 		       struct perch_error *err)
 {
 	if (rc == -ENODATA) {
@@ -22,8 +22,8 @@ static int read_failed(const struct perch_set *set, size_t event, size_t target,
 		return 0;
 	}
 	if (err)
-		*err = *said;
-	return perch__set_blame(set, event, target, err, rc);
+		*err = *read_err;
+	return perch__set_prefix_error(set, event, target, err, rc);
 }
 
 static int read_single(struct perch_set *set, size_t event, size_t target,
@@ -32,18 +32,18 @@ static int read_single(struct perch_set *set, size_t event, size_t target,
 	size_t at = event * set->nr_targets + target;
 	uint64_t read_format = set->event[event].attr.read_format;
 	uint64_t words[PERCH__SINGLE_WORDS];
-	struct perch_error said;
+	struct perch_error read_err;
 	int rc;
 
 	rc = perch__read(set->calls, set->fd[at], words, perch__read_words(read_format, 1),
-			 set->event[event].event.name, &said);
+			 set->event[event].event.name, &read_err);
 	if (PERCH__UNLIKELY(rc))
-		return read_failed(set, event, target, &counts[at], rc, &said, err);
+		return read_failed(set, event, target, &counts[at], rc, &read_err, err);
 	perch__parse_single(&counts[at], words, read_format, base_at(set, at));
 	return 0;
 }
 
-/* Members have left the group: each for itself. */
+/* The group has lost members: each member is read by itself. */
 static int read_orphans(struct perch_set *set, struct perch__group_range range, size_t target,
 			struct perch_count *counts, struct perch_error *err)
 {
@@ -52,15 +52,15 @@ static int read_orphans(struct perch_set *set, struct perch__group_range range, 
 	for (size_t i = range.first; !rc && i < range.end; i++) {
 		const struct perch_set_event *event = &set->event[i];
 		size_t at = i * set->nr_targets + target;
-		struct perch_error said;
+		struct perch_error read_err;
 
 		if (set->fd[at] < 0)
 			continue;
 		rc = perch__read_orphan(set->calls, set->fd[at], event->attr.read_format,
 					&set->words, event->event.name, base_at(set, at),
-					&counts[at], &said);
+					&counts[at], &read_err);
 		if (rc)
-			rc = read_failed(set, i, target, &counts[at], rc, &said, err);
+			rc = read_failed(set, i, target, &counts[at], rc, &read_err, err);
 	}
 	return rc;
 }
@@ -71,14 +71,14 @@ static int read_group(struct perch_set *set, const struct perch__group_range *ra
 {
 	uint64_t read_format = set->event[leader].attr.read_format;
 	const char *name = set->event[leader].event.name;
-	struct perch_error said;
+	struct perch_error read_err;
 	const uint64_t *next;
 	int given;
 
 	given = perch__read_group(set->calls, perch__fd_at(set, leader, target), read_format,
-				  members, &set->words, name, &said);
+				  members, &set->words, name, &read_err);
 	if (PERCH__UNLIKELY(given < 0 && given != -ENODATA))
-		return read_failed(set, leader, target, NULL, given, &said, err);
+		return read_failed(set, leader, target, NULL, given, &read_err, err);
 	if (PERCH__UNLIKELY(given >= 0 && (size_t)given < members))
 		return read_orphans(set, *range, target, counts, err);
 	next = set->words.word + PERCH__FIRST_MEMBER;
@@ -96,7 +96,7 @@ static int read_group(struct perch_set *set, const struct perch__group_range *ra
 	return 0;
 }
 
-/* Tells those that are not open there. Returns how many are. */
+/* Sets the state of events that are not open on the target. Returns the number of open events. */
 static size_t find_members(const struct perch_set *set, const struct perch__group_range *range,
 			   size_t target, struct perch_count *counts, size_t *leader)
 {
@@ -134,7 +134,7 @@ int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 	if (nr != set->nr_events * set->nr_targets)
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"the set has %zu events on %zu targets, and room is for %zu counts",
+			"the set has %zu events on %zu targets, and counts has space for %zu",
 			set->nr_events, set->nr_targets, nr);
 	for (const struct perch__group_range *range = set->range;
 	     range < set->range + set->nr_ranges; range++)
@@ -147,79 +147,67 @@ int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 	return 0;
 }
 
-static uint64_t add(uint64_t left, uint64_t right)
+/* One ioctl(2) on each leader of each target. */
+static int control_leaders(struct perch_set *set, unsigned long request, unsigned long argument,
+			   struct perch_error *err)
 {
-	uint64_t sum;
+	for (const struct perch__group_range *range = set->range;
+	     range < set->range + set->nr_ranges; range++)
+		for (size_t i = 0; i < set->nr_targets; i++) {
+			size_t leader = perch__leader_at(set, *range, i);
+			int rc;
 
-	return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
+			if (leader == range->end)
+				continue;
+			rc = perch__control(set->calls, perch__fd_at(set, leader, i), request,
+					    argument);
+			if (!rc)
+				continue;
+			perch__control_error(-rc, request, NULL, err);
+			return perch__set_prefix_error(set, leader, i, err, rc);
+		}
+	return 0;
 }
 
-/* From harmless to bad. A thread that slept is idle, which takes nothing from what the others
- * counted. */
-static int badness(enum perch_count_state state)
+int perch_set_enable(struct perch_set *set, struct perch_error *err)
 {
-	static const int ranks[] = {
-		[PERCH_COUNT_STATE_NOT_OPEN] = 0,  [PERCH_COUNT_STATE_NOT_ENABLED] = 1,
-		[PERCH_COUNT_STATE_EXACT] = 2,	   [PERCH_COUNT_STATE_SCALED] = 3,
-		[PERCH_COUNT_STATE_NEVER_RAN] = 4, [PERCH_COUNT_STATE_ERROR] = 5,
-	};
-
-	return (size_t)state < sizeof(ranks) / sizeof(ranks[0]) ? ranks[state]
-								: ranks[PERCH_COUNT_STATE_ERROR];
+	return control_leaders(set, PERCH_IOC_ENABLE, 0, err);
 }
 
-void perch_count_sum(struct perch_count *sum, const struct perch_count *counts, size_t nr)
+int perch_set_disable(struct perch_set *set, struct perch_error *err)
 {
-	struct perch_count total = { .state = PERCH_COUNT_STATE_NOT_OPEN };
+	return control_leaders(set, PERCH_IOC_DISABLE, 0, err);
+}
 
-	for (size_t i = 0; i < nr; i++) {
-		const struct perch_count *count = &counts[i];
+/* The kernel does not reset the times: later reads subtract the times of now. */
+static int update_base(struct perch_set *set, struct perch_count *counts, struct perch_error *err)
+{
+	size_t nr = set->nr_events * set->nr_targets;
+	int rc = perch_set_read(set, counts, nr, err);
 
-		if (badness(count->state) > badness(total.state))
-			total.state = count->state;
-		if (count->state == PERCH_COUNT_STATE_NOT_OPEN ||
-		    count->state == PERCH_COUNT_STATE_ERROR)
-			continue;
-		total.value = add(total.value, count->value);
-		total.scaled = add(total.scaled, count->scaled);
-		total.enabled_ns = add(total.enabled_ns, count->enabled_ns);
-		total.running_ns = add(total.running_ns, count->running_ns);
-		total.lost = add(total.lost, count->lost);
+	for (size_t i = 0; !rc && i < nr; i++) {
+		set->base[i].enabled_ns += counts[i].enabled_ns;
+		set->base[i].running_ns += counts[i].running_ns;
 	}
-	if (nr == 1)
-		total.id = counts[0].id;
-	*sum = total;
+	return rc;
 }
 
-static bool counted(const struct perch_count *count)
+int perch_set_reset(struct perch_set *set, struct perch_error *err)
 {
-	return count->state != PERCH_COUNT_STATE_NOT_OPEN &&
-	       count->state != PERCH_COUNT_STATE_ERROR;
-}
+	size_t nr = set->nr_events * set->nr_targets;
+	struct perch_count *counts = calloc(nr, sizeof(*counts));
+	int rc;
 
-static uint64_t beyond(uint64_t now, uint64_t earlier)
-{
-	return now > earlier ? now - earlier : 0;
-}
-
-void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
-		       const struct perch_count *earlier)
-{
-	struct perch_count between = *now;
-	struct perch__base base = { 0 };
-
-	/* from where it counts is not known, and all since the open would be too much */
-	if (counted(now) && earlier && !counted(earlier)) {
-		*delta = (struct perch_count){ .id = now->id, .state = earlier->state };
-		return;
+	if (!set->base)
+		set->base = calloc(nr, sizeof(*set->base));
+	if (counts && set->base) {
+		rc = control_leaders(set, PERCH_IOC_RESET, PERCH_IOC_FLAG_GROUP, err);
+		if (!rc)
+			rc = update_base(set, counts, err);
+	} else {
+		rc = perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				     "no memory to reset the events of a set");
 	}
-	/* less time than before: there was a reset between, and all of it is new */
-	if (counted(now) && earlier && now->enabled_ns >= earlier->enabled_ns) {
-		base = (struct perch__base){ earlier->enabled_ns, earlier->running_ns };
-		between.value = beyond(now->value, earlier->value);
-		between.lost = beyond(now->lost, earlier->lost);
-	}
-	if (counted(now))
-		perch__evaluate(&between, now->enabled_ns, now->running_ns, &base);
-	*delta = between;
+	free(counts);
+	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PMUs that want to be told when user space is to read an event's counter by itself. */
+/* Core PMUs, and the bit that requests user-space access to their counters. */
 #include <stdio.h>
 
 #include "internal.h"
@@ -26,9 +26,9 @@ const struct perch_pmu *perch__core_pmu(const struct perch_attr *attr,
 }
 
 /*
- * arm64's format file rdpmc says "config1:1". Its other bit, long, is left as the text has it: a
- * counter of 32 bits can be read as well, and one of 64 takes two of them where the CPU has no long
- * ones.
+ * On arm64 the format file rdpmc has "config1:1". The bit of the format file long is not changed:
+ * 32-bit counters can be read too, and a 64-bit counter takes two of them on CPUs without long
+ * counters.
  */
 static uint64_t format_bit(const struct perch_pmu *pmu, const struct perch_machine *machine)
 {
