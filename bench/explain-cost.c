@@ -61,7 +61,7 @@ static double least_time(const struct perch_open_call *asked, struct perch_machi
 static void measure(const struct world *world, const struct perch_open_call *asked,
 		    const char *name, struct costs *costs)
 {
-	const struct perch_probing unlimited = { .calls = 0, .microseconds = 1000000 };
+	const struct perch_probing unlimited = { .open_calls = 0, .microseconds = 1000000 };
 	struct perch_explanation explanation;
 
 	/* The first explanation reads the facts. */
@@ -72,10 +72,10 @@ static void measure(const struct world *world, const struct perch_open_call *ask
 	add(&costs->full, least_time(asked, world->machine, &unlimited, REPEAT_FULL, &explanation),
 	    name);
 	costs->cases++;
-	costs->calls += explanation.calls;
-	if (explanation.calls <= costs->most_calls)
+	costs->calls += explanation.open_calls;
+	if (explanation.open_calls <= costs->most_calls)
 		return;
-	costs->most_calls = explanation.calls;
+	costs->most_calls = explanation.open_calls;
 	costs->most_calls_name = name;
 }
 

@@ -27,7 +27,7 @@ static void print_explanation(const struct perch_explanation *explanation)
 	for (size_t i = 0; i < explanation->nr_next; i++) /* once that is mended */
 		print_finding("then  ", &explanation->next[i]);
 	printf("%s; calls made to find out: %u\n\n", perch_confidence_name(explanation->confidence),
-	       explanation->calls);
+	       explanation->open_calls);
 }
 
 static int open_event(struct perch_attr *attr) /* for the calling thread, on any CPU */
@@ -61,7 +61,7 @@ int main(void)
 	};
 	struct perch_open_call call = { .attr = &refused, .pid = 0, .cpu = -1, .group_fd = -1 };
 	/* at most; NULL: no calls */
-	const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };
+	const struct perch_probing probing = { .open_calls = 25, .microseconds = 5000 };
 	struct perch_machine *machine = NULL;
 	struct perch_explanation explanation;
 	struct perch_finding finding[8];

@@ -74,7 +74,7 @@ static void explain(const struct perch_open_call *call, struct perch_machine *fa
 
 	calls_made = 0;
 	if (perch_explain_open_call(call, facts, probing, &explanation) ||
-	    explanation.calls != calls_made || calls_made > 25 || !explanation.nr_findings ||
+	    explanation.open_calls != calls_made || calls_made > 25 || !explanation.nr_findings ||
 	    explanation.nr_findings > PERCH_FINDINGS_MAX || explanation.nr_next > PERCH_NEXT_MAX)
 		abort();
 	for (size_t i = 0; i < explanation.nr_findings; i++)

@@ -104,7 +104,7 @@ struct perch_explanation {
 	size_t nr_next;
 	/* what would fail once that is mended, in order */
 	struct perch_finding next[PERCH_NEXT_MAX];
-	unsigned calls; /* probing calls made */
+	unsigned open_calls; /* probing calls made */
 	/* probing ended for want of calls or time: the answer may be less certain */
 	bool out_of_budget;
 	/* the same call was let through when it was made again: the cause was transient */
@@ -118,7 +118,7 @@ struct perch_explanation {
  * default.
  */
 struct perch_probing {
-	unsigned calls;	       /* at most so many; 25 */
+	unsigned open_calls;	       /* at most so many; 25 */
 	unsigned microseconds; /* none is begun after; 5000 */
 };
 

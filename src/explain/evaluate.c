@@ -252,7 +252,7 @@ static bool is_privilege_errno(const struct perch__rule *rule)
  * for the case may come from one who has more. No errno is known here, so that a rule has the call
  * and the facts alone to go by.
  */
-void perch__evaluate_next(const struct perch__case *c, struct perch__result *result)
+static void evaluate_next(const struct perch__case *c, struct perch__result *result)
 {
 	const struct perch__rule *answer = result->candidate[0].rule;
 	struct perch__case at = *c;
@@ -293,7 +293,7 @@ void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 	struct perch__case fixed = *c;
 
 	result->nr_next = 0;
-	result->calls = 0;
+	result->open_calls = 0;
 	result->out_of_budget = result->succeeds_now = false;
 	result->nr = perch__candidates(c, false, result->candidate, PERCH_FINDINGS_MAX);
 	if (!result->nr) {
@@ -307,5 +307,5 @@ void perch__evaluate(const struct perch__case *c, struct perch__result *result)
 	    result->confidence == PERCH_CONFIDENCE_CERTAIN)
 		result->confidence = PERCH_CONFIDENCE_LIKELY;
 	perch__fix(&result->candidate[0], &fixed);
-	perch__evaluate_next(&fixed, result);
+	evaluate_next(&fixed, result);
 }

@@ -218,7 +218,7 @@ void perch__compose(const struct perch__case *c, const struct perch__result *res
 {
 	explanation->errnum = c->errnum;
 	explanation->confidence = result->confidence;
-	explanation->calls = result->calls;
+	explanation->open_calls = result->open_calls;
 	explanation->out_of_budget = result->out_of_budget;
 	explanation->succeeds_now = result->succeeds_now;
 	explanation->nr_findings = result->nr;

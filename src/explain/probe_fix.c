@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The remedies of the rules, tried: the one that helps tells the cause. */
+/* Applies the fixes of the rules one by one: the rule whose fix helps is the cause. */
 #include <errno.h>
 #include <string.h>
 
 #include "engine.h"
 
 #define MAX_TRIALS 24
-#define MAX_DEPTH  3
 
-/* A rule that may be the cause, the call as its remedy makes it, and what became of that. */
+/* A candidate, the open call after its fix, and what that call returned. */
 struct trial {
 	struct perch__candidate candidate;
 	struct perch__case fixed;
-	int result;
+	int errnum;
 	bool tried, helps;
-	/* another target or event: it helps against much, and tells little */
+	/* the fix changes target or event: it helps against many causes, and proves few */
 	bool coarse;
 };
 
@@ -30,18 +29,18 @@ static bool is_coarse(const struct perch__case *before, const struct perch__case
 	       before->attr.config != after->attr.config;
 }
 
-/* Whether the kernel got further with it: the new errno is not one of a check in front of the
- * rule's. */
+/* Whether the kernel got past the check of the rule: no certain rule in front of it has the new
+ * errno. */
 static bool got_further(const struct trial *trial, int errnum)
 {
 	struct perch__candidate first[PERCH_FINDINGS_MAX];
 	struct perch__case after = trial->fixed;
 
-	if (trial->result == PERCH__NOT_TRIED || trial->result == errnum)
+	if (trial->errnum == PERCH__NOT_TRIED || trial->errnum == errnum)
 		return false;
-	if (!trial->result || !trial->candidate.rule)
+	if (!trial->errnum || !trial->candidate.rule)
 		return true;
-	after.errnum = trial->result;
+	after.errnum = trial->errnum;
 	if (!perch__candidates(&after, false, first, PERCH__NR(first)))
 		return true;
 	return !(first[0].rule && first[0].match == PERCH__YES &&
@@ -59,7 +58,7 @@ static void gather(struct trials *trials, const struct perch__case *base)
 
 		trial->candidate = found[i];
 		trial->fixed = *base;
-		trial->result = PERCH__NOT_TRIED;
+		trial->errnum = PERCH__NOT_TRIED;
 		trial->tried = trial->helps = false;
 		if (!perch__fix(&trial->candidate, &trial->fixed) ||
 		    perch__same_open_call(&trial->fixed, base))
@@ -69,21 +68,20 @@ static void gather(struct trials *trials, const struct perch__case *base)
 	}
 }
 
-/* Two rules may have one remedy: it is tried once. */
+/* Two rules may have the same fix: it is tried once. */
 static void try_one(struct perch__prober *prober, struct trials *trials, struct trial *trial,
 		    int errnum)
 {
 	for (struct trial *before = trials->trial; before < trial; before++)
 		if (before->tried && perch__same_open_call(&before->fixed, &trial->fixed))
-			trial->result = before->result, trial->tried = true;
+			trial->errnum = before->errnum, trial->tried = true;
 	if (!trial->tried) {
-		trial->result = perch__try(prober, &trial->fixed);
-		trial->tried = trial->result != PERCH__NOT_TRIED;
+		trial->errnum = perch__try(prober, &trial->fixed);
+		trial->tried = trial->errnum != PERCH__NOT_TRIED;
 	}
 	trial->helps = got_further(trial, errnum);
 }
 
-/* The heavy ones are for where no light one helps. */
 static bool try_all(struct perch__prober *prober, struct trials *trials, bool coarse, int errnum)
 {
 	bool helped = false;
@@ -107,7 +105,7 @@ static bool is_listed(const struct perch__result *result, const struct perch__ca
 	return false;
 }
 
-/* The cause of each trial that helps. The first is returned. */
+/* Takes the causes of all trials that help. Returns the first such trial. */
 static const struct trial *use_helpful(const struct trials *trials, struct perch__result *result)
 {
 	const struct trial *first = NULL;
@@ -130,7 +128,7 @@ static const struct trial *use_helpful(const struct trials *trials, struct perch
 	return first;
 }
 
-/* The base with the remedies of all trials that are marked, in the order of the rules. */
+/* Applies the fixes of all marked trials, in the order of the rules. */
 static struct perch__case fix_all(const struct perch__case *base, const struct trials *trials,
 				  const bool *used)
 {
@@ -143,9 +141,9 @@ static struct perch__case fix_all(const struct perch__case *base, const struct t
 }
 
 /*
- * None helps alone: there may be several faults of one errno. Remedies are added until the kernel
- * gets further, and those that were not needed are taken back. Helpful then are several: the first
- * is the answer, and the others come next.
+ * Several causes may have the same errno, so that no single fix helps. Adds fixes until the errno
+ * changes, then removes those that were not needed. The first cause that remains is the answer; the
+ * others are what would fail next.
  */
 static bool try_together(struct perch__prober *prober, const struct perch__case *base,
 			 const struct trials *trials, struct perch__result *result)
@@ -184,22 +182,22 @@ static bool try_together(struct perch__prober *prober, const struct perch__case 
 	return true;
 }
 
-/* Another target or no group helps against several small faults too: these are told where budget
- * allows to look. */
+/* A coarse fix also helps if several fine ones together would: they name the causes better. Only if
+ * the budget allows it. */
 static bool try_fine_together(struct perch__prober *prober, const struct perch__case *base,
 			      const struct trials *trials, struct perch__result *result)
 {
-	struct trials light = { 0 };
+	struct trials fine = { 0 };
 
 	for (size_t i = 0; i < trials->nr; i++)
 		if (!trials->trial[i].coarse)
-			light.trial[light.nr++] = trials->trial[i];
-	return light.nr > 1 && prober->made + 2 * light.nr < prober->limit &&
-	       try_together(prober, base, &light, result);
+			fine.trial[fine.nr++] = trials->trial[i];
+	return fine.nr > 1 && prober->made + 2 * fine.nr < prober->limit &&
+	       try_together(prober, base, &fine, result);
 }
 
 bool perch__probe_fixes(struct perch__prober *prober, const struct perch__case *base,
-			struct perch__result *result)
+			struct perch__result *result, struct perch__progress *progress)
 {
 	struct trials trials;
 	const struct trial *helpful;
@@ -212,48 +210,7 @@ bool perch__probe_fixes(struct perch__prober *prober, const struct perch__case *
 	helpful = use_helpful(&trials, result);
 	if (!helpful)
 		return trials.nr > 1 && try_together(prober, base, &trials, result);
-	perch__probe_next(prober, &helpful->fixed, helpful->result, result);
+	progress->fixed = helpful->fixed;
+	progress->errnum = helpful->errnum;
 	return true;
-}
-
-/* What the rules took for certain stays where the calls were made without it, or did not come so
- * far. */
-static void keep_followups(const struct perch__case *fixed, bool came_through,
-			   const struct perch__followup *before, size_t nr,
-			   struct perch__result *result)
-{
-	for (size_t i = 0; i < nr; i++) {
-		const struct perch__rule *rule = before[i].candidate.rule;
-
-		if (!came_through || (rule && rule->match(fixed) != PERCH__YES))
-			perch__add_next(result, &before[i].candidate, &before[i].at);
-	}
-}
-
-void perch__probe_next(struct perch__prober *prober, const struct perch__case *fixed, int errnum,
-		       struct perch__result *result)
-{
-	struct perch__followup before[PERCH_NEXT_MAX];
-	size_t nr_before = result->nr_next;
-	struct perch__case after = *fixed;
-	struct perch__result followup;
-
-	memcpy(before, result->next, nr_before * sizeof(*before));
-	result->nr_next = 0;
-	after.errnum = errnum;
-	if (errnum > 0 && prober->depth < MAX_DEPTH) {
-		prober->depth++;
-		perch__evaluate(&after, &followup);
-		if (followup.confidence == PERCH_CONFIDENCE_CERTAIN)
-			perch__probe_certain(prober, &after, &followup);
-		else if (!perch__probe_fixes(prober, &after, &followup))
-			perch__probe_parts(prober, &after, &followup);
-		if (followup.candidate[0].cause != PERCH_CAUSE_UNEXPLAINED ||
-		    followup.candidate[0].nr_fields)
-			perch__add_next(result, &followup.candidate[0], &after);
-		for (size_t i = 0; i < followup.nr_next; i++)
-			perch__add_next(result, &followup.next[i].candidate, &followup.next[i].at);
-	}
-	after.errnum = 0;
-	keep_followups(&after, errnum == 0, before, nr_before, result);
 }

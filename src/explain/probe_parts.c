@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the call taken away until it is not refused so any more: what is left to blame is few
- * fields. */
+/* Removes parts of the open call until the errno changes: the fields removed last are at fault. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,37 +9,37 @@ struct search {
 	struct perch__prober *prober;
 	const struct perch__case *base;
 	struct perch__attr_subsets subsets;
-	int last; /* what the last call came to */
+	int last; /* what the last open call returned */
 };
 
-/* Whether the call without what is marked is refused for something else, or not at all. */
-static bool passes(struct search *search, const bool *gone)
+/* Whether the open call without the marked subsets returns something else. */
+static bool passes(struct search *search, const bool *removed)
 {
 	struct perch__case without = *search->base;
 
-	perch__remove_subsets(&without, &search->subsets, gone);
+	perch__remove_subsets(&without, &search->subsets, removed);
 	search->last = perch__try(search->prober, &without);
 	return search->last != PERCH__NOT_TRIED && search->last != search->base->errnum;
 }
 
-static void mark_first(bool *gone, const bool *always, size_t first, size_t nr)
+static void mark(bool *removed, const bool *always, size_t first, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		gone[i] = i < first || always[i];
+		removed[i] = i < first || always[i];
 }
 
-/* The shortest beginning of the atoms without which (and the guilty ones) the call passes: its last
- * atom is guilty. */
-static size_t shortest(struct search *search, const bool *at_fault, size_t upper)
+/* Returns the least number of first subsets to remove, besides those at fault, until the open call
+ * passes. The last of them is at fault. */
+static size_t shortest_prefix(struct search *search, const bool *at_fault, size_t upper)
 {
-	bool gone[PERCH_MOST_ATTR_PARTS];
+	bool removed[PERCH_MOST_ATTR_PARTS];
 	size_t lower = 0;
 
 	while (upper - lower > 1 && !search->prober->out_of_budget) {
 		size_t middle = lower + (upper - lower) / 2;
 
-		mark_first(gone, at_fault, middle, search->subsets.nr);
-		if (passes(search, gone))
+		mark(removed, at_fault, middle, search->subsets.nr);
+		if (passes(search, removed))
 			upper = middle;
 		else
 			lower = middle;
@@ -50,15 +49,15 @@ static size_t shortest(struct search *search, const bool *at_fault, size_t upper
 
 #define MAX_CULPRITS 3
 
-/* Fills in the atoms without which the call passes, and with any of which it does not. Returns how
- * many. */
+/* Finds the subsets without which the open call passes: with any one of them it does not. Returns
+ * how many there are, 0 when they are too many. */
 static size_t find_at_fault(struct search *search, size_t *found)
 {
 	bool at_fault[PERCH_MOST_ATTR_PARTS] = { false };
 	size_t nr = 0, upper = search->subsets.nr;
 
 	while (nr < MAX_CULPRITS && upper) {
-		upper = shortest(search, at_fault, upper) - 1;
+		upper = shortest_prefix(search, at_fault, upper) - 1;
 		if (search->prober->out_of_budget)
 			return 0;
 		at_fault[upper] = true;
@@ -69,25 +68,24 @@ static size_t find_at_fault(struct search *search, size_t *found)
 	return 0;
 }
 
-/* Of an atom that is at fault beside another one alone: which that is. atoms.nr: it is at fault by
- * itself, or unknown. */
+/* Finds the other subset without which this one is not at fault. Returns subsets.nr if there is
+ * none or it is unknown. */
 static size_t find_partner(struct search *search, size_t at_fault)
 {
-	bool gone[PERCH_MOST_ATTR_PARTS], kept[PERCH_MOST_ATTR_PARTS] = { false };
+	bool removed[PERCH_MOST_ATTR_PARTS];
 	size_t lower = 0, upper = search->subsets.nr;
 
-	kept[at_fault] = true;
 	for (size_t i = 0; i < search->subsets.nr; i++)
-		gone[i] = !kept[i];
-	if (!passes(search, gone))
+		removed[i] = i != at_fault;
+	if (!passes(search, removed))
 		return search->subsets.nr;
 	lower = 1;
 	while (lower < upper && !search->prober->out_of_budget) {
 		size_t middle = lower + (upper - lower) / 2;
 
 		for (size_t i = 0; i < search->subsets.nr; i++)
-			gone[i] = !(i < middle || kept[i]);
-		if (passes(search, gone))
+			removed[i] = i >= middle && i != at_fault;
+		if (passes(search, removed))
 			lower = middle + 1;
 		else
 			upper = middle;
@@ -95,16 +93,15 @@ static size_t find_partner(struct search *search, size_t at_fault)
 	return search->prober->out_of_budget ? search->subsets.nr : lower - 1;
 }
 
-/* Whether one atom is gone as soon as another one is: a size without the bit that asks for
- * something of that size. */
+/* Whether removing one subset removes the other too, as a sample_type bit and its size field. */
 static bool is_removed_with(const struct search *search, size_t one, size_t other)
 {
 	const struct perch_attr_part *subset = &search->subsets.subset[one];
 	struct perch__case without = *search->base;
-	bool gone[PERCH_MOST_ATTR_PARTS] = { false };
+	bool removed[PERCH_MOST_ATTR_PARTS] = { false };
 
-	gone[other] = true;
-	perch__remove_subsets(&without, &search->subsets, gone);
+	removed[other] = true;
+	perch__remove_subsets(&without, &search->subsets, removed);
 	return !(perch_attr_get(&without.attr, subset->field) & subset->mask);
 }
 
@@ -126,7 +123,7 @@ static bool names_any(const struct perch__candidate *rule, const struct perch__c
 	return false;
 }
 
-/* The rules that fit and name one of the fields; where none does, the fields by themselves. */
+/* Takes the candidates that name one of the fields, or the fields alone if there is none. */
 static void blame(const struct perch__case *c, const struct perch__candidate *fields,
 		  struct perch__result *result)
 {
@@ -146,10 +143,10 @@ static void blame(const struct perch__case *c, const struct perch__candidate *fi
 					     : PERCH_CONFIDENCE_AMBIGUOUS;
 }
 
-static bool probe_subsets(struct search *search, struct perch__result *result)
+static bool probe_subsets(struct search *search, struct perch__result *result,
+			  struct perch__progress *progress)
 {
 	struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
-	struct perch__case fixed = *search->base;
 	bool at_fault[PERCH_MOST_ATTR_PARTS] = { false };
 	size_t found[MAX_CULPRITS], partner, nr = find_at_fault(search, found);
 	int errnum = search->last;
@@ -164,12 +161,13 @@ static bool probe_subsets(struct search *search, struct perch__result *result)
 	if (!nr)
 		return false;
 	blame(search->base, &fields, result);
-	perch__remove_subsets(&fixed, &search->subsets, at_fault);
-	perch__probe_next(search->prober, &fixed, errnum, result);
+	progress->fixed = *search->base;
+	perch__remove_subsets(&progress->fixed, &search->subsets, at_fault);
+	progress->errnum = errnum;
 	return true;
 }
 
-/* ---- What is not of the attr ---- */
+/* ---- Arguments besides the attr ---- */
 
 static void remove_output(struct perch__case *c)
 {
@@ -182,7 +180,7 @@ static void remove_group(struct perch__case *c)
 	c->group_fd = -1;
 }
 
-/* Nobody else's thread is asked about: this one's stands in for it. */
+/* Other threads must not be opened: the calling thread replaces the target. */
 static void target_self(struct perch__case *c)
 {
 	c->flags &= ~PERCH_FLAG_PID_CGROUP;
@@ -218,7 +216,7 @@ static const struct {
 };
 
 static bool probe_arguments(struct perch__prober *prober, const struct perch__case *base,
-			    struct perch__result *result)
+			    struct perch__result *result, struct perch__progress *progress)
 {
 	for (size_t i = 0; i < PERCH__NR(arguments); i++) {
 		struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
@@ -237,7 +235,8 @@ static bool probe_arguments(struct perch__prober *prober, const struct perch__ca
 		     k++)
 			add_field(&fields, arguments[i].fields[k]);
 		blame(base, &fields, result);
-		perch__probe_next(prober, &without, rc, result);
+		progress->fixed = without;
+		progress->errnum = rc;
 		return true;
 	}
 	return false;
@@ -245,7 +244,7 @@ static bool probe_arguments(struct perch__prober *prober, const struct perch__ca
 
 void perch__blame_event(const struct perch__case *c, struct perch__result *result)
 {
-	struct perch__candidate kept[PERCH_FINDINGS_MAX];
+	struct perch__candidate rest[PERCH_FINDINGS_MAX];
 	struct perch__case harmless = *c;
 	size_t nr = 0;
 
@@ -254,22 +253,22 @@ void perch__blame_event(const struct perch__case *c, struct perch__result *resul
 		const struct perch__rule *rule = result->candidate[i].rule;
 
 		if (rule && rule->match(&harmless) == PERCH__NO)
-			kept[nr++] = result->candidate[i];
+			rest[nr++] = result->candidate[i];
 	}
 	if (!nr) {
-		kept[nr++] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
-		add_field(&kept[0], "type");
-		add_field(&kept[0], "config");
+		rest[nr++] = (struct perch__candidate){ .cause = PERCH_CAUSE_UNEXPLAINED };
+		add_field(&rest[0], "type");
+		add_field(&rest[0], "config");
 		if (c->attr.config1)
-			add_field(&kept[0], "config1");
+			add_field(&rest[0], "config1");
 	}
-	memcpy(result->candidate, kept, nr * sizeof(*kept));
+	memcpy(result->candidate, rest, nr * sizeof(*rest));
 	result->nr = nr;
 	result->confidence = nr == 1 ? PERCH_CONFIDENCE_LIKELY : PERCH_CONFIDENCE_AMBIGUOUS;
 }
 
 bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *base,
-			struct perch__result *result)
+			struct perch__result *result, struct perch__progress *progress)
 {
 	struct search search = { .prober = prober, .base = base };
 	bool all[PERCH_MOST_ATTR_PARTS];
@@ -277,6 +276,6 @@ bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *
 	perch__split_attr(&search.subsets, base);
 	memset(all, true, sizeof(all));
 	if (search.subsets.nr && passes(&search, all))
-		return probe_subsets(&search, result);
-	return probe_arguments(prober, base, result);
+		return probe_subsets(&search, result, progress);
+	return probe_arguments(prober, base, result, progress);
 }

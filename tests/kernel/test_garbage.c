@@ -80,7 +80,7 @@ static void is_an_answer(const struct perch_explanation *explanation, int errnum
 	assert_true(explanation->nr_next <= PERCH_NEXT_MAX);
 	assert_true(explanation->nr_findings == 1 ||
 		    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS);
-	assert_true(explanation->calls <= MOST_CALLS);
+	assert_true(explanation->open_calls <= MOST_CALLS);
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		is_a_finding(&explanation->finding[i]);
 	for (size_t i = 0; i < explanation->nr_next; i++)
@@ -96,10 +96,10 @@ static void ask(const struct perch_open_call *call)
 
 	assert_int_equal(perch_explain_open_call(call, NULL, NULL, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	assert_int_equal(perch_explain_open_call(call, machine, NULL, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	assert_int_equal(perch_explain_open_call(call, machine, &by_default, &explanation), 0);
 	is_an_answer(&explanation, call->errnum);
 	assert_int_equal(perch_explain(call, machine, &err), -call->errnum);

@@ -62,7 +62,7 @@ static void test_certain(void **state)
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_BOTH);
 	assert_int_equal(explanation.finding[0].kind, PERCH_ERROR_CONFLICT);
 	assert_int_equal(explanation.nr_next, 0);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	assert_false(explanation.out_of_budget);
 	assert_false(explanation.succeeds_now);
 }
@@ -424,7 +424,7 @@ static void test_garbage(void **state)
 		check_explanation(&explanation);
 		kernel_explain(&kernel, &call, 0, &explanation);
 		check_explanation(&explanation);
-		assert_true(explanation.calls <= 25);
+		assert_true(explanation.open_calls <= 25);
 		free(bytes);
 	}
 }

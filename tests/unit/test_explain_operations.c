@@ -176,7 +176,7 @@ static void every_rule_names_its_cause(void **state)
 				 explanation.nr_findings);
 		assert_true((explanation.nr_findings > 1) ==
 			    (row->confidence == PERCH_CONFIDENCE_AMBIGUOUS));
-		assert_int_equal(explanation.calls, 0);
+		assert_int_equal(explanation.open_calls, 0);
 	}
 }
 

@@ -86,7 +86,7 @@ static void test_no_longer_than_passed(void **state)
 
 		largest = 0;
 		kernel_explain(&kernel, &call, 0, &explanation);
-		assert_true(explanation.calls > 1);
+		assert_true(explanation.open_calls > 1);
 		assert_string_equal(explanation.finding[0].field[0], "sample_type");
 		assert_int_equal(largest, sizes[i] ? sizes[i] : PERCH_ATTR_SIZE_VER0);
 	}
@@ -172,7 +172,7 @@ static void test_parts(void **state)
 		kernel_explain(&kernel, &call, 0, &explanation);
 		if (explanation.finding[0].nr_fields != wanted || explanation.nr_next)
 			print_error("%s: %zu fields, %u calls: %s; then %s\n", part->what,
-				    explanation.finding[0].nr_fields, explanation.calls,
+				    explanation.finding[0].nr_fields, explanation.open_calls,
 				    explanation.finding[0].message,
 				    explanation.nr_next ? explanation.next[0].message : "nothing");
 		assert_int_equal(explanation.finding[0].nr_fields, wanted);
@@ -180,7 +180,7 @@ static void test_parts(void **state)
 			assert_true(has_field(&explanation.finding[0], part->fields[k]));
 		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
 		assert_int_equal(explanation.nr_next, 0);
-		assert_true(explanation.calls <= 25);
+		assert_true(explanation.open_calls <= 25);
 		assert_false(explanation.out_of_budget);
 	}
 }
@@ -239,7 +239,7 @@ static void test_behind_a_certain_one(void **state)
 	assert_string_equal(explanation.next[0].field[0], "sample_type");
 	kernel.fault[0].refuses = NULL;
 	kernel_explain(&kernel, &call, 0, &explanation);
-	assert_int_equal(explanation.calls, 1);
+	assert_int_equal(explanation.open_calls, 1);
 	assert_int_equal(explanation.nr_next, 0);
 }
 
@@ -255,7 +255,7 @@ static void test_transient(void **state)
 	assert_true(explanation.succeeds_now);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	/* perf answers, the call as calm as it can be, and the call itself */
-	assert_int_equal(explanation.calls, 3);
+	assert_int_equal(explanation.open_calls, 3);
 }
 
 /* Another errno now: what failed then cannot be looked into any more. */
@@ -270,7 +270,7 @@ static void test_changed(void **state)
 	kernel_explain(&kernel, &call, 0, &explanation);
 	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
 	assert_false(explanation.succeeds_now);
-	assert_int_equal(explanation.calls, 3);
+	assert_int_equal(explanation.open_calls, 3);
 }
 
 static void test_gate(void **state)
@@ -292,7 +292,7 @@ static void test_gate(void **state)
 		kernel_explain(&kernel, &call, 0, &explanation);
 		assert_int_equal(explanation.finding[0].cause, gates[i].cause);
 		assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-		assert_int_equal(explanation.calls, 1);
+		assert_int_equal(explanation.open_calls, 1);
 	}
 }
 
@@ -307,12 +307,12 @@ static void test_budget(void **state)
 	for (unsigned calls = 1; calls <= 12; calls++) {
 		kernel_explain(&kernel, &call, calls, &explanation);
 		assert_true(explanation.out_of_budget);
-		assert_int_equal(explanation.calls, calls);
+		assert_int_equal(explanation.open_calls, calls);
 		assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_UNEXPLAINED);
 	}
 	kernel_explain(&kernel, &call, 0, &explanation);
 	assert_false(explanation.out_of_budget);
-	assert_true(explanation.calls > 12);
+	assert_true(explanation.open_calls > 12);
 }
 
 /* Nothing is begun once time is up. */
@@ -321,7 +321,7 @@ static void test_time(void **state)
 	static struct perch_explanation explanation;
 	const struct perch_attr attr = { BUSY };
 	const struct perch_open_call call = busy_call(&attr, EDOM);
-	const struct perch_probing probing = { .calls = 1000, .microseconds = 1 };
+	const struct perch_probing probing = { .open_calls = 1000, .microseconds = 1 };
 
 	(void)state;
 	kernel.calls = 0;
@@ -394,11 +394,11 @@ static void test_no_calls(void **state)
 	(void)state;
 	partial.attr_is_partial = true;
 	kernel_explain(&kernel, &slots, 0, &explanation);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	kernel_explain(&kernel, &partial, 0, &explanation);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	kernel_explain(&kernel, &lost, 0, &explanation);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 }
 
 /* The leader's thread was not named by the call that failed: nobody asks about it, though the
@@ -433,7 +433,7 @@ static void test_switch(void **state)
 	(void)state;
 	kernel.fault[0] = (struct fault){ weight, EDOM };
 	assert_int_equal(perch_explain_open_call(&call, kernel.machine, NULL, &explanation), 0);
-	assert_int_equal(explanation.calls, 0);
+	assert_int_equal(explanation.open_calls, 0);
 	assert_int_equal(perch_explain(&call, kernel.machine, &err), -EDOM);
 	assert_int_equal(kernel.calls, 0);
 	perch_machine_set_probing(kernel.machine, true);

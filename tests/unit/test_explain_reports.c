@@ -157,7 +157,7 @@ static bool holds(const struct report *report)
 			 0);
 	perch_machine_free(machine);
 	assert_in_range(told.nr_findings, 1, PERCH_FINDINGS_MAX);
-	assert_in_range(told.calls, 0, report->kernel ? 25 : 0);
+	assert_in_range(told.open_calls, 0, report->kernel ? 25 : 0);
 	why = lacks(report, &told);
 	if (!why)
 		return true;

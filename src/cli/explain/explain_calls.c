@@ -8,7 +8,7 @@
 #include "explain_strace.h"
 #include "options.h"
 
-static const struct perch_probing probing = { .calls = 25, .microseconds = 5000 };
+static const struct perch_probing probing = { .open_calls = 25, .microseconds = 5000 };
 
 static void describe(struct explain_job *job, pid_t process, pid_t thread,
 		     struct perch_machine *machine, struct explain_caller *caller)

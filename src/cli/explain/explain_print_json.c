@@ -112,7 +112,7 @@ static void set_explanation(json_t *object, const struct perch_explanation *expl
 	set(object, "confidence", json_string(perch_confidence_name(explanation->confidence)));
 	if (explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
 		set(object, "candidates", findings_array(explanation->finding, nr));
-	set(object, "probes", json_integer(explanation->calls));
+	set(object, "probes", json_integer(explanation->open_calls));
 }
 
 static void set_call(json_t *object, const struct perch_open_call *call)

@@ -32,7 +32,7 @@ static void print_finding(const char *what, const struct perch_finding *finding)
 void print_answer(const struct perch_explanation *explanation)
 {
 	printf("    %s, %u calls%s%s\n", perch_confidence_name(explanation->confidence),
-	       explanation->calls, explanation->out_of_budget ? ", out of budget" : "",
+	       explanation->open_calls, explanation->out_of_budget ? ", out of budget" : "",
 	       explanation->succeeds_now ? ", succeeds now" : "");
 	for (size_t i = 0; i < explanation->nr_findings; i++)
 		print_finding(i ? "or" : "said", &explanation->finding[i]);
@@ -64,13 +64,13 @@ static void look_at_conduct(const struct generated_call *call, const struct perc
 	const char *misconduct = world_misconduct();
 	unsigned made = world_calls(true);
 
-	tally->calls += full->calls;
+	tally->calls += full->open_calls;
 	tally->fields += full->finding[0].nr_fields;
-	if (full->calls > tally->most_calls)
-		tally->most_calls = full->calls;
+	if (full->open_calls > tally->most_calls)
+		tally->most_calls = full->open_calls;
 	tally->over_budget += full->out_of_budget;
 	tally->leaks += lowest_descriptor() != before;
-	tally->miscounted += made != full->calls;
+	tally->miscounted += made != full->open_calls;
 	tally->transient += full->succeeds_now;
 	tally->unfinished += !all_finished(full);
 	if (misconduct && !tally->misconduct++) {
@@ -83,7 +83,7 @@ static void look_at_conduct(const struct generated_call *call, const struct perc
 void explain_case(const struct world *world, struct generated_call *call, int errnum,
 		  uint32_t kernel_size, struct explained *explained, struct tally *tally)
 {
-	const struct perch_probing generous = { .calls = 0, .microseconds = 1000000 };
+	const struct perch_probing generous = { .open_calls = 0, .microseconds = 1000000 };
 	int before = lowest_descriptor();
 	struct perch_open_call asked;
 
