@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # $1 and its like are for the inner shell
-# perch list shows what this machine has, by perf's names, and does not open tracepoints.
+# perch list shows the events of this machine by perf's names, and does not open tracepoints.
 set -u
 perch=${PERCH:?}
 status=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
 
 check() { # name, then a command that succeeds when all is well
 	name=$1
 	shift
-	if "$@" >"$folder/output" 2>&1; then
+	if "$@" >"$directory/output" 2>&1; then
 		echo "ok - $name"
 	else
 		echo "not ok - $name"
-		head -20 "$folder/output"
+		head -20 "$directory/output"
 		status=1
 	fi
 }
@@ -36,29 +36,29 @@ check "lists probes" finds '^  uprobe:PATH:SYMBOL\[\+OFF\] +\[Probe\]' probe
 check "lists names of libpfm4" finds '^  pfm:NAME' pfm
 check "finds an event by its alias" finds '^  context-switches OR cs ' cs
 check "takes globs" finds '^  page-faults OR faults ' 'page-*'
-check "a kind and a word: events of the kind that match" sh -c '
+check "combines a kind and a word" sh -c '
 	"$1" list software clock >"$2" && grep -q "^  task-clock " "$2" && ! grep -Eq "page-faults|tsc" "$2"' sh \
-	"$perch" "$folder/narrow"
-check "says what a misspelt word means" sh -c '! "$1" list cylces 2>"$2" && grep -q "did you mean cycles" "$2"' sh \
-	"$perch" "$folder/meant"
-check "raw events of cores are marked where cores have no PMU" sh -c '
+	"$perch" "$directory/narrow"
+check "suggests names for a misspelled word" sh -c '! "$1" list cylces 2>"$2" && grep -q "did you mean cycles" "$2"' sh \
+	"$perch" "$directory/meant"
+check "marks raw events when cores have no PMU" sh -c '
 	grep -qx 4 /sys/bus/event_source/devices/*/type || ls /sys/bus/event_source/devices/*/cpus >/dev/null 2>&1 ||
 		"$1" list raw | grep -q "^  rNNN .*(not .* here)"' sh "$perch"
-check "of probes the forms alone" sh -c '! "$1" list raw | grep -E "^  (uprobe|kprobe)/" && "$1" list probe |
+check "lists the forms of probes, not their PMUs" sh -c '! "$1" list raw | grep -E "^  (uprobe|kprobe)/" && "$1" list probe |
 	grep -q "^  uprobe:PATH"' sh "$perch"
 check "refuses a word that nothing matches" sh -c '! "$1" list no-such-event-anywhere' sh "$perch"
 check "refuses an unknown option with status 2" sh -c '"$1" list --frobnicate; [ $? -eq 2 ]' sh "$perch"
 check "has help" sh -c '"$1" list --help | grep -q -- --json' sh "$perch"
 
 if command -v python3 >/dev/null 2>&1; then
-	check "tells in JSON what a PMU understands" sh -c '"$1" list -j raw pmu | python3 -c "
+	check "writes the formats of PMUs in JSON" sh -c '"$1" list -j raw pmu | python3 -c "
 import glob, json, sys
 formats = {event[\"pmu\"]: event[\"formats\"] for event in json.load(sys.stdin) if \"formats\" in event}
 for path in glob.glob(\"/sys/bus/event_source/devices/*/format/*\"):
     pmu, name = path.split(\"/\")[5], path.split(\"/\")[7]
     assert pmu in (\"uprobe\", \"kprobe\") or formats[pmu][name] == open(path).read().strip(), path
 "' sh "$perch"
-	check "tells in JSON why an event does not work, in the words of the headers" sh -c '"$1" list -j hw cache sw | python3 -c "
+	check "writes in JSON why an event does not work, by slugs of the headers" sh -c '"$1" list -j hw cache sw | python3 -c "
 import json, re, sys
 def slugs(name):
     return set(re.findall(r\"^\\s+X\\(\\w+, .([a-z0-9-]+).,\", open(sys.argv[1] + name).read(), re.M))
@@ -75,28 +75,28 @@ assert events[\"task-clock\"][\"works\"] is True and events[\"task-clock\"][\"ki
 assert all(\"reason\" in event for event in events.values() if event.get(\"works\") is False)
 "' sh "$perch"
 else
-	echo "ok - prints JSON # skip: no python3 here"
+	echo "ok - prints JSON # skip: python3 is not installed"
 fi
 
 if command -v perf >/dev/null 2>&1; then
-	# perf leaves out what does not work; what it shows of the kernel's is shown here too
+	# perf list omits events that do not work; perch list must show all that perf list shows
 	perf list 2>/dev/null | sed -n 's/^  \([^ ]*\).*\[\(.*\) event\]$/\1 \2/p' | grep -Ev ' (Tool|SDT)$' |
-		cut -d' ' -f1 | sort >"$folder/perfs"
-	"$perch" list | sed -n 's/^  \([^ ]*\)\( OR \([^ ]*\)\)\{0,1\} .*\[.*/\1\n\3/p' | sort -u >"$folder/perches"
-	check "shows what perf list shows" sh -c '[ -z "$(comm -23 "$1" "$2" | tee /dev/stderr)" ]' sh \
-		"$folder/perfs" "$folder/perches"
+		cut -d' ' -f1 | sort >"$directory/perf_names"
+	"$perch" list | sed -n 's/^  \([^ ]*\)\( OR \([^ ]*\)\)\{0,1\} .*\[.*/\1\n\3/p' | sort -u >"$directory/perch_names"
+	check "shows all events of perf list" sh -c '[ -z "$(comm -23 "$1" "$2" | tee /dev/stderr)" ]' sh \
+		"$directory/perf_names" "$directory/perch_names"
 else
-	echo "ok - shows what perf list shows # skip: no perf here"
+	echo "ok - shows all events of perf list # skip: perf is not installed"
 fi
 
 events=/sys/kernel/tracing/events
 if [ -r $events/sched/sched_switch/format ]; then
 	check "shows the fields of a tracepoint" finds '^      pid_t next_pid +offset [0-9]+, 4 bytes, signed$' -v \
 		sched:sched_switch
-	check "... with --verbose too" finds '^      char next_comm\[16\] ' --verbose sched:sched_switch
-	check "a misspelt tracepoint" sh -c '! "$1" list sched:sched_swich 2>"$2" && grep -q "did you mean sched_switch" "$2"' \
-		sh "$perch" "$folder/meant"
-	check "... and of all of them" sh -c '"$1" list -j -v tracepoint | python3 -c "
+	check "shows the fields of a tracepoint with --verbose" finds '^      char next_comm\[16\] ' --verbose sched:sched_switch
+	check "suggests names for a misspelled tracepoint" sh -c '! "$1" list sched:sched_swich 2>"$2" && grep -q "did you mean sched_switch" "$2"' \
+		sh "$perch" "$directory/meant"
+	check "writes the fields of all tracepoints in JSON" sh -c '"$1" list -j -v tracepoint | python3 -c "
 import json, re, sys
 events = json.load(sys.stdin)
 assert len(events) > 100
@@ -108,16 +108,16 @@ for event in events:
     assert ours == fields, (event[\"name\"], ours, fields)
 "' sh "$perch" $events
 else
-	echo "ok - shows the fields of tracepoints # skip: tracefs cannot be read here"
+	echo "ok - shows the fields of tracepoints # skip: tracefs cannot be read"
 fi
 
-check "JSON where nothing fits: an empty array, and status 1" sh -c '
-	"$1" list -j no-such-event > "$2"; [ $? -eq 1 ] && [ "$(tr -d "\n" < "$2")" = "[]" ]' sh "$perch" "$folder/none"
+check "writes an empty array and exits with 1 when no event matches" sh -c '
+	"$1" list -j no-such-event > "$2"; [ $? -eq 1 ] && [ "$(tr -d "\n" < "$2")" = "[]" ]' sh "$perch" "$directory/none"
 
 if command -v strace >/dev/null 2>&1; then
 	check "opens no tracepoint" sh -c 'strace -f -o "$2" -e trace=perf_event_open "$1" list &&
-		! grep -q PERF_TYPE_TRACEPOINT "$2"' sh "$perch" "$folder/trace"
+		! grep -q PERF_TYPE_TRACEPOINT "$2"' sh "$perch" "$directory/trace"
 else
-	echo "ok - opens no tracepoint # skip: no strace here"
+	echo "ok - opens no tracepoint # skip: strace is not installed"
 fi
 exit $status

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch list` on a machine that is not here: two kinds of cores, and a PMU of another kind. */
+/* `perch list` on a simulated machine with two kinds of cores and another PMU. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -36,12 +36,12 @@ static const struct tree_file machine[] = {
 
 struct scene {
 	char root[PATH_MAX];
-	struct perch_syscalls calls;
+	struct perch_syscalls syscalls;
 	struct list list;
 	char *words[4];
 };
 
-/* The small cores have no last-level cache of their own; everything else is there. */
+/* cpu_atom has no cache events; all other events can be opened. */
 static int fake_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu, int group,
 		     unsigned long flags)
 {
@@ -63,11 +63,11 @@ static int set_up(void **state)
 	struct scene *scene = calloc(1, sizeof(*scene));
 
 	tree_make(scene->root, machine, sizeof(machine) / sizeof(*machine));
-	scene->calls = perch_kernel_syscalls;
-	scene->calls.perf_event_open = fake_open;
-	scene->calls.close = fake_close;
-	assert_int_equal(perch_machine_new(&scene->list.machine, scene->root, &scene->calls, NULL),
-			 0);
+	scene->syscalls = perch_kernel_syscalls;
+	scene->syscalls.perf_event_open = fake_open;
+	scene->syscalls.close = fake_close;
+	assert_int_equal(
+		perch_machine_new(&scene->list.machine, scene->root, &scene->syscalls, NULL), 0);
 	scene->list.filter.words = scene->words;
 	*state = scene;
 	return 0;
@@ -92,7 +92,7 @@ static const struct list_event *find(const struct list *list, const char *name)
 	return NULL;
 }
 
-static void each_kind_of_core_has_its_own(void **state)
+static void lists_generic_events_of_each_core_pmu(void **state)
 {
 	struct list *list = &((struct scene *)*state)->list;
 
@@ -102,15 +102,15 @@ static void each_kind_of_core_has_its_own(void **state)
 	assert_int_equal(find(list, "cpu_core/cycles/")->state, LIST_WORKS);
 	assert_string_equal(find(list, "cpu_atom/cycles/")->pmu->name, "cpu_atom");
 	assert_int_equal(find(list, "cpu_core/LLC-loads/")->state, LIST_WORKS);
-	assert_int_equal(find(list, "cpu_atom/LLC-loads/")->state, LIST_UNSUPPORTED);
+	assert_int_equal(find(list, "cpu_atom/LLC-loads/")->state, LIST_NOT_SUPPORTED);
 	assert_true(find(list, "cpu_atom/LLC-loads/")->reason.message[0]);
 	assert_null(find(list, "power/cycles/"));
 	assert_null(find(list, "cpu_core/page-faults/"));
 	assert_non_null(find(list, "page-faults"));
 }
 
-/* What is listed can be given to -e; one of a kind of core is one event, there alone. */
-static void what_is_listed_can_be_asked_for(void **state)
+/* The name of an event of one PMU is one event, on that PMU. */
+static void listed_names_can_be_parsed(void **state)
 {
 	struct list *list = &((struct scene *)*state)->list;
 
@@ -135,7 +135,7 @@ static void what_is_listed_can_be_asked_for(void **state)
 	}
 }
 
-static void words_and_forms(void **state)
+static void filters_by_kind_and_word(void **state)
 {
 	struct list *list = &((struct scene *)*state)->list;
 	char word[] = "energy";
@@ -149,7 +149,7 @@ static void words_and_forms(void **state)
 	assert_null(find(list, "cpu_core/mem-loads/"));
 	assert_null(find(list, "cycles"));
 	list_clear(list);
-	/* all of a kind, and what matches of it alone */
+	/* a kind alone, then a kind with a word */
 	list->filter.nr_words = 0;
 	list->filter.kinds = 1u << LIST_RAW;
 	assert_int_equal(list_gather(list, NULL), 0);
@@ -167,9 +167,9 @@ static void words_and_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_kind_of_core_has_its_own),
-		TEST(what_is_listed_can_be_asked_for),
-		TEST(words_and_forms),
+		TEST(lists_generic_events_of_each_core_pmu),
+		TEST(listed_names_can_be_parsed),
+		TEST(filters_by_kind_and_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,7 @@ const struct cli_usage cli_list_usage = {
 	.summary = "Lists the events of this machine.",
 };
 
-/* Words that name kinds choose these; the others, moved to the front of argv, events of them by
- * their names. */
+/* Each operand selects a kind or is a pattern for names. The patterns move to the front of argv. */
 static void read_filter(struct list_filter *filter, int argc, char **argv)
 {
 	filter->words = argv;
@@ -23,17 +22,31 @@ static void read_filter(struct list_filter *filter, int argc, char **argv)
 			filter->words[filter->nr_words++] = argv[i];
 }
 
-/* Nothing found: was it a word, or can tracepoints not be seen? */
-static int nothing(const struct list *list)
+#define SUGGESTION "did you mean "
+
+/* Prints the names that the parser of -e suggests. */
+static void print_suggestions(const struct list *list, const char *word)
+{
+	struct perch_events events = { 0 };
+	struct perch_error err = { 0 };
+
+	if (perch_events_parse(&events, word, list->machine, &err) < 0 &&
+	    !strncmp(err.remedy, SUGGESTION, strlen(SUGGESTION)))
+		cli_note("list", "%s", err.remedy);
+	perch_events_clear(&events);
+}
+
+/* Prints why the list is empty. */
+static int report_empty(const struct list *list)
 {
 	char text[256];
 
 	if (list->filter.nr_words) {
 		perch_clean_text(text, sizeof(text), list->filter.words[0]);
 		fprintf(stderr, "perch list: no event of this machine%s matches '%s'\n",
-			list->filter.kinds ? " of the kind asked for" : "", text);
+			list->filter.kinds ? " of the selected kinds" : "", text);
 		for (size_t i = 0; i < list->filter.nr_words; i++)
-			list_tell_nearest(list, list->filter.words[i]);
+			print_suggestions(list, list->filter.words[i]);
 	} else if (list->no_tracepoints.kind == PERCH_ERROR_NONE) {
 		fprintf(stderr, "perch list: this machine has no such events\n");
 	}
@@ -54,9 +67,9 @@ static int show(struct list *list, bool json)
 	else if (list->nr)
 		list_print_text(list);
 	if (!status && !list->nr)
-		status = nothing(list);
+		status = report_empty(list);
 	else if (json && list->no_tracepoints.kind != PERCH_ERROR_NONE)
-		/* there is no place for it in the array */
+		/* the JSON array has only events */
 		cli_error("list", &list->no_tracepoints);
 	if (fflush(stdout) || ferror(stdout)) {
 		perch_error_set(&err, errno ? errno : EIO, PERCH_ERROR_FILE,
@@ -79,7 +92,7 @@ int perch_cmd_list(int argc, char **argv)
 		  .value = &json },
 		{ .letter = 'v',
 		  .name = "verbose",
-		  .help = "also fields of tracepoints, terms, units and scales of PMU events",
+		  .help = "also show fields of tracepoints, and terms, units and scales of PMU events",
 		  .kind = CLI_FLAG,
 		  .value = &list.details },
 		{ .name = "details",

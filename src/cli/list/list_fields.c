@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a tracepoint, from its format file: text of the kernel's, read as if it were
- * anybody's. */
+/* The fields of a tracepoint, from its format file. Its text is not trusted. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +38,7 @@ static char *read_format(const struct list *list, const char *tracepoint)
 	return text;
 }
 
-/* The number behind a word of the line, as in "offset:8;"; -1: none. */
+/* The number that follows a word of the line, as in "offset:8;". -1 when the word is missing. */
 static long number_after(const char *line, const char *word)
 {
 	const char *at = strstr(line, word);
@@ -47,8 +46,7 @@ static long number_after(const char *line, const char *word)
 	return at ? strtol(at + strlen(word), NULL, 10) : -1;
 }
 
-/* Takes the "[16]" off a name. Returns how many elements that is; 0: none, or not said as a number.
- */
+/* Removes "[16]" from a name. Returns the number of elements; 0 when there is none. */
 static unsigned cut_size(char *name)
 {
 	char *open = strchr(name, '['), *end;
@@ -62,10 +60,10 @@ static unsigned cut_size(char *name)
 }
 
 /*
- * "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;": the name is the
- * declaration's last word, sizes aside.
+ * Parses "	field:char prev_comm[16];	offset:8;	size:16;	signed:0;". The
+ * name is the last word of the declaration, without "[16]".
  */
-static bool read_field(const char *line, struct list_part *part)
+static bool read_field(const char *line, struct list_field *field)
 {
 	const char *start = strstr(line, "field:");
 	size_t length = start ? strcspn(start + 6, ";") : 0;
@@ -77,33 +75,33 @@ static bool read_field(const char *line, struct list_part *part)
 	start += 6;
 	while (name && start[name - 1] != ' ' && start[name - 1] != '*')
 		name--;
-	snprintf(part->name, sizeof(part->name), "%.*s",
+	snprintf(field->name, sizeof(field->name), "%.*s",
 		 (int)(length - name < 127 ? length - name : 127), start + name);
-	part->count = cut_size(part->name);
+	field->count = cut_size(field->name);
 	while (name && start[name - 1] == ' ')
 		name--;
-	snprintf(part->text, sizeof(part->text), "%.*s", (int)(name < 255 ? name : 255), start);
-	part->offset = (unsigned)offset;
-	part->size = (unsigned)size;
-	part->is_signed = number_after(line, "signed:") > 0;
-	part->common = !strncmp(part->name, "common_", 7);
+	snprintf(field->text, sizeof(field->text), "%.*s", (int)(name < 255 ? name : 255), start);
+	field->offset = (unsigned)offset;
+	field->size = (unsigned)size;
+	field->is_signed = number_after(line, "signed:") > 0;
+	field->common = !strncmp(field->name, "common_", 7);
 	return true;
 }
 
-int list_each_field(const struct list *list, const char *tracepoint, list_part_call *call,
-		    void *context)
+int list_visit_fields(const struct list *list, const char *tracepoint, list_visit *visit,
+		      void *context)
 {
 	char *text = read_format(list, tracepoint), *save = NULL;
 	int rc = text ? 0 : -ENOENT;
 
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !rc;
 	     line = strtok_r(NULL, "\n", &save)) {
-		struct list_part part;
+		struct list_field field;
 
 		if (!strncmp(line, "print fmt:", 10))
 			break;
-		if (read_field(line, &part))
-			rc = call(context, &part);
+		if (read_field(line, &field))
+			rc = visit(context, &field);
 	}
 	free(text);
 	return rc;

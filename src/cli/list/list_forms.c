@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that are written rather than named. */
+/* Forms of events that have arguments instead of fixed names. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 static const struct {
 	enum list_kind kind;
 	const char *text;
-	const char *pmu;   /* works where the machine has this PMU; NULL: everywhere */
-	const char *probe; /* or where this event can be read; NULL */
-	bool raw;	   /* or where cores have a PMU */
+	const char *pmu;     /* works if the machine has this PMU; NULL is always */
+	const char *example; /* works if this event can be parsed, or NULL */
+	bool raw;	     /* works if cores have a PMU */
 } forms[] = {
 	{ LIST_RAW, "rNNN", NULL, NULL, true },
 	{ LIST_RAW, "PMU/t1=v1[,t2=v2,t3 ...]/modifier", NULL, NULL, false },
@@ -24,14 +24,13 @@ static const struct {
 	{ LIST_PFM, "pfm:NAME[:UMASK...]", NULL, "pfm:perf::PAGE-FAULTS", false },
 };
 
-/* libpfm4 and its like: known by asking for an event that every machine has. */
-static void try_to_read(struct list *list, struct list_event *event, const char *text)
+static void try_parse(struct list *list, struct list_event *event, const char *text)
 {
 	struct perch_events events = { 0 };
 
 	event->state = LIST_WORKS;
 	if (perch_events_parse(&events, text, list->machine, &event->reason) < 0)
-		event->state = LIST_UNSUPPORTED;
+		event->state = LIST_NOT_SUPPORTED;
 	perch_events_clear(&events);
 }
 
@@ -40,13 +39,13 @@ static void find_pmu(struct list *list, struct list_event *event, const char *na
 	event->pmu = perch_machine_pmu(list->machine, name);
 	if (event->pmu)
 		return;
-	event->state = LIST_UNSUPPORTED;
+	event->state = LIST_NOT_SUPPORTED;
 	perch_error_set(&event->reason, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
-			"the kernel has no PMU '%s': it was built without it", name);
+			"the kernel was built without the PMU '%s'", name);
 }
 
-/* rNNN is for the PMU of the cores, whatever its number means there: without one, opening it tells
- * why. */
+/* Without a PMU of cores, opening a raw event gives the reason. With one, rNNN works: what a number
+ * counts depends on the CPU. */
 static void try_raw(struct list *list, struct list_event *event)
 {
 	const struct perch_pmu *pmus;
@@ -76,8 +75,8 @@ int list_gather_forms(struct list *list, enum list_kind kind)
 			find_pmu(list, event, forms[i].pmu);
 		if (forms[i].raw)
 			try_raw(list, event);
-		if (forms[i].probe)
-			try_to_read(list, event, forms[i].probe);
+		if (forms[i].example)
+			try_parse(list, event, forms[i].example);
 	}
 	return 0;
 }

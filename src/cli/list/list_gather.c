@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the events of the machine. Tracepoints are read by name alone: opening the first user of
- * one is slow. */
+/* Finds the events of the machine. Tracepoints are not opened, because the first open of each is
+ * slow. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +13,7 @@
 #include "list.h"
 #include "options.h"
 
-/* Where there are several kinds of cores, each of their PMUs has the event, by a name that chooses
- * it. */
+/* On a machine with several kinds of cores, adds "cpu_core/cycles/" and the like. */
 static int gather_hybrid(struct list *list, enum list_kind kind, uint32_t type, uint64_t config,
 			 const char *name)
 {
@@ -85,16 +84,15 @@ static int gather_cache(struct list *list)
 	return 0;
 }
 
-/* ftrace's own are formats of the trace file, of which few can be opened as events. */
-static bool has_id(const char *folder, const char *name)
+/* The system "ftrace" also has formats of the trace file, which are not events and have no id. */
+static bool has_id(const char *directory, const char *name)
 {
 	char path[PATH_MAX];
 
-	return snprintf(path, sizeof(path), "%s/%s/id", folder, name) < (int)sizeof(path) &&
+	return snprintf(path, sizeof(path), "%s/%s/id", directory, name) < (int)sizeof(path) &&
 	       access(path, F_OK) == 0;
 }
 
-/* One system of tracepoints: the folders in its folder. */
 static int gather_system(struct list *list, const char *events, const char *system)
 {
 	char path[PATH_MAX], name[2 * NAME_MAX + 2];
@@ -104,7 +102,7 @@ static int gather_system(struct list *list, const char *events, const char *syst
 
 	if (snprintf(path, sizeof(path), "%s/%s", events, system) >= (int)sizeof(path))
 		return 0;
-	nr = list_names_in(path, &names);
+	nr = list_read_directory(path, &names);
 	for (int i = 0; i < nr && !rc; i++) {
 		if (names[i]->d_type != DT_DIR ||
 		    (!strcmp(system, "ftrace") && !has_id(path, names[i]->d_name)))
@@ -125,7 +123,7 @@ static int gather_tracepoints(struct list *list)
 	if (perch_machine_tracefs(list->machine, path, sizeof(path), &list->no_tracepoints))
 		return 0;
 	snprintf(events, sizeof(events), "%s/events", path);
-	nr = list_names_in(events, &names);
+	nr = list_read_directory(events, &names);
 	for (int i = 0; i < nr && !rc; i++)
 		if (names[i]->d_type == DT_DIR)
 			rc = gather_system(list, events, names[i]->d_name);
@@ -135,7 +133,7 @@ static int gather_tracepoints(struct list *list)
 
 int list_gather(struct list *list, struct perch_error *err)
 {
-	unsigned kinds = list->filter.kinds ? list->filter.kinds : UINT_MAX; /* where to look */
+	unsigned kinds = list->filter.kinds ? list->filter.kinds : UINT_MAX;
 
 	if ((kinds & 1u << LIST_HARDWARE &&
 	     gather_named(list, PERCH_TYPE_HARDWARE, LIST_HARDWARE)) ||
@@ -164,5 +162,5 @@ void list_clear(struct list *list)
 	}
 	free(list->event);
 	list->event = NULL;
-	list->nr = 0;
+	list->nr = list->capacity = 0;
 }

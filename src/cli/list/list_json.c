@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* perch list -j: an array of events, one a line. */
+/* perch list -j: an array with an object for each event. */
 #include <stdlib.h>
 #include <jansson.h>
 
 #include "list.h"
 #include "options.h"
 
-/* Strings of a machine may be no UTF-8, which JSON must be. */
+/* Strings of the machine may be invalid UTF-8, which JSON cannot have. */
 static json_t *clean(const char *text)
 {
 	char clean[1024];
@@ -15,29 +15,29 @@ static json_t *clean(const char *text)
 	return json_string(clean);
 }
 
-static int add_format(void *context, const struct list_part *part)
+static int add_format(void *context, const struct list_field *field)
 {
-	json_object_set_new(context, part->name, clean(part->text));
+	json_object_set_new(context, field->name, clean(field->text));
 	return 0;
 }
 
-static int add_field(void *context, const struct list_part *part)
+static int add_field(void *context, const struct list_field *field)
 {
-	json_t *field = json_object();
+	json_t *object = json_object();
 
-	json_object_set_new(field, "name", clean(part->name));
-	json_object_set_new(field, "type", clean(part->text));
-	if (part->count)
-		json_object_set_new(field, "count", json_integer(part->count));
-	json_object_set_new(field, "offset", json_integer(part->offset));
-	json_object_set_new(field, "size", json_integer(part->size));
-	json_object_set_new(field, "signed", json_boolean(part->is_signed));
-	json_object_set_new(field, "common", json_boolean(part->common));
-	json_array_append_new(context, field);
+	json_object_set_new(object, "name", clean(field->name));
+	json_object_set_new(object, "type", clean(field->text));
+	if (field->count)
+		json_object_set_new(object, "count", json_integer(field->count));
+	json_object_set_new(object, "offset", json_integer(field->offset));
+	json_object_set_new(object, "size", json_integer(field->size));
+	json_object_set_new(object, "signed", json_boolean(field->is_signed));
+	json_object_set_new(object, "common", json_boolean(field->common));
+	json_array_append_new(context, object);
 	return 0;
 }
 
-/* What sysfs tells of a PMU's event, or of the PMU's terms. */
+/* From sysfs: the PMU of an event and the event's terms, or the PMU's format files. */
 static void add_pmu(json_t *object, const struct list *list, const struct list_event *event)
 {
 	char *end;
@@ -57,14 +57,14 @@ static void add_pmu(json_t *object, const struct list *list, const struct list_e
 	if (event->kind == LIST_RAW && event->pmu) {
 		json_t *formats = json_object();
 
-		list_each_format(list, event->pmu, add_format, formats);
+		list_visit_formats(list, event->pmu, add_format, formats);
 		json_object_set_new(object, "formats", formats);
 	}
 }
 
 static void add_state(json_t *object, const struct list_event *event)
 {
-	if (event->state == LIST_UNTRIED)
+	if (event->state == LIST_NOT_TRIED)
 		return;
 	json_object_set_new(object, "works", json_boolean(event->state == LIST_WORKS));
 	if (event->state == LIST_WORKS)
@@ -91,7 +91,7 @@ static json_t *json_event(const struct list *list, const struct list_event *even
 	if (list->details && event->kind == LIST_TRACEPOINT) {
 		json_t *fields = json_array();
 
-		list_each_field(list, event->name, add_field, fields);
+		list_visit_fields(list, event->name, add_field, fields);
 		json_object_set_new(object, "fields", fields);
 	}
 	return object;
@@ -99,16 +99,13 @@ static json_t *json_event(const struct list *list, const struct list_event *even
 
 int list_print_json(const struct list *list)
 {
-	puts("[");
-	for (size_t i = 0; i < list->nr; i++) {
-		json_t *object = json_event(list, &list->event[i]);
-		int rc = json_dumpf(object, stdout, JSON_COMPACT);
+	json_t *events = json_array();
+	int rc;
 
-		json_decref(object);
-		if (rc)
-			return CLI_EXIT_FAILURE;
-		puts(i + 1 < list->nr ? "," : "");
-	}
-	puts("]");
-	return 0;
+	for (size_t i = 0; i < list->nr; i++)
+		json_array_append_new(events, json_event(list, &list->event[i]));
+	rc = json_dumpf(events, stdout, JSON_INDENT(2));
+	json_decref(events);
+	putchar('\n');
+	return rc ? CLI_EXIT_FAILURE : 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the PMUs of sysfs say about themselves: their events with unit and scale, and the terms that
- * they understand. */
+/* The PMUs of sysfs: their named events with unit and scale, and their format terms. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,21 +12,20 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* The entries of a PMU's folder, as list_names_in() has them. */
-static int names_in(const struct list *list, const struct perch_pmu *pmu, const char *folder,
-		    struct dirent ***names)
+static int read_pmu_directory(const struct list *list, const struct perch_pmu *pmu,
+			      const char *directory, struct dirent ***names)
 {
-	char path[PATH_MAX], below[192];
+	char path[PATH_MAX], relative[192];
 
-	snprintf(below, sizeof(below), DEVICES "/%s/%s", pmu->name, folder);
-	if (perch_machine_path(list->machine, path, sizeof(path), below) < 0)
+	snprintf(relative, sizeof(relative), DEVICES "/%s/%s", pmu->name, directory);
+	if (perch_machine_path(list->machine, path, sizeof(path), relative) < 0)
 		return -ENAMETOOLONG;
-	return list_names_in(path, names);
+	return list_read_directory(path, names);
 }
 
-/* A file of a PMU's events folder, as NULL-terminated text; NULL when there is none. */
-static char *file_of(const struct list *list, const struct perch_pmu *pmu, const char *event,
-		     const char *suffix)
+/* The contents of events/EVENT or events/EVENT.SUFFIX. NULL when there is no such file. */
+static char *read_event_file(const struct list *list, const struct perch_pmu *pmu,
+			     const char *event, const char *suffix)
 {
 	char path[PATH_MAX], text[256];
 
@@ -38,12 +36,12 @@ static char *file_of(const struct list *list, const struct perch_pmu *pmu, const
 	return strdup(text);
 }
 
-/* The events folder of a PMU; EVENT.unit, EVENT.scale and their like describe others. */
+/* Files with a dot, as EVENT.unit, describe an event and are none. */
 static int gather_events(struct list *list, const struct perch_pmu *pmu)
 {
 	struct list_event *event;
 	struct dirent **names;
-	int nr = names_in(list, pmu, "events", &names), rc = 0;
+	int nr = read_pmu_directory(list, pmu, "events", &names), rc = 0;
 	char name[384];
 
 	for (int i = 0; i < nr && !rc; i++) {
@@ -54,35 +52,35 @@ static int gather_events(struct list *list, const struct perch_pmu *pmu)
 		if (rc || !event)
 			continue;
 		event->pmu = pmu;
-		event->terms = file_of(list, pmu, names[i]->d_name, "");
-		event->unit = file_of(list, pmu, names[i]->d_name, ".unit");
-		event->scale = file_of(list, pmu, names[i]->d_name, ".scale");
+		event->terms = read_event_file(list, pmu, names[i]->d_name, "");
+		event->unit = read_event_file(list, pmu, names[i]->d_name, ".unit");
+		event->scale = read_event_file(list, pmu, names[i]->d_name, ".scale");
 	}
 	list_free_names(names, nr);
 	return rc;
 }
 
-int list_each_format(const struct list *list, const struct perch_pmu *pmu, list_part_call *call,
-		     void *context)
+int list_visit_formats(const struct list *list, const struct perch_pmu *pmu, list_visit *visit,
+		       void *context)
 {
-	struct list_part part = { 0 };
+	struct list_field field = { 0 };
 	struct dirent **names;
-	int nr = names_in(list, pmu, "format", &names), rc = 0;
+	int nr = read_pmu_directory(list, pmu, "format", &names), rc = 0;
 	char path[PATH_MAX];
 
 	for (int i = 0; i < nr && !rc; i++) {
 		if (snprintf(path, sizeof(path), DEVICES "/%s/format/%s", pmu->name,
 			     names[i]->d_name) >= (int)sizeof(path) ||
-		    perch_machine_read(list->machine, path, part.text, sizeof(part.text)) <= 0)
+		    perch_machine_read(list->machine, path, field.text, sizeof(field.text)) <= 0)
 			continue;
-		snprintf(part.name, sizeof(part.name), "%.127s", names[i]->d_name);
-		rc = call(context, &part);
+		snprintf(field.name, sizeof(field.name), "%.127s", names[i]->d_name);
+		rc = visit(context, &field);
 	}
 	list_free_names(names, nr);
 	return rc;
 }
 
-/* How many bits "config:0-7,32-35" has; 0: it is no format. */
+/* The number of bits in "config:0-7,32-35". 0 when the text is invalid. */
 static unsigned bits_of(const char *format)
 {
 	const char *at = strchr(format, ':');
@@ -109,26 +107,26 @@ struct form {
 	size_t used;
 };
 
-/* "event=0..255": a term and what it can be; one bit is said by its name alone. */
-static int add_term(void *context, const struct list_part *part)
+/* Appends "event=0..255", the term with its range. A term of one bit needs no value. */
+static int add_term(void *context, const struct list_field *field)
 {
 	struct form *form = context;
-	unsigned bits = bits_of(part->text);
-	const char *between = form->text[form->used - 1] == '/' ? "" : ",";
-	size_t room = sizeof(form->text) - form->used;
+	unsigned bits = bits_of(field->text);
+	const char *separator = form->text[form->used - 1] == '/' ? "" : ",";
+	size_t left = sizeof(form->text) - form->used;
 	int length;
 
 	if (!bits)
 		return 0;
 	if (bits == 1)
-		length = snprintf(form->text + form->used, room, "%s%s", between, part->name);
+		length = snprintf(form->text + form->used, left, "%s%s", separator, field->name);
 	else if (bits <= 16)
-		length = snprintf(form->text + form->used, room, "%s%s=0..%u", between, part->name,
-				  (1u << bits) - 1);
+		length = snprintf(form->text + form->used, left, "%s%s=0..%u", separator,
+				  field->name, (1u << bits) - 1);
 	else
-		length = snprintf(form->text + form->used, room, "%s%s=0..%#llx", between,
-				  part->name, bits == 64 ? ~0ull : (1ull << bits) - 1);
-	if ((size_t)length >= room) {
+		length = snprintf(form->text + form->used, left, "%s%s=0..%#llx", separator,
+				  field->name, bits == 64 ? ~0ull : (1ull << bits) - 1);
+	if ((size_t)length >= left) {
 		form->text[form->used] = '\0';
 		return -ENAMETOOLONG;
 	}
@@ -136,26 +134,25 @@ static int add_term(void *context, const struct list_part *part)
 	return 0;
 }
 
-/* What these take is a path or a symbol, which terms have no place for: the forms of probes stand
- * for them. */
+/* These need a path or a symbol, which terms cannot have. Their forms are in list_forms.c. */
 static bool needs_text(const struct perch_pmu *pmu)
 {
 	return !strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe");
 }
 
-/* "msr/event=0..0xffffffffffffffff/modifier" for a PMU that has formats. */
+/* Adds "msr/event=0..0xffffffffffffffff/modifier" for a PMU with format files. */
 static int gather_format(struct list *list, const struct perch_pmu *pmu)
 {
 	struct form form = { .used = 0 };
 	struct list_event *event;
-	size_t bare;
+	size_t prefix;
 	int rc;
 
 	if (needs_text(pmu))
 		return 0;
-	form.used = bare = snprintf(form.text, sizeof(form.text), "%s/", pmu->name);
-	list_each_format(list, pmu, add_term, &form);
-	if (form.used == bare)
+	form.used = prefix = snprintf(form.text, sizeof(form.text), "%s/", pmu->name);
+	list_visit_formats(list, pmu, add_term, &form);
+	if (form.used == prefix)
 		return 0;
 	snprintf(form.text + form.used, sizeof(form.text) - form.used, "/modifier");
 	rc = list_add(list, LIST_RAW, form.text, NULL, &event);
@@ -173,7 +170,7 @@ static int each_pmu(struct list *list,
 	size_t nr;
 
 	if (perch_machine_pmus(list->machine, &pmus, &nr, NULL))
-		return 0; /* no sysfs: nothing to list */
+		return 0; /* there is no sysfs */
 	for (size_t i = 0; i < nr; i++)
 		if (gather(list, &pmus[i]))
 			return -ENOMEM;

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* perch list for people: a line an event, and below the list why some of them do not work. */
+/* perch list as text: a line for each event, then the reasons why some do not work. */
 #include <string.h>
 
 #include "list.h"
 #include "options.h"
 
-static int print_part(const struct list_part *part, unsigned indent)
+static int print_pair(const struct list_field *field, unsigned indent)
 {
-	char line[512], whole[512];
+	char line[512], clean[512];
 
-	snprintf(line, sizeof(line), "%s: %s", part->name, part->text);
-	perch_clean_text(whole, sizeof(whole), line);
-	printf("%*s%s\n", indent, "", whole);
+	snprintf(line, sizeof(line), "%s: %s", field->name, field->text);
+	perch_clean_text(clean, sizeof(clean), line);
+	printf("%*s%s\n", indent, "", clean);
 	return 0;
 }
 
-static int print_format(void *context, const struct list_part *part)
+static int print_format(void *context, const struct list_field *field)
 {
 	(void)context;
-	return print_part(part, 6);
+	return print_pair(field, 6);
 }
 
-static int print_field(void *context, const struct list_part *part)
+static int print_field(void *context, const struct list_field *field)
 {
-	char line[512], whole[512], count[16] = "";
+	char line[512], clean[512], count[16] = "";
 
 	(void)context;
-	if (part->common)
+	if (field->common)
 		return 0;
-	if (part->count)
-		snprintf(count, sizeof(count), "[%u]", part->count);
-	snprintf(line, sizeof(line), "%s %s%s", part->text, part->name, count);
-	perch_clean_text(whole, sizeof(whole), line);
-	printf("      %-48s offset %u, %u %s%s\n", whole, part->offset, part->size,
-	       part->size == 1 ? "byte" : "bytes", part->is_signed ? ", signed" : "");
+	if (field->count)
+		snprintf(count, sizeof(count), "[%u]", field->count);
+	snprintf(line, sizeof(line), "%s %s%s", field->text, field->name, count);
+	perch_clean_text(clean, sizeof(clean), line);
+	printf("      %-48s offset %u, %u %s%s\n", clean, field->offset, field->size,
+	       field->size == 1 ? "byte" : "bytes", field->is_signed ? ", signed" : "");
 	return 0;
 }
 
@@ -53,20 +53,20 @@ static void print_details(const struct list *list, const struct list_event *even
 	print_word("unit", event->unit);
 	print_word("scale", event->scale);
 	if (event->kind == LIST_RAW && event->pmu)
-		list_each_format(list, event->pmu, print_format, NULL);
+		list_visit_formats(list, event->pmu, print_format, NULL);
 	if (event->kind == LIST_TRACEPOINT)
-		list_each_field(list, event->name, print_field, NULL);
+		list_visit_fields(list, event->name, print_field, NULL);
 }
 
 static void print_event(const struct list_event *event)
 {
-	char name[1280], whole[1280];
+	char name[1280], clean[1280];
 
 	snprintf(name, sizeof(name), "%s%s%s", event->name, event->alias ? " OR " : "",
 		 event->alias ? event->alias : "");
-	perch_clean_text(whole, sizeof(whole), name);
-	printf("  %-50s [%s]", whole, list_kinds[event->kind].label);
-	if (event->state == LIST_UNSUPPORTED || event->state == LIST_FORBIDDEN)
+	perch_clean_text(clean, sizeof(clean), name);
+	printf("  %-50s [%s]", clean, list_kinds[event->kind].label);
+	if (event->state == LIST_NOT_SUPPORTED || event->state == LIST_NOT_PERMITTED)
 		printf(" (%s here)", list_state_text(event->state));
 	putchar('\n');
 }
@@ -77,7 +77,7 @@ static bool same_reason(const struct list_event *one, const struct list_event *o
 	       one->reason.errnum == other->reason.errnum;
 }
 
-static bool told_before(const struct list *list, size_t index)
+static bool is_repeated(const struct list *list, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
 		if (same_reason(&list->event[i], &list->event[index]))
@@ -85,10 +85,10 @@ static bool told_before(const struct list *list, size_t index)
 	return false;
 }
 
-/* "10 hardware events, 33 hardware cache events": how many are refused for the reason of one of
- * them. */
-static void count_refused(const struct list *list, const struct list_event *like, char *text,
-			  size_t size)
+/* Writes "10 hardware events, 33 hardware cache events": the events that fail for the same reason.
+ */
+static void describe_failed(const struct list *list, const struct list_event *like, char *text,
+			    size_t size)
 {
 	size_t nr[LIST_KINDS] = { 0 }, used = 0;
 
@@ -116,10 +116,10 @@ static void print_reasons(const struct list *list)
 		const struct list_event *event = &list->event[i];
 		char text[256], state[64];
 
-		if ((event->state != LIST_UNSUPPORTED && event->state != LIST_FORBIDDEN) ||
-		    told_before(list, i))
+		if ((event->state != LIST_NOT_SUPPORTED && event->state != LIST_NOT_PERMITTED) ||
+		    is_repeated(list, i))
 			continue;
-		count_refused(list, event, text, sizeof(text));
+		describe_failed(list, event, text, sizeof(text));
 		snprintf(state, sizeof(state), "%s here", list_state_text(event->state));
 		print_reason(text, state, &event->reason);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the gathering of events shares: adding one that is wanted, trying it, names in a folder. */
+/* Kinds and states of events, the filter, one event of the list, and whether it can be opened. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -7,8 +7,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "list.h"
 #include "options.h"
+
+const struct list_kind_text list_kinds[LIST_KINDS] = {
+	[LIST_HARDWARE] = { "Hardware event", "hardware", "hardware events", { "hw", "hardware" } },
+	[LIST_SOFTWARE] = { "Software event", "software", "software events", { "sw", "software" } },
+	[LIST_CACHE] = { "Hardware cache event",
+			 "cache",
+			 "hardware cache events",
+			 { "cache", "hwcache" } },
+	[LIST_PMU] = { "Kernel PMU event", "pmu", "PMU events", { "pmu" } },
+	[LIST_RAW] = { "Raw event descriptor", "raw", "raw events", { "raw", "pmu" } },
+	[LIST_BREAKPOINT] = { "Hardware breakpoint",
+			      "breakpoint",
+			      "hardware breakpoints",
+			      { "mem", "breakpoint", "breakpoints" } },
+	[LIST_PROBE] = { "Probe", "probe", "probes", { "probe", "probes", "sdt", "usdt" } },
+	[LIST_PFM] = { "libpfm4 event", "pfm", "names of libpfm4", { "pfm" } },
+	[LIST_TRACEPOINT] = { "Tracepoint event",
+			      "tracepoint",
+			      "tracepoints",
+			      { "tracepoint", "tp" } },
+};
+
+bool list_kind_word(const char *word, unsigned *kinds)
+{
+	bool found = false;
+
+	for (unsigned kind = 0; kind < LIST_KINDS; kind++)
+		for (size_t i = 0; i < CLI_NR(list_kinds[kind].words) && list_kinds[kind].words[i];
+		     i++)
+			if (!strcmp(word, list_kinds[kind].words[i])) {
+				*kinds |= 1u << kind;
+				found = true;
+			}
+	return found;
+}
+
+const char *list_state_text(enum list_state state)
+{
+	static const char *const texts[] = {
+		[LIST_NOT_TRIED] = "not tried",
+		[LIST_WORKS] = "works",
+		[LIST_NOT_SUPPORTED] = "not supported",
+		[LIST_NOT_PERMITTED] = "not permitted",
+	};
+
+	return texts[state];
+}
 
 static bool matches(const char *text, const char *word)
 {
@@ -33,17 +81,11 @@ static bool wanted(const struct list_filter *filter, enum list_kind kind, const 
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
 	     struct list_event **added)
 {
-	struct list_event *larger;
-
 	*added = NULL;
 	if (!wanted(&list->filter, kind, name, alias))
 		return 0;
-	if (!(list->nr & (list->nr - 1))) {
-		larger = reallocarray(list->event, list->nr ? 2 * list->nr : 1, sizeof(*larger));
-		if (!larger)
-			return -ENOMEM;
-		list->event = larger;
-	}
+	if (PERCH__ARRAY_RESERVE(list->event, list->capacity, list->nr + 1))
+		return -ENOMEM;
 	*added = &list->event[list->nr];
 	**added = (struct list_event){ .name = strdup(name), .alias = alias, .kind = kind };
 	if (!(*added)->name)
@@ -79,8 +121,8 @@ void list_try(struct list *list, struct list_event *event, uint32_t type, uint64
 		call.kernel_size = attr.size;
 		attr.size = sizeof(attr);
 	}
-	event->state = call.errnum == EACCES || call.errnum == EPERM ? LIST_FORBIDDEN
-								     : LIST_UNSUPPORTED;
+	event->state = call.errnum == EACCES || call.errnum == EPERM ? LIST_NOT_PERMITTED
+								     : LIST_NOT_SUPPORTED;
 	perch_explain(&call, list->machine, &event->reason);
 }
 
@@ -89,7 +131,7 @@ static int not_hidden(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-int list_names_in(const char *path, struct dirent ***names)
+int list_read_directory(const char *path, struct dirent ***names)
 {
 	int nr = scandir(path, names, not_hidden, alphasort);
 
