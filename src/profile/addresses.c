@@ -36,7 +36,7 @@ void perch_addresses_free(struct perch_addresses *addresses)
 {
 	if (!addresses)
 		return;
-	perch__index_clear(&addresses->index);
+	perch__key_set_clear(&addresses->index);
 	free(addresses->address);
 	free(addresses);
 }
@@ -58,48 +58,48 @@ const struct perch_address *perch_addresses_at(struct perch_addresses *addresses
 	return address;
 }
 
-static char level_of(unsigned mode)
+static char cpumode_char(unsigned cpumode)
 {
-	static const char levels[8] = { '?', 'k', '.', 'H', 'g', 'u', '?', '?' };
+	static const char chars[8] = { '?', 'k', '.', 'H', 'g', 'u', '?', '?' };
 
-	return levels[mode & PERCH_MISC_CPUMODE_MASK];
+	return chars[cpumode & PERCH_MISC_CPUMODE_MASK];
 }
 
-static uint32_t look_up(struct perch_addresses *addresses, struct perch_thread *thread,
-			unsigned mode, uint64_t ip)
+static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *thread,
+			unsigned cpumode, uint64_t ip)
 {
 	struct perch_location location;
 	uint32_t at;
-	bool fresh;
+	bool is_new;
 
 	/* a search of a few dozen maps, which stay in the cache, costs less than a second large
 	 * table */
-	perch_processes_resolve(addresses->processes, thread, mode, ip, &location);
-	at = perch__index_of(&addresses->index, (uint64_t)location.dso->index << 3 | mode,
-			     location.offset, &fresh);
-	if (at == INDEX_FULL || !fresh)
+	perch_processes_resolve(addresses->processes, thread, cpumode, ip, &location);
+	at = perch__key_set_add(&addresses->index, (uint64_t)location.dso->index << 3 | cpumode,
+				location.offset, &is_new);
+	if (at == NO_NUMBER || !is_new)
 		return at;
 	if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
-		return INDEX_FULL;
+		return NO_NUMBER;
 	addresses->address[at] = (struct perch_address){ .dso = location.dso,
 							 .offset = location.offset,
-							 .cpumode_char = level_of(mode) };
+							 .cpumode_char = cpumode_char(cpumode) };
 	return at;
 }
 
-uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread,
-			   unsigned mode, uint64_t ip)
+uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
+			       unsigned cpumode, uint64_t ip)
 {
 	/* what the kernel maps is the same for every process */
-	uint64_t generation = mode == PERCH_MISC_KERNEL || mode == PERCH_MISC_GUEST_KERNEL
+	uint64_t generation = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL
 				      ? perch_processes_kernel_generation(addresses->processes)
 				      : perch_thread_generation(thread);
-	uint64_t key = (generation + 1) << 3 | mode;
+	uint64_t key = (generation + 1) << 3 | cpumode;
 	struct recent *recent = &addresses->recent[(ip ^ ip >> 12 ^ key << 5) % RECENT];
 
 	if (recent->ip == ip && recent->key == key)
 		return recent->number;
-	recent->number = look_up(addresses, thread, mode, ip);
+	recent->number = resolve(addresses, thread, cpumode, ip);
 	recent->key = key;
 	recent->ip = ip;
 	return recent->number;
@@ -127,7 +127,7 @@ static inline bool next_address(struct perch_chain *walk, struct perch_chain_add
  * chain, or an unwinder that starts at the caller). Return addresses are taken as they are, as perf
  * does.
  */
-void perch__chain_of(struct chain *chain, const struct perch_record *record)
+void perch__chain_read(struct chain *chain, const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
 	struct perch_chain_address address;
@@ -135,67 +135,67 @@ void perch__chain_of(struct chain *chain, const struct perch_record *record)
 
 	chain->nr = 0;
 	chain->ip[chain->nr] = sample->ip;
-	chain->mode[chain->nr++] = record->misc & PERCH_MISC_CPUMODE_MASK;
+	chain->cpumode[chain->nr++] = record->misc & PERCH_MISC_CPUMODE_MASK;
 	perch_chain_init(&walk, record);
 	if (!next_address(&walk, &address) ||
-	    ((address.ip == sample->ip && address.cpumode == chain->mode[0]) &&
+	    ((address.ip == sample->ip && address.cpumode == chain->cpumode[0]) &&
 	     !next_address(&walk, &address)))
 		return;
 	do {
 		chain->ip[chain->nr] = address.ip;
-		chain->mode[chain->nr++] = address.cpumode;
+		chain->cpumode[chain->nr++] = address.cpumode;
 	} while (chain->nr < MAX_DEPTH && next_address(&walk, &address));
 }
 
-size_t perch__remember(struct memory *memory, const struct perch_processes *processes,
-		       const struct perch_thread *thread, const struct chain *chain)
+size_t perch__last_stack_update(struct last_stack *last, const struct perch_processes *processes,
+				const struct perch_thread *thread, const struct chain *chain)
 {
 	uint64_t generation = perch_thread_generation(thread) + 1;
 	uint64_t kernel = perch_processes_kernel_generation(processes);
 	uint32_t tid = perch_thread_tid(thread);
-	size_t shared = 0, last = chain->nr - 1;
+	size_t shared = 0, outermost = chain->nr - 1;
 
-	if (memory->generation == generation && memory->kernel == kernel && memory->tid == tid)
+	if (last->generation == generation && last->kernel == kernel && last->tid == tid)
 		/* the modes too: a user's address may have the number of one of the kernel's or of
 		 * a guest's */
-		while (shared < chain->nr && shared < memory->nr &&
-		       memory->ip[shared] == chain->ip[last - shared] &&
-		       memory->mode[shared] == chain->mode[last - shared])
+		while (shared < chain->nr && shared < last->nr &&
+		       last->ip[shared] == chain->ip[outermost - shared] &&
+		       last->cpumode[shared] == chain->cpumode[outermost - shared])
 			shared++;
 	for (size_t depth = shared; depth < chain->nr; depth++) {
-		memory->ip[depth] = chain->ip[last - depth];
-		memory->mode[depth] = chain->mode[last - depth];
+		last->ip[depth] = chain->ip[outermost - depth];
+		last->cpumode[depth] = chain->cpumode[outermost - depth];
 	}
-	memory->generation = generation;
-	memory->kernel = kernel;
-	memory->tid = tid;
-	memory->nr = chain->nr;
+	last->generation = generation;
+	last->kernel = kernel;
+	last->tid = tid;
+	last->nr = chain->nr;
 	return shared;
 }
 
 int perch_addresses_call_chain(struct perch_addresses *addresses, struct perch_thread *thread,
 			       const struct perch_record *record, uint32_t *numbers, size_t max)
 {
-	struct memory *memory = &addresses->memory[perch_thread_tid(thread) % MEMORIES];
+	struct last_stack *last = &addresses->last_stack[perch_thread_tid(thread) % LAST_STACKS];
 	struct chain chain;
 	size_t depth;
 
-	perch__chain_of(&chain, record);
-	for (depth = perch__remember(memory, addresses->processes, thread, &chain);
+	perch__chain_read(&chain, record);
+	for (depth = perch__last_stack_update(last, addresses->processes, thread, &chain);
 	     depth < chain.nr; depth++) {
 		size_t at = chain.nr - 1 - depth;
 		uint32_t number =
-			perch__address_of(addresses, thread, chain.mode[at], chain.ip[at]);
+			perch__address_number(addresses, thread, chain.cpumode[at], chain.ip[at]);
 
-		if (number == INDEX_FULL) {
-			memory->generation = 0;
+		if (number == NO_NUMBER) {
+			last->generation = 0;
 			return -ENOMEM;
 		}
-		memory->number[depth] = number;
+		last->number[depth] = number;
 	}
 	if (max > chain.nr)
 		max = chain.nr;
 	for (size_t i = 0; i < max; i++)
-		numbers[i] = memory->number[chain.nr - 1 - i];
+		numbers[i] = last->number[chain.nr - 1 - i];
 	return max;
 }

@@ -52,8 +52,8 @@ static int add_item(struct items *items, uint32_t node, bool inner, uint64_t wei
 }
 
 /* Where the chains of an item go on; what of its period ends here is added to *ends. */
-static int follow(const struct builder *builder, const struct item *item, struct items *next,
-		  uint64_t *ends)
+static int descend(const struct builder *builder, const struct item *item, struct items *next,
+		   uint64_t *ends)
 {
 	const struct node *nodes = builder->profile->tree.node;
 	const struct node *node = &nodes[item->node];
@@ -136,7 +136,7 @@ static int by_weight(const void *left, const void *right)
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static int new_call(struct builder *builder, const struct group *group)
+static int new_node(struct builder *builder, const struct group *group)
 {
 	struct perch_call_graph *tree = builder->tree;
 
@@ -170,7 +170,7 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 		uint32_t call = builder->tree->nr;
 		uint64_t ends = 0;
 
-		rc = new_call(builder, &groups[i]);
+		rc = new_node(builder, &groups[i]);
 		if (rc)
 			break;
 		if (last)
@@ -179,7 +179,7 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 			builder->tree->node[above].first_child = call;
 		last = call;
 		for (size_t j = 0; j < groups[i].items.nr && !rc; j++)
-			rc = follow(builder, &groups[i].items.item[j], &next, &ends);
+			rc = descend(builder, &groups[i].items.item[j], &next, &ends);
 		builder->tree->node[call].self = ends;
 		if (!rc)
 			rc = expand(builder, call, &next);
@@ -228,7 +228,7 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 }
 
 /* hits[] is kept zero between calls: only the stacks of one entry are undone. */
-static void forget_hits(struct builder *builder, uint32_t row)
+static void clear_hits(struct builder *builder, uint32_t row)
 {
 	const struct node *nodes = builder->profile->tree.node;
 
@@ -257,7 +257,7 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 			tree->node[0].period += items.item[i].weight;
 		if (!rc)
 			rc = expand(&builder, 0, &items);
-		forget_hits(&builder, row->index);
+		clear_hits(&builder, row->index);
 	}
 	free(items.item);
 	if (!rc)

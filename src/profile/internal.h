@@ -9,15 +9,15 @@
  * part of the hash beside the number, so that of a chain of slots only the right one's key is
  * looked at.
  */
-struct index {
+struct key_set {
 	uint64_t *slot; /* hash << 32 | number + 1; 0: free */
 	size_t mask, nr, size;
 	uint64_t (*key)[2]; /* by number */
 };
-#define INDEX_FULL UINT32_MAX
-/* The index of the key, made when it is new (*fresh is then set); INDEX_FULL when out of memory. */
-uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh);
-void perch__index_clear(struct index *index);
+#define NO_NUMBER UINT32_MAX
+/* The index of the key, made when it is new (*is_new is then set); NO_NUMBER when out of memory. */
+uint32_t perch__key_set_add(struct key_set *index, uint64_t high, uint64_t low, bool *is_new);
+void perch__key_set_clear(struct key_set *index);
 
 /* What is common to all frames of a sample, as far as the keys need it. */
 struct context {
@@ -33,7 +33,7 @@ struct node {
 	uint32_t frame;		    /* address number while adding; frame number afterwards */
 	uint32_t first_child, next; /* NO_NODE: none */
 	uint32_t nr_children;
-	/* in the folded tree: lists of an entry's nodes, see struct entry_lists */
+	/* in the folded tree: lists of an entry's nodes, see struct row_lists */
 	uint32_t next_outermost;
 	uint32_t next_hit;
 	uint32_t height; /* of the deepest stack below, itself included */
@@ -47,7 +47,7 @@ struct tree {
 	struct node *node;
 	size_t nr, size;
 	/* (context or parent, frame) -> child[]: roots, and children of those with many */
-	struct index index;
+	struct key_set index;
 	uint32_t *child;
 };
 /* The child of the parent (or of the context, with parent NO_NODE) for the frame. NO_NODE when out
@@ -62,28 +62,28 @@ void perch__tree_clear(struct tree *tree);
 struct chain {
 	size_t nr;
 	uint64_t ip[MAX_DEPTH];
-	uint8_t mode[MAX_DEPTH];
+	uint8_t cpumode[MAX_DEPTH];
 };
-void perch__chain_of(struct chain *chain, const struct perch_record *record);
+void perch__chain_read(struct chain *chain, const struct perch_record *record);
 
 /* The stack last seen of a thread: the next one mostly shares its outer frames. */
-struct memory {
+struct last_stack {
 	/* of the address spaces at that time; generation 0: nothing is remembered */
 	uint64_t generation, kernel;
 	uint32_t tid, context;
 	size_t nr;
 	uint64_t ip[MAX_DEPTH]; /* outermost first */
-	uint8_t mode[MAX_DEPTH];
+	uint8_t cpumode[MAX_DEPTH];
 	uint32_t number[MAX_DEPTH]; /* of the address, or of the node of the tree */
 };
-#define MEMORIES 64
+#define LAST_STACKS 64
 /*
  * Takes the stack up in place of the one remembered. Returns how many outer frames both share, when
  * it was the same thread's and nothing was mapped in between; number[] is the caller's to fill in
  * beyond those.
  */
-size_t perch__remember(struct memory *memory, const struct perch_processes *processes,
-		       const struct perch_thread *thread, const struct chain *chain);
+size_t perch__last_stack_update(struct last_stack *last, const struct perch_processes *processes,
+				const struct perch_thread *thread, const struct chain *chain);
 
 /* Addresses met lately, in front of the large table: hot code is a few thousand addresses. */
 #define RECENT 16384
@@ -96,20 +96,20 @@ struct perch_addresses {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	struct recent recent[RECENT];
-	struct memory memory[MEMORIES];
-	struct index index; /* (binary and mode, offset) -> address[] */
+	struct last_stack last_stack[LAST_STACKS];
+	struct key_set index; /* (binary and mode, offset) -> address[] */
 	struct perch_address *address;
 };
-/* Number of an address, the same in every process that maps the same place; INDEX_FULL when out of
+/* Number of an address, the same in every process that maps the same place; NO_NUMBER when out of
  * memory. */
-uint32_t perch__address_of(struct perch_addresses *addresses, struct perch_thread *thread,
-			   unsigned mode, uint64_t ip);
+uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
+			       unsigned cpumode, uint64_t ip);
 /* Room for element nr in a list that is sized by powers of two. False when out of memory. */
 bool perch__room(void *list, uint32_t nr, size_t element);
 
 /* An entry's nodes: those that no other of its nodes is above of, and those with samples of their
  * own. */
-struct entry_lists {
+struct row_lists {
 	uint32_t outermost, hit;
 	uint32_t context;
 };
@@ -118,20 +118,20 @@ struct perch_profile {
 	struct perch_processes *processes;
 	struct perch_symbols *symbols;
 	unsigned keys;
-	struct index contexts;
+	struct key_set contexts;
 	struct context *context;
 	struct perch_addresses *addresses;
 	struct tree stacks; /* of addresses; emptied by finish */
 	struct tree tree;   /* of frames */
-	struct index frames;
+	struct key_set frames;
 	struct perch_frame *frame;
-	struct index entries_index; /* (context, frame's part in the keys) -> entry */
+	struct key_set row_keys; /* (context, frame's part in the keys) -> entry */
 	struct perch_row *row;
 	/* by frame: the last entry it was found in */
-	struct known_entry {
+	struct cached_row {
 		uint32_t context, row;
-	} * known_entry;
-	struct entry_lists *lists;
+	} * cached_row;
+	struct row_lists *lists;
 	uint64_t *hits; /* by node, and */
 	/* by frame: scratch of perch_profile_call_graph(), all 0 between calls */
 	uint32_t *group_of;
@@ -140,11 +140,11 @@ struct perch_profile {
 		struct perch_row *sorted;
 	} * event;
 	size_t nr_events;
-	struct memory memory[MEMORIES];
+	struct last_stack last_stack[LAST_STACKS];
 };
 
 /* Frame number of each address, to be freed; NULL when out of memory. */
-uint32_t *perch__name_addresses(struct perch_profile *profile);
+uint32_t *perch__frames_of_addresses(struct perch_profile *profile);
 /* Gives every node of the folded tree its entry, and computes self and children of all entries. */
 int perch__rows_fill(struct perch_profile *profile);
 

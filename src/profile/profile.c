@@ -35,10 +35,10 @@ void perch_profile_free(struct perch_profile *profile)
 		return;
 	for (size_t i = 0; i < profile->nr_events; i++)
 		free(profile->event[i].sorted);
-	perch__index_clear(&profile->contexts);
+	perch__key_set_clear(&profile->contexts);
 	perch_addresses_free(profile->addresses);
-	perch__index_clear(&profile->frames);
-	perch__index_clear(&profile->entries_index);
+	perch__key_set_clear(&profile->frames);
+	perch__key_set_clear(&profile->row_keys);
 	perch__tree_clear(&profile->stacks);
 	perch__tree_clear(&profile->tree);
 	free(profile->context);
@@ -46,73 +46,73 @@ void perch_profile_free(struct perch_profile *profile)
 	free(profile->row);
 	free(profile->lists);
 	free(profile->hits);
-	free(profile->known_entry);
+	free(profile->cached_row);
 	free(profile->group_of);
 	free(profile->event);
 	free(profile);
 }
 
-static uint32_t context_of(struct perch_profile *profile, const struct perch_thread *thread,
-			   const struct perch_record *record)
+static uint32_t get_context(struct perch_profile *profile, const struct perch_thread *thread,
+			    const struct perch_record *record)
 {
 	unsigned keys = profile->keys;
 	struct context context = { .event = record->event };
-	uint32_t at, who = 0, whose = 0;
-	bool fresh;
+	uint32_t at, owner = 0, pid = 0;
+	bool is_new;
 
 	if (keys & (PERCH_KEY_COMM | PERCH_KEY_PID | PERCH_KEY_TID)) {
 		context.comm = perch_thread_comm(thread);
 		context.comm_index = perch_thread_comm_index(thread) + 1;
 	}
 	if (keys & (PERCH_KEY_PID | PERCH_KEY_TID))
-		context.pid = whose = perch_thread_pid(thread);
+		context.pid = pid = perch_thread_pid(thread);
 	if (keys & PERCH_KEY_TID)
-		context.tid = who = perch_thread_tid(thread);
+		context.tid = owner = perch_thread_tid(thread);
 	else
-		who = whose;
+		owner = pid;
 	if (keys & PERCH_KEY_CPU)
 		context.cpu = record->sample.cpu;
-	at = perch__index_of(&profile->contexts, (uint64_t)context.comm_index << 32 | who,
-			     (uint64_t)context.event << 32 | context.cpu, &fresh);
-	if (!fresh)
+	at = perch__key_set_add(&profile->contexts, (uint64_t)context.comm_index << 32 | owner,
+				(uint64_t)context.event << 32 | context.cpu, &is_new);
+	if (!is_new)
 		return at;
 	if (!perch__room(&profile->context, at, sizeof(context)))
-		return INDEX_FULL;
+		return NO_NUMBER;
 	profile->context[at] = context;
 	return at;
 }
 
-static uint32_t stack_of(struct perch_profile *profile, struct perch_thread *thread,
-			 uint32_t context, const struct chain *chain)
+static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *thread,
+			  uint32_t context, const struct chain *chain)
 {
-	struct memory *memory = &profile->memory[perch_thread_tid(thread) % MEMORIES];
-	bool other = memory->context != context;
+	struct last_stack *last = &profile->last_stack[perch_thread_tid(thread) % LAST_STACKS];
+	bool other = last->context != context;
 	uint32_t node = NO_NODE;
-	size_t depth = perch__remember(memory, profile->processes, thread, chain);
+	size_t depth = perch__last_stack_update(last, profile->processes, thread, chain);
 
 	if (other)
 		depth = 0;
 	if (depth)
-		node = memory->number[depth - 1];
-	memory->context = context;
+		node = last->number[depth - 1];
+	last->context = context;
 	for (; depth < chain->nr; depth++) {
 		size_t at = chain->nr - 1 - depth;
-		uint32_t address = perch__address_of(profile->addresses, thread, chain->mode[at],
-						     chain->ip[at]);
+		uint32_t address = perch__address_number(profile->addresses, thread,
+							 chain->cpumode[at], chain->ip[at]);
 
-		node = address == INDEX_FULL
+		node = address == NO_NUMBER
 			       ? NO_NODE
 			       : perch__tree_child(&profile->stacks, context, node, address);
 		if (node == NO_NODE) {
-			memory->generation = 0;
+			last->generation = 0;
 			return NO_NODE;
 		}
-		memory->number[depth] = node;
+		last->number[depth] = node;
 	}
 	return node;
 }
 
-static int event_room(struct perch_profile *profile, unsigned event)
+static int reserve_event(struct perch_profile *profile, unsigned event)
 {
 	void *larger;
 
@@ -138,13 +138,13 @@ int perch_profile_add(struct perch_profile *profile, const struct perch_record *
 	if (record->type != PERCH_RECORD_SAMPLE)
 		return 0;
 	thread = perch_processes_thread(profile->processes, record->sample.pid, record->sample.tid);
-	if (!thread || event_room(profile, record->event))
+	if (!thread || reserve_event(profile, record->event))
 		return no_memory(err);
-	context = context_of(profile, thread, record);
-	if (context == INDEX_FULL)
+	context = get_context(profile, thread, record);
+	if (context == NO_NUMBER)
 		return no_memory(err);
-	perch__chain_of(&chain, record);
-	node = stack_of(profile, thread, context, &chain);
+	perch__chain_read(&chain, record);
+	node = get_stack(profile, thread, context, &chain);
 	if (node == NO_NODE)
 		return no_memory(err);
 	profile->stacks.node[node].self += record->sample.period;
@@ -185,7 +185,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	uint32_t *frame_of;
 	int rc;
 
-	frame_of = perch__name_addresses(profile);
+	frame_of = perch__frames_of_addresses(profile);
 	rc = frame_of ? fold(profile, frame_of) : -ENOMEM;
 	free(frame_of);
 	/* from here on there are functions only */

@@ -7,27 +7,27 @@
 
 #include "internal.h"
 
-/* Entry number of a node; INDEX_FULL when out of memory. */
-static uint32_t find_entry(struct perch_profile *profile, const struct node *node)
+/* Entry number of a node; NO_NUMBER when out of memory. */
+static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 {
 	unsigned keys = profile->keys;
 	const struct perch_frame *frame = &profile->frame[node->frame];
 	const struct context *context = &profile->context[node->context];
 	uint64_t place = 0;
 	uint32_t at;
-	bool fresh;
+	bool is_new;
 
 	if (keys & PERCH_KEY_SYMBOL)
 		place = (uint64_t)node->frame + 1;
 	else if (keys & PERCH_KEY_DSO)
 		place = (uint64_t)frame->dso->index + 1;
-	at = perch__index_of(&profile->entries_index, node->context, place, &fresh);
-	if (at == INDEX_FULL || !fresh)
+	at = perch__key_set_add(&profile->row_keys, node->context, place, &is_new);
+	if (at == NO_NUMBER || !is_new)
 		return at;
 	if (!perch__room(&profile->row, at, sizeof(*profile->row)) ||
 	    !perch__room(&profile->lists, at, sizeof(*profile->lists)))
-		return INDEX_FULL;
-	profile->lists[at] = (struct entry_lists){ NO_NODE, NO_NODE, node->context };
+		return NO_NUMBER;
+	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, node->context };
 	profile->row[at] = (struct perch_row){
 		.comm = context->comm,
 		.pid = context->pid,
@@ -41,18 +41,18 @@ static uint32_t find_entry(struct perch_profile *profile, const struct node *nod
 }
 
 /* The same, remembered by frame: most recordings have one context or few. */
-static uint32_t entry_of(struct perch_profile *profile, const struct node *node)
+static uint32_t get_row(struct perch_profile *profile, const struct node *node)
 {
-	struct known_entry *known = &profile->known_entry[node->frame];
+	struct cached_row *cached = &profile->cached_row[node->frame];
 
-	if (!known->row || known->context != node->context) {
-		uint32_t row = find_entry(profile, node);
+	if (!cached->row || cached->context != node->context) {
+		uint32_t row = find_row(profile, node);
 
-		if (row == INDEX_FULL)
+		if (row == NO_NUMBER)
 			return row;
-		*known = (struct known_entry){ node->context, row + 1 };
+		*cached = (struct cached_row){ node->context, row + 1 };
 	}
-	return known->row - 1;
+	return cached->row - 1;
 }
 
 /* One step of a walk through the tree from the outside in. */
@@ -98,8 +98,8 @@ static int fill_from(struct perch_profile *profile, uint32_t root, struct step *
 			nr--;
 			continue;
 		}
-		step->row = node->row = entry_of(profile, node);
-		if (step->row == INDEX_FULL)
+		step->row = node->row = get_row(profile, node);
+		if (step->row == NO_NUMBER)
 			return -ENOMEM;
 		if (step->row >= *nr_open) {
 			size_t more = *nr_open * 2 + 64 > step->row ? *nr_open * 2 + 64
@@ -144,16 +144,16 @@ int perch__rows_fill(struct perch_profile *profile)
 
 	profile->hits = calloc(profile->tree.nr + 1, sizeof(*profile->hits));
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
-	profile->known_entry = calloc(profile->frames.nr + 1, sizeof(*profile->known_entry));
-	rc = profile->hits && profile->group_of && profile->known_entry ? 0 : -ENOMEM;
+	profile->cached_row = calloc(profile->frames.nr + 1, sizeof(*profile->cached_row));
+	rc = profile->hits && profile->group_of && profile->cached_row ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
 			rc = fill_from(profile, i, &steps, &size, &open, &nr_open);
 	free(steps);
 	free(open);
-	free(profile->known_entry);
-	profile->known_entry = NULL;
+	free(profile->cached_row);
+	profile->cached_row = NULL;
 	return rc;
 }
 
@@ -208,11 +208,11 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event, bool child
 	*result = 0;
 	if (event >= profile->nr_events)
 		return 0;
-	sorted = calloc(profile->entries_index.nr + 1, sizeof(*sorted));
+	sorted = calloc(profile->row_keys.nr + 1, sizeof(*sorted));
 	if (!sorted)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for the report's lines");
-	for (size_t i = 0; i < profile->entries_index.nr; i++) {
+	for (size_t i = 0; i < profile->row_keys.nr; i++) {
 		uint32_t context = profile->lists[i].context;
 
 		if (profile->context[context].event == event &&

@@ -12,7 +12,7 @@ static uint64_t spread(uint64_t high, uint64_t low)
 	return hash ^ hash >> 32;
 }
 
-static bool slots_double(struct index *index)
+static bool slots_double(struct key_set *index)
 {
 	size_t old = index->slot ? index->mask + 1 : 0;
 	size_t slots = old ? old * 2 : 4096;
@@ -37,10 +37,10 @@ static bool slots_double(struct index *index)
 	return true;
 }
 
-static bool keys_double(struct index *index)
+static bool keys_double(struct key_set *index)
 {
 	size_t size = index->size ? index->size * 2 : 128;
-	void *key = size < INDEX_FULL ? reallocarray(index->key, size, sizeof(*index->key)) : NULL;
+	void *key = size < NO_NUMBER ? reallocarray(index->key, size, sizeof(*index->key)) : NULL;
 
 	if (!key)
 		return false;
@@ -49,12 +49,12 @@ static bool keys_double(struct index *index)
 	return true;
 }
 
-uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool *fresh)
+uint32_t perch__key_set_add(struct key_set *index, uint64_t high, uint64_t low, bool *is_new)
 {
 	uint64_t hash = spread(high, low);
 	size_t at = 0;
 
-	*fresh = false;
+	*is_new = false;
 	if (index->slot)
 		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 			uint32_t found = (uint32_t)index->slot[at] - 1;
@@ -64,21 +64,21 @@ uint32_t perch__index_of(struct index *index, uint64_t high, uint64_t low, bool 
 				return found;
 		}
 	if (index->nr == index->size && !keys_double(index))
-		return INDEX_FULL;
+		return NO_NUMBER;
 	if (!index->slot || (index->nr + 1) * 2 > index->mask + 1) {
 		if (!slots_double(index))
-			return INDEX_FULL;
+			return NO_NUMBER;
 		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask)
 			;
 	}
 	index->slot[at] = hash << 32 | (index->nr + 1);
 	index->key[index->nr][0] = high;
 	index->key[index->nr][1] = low;
-	*fresh = true;
+	*is_new = true;
 	return index->nr++;
 }
 
-void perch__index_clear(struct index *index)
+void perch__key_set_clear(struct key_set *index)
 {
 	free(index->slot);
 	free(index->key);
@@ -119,10 +119,10 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 
 static bool add_to_index(struct tree *tree, uint64_t above, uint32_t frame, uint32_t node)
 {
-	bool fresh;
-	uint32_t number = perch__index_of(&tree->index, above, frame, &fresh);
+	bool is_new;
+	uint32_t number = perch__key_set_add(&tree->index, above, frame, &is_new);
 
-	if (number == INDEX_FULL || !perch__room(&tree->child, number, sizeof(*tree->child)))
+	if (number == NO_NUMBER || !perch__room(&tree->child, number, sizeof(*tree->child)))
 		return false;
 	tree->child[number] = node;
 	return true;
@@ -132,12 +132,12 @@ static bool add_to_index(struct tree *tree, uint64_t above, uint32_t frame, uint
 static uint32_t indexed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
 	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
-	bool fresh;
-	uint32_t number = perch__index_of(&tree->index, above, frame, &fresh);
+	bool is_new;
+	uint32_t number = perch__key_set_add(&tree->index, above, frame, &is_new);
 
-	if (number == INDEX_FULL)
+	if (number == NO_NUMBER)
 		return NO_NODE;
-	if (!fresh)
+	if (!is_new)
 		return tree->child[number];
 	if (!perch__room(&tree->child, number, sizeof(*tree->child)))
 		return NO_NODE;
@@ -185,7 +185,7 @@ void perch__tree_link(struct tree *tree)
 
 void perch__tree_clear(struct tree *tree)
 {
-	perch__index_clear(&tree->index);
+	perch__key_set_clear(&tree->index);
 	free(tree->node);
 	free(tree->child);
 	memset(tree, 0, sizeof(*tree));

@@ -19,77 +19,78 @@ static uint64_t hash_text(const char *text)
  * functions of one name share a line. Each binary's stand-in is the first of its name; shared[]
  * tells which stand for several.
  */
-struct standins {
+struct canonical {
 	const struct perch_dso **of;
 	bool *shared;
 };
 
-static bool find_standins(struct perch_profile *profile, struct standins *standins)
+static bool find_canonical(struct perch_profile *profile, struct canonical *canonical)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(profile->processes, &dsos);
-	struct index names = { 0 };
+	struct key_set names = { 0 };
 	uint32_t *first = calloc(nr + 1, sizeof(*first));
-	bool fresh, fine;
+	bool is_new, fine;
 
-	standins->of = calloc(nr + 1, sizeof(*standins->of));
-	standins->shared = calloc(nr + 1, sizeof(*standins->shared));
-	fine = first && standins->of && standins->shared;
+	canonical->of = calloc(nr + 1, sizeof(*canonical->of));
+	canonical->shared = calloc(nr + 1, sizeof(*canonical->shared));
+	fine = first && canonical->of && canonical->shared;
 	for (size_t i = 0; fine && i < nr; i++) {
 		uint64_t hash = hash_text(perch_symbols_dso_name(profile->symbols, dsos[i]));
-		uint32_t name = perch__index_of(&names, hash, dsos[i]->kind, &fresh);
+		uint32_t name = perch__key_set_add(&names, hash, dsos[i]->kind, &is_new);
 
-		if (name == INDEX_FULL) {
+		if (name == NO_NUMBER) {
 			fine = false;
 			break;
 		}
-		if (fresh)
+		if (is_new)
 			first[name] = i;
 		else
-			standins->shared[first[name]] = true;
-		standins->of[i] = dsos[first[name]];
+			canonical->shared[first[name]] = true;
+		canonical->of[i] = dsos[first[name]];
 	}
-	perch__index_clear(&names);
+	perch__key_set_clear(&names);
 	free(first);
 	return fine;
 }
 
-static uint32_t frame_of(struct perch_profile *profile, const struct standins *standins,
-			 const struct perch_address *address)
+static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
+			  const struct perch_address *address)
 {
-	const struct perch_dso *dso = standins->of[address->dso->index];
+	const struct perch_dso *dso = canonical->of[address->dso->index];
 	const struct perch_symbol *symbol = address->symbol;
 	uint64_t where = (uint64_t)dso->index << 9 | (symbol ? 1u << 8 : 0) |
 			 (uint8_t)address->cpumode_char;
 	uint64_t what = address->offset;
 	uint32_t frame;
-	bool fresh;
+	bool is_new;
 
 	if (symbol)
-		what = standins->shared[dso->index] ? hash_text(symbol->name) : symbol->index;
-	frame = perch__index_of(&profile->frames, where, what, &fresh);
-	if (frame == INDEX_FULL || !fresh)
+		what = canonical->shared[dso->index] ? hash_text(symbol->name) : symbol->index;
+	frame = perch__key_set_add(&profile->frames, where, what, &is_new);
+	if (frame == NO_NUMBER || !is_new)
 		return frame;
 	if (!perch__room(&profile->frame, frame, sizeof(*profile->frame)))
-		return INDEX_FULL;
+		return NO_NUMBER;
 	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
 						      address->cpumode_char };
 	return frame;
 }
 
-uint32_t *perch__name_addresses(struct perch_profile *profile)
+uint32_t *perch__frames_of_addresses(struct perch_profile *profile)
 {
 	size_t nr = perch_addresses_count(profile->addresses);
 	uint32_t *frames = calloc(nr ? nr : 1, sizeof(*frames));
-	struct standins standins = { 0 };
-	bool fine = frames && find_standins(profile, &standins);
+	struct canonical canonical = { 0 };
+	bool fine = frames && find_canonical(profile, &canonical);
 
 	for (size_t i = 0; fine && i < nr; i++) {
-		frames[i] = frame_of(profile, &standins, perch_addresses_at(profile->addresses, i));
-		fine = frames[i] != INDEX_FULL;
+		frames[i] =
+			get_frame(profile, &canonical, perch_addresses_at(profile->addresses, i));
+		fine = frames[i] != NO_NUMBER;
 	}
-	free(standins.of);
-	free(standins.shared);
+	free(canonical.of);
+	free(canonical.shared);
 	if (fine)
 		return frames;
 	free(frames);
