@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The distinct addresses of a recording. */
-#include <errno.h>
-#include <stdlib.h>
-
+/* The distinct addresses of a recording, and the call chains that have them. */
 #include "internal.h"
-
-bool perch__room(void *array, uint32_t nr, size_t element)
-{
-	void **list = array;
-	void *larger;
-
-	if (nr & (nr - 1))
-		return true;
-	larger = reallocarray(*list, nr ? (size_t)nr * 2 : 1, element);
-	if (larger)
-		*list = larger;
-	return larger;
-}
 
 int perch_addresses_new(struct perch_addresses **result, struct perch_processes *processes,
 			struct perch_symbols *symbols, struct perch_error *err)
@@ -36,14 +20,14 @@ void perch_addresses_free(struct perch_addresses *addresses)
 {
 	if (!addresses)
 		return;
-	perch__key_set_clear(&addresses->index);
+	perch__key_set_clear(&addresses->keys);
 	free(addresses->address);
 	free(addresses);
 }
 
 size_t perch_addresses_count(const struct perch_addresses *addresses)
 {
-	return addresses->index.nr;
+	return addresses->keys.nr;
 }
 
 const struct perch_address *perch_addresses_at(struct perch_addresses *addresses, uint32_t number)
@@ -72,14 +56,14 @@ static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *
 	uint32_t at;
 	bool is_new;
 
-	/* a search of a few dozen maps, which stay in the cache, costs less than a second large
-	 * table */
+	/* A search among a few dozen maps, which stay in the CPU's cache, is faster than a second
+	 * large hash table. */
 	perch_processes_resolve(addresses->processes, thread, cpumode, ip, &location);
-	at = perch__key_set_add(&addresses->index, (uint64_t)location.dso->index << 3 | cpumode,
+	at = perch__key_set_add(&addresses->keys, (uint64_t)location.dso->index << 3 | cpumode,
 				location.offset, &is_new);
 	if (at == NO_NUMBER || !is_new)
 		return at;
-	if (!perch__room(&addresses->address, at, sizeof(*addresses->address)))
+	if (PERCH__ARRAY_RESERVE_BY_NR(addresses->address, at, 1))
 		return NO_NUMBER;
 	addresses->address[at] = (struct perch_address){ .dso = location.dso,
 							 .offset = location.offset,
@@ -90,7 +74,7 @@ static uint32_t resolve(struct perch_addresses *addresses, struct perch_thread *
 uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_thread *thread,
 			       unsigned cpumode, uint64_t ip)
 {
-	/* what the kernel maps is the same for every process */
+	/* all processes share the kernel's address space */
 	uint64_t generation = cpumode == PERCH_MISC_KERNEL || cpumode == PERCH_MISC_GUEST_KERNEL
 				      ? perch_processes_kernel_generation(addresses->processes)
 				      : perch_thread_generation(thread);
@@ -105,8 +89,8 @@ uint32_t perch__address_number(struct perch_addresses *addresses, struct perch_t
 	return recent->number;
 }
 
-/* Most words of a chain are addresses, and chains are most of what a report reads: those are taken
- * without a call. */
+/* Most words of a chain are addresses: this reads them without a function call. Others are left to
+ * perch_chain_next(). */
 static inline bool next_address(struct perch_chain *walk, struct perch_chain_address *address)
 {
 	if (walk->at < walk->end) {
@@ -123,9 +107,8 @@ static inline bool next_address(struct perch_chain *walk, struct perch_chain_add
 }
 
 /*
- * The address that was hit comes first even when the chain lacks it (kernel frames left out of the
- * chain, or an unwinder that starts at the caller). Return addresses are taken as they are, as perf
- * does.
+ * The sample's ip comes first even if the call chain does not have it: the chain may exclude kernel
+ * frames, or an unwinder may start at the caller. Return addresses are not adjusted, as in perf.
  */
 void perch__chain_read(struct chain *chain, const struct perch_record *record)
 {
@@ -155,9 +138,8 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 	uint32_t tid = perch_thread_tid(thread);
 	size_t shared = 0, outermost = chain->nr - 1;
 
-	if (last->generation == generation && last->kernel == kernel && last->tid == tid)
-		/* the modes too: a user's address may have the number of one of the kernel's or of
-		 * a guest's */
+	if (last->generation == generation && last->kernel_generation == kernel && last->tid == tid)
+		/* an address of the kernel or of a guest may be equal to one of user space */
 		while (shared < chain->nr && shared < last->nr &&
 		       last->ip[shared] == chain->ip[outermost - shared] &&
 		       last->cpumode[shared] == chain->cpumode[outermost - shared])
@@ -167,7 +149,7 @@ size_t perch__last_stack_update(struct last_stack *last, const struct perch_proc
 		last->cpumode[depth] = chain->cpumode[outermost - depth];
 	}
 	last->generation = generation;
-	last->kernel = kernel;
+	last->kernel_generation = kernel;
 	last->tid = tid;
 	last->nr = chain->nr;
 	return shared;

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree below one line of a report. Stacks are merged level by level, and a branch below
- * the limit is not followed, so the cost goes with what is shown and not with how many stacks there
- * are.
+ * The call graph of one row. Stacks are merged level by level. Branches below the limit are not
+ * expanded, so the cost depends on the size of the result, not on the number of stacks.
  */
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/array.h"
 #include "internal.h"
 
-/* A node of the folded tree with its share of the period; the walk goes on from it to its children
- * or its parent. */
+/* A node of the folded tree, and the part of the row's period that passes through it. */
 struct item {
 	uint32_t node;
-	bool inner; /* below a function that called what was hit */
+	bool inner; /* the row's function called the function with the sample */
 	uint64_t weight;
 };
 
@@ -23,7 +17,7 @@ struct items {
 	size_t nr, capacity;
 };
 
-/* All that merge at one place: items of one frame. */
+/* Items of one frame: they become one node of the call graph. */
 struct group {
 	uint32_t frame;
 	uint64_t weight, ends;
@@ -34,11 +28,10 @@ struct builder {
 	const struct perch_profile *profile;
 	enum perch_call_graph_order order;
 	uint64_t least;
-	uint64_t *hits; /* period of the entry's own hits at and below each node */
-	/* group number + 1 of each frame, while one level is grouped */
-	uint32_t *group_of;
+	uint64_t *hits;	    /* by node: period of the row's own samples at the node and below */
+	uint32_t *group_of; /* by frame: group number + 1, while one level is grouped */
 	struct perch_call_graph *tree;
-	size_t size;
+	size_t capacity;
 };
 
 static int add_item(struct items *items, uint32_t node, bool inner, uint64_t weight)
@@ -51,7 +44,8 @@ static int add_item(struct items *items, uint32_t node, bool inner, uint64_t wei
 	return 0;
 }
 
-/* Where the chains of an item go on; what of its period ends here is added to *ends. */
+/* Adds the items of the next level. The part of the period that ends at this item is added to
+ * *ends. */
 static int descend(const struct builder *builder, const struct item *item, struct items *next,
 		   uint64_t *ends)
 {
@@ -86,13 +80,13 @@ static void clear_groups(struct group *groups, size_t nr)
 	free(groups);
 }
 
-/* Sorts items into groups by frame; those below the limit are left out. */
+/* Groups items by frame. Groups below the limit are left out. */
 static int group_items(struct builder *builder, const struct items *items, struct group **result,
 		       size_t *nr)
 {
 	const struct node *nodes = builder->profile->tree.node;
 	struct group *groups = NULL;
-	size_t kept = 0;
+	size_t capacity = 0, nr_large = 0;
 	int rc = 0;
 
 	*nr = 0;
@@ -100,12 +94,14 @@ static int group_items(struct builder *builder, const struct items *items, struc
 		uint32_t frame = nodes[items->item[i].node].frame;
 
 		if (!builder->group_of[frame]) {
-			if (!perch__room(&groups, *nr, sizeof(*groups))) {
+			struct group *group = PERCH__ARRAY_APPEND(groups, *nr, capacity);
+
+			if (!group) {
 				rc = -ENOMEM;
 				break;
 			}
-			groups[*nr] = (struct group){ .frame = frame };
-			builder->group_of[frame] = ++*nr;
+			group->frame = frame;
+			builder->group_of[frame] = *nr;
 		}
 		groups[builder->group_of[frame] - 1].weight += items->item[i].weight;
 	}
@@ -120,9 +116,9 @@ static int group_items(struct builder *builder, const struct items *items, struc
 	for (size_t i = 0; i < *nr; i++) {
 		builder->group_of[groups[i].frame] = 0;
 		if (groups[i].weight >= builder->least)
-			groups[kept++] = groups[i];
+			groups[nr_large++] = groups[i];
 	}
-	*nr = kept;
+	*nr = nr_large;
 	*result = groups;
 	return rc;
 }
@@ -138,24 +134,17 @@ static int by_weight(const void *left, const void *right)
 
 static int new_node(struct builder *builder, const struct group *group)
 {
-	struct perch_call_graph *tree = builder->tree;
+	struct perch_call_graph_node *node =
+		PERCH__ARRAY_APPEND(builder->tree->node, builder->tree->nr, builder->capacity);
 
-	if (tree->nr == builder->size) {
-		struct perch_call_graph_node *larger =
-			reallocarray(tree->node, builder->size * 2, sizeof(*larger));
-
-		if (!larger)
-			return -ENOMEM;
-		tree->node = larger;
-		builder->size *= 2;
-	}
-	tree->node[tree->nr++] =
-		(struct perch_call_graph_node){ .frame = builder->profile->frame[group->frame],
-						.period = group->weight };
+	if (!node)
+		return -ENOMEM;
+	node->frame = builder->profile->frame[group->frame];
+	node->period = group->weight;
 	return 0;
 }
 
-/* Adds the items as children of call number `above`, and what is below them. */
+/* Adds the items as children of node `above`, with their own children. */
 static int expand(struct builder *builder, uint32_t above, const struct items *items)
 {
 	struct group *groups;
@@ -190,9 +179,9 @@ static int expand(struct builder *builder, uint32_t above, const struct items *i
 }
 
 /*
- * The first items. Seen from the callee, chains start at the function that was hit. Seen from the
- * caller, they start at the outermost frame of the stacks that hit the entry; where the entry only
- * called what was hit, at the entry.
+ * The items of the first level. In callee order, chains start at the function with the sample. In
+ * caller order, they start at the outermost frame of the stacks with samples of the row. Stacks in
+ * which the row's function only called others start at that function.
  */
 static int collect(struct builder *builder, uint32_t row, bool inner, struct items *items)
 {
@@ -208,8 +197,8 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 		if (!self)
 			continue;
 		for (uint32_t up = hit; up != NO_NODE; up = nodes[up].parent) {
-			/* a root comes in once, by the first hit below it, and gets its whole
-			 * weight afterwards */
+			/* a root is added once, for the first sample below it; its weight is set
+			 * afterwards */
 			if (nodes[up].parent == NO_NODE && !builder->hits[up] && !from_callee)
 				rc = add_item(items, up, false, 1);
 			builder->hits[up] += self;
@@ -227,7 +216,7 @@ static int collect(struct builder *builder, uint32_t row, bool inner, struct ite
 	return rc;
 }
 
-/* hits[] is kept zero between calls: only the stacks of one entry are undone. */
+/* hits[] is 0 between calls. Only the stacks of this row need clearing. */
 static void clear_hits(struct builder *builder, uint32_t row)
 {
 	const struct node *nodes = builder->profile->tree.node;
@@ -243,15 +232,13 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 			     struct perch_call_graph *tree, struct perch_error *err)
 {
 	struct builder builder = {
-		profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 64
+		profile, order, least ? least : 1, profile->hits, profile->group_of, tree, 0
 	};
 	struct items items = { 0 };
 	int rc = -ENOMEM;
 
-	tree->nr = 0;
-	tree->node = calloc(builder.size, sizeof(*tree->node));
-	if (tree->node) {
-		tree->nr = 1;
+	*tree = (struct perch_call_graph){ 0 };
+	if (PERCH__ARRAY_APPEND(tree->node, tree->nr, builder.capacity)) {
 		rc = collect(&builder, row->index, inner, &items);
 		for (size_t i = 0; i < items.nr; i++)
 			tree->node[0].period += items.item[i].weight;
@@ -263,7 +250,7 @@ int perch_profile_call_graph(struct perch_profile *profile, const struct perch_r
 	if (!rc)
 		return 0;
 	perch_call_graph_clear(tree);
-	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call tree");
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a call graph");
 }
 
 void perch_call_graph_clear(struct perch_call_graph *tree)

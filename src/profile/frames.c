@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses become functions: the one place where symbols are looked up, once per distinct address.
- */
-#include <stdlib.h>
-
+/* Addresses become frames: each distinct address has one symbol lookup. */
 #include "internal.h"
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-	return hash ^ hash >> 29;
-}
-
 /*
- * Binaries shown by one name (libc in and outside of a container) are one to the reader: their
- * functions of one name share a line. Each binary's stand-in is the first of its name; shared[]
- * tells which stand for several.
+ * DSOs with the same displayed name, for example libc inside and outside of a container, are shown
+ * as one: the first of them is the canonical DSO of all, and functions of the same name share a
+ * row.
  */
 struct canonical {
-	const struct perch_dso **of;
-	bool *shared;
+	const struct perch_dso **of; /* by DSO index */
+	bool *shared;		     /* by DSO index: canonical for other DSOs too */
 };
 
 static bool find_canonical(struct perch_profile *profile, struct canonical *canonical)
@@ -30,17 +18,18 @@ static bool find_canonical(struct perch_profile *profile, struct canonical *cano
 	size_t nr = perch_processes_dsos(profile->processes, &dsos);
 	struct key_set names = { 0 };
 	uint32_t *first = calloc(nr + 1, sizeof(*first));
-	bool is_new, fine;
+	bool is_new, ok;
 
 	canonical->of = calloc(nr + 1, sizeof(*canonical->of));
 	canonical->shared = calloc(nr + 1, sizeof(*canonical->shared));
-	fine = first && canonical->of && canonical->shared;
-	for (size_t i = 0; fine && i < nr; i++) {
-		uint64_t hash = hash_text(perch_symbols_dso_name(profile->symbols, dsos[i]));
+	ok = first && canonical->of && canonical->shared;
+	for (size_t i = 0; ok && i < nr; i++) {
+		const char *text = perch_symbols_dso_name(profile->symbols, dsos[i]);
+		uint64_t hash = perch__hash_text(profile->names_seed, text);
 		uint32_t name = perch__key_set_add(&names, hash, dsos[i]->kind, &is_new);
 
 		if (name == NO_NUMBER) {
-			fine = false;
+			ok = false;
 			break;
 		}
 		if (is_new)
@@ -51,7 +40,7 @@ static bool find_canonical(struct perch_profile *profile, struct canonical *cano
 	}
 	perch__key_set_clear(&names);
 	free(first);
-	return fine;
+	return ok;
 }
 
 static uint32_t get_frame(struct perch_profile *profile, const struct canonical *canonical,
@@ -66,11 +55,13 @@ static uint32_t get_frame(struct perch_profile *profile, const struct canonical 
 	bool is_new;
 
 	if (symbol)
-		what = canonical->shared[dso->index] ? hash_text(symbol->name) : symbol->index;
+		what = canonical->shared[dso->index]
+			       ? perch__hash_text(profile->names_seed, symbol->name)
+			       : symbol->index;
 	frame = perch__key_set_add(&profile->frames, where, what, &is_new);
 	if (frame == NO_NUMBER || !is_new)
 		return frame;
-	if (!perch__room(&profile->frame, frame, sizeof(*profile->frame)))
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->frame, frame, 1))
 		return NO_NUMBER;
 	profile->frame[frame] = (struct perch_frame){ dso, symbol, symbol ? 0 : address->offset,
 						      address->cpumode_char };
@@ -82,16 +73,16 @@ uint32_t *perch__frames_of_addresses(struct perch_profile *profile)
 	size_t nr = perch_addresses_count(profile->addresses);
 	uint32_t *frames = calloc(nr ? nr : 1, sizeof(*frames));
 	struct canonical canonical = { 0 };
-	bool fine = frames && find_canonical(profile, &canonical);
+	bool ok = frames && find_canonical(profile, &canonical);
 
-	for (size_t i = 0; fine && i < nr; i++) {
+	for (size_t i = 0; ok && i < nr; i++) {
 		frames[i] =
 			get_frame(profile, &canonical, perch_addresses_at(profile->addresses, i));
-		fine = frames[i] != NO_NUMBER;
+		ok = frames[i] != NO_NUMBER;
 	}
 	free(canonical.of);
 	free(canonical.shared);
-	if (fine)
+	if (ok)
 		return frames;
 	free(frames);
 	return NULL;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adding samples up, by stack of addresses. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* A profile: adds samples up by stack of addresses, then folds the stacks into a tree of frames. */
 #include "internal.h"
 
 static int no_memory(struct perch_error *err)
@@ -25,6 +21,7 @@ int perch_profile_new(struct perch_profile **result, struct perch_processes *pro
 	profile->processes = processes;
 	profile->symbols = symbols;
 	profile->keys = keys;
+	profile->names_seed = perch__hash_seed(profile);
 	*result = profile;
 	return 0;
 }
@@ -57,7 +54,7 @@ static uint32_t get_context(struct perch_profile *profile, const struct perch_th
 {
 	unsigned keys = profile->keys;
 	struct context context = { .event = record->event };
-	uint32_t at, owner = 0, pid = 0;
+	uint32_t at, id = 0;
 	bool is_new;
 
 	if (keys & (PERCH_KEY_COMM | PERCH_KEY_PID | PERCH_KEY_TID)) {
@@ -65,18 +62,16 @@ static uint32_t get_context(struct perch_profile *profile, const struct perch_th
 		context.comm_index = perch_thread_comm_index(thread) + 1;
 	}
 	if (keys & (PERCH_KEY_PID | PERCH_KEY_TID))
-		context.pid = pid = perch_thread_pid(thread);
+		context.pid = id = perch_thread_pid(thread);
 	if (keys & PERCH_KEY_TID)
-		context.tid = owner = perch_thread_tid(thread);
-	else
-		owner = pid;
+		context.tid = id = perch_thread_tid(thread);
 	if (keys & PERCH_KEY_CPU)
 		context.cpu = record->sample.cpu;
-	at = perch__key_set_add(&profile->contexts, (uint64_t)context.comm_index << 32 | owner,
+	at = perch__key_set_add(&profile->contexts, (uint64_t)context.comm_index << 32 | id,
 				(uint64_t)context.event << 32 | context.cpu, &is_new);
 	if (!is_new)
 		return at;
-	if (!perch__room(&profile->context, at, sizeof(context)))
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->context, at, 1))
 		return NO_NUMBER;
 	profile->context[at] = context;
 	return at;
@@ -114,17 +109,10 @@ static uint32_t get_stack(struct perch_profile *profile, struct perch_thread *th
 
 static int reserve_event(struct perch_profile *profile, unsigned event)
 {
-	void *larger;
-
-	if (event < profile->nr_events)
-		return 0;
-	larger = reallocarray(profile->event, (size_t)event + 1, sizeof(*profile->event));
-	if (!larger)
-		return -ENOMEM;
-	profile->event = larger;
-	memset(&profile->event[profile->nr_events], 0,
-	       (event + 1 - profile->nr_events) * sizeof(*profile->event));
-	profile->nr_events = event + 1;
+	while (profile->nr_events <= event)
+		if (!PERCH__ARRAY_APPEND(profile->event, profile->nr_events,
+					 profile->events_capacity))
+			return -ENOMEM;
 	return 0;
 }
 
@@ -188,7 +176,7 @@ int perch_profile_finish(struct perch_profile *profile, struct perch_error *err)
 	frame_of = perch__frames_of_addresses(profile);
 	rc = frame_of ? fold(profile, frame_of) : -ENOMEM;
 	free(frame_of);
-	/* from here on there are functions only */
+	/* the addresses are not needed any more */
 	perch__tree_clear(&profile->stacks);
 	perch_addresses_free(profile->addresses);
 	profile->addresses = NULL;

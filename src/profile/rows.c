@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of a report: what the sort keys tell apart, with the periods of both kinds. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* The rows of a report: one per combination of sort keys, with self and children. */
+#define _GNU_SOURCE /* qsort_r */
 #include "internal.h"
 
-/* Entry number of a node; NO_NUMBER when out of memory. */
+/* The row number of a node. Adds the row if it is new. NO_NUMBER: out of memory. */
 static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 {
 	unsigned keys = profile->keys;
 	const struct perch_frame *frame = &profile->frame[node->frame];
 	const struct context *context = &profile->context[node->context];
-	uint64_t place = 0;
+	uint64_t code = 0; /* the part of the key that depends on the frame */
 	uint32_t at;
 	bool is_new;
 
 	if (keys & PERCH_KEY_SYMBOL)
-		place = (uint64_t)node->frame + 1;
+		code = (uint64_t)node->frame + 1;
 	else if (keys & PERCH_KEY_DSO)
-		place = (uint64_t)frame->dso->index + 1;
-	at = perch__key_set_add(&profile->row_keys, node->context, place, &is_new);
+		code = (uint64_t)frame->dso->index + 1;
+	at = perch__key_set_add(&profile->row_keys, node->context, code, &is_new);
 	if (at == NO_NUMBER || !is_new)
 		return at;
-	if (!perch__room(&profile->row, at, sizeof(*profile->row)) ||
-	    !perch__room(&profile->lists, at, sizeof(*profile->lists)))
+	if (PERCH__ARRAY_RESERVE_BY_NR(profile->row, at, 1) ||
+	    PERCH__ARRAY_RESERVE_BY_NR(profile->lists, at, 1))
 		return NO_NUMBER;
 	profile->lists[at] = (struct row_lists){ NO_NODE, NO_NODE, node->context };
 	profile->row[at] = (struct perch_row){
@@ -35,12 +31,12 @@ static uint32_t find_row(struct perch_profile *profile, const struct node *node)
 		.cpu = context->cpu,
 		.index = at,
 	};
-	if (place)
+	if (code)
 		profile->row[at].frame = *frame;
 	return at;
 }
 
-/* The same, remembered by frame: most recordings have one context or few. */
+/* The same, with a cache by frame. */
 static uint32_t get_row(struct perch_profile *profile, const struct node *node)
 {
 	struct cached_row *cached = &profile->cached_row[node->frame];
@@ -55,113 +51,115 @@ static uint32_t get_row(struct perch_profile *profile, const struct node *node)
 	return cached->row - 1;
 }
 
-/* One step of a walk through the tree from the outside in. */
+/* A depth-first walk through the tree, outermost frames first. */
 struct step {
 	uint32_t node, row;
-	bool left; /* its children have been walked */
+	bool expanded; /* the node's children are on the stack, or done */
 };
 
-/* Puts a node and its siblings on the walk's stack. */
-static int push(struct step **steps, size_t *nr, size_t *size, uint32_t node)
-{
-	if (*nr == *size) {
-		struct step *larger =
-			reallocarray(*steps, *size ? *size * 2 : 256, sizeof(*larger));
+struct row_walk {
+	struct perch_profile *profile;
+	struct step *step; /* a stack */
+	size_t nr, capacity;
+	uint32_t *open; /* by row: how many nodes of the row are on the way to the current node */
+	size_t open_capacity;
+};
 
-		if (!larger)
+static int push(struct row_walk *walk, uint32_t node)
+{
+	struct step *step = PERCH__ARRAY_APPEND(walk->step, walk->nr, walk->capacity);
+
+	if (!step)
+		return -ENOMEM;
+	step->node = node;
+	return 0;
+}
+
+static int push_children(struct row_walk *walk, const struct node *node)
+{
+	for (uint32_t child = node->first_child; child != NO_NODE;
+	     child = walk->profile->tree.node[child].next)
+		if (push(walk, child))
 			return -ENOMEM;
-		*steps = larger;
-		*size = *size ? *size * 2 : 256;
-	}
-	(*steps)[(*nr)++] = (struct step){ .node = node };
 	return 0;
 }
 
 /*
- * Adds one root's stacks. A function that occurs twice on a stack counts its samples once: only its
- * outermost occurrence, when none of the same entry is on the way, adds its total.
+ * Adds a node to its row. A function may occur twice in a stack: only its outermost node, which has
+ * no other node of the row above it, adds to children.
  */
-static int fill_from(struct perch_profile *profile, uint32_t root, struct step **steps,
-		     size_t *size, uint32_t **open, size_t *nr_open)
+static void add_to_row(struct row_walk *walk, struct node *node, uint32_t number)
 {
-	size_t nr = 0;
+	struct row_lists *lists = &walk->profile->lists[node->row];
+	struct perch_row *row = &walk->profile->row[node->row];
 
-	if (push(steps, &nr, size, root))
+	row->self += node->self;
+	row->samples += node->samples;
+	if (!walk->open[node->row]++) {
+		row->children += node->total;
+		node->next_outermost = lists->outermost;
+		lists->outermost = number;
+	}
+	if (node->samples) {
+		node->next_hit = lists->hit;
+		lists->hit = number;
+	}
+	if (row->height < node->height)
+		row->height = node->height;
+}
+
+/* Adds all stacks of a root to their rows. */
+static int fill_from(struct row_walk *walk, uint32_t root)
+{
+	if (push(walk, root))
 		return -ENOMEM;
-	while (nr) {
-		struct step *step = &(*steps)[nr - 1];
-		struct node *node = &profile->tree.node[step->node];
-		struct perch_row *row;
+	while (walk->nr) {
+		struct step *step = &walk->step[walk->nr - 1];
+		struct node *node = &walk->profile->tree.node[step->node];
 
-		if (step->left) {
-			(*open)[step->row]--;
-			nr--;
+		if (step->expanded) {
+			walk->open[step->row]--;
+			walk->nr--;
 			continue;
 		}
-		step->row = node->row = get_row(profile, node);
+		step->row = node->row = get_row(walk->profile, node);
 		if (step->row == NO_NUMBER)
 			return -ENOMEM;
-		if (step->row >= *nr_open) {
-			size_t more = *nr_open * 2 + 64 > step->row ? *nr_open * 2 + 64
-								    : (size_t)step->row + 1;
-			uint32_t *larger = reallocarray(*open, more, sizeof(*larger));
-
-			if (!larger)
-				return -ENOMEM;
-			memset(larger + *nr_open, 0, (more - *nr_open) * sizeof(*larger));
-			*open = larger;
-			*nr_open = more;
-		}
-		row = &profile->row[step->row];
-		row->self += node->self;
-		row->samples += node->samples;
-		if (!(*open)[step->row]++) {
-			row->children += node->total;
-			node->next_outermost = profile->lists[step->row].outermost;
-			profile->lists[step->row].outermost = step->node;
-		}
-		if (node->samples) {
-			node->next_hit = profile->lists[step->row].hit;
-			profile->lists[step->row].hit = step->node;
-		}
-		if (row->height < node->height)
-			row->height = node->height;
-		step->left = true;
-		for (uint32_t child = node->first_child; child != NO_NODE;
-		     child = profile->tree.node[child].next)
-			if (push(steps, &nr, size, child))
-				return -ENOMEM;
+		if (PERCH__ARRAY_RESERVE_ZEROED(walk->open, walk->open_capacity,
+						(size_t)step->row + 1))
+			return -ENOMEM;
+		add_to_row(walk, node, step->node);
+		step->expanded = true;
+		if (push_children(walk, node))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
 int perch__rows_fill(struct perch_profile *profile)
 {
-	struct step *steps = NULL;
-	uint32_t *open = NULL;
-	size_t size = 0, nr_open = 0;
+	struct row_walk walk = { .profile = profile };
 	int rc;
 
 	profile->hits = calloc(profile->tree.nr + 1, sizeof(*profile->hits));
 	profile->group_of = calloc(profile->frames.nr + 1, sizeof(*profile->group_of));
 	profile->cached_row = calloc(profile->frames.nr + 1, sizeof(*profile->cached_row));
 	rc = profile->hits && profile->group_of && profile->cached_row ? 0 : -ENOMEM;
-
 	for (size_t i = 0; i < profile->tree.nr && !rc; i++)
 		if (profile->tree.node[i].parent == NO_NODE)
-			rc = fill_from(profile, i, &steps, &size, &open, &nr_open);
-	free(steps);
-	free(open);
+			rc = fill_from(&walk, i);
+	free(walk.step);
+	free(walk.open);
 	free(profile->cached_row);
 	profile->cached_row = NULL;
 	return rc;
 }
 
-/* Lines of equal weight go by what is shown of them, so that a report is the same each time. */
+/* The order of rows of equal period: by displayed names, so every run prints the same report. */
 static int by_names(const struct perch_row *a, const struct perch_row *b,
 		    struct perch_symbols *symbols)
 {
-	/* a name is kept once: most are told to be the same without reading them */
+	/* equal names have the same address */
 	int rc = a->comm == b->comm ? 0 : strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
 
 	if (!rc && a->frame.dso && b->frame.dso && a->frame.dso != b->frame.dso)
@@ -186,7 +184,7 @@ static int by_self(const void *left, const void *right, void *symbols)
 	return by_names(a, b, symbols);
 }
 
-/* Of two with the same samples the caller comes first. */
+/* Of two rows with the same samples, the caller comes first. */
 static int by_children(const void *left, const void *right, void *symbols)
 {
 	const struct perch_row *a = left, *b = right;
@@ -211,7 +209,7 @@ int perch_profile_rows(struct perch_profile *profile, unsigned event, bool child
 	sorted = calloc(profile->row_keys.nr + 1, sizeof(*sorted));
 	if (!sorted)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the report's lines");
+				       "no memory for the rows of a report");
 	for (size_t i = 0; i < profile->row_keys.nr; i++) {
 		uint32_t context = profile->lists[i].context;
 

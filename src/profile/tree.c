@@ -1,108 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbered sets, and the tree of stacks made from them. */
-#include <stdlib.h>
-#include <string.h>
-
+/* Numbered keys, and the tree of stacks that uses them. */
 #include "internal.h"
 
-static uint64_t spread(uint64_t high, uint64_t low)
+static bool same_key(const void *items, uint32_t index, const void *key)
 {
-	uint64_t hash = (high * 0x9e3779b97f4a7c15ull) ^ (low * 0xd6e8feb86659fd93ull);
+	const uint64_t(*keys)[2] = items;
+	const uint64_t *wanted = key;
 
-	return hash ^ hash >> 32;
+	return keys[index][0] == wanted[0] && keys[index][1] == wanted[1];
 }
 
-static bool slots_double(struct key_set *index)
+uint32_t perch__key_set_add(struct key_set *set, uint64_t high, uint64_t low, bool *is_new)
 {
-	size_t old = index->slot ? index->mask + 1 : 0;
-	size_t slots = old ? old * 2 : 4096;
-	uint64_t *slot = calloc(slots, sizeof(*slot));
-
-	if (!slot)
-		return false;
-	/* a slot has the hash: the keys need not be looked at, and old and new places ascend
-	 * together */
-	for (size_t i = 0; i < old; i++) {
-		size_t at = index->slot[i] >> 32 & (slots - 1);
-
-		if (!index->slot[i])
-			continue;
-		while (slot[at])
-			at = (at + 1) & (slots - 1);
-		slot[at] = index->slot[i];
-	}
-	free(index->slot);
-	index->slot = slot;
-	index->mask = slots - 1;
-	return true;
-}
-
-static bool keys_double(struct key_set *index)
-{
-	size_t size = index->size ? index->size * 2 : 128;
-	void *key = size < NO_NUMBER ? reallocarray(index->key, size, sizeof(*index->key)) : NULL;
-
-	if (!key)
-		return false;
-	index->key = key;
-	index->size = size;
-	return true;
-}
-
-uint32_t perch__key_set_add(struct key_set *index, uint64_t high, uint64_t low, bool *is_new)
-{
-	uint64_t hash = spread(high, low);
-	size_t at = 0;
+	const uint64_t key[2] = { high, low };
+	uint64_t hash;
+	uint32_t number;
 
 	*is_new = false;
-	if (index->slot)
-		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-			uint32_t found = (uint32_t)index->slot[at] - 1;
-
-			if (index->slot[at] >> 32 == (uint32_t)hash &&
-			    index->key[found][0] == high && index->key[found][1] == low)
-				return found;
-		}
-	if (index->nr == index->size && !keys_double(index))
+	if (!set->nr)
+		set->table.seed = perch__hash_seed(set);
+	hash = perch__hash_pair(set->table.seed, high, low);
+	number = perch__hash_find(&set->table, hash, same_key, set->key, key);
+	if (number != PERCH__HASH_NONE)
+		return number;
+	if (PERCH__ARRAY_RESERVE(set->key, set->capacity, set->nr + 1) ||
+	    perch__hash_add(&set->table, hash, set->nr))
 		return NO_NUMBER;
-	if (!index->slot || (index->nr + 1) * 2 > index->mask + 1) {
-		if (!slots_double(index))
-			return NO_NUMBER;
-		for (at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask)
-			;
-	}
-	index->slot[at] = hash << 32 | (index->nr + 1);
-	index->key[index->nr][0] = high;
-	index->key[index->nr][1] = low;
+	set->key[set->nr][0] = high;
+	set->key[set->nr][1] = low;
 	*is_new = true;
-	return index->nr++;
+	return set->nr++;
 }
 
-void perch__key_set_clear(struct key_set *index)
+void perch__key_set_clear(struct key_set *set)
 {
-	free(index->slot);
-	free(index->key);
-	memset(index, 0, sizeof(*index));
+	perch__hash_clear(&set->table);
+	free(set->key);
+	memset(set, 0, sizeof(*set));
 }
 
-/* Most nodes have a child or two: a list is quicker to go through than a table that is larger than
- * the cache. */
+/* Most nodes have one or two children. Up to this number, a search of the list is faster than a
+ * hash table that does not fit into the CPU's cache. */
 #define LISTED 8
 
 static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
 	uint32_t at = tree->nr;
 
-	if (at == tree->size) {
-		size_t size = tree->size ? tree->size * 2 : 1024;
-		struct node *larger =
-			size < NO_NODE ? reallocarray(tree->node, size, sizeof(*larger)) : NULL;
-
-		if (!larger)
-			return NO_NODE;
-		tree->node = larger;
-		tree->size = size;
-	}
+	if (PERCH__ARRAY_RESERVE_MOST(tree->node, tree->capacity, tree->nr + 1, NO_NODE))
+		return NO_NODE;
 	tree->node[at] = (struct node){ .parent = parent,
 					.context = context,
 					.frame = frame,
@@ -117,29 +63,29 @@ static uint32_t new_node(struct tree *tree, uint32_t context, uint32_t parent, u
 	return at;
 }
 
-static bool add_to_index(struct tree *tree, uint64_t above, uint32_t frame, uint32_t node)
+static bool add_to_keys(struct tree *tree, uint64_t above, uint32_t frame, uint32_t node)
 {
 	bool is_new;
-	uint32_t number = perch__key_set_add(&tree->index, above, frame, &is_new);
+	uint32_t number = perch__key_set_add(&tree->keys, above, frame, &is_new);
 
-	if (number == NO_NUMBER || !perch__room(&tree->child, number, sizeof(*tree->child)))
+	if (number == NO_NUMBER || PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1))
 		return false;
 	tree->child[number] = node;
 	return true;
 }
 
-/* The child by the table, made when it is new. */
-static uint32_t indexed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
+/* Finds the child in the hash table. Adds it if it is new. */
+static uint32_t hashed_child(struct tree *tree, uint32_t context, uint32_t parent, uint32_t frame)
 {
 	uint64_t above = parent == NO_NODE ? (uint64_t)context << 32 | NO_NODE : parent;
 	bool is_new;
-	uint32_t number = perch__key_set_add(&tree->index, above, frame, &is_new);
+	uint32_t number = perch__key_set_add(&tree->keys, above, frame, &is_new);
 
 	if (number == NO_NUMBER)
 		return NO_NODE;
 	if (!is_new)
 		return tree->child[number];
-	if (!perch__room(&tree->child, number, sizeof(*tree->child)))
+	if (PERCH__ARRAY_RESERVE_BY_NR(tree->child, number, 1))
 		return NO_NODE;
 	return tree->child[number] = new_node(tree, context, parent, frame);
 }
@@ -149,7 +95,7 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	uint32_t child;
 
 	if (parent == NO_NODE || tree->node[parent].nr_children > LISTED)
-		return indexed_child(tree, context, parent, frame);
+		return hashed_child(tree, context, parent, frame);
 	for (child = tree->node[parent].first_child; child != NO_NODE;
 	     child = tree->node[child].next)
 		if (tree->node[child].frame == frame)
@@ -157,17 +103,17 @@ uint32_t perch__tree_child(struct tree *tree, uint32_t context, uint32_t parent,
 	child = new_node(tree, context, parent, frame);
 	if (child == NO_NODE || tree->node[parent].nr_children <= LISTED)
 		return child;
-	/* from now on the table knows them all */
+	/* the list is too long now: all children go into the hash table */
 	for (uint32_t each = tree->node[parent].first_child; each != NO_NODE;
 	     each = tree->node[each].next)
-		if (!add_to_index(tree, parent, tree->node[each].frame, each))
+		if (!add_to_keys(tree, parent, tree->node[each].frame, each))
 			return NO_NODE;
 	return child;
 }
 
 void perch__tree_link(struct tree *tree)
 {
-	/* children come after their parents */
+	/* children have higher numbers than their parents, so each is complete when it is added */
 	for (size_t i = tree->nr; i-- > 0;) {
 		struct node *node = &tree->node[i];
 		struct node *parent;
@@ -185,7 +131,7 @@ void perch__tree_link(struct tree *tree)
 
 void perch__tree_clear(struct tree *tree)
 {
-	perch__key_set_clear(&tree->index);
+	perch__key_set_clear(&tree->keys);
 	free(tree->node);
 	free(tree->child);
 	memset(tree, 0, sizeof(*tree));
