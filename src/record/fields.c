@@ -60,49 +60,6 @@ static const uint16_t first_row[PERCH_RECORD_MAX] = {
 #undef FIELD
 };
 
-static void emit(struct perch__walk *walk, const struct perch_field *field)
-{
-	if (!walk->rc)
-		walk->rc = walk->function(walk->context, field);
-}
-
-void perch__emit_field(struct perch__walk *walk, const char *name, enum perch_field_kind kind,
-		       uint64_t value)
-{
-	emit(walk, &(struct perch_field){ .name = name, .kind = kind, .value = value });
-}
-
-void perch__emit_flags(struct perch__walk *walk, const char *name, uint64_t value,
-		       perch__format_function *format)
-{
-	char text[PERCH__FORMAT_BYTES];
-	size_t length = format(walk->arch, value, text, sizeof(text));
-
-	emit(walk, &(struct perch_field){
-			   .name = name,
-			   .kind = PERCH_FIELD_FLAGS,
-			   .value = value,
-			   .text = text,
-			   .length = length < sizeof(text) ? length : sizeof(text) - 1,
-		   });
-}
-
-void perch__emit_bytes(struct perch__walk *walk, const char *name, const void *bytes, size_t length)
-{
-	emit(walk, &(struct perch_field){ .name = name,
-					  .kind = PERCH_FIELD_BYTES,
-					  .text = length ? bytes : "",
-					  .length = length });
-}
-
-void perch__emit_text(struct perch__walk *walk, const char *name, const struct perch_text *text)
-{
-	emit(walk, &(struct perch_field){ .name = name,
-					  .kind = PERCH_FIELD_TEXT,
-					  .text = text->text ? text->text : "",
-					  .length = text->length });
-}
-
 static uint64_t value_of(const struct perch_record *record, const struct row *row)
 {
 	const char *at = (const char *)record + row->offset;

@@ -6,8 +6,6 @@
 #include <perch/fields.h>
 #include "internal.h"
 
-#define PERCH__NR(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A walk on its way. */
 struct perch__walk {
 	const struct perch_record *record;

@@ -241,3 +241,32 @@ size_t perch__format_context(enum perch_arch arch, uint64_t value, char *text, s
 	length = snprintf(text, size, "CONTEXT%lld", (long long)value);
 	return length > 0 ? (size_t)length : 0;
 }
+
+size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
+{
+	static const struct perch__flag bits[] = {
+		{ PERCH_TXN_ELISION, "ELISION" },
+		{ PERCH_TXN_TRANSACTION, "TRANSACTION" },
+		{ PERCH_TXN_SYNC, "SYNC" },
+		{ PERCH_TXN_ASYNC, "ASYNC" },
+		{ PERCH_TXN_RETRY, "RETRY" },
+		{ PERCH_TXN_CONFLICT, "CONFLICT" },
+		{ PERCH_TXN_CAPACITY_WRITE, "CAPACITY_WRITE" },
+		{ PERCH_TXN_CAPACITY_READ, "CAPACITY_READ" },
+	};
+	const uint64_t code = transaction >> PERCH_TXN_ABORT_SHIFT;
+	struct perch__text out;
+
+	perch__text_init(&out, text, size, "|");
+	perch__text_add_flags(&out, bits, PERCH__NR(bits), transaction & ~PERCH_TXN_ABORT_MASK);
+	out.separator = ", ";
+	if (code)
+		perch__text_add(&out, "abort code 0x%llx", (unsigned long long)code);
+	return out.length;
+}
+
+size_t perch__format_transaction(enum perch_arch arch, uint64_t value, char *text, size_t size)
+{
+	(void)arch;
+	return perch_format_transaction(value, text, size);
+}

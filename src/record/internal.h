@@ -8,6 +8,8 @@
 #include <string.h>
 #include <perch/record.h>
 
+#define PERCH__NR(array)       (sizeof(array) / sizeof((array)[0]))
+
 #define PERCH__HEADER_BYTES    8u
 #define PERCH__FIRST_USER_TYPE 64u /* perf.data's own types: no trailer */
 

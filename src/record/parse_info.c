@@ -13,8 +13,6 @@ static const uint64_t trailer_order[] = {
 	PERCH_SAMPLE_STREAM_ID, PERCH_SAMPLE_CPU,  PERCH_SAMPLE_IDENTIFIER,
 };
 
-#define NR(array) (sizeof(array) / sizeof((array)[0]))
-
 /*
  * How many words the fields in `order` take up to (not including) the one named; -1 when it is not
  * among them.
@@ -43,18 +41,19 @@ static void find_in_sample(struct perch_parse_info *parse_info, uint64_t id_fiel
 {
 	uint64_t type = parse_info->sample_type;
 
-	parse_info->fixed_words = words_of(fixed_order, NR(fixed_order), type);
+	parse_info->fixed_words = words_of(fixed_order, PERCH__NR(fixed_order), type);
 	parse_info->sample_time_word =
-		words_before(fixed_order, NR(fixed_order), type, PERCH_SAMPLE_TIME);
-	parse_info->sample_id_word = words_before(fixed_order, NR(fixed_order), type, id_field);
+		words_before(fixed_order, PERCH__NR(fixed_order), type, PERCH_SAMPLE_TIME);
+	parse_info->sample_id_word =
+		words_before(fixed_order, PERCH__NR(fixed_order), type, id_field);
 }
 
 static void find_in_trailer(struct perch_parse_info *parse_info, uint64_t id_field)
 {
 	uint64_t type = parse_info->sample_type;
-	int words = words_of(trailer_order, NR(trailer_order), type);
-	int id = words_before(trailer_order, NR(trailer_order), type, id_field);
-	int time = words_before(trailer_order, NR(trailer_order), type, PERCH_SAMPLE_TIME);
+	int words = words_of(trailer_order, PERCH__NR(trailer_order), type);
+	int id = words_before(trailer_order, PERCH__NR(trailer_order), type, id_field);
+	int time = words_before(trailer_order, PERCH__NR(trailer_order), type, PERCH_SAMPLE_TIME);
 
 	parse_info->id_size = words * sizeof(uint64_t);
 	parse_info->trailer_id_word = id < 0 ? -1 : words - id;
@@ -90,4 +89,45 @@ void perch_parse_info_init(struct perch_parse_info *parse_info, const struct per
 	find_in_sample(parse_info, id_field);
 	if (parse_info->sample_id_all)
 		find_in_trailer(parse_info, id_field);
+}
+
+/*
+ * Where a record really ends. The kernel makes KSYMBOL, BPF_EVENT and TEXT_POKE records once and
+ * writes them for one event after the other, each time with the bytes of that event's trailer added
+ * to the size, which it does not take back (5.1 to 6.18 at least): of two recordings at the same
+ * time, the second one's records are too large. Their trailer stands where it should, right behind
+ * the body, and what follows it is whatever the ring held there before.
+ */
+#define KSYMBOL_NAME   24u
+#define BPF_EVENT_BODY 24u
+#define POKE_LENGTHS   16u
+#define POKE_BYTES     20u
+
+size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap)
+{
+	const char *nul;
+
+	switch (type) {
+	case PERCH_RECORD_KSYMBOL:
+		nul = size > KSYMBOL_NAME ? memchr(bytes + KSYMBOL_NAME, '\0', size - KSYMBOL_NAME)
+					  : NULL;
+		return nul ? perch__padded(nul + 1 - bytes) : 0;
+	case PERCH_RECORD_BPF_EVENT:
+		return BPF_EVENT_BODY;
+	case PERCH_RECORD_TEXT_POKE:
+		if (size < POKE_BYTES)
+			return 0;
+		return perch__padded(POKE_BYTES + (size_t)perch__u16(bytes + POKE_LENGTHS, swap) +
+				     perch__u16(bytes + POKE_LENGTHS + 2, swap));
+	default:
+		return 0;
+	}
+}
+
+size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
+			       const void *bytes, size_t size)
+{
+	size_t end = perch__body_end(type, bytes, size, parse_info->swapped);
+
+	return end && end + parse_info->id_size < size ? end + parse_info->id_size : size;
 }

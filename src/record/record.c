@@ -2,17 +2,6 @@
 /* Header, trailer, and who decodes what lies between them. */
 #include "internal.h"
 
-int perch__truncated(const struct perch_record *record, const void *at, const char *field,
-		     struct perch_error *err)
-{
-	const char *name = perch_record_name(record->type);
-	long offset = (const char *)at - (const char *)record->bytes;
-
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-			       "%s record of %u bytes: %s, at byte %ld, does not fit in it",
-			       name ? name : "unknown", record->size, field, offset);
-}
-
 PERCH__INLINE void decode_trailer(struct perch_sample_id *sample_id, uint64_t type, const char *at,
 				  const bool swap)
 {

@@ -78,8 +78,6 @@ static const struct fixed_field protection_fields[] = {
 };
 #define BUILD_ID_AT 32
 
-#define NR(array)   (sizeof(array) / sizeof((array)[0]))
-
 static int decode_fixed_fields(struct perch_record *record, const struct perch__body *body,
 			       const struct fixed_field *fields, size_t nr, struct perch_error *err)
 {
@@ -107,7 +105,7 @@ static int decode_mmap2_tail(struct perch_record *record, const struct perch__bo
 	int rc = 0;
 
 	if (!(record->misc & PERCH_MISC_MMAP_BUILD_ID)) {
-		rc = decode_fixed_fields(record, body, inode_fields, NR(inode_fields), err);
+		rc = decode_fixed_fields(record, body, inode_fields, PERCH__NR(inode_fields), err);
 	} else if (body->size < BUILD_ID_AT + 4 + sizeof(map->build_id)) {
 		rc = perch__truncated(record, body->at + BUILD_ID_AT, "build_id", err);
 	} else {
@@ -117,8 +115,8 @@ static int decode_mmap2_tail(struct perch_record *record, const struct perch__bo
 		memcpy(map->build_id, body->at + BUILD_ID_AT + 4, map->build_id_size);
 	}
 	if (!rc)
-		rc = decode_fixed_fields(record, body, protection_fields, NR(protection_fields),
-					 err);
+		rc = decode_fixed_fields(record, body, protection_fields,
+					 PERCH__NR(protection_fields), err);
 	if (!rc)
 		rc = decode_text(&map->filename, record, body, 64, "filename", err);
 	return rc < 0 ? rc : rc + 32;
@@ -312,7 +310,7 @@ static int decode_deferred_tail(struct perch_record *record, const struct perch_
 /* clang-format off */
 #define FORMAT(fields, bytes, decode_tail)               \
 	{                                       \
-		fields, NR(fields), bytes, decode_tail \
+		fields, PERCH__NR(fields), bytes, decode_tail \
 	}
 /* clang-format on */
 
@@ -348,7 +346,7 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
 
 	if (record->type >= PERCH__FIRST_USER_TYPE)
 		return 0;
-	if (record->type >= NR(body_formats)) {
+	if (record->type >= PERCH__NR(body_formats)) {
 		record->trailing_bytes = body->size;
 		return 0;
 	}

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of machines, and of the registers in their samples by the bits of a mask: those of
  * asm/perf_regs.h. */
-#include <stddef.h>
-#include <string.h>
-
 #include <perch/fields.h>
-
-#define NR(array) (sizeof(array) / sizeof((array)[0]))
+#include "internal.h"
 
 /*
  * DS to GS are of 32-bit kernels alone, R8 to R15 of 64-bit ones. From bit 32 on each XMM register
@@ -70,20 +66,20 @@ static const struct {
 	const char *const *names;
 	size_t nr;
 } registers[] = {
-	[PERCH_ARCH_X86] = { x86, NR(x86) },
-	[PERCH_ARCH_ARM] = { arm, NR(arm) },
-	[PERCH_ARCH_ARM64] = { arm64, NR(arm64) },
-	[PERCH_ARCH_RISCV] = { riscv, NR(riscv) },
-	[PERCH_ARCH_S390] = { s390, NR(s390) },
-	[PERCH_ARCH_POWERPC] = { powerpc, NR(powerpc) },
-	[PERCH_ARCH_LOONGARCH] = { loongarch, NR(loongarch) },
-	[PERCH_ARCH_MIPS] = { loongarch, NR(loongarch) },
-	[PERCH_ARCH_CSKY] = { csky, NR(csky) },
+	[PERCH_ARCH_X86] = { x86, PERCH__NR(x86) },
+	[PERCH_ARCH_ARM] = { arm, PERCH__NR(arm) },
+	[PERCH_ARCH_ARM64] = { arm64, PERCH__NR(arm64) },
+	[PERCH_ARCH_RISCV] = { riscv, PERCH__NR(riscv) },
+	[PERCH_ARCH_S390] = { s390, PERCH__NR(s390) },
+	[PERCH_ARCH_POWERPC] = { powerpc, PERCH__NR(powerpc) },
+	[PERCH_ARCH_LOONGARCH] = { loongarch, PERCH__NR(loongarch) },
+	[PERCH_ARCH_MIPS] = { loongarch, PERCH__NR(loongarch) },
+	[PERCH_ARCH_CSKY] = { csky, PERCH__NR(csky) },
 };
 
 const char *perch_register_name(enum perch_arch arch, unsigned int bit)
 {
-	if ((unsigned int)arch >= NR(registers) || bit >= registers[arch].nr)
+	if ((unsigned int)arch >= PERCH__NR(registers) || bit >= registers[arch].nr)
 		return NULL;
 	return registers[arch].names[bit];
 }
@@ -107,7 +103,7 @@ enum perch_arch perch_arch_by_name(const char *name)
 		return PERCH_ARCH_UNKNOWN;
 	if (name[0] == 'i' && name[1] >= '3' && name[1] <= '6' && !strcmp(name + 2, "86"))
 		return PERCH_ARCH_X86;
-	for (size_t i = 0; i < NR(machines); i++)
+	for (size_t i = 0; i < PERCH__NR(machines); i++)
 		if (!strncmp(name, machines[i].start, strlen(machines[i].start)))
 			return machines[i].arch;
 	return PERCH_ARCH_UNKNOWN;

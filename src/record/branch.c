@@ -1,36 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* What bits of a sample mean in words: why a transaction was aborted, and branches. */
-#include <stdio.h>
-
+/* Branch stack entries, whose flags the kernel declares as bit-fields in one order on every
+ * machine. */
 #include "fields.h"
 
-size_t perch_format_transaction(uint64_t transaction, char *text, size_t size)
-{
-	static const struct perch__flag bits[] = {
-		{ PERCH_TXN_ELISION, "ELISION" },
-		{ PERCH_TXN_TRANSACTION, "TRANSACTION" },
-		{ PERCH_TXN_SYNC, "SYNC" },
-		{ PERCH_TXN_ASYNC, "ASYNC" },
-		{ PERCH_TXN_RETRY, "RETRY" },
-		{ PERCH_TXN_CONFLICT, "CONFLICT" },
-		{ PERCH_TXN_CAPACITY_WRITE, "CAPACITY_WRITE" },
-		{ PERCH_TXN_CAPACITY_READ, "CAPACITY_READ" },
-	};
-	const uint64_t code = transaction >> PERCH_TXN_ABORT_SHIFT;
-	struct perch__text out;
+/*
+ * A compiler for a big-endian machine puts the first bit-field into the upper bits, any other into
+ * the lower ones. So the flags of the other order's machine are taken apart by where their producer
+ * has put each.
+ */
+struct bit_fields {
+	uint64_t word;
+	unsigned int taken;
+	bool from_top;
+};
 
-	perch__text_init(&out, text, size, "|");
-	perch__text_add_flags(&out, bits, PERCH__NR(bits), transaction & ~PERCH_TXN_ABORT_MASK);
-	out.separator = ", ";
-	if (code)
-		perch__text_add(&out, "abort code 0x%llx", (unsigned long long)code);
-	return out.length;
+static uint64_t take_bits(struct bit_fields *fields, unsigned int width)
+{
+	unsigned int shift = fields->from_top ? 64 - fields->taken - width : fields->taken;
+
+	fields->taken += width;
+	return fields->word >> shift & ((1ull << width) - 1);
 }
 
-size_t perch__format_transaction(enum perch_arch arch, uint64_t value, char *text, size_t size)
+static void unpack_flags(struct perch_branch_entry *entry, struct bit_fields fields)
 {
-	(void)arch;
-	return perch_format_transaction(value, text, size);
+	entry->flags = 0;
+	entry->mispred = take_bits(&fields, 1);
+	entry->predicted = take_bits(&fields, 1);
+	entry->in_tx = take_bits(&fields, 1);
+	entry->abort = take_bits(&fields, 1);
+	entry->cycles = take_bits(&fields, 16);
+	entry->type = take_bits(&fields, 4);
+	entry->spec = take_bits(&fields, 2);
+	entry->new_type = take_bits(&fields, 4);
+	entry->priv = take_bits(&fields, 3);
+	entry->reserved = take_bits(&fields, 31);
+}
+
+void perch_branch_at(const struct perch_record *record, uint64_t index,
+		     struct perch_branch_entry *entry)
+{
+	const struct perch_branch_entry *from;
+
+	*entry = (struct perch_branch_entry){ 0 };
+	if (record->type != PERCH_RECORD_SAMPLE || index >= record->sample.branches.nr)
+		return;
+	from = &record->sample.branches.entry[index];
+	if (!record->parse_info->swapped) {
+		*entry = *from;
+		return;
+	}
+	entry->from = perch__u64(&from->from, true);
+	entry->to = perch__u64(&from->to, true);
+	unpack_flags(entry, (struct bit_fields){ .word = perch__u64(&from->flags, true),
+						 .from_top = record->parse_info->big_endian });
 }
 
 /* The kernel's bit-fields of a branch by their place on a little-endian machine. */
