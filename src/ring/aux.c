@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AUX area: what a trace unit writes itself, without the kernel in between. The kernel tells of
- * it by AUX records in the ring, and by aux_head. Of an area that is not written over, head and
- * tail run freely: the kernel takes their difference for what is still to be read, so a tail that
- * was masked would stop the trace for good after the first wrap.
+ * The AUX area: trace hardware writes it without the kernel. The kernel reports the data by AUX
+ * records in the ring, and by aux_head.
+ *
+ * In mode FORWARD aux_head and aux_tail are byte counts that never wrap, and the kernel takes their
+ * difference as the number of unread bytes. A masked tail would stop the trace after the first
+ * wrap.
  */
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "buffer.h"
 
-#define LAST_BYTES 4096 /* of an area: something there means that it was filled once */
+#define LAST_BYTES 4096 /* has_wrapped() looks for data there */
 
 static int check(const struct perch_ring *ring, enum perch_ring_mode mode, struct perch_error *err)
 {
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an AUX area of unknown mode %d", (int)mode);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown AUX area mode %d",
+				       (int)mode);
 	if (ring->aux.area)
 		return perch_error_set(err, EBUSY, PERCH_ERROR_USAGE,
 				       "the ring has an AUX area already");
@@ -38,27 +39,16 @@ static void use(struct perch_ring *ring, void *area, size_t size, enum perch_rin
 static int map(struct perch_ring *ring, size_t bytes, enum perch_ring_mode mode,
 	       struct perch_machine *machine, struct perch_error *err)
 {
-	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP,
-		.length = bytes,
-		.protection = PROT_READ | PROT_WRITE,
-		.map_flags = MAP_SHARED,
-		.offset = ring->mapped,
-		.ring_size = ring->mapped,
-		.other_fd = -1,
-	};
+	const uint64_t offset = ring->mapped;
 	void *area;
+	int rc;
 
-	if (mode == PERCH_RING_OVERWRITE)
-		operation.protection = PROT_READ;
-	ring->control->aux_offset = operation.offset;
+	ring->control->aux_offset = offset;
 	ring->control->aux_size = bytes;
-	area = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
-				 operation.map_flags, ring->fd, (off_t)operation.offset);
-	if (area == MAP_FAILED) {
-		operation.errnum = errno;
+	rc = perch__map(ring, bytes, offset, mode, machine, &area, err);
+	if (rc < 0) {
 		ring->control->aux_offset = ring->control->aux_size = 0;
-		return perch__ring_map_refused(&operation, machine, err);
+		return rc;
 	}
 	use(ring, area, bytes, mode);
 	ring->aux.mapped = bytes;
@@ -74,17 +64,19 @@ int perch_ring_open_aux(struct perch_ring *ring, size_t pages, enum perch_ring_m
 	if (rc < 0)
 		return rc;
 	if (!ring->mapped)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a ring in memory has no descriptor to map an AUX area of");
-	/* the place of the area is written into the ring's first page */
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"a ring in memory has no descriptor to map an AUX area from");
+	/* the offset and size of the area are written into the ring's control page */
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"an AUX area goes with a ring of mode FORWARD: this one is mapped read-only");
+			"an AUX area needs a ring of mode FORWARD (this ring is mapped read-only)");
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an AUX area of %zu pages: not a power of two, or too large",
-				       pages);
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the AUX area size must be a power of two of pages (%zu pages are not, or too many)",
+			pages);
 	return map(ring, pages * page_bytes, mode, machine ? machine : ring->machine, err);
 }
 
@@ -97,18 +89,12 @@ int perch_ring_aux_from_memory(struct perch_ring *ring, void *area, size_t size,
 		return rc;
 	if (!area || !size || size & (size - 1))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an AUX area's memory must be a power of two of bytes");
+				       "the size of an AUX area in memory must be a power of two");
 	use(ring, area, size, mode);
 	return 0;
 }
 
-void perch__aux_close(struct perch_ring *ring)
-{
-	if (ring->aux.mapped)
-		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
-}
-
-/* Acquire: the trace unit's bytes come before the head that tells of them. */
+/* Acquire: the traced bytes are visible before the head that includes them. */
 static uint64_t load_head(const struct perch_ring *ring)
 {
 	return __atomic_load_n(&ring->control->aux_head, __ATOMIC_ACQUIRE);
@@ -128,11 +114,10 @@ size_t perch_ring_aux_peek(struct perch_ring *ring, struct iovec pieces[2])
 	if (!aux->area || aux->overwrite)
 		return 0;
 	aux->head = perch__widen_position(load_head(ring), aux->next, aux->size);
-	/* what an AUX record told of may have been consumed before the head that tells of it moved
-	 */
+	/* the bytes of an AUX record may be consumed before aux_head moves past them */
 	if (aux->next - aux->head <= aux->size)
 		aux->head = aux->next;
-	/* no area can have that much: the head was not written by the kernel */
+	/* a head further away than the area's size was not written by the kernel */
 	if (aux->head - aux->next > aux->size) {
 		ring->damaged++;
 		set_tail(ring, aux->head);
@@ -158,7 +143,7 @@ static void count_flags(struct perch_aux_stats *stats, const struct perch_aux_re
 	stats->collision += !!(record->flags & PERCH_AUX_FLAG_COLLISION);
 }
 
-/* Forward: no byte below the tail is ours any more, and none can be a whole area above it. */
+/* FORWARD: the unconsumed bytes before a position; 0 if it is out of range. */
 static uint64_t unread_before(const struct perch__aux *aux, uint64_t end)
 {
 	uint64_t bytes = end - aux->next;
@@ -167,9 +152,9 @@ static uint64_t unread_before(const struct perch__aux *aux, uint64_t end)
 }
 
 /*
- * Of an area that is written over: what was not, before end. The heads of some trace units run
- * freely, those of others are places in the area; a head below an end that is no such place has not
- * been moved yet.
+ * OVERWRITE: the bytes before `end` that are not overwritten. The heads of some trace units count
+ * all bytes, those of others are offsets in the area. A head below an `end` that is no offset has
+ * not moved yet.
  */
 static uint64_t intact_before(const struct perch__aux *aux, uint64_t end, uint64_t head)
 {
@@ -183,8 +168,8 @@ static uint64_t intact_before(const struct perch__aux *aux, uint64_t end, uint64
 }
 
 /*
- * A record is out before aux_head moves, so the head is no bound for it: the bytes were there
- * before the record was. When the kernel writes over, the record's offset is where its bytes end.
+ * The kernel writes an AUX record after the data and before it moves aux_head, so the head is no
+ * limit here. In a record with the flag OVERWRITE the offset is the end of the data.
  */
 ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *record,
 			    struct iovec pieces[2])
@@ -214,8 +199,8 @@ ssize_t perch_ring_aux_data(struct perch_ring *ring, const struct perch_record *
 	return bytes;
 }
 
-/* An area comes zeroed. The end of one whose head is a place in it tells whether the head went
- * round. */
+/* A new area is zeroed. If the head is an offset in the area, data at the area's end shows that the
+ * head has wrapped. */
 static bool has_wrapped(struct perch__aux *aux, uint64_t head)
 {
 	size_t last = aux->size < LAST_BYTES ? aux->size : LAST_BYTES;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a ring is made of, for the files that look into it. Positions run freely; masked they are
- * offsets. Records are multiples of 8 bytes and begin at such, so a header never wraps, while a
- * record may.
+ * The parts of a ring, for the files that access its memory.
+ *
+ * Positions are byte counts that never wrap; masked with size - 1 they are offsets in the buffer.
+ * Records start at multiples of 8 bytes and have such sizes, so a header never wraps around the end
+ * of the buffer, but a record may.
  */
 #ifndef PERCH_RING_BUFFER_H
 #define PERCH_RING_BUFFER_H
@@ -11,55 +13,53 @@
 
 #include "internal.h"
 
-#define PERCH__WRAP_BUFFER_SIZE (1u << 16)
-#define PERCH__PREFETCH_DISTANCE                                        \
-	1024 /* bytes: what another CPU has written comes from far away \
-	      */
+#define PERCH__WRAP_BUFFER_SIZE	 (1u << 16)
+#define PERCH__PREFETCH_DISTANCE 1024 /* bytes; the data comes from the cache of another CPU */
 
-/* The AUX area behind a ring. */
+/* The AUX area of a ring. */
 struct perch__aux {
-	char *area;    /* NULL: none */
-	size_t size;   /* power of two */
-	size_t mapped; /* bytes to unmap; 0: the caller's memory */
+	char *area;    /* NULL if there is none */
+	size_t size;   /* a power of two */
+	size_t mapped; /* bytes to unmap; 0 for the caller's memory */
 	bool overwrite;
-	bool wrapped;  /* seen to have wrapped: all of it holds data; OVERWRITE */
-	uint64_t next; /* first byte not consumed: the tail; FORWARD */
-	uint64_t head; /* end of what was handed out last */
+	bool wrapped;  /* OVERWRITE: the head has wrapped, so all of the area holds data */
+	uint64_t next; /* FORWARD: the tail, the first byte not consumed */
+	uint64_t head; /* FORWARD: end of the bytes returned last */
 	struct perch_aux_stats stats;
 };
 
-/* What a ring of mode OVERWRITE held when it was paused. The kernel writes downwards, from position
- * 0 on. */
+/*
+ * The contents of a ring of mode OVERWRITE when it was paused. The kernel writes downwards from
+ * position 0, so the newest record has the lowest position.
+ */
 struct perch__snapshot {
-	uint64_t head;		/* the newest record */
-	uint64_t previous_head; /* head of the snapshot before */
-	/* what lies from here on is not wanted again; at first the place where the kernel began */
-	uint64_t advanced;
-	uint64_t end; /* end of the oldest whole record */
-	uint64_t at;  /* newest first: the next record to hand out */
-	/* oldest first: where the records are, in units of 8 bytes behind head; newest first */
-	uint32_t *index;
-	size_t capacity;  /* entries of index */
-	size_t remaining; /* records not handed out */
-	uint16_t size;	  /* of the one handed out last, as it was checked */
+	uint64_t head;		/* start of the newest record */
+	uint64_t previous_head; /* of the snapshot before */
+	uint64_t advanced;	/* records from this position on are left out; 0 at first */
+	uint64_t end;		/* end of the oldest complete record */
+	uint64_t at;		/* newest first: the next record */
+	uint32_t *index;  /* oldest first: (position - head) / 8 of each record, newest first */
+	size_t capacity;  /* entries allocated for index */
+	size_t remaining; /* records not returned yet */
+	uint16_t size;	  /* of the record returned last, as it was checked */
 	enum perch_snapshot_order order;
-	int64_t paused_ns; /* when the pause began; 0: not by this ring */
-	uint64_t bytes;	   /* handed out, of all snapshots */
+	int64_t paused_ns; /* when the ring was paused, CLOCK_MONOTONIC; 0 without a descriptor */
+	uint64_t bytes;	   /* returned by all snapshots */
 	uint64_t overwritten, cut;
 };
 
 struct perch_ring {
 	struct perch_mmap_page *control;
 	char *data;
-	size_t size;   /* power of two */
-	uint64_t tail; /* as the kernel was told */
-	uint64_t next; /* first byte not handed out or not consumed */
-	uint64_t head; /* end of the batch in hand */
-	/* OVERWRITE: the three above stay equal, and the tail is never written */
+	size_t size; /* a power of two */
+	/* OVERWRITE: the next three stay equal, and data_tail is never written */
+	uint64_t tail; /* the published data_tail */
+	uint64_t next; /* first byte not returned or not consumed */
+	uint64_t head; /* end of the current batch */
 	enum perch_ring_mode mode;
-	int fd; /* -1: the caller's memory */
+	int fd; /* -1 for the caller's memory */
 	bool paused;
-	size_t mapped; /* bytes to unmap; 0: the caller's memory */
+	size_t mapped; /* bytes to unmap; 0 for the caller's memory */
 	struct perch_machine *machine;
 	const struct perch_syscalls *calls;
 	uint64_t first;	  /* where reading began */
@@ -67,43 +67,48 @@ struct perch_ring {
 	uint64_t damaged;
 	struct perch__snapshot snapshot;
 	struct perch__aux aux;
-	uint64_t wrapped[PERCH__WRAP_BUFFER_SIZE / 8];
+	uint64_t wrapped[PERCH__WRAP_BUFFER_SIZE / 8]; /* a record that wraps is copied here */
 };
 
-/* Drops the rest of the batch in hand: it holds no records. */
+/*
+ * Maps bytes of the ring's descriptor at an offset, read-only for mode OVERWRITE. The error of a
+ * failure is an explanation; machine may be NULL.
+ */
+int perch__map(const struct perch_ring *ring, size_t bytes, uint64_t offset,
+	       enum perch_ring_mode mode, struct perch_machine *machine, void **memory,
+	       struct perch_error *err);
+/* Writes data_tail: the kernel may overwrite what was returned or consumed. */
+void perch__publish_tail(struct perch_ring *ring);
+/* Drops the rest of the current batch, which is not a sequence of records. */
 void perch__drop_batch(struct perch_ring *ring);
-/* Explains a refused mmap(2). */
-int perch__ring_map_refused(const struct perch_operation *operation, struct perch_machine *machine,
-			    struct perch_error *err);
-/* snapshot.c. The ring was just paused; what a snapshot holds is gone. */
-void perch__snapshot_paused(struct perch_ring *ring);
+/* Ends the current batch and starts the next one; false if the kernel has written nothing. */
+bool perch__next_batch(struct perch_ring *ring);
+/* The next record of the current snapshot, in its order; NULL if there is none. */
 const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring);
-void perch__snapshot_end(struct perch_ring *ring);
-/* aux.c */
-void perch__aux_close(struct perch_ring *ring);
 
 static inline char *perch__ring_at(const struct perch_ring *ring, uint64_t position)
 {
 	return ring->data + (position & (ring->size - 1));
 }
 
-/* Acquire pairs with the kernel's store of data_head after the records' bytes. */
+/* Acquire pairs with the kernel's store of data_head after the bytes of the records. */
 static inline uint64_t perch__ring_head(const struct perch_ring *ring)
 {
 	return __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE) & ~7ull;
 }
 
 /*
- * A kernel of 32 bits counts in as many and stores them in 64: its heads begin again at 0 after 4
- * GiB. What is at most size bytes from a position so is there, and not 4 GiB before. (It looks at
- * no more than 32 bits of a tail.)
+ * The 64-bit position of a head. A 32-bit kernel counts in 32 bits and stores them as 64, so its
+ * heads restart at 0 after 4 GiB; it also reads only 32 bits of a tail. A head that is at most
+ * `size` bytes after `position`, counted in 32 bits, is such a head.
  */
 static inline uint64_t perch__widen_position(uint64_t head, uint64_t position, size_t size)
 {
-	uint32_t came = (uint32_t)(head - position);
+	uint32_t distance = (uint32_t)(head - position);
 
-	return head - position > size && head <= UINT32_MAX && came <= size ? position + came
-									    : head;
+	return head - position > size && head <= UINT32_MAX && distance <= size
+		       ? position + distance
+		       : head;
 }
 
 /* FORWARD: the end of what the kernel has written. */
@@ -112,8 +117,8 @@ static inline uint64_t perch__ring_written(const struct perch_ring *ring)
 	return perch__widen_position(perch__ring_head(ring), ring->next, ring->size);
 }
 
-/* The header at a position before end; false when it cannot be one. Read once: the memory is
- * shared. */
+/* Copies the header at a position before `end`, once, because the memory is shared. False if it
+ * cannot be a header. */
 static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t position,
 				      uint64_t end, struct perch_record_header *header)
 {
@@ -122,7 +127,7 @@ static inline bool perch__ring_header(const struct perch_ring *ring, uint64_t po
 	       header->size <= end - position;
 }
 
-/* The record of size bytes at a position, put together in the ring's own buffer when it wraps. */
+/* The record of `size` bytes at a position; one that wraps is copied into the ring's buffer. */
 static inline const struct perch_record_header *perch__ring_contiguous(struct perch_ring *ring,
 								       uint64_t position,
 								       uint16_t size)
@@ -136,7 +141,7 @@ static inline const struct perch_record_header *perch__ring_contiguous(struct pe
 	return (const struct perch_record_header *)ring->wrapped;
 }
 
-/* bytes from a position on of a buffer of size bytes, as one or two pieces. */
+/* Bytes from a position of a circular buffer, as one or two pieces. */
 static inline void perch__pieces(char *buffer, size_t size, uint64_t position, size_t bytes,
 				 struct iovec pieces[2])
 {
@@ -151,7 +156,7 @@ static inline void perch__pieces(char *buffer, size_t size, uint64_t position, s
 		pieces[1] = (struct iovec){ buffer, bytes - first };
 }
 
-/* The next record of the batch in hand; NULL at the batch's end. */
+/* The next record of the current batch; NULL at its end. */
 static inline const struct perch_record_header *perch__batch_next(struct perch_ring *ring)
 {
 	struct perch_record_header header;

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many rings as one stream by time, in rounds. A round takes up the head of every ring; what it
- * takes up comes in the round after it at the latest. Records stay in their rings until they are
- * delivered: what is kept here is where each ring is, and a heap of those that have a record due,
- * by its time.
+ * Merges rings into one stream in order of time, in rounds.
+ *
+ * A round first reads the head of every ring. Its limit is the latest time that the round before
+ * has found. It delivers the records up to the limit, and holds the later ones for the next round:
+ * another CPU may still be writing a record of an earlier time than theirs.
+ *
+ *	          time ------------------------------->
+ *	ring 0    1     3        6   |         9
+ *	ring 1       2        5      |   7
+ *	ring 2             4         |      8
+ *	                             limit
+ *
+ *	delivered: 1 2 3 4 5 6       held: 7 8 9; the limit of the next round is 9
+ *
+ * Records stay in their rings until they are delivered. The merge itself has a position for each
+ * ring, and a heap of the rings with a due record, by its time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,24 +24,24 @@
 
 struct input {
 	struct perch_ring *ring;
-	uint64_t scanned;     /* its head as the last round took it up */
-	uint64_t crowded_end; /* what comes before is due, whatever its time */
-	uint64_t key;	      /* time of the ring's next record, or of the next one with a time */
-	uint64_t key_end;     /* end of the record whose time key is */
+	uint64_t scanned;     /* records before this position were seen by a round */
+	uint64_t crowded_end; /* records before this position are due at any time */
+	uint64_t key;	      /* time of the next record, see find_key() */
+	uint64_t key_end;     /* end of the record that has this time */
 };
 
 struct perch_merge {
 	struct perch_decoder *decoder;
 	struct input *inputs;
 	size_t nr;
-	size_t *heap; /* lanes with a record due; first the one with the lowest key */
+	size_t *heap; /* indexes of inputs with a due record; the lowest key is first */
 	size_t nr_due;
-	bool running;	   /* in a round */
-	bool flush;	   /* one that delivers everything */
-	bool delivered;	   /* the first input's record is in the caller's hands */
-	uint64_t limit;	   /* records not younger than that are due */
-	uint64_t youngest; /* of what the last round took up that found anything */
-	uint64_t latest;   /* youngest record delivered */
+	bool running;	       /* a round is in progress */
+	bool flush;	       /* this round delivers all records */
+	bool delivered;	       /* the caller has the record of the first input */
+	uint64_t limit;	       /* records up to this time are due */
+	uint64_t latest_found; /* the limit of the next round */
+	uint64_t latest_delivered;
 	uint64_t out_of_order;
 };
 
@@ -40,14 +52,13 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 
 	*merge = NULL;
 	if (!decoder)
-		return perch_error_set(
-			err, EINVAL, PERCH_ERROR_USAGE,
-			"merging by time needs a decoder, which knows where times are");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a merge by time needs a decoder");
 	for (size_t i = 0; i < nr; i++)
 		if (rings[i]->mode != PERCH_RING_FORWARD)
 			return perch_error_set(
 				err, EINVAL, PERCH_ERROR_USAGE,
-				"ring %zu is one that the kernel writes over: only others can be merged",
+				"only rings of mode FORWARD can be merged (ring %zu has mode OVERWRITE)",
 				i);
 	made = calloc(1, sizeof(*made));
 	if (made) {
@@ -57,7 +68,7 @@ int perch_merge_new(struct perch_merge **merge, struct perch_ring *const *rings,
 	if (!made || !made->inputs || !made->heap) {
 		perch_merge_free(made);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for merging %zu rings", nr);
+				       "no memory to merge %zu rings", nr);
 	}
 	made->decoder = decoder;
 	made->nr = nr;
@@ -84,8 +95,8 @@ uint64_t perch_merge_out_of_order(const struct perch_merge *merge)
 	return merge->out_of_order;
 }
 
-/* Whether a position is behind from: it cannot be further away than a ring is long. */
-static bool is_behind(const struct perch_ring *ring, uint64_t position, uint64_t from)
+/* Whether a position is after `from`: by at most the size of the ring. */
+static bool is_after(const struct perch_ring *ring, uint64_t position, uint64_t from)
 {
 	return position - from - 1 < ring->size;
 }
@@ -98,9 +109,8 @@ static bool time_at(struct perch_merge *merge, struct perch_ring *ring, uint64_t
 }
 
 /*
- * The key of the input's next record. Those without a time have that of the one behind them; at the
- * end of what is there, that of the one before. Each record is looked at once, however many without
- * a time there are.
+ * Sets the key of the input's next record. A record without a time has the time of the next one
+ * that has a time, or, at the end of the batch, the last time. Each record is examined once.
  */
 static void find_key(struct perch_merge *merge, struct input *input)
 {
@@ -108,7 +118,7 @@ static void find_key(struct perch_merge *merge, struct input *input)
 	struct perch_record_header header;
 	uint64_t at = ring->next;
 
-	if (is_behind(ring, input->key_end, at))
+	if (is_after(ring, input->key_end, at))
 		return;
 	while (at != ring->head && perch__ring_header(ring, at, ring->head, &header)) {
 		uint64_t start = at;
@@ -127,7 +137,7 @@ static bool is_due(struct perch_merge *merge, struct input *input)
 	if (ring->next == ring->head)
 		return false;
 	find_key(merge, input);
-	return merge->flush || is_behind(ring, input->crowded_end, ring->next) ||
+	return merge->flush || is_after(ring, input->crowded_end, ring->next) ||
 	       input->key <= merge->limit;
 }
 
@@ -164,10 +174,11 @@ static void sift_down(struct perch_merge *merge, size_t at)
 }
 
 /*
- * Looks at what came into a input since the round before: its youngest time, and where the ring's
- * upper half begins, for all before that must come now.
+ * Examines the records that were written since the last round: their latest time, and whether the
+ * ring is more than half full. The oldest records of a crowded ring are due at once, and the limit
+ * is raised to their times, so the other rings keep up.
  */
-static void scan_new_records(struct perch_merge *merge, struct input *input, uint64_t *youngest)
+static void scan_new_records(struct perch_merge *merge, struct input *input, uint64_t *latest)
 {
 	struct perch_ring *ring = input->ring;
 	struct perch_record_header header;
@@ -185,29 +196,28 @@ static void scan_new_records(struct perch_merge *merge, struct input *input, uin
 			input->crowded_end = at + header.size;
 		if (timed && crowded && time > merge->limit)
 			merge->limit = time;
-		if (timed && time > *youngest)
-			*youngest = time;
+		if (timed && time > *latest)
+			*latest = time;
 	}
 	input->scanned = ring->head;
 }
 
 static void begin_round(struct perch_merge *merge, bool flush)
 {
-	uint64_t youngest = 0;
+	uint64_t latest = 0;
 
 	merge->running = true;
 	merge->delivered = false;
 	merge->flush = flush;
-	merge->limit = merge->youngest;
+	merge->limit = merge->latest_found;
 	merge->nr_due = 0;
-	/* all heads before the first record: going through records takes a while, and in it others
-	 * go on writing */
+	/* read all heads before any record: the scan takes time, and writers continue meanwhile */
 	for (size_t i = 0; i < merge->nr; i++)
 		perch__next_batch(merge->inputs[i].ring);
 	for (size_t i = 0; i < merge->nr; i++)
-		scan_new_records(merge, &merge->inputs[i], &youngest);
-	if (youngest)
-		merge->youngest = youngest;
+		scan_new_records(merge, &merge->inputs[i], &latest);
+	if (latest)
+		merge->latest_found = latest;
 	for (size_t i = 0; i < merge->nr; i++)
 		if (is_due(merge, &merge->inputs[i]))
 			merge->heap[merge->nr_due++] = i;
@@ -222,8 +232,8 @@ static void remove_first(struct perch_merge *merge)
 	sift_down(merge, 0);
 }
 
-/* The caller is done with the first input's record. A long round gives room back to the kernel on
- * its way. */
+/* Advances the first input after the caller has used its record. A long round publishes the tail
+ * several times, because the kernel needs the space. */
 static void finish_delivered(struct perch_merge *merge)
 {
 	struct input *input = &merge->inputs[merge->heap[0]];
@@ -244,9 +254,9 @@ static void count_order(struct perch_merge *merge, const void *bytes, uint16_t s
 
 	if (!perch_decoder_time(merge->decoder, bytes, size, &time))
 		return;
-	merge->out_of_order += time < merge->latest;
-	if (time > merge->latest)
-		merge->latest = time;
+	merge->out_of_order += time < merge->latest_delivered;
+	if (time > merge->latest_delivered)
+		merge->latest_delivered = time;
 }
 
 int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record *record,
@@ -263,7 +273,7 @@ int perch_merge_next(struct perch_merge *merge, bool flush, struct perch_record 
 
 		*ring = merge->heap[0];
 		bytes = perch__batch_next(merge->inputs[*ring].ring);
-		if (!bytes) { /* no record there: the rest of the batch was dropped */
+		if (!bytes) { /* damaged: the rest of the batch was dropped */
 			remove_first(merge);
 			continue;
 		}

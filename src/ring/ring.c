@@ -1,62 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ring. The kernel moves data_head after it has written a record, and stops writing (LOST)
- * where data_tail says that the reader still is. Positions run freely; masked they are offsets.
- * Records are multiples of 8 bytes, so a header never wraps, while a record may.
+ * One ring. The kernel advances data_head after it has written a record. It does not write beyond
+ * data_tail + size, and counts what it cannot write in a LOST record.
+ *
+ * A batch is what the kernel had written when data_head was read. data_tail is published once per
+ * batch.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "buffer.h"
 
-/* Of a flight recorder: its records are found again by 4 bytes each, in units of 8. */
+/* The index of a snapshot has 32 bits per record, in units of 8 bytes. */
 #define OVERWRITE_MAX (8ull << 32)
 
-/* The machine is asked for its limits here only: where /proc cannot be read, rings work all the
- * same. */
-int perch__ring_map_refused(const struct perch_operation *operation, struct perch_machine *machine,
-			    struct perch_error *err)
-{
-	struct perch_explanation explanation;
-	struct perch_machine *own = NULL;
-
-	if (!err)
-		return -operation->errnum;
-	if (!machine && perch_machine_new(&own, NULL, NULL, NULL) >= 0)
-		machine = own;
-	perch_explain_operation(operation, machine, &explanation);
-	perch_machine_free(own);
-	return perch_explanation_error(&explanation, err);
-}
-
-static int map_ring(struct perch_ring *ring, int fd, size_t pages, size_t page_bytes,
+static int map_ring(struct perch_ring *ring, size_t pages, size_t page_bytes,
 		    struct perch_error *err)
 {
 	size_t bytes = (pages + 1) * page_bytes;
-	struct perch_operation operation = {
-		.kind = PERCH_OPERATION_MMAP,
-		.length = bytes,
-		.protection = PROT_READ | PROT_WRITE,
-		.map_flags = MAP_SHARED,
-		.other_fd = -1,
-	};
 	void *base;
+	int rc = perch__map(ring, bytes, 0, ring->mode, ring->machine, &base, err);
 
-	if (ring->mode == PERCH_RING_OVERWRITE)
-		operation.protection = PROT_READ;
-	base = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
-				 operation.map_flags, fd, 0);
-	if (base == MAP_FAILED) {
-		operation.errnum = errno;
-		return perch__ring_map_refused(&operation, ring->machine, err);
-	}
+	if (rc < 0)
+		return rc;
 	ring->control = base;
 	ring->data = (char *)base + page_bytes;
 	ring->size = pages * page_bytes;
 	ring->mapped = bytes;
-	/* a ring that was mapped before goes on where its reader left off */
+	/* a ring that was mapped before continues where its last reader stopped */
 	if (ring->mode == PERCH_RING_FORWARD)
 		ring->tail = ring->next = ring->head = ring->first = ring->control->data_tail &
 								     ~7ull;
@@ -79,11 +51,11 @@ static struct perch_ring *make_ring(enum perch_ring_mode mode, int fd, struct pe
 static int check_mode(enum perch_ring_mode mode, uint64_t size, struct perch_error *err)
 {
 	if (mode != PERCH_RING_FORWARD && mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a ring of unknown mode %d",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown ring mode %d",
 				       (int)mode);
 	if (mode == PERCH_RING_OVERWRITE && size > OVERWRITE_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a ring to be written over has at most 32 GiB");
+				       "a ring of mode OVERWRITE has at most 32 GiB");
 	return 0;
 }
 
@@ -96,9 +68,10 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 
 	*ring = NULL;
 	if (!pages || pages & (pages - 1) || pages > SIZE_MAX / 4 / page_bytes)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a ring of %zu pages: not a power of two, or too large",
-				       pages);
+		return perch_error_set(
+			err, EINVAL, PERCH_ERROR_USAGE,
+			"the ring size must be a power of two of pages (%zu pages are not, or too many)",
+			pages);
 	rc = check_mode(mode, (uint64_t)pages * page_bytes, err);
 	if (rc < 0)
 		return rc;
@@ -107,7 +80,7 @@ int perch_ring_open(struct perch_ring **ring, int fd, size_t pages, enum perch_r
 		return -ENOMEM;
 	made->machine = machine;
 	made->calls = machine ? perch_machine_syscalls(machine) : &perch_kernel_syscalls;
-	rc = map_ring(made, fd, pages, page_bytes, err);
+	rc = map_ring(made, pages, page_bytes, err);
 	if (rc < 0)
 		free(made);
 	else
@@ -126,7 +99,7 @@ int perch_ring_from_memory(struct perch_ring **ring, struct perch_mmap_page *con
 	    (mode == PERCH_RING_FORWARD && control->data_tail & 7))
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"a ring's memory must be a power of two of bytes, and it and its tail aligned to 8");
+			"the size of a ring in memory must be a power of two, and its data and data_tail aligned to 8 bytes");
 	rc = check_mode(mode, size, err);
 	if (rc < 0)
 		return rc;
@@ -146,35 +119,12 @@ void perch_ring_close(struct perch_ring *ring)
 {
 	if (!ring)
 		return;
-	perch__aux_close(ring);
+	if (ring->aux.mapped)
+		ring->calls->munmap(ring->calls->context, ring->aux.area, ring->aux.mapped);
 	if (ring->mapped)
 		ring->calls->munmap(ring->calls->context, ring->control, ring->mapped);
 	free(ring->snapshot.index);
 	free(ring);
-}
-
-static int set_paused(struct perch_ring *ring, bool paused, struct perch_error *err)
-{
-	int rc = ring->fd < 0 ? 0 : perch_event_pause_output(ring->fd, paused, ring->machine, err);
-
-	if (rc >= 0)
-		ring->paused = paused;
-	return rc;
-}
-
-int perch_ring_pause(struct perch_ring *ring, struct perch_error *err)
-{
-	int rc = set_paused(ring, true, err);
-
-	if (rc >= 0)
-		perch__snapshot_paused(ring);
-	return rc;
-}
-
-int perch_ring_resume(struct perch_ring *ring, struct perch_error *err)
-{
-	perch__snapshot_end(ring);
-	return set_paused(ring, false, err);
 }
 
 void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats *stats)
@@ -188,37 +138,14 @@ void perch_ring_get_stats(const struct perch_ring *ring, struct perch_ring_stats
 	};
 }
 
-/* Release: our reads of the bytes are done before the kernel may write over them. */
-void perch__publish_tail(struct perch_ring *ring)
-{
-	if (ring->tail == ring->next)
-		return;
-	ring->tail = ring->next;
-	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
-}
-
-void perch__drop_batch(struct perch_ring *ring)
-{
-	ring->damaged++;
-	ring->skipped += ring->head - ring->next;
-	ring->next = ring->head;
-	perch__publish_tail(ring);
-}
-
-/* Takes up the head. A distance that no ring can have means a head that was not written by the
- * kernel. */
-static void take_head(struct perch_ring *ring)
+/* A head that is further away than the ring's size was not written by the kernel. */
+static void load_head(struct perch_ring *ring)
 {
 	if (ring->mode == PERCH_RING_OVERWRITE)
 		return;
 	ring->head = perch__ring_written(ring);
 	if (ring->head - ring->next > ring->size)
 		perch__drop_batch(ring);
-}
-
-bool perch__ring_has_data(const struct perch_ring *ring)
-{
-	return ring->mode == PERCH_RING_FORWARD && perch__ring_written(ring) != ring->next;
 }
 
 uint64_t perch__ring_damaged(const struct perch_ring *ring)
@@ -253,10 +180,10 @@ static void count_at(const struct perch_ring *ring, uint64_t position,
 }
 
 /*
- * The end of the whole records of the batch. Where one begins is known when the one before it has
- * been read, and so each would wait for memory: they are fetched ahead, and the next size is
- * guessed to be that of the last. The guess is a branch, which the CPU predicts; the empty asm
- * keeps the compiler from turning it back into the sum that it is.
+ * The end of the complete records of the batch. A record starts where the one before it ends, so
+ * each step would wait for memory. Prefetching hides that wait, and so does a branch that the CPU
+ * predicts: "the size is that of the last record". The empty asm prevents that the compiler
+ * replaces the branch by an addition of the loaded size.
  */
 static uint64_t end_of_batch(const struct perch_ring *ring, struct perch_sampler_stats *stats)
 {
@@ -288,10 +215,10 @@ size_t perch__ring_peek(struct perch_ring *ring, struct iovec pieces[2],
 	uint64_t end;
 	size_t bytes;
 
-	take_head(ring);
+	load_head(ring);
 	end = end_of_batch(ring, stats);
 	bytes = end - ring->next;
-	/* nonsense after good records is met again, then first, when those are consumed */
+	/* if valid records precede the invalid one, the next peek finds it at the start */
 	if (!bytes && end != ring->head)
 		perch__drop_batch(ring);
 	perch__pieces(ring->data, ring->size, ring->next, bytes, pieces);
@@ -307,20 +234,15 @@ void perch_ring_consume(struct perch_ring *ring, size_t bytes)
 {
 	uint64_t left = ring->head - ring->next;
 
-	/* no record begins elsewhere: a header there would be looked for beyond the ring's end */
+	/* records start at multiples of 8: at other positions a header could wrap */
 	ring->next += (bytes < left ? bytes : left) & ~7ull;
 	perch__publish_tail(ring);
-}
-
-const struct perch_record_header *perch__ring_record(struct perch_ring *ring)
-{
-	return perch__batch_next(ring);
 }
 
 bool perch__next_batch(struct perch_ring *ring)
 {
 	perch__publish_tail(ring);
-	take_head(ring);
+	load_head(ring);
 	return ring->head != ring->next;
 }
 

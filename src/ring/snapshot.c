@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flight recorder. Into a ring of mode OVERWRITE the kernel writes downwards from position 0:
- * data_head is the start of the newest record, and what lies behind it up to the ring's size are
- * older ones. Only the oldest can have been written over, at its end, where the newest begins.
+ * Snapshots of a ring of mode OVERWRITE. The kernel writes downwards from position 0. data_head is
+ * the start of the newest record; older records follow it, up to the ring's size. Only the oldest
+ * record can be overwritten in part, at its end.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "buffer.h"
 
 /*
- * A writer that was in the middle of a record when the ring was paused finishes it; until it moves
- * the head, nothing tells of it. Writers do not sleep, and take some microseconds.
+ * When the ring is paused, a writer may be in the middle of a record. It finishes the record within
+ * microseconds, because writers do not sleep; nothing is visible until it moves data_head.
  */
 #define WRITER_NS 50000
 
@@ -22,17 +23,6 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-void perch__snapshot_paused(struct perch_ring *ring)
-{
-	if (ring->mode == PERCH_RING_OVERWRITE && ring->fd >= 0)
-		ring->snapshot.paused_ns = now_ns();
-}
-
-void perch__snapshot_end(struct perch_ring *ring)
-{
-	ring->snapshot.remaining = 0;
 }
 
 static void wait_for_writers(const struct perch_ring *ring)
@@ -47,17 +37,16 @@ static void wait_for_writers(const struct perch_ring *ring)
 static int check(struct perch_ring *ring, enum perch_snapshot_order order, struct perch_error *err)
 {
 	if (ring->mode != PERCH_RING_OVERWRITE)
-		return perch_error_set(
-			err, EINVAL, PERCH_ERROR_USAGE,
-			"a snapshot of a ring that the kernel does not write over: open it with mode OVERWRITE");
-	if (order != PERCH_SNAPSHOT_NEWEST_FIRST && order != PERCH_SNAPSHOT_OLDEST_FIRST)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a snapshot in unknown order %d", (int)order);
+				       "a snapshot needs a ring of mode OVERWRITE");
+	if (order != PERCH_SNAPSHOT_NEWEST_FIRST && order != PERCH_SNAPSHOT_OLDEST_FIRST)
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "unknown snapshot order %d",
+				       (int)order);
 	return ring->paused ? 0 : perch_ring_pause(ring, err);
 }
 
-/* Where the newest record begins. Of a kernel of 32 bits: that far below where it began the last
- * time. */
+/* The start of the newest record. The head of a 32-bit kernel is widened downwards from the last
+ * one. */
 static uint64_t load_head(const struct perch_ring *ring)
 {
 	uint64_t head = perch__ring_head(ring), last = ring->snapshot.head;
@@ -65,27 +54,17 @@ static uint64_t load_head(const struct perch_ring *ring)
 	return sizeof(long) == 4 && head <= UINT32_MAX ? last - (uint32_t)(last - head) : head;
 }
 
-/* One more entry of the index, which grows by doubling up to what the ring can hold. */
 static int index_record(struct perch__snapshot *snapshot, size_t nr, uint64_t position, size_t most)
 {
-	if (nr == snapshot->capacity) {
-		size_t room = snapshot->capacity ? 2 * snapshot->capacity : 1024;
-		uint32_t *index;
+	int rc = PERCH__ARRAY_RESERVE_MOST(snapshot->index, snapshot->capacity, nr + 1, most);
 
-		if (room > most)
-			room = most;
-		index = realloc(snapshot->index, room * sizeof(*index));
-		if (!index)
-			return -ENOMEM;
-		snapshot->index = index;
-		snapshot->capacity = room;
-	}
-	snapshot->index[nr] = (position - snapshot->head) / 8;
-	return 0;
+	if (!rc)
+		snapshot->index[nr] = (position - snapshot->head) / 8;
+	return rc;
 }
 
-/* Goes through the records up to limit: how many are whole, or -ENOMEM. *cut: one more begins
- * there. */
+/* Finds the records up to limit. Returns the number of complete ones, or -ENOMEM. *cut is set if
+ * another record starts before limit and ends after it. */
 static ssize_t find_records(struct perch_ring *ring, uint64_t limit, bool *cut)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
@@ -107,17 +86,17 @@ static ssize_t find_records(struct perch_ring *ring, uint64_t limit, bool *cut)
 	return nr;
 }
 
-/* What came since the snapshot before and is not in this one. */
+/* Counts what was written since the previous snapshot and is not in this one. */
 static void count_overwritten(struct perch__snapshot *snapshot, bool cut)
 {
-	uint64_t came = snapshot->previous_head - snapshot->head,
+	uint64_t written = snapshot->previous_head - snapshot->head,
 		 held = snapshot->end - snapshot->head;
 
-	if (!came)
+	if (!written)
 		return;
 	snapshot->cut += cut;
-	if (came > held)
-		snapshot->overwritten += came - held;
+	if (written > held)
+		snapshot->overwritten += written - held;
 	snapshot->previous_head = snapshot->head;
 }
 
@@ -125,7 +104,7 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 			    struct perch_error *err)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
-	uint64_t new_bytes;
+	uint64_t bytes;
 	bool cut = false;
 	ssize_t nr;
 	int rc;
@@ -140,18 +119,17 @@ ssize_t perch_ring_snapshot(struct perch_ring *ring, enum perch_snapshot_order o
 	if (0 - snapshot->head > INT64_MAX)
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"this ring was written upwards: an event whose ring is to be written over needs write_backward");
-	/* heads only go down: anything else was not the kernel */
+			"this ring was written upwards: mode OVERWRITE needs an event with write_backward");
+	/* the kernel only decreases the head */
 	if (snapshot->previous_head - snapshot->head > INT64_MAX) {
 		ring->damaged++;
 		snapshot->previous_head = snapshot->head;
 	}
-	new_bytes = snapshot->advanced - snapshot->head;
-	nr = find_records(ring, snapshot->head + (new_bytes < ring->size ? new_bytes : ring->size),
-			  &cut);
+	bytes = snapshot->advanced - snapshot->head;
+	nr = find_records(ring, snapshot->head + (bytes < ring->size ? bytes : ring->size), &cut);
 	if (nr < 0)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for an index of the ring's records");
+				       "no memory for the index of a snapshot");
 	count_overwritten(snapshot, cut);
 	snapshot->at = snapshot->head;
 	snapshot->remaining = nr;
@@ -163,30 +141,30 @@ void perch_ring_snapshot_advance(struct perch_ring *ring)
 	ring->snapshot.advanced = ring->snapshot.head;
 }
 
-/* What is still valid of the snapshot, in bytes: a writer that was late may have reached the oldest
+/* The bytes of the snapshot that are still valid: a late writer may have overwritten the oldest
  * records. */
 static uint64_t valid_bytes(const struct perch_ring *ring)
 {
 	const struct perch__snapshot *snapshot = &ring->snapshot;
 	uint64_t held = snapshot->end - snapshot->head, moved = snapshot->head - load_head(ring);
-	uint64_t room = moved < ring->size ? ring->size - moved : 0;
+	uint64_t most = moved < ring->size ? ring->size - moved : 0;
 
-	return held < room ? held : room;
+	return held < most ? held : most;
 }
 
 const struct perch_record_header *perch__snapshot_next(struct perch_ring *ring)
 {
 	struct perch__snapshot *snapshot = &ring->snapshot;
 	struct perch_record_header header;
-	uint64_t at, held = valid_bytes(ring);
+	uint64_t at, valid = valid_bytes(ring);
 
 	while (snapshot->remaining) {
 		at = snapshot->at;
 		snapshot->remaining--;
 		if (snapshot->order == PERCH_SNAPSHOT_OLDEST_FIRST)
 			at = snapshot->head + 8ull * snapshot->index[snapshot->remaining];
-		if (at - snapshot->head < held &&
-		    perch__ring_header(ring, at, snapshot->head + held, &header)) {
+		if (at - snapshot->head < valid &&
+		    perch__ring_header(ring, at, snapshot->head + valid, &header)) {
 			snapshot->at = at + header.size;
 			snapshot->size = header.size;
 			snapshot->bytes += header.size;

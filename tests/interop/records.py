@@ -86,7 +86,7 @@ def main():
     wanted = list(expected(rows, types))
     verdict([line for line in wanted if line not in lines], "every record and field is in the page, as the table says")
     verdict(["the order differs"] if wanted != lines[:len(wanted)] else [], "in its order")
-    words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/words.c").split("misc_bits[] = {")[1].split("};")[0]))
+    words = set(re.findall(r'"([A-Z_]{6,})"', read("src/record/format_flags.c").split("misc_bits[] = {")[1].split("};")[0]))
     verdict([word for word in sorted(words) if not re.search(rf"^ +{word} \(bit 1\d\)$", text, re.M)],
             f"the {len(words)} bits of misc that have a word are in the page")
     return manual_page.failed

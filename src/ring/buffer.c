@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Mapping, pausing and consuming a ring's buffer: what ring.c, snapshot.c and aux.c share. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "buffer.h"
+
+/* Only this error path reads the limits of the machine: rings work where /proc cannot be read. */
+static int explain_refused_map(const struct perch_operation *operation,
+			       struct perch_machine *machine, struct perch_error *err)
+{
+	struct perch_explanation explanation;
+	struct perch_machine *own = NULL;
+
+	if (!err)
+		return -operation->errnum;
+	if (!machine && perch_machine_new(&own, NULL, NULL, NULL) >= 0)
+		machine = own;
+	perch_explain_operation(operation, machine, &explanation);
+	perch_machine_free(own);
+	return perch_explanation_error(&explanation, err);
+}
+
+int perch__map(const struct perch_ring *ring, size_t bytes, uint64_t offset,
+	       enum perch_ring_mode mode, struct perch_machine *machine, void **memory,
+	       struct perch_error *err)
+{
+	struct perch_operation operation = {
+		.kind = PERCH_OPERATION_MMAP,
+		.length = bytes,
+		.protection = mode == PERCH_RING_OVERWRITE ? PROT_READ : PROT_READ | PROT_WRITE,
+		.map_flags = MAP_SHARED,
+		.offset = offset,
+		.ring_size = ring->mapped,
+		.other_fd = -1,
+	};
+
+	*memory = ring->calls->mmap(ring->calls->context, bytes, operation.protection,
+				    operation.map_flags, ring->fd, (off_t)offset);
+	if (*memory != MAP_FAILED)
+		return 0;
+	operation.errnum = errno;
+	return explain_refused_map(&operation, machine, err);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int set_paused(struct perch_ring *ring, bool paused, struct perch_error *err)
+{
+	int rc = ring->fd < 0 ? 0 : perch_event_pause_output(ring->fd, paused, ring->machine, err);
+
+	if (rc >= 0)
+		ring->paused = paused;
+	return rc;
+}
+
+int perch_ring_pause(struct perch_ring *ring, struct perch_error *err)
+{
+	int rc = set_paused(ring, true, err);
+
+	if (rc >= 0 && ring->mode == PERCH_RING_OVERWRITE && ring->fd >= 0)
+		ring->snapshot.paused_ns = now_ns();
+	return rc;
+}
+
+int perch_ring_resume(struct perch_ring *ring, struct perch_error *err)
+{
+	ring->snapshot.remaining = 0;
+	return set_paused(ring, false, err);
+}
+
+/* Release: all reads of the bytes come before the store that lets the kernel overwrite them. */
+void perch__publish_tail(struct perch_ring *ring)
+{
+	if (ring->tail == ring->next)
+		return;
+	ring->tail = ring->next;
+	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+void perch__drop_batch(struct perch_ring *ring)
+{
+	ring->damaged++;
+	ring->skipped += ring->head - ring->next;
+	ring->next = ring->head;
+	perch__publish_tail(ring);
+}
