@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
+/**
+ * @file
  * Counters, groups and sets.
  *
- * The functions that open store the object through their first argument: NULL there after any
- * failure. target NULL is the calling thread, options NULL a plain counter, disabled. The close
- * functions take NULL.
+ * A counter is one event on one target. A group is several events on one target that the kernel
+ * schedules together. A set is many events on many targets.
+ *
+ * In all functions err may be NULL. Functions that open an object store it in their first
+ * parameter, or NULL after a failure. They take a target of NULL for the calling thread, and
+ * options of NULL for disabled events.
+ *
+ * Threads: one thread per object at a time. After fork(2), parent and child share the events.
  */
 #ifndef PERCH_COUNT_H
 #define PERCH_COUNT_H
@@ -18,176 +24,344 @@
 extern "C" {
 #endif
 
+/** How complete a count is. */
 enum perch_count_state {
-	/* on the PMU all the time it was enabled: value is exact */
+	/** The event was on the PMU all the time it was enabled: value is exact. */
 	PERCH_COUNT_STATE_EXACT,
-	PERCH_COUNT_STATE_SCALED, /* multiplexed: scaled is an estimate */
-	/* enabled but never scheduled: value says nothing, it is not 0 */
+	/** The event shared its counter (multiplexing): scaled is an estimate. */
+	PERCH_COUNT_STATE_SCALED,
+	/** The event was enabled but never on the PMU: the count is unknown, not 0. */
 	PERCH_COUNT_STATE_NEVER_RAN,
-	PERCH_COUNT_STATE_NOT_ENABLED, /* not enabled since the open or the last reset */
-	/* pinned, and lost its counter: value says nothing */
+	/** The event was not enabled since the open or the last reset. */
+	PERCH_COUNT_STATE_NOT_ENABLED,
+	/** A pinned event lost its counter: the count is unknown. */
 	PERCH_COUNT_STATE_ERROR,
-	PERCH_COUNT_STATE_NOT_OPEN, /* not open there: sets alone */
+	/** The event is not open on this target: sets only. */
+	PERCH_COUNT_STATE_NOT_OPEN,
 };
 
+/** A count, with the times that belong to it. */
 struct perch_count {
-	uint64_t value;	     /* raw, as the kernel counted */
-	uint64_t scaled;     /* value * enabled / running; 0 when never scheduled */
-	uint64_t enabled_ns; /* since the open or the last reset */
-	uint64_t running_ns;
-	uint64_t id;   /* PERCH_FORMAT_ID */
-	uint64_t lost; /* samples lost, when asked by PERCH_FORMAT_LOST (6.0) */
-	enum perch_count_state state;
+	uint64_t value;	     /**< the count of the kernel, not scaled */
+	uint64_t scaled;     /**< value * enabled_ns / running_ns; 0 if running_ns is 0 */
+	uint64_t enabled_ns; /**< nanoseconds enabled since the open or the last reset */
+	uint64_t running_ns; /**< nanoseconds on the PMU in that time */
+	uint64_t id;	     /**< id of the event with PERCH_FORMAT_ID, else 0 */
+	uint64_t lost;	     /**< lost samples with PERCH_FORMAT_LOST, else 0; since Linux 6.0 */
+	enum perch_count_state state; /**< how complete the count is */
 };
 
+/** One event on one target. */
 struct perch_counter;
 
-/*
- * Opens the one event of text. NULL options: disabled, user and kernel side as the text says. NULL
- * target: the calling thread. *counter is NULL after a failure.
+/**
+ * Opens one event on one target.
+ *
+ * @param[out] counter  the new counter; NULL after a failure
+ * @param text          one event, see perch-events(7)
+ * @param target        thread and CPU; NULL is the calling thread
+ * @param options       NULL is a disabled event
+ * @param[out] err      the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_counter_open(struct perch_counter **counter, const char *text,
 				 const struct perch_target *target,
 				 const struct perch_options *options, struct perch_error *err);
-/* The same from an event parsed before. */
+
+/**
+ * Opens a parsed event on one target.
+ *
+ * @param[out] counter  the new counter; NULL after a failure
+ * @param event         the event, which is not used after the open
+ * @param target        thread and CPU; NULL is the calling thread
+ * @param options       NULL is a disabled event
+ * @param[out] err      the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_counter_open_event(struct perch_counter **counter,
 				       const struct perch_event *event,
 				       const struct perch_target *target,
 				       const struct perch_options *options,
 				       struct perch_error *err);
-PERCH_API void perch_counter_close(struct perch_counter *counter); /* NULL: nothing */
+
+/** Closes a counter. NULL is allowed. */
+PERCH_API void perch_counter_close(struct perch_counter *counter);
+
+/** Returns the descriptor, which perch_counter_close() closes. */
 PERCH_API int perch_counter_fd(const struct perch_counter *counter);
+
+/** Returns the text of the event. It is valid until perch_counter_close(). */
 PERCH_API const char *perch_counter_name(const struct perch_counter *counter);
+
+/** Enables the event with one ioctl(2). Returns 0 or a negative errno. */
 PERCH_API int perch_counter_enable(struct perch_counter *counter);
+
+/** Disables the event with one ioctl(2). Returns 0 or a negative errno. */
 PERCH_API int perch_counter_disable(struct perch_counter *counter);
-/*
- * Sets the value to 0. The kernel's times go on, so they are read once after it (two system calls
- * in all), and later reads give times and scaled values from there. What exited children of an
- * inherited event had counted stays in its value: the kernel resets living tasks alone.
+
+/**
+ * Sets the value to 0, and the times of later reads to 0.
+ *
+ * The kernel does not reset times: they are read here once, and later reads subtract them. That is
+ * two system calls in all. The value keeps the counts of children of an inherited event that have
+ * exited, because the kernel resets only tasks that exist.
+ *
+ * @param counter  the counter
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_counter_reset(struct perch_counter *counter);
-/* One read(2). -ENODATA with PERCH_ERROR_SCHEDULE for a pinned event in error state. */
+
+/**
+ * Reads the count with one read(2), or with none (perch_counter_self_monitoring()).
+ *
+ * @param counter     the counter
+ * @param[out] count  the count
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENODATA the event is pinned and lost its counter (PERCH_ERROR_SCHEDULE)
+ */
 PERCH_API int perch_counter_read(struct perch_counter *counter, struct perch_count *count,
 				 struct perch_error *err);
+
+/**
+ * Reads the id of the event.
+ *
+ * @param counter   the counter
+ * @param[out] id   the id
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 3.12
+ */
 PERCH_API int perch_counter_id(struct perch_counter *counter, uint64_t *id,
 			       struct perch_error *err);
-/* What options.optional let go; NULL when nothing. */
+
+/** Returns the features of perch_options.optional that the kernel does not have, or NULL if none
+ * are missing. */
 PERCH_API const struct perch_attr *perch_counter_missing_features(
 	const struct perch_counter *counter);
-/*
- * Reading without a system call, asked for by options.self_monitoring: on x86 and arm64, for a
- * hardware event of the calling thread (target PERCH_SELF) that is on the PMU now.
- * perch_counter_read() falls back to read(2) by itself. Says how the last read was made; err, when
- * not NULL, tells why not without a system call.
+
+/**
+ * Returns whether the last perch_counter_read() made no system call.
+ *
+ * With perch_options.self_monitoring, perch_counter_read() uses the CPU's own instruction (rdpmc)
+ * on x86 and arm64, if a hardware event of the calling thread (PERCH_SELF) is on the PMU. Otherwise
+ * it uses read(2). The counts are the same.
+ *
+ * @param counter   the counter
+ * @param[out] err  the reason why the last read was a system call; NULL is allowed
+ * @return true if it made no system call
  */
 PERCH_API bool perch_counter_self_monitoring(const struct perch_counter *counter,
 					     struct perch_error *err);
 
+/** Several events on one target that the kernel schedules together. */
 struct perch_group;
 
-/*
- * Opens the events of text, with or without braces, as one group: scheduled together, read by one
- * read(2); by one each with options->inherit on kernels before 4.13, which have no other way.
- * options->enabled takes one ioctl(2) when all are open: members that join a running group would
- * not count at once. NULL target: the calling thread. *group is NULL after a failure.
+/**
+ * Opens events as one group, which one read(2) reads.
+ *
+ * With perch_options.inherit before Linux 4.13, each member is read by itself. With
+ * perch_options.enabled, the group is enabled with one ioctl(2) after all members are open.
+ *
+ * @param[out] group  the new group; NULL after a failure
+ * @param text        the events, with or without braces, see perch-events(7)
+ * @param target      thread and CPU; NULL is the calling thread
+ * @param options     options of all members; NULL is a disabled group
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_group_open(struct perch_group **group, const char *text,
 			       const struct perch_target *target,
 			       const struct perch_options *options, struct perch_error *err);
-PERCH_API void perch_group_close(struct perch_group *group); /* NULL: nothing */
+
+/** Closes a group. NULL is allowed. */
+PERCH_API void perch_group_close(struct perch_group *group);
+
+/** Returns the number of members. */
 PERCH_API size_t perch_group_size(const struct perch_group *group);
+
+/** Returns the descriptor of a member, which perch_group_close() closes. Member 0 is the leader.
+ * Returns -EINVAL if there is no such member. */
 PERCH_API int perch_group_fd(const struct perch_group *group, size_t member);
+
+/** Returns the text of a member's event, or NULL if there is no such member. It is valid until
+ * perch_group_close(). */
 PERCH_API const char *perch_group_name(const struct perch_group *group, size_t member);
-/* What options.optional let go of a member; NULL when nothing. */
+
+/** Returns the features of perch_options.optional that the kernel does not have for a member, or
+ * NULL if none are missing. */
 PERCH_API const struct perch_attr *perch_group_missing_features(const struct perch_group *group,
 								size_t member);
+
+/** Enables the group with one ioctl(2). Returns 0 or a negative errno. */
 PERCH_API int perch_group_enable(struct perch_group *group);
+
+/** Disables the group with one ioctl(2). Returns 0 or a negative errno. */
 PERCH_API int perch_group_disable(struct perch_group *group);
-/* as perch_counter_reset(), all members */
+
+/** Resets the values and times of all members, see perch_counter_reset(). Returns 0 or a negative
+ * errno. */
 PERCH_API int perch_group_reset(struct perch_group *group);
-/* Fills counts[0..nr-1]; nr must be the group's size. */
+
+/**
+ * Reads the counts of all members.
+ *
+ * @param group        the group
+ * @param[out] counts  one count for each member
+ * @param nr           number of counts; must be perch_group_size()
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENODATA the group is pinned and lost its counters (PERCH_ERROR_SCHEDULE)
+ */
 PERCH_API int perch_group_read(struct perch_group *group, struct perch_count *counts, size_t nr,
 			       struct perch_error *err);
 
-/*
- * A set: every event on every target, behind one handle. Groups stay groups on each target, and one
- * read(2) gets all of a group there.
+/** Many events on many targets. A group is a group on each target, and one read(2) reads it there.
  */
 struct perch_set;
 
-/*
- * What perch_set_open() may do where it would have to fail; 0: nothing. With _SKIP and _DROP_KERNEL
- * an event is skipped, with the first refusal (EACCES) as the reason, when its PMU cannot count
- * user space alone.
+/**
+ * What perch_set_open() may do instead of failing; 0 is nothing.
+ *
+ * With both PERCH_SET_MAY_SKIP and PERCH_SET_MAY_DROP_KERNEL, an event that is not permitted
+ * (EACCES) and whose PMU cannot exclude the kernel is skipped.
  */
 enum perch_set_may {
-	/* leave out events that this machine has not (ENOENT, EOPNOTSUPP, EINVAL...) */
+	/** Skip events that the machine does not support (ENOENT, EOPNOTSUPP, EINVAL...). */
 	PERCH_SET_MAY_SKIP = 1 << 0,
-	/* count user space alone where the kernel's side is forbidden (EACCES) */
+	/** Count only user space where kernel profiling is not permitted (EACCES). */
 	PERCH_SET_MAY_DROP_KERNEL = 1 << 1,
-	/* go on when some threads have ended, as long as one is left */
+	/** Ignore threads that have ended, as long as one target is left. */
 	PERCH_SET_MAY_LOSE_TARGETS = 1 << 2,
-	PERCH_SET_MAY_MAX = 1 << 3, /* above the last one: refused */
+	/** Above the last bit; it and higher bits are refused. */
+	PERCH_SET_MAY_MAX = 1 << 3,
 };
 
-/* What became of an event of the set. */
+/** An event of a set, as it was opened. */
 struct perch_set_event {
-	/* leader and members as opened: a broken weak group's lead themselves */
+	/** The event. The members of a weak group that was broken up have themselves as leaders. */
 	struct perch_event event;
-	struct perch_attr attr; /* as opened, or as refused */
-	bool skipped;		/* reason says why */
-	bool user_only;		/* PERCH_SET_MAY_DROP_KERNEL was used */
-	bool broken;		/* was in a weak group that did not fit */
-	/* what options.optional let go; NULL: nothing */
+	struct perch_attr attr; /**< the attr that was opened or refused */
+	bool skipped;		/**< the event is not open; reason explains why */
+	bool user_only;		/**< only user space is counted (PERCH_SET_MAY_DROP_KERNEL) */
+	bool broken;		/**< its weak group was too large and was broken up */
+	/** Features of perch_options.optional that the kernel does not have; NULL if none are
+	 * missing. */
 	const struct perch_attr *missing_features;
-	const struct perch_error *reason; /* NULL: not skipped */
+	const struct perch_error *reason; /**< why it was skipped; NULL if it was not */
 };
 
-/*
- * Events and targets are copied; the events' strings (filter, path) are not: keep them until
- * perch_set_close(). Cgroups need no descriptor once the set is open: perch_targets_clear() may
- * close them. may: PERCH_SET_MAY_* bits, no others. targets is no option here: NULL or an empty
- * list is refused. *set is NULL after a failure.
+/**
+ * Opens every event on every target.
+ *
+ * Events and targets are copied, except the strings of events (filter, path): these must outlive
+ * the set. perch_targets_clear() may close the cgroups once the set is open.
+ *
+ * @param[out] set  the new set; NULL after a failure
+ * @param events    the events; groups are opened as groups
+ * @param targets   at least one target
+ * @param options   options of all events; NULL is disabled events
+ * @param may       PERCH_SET_MAY_* bits
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_set_open(struct perch_set **set, const struct perch_events *events,
 			     const struct perch_targets *targets,
 			     const struct perch_options *options, unsigned may,
 			     struct perch_error *err);
-PERCH_API void perch_set_close(struct perch_set *set); /* NULL: nothing */
+
+/** Closes a set. NULL is allowed. */
+PERCH_API void perch_set_close(struct perch_set *set);
+
+/** Returns the number of events, including skipped ones. */
 PERCH_API size_t perch_set_events(const struct perch_set *set);
+
+/** Returns the number of targets. */
 PERCH_API size_t perch_set_targets(const struct perch_set *set);
+
+/** Returns an event, or NULL if there is no such event. It is valid until perch_set_close(). */
 PERCH_API const struct perch_set_event *perch_set_get_event(const struct perch_set *set,
 							    size_t event);
+
+/** Returns a target, or NULL if there is no such target. It is valid until perch_set_close(). */
 PERCH_API const struct perch_target *perch_set_target(const struct perch_set *set, size_t target);
-/* -1 where it is not open: skipped, the thread was gone, or its PMU is not on that CPU. */
+
+/** Returns the descriptor of an event on a target. Returns -1 if it is not open there: the event
+ * was skipped, the thread had ended, or the PMU does not count on that CPU. */
 PERCH_API int perch_set_fd(const struct perch_set *set, size_t event, size_t target);
-/* Explains the skipped events with facts of the machine (open tells by static rules alone, to be
- * quick). */
+
+/**
+ * Explains skipped events again, with facts of the machine.
+ *
+ * perch_set_open() explains them by static rules only, which is faster.
+ *
+ * @param set      the set; perch_set_event.reason is updated
+ * @param machine  the machine
+ */
 PERCH_API void perch_set_explain(struct perch_set *set, struct perch_machine *machine);
+
+/** Enables all events, with one ioctl(2) for each group and target. Returns 0 or a negative errno.
+ */
 PERCH_API int perch_set_enable(struct perch_set *set, struct perch_error *err);
+
+/** Disables all events, with one ioctl(2) for each group and target. Returns 0 or a negative
+ * errno. */
 PERCH_API int perch_set_disable(struct perch_set *set, struct perch_error *err);
-/* as perch_counter_reset() */
+
+/** Resets the values and times of all events, see perch_counter_reset(). Returns 0 or a negative
+ * errno. */
 PERCH_API int perch_set_reset(struct perch_set *set, struct perch_error *err);
-/*
- * Fills counts[event * perch_set_targets() + target]. An event that is not open there has state
- * PERCH_COUNT_STATE_NOT_OPEN, a pinned one that lost its counter PERCH_COUNT_STATE_ERROR; neither
- * is a failure of the read.
+
+/**
+ * Reads the counts of all events on all targets.
+ *
+ * An event that is not open on a target has the state PERCH_COUNT_STATE_NOT_OPEN there. A pinned
+ * event that lost its counter has PERCH_COUNT_STATE_ERROR. The read succeeds with both.
+ *
+ * @param set          the set
+ * @param[out] counts  counts[event * perch_set_targets() + target]
+ * @param nr           number of counts; must be perch_set_events() * perch_set_targets()
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_set_read(struct perch_set *set, struct perch_count *counts, size_t nr,
 			     struct perch_error *err);
-/* Adds counts up: values, scaled values and times; state is the worst of those that are there. */
+
+/**
+ * Adds counts.
+ *
+ * Values, scaled values, times and lost samples are added. The state is the least complete one of
+ * the counts that are open.
+ *
+ * @param[out] sum  the sum
+ * @param counts    the counts
+ * @param nr        number of counts
+ */
 PERCH_API void perch_count_sum(struct perch_count *sum, const struct perch_count *counts,
 			       size_t nr);
-/*
- * What was counted between two reads, scaled from the times between them; earlier NULL: since the
- * open. Where one of the two is PERCH_COUNT_STATE_ERROR or _ABSENT nothing is known: so is the
- * difference then, with a value of 0. Less time now than earlier means a reset between them: all of
- * now is new.
+
+/**
+ * Computes the count between two reads, scaled by the times between them.
+ *
+ * If either count has the state PERCH_COUNT_STATE_ERROR or PERCH_COUNT_STATE_NOT_OPEN, the
+ * difference is unknown: it has that state and value 0. If the time of now is less than that of
+ * earlier, there was a reset in between, and the difference is all of now.
+ *
+ * @param[out] delta  the difference; may be the same object as now
+ * @param now         the later count
+ * @param earlier     the earlier count; NULL is the open
  */
 PERCH_API void perch_count_delta(struct perch_count *delta, const struct perch_count *now,
 				 const struct perch_count *earlier);
 
-/* value * enabled / running without overflow, rounded to nearest; 0 when running is 0. */
+/**
+ * Returns value * enabled / running, rounded to nearest.
+ *
+ * @param value    a count
+ * @param enabled  time enabled
+ * @param running  time on the PMU
+ * @return the scaled value; 0 if running is 0, UINT64_MAX if it is larger than that
+ */
 PERCH_API uint64_t perch_scale(uint64_t value, uint64_t enabled, uint64_t running);
 
 #ifdef __cplusplus

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Event + options -> attr; attr + target -> file descriptor.
+/**
+ * @file
+ * Attrs from events and options, descriptors from attrs and targets, and system calls on open
+ * events.
  *
- * target NULL is the calling thread, machine NULL this machine, options NULL all zeros. What opens
- * one event returns its descriptor, or a negative errno.
+ * In all functions a target of NULL is the calling thread, a machine of NULL is the machine that
+ * the program runs on, and err may be NULL. Kernel releases are those of Linux.
+ *
+ * Threads: one thread per object (list of targets, machine) at a time. Functions that take a
+ * descriptor may be called from any thread.
  */
 #ifndef PERCH_OPEN_H
 #define PERCH_OPEN_H
@@ -18,280 +23,544 @@
 extern "C" {
 #endif
 
-/* Whom to measure. pid 0: the calling thread; -1: everyone. cpu -1: on every CPU. Not both -1. */
+/** The thread, CPU or cgroup that one event measures. */
 struct perch_target {
-	pid_t pid;
-	int cpu;
-	/* > 0: a descriptor of a cgroup's folder (no O_PATH) instead of pid; needs a cpu */
+	pid_t pid; /**< thread id; 0 is the calling thread, -1 all processes (needs a cpu) */
+	int cpu;   /**< CPU number; -1 is every CPU that the thread runs on */
+	/** Descriptor of a cgroup's directory (not O_PATH), used instead of pid. Needs a cpu. 0 or
+	 * less is no cgroup. Since 2.6.39. */
 	int cgroup_fd;
 };
 /* clang-format off */
+/** Initializer of a target: the calling thread on every CPU. */
 #define PERCH_SELF_INIT { 0, -1, 0 }
 /* clang-format on */
-/* Written as values: &PERCH_SELF, &PERCH_ALL_CPUS. */
-PERCH_API extern const struct perch_target perch_self; /* { .pid = 0, .cpu = -1 } */
-/* { .pid = -1, .cpu = -1 }: samplers and sets only */
+/** The calling thread on every CPU. */
+PERCH_API extern const struct perch_target perch_self;
+/** All processes on all CPUs: for samplers and sets, which open one event for each CPU. */
 PERCH_API extern const struct perch_target perch_all_cpus;
-#define PERCH_SELF     perch_self
+/** The calling thread: pass &PERCH_SELF. */
+#define PERCH_SELF perch_self
+/** All processes on all CPUs: pass &PERCH_ALL_CPUS. */
 #define PERCH_ALL_CPUS perch_all_cpus
 
-/*
- * Many targets, for what is opened on each of them: every thread of a process, every CPU, every CPU
- * of a cgroup. Start with { 0 }, add, use, clear. The add functions leave the list as it was when
- * they fail.
+/**
+ * A list of targets, for example all threads of a process or all CPUs.
+ *
+ * Initialize it with { 0 }, add targets, use it, and clear it. A function that fails to add targets
+ * leaves the list unchanged.
  */
 struct perch_targets {
-	size_t nr;
-	struct perch_target *target;
-	/* private: the cgroups opened here, closed by perch_targets_clear() */
-	size_t nr_cgroups;
-	int *cgroup;
+	size_t nr;		     /**< number of targets */
+	struct perch_target *target; /**< array of nr targets */
+	size_t nr_cgroups;	     /**< private */
+	int *cgroup;		     /**< private: descriptors that perch_targets_clear() closes */
 };
+
+/**
+ * Adds one target.
+ *
+ * @param targets   the list
+ * @param target    the target, which is copied
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_targets_add(struct perch_targets *targets, const struct perch_target *target,
 				struct perch_error *err);
-/*
- * Every thread that the process has now; pid 0: this one. With options.inherit, those that they
- * start once the events are open are counted too; those started between this call and the open are
- * not: stop a process whose start must be whole. -ESRCH.
+
+/**
+ * Adds every thread that a process has now.
+ *
+ * With perch_options.inherit, threads and children that start after the open are counted too. Those
+ * that start between this function and the open are not: stop the process to measure all of it.
+ *
+ * @param targets   the list
+ * @param pid       process id; 0 is the calling process
+ * @param machine   where /proc is read
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ESRCH there is no such process
  */
 PERCH_API int perch_targets_add_process(struct perch_targets *targets, pid_t pid,
 					struct perch_machine *machine, struct perch_error *err);
-/* One thread; tid 0: the calling one. -ESRCH when there is none. */
+
+/**
+ * Adds one thread.
+ *
+ * @param targets   the list
+ * @param tid       thread id; 0 is the calling thread
+ * @param machine   where /proc is read
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ESRCH there is no such thread
+ */
 PERCH_API int perch_targets_add_thread(struct perch_targets *targets, pid_t tid,
 				       struct perch_machine *machine, struct perch_error *err);
-/* Everything on each of these CPUs; cpus NULL: all online ones. -ENODEV for one that is offline or
- * not there; -EINVAL for none. */
+
+/**
+ * Adds all processes on each of some CPUs.
+ *
+ * @param targets   the list
+ * @param cpus      the CPUs; NULL is all online CPUs
+ * @param machine   where the online CPUs are read
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENODEV a CPU is offline or does not exist
+ * @retval -EINVAL cpus is empty
+ */
 PERCH_API int perch_targets_add_cpus(struct perch_targets *targets, const struct perch_cpus *cpus,
 				     struct perch_machine *machine, struct perch_error *err);
-/*
- * The processes of a cgroup, on each of these CPUs. path: from where cgroups are mounted on
- * ("system.slice", or
- * "/system.slice" as /proc/PID/cgroup has it), or the whole one below that. -ENOENT; -EINVAL for
- * one that leads out.
+
+/**
+ * Adds a cgroup on each of some CPUs. The list keeps the directory of the cgroup open.
+ *
+ * @param targets   the list
+ * @param path      path below the cgroup mount point ("system.slice", or "/system.slice" as in
+ *                  /proc/PID/cgroup), or the full path
+ * @param cpus      the CPUs; NULL is all online CPUs
+ * @param machine   where cgroups are mounted
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -ENOENT there is no such cgroup
+ * @retval -ENODEV a CPU is offline or does not exist
+ * @retval -EINVAL path leads out of the mount point, or cpus is empty
+ * @since Linux 2.6.39
  */
 PERCH_API int perch_targets_add_cgroup(struct perch_targets *targets, const char *path,
 				       const struct perch_cpus *cpus, struct perch_machine *machine,
 				       struct perch_error *err);
-/* Every target that has no CPU of its own becomes one for each of these CPUs (NULL: all online
- * ones). */
+
+/**
+ * Replaces each target that has cpu -1 by one target for each of some CPUs.
+ *
+ * @param targets   the list
+ * @param cpus      the CPUs; NULL is all online CPUs
+ * @param machine   where the online CPUs are read
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_targets_split(struct perch_targets *targets, const struct perch_cpus *cpus,
 				  struct perch_machine *machine, struct perch_error *err);
-/* Closes the cgroups and frees the list, which is empty then. NULL: nothing. */
+
+/**
+ * Closes the cgroups and frees the list, which is empty afterwards.
+ *
+ * @param targets  the list; NULL is allowed
+ */
 PERCH_API void perch_targets_clear(struct perch_targets *targets);
 
-/* Records beside samples, for perch_options.sideband. */
+/** Side-band records that an event writes beside its samples, for perch_options.sideband. */
 enum perch_sideband {
-	PERCH_SIDEBAND_MMAP = 1 << 0, /* executable mappings, as MMAP2 (3.16) */
-	/* the non-executable ones, as MMAP where they are alone (2.6.36) */
+	/** MMAP2: executable mappings. Since 3.16. */
+	PERCH_SIDEBAND_MMAP = 1 << 0,
+	/** MMAP2: other mappings; MMAP if used without PERCH_SIDEBAND_MMAP. Since 2.6.36. */
 	PERCH_SIDEBAND_MMAP_DATA = 1 << 1,
-	PERCH_SIDEBAND_COMM = 1 << 2,	    /* names of threads, exec flagged (3.16) */
-	PERCH_SIDEBAND_TASK = 1 << 3,	    /* FORK and EXIT */
-	PERCH_SIDEBAND_SWITCH = 1 << 4,	    /* context switches (4.3) */
-	PERCH_SIDEBAND_NAMESPACES = 1 << 5, /* 4.12 */
-	PERCH_SIDEBAND_KSYMBOL = 1 << 6,    /* 5.1 */
-	PERCH_SIDEBAND_BPF = 1 << 7,	    /* 5.1 */
-	PERCH_SIDEBAND_CGROUP = 1 << 8,	    /* 5.7 */
-	PERCH_SIDEBAND_TEXT_POKE = 1 << 9,  /* 5.9 */
-	PERCH_SIDEBAND_BUILD_ID = 1 << 10,  /* build ids inside MMAP2 (5.12) */
-	PERCH_SIDEBAND_MAX = 1 << 11,	    /* above the last one: refused */
+	/** COMM: thread names, with a flag for exec. Since 3.16. */
+	PERCH_SIDEBAND_COMM = 1 << 2,
+	/** FORK and EXIT. */
+	PERCH_SIDEBAND_TASK = 1 << 3,
+	/** SWITCH, or SWITCH_CPU_WIDE on a CPU: context switches. Since 4.3. */
+	PERCH_SIDEBAND_SWITCH = 1 << 4,
+	/** NAMESPACES. Since 4.12. */
+	PERCH_SIDEBAND_NAMESPACES = 1 << 5,
+	/** KSYMBOL: code added to the kernel. Since 5.1. */
+	PERCH_SIDEBAND_KSYMBOL = 1 << 6,
+	/** BPF_EVENT: BPF programs loaded and unloaded. Since 5.1. */
+	PERCH_SIDEBAND_BPF = 1 << 7,
+	/** CGROUP: names of new cgroups. Since 5.7. */
+	PERCH_SIDEBAND_CGROUP = 1 << 8,
+	/** TEXT_POKE: changes of kernel code. Since 5.9. */
+	PERCH_SIDEBAND_TEXT_POKE = 1 << 9,
+	/** Build ids in MMAP2 records. Needs PERCH_SIDEBAND_MMAP. Since 5.12. */
+	PERCH_SIDEBAND_BUILD_ID = 1 << 10,
+	/** Above the last bit; it and higher bits are refused. */
+	PERCH_SIDEBAND_MAX = 1 << 11,
 };
 
-/*
- * Everything perf_event_open(2) can be asked for; zero means the kernel's default. What the event's
- * text says by modifiers is added to it; what it says by terms (struct perch_event_terms) wins over
- * it, those about samples where the open takes samples. In brackets: the kernel release that first
- * had it. NULL options: a plain counter, disabled, with times.
+/**
+ * Options of an event: everything that perf_event_open(2) offers.
+ *
+ * 0 is the default of each member and means that the feature is off. Modifiers of the event's text
+ * add to the options. Terms of the event's text (struct perch_event_terms) override the options;
+ * terms about samples are used only if the options request sampling, that is, if period, frequency
+ * or sample is not 0. A member works on all kernels unless its description names a release.
+ *
+ * Where options may be NULL, the event is a disabled counter that reports its times.
  */
 struct perch_options {
-	/*
-	 * Sampling: at most one of the two; both 0 counts. Terms of the event (period=, freq=) win
-	 * over them where the open samples, that is where one of these three is set.
-	 */
-	uint64_t period; /* a sample every so many events; 1..2^63-1 */
-	/* samples a second; up to kernel.perf_event_max_sample_rate */
+	/** A sample is taken every so many events, 1..2^63-1. 0: frequency is used. Excludes
+	 * frequency. If both are 0, the event counts. */
+	uint64_t period;
+	/** Samples per second, at most kernel.perf_event_max_sample_rate. 0: period is used. */
 	uint64_t frequency;
-	uint64_t sample; /* PERCH_SAMPLE_*: what a sample holds */
-	/* PERCH_FORMAT_*: what read(2) gives; counters and groups add what they need */
+	/** Contents of a sample: PERCH_SAMPLE_* bits. */
+	uint64_t sample;
+	/** Contents of a read(2): PERCH_FORMAT_* bits. Counters, groups and sets add the bits that
+	 * they need. */
 	uint64_t read;
-	uint32_t sideband; /* PERCH_SIDEBAND_*: records beside samples */
-	/* wake poll(2) every so many samples; not with wakeup_bytes. 0: as wakeup_bytes 0 */
+	/** Side-band records: PERCH_SIDEBAND_* bits. */
+	uint32_t sideband;
+	/** poll(2) wakes up every so many samples. 0: wakeup_bytes is used. Excludes wakeup_bytes.
+	 */
 	uint32_t wakeup_events;
-	/* wake when so many bytes wait in the ring (2.6.32); 0: when it is half full */
+	/** poll(2) wakes up when so many bytes are in the ring. 0: half of the ring. Since 2.6.32.
+	 */
 	uint32_t wakeup_bytes;
-	/* skid: 0 any, 1 constant, 2 asked 0, 3 must be 0 (2.6.35); for samples alone */
+	/** Allowed skid of the sampled address: 0 any, 1 constant, 2 none if possible, 3 none.
+	 * Needs sampling. Since 2.6.35. */
 	unsigned precise : 2;
-	/* start counting at once (attr.disabled is set otherwise) */
+	/** The event is enabled at the open. 0: it is disabled (attr.disabled) until it is enabled.
+	 */
 	unsigned enabled : 1;
-	/*
-	 * children and threads made later too; with PERCH_SAMPLE_READ: 6.13, and _TID. Not of an
-	 * event with a path (probes): the measured process could not fork any more
-	 */
+	/** Threads and children that start after the open are counted too. With PERCH_SAMPLE_READ
+	 * it needs PERCH_SAMPLE_TID, since 6.13. Refused for events with a path (kprobes and
+	 * uprobes), because fork(2) in the measured process would fail. */
 	unsigned inherit : 1;
-	unsigned inherit_thread : 1; /* threads only (5.13); needs inherit */
-	/* a READ record with the counts of each task that ends; needs inherit */
+	/** Only threads inherit the event, not child processes. Needs inherit. Since 5.13. */
+	unsigned inherit_thread : 1;
+	/** Counts are kept for each task, and a READ record is written when a task ends. Needs
+	 * inherit. */
 	unsigned inherit_stat : 1;
-	/* always on the PMU, or in error: then read(2) gives nothing. Leaders alone */
+	/** The event is always on the PMU; if that is impossible it goes into an error state, in
+	 * which read(2) returns 0 bytes. For group leaders only. */
 	unsigned pinned : 1;
-	unsigned exclusive : 1;	   /* no other group on the PMU beside it. Leaders alone */
-	unsigned exclude_user : 1; /* do not count user space */
-	/* nor the kernel: ordinary users must, above kernel.perf_event_paranoid 1 */
+	/** No other group shares the PMU with this one. For group leaders only. */
+	unsigned exclusive : 1;
+	/** User space is not counted. */
+	unsigned exclude_user : 1;
+	/** The kernel is not counted. Unprivileged users need this if kernel.perf_event_paranoid
+	 * > 1. */
 	unsigned exclude_kernel : 1;
-	/* nor the hypervisor, on the few machines whose PMU knows one */
+	/** The hypervisor is not counted. Few PMUs support it (powerpc). */
 	unsigned exclude_hv : 1;
-	unsigned exclude_idle : 1;  /* nor the idle task; few PMUs can (arm64's cannot) */
-	unsigned exclude_host : 1;  /* nor this machine, but its guests (3.2) */
-	unsigned exclude_guest : 1; /* nor guests (3.2) */
-	/* call chains end where the kernel was entered (3.7) */
+	/** The idle task is not counted. Few PMUs support it (arm64's do not). */
+	unsigned exclude_idle : 1;
+	/** Only guests are counted. Since 3.2. */
+	unsigned exclude_host : 1;
+	/** Guests are not counted. Since 3.2. */
+	unsigned exclude_guest : 1;
+	/** Call chains have no user part. Since 3.7. */
 	unsigned exclude_callchain_user : 1;
-	unsigned exclude_callchain_kernel : 1; /* call chains without the kernel's part (3.7) */
-	/* starts when the target executes a program; not with enabled */
+	/** Call chains have no kernel part. Since 3.7. */
+	unsigned exclude_callchain_kernel : 1;
+	/** The event is enabled when the target calls exec(2). Excludes enabled and remove_on_exec.
+	 */
 	unsigned enable_on_exec : 1;
-	unsigned remove_on_exec : 1; /* ends then (5.13); not with enable_on_exec */
-	unsigned sample_id_all : 1;  /* id, time, cpu... of .sample on every record (2.6.38) */
-	/* overwrite ring, filled from its end; to be mapped read-only (4.7) */
+	/** The event is removed when the target calls exec(2). Excludes enable_on_exec. Since 5.13.
+	 */
+	unsigned remove_on_exec : 1;
+	/** All records have the fields TID, TIME, ID, STREAM_ID, CPU and IDENTIFIER of sample.
+	 * Since 2.6.38. */
+	unsigned sample_id_all : 1;
+	/** Overwrite mode: the kernel writes the ring from its end towards its start. The ring must
+	 * be mapped read-only. Since 4.7. */
 	unsigned write_backward : 1;
-	/* samples go into the leader's AUX area (5.4); not with aux_sample_size, aux_pause */
+	/** Samples are written into the AUX area of the group leader. Excludes aux_sample_size,
+	 * aux_pause and aux_resume. Since 5.4. */
 	unsigned aux_output : 1;
-	unsigned aux_start_paused : 1; /* an AUX event that starts paused (6.13) */
-	/* a sample pauses the leader's AUX tracing (6.13); not with aux_resume */
+	/** The AUX event starts paused. Excludes aux_pause and aux_resume. Since 6.13. */
+	unsigned aux_start_paused : 1;
+	/** A sample pauses the AUX event of the group. Excludes aux_resume. Since 6.13. */
 	unsigned aux_pause : 1;
-	unsigned aux_resume : 1; /* a sample lets it go on (6.13) */
-	/* the user's call chain is taken on the way back to user space (6.19) */
+	/** A sample resumes the AUX event of the group. Since 6.13. */
+	unsigned aux_resume : 1;
+	/** User call chains are collected on the return to user space. Needs
+	 * PERCH_SAMPLE_CALLCHAIN. Since 6.19. */
 	unsigned defer_callchain : 1;
-	/* and its CALLCHAIN_DEFERRED record comes into this event's ring (6.19) */
+	/** CALLCHAIN_DEFERRED records are written into the ring of this event. Since 6.19. */
 	unsigned defer_output : 1;
-	/* SIGTRAP to the thread at each sample (5.13); needs remove_on_exec */
+	/** Each sample sends SIGTRAP to the thread. Needs sampling and remove_on_exec. Since 5.13.
+	 */
 	unsigned sigtrap : 1;
-	/* clockid below holds (4.1); else times are of the kernel's own clock */
+	/** Times are of clockid. 0: they are of the kernel's own clock. Since 4.1. */
 	unsigned use_clockid : 1;
-	/*
-	 * CLOCK_MONOTONIC, _MONOTONIC_RAW; for software events also _REALTIME, _BOOTTIME, _TAI,
-	 * which cannot be read in the interrupts of others. All events of a group or of one ring
-	 * have the same.
-	 */
+	/** CLOCK_MONOTONIC or CLOCK_MONOTONIC_RAW. Events that never occur in an NMI, like software
+	 * events, also take CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI. All events of a group and
+	 * of a ring must have the same clock. Needs use_clockid. Since 4.1. */
 	int32_t clockid;
-	/* the SIGTRAP handler finds it in si_perf_data (5.13); cut to a long's size */
+	/** The value of si_perf_data in the SIGTRAP handler, truncated to the size of a long. Needs
+	 * sigtrap. Since 5.13. */
 	uint64_t sig_data;
-	/* PERCH_SAMPLE_BRANCH_*: which branches, with PERCH_SAMPLE_BRANCH_STACK (3.4) */
+	/** Branches to record: PERCH_SAMPLE_BRANCH_* bits, at least one branch type. Needs
+	 * PERCH_SAMPLE_BRANCH_STACK. Since 3.4. */
 	uint64_t branch_sample_type;
-	/* bit n: register n of <asm/perf_regs.h>, with PERCH_SAMPLE_REGS_USER (3.7) */
+	/** User registers: bit n is register n of asm/perf_regs.h. Needs PERCH_SAMPLE_REGS_USER.
+	 * Since 3.7. */
 	uint64_t sample_regs_user;
-	/* the same where the event came, with PERCH_SAMPLE_REGS_INTR (3.19) */
+	/** Registers at the sampled instruction, as in sample_regs_user. Needs
+	 * PERCH_SAMPLE_REGS_INTR. Since 3.19. */
 	uint64_t sample_regs_intr;
-	/* bytes with PERCH_SAMPLE_STACK_USER: a multiple of 8, 8..65528 (3.7) */
+	/** Bytes of the user stack in a sample: a multiple of 8, 8..65528. Needs
+	 * PERCH_SAMPLE_STACK_USER. Since 3.7. */
 	uint32_t sample_stack_user;
-	/* wake when so many bytes wait in the AUX area (4.1); 0: when it is half full */
-	uint32_t aux_watermark;
-	/* bytes of AUX data in a sample with PERCH_SAMPLE_AUX: 1..65535 (5.5) */
-	uint32_t aux_sample_size;
-	/* frames, up to kernel.perf_event_max_stack, which is what 0 means (4.8) */
-	uint16_t sample_max_stack;
-	/*
-	 * counters: read without a system call where the machine lets (count.h). On arm64 the event
-	 * must be a task's, and kernel.perf_user_access 1 (5.17)
+	/** poll(2) wakes up when so many bytes are in the AUX area. 0: half of the area. Since 4.1.
 	 */
+	uint32_t aux_watermark;
+	/** Bytes of AUX data in a sample, 1..65535. Needs PERCH_SAMPLE_AUX. Since 5.5. */
+	uint32_t aux_sample_size;
+	/** Frames of a call chain, at most kernel.perf_event_max_stack. 0: that maximum. Needs
+	 * PERCH_SAMPLE_CALLCHAIN. Since 4.8. */
+	uint16_t sample_max_stack;
+	/** A counter is read without a system call where the machine allows it, see
+	 * perch_counter_self_monitoring(). Other objects ignore it. arm64 needs an event on a
+	 * thread and kernel.perf_user_access = 1, since 5.17. */
 	unsigned self_monitoring : 1;
-	/*
-	 * Fields, or bits of sample_type, read_format and branch_sample_type, to do without where
-	 * the kernel is too old for them: whatever is not 0 here. NULL: none. What was left out is
-	 * told by perch_open_optional() and by perch_counter_missing_features() and their like.
+	/**
+	 * Features that may be omitted on kernels that do not have them: each field that is not 0,
+	 * and each bit of sample_type, read_format and branch_sample_type. NULL: none.
+	 * perch_open_optional(), perch_counter_missing_features() and others report what was
+	 * omitted.
 	 */
 	const struct perch_attr *optional;
-	struct perch_machine *machine; /* NULL: this machine, the kernel's own calls */
+	/** The machine, and the system calls to use. NULL: this machine. */
+	struct perch_machine *machine;
 };
 
-/* Makes the attr of an event with options (NULL: defaults). Contradictions are refused, naming both
- * fields. */
+/**
+ * Builds the attr of an event.
+ *
+ * attr.size is the smallest that holds the fields that are set, so old kernels accept it.
+ *
+ * @param[out] attr  the attr
+ * @param event      the event
+ * @param options    NULL is a disabled counter that reports its times
+ * @param[out] err   the reason of a failure; it names both options of a contradiction
+ * @return 0, or a negative errno
+ * @retval -EINVAL options contradict each other, or a value is out of range
+ */
 PERCH_API int perch_attr_build(struct perch_attr *attr, const struct perch_event *event,
 			       const struct perch_options *options, struct perch_error *err);
 
-/*
- * How samples tell their callers: sets what perf's --call-graph sets, in place of an earlier
- * choice. stack_bytes is for PERCH_CALL_GRAPH_DWARF: bytes of the user's stack in each sample, up
- * to 65528 and rounded up to 8; 0: 8192. PERCH_CALL_GRAPH_LBR becomes _FP with exclude_user, or
- * where other branches are sampled: the CPU remembers one kind.
+/**
+ * Sets the options of a call graph mode, as perf's --call-graph does. An earlier mode is replaced.
+ *
+ * PERCH_CALL_GRAPH_LBR becomes PERCH_CALL_GRAPH_FP with exclude_user, or if the options already
+ * sample branches, because the CPU records only one branch type.
+ *
+ * @param options      the options to change
+ * @param mode         the mode; PERCH_CALL_GRAPH_UNSET changes nothing
+ * @param stack_bytes  for PERCH_CALL_GRAPH_DWARF: bytes of the user stack in each sample, at most
+ *                     65528, rounded up to a multiple of 8; 0 is 8192
+ * @param[out] err     the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_options_set_call_graph(struct perch_options *options,
-				       enum perch_call_graph_mode how, uint32_t stack_bytes,
-				       struct perch_error *err);
+					   enum perch_call_graph_mode mode, uint32_t stack_bytes,
+					   struct perch_error *err);
 
-/*
- * perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added. group_fd -1: no group. Returns the
- * descriptor. A refusal is explained: with machine NULL (this one) by static rules alone, without
- * another system call; with a machine, also by the facts it knows or reads from its files. target
- * NULL: the calling thread.
+/**
+ * Calls perf_event_open(2), with PERCH_FLAG_FD_CLOEXEC added to flags.
+ *
+ * err explains a refusal. With machine NULL only static rules are used, without another system
+ * call. With a machine, its facts are used too, and read where necessary.
+ *
+ * @param attr      the attr
+ * @param target    thread, CPU or cgroup
+ * @param group_fd  the group leader; -1 is no group
+ * @param flags     PERCH_FLAG_* bits
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return the descriptor, or a negative errno
  */
 PERCH_API int perch_open(const struct perch_attr *attr, const struct perch_target *target,
 			 int group_fd, unsigned long flags, struct perch_machine *machine,
 			 struct perch_error *err);
 
-/*
- * perch_open() that does without optional parts of the attr when the kernel does not know them
- * (E2BIG, EINVAL): the newest go first, until it takes the rest; then each that went before the
- * last one is tried again, so that none is missing but those that must. *attr is left as it was
- * accepted; *dropped (may be NULL) has what was cleared. optional NULL: nothing is.
+/**
+ * Calls perf_event_open(2), and omits optional features that the kernel refuses (E2BIG, EINVAL).
+ *
+ * The newest features are omitted first, until the kernel accepts the attr. Then each of them
+ * except the last is added again, and kept if the kernel accepts it.
+ *
+ * @param attr                   the attr; on success it becomes the attr that the kernel accepted
+ * @param optional               features that may be omitted: each field that is not 0, and each
+ * bit of sample_type, read_format and branch_sample_type; NULL is none
+ * @param[out] missing_features  the omitted features; NULL is allowed
+ * @param target                 thread, CPU or cgroup
+ * @param group_fd               the group leader; -1 is no group
+ * @param flags                  PERCH_FLAG_* bits
+ * @param machine                the machine
+ * @param[out] err               the reason of a failure
+ * @return the descriptor, or a negative errno
  */
 PERCH_API int perch_open_optional(struct perch_attr *attr, const struct perch_attr *optional,
 				  struct perch_attr *missing_features,
 				  const struct perch_target *target, int group_fd,
 				  unsigned long flags, struct perch_machine *machine,
 				  struct perch_error *err);
-/* "ksymbol, sample_type CGROUP": the parts that are not 0, for telling. Returns buffer. */
+
+/**
+ * Formats the names of the features in an attr that are not 0, like "ksymbol, sample_type CGROUP".
+ *
+ * @param attr         the attr, for example from perch_counter_missing_features()
+ * @param[out] buffer  the text, truncated if it is too long
+ * @param size         bytes of buffer
+ * @return buffer
+ */
 PERCH_API const char *perch_format_attr_features(const struct perch_attr *attr, char *buffer,
 						 size_t size);
 
-/*
- * The calls on an open event, by its descriptor: perch_counter_fd(), perch_group_fd(),
- * perch_set_fd(), perch_sampler_ring_fd(). machine NULL: this one. Each is one system call; a
- * refusal says what the kernel wants.
+/**
+ * Enables an event: PERCH_IOC_ENABLE.
+ *
+ * This function and those down to perch_event_modify() make one ioctl(2) on the descriptor of an
+ * event: perch_counter_fd(), perch_group_fd(), perch_set_fd(), perch_sampler_ring_fd(). err
+ * explains a refusal.
+ *
+ * @param fd        the event
+ * @param group     fd is a group leader: enable the whole group
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
  */
-/* group: the whole group of the leader fd. */
 PERCH_API int perch_event_enable(int fd, bool group, struct perch_machine *machine,
 				 struct perch_error *err);
+
+/** Disables an event: PERCH_IOC_DISABLE. Parameters are those of perch_event_enable(). */
 PERCH_API int perch_event_disable(int fd, bool group, struct perch_machine *machine,
 				  struct perch_error *err);
-/* The count becomes 0; the times go on. */
+
+/** Sets the count to 0: PERCH_IOC_RESET. Times are not reset. Parameters are those of
+ * perch_event_enable(). */
 PERCH_API int perch_event_reset(int fd, bool group, struct perch_machine *machine,
 				struct perch_error *err);
-/*
- * Enables a sampling event for so many more samples (1..2^31-1), then it disables itself: with
- * fcntl(2) O_ASYNC the last one's signal has si_code POLL_HUP. Not for inherited events.
+
+/**
+ * Enables a sampling event for a number of samples, after which it is disabled: PERCH_IOC_REFRESH.
+ *
+ * With fcntl(2) O_ASYNC the signal of the last sample has si_code POLL_HUP. Inherited events are
+ * refused.
+ *
+ * @param fd        the event
+ * @param samples   number of samples to add, 1..2^31-1
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_event_refresh(int fd, unsigned samples, struct perch_machine *machine,
 				  struct perch_error *err);
-/*
- * A new period, or frequency when the event has attr.freq: 1..2^63-1. Of cpu-clock and task-clock
- * always the period, in nanoseconds: the kernel makes one of their frequency. Before 3.14 it holds
- * from the next overflow on.
+
+/**
+ * Changes the period or frequency of a sampling event: PERCH_IOC_PERIOD.
+ *
+ * For cpu-clock and task-clock the value is always a period in nanoseconds, because the kernel
+ * converts their frequency into a period. Before Linux 3.14 it takes effect after the next sample.
+ *
+ * @param fd        the event
+ * @param period    period, or frequency for an event with attr.freq; 1..2^63-1
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
  */
 PERCH_API int perch_event_set_period(int fd, uint64_t period, struct perch_machine *machine,
 				     struct perch_error *err);
-/* Its records go into the ring of another event, which is mapped; -1: into its own again. */
+
+/**
+ * Writes the records of an event into the ring of another event: PERCH_IOC_SET_OUTPUT.
+ *
+ * @param fd        the event
+ * @param into_fd   an event with a mapped ring, on the same CPU; -1 is the event's own ring
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_event_set_output(int fd, int into_fd, struct perch_machine *machine,
 				     struct perch_error *err);
-/* A tracepoint's filter expression (2.6.33), which cannot be replaced later (EEXIST), or an address
- * filter (4.7). */
+
+/**
+ * Sets the filter expression of a tracepoint, or an address filter (since 4.7):
+ * PERCH_IOC_SET_FILTER.
+ *
+ * @param fd        the event
+ * @param filter    the filter
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @retval -EEXIST the tracepoint has a filter already, which cannot be replaced
+ * @since Linux 2.6.33
+ */
 PERCH_API int perch_event_set_filter(int fd, const char *filter, struct perch_machine *machine,
 				     struct perch_error *err);
-/* The id in samples and reads (3.12). */
+
+/**
+ * Reads the id that samples and reads of the event have: PERCH_IOC_ID.
+ *
+ * @param fd        the event
+ * @param[out] id   the id
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 3.12
+ */
 PERCH_API int perch_event_id(int fd, uint64_t *id, struct perch_machine *machine,
 			     struct perch_error *err);
-/* Runs a BPF program, by its descriptor, on each hit (4.1). */
+
+/**
+ * Runs a BPF program each time the event occurs: PERCH_IOC_SET_BPF.
+ *
+ * @param fd          the event
+ * @param program_fd  descriptor of the BPF program
+ * @param machine     the machine
+ * @param[out] err    the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 4.1
+ */
 PERCH_API int perch_event_set_bpf(int fd, int program_fd, struct perch_machine *machine,
 				  struct perch_error *err);
-/* The ids of BPF programs on a tracepoint (4.16): *nr is how many there are; at most room of them,
- * and 64, are stored. */
-PERCH_API int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t room, uint32_t *nr,
+
+/**
+ * Reads the ids of the BPF programs on a tracepoint: PERCH_IOC_QUERY_BPF.
+ *
+ * @param fd        the tracepoint
+ * @param[out] ids  the ids
+ * @param capacity  number of ids that fit into ids; at most 64 are stored
+ * @param[out] nr   number of programs, which may be more than are stored
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 4.16
+ */
+PERCH_API int perch_event_query_bpf(int fd, uint32_t *ids, uint32_t capacity, uint32_t *nr,
 				    struct perch_machine *machine, struct perch_error *err);
-/* Stops and lets go on the writing into the event's ring (4.7). */
+
+/**
+ * Stops or resumes writing into the ring of the event: PERCH_IOC_PAUSE_OUTPUT.
+ *
+ * @param fd        the event
+ * @param pause     true stops, false resumes
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 4.7
+ */
 PERCH_API int perch_event_pause_output(int fd, bool pause, struct perch_machine *machine,
 				       struct perch_error *err);
-/* Moves a breakpoint: another bp_addr, bp_len, bp_type or sig_data, the rest of attr as it was
- * opened (4.17). */
+
+/**
+ * Changes bp_addr, bp_len, bp_type or sig_data of a breakpoint: PERCH_IOC_MODIFY_ATTRIBUTES.
+ *
+ * @param fd        the breakpoint
+ * @param attr      the attr that was opened, with the changes
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ * @since Linux 4.17
+ */
 PERCH_API int perch_event_modify(int fd, const struct perch_attr *attr,
 				 struct perch_machine *machine, struct perch_error *err);
-/* Every event that this thread has opened on itself, leaders alone: prctl(2). */
+
+/**
+ * Enables all group leaders that the calling thread has opened on itself: prctl(2) with
+ * PR_TASK_PERF_EVENTS_ENABLE.
+ *
+ * @param machine   the machine
+ * @param[out] err  the reason of a failure
+ * @return 0, or a negative errno
+ */
 PERCH_API int perch_tasks_enable(struct perch_machine *machine, struct perch_error *err);
+
+/** Disables all group leaders that the calling thread has opened on itself, see
+ * perch_tasks_enable(). */
 PERCH_API int perch_tasks_disable(struct perch_machine *machine, struct perch_error *err);
 
 #ifdef __cplusplus
