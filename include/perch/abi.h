@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The words of perf_event_open(2) as of Linux 7.2, in definitions of perch's own: the headers that
- * distributions install lag behind the kernels they meet. Names are the kernel's with PERF_ made
- * PERCH_ (struct perf_event_attr is struct perch_attr; reserved members lose their underscores),
- * values and layouts are the kernel's, so the two headers can be used in one file. "since" tells
- * the kernel release that first knew a thing; things without one are as old as the call itself
- * (2.6.31).
+/**
+ * @file
+ * The kernel ABI of perf_event_open(2) as of Linux 7.2.
+ *
+ * The definitions are perch's own, because distributions install headers that are older than their
+ * kernels. The names are those of <linux/perf_event.h> with PERCH_ in place of PERF_: struct
+ * perf_event_attr is struct perch_attr, and reserved members have no leading underscores. Values
+ * and layouts are equal, so one file can include both headers. "since" names the first kernel
+ * release with a feature. Everything without it exists since 2.6.31, as perf_event_open(2) itself.
+ *
+ * Sources: include/uapi/linux/perf_event.h and kernel/events/core.c of Linux 7.2. All functions are
+ * thread-safe and async-signal-safe: they use only their arguments and constant tables.
  */
 #ifndef PERCH_ABI_H
 #define PERCH_ABI_H
@@ -20,25 +25,27 @@
 extern "C" {
 #endif
 
-/* ---- What is measured ---- */
+/* ---- Events ---- */
 
-/* attr.type. Further numbers are PMUs', to be found in /sys/bus/event_source/devices/NAME/type. */
+/** attr.type. The type of another PMU is in /sys/bus/event_source/devices/NAME/type. */
 enum perch_type {
-	PERCH_TYPE_HARDWARE = 0,   /* config: enum perch_hardware_id */
-	PERCH_TYPE_SOFTWARE = 1,   /* config: enum perch_software_id */
-	PERCH_TYPE_TRACEPOINT = 2, /* config: the id file of the event in tracefs */
-	PERCH_TYPE_HW_CACHE = 3,   /* config: cache | operation << 8 | result << 16 */
-	PERCH_TYPE_RAW = 4,	   /* config: whatever the CPU's manual says */
-	PERCH_TYPE_BREAKPOINT = 5, /* bp_type, bp_addr, bp_len; since 2.6.33 */
+	PERCH_TYPE_HARDWARE = 0,   /**< config: enum perch_hardware_id */
+	PERCH_TYPE_SOFTWARE = 1,   /**< config: enum perch_software_id */
+	PERCH_TYPE_TRACEPOINT = 2, /**< config: the id file of the event in tracefs */
+	PERCH_TYPE_HW_CACHE = 3,   /**< config: cache | operation << 8 | result << 16 */
+	PERCH_TYPE_RAW = 4,	   /**< config: an event code of the CPU's manual */
+	PERCH_TYPE_BREAKPOINT = 5, /**< bp_type, bp_addr, bp_len; since 2.6.33 */
 	PERCH_TYPE_MAX
 };
 
-/* Hybrid machines: the type of the wanted CPU PMU goes above bit 32 of a HARDWARE or HW_CACHE
- * config. Since 5.13. */
+/**
+ * On hybrid machines bits 32 to 63 of a HARDWARE or HW_CACHE config select the core PMU, by its
+ * type. Since 5.13.
+ */
 #define PERCH_PMU_TYPE_SHIFT 32
 #define PERCH_HW_EVENT_MASK  0xffffffff
 
-/* config of PERCH_TYPE_HARDWARE. */
+/** config of PERCH_TYPE_HARDWARE. */
 enum perch_hardware_id {
 	PERCH_COUNT_HW_CPU_CYCLES = 0,
 	PERCH_COUNT_HW_INSTRUCTIONS = 1,
@@ -47,13 +54,13 @@ enum perch_hardware_id {
 	PERCH_COUNT_HW_BRANCH_INSTRUCTIONS = 4,
 	PERCH_COUNT_HW_BRANCH_MISSES = 5,
 	PERCH_COUNT_HW_BUS_CYCLES = 6,
-	PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND = 7, /* since 3.0 */
-	PERCH_COUNT_HW_STALLED_CYCLES_BACKEND = 8,  /* since 3.0 */
-	PERCH_COUNT_HW_REF_CPU_CYCLES = 9,	    /* since 3.3 */
+	PERCH_COUNT_HW_STALLED_CYCLES_FRONTEND = 7, /**< since 3.0 */
+	PERCH_COUNT_HW_STALLED_CYCLES_BACKEND = 8,  /**< since 3.0 */
+	PERCH_COUNT_HW_REF_CPU_CYCLES = 9,	    /**< since 3.3 */
 	PERCH_COUNT_HW_MAX
 };
 
-/* config of PERCH_TYPE_HW_CACHE, bits 0..7. */
+/** config of PERCH_TYPE_HW_CACHE, bits 0..7. */
 enum perch_cache_id {
 	PERCH_COUNT_HW_CACHE_L1D = 0,
 	PERCH_COUNT_HW_CACHE_L1I = 1,
@@ -61,11 +68,11 @@ enum perch_cache_id {
 	PERCH_COUNT_HW_CACHE_DTLB = 3,
 	PERCH_COUNT_HW_CACHE_ITLB = 4,
 	PERCH_COUNT_HW_CACHE_BPU = 5,
-	PERCH_COUNT_HW_CACHE_NODE = 6, /* since 3.1 */
+	PERCH_COUNT_HW_CACHE_NODE = 6, /**< since 3.1 */
 	PERCH_COUNT_HW_CACHE_MAX
 };
 
-/* config of PERCH_TYPE_HW_CACHE, bits 8..15. */
+/** config of PERCH_TYPE_HW_CACHE, bits 8..15. */
 enum perch_cache_operation {
 	PERCH_COUNT_HW_CACHE_OP_READ = 0,
 	PERCH_COUNT_HW_CACHE_OP_WRITE = 1,
@@ -73,15 +80,14 @@ enum perch_cache_operation {
 	PERCH_COUNT_HW_CACHE_OP_MAX
 };
 
-/* config of PERCH_TYPE_HW_CACHE, bits 16..23. */
+/** config of PERCH_TYPE_HW_CACHE, bits 16..23. */
 enum perch_cache_result {
 	PERCH_COUNT_HW_CACHE_RESULT_ACCESS = 0,
 	PERCH_COUNT_HW_CACHE_RESULT_MISS = 1,
 	PERCH_COUNT_HW_CACHE_RESULT_MAX
 };
 
-/* config of PERCH_TYPE_SOFTWARE: what the kernel counts by itself, on any machine. The clocks are
- * nanoseconds. */
+/** config of PERCH_TYPE_SOFTWARE: events of the kernel itself, on any machine. Clocks count ns. */
 enum perch_software_id {
 	PERCH_COUNT_SW_CPU_CLOCK = 0,
 	PERCH_COUNT_SW_TASK_CLOCK = 1,
@@ -90,16 +96,16 @@ enum perch_software_id {
 	PERCH_COUNT_SW_CPU_MIGRATIONS = 4,
 	PERCH_COUNT_SW_PAGE_FAULTS_MIN = 5,
 	PERCH_COUNT_SW_PAGE_FAULTS_MAJ = 6,
-	PERCH_COUNT_SW_ALIGNMENT_FAULTS = 7, /* since 2.6.33 */
-	PERCH_COUNT_SW_EMULATION_FAULTS = 8, /* since 2.6.33 */
-	/* counts nothing, carries records; since 3.12 */
+	PERCH_COUNT_SW_ALIGNMENT_FAULTS = 7, /**< since 2.6.33 */
+	PERCH_COUNT_SW_EMULATION_FAULTS = 8, /**< since 2.6.33 */
+	/** counts nothing; a carrier of side-band records; since 3.12 */
 	PERCH_COUNT_SW_DUMMY = 9,
-	PERCH_COUNT_SW_BPF_OUTPUT = 10,	     /* since 4.4 */
-	PERCH_COUNT_SW_CGROUP_SWITCHES = 11, /* since 5.13 */
+	PERCH_COUNT_SW_BPF_OUTPUT = 10,	     /**< since 4.4 */
+	PERCH_COUNT_SW_CGROUP_SWITCHES = 11, /**< since 5.13 */
 	PERCH_COUNT_SW_MAX
 };
 
-/* attr.bp_type, as in <linux/hw_breakpoint.h>. */
+/** attr.bp_type, as in <linux/hw_breakpoint.h>. */
 enum perch_breakpoint_type {
 	PERCH_BREAKPOINT_EMPTY = 0,
 	PERCH_BREAKPOINT_R = 1,
@@ -108,9 +114,9 @@ enum perch_breakpoint_type {
 	PERCH_BREAKPOINT_X = 4
 };
 
-/* ---- What a sample holds ---- */
+/* ---- Samples ---- */
 
-/* attr.sample_type. */
+/** attr.sample_type. */
 enum perch_sample_format {
 	PERCH_SAMPLE_IP = 1 << 0,
 	PERCH_SAMPLE_TID = 1 << 1,
@@ -123,27 +129,27 @@ enum perch_sample_format {
 	PERCH_SAMPLE_PERIOD = 1 << 8,
 	PERCH_SAMPLE_STREAM_ID = 1 << 9,
 	PERCH_SAMPLE_RAW = 1 << 10,
-	PERCH_SAMPLE_BRANCH_STACK = 1 << 11,   /* since 3.4 */
-	PERCH_SAMPLE_REGS_USER = 1 << 12,      /* since 3.7 */
-	PERCH_SAMPLE_STACK_USER = 1 << 13,     /* since 3.7 */
-	PERCH_SAMPLE_WEIGHT = 1 << 14,	       /* since 3.10 */
-	PERCH_SAMPLE_DATA_SRC = 1 << 15,       /* since 3.10 */
-	PERCH_SAMPLE_IDENTIFIER = 1 << 16,     /* since 3.12 */
-	PERCH_SAMPLE_TRANSACTION = 1 << 17,    /* since 3.13 */
-	PERCH_SAMPLE_REGS_INTR = 1 << 18,      /* since 3.19 */
-	PERCH_SAMPLE_PHYS_ADDR = 1 << 19,      /* since 4.14 */
-	PERCH_SAMPLE_AUX = 1 << 20,	       /* since 5.5 */
-	PERCH_SAMPLE_CGROUP = 1 << 21,	       /* since 5.7 */
-	PERCH_SAMPLE_DATA_PAGE_SIZE = 1 << 22, /* since 5.11 */
-	PERCH_SAMPLE_CODE_PAGE_SIZE = 1 << 23, /* since 5.11 */
-	PERCH_SAMPLE_WEIGHT_STRUCT = 1 << 24,  /* since 5.12 */
+	PERCH_SAMPLE_BRANCH_STACK = 1 << 11,   /**< since 3.4 */
+	PERCH_SAMPLE_REGS_USER = 1 << 12,      /**< since 3.7 */
+	PERCH_SAMPLE_STACK_USER = 1 << 13,     /**< since 3.7 */
+	PERCH_SAMPLE_WEIGHT = 1 << 14,	       /**< since 3.10 */
+	PERCH_SAMPLE_DATA_SRC = 1 << 15,       /**< since 3.10 */
+	PERCH_SAMPLE_IDENTIFIER = 1 << 16,     /**< since 3.12 */
+	PERCH_SAMPLE_TRANSACTION = 1 << 17,    /**< since 3.13 */
+	PERCH_SAMPLE_REGS_INTR = 1 << 18,      /**< since 3.19 */
+	PERCH_SAMPLE_PHYS_ADDR = 1 << 19,      /**< since 4.14 */
+	PERCH_SAMPLE_AUX = 1 << 20,	       /**< since 5.5 */
+	PERCH_SAMPLE_CGROUP = 1 << 21,	       /**< since 5.7 */
+	PERCH_SAMPLE_DATA_PAGE_SIZE = 1 << 22, /**< since 5.11 */
+	PERCH_SAMPLE_CODE_PAGE_SIZE = 1 << 23, /**< since 5.11 */
+	PERCH_SAMPLE_WEIGHT_STRUCT = 1 << 24,  /**< since 5.12 */
 	PERCH_SAMPLE_MAX = 1 << 25
 };
 
-/* Either form of the weight: at most one of the two bits may be set. */
+/** Both bits of the weight; at most one may be set. */
 #define PERCH_SAMPLE_WEIGHT_TYPE (PERCH_SAMPLE_WEIGHT | PERCH_SAMPLE_WEIGHT_STRUCT)
 
-/* Bit numbers of attr.branch_sample_type. */
+/** Bit numbers of attr.branch_sample_type. */
 enum perch_branch_sample_shift {
 	PERCH_SAMPLE_BRANCH_USER_SHIFT = 0,
 	PERCH_SAMPLE_BRANCH_KERNEL_SHIFT = 1,
@@ -168,8 +174,8 @@ enum perch_branch_sample_shift {
 	PERCH_SAMPLE_BRANCH_MAX_SHIFT = 20
 };
 
-/* attr.branch_sample_type; since 3.4. Without one of USER, KERNEL, HV the event's own exclude_*
- * bits decide. */
+/** attr.branch_sample_type; since 3.4. Without USER, KERNEL and HV the exclude_* bits select the
+ * modes. */
 enum perch_branch_sample {
 	PERCH_SAMPLE_BRANCH_USER = 1 << 0,
 	PERCH_SAMPLE_BRANCH_KERNEL = 1 << 1,
@@ -178,26 +184,26 @@ enum perch_branch_sample {
 	PERCH_SAMPLE_BRANCH_ANY_CALL = 1 << 4,
 	PERCH_SAMPLE_BRANCH_ANY_RETURN = 1 << 5,
 	PERCH_SAMPLE_BRANCH_IND_CALL = 1 << 6,
-	PERCH_SAMPLE_BRANCH_ABORT_TX = 1 << 7,	  /* since 3.11 */
-	PERCH_SAMPLE_BRANCH_IN_TX = 1 << 8,	  /* since 3.11 */
-	PERCH_SAMPLE_BRANCH_NO_TX = 1 << 9,	  /* since 3.11 */
-	PERCH_SAMPLE_BRANCH_COND = 1 << 10,	  /* since 3.16 */
-	PERCH_SAMPLE_BRANCH_CALL_STACK = 1 << 11, /* since 4.1 */
-	PERCH_SAMPLE_BRANCH_IND_JUMP = 1 << 12,	  /* since 4.2 */
-	PERCH_SAMPLE_BRANCH_CALL = 1 << 13,	  /* since 4.4 */
-	PERCH_SAMPLE_BRANCH_NO_FLAGS = 1 << 14,	  /* since 4.5 */
-	PERCH_SAMPLE_BRANCH_NO_CYCLES = 1 << 15,  /* since 4.5 */
-	PERCH_SAMPLE_BRANCH_TYPE_SAVE = 1 << 16,  /* since 4.14 */
-	PERCH_SAMPLE_BRANCH_HW_INDEX = 1 << 17,	  /* since 5.7 */
-	PERCH_SAMPLE_BRANCH_PRIV_SAVE = 1 << 18,  /* since 6.1 */
-	PERCH_SAMPLE_BRANCH_COUNTERS = 1 << 19,	  /* since 6.8 */
+	PERCH_SAMPLE_BRANCH_ABORT_TX = 1 << 7,	  /**< since 3.11 */
+	PERCH_SAMPLE_BRANCH_IN_TX = 1 << 8,	  /**< since 3.11 */
+	PERCH_SAMPLE_BRANCH_NO_TX = 1 << 9,	  /**< since 3.11 */
+	PERCH_SAMPLE_BRANCH_COND = 1 << 10,	  /**< since 3.16 */
+	PERCH_SAMPLE_BRANCH_CALL_STACK = 1 << 11, /**< since 4.1 */
+	PERCH_SAMPLE_BRANCH_IND_JUMP = 1 << 12,	  /**< since 4.2 */
+	PERCH_SAMPLE_BRANCH_CALL = 1 << 13,	  /**< since 4.4 */
+	PERCH_SAMPLE_BRANCH_NO_FLAGS = 1 << 14,	  /**< since 4.5 */
+	PERCH_SAMPLE_BRANCH_NO_CYCLES = 1 << 15,  /**< since 4.5 */
+	PERCH_SAMPLE_BRANCH_TYPE_SAVE = 1 << 16,  /**< since 4.14 */
+	PERCH_SAMPLE_BRANCH_HW_INDEX = 1 << 17,	  /**< since 5.7 */
+	PERCH_SAMPLE_BRANCH_PRIV_SAVE = 1 << 18,  /**< since 6.1 */
+	PERCH_SAMPLE_BRANCH_COUNTERS = 1 << 19,	  /**< since 6.8 */
 	PERCH_SAMPLE_BRANCH_MAX = 1 << 20
 };
 
 #define PERCH_SAMPLE_BRANCH_PLM_ALL \
 	(PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_KERNEL | PERCH_SAMPLE_BRANCH_HV)
 
-/* perch_branch_entry.type. */
+/** perch_branch_entry.type. */
 enum perch_branch_type {
 	PERCH_BR_UNKNOWN = 0,
 	PERCH_BR_COND = 1,
@@ -214,11 +220,11 @@ enum perch_branch_type {
 	PERCH_BR_IRQ = 12,
 	PERCH_BR_SERROR = 13,
 	PERCH_BR_NO_TX = 14,
-	PERCH_BR_EXTEND_ABI = 15, /* the type is in new_type */
+	PERCH_BR_EXTEND_ABI = 15, /**< the type is in new_type */
 	PERCH_BR_MAX
 };
 
-/* perch_branch_entry.new_type. */
+/** perch_branch_entry.new_type. */
 enum perch_branch_new_type {
 	PERCH_BR_NEW_FAULT_ALGN = 0,
 	PERCH_BR_NEW_FAULT_DATA = 1,
@@ -237,7 +243,7 @@ enum perch_branch_new_type {
 #define PERCH_BR_ARM64_DEBUG_INST PERCH_BR_NEW_ARCH_4
 #define PERCH_BR_ARM64_DEBUG_DATA PERCH_BR_NEW_ARCH_5
 
-/* perch_branch_entry.spec. */
+/** perch_branch_entry.spec. */
 enum perch_branch_speculation {
 	PERCH_BR_SPEC_NA = 0,
 	PERCH_BR_SPEC_WRONG_PATH = 1,
@@ -246,7 +252,7 @@ enum perch_branch_speculation {
 	PERCH_BR_SPEC_MAX
 };
 
-/* perch_branch_entry.priv. */
+/** perch_branch_entry.priv. */
 enum perch_branch_privilege {
 	PERCH_BR_PRIV_UNKNOWN = 0,
 	PERCH_BR_PRIV_USER = 1,
@@ -254,19 +260,19 @@ enum perch_branch_privilege {
 	PERCH_BR_PRIV_HV = 3
 };
 
-/* The word before a register dump; NONE: no registers follow. */
+/** The word before the registers of a sample. After NONE no registers follow. */
 enum perch_sample_regs_abi {
 	PERCH_SAMPLE_REGS_ABI_NONE = 0,
 	PERCH_SAMPLE_REGS_ABI_32 = 1,
 	PERCH_SAMPLE_REGS_ABI_64 = 2
 };
 
-/* PERCH_SAMPLE_TRANSACTION: why a hardware transaction ended. */
+/** PERCH_SAMPLE_TRANSACTION: why a hardware transaction ended. */
 enum perch_transaction {
 	PERCH_TXN_ELISION = 1 << 0,
 	PERCH_TXN_TRANSACTION = 1 << 1,
-	PERCH_TXN_SYNC = 1 << 2,  /* the sampled instruction is to blame */
-	PERCH_TXN_ASYNC = 1 << 3, /* it is not */
+	PERCH_TXN_SYNC = 1 << 2,  /**< the sampled instruction caused the abort */
+	PERCH_TXN_ASYNC = 1 << 3, /**< another instruction caused it */
 	PERCH_TXN_RETRY = 1 << 4,
 	PERCH_TXN_CONFLICT = 1 << 5,
 	PERCH_TXN_CAPACITY_WRITE = 1 << 6,
@@ -275,361 +281,395 @@ enum perch_transaction {
 	PERCH_TXN_ABORT_SHIFT = 32
 };
 
-#define PERCH_TXN_ABORT_MASK (UINT64_C(0xffffffff) << 32) /* the program's own abort code */
+#define PERCH_TXN_ABORT_MASK (UINT64_C(0xffffffff) << 32) /**< the abort code of the program */
 
-/*
- * attr.read_format: what read(2) gives, in 64-bit words. Alone: value, then the words asked for, in
- * the order enabled, running, id, lost. With GROUP: nr, enabled, running, then nr times value, id,
- * lost.
+/**
+ * attr.read_format: the 64-bit words that read(2) returns. Without GROUP: value, enabled, running,
+ * id, lost. With GROUP: nr, enabled, running, then nr times value, id, lost. Words that are not
+ * requested are left out.
  */
 enum perch_read_format {
 	PERCH_FORMAT_TOTAL_TIME_ENABLED = 1 << 0,
 	PERCH_FORMAT_TOTAL_TIME_RUNNING = 1 << 1,
 	PERCH_FORMAT_ID = 1 << 2,
 	PERCH_FORMAT_GROUP = 1 << 3,
-	PERCH_FORMAT_LOST = 1 << 4, /* since 6.0 */
+	PERCH_FORMAT_LOST = 1 << 4, /**< since 6.0 */
 	PERCH_FORMAT_MAX = 1 << 5
 };
 
 /* ---- The attr ---- */
 
-#define PERCH_ATTR_SIZE_VER0 64	 /* since 2.6.31 */
-#define PERCH_ATTR_SIZE_VER1 72	 /* since 2.6.33: bp_len, config2 */
-#define PERCH_ATTR_SIZE_VER2 80	 /* since 3.4: branch_sample_type */
-#define PERCH_ATTR_SIZE_VER3 96	 /* since 3.7: sample_regs_user, sample_stack_user */
-#define PERCH_ATTR_SIZE_VER4 104 /* since 3.19: sample_regs_intr */
-#define PERCH_ATTR_SIZE_VER5 112 /* since 4.1: aux_watermark */
-#define PERCH_ATTR_SIZE_VER6 120 /* since 5.5: aux_sample_size */
-#define PERCH_ATTR_SIZE_VER7 128 /* since 5.13: sig_data */
-#define PERCH_ATTR_SIZE_VER8 136 /* since 6.3: config3 */
-#define PERCH_ATTR_SIZE_VER9 144 /* since 6.19: config4 */
+#define PERCH_ATTR_SIZE_VER0 64	 /**< since 2.6.31 */
+#define PERCH_ATTR_SIZE_VER1 72	 /**< since 2.6.33: bp_len, config2 */
+#define PERCH_ATTR_SIZE_VER2 80	 /**< since 3.4: branch_sample_type */
+#define PERCH_ATTR_SIZE_VER3 96	 /**< since 3.7: sample_regs_user, sample_stack_user */
+#define PERCH_ATTR_SIZE_VER4 104 /**< since 3.19: sample_regs_intr */
+#define PERCH_ATTR_SIZE_VER5 112 /**< since 4.1: aux_watermark */
+#define PERCH_ATTR_SIZE_VER6 120 /**< since 5.5: aux_sample_size */
+#define PERCH_ATTR_SIZE_VER7 128 /**< since 5.13: sig_data */
+#define PERCH_ATTR_SIZE_VER8 136 /**< since 6.3: config3 */
+#define PERCH_ATTR_SIZE_VER9 144 /**< since 6.19: config4 */
 
-/*
- * What to measure and how. The bits are declared in one order on every machine, as the kernel does:
- * `disabled` is the lowest bit of `flags` on a little-endian machine and the highest on a
- * big-endian one, so `flags` is not portable.
+/**
+ * An event and its options.
+ *
+ * The bit-fields are declared in one order on every machine, as in the kernel. `disabled` is the
+ * lowest bit of `flags` on a little-endian machine and the highest on a big-endian machine, so
+ * `flags` is not portable.
  */
 struct perch_attr {
-	uint32_t type; /* enum perch_type, or a PMU's number */
-	/* one of PERCH_ATTR_SIZE_*; a kernel that knows less wants zeros past its own */
+	uint32_t type; /**< enum perch_type, or the type of a PMU */
+	/** PERCH_ATTR_SIZE_*; bytes beyond the size that the kernel supports must be zero */
 	uint32_t size;
 	uint64_t config;
 	__extension__ union {
-		uint64_t sample_period; /* events per sample; 0: count only */
-		uint64_t sample_freq;	/* samples per second, with freq */
+		uint64_t sample_period; /**< events per sample; 0 counts only */
+		uint64_t sample_freq;	/**< samples per second, with freq */
 	};
-	uint64_t sample_type; /* enum perch_sample_format */
-	uint64_t read_format; /* enum perch_read_format */
+	uint64_t sample_type; /**< enum perch_sample_format */
+	uint64_t read_format; /**< enum perch_read_format */
 	__extension__ union {
-		uint64_t flags; /* all of the bits below at once */
+		uint64_t flags; /**< all bits below */
 		__extension__ struct {
-			uint64_t disabled : 1; /* starts stopped */
-			uint64_t inherit : 1;  /* children are measured too */
-			/* always on its counter, or in error; leaders only */
+			uint64_t disabled : 1; /**< starts disabled */
+			uint64_t inherit : 1;  /**< children inherit the event */
+			/** always on the PMU, or in error state; group leaders only */
 			uint64_t pinned : 1;
-			/* no other group beside it on the PMU; leaders only */
+			/** no other group on the PMU at the same time; group leaders only */
 			uint64_t exclusive : 1;
 			uint64_t exclude_user : 1;
 			uint64_t exclude_kernel : 1;
 			uint64_t exclude_hv : 1;
 			uint64_t exclude_idle : 1;
-			uint64_t mmap : 1;	   /* MMAP records of executable mappings */
-			uint64_t comm : 1;	   /* COMM records */
-			uint64_t freq : 1;	   /* sample_freq holds, not sample_period */
-			uint64_t inherit_stat : 1; /* READ records with counts per task */
+			uint64_t mmap : 1;	   /**< MMAP records of executable mappings */
+			uint64_t comm : 1;	   /**< COMM records */
+			uint64_t freq : 1;	   /**< sample_freq is valid, not sample_period */
+			uint64_t inherit_stat : 1; /**< READ records with the counts of each task */
 			uint64_t enable_on_exec : 1;
-			uint64_t task : 1; /* FORK and EXIT records */
-			/* wakeup_watermark holds, not wakeup_events */
+			uint64_t task : 1; /**< FORK and EXIT records */
+			/** wakeup_watermark is valid, not wakeup_events */
 			uint64_t watermark : 1;
-			/* 0: any skid .. 3: no skid; since 2.6.35 */
+			/** skid: 0 arbitrary, 1 constant, 2 requested to be 0, 3 must be 0;
+			 * since 2.6.35 */
 			uint64_t precise_ip : 2;
-			uint64_t mmap_data : 1; /* MMAP records of data too; since 2.6.36 */
-			/* identity at the end of every record; since 2.6.38 */
+			uint64_t mmap_data : 1; /**< MMAP records of data too; since 2.6.36 */
+			/** a sample id at the end of every record; since 2.6.38 */
 			uint64_t sample_id_all : 1;
-			uint64_t exclude_host : 1;	       /* since 3.2 */
-			uint64_t exclude_guest : 1;	       /* since 3.2 */
-			uint64_t exclude_callchain_kernel : 1; /* since 3.7 */
-			uint64_t exclude_callchain_user : 1;   /* since 3.7 */
-			/* MMAP2 instead of MMAP; since 3.12, usable since 3.16 */
+			uint64_t exclude_host : 1;	       /**< since 3.2 */
+			uint64_t exclude_guest : 1;	       /**< since 3.2 */
+			uint64_t exclude_callchain_kernel : 1; /**< since 3.7 */
+			uint64_t exclude_callchain_user : 1;   /**< since 3.7 */
+			/** MMAP2 instead of MMAP; since 3.12, usable since 3.16 */
 			uint64_t mmap2 : 1;
-			uint64_t comm_exec : 1;	     /* tells exec in COMM records; since 3.16 */
-			uint64_t use_clockid : 1;    /* times are of clockid; since 4.1 */
-			uint64_t context_switch : 1; /* SWITCH records; since 4.3 */
-			/* the ring is filled from its end; since 4.7 */
+			uint64_t
+				comm_exec : 1; /**< COMM records have a flag for exec; since 3.16 */
+			uint64_t use_clockid : 1;    /**< times use clockid; since 4.1 */
+			uint64_t context_switch : 1; /**< SWITCH records; since 4.3 */
+			/** the kernel writes the ring backward; since 4.7 */
 			uint64_t write_backward : 1;
-			uint64_t namespaces : 1; /* NAMESPACES records; since 4.12 */
-			uint64_t ksymbol : 1;	 /* KSYMBOL records; since 5.1 */
-			uint64_t bpf_event : 1;	 /* BPF_EVENT records; since 5.1 */
-			/* into the AUX area of the leader; since 5.4 */
+			uint64_t namespaces : 1; /**< NAMESPACES records; since 4.12 */
+			uint64_t ksymbol : 1;	 /**< KSYMBOL records; since 5.1 */
+			uint64_t bpf_event : 1;	 /**< BPF_EVENT records; since 5.1 */
+			/** samples go to the AUX area of the leader; since 5.4 */
 			uint64_t aux_output : 1;
-			uint64_t cgroup : 1;	     /* CGROUP records; since 5.7 */
-			uint64_t text_poke : 1;	     /* TEXT_POKE records; since 5.9 */
-			uint64_t build_id : 1;	     /* build ids in MMAP2 records; since 5.12 */
-			uint64_t inherit_thread : 1; /* inherited by threads alone; since 5.13 */
-			uint64_t remove_on_exec : 1; /* since 5.13 */
-			uint64_t sigtrap : 1;	     /* SIGTRAP at each overflow; since 5.13 */
-			/* user stacks taken on return to user space; since 6.19 */
+			uint64_t cgroup : 1;	     /**< CGROUP records; since 5.7 */
+			uint64_t text_poke : 1;	     /**< TEXT_POKE records; since 5.9 */
+			uint64_t build_id : 1;	     /**< build ids in MMAP2 records; since 5.12 */
+			uint64_t inherit_thread : 1; /**< only threads inherit the event; since 5.13
+						      */
+			uint64_t remove_on_exec : 1; /**< since 5.13 */
+			uint64_t sigtrap : 1;	     /**< SIGTRAP at each overflow; since 5.13 */
+			/** the user call chain is taken on return to user space; since 6.19 */
 			uint64_t defer_callchain : 1;
-			/* CALLCHAIN_DEFERRED records go here; since 6.19 */
+			/** CALLCHAIN_DEFERRED records go to this event; since 6.19 */
 			uint64_t defer_output : 1;
 			uint64_t reserved_1 : 24;
 		};
 	};
 	__extension__ union {
-		uint32_t wakeup_events; /* wake the reader every so many samples */
-		/* or every so many bytes, with watermark; since 2.6.32 */
+		uint32_t wakeup_events; /**< samples between wake-ups */
+		/** bytes between wake-ups, with watermark; since 2.6.32 */
 		uint32_t wakeup_watermark;
 	};
-	uint32_t bp_type; /* enum perch_breakpoint_type; since 2.6.33 */
+	uint32_t bp_type; /**< enum perch_breakpoint_type; since 2.6.33 */
 	__extension__ union {
 		uint64_t bp_addr;
-		uint64_t kprobe_func; /* pointer to the function's name; since 4.17 */
-		uint64_t uprobe_path; /* pointer to the file's path; since 4.17 */
+		uint64_t kprobe_func; /**< pointer to the function's name; since 4.17 */
+		uint64_t uprobe_path; /**< pointer to the file's path; since 4.17 */
 		uint64_t config1;
 	};
 	__extension__ union {
-		uint64_t bp_len;       /* bytes: 1, 2, 4, 8; sizeof(long) to execute */
-		uint64_t kprobe_addr;  /* when kprobe_func is 0; since 4.17 */
-		uint64_t probe_offset; /* since 4.17 */
+		uint64_t bp_len; /**< bytes: 1, 2, 4 or 8; sizeof(long) for PERCH_BREAKPOINT_X */
+		uint64_t kprobe_addr;  /**< address of the probe if kprobe_func is 0; since 4.17 */
+		uint64_t probe_offset; /**< since 4.17 */
 		uint64_t config2;
 	};
-	uint64_t branch_sample_type; /* enum perch_branch_sample; since 3.4 */
-	/* bit n: register n of <asm/perf_regs.h>; since 3.7 */
+	uint64_t branch_sample_type; /**< enum perch_branch_sample; since 3.4 */
+	/** bit n: register n of <asm/perf_regs.h>; since 3.7 */
 	uint64_t sample_regs_user;
-	uint32_t sample_stack_user; /* bytes, a multiple of 8, below 65536; since 3.7 */
-	int32_t clockid;	    /* with use_clockid; since 4.1 */
-	uint64_t sample_regs_intr;  /* as sample_regs_user; since 3.19 */
-	uint32_t aux_watermark;	    /* bytes of AUX data before a wake-up; since 4.1 */
-	/* frames; 0: kernel.perf_event_max_stack; since 4.8 */
+	uint32_t sample_stack_user; /**< bytes, a multiple of 8, below 65536; since 3.7 */
+	int32_t clockid;	    /**< a clock of clock_gettime(2), with use_clockid; since 4.1 */
+	uint64_t sample_regs_intr;  /**< as sample_regs_user; since 3.19 */
+	uint32_t aux_watermark;	    /**< bytes of AUX data between wake-ups; since 4.1 */
+	/** frames; 0 is kernel.perf_event_max_stack; since 4.8 */
 	uint16_t sample_max_stack;
 	uint16_t reserved_2;
-	uint32_t aux_sample_size; /* bytes of AUX data in each sample; since 5.5 */
+	uint32_t aux_sample_size; /**< bytes of AUX data in each sample; since 5.5 */
 	__extension__ union {
-		uint32_t aux_action; /* since 6.13 */
+		uint32_t aux_action; /**< since 6.13 */
 		__extension__ struct {
-			uint32_t aux_start_paused : 1; /* AUX tracing starts paused */
-			/* overflow pauses the group's AUX tracing */
+			uint32_t aux_start_paused : 1; /**< AUX tracing starts paused */
+			/** overflow pauses the group's AUX tracing */
 			uint32_t aux_pause : 1;
-			uint32_t aux_resume : 1; /* overflow resumes it */
+			uint32_t aux_resume : 1; /**< overflow resumes it */
 			uint32_t reserved_3 : 29;
 		};
 	};
-	/* with sigtrap: siginfo's si_perf_data; since 5.13 */
+	/** si_perf_data of the SIGTRAP, with sigtrap; since 5.13 */
 	uint64_t sig_data;
-	uint64_t config3; /* since 6.3 */
-	uint64_t config4; /* since 6.19 */
+	uint64_t config3; /**< since 6.3 */
+	uint64_t config4; /**< since 6.19 */
 };
 
-/* A field of struct perch_attr, the other names of a union's word included. */
+/** A field of struct perch_attr. Each name of a union is a field. */
 struct perch_attr_field {
-	const char *name; /* the kernel's name */
-	/* bytes from the start of the attr to the word that holds it */
-	uint16_t offset;
-	uint16_t size; /* bytes of that word: 2, 4 or 8 */
-	/* first bit of a bit-field in the kernel's order of declaration; -1: whole word */
-	int16_t bit;
-	uint16_t bits; /* bits it has */
-	/* the kernel release that first had it, as "6.13"; "" when all have it */
-	const char *since;
+	const char *name; /**< the name in the kernel */
+	uint16_t offset;  /**< bytes from the start of the attr to the word with the field */
+	uint16_t size;	  /**< bytes of that word: 2, 4 or 8 */
+	int16_t bit;   /**< first bit of a bit-field, in the kernel's order of declaration; -1 for a
+			  word */
+	uint16_t bits; /**< width of the field in bits */
+	const char *since; /**< first kernel release with the field, as "6.13"; "" for 2.6.31 */
 };
 
-/* Every field in the order of the struct; *nr is set to their number. */
+/**
+ * Returns all fields in the order of the struct.
+ *
+ * @param[out] nr  the number of fields
+ */
 PERCH_API const struct perch_attr_field *perch_attr_fields(size_t *nr);
-/* The field of that name; NULL when there is none. */
+/** Returns the field with a name, or NULL. */
 PERCH_API const struct perch_attr_field *perch_attr_get_field(const char *name);
-/* A field's value, zero-extended (clockid too). field is one of perch_attr_fields(). */
+/**
+ * Returns the value of a field, zero-extended (clockid too).
+ *
+ * @param attr   a whole struct, whatever attr->size is
+ * @param field  an element of perch_attr_fields()
+ */
 PERCH_API uint64_t perch_attr_get(const struct perch_attr *attr,
 				  const struct perch_attr_field *field);
-/* Sets a field; bits that it has no room for are dropped. */
+/**
+ * Sets a field.
+ *
+ * @param attr   the attr to change
+ * @param field  an element of perch_attr_fields()
+ * @param value  bits beyond the width of the field are ignored
+ */
 PERCH_API void perch_attr_set(struct perch_attr *attr, const struct perch_attr_field *field,
 			      uint64_t value);
 
-/* A bit of sample_type, read_format or branch_sample_type. */
+/** A bit of sample_type, read_format or branch_sample_type. */
 struct perch_attr_bit {
-	const char *field; /* the field's name */
-	uint64_t bit;
-	/* the kernel's, without what all of them begin with: "CGROUP", "LOST", "CALL_STACK" */
-	const char *name;
-	/* the kernel release that first had it; "" when it is as old as its field */
-	const char *since;
+	const char *field; /**< the name of the field */
+	uint64_t bit;	   /**< the mask of the bit */
+	const char *name;  /**< the name in the kernel without its prefix: "CGROUP", "LOST",
+			      "CALL_STACK" */
+	const char
+		*since; /**< first kernel release with the bit; "" if it is as old as its field */
 };
 
-/* Every such bit, by field and in ascending order; *nr is set to their number. */
+/**
+ * Returns all bits, by field and in ascending order.
+ *
+ * @param[out] nr  the number of bits
+ */
 PERCH_API const struct perch_attr_bit *perch_attr_bits(size_t *nr);
 
-/* Releases in the order of time: 1000000 * major + 1000 * minor + patch of "6.13" or "2.6.39"; 0 of
- * "". */
+/**
+ * Returns a number that orders kernel releases: 1000000 * major + 1000 * minor + patch.
+ *
+ * @param release  "6.13" or "2.6.39"; "" gives 0
+ */
 PERCH_API unsigned perch_release_rank(const char *release);
 
-/*
- * A part of an attr, to be looked at or left out by itself: a field, or a bit of sample_type,
- * read_format or branch_sample_type. Neither what says which event it is (type, size, config) nor
- * another name of a part is one.
+/**
+ * A part of an attr that can be left out: a field, or a bit of sample_type, read_format or
+ * branch_sample_type. The fields that select the event (type, size, config) are no parts, and a
+ * word of a union is one part.
  */
 struct perch_attr_part {
-	const struct perch_attr_field *field;
-	/* NULL: the whole field, or all of its bits that are not known */
-	const struct perch_attr_bit *bit;
-	uint64_t mask; /* of the field's value */
-	/* perch_release_rank() of what first had it; UINT_MAX of bits that are not known */
-	unsigned rank;
+	const struct perch_attr_field *field; /**< the field */
+	const struct perch_attr_bit *bit; /**< NULL for a whole field, or for its unknown bits */
+	uint64_t mask;			  /**< the bits of the field's value */
+	unsigned rank; /**< perch_release_rank() of its first kernel release; UINT_MAX for unknown
+			  bits */
 };
 
-#define PERCH_MOST_ATTR_PARTS 128 /* more than any attr has */
+/** At least the number of parts of any attr. */
+#define PERCH_ATTR_PARTS_MAX 128
 
-/*
- * The parts of an attr that are not 0, in the order of the attr. Returns how many there are; no
- * more than room of them are in part, which may be NULL when room is 0.
+/**
+ * Lists the parts of an attr that are not 0, in the order of the attr.
+ *
+ * @param attr       the attr
+ * @param[out] part  the parts; NULL is allowed if max is 0
+ * @param max        elements of part
+ * @return the number of parts, which may be greater than max
  */
 PERCH_API size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part,
-				  size_t room);
+				  size_t max);
 
-/*
- * Reads the attr of another time or machine out of raw bytes: size is at least
- * PERCH_ATTR_SIZE_VER0, what the bytes lack is zero in *out, and out->size is what the bytes say.
- * swap: they come from a machine of the other endianness (the order of its bit-fields is undone
- * too). Returns 0; 1 when bytes past the last field known here are not zero (a newer kernel's
- * fields, left out of *out); -EINVAL when size is below PERCH_ATTR_SIZE_VER0.
+/**
+ * Reads an attr of another kernel version or machine from raw bytes.
+ *
+ * @param[out] out  the attr; fields beyond size are 0, and out->size is the value in the bytes
+ * @param bytes     the attr as recorded, of any alignment
+ * @param size      bytes, at least PERCH_ATTR_SIZE_VER0
+ * @param swap      the bytes are of the other byte order; bit-fields are converted too
+ * @return 0; 1 if bytes beyond the last known field are not zero, which are fields of a newer
+ * kernel and not in *out; -EINVAL if size is too small
  */
 PERCH_API int perch_attr_from_bytes(struct perch_attr *out, const void *bytes, size_t size,
 				    bool swap);
 
-/* ---- The calls on an event's descriptor ---- */
+/* ---- Flags and ioctl requests ---- */
 
-/* The flags argument of perf_event_open(2). */
+/** The flags argument of perf_event_open(2). */
 #define PERCH_FLAG_FD_NO_GROUP (1UL << 0)
 #define PERCH_FLAG_FD_OUTPUT   (1UL << 1)
 #define PERCH_FLAG_PID_CGROUP \
-	(1UL << 2) /* pid is a descriptor of a cgroup's folder; since 2.6.39 */
-#define PERCH_FLAG_FD_CLOEXEC (1UL << 3) /* since 3.14 */
+	(1UL << 2) /**< pid is the descriptor of a cgroup directory; since 2.6.39 */
+#define PERCH_FLAG_FD_CLOEXEC (1UL << 3) /**< since 3.14 */
 
-/* Argument of PERCH_IOC_QUERY_BPF. */
+/** Argument of PERCH_IOC_QUERY_BPF. */
 struct perch_query_bpf {
-	uint32_t ids_len; /* in: room in ids */
-	/* out: programs attached, also when they are more than ids_len (ENOSPC) */
+	uint32_t ids_len; /**< in: elements of ids */
+	/** out: number of attached programs, also with ENOSPC */
 	uint32_t prog_cnt;
 #ifndef __cplusplus
-	uint32_t ids[]; /* C++ has no such member: there the ids just follow */
+	uint32_t ids[]; /**< C++ has no flexible array members; the ids follow the struct */
 #endif
 };
 
 #define PERCH_IOC_ENABLE	    _IO('$', 0)
 #define PERCH_IOC_DISABLE	    _IO('$', 1)
-#define PERCH_IOC_REFRESH	    _IO('$', 2) /* argument: overflows until it disables itself */
+#define PERCH_IOC_REFRESH	    _IO('$', 2) /**< argument: overflows until the event disables itself */
 #define PERCH_IOC_RESET		    _IO('$', 3)
 #define PERCH_IOC_PERIOD	    _IOW('$', 4, uint64_t)
-#define PERCH_IOC_SET_OUTPUT	    _IO('$', 5) /* argument: the descriptor whose ring to use, or -1 */
+#define PERCH_IOC_SET_OUTPUT	    _IO('$', 5) /**< argument: the descriptor whose ring to use, or -1 */
 #define PERCH_IOC_SET_FILTER	    _IOW('$', 6, char *)
-#define PERCH_IOC_ID		    _IOR('$', 7, uint64_t *)		     /* since 3.12 */
-#define PERCH_IOC_SET_BPF	    _IOW('$', 8, uint32_t)		     /* since 4.1 */
-#define PERCH_IOC_PAUSE_OUTPUT	    _IOW('$', 9, uint32_t)		     /* since 4.7 */
-#define PERCH_IOC_QUERY_BPF	    _IOWR('$', 10, struct perch_query_bpf *) /* since 4.16 */
-#define PERCH_IOC_MODIFY_ATTRIBUTES _IOW('$', 11, struct perch_attr *)	     /* since 4.17 */
+#define PERCH_IOC_ID		    _IOR('$', 7, uint64_t *)		     /**< since 3.12 */
+#define PERCH_IOC_SET_BPF	    _IOW('$', 8, uint32_t)		     /**< since 4.1 */
+#define PERCH_IOC_PAUSE_OUTPUT	    _IOW('$', 9, uint32_t)		     /**< since 4.7 */
+#define PERCH_IOC_QUERY_BPF	    _IOWR('$', 10, struct perch_query_bpf *) /**< since 4.16 */
+#define PERCH_IOC_MODIFY_ATTRIBUTES _IOW('$', 11, struct perch_attr *)	     /**< since 4.17 */
 
-/* Argument of ENABLE, DISABLE and RESET: the whole group. */
+/** Argument of ENABLE, DISABLE and RESET. FLAG_GROUP selects the whole group. */
 enum perch_ioc_flags { PERCH_IOC_FLAG_GROUP = 1 << 0 };
 
 /* ---- The mapped ring ---- */
 
-/* The first page of an event's mapping; the ring follows it. Fields up to time_mask are valid for a
- * matching `lock`. */
+/**
+ * The control page: the first page of a mapping. The ring follows it. Fields up to time_mask are
+ * valid if lock is the same before and after reading them.
+ */
 struct perch_mmap_page {
 	uint32_t version;
 	uint32_t compat_version;
-	/* seqlock: read, read the rest, read again; the same: nothing changed */
+	/** sequence lock */
 	uint32_t lock;
-	/* hardware counter + 1, for rdpmc and its like; 0: not on a counter now */
+	/** hardware counter + 1, for rdpmc; 0 if the event is not on a counter */
 	uint32_t index;
-	int64_t offset;	       /* to add to what the hardware counter says */
-	uint64_t time_enabled; /* ns */
-	uint64_t time_running; /* ns */
+	int64_t offset;	       /**< is added to the value of the hardware counter */
+	uint64_t time_enabled; /**< ns */
+	uint64_t time_running; /**< ns */
 	__extension__ union {
 		uint64_t capabilities;
 		__extension__ struct {
-			uint64_t cap_bit0 : 1;		     /* 0 */
-			uint64_t cap_bit0_is_deprecated : 1; /* 1; since 3.12 */
-			/* user space may read the counter */
+			uint64_t cap_bit0 : 1;		     /**< 0 */
+			uint64_t cap_bit0_is_deprecated : 1; /**< 1; since 3.12 */
+			/** user space may read the counter */
 			uint64_t cap_user_rdpmc : 1;
-			/* time_shift, time_mult, time_offset hold */
+			/** time_shift, time_mult and time_offset are valid */
 			uint64_t cap_user_time : 1;
-			uint64_t cap_user_time_zero : 1; /* time_zero holds; since 3.12 */
-			/* time_cycles, time_mask hold; since 5.9 */
+			uint64_t cap_user_time_zero : 1; /**< time_zero is valid; since 3.12 */
+			/** time_cycles and time_mask are valid; since 5.9 */
 			uint64_t cap_user_time_short : 1;
 			uint64_t cap_reserved : 58;
 		};
 	};
-	uint16_t pmc_width; /* bits of the hardware counter: sign-extend from there */
-	/* ns = time_offset + ((cycles * time_mult) >> time_shift) */
+	uint16_t pmc_width; /**< width of the hardware counter, for sign extension */
+	/** ns = time_offset + ((cycles * time_mult) >> time_shift) */
 	uint16_t time_shift;
 	uint32_t time_mult;
 	uint64_t time_offset;
-	/* the same towards the clock of samples: ns = time_zero + ... */
+	/** the same for the clock of samples: ns = time_zero + ... */
 	uint64_t time_zero;
-	uint32_t size; /* bytes of this header in use */
+	uint32_t size; /**< bytes of this header in use */
 	uint32_t reserved_1;
-	/* cycles = time_cycles + ((cycles - time_cycles) & time_mask) */
+	/** cycles = time_cycles + ((cycles - time_cycles) & time_mask) */
 	uint64_t time_cycles;
 	uint64_t time_mask;
 	uint8_t reserved[116 * 8];
-	uint64_t data_head;   /* bytes ever written: load it with acquire order */
-	uint64_t data_tail;   /* bytes ever read: store it with release order */
-	uint64_t data_offset; /* since 4.1 */
-	uint64_t data_size;   /* since 4.1 */
-	uint64_t aux_head;    /* since 4.1, as the three below */
+	uint64_t data_head;   /**< bytes written since the start; load with acquire order */
+	uint64_t data_tail;   /**< bytes consumed since the start; store with release order */
+	uint64_t data_offset; /**< since 4.1 */
+	uint64_t data_size;   /**< since 4.1 */
+	uint64_t aux_head;    /**< since 4.1, as the three below */
 	uint64_t aux_tail;
-	uint64_t aux_offset; /* to set before the AUX area is mapped */
+	uint64_t aux_offset; /**< set by user space before it maps the AUX area */
 	uint64_t aux_size;
 };
 
 /* ---- Records ---- */
 
 struct perch_record_header {
-	/* enum perch_record_type; from 64 on perf's own, in files */
+	/** enum perch_record_type; types from 64 on belong to perf.data files */
 	uint32_t type;
 	uint16_t misc; /* PERCH_MISC_* */
-	uint16_t size; /* bytes of the record, this header included */
+	uint16_t size; /**< bytes of the record, this header included */
 };
 
-/*
- * header.type. The layouts are told with the words u8..u64 and text (NUL-terminated, padded to 8
- * bytes); with sample_id_all each but SAMPLE ends in identity: TID, TIME, ID, STREAM_ID, CPU,
- * IDENTIFIER, as sample_type has them.
+/**
+ * header.type, and the layout of each record in types u8 to u64 and text (NUL-terminated, padded to
+ * 8 bytes). With sample_id_all each record but SAMPLE ends with a sample id: TID, TIME, ID,
+ * STREAM_ID, CPU, IDENTIFIER, those that sample_type has.
  */
 enum perch_record_type {
-	/* u32 pid, tid; u64 addr, len, pgoff; text filename */
+	/** u32 pid, tid; u64 addr, len, pgoff; text filename */
 	PERCH_RECORD_MMAP = 1,
-	PERCH_RECORD_LOST = 2,	     /* u64 id, lost */
-	PERCH_RECORD_COMM = 3,	     /* u32 pid, tid; text comm */
-	PERCH_RECORD_EXIT = 4,	     /* u32 pid, ppid, tid, ptid; u64 time */
-	PERCH_RECORD_THROTTLE = 5,   /* u64 time, id, stream_id */
-	PERCH_RECORD_UNTHROTTLE = 6, /* as THROTTLE */
-	PERCH_RECORD_FORK = 7,	     /* as EXIT */
-	PERCH_RECORD_READ = 8,	     /* u32 pid, tid; what read(2) gives */
-	PERCH_RECORD_SAMPLE = 9,     /* what sample_type asks for */
-	/*
+	PERCH_RECORD_LOST = 2,	     /**< u64 id, lost */
+	PERCH_RECORD_COMM = 3,	     /**< u32 pid, tid; text comm */
+	PERCH_RECORD_EXIT = 4,	     /**< u32 pid, ppid, tid, ptid; u64 time */
+	PERCH_RECORD_THROTTLE = 5,   /**< u64 time, id, stream_id */
+	PERCH_RECORD_UNTHROTTLE = 6, /**< as THROTTLE */
+	PERCH_RECORD_FORK = 7,	     /**< as EXIT */
+	PERCH_RECORD_READ = 8,	     /**< u32 pid, tid; the words of read(2) */
+	PERCH_RECORD_SAMPLE = 9,     /**< the fields of sample_type */
+	/**
 	 * MMAP up to pgoff; u32 maj, min; u64 ino, ino_generation (or the build id: u8 size, 3
 	 * unused bytes, u8 id[20]); u32 prot, flags; text filename; since 3.12, build id since 5.12
 	 */
 	PERCH_RECORD_MMAP2 = 10,
-	PERCH_RECORD_AUX = 11,		   /* u64 aux_offset, aux_size, flags; since 4.1 */
-	PERCH_RECORD_ITRACE_START = 12,	   /* u32 pid, tid; since 4.1 */
-	PERCH_RECORD_LOST_SAMPLES = 13,	   /* u64 lost; since 4.2 */
-	PERCH_RECORD_SWITCH = 14,	   /* nothing but identity; since 4.3 */
-	PERCH_RECORD_SWITCH_CPU_WIDE = 15, /* u32 next_prev_pid, next_prev_tid; since 4.3 */
-	/* u32 pid, tid; u64 nr; struct perch_ns_link_info [nr]; since 4.12 */
+	PERCH_RECORD_AUX = 11,		   /**< u64 aux_offset, aux_size, flags; since 4.1 */
+	PERCH_RECORD_ITRACE_START = 12,	   /**< u32 pid, tid; since 4.1 */
+	PERCH_RECORD_LOST_SAMPLES = 13,	   /**< u64 lost; since 4.2 */
+	PERCH_RECORD_SWITCH = 14,	   /**< a sample id only; since 4.3 */
+	PERCH_RECORD_SWITCH_CPU_WIDE = 15, /**< u32 next_prev_pid, next_prev_tid; since 4.3 */
+	/** u32 pid, tid; u64 nr; struct perch_ns_link_info [nr]; since 4.12 */
 	PERCH_RECORD_NAMESPACES = 16,
-	/* u64 addr; u32 len; u16 type, flags; text name; since 5.1 */
+	/** u64 addr; u32 len; u16 type, flags; text name; since 5.1 */
 	PERCH_RECORD_KSYMBOL = 17,
-	PERCH_RECORD_BPF_EVENT = 18, /* u16 type, flags; u32 id; u8 tag[8]; since 5.1 */
-	PERCH_RECORD_CGROUP = 19,    /* u64 id; text path; since 5.7 */
-	/* u64 addr; u16 old_len, new_len; u8 old[], new[]; since 5.9 */
+	PERCH_RECORD_BPF_EVENT = 18, /**< u16 type, flags; u32 id; u8 tag[8]; since 5.1 */
+	PERCH_RECORD_CGROUP = 19,    /**< u64 id; text path; since 5.7 */
+	/** u64 addr; u16 old_len, new_len; u8 old[], new[]; since 5.9 */
 	PERCH_RECORD_TEXT_POKE = 20,
-	PERCH_RECORD_AUX_OUTPUT_HW_ID = 21,   /* u64 hw_id; since 5.16 */
-	PERCH_RECORD_CALLCHAIN_DEFERRED = 22, /* u64 cookie, nr, ips[nr]; since 6.19 */
+	PERCH_RECORD_AUX_OUTPUT_HW_ID = 21,   /**< u64 hw_id; since 5.16 */
+	PERCH_RECORD_CALLCHAIN_DEFERRED = 22, /**< u64 cookie, nr, ips[nr]; since 6.19 */
 	PERCH_RECORD_MAX
 };
 
-/* header.misc: where the CPU was; then bits whose meaning depends on the record. */
+/** header.misc: the cpumode, then bits whose meaning depends on the record type. */
 #define PERCH_MISC_CPUMODE_MASK		  (7 << 0)
 #define PERCH_MISC_CPUMODE_UNKNOWN	  (0 << 0)
 #define PERCH_MISC_KERNEL		  (1 << 0)
@@ -637,17 +677,17 @@ enum perch_record_type {
 #define PERCH_MISC_HYPERVISOR		  (3 << 0)
 #define PERCH_MISC_GUEST_KERNEL		  (4 << 0)
 #define PERCH_MISC_GUEST_USER		  (5 << 0)
-#define PERCH_MISC_PROC_MAP_PARSE_TIMEOUT (1 << 12) /* written by perf, not by the kernel */
-#define PERCH_MISC_MMAP_DATA		  (1 << 13) /* MMAP, MMAP2 */
-#define PERCH_MISC_COMM_EXEC		  (1 << 13) /* COMM */
-#define PERCH_MISC_FORK_EXEC		  (1 << 13) /* FORK; written by perf */
-#define PERCH_MISC_SWITCH_OUT		  (1 << 13) /* SWITCH, SWITCH_CPU_WIDE */
-#define PERCH_MISC_EXACT_IP		  (1 << 14) /* SAMPLE */
-#define PERCH_MISC_SWITCH_OUT_PREEMPT	  (1 << 14) /* SWITCH, SWITCH_CPU_WIDE */
-#define PERCH_MISC_MMAP_BUILD_ID	  (1 << 14) /* MMAP2 */
+#define PERCH_MISC_PROC_MAP_PARSE_TIMEOUT (1 << 12) /**< written by perf, not by the kernel */
+#define PERCH_MISC_MMAP_DATA		  (1 << 13) /**< MMAP, MMAP2 */
+#define PERCH_MISC_COMM_EXEC		  (1 << 13) /**< COMM */
+#define PERCH_MISC_FORK_EXEC		  (1 << 13) /**< FORK; written by perf */
+#define PERCH_MISC_SWITCH_OUT		  (1 << 13) /**< SWITCH, SWITCH_CPU_WIDE */
+#define PERCH_MISC_EXACT_IP		  (1 << 14) /**< SAMPLE */
+#define PERCH_MISC_SWITCH_OUT_PREEMPT	  (1 << 14) /**< SWITCH, SWITCH_CPU_WIDE */
+#define PERCH_MISC_MMAP_BUILD_ID	  (1 << 14) /**< MMAP2 */
 #define PERCH_MISC_EXT_RESERVED		  (1 << 15)
 
-/* One namespace of PERCH_RECORD_NAMESPACES, at the index below. */
+/** One namespace of PERCH_RECORD_NAMESPACES. */
 struct perch_ns_link_info {
 	uint64_t dev;
 	uint64_t ino;
@@ -664,17 +704,17 @@ enum perch_ns_index {
 	PERCH_NR_NAMESPACES
 };
 
-/* PERCH_RECORD_KSYMBOL: type and flags. */
+/** PERCH_RECORD_KSYMBOL: type and flags. */
 enum perch_ksymbol_type {
 	PERCH_RECORD_KSYMBOL_TYPE_UNKNOWN = 0,
 	PERCH_RECORD_KSYMBOL_TYPE_BPF = 1,
-	/* out-of-line code of kprobes and ftrace; since 5.9 */
+	/** out-of-line code of kprobes and ftrace; since 5.9 */
 	PERCH_RECORD_KSYMBOL_TYPE_OOL = 2,
 	PERCH_RECORD_KSYMBOL_TYPE_MAX
 };
 #define PERCH_RECORD_KSYMBOL_FLAGS_UNREGISTER (1 << 0)
 
-/* PERCH_RECORD_BPF_EVENT: type. */
+/** PERCH_RECORD_BPF_EVENT: type. */
 enum perch_bpf_event_type {
 	PERCH_BPF_EVENT_UNKNOWN = 0,
 	PERCH_BPF_EVENT_PROG_LOAD = 1,
@@ -682,35 +722,36 @@ enum perch_bpf_event_type {
 	PERCH_BPF_EVENT_MAX
 };
 
-/* Defaults of kernel.perf_event_max_stack and kernel.perf_event_max_contexts_per_stack. */
+/** Defaults of kernel.perf_event_max_stack and kernel.perf_event_max_contexts_per_stack. */
 #define PERCH_MAX_STACK_DEPTH	     127
 #define PERCH_MAX_CONTEXTS_PER_STACK 8
 
-/* Words in a callchain that are not addresses: whose addresses come next. All are at least
- * PERCH_CONTEXT_MAX. */
+/**
+ * Context markers: words of a call chain that are not addresses. A marker gives the cpumode of the
+ * addresses after it. All markers are at least PERCH_CONTEXT_MAX.
+ */
 #define PERCH_CONTEXT_HV     ((uint64_t)-32)
 #define PERCH_CONTEXT_KERNEL ((uint64_t)-128)
 #define PERCH_CONTEXT_USER   ((uint64_t)-512)
-#define PERCH_CONTEXT_USER_DEFERRED \
-	((uint64_t)-640) /* the next word is the cookie of a later record; since 6.19 */
-#define PERCH_CONTEXT_GUEST	   ((uint64_t)-2048)
-#define PERCH_CONTEXT_GUEST_KERNEL ((uint64_t)-2176)
-#define PERCH_CONTEXT_GUEST_USER   ((uint64_t)-2560)
-#define PERCH_CONTEXT_MAX	   ((uint64_t)-4095)
+/** The next word is the cookie of a CALLCHAIN_DEFERRED record. Since 6.19. */
+#define PERCH_CONTEXT_USER_DEFERRED ((uint64_t)-640)
+#define PERCH_CONTEXT_GUEST	    ((uint64_t)-2048)
+#define PERCH_CONTEXT_GUEST_KERNEL  ((uint64_t)-2176)
+#define PERCH_CONTEXT_GUEST_USER    ((uint64_t)-2560)
+#define PERCH_CONTEXT_MAX	    ((uint64_t)-4095)
 
-/* PERCH_RECORD_AUX: flags. */
+/** PERCH_RECORD_AUX: flags. */
 #define PERCH_AUX_FLAG_TRUNCATED		  0x01
 #define PERCH_AUX_FLAG_OVERWRITE		  0x02
-#define PERCH_AUX_FLAG_PARTIAL			  0x04	 /* since 4.12 */
-#define PERCH_AUX_FLAG_COLLISION		  0x08	 /* since 4.15 */
-#define PERCH_AUX_FLAG_PMU_FORMAT_TYPE_MASK	  0xff00 /* since 5.13 */
+#define PERCH_AUX_FLAG_PARTIAL			  0x04	 /**< since 4.12 */
+#define PERCH_AUX_FLAG_COLLISION		  0x08	 /**< since 4.15 */
+#define PERCH_AUX_FLAG_PMU_FORMAT_TYPE_MASK	  0xff00 /**< since 5.13 */
 #define PERCH_AUX_FLAG_CORESIGHT_FORMAT_CORESIGHT 0x0000
 #define PERCH_AUX_FLAG_CORESIGHT_FORMAT_RAW	  0x0100
 
 /* ---- Parts of samples ---- */
 
-/* One taken branch. The bits are declared in one order on every machine, as those of struct
- * perch_attr. */
+/** One taken branch. The bit-fields are declared as in struct perch_attr. */
 struct perch_branch_entry {
 	uint64_t from;
 	uint64_t to;
@@ -718,14 +759,14 @@ struct perch_branch_entry {
 		uint64_t flags;
 		__extension__ struct {
 			uint64_t mispred : 1;
-			uint64_t predicted : 1; /* neither of the two: the CPU does not tell */
+			uint64_t predicted : 1; /**< neither of the two: unknown */
 			uint64_t in_tx : 1;
 			uint64_t abort : 1;
-			uint64_t cycles : 16;  /* since the branch before; 0: not told */
-			uint64_t type : 4;     /* enum perch_branch_type */
-			uint64_t spec : 2;     /* enum perch_branch_speculation */
-			uint64_t new_type : 4; /* enum perch_branch_new_type */
-			uint64_t priv : 3;     /* enum perch_branch_privilege */
+			uint64_t cycles : 16;  /**< since the previous branch; 0 if unknown */
+			uint64_t type : 4;     /**< enum perch_branch_type */
+			uint64_t spec : 2;     /**< enum perch_branch_speculation */
+			uint64_t new_type : 4; /**< enum perch_branch_new_type */
+			uint64_t priv : 3;     /**< enum perch_branch_privilege */
 			uint64_t reserved : 31;
 		};
 	};
@@ -733,7 +774,7 @@ struct perch_branch_entry {
 #define PERCH_BRANCH_ENTRY_INFO_BITS_MAX 33
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* PERCH_SAMPLE_WEIGHT (full) and PERCH_SAMPLE_WEIGHT_STRUCT. */
+/** PERCH_SAMPLE_WEIGHT (full) and PERCH_SAMPLE_WEIGHT_STRUCT. */
 union perch_sample_weight {
 	uint64_t full;
 	__extension__ struct {
@@ -743,7 +784,7 @@ union perch_sample_weight {
 	};
 };
 
-/* PERCH_SAMPLE_DATA_SRC: the same bits of `val` on every machine. */
+/** PERCH_SAMPLE_DATA_SRC: bit positions in `val` are equal on every machine. */
 union perch_mem_data_src {
 	uint64_t val;
 	__extension__ struct {
@@ -797,7 +838,7 @@ union perch_mem_data_src {
 #define PERCH_MEM_OP_EXEC   0x10
 #define PERCH_MEM_OP_SHIFT  0
 
-/* The old way to tell the level; LVLNUM, REMOTE and HOPS tell more. */
+/** The old encoding of the level; LVLNUM, REMOTE and HOPS are more precise. */
 #define PERCH_MEM_LVL_NA	     0x01
 #define PERCH_MEM_LVL_HIT	     0x02
 #define PERCH_MEM_LVL_MISS	     0x04
@@ -838,12 +879,12 @@ union perch_mem_data_src {
 #define PERCH_MEM_LVLNUM_L2	     0x02
 #define PERCH_MEM_LVLNUM_L3	     0x03
 #define PERCH_MEM_LVLNUM_L4	     0x04
-#define PERCH_MEM_LVLNUM_L2_MHB	     0x05 /* L2 miss handling buffer */
-#define PERCH_MEM_LVLNUM_MSC	     0x06 /* memory-side cache */
+#define PERCH_MEM_LVLNUM_L2_MHB	     0x05 /**< L2 miss handling buffer */
+#define PERCH_MEM_LVLNUM_MSC	     0x06 /**< memory-side cache */
 #define PERCH_MEM_LVLNUM_L0	     0x07
-#define PERCH_MEM_LVLNUM_UNC	     0x08 /* since 6.6 */
-#define PERCH_MEM_LVLNUM_CXL	     0x09 /* since 6.1 */
-#define PERCH_MEM_LVLNUM_IO	     0x0a /* since 6.1 */
+#define PERCH_MEM_LVLNUM_UNC	     0x08 /**< since 6.6 */
+#define PERCH_MEM_LVLNUM_CXL	     0x09 /**< since 6.1 */
+#define PERCH_MEM_LVLNUM_IO	     0x0a /**< since 6.1 */
 #define PERCH_MEM_LVLNUM_ANY_CACHE   0x0b
 #define PERCH_MEM_LVLNUM_LFB	     0x0c
 #define PERCH_MEM_LVLNUM_RAM	     0x0d
@@ -863,19 +904,19 @@ union perch_mem_data_src {
 #define PERCH_MEM_BLK_ADDR	     0x04
 #define PERCH_MEM_BLK_SHIFT	     40
 
-#define PERCH_MEM_HOPS_0	     0x01 /* other core, same node */
-#define PERCH_MEM_HOPS_1	     0x02 /* other node, same socket */
-#define PERCH_MEM_HOPS_2	     0x03 /* other socket, same board */
-#define PERCH_MEM_HOPS_3	     0x04 /* other board */
+#define PERCH_MEM_HOPS_0	     0x01 /**< other core, same node */
+#define PERCH_MEM_HOPS_1	     0x02 /**< other node, same socket */
+#define PERCH_MEM_HOPS_2	     0x03 /**< other socket, same board */
+#define PERCH_MEM_HOPS_3	     0x04 /**< other board */
 #define PERCH_MEM_HOPS_SHIFT	     43
 
 #define PERCH_MEM_REGION_NA	     0x00
 #define PERCH_MEM_REGION_RSVD	     0x01
-#define PERCH_MEM_REGION_L_SHARE     0x02 /* shared cache, local */
-#define PERCH_MEM_REGION_L_NON_SHARE 0x03 /* private cache, local */
-#define PERCH_MEM_REGION_O_IO	     0x04 /* I/O agent of another cache agent */
-#define PERCH_MEM_REGION_O_SHARE     0x05 /* shared cache of another */
-#define PERCH_MEM_REGION_O_NON_SHARE 0x06 /* private cache of another */
+#define PERCH_MEM_REGION_L_SHARE     0x02 /**< shared cache, local */
+#define PERCH_MEM_REGION_L_NON_SHARE 0x03 /**< private cache, local */
+#define PERCH_MEM_REGION_O_IO	     0x04 /**< I/O agent of another cache agent */
+#define PERCH_MEM_REGION_O_SHARE     0x05 /**< shared cache of another */
+#define PERCH_MEM_REGION_O_NON_SHARE 0x06 /**< private cache of another */
 #define PERCH_MEM_REGION_MMIO	     0x07
 #define PERCH_MEM_REGION_MEM0	     0x08
 #define PERCH_MEM_REGION_MEM1	     0x09
@@ -887,7 +928,7 @@ union perch_mem_data_src {
 #define PERCH_MEM_REGION_MEM7	     0x0f
 #define PERCH_MEM_REGION_SHIFT	     46
 
-/* A field's value in its place: PERCH_MEM_S(OP, LOAD) | PERCH_MEM_S(LVLNUM, L2). */
+/** Shifts a value to its field: PERCH_MEM_S(OP, LOAD) | PERCH_MEM_S(LVLNUM, L2). */
 #define PERCH_MEM_S(field, value) \
 	(((uint64_t)PERCH_MEM_##field##_##value) << PERCH_MEM_##field##_SHIFT)
 

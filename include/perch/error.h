@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What went wrong, as a value in the caller's memory.
+/**
+ * @file
+ * Errors as values in the caller's memory.
  *
- * Every perch function that can fail returns 0 (or a count) on success and a negative errno on
- * failure, and takes as its last parameter a `struct perch_error *` which may be NULL. On success
- * the error is left untouched.
+ * A function that can fail returns 0 (or a count) on success and a negative errno on failure. It
+ * takes a struct perch_error as its last parameter, which may be NULL. Success leaves the error
+ * unchanged.
+ *
+ * All functions are thread-safe for different errors. They allocate nothing.
  */
 #ifndef PERCH_ERROR_H
 #define PERCH_ERROR_H
@@ -13,56 +16,57 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
 #include <perch/causes.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** Marks what the shared objects export. */
 #define PERCH_API __attribute__((visibility("default")))
 
-/*
- * The kinds of errors: one line each, `X(NAME, "slug", "meaning")`. Slugs are stable: scripts may
- * match them. A kind is what a program decides by; why exactly the kernel refused is the cause
- * (perch/causes.h).
+/**
+ * The kinds of errors, one per line: X(NAME, "slug", "meaning"). Programs decide by the kind. The
+ * cause (perch/causes.h) says why exactly the kernel refused. Slugs are stable, so scripts may
+ * match them.
  */
-/* clang-format off */
-#define PERCH_ERROR_KINDS(X)                                                                            \
+#define PERCH_ERROR_KINDS(X)                                                                       \
 	X(NONE, "none", "no error")                                                                \
-	X(SYSTEM, "system", "the kernel said no, and nothing more is known than its errno")        \
+	X(SYSTEM, "system", "the kernel refused, and only its errno is known")                     \
 	X(NO_MEMORY, "no-memory", "out of memory")                                                 \
-	X(USAGE, "usage", "the caller asked for something that makes no sense")                    \
-	X(SYNTAX, "syntax", "an event string that cannot be parsed")                               \
-	X(UNKNOWN_EVENT, "unknown-event", "no event of that name")                                 \
-	X(UNKNOWN_PMU, "unknown-pmu", "no PMU of that name on this machine")                       \
-	X(UNKNOWN_TERM, "unknown-term", "a PMU term that the PMU's format does not have")          \
-	X(NOT_SUPPORTED, "not-supported", "this machine has no hardware for the event")            \
-	X(PARANOID, "paranoid", "kernel.perf_event_paranoid forbids it to this user")              \
-	X(PRIVILEGE, "privilege", "it needs a capability that this process has not")               \
-	X(NO_PROCESS, "no-process", "the target process or thread is gone")                        \
+	X(USAGE, "usage", "the arguments of the function are invalid")                             \
+	X(SYNTAX, "syntax", "the event string cannot be parsed")                                   \
+	X(UNKNOWN_EVENT, "unknown-event", "there is no event with this name")                      \
+	X(UNKNOWN_PMU, "unknown-pmu", "this machine has no PMU with this name")                    \
+	X(UNKNOWN_TERM, "unknown-term", "the PMU has no such term")                                \
+	X(NOT_SUPPORTED, "not-supported", "this machine does not support the event")               \
+	X(PARANOID, "paranoid", "kernel.perf_event_paranoid is too high for this user")            \
+	X(PRIVILEGE, "privilege", "this process lacks a capability")                               \
+	X(NO_PROCESS, "no-process", "the target process or thread does not exist")                 \
 	X(NO_CPU, "no-cpu", "the CPU does not exist or is offline")                                \
-	X(BAD_TARGET, "bad-target", "pid and CPU do not make a target")                            \
-	X(FREQUENCY, "frequency", "above kernel.perf_event_max_sample_rate")                       \
+	X(BAD_TARGET, "bad-target", "pid and cpu are no valid target")                             \
+	X(FREQUENCY, "frequency", "the frequency is above kernel.perf_event_max_sample_rate")      \
 	X(PERIOD, "period", "the sample period is out of range")                                   \
-	X(BAD_FIELD, "bad-field", "an attr field has a value the kernel does not know")            \
-	X(CONFLICT, "conflict", "two attr fields contradict each other")                           \
-	X(TOO_NEW, "too-new", "this kernel is older than the feature asked for")                   \
+	X(BAD_FIELD, "bad-field", "an attr field has a value that the kernel does not support")    \
+	X(CONFLICT, "conflict", "two attr fields exclude each other")                              \
+	X(TOO_NEW, "too-new", "this kernel is older than the requested feature")                   \
 	X(BAD_GROUP, "bad-group", "the event cannot join that group")                              \
-	X(DESCRIPTORS, "descriptors", "no file descriptor left")                                   \
-	X(MLOCK, "mlock", "more ring memory than this user may lock")                              \
-	X(STACK_DEPTH, "stack-depth", "deeper callchains than kernel.perf_event_max_stack")        \
+	X(DESCRIPTORS, "descriptors", "no file descriptor is left")                                \
+	X(MLOCK, "mlock", "the ring exceeds the memory that this user may lock")                   \
+	X(STACK_DEPTH, "stack-depth", "the call chain is deeper than kernel.perf_event_max_stack") \
 	X(BREAKPOINTS, "breakpoints", "all debug registers are in use")                            \
 	X(BLOCKED, "blocked", "a seccomp filter or security module blocks the call")               \
 	X(NO_SYSCALL, "no-syscall", "the kernel has no perf_event_open")                           \
-	X(SCHEDULE, "schedule", "a pinned event lost its counter")                                 \
-	X(SHORT_READ, "short-read", "the kernel gave fewer bytes than the read format has")        \
+	X(SCHEDULE, "schedule", "a pinned event could not be scheduled")                           \
+	X(SHORT_READ, "short-read", "read(2) returned fewer bytes than the read format has")       \
 	X(FILE, "file", "a file cannot be opened, read or written")                                \
-	X(FORMAT, "format", "the bytes are not what they claim to be")                             \
-	X(TRUNCATED, "truncated", "the file ends before the data does")                            \
-	X(UNSUPPORTED_FILE, "unsupported-file", "a file of a kind that this version does not read") \
+	X(FORMAT, "format", "the bytes are not in the expected format")                            \
+	X(TRUNCATED, "truncated", "the file ends before its data")                                 \
+	X(UNSUPPORTED_FILE, "unsupported-file", "this version does not read this kind of file")    \
 	X(PROGRAM, "program", "the program cannot be started")
-/* clang-format on */
 
+/** The kind of an error; see PERCH_ERROR_KINDS. */
 enum perch_error_kind {
 #define PERCH_ERROR_ENUM(name, slug, meaning) PERCH_ERROR_##name,
 	PERCH_ERROR_KINDS(PERCH_ERROR_ENUM)
@@ -70,69 +74,99 @@ enum perch_error_kind {
 		PERCH_ERROR_MAX
 };
 
+/** An error. All strings are clean for a terminal: valid UTF-8 without control characters. */
 struct perch_error {
-	enum perch_error_kind kind;
-	/* why the kernel refused; PERCH_CAUSE_NONE for errors that are not the kernel's */
-	enum perch_cause cause;
-	int errnum; /* positive errno; 0 when there is no error */
-	/* byte offset into the event string at fault; -1 when there is none */
-	int column;
-	/* the attr field at fault, or pid, cpu, group_fd, flags; "" when unknown */
-	char field[32];
-	/* first kernel release that has what was asked, as "6.13"; "" when it does not matter */
-	char since[8];
-	/* what failed and why: one sentence, no newline, no control characters */
-	char message[512];
-	char remedy[384]; /* what to do: one sentence; "" when there is nothing to advise */
-	/* what would fail next once that is mended: one sentence; "" when nothing is known to */
-	char next[256];
+	enum perch_error_kind kind; /**< what to decide by */
+	enum perch_cause cause; /**< why the kernel refused; PERCH_CAUSE_NONE for other errors */
+	int errnum;		/**< a positive errno; 0 when there is no error */
+	int column;		/**< byte offset of the error in the event string; -1 for none */
+	char field[32];	   /**< the wrong attr field, or pid, cpu, group_fd, flags; "" if unknown */
+	char since[8];	   /**< first kernel release with the requested feature, as "6.13"; or "" */
+	char message[512]; /**< what failed and why: one sentence in one line */
+	char remedy[384];  /**< what to do: one sentence, or "" */
+	char next[256];	   /**< what fails next after the remedy: one sentence, or "" */
 };
 
-/*
- * Fills *err (when not NULL) and returns -errnum. The message is formatted like printf, then
- * control characters and invalid UTF-8 in it are replaced by '?': it may hold names from outside.
- * cause, field, since, remedy and next are cleared.
+/**
+ * Fills an error. It clears cause, field, since, remedy and next.
+ *
+ * @param[out] err  NULL is allowed
+ * @param errnum    a positive errno
+ * @param kind      the kind
+ * @param format    the message as for printf(3); '?' replaces control characters and invalid UTF-8
+ * in the result, so arguments may be untrusted
+ * @return -errnum
  */
 PERCH_API int perch_error_set(struct perch_error *err, int errnum, enum perch_error_kind kind,
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Adds the attr field at fault and, when not NULL, the kernel release that has it. NULL err is
- * fine. */
+/**
+ * Sets the wrong attr field.
+ *
+ * @param err    NULL is allowed
+ * @param field  the name of the field
+ * @param since  first kernel release with the field, or NULL
+ */
 PERCH_API void perch_error_field(struct perch_error *err, const char *field, const char *since);
-
-/* Adds the remedy, formatted like printf and cleaned as the message is. NULL err is fine. */
+/**
+ * Sets the remedy.
+ *
+ * @param err     NULL is allowed
+ * @param format  as for perch_error_set()
+ */
 PERCH_API void perch_error_remedy(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* Adds the cause of a refusal. NULL err is fine. */
+/**
+ * Sets the cause of a refusal.
+ *
+ * @param err    NULL is allowed
+ * @param cause  the cause
+ */
 PERCH_API void perch_error_cause(struct perch_error *err, enum perch_cause cause);
-
-/* Adds what would fail next, formatted like printf and cleaned as the message is. NULL err is fine.
+/**
+ * Sets what fails next.
+ *
+ * @param err     NULL is allowed
+ * @param format  as for perch_error_set()
  */
 PERCH_API void perch_error_next(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* Puts text in front of the message: "a.data: " + message. NULL err is fine. */
+/**
+ * Inserts a text before the message: "a.data: " + message.
+ *
+ * @param err     NULL is allowed
+ * @param format  as for perch_error_set()
+ */
 PERCH_API void perch_error_prefix(struct perch_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* Writes "message. remedy. Then: next.\n" to the stream, without what is empty. Returns what
- * fprintf returns. */
+/**
+ * Prints "message. remedy. Then: next.", without the empty parts, and a newline.
+ *
+ * @param stream  where to print
+ * @param err     the error, not NULL
+ * @return the number of bytes, or a negative number as fprintf(3)
+ */
 PERCH_API int perch_error_print(FILE *stream, const struct perch_error *err);
 
-/* The stable slug of a kind, as "paranoid"; and what it means. Never NULL. */
+/** Returns the slug of a kind, as "paranoid". Never NULL. */
 PERCH_API const char *perch_error_kind_slug(enum perch_error_kind kind);
+/** Returns the meaning of a kind: a sentence without a period. Never NULL. */
 PERCH_API const char *perch_error_kind_meaning(enum perch_error_kind kind);
 
-/* The stable slug of a cause, as "kernel-profiling", what it means, and its kind. Never NULL. */
+/** Returns the slug of a cause, as "kernel-profiling". Never NULL. */
 PERCH_API const char *perch_cause_slug(enum perch_cause cause);
+/** Returns the meaning of a cause: a sentence without a period. Never NULL. */
 PERCH_API const char *perch_cause_meaning(enum perch_cause cause);
+/** Returns the kind of the errors with a cause. */
 PERCH_API enum perch_error_kind perch_cause_kind(enum perch_cause cause);
 
-/*
- * Copies src into dst (size bytes with the final NUL) for a terminal: each control character, each
- * separator of lines, each character that reorders text and each byte that is not UTF-8 becomes
- * '?'. Returns the length written.
+/**
+ * Copies a string so that it is safe on a terminal: '?' replaces each control character, DEL, C1
+ * control, line or paragraph separator, bidirectional control and byte of invalid UTF-8.
+ *
+ * @param[out] dst  the copy; it may be src
+ * @param size      bytes of dst, with the final NUL
+ * @param src       the untrusted string
+ * @return the length of the copy
  */
 PERCH_API size_t perch_clean_text(char *dst, size_t size, const char *src);
 

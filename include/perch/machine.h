@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Facts about this machine and this user, and the one table of calls through which perch touches
- * the kernel. Both are injectable: a test describes a machine that is not here by a folder tree and
- * a table of its own.
+/**
+ * @file
+ * Facts about this machine and this user, and the table of system calls.
+ *
+ * perch reaches the kernel through struct perch_syscalls only, and finds /proc and /sys below one
+ * root directory. Both can be replaced, so a test can describe a machine that it does not run on.
+ *
+ * A machine reads each fact when it is first needed and caches it. One thread at a time may use a
+ * machine. Functions that take a machine accept NULL where their parameter says so.
  */
 #ifndef PERCH_MACHINE_H
 #define PERCH_MACHINE_H
@@ -16,263 +21,465 @@
 extern "C" {
 #endif
 
-/* Each member behaves as the system call does (-1 and errno on failure) and gets the table's own
- * context first. */
+/**
+ * The system calls that perch makes. Each member behaves as the system call of its name: it returns
+ * -1 and sets errno on failure. Its first argument is the context.
+ */
 struct perch_syscalls {
-	void *context;
+	void *context; /**< the first argument of each member */
+	/** perf_event_open(2) */
 	int (*perf_event_open)(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
 			       int group_fd, unsigned long flags);
-	/* ioctl(2) */
+	/** ioctl(2) */
 	int (*ioctl)(void *context, int fd, unsigned long request, unsigned long argument);
+	/** read(2) */
 	ssize_t (*read)(void *context, int fd, void *buffer, size_t size);
-	/* mmap(2) */
+	/** mmap(2), with address NULL */
 	void *(*mmap)(void *context, size_t size, int protection, int flags, int fd, off_t offset);
+	/** munmap(2) */
 	int (*munmap)(void *context, void *address, size_t size);
+	/** close(2) */
 	int (*close)(void *context, int fd);
-	/* prctl(2): PR_TASK_PERF_EVENTS_ENABLE, _DISABLE; NULL: the kernel's */
+	/** prctl(2) with PR_TASK_PERF_EVENTS_ENABLE or _DISABLE; NULL is the real one */
 	int (*prctl_tasks)(void *context, bool enable);
 };
 
-/* The real system calls. */
+/** The real system calls. */
 PERCH_API extern const struct perch_syscalls perch_kernel_syscalls;
 
-/* Opaque: facts are read when first asked for and kept. Not for use by two threads at once. */
+/** A machine. */
 struct perch_machine;
 
-/*
- * Describes the machine whose /proc and /sys are found below root ("" or NULL: this one). calls
- * NULL: the kernel's. Reads nothing yet.
+/**
+ * Describes a machine. It reads nothing yet.
+ *
+ * @param[out] machine  the new machine
+ * @param root          the directory that has proc and sys; "" or NULL is this machine
+ * @param calls         the system calls, which must outlive the machine; NULL is the real ones
+ * @param[out] err      NULL is allowed
+ * @return 0, -ENOMEM, or -ENAMETOOLONG
  */
 PERCH_API int perch_machine_new(struct perch_machine **machine, const char *root,
 				const struct perch_syscalls *calls, struct perch_error *err);
+/** Frees a machine. NULL is allowed. */
 PERCH_API void perch_machine_free(struct perch_machine *machine);
-
-/* The calls to use with it; machine NULL: the kernel's. */
+/** Returns the system calls of a machine, the real ones for NULL. */
 PERCH_API const struct perch_syscalls *perch_machine_syscalls(const struct perch_machine *machine);
-
-/*
- * From now on "this process" is another one, whose capabilities, limits and confinement are looked
- * up in /proc/PID; 0: the caller again. What was kept of the one before is forgotten.
+/**
+ * Selects the process whose capabilities, limits and sandbox the machine reports. It clears the
+ * cached facts of the previous process.
+ *
+ * @param machine  the machine
+ * @param pid      a process, read from /proc/PID; 0 is the caller
  */
 PERCH_API void perch_machine_set_process(struct perch_machine *machine, pid_t pid);
-
-/* How many seccomp filters of that process are the caller's own and refuse nothing: it is not
- * confined by them. */
+/**
+ * Sets how many seccomp filters of the process were installed by the caller and refuse nothing.
+ * They do not count as a sandbox.
+ *
+ * @param machine  the machine
+ * @param filters  the number of filters
+ */
 PERCH_API void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters);
-
-/* Whether refusals may be looked into by further calls (perch/explain.h); off at first. */
+/**
+ * Allows or forbids further system calls to find the cause of a refusal (perch/explain.h). They are
+ * forbidden at first.
+ *
+ * @param machine  the machine
+ * @param allowed  true allows them
+ */
 PERCH_API void perch_machine_set_probing(struct perch_machine *machine, bool allowed);
+/** Returns true if probing is allowed; false for NULL. */
 PERCH_API bool perch_machine_probing(const struct perch_machine *machine);
 
-/* A file below the machine's root, as an absolute path in buffer. Returns the length, or
- * -ENAMETOOLONG. */
+/**
+ * Makes the path of a file below the root of the machine.
+ *
+ * @param machine      NULL is this machine
+ * @param[out] buffer  the path
+ * @param size         bytes of buffer
+ * @param path         an absolute path, as "/proc/stat"
+ * @return the length, or -ENAMETOOLONG
+ */
 PERCH_API int perch_machine_path(const struct perch_machine *machine, char *buffer, size_t size,
 				 const char *path);
 
+/** A kernel release. */
 struct perch_release {
-	int major, minor, patch;
-	char text[128]; /* as uname -r says */
+	int major;	/**< 6 of "6.13.2" */
+	int minor;	/**< 13 of "6.13.2" */
+	int patch;	/**< 2 of "6.13.2" */
+	char text[128]; /**< as uname -r prints it */
 };
+/**
+ * Reads the kernel release.
+ *
+ * @param machine       NULL is this machine
+ * @param[out] release  the release
+ * @param[out] err      NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_release(struct perch_machine *machine, struct perch_release *release,
 				    struct perch_error *err);
 
-/* The sysctls that bear on perf events, all below kernel. */
+/** The sysctls that concern perf events. All are below kernel. */
 enum perch_sysctl {
-	/* perf_event_paranoid: -1..2, 3 and 4 with distribution patches */
-	PERCH_SYSCTL_PARANOID,
-	PERCH_SYSCTL_MAX_SAMPLE_RATE, /* perf_event_max_sample_rate: samples a second */
-	/* perf_event_mlock_kb: KiB of ring a user may lock, per CPU */
-	PERCH_SYSCTL_MLOCK_KB,
-	PERCH_SYSCTL_MAX_STACK,	       /* perf_event_max_stack: frames */
-	PERCH_SYSCTL_MAX_CONTEXTS,     /* perf_event_max_contexts_per_stack */
-	PERCH_SYSCTL_CPU_TIME_PERCENT, /* perf_cpu_time_max_percent */
-	PERCH_SYSCTL_KPTR_RESTRICT,    /* kptr_restrict: 0, 1, 2 */
-	PERCH_SYSCTL_NMI_WATCHDOG,     /* nmi_watchdog: takes one hardware counter when 1 */
+	PERCH_SYSCTL_PARANOID, /**< perf_event_paranoid: -1 to 2; distributions add 3 and 4 */
+	PERCH_SYSCTL_MAX_SAMPLE_RATE,  /**< perf_event_max_sample_rate: samples per second */
+	PERCH_SYSCTL_MLOCK_KB,	       /**< perf_event_mlock_kb: KiB of rings per user and CPU */
+	PERCH_SYSCTL_MAX_STACK,	       /**< perf_event_max_stack: frames of a call chain */
+	PERCH_SYSCTL_MAX_CONTEXTS,     /**< perf_event_max_contexts_per_stack: context markers */
+	PERCH_SYSCTL_CPU_TIME_PERCENT, /**< perf_cpu_time_max_percent */
+	PERCH_SYSCTL_KPTR_RESTRICT,    /**< kptr_restrict: 0 to 2 */
+	PERCH_SYSCTL_NMI_WATCHDOG,     /**< nmi_watchdog: 1 uses a hardware counter of each CPU */
 	PERCH_SYSCTL_MAX
 };
-/* -ENOENT when the kernel has no such sysctl. */
+/**
+ * Reads a sysctl.
+ *
+ * @param machine     NULL is this machine
+ * @param which       the sysctl
+ * @param[out] value  its value
+ * @param[out] err    NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT the kernel has no such sysctl
+ */
 PERCH_API int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which,
 				   long *value, struct perch_error *err);
-/* "kernel.perf_event_paranoid" */
+/** Returns the name of a sysctl, as "kernel.perf_event_paranoid". */
 PERCH_API const char *perch_sysctl_name(enum perch_sysctl which);
 
-/* Effective capabilities of this process: bit n is CAP number n of capabilities(7). */
-#define PERCH_CAP_IPC_LOCK   14
-#define PERCH_CAP_KILL	     5
-#define PERCH_CAP_SYS_PTRACE 19
-#define PERCH_CAP_SYS_ADMIN  21
-#define PERCH_CAP_SYSLOG     34
-#define PERCH_CAP_PERFMON    38 /* since 5.8 */
+#define PERCH_CAP_IPC_LOCK   14 /**< capability number, see capabilities(7) */
+#define PERCH_CAP_KILL	     5	/**< capability number */
+#define PERCH_CAP_SYS_PTRACE 19 /**< capability number */
+#define PERCH_CAP_SYS_ADMIN  21 /**< capability number */
+#define PERCH_CAP_SYSLOG     34 /**< capability number */
+#define PERCH_CAP_PERFMON    38 /**< capability number; since 5.8 */
+/**
+ * Reads the effective capabilities of the process.
+ *
+ * @param machine         NULL is this machine
+ * @param[out] effective  bit n is capability number n
+ * @param[out] err        NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_capabilities(struct perch_machine *machine, uint64_t *effective,
 					 struct perch_error *err);
-/* CAP_PERFMON or CAP_SYS_ADMIN in the initial user namespace: perf_event_paranoid does not apply.
+/**
+ * Returns true if perf_event_paranoid does not apply to the process: it has CAP_PERFMON or
+ * CAP_SYS_ADMIN in the initial user namespace.
  */
 PERCH_API bool perch_machine_privileged(struct perch_machine *machine);
 
+/** Resource limits of the process. */
 struct perch_limits {
-	uint64_t descriptors; /* RLIMIT_NOFILE, soft */
-	uint64_t descriptors_hard;
-	uint64_t locked_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX: unlimited */
-	size_t page_bytes;
+	uint64_t descriptors;	   /**< RLIMIT_NOFILE, soft limit */
+	uint64_t descriptors_hard; /**< RLIMIT_NOFILE, hard limit */
+	uint64_t locked_bytes;	   /**< RLIMIT_MEMLOCK, soft limit; UINT64_MAX is unlimited */
+	size_t page_bytes;	   /**< the size of a page */
 };
+/**
+ * Reads the resource limits of the process.
+ *
+ * @param machine      NULL is this machine
+ * @param[out] limits  the limits
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_limits(struct perch_machine *machine, struct perch_limits *limits,
 				   struct perch_error *err);
-
-/*
- * Descriptors open in this process (/proc/self/fd) whose numbers are below its limit: those above
- * it, from before the limit was lowered, take no place. As many as it may have when not even that
- * folder can be opened.
+/**
+ * Counts the open descriptors of the process that are below RLIMIT_NOFILE. Descriptors above it
+ * were opened under a higher limit. The result is the limit if no descriptor is left to read
+ * /proc/PID/fd.
+ *
+ * @param machine   NULL is this machine
+ * @param[out] nr   the number of descriptors
+ * @param[out] err  NULL is allowed
+ * @return 0 or a negative errno
  */
 PERCH_API int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr,
 					     struct perch_error *err);
-
-/* The system's open files and their limit (/proc/sys/fs/file-nr). */
+/**
+ * Reads the open files of the whole system and their limit from /proc/sys/fs/file-nr.
+ *
+ * @param machine     NULL is this machine
+ * @param[out] nr     open files
+ * @param[out] limit  the limit
+ * @param[out] err    NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64_t *limit,
 				       struct perch_error *err);
 
-enum perch_lockdown {			      /* /sys/kernel/security/lockdown; since 5.4 */
-		      PERCH_LOCKDOWN_UNKNOWN, /* no lockdown module, or securityfs cannot be read */
-		      PERCH_LOCKDOWN_NONE,
-		      PERCH_LOCKDOWN_INTEGRITY,	      /* does not concern perf events */
-		      PERCH_LOCKDOWN_CONFIDENTIALITY, /* forbids REGS_INTR and kprobes */
+/** The kernel lockdown mode, from /sys/kernel/security/lockdown. Since 5.4. */
+enum perch_lockdown {
+	PERCH_LOCKDOWN_UNKNOWN,		/**< no lockdown module, or securityfs is not readable */
+	PERCH_LOCKDOWN_NONE,		/**< no lockdown */
+	PERCH_LOCKDOWN_INTEGRITY,	/**< does not concern perf events */
+	PERCH_LOCKDOWN_CONFIDENTIALITY, /**< forbids PERCH_SAMPLE_REGS_INTR and kprobes */
 };
-
-/* What stands between this process and the kernel beside sysctls and capabilities. -1: unknown. */
+/** What restricts a process besides sysctls and capabilities. -1 is unknown. */
 struct perch_sandbox {
-	/* Seccomp of /proc/self/status: 0 none, 1 strict, 2 filter */
-	int seccomp;
-	int no_new_privileges; /* NoNewPrivs: 0, 1 */
-	/* 1: not the initial one, where capabilities do not count for perf; 0: the initial one */
-	int user_namespace;
-	/* 1: not the initial one, so that pids are others than on the host; 0 */
-	int pid_namespace;
-	/* "docker", "podman", "lxc", "kubernetes", "systemd-nspawn"...; "" when none is seen */
-	char container[32];
-	enum perch_lockdown lockdown;
-	/* /sys/kernel/security/lsm: "lockdown,capability,selinux"; "" unknown */
-	char modules[256];
-	int selinux; /* 1 enforcing, 0 permissive; -1 not there */
-	int yama;    /* kernel.yama.ptrace_scope: 0..3; -1 not there */
+	int seccomp;	       /**< 0 none, 1 strict mode, 2 filters */
+	int no_new_privileges; /**< NoNewPrivs of /proc/PID/status: 0 or 1 */
+	int user_namespace;    /**< 1 if not the initial one: capabilities do not count for perf */
+	int pid_namespace;     /**< 1 if not the initial one: pids differ from those of the host */
+	char container[32];    /**< "docker", "podman", "lxc", "kubernetes"...; "" for none */
+	enum perch_lockdown lockdown; /**< kernel lockdown */
+	char modules[256];	      /**< /sys/kernel/security/lsm, or "" */
+	int selinux;		      /**< 1 enforcing, 0 permissive, -1 absent */
+	int yama;		      /**< kernel.yama.ptrace_scope: 0 to 3; -1 absent */
 };
+/**
+ * Reads what restricts the process.
+ *
+ * @param machine       the machine, not NULL
+ * @param[out] sandbox  the restrictions
+ * @param[out] err      NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
 				    struct perch_error *err);
 
-/* What /proc tells of a process or thread as a target. -ESRCH when there is none. Not kept: it may
- * change. */
+/** The state of a process or thread, from /proc/PID/status. */
 struct perch_process_state {
-	char state;	    /* R S D T Z X I of proc(5) */
-	uint32_t uid;	    /* effective */
-	uint64_t permitted; /* capabilities */
-	char name[16];	    /* comm, as it is: not cleaned */
+	char state;	    /**< R, S, D, T, Z, X or I, see proc(5) */
+	uint32_t uid;	    /**< effective user id */
+	uint64_t permitted; /**< permitted capabilities */
+	char name[16];	    /**< comm; untrusted, not cleaned */
 };
+/**
+ * Reads the state of a process or thread. The state is not cached.
+ *
+ * @param machine     NULL is this machine
+ * @param pid         a process or thread; 0 is the process of the machine
+ * @param[out] state  its state
+ * @param[out] err    NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ESRCH there is no such process or thread
+ */
 PERCH_API int perch_machine_process(struct perch_machine *machine, pid_t pid,
 				    struct perch_process_state *state, struct perch_error *err);
-
-/* The same, at most 10 ms old: for what is asked again and again. -ESRCH or another negative errno.
+/**
+ * The same, but a state up to 10 ms old is returned without reading it again.
+ *
+ * @param machine     the machine, not NULL
+ * @param pid         as above
+ * @param[out] state  its state
+ * @return as perch_machine_process()
  */
 PERCH_API int perch_machine_process_cached(struct perch_machine *machine, pid_t pid,
 					   struct perch_process_state *state);
-
-/*
- * The text (with its final NUL) that this process has at an address; -EFAULT, -ENAMETOOLONG,
- * -EPERM; -ENOSYS for a described machine, which has no memory.
+/**
+ * Copies a string from the memory of the process.
+ *
+ * @param machine      the machine, not NULL
+ * @param address      where the string starts in the process
+ * @param[out] buffer  the string with its final NUL; untrusted
+ * @param size         bytes of buffer
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -EFAULT nothing is mapped at the address
+ * @retval -ENAMETOOLONG the string does not fit into the buffer
+ * @retval -EPERM the caller may not read the memory of the process
+ * @retval -ENOSYS the machine has a root directory, so it has no memory
  */
 PERCH_API int perch_machine_process_string(struct perch_machine *machine, uint64_t address,
 					   char *buffer, size_t size, struct perch_error *err);
-/* A path of this process as the caller can open it. Returns the length, or -ENAMETOOLONG. */
+/**
+ * Converts a path of the process to one that the caller can open (/proc/PID/root/...).
+ *
+ * @param machine      the machine, not NULL
+ * @param path         the path in the process
+ * @param[out] buffer  the path for the caller
+ * @param size         bytes of buffer
+ * @return the length, or -ENAMETOOLONG
+ */
 PERCH_API int perch_machine_process_path(struct perch_machine *machine, const char *path,
 					 char *buffer, size_t size);
 
-/* "debian 12", "ubuntu 24.04" from /etc/os-release: ID and VERSION_ID. -ENOENT. */
+/**
+ * Reads the distribution, as "debian 12" or "ubuntu 24.04": ID and VERSION_ID of os-release(5).
+ *
+ * @param machine      NULL is this machine
+ * @param[out] buffer  the name; untrusted
+ * @param size         bytes of buffer
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT no file has the name
+ */
 PERCH_API int perch_machine_distribution(struct perch_machine *machine, char *buffer, size_t size,
 					 struct perch_error *err);
-
-/* Whether a hypervisor is below: 1, 0, -1 unknown (the CPU's flag, /sys/hypervisor, DMI). */
+/**
+ * Returns 1 on a virtual machine, 0 on a physical one, -1 if unknown. The sources are the flags of
+ * the CPU, /sys/hypervisor and DMI.
+ */
 PERCH_API int perch_machine_virtual(struct perch_machine *machine);
-
-/*
- * The size of struct perf_event_attr that the kernel knows, asked for by a call that must fail
- * (E2BIG). -ENOSYS, -EPERM and the like when that call is not answered by perf. Kept.
+/**
+ * Finds the size of struct perf_event_attr in the running kernel, by a perf_event_open(2) that
+ * fails with E2BIG. The size is cached.
+ *
+ * @param machine    NULL is this machine
+ * @param[out] size  bytes
+ * @param[out] err   NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOSYS the kernel has no perf_event_open(2)
+ * @retval -EPERM a filter blocks the system call
  */
 PERCH_API int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size,
 				      struct perch_error *err);
 
-/* CPU numbers in ascending order. */
+/** CPU numbers in ascending order. */
 struct perch_cpus {
-	size_t nr;
-	int *cpu;
+	size_t nr; /**< elements of cpu */
+	int *cpu;  /**< the numbers */
 };
-/* The online CPUs; the machine keeps the array. */
+/**
+ * Reads the online CPUs.
+ *
+ * @param machine    the machine, not NULL
+ * @param[out] cpus  the CPUs, owned by the machine
+ * @param[out] err   NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **cpus,
 				 struct perch_error *err);
+/**
+ * Counts the present CPUs, online or not.
+ *
+ * @param machine   the machine, not NULL
+ * @param[out] nr   the number of CPUs
+ * @param[out] err  NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr,
 					 struct perch_error *err);
-/* Parses "0-2,5". The caller frees with perch_cpus_clear(). At most 65536 CPUs. */
+/**
+ * Parses a list of CPUs, as "0-2,5".
+ *
+ * @param[out] cpus  the CPUs; the caller frees them by perch_cpus_clear()
+ * @param text       the list, of at most 65536 CPUs
+ * @param[out] err   NULL is allowed; column is the position of the error
+ * @return 0, -EINVAL or -ENOMEM
+ */
 PERCH_API int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err);
+/** Frees the numbers and empties the list. */
 PERCH_API void perch_cpus_clear(struct perch_cpus *cpus);
 
-/* A PMU of /sys/bus/event_source/devices. */
+/** A PMU of /sys/bus/event_source/devices. */
 struct perch_pmu {
-	char name[64];
-	uint32_t type;		/* attr.type */
-	struct perch_cpus cpus; /* its cpumask or cpus file; nr 0: every CPU */
-	/* counts what CPUs execute: "cpu", or one that has a cpus file (arm, hybrid x86) */
-	bool core;
+	char name[64];		/**< the name of its directory */
+	uint32_t type;		/**< attr.type of its events */
+	struct perch_cpus cpus; /**< its cpumask or cpus file; empty is every CPU */
+	bool core; /**< counts for the cores: "cpu", or a PMU with a cpus file (arm, hybrid x86) */
 };
-/* All PMUs, sorted by name; the machine keeps the array. */
+/**
+ * Lists the PMUs, sorted by name.
+ *
+ * @param machine    the machine, not NULL
+ * @param[out] pmus  the PMUs, owned by the machine
+ * @param[out] nr    the number of PMUs
+ * @param[out] err   NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus,
 				 size_t *nr, struct perch_error *err);
+/** Returns the PMU with a name, or NULL. */
 PERCH_API const struct perch_pmu *perch_machine_pmu(struct perch_machine *machine,
 						    const char *name);
-
-/* The PMU of that type number; NULL when there is none. */
+/** Returns the PMU with a type number, or NULL. */
 PERCH_API const struct perch_pmu *perch_machine_pmu_of_type(struct perch_machine *machine,
 							    uint32_t type);
-
-/* A number in the PMU's caps folder in sysfs, as "max_precise" or "branches". -ENOENT when it has
- * none. */
+/**
+ * Reads a number from the caps directory of a PMU.
+ *
+ * @param machine     the machine, not NULL
+ * @param pmu         the PMU
+ * @param name        the name of the file, as "max_precise" or "branches"
+ * @param[out] value  the number
+ * @param[out] err    NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT the PMU has no such file
+ */
 PERCH_API int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu *pmu,
 				    const char *name, long *value, struct perch_error *err);
-
-/* Where a CPU sits. Numbers are the kernel's own; -1 where /sys does not say (perf shows it as 0).
- */
+/** The position of a CPU. Numbers are the kernel's; -1 is unknown, which perf prints as 0. */
 struct perch_cpu_topology {
-	int cpu;
-	int core;   /* topology/core_id: unique within a die */
-	int die;    /* topology/die_id */
-	int socket; /* topology/physical_package_id */
-	int node;   /* the NUMA node whose folder lists the CPU */
+	int cpu;    /**< the CPU */
+	int core;   /**< topology/core_id, unique within a die */
+	int die;    /**< topology/die_id */
+	int socket; /**< topology/physical_package_id */
+	int node;   /**< NUMA node */
 };
+/**
+ * Reads the position of a CPU.
+ *
+ * @param machine        the machine, not NULL
+ * @param cpu            the CPU
+ * @param[out] topology  its position
+ * @param[out] err       NULL is allowed
+ * @return 0 or a negative errno
+ */
 PERCH_API int perch_machine_cpu_topology(struct perch_machine *machine, int cpu,
-					 struct perch_cpu_topology *place, struct perch_error *err);
+					 struct perch_cpu_topology *topology,
+					 struct perch_error *err);
 
-/*
- * Where the cgroups that events can be bound to are mounted: the v1 hierarchy with the perf_event
- * controller, else cgroup2's; with the root. -ENOENT.
+/**
+ * Finds the mount point of the cgroups that events can be bound to: the v1 hierarchy with the
+ * perf_event controller, else cgroup2.
+ *
+ * @param machine      NULL is this machine
+ * @param[out] buffer  the path, with the root of the machine
+ * @param size         bytes of buffer
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT none is mounted
  */
 PERCH_API int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t size,
 				    struct perch_error *err);
-
-/* Where tracefs is mounted ("/sys/kernel/tracing" or the debugfs one), with the root; -ENOENT,
- * -EACCES. */
+/**
+ * Finds the mount point of tracefs: /sys/kernel/tracing or the one below debugfs.
+ *
+ * @param machine      NULL is this machine
+ * @param[out] buffer  the path, with the root of the machine
+ * @param size         bytes of buffer
+ * @param[out] err     NULL is allowed
+ * @return 0 or a negative errno
+ * @retval -ENOENT it is not mounted
+ * @retval -EACCES this user may not read it
+ */
 PERCH_API int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
 				    struct perch_error *err);
-/*
- * Fills err for a tracefs, or files of it, that this user may not read: where it is, whose, and the
- * command that opens it to the caller's group. Returns -EACCES.
+/**
+ * Describes a tracefs that this user may not read: its path, owner and mode, and the command that
+ * gives the caller's group access.
+ *
+ * @param machine   NULL is this machine
+ * @param[out] err  NULL is allowed
+ * @return -EACCES
  */
 PERCH_API int perch_machine_tracefs_error(const struct perch_machine *machine,
 					  struct perch_error *err);
-
-/* Reads a small text file of the machine (at most size - 1 bytes, NUL-terminated, trailing newline
- * cut). */
+/**
+ * Reads a small text file.
+ *
+ * @param machine      NULL is this machine
+ * @param path         an absolute path below the root of the machine
+ * @param[out] buffer  the text with a final NUL, without a trailing newline
+ * @param size         bytes of buffer; the text is cut to size - 1 bytes
+ * @return the length or a negative errno
+ */
 PERCH_API ssize_t perch_machine_read(const struct perch_machine *machine, const char *path,
 				     char *buffer, size_t size);
-
-/*
- * The text of a file that stays as it is, read once and kept with the machine; of a folder the
- * names in it, a line each. At most 8191 bytes. Returns the length or a negative errno; *content is
- * "" then, and a string in any case.
+/**
+ * Reads a text file that does not change, once, and caches it. Of a directory it reads the names,
+ * one per line. At most 8191 bytes are read.
+ *
+ * @param machine       the machine, not NULL
+ * @param path          an absolute path below the root of the machine
+ * @param[out] content  the text, owned by the machine; "" after an error
+ * @return the length or a negative errno
  */
 PERCH_API ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *path,
 					    const char **content);

@@ -51,7 +51,7 @@ static bool asks_for_more(const struct perch__case *c, const char *name)
 
 void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__case *c)
 {
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
+	struct perch_attr_part part[PERCH_ATTR_PARTS_MAX];
 	size_t nr;
 
 	subsets->nr = 0;

@@ -120,7 +120,7 @@ void perch__probe_case(const struct perch__case *c, const struct perch_probing *
 /* What is set in an attr, in the order in which to remove it. */
 struct perch__attr_subsets {
 	size_t nr;
-	struct perch_attr_part subset[PERCH_MOST_ATTR_PARTS];
+	struct perch_attr_part subset[PERCH_ATTR_PARTS_MAX];
 };
 /* Leaves out what cannot be removed, and what needs more privilege when it is removed. */
 void perch__split_attr(struct perch__attr_subsets *subsets, const struct perch__case *c);

@@ -32,7 +32,7 @@ static void mark(bool *removed, const bool *always, size_t first, size_t nr)
  * passes. The last of them is at fault. */
 static size_t shortest_prefix(struct search *search, const bool *at_fault, size_t upper)
 {
-	bool removed[PERCH_MOST_ATTR_PARTS];
+	bool removed[PERCH_ATTR_PARTS_MAX];
 	size_t lower = 0;
 
 	while (upper - lower > 1 && !search->prober->out_of_budget) {
@@ -53,7 +53,7 @@ static size_t shortest_prefix(struct search *search, const bool *at_fault, size_
  * how many there are, 0 when they are too many. */
 static size_t find_at_fault(struct search *search, size_t *found)
 {
-	bool at_fault[PERCH_MOST_ATTR_PARTS] = { false };
+	bool at_fault[PERCH_ATTR_PARTS_MAX] = { false };
 	size_t nr = 0, upper = search->subsets.nr;
 
 	while (nr < MAX_CULPRITS && upper) {
@@ -72,7 +72,7 @@ static size_t find_at_fault(struct search *search, size_t *found)
  * none or it is unknown. */
 static size_t find_partner(struct search *search, size_t at_fault)
 {
-	bool removed[PERCH_MOST_ATTR_PARTS];
+	bool removed[PERCH_ATTR_PARTS_MAX];
 	size_t lower = 0, upper = search->subsets.nr;
 
 	for (size_t i = 0; i < search->subsets.nr; i++)
@@ -98,7 +98,7 @@ static bool is_removed_with(const struct search *search, size_t one, size_t othe
 {
 	const struct perch_attr_part *subset = &search->subsets.subset[one];
 	struct perch__case without = *search->base;
-	bool removed[PERCH_MOST_ATTR_PARTS] = { false };
+	bool removed[PERCH_ATTR_PARTS_MAX] = { false };
 
 	removed[other] = true;
 	perch__remove_subsets(&without, &search->subsets, removed);
@@ -147,7 +147,7 @@ static bool probe_subsets(struct search *search, struct perch__result *result,
 			  struct perch__progress *progress)
 {
 	struct perch__candidate fields = { .cause = PERCH_CAUSE_UNEXPLAINED };
-	bool at_fault[PERCH_MOST_ATTR_PARTS] = { false };
+	bool at_fault[PERCH_ATTR_PARTS_MAX] = { false };
 	size_t found[MAX_CULPRITS], partner, nr = find_at_fault(search, found);
 	int errnum = search->last;
 
@@ -271,7 +271,7 @@ bool perch__probe_parts(struct perch__prober *prober, const struct perch__case *
 			struct perch__result *result, struct perch__progress *progress)
 {
 	struct search search = { .prober = prober, .base = base };
-	bool all[PERCH_MOST_ATTR_PARTS];
+	bool all[PERCH_ATTR_PARTS_MAX];
 
 	perch__split_attr(&search.subsets, base);
 	memset(all, true, sizeof(all));

@@ -102,11 +102,11 @@ static void newest_first(struct perch_attr_part *part, size_t nr)
 /* The requested attr and the state of its optional features. */
 struct fallback {
 	const struct perch_attr *wanted;
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS]; /* newest first */
+	struct perch_attr_part part[PERCH_ATTR_PARTS_MAX]; /* newest first */
 	size_t nr;
-	bool omitted[PERCH_MOST_ATTR_PARTS];
+	bool omitted[PERCH_ATTR_PARTS_MAX];
 	/* omitted because of EINVAL, which does not name the feature */
-	bool guessed[PERCH_MOST_ATTR_PARTS];
+	bool guessed[PERCH_ATTR_PARTS_MAX];
 	size_t next; /* the next feature to omit after EINVAL */
 	struct perch_attr attr, missing_features;
 };
@@ -219,7 +219,7 @@ int perch_open_optional(struct perch_attr *attr, const struct perch_attr *option
 
 const char *perch_format_attr_features(const struct perch_attr *attr, char *buffer, size_t size)
 {
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
+	struct perch_attr_part part[PERCH_ATTR_PARTS_MAX];
 	size_t used = 0, nr;
 
 	if (!size)

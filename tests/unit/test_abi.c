@@ -672,7 +672,7 @@ static void test_parts(void **state)
 		{ "sample_type", "CGROUP", 5007000 }, { "sample_type", NULL, UINT_MAX },
 		{ "ksymbol", NULL, 5001000 },	      { "wakeup_events", NULL, 0 },
 	};
-	struct perch_attr_part part[PERCH_MOST_ATTR_PARTS];
+	struct perch_attr_part part[PERCH_ATTR_PARTS_MAX];
 	struct perch_attr all;
 
 	(void)state;
@@ -690,8 +690,8 @@ static void test_parts(void **state)
 	assert_int_equal(perch_attr_split(&attr, part, 1), 6);
 	assert_true(part[1].mask == 0);
 	memset(&all, 0xff, sizeof(all));
-	assert_in_range(perch_attr_split(&all, part, PERCH_MOST_ATTR_PARTS), 100,
-			PERCH_MOST_ATTR_PARTS);
+	assert_in_range(perch_attr_split(&all, part, PERCH_ATTR_PARTS_MAX), 100,
+			PERCH_ATTR_PARTS_MAX);
 }
 
 static void test_ranks(void **state)
