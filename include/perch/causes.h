@@ -47,9 +47,9 @@
 	  "sample_stack_user is no multiple of 8 up to 65528")                                     \
 	X(SAMPLE_CGROUP, "sample-cgroup", NOT_SUPPORTED,                                           \
 	  "SAMPLE_CGROUP needs a kernel with CONFIG_CGROUP_PERF")                                  \
-	X(TWO_WEIGHTS, "two-weights", CONFLICT, "WEIGHT and WEIGHT_STRUCT exclude each other")     \
+	X(WEIGHT_CONFLICT, "weight-conflict", CONFLICT, "WEIGHT and WEIGHT_STRUCT exclude each other")     \
 	X(INHERIT_THREAD, "inherit-thread", CONFLICT, "inherit_thread needs inherit")              \
-	X(EXEC_BOTH, "exec-both", CONFLICT,                                                        \
+	X(EXEC_CONFLICT, "exec-conflict", CONFLICT,                                                        \
 	  "remove_on_exec and enable_on_exec exclude each other")                                  \
 	X(SIGTRAP_EXEC, "sigtrap-exec", CONFLICT, "sigtrap needs remove_on_exec")                  \
 	/* who asks */                                                                             \
@@ -77,10 +77,10 @@
 	  "a cgroup needs its descriptor as pid, and a CPU")                                       \
 	/* descriptors and targets */                                                              \
 	X(DESCRIPTORS, "descriptors", DESCRIPTORS, "RLIMIT_NOFILE is reached")                     \
-	X(DESCRIPTORS_ALL, "descriptors-all", DESCRIPTORS,                                         \
+	X(SYSTEM_DESCRIPTORS, "system-descriptors", DESCRIPTORS,                                         \
 	  "the system's limit of open files is reached")                                           \
 	X(GROUP_FD, "group-fd", BAD_GROUP, "group_fd is no open event")                            \
-	X(GROUP_GONE, "group-gone", BAD_GROUP,                                                     \
+	X(LEADER_GONE, "leader-gone", BAD_GROUP,                                                     \
 	  "the group's leader belongs to a task or PMU that is gone")                              \
 	X(NO_PROCESS, "no-process", NO_PROCESS, "the target process or thread is not there")       \
 	X(GROUP_INHERIT, "group-inherit", BAD_GROUP, "members must have the leader's inherit")     \
@@ -113,7 +113,7 @@
 	X(PMU_PRIVILEGE, "pmu-privilege", PRIVILEGE, "a setting of the PMU needs privilege")       \
 	X(PMU_BUSY, "pmu-busy", NOT_SUPPORTED, "the PMU, or its branch or trace unit, is taken")   \
 	X(PMU_PERIOD, "pmu-period", PERIOD, "the PMU does not take that period or frequency")      \
-	X(WIDE_REGS, "wide-regs", NOT_SUPPORTED,                                                   \
+	X(EXTENDED_REGS, "extended-regs", NOT_SUPPORTED,                                                   \
 	  "vector registers cannot be sampled with this event")                                    \
 	X(TRACEPOINT_ID, "tracepoint-id", BAD_FIELD,                                               \
 	  "config is not the id of a tracepoint for perf")                                         \
@@ -124,7 +124,7 @@
 	X(FUNCTION_TRACING, "function-tracing", BLOCKED,                                           \
 	  "the kernel does not let its functions be traced")                                       \
 	X(TRACEPOINT_RAW, "tracepoint-raw", PARANOID, "raw data of a tracepoint needs privilege")  \
-	X(PROBE_TAKEN, "probe-taken", BAD_FIELD, "the probe is enabled through tracefs already")   \
+	X(PROBE_ENABLED, "probe-enabled", BAD_FIELD, "the probe is enabled through tracefs already")   \
 	X(PROBE_PRIVILEGE, "probe-privilege", PRIVILEGE,                                           \
 	  "probes need CAP_SYS_ADMIN (kprobes CAP_PERFMON)")                                       \
 	X(PROBE_POINTER, "probe-pointer", BAD_FIELD,                                               \
@@ -169,7 +169,7 @@
 	  "the PMU cannot write its samples into an AUX area")                                     \
 	X(AUX_START_PAUSED, "aux-start-paused", NOT_SUPPORTED,                                     \
 	  "the PMU has no AUX area that could start paused")                                       \
-	X(AUX_BOTH, "aux-both", CONFLICT, "aux_pause and aux_resume exclude each other")           \
+	X(AUX_PAUSE_RESUME, "aux-pause-resume", CONFLICT, "aux_pause and aux_resume exclude each other")           \
 	X(CGROUP_FD, "cgroup-fd", BAD_TARGET, "the descriptor given as pid is no cgroup's folder") \
 	X(CGROUP_GONE, "cgroup-gone", BAD_TARGET,                                                  \
 	  "the cgroup is being removed or lacks the perf_event controller")                        \
@@ -185,7 +185,7 @@
 	  "a signal came while the target was starting a program")                                 \
 	X(OTHER_PROCESS, "other-process", PRIVILEGE,                                               \
 	  "the target is another user's, or has more rights")                                      \
-	X(SIGTRAP_OTHER, "sigtrap-other", PRIVILEGE,                                               \
+	X(SIGTRAP_PROCESS, "sigtrap-process", PRIVILEGE,                                               \
 	  "sigtrap to another process needs CAP_KILL and CAP_PERFMON")                             \
 	X(SYSTEM_WIDE, "system-wide", PARANOID,                                                    \
 	  "measuring every process of a CPU needs privilege")                                      \
@@ -218,7 +218,7 @@
 	X(MMAP_REDIRECTED, "mmap-redirected", CONFLICT, "the event's output goes into another event's ring")                 \
 	X(MMAP_AUX_FIELDS, "mmap-aux-fields", USAGE, "aux_offset and aux_size do not describe the AUX mapping")              \
 	X(MMAP_NO_AUX, "mmap-no-aux", NOT_SUPPORTED, "the event's PMU has no AUX area")                                      \
-	X(MMAP_SPLIT, "mmap-split", USAGE, "a ring is unmapped as a whole")                                                  \
+	X(MUNMAP_PART, "munmap-part", USAGE, "a ring is unmapped as a whole")                                                  \
 	X(MMAP_FLAGS, "mmap-flags", USAGE, "a ring takes no MAP_HUGETLB and no MAP_SYNC")                                    \
 	X(MMAP_MEMORY, "mmap-memory", NO_MEMORY, "the kernel has no memory for the ring")                                    \
 	X(IOCTL_UNKNOWN, "ioctl-unknown", USAGE, "no such ioctl on events, or this kernel is older than it")           \
@@ -247,7 +247,7 @@
 /* clang-format off */
 #define PERCH_LINT_CAUSES(X)                                                                                              \
 	X(LINT_SIZE, "lint-size", USAGE, "attr.size 0 means 64: later fields are ignored")                                 \
-	X(LINT_TAIL, "lint-tail", USAGE, "a field beyond attr.size is set and ignored")                                    \
+	X(LINT_BEYOND_SIZE, "lint-beyond-size", USAGE, "a field beyond attr.size is set and ignored")                                    \
 	X(LINT_PRECISE, "lint-precise", USAGE, "precise_ip is ignored by this kind of event")                              \
 	X(LINT_MAX_STACK, "lint-max-stack", USAGE, "sample_max_stack without CALLCHAIN")                                   \
 	X(LINT_CLOCKID, "lint-clockid", USAGE, "clockid without use_clockid")                                              \
@@ -260,12 +260,12 @@
 	X(LINT_BRANCH_TYPE, "lint-branch-type", USAGE, "branch_sample_type without BRANCH_STACK")                          \
 	X(LINT_REGS, "lint-regs", USAGE, "a register mask without its bit in sample_type")                                 \
 	X(LINT_STACK, "lint-stack", USAGE, "sample_stack_user without STACK_USER, or the reverse")                         \
-	X(LINT_STARVED, "lint-starved", USAGE, "pinned or exclusive may starve beside the NMI watchdog")                   \
+	X(LINT_NMI_WATCHDOG, "lint-nmi-watchdog", USAGE, "pinned or exclusive may starve beside the NMI watchdog")                   \
 	X(LINT_GROUP_COUNTERS, "lint-group-counters", USAGE, "the group may never be scheduled: the watchdog has a counter") \
 	X(LINT_EXCLUDE_HV, "lint-exclude-hv", USAGE, "exclude_hv does nothing on this architecture")                       \
-	X(LINT_NOTHING, "lint-nothing", USAGE, "user and kernel are both excluded: nothing is counted")                    \
+	X(LINT_EXCLUDE_ALL, "lint-exclude-all", USAGE, "user and kernel are both excluded: nothing is counted")                    \
 	X(LINT_FREQ_ZERO, "lint-freq-zero", USAGE, "freq with sample_freq 0 only counts")                                  \
-	X(LINT_NO_READER, "lint-no-reader", USAGE, "records are asked for by an event that does not sample")               \
+	X(LINT_NO_SAMPLES, "lint-no-samples", USAGE, "records are asked for by an event that does not sample")               \
 	X(LINT_MMAP2, "lint-mmap2", USAGE, "mmap2 without mmap")                                                           \
 	X(LINT_COMM_EXEC, "lint-comm-exec", USAGE, "comm_exec without comm")                                               \
 	X(LINT_WATERMARK, "lint-watermark", USAGE, "wakeup_events and wakeup_watermark share a word, and the other one is meant") \

@@ -108,7 +108,7 @@ static const struct {
 	  "leave out -b, -j, branch_type= and --call-graph lbr; --call-graph fp or dwarf finds callers without" },
 	{ PERCH_CAUSE_BRANCH_PRIVILEGE, NULL, "say -j any,u, or measure user space alone (:u)" },
 	{ PERCH_CAUSE_NO_REGS, NULL, "leave out --user-regs, --intr-regs and --call-graph dwarf" },
-	{ PERCH_CAUSE_WIDE_REGS, NULL, "name fewer registers with --user-regs and --intr-regs" },
+	{ PERCH_CAUSE_EXTENDED_REGS, NULL, "name fewer registers with --user-regs and --intr-regs" },
 	{ PERCH_CAUSE_LOCKDOWN_REGS, NULL, "leave out --intr-regs" },
 	{ PERCH_CAUSE_SAMPLE_CGROUP, NULL, "leave out --all-cgroups" },
 	{ PERCH_CAUSE_PHYS_ADDR, NULL, "leave out --phys-data, or give the program CAP_PERFMON" },

@@ -222,7 +222,7 @@ static void parts_of_rings(void **state)
 		print_message("this kernel splits the mappings of rings\n");
 		skip();
 	}
-	expect(op, &event, errno, PERCH_CAUSE_MMAP_SPLIT, "length", "a part of the mapping");
+	expect(op, &event, errno, PERCH_CAUSE_MUNMAP_PART, "length", "a part of the mapping");
 	close_event(&event);
 }
 

@@ -41,9 +41,9 @@ static const struct refusal open_refusals[] = {
 	R(NO_REGS, "ENOSYS: registers or user stacks on an architecture without")
 	R(STACK_SIZE, "EINVAL: sample_stack_user unaligned, or 65535 and more")
 	R(SAMPLE_CGROUP, "EINVAL: SAMPLE_CGROUP without CONFIG_CGROUP_PERF")
-	R(TWO_WEIGHTS, "EINVAL: both weights")
+	R(WEIGHT_CONFLICT, "EINVAL: both weights")
 	R(INHERIT_THREAD, "EINVAL: inherit_thread alone")
-	R(EXEC_BOTH, "EINVAL: remove_on_exec and enable_on_exec")
+	R(EXEC_CONFLICT, "EINVAL: remove_on_exec and enable_on_exec")
 	R(SIGTRAP_EXEC, "EINVAL: sigtrap without remove_on_exec")
 
 	/* who asks */
@@ -58,7 +58,7 @@ static const struct refusal open_refusals[] = {
 	R(SECURITY_MODULE, "EACCES: SELinux's finer permissions: kernel, cpu, tracepoint")
 	R(USER_NAMESPACE, "EACCES: capabilities of another user namespace than the first")
 	R(OTHER_PROCESS, "EACCES: another user's process, or one with more rights")
-	R(SIGTRAP_OTHER, "EACCES: sigtrap to another task without the right to signal and trace it")
+	R(SIGTRAP_PROCESS, "EACCES: sigtrap to another task without the right to signal and trace it")
 	R(SYSTEM_WIDE, "EACCES: whole CPUs and cgroups above paranoid 0")
 	R(TRACEPOINT_RAW, "EPERM: raw data of a tracepoint above paranoid -1")
 	R(PROBE_PRIVILEGE, "EACCES: uprobes without CAP_SYS_ADMIN, kprobes without CAP_PERFMON")
@@ -73,9 +73,9 @@ static const struct refusal open_refusals[] = {
 
 	/* descriptors and targets */
 	R(DESCRIPTORS, "EMFILE: RLIMIT_NOFILE")
-	R(DESCRIPTORS_ALL, "ENFILE: fs.file-max")
+	R(SYSTEM_DESCRIPTORS, "ENFILE: fs.file-max")
 	R(GROUP_FD, "EBADF: group_fd is not open, no event, or below -1")
-	R(GROUP_GONE, "ENODEV: the leader's task has ended or its PMU is gone")
+	R(LEADER_GONE, "ENODEV: the leader's task has ended or its PMU is gone")
 	R(NO_PROCESS, "ESRCH: no such thread, a dying one, a pid below -1")
 	R(GROUP_INHERIT, "EINVAL: another inherit than the leader's")
 
@@ -90,7 +90,7 @@ static const struct refusal open_refusals[] = {
 	R(NO_HARDWARE, "ENOENT: hardware events on a machine without a PMU")
 	R(SOFTWARE_EVENT, "ENOENT: a software event that there is not")
 	R(EXTENDED_TYPE, "ENOENT: the upper half of config names a PMU that takes no generic events")
-	R(WIDE_REGS, "EOPNOTSUPP: vector registers with a PMU that has none")
+	R(EXTENDED_REGS, "EOPNOTSUPP: vector registers with a PMU that has none")
 	R(PMU_EXCLUDE, "EINVAL: an exclude bit with a PMU that cannot tell modes apart")
 	R(PMU_CPU, "ENODEV: a CPU outside of the PMU's scope")
 	R(PMU_GONE, "ENODEV: the PMU's module is unloading")
@@ -102,7 +102,7 @@ static const struct refusal open_refusals[] = {
 	R(TRACEPOINT_SAMPLES, "EPERM: samples of a tracepoint that each of them would make hit again")
 	R(FUNCTION_TRACING, "EPERM: ftrace:function where the kernel lets nobody trace its functions")
 	R(TRACEPOINT_FUNCTION, "EINVAL: ftrace:function sampled with user callchains or stacks")
-	R(PROBE_TAKEN, "EINTR: a uprobe of tracefs that is enabled there")
+	R(PROBE_ENABLED, "EINTR: a uprobe of tracefs that is enabled there")
 	R(PROBE_SYMBOL, "ENODEV, ENOENT: a kprobe whose module is gone")
 	NO_RULE("EBUSY of a kprobe on a function that is being patched live",
 		"the kernel tells nothing apart there; PMU_BUSY and the probe's own rules are what is said")
@@ -135,7 +135,7 @@ static const struct refusal open_refusals[] = {
 	R(PRECISE_COUNT, "EINVAL: precise_ip without sampling")
 	R(BRANCH_FILTER, "EOPNOTSUPP: a filter of branches that older PEBS, LBR or BRS do not have")
 	R(PMU_PERIOD, "EINVAL: a period below what the event can take")
-	R(WIDE_REGS, "EINVAL: vector registers in regs_user, or without precise_ip")
+	R(EXTENDED_REGS, "EINVAL: vector registers in regs_user, or without precise_ip")
 	R(EXTRA_REGISTER, "EINVAL, ENXIO: config1 of an event with an extra register: bad bits, or none below a hypervisor")
 	R(GROUP_FULL, "EINVAL: the group cannot be on the counters at once")
 	R(NO_INTERRUPT, "EOPNOTSUPP: sampling without an overflow interrupt")
@@ -157,7 +157,7 @@ static const struct refusal open_refusals[] = {
 
 	/* what is allocated and connected */
 	R(AUX_OUTPUT, "EOPNOTSUPP: aux_output with a PMU that cannot, or with aux_pause")
-	R(AUX_BOTH, "EINVAL: aux_pause and aux_resume")
+	R(AUX_PAUSE_RESUME, "EINVAL: aux_pause and aux_resume")
 	R(AUX_START_PAUSED, "EOPNOTSUPP: aux_start_paused with a PMU that cannot pause")
 	R(CGROUP_FD, "EBADF: the descriptor is no cgroup's folder")
 	R(CGROUP_GONE, "ENOENT: a dying cgroup, or a hierarchy without perf_event")
@@ -202,7 +202,7 @@ static const struct refusal operation_refusals[] = {
 	R(MMAP_MEMORY, "ENOMEM: pages, or a table of AUX pages that is too large")
 	R(MMAP_AUX_FIELDS, "EINVAL: aux_offset and aux_size unset, overlapping, odd or another than before")
 	R(MMAP_NO_AUX, "EOPNOTSUPP: no AUX area in this PMU")
-	R(MMAP_SPLIT, "EINVAL: a part of a ring unmapped or moved")
+	R(MUNMAP_PART, "EINVAL: a part of a ring unmapped or moved")
 	R(OPERATION_REVOKED, "ENODEV: the PMU is gone")
 
 	/* ioctl */
@@ -232,7 +232,7 @@ static const struct refusal operation_refusals[] = {
 
 static const struct refusal lint_refusals[] = {
 	R(LINT_SIZE, "attr.size 0: fields after the first 64 bytes are not looked at")
-	R(LINT_TAIL, "a field behind attr.size")
+	R(LINT_BEYOND_SIZE, "a field behind attr.size")
 	R(LINT_PRECISE, "precise_ip of software events and breakpoints")
 	R(LINT_MAX_STACK, "sample_max_stack without CALLCHAIN")
 	R(LINT_CLOCKID, "clockid without use_clockid")
@@ -242,7 +242,7 @@ static const struct refusal lint_refusals[] = {
 	R(LINT_OUTPUT, "FD_OUTPUT without group_fd")
 	R(LINT_RAW_BITS, "bits of config that the PMU drops")
 	R(LINT_HARDWARE_SAMPLE, "DATA_SRC, WEIGHT, TRANSACTION of software events")
-	R(LINT_STARVED, "pinned or exclusive beside the NMI watchdog")
+	R(LINT_NMI_WATCHDOG, "pinned or exclusive beside the NMI watchdog")
 	R(LINT_GROUP_COUNTERS, "a group that needs the watchdog's counter")
 	R(LINT_EXCLUDE_HV, "exclude_hv where there is no such mode")
 	R(LINT_FREQ_ZERO, "freq with sample_freq 0")

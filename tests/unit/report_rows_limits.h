@@ -23,7 +23,7 @@ static const struct report limit_reports[] = {
 		    .bp_addr = 0x7ffc1000, .bp_len = 4, .sample_period = 1, USER_ONLY),
 	       .pid = 1234, WORDS("debug registers", "4")),
 	/* github.com/iovisor/bcc/issues/4880 */
-	REPORT("a probe that tracefs has enabled", SERVER, EINTR, PROBE_TAKEN,
+	REPORT("a probe that tracefs has enabled", SERVER, EINTR, PROBE_ENABLED,
 	       ATTR(.type = PERCH_TYPE_TRACEPOINT, .config = 1888, .sample_period = 1), .pid = -1,
 	       CPU(0), .field = "config", WORDS("tracefs")),
 	/* github.com/javierhonduco/rbperf/issues/49, github.com/libbpf/libbpf/issues/103,

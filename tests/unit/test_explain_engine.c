@@ -59,7 +59,7 @@ static void test_certain(void **state)
 	assert_int_equal(explanation.errnum, EINVAL);
 	assert_int_equal(explanation.nr_findings, 1);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_BOTH);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_CONFLICT);
 	assert_int_equal(explanation.finding[0].kind, PERCH_ERROR_CONFLICT);
 	assert_int_equal(explanation.nr_next, 0);
 	assert_int_equal(explanation.open_calls, 0);

@@ -233,7 +233,7 @@ static void test_behind_a_certain_one(void **state)
 	(void)state;
 	kernel.fault[0] = (struct fault){ weight, EDOM };
 	kernel_explain(&kernel, &call, 0, &explanation);
-	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_BOTH);
+	assert_int_equal(explanation.finding[0].cause, PERCH_CAUSE_EXEC_CONFLICT);
 	assert_int_equal(explanation.confidence, PERCH_CONFIDENCE_CERTAIN);
 	assert_int_equal(explanation.nr_next, 1);
 	assert_string_equal(explanation.next[0].field[0], "sample_type");
