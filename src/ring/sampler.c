@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sampler at work: what it consists of, and waiting. */
+/* A sampler: closing, control, properties, and waiting for data. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 
 #include "buffer.h"
 
-#define ERROR_POLL_MS  10 /* between two looks at rings while a descriptor is in error */
-#define MERGE_DELAY_MS 10 /* until what a merge holds back is due, when nothing else comes */
+#define ERROR_POLL_MS  10 /* between two checks of the rings while a descriptor is in error */
+#define MERGE_DELAY_MS 10 /* after which the records that a merge holds are due */
 
 void perch__sampler_close_events(struct perch_sampler *sampler)
 {
@@ -49,7 +49,7 @@ void perch_sampler_close(struct perch_sampler *sampler)
 	free(sampler);
 }
 
-/* Leaders only: their members follow. */
+/* Only leaders: their members follow them. */
 static int control_all(struct perch_sampler *sampler, unsigned long request)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(sampler->machine);
@@ -127,15 +127,15 @@ size_t perch_sampler_leader(const struct perch_sampler *sampler, size_t index)
 const struct perch_attr *perch_sampler_missing_features(const struct perch_sampler *sampler,
 							size_t index)
 {
-	static const struct perch_attr nothing;
+	static const struct perch_attr none;
 	const struct perch_attr *missing_features =
-		index < sampler->nr_events ? &sampler->events[index].missing_features : &nothing;
+		index < sampler->nr_events ? &sampler->events[index].missing_features : &none;
 
-	return memcmp(missing_features, &nothing, sizeof(nothing)) ? missing_features : NULL;
+	return memcmp(missing_features, &none, sizeof(none)) ? missing_features : NULL;
 }
 
-/* What a merge has seen and holds back is no news: it comes in the next round, which begins when
- * there is some. */
+/* Records that a merge holds are not new data: the next round, which new data starts, delivers
+ * them. */
 static bool has_new_data(const struct perch_sampler *sampler)
 {
 	for (size_t i = sampler->nr_backward; i < sampler->nr_rings; i++) {
@@ -156,8 +156,9 @@ static bool has_held_records(const struct perch_sampler *sampler)
 }
 
 /*
- * A descriptor whose thread has exited hangs up for ever, though others may still write into its
- * ring: then one of those is polled instead, for any of them wakes for the ring.
+ * A descriptor whose thread has exited reports POLLHUP from then on, but other events may still
+ * write into its ring. Any of their descriptors wakes for the ring, so one of them is polled
+ * instead.
  */
 static void poll_other_event(struct perch_sampler *sampler, size_t ring)
 {
@@ -174,14 +175,14 @@ static void poll_other_event(struct perch_sampler *sampler, size_t ring)
 
 enum polled {
 	POLLED_ENDED, /* every target of every ring has exited */
-	POLLED_ERROR, /* a descriptor is in error, and would answer at once for ever */
+	POLLED_ERROR, /* a descriptor is in error: poll(2) returns at once every time */
 	POLLED_OPEN,
 };
 
 /*
- * What poll(2) found. POLLERR is no exit: a pinned event that lost its counter says so, until it is
- * enabled again. A descriptor that is none (POLLNVAL) will never wake anybody, and is left like one
- * that hung up.
+ * Evaluates the result of poll(2). POLLERR does not mean that the thread has exited: a pinned event
+ * that lost its counter reports it until it is enabled again. An invalid descriptor (POLLNVAL) is
+ * treated as one that has hung up.
  */
 static enum polled after_poll(struct perch_sampler *sampler)
 {
@@ -218,7 +219,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Milliseconds until the end of the waiting; -1: there is none. */
+/* Milliseconds until the timeout; -1 if there is none. */
 static int remaining_ms(int timeout_ms, int64_t end)
 {
 	int64_t left = end - now_ms();
@@ -228,7 +229,7 @@ static int remaining_ms(int timeout_ms, int64_t end)
 	return left > 0 ? (int)left : 0;
 }
 
-/* Beside a descriptor in error poll(2) cannot wait: sleep instead, and look at all rings again. */
+/* With a descriptor in error poll(2) returns at once. Sleep instead, then check all rings. */
 static int sleep_before_retry(int left)
 {
 	if (left < 0 || left > ERROR_POLL_MS)
@@ -236,7 +237,6 @@ static int sleep_before_retry(int left)
 	return poll(NULL, 0, left) < 0 ? -errno : 0;
 }
 
-/* Until there is news. */
 static int wait_for_data(struct perch_sampler *sampler, int timeout_ms)
 {
 	int64_t end = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
@@ -267,8 +267,8 @@ static int wait_for_data(struct perch_sampler *sampler, int timeout_ms)
 }
 
 /*
- * The kernel reports a wakeup to one poll only, whatever remains in the ring after it. So data is
- * looked for before, and when there is some, poll does not wait but only finds out who hung up.
+ * The kernel reports a wakeup to one poll(2) only, even if data remains in the ring. So the rings
+ * are checked first; if they have data, poll(2) does not wait and only finds hang-ups.
  */
 int perch_sampler_wait(struct perch_sampler *sampler, int timeout_ms)
 {

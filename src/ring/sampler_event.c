@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The attrs of a sampler: what each event adds to the options of all, and who tells of mappings,
- * names and tasks. */
+/* The attrs of a sampler's events, and of the tracking event for side-band records. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,7 @@ bool perch__has_cpu(const struct perch_cpus *cpus, int cpu)
 	return !cpus;
 }
 
-/* A ring is filled from one end: all of its events write backward, and it is mapped for that, or
- * none does. */
+/* All events of a ring write in the same direction, and the ring is mapped for it. */
 static int check_backward(const struct perch_event *from, const struct perch_options *wanted,
 			  bool overwrite, struct perch_error *err)
 {
@@ -31,17 +29,17 @@ static int check_backward(const struct perch_event *from, const struct perch_opt
 	if (overwrite && from->terms.overwrite == PERCH_TRISTATE_NO) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' says no-overwrite, and it shares the rings of a flight recorder",
+			"event '%s' has the term no-overwrite, but .overwrite is set for the sampler",
 			from->name);
-		perch_error_remedy(err, "leave the term off, or sample without .overwrite");
+		perch_error_remedy(err, "remove the term, or sample without .overwrite");
 	} else if (backward && !overwrite) {
 		perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' has write_backward, and the sampler's rings are read as they fill",
+			"event '%s' has write_backward, but .overwrite is not set for the sampler",
 			from->name);
 		perch_error_remedy(
-			err, "set .overwrite of struct perch_sampler_options, for all events, or "
-			     "leave write_backward and the term overwrite off");
+			err, "set .overwrite of struct perch_sampler_options for all events, or "
+			     "remove write_backward and the term overwrite");
 	} else {
 		return 0;
 	}
@@ -49,7 +47,7 @@ static int check_backward(const struct perch_event *from, const struct perch_opt
 	return -EINVAL;
 }
 
-/* How many events are left in the group that index leads. */
+/* The number of events in the group of a leader. */
 static size_t count_members(const struct perch_sampler *sampler, size_t nr, int leader)
 {
 	size_t members = 0;
@@ -60,9 +58,9 @@ static size_t count_members(const struct perch_sampler *sampler, size_t nr, int 
 }
 
 /*
- * Modifier S: the leader's samples have the counts of all, and the others, not sampling, are given
- * its sample_type so that one layout holds for the group. Such a group is not inherited: a child's
- * counts would have no sample to be in.
+ * Modifier S: the leader's samples have the counts of all members. The members take no samples, but
+ * get the same sample_type, so that one record format holds for the group. The group is not
+ * inherited, because no sample would have the counts of a child.
  */
 static void set_leader_sampling(struct perch_options *wanted, struct perch_event *event, bool leads,
 				size_t members)
@@ -81,7 +79,7 @@ static void set_leader_sampling(struct perch_options *wanted, struct perch_event
 	event->attr.freq = 0;
 }
 
-/* The event's own rate, when the text or the caller gave it one. */
+/* A rate of the event itself replaces that of the options. */
 static void use_event_rate(struct perch_options *wanted, const struct perch_attr *attr)
 {
 	if (!attr->sample_period)
@@ -90,7 +88,7 @@ static void use_event_rate(struct perch_options *wanted, const struct perch_attr
 	wanted->frequency = attr->freq ? attr->sample_freq : 0;
 }
 
-/* Members of a group start and stop with their leader, which alone begins disabled. */
+/* Members of a group start and stop with their leader, so only the leader starts disabled. */
 static void set_group_member(struct perch_options *wanted)
 {
 	wanted->enabled = 1;
@@ -98,7 +96,7 @@ static void set_group_member(struct perch_options *wanted)
 	wanted->pinned = wanted->exclusive = 0;
 }
 
-/* PMUs beside the cores' count alone, as a rule; the kernel's probes sample like tracepoints. */
+/* Most PMUs outside the cores only count. Probes of the kernel sample like tracepoints. */
 static bool may_only_count(const struct perch_attr *attr, struct perch_machine *machine)
 {
 	const struct perch_pmu *pmu =
@@ -107,7 +105,7 @@ static bool may_only_count(const struct perch_attr *attr, struct perch_machine *
 	return pmu && !pmu->core && strcmp(pmu->name, "kprobe") && strcmp(pmu->name, "uprobe");
 }
 
-/* Without a rate the kernel takes the event, and no sample ever comes. */
+/* The kernel accepts an event without a rate, but never takes a sample of it. */
 static int check_rate(const struct perch__sampler_event *event, const struct perch_options *options,
 		      struct perch_machine *machine, struct perch_error *err)
 {
@@ -118,8 +116,7 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 	    may_only_count(attr, machine))
 		return 0;
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' has neither period nor frequency: it would never take a sample",
-			event->name);
+			"event '%s' needs a period or a frequency to take samples", event->name);
 	perch_error_field(err, "sample_period", NULL);
 	perch_error_remedy(
 		err,
@@ -129,9 +126,8 @@ static int check_rate(const struct perch__sampler_event *event, const struct per
 }
 
 /*
- * What a sample of a program takes at least: a word for each field, and what is known of those that
- * have more. Stacks are copied in this size, as far as a record can hold, and samples of the
- * kernel's own threads alone do without.
+ * The minimum size of a sample of a user thread: one word per field, the registers, and the stack.
+ * Only samples of kernel threads have no stack.
  */
 static size_t min_sample_size(const struct perch_attr *attr)
 {
@@ -142,16 +138,16 @@ static size_t min_sample_size(const struct perch_attr *attr)
 	if (attr->sample_type & PERCH_SAMPLE_REGS_INTR)
 		words += (size_t)__builtin_popcountll(attr->sample_regs_intr);
 	if (attr->sample_type & PERCH_SAMPLE_STACK_USER && attr->sample_stack_user)
-		/* and how much of it is there */
+		/* and dyn_size */
 		bytes = sizeof(uint64_t) + attr->sample_stack_user;
 	bytes += words * sizeof(uint64_t);
 	return bytes < PERCH__MAX_RECORD_SIZE ? bytes : PERCH__MAX_RECORD_SIZE;
 }
 
 /*
- * What has no room in a ring is counted as lost; where the kernel writes over the oldest, it writes
- * over the sample itself. From the first loss on, a sample needs room for the record that tells of
- * it too: both are written at once.
+ * A sample that is larger than its ring is always lost, and in a ring of mode OVERWRITE it
+ * overwrites itself. After a loss the kernel writes a LOST record together with the next sample, so
+ * the ring must hold both.
  */
 static int check_ring_size(struct perch_sampler *sampler, size_t index, struct perch_error *err)
 {
@@ -167,13 +163,13 @@ static int check_ring_size(struct perch_sampler *sampler, size_t index, struct p
 		return 0;
 	while (pages * page <= least)
 		pages *= 2;
-	perch_error_set(
-		err, EINVAL, PERCH_ERROR_USAGE,
-		"%s: a ring of %zu KiB has no room for a sample, which takes %zu bytes and more",
-		event->name, sampler->ring_pages * page / 1024, least - PERCH__MAX_LOST_SIZE);
+	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+			"%s: a ring of %zu KiB is too small for a sample of at least %zu bytes",
+			event->name, sampler->ring_pages * page / 1024,
+			least - PERCH__MAX_LOST_SIZE);
 	perch_error_field(err, event->attr.sample_stack_user ? "sample_stack_user" : "sample_type",
 			  NULL);
-	perch_error_remedy(err, "have rings of %zu pages (%zu KiB) or more%s", pages,
+	perch_error_remedy(err, "use rings of at least %zu pages (%zu KiB)%s", pages,
 			   pages * page / 1024,
 			   event->attr.sample_stack_user ? ", or copy less of the stack" : "");
 	return -EINVAL;
@@ -194,7 +190,7 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	if (rc < 0)
 		return rc;
 	wanted.write_backward = sampler->overwrite;
-	wanted.self_monitoring = 0; /* counters alone: arm64 refuses the wish for whole CPUs */
+	wanted.self_monitoring = 0; /* only for counters; arm64 refuses it on whole CPUs */
 	wanted.sample |= from.attr.sample_type;
 	use_event_rate(&wanted, &from.attr);
 	if (index || sampler->tracking_event)
@@ -223,8 +219,8 @@ static int build_event(struct perch_sampler *sampler, size_t index,
 	return 0;
 }
 
-/* Whether the first event tells of everything that happens to the targets, whenever and wherever it
- * does. */
+/* Whether the first event can write the side-band records of all targets, on all CPUs, all the
+ * time. */
 static bool first_event_tracks_all(const struct perch_sampler *sampler,
 				   const struct perch_options *options)
 {
@@ -239,8 +235,8 @@ static bool first_event_tracks_all(const struct perch_sampler *sampler,
 	return true;
 }
 
-/* Counts nothing, and asks for no more than the first event may have: an ordinary user's leaves the
- * kernel out. */
+/* The tracking event counts nothing. It needs no more rights than the first event: an unprivileged
+ * user's events exclude the kernel. */
 static int build_tracking_event(struct perch_sampler *sampler, size_t index,
 				const struct perch_options *options, struct perch_error *err)
 {

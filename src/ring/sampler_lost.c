@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel had no room for, as it tells each event by read(2). */
+/* The number of lost samples of an event, as read(2) returns it with PERCH_FORMAT_LOST. */
 #include <errno.h>
 #include <string.h>
 
 #include "internal.h"
 
-#define READ_WORDS 2048 /* the kernel gives no more to one read(2): 16 KiB */
+#define READ_WORDS 2048 /* the kernel's limit for one read(2) is 16 KiB */
 
-/* A read(2) of the event, dressed as the READ record that has the same body. */
+/* The result of a read(2) of the event, as a READ record, which has the same body. */
 struct reading {
 	struct perch_record_header header;
 	uint32_t pid, tid;
@@ -40,7 +40,7 @@ static int read_lost(struct perch_sampler *sampler, const struct perch__sampler_
 
 	if (got < 0)
 		return -errno;
-	/* pinned, and in error: it wrote nothing that could be lost */
+	/* a pinned event in error state takes no samples */
 	if (!got) {
 		*lost = 0;
 		return 0;
@@ -72,7 +72,7 @@ static int explain_read(const struct perch_sampler *sampler,
 
 	perch_explain_operation(&operation, sampler->machine, &explanation);
 	perch_explanation_error(&explanation, err);
-	perch_error_prefix(err, "what event '%s' has lost: ", event->name);
+	perch_error_prefix(err, "lost samples of event '%s': ", event->name);
 	return -errnum;
 }
 
@@ -85,18 +85,18 @@ int perch_sampler_lost(struct perch_sampler *sampler, size_t index, size_t id, u
 
 	if (!event || id >= event->nr_ids)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "the sampler has no event %zu with an id %zu", index, id);
+				       "the sampler has no id %zu of an event %zu", id, index);
 	if (!(event->attr.read_format & PERCH_FORMAT_LOST) ||
 	    (event->attr.read_format & PERCH_FORMAT_GROUP &&
 	     !(event->attr.read_format & PERCH_FORMAT_ID)))
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"event '%s' was opened without PERCH_FORMAT_LOST, or in a group without PERCH_FORMAT_ID",
+			"lost samples of event '%s' need PERCH_FORMAT_LOST, and PERCH_FORMAT_ID in a group",
 			event->name);
 	rc = read_lost(sampler, event, id, lost);
 	if (rc == -EBADMSG)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_SHORT_READ,
-				       "what event '%s' has lost is not in what the kernel gives",
+				       "read(2) returned no count of lost samples of event '%s'",
 				       event->name);
 	return rc < 0 ? explain_read(sampler, event, id, -rc, err) : 0;
 }

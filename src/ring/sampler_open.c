@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a sampler: every event on every thread and CPU, and one ring for each CPU. */
+/* Opens a sampler: every event on every CPU and thread, and one ring per CPU. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,7 @@ static int no_memory(struct perch_error *err)
 	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a sampler");
 }
 
-/* The error of a try that another one made up for is nobody's business: only the last one is told.
- */
+/* Several attempts may fail before one succeeds. Only the error of the last attempt is reported. */
 static int report_error(struct perch_error *err, const struct perch_error *attempt, int rc)
 {
 	if (err)
@@ -22,7 +21,7 @@ static int report_error(struct perch_error *err, const struct perch_error *attem
 	return rc;
 }
 
-/* Whom the event is bound to on a CPU. */
+/* The thread or cgroup, and the CPU, that an event is opened for. */
 static struct perch_target target_of(const struct perch_sampler *sampler, size_t index, int cpu,
 				     size_t thread)
 {
@@ -36,8 +35,8 @@ static struct perch_target target_of(const struct perch_sampler *sampler, size_t
 	return target;
 }
 
-/* One call, or several where precision or optional parts are to be found out. Afterwards the attr
- * is as accepted. */
+/* Makes one open call, or several to find the precision and the optional parts that the kernel
+ * accepts. The attr is then what the kernel accepted. */
 static int open_attempt(struct perch_sampler *sampler, struct perch__sampler_event *event,
 			const struct perch_target *target, int group, struct perch_error *attempt)
 {
@@ -56,7 +55,8 @@ static int open_attempt(struct perch_sampler *sampler, struct perch__sampler_eve
 	}
 }
 
-/* 1: opened; 0: not on this CPU, or the thread is gone while there are others. */
+/* Returns 1 if opened; 0 if the event is not for this CPU, or if one of several threads has ended.
+ */
 static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t thread, int *fds,
 		    struct perch_error *err)
 {
@@ -70,7 +70,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 	if (!perch__has_cpu(event->cpus, cpu) || (!perch__is_tracking_event(sampler, index) &&
 						  !perch__has_cpu(sampler->event_cpus, cpu)))
 		return 0;
-	/* a member whose leader is not here would count alone, enabled from the start */
+	/* without its leader on this CPU a member would count alone, and enabled from the start */
 	if (!leads && group < 0)
 		return 0;
 	fd = open_attempt(sampler, event, &target, group, &attempt);
@@ -83,7 +83,7 @@ static int open_one(struct perch_sampler *sampler, size_t index, int cpu, size_t
 			perch_error_prefix(&attempt, "%s: ", event->name);
 		return report_error(err, &attempt, fd);
 	}
-	event->precise_max = false; /* settled, and the same on every CPU */
+	event->precise_max = false; /* found: the same precision holds on every CPU */
 	fds[index] = fd;
 	if (event->filter &&
 	    perch_event_set_filter(fd, event->filter, sampler->machine, &attempt) < 0) {
@@ -115,8 +115,7 @@ static int map_ring(struct perch_sampler *sampler, struct perch__cpu_ring *cpu_r
 	}
 }
 
-/* Both events are known: whose ring a lane's is tells its place among the descriptors. Reads errno.
- */
+/* The error of a failed ioctl, from errno. owner_fd is the descriptor whose ring the CPU uses. */
 static int explain_ioctl(struct perch_sampler *sampler, size_t index,
 			 const struct perch__id_info *info, unsigned long request, int owner_fd,
 			 struct perch_error *err)
@@ -174,7 +173,7 @@ static int attach_to_ring(struct perch_sampler *sampler, size_t index, int fd,
 	return 0;
 }
 
-/* Every event of the lane on one CPU and thread. */
+/* Opens every event of the current ring on one CPU and thread. */
 static int open_thread(struct perch_sampler *sampler, int cpu, size_t thread, int *fds,
 		       struct perch_error *err)
 {
@@ -209,8 +208,8 @@ static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backwa
 	     thread++, fds += sampler->nr_events)
 		rc = open_thread(sampler, cpu_ring->cpu, thread, fds, err);
 	if (cpu_ring->ring) {
-		/* nothing is to be fetched from a ring that is written over: its end alone is of
-		 * interest */
+		/* a ring of mode OVERWRITE is never drained: wait only for the end of its targets
+		 */
 		sampler->polls[sampler->nr_rings] =
 			(struct pollfd){ cpu_ring->fds[cpu_ring->polled], backward ? 0 : POLLIN,
 					 0 };
@@ -219,7 +218,7 @@ static int open_cpu(struct perch_sampler *sampler, size_t cpu_index, bool backwa
 	return rc;
 }
 
-/* The lanes of .overwrite, when it is on, come first; what follows is drained. */
+/* The rings of .overwrite precede those that are drained. */
 static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
@@ -234,7 +233,7 @@ static int open_cpus(struct perch_sampler *sampler, struct perch_error *err)
 	return rc;
 }
 
-/* Whether the event, or another one that its name stands for, was opened anywhere. */
+/* Whether this event, or another one of the same name, was opened on any CPU. */
 static bool is_open_somewhere(const struct perch_sampler *sampler, size_t index)
 {
 	for (size_t i = 0; i < sampler->nr_events; i++)
@@ -250,12 +249,11 @@ static int check_opened(const struct perch_sampler *sampler, struct perch_error 
 		if (is_open_somewhere(sampler, i))
 			continue;
 		if (sampler->nr_threads > 1)
-			return perch_error_set(
-				err, ESRCH, PERCH_ERROR_NO_PROCESS,
-				"none of the %zu threads to sample is there any more",
-				sampler->nr_threads);
+			return perch_error_set(err, ESRCH, PERCH_ERROR_NO_PROCESS,
+					       "all %zu threads to sample have ended",
+					       sampler->nr_threads);
 		return perch_error_set(err, ENODEV, PERCH_ERROR_NO_CPU,
-				       "the PMU of '%s' has none of the CPUs asked for",
+				       "the PMU of '%s' has none of the requested CPUs",
 				       sampler->events[i].name);
 	}
 	return 0;
@@ -269,7 +267,7 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 	if (__builtin_mul_overflow(sampler->cpus->nr, sampler->nr_threads, &each) ||
 	    __builtin_mul_overflow(each, sampler->nr_events, &all) || all > INT32_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "too many events, threads and CPUs for a sampler");
+				       "too many events, threads and CPUs for one sampler");
 	sampler->fds = malloc(all * sizeof(*sampler->fds));
 	sampler->rings = calloc(max_rings, sizeof(*sampler->rings));
 	sampler->polls = calloc(max_rings, sizeof(*sampler->polls));
@@ -286,7 +284,8 @@ static int allocate(struct perch_sampler *sampler, struct perch_error *err)
 	return 0;
 }
 
-/* The CPUs that the caller lists; beside them, for the sampler's own event, all others. */
+/* The CPUs of the caller's list; with tracking_event all online CPUs, of which the caller's events
+ * use those of the list. */
 static int resolve_cpus(struct perch_sampler *sampler, const struct perch_sampler_options *options,
 			struct perch_error *err)
 {
@@ -299,7 +298,7 @@ static int resolve_cpus(struct perch_sampler *sampler, const struct perch_sample
 	rc = perch_machine_cpus(sampler->machine, &online, err);
 	for (size_t i = 0; !rc && i < options->cpus->nr; i++)
 		if (!perch__has_cpu(online, options->cpus->cpu[i]))
-			return 0; /* the kernel will say what is wrong with that one */
+			return 0; /* the open call on that CPU fails and is explained */
 	if (rc)
 		return rc;
 	sampler->cpus = online;
@@ -323,7 +322,7 @@ static void set_ring_sizes(struct perch_sampler *sampler,
 					  : 1;
 }
 
-/* Which CPUs, which threads. */
+/* Finds the CPUs and threads. */
 static int resolve_targets(struct perch_sampler *sampler, const struct perch_target *target,
 			   const struct perch_sampler_options *options, struct perch_error *err)
 {
@@ -333,13 +332,12 @@ static int resolve_targets(struct perch_sampler *sampler, const struct perch_tar
 	sampler->nr_threads = 1;
 	if (options && options->nr_threads && !options->threads)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "nr_threads is %zu, and .threads is NULL",
+				       ".threads is NULL, but .nr_threads is %zu",
 				       options->nr_threads);
 	for (size_t i = 0; options && i < options->nr_threads; i++)
 		if (options->threads[i] < 0)
 			return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-					       "%d is no number of a thread",
-					       (int)options->threads[i]);
+					       "%d is not a thread id", (int)options->threads[i]);
 	if (options && options->nr_threads) {
 		sampler->threads = options->threads;
 		sampler->nr_threads = options->nr_threads;
@@ -399,8 +397,8 @@ static int open_everywhere(struct perch_sampler *sampler, const struct perch_eve
 }
 
 /*
- * A weak group that the kernel refuses is broken up on all CPUs, and everything opened again: its
- * other members have been opened as such already.
+ * If the kernel refuses a weak group, the group is broken up and everything is opened again,
+ * because the group's other members are already open as members.
  */
 static int open_all(struct perch_sampler *sampler, const struct perch_events *events,
 		    const struct perch_sampler_options *options, struct perch_error *err)
@@ -419,7 +417,7 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 		perch__sampler_close_events(sampler);
 		perch__sampler_break_group(sampler, sampler->refused_group);
 	}
-	/* the caller's memory, not needed from here on */
+	/* pointers to the caller's memory */
 	sampler->threads = NULL;
 	sampler->cpus = sampler->event_cpus = NULL;
 	sampler->optional = NULL;
@@ -431,13 +429,14 @@ static int open_all(struct perch_sampler *sampler, const struct perch_events *ev
 static int check_events(const struct perch_events *events, struct perch_error *err)
 {
 	if (!events->nr || events->nr >= UINT16_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "a sampler of %zu events",
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a sampler takes 1 to %u events, not %zu", UINT16_MAX - 1,
 				       events->nr);
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->event[i].leader < 0 || events->event[i].leader > (int)i)
 			return perch_error_set(
 				err, EINVAL, PERCH_ERROR_USAGE,
-				"event '%s' is led by number %d, which does not come before it",
+				"the leader of event '%s' is number %d, which does not precede it",
 				events->event[i].name, events->event[i].leader);
 	return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes out of a sampler: records, batches, snapshots; and the counts of them. */
+/* Reads a sampler: records, batches and snapshots, and their statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "buffer.h"
 
-#define SNAPSHOT_BYTES (256u << 10) /* of a snapshot, in one piece */
+#define SNAPSHOT_BYTES (256u << 10) /* passed to the callback at once, at most */
 
 static inline uint64_t lost_in(const void *record, uint32_t type, uint16_t size)
 {
@@ -22,8 +22,8 @@ static inline void count(struct perch_sampler_stats *stats, uint32_t type, uint1
 	stats->bytes += size;
 }
 
-/* The next record of the batches in hand, lane after lane; a lane left is given its next batch when
- * its turn comes again. */
+/* The next record of the current batches, ring by ring. A ring gets its next batch when its turn
+ * comes again. */
 static const struct perch_record_header *next_bytes(struct perch_sampler *sampler)
 {
 	for (size_t tries = sampler->nr_backward; tries <= sampler->nr_rings; tries++) {
@@ -32,7 +32,7 @@ static const struct perch_record_header *next_bytes(struct perch_sampler *sample
 
 		if (bytes)
 			return bytes;
-		/* now, not a round later: the kernel needs the room */
+		/* now, not one round later: the kernel needs the space */
 		perch__publish_tail(ring);
 		if (++sampler->current == sampler->nr_rings)
 			sampler->current = sampler->nr_backward;
@@ -109,8 +109,7 @@ int perch_sampler_next_ordered(struct perch_sampler *sampler, bool flush,
 	return rc;
 }
 
-/* What was lost and throttled is told by records of its own, which are few: these are decoded to
- * know of which event. */
+/* LOST and THROTTLE records are few, so they are decoded to count them for their event. */
 static void count_event(struct perch_sampler *sampler, const void *bytes, uint32_t type,
 			uint16_t size)
 {
@@ -123,7 +122,7 @@ static void count_event(struct perch_sampler *sampler, const void *bytes, uint32
 		count(&sampler->events[record.event].stats, type, size, lost_in(bytes, type, size));
 }
 
-/* Goes through a batch that has such records. They are short; one that wraps is put together. */
+/* Counts the LOST and THROTTLE records of a batch. They are short; one that wraps is copied. */
 static void count_batch(struct perch_sampler *sampler, const struct iovec pieces[2])
 {
 	size_t bytes = pieces[0].iov_len + pieces[1].iov_len, first = pieces[0].iov_len;
@@ -137,7 +136,7 @@ static void count_batch(struct perch_sampler *sampler, const struct iovec pieces
 
 		memcpy(&header, at, sizeof(header));
 		if (header.size < sizeof(header) || header.size & 7 || header.size > bytes - offset)
-			return; /* changed under our eyes */
+			return; /* somebody changed the memory */
 		if (offset >= first || offset + header.size <= first) {
 			count_event(sampler, at, header.type, header.size);
 		} else if (header.size <= sizeof(wrapped)) {
@@ -177,7 +176,7 @@ ssize_t perch_sampler_drain(struct perch_sampler *sampler, perch_drain_function 
 	return drained;
 }
 
-/* A piece of a snapshot on its way to the callback. */
+/* A snapshot that is copied, buffer by buffer, for the callback. */
 struct snapshot_copy {
 	struct perch_sampler *sampler;
 	perch_drain_function *function;
@@ -200,8 +199,9 @@ static int flush_copy(struct snapshot_copy *copy)
 }
 
 /*
- * Copies a record: 1. 0: a writer that the pause came too late for has just written over it, and
- * its copy is none. So the size is the one that was checked, and what is counted is the copy.
+ * Copies a record. Returns 1, or 0 if a late writer has overwritten the record. The copy is
+ * examined instead of the record, with the size that was checked before, because the record may
+ * change at any time.
  */
 static int copy_record(struct snapshot_copy *copy, const struct perch_record_header *record,
 		       uint16_t size)
@@ -241,8 +241,7 @@ static int copy_ring(struct snapshot_copy *copy, size_t index, struct perch_erro
 	return rc < 0 ? (int)rc : flush_copy(copy);
 }
 
-/* All rings show the same moment: each is paused before the first one is read. Those paused before
- * stay so. */
+/* All rings are paused before the first one is read, so that they end at the same time. */
 static int pause_backward(struct perch_sampler *sampler, struct perch_error *err)
 {
 	int rc = 0;
@@ -273,9 +272,8 @@ ssize_t perch_sampler_snapshot(struct perch_sampler *sampler, perch_drain_functi
 	int rc, resumed;
 
 	if (!sampler->overwrite)
-		return perch_error_set(
-			err, EINVAL, PERCH_ERROR_USAGE,
-			"a snapshot of a sampler without .overwrite: its rings are drained");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+				       "a snapshot needs a sampler with .overwrite");
 	copy.buffer = malloc(SNAPSHOT_BYTES);
 	if (!copy.buffer)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,

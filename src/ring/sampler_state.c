@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* How a sampler's rings are, and stopping them. */
+/* The state of a sampler's rings; pausing and refreshing. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "internal.h"
 
-/* The machine keeps its list of CPUs; this one is read anew. Where it cannot be read nothing is
- * known to be offline. */
+/* Reads the current list of CPUs, because the machine caches its own. If the list cannot be read,
+ * no CPU counts as offline. */
 static bool is_offline(const struct perch_sampler *sampler, int cpu)
 {
 	struct perch_cpus online = { 0 };
 	char text[4096];
-	bool there = true;
+	bool online_cpu = true;
 
 	if (perch_machine_read(sampler->machine, "/sys/devices/system/cpu/online", text,
 			       sizeof(text)) > 0 &&
 	    perch_cpus_parse(&online, text, NULL) >= 0)
-		there = perch__has_cpu(&online, cpu);
+		online_cpu = perch__has_cpu(&online, cpu);
 	perch_cpus_clear(&online);
-	return !there;
+	return !online_cpu;
 }
 
 int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
@@ -40,7 +40,7 @@ int perch_sampler_ring_state(const struct perch_sampler *sampler, size_t ring,
 	return 0;
 }
 
-/* What is paused already when one cannot be, goes on. */
+/* If one ring cannot be paused, those that were paused before it are resumed. */
 int perch_sampler_pause(struct perch_sampler *sampler, struct perch_error *err)
 {
 	for (size_t i = 0; i < sampler->nr_rings; i++) {
@@ -75,14 +75,13 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 
 	if (samples < 1)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a refresh for %d samples: take 1 to 2^31-1", samples);
+				       "a refresh takes 1 to 2^31-1 samples, not %d", samples);
 	for (size_t i = 0; i < sampler->nr_fds; i++) {
 		size_t index = i % sampler->nr_events;
 		const struct perch__sampler_event *event = &sampler->events[index];
 		int rc;
 
-		/* the sampler's own takes no samples, nor does a member of a group that its leader
-		 * samples */
+		/* the tracking event and members of a group with modifier S take no samples */
 		if (sampler->fds[i] < 0 || perch__is_tracking_event(sampler, index) ||
 		    !event->attr.sample_period)
 			continue;
@@ -93,9 +92,7 @@ int perch_sampler_refresh(struct perch_sampler *sampler, int samples, struct per
 		}
 		refreshed++;
 	}
-	return refreshed
-		       ? 0
-		       : perch_error_set(
-				 err, EINVAL, PERCH_ERROR_USAGE,
-				 "none of the sampler's events takes samples: there is nothing to refresh");
+	return refreshed ? 0
+			 : perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
+					   "a refresh needs an event that takes samples");
 }

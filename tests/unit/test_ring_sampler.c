@@ -285,7 +285,7 @@ static void refuses_rings_without_room(void **state)
 		if (!rows[i / 2].fits) {
 			assert_int_equal(k.nr, 0);
 			assert_string_equal(err.field, "sample_stack_user");
-			assert_non_null(strstr(err.message, "has no room for a sample"));
+			assert_non_null(strstr(err.message, "too small for a sample"));
 			assert_non_null(strstr(
 				err.remedy, rows[i / 2].bytes == 16384 ? "(32 KiB)" : "(128 KiB)"));
 		}

@@ -369,7 +369,7 @@ static void nothing_to_refresh(void **state)
 	s->options.event.period = 0;
 	assert_int_equal(open_scene(s, "dummy"), 0);
 	assert_int_equal(perch_sampler_refresh(s->sampler, 1, &s->err), -EINVAL);
-	assert_non_null(strstr(s->err.message, "nothing to refresh"));
+	assert_non_null(strstr(s->err.message, "needs an event that takes samples"));
 }
 
 int main(void)
