@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The little of the command that is not here. */
+/* These replace messages.c, which prints to stderr. */
 int cli_error(const char *command, const struct perch_error *err)
 {
 	(void)command, (void)err;
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (at < end) {
 		const char *newline = memchr(at, '\n', end - at);
 		size_t length = (newline ? newline : end) - at;
-		/* of its own, so that reading beyond is seen */
+		/* a copy: the address sanitizer detects reads beyond the line */
 		char *line = malloc(length ? length : 1);
 
 		if (!line)

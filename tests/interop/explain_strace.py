@@ -206,7 +206,7 @@ def usage():
     verdict(missing.returncode == 1 and "No such file" in missing.stderr, "a log that is not there", missing.stderr)
     for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
-        verdict(other.returncode == 1 and "is no log of strace" in other.stderr and "0 calls" not in other.stderr,
+        verdict(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
                 "what is no log of strace", str(other.returncode), other.stderr)
     log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
     full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,

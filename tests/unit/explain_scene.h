@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch explain without its sources of calls: what is printed about made-up ones is looked at. */
+/* perch explain without a source: the tests report system calls and check the output. */
 #ifndef PERCH_TEST_EXPLAIN_SCENE_H
 #define PERCH_TEST_EXPLAIN_SCENE_H
 
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/explain/explain_attr.h"
+#include "cli/explain/explain_format.h"
 #include "cli/explain/explain_descriptors.h"
 #include "cli/options.h"
 
@@ -82,7 +82,7 @@ static inline void opened(struct scene *scene, const struct perch_attr *attr, in
 	explain_handle_open(&scene->job, PROCESS, PROCESS, &call, result < 0 ? -1 : result, NULL);
 }
 
-/* What is certain without a machine: a clock that does not exist. */
+/* An attr whose cause is certain without a machine: the clock does not exist. */
 static inline struct perch_attr bad_clock(void)
 {
 	struct perch_attr attr = software();

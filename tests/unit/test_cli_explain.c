@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch explain` without a program: made-up calls become text and JSON, repetitions are counted.
- */
+/* The output of `perch explain`, text and JSON, and the count of repeated refusals. */
 #define _GNU_SOURCE
 #include "explain_scene.h"
 
-static void a_refusal_is_told(void **state)
+static void prints_a_refusal(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -24,7 +23,7 @@ static void a_refusal_is_told(void **state)
 	assert_int_equal(scene->job.refused, 1);
 }
 
-static void colours_only_when_asked_for(void **state)
+static void prints_colours_if_enabled(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -34,7 +33,7 @@ static void colours_only_when_asked_for(void **state)
 	assert_non_null(strstr(printed(scene), "\033["));
 }
 
-static void the_same_refusal_is_told_once(void **state)
+static void counts_repeated_refusals(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock(), other = bad_clock();
@@ -42,23 +41,24 @@ static void the_same_refusal_is_told_once(void **state)
 	for (int cpu = 0; cpu < 64; cpu++)
 		opened(scene, &attr, cpu, -1, -EINVAL);
 	assert_int_equal(times(printed(scene), "perch explain:"), 1);
-	other.clockid = 98; /* the same cause and fields, and another sentence */
+	other.clockid = 98; /* the same cause and fields, another message */
 	opened(scene, &other, 0, -1, -EINVAL);
-	assert_non_null(
-		strstr(printed(scene),
-		       "\nperch explain: call 1's EINVAL [clockid] 63 times more, on CPUs 1-63 "
-		       "(calls 2 to 64)\nperch explain: call 65 "));
+	assert_non_null(strstr(
+		printed(scene),
+		"\nperch explain: call 1 of perf_event_open: EINVAL [clockid] 63 more times, on CPUs 1-63 "
+		"(calls 2 to 64)\nperch explain: call 65 "));
 	opened(scene, &attr, 7, -1, -EINVAL);
 	explain_dedup_print_all(&scene->job);
-	assert_non_null(strstr(printed(scene),
-			       "call 1's EINVAL [clockid] once more, on CPU 7 (call 66)\n"));
+	assert_non_null(strstr(
+		printed(scene),
+		"call 1 of perf_event_open: EINVAL [clockid] 1 more time, on CPU 7 (call 66)\n"));
 	assert_int_equal(times(scene->text, "perch explain: call 65"), 1);
 	assert_int_equal(scene->job.refused, 66);
 }
 
-/* What differs in the event alone is told with the events; which calls they were is told without
- * guessing. */
-static void the_same_for_other_events(void **state)
+/* Refusals that differ in config are the same; the line has each config and the exact call numbers.
+ */
+static void counts_repetitions_for_other_events(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock(), fine = software(), other = bad_clock();
@@ -75,14 +75,14 @@ static void the_same_for_other_events(void **state)
 		opened(scene, &attr, -1, -1, -EINVAL);
 	other.clockid = 98;
 	opened(scene, &other, -1, -1, -EINVAL);
-	assert_non_null(
-		strstr(printed(scene),
-		       "\nperch explain: call 1's EINVAL [clockid] 6 times more, for config 0 "
-		       "cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
+	assert_non_null(strstr(
+		printed(scene),
+		"\nperch explain: call 1 of perf_event_open: EINVAL [clockid] 6 more times, for config 0 "
+		"cpu-clock, 0x1234 (calls 2, 3, 5 and 7 to 9)\nperch explain: call 10 "));
 }
 
-/* The number at fault of each, where nothing else would tell it. */
-static void another_sentence_is_told(void **state)
+/* The messages have different values, so no refusal is a repetition. */
+static void prints_refusals_with_another_message(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -99,7 +99,7 @@ static void another_sentence_is_told(void **state)
 	assert_int_equal(times(scene->text, "more"), 0);
 }
 
-static void verbose_tells_each(void **state)
+static void verbose_prints_each_refusal(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -112,8 +112,8 @@ static void verbose_tells_each(void **state)
 	assert_int_equal(times(scene->text, "more"), 0);
 }
 
-/* As on a machine of a thousand CPUs, every other of which was refused something. */
-static void many_of_the_same(void **state)
+/* A thousand refusals on different CPUs, each followed by a success. */
+static void limits_printed_numbers_of_repetitions(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock(), fine = software();
@@ -125,14 +125,14 @@ static void many_of_the_same(void **state)
 	}
 	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene), "perch explain: call "), 2);
-	assert_non_null(
-		strstr(scene->text,
-		       "call 1's EINVAL [clockid] 999 times more, for config 0x1 task-clock, "));
+	assert_non_null(strstr(
+		scene->text,
+		"call 1 of perf_event_open: EINVAL [clockid] 999 more times, for config 0x1 task-clock, "));
 	assert_non_null(strstr(scene->text, "(calls 3, 5, 7, "));
 	assert_non_null(strstr(scene->text, " and others)\n"));
 }
 
-static void words_of_a_call(void **state)
+static void prints_fields_by_name(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = { .type = PERCH_TYPE_BREAKPOINT,
@@ -156,7 +156,7 @@ static void words_of_a_call(void **state)
 	assert_non_null(strstr(printed(scene), "config=0x63}"));
 }
 
-static void another_process_is_another_refusal(void **state)
+static void prints_refusals_of_each_process(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -170,8 +170,8 @@ static void another_process_is_another_refusal(void **state)
 	assert_non_null(strstr(scene->text, "(thread 3 of process 2)"));
 }
 
-/* More kinds of refusals than are remembered: told in full, and no harm done. */
-static void many_refusals(void **state)
+/* More distinct refusals than are recorded: each is printed in full. */
+static void prints_refusals_beyond_the_limit_of_dedup(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -226,7 +226,7 @@ static void json_has_every_member(void **state)
 	json_decref(object);
 }
 
-static void json_tells_each_of_the_same(void **state)
+static void json_prints_repeated_refusals(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -237,8 +237,8 @@ static void json_tells_each_of_the_same(void **state)
 	assert_int_equal(times(printed(scene), "\n"), 8);
 }
 
-/* Sizes that are none, bytes that mean nothing, errnos that nobody gave. */
-static void garbage_is_told_too(void **state)
+/* Invalid sizes, random bytes, errnos that the kernel does not return. */
+static void prints_invalid_attrs(void **state)
 {
 	static const uint32_t sizes[] = { 0,   1,   7,	 8,    63,   64,   100,	      143,
 					  144, 145, 152, 4095, 4096, 5000, UINT32_MAX };
@@ -272,7 +272,7 @@ static void garbage_is_told_too(void **state)
 	assert_int_equal(scene->job.refused, 4 * sizeof(sizes) / sizeof(*sizes));
 }
 
-static void words_beyond_the_known_are_told(void **state)
+static void prints_words_of_newer_attrs(void **state)
 {
 	struct scene *scene = *state;
 	uint64_t words[32] = { 0 };
@@ -281,7 +281,7 @@ static void words_beyond_the_known_are_told(void **state)
 
 	attr->size = 160;
 	words[19] = 5; /* 152 */
-	words[20] = 6; /* not of the attr any more */
+	words[20] = 6; /* beyond attr.size */
 	scene->job.json = true;
 	opened(scene, attr, -1, -1, -E2BIG);
 	object = line_of(printed(scene));
@@ -290,7 +290,7 @@ static void words_beyond_the_known_are_told(void **state)
 	json_decref(object);
 }
 
-static void no_attr_is_empty(void **state)
+static void json_attr_is_empty_without_attr(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object;
@@ -305,11 +305,11 @@ static void no_attr_is_empty(void **state)
 	json_decref(object);
 }
 
-static void names_that_are_no_text(void **state)
+static void cleans_text_that_is_not_utf8(void **state)
 {
 	struct scene *scene = *state;
 	struct explain_caller caller = {
-		.process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several = true
+		.process = 1, .thread = 1, .name = "a\xff\xfe\033[2J", .several_processes = true
 	};
 	struct perch_explanation explanation = { .errnum = EINVAL, .nr_findings = 1 };
 	struct perch_attr attr = software();
@@ -325,7 +325,7 @@ static void names_that_are_no_text(void **state)
 	json_decref(object);
 }
 
-static void candidates_and_what_comes_next(void **state)
+static void prints_candidates_and_next_causes(void **state)
 {
 	struct scene *scene = *state;
 	struct explain_caller caller = { .process = 1, .thread = 1 };
@@ -361,7 +361,7 @@ static void candidates_and_what_comes_next(void **state)
 	json_decref(object);
 }
 
-static void verbose_tells_successes(void **state)
+static void verbose_prints_successful_open_calls(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -376,7 +376,7 @@ static void verbose_tells_successes(void **state)
 			       "[lint-clockid] "));
 }
 
-static void errnos_have_names(void **state)
+static void formats_and_parses_errnos(void **state)
 {
 	char buffer[32];
 
@@ -394,7 +394,7 @@ static void errnos_have_names(void **state)
 	assert_int_equal(explain_parse_errno("", 0), 0);
 }
 
-static void a_full_disk_is_noticed(void **state)
+static void records_a_failed_write(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = bad_clock();
@@ -413,26 +413,26 @@ static void a_full_disk_is_noticed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_refusal_is_told),
-		TEST(colours_only_when_asked_for),
-		TEST(the_same_refusal_is_told_once),
-		TEST(the_same_for_other_events),
-		TEST(another_sentence_is_told),
-		TEST(verbose_tells_each),
-		TEST(many_of_the_same),
-		TEST(words_of_a_call),
-		TEST(another_process_is_another_refusal),
-		TEST(many_refusals),
+		TEST(prints_a_refusal),
+		TEST(prints_colours_if_enabled),
+		TEST(counts_repeated_refusals),
+		TEST(counts_repetitions_for_other_events),
+		TEST(prints_refusals_with_another_message),
+		TEST(verbose_prints_each_refusal),
+		TEST(limits_printed_numbers_of_repetitions),
+		TEST(prints_fields_by_name),
+		TEST(prints_refusals_of_each_process),
+		TEST(prints_refusals_beyond_the_limit_of_dedup),
 		TEST(json_has_every_member),
-		TEST(json_tells_each_of_the_same),
-		TEST(garbage_is_told_too),
-		TEST(words_beyond_the_known_are_told),
-		TEST(no_attr_is_empty),
-		TEST(names_that_are_no_text),
-		TEST(candidates_and_what_comes_next),
-		TEST(verbose_tells_successes),
-		TEST(errnos_have_names),
-		TEST(a_full_disk_is_noticed),
+		TEST(json_prints_repeated_refusals),
+		TEST(prints_invalid_attrs),
+		TEST(prints_words_of_newer_attrs),
+		TEST(json_attr_is_empty_without_attr),
+		TEST(cleans_text_that_is_not_utf8),
+		TEST(prints_candidates_and_next_causes),
+		TEST(verbose_prints_successful_open_calls),
+		TEST(formats_and_parses_errnos),
+		TEST(records_a_failed_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* `perch explain`: which event a descriptor is, through groups, forks and execs, and what is told
- * of its operations. */
+/* `perch explain`: the events of descriptors through groups, fork and exec, and their operations.
+ */
 #define _GNU_SOURCE
 #include "explain_scene.h"
 
-static void groups_are_followed(void **state)
+static void counts_group_members(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -31,9 +31,8 @@ static void groups_are_followed(void **state)
 	assert_true(explain_is_event(job, PROCESS, 5));
 }
 
-/* The number of a descriptor that was closed unseen, given again: members of the old one do not
- * become its. */
-static void a_descriptor_opened_again(void **state)
+/* The close of descriptor 3 was not reported: the new event does not get the old one's members. */
+static void reopened_descriptor_is_a_new_event(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -47,11 +46,11 @@ static void a_descriptor_opened_again(void **state)
 			 PERCH_COUNT_SW_CPU_CLOCK);
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 3)), 1);
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
-	opened(scene, &attr, -1, 4, 4); /* nonsense of a log: it becomes its own leader */
+	opened(scene, &attr, -1, 4, 4); /* invalid: it becomes a leader */
 	assert_int_equal(explain_group_size(explain_find_event(job->descriptors, PROCESS, 4)), 1);
 }
 
-static void forks_and_execs(void **state)
+static void fork_copies_and_exec_closes_descriptors(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -65,21 +64,21 @@ static void forks_and_execs(void **state)
 	assert_false(explain_is_event(job, PROCESS, 3));
 	assert_true(explain_is_event(job, 101, 3));
 	explain_handle_exec(job, 101);
-	assert_false(explain_is_event(job, 101, 3)); /* it was opened with FD_CLOEXEC */
+	assert_false(explain_is_event(job, 101, 3)); /* opened with FD_CLOEXEC */
 	assert_true(explain_is_event(job, 101, 4));
 	explain_handle_exit(job, PROCESS);
 	explain_handle_exit(job, PROCESS);
 	assert_false(explain_is_event(job, PROCESS, 4));
 	map(scene, 101, 4, EINVAL);
 	assert_non_null(strstr(printed(scene),
-			       "mmap of descriptor 4, from call 2 (process 101): EINVAL ["));
+			       "mmap of descriptor 4, opened by call 2 (process 101): EINVAL ["));
 	assert_non_null(
 		strstr(scene->text,
 		       "mmap(length 20480, PROT_READ|PROT_WRITE, MAP_SHARED, fd 4, offset 0) of "
 		       "{type=1 SOFTWARE, size=144, config=0x9 dummy}, pid 0, cpu -1\n"));
 }
 
-static void growth_is_bounded(void **state)
+static void limits_descriptors(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -90,7 +89,7 @@ static void growth_is_bounded(void **state)
 	for (int child = 1000; child < 2000; child++)
 		explain_handle_fork(job, PROCESS, child);
 	assert_true(explain_is_event(job, 1001, 1999));
-	/* above a million descriptors nothing is remembered */
+	/* beyond a million descriptors, none is recorded */
 	assert_false(explain_is_event(job, 1999, 0));
 	opened(scene, &attr, -1, -1, 2000);
 	assert_false(explain_is_event(job, PROCESS, 2000));
@@ -99,8 +98,8 @@ static void growth_is_bounded(void **state)
 	assert_true(explain_is_event(job, PROCESS, 2000));
 }
 
-/* Same event, same request, same errno: and each something else. */
-static void operations_that_differ_are_each_told(void **state)
+/* The same event, request and errno, but another period. */
+static void prints_operations_that_differ(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_attr attr = software();
@@ -118,17 +117,17 @@ static void operations_that_differ_are_each_told(void **state)
 		explain_handle_operation(&scene->job, PROCESS, PROCESS, 3, &operation, -1, NULL);
 	}
 	assert_int_equal(times(printed(scene),
-			       "ioctl of descriptor 3, from call 1: EINVAL [ioctl-period]\n"),
+			       "ioctl of descriptor 3, opened by call 1: EINVAL [ioctl-period]\n"),
 			 2);
 	assert_non_null(strstr(printed(scene), "PERF_EVENT_IOC_PERIOD, [9223372036854775808])"));
 	explain_dedup_print_all(&scene->job);
 	assert_int_equal(times(printed(scene),
-			       "perch explain: ioctl of descriptor 3, from call 1: EINVAL "
-			       "[ioctl-period] once more\n"),
+			       "perch explain: ioctl of descriptor 3, opened by call 1: EINVAL "
+			       "[ioctl-period] 1 more time\n"),
 			 1);
 }
 
-static void operations_as_json(void **state)
+static void json_of_an_operation(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
@@ -158,8 +157,8 @@ static void operations_as_json(void **state)
 	json_decref(object);
 }
 
-/* Of descriptors that were there before anything was seen. */
-static void operations_of_unknown_events(void **state)
+/* The open call of the descriptor was not seen. */
+static void json_of_an_operation_without_event(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object;
@@ -173,7 +172,7 @@ static void operations_of_unknown_events(void **state)
 	json_decref(object);
 }
 
-static void a_read_of_nothing_is_told(void **state)
+static void explains_read_at_end_of_file(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_operation operation = { .kind = PERCH_OPERATION_READ,
@@ -190,7 +189,7 @@ static void a_read_of_nothing_is_told(void **state)
 	assert_int_equal(scene->job.operations_refused, 1);
 }
 
-static void a_parameter_of_read_has_its_name(void **state)
+static void names_the_buffer_of_read(void **state)
 {
 	struct scene *scene = *state;
 	struct perch_operation operation = {
@@ -207,15 +206,15 @@ static void a_parameter_of_read_has_its_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(groups_are_followed),
-		TEST(a_descriptor_opened_again),
-		TEST(forks_and_execs),
-		TEST(growth_is_bounded),
-		TEST(operations_that_differ_are_each_told),
-		TEST(operations_as_json),
-		TEST(operations_of_unknown_events),
-		TEST(a_read_of_nothing_is_told),
-		TEST(a_parameter_of_read_has_its_name),
+		TEST(counts_group_members),
+		TEST(reopened_descriptor_is_a_new_event),
+		TEST(fork_copies_and_exec_closes_descriptors),
+		TEST(limits_descriptors),
+		TEST(prints_operations_that_differ),
+		TEST(json_of_an_operation),
+		TEST(json_of_an_operation_without_event),
+		TEST(explains_read_at_end_of_file),
+		TEST(names_the_buffer_of_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Logs of strace, from its version 4 to 6, whole and damaged. */
+/* Logs of strace 4 to 6, valid and damaged. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ struct scene {
 	struct explain_job job;
 	char *text;
 	size_t size;
-	json_t *object; /* the last line that was read */
+	json_t *object; /* the last line of the output */
 };
 
 static int set_up(void **state)
@@ -46,7 +46,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Explains the log, and gives the object of its last refusal; NULL when nothing was refused. */
+/* Explains the log. Returns the object of its last refusal, or NULL without one. */
 static json_t *explain(struct scene *scene, const char *log)
 {
 	char path[64];
@@ -85,7 +85,7 @@ static const char *word(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-static void abbreviated(void **state)
+static void parses_an_abbreviated_attr(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -112,7 +112,7 @@ static void abbreviated(void **state)
 	assert_true(json_is_true(json_object_get(object, "attr_is_partial")));
 }
 
-static void whole(void **state)
+static void parses_a_full_attr(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -146,7 +146,7 @@ static void whole(void **state)
 	assert_int_equal(number(object, NULL, "pid"), 12);
 }
 
-static void numbers_instead_of_names(void **state)
+static void parses_numbers_in_place_of_names(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -163,7 +163,7 @@ static void numbers_instead_of_names(void **state)
 	assert_string_equal(word(object, "cause"), "no-target");
 }
 
-static void the_attr_is_just_a_pointer(void **state)
+static void accepts_a_pointer_in_place_of_the_attr(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(scene,
@@ -180,7 +180,7 @@ static void the_attr_is_just_a_pointer(void **state)
 	assert_string_equal(word(object, "cause"), "attr-pointer");
 }
 
-static void the_size_written_back(void **state)
+static void parses_the_size_that_the_kernel_wrote(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -200,7 +200,7 @@ static void the_size_written_back(void **state)
 	"{type=PERF_TYPE_SOFTWARE, size=PERF_ATTR_SIZE_VER7, config=PERF_COUNT_SW_DUMMY, sample_period=0, " \
 	"sample_type=0, read_format=0, use_clockid=1, clockid=0x63 /* CLOCK_??? */}"
 
-static void in_two_halves(void **state)
+static void joins_unfinished_and_resumed_lines(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(scene,
@@ -213,15 +213,14 @@ static void in_two_halves(void **state)
 
 	assert_int_equal(scene->job.calls, 2);
 	assert_int_equal(scene->job.refused, 1);
-	assert_int_equal(scene->job.unreadable, 1); /* a second half without a first */
+	assert_int_equal(scene->job.unreadable, 1); /* "resumed" without "unfinished" */
 	assert_int_equal(number(object, NULL, "pid"), 100);
 	assert_int_equal(number(object, "args", "cpu"), 5);
 	assert_string_equal(word(object, "cause"), "clockid");
 }
 
-/* The first process has no number until there is a second; strace's own messages come into the
- * middle of lines. */
-static void threads_and_children(void **state)
+/* strace writes no pid before the second process exists, and its messages may interrupt a line. */
+static void assigns_threads_to_processes(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -240,13 +239,14 @@ static void threads_and_children(void **state)
 		"+++ exited with 0 +++\n");
 
 	assert_int_equal(scene->job.unreadable, 0);
-	assert_int_equal(scene->job.operations_refused, 2); /* the read is of another file */
+	assert_int_equal(scene->job.operations_refused,
+			 2); /* exec closed the event: the read is of another file */
 	assert_int_equal(json_object_size(json_object_get(object, "attr")), 0);
 	assert_string_equal(word(object, "errno_name"), "EBADF");
 	assert_non_null(strstr(scene->text, "\"pid\":51"));
 }
 
-static void operations(void **state)
+static void explains_operations(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -280,8 +280,8 @@ static void operations(void **state)
 	assert_int_equal(scene->job.unreadable, 0);
 }
 
-/* What is no event's, though the number was one's. */
-static void other_files(void **state)
+/* Descriptor 3 was an event before. */
+static void ignores_other_files(void **state)
 {
 	struct scene *scene = *state;
 
@@ -296,7 +296,7 @@ static void other_files(void **state)
 	assert_int_equal(scene->job.unreadable, 0);
 }
 
-static void errnos_of_all_kinds(void **state)
+static void parses_errnos(void **state)
 {
 	static const struct {
 		const char *result;
@@ -327,7 +327,7 @@ static void errnos_of_all_kinds(void **state)
 	assert_int_equal(scene->job.unreadable, 0);
 }
 
-static void garbage_is_counted(void **state)
+static void counts_lines_that_cannot_be_parsed(void **state)
 {
 	static const char *const lines[] = {
 		"perf_event_open(",
@@ -355,12 +355,12 @@ static void garbage_is_counted(void **state)
 		snprintf(log, sizeof(log), "--- SIGCHLD {si_signo=SIGCHLD} ---\n%s", lines[i]);
 		explain(scene, log);
 		if (scene->job.unreadable != i + 1)
-			fail_msg("'%s' was taken for a line of strace", lines[i]);
+			fail_msg("'%s' was accepted as a line of strace", lines[i]);
 	}
 	assert_int_equal(scene->job.calls, 0);
 }
 
-static void what_is_new_is_left_out(void **state)
+static void skips_unknown_fields(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -374,7 +374,7 @@ static void what_is_new_is_left_out(void **state)
 	assert_int_equal(number(object, "attr", "disabled"), 1);
 }
 
-static void long_lines_are_cut(void **state)
+static void truncates_long_lines(void **state)
 {
 	struct scene *scene = *state;
 	size_t size = 300000;
@@ -400,7 +400,7 @@ static int status_of(struct scene *scene, const char *text)
 	return status;
 }
 
-static void what_is_no_log(void **state)
+static void refuses_files_that_are_not_logs(void **state)
 {
 	struct scene *scene = *state;
 
@@ -412,9 +412,9 @@ static void what_is_no_log(void **state)
 	assert_int_equal(status_of(scene, "perf_event_open({type=\n"), 0);
 }
 
-/* A size in range, and no field that the kernel does not know: what is wrong is where the log does
- * not look. */
-static void bytes_that_the_log_leaves_out(void **state)
+/* The size is in range and the kernel has every field in the log: a byte that the log does not show
+ * is not zero. */
+static void explains_e2big_by_bytes_that_the_log_omits(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -424,7 +424,7 @@ static void bytes_that_the_log_leaves_out(void **state)
 
 	assert_string_equal(word(object, "cause"), "too-new");
 	assert_string_equal(word(object, "confidence"), "certain");
-	assert_non_null(strstr(word(object, "message"), "from 136 to 199"));
+	assert_non_null(strstr(word(object, "message"), "bytes 136 to 199"));
 	object = explain(
 		scene,
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0x1388 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, "
@@ -434,15 +434,14 @@ static void bytes_that_the_log_leaves_out(void **state)
 		assert_non_null(strstr(word(object, "message"), "5000"));
 	}
 	object = explain(
-		scene, /* a group may be too large as well */
+		scene, /* a group that is too large is E2BIG too */
 		"perf_event_open({type=PERF_TYPE_SOFTWARE, size=0xc8 => 0x88, config=PERF_COUNT_SW_DUMMY, ...}, 0, -1, 3, "
 		"0) = -1 E2BIG (Argument list too long)\n");
 	assert_string_not_equal(word(object, "confidence"), "certain");
 }
 
-/* A type that any PMU may have, without facts: what was asked for comes before probes of nothing.
- */
-static void types_that_nobody_knows(void **state)
+/* Any PMU may have the type: causes in fields of the attr come before probes without a name. */
+static void sorts_candidates_of_unknown_types(void **state)
 {
 	struct scene *scene = *state;
 	json_t *object = explain(
@@ -462,7 +461,7 @@ static void types_that_nobody_knows(void **state)
 	assert_string_equal(word(object, "confidence"), "ambiguous");
 }
 
-static void a_missing_log(void **state)
+static void refuses_a_missing_log(void **state)
 {
 	struct scene *scene = *state;
 
@@ -475,23 +474,23 @@ static void a_missing_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(abbreviated),
-		TEST(whole),
-		TEST(numbers_instead_of_names),
-		TEST(the_attr_is_just_a_pointer),
-		TEST(the_size_written_back),
-		TEST(in_two_halves),
-		TEST(threads_and_children),
-		TEST(operations),
-		TEST(other_files),
-		TEST(errnos_of_all_kinds),
-		TEST(garbage_is_counted),
-		TEST(what_is_new_is_left_out),
-		TEST(long_lines_are_cut),
-		TEST(what_is_no_log),
-		TEST(bytes_that_the_log_leaves_out),
-		TEST(types_that_nobody_knows),
-		TEST(a_missing_log),
+		TEST(parses_an_abbreviated_attr),
+		TEST(parses_a_full_attr),
+		TEST(parses_numbers_in_place_of_names),
+		TEST(accepts_a_pointer_in_place_of_the_attr),
+		TEST(parses_the_size_that_the_kernel_wrote),
+		TEST(joins_unfinished_and_resumed_lines),
+		TEST(assigns_threads_to_processes),
+		TEST(explains_operations),
+		TEST(ignores_other_files),
+		TEST(parses_errnos),
+		TEST(counts_lines_that_cannot_be_parsed),
+		TEST(skips_unknown_fields),
+		TEST(truncates_long_lines),
+		TEST(refuses_files_that_are_not_logs),
+		TEST(explains_e2big_by_bytes_that_the_log_omits),
+		TEST(sorts_candidates_of_unknown_types),
+		TEST(refuses_a_missing_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* perch explain: why the kernel refused what a program, a running process or a log asked of perf
- * events. */
+/* perch explain: options, the output file, the list of causes. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <jansson.h>
 
 #include "explain.h"
 #include "options.h"
@@ -20,13 +20,13 @@ const struct cli_usage cli_explain_usage = {
 
 struct request {
 	struct explain_job job;
-	const char *output; /* NULL: stderr; of a log: stdout */
+	const char *output; /* NULL for stderr, or stdout with a log */
 	const char *log;
-	uint64_t pid; /* NO_PID: none */
+	uint64_t pid; /* NO_PID without -p */
 	bool no_probe;
 	bool here;
 	bool causes;
-	char **program; /* NULL: none */
+	char **program; /* NULL without one */
 };
 
 static int check(const struct request *request)
@@ -35,22 +35,24 @@ static int check(const struct request *request)
 		(request->program != NULL) + (request->pid != NO_PID) + (request->log != NULL);
 
 	if (request->causes && sources)
-		return cli_usage_error(EXPLAIN_COMMAND, "--causes goes alone");
+		return cli_usage_error(EXPLAIN_COMMAND,
+				       "--causes excludes a program, -p and --strace");
 	if (request->causes)
 		return 0;
 	if (request->log && request->program)
-		return cli_usage_error(EXPLAIN_COMMAND, "a log is explained without a program");
+		return cli_usage_error(EXPLAIN_COMMAND,
+				       "--strace and a program exclude each other");
 	if (!sources)
 		return cli_usage_error(EXPLAIN_COMMAND,
-				       "nothing to watch: give a program, -p PID or --strace FILE");
+				       "a program, -p PID or --strace FILE is needed");
 	if (sources > 1)
 		return cli_usage_error(EXPLAIN_COMMAND,
 				       "a program, -p and --strace exclude each other");
 	if (request->pid != NO_PID && (!request->pid || request->pid > INT_MAX))
-		return cli_usage_error(EXPLAIN_COMMAND, "-p: no process can have that number");
-	if (request->here && !request->log)
 		return cli_usage_error(EXPLAIN_COMMAND,
-				       "--here is for logs: what is watched is here anyway");
+				       "-p: a pid is a number from 1 to 2147483647");
+	if (request->here && !request->log)
+		return cli_usage_error(EXPLAIN_COMMAND, "--here needs --strace");
 	return 0;
 }
 
@@ -74,13 +76,13 @@ static int open_output(struct request *request)
 }
 
 /*
- * The status of what was done, or 1 when its output is not whole. A program's stderr that is closed
- * or full is the program's too, and its status matters more than what is not read there.
+ * Returns the status, or 1 if the output could not be written. A failed write to stderr is ignored
+ * for a traced program: the command exits with the status of the program.
  */
 static int close_output(struct request *request, int status)
 {
 	struct explain_job *job = &request->job;
-	const char *name = request->output ? request->output : "what was found";
+	const char *name = request->output ? request->output : "the explanations";
 	struct perch_error err;
 
 	explain_flush(job);
@@ -96,8 +98,8 @@ static int close_output(struct request *request, int status)
 	return cli_error(EXPLAIN_COMMAND, &err);
 }
 
-/* The log could not be read, or nothing could be watched: which was said. */
-static bool was_not_done(const struct request *request, int status)
+/* True if the source failed and printed an error: there is nothing to sum up. */
+static bool source_failed(const struct request *request, int status)
 {
 	return request->program ? status == 126 || status == 127 : status != 0;
 }
@@ -113,7 +115,7 @@ static int run_source(struct request *request)
 		status = explain_trace_process(job, (pid_t)request->pid);
 	else
 		status = explain_trace_program(job, request->program);
-	if (job->calls || job->operations_refused || !was_not_done(request, status))
+	if (job->calls || job->operations_refused || !source_failed(request, status))
 		explain_print_summary(job);
 	explain_job_clear(job);
 	return status;
@@ -125,7 +127,7 @@ static int run(struct request *request)
 	struct perch_error err;
 	int status;
 
-	/* A log may be another machine's, whose facts are not known here. */
+	/* A log may be of another machine: facts of this one are used only with --here. */
 	job->from_log = request->log != NULL;
 	job->probe = !request->no_probe && !request->log;
 	if ((!request->log || request->here) && perch_machine_new(&job->machine, NULL, NULL, &err))
@@ -137,13 +139,53 @@ static int run(struct request *request)
 	return status;
 }
 
+static int print_causes_json(void)
+{
+	puts("[");
+	for (int cause = PERCH_CAUSE_NONE + 1; cause < PERCH_CAUSE_MAX; cause++) {
+		json_t *object = json_pack("{s:s, s:s, s:s}", "cause", perch_cause_slug(cause),
+					   "kind", perch_error_kind_slug(perch_cause_kind(cause)),
+					   "meaning", perch_cause_meaning(cause));
+		int rc = object ? json_dumpf(object, stdout, JSON_COMPACT) : -1;
+
+		json_decref(object);
+		if (rc)
+			return -1;
+		puts(cause + 1 < PERCH_CAUSE_MAX ? "," : "");
+	}
+	puts("]");
+	return 0;
+}
+
+static int print_causes_text(void)
+{
+	printf("%-21s %-16s %s\n", "CAUSE", "KIND", "MEANING");
+	for (int cause = PERCH_CAUSE_NONE + 1; cause < PERCH_CAUSE_MAX; cause++)
+		printf("%-21s %-16s %s\n", perch_cause_slug(cause),
+		       perch_error_kind_slug(perch_cause_kind(cause)), perch_cause_meaning(cause));
+	return 0;
+}
+
+static int print_causes(bool json)
+{
+	struct perch_error err;
+	int rc = json ? print_causes_json() : print_causes_text(), error;
+
+	if (!fflush(stdout) && !ferror(stdout) && !rc)
+		return 0;
+	error = errno ? errno : EIO;
+	perch_error_set(&err, error, PERCH_ERROR_FILE, "cannot write the list of causes: %s",
+			strerror(error));
+	return cli_error(EXPLAIN_COMMAND, &err);
+}
+
 int perch_cmd_explain(int argc, char **argv)
 {
 	struct request request = { .pid = NO_PID };
 	const struct cli_option options[] = {
 		{ .letter = 'j',
 		  .name = "json",
-		  .help = "print JSON: an object a line for each refusal",
+		  .help = "print JSON, one object per line for each refusal",
 		  .kind = CLI_FLAG,
 		  .value = &request.job.json },
 		{ .letter = 'o',
@@ -155,17 +197,17 @@ int perch_cmd_explain(int argc, char **argv)
 		{ .letter = 'v',
 		  .name = "verbose",
 		  .kind = CLI_COUNT,
-		  .help = "also calls that succeeded, and what they cannot have meant",
+		  .help = "also open calls that succeeded, with lint findings",
 		  .value = &request.job.verbose },
 		{ .letter = 'p',
 		  .name = "pid",
 		  .argument = "PID",
-		  .help = "watch a running process",
+		  .help = "trace a running process",
 		  .kind = CLI_NUMBER,
 		  .value = &request.pid },
 		{ .name = "strace",
 		  .argument = "FILE",
-		  .help = "explain the calls in a log of strace; -: stdin",
+		  .help = "explain the system calls in a log of strace; - is stdin",
 		  .kind = CLI_STRING,
 		  .value = &request.log },
 		{ .name = "here",
@@ -173,11 +215,11 @@ int perch_cmd_explain(int argc, char **argv)
 		  .kind = CLI_FLAG,
 		  .value = &request.here },
 		{ .name = "no-probe",
-		  .help = "make no further calls to look into refusals",
+		  .help = "make no further open calls to find a cause",
 		  .kind = CLI_FLAG,
 		  .value = &request.no_probe },
 		{ .name = "causes",
-		  .help = "list every cause that is told apart",
+		  .help = "list all causes",
 		  .kind = CLI_FLAG,
 		  .value = &request.causes },
 	};
@@ -190,6 +232,6 @@ int perch_cmd_explain(int argc, char **argv)
 	if (status)
 		return status;
 	if (request.causes)
-		return explain_list_causes(request.job.json);
+		return print_causes(request.job.json);
 	return run(&request);
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of a call that was seen: it is numbered, remembered when it succeeded, explained
- * when it did not. */
+/* Handles the system calls that a source reports: numbers open calls, records events, explains
+ * refusals. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "explain_attr.h"
 #include "explain_descriptors.h"
-#include "explain_strace.h"
+#include "explain_format.h"
 #include "options.h"
+
+#define PAGE	    4096 /* the limit of attr.size in a kernel with the smallest pages */
+#define FIXED_TYPES 6	 /* PERCH_TYPE_*; larger types are dynamic, and differ among machines */
 
 static const struct perch_probing probing = { .open_calls = 25, .microseconds = 5000 };
 
-static void describe(struct explain_job *job, pid_t process, pid_t thread,
-		     struct perch_machine *machine, struct explain_caller *caller)
+static void fill_caller(struct explain_job *job, pid_t process, pid_t thread,
+			struct perch_machine *machine, struct explain_caller *caller)
 {
 	struct perch_process_state state;
 
@@ -19,7 +23,7 @@ static void describe(struct explain_job *job, pid_t process, pid_t thread,
 					   .thread = thread,
 					   .machine = machine,
 					   .has_memory = machine && !job->from_log };
-	caller->several = explain_add_process(job, process);
+	caller->several_processes = explain_add_process(job, process);
 	if (!job->from_log && job->machine &&
 	    !perch_machine_process(job->machine, thread, &state, NULL)) {
 		char name[sizeof(state.name) + 1] = "";
@@ -39,8 +43,9 @@ static bool is_argument(const char *field)
 	return false;
 }
 
-/* Of an attr that nobody saw nothing is certain, nor what would come next. */
-static void without_attr(const struct perch_open_call *call, struct perch_explanation *explanation)
+/* Without the attr, a cause in one of its fields is not certain, and the next cause is unknown. */
+static void lower_confidence(const struct perch_open_call *call,
+			     struct perch_explanation *explanation)
 {
 	const struct perch_finding *finding = &explanation->finding[0];
 
@@ -51,8 +56,90 @@ static void without_attr(const struct perch_open_call *call, struct perch_explan
 			explanation->confidence = PERCH_CONFIDENCE_LIKELY;
 }
 
-static void refused(struct explain_job *job, const struct explain_caller *caller,
-		    const struct perch_open_call *call, struct perch_machine *machine)
+/*
+ * E2BIG for an attr whose size is in range: the attr is longer than the kernel's, and a byte beyond
+ * the kernel's size is not zero. The log does not show these bytes, so the rules cannot find this
+ * cause. Groups and probes fail with E2BIG for other reasons.
+ */
+static void check_unknown_bytes(const struct perch_open_call *call,
+				struct perch_explanation *explanation)
+{
+	struct perch_finding *finding = &explanation->finding[0];
+	const uint32_t size = call->attr->size, kernel = call->kernel_size;
+
+	if (call->errnum != E2BIG || finding->cause != PERCH_CAUSE_ATTR_SIZE ||
+	    !call->attr_is_partial)
+		return;
+	if (kernel < PERCH_ATTR_SIZE_VER0 || size <= kernel || size > PAGE || call->group_fd >= 0 ||
+	    call->attr->type >= FIXED_TYPES)
+		return;
+	memset(finding, 0, sizeof(*finding));
+	finding->cause = PERCH_CAUSE_TOO_NEW;
+	finding->kind = perch_cause_kind(finding->cause);
+	finding->field[finding->nr_fields++] = "size";
+	snprintf(finding->message, sizeof(finding->message),
+		 "bytes %u to %u of the attr must be zero, because struct "
+		 "perf_event_attr of this kernel has %u bytes",
+		 kernel, size - 1, kernel);
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "set the bytes behind the fields in use to zero, or use a newer kernel");
+	explanation->nr_findings = 1;
+	explanation->nr_next = 0;
+	explanation->confidence = PERCH_CONFIDENCE_CERTAIN;
+}
+
+/* A smaller rank is a likelier cause. */
+static int rank(const struct perch_finding *finding)
+{
+	switch (finding->cause) {
+	case PERCH_CAUSE_PMU_SAMPLING:
+	case PERCH_CAUSE_PMU_EXCLUDE:
+		return 0; /* the attr has the fields that these causes refuse */
+	case PERCH_CAUSE_PROBE_FILE:
+	case PERCH_CAUSE_PROBE_SYMBOL:
+	case PERCH_CAUSE_PROBE_OFFSET:
+	case PERCH_CAUSE_PROBE_NAME:
+	case PERCH_CAUSE_PROBE_POINTER:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+/*
+ * Sorts the candidates. The rules of probes come first, but a dynamic type may belong to any PMU,
+ * and a probe without a function or path is the least likely.
+ */
+static void sort_candidates(const struct perch_open_call *call,
+			    struct perch_explanation *explanation)
+{
+	if (call->attr->type < FIXED_TYPES || call->attr_is_partial || call->attr->config1 ||
+	    call->attr->config2)
+		return;
+	for (size_t i = 1; i < explanation->nr_findings; i++)
+		for (size_t j = i;
+		     j > 0 && rank(&explanation->finding[j]) < rank(&explanation->finding[j - 1]);
+		     j--) {
+			struct perch_finding other = explanation->finding[j];
+
+			explanation->finding[j] = explanation->finding[j - 1];
+			explanation->finding[j - 1] = other;
+		}
+}
+
+/* Corrects an explanation of an open call in a log, about which the rules have fewer facts. */
+static void correct_for_log(const struct perch_open_call *call, const struct perch_machine *machine,
+			    struct perch_explanation *explanation)
+{
+	if (!call->attr)
+		return;
+	check_unknown_bytes(call, explanation);
+	if (!machine && explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS)
+		sort_candidates(call, explanation);
+}
+
+static void handle_refusal(struct explain_job *job, const struct explain_caller *caller,
+			   const struct perch_open_call *call, struct perch_machine *machine)
 {
 	struct perch_explanation explanation;
 
@@ -61,17 +148,18 @@ static void refused(struct explain_job *job, const struct explain_caller *caller
 				    &explanation))
 		return;
 	if (!call->attr)
-		without_attr(call, &explanation);
+		lower_confidence(call, &explanation);
 	if (job->from_log)
-		strace_answer(call, machine, &explanation);
+		correct_for_log(call, machine, &explanation);
 	if (job->json)
 		explain_json_call(job, job->calls, caller, call, &explanation);
 	else
 		explain_print_call(job, job->calls, caller, call, &explanation);
 }
 
-static void succeeded(struct explain_job *job, const struct explain_caller *caller,
-		      const struct perch_open_call *call, int fd, struct perch_machine *machine)
+static void handle_success(struct explain_job *job, const struct explain_caller *caller,
+			   const struct perch_open_call *call, int fd,
+			   struct perch_machine *machine)
 {
 	struct perch_finding lint[8];
 	struct perch_open_call copy = *call;
@@ -105,19 +193,19 @@ void explain_handle_open(struct explain_job *job, pid_t process, pid_t thread,
 	if (fd >= 0 && !job->verbose) {
 		explain_add_process(job, process);
 	} else {
-		describe(job, process, thread, machine, &caller);
+		fill_caller(job, process, thread, machine, &caller);
 		if (fd >= 0)
-			succeeded(job, &caller, &whole, fd, machine);
+			handle_success(job, &caller, &whole, fd, machine);
 		else
-			refused(job, &caller, &whole, machine);
+			handle_refusal(job, &caller, &whole, machine);
 		explain_flush(job);
 	}
 	if (fd >= 0)
 		explain_add_event(job, process, fd, &whole);
 }
 
-/* What an operation that succeeded changes about the event. */
-static void note_success(struct explain_event *event, const struct perch_operation *operation)
+/* Updates the event after an operation that succeeded. */
+static void update_event(struct explain_event *event, const struct perch_operation *operation)
 {
 	if (operation->kind == PERCH_OPERATION_MMAP && !operation->offset)
 		event->ring_size = operation->length;
@@ -125,9 +213,9 @@ static void note_success(struct explain_event *event, const struct perch_operati
 		event->has_output = operation->other_fd >= 0;
 }
 
-static void fill_in(struct perch_operation *operation, const struct explain_event *event)
+static void fill_event_members(struct perch_operation *operation, const struct explain_event *event)
 {
-	if (event->attr_known)
+	if (event->has_attr)
 		operation->attr = &event->attr;
 	operation->pid = event->pid;
 	operation->cpu = event->cpu;
@@ -137,9 +225,9 @@ static void fill_in(struct perch_operation *operation, const struct explain_even
 		operation->ring_size = event->ring_size;
 }
 
-/* The second parameter of read(2) has a name, and it is not that of ioctl's. */
-static void name_buffer(const struct perch_operation *operation,
-			struct perch_explanation *explanation)
+/* The second parameter of read(2) is named buf, not argument as that of ioctl(2). */
+static void rename_buffer(const struct perch_operation *operation,
+			  struct perch_explanation *explanation)
 {
 	struct perch_finding *finding = &explanation->finding[0];
 
@@ -161,11 +249,11 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 
 	if (!operation->errnum && !ended) {
 		if (event)
-			note_success(event, operation);
+			update_event(event, operation);
 		return;
 	}
 	if (event)
-		fill_in(operation, event);
+		fill_event_members(operation, event);
 	operation->fd = fd;
 	if (operation->kind == PERCH_OPERATION_IOCTL &&
 	    operation->request == PERCH_IOC_SET_OUTPUT &&
@@ -174,8 +262,8 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 		operation->other = &other;
 	job->operations_refused++;
 	if (!perch_explain_operation(operation, machine, &explanation)) {
-		name_buffer(operation, &explanation);
-		describe(job, process, thread, machine, &caller);
+		rename_buffer(operation, &explanation);
+		fill_caller(job, process, thread, machine, &caller);
 		if (job->json)
 			explain_json_operation(job, event, &caller, fd, operation, &explanation);
 		else
@@ -184,4 +272,11 @@ void explain_handle_operation(struct explain_job *job, pid_t process, pid_t thre
 	}
 	operation->other = NULL;
 	explain_flush(job);
+}
+
+void explain_job_clear(struct explain_job *job)
+{
+	explain_descriptors_free(job->descriptors);
+	job->descriptors = NULL;
+	explain_dedup_free(job);
 }

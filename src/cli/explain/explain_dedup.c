@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs ask the same once for each CPU, thread or event, and are refused as often. What was told
- * in full is counted when it comes again: a run of the same is told when something else comes, what
- * comes back later at the end. Each such line stands by itself, for there may be anything before
- * it: the program's own output, or another refusal.
+ * A program repeats an open call for each CPU, thread or event, and each is refused for the same
+ * reason. The first refusal is printed in full, the others are counted. The count is printed when a
+ * different refusal follows, and at the end for those counted later. Each count is a line that can
+ * be read alone: other output may precede it.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain_attr.h"
+#include "explain_format.h"
 #include "options.h"
 
-#define TOLD_MAX 256 /* different refusals remembered; what is beyond is told in full each time */
-#define CPUS	 4096
-#define RANGES	 16 /* of calls told by their numbers */
-#define CONFIGS	 8  /* told by their values */
+#define PRINTED_MAX 256 /* distinct refusals recorded; further ones are always printed in full */
+#define CPUS	    4096
+#define RANGES	    16 /* ranges of call numbers printed */
+#define CONFIGS	    8  /* values of config printed */
 
-struct again {
+/* A refusal that was printed in full, and its repetitions since the count was last printed. */
+struct printed {
 	struct explain_refusal refusal;
-	uint64_t nr; /* times more, and not told yet */
+	uint64_t nr;
 	struct {
 		uint64_t first, last;
-	} range[RANGES]; /* calls of these, ascending */
+	} range[RANGES]; /* call numbers, ascending */
 	size_t ranges;
 	bool more_ranges;
-	size_t cpus;	 /* that they were on */
-	bool other_cpus; /* or on any, or one that cpu[] has no room for */
+	size_t cpus;	 /* number set in cpu[] */
+	bool other_cpus; /* any CPU, or one beyond cpu[] */
 	bool cpu[CPUS];
 	uint64_t config[CONFIGS];
 	size_t configs;
@@ -36,8 +37,8 @@ struct again {
 
 struct explain_dedup {
 	size_t nr;
-	struct again *last; /* whose text is the last that was printed */
-	struct again *again[TOLD_MAX];
+	struct printed *last; /* printed last; NULL after something else was printed */
+	struct printed *printed[PRINTED_MAX];
 };
 
 static bool is_same(const struct explain_refusal *a, const struct explain_refusal *b)
@@ -48,8 +49,8 @@ static bool is_same(const struct explain_refusal *a, const struct explain_refusa
 	       (!a->operation || a->config == b->config);
 }
 
-/* "1-3,5" of the CPUs set. */
-static void put_cpus(FILE *out, const bool *cpu)
+/* "1-3,5" */
+static void print_cpus(FILE *out, const bool *cpu)
 {
 	const char *between = "";
 
@@ -67,202 +68,194 @@ static void put_cpus(FILE *out, const bool *cpu)
 }
 
 /* "3, 7 and 9 to 12" */
-static void put_ranges(FILE *out, const struct again *again)
+static void print_ranges(FILE *out, const struct printed *printed)
 {
-	for (size_t i = 0; i < again->ranges; i++) {
-		const bool last = i + 1 == again->ranges && !again->more_ranges;
+	for (size_t i = 0; i < printed->ranges; i++) {
+		const bool last = i + 1 == printed->ranges && !printed->more_ranges;
 
-		fprintf(out, "%s%" PRIu64, !i ? "" : last ? " and " : ", ", again->range[i].first);
-		if (again->range[i].last > again->range[i].first)
+		fprintf(out, "%s%" PRIu64,
+			!i     ? ""
+			: last ? " and "
+			       : ", ",
+			printed->range[i].first);
+		if (printed->range[i].last > printed->range[i].first)
 			fprintf(out,
-				again->range[i].last == again->range[i].first + 1 ? ", %" PRIu64
-										  : " to %" PRIu64,
-				again->range[i].last);
+				printed->range[i].last == printed->range[i].first + 1
+					? ", %" PRIu64
+					: " to %" PRIu64,
+				printed->range[i].last);
 	}
-	if (again->more_ranges)
+	if (printed->more_ranges)
 		fputs(" and others", out);
 }
 
-/* Of which calls; of operations which events', when it is not the first one's alone. */
-static void put_numbers(FILE *out, const struct again *again)
+/* The numbers of open calls. For operations, nothing if all are of the first refusal's event. */
+static void print_numbers(FILE *out, const struct printed *printed)
 {
-	const bool one = again->ranges == 1 && again->range[0].first == again->range[0].last;
+	const bool one = printed->ranges == 1 && printed->range[0].first == printed->range[0].last;
 
-	if (!again->ranges ||
-	    (again->refusal.operation && one && again->range[0].first == again->refusal.number))
+	if (!printed->ranges || (printed->refusal.operation && one &&
+				 printed->range[0].first == printed->refusal.number))
 		return;
-	if (again->refusal.operation)
+	if (printed->refusal.operation)
 		fputs(one ? " (event of call " : " (events of calls ", out);
 	else
 		fputs(one ? " (call " : " (calls ", out);
-	put_ranges(out, again);
+	print_ranges(out, printed);
 	fputc(')', out);
 }
 
-static void put_configs(FILE *out, const struct again *again)
+static void print_configs(FILE *out, const struct printed *printed)
 {
 	char name[64];
 
-	if (again->configs == 1 && !again->more_configs &&
-	    again->config[0] == again->refusal.config)
-		return; /* the first's */
-	for (size_t i = 0; i < again->configs; i++) {
-		fprintf(out, i ? ", %#" PRIx64 : ", for config %#" PRIx64, again->config[i]);
-		if (explain_format_config(again->refusal.type, again->config[i], name,
+	if (printed->configs == 1 && !printed->more_configs &&
+	    printed->config[0] == printed->refusal.config)
+		return; /* as in the first refusal */
+	for (size_t i = 0; i < printed->configs; i++) {
+		fprintf(out, i ? ", %#" PRIx64 : ", for config %#" PRIx64, printed->config[i]);
+		if (explain_format_config(printed->refusal.type, printed->config[i], name,
 					  sizeof(name)))
 			fprintf(out, " %s", name);
 	}
-	if (again->more_configs)
+	if (printed->more_configs)
 		fputs(" and others", out);
 }
 
-static void put_times(FILE *out, const struct again *again)
+static void print_times(FILE *out, const struct printed *printed)
 {
-	if (again->nr == 1)
-		fputs("once more", out);
-	else
-		fprintf(out, "%" PRIu64 " times more", again->nr);
-	put_configs(out, again);
-	if (again->cpus && !again->other_cpus) {
-		fputs(again->cpus == 1 ? ", on CPU " : ", on CPUs ", out);
-		put_cpus(out, again->cpu);
+	fprintf(out, "%" PRIu64 " more time%s", printed->nr, printed->nr == 1 ? "" : "s");
+	print_configs(out, printed);
+	if (printed->cpus && !printed->other_cpus) {
+		fputs(printed->cpus == 1 ? ", on CPU " : ", on CPUs ", out);
+		print_cpus(out, printed->cpu);
 	}
-	put_numbers(out, again);
+	print_numbers(out, printed);
 }
 
-static void reset(struct again *again)
+static void reset(struct printed *printed)
 {
-	again->nr = again->ranges = again->cpus = again->configs = 0;
-	again->more_ranges = again->more_configs = again->other_cpus = false;
-	memset(again->cpu, 0, sizeof(again->cpu));
+	printed->nr = printed->ranges = printed->cpus = printed->configs = 0;
+	printed->more_ranges = printed->more_configs = printed->other_cpus = false;
+	memset(printed->cpu, 0, sizeof(printed->cpu));
 }
 
-/* "perch explain: call 1's EINVAL [clockid] once more, on CPU 7 (call 66)" */
-static void put_again(const struct explain_job *job, struct again *again)
+/* "perch explain: call 1 of perf_event_open: EINVAL [clockid] 1 more time, on CPU 7 (call 66)" */
+static void print_count(const struct explain_job *job, struct printed *printed)
 {
-	const struct explain_refusal *refusal = &again->refusal;
+	const struct explain_refusal *refusal = &printed->refusal;
 	char number[32];
 
-	fputs("perch explain: ", job->out);
-	if (refusal->operation) {
-		fprintf(job->out, "%s of descriptor %d",
+	if (refusal->operation)
+		fprintf(job->out, "perch explain: %s of descriptor %d",
 			explain_operation_name(refusal->operation - 1), refusal->fd);
-		if (refusal->number)
-			fprintf(job->out, ", from call %" PRIu64, refusal->number);
-		fputs(": ", job->out);
-	} else {
-		fprintf(job->out, "call %" PRIu64 "'s ", refusal->number);
-	}
-	fprintf(job->out, "%s [%s] ",
+	else
+		fprintf(job->out, "perch explain: call %" PRIu64 " of perf_event_open",
+			refusal->number);
+	if (refusal->operation && refusal->number)
+		fprintf(job->out, ", opened by call %" PRIu64, refusal->number);
+	fprintf(job->out, ": %s [%s] ",
 		refusal->errnum ? explain_format_errno(refusal->errnum, number, sizeof(number))
 				: "end of file",
 		perch_cause_slug(refusal->cause));
-	put_times(job->out, again);
+	print_times(job->out, printed);
 	fputc('\n', job->out);
-	reset(again);
+	reset(printed);
 }
 
 void explain_dedup_print_last(struct explain_job *job)
 {
-	struct again *last = job->told ? job->told->last : NULL;
+	struct printed *last = job->dedup ? job->dedup->last : NULL;
 
-	if (job->told)
-		job->told->last = NULL;
+	if (job->dedup)
+		job->dedup->last = NULL;
 	if (last && last->nr)
-		put_again(job, last);
+		print_count(job, last);
 }
 
-static void count_number(struct again *again, uint64_t number)
+static void count_number(struct printed *printed, uint64_t number)
 {
-	const size_t last = again->ranges - 1;
+	const size_t last = printed->ranges - 1;
 
 	if (!number)
 		return;
-	if (again->ranges && number >= again->range[last].first &&
-	    number <= again->range[last].last + 1) {
-		if (number > again->range[last].last)
-			again->range[last].last = number;
-	} else if (again->ranges == RANGES) {
-		again->more_ranges = true;
+	if (printed->ranges && number >= printed->range[last].first &&
+	    number <= printed->range[last].last + 1) {
+		if (number > printed->range[last].last)
+			printed->range[last].last = number;
+	} else if (printed->ranges == RANGES) {
+		printed->more_ranges = true;
 	} else {
-		again->range[again->ranges].first = again->range[again->ranges].last = number;
-		again->ranges++;
+		printed->range[printed->ranges].first = printed->range[printed->ranges].last =
+			number;
+		printed->ranges++;
 	}
 }
 
-static void count_config(struct again *again, uint64_t config)
+static void count_config(struct printed *printed, uint64_t config)
 {
-	for (size_t i = 0; i < again->configs; i++)
-		if (again->config[i] == config)
+	for (size_t i = 0; i < printed->configs; i++)
+		if (printed->config[i] == config)
 			return;
-	if (again->configs == CONFIGS)
-		again->more_configs = true;
+	if (printed->configs == CONFIGS)
+		printed->more_configs = true;
 	else
-		again->config[again->configs++] = config;
+		printed->config[printed->configs++] = config;
 }
 
-static void count(struct again *again, const struct explain_refusal *refusal)
+static void count(struct printed *printed, const struct explain_refusal *refusal)
 {
-	again->nr++;
-	count_number(again, refusal->number);
-	count_config(again, refusal->config);
+	printed->nr++;
+	count_number(printed, refusal->number);
+	count_config(printed, refusal->config);
 	if (refusal->cpu < 0 || refusal->cpu >= CPUS) {
-		again->other_cpus = true;
+		printed->other_cpus = true;
 		return;
 	}
-	again->cpus += !again->cpu[refusal->cpu];
-	again->cpu[refusal->cpu] = true;
+	printed->cpus += !printed->cpu[refusal->cpu];
+	printed->cpu[refusal->cpu] = true;
 }
 
 bool explain_dedup_count(struct explain_job *job, const struct explain_refusal *refusal)
 {
-	struct explain_dedup *told = job->told;
+	struct explain_dedup *dedup = job->dedup;
 
 	if (job->verbose)
 		return false;
-	if (!told)
-		told = job->told = calloc(1, sizeof(*told));
-	if (!told)
+	if (!dedup)
+		dedup = job->dedup = calloc(1, sizeof(*dedup));
+	if (!dedup)
 		return false;
-	for (size_t i = 0; i < told->nr; i++)
-		if (is_same(&told->again[i]->refusal, refusal)) {
-			count(told->again[i], refusal);
+	for (size_t i = 0; i < dedup->nr; i++)
+		if (is_same(&dedup->printed[i]->refusal, refusal)) {
+			count(dedup->printed[i], refusal);
 			return true;
 		}
 	explain_dedup_print_last(job);
-	if (told->nr == TOLD_MAX)
+	if (dedup->nr == PRINTED_MAX)
 		return false;
-	told->last = calloc(1, sizeof(*told->last));
-	if (told->last) {
-		told->last->refusal = *refusal;
-		told->again[told->nr++] = told->last;
+	dedup->last = calloc(1, sizeof(*dedup->last));
+	if (dedup->last) {
+		dedup->last->refusal = *refusal;
+		dedup->printed[dedup->nr++] = dedup->last;
 	}
 	return false;
 }
 
 void explain_dedup_print_all(struct explain_job *job)
 {
-	if (!job->told)
+	if (!job->dedup)
 		return;
 	explain_dedup_print_last(job);
-	for (size_t i = 0; i < job->told->nr; i++)
-		if (job->told->again[i]->nr)
-			put_again(job, job->told->again[i]);
+	for (size_t i = 0; i < job->dedup->nr; i++)
+		if (job->dedup->printed[i]->nr)
+			print_count(job, job->dedup->printed[i]);
 }
 
 void explain_dedup_free(struct explain_job *job)
 {
-	for (size_t i = 0; job->told && i < job->told->nr; i++)
-		free(job->told->again[i]);
-	free(job->told);
-	job->told = NULL;
-}
-
-void explain_flush(struct explain_job *job)
-{
-	if (!fflush(job->out) && !ferror(job->out))
-		return;
-	if (!job->write_failed)
-		job->write_error = errno;
-	job->write_failed = true;
+	for (size_t i = 0; job->dedup && i < job->dedup->nr; i++)
+		free(job->dedup->printed[i]);
+	free(job->dedup);
+	job->dedup = NULL;
 }

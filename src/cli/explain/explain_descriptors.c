@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors by process. A process has a sorted array of them, for they are handed out in
- * ascending order and there are few; a fork copies the array, not the events. Programs are not
- * trusted to close what they open: growth is bounded.
+ * Processes by pid, each with an array of descriptors sorted by number: they are few, and the
+ * kernel allocates them in ascending order. A fork copies the array, not the events. The total is
+ * limited, because a program may never close what it opens.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/hash_table.h"
 #include "explain_descriptors.h"
 
-#define BUCKETS		256
-#define DESCRIPTORS_MAX (1u << 20) /* of all processes; what comes later is not remembered */
+#define DESCRIPTORS_MAX (1u << 20) /* of all processes; further ones are not recorded */
 
 struct descriptor {
 	int fd;
@@ -18,63 +19,90 @@ struct descriptor {
 };
 
 struct process {
-	struct process *next;
 	pid_t pid;
-	size_t nr, room;
-	struct descriptor *descriptor; /* by fd */
+	size_t nr, capacity;
+	struct descriptor *descriptor; /* sorted by fd */
 };
 
 struct explain_descriptors {
-	struct process *bucket[BUCKETS];
-	size_t nr; /* descriptors of all */
-	/* process seen; 0 is one too: of a log that does not name it */
-	pid_t first;
-	bool any, several;
+	struct process **process;
+	size_t nr_processes, capacity;
+	struct perch__hash_table by_pid;
+	size_t nr;   /* descriptors of all processes */
+	pid_t first; /* the process seen first; 0 for one that a log does not name */
+	bool has_first, several;
 };
 
-static struct explain_descriptors *table_of(struct explain_job *job)
+static struct explain_descriptors *get_table(struct explain_job *job)
 {
-	if (!job->descriptors)
+	if (!job->descriptors) {
 		job->descriptors = calloc(1, sizeof(*job->descriptors));
+		if (job->descriptors)
+			job->descriptors->by_pid.seed = perch__hash_seed(job);
+	}
 	return job->descriptors;
 }
 
 bool explain_add_process(struct explain_job *job, pid_t process)
 {
-	struct explain_descriptors *table = table_of(job);
+	struct explain_descriptors *table = get_table(job);
 
 	if (!table)
 		return false;
-	if (!table->any)
+	if (!table->has_first)
 		table->first = process;
-	table->any = true;
+	table->has_first = true;
 	table->several |= table->first != process;
 	return table->several;
 }
 
-static struct process **slot_of(const struct explain_descriptors *table, pid_t pid)
+static uint64_t hash_pid(const struct explain_descriptors *table, pid_t pid)
 {
-	struct process **slot = (struct process **)&table->bucket[(uint32_t)pid % BUCKETS];
-
-	while (*slot && (*slot)->pid != pid)
-		slot = &(*slot)->next;
-	return slot;
+	return perch__hash_integer(table->by_pid.seed, (uint32_t)pid);
 }
 
-static struct process *process_of(struct explain_descriptors *table, pid_t pid)
+static bool has_pid(const void *processes, uint32_t index, const void *pid)
 {
-	struct process **slot = slot_of(table, pid);
+	struct process *const *process = processes;
 
-	if (!*slot) {
-		*slot = calloc(1, sizeof(**slot));
-		if (*slot)
-			(*slot)->pid = pid;
+	return process[index]->pid == *(const pid_t *)pid;
+}
+
+static uint32_t find_index(const struct explain_descriptors *table, pid_t pid)
+{
+	return perch__hash_find(&table->by_pid, hash_pid(table, pid), has_pid, table->process,
+				&pid);
+}
+
+static struct process *find_process(const struct explain_descriptors *table, pid_t pid)
+{
+	uint32_t index = table ? find_index(table, pid) : PERCH__HASH_NONE;
+
+	return index != PERCH__HASH_NONE ? table->process[index] : NULL;
+}
+
+/* Adds the process if it is new. Returns NULL without memory. */
+static struct process *get_process(struct explain_descriptors *table, pid_t pid)
+{
+	struct process *process = find_process(table, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	if (PERCH__ARRAY_RESERVE(table->process, table->capacity, table->nr_processes + 1) ||
+	    perch__hash_add(&table->by_pid, hash_pid(table, pid), table->nr_processes)) {
+		free(process);
+		return NULL;
 	}
-	return *slot;
+	table->process[table->nr_processes++] = process;
+	return process;
 }
 
-/* Where the descriptor is, or belongs. */
-static size_t place_of(const struct process *process, int fd)
+/* The position of the descriptor in the array, or where to insert it. */
+static size_t find_position(const struct process *process, int fd)
 {
 	size_t low = 0, high = process->nr;
 
@@ -89,20 +117,20 @@ static size_t place_of(const struct process *process, int fd)
 	return low;
 }
 
-static bool has(const struct process *process, size_t place, int fd)
+static bool has(const struct process *process, size_t position, int fd)
 {
-	return place < process->nr && process->descriptor[place].fd == fd;
+	return position < process->nr && process->descriptor[position].fd == fd;
 }
 
 struct explain_event *explain_find_event(const struct explain_descriptors *table, pid_t pid, int fd)
 {
-	const struct process *process = table && fd >= 0 ? *slot_of(table, pid) : NULL;
-	size_t place;
+	const struct process *process = fd >= 0 ? find_process(table, pid) : NULL;
+	size_t position;
 
 	if (!process)
 		return NULL;
-	place = place_of(process, fd);
-	return has(process, place, fd) ? process->descriptor[place].event : NULL;
+	position = find_position(process, fd);
+	return has(process, position, fd) ? process->descriptor[position].event : NULL;
 }
 
 static void drop_reference(struct explain_event *event)
@@ -123,35 +151,27 @@ static void drop_descriptor(struct explain_descriptors *table, struct explain_ev
 	drop_reference(event);
 }
 
-static void remove_at(struct explain_descriptors *table, struct process *process, size_t place)
+static void remove_at(struct explain_descriptors *table, struct process *process, size_t position)
 {
-	drop_descriptor(table, process->descriptor[place].event);
+	drop_descriptor(table, process->descriptor[position].event);
 	process->nr--;
-	memmove(&process->descriptor[place], &process->descriptor[place + 1],
-		(process->nr - place) * sizeof(*process->descriptor));
+	memmove(&process->descriptor[position], &process->descriptor[position + 1],
+		(process->nr - position) * sizeof(*process->descriptor));
 }
 
 static bool insert(struct explain_descriptors *table, struct process *process, int fd,
 		   struct explain_event *event)
 {
-	size_t place = place_of(process, fd);
+	size_t position = find_position(process, fd);
 
-	if (has(process, place, fd))
-		remove_at(table, process, place);
-	if (table->nr >= DESCRIPTORS_MAX)
+	if (has(process, position, fd))
+		remove_at(table, process, position);
+	if (table->nr >= DESCRIPTORS_MAX ||
+	    PERCH__ARRAY_RESERVE(process->descriptor, process->capacity, process->nr + 1))
 		return false;
-	if (process->nr == process->room) {
-		size_t room = process->room ? 2 * process->room : 16;
-		struct descriptor *grown = reallocarray(process->descriptor, room, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		process->descriptor = grown;
-		process->room = room;
-	}
-	memmove(&process->descriptor[place + 1], &process->descriptor[place],
-		(process->nr - place) * sizeof(*process->descriptor));
-	process->descriptor[place] = (struct descriptor){ fd, event };
+	memmove(&process->descriptor[position + 1], &process->descriptor[position],
+		(process->nr - position) * sizeof(*process->descriptor));
+	process->descriptor[position] = (struct descriptor){ fd, event };
 	process->nr++;
 	table->nr++;
 	event->references++;
@@ -159,13 +179,13 @@ static bool insert(struct explain_descriptors *table, struct process *process, i
 	return true;
 }
 
-static void note_attr(struct explain_event *event, const struct perch_attr *attr)
+static void copy_attr(struct explain_event *event, const struct perch_attr *attr)
 {
 	size_t size;
 
 	if (!attr)
 		return;
-	event->attr_known = true;
+	event->has_attr = true;
 	size = attr->size ? attr->size : PERCH_ATTR_SIZE_VER0;
 	if (size < 2 * sizeof(uint32_t))
 		size = 2 * sizeof(uint32_t);
@@ -173,7 +193,7 @@ static void note_attr(struct explain_event *event, const struct perch_attr *attr
 		size = sizeof(event->attr);
 	memcpy(&event->attr, attr, size);
 	if (event->attr.size > sizeof(event->attr))
-		/* what is beyond was zero: the kernel took it */
+		/* the kernel accepted the attr: the bytes beyond are zero */
 		event->attr.size = sizeof(event->attr);
 }
 
@@ -189,8 +209,8 @@ static void join(struct explain_event *event, struct explain_event *leader)
 struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, int fd,
 					const struct perch_open_call *call)
 {
-	struct explain_descriptors *table = table_of(job);
-	struct process *process = table && table->nr < DESCRIPTORS_MAX ? process_of(table, pid)
+	struct explain_descriptors *table = get_table(job);
+	struct process *process = table && table->nr < DESCRIPTORS_MAX ? get_process(table, pid)
 								       : NULL;
 	struct explain_event *event = process && fd >= 0 ? calloc(1, sizeof(*event)) : NULL;
 	struct explain_event *other;
@@ -203,36 +223,33 @@ struct explain_event *explain_add_event(struct explain_job *job, pid_t pid, int 
 	event->group_fd = call->group_fd;
 	event->flags = call->flags;
 	event->members = 1;
-	note_attr(event, call->attr);
-	/* held while group_fd is looked up: fd may have been group_fd, in a bad log */
-	event->references = 1;
+	copy_attr(event, call->attr);
 	other = call->group_fd == fd ? NULL : explain_find_event(table, pid, call->group_fd);
 	if (!insert(table, process, fd, event)) {
 		free(event);
 		return NULL;
 	}
-	event->references--;
 	join(event, other);
 	event->has_output = other && call->flags & PERCH_FLAG_FD_OUTPUT;
 	return event;
 }
 
-static bool leads(const struct explain_event *event)
+static bool is_leader(const struct explain_event *event)
 {
-	/* a closed leader's members are on their own */
+	/* without its leader, a member leads itself */
 	return !event->leader || !event->leader->descriptors;
 }
 
 bool explain_get_leader(const struct explain_event *event, struct perch_open_call_leader *leader)
 {
-	if (!event || !event->attr_known)
+	if (!event || !event->has_attr)
 		return false;
 	*leader = (struct perch_open_call_leader){
 		.attr = &event->attr,
 		.pid = event->pid,
 		.cpu = event->cpu,
 		.flags = event->flags,
-		.is_member = !leads(event),
+		.is_member = !is_leader(event),
 		.has_ring = event->ring_size || event->has_output,
 		.members = explain_group_size(event),
 	};
@@ -241,13 +258,13 @@ bool explain_get_leader(const struct explain_event *event, struct perch_open_cal
 
 size_t explain_group_size(const struct explain_event *event)
 {
-	return leads(event) ? event->members : event->leader->members;
+	return is_leader(event) ? event->members : event->leader->members;
 }
 
-/* What the child has done already, where that was seen first, stays as it is. */
+/* A log may report descriptors of the child before the fork; these stay. */
 void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 {
-	struct explain_descriptors *table = table_of(job);
+	struct explain_descriptors *table = get_table(job);
 	const struct process *from;
 	struct process *to;
 
@@ -255,14 +272,14 @@ void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 		return;
 	explain_add_process(job, parent);
 	explain_add_process(job, child);
-	from = *slot_of(table, parent);
+	from = find_process(table, parent);
 	if (!from || !from->nr)
 		return;
-	to = process_of(table, child);
+	to = get_process(table, child);
 	for (size_t i = 0; to && i < from->nr; i++) {
 		int fd = from->descriptor[i].fd;
 
-		if (!has(to, place_of(to, fd), fd) &&
+		if (!has(to, find_position(to, fd), fd) &&
 		    !insert(table, to, fd, from->descriptor[i].event))
 			return;
 	}
@@ -270,7 +287,7 @@ void explain_handle_fork(struct explain_job *job, pid_t parent, pid_t child)
 
 void explain_handle_exec(struct explain_job *job, pid_t pid)
 {
-	struct process *process = job->descriptors ? *slot_of(job->descriptors, pid) : NULL;
+	struct process *process = find_process(job->descriptors, pid);
 
 	for (size_t i = process ? process->nr : 0; i-- > 0;)
 		if (process->descriptor[i].event->flags & PERCH_FLAG_FD_CLOEXEC)
@@ -279,29 +296,41 @@ void explain_handle_exec(struct explain_job *job, pid_t pid)
 
 void explain_handle_close(struct explain_job *job, pid_t pid, int fd)
 {
-	struct process *process = job->descriptors && fd >= 0 ? *slot_of(job->descriptors, pid)
-							      : NULL;
-	size_t place;
+	struct process *process = fd >= 0 ? find_process(job->descriptors, pid) : NULL;
+	size_t position;
 
 	if (!process)
 		return;
-	place = place_of(process, fd);
-	if (has(process, place, fd))
-		remove_at(job->descriptors, process, place);
+	position = find_position(process, fd);
+	if (has(process, position, fd))
+		remove_at(job->descriptors, process, position);
+}
+
+/* The last process moves into the free place of the array. */
+static void remove_process(struct explain_descriptors *table, uint32_t index)
+{
+	struct process *process = table->process[index];
+	uint32_t last = table->nr_processes - 1;
+
+	while (process->nr)
+		remove_at(table, process, process->nr - 1);
+	perch__hash_remove(&table->by_pid, hash_pid(table, process->pid), index);
+	if (index != last) {
+		table->process[index] = table->process[last];
+		perch__hash_move(&table->by_pid, hash_pid(table, table->process[index]->pid), last,
+				 index);
+	}
+	table->nr_processes--;
+	free(process->descriptor);
+	free(process);
 }
 
 void explain_handle_exit(struct explain_job *job, pid_t pid)
 {
-	struct process **slot = job->descriptors ? slot_of(job->descriptors, pid) : NULL;
-	struct process *process = slot ? *slot : NULL;
+	uint32_t index = job->descriptors ? find_index(job->descriptors, pid) : PERCH__HASH_NONE;
 
-	if (!process)
-		return;
-	while (process->nr)
-		remove_at(job->descriptors, process, process->nr - 1);
-	*slot = process->next;
-	free(process->descriptor);
-	free(process);
+	if (index != PERCH__HASH_NONE)
+		remove_process(job->descriptors, index);
 }
 
 bool explain_is_event(const struct explain_job *job, pid_t process, int fd)
@@ -309,14 +338,13 @@ bool explain_is_event(const struct explain_job *job, pid_t process, int fd)
 	return explain_find_event(job->descriptors, process, fd) != NULL;
 }
 
-void explain_job_clear(struct explain_job *job)
+void explain_descriptors_free(struct explain_descriptors *table)
 {
-	struct explain_descriptors *table = job->descriptors;
-
-	for (size_t i = 0; table && i < BUCKETS; i++)
-		while (table->bucket[i])
-			explain_handle_exit(job, table->bucket[i]->pid);
+	if (!table)
+		return;
+	while (table->nr_processes)
+		remove_process(table, table->nr_processes - 1);
+	perch__hash_clear(&table->by_pid);
+	free(table->process);
 	free(table);
-	job->descriptors = NULL;
-	explain_dedup_free(job);
 }

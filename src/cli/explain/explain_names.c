@@ -1,118 +1,240 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of errnos, for output and for logs: C libraries tell the text of an errno, and not all of
- * them the name. */
+/* Names of errnos, flags and ioctl requests, to print and to parse logs. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "explain.h"
+#include "explain_format.h"
 #include "options.h"
 
 /* clang-format off */
-#define NAMED(name) { #name, name }
+#define ERRNO(name) { #name, name }
 /* clang-format on */
 
 static const struct {
 	const char *name;
 	int errnum;
-} names[] = {
-	NAMED(EPERM),
-	NAMED(ENOENT),
-	NAMED(ESRCH),
-	NAMED(EINTR),
-	NAMED(EIO),
-	NAMED(ENXIO),
-	NAMED(E2BIG),
-	NAMED(ENOEXEC),
-	NAMED(EBADF),
-	NAMED(ECHILD),
-	NAMED(EAGAIN),
-	NAMED(ENOMEM),
-	NAMED(EACCES),
-	NAMED(EFAULT),
-	NAMED(ENOTBLK),
-	NAMED(EBUSY),
-	NAMED(EEXIST),
-	NAMED(EXDEV),
-	NAMED(ENODEV),
-	NAMED(ENOTDIR),
-	NAMED(EISDIR),
-	NAMED(EINVAL),
-	NAMED(ENFILE),
-	NAMED(EMFILE),
-	NAMED(ENOTTY),
-	NAMED(ETXTBSY),
-	NAMED(EFBIG),
-	NAMED(ENOSPC),
-	NAMED(ESPIPE),
-	NAMED(EROFS),
-	NAMED(EMLINK),
-	NAMED(EPIPE),
-	NAMED(EDOM),
-	NAMED(ERANGE),
-	NAMED(EDEADLK),
-	NAMED(ENAMETOOLONG),
-	NAMED(ENOLCK),
-	NAMED(ENOSYS),
-	NAMED(ENOTEMPTY),
-	NAMED(ELOOP),
-	NAMED(ENOMSG),
-	NAMED(EIDRM),
-	NAMED(ENODATA),
-	NAMED(ETIME),
-	NAMED(EREMOTE),
-	NAMED(ENOLINK),
-	NAMED(EPROTO),
-	NAMED(EBADMSG),
-	NAMED(EOVERFLOW),
-	NAMED(EBADFD),
-	NAMED(EILSEQ),
-	NAMED(ERESTART),
-	NAMED(EUSERS),
-	NAMED(ENOTSOCK),
-	NAMED(EDESTADDRREQ),
-	NAMED(EMSGSIZE),
-	NAMED(ENOPROTOOPT),
-	NAMED(EPROTONOSUPPORT),
-	NAMED(EOPNOTSUPP),
-	NAMED(EPFNOSUPPORT),
-	NAMED(EAFNOSUPPORT),
-	NAMED(EADDRINUSE),
-	NAMED(EADDRNOTAVAIL),
-	NAMED(ENETDOWN),
-	NAMED(ENOBUFS),
-	NAMED(EISCONN),
-	NAMED(ENOTCONN),
-	NAMED(ETIMEDOUT),
-	NAMED(ECONNREFUSED),
-	NAMED(EALREADY),
-	NAMED(EINPROGRESS),
-	NAMED(ESTALE),
-	NAMED(EDQUOT),
-	NAMED(ECANCELED),
-	NAMED(EOWNERDEAD),
-	NAMED(ENOTRECOVERABLE),
-	NAMED(ERFKILL),
-	NAMED(EHWPOISON),
-	{ "ENOTSUPP", 524 }, /* the kernel's own, which escapes from probes and BPF */
+} errnos[] = {
+	ERRNO(EPERM),
+	ERRNO(ENOENT),
+	ERRNO(ESRCH),
+	ERRNO(EINTR),
+	ERRNO(EIO),
+	ERRNO(ENXIO),
+	ERRNO(E2BIG),
+	ERRNO(ENOEXEC),
+	ERRNO(EBADF),
+	ERRNO(ECHILD),
+	ERRNO(EAGAIN),
+	ERRNO(ENOMEM),
+	ERRNO(EACCES),
+	ERRNO(EFAULT),
+	ERRNO(ENOTBLK),
+	ERRNO(EBUSY),
+	ERRNO(EEXIST),
+	ERRNO(EXDEV),
+	ERRNO(ENODEV),
+	ERRNO(ENOTDIR),
+	ERRNO(EISDIR),
+	ERRNO(EINVAL),
+	ERRNO(ENFILE),
+	ERRNO(EMFILE),
+	ERRNO(ENOTTY),
+	ERRNO(ETXTBSY),
+	ERRNO(EFBIG),
+	ERRNO(ENOSPC),
+	ERRNO(ESPIPE),
+	ERRNO(EROFS),
+	ERRNO(EMLINK),
+	ERRNO(EPIPE),
+	ERRNO(EDOM),
+	ERRNO(ERANGE),
+	ERRNO(EDEADLK),
+	ERRNO(ENAMETOOLONG),
+	ERRNO(ENOLCK),
+	ERRNO(ENOSYS),
+	ERRNO(ENOTEMPTY),
+	ERRNO(ELOOP),
+	ERRNO(ENOMSG),
+	ERRNO(EIDRM),
+	ERRNO(ENODATA),
+	ERRNO(ETIME),
+	ERRNO(EREMOTE),
+	ERRNO(ENOLINK),
+	ERRNO(EPROTO),
+	ERRNO(EBADMSG),
+	ERRNO(EOVERFLOW),
+	ERRNO(EBADFD),
+	ERRNO(EILSEQ),
+	ERRNO(ERESTART),
+	ERRNO(EUSERS),
+	ERRNO(ENOTSOCK),
+	ERRNO(EDESTADDRREQ),
+	ERRNO(EMSGSIZE),
+	ERRNO(ENOPROTOOPT),
+	ERRNO(EPROTONOSUPPORT),
+	ERRNO(EOPNOTSUPP),
+	ERRNO(EPFNOSUPPORT),
+	ERRNO(EAFNOSUPPORT),
+	ERRNO(EADDRINUSE),
+	ERRNO(EADDRNOTAVAIL),
+	ERRNO(ENETDOWN),
+	ERRNO(ENOBUFS),
+	ERRNO(EISCONN),
+	ERRNO(ENOTCONN),
+	ERRNO(ETIMEDOUT),
+	ERRNO(ECONNREFUSED),
+	ERRNO(EALREADY),
+	ERRNO(EINPROGRESS),
+	ERRNO(ESTALE),
+	ERRNO(EDQUOT),
+	ERRNO(ECANCELED),
+	ERRNO(EOWNERDEAD),
+	ERRNO(ENOTRECOVERABLE),
+	ERRNO(ERFKILL),
+	ERRNO(EHWPOISON),
+	{ "ENOTSUPP", 524 }, /* internal to the kernel; probes and BPF return it */
 	{ "EWOULDBLOCK", EWOULDBLOCK },
 	{ "ENOTSUP", ENOTSUP },
 	{ "EDEADLOCK", EDEADLOCK },
 };
 
+struct name {
+	const char *name;
+	unsigned long value;
+};
+
+static const struct name open_flags[] = {
+	{ "FD_NO_GROUP", PERCH_FLAG_FD_NO_GROUP },
+	{ "FD_OUTPUT", PERCH_FLAG_FD_OUTPUT },
+	{ "PID_CGROUP", PERCH_FLAG_PID_CGROUP },
+	{ "FD_CLOEXEC", PERCH_FLAG_FD_CLOEXEC },
+};
+
+static const struct name protections[] = {
+	{ "PROT_READ", PROT_READ },
+	{ "PROT_WRITE", PROT_WRITE },
+	{ "PROT_EXEC", PROT_EXEC },
+};
+
+static const struct name map_flags[] = {
+	{ "MAP_SHARED_VALIDATE", MAP_SHARED_VALIDATE },
+	{ "MAP_SHARED", MAP_SHARED },
+	{ "MAP_PRIVATE", MAP_PRIVATE },
+	{ "MAP_FIXED", MAP_FIXED },
+	{ "MAP_ANONYMOUS", MAP_ANONYMOUS },
+	{ "MAP_LOCKED", MAP_LOCKED },
+	{ "MAP_NORESERVE", MAP_NORESERVE },
+	{ "MAP_POPULATE", MAP_POPULATE },
+	{ "MAP_NONBLOCK", MAP_NONBLOCK },
+	{ "MAP_STACK", MAP_STACK },
+	{ "MAP_HUGETLB", MAP_HUGETLB },
+};
+
+/* clang-format off */
+#define REQUEST(word) { #word, PERCH_IOC_##word }
+/* clang-format on */
+static const struct name requests[] = {
+	REQUEST(ENABLE),  REQUEST(DISABLE),	 REQUEST(REFRESH),    REQUEST(RESET),
+	REQUEST(PERIOD),  REQUEST(SET_OUTPUT),	 REQUEST(SET_FILTER), REQUEST(ID),
+	REQUEST(SET_BPF), REQUEST(PAUSE_OUTPUT), REQUEST(QUERY_BPF),  REQUEST(MODIFY_ATTRIBUTES),
+};
+
 const char *explain_format_errno(int errnum, char *buffer, size_t size)
 {
-	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (names[i].errnum == errnum)
-			return names[i].name;
+	for (size_t i = 0; i < CLI_NR(errnos); i++)
+		if (errnos[i].errnum == errnum)
+			return errnos[i].name;
 	snprintf(buffer, size, "errno %d", errnum);
 	return buffer;
 }
 
 int explain_parse_errno(const char *name, size_t length)
 {
-	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (strlen(names[i].name) == length && !memcmp(names[i].name, name, length))
-			return names[i].errnum;
+	for (size_t i = 0; i < CLI_NR(errnos); i++)
+		if (strlen(errnos[i].name) == length && !memcmp(errnos[i].name, name, length))
+			return errnos[i].errnum;
 	return 0;
+}
+
+/* "A|B|0x40" */
+static const char *format_bits(const struct name *names, size_t nr, unsigned long value,
+			       char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (size_t i = 0; i < nr && used < size; i++) {
+		if ((value & names[i].value) != names[i].value)
+			continue;
+		used += snprintf(buffer + used, size - used, "%s%s", used ? "|" : "",
+				 names[i].name);
+		value &= ~names[i].value;
+	}
+	if ((value || !used) && used < size)
+		snprintf(buffer + used, size - used, value ? "%s%#lx" : "%s%lu", used ? "|" : "",
+			 value);
+	return buffer;
+}
+
+const char *explain_format_open_flags(unsigned long flags, char *buffer, size_t size)
+{
+	return format_bits(open_flags, CLI_NR(open_flags), flags, buffer, size);
+}
+
+const char *explain_format_protection(int protection, char *buffer, size_t size)
+{
+	return format_bits(protections, CLI_NR(protections), (unsigned)protection, buffer, size);
+}
+
+const char *explain_format_map_flags(int flags, char *buffer, size_t size)
+{
+	return format_bits(map_flags, CLI_NR(map_flags), (unsigned)flags, buffer, size);
+}
+
+static const struct name *find(const struct name *names, size_t nr, const char *name, size_t length)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(names[i].name) == length && !memcmp(names[i].name, name, length))
+			return &names[i];
+	return NULL;
+}
+
+long explain_parse_map_constant(const char *name, size_t length)
+{
+	const struct name *found = find(protections, CLI_NR(protections), name, length);
+
+	if (!found)
+		found = find(map_flags, CLI_NR(map_flags), name, length);
+	return found ? (long)found->value : -1;
+}
+
+const char *explain_format_request(unsigned long request, char *buffer, size_t size)
+{
+	for (size_t i = 0; i < CLI_NR(requests); i++)
+		if ((uint32_t)requests[i].value == (uint32_t)request) {
+			snprintf(buffer, size, "PERF_EVENT_IOC_%s", requests[i].name);
+			return buffer;
+		}
+	snprintf(buffer, size, "%#lx", request);
+	return buffer;
+}
+
+unsigned long explain_parse_request(const char *name, size_t length)
+{
+	const struct name *found = find(requests, CLI_NR(requests), name, length);
+
+	return found ? found->value : 0;
+}
+
+const char *explain_operation_name(enum perch_operation_kind kind)
+{
+	static const char *const names[] = {
+		[PERCH_OPERATION_MMAP] = "mmap",
+		[PERCH_OPERATION_IOCTL] = "ioctl",
+		[PERCH_OPERATION_READ] = "read",
+		[PERCH_OPERATION_MUNMAP] = "munmap",
+	};
+
+	return names[kind];
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals as text, in the manner of a compiler: where, what, why; then what to do about it. */
+/* Refusals as text: which call, the errno and cause, the reason; then what to do. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "explain_attr.h"
+#include "base/hash_table.h"
+#include "explain_format.h"
 #include "options.h"
 
 #define BOLD  "\033[1m"
@@ -28,10 +30,10 @@ static void label(const struct explain_job *job, const char *text)
 	fputc(' ', job->out);
 }
 
-/* " (thread 12 of 10, perf)" where that is worth telling. */
-static void put_caller(const struct explain_job *job, const struct explain_caller *caller)
+/* " (thread 12 of process 10, perf)" if it is not the main thread of the only process. */
+static void print_caller(const struct explain_job *job, const struct explain_caller *caller)
 {
-	if (caller->thread == caller->process && !caller->several)
+	if (caller->thread == caller->process && !caller->several_processes)
 		return;
 	if (caller->thread != caller->process)
 		fprintf(job->out, " (thread %d of process %d", caller->thread, caller->process);
@@ -43,7 +45,7 @@ static void put_caller(const struct explain_job *job, const struct explain_calle
 }
 
 /* ": ENOENT [no-hardware, likely]" and the sentence below it. */
-static void put_verdict(const struct explain_job *job, const struct perch_explanation *explanation)
+static void print_result(const struct explain_job *job, const struct perch_explanation *explanation)
 {
 	char number[32];
 
@@ -62,7 +64,7 @@ static void put_verdict(const struct explain_job *job, const struct perch_explan
 	fputc('\n', job->out);
 }
 
-static void put_fields(const struct explain_job *job, const struct perch_finding *finding)
+static void print_fields(const struct explain_job *job, const struct perch_finding *finding)
 {
 	if (!finding->nr_fields && !finding->since[0])
 		return;
@@ -75,9 +77,9 @@ static void put_fields(const struct explain_job *job, const struct perch_finding
 	fputc('\n', job->out);
 }
 
-/* Another candidate, or what would come next. */
-static void put_short(const struct explain_job *job, const char *name,
-		      const struct perch_finding *finding)
+/* Another candidate, or what would be refused next. */
+static void print_finding(const struct explain_job *job, const char *name,
+			  const struct perch_finding *finding)
 {
 	label(job, name);
 	fprintf(job->out, "[%s] ", perch_cause_slug(finding->cause));
@@ -89,57 +91,51 @@ static void put_short(const struct explain_job *job, const char *name,
 	fputc('\n', job->out);
 }
 
-static void put_answer(struct explain_job *job, const struct perch_explanation *explanation)
+static void print_explanation(struct explain_job *job, const struct perch_explanation *explanation)
 {
 	const struct perch_finding *finding = &explanation->finding[0];
 
-	put_verdict(job, explanation);
-	put_fields(job, finding);
+	print_result(job, explanation);
+	print_fields(job, finding);
 	if (finding->remedy[0]) {
 		label(job, "do:");
 		cli_put_clean(job->out, finding->remedy);
 		fputc('\n', job->out);
 	}
 	for (size_t i = 1; i < explanation->nr_findings && i < PERCH_FINDINGS_MAX; i++)
-		put_short(job, "or:", &explanation->finding[i]);
+		print_finding(job, "or:", &explanation->finding[i]);
 	for (size_t i = 0; i < explanation->nr_next && i < PERCH_NEXT_MAX; i++)
-		put_short(job, "then:", &explanation->next[i]);
+		print_finding(job, "then:", &explanation->next[i]);
 	if (explanation->out_of_budget && explanation->confidence != PERCH_CONFIDENCE_CERTAIN) {
 		label(job, "note:");
-		fputs("looking into it ended early, for it took too long\n", job->out);
+		fputs("the search for the cause ended at its limit of calls or time\n", job->out);
 	}
 	if (job->from_log && !job->machine &&
 	    explanation->confidence == PERCH_CONFIDENCE_AMBIGUOUS && !job->here_hint_printed) {
 		job->here_hint_printed = true;
 		label(job, "note:");
-		fputs("with --here more can be told, if the log was made on this machine\n",
+		fputs("if the log was made on this machine, --here gives more certain causes\n",
 		      job->out);
 	}
 }
 
-static void put_call(const struct explain_job *job, const struct explain_caller *caller,
-		     const struct perch_open_call *call)
+static void print_call(const struct explain_job *job, const struct explain_caller *caller,
+		       const struct perch_open_call *call)
 {
-	const struct explain_attr_format words = { .out = job->out,
-						   .partial = call->attr_is_partial,
-						   .machine = caller->machine,
-						   .memory = caller->has_memory };
+	const struct explain_attr_format format = { .out = job->out,
+						    .partial = call->attr_is_partial,
+						    .machine = caller->machine,
+						    .memory = caller->has_memory };
 	char flags[96];
 
 	label(job, "call:");
 	fputs("perf_event_open(", job->out);
-	explain_attr_print(&words, call->attr);
+	explain_attr_print(&format, call->attr);
 	fprintf(job->out, ", pid %d, cpu %d, group_fd %d, flags %s)\n", call->pid, call->cpu,
 		call->group_fd, explain_format_open_flags(call->flags, flags, sizeof(flags)));
 }
 
-static uint64_t hash_byte(uint64_t sum, unsigned char byte)
-{
-	return (sum ^ byte) * UINT64_C(1099511628211);
-}
-
-/* How long the text at this place is when it begins with the word and does not go on in the same
- * number. */
+/* The length of the word if the text begins with it and no further digit follows; else 0. */
 static size_t whole_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
@@ -147,7 +143,7 @@ static size_t whole_word(const char *text, const char *word)
 	return strncmp(text, word, length) || isxdigit((unsigned char)text[length]) ? 0 : length;
 }
 
-/* Two texts are the same when they differ in what the CPU and the event are called. */
+/* Adds the text to the hash, with one byte in place of the CPU and of the config. */
 static uint64_t hash_text(uint64_t sum, const char *text, const char *cpu, const char *config)
 {
 	size_t skip;
@@ -156,33 +152,33 @@ static uint64_t hash_text(uint64_t sum, const char *text, const char *cpu, const
 		skip = whole_word(text, cpu);
 		if (!skip)
 			skip = whole_word(text, config);
-		sum = hash_byte(sum, skip ? 1 : *text);
+		sum = perch__hash_integer(sum, skip ? 1 : (unsigned char)*text);
 		text += skip ? skip : 1;
 	}
-	return hash_byte(sum, 0);
+	return perch__hash_integer(sum, 0);
 }
 
 static uint64_t hash_findings(uint64_t sum, const struct perch_finding *findings, size_t nr,
 			      const char *cpu, const char *config)
 {
 	for (size_t i = 0; i < nr; i++) {
-		sum = hash_byte(sum, findings[i].cause);
+		sum = perch__hash_integer(sum, findings[i].cause);
 		sum = hash_text(sum, findings[i].message, cpu, config);
 		sum = hash_text(sum, findings[i].remedy, cpu, config);
 		for (size_t j = 0; j < findings[i].nr_fields; j++)
 			sum = hash_text(sum, findings[i].field[j], cpu, config);
 	}
-	return hash_byte(sum, 0);
+	return perch__hash_integer(sum, 0);
 }
 
-static uint64_t hash_answer(const struct explain_refusal *refusal,
-			    const struct perch_explanation *explanation)
+static uint64_t hash_explanation(const struct explain_refusal *refusal,
+				 const struct perch_explanation *explanation)
 {
 	const size_t nr = explanation->nr_findings < PERCH_FINDINGS_MAX ? explanation->nr_findings
 									: PERCH_FINDINGS_MAX;
 	const size_t next = explanation->nr_next < PERCH_NEXT_MAX ? explanation->nr_next
 								  : PERCH_NEXT_MAX;
-	uint64_t sum = UINT64_C(14695981039346656037);
+	uint64_t sum = 0;
 	char cpu[32], config[32];
 
 	snprintf(cpu, sizeof(cpu), "CPU %d", refusal->cpu);
@@ -191,8 +187,8 @@ static uint64_t hash_answer(const struct explain_refusal *refusal,
 	return hash_findings(sum, explanation->next, next, cpu, config);
 }
 
-static bool is_told(struct explain_job *job, struct explain_refusal *refusal,
-		    const struct perch_attr *attr, const struct perch_explanation *explanation)
+static bool was_printed(struct explain_job *job, struct explain_refusal *refusal,
+			const struct perch_attr *attr, const struct perch_explanation *explanation)
 {
 	struct perch_attr copy;
 
@@ -202,11 +198,11 @@ static bool is_told(struct explain_job *job, struct explain_refusal *refusal,
 	refusal->errnum = explanation->errnum;
 	refusal->cause = explanation->finding[0].cause;
 	refusal->confidence = explanation->confidence;
-	refusal->text = hash_answer(refusal, explanation);
+	refusal->text = hash_explanation(refusal, explanation);
 	return explain_dedup_count(job, refusal);
 }
 
-static void begin(const struct explain_job *job)
+static void print_prefix(const struct explain_job *job)
 {
 	paint(job, BOLD);
 	fputs("perch explain:", job->out);
@@ -221,17 +217,17 @@ void explain_print_call(struct explain_job *job, uint64_t number,
 					   .cpu = call->cpu,
 					   .process = caller->process };
 
-	if (is_told(job, &refusal, call->attr, explanation))
+	if (was_printed(job, &refusal, call->attr, explanation))
 		return;
-	begin(job);
+	print_prefix(job);
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
-	put_caller(job, caller);
-	put_answer(job, explanation);
-	put_call(job, caller, call);
+	print_caller(job, caller);
+	print_explanation(job, explanation);
+	print_call(job, caller, call);
 }
 
-/* What the argument points to tells more than where that is. */
-static void put_control(const struct explain_job *job, int fd,
+/* Prints what the argument points to, if that is known. */
+static void print_ioctl(const struct explain_job *job, int fd,
 			const struct perch_operation *operation)
 {
 	char text[128];
@@ -249,10 +245,10 @@ static void put_control(const struct explain_job *job, int fd,
 	}
 }
 
-static void put_operation(const struct explain_job *job, const struct explain_caller *caller,
-			  int fd, const struct perch_operation *operation)
+static void print_operation(const struct explain_job *job, const struct explain_caller *caller,
+			    int fd, const struct perch_operation *operation)
 {
-	const struct explain_attr_format words = { .out = job->out, .machine = caller->machine };
+	const struct explain_attr_format format = { .out = job->out, .machine = caller->machine };
 	char text[128], flags[128];
 
 	label(job, "call:");
@@ -268,10 +264,10 @@ static void put_operation(const struct explain_job *job, const struct explain_ca
 		fprintf(job->out, "munmap(length %zu, from byte %" PRIu64 " of the mapping on)",
 			operation->length, operation->offset);
 	else
-		put_control(job, fd, operation);
+		print_ioctl(job, fd, operation);
 	if (operation->attr) {
 		fputs(" of ", job->out);
-		explain_attr_print(&words, operation->attr);
+		explain_attr_print(&format, operation->attr);
 		fprintf(job->out, ", pid %d, cpu %d", operation->pid, operation->cpu);
 	}
 	fputc('\n', job->out);
@@ -291,15 +287,15 @@ void explain_print_operation(struct explain_job *job, uint64_t number,
 		.fd = fd,
 	};
 
-	if (is_told(job, &refusal, operation->attr, explanation))
+	if (was_printed(job, &refusal, operation->attr, explanation))
 		return;
-	begin(job);
+	print_prefix(job);
 	fprintf(job->out, " %s of descriptor %d", explain_operation_name(operation->kind), fd);
 	if (number)
-		fprintf(job->out, ", from call %" PRIu64, number);
-	put_caller(job, caller);
-	put_answer(job, explanation);
-	put_operation(job, caller, fd, operation);
+		fprintf(job->out, ", opened by call %" PRIu64, number);
+	print_caller(job, caller);
+	print_explanation(job, explanation);
+	print_operation(job, caller, fd, operation);
 }
 
 void explain_print_success(struct explain_job *job, uint64_t number,
@@ -307,16 +303,25 @@ void explain_print_success(struct explain_job *job, uint64_t number,
 			   int fd, const struct perch_finding *lint, size_t nr)
 {
 	explain_dedup_print_last(job);
-	begin(job);
+	print_prefix(job);
 	fprintf(job->out, " call %" PRIu64 " of perf_event_open", number);
-	put_caller(job, caller);
+	print_caller(job, caller);
 	fprintf(job->out, ": descriptor %d\n", fd);
 	for (size_t i = 0; i < nr; i++)
-		put_short(job, "lint:", &lint[i]);
-	put_call(job, caller, call);
+		print_finding(job, "lint:", &lint[i]);
+	print_call(job, caller, call);
 }
 
-/* Always on stderr: the file of -o has refusals alone, and there is one who waits for the end. */
+void explain_flush(struct explain_job *job)
+{
+	if (!fflush(job->out) && !ferror(job->out))
+		return;
+	if (!job->write_failed)
+		job->write_error = errno;
+	job->write_failed = true;
+}
+
+/* On stderr, because the file of -o has refusals only. */
 void explain_print_summary(struct explain_job *job)
 {
 	if (!job->json)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals as JSON: an object a line, each call one of its own. */
+/* Refusals as JSON: one object per line for each refused call, without deduplication. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <jansson.h>
 
-#include "explain_attr.h"
+#include "explain_format.h"
 #include "explain_descriptors.h"
 #include "options.h"
 
-/* Texts may quote what a program passed, which need not be UTF-8. */
+/* A message may quote a string of the program that is not UTF-8. */
 static json_t *clean(const char *text)
 {
 	char buffer[1024];
@@ -18,7 +18,7 @@ static json_t *clean(const char *text)
 	return json_string(buffer);
 }
 
-/* JSON's numbers are signed here: what is beyond is told in hex, as a string. */
+/* jansson has signed integers: larger numbers are hexadecimal strings. */
 static json_t *number(uint64_t value)
 {
 	char hex[32];
@@ -83,7 +83,7 @@ static json_t *findings_array(const struct perch_finding *findings, size_t nr)
 	return array;
 }
 
-static json_t *begin(uint64_t call, const struct explain_caller *caller)
+static json_t *new_object(uint64_t call, const struct explain_caller *caller)
 {
 	json_t *object = json_object();
 
@@ -129,14 +129,14 @@ static void set_call(json_t *object, const struct perch_open_call *call)
 	set(object, "args", arguments);
 }
 
-static void put(struct explain_job *job, json_t *object)
+static void write_line(struct explain_job *job, json_t *object)
 {
 	if (!object) {
 		job->write_failed = true;
 		job->write_error = ENOMEM;
 		return;
 	}
-	/* what cannot be written is seen when it is flushed */
+	/* explain_flush() detects a failed write */
 	json_dumpf(object, job->out, JSON_COMPACT);
 	fputc('\n', job->out);
 	json_decref(object);
@@ -146,14 +146,14 @@ void explain_json_call(struct explain_job *job, uint64_t call_number,
 		       const struct explain_caller *caller, const struct perch_open_call *call,
 		       const struct perch_explanation *explanation)
 {
-	json_t *object = begin(call_number, caller);
+	json_t *object = new_object(call_number, caller);
 
 	set_explanation(object, explanation);
 	set_call(object, call);
-	put(job, object);
+	write_line(job, object);
 }
 
-/* Those of the call that gave the descriptor come first, null when it was not seen. */
+/* First those of the open call that returned the descriptor; null if it was not seen. */
 static json_t *operation_arguments(const struct explain_event *event, int fd,
 				   const struct perch_operation *operation)
 {
@@ -193,7 +193,7 @@ void explain_json_operation(struct explain_job *job, const struct explain_event 
 			    const struct perch_operation *operation,
 			    const struct perch_explanation *explanation)
 {
-	json_t *object = begin(event ? event->number : 0, caller);
+	json_t *object = new_object(event ? event->number : 0, caller);
 
 	set(object, "operation", json_string(explain_operation_name(operation->kind)));
 	set_explanation(object, explanation);
@@ -201,18 +201,18 @@ void explain_json_operation(struct explain_job *job, const struct explain_event 
 	if (!operation->attr)
 		set(object, "attr_is_partial", json_true());
 	set(object, "args", operation_arguments(event, fd, operation));
-	put(job, object);
+	write_line(job, object);
 }
 
 void explain_json_success(struct explain_job *job, uint64_t call_number,
 			  const struct explain_caller *caller, const struct perch_open_call *call,
 			  int fd, const struct perch_finding *lint, size_t nr)
 {
-	json_t *object = begin(call_number, caller);
+	json_t *object = new_object(call_number, caller);
 
 	set(object, "errno", json_integer(0));
 	set(object, "fd", json_integer(fd));
 	set(object, "lint", findings_array(lint, nr));
 	set_call(object, call);
-	put(job, object);
+	write_line(job, object);
 }

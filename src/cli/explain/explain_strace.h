@@ -1,106 +1,110 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Logs of strace, from its version 4 on. They come from anywhere: everything here works on a
- * stretch of text with an end, reads forward alone, and says when it cannot make sense of
- * something.
+ * Logs of strace 4 and later. A log is untrusted input: the parsers work on a range of text with an
+ * end, only move forward, and return false for text that they do not understand. A file uses those
+ * below it:
+ *
+ *   explain_strace.c          reads lines, joins system calls that strace split
+ *   explain_strace_calls.c    the system calls about events and their descriptors
+ *   explain_strace_attr.c     struct perf_event_attr       explain_strace_threads.c  threads
+ *   explain_strace_text.c     numbers, strings
+ *   explain_strace_names.c    constants of kernel headers
  */
 #ifndef PERCH_CLI_EXPLAIN_STRACE_H
 #define PERCH_CLI_EXPLAIN_STRACE_H
 
+#include "base/hash_table.h"
 #include "explain.h"
 
+/* The text that is not parsed yet. */
 struct strace_text {
 	const char *at, *end;
 };
 
-/* A stretch of the text itself. */
+/* A part of the text. */
 struct strace_token {
 	const char *at;
 	size_t length;
 };
 
 void strace_skip_spaces(struct strace_text *text);
-/* Goes past the word when the text begins with it. */
+/* Skips the word and returns true if the text begins with it. */
 bool strace_accept(struct strace_text *text, const char *word);
-/* An identifier; length 0 when there is none. */
+/* Returns length 0 if there is no identifier. */
 struct strace_token strace_read_identifier(struct strace_text *text);
-/* A plain number: decimal, 0x hex, 0 octal, with a sign. */
+/* A number with an optional sign: decimal, 0x hexadecimal, 0 octal. */
 bool strace_read_number(struct strace_text *text, uint64_t *value);
 /*
- * A value and what annotates it: "PERF_SAMPLE_IP|0x40", "1<<16|3", then comments and, of
- * descriptors and processes,
- * "<...>". note, when not NULL, is the last of these annotations. False when a name in it is not
- * known, or it is none.
+ * A value, "PERF_SAMPLE_IP|0x40" or "1<<16|3", and its annotations: comments, and "<...>" behind
+ * descriptors and pids. note is the last annotation, and may be NULL. Returns false if there is no
+ * value, or a name is unknown.
  */
 bool strace_read_value(struct strace_text *text, uint64_t *value, struct strace_token *note);
-/* A quoted string with its escapes undone, cut to the buffer. False when it is none, or strace cut
- * it ("..."). */
+/*
+ * A quoted string without its escapes, truncated to the buffer. Returns false if there is none, or
+ * strace truncated it ("...").
+ */
 bool strace_read_string(struct strace_text *text, char *buffer, size_t size);
-/* Goes past a value of any kind, up to the ',' '}' ']' or ')' that ends it. */
+/* Skips a value of any kind, up to the ',' '}' ']' or ')' that ends it. */
 void strace_skip_value(struct strace_text *text);
-/* Goes past ", ". */
+/* Skips ", ". */
 bool strace_accept_comma(struct strace_text *text);
 
-bool strace_token_is(const struct strace_token *word, const char *name);
-/* The number behind a name of the kernel's headers. */
-bool strace_lookup_constant(const struct strace_token *word, uint64_t *value);
+bool strace_token_is(const struct strace_token *token, const char *name);
+/* The value of a constant of the kernel's headers. Returns false if it is unknown. */
+bool strace_lookup_constant(const struct strace_token *token, uint64_t *value);
 
-/* As long as the kernel reads at most. */
+/* As many bytes as the kernel reads at most. */
 union strace_attr {
 	struct perch_attr attr;
 	char bytes[4096];
 };
 
-/* "{type=..., }": fills the attr and, of the call, attr, attr_is_partial and kernel_size. */
-bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call);
+/* "{type=..., }": sets the attr, and attr, attr_is_partial and kernel_size of the call. */
+bool strace_read_attr(struct strace_text *text, union strace_attr *attr,
+		      struct perch_open_call *call);
 
-/* A whole call: text is what stands behind "name(". False when it cannot be understood and should
- * be. */
-struct strace_log;
-bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct strace_token *name,
-			  struct strace_text text);
-/*
- * What the rules could not know, and what their order is without facts: the size of a partly known
- * attr that the kernel wrote back tells the two E2BIG apart, and a type of no known PMU need not be
- * a probe's.
- */
-void strace_answer(const struct perch_open_call *call, const struct perch_machine *machine,
-		   struct perch_explanation *explanation);
-/* Whether a call of that name is of interest, so that it is kept while it is unfinished. */
-bool strace_is_relevant(const struct strace_token *name);
+#define STRACE_TEXT_MAX 65536 /* longer lines are truncated */
 
-/* Threads and unfinished calls; explain_strace_threads.c. */
-#define STRACE_TEXT_MAX 65536 /* of a line: what is longer is cut */
 struct strace_thread {
-	struct strace_thread *next;
 	pid_t tid;
 	pid_t process;
-	char *unfinished; /* "name(arguments" so far; NULL: none */
+	char *unfinished; /* the first part of a system call, "name(arguments"; NULL if none */
 };
 
 struct strace_log {
 	struct explain_job *job;
-	struct strace_thread *bucket[256];
-	size_t threads;
-	size_t kept; /* bytes of unfinished calls */
-	bool any;    /* a line that strace may have written was seen */
-	/* lines without a pid were seen: those of the first process */
-	bool nameless;
-	pid_t main; /* which it turned out to be; 0: not known yet */
-	/* the beginning of a line that a message of strace's own came into */
-	char *broken;
+	struct strace_thread *thread;
+	size_t nr_threads, capacity;
+	struct perch__hash_table by_tid;
+	size_t unfinished_bytes; /* of all threads */
+	bool is_strace;		 /* at least one line has the form of strace's output */
+	bool without_pid;	 /* lines without a pid exist: they are of the first thread */
+	pid_t first_tid;	 /* the pid of that thread; 0 until it is known */
+	char *cut_line;		 /* the start of a line that a message of strace interrupted */
 };
 
-/* The process of a thread: itself, unless it was cloned as a thread of another. */
+/*
+ * Handles a system call; text begins behind "name(". Returns false if the system call is relevant
+ * and could not be parsed.
+ */
+bool strace_parse_syscall(struct strace_log *log, pid_t thread, const struct strace_token *name,
+			  struct strace_text text);
+/* True if strace_parse_syscall() handles a system call of this name. */
+bool strace_is_relevant(const struct strace_token *name);
+
+/* The process of a thread. A thread that no clone reported is its own process. */
 pid_t strace_thread_process(const struct strace_log *log, pid_t thread);
 void strace_add_thread(struct strace_log *log, pid_t thread, pid_t process);
 bool strace_has_thread(const struct strace_log *log, pid_t thread);
 void strace_remove_thread(struct strace_log *log, pid_t thread);
-/* Keeps the beginning of a call; gives it back, to be freed, or NULL. */
+/* Saves the first part of a system call. Returns false without memory, or above a limit. */
 bool strace_save_unfinished(struct strace_log *log, pid_t thread, const char *text, size_t length);
+/* Returns the saved part, which the caller frees, or NULL. */
 char *strace_take_unfinished(struct strace_log *log, pid_t thread);
 void strace_log_clear(struct strace_log *log);
-/* One line, of any content, without its newline. */
+
+/* Parses one line without its newline. */
 void strace_parse_line(struct strace_log *log, const char *line, size_t length);
 
 #endif

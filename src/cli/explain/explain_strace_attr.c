@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The attr as strace shows it: whole with -v, abbreviated without, and without the fields that it
- * does not know yet. */
+/* The attr as strace writes it: all fields with -v, abbreviated otherwise, and without fields that
+ * this version of strace does not have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct reader {
 	struct perch_open_call *call;
 };
 
-/* Bits from the first on of the flags word: what an old strace has no names for. */
+/* Sets the bits of the flags word from first on, for which an old strace has no names. */
 static void set_flags_from(struct perch_attr *attr, unsigned first, uint64_t value)
 {
 	const struct perch_attr_field *fields;
@@ -28,8 +28,8 @@ static void set_flags_from(struct perch_attr *attr, unsigned first, uint64_t val
 	}
 }
 
-/* The note of a comment, as NUL-terminated text. */
-static const char *note_text(const struct strace_token *note, char *buffer, size_t size)
+/* Copies a token as a string. */
+static const char *token_text(const struct strace_token *note, char *buffer, size_t size)
 {
 	size_t length = note->length < size ? note->length : size - 1;
 
@@ -38,7 +38,7 @@ static const char *note_text(const struct strace_token *note, char *buffer, size
 	return buffer;
 }
 
-/* A later field's bytes, told by their place: "bytes 116..119: 0x5". */
+/* Sets a field that strace writes by offset: "bytes 116..119: 0x5". */
 static void set_bytes(struct perch_attr *attr, const char *note)
 {
 	const struct perch_attr_field *fields;
@@ -63,7 +63,7 @@ static void apply_note(struct reader *reader, bool reserved, uint64_t value,
 
 	if (!note->length)
 		return;
-	note_text(note, buffer, sizeof(buffer));
+	token_text(note, buffer, sizeof(buffer));
 	if (!reserved)
 		set_bytes(reader->attr, buffer);
 	else if (sscanf(buffer, " Bits %2u..%2u", &high, &low) == 2 && low < 64)
@@ -72,8 +72,8 @@ static void apply_note(struct reader *reader, bool reserved, uint64_t value,
 		reader->call->attr_is_partial = true;
 }
 
-/* "=> 0x88": what the kernel wrote back. */
-static void read_size_back(struct reader *reader)
+/* "=> 0x88": the size that the kernel wrote. */
+static void read_kernel_size(struct reader *reader)
 {
 	struct strace_text ahead = *reader->text;
 	uint64_t size;
@@ -101,15 +101,15 @@ static void set_field(struct reader *reader, const struct strace_token *name, ui
 	if (strace_token_is(name, "__reserved_2"))
 		field = perch_attr_get_field("reserved_2");
 	else
-		field = perch_attr_get_field(note_text(name, buffer, sizeof(buffer)));
+		field = perch_attr_get_field(token_text(name, buffer, sizeof(buffer)));
 	if (field)
 		perch_attr_set(reader->attr, field, value);
 	else if (value)
-		reader->call->attr_is_partial = true; /* a newer kernel's */
+		reader->call->attr_is_partial = true; /* a field of a newer kernel */
 	apply_note(reader, false, value, note);
 }
 
-/* "name=value". What cannot be read is left out, and the attr is known in part only. */
+/* "name=value". A value that cannot be parsed is skipped; the attr is then partial. */
 static bool read_field(struct reader *reader)
 {
 	struct strace_token name = strace_read_identifier(reader->text), note;
@@ -121,7 +121,7 @@ static bool read_field(struct reader *reader)
 	before = *reader->text;
 	if (strace_read_value(reader->text, &value, &note)) {
 		set_field(reader, &name, value, &note);
-		read_size_back(reader);
+		read_kernel_size(reader);
 	} else {
 		*reader->text = before;
 		reader->call->attr_is_partial = true;
@@ -130,7 +130,7 @@ static bool read_field(struct reader *reader)
 	return true;
 }
 
-bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call)
+bool strace_read_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call)
 {
 	struct reader reader = { text, &attr->attr, call };
 
@@ -147,6 +147,6 @@ bool strace_attr(struct strace_text *text, union strace_attr *attr, struct perch
 	} while (strace_accept_comma(text));
 	if (!strace_accept(text, "}"))
 		return false;
-	read_size_back(&reader);
+	read_kernel_size(&reader);
 	return true;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of a log that bear on events and their descriptors. */
+/* The system calls of a log that open, use, copy or close events. */
 #define _GNU_SOURCE /* memmem */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_format.h"
 #include "explain_strace.h"
 #include "options.h"
 
 struct result {
 	long long value;
-	int errnum;   /* of a value of -1 */
-	bool unknown; /* "?": it did not return, or will be made again */
+	int errnum;   /* 0 unless value is -1 */
+	bool unknown; /* "?": it did not return, or is restarted */
 };
 
 struct caller {
@@ -19,7 +20,7 @@ struct caller {
 	pid_t process, thread;
 };
 
-/* Whether the call could be read, as far as it is of interest. */
+/* Returns false if the system call is relevant and could not be parsed. */
 typedef bool handler(const struct caller *caller, struct strace_text text);
 
 /* "ENOENT (No such file or directory)", "(errno 600)", "ENOTSUPP (Unknown error 524)" */
@@ -68,7 +69,7 @@ static bool read_result(struct strace_text *text, struct result *result)
 	return result->value >= 0 || result->errnum;
 }
 
-/* The arguments that are left, and how it ended. */
+/* Skips the remaining arguments and reads the result. */
 static bool skip_to_result(struct strace_text *text, struct result *result)
 {
 	do {
@@ -82,7 +83,7 @@ static bool next_value(struct strace_text *text, uint64_t *value)
 	return strace_accept_comma(text) && strace_read_value(text, value, NULL);
 }
 
-/* A descriptor; with -y it says what it is, which must be an event then. */
+/* A descriptor. is_other is set if its name, which strace -y writes, is not that of an event. */
 static bool read_descriptor(struct strace_text *text, int *fd, bool *is_other)
 {
 	struct strace_token note;
@@ -106,7 +107,7 @@ static bool on_open(const struct caller *caller, struct strace_text text)
 
 	strace_skip_spaces(&text);
 	if (text.at < text.end && *text.at == '{') {
-		if (!strace_attr(&text, &attr, &call))
+		if (!strace_read_attr(&text, &attr, &call))
 			return false;
 	} else if (!strace_read_value(&text, &pointer, NULL)) {
 		return false;
@@ -124,15 +125,15 @@ static bool on_open(const struct caller *caller, struct strace_text text)
 	call.flags = flags;
 	call.errnum = result.errnum;
 	if (call.errnum == EFAULT)
-		/* not even strace could read there */
+		/* strace could not read the attr either: the pointer is wrong */
 		call.attr_is_partial &= call.attr != NULL;
 	explain_handle_open(job, caller->process, caller->thread, &call,
 			    result.errnum ? -1 : (int)result.value, job->machine);
 	return true;
 }
 
-static void operated(const struct caller *caller, int fd, struct perch_operation *operation,
-		     const struct result *result)
+static void handle_operation(const struct caller *caller, int fd, struct perch_operation *operation,
+			     const struct result *result)
 {
 	struct explain_job *job = caller->log->job;
 
@@ -143,8 +144,8 @@ static void operated(const struct caller *caller, int fd, struct perch_operation
 				 job->machine);
 }
 
-/* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437; false for requests of other
- * devices. */
+/* PERF_EVENT_IOC_PERIOD, _IOC(_IOC_NONE, 0x24, 0x37, 0), 0x2437. Returns false for requests of
+ * other devices. */
 static bool read_request(struct strace_text *text, unsigned long *request)
 {
 	uint64_t part[4];
@@ -207,7 +208,7 @@ static bool on_ioctl(const struct caller *caller, struct strace_text text)
 		read_argument(&text, &operation, filter, sizeof(filter));
 	if (!read_result(&text, &result))
 		return false;
-	operated(caller, fd, &operation, &result);
+	handle_operation(caller, fd, &operation, &result);
 	return true;
 }
 
@@ -228,7 +229,7 @@ static bool on_read(const struct caller *caller, struct strace_text text)
 	if (!next_value(&text, &size) || !read_result(&text, &result))
 		return false;
 	operation.size = size;
-	operated(caller, fd, &operation, &result);
+	handle_operation(caller, fd, &operation, &result);
 	return true;
 }
 
@@ -243,7 +244,7 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	strace_skip_value(&text); /* the address */
 	if (!next_value(&text, &length) || !strace_accept_comma(&text))
 		return false;
-	strace_read_value(&text, &protection, NULL); /* bits without a name here do no harm */
+	strace_read_value(&text, &protection, NULL); /* unknown names are ignored */
 	strace_skip_value(&text);
 	if (!strace_accept_comma(&text))
 		return false;
@@ -258,7 +259,7 @@ static bool on_map(const struct caller *caller, struct strace_text text)
 	operation.length = length;
 	operation.protection = (int)protection;
 	operation.map_flags = (int)flags;
-	operated(caller, fd, &operation, &result);
+	handle_operation(caller, fd, &operation, &result);
 	return true;
 }
 
@@ -306,8 +307,8 @@ static bool on_exec(const struct caller *caller, struct strace_text text)
 	return true;
 }
 
-/* Whatever gives a descriptor: an event that had the number was closed, though the log does not say
- * so. */
+/* A new descriptor: an event with this number was closed, but the log does not contain the close.
+ */
 static bool on_descriptor(const struct caller *caller, struct strace_text text)
 {
 	struct result result;

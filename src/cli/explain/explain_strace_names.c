@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the kernel's headers that strace prints in place of numbers. */
+/* Constants of the kernel's headers, which strace prints by name. */
 #include <string.h>
 #include <time.h>
 
-#include "explain_attr.h"
+#include "explain_format.h"
 #include "explain_strace.h"
 #include "options.h"
 
@@ -96,64 +96,64 @@ static const struct {
 	{ "_IOC_WRITE", _IOC_WRITE },
 };
 
-bool strace_token_is(const struct strace_token *word, const char *name)
+bool strace_token_is(const struct strace_token *token, const char *name)
 {
-	return word->length == strlen(name) && !memcmp(word->at, name, word->length);
+	return token->length == strlen(name) && !memcmp(token->at, name, token->length);
 }
 
-/* Goes past the beginning of a name. */
-static bool begins(struct strace_token *word, const char *beginning)
+/* Skips the prefix of the token. */
+static bool accept_prefix(struct strace_token *token, const char *prefix)
 {
-	size_t length = strlen(beginning);
+	size_t length = strlen(prefix);
 
-	if (word->length < length || memcmp(word->at, beginning, length))
+	if (token->length < length || memcmp(token->at, prefix, length))
 		return false;
-	word->at += length;
-	word->length -= length;
+	token->at += length;
+	token->length -= length;
 	return true;
 }
 
-/* PERF_SAMPLE_IP, PERF_SAMPLE_BRANCH_ANY, PERF_FORMAT_ID: from the table of all bits. */
-static bool bit_name(struct strace_token word, uint64_t *value)
+/* PERF_SAMPLE_IP, PERF_SAMPLE_BRANCH_ANY, PERF_FORMAT_ID: names in the table of bits. */
+static bool lookup_bit(struct strace_token token, uint64_t *value)
 {
 	const struct perch_attr_bit *bits;
 	const char *field = "read_format";
 	size_t nr;
 
-	if (!begins(&word, "PERF_FORMAT_")) {
-		if (!begins(&word, "PERF_SAMPLE_"))
+	if (!accept_prefix(&token, "PERF_FORMAT_")) {
+		if (!accept_prefix(&token, "PERF_SAMPLE_"))
 			return false;
 		/* BRANCH_STACK is a bit of sample_type */
-		field = !strace_token_is(&word, "BRANCH_STACK") && begins(&word, "BRANCH_")
+		field = !strace_token_is(&token, "BRANCH_STACK") && accept_prefix(&token, "BRANCH_")
 				? "branch_sample_type"
 				: "sample_type";
 	}
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(bits[i].field, field) && strace_token_is(&word, bits[i].name)) {
+		if (!strcmp(bits[i].field, field) && strace_token_is(&token, bits[i].name)) {
 			*value = bits[i].bit;
 			return true;
 		}
 	return false;
 }
 
-bool strace_lookup_constant(const struct strace_token *word, uint64_t *value)
+bool strace_lookup_constant(const struct strace_token *token, uint64_t *value)
 {
-	struct strace_token rest = *word;
+	struct strace_token rest = *token;
 	long bit;
 
 	for (size_t i = 0; i < CLI_NR(names); i++)
-		if (strace_token_is(word, names[i].name)) {
+		if (strace_token_is(token, names[i].name)) {
 			*value = names[i].value;
 			return true;
 		}
-	if (bit_name(*word, value))
+	if (lookup_bit(*token, value))
 		return true;
-	if (begins(&rest, "PERF_EVENT_IOC_")) {
+	if (accept_prefix(&rest, "PERF_EVENT_IOC_")) {
 		*value = explain_parse_request(rest.at, rest.length);
 		return *value != 0;
 	}
-	bit = explain_parse_map_constant(word->at, word->length);
+	bit = explain_parse_map_constant(token->at, token->length);
 	*value = bit;
 	return bit >= 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words, numbers and strings as strace writes them. */
+/* Identifiers, numbers, values and strings as strace writes them. */
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <string.h>
@@ -66,15 +66,14 @@ bool strace_read_number(struct strace_text *text, uint64_t *value)
 	return text->at > digits;
 }
 
-#define NOTE_MAX 8192 /* bytes of a comment or of a name in <>, which is a path at most */
+#define NOTE_MAX 8192 /* bytes of a comment or of a name in <>; the longest is a path */
 
 static const char *end_within_note(const struct strace_text *text)
 {
 	return text->end - text->at > NOTE_MAX ? text->at + NOTE_MAX : text->end;
 }
 
-/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": what follows it is not part of a
- * name any more. */
+/* The '>' that ends "<socket:[1->2]>" or "<TCP:[...]<char 1:3>>": a separator follows it. */
 static const char *end_of_note(const char *at, const char *last, const char *end)
 {
 	for (; at < last; at++)
@@ -83,8 +82,8 @@ static const char *end_of_note(const char *at, const char *last, const char *end
 	return NULL;
 }
 
-/* Comments, and what -y and -Y write behind a number; the last one is told. */
-static void annotations(struct strace_text *text, struct strace_token *note)
+/* Skips comments and the names that -y and -Y write behind a number. note is the last one. */
+static void skip_annotations(struct strace_text *text, struct strace_token *note)
 {
 	for (;;) {
 		size_t left = text->end - text->at;
@@ -95,7 +94,7 @@ static void annotations(struct strace_text *text, struct strace_token *note)
 		if (strace_accept(&ahead, "/*"))
 			end = memmem(ahead.at, end_within_note(&ahead) - ahead.at, "*/", 2);
 		else if (left > 1 && *text->at == '<' && text->at[1] != '<')
-			/* not after a space: "12 <... read" */
+			/* no space before it: not "12 <... read" */
 			end = end_of_note(text->at + 1, end_within_note(text), text->end);
 		else
 			return;
@@ -107,8 +106,8 @@ static void annotations(struct strace_text *text, struct strace_token *note)
 	}
 }
 
-/* A number or a name, perhaps shifted. */
-static bool term(struct strace_text *text, uint64_t *value)
+/* A number or a name, with an optional shift. */
+static bool read_term(struct strace_text *text, uint64_t *value)
 {
 	struct strace_token word = strace_read_identifier(text);
 	uint64_t shift;
@@ -131,26 +130,26 @@ bool strace_read_value(struct strace_text *text, uint64_t *value, struct strace_
 		*note = (struct strace_token){ text->at, 0 };
 	*value = 0;
 	do {
-		if (!term(text, &part))
+		if (!read_term(text, &part))
 			return false;
 		*value |= part;
-		annotations(text, note);
+		skip_annotations(text, note);
 	} while (strace_accept(text, "|"));
 	return true;
 }
 
-/* One character behind a backslash. */
+/* The character of an escape; the backslash is skipped already. */
 static char unescape(struct strace_text *text)
 {
-	static const char letters[] = "n\nt\tr\rv\vf\fa\ab\b";
+	static const char escapes[] = "n\nt\tr\rv\vf\fa\ab\b";
 	unsigned value = 0;
 	int base = 8, most = 3;
 	const char *found;
 
 	if (text->at == text->end)
 		return '\\';
-	found = strchr(letters, *text->at);
-	if (*text->at && found && !((found - letters) & 1)) {
+	found = strchr(escapes, *text->at);
+	if (*text->at && found && !((found - escapes) & 1)) {
 		text->at++;
 		return found[1];
 	}
@@ -207,7 +206,7 @@ void strace_skip_value(struct strace_text *text)
 		if (c == '/' || c == '<') {
 			const char *before = text->at;
 
-			annotations(text, NULL);
+			skip_annotations(text, NULL);
 			if (text->at != before)
 				continue;
 		}

@@ -1,48 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose thread is whose, and the calls that were interrupted in the log by those of others. */
+/* Threads of a log, their processes, and their unfinished system calls. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "explain_strace.h"
-#include "options.h"
 
-#define THREADS_MAX 65536
-#define KEPT_MAX    (16u << 20) /* bytes of unfinished calls: more is no log of strace */
+#define THREADS_MAX    65536
+#define UNFINISHED_MAX (16u << 20) /* bytes of unfinished system calls in all threads */
 
-static struct strace_thread **slot_of(const struct strace_log *log, pid_t tid)
+static uint64_t hash_tid(const struct strace_log *log, pid_t tid)
 {
-	struct strace_thread **slot =
-		(struct strace_thread **)&log->bucket[(uint32_t)tid % CLI_NR(log->bucket)];
-
-	while (*slot && (*slot)->tid != tid)
-		slot = &(*slot)->next;
-	return slot;
+	return perch__hash_integer(log->by_tid.seed, (uint32_t)tid);
 }
 
-static struct strace_thread *thread_of(struct strace_log *log, pid_t tid)
+static bool has_tid(const void *threads, uint32_t index, const void *tid)
 {
-	struct strace_thread **slot = slot_of(log, tid);
+	const struct strace_thread *thread = threads;
 
-	if (!*slot && log->threads < THREADS_MAX) {
-		*slot = calloc(1, sizeof(**slot));
-		if (*slot) {
-			(*slot)->tid = (*slot)->process = tid;
-			log->threads++;
-		}
-	}
-	return *slot;
+	return thread[index].tid == *(const pid_t *)tid;
+}
+
+static struct strace_thread *find_thread(const struct strace_log *log, pid_t tid)
+{
+	uint32_t index =
+		perch__hash_find(&log->by_tid, hash_tid(log, tid), has_tid, log->thread, &tid);
+
+	return index != PERCH__HASH_NONE ? &log->thread[index] : NULL;
+}
+
+/* Adds the thread if it is new. Returns NULL without memory, or above the limit. */
+static struct strace_thread *get_thread(struct strace_log *log, pid_t tid)
+{
+	struct strace_thread *thread = find_thread(log, tid);
+
+	if (thread)
+		return thread;
+	if (!log->by_tid.seed)
+		log->by_tid.seed = perch__hash_seed(log);
+	if (log->nr_threads >= THREADS_MAX ||
+	    PERCH__ARRAY_RESERVE(log->thread, log->capacity, log->nr_threads + 1) ||
+	    perch__hash_add(&log->by_tid, hash_tid(log, tid), log->nr_threads))
+		return NULL;
+	thread = &log->thread[log->nr_threads++];
+	*thread = (struct strace_thread){ .tid = tid, .process = tid };
+	return thread;
 }
 
 pid_t strace_thread_process(const struct strace_log *log, pid_t tid)
 {
-	const struct strace_thread *thread = *slot_of(log, tid);
+	const struct strace_thread *thread = find_thread(log, tid);
 
 	return thread ? thread->process : tid;
 }
 
 void strace_add_thread(struct strace_log *log, pid_t tid, pid_t process)
 {
-	struct strace_thread *thread = thread_of(log, tid);
+	struct strace_thread *thread = get_thread(log, tid);
 
 	if (thread)
 		thread->process = process;
@@ -50,61 +64,64 @@ void strace_add_thread(struct strace_log *log, pid_t tid, pid_t process)
 
 bool strace_has_thread(const struct strace_log *log, pid_t tid)
 {
-	return *slot_of(log, tid) != NULL;
+	return find_thread(log, tid) != NULL;
 }
 
-static void drop_kept(struct strace_log *log, struct strace_thread *thread)
+static void drop_unfinished(struct strace_log *log, struct strace_thread *thread)
 {
 	if (thread->unfinished)
-		log->kept -= strlen(thread->unfinished);
+		log->unfinished_bytes -= strlen(thread->unfinished);
 	free(thread->unfinished);
 	thread->unfinished = NULL;
 }
 
-static void remove_thread(struct strace_log *log, struct strace_thread **slot)
+/* The last thread moves to the free index. */
+static void remove_thread(struct strace_log *log, struct strace_thread *thread)
 {
-	struct strace_thread *thread = *slot;
+	uint32_t index = thread - log->thread, last = log->nr_threads - 1;
 
-	*slot = thread->next;
-	drop_kept(log, thread);
-	free(thread);
-	log->threads--;
+	drop_unfinished(log, thread);
+	perch__hash_remove(&log->by_tid, hash_tid(log, thread->tid), index);
+	if (index != last) {
+		*thread = log->thread[last];
+		perch__hash_move(&log->by_tid, hash_tid(log, thread->tid), last, index);
+	}
+	log->nr_threads--;
 }
 
 void strace_remove_thread(struct strace_log *log, pid_t tid)
 {
-	pid_t process = strace_thread_process(log, tid);
-	struct strace_thread **slot = slot_of(log, tid);
+	struct strace_thread *thread = find_thread(log, tid);
 
-	if (process == tid)
-		explain_handle_exit(log->job, process);
-	if (*slot)
-		remove_thread(log, slot);
+	if (strace_thread_process(log, tid) == tid)
+		explain_handle_exit(log->job, tid);
+	if (thread)
+		remove_thread(log, thread);
 }
 
 bool strace_save_unfinished(struct strace_log *log, pid_t tid, const char *text, size_t length)
 {
-	struct strace_thread *thread = thread_of(log, tid);
+	struct strace_thread *thread = get_thread(log, tid);
 
 	if (!thread)
 		return false;
-	drop_kept(log, thread);
-	if (length > KEPT_MAX - log->kept)
+	drop_unfinished(log, thread);
+	if (length > UNFINISHED_MAX - log->unfinished_bytes)
 		return false;
 	thread->unfinished = strndup(text, length);
 	if (!thread->unfinished)
 		return false;
-	log->kept += strlen(thread->unfinished);
+	log->unfinished_bytes += strlen(thread->unfinished);
 	return true;
 }
 
 char *strace_take_unfinished(struct strace_log *log, pid_t tid)
 {
-	struct strace_thread *thread = *slot_of(log, tid);
+	struct strace_thread *thread = find_thread(log, tid);
 	char *text = thread ? thread->unfinished : NULL;
 
 	if (text) {
-		log->kept -= strlen(text);
+		log->unfinished_bytes -= strlen(text);
 		thread->unfinished = NULL;
 	}
 	return text;
@@ -112,9 +129,12 @@ char *strace_take_unfinished(struct strace_log *log, pid_t tid)
 
 void strace_log_clear(struct strace_log *log)
 {
-	for (size_t i = 0; i < CLI_NR(log->bucket); i++)
-		while (log->bucket[i])
-			remove_thread(log, &log->bucket[i]);
-	free(log->broken);
-	log->broken = NULL;
+	while (log->nr_threads)
+		remove_thread(log, &log->thread[log->nr_threads - 1]);
+	perch__hash_clear(&log->by_tid);
+	free(log->thread);
+	log->thread = NULL;
+	log->capacity = 0;
+	free(log->cut_line);
+	log->cut_line = NULL;
 }
