@@ -50,14 +50,14 @@ static inline void *perch__array_grow(void *items, size_t *capacity, size_t need
 	return items;
 }
 
-/* The smallest power of two that is not below nr; 0 for 0. */
+/* The smallest power of two that is not below nr; 0 for 0, and for more than the largest power. */
 static inline size_t perch__array_power(size_t nr)
 {
-	size_t power = nr ? 1 : 0;
-
-	while (power && power < nr)
-		power *= 2;
-	return power;
+	if (nr < 2)
+		return nr;
+	if (nr > SIZE_MAX / 2 + 1)
+		return 0;
+	return (size_t)1 << (8 * sizeof(unsigned long) - (size_t)__builtin_clzl(nr - 1));
 }
 
 /*
