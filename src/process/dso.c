@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Binaries: what the names in MMAP records stand for, each made once. */
-#include <errno.h>
+/* DSOs: each path and build id of the MMAP records has one. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -14,27 +11,49 @@ struct key {
 	size_t size;
 };
 
-static bool same_path(const void *value, const void *wanted)
+static bool same_path(const void *items, uint32_t index, const void *wanted)
 {
-	const struct perch_dso *dso = value;
+	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
 	const struct key *key = wanted;
 
 	return strlen(dso->path) == key->length && !memcmp(dso->path, key->path, key->length);
 }
 
-static bool same_build(const void *value, const void *wanted)
+static bool same_build_id(const void *items, uint32_t index, const void *wanted)
 {
-	const struct perch_dso *dso = value;
+	const struct perch_dso *dso = ((struct perch_dso *const *)items)[index];
 	const struct key *key = wanted;
 
 	return dso->build_id_size == key->size &&
-	       !memcmp(dso->build_id, key->build_id, key->size) && same_path(value, wanted);
+	       !memcmp(dso->build_id, key->build_id, key->size) && same_path(items, index, wanted);
 }
 
-static uint64_t hash_build(const struct key *key)
+static uint64_t hash_path(const struct perch_processes *processes, const struct key *key)
 {
-	return perch__hash_bytes(key->build_id, key->size,
-				 perch__hash_bytes(key->path, key->length, 2));
+	return perch__hash_bytes(processes->seed, key->path, key->length);
+}
+
+static uint64_t hash_build_id(const struct perch_processes *processes, const struct key *key)
+{
+	return perch__hash_bytes(hash_path(processes, key), key->build_id, key->size);
+}
+
+static struct perch_dso *find_by_path(const struct perch_processes *processes,
+				      const struct key *key)
+{
+	uint32_t index = perch__hash_find(&processes->by_path, hash_path(processes, key), same_path,
+					  processes->dso, key);
+
+	return index == PERCH__HASH_NONE ? NULL : processes->dso[index];
+}
+
+static struct perch_dso *find_by_build_id(const struct perch_processes *processes,
+					  const struct key *key)
+{
+	uint32_t index = perch__hash_find(&processes->by_build_id, hash_build_id(processes, key),
+					  same_build_id, processes->dso, key);
+
+	return index == PERCH__HASH_NONE ? NULL : processes->dso[index];
 }
 
 static int set_build_id(struct perch_processes *processes, struct perch_dso *dso,
@@ -42,21 +61,23 @@ static int set_build_id(struct perch_processes *processes, struct perch_dso *dso
 {
 	dso->build_id_size = key->size;
 	memcpy(dso->build_id, key->build_id, key->size);
-	return perch__strings_add(&processes->builds, hash_build(key), dso);
+	return perch__hash_add(&processes->by_build_id, hash_build_id(processes, key), dso->index);
 }
 
-static bool same_header_path(const void *value, const void *path)
+static bool same_header_path(const void *items, uint32_t index, const void *path)
 {
-	return !strcmp(((const struct header_build_id *)value)->path, path);
+	return !strcmp(((struct header_build_id *const *)items)[index]->path, path);
 }
 
-/* The build id that the file's header tells for a path. */
+/* The build id that the file's header has for a path, or NULL. */
 static const struct header_build_id *find_header_build_id(const struct perch_processes *processes,
 							  const char *path)
 {
-	return perch__strings_find(&processes->header_build_id_index,
-				   perch__hash_bytes(path, strlen(path), 0), same_header_path,
-				   path);
+	uint64_t hash = perch__hash_text(processes->seed, path);
+	uint32_t index = perch__hash_find(&processes->header_paths, hash, same_header_path,
+					  processes->header_build_id, path);
+
+	return index == PERCH__HASH_NONE ? NULL : processes->header_build_id[index];
 }
 
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
@@ -65,7 +86,7 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 	struct perch_dso *dso = calloc(1, sizeof(*dso));
 	char *copy = strndup(path, length);
 
-	if (!dso || !copy || perch__grow(&processes->dso, processes->nr_dsos, sizeof(dso))) {
+	if (!dso || !copy || PERCH__ARRAY_RESERVE_BY_NR(processes->dso, processes->nr_dsos, 1)) {
 		free(dso);
 		free(copy);
 		return NULL;
@@ -78,26 +99,24 @@ struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *
 }
 
 /*
- * One path with two build ids is two binaries; an unknown build id fits any. So the first binary of
- * each path is known by its path, and every one whose build id is known by both.
+ * A path with two build ids is two DSOs. A DSO without a build id matches any. So the first DSO of
+ * each path is found by path, and every DSO with a build id is found by both.
  */
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
 				   size_t size)
 {
 	struct key key = { path, length, build_id, size };
-	uint64_t hash = perch__hash_bytes(path, length, 0);
-	struct perch_dso *dso = NULL, *first;
+	struct perch_dso *dso = size ? find_by_build_id(processes, &key) : NULL, *first;
 
-	if (size)
-		dso = perch__strings_find(&processes->builds, hash_build(&key), same_build, &key);
 	if (dso)
 		return dso;
-	first = perch__strings_find(&processes->dsos, hash, same_path, &key);
+	first = find_by_path(processes, &key);
 	if (first && (!size || !first->build_id_size))
 		return !size || !set_build_id(processes, first, &key) ? first : NULL;
 	dso = perch__dso_new(processes, path, length, kind);
-	if (!dso || (!first && perch__strings_add(&processes->dsos, hash, dso)))
+	if (!dso || (!first &&
+		     perch__hash_add(&processes->by_path, hash_path(processes, &key), dso->index)))
 		return NULL;
 	if (!size) {
 		const struct header_build_id *header = find_header_build_id(processes, dso->path);
@@ -108,7 +127,7 @@ struct perch_dso *perch__dso_named(struct perch_processes *processes, const char
 	return !key.size || !set_build_id(processes, dso, &key) ? dso : NULL;
 }
 
-/* Names that stand for no file, as the kernel gives them. */
+/* Names that the kernel uses for mappings without a file. */
 static const struct {
 	const char *name;
 	bool prefix;
@@ -120,7 +139,8 @@ static const struct {
 	{ "/SYSV", true, PERCH_DSO_ANON },
 };
 
-/* Code that a program made itself: shown by its process, as one has to know whose it is. */
+/* Memory for generated code (JIT). It is shown with the pid, because addresses of two processes
+ * have nothing in common. */
 static const char *const generated_names[] = { "//anon", "/dev/zero", "/anon_hugepage", "[anon" };
 
 static struct perch_dso *kernel_dso(struct perch_processes *processes,
@@ -133,8 +153,7 @@ static struct perch_dso *kernel_dso(struct perch_processes *processes,
 	if (!strncmp(name, kernel, sizeof(kernel) - 1) || !strncmp(name, "[guest.kernel", 13)) {
 		dso = perch__dso_named(processes, kernel, sizeof(kernel) - 1, PERCH_DSO_KERNEL,
 				       mmap->build_id, mmap->build_id_size);
-		/* pgoff is the address of the symbol that the name ends in, as it was when recorded
-		 */
+		/* pgoff is the recorded address of the symbol at the end of the name */
 		if (dso)
 			dso->text_start = mmap->page_offset;
 		processes->kernel_dso = dso;
@@ -174,14 +193,13 @@ struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 				mmap->build_id, mmap->build_id_size);
 }
 
-/* The first that is told for a path counts. */
+/* If a path has several build ids, the first one counts. */
 int perch_processes_add_build_id(struct perch_processes *processes, const char *path,
 				 const uint8_t *bytes, size_t size)
 {
 	struct key key = { path, strlen(path), bytes, size };
-	uint64_t hash = perch__hash_bytes(path, key.length, 0);
-	struct perch_dso *dso;
 	struct header_build_id *header;
+	struct perch_dso *dso;
 
 	if (!size || size > sizeof(header->bytes))
 		return -EINVAL;
@@ -189,9 +207,10 @@ int perch_processes_add_build_id(struct perch_processes *processes, const char *
 		return 0;
 	header = malloc(sizeof(*header) + key.length + 1);
 	if (!header ||
-	    perch__grow(&processes->header_build_id, processes->nr_header_build_ids,
-			sizeof(header)) ||
-	    perch__strings_add(&processes->header_build_id_index, hash, header)) {
+	    PERCH__ARRAY_RESERVE_BY_NR(processes->header_build_id, processes->nr_header_build_ids,
+				       1) ||
+	    perch__hash_add(&processes->header_paths, perch__hash_text(processes->seed, path),
+			    processes->nr_header_build_ids)) {
 		free(header);
 		return -ENOMEM;
 	}
@@ -199,6 +218,6 @@ int perch_processes_add_build_id(struct perch_processes *processes, const char *
 	header->size = size;
 	memcpy(header->bytes, bytes, size);
 	memcpy(header->path, path, key.length + 1);
-	dso = perch__strings_find(&processes->dsos, hash, same_path, &key);
+	dso = find_by_path(processes, &key);
 	return dso && !dso->build_id_size ? set_build_id(processes, dso, &key) : 0;
 }

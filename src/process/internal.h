@@ -3,55 +3,56 @@
 #define PERCH_PROCESS_INTERNAL_H
 
 #include <perch/process.h>
+#include "base/array.h"
+#include "base/hash_table.h"
 
-/* number -> pointer, open addressing; keys are pids and tids. */
-struct table {
-	struct {
-		uint64_t key;
-		void *value;
-	} * slot;
-	size_t nr, mask;
-};
-int perch__table_put(struct table *table, uint64_t key, void *value); /* 0 or -ENOMEM; replaces */
-void *perch__table_get(const struct table *table, uint64_t key);
+/* ---- space.c: address spaces ---- */
 
-/* One mapping: [start, end) shows binary's bytes from offset on. */
+/* A mapping: [start, end) shows the bytes of dso from offset on. */
 struct map {
 	uint64_t start, end, offset;
 	struct perch_dso *dso;
 };
 
-/* Maps sorted from left to right, priorities falling from the root on. They are random, which keeps
- * the tree flat. */
+/*
+ * A node of a treap: maps are sorted by address from left to right, and priorities fall from the
+ * root to the leaves. Priorities are random, which keeps the tree flat.
+ */
 struct node {
 	struct map map;
 	struct node *left, *right;
 	uint32_t references, priority;
 };
 
-/* An address space: maps, none overlapping. Shared after fork until one side changes it; what both
- * have still is then. */
+/*
+ * An address space: maps that do not overlap. Processes share one after a fork, until one of them
+ * changes it. The copy then shares all nodes that the change does not touch.
+ */
 struct space {
 	struct node *root; /* NULL: nothing is mapped */
-	uint64_t random;
-	bool failed; /* memory ran out: it is incomplete */
+	uint64_t random;   /* state of the generator of priorities */
+	bool failed;	   /* out of memory: maps are missing */
 	unsigned references;
 	uint64_t generation;
 };
+/* A space without maps and with one reference. NULL: out of memory. */
 struct space *perch__space_new(uint64_t generation);
-void perch__space_put(struct space *space);
-/* One more user of the space. */
+/* Takes a reference, and gives one up. */
 struct space *perch__space_get(struct space *space);
-/* The space itself when it has one user, else one of its own (dropping the share); NULL when out of
- * memory. */
+void perch__space_put(struct space *space);
+/* The space itself if it has one reference. Otherwise a copy, and the reference to the old one is
+ * given up. NULL: out of memory. */
 struct space *perch__space_writable(struct space *space);
-/* Puts a map in, cutting what it covers out of older ones. 0 or -ENOMEM. */
+/* Inserts a map. It replaces what older maps have in its range. 0 or -ENOMEM. */
 int perch__space_insert(struct space *space, const struct map *map);
+/* The map around an address, or NULL. */
 const struct map *perch__space_find(const struct space *space, uint64_t address);
+
+/* ---- processes.c, dso.c ---- */
 
 struct process {
 	uint32_t pid;
-	/* exec has begun: the next mapping is the first of the new program */
+	/* exec has begun: the next mapping is the first one of the new program */
 	bool replaced;
 	struct space *space;
 };
@@ -67,61 +68,42 @@ struct perch_thread {
 	const struct comm *comm;
 };
 
-/* Strings seen once: hash of text -> object, chained in arrays that grow. */
-struct strings {
-	struct {
-		uint64_t hash;
-		void *value;
-	} * slot;
-	size_t nr, mask;
-};
-/* Calls match(value, key) on candidates; returns the value or NULL and the hash to give to
- * strings_add(). */
-void *perch__strings_find(const struct strings *strings, uint64_t hash,
-			  bool (*match)(const void *value, const void *key), const void *key);
-int perch__strings_add(struct strings *strings, uint64_t hash, void *value);
-uint64_t perch__hash_bytes(const void *bytes, size_t size, uint64_t seed);
-
-/* A build id that the file's header tells for a path. */
+/* A build id from the file's header. */
 struct header_build_id {
 	uint8_t size, bytes[20];
 	char path[];
 };
 
 struct perch_processes {
-	struct table processes, threads;
+	uint64_t seed; /* of all hash tables */
 	struct process **process;
 	struct perch_thread **thread;
-	size_t nr_processes, nr_threads;
-	struct strings comms;
 	struct comm **comm;
-	size_t nr_comms;
-	struct strings dsos; /* by path: the first of each */
 	struct perch_dso **dso;
-	size_t nr_dsos;
-	struct strings builds; /* those whose build id is known, by path and build id */
-	struct strings header_build_id_index; /* by path */
 	struct header_build_id **header_build_id;
-	size_t nr_header_build_ids;
+	size_t nr_processes, nr_threads, nr_comms, nr_dsos, nr_header_build_ids;
+	struct perch__hash_table by_pid;       /* -> process */
+	struct perch__hash_table by_tid;       /* -> thread: the newest one of each tid */
+	struct perch__hash_table by_comm;      /* -> comm */
+	struct perch__hash_table by_path;      /* -> dso: the first one of each path */
+	struct perch__hash_table by_build_id;  /* path and build id -> dso */
+	struct perch__hash_table header_paths; /* -> header_build_id */
 	struct space *kernel;
 	struct perch_dso *unknown, *kernel_dso;
-	bool kernel_mapped; /* it is known where the kernel and its modules are, */
-	/* and where the text of the kernel itself ends; 0: not that */
-	uint64_t kernel_text_end;
-	uint64_t generation;
+	bool kernel_mapped;	  /* there is a map of the kernel or of a module */
+	uint64_t kernel_text_end; /* of the kernel's map; 0: there is none */
+	uint64_t generation;	  /* of the space that was changed last */
 };
 
-/* The binary of a mapping; NULL when out of memory. */
+/* The DSO of a mapping. NULL: out of memory. */
 struct perch_dso *perch__dso_of_mapping(struct perch_processes *processes,
 					const struct perch_mmap_record *mmap, bool kernel);
-/* One that no mapping names a second time. */
+/* A new DSO that no lookup by path finds. NULL: out of memory. */
 struct perch_dso *perch__dso_new(struct perch_processes *processes, const char *path, size_t length,
 				 enum perch_dso_kind kind);
+/* Finds the DSO by path and build id, or adds it. NULL: out of memory. */
 struct perch_dso *perch__dso_named(struct perch_processes *processes, const char *path,
 				   size_t length, enum perch_dso_kind kind, const uint8_t *build_id,
 				   size_t size);
-
-/* Makes room for one more element in a list that grows by doubling. 0 or -ENOMEM. */
-int perch__grow(void *array, size_t nr, size_t element);
 
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes and threads, kept up to date by the records that tell of them. */
-#include <errno.h>
+/* Processes and threads: applies records, and resolves addresses. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -13,6 +10,7 @@ int perch_processes_new(struct perch_processes **result, struct perch_error *err
 	struct perch_processes *processes = calloc(1, sizeof(*processes));
 
 	if (processes) {
+		processes->seed = perch__hash_seed(processes);
 		processes->kernel = perch__space_new(0);
 		processes->unknown = perch__dso_named(processes, unknown, sizeof(unknown) - 1,
 						      PERCH_DSO_UNKNOWN, NULL, 0);
@@ -47,12 +45,12 @@ void perch_processes_free(struct perch_processes *processes)
 	for (size_t i = 0; i < processes->nr_header_build_ids; i++)
 		free(processes->header_build_id[i]);
 	perch__space_put(processes->kernel);
-	free(processes->processes.slot);
-	free(processes->threads.slot);
-	free(processes->comms.slot);
-	free(processes->dsos.slot);
-	free(processes->builds.slot);
-	free(processes->header_build_id_index.slot);
+	perch__hash_clear(&processes->by_pid);
+	perch__hash_clear(&processes->by_tid);
+	perch__hash_clear(&processes->by_comm);
+	perch__hash_clear(&processes->by_path);
+	perch__hash_clear(&processes->by_build_id);
+	perch__hash_clear(&processes->header_paths);
 	free(processes->process);
 	free(processes->thread);
 	free(processes->comm);
@@ -61,22 +59,24 @@ void perch_processes_free(struct perch_processes *processes)
 	free(processes);
 }
 
-static bool same_comm(const void *value, const void *key)
+static bool same_comm(const void *items, uint32_t index, const void *text)
 {
-	return !strcmp(((const struct comm *)value)->text, key);
+	return !strcmp(((struct comm *const *)items)[index]->text, text);
 }
 
 static const struct comm *get_comm(struct perch_processes *processes, const char *text)
 {
 	size_t length = strlen(text);
-	uint64_t hash = perch__hash_bytes(text, length, 1);
-	struct comm *comm = perch__strings_find(&processes->comms, hash, same_comm, text);
+	uint64_t hash = perch__hash_bytes(processes->seed, text, length);
+	uint32_t index =
+		perch__hash_find(&processes->by_comm, hash, same_comm, processes->comm, text);
+	struct comm *comm;
 
-	if (comm)
-		return comm;
+	if (index != PERCH__HASH_NONE)
+		return processes->comm[index];
 	comm = malloc(sizeof(*comm) + length + 1);
-	if (!comm || perch__grow(&processes->comm, processes->nr_comms, sizeof(comm)) ||
-	    perch__strings_add(&processes->comms, hash, comm)) {
+	if (!comm || PERCH__ARRAY_RESERVE_BY_NR(processes->comm, processes->nr_comms, 1) ||
+	    perch__hash_add(&processes->by_comm, hash, processes->nr_comms)) {
 		free(comm);
 		return NULL;
 	}
@@ -86,20 +86,28 @@ static const struct comm *get_comm(struct perch_processes *processes, const char
 	return comm;
 }
 
+static bool same_pid(const void *items, uint32_t index, const void *pid)
+{
+	return ((struct process *const *)items)[index]->pid == *(const uint32_t *)pid;
+}
+
 static struct process *get_process(struct perch_processes *processes, uint32_t pid)
 {
-	struct process *process = perch__table_get(&processes->processes, pid);
+	uint64_t hash = perch__hash_integer(processes->seed, pid);
+	uint32_t index =
+		perch__hash_find(&processes->by_pid, hash, same_pid, processes->process, &pid);
+	struct process *process;
 
-	if (process)
-		return process;
+	if (index != PERCH__HASH_NONE)
+		return processes->process[index];
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
 	process->pid = pid;
 	process->space = perch__space_new(++processes->generation);
 	if (!process->space ||
-	    perch__grow(&processes->process, processes->nr_processes, sizeof(process)) ||
-	    perch__table_put(&processes->processes, pid, process)) {
+	    PERCH__ARRAY_RESERVE_BY_NR(processes->process, processes->nr_processes, 1) ||
+	    perch__hash_add(&processes->by_pid, hash, processes->nr_processes)) {
 		perch__space_put(process->space);
 		free(process);
 		return NULL;
@@ -108,16 +116,42 @@ static struct process *get_process(struct perch_processes *processes, uint32_t p
 	return process;
 }
 
+static bool same_tid(const void *items, uint32_t index, const void *tid)
+{
+	return ((struct perch_thread *const *)items)[index]->tid == *(const uint32_t *)tid;
+}
+
+/* The index of the newest thread with the tid, or PERCH__HASH_NONE. */
+static inline uint32_t find_thread(const struct perch_processes *processes, uint32_t tid)
+{
+	return perch__hash_find(&processes->by_tid, perch__hash_integer(processes->seed, tid),
+				same_tid, processes->thread, &tid);
+}
+
+/* Makes lookups of the tid find the thread that is added next. */
+static int set_newest_thread(struct perch_processes *processes, uint32_t tid)
+{
+	uint64_t hash = perch__hash_integer(processes->seed, tid);
+	uint32_t old = find_thread(processes, tid);
+
+	if (old == PERCH__HASH_NONE)
+		return perch__hash_add(&processes->by_tid, hash, processes->nr_threads);
+	perch__hash_move(&processes->by_tid, hash, old, processes->nr_threads);
+	return 0;
+}
+
 static struct perch_thread *new_thread(struct perch_processes *processes, uint32_t pid,
 				       uint32_t tid)
 {
-	struct perch_thread *leader = perch__table_get(&processes->threads, pid);
+	uint32_t index = find_thread(processes, pid);
+	const struct perch_thread *leader = index == PERCH__HASH_NONE ? NULL
+								      : processes->thread[index];
 	struct perch_thread *thread = calloc(1, sizeof(*thread));
 	char name[16];
 
 	if (!thread)
 		return NULL;
-	/* the kernel's own idle tasks have no COMM record */
+	/* the kernel's idle tasks have no COMM record */
 	if (tid == 0)
 		snprintf(name, sizeof(name), "swapper");
 	else
@@ -127,8 +161,8 @@ static struct perch_thread *new_thread(struct perch_processes *processes, uint32
 	thread->process = get_process(processes, pid);
 	thread->comm = leader && leader->pid == pid ? leader->comm : get_comm(processes, name);
 	if (!thread->process || !thread->comm ||
-	    perch__grow(&processes->thread, processes->nr_threads, sizeof(thread)) ||
-	    perch__table_put(&processes->threads, tid, thread)) {
+	    PERCH__ARRAY_RESERVE_BY_NR(processes->thread, processes->nr_threads, 1) ||
+	    set_newest_thread(processes, tid)) {
 		free(thread);
 		return NULL;
 	}
@@ -139,15 +173,15 @@ static struct perch_thread *new_thread(struct perch_processes *processes, uint32
 struct perch_thread *perch_processes_thread(struct perch_processes *processes, uint32_t pid,
 					    uint32_t tid)
 {
-	struct perch_thread *thread = perch__table_get(&processes->threads, tid);
+	uint32_t index = find_thread(processes, tid);
 
-	/* a tid that belongs to another process now is a new thread */
-	if (thread && thread->pid == pid)
-		return thread;
+	/* the same tid in another process is a new thread */
+	if (index != PERCH__HASH_NONE && processes->thread[index]->pid == pid)
+		return processes->thread[index];
 	return new_thread(processes, pid, tid);
 }
 
-/* The process's space, for a change: its own, and a new one for a new program. */
+/* The space of a process, not shared with others. After exec it is a new one. */
 static struct space *writable_space(struct perch_processes *processes, struct process *process)
 {
 	struct space *space;
@@ -199,8 +233,8 @@ static int apply_mmap(struct perch_processes *processes, const struct perch_reco
 }
 
 /*
- * Each is a binary of its own, that is one function: programs of one name may lie at several
- * places. Where one is gone there is the kernel's memory again.
+ * Each KSYMBOL is a DSO that consists of one function: several BPF programs may have the same name.
+ * After UNREGISTER, the range belongs to the kernel's own DSO again.
  */
 static int apply_kernel_symbol(struct perch_processes *processes, const struct perch_record *record)
 {
@@ -231,7 +265,7 @@ static int apply_comm(struct perch_processes *processes, const struct perch_reco
 	if (!thread || !name)
 		return -ENOMEM;
 	thread->comm = name;
-	/* samples taken while exec is under way still have the old program's addresses */
+	/* samples during exec still have addresses of the old program */
 	if (comm->exec)
 		thread->process->replaced = true;
 	return 0;
@@ -243,7 +277,7 @@ static int apply_fork(struct perch_processes *processes, const struct perch_reco
 	struct perch_thread *parent = perch_processes_thread(processes, task->ppid, task->ptid);
 	struct perch_thread *child;
 
-	/* thread 0 forks the kernel's threads only: nothing to inherit */
+	/* children of thread 0 are kernel threads, which have no maps to inherit */
 	child = parent ? perch_processes_thread(processes, task->pid, task->tid) : NULL;
 	if (!child)
 		return -ENOMEM;
@@ -273,15 +307,15 @@ int perch_processes_apply(struct perch_processes *processes, const struct perch_
 	case PERCH_RECORD_KSYMBOL:
 		return apply_kernel_symbol(processes, record);
 	default:
-		/* EXIT changes nothing: samples of the thread may still follow, and a FORK will
-		 * tell of a reused tid */
+		/* EXIT is ignored: samples of the thread may follow, and a reused tid has a FORK
+		 * record */
 		return 0;
 	}
 }
 
 /*
- * Recorders map the kernel up to the end of its text; its data lie behind that, and then the text
- * of the boot, in which every idle CPU's stack ends. Modules are farther away.
+ * Recorders map the kernel up to the end of its text. Its data and init text follow, and the call
+ * chain of every idle CPU ends in init text. Modules are farther away.
  */
 #define KERNEL_BEHIND_TEXT (256u << 20)
 static bool is_behind_text(const struct perch_processes *processes, uint64_t address)
@@ -296,7 +330,7 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 	bool kernel = cpumode == PERCH_MISC_KERNEL;
 	const struct map *map = NULL;
 
-	/* what runs in a guest or a hypervisor is in none of this machine's maps */
+	/* addresses of guests and hypervisors are in no map of this machine */
 	if (kernel || cpumode == PERCH_MISC_USER)
 		map = perch__space_find(kernel ? processes->kernel : thread->process->space,
 					address);
@@ -308,7 +342,7 @@ void perch_processes_resolve(struct perch_processes *processes, struct perch_thr
 		location->offset = address - map->start + map->offset;
 		map->dso->used = true;
 	} else if (kernel && (!processes->kernel_mapped || is_behind_text(processes, address))) {
-		/* no map of the kernel was recorded: whatever it is, it is the kernel's */
+		/* without a recorded map of the kernel, all its addresses belong to its DSO */
 		location->dso = processes->kernel_dso;
 		processes->kernel_dso->used = true;
 	} else {

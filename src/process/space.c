@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address spaces: what is mapped where, now. A treap whose nodes are shared: a forked process
- * begins with its parent's, and a change makes only those anew that lie on the way to it.
+ * Address spaces: the current maps of a process, in a treap. A forked process starts with the nodes
+ * of its parent. A change copies only the nodes between the root and the change.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "internal.h"
 
 static void node_put(struct node *node)
@@ -25,7 +21,10 @@ static struct node *node_get(struct node *node)
 	return node;
 }
 
-/* A file's author must not know them: the address of a space is nobody's to choose. */
+/*
+ * The next number of a generator whose state starts with the address of the space (splitmix64). The
+ * address is not known in advance, so no recording can be made that unbalances the tree.
+ */
 static uint32_t next_priority(struct space *space)
 {
 	uint64_t word = space->random += 0x9e3779b97f4a7c15ull;
@@ -48,7 +47,8 @@ static struct node *new_node(struct space *space, const struct map *map)
 	return node;
 }
 
-/* The node itself when nobody else has it, else a copy in its place; NULL when out of memory. */
+/* The node itself if it has one reference. Otherwise a copy, and the reference to the old node is
+ * given up. NULL: out of memory. */
 static struct node *writable_node(struct space *space, struct node *node)
 {
 	struct node *copy;
@@ -68,7 +68,7 @@ static struct node *writable_node(struct space *space, struct node *node)
 	return copy;
 }
 
-/* One tree of two, all maps of the first before those of the second. */
+/* Merges two trees. All maps of the first one are below those of the second one. */
 static struct node *join(struct space *space, struct node *first, struct node *second)
 {
 	if (!first || !second)
@@ -90,8 +90,9 @@ static struct node *join(struct space *space, struct node *first, struct node *s
 }
 
 /*
- * What lies before an address, and what behind it. A map around it ends there from now on: *cut is
- * the rest of it, which is in neither.
+ * Splits a tree into the maps that start before an address and those that start at or after it. A
+ * map around the address is cut: it ends at the address, and *cut is the rest, which is in neither
+ * tree.
  */
 static void split(struct space *space, struct node *node, uint64_t at, struct node **before,
 		  struct node **behind, struct map *cut)
@@ -131,7 +132,7 @@ int perch__space_insert(struct space *space, const struct map *map)
 	split(space, rest, map->end, &covered, &behind, &into);
 	node_put(covered);
 	before = join(space, before, new_node(space, map));
-	/* one that begins before the new map may end behind it */
+	/* a map that starts before the new one may end after it */
 	if (around.end > map->end) {
 		into = around;
 		into.offset += map->end - into.start;
@@ -152,7 +153,7 @@ const struct map *perch__space_find(const struct space *space, uint64_t address)
 	return node ? &node->map : NULL;
 }
 
-/* ---- whole spaces ---- */
+/* ---- spaces ---- */
 
 struct space *perch__space_new(uint64_t generation)
 {
