@@ -115,7 +115,7 @@ def check_fields(page):
     """Each field of the attr is told of in a table."""
     with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
         text = file.read()
-    attr = text[text.index("struct perch_attr {"):text.index("/* A field of struct perch_attr")]
+    attr = text[text.index("struct perch_attr {"):text.index("struct perch_attr_field {")]
     fields = [name for name in re.findall(r"^\s*uint\d+_t (\w+)|^\s*int32_t (\w+)", attr, re.M)]
     fields = [one or other for one, other in fields if not (one or other).startswith("reserved")]
     with open(page, encoding="utf-8") as file:
