@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each of several files begins with: kept within a bound, and right for all that still run. */
+/* The side-band cache: its size is bounded, and it keeps what all running processes need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "record/record.h"
+#include "record/record_rings.h"
 
 struct body {
 	struct perch_record_header header;
@@ -16,149 +16,150 @@ struct body {
 	char rest[64];
 };
 
-static void add(struct record_sideband *side, uint32_t type, uint32_t pid, uint32_t other)
+static void add(struct record_sideband *sideband, uint32_t type, uint32_t pid, uint32_t other)
 {
 	struct body body = { { type, 0, 96 }, pid, other, pid, other, 1, "" };
 
 	assert_int_equal(sizeof(body), 96);
-	assert_int_equal(record_sideband_add(side, &body, sizeof(body)), 0);
+	assert_int_equal(record_sideband_add(sideband, &body, sizeof(body)), 0);
 }
 
-static void run(struct record_sideband *side, uint32_t parent, uint32_t pid)
+static void run(struct record_sideband *sideband, uint32_t parent, uint32_t pid)
 {
-	add(side, PERCH_RECORD_FORK, pid, parent);
-	add(side, PERCH_RECORD_COMM, pid, 0);
-	add(side, PERCH_RECORD_MMAP2, pid, 0);
+	add(sideband, PERCH_RECORD_FORK, pid, parent);
+	add(sideband, PERCH_RECORD_COMM, pid, 0);
+	add(sideband, PERCH_RECORD_MMAP2, pid, 0);
 }
 
-static void end(struct record_sideband *side, uint32_t pid)
+static void end(struct record_sideband *sideband, uint32_t pid)
 {
-	add(side, PERCH_RECORD_EXIT, pid, 1);
+	add(sideband, PERCH_RECORD_EXIT, pid, 1);
 }
 
-static size_t count(const struct record_sideband *side, uint32_t type, uint32_t pid)
+static size_t count(const struct record_sideband *sideband, uint32_t type, uint32_t pid)
 {
 	const struct body *body;
 	size_t nr = 0;
 
-	for (size_t at = 0; at < side->used; at += body->header.size) {
-		body = (const void *)(side->bytes + at);
-		assert_true(body->header.size >= 8 && body->header.size <= side->used - at);
+	for (size_t at = 0; at < sideband->used; at += body->header.size) {
+		body = (const void *)(sideband->bytes + at);
+		assert_true(body->header.size >= 8 && body->header.size <= sideband->used - at);
 		nr += body->header.type == type && body->pid == pid;
 	}
 	return nr;
 }
 
-static void begin(struct record_sideband *side, size_t most)
+static void begin(struct record_sideband *sideband, size_t limit)
 {
-	*side = (struct record_sideband){ 0 };
-	add(side, PERCH_RECORD_MMAP, UINT32_MAX, 0); /* the kernel's */
-	run(side, 1, 10);
-	record_sideband_end_synthesized(side);
-	side->most = most;
+	*sideband = (struct record_sideband){ 0 };
+	add(sideband, PERCH_RECORD_MMAP, UINT32_MAX, 0); /* of the kernel */
+	run(sideband, 1, 10);
+	record_sideband_end_synthesized(sideband);
+	sideband->limit = limit;
 }
 
-/* Many short processes: the ended ones go, those that run stay, and the memory is bounded. */
-static void forgets_what_ended(void **state)
+/* Many short processes: records of ended ones are dropped, those of running ones are kept. */
+static void drops_records_of_ended_processes(void **state)
 {
-	struct record_sideband side;
+	struct record_sideband sideband;
 	uint32_t pid;
 
 	(void)state;
-	begin(&side, 64 << 10);
-	run(&side, 10, 11);
+	begin(&sideband, 64 << 10);
+	run(&sideband, 10, 11);
 	for (pid = 100; pid < 20000; pid++) {
-		run(&side, 10, pid);
-		end(&side, pid);
-		assert_true(side.used <= side.most);
+		run(&sideband, 10, pid);
+		end(&sideband, pid);
+		assert_true(sideband.used <= sideband.limit);
 	}
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP, UINT32_MAX), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 10), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 11), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 100), 0);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP, UINT32_MAX), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 10), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 11), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 100), 0);
 	for (pid = 19990; pid < 20000; pid++)
-		assert_int_equal(count(&side, PERCH_RECORD_MMAP2, pid), 1);
-	assert_int_equal(side.forgotten, 0);
-	free(side.bytes);
+		assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, pid), 1);
+	assert_int_equal(sideband.dropped, 0);
+	record_sideband_clear(&sideband);
 }
 
-/* A child that runs on has its mappings from its parent, which ended, and that one from its own. */
-static void keeps_parents_of_what_runs(void **state)
+/* A running child inherited mappings from its parent, which has ended, as has that one's parent. */
+static void keeps_parents_of_running_processes(void **state)
 {
-	struct record_sideband side;
+	struct record_sideband sideband;
 
 	(void)state;
-	begin(&side, 64 << 10);
-	run(&side, 10, 20);
-	add(&side, PERCH_RECORD_FORK, 21, 20);
-	add(&side, PERCH_RECORD_FORK, 22, 21);
-	end(&side, 20);
-	end(&side, 21);
+	begin(&sideband, 64 << 10);
+	run(&sideband, 10, 20);
+	add(&sideband, PERCH_RECORD_FORK, 21, 20);
+	add(&sideband, PERCH_RECORD_FORK, 22, 21);
+	end(&sideband, 20);
+	end(&sideband, 21);
 	for (uint32_t pid = 100; pid < 3000; pid++) {
-		run(&side, 10, pid);
-		end(&side, pid);
+		run(&sideband, 10, pid);
+		end(&sideband, pid);
 	}
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 20), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_FORK, 21), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_FORK, 22), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 100), 0);
-	free(side.bytes);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 20), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 21), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 22), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 100), 0);
+	record_sideband_clear(&sideband);
 }
 
-/* A number that is used again is another process. */
-static void a_number_used_again_stays(void **state)
+/* The second process with a pid is running. */
+static void keeps_a_reused_pid(void **state)
 {
-	struct record_sideband side;
+	struct record_sideband sideband;
 
 	(void)state;
-	begin(&side, 64 << 10);
-	run(&side, 10, 20);
-	end(&side, 20);
-	run(&side, 10, 20);
-	add(&side, PERCH_RECORD_MMAP2, 20, 0);
+	begin(&sideband, 64 << 10);
+	run(&sideband, 10, 20);
+	end(&sideband, 20);
+	run(&sideband, 10, 20);
+	add(&sideband, PERCH_RECORD_MMAP2, 20, 0);
 	for (uint32_t pid = 100; pid < 3000; pid++) {
-		run(&side, 10, pid);
-		end(&side, pid);
+		run(&sideband, 10, pid);
+		end(&sideband, pid);
 	}
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 20), 2);
-	assert_int_equal(count(&side, PERCH_RECORD_FORK, 20), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_EXIT, 20), 0);
-	free(side.bytes);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 20), 2);
+	assert_int_equal(count(&sideband, PERCH_RECORD_FORK, 20), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_EXIT, 20), 0);
+	record_sideband_clear(&sideband);
 }
 
-/* One that maps for ever: the oldest of it goes, and is counted; what was made in front stays. */
-static void one_that_maps_for_ever_is_bounded(void **state)
+/* A process that maps without end: its oldest records are dropped and counted; synthesized ones are
+ * kept. */
+static void drops_the_oldest_records_at_the_limit(void **state)
 {
-	struct record_sideband side;
+	struct record_sideband sideband;
 
 	(void)state;
-	begin(&side, 64 << 10);
+	begin(&sideband, 64 << 10);
 	for (int i = 0; i < 10000; i++) {
-		add(&side, PERCH_RECORD_MMAP2, 11, 0);
-		assert_true(side.used <= side.most);
+		add(&sideband, PERCH_RECORD_MMAP2, 11, 0);
+		assert_true(sideband.used <= sideband.limit);
 	}
-	assert_true(count(&side, PERCH_RECORD_MMAP2, 11) > 200);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 11) + side.forgotten, 10000);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP, UINT32_MAX), 1);
-	assert_int_equal(count(&side, PERCH_RECORD_MMAP2, 10), 1);
-	free(side.bytes);
+	assert_true(count(&sideband, PERCH_RECORD_MMAP2, 11) > 200);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 11) + sideband.dropped, 10000);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP, UINT32_MAX), 1);
+	assert_int_equal(count(&sideband, PERCH_RECORD_MMAP2, 10), 1);
+	record_sideband_clear(&sideband);
 }
 
-/* Many processes in front leave room behind them. */
-static void what_was_made_may_be_large(void **state)
+/* Many synthesized records leave space for as many bytes again. */
+static void limit_grows_with_synthesized_records(void **state)
 {
-	struct record_sideband side = { 0 };
+	struct record_sideband sideband = { 0 };
 
 	(void)state;
 	for (uint32_t i = 0; i < (RECORD_SIDEBAND_BYTES / 96); i++)
-		add(&side, PERCH_RECORD_MMAP2, i, 0);
-	record_sideband_end_synthesized(&side);
-	assert_true(side.most >= 2 * side.made);
-	assert_int_equal(side.forgotten, 0);
-	free(side.bytes);
+		add(&sideband, PERCH_RECORD_MMAP2, i, 0);
+	record_sideband_end_synthesized(&sideband);
+	assert_true(sideband.limit >= 2 * sideband.synthesized);
+	assert_int_equal(sideband.dropped, 0);
+	record_sideband_clear(&sideband);
 }
 
-static void knows_what_belongs_there(void **state)
+static void has_only_side_band_records(void **state)
 {
 	(void)state;
 	assert_true(record_sideband_has(PERCH_RECORD_MMAP2));
@@ -173,12 +174,12 @@ static void knows_what_belongs_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forgets_what_ended),
-		cmocka_unit_test(keeps_parents_of_what_runs),
-		cmocka_unit_test(a_number_used_again_stays),
-		cmocka_unit_test(one_that_maps_for_ever_is_bounded),
-		cmocka_unit_test(what_was_made_may_be_large),
-		cmocka_unit_test(knows_what_belongs_there),
+		cmocka_unit_test(drops_records_of_ended_processes),
+		cmocka_unit_test(keeps_parents_of_running_processes),
+		cmocka_unit_test(keeps_a_reused_pid),
+		cmocka_unit_test(drops_the_oldest_records_at_the_limit),
+		cmocka_unit_test(limit_grows_with_synthesized_records),
+		cmocka_unit_test(has_only_side_band_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

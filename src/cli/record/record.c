@@ -13,46 +13,48 @@
 
 #include <perch/explain.h>
 
+#include "attr_print.h"
 #include "record.h"
 
-#define COMMAND "record"
+#define EXIT_POLLS   100 /* of a program that got a signal */
+#define EXIT_POLL_NS 20000000
 
 /*
- * The output file is made when the program runs: one that cannot be started must leave the old file
- * alone. That it can be made is found out before.
+ * The file is created only when the program runs, so that a program which cannot be started does
+ * not replace an old file. Whether it can be created is checked before.
  */
-static int check_output(struct record *record)
+static int check_output(const char *output)
 {
 	struct perch_error err;
 	struct stat status;
+	bool exists = !stat(output, &status);
 	char *copy;
 	int rc;
 
-	if (!stat(record->output, &status) && S_ISCHR(status.st_mode))
-		return 0; /* /dev/null, for those who time the recorder */
-	if (!stat(record->output, &status) && !S_ISREG(status.st_mode)) {
-		perch_error_set(&err, EINVAL, PERCH_ERROR_FILE,
-				"'%s' is %s, not a file to write to", record->output,
-				S_ISDIR(status.st_mode) ? "a folder"
-							: "a block device, pipe or socket");
-		perch_error_remedy(&err, "name another one with -o");
-		return cli_error(COMMAND, &err);
+	if (exists && S_ISCHR(status.st_mode))
+		return 0; /* /dev/null, for benchmarks */
+	if (exists && !S_ISREG(status.st_mode)) {
+		perch_error_set(
+			&err, EINVAL, PERCH_ERROR_FILE, "'%s' is %s, not a regular file", output,
+			S_ISDIR(status.st_mode) ? "a directory" : "a block device, pipe or socket");
+		perch_error_remedy(&err, "name another file with -o");
+		return cli_error(RECORD_COMMAND, &err);
 	}
-	copy = strdup(record->output);
+	copy = strdup(output);
 	if (!copy)
 		return CLI_EXIT_FAILURE;
 	rc = access(dirname(copy), W_OK | X_OK) < 0 ? errno : 0;
 	free(copy);
 	if (!rc)
 		return 0;
-	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", record->output,
+	perch_error_set(&err, rc, PERCH_ERROR_FILE, "'%s' cannot be written: %s", output,
 			strerror(rc));
-	perch_error_remedy(&err, "name a file in a folder of yours with -o");
-	return cli_error(COMMAND, &err);
+	perch_error_remedy(&err, "name a file in a directory that you may write to with -o");
+	return cli_error(RECORD_COMMAND, &err);
 }
 
-/* Events on many threads and CPUs take many descriptors. The program has its own limits: it was
- * forked before. */
+/* Events on many threads and CPUs need many descriptors. The program was forked before, so its own
+ * limit does not change. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -63,18 +65,8 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-static int open_files(struct record *record)
-{
-	if (record_prepare_files(record) < 0)
-		return cli_error(COMMAND, &record->err);
-	/* a flight recorder writes when it is asked */
-	if (!record->overwrite && record_open_file(record, record->output) < 0)
-		return cli_error(COMMAND, &record->err);
-	return 0;
-}
-
-/* Lets the program go. What fails here is told with the exit status a shell would give. */
-static int release(struct record *record)
+/* Starts the program. The exit status after a failure is that of a shell. */
+static int release_program(struct record *record)
 {
 	struct perch_error err;
 	int rc = cli_program_release(&record->program, &err);
@@ -82,70 +74,85 @@ static int release(struct record *record)
 	if (!rc)
 		return 0;
 	record->program_ended = true;
-	cli_error(COMMAND, &err);
+	cli_error(RECORD_COMMAND, &err);
 	return cli_program_exit_status(-rc);
 }
 
-static int cannot_start(struct record *record, int errnum)
+static int enable_error(struct perch_machine *machine, int errnum)
 {
 	struct perch_operation operation = { .kind = PERCH_OPERATION_IOCTL,
 					     .errnum = errnum,
 					     .cpu = -1,
 					     .request = PERCH_IOC_ENABLE,
 					     .other_fd = -1 };
-	struct perch_explanation told;
+	struct perch_explanation explanation;
 	struct perch_error err;
 
-	if (perch_explain_operation(&operation, record->machine, &told))
+	if (perch_explain_operation(&operation, machine, &explanation))
 		perch_error_set(&err, errnum, PERCH_ERROR_SYSTEM, "%s", strerror(errnum));
 	else
-		perch_explanation_error(&told, &err);
-	perch_error_prefix(&err, "the events cannot be started: ");
-	return cli_error(COMMAND, &err);
+		perch_explanation_error(&explanation, &err);
+	perch_error_prefix(&err, "the events cannot be enabled: ");
+	return cli_error(RECORD_COMMAND, &err);
 }
 
-static int begin(struct record *record)
+static int prepare_loop(struct record *record)
 {
+	const struct record_options *options = record->options;
+	size_t backward_events = options->overwrite ? record->plan->events.nr : 0;
+
+	if (record_rings_init(&record->rings, record->sampler, backward_events) < 0)
+		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory to record with");
+	return record_block_signals(record);
+}
+
+/* Opens the events, starts the program, and opens the file. --overwrite opens no file before a
+ * snapshot. */
+static int begin(struct record *record, struct record_plan *plan)
+{
+	const struct record_options *options = record->options;
 	struct perch_error err;
 	int status;
 
-	if (record->program_argv &&
-	    cli_program_start(&record->program, record->program_argv, &err) < 0) {
+	if (options->program_argv &&
+	    cli_program_start(&record->program, options->program_argv, &err) < 0) {
 		record->program_ended = true;
-		return cli_error(COMMAND, &err);
+		return cli_error(RECORD_COMMAND, &err);
 	}
-	record_block_asking(record);
+	record_block_switch_signal(options);
 	raise_descriptor_limit();
-	status = record_open_sampler(record);
+	status = record_open_sampler(&record->sampler, plan, options, record->program.pid);
 	if (status)
 		return status;
-	if (record_prepare_loop(record) < 0 || record_block_signals(record) < 0)
-		return cli_error(COMMAND, &record->err);
-	if ((record->system_wide || record->threads) && !record->delayed) {
+	if (prepare_loop(record) < 0)
+		return cli_error(RECORD_COMMAND, &record->err);
+	if ((plan->system_wide || plan->threads) && !options->delayed) {
 		int rc = perch_sampler_enable(record->sampler);
 
 		if (rc < 0)
-			return cannot_start(record, -rc);
+			return enable_error(options->machine, -rc);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &record->start);
-	if (record->program_argv) {
-		status = release(record);
-		if (status)
-			return status;
-	}
-	if (!record->quiet)
-		record_print_choices(record);
-	return open_files(record);
+	status = options->program_argv ? release_program(record) : 0;
+	if (status)
+		return status;
+	if (!options->quiet)
+		record_print_plan(plan, options);
+	if (record_prepare_files(record) < 0 ||
+	    (!options->overwrite && record_open_file(record, options->output) < 0))
+		return cli_error(RECORD_COMMAND, &record->err);
+	return 0;
 }
 
 /*
- * A program still running when a signal has ended the recording was sent that signal too, by the
- * terminal or by us. It has a moment to end by itself, unless it ignores it; then it is told to, as
- * perf does. When it was the file that failed, the program is let be.
+ * A program that still runs after a signal has ended the recording has got that signal too, from
+ * the terminal or from the loop. It has two seconds to end; then, or when it ignores the signal, it
+ * gets SIGTERM, as perf does. When the file failed, the program is left alone.
  */
 static void end_program(struct record *record)
 {
-	struct timespec moment = { 0, 20000000 };
+	struct timespec poll_time = { 0, EXIT_POLL_NS };
 	bool ignored;
 	sigset_t none;
 
@@ -156,20 +163,20 @@ static void end_program(struct record *record)
 		return;
 	}
 	sigemptyset(&none);
-	/* the file is whole: from here on a signal may end us at once */
+	/* the file is complete, so a signal may end the recorder from here on */
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!record->ended_by && !record->full) {
-		cli_note(COMMAND, "the program goes on, unrecorded");
+		cli_note(RECORD_COMMAND, "the program continues without being recorded");
 		cli_program_wait(&record->program, 0, &record->program_status, NULL);
 		return;
 	}
 	ignored = record->ended_by && cli_program_ignores(&record->program, record->ended_by);
 	if (record->full && !record->ended_by)
 		kill(record->program.pid, SIGTERM);
-	for (int i = 0; i < (ignored ? 0 : 100); i++) {
+	for (int i = 0; i < (ignored ? 0 : EXIT_POLLS); i++) {
 		if (!cli_program_wait(&record->program, WNOHANG, &record->program_status, NULL))
 			return;
-		nanosleep(&moment, NULL);
+		nanosleep(&poll_time, NULL);
 	}
 	kill(record->program.pid, SIGTERM);
 	cli_program_wait(&record->program, 0, &record->program_status, NULL);
@@ -181,24 +188,15 @@ static int exit_status(const struct record *record, int status)
 		return status;
 	if (record->ended_by)
 		return 128 + record->ended_by;
-	return record->program_argv ? cli_program_status(record->program_status) : 0;
+	return record->options->program_argv ? cli_program_status(record->program_status) : 0;
 }
 
-static int run(struct record *record)
+static int run(struct record *record, struct record_plan *plan)
 {
-	int status;
+	int status = begin(record, plan);
 
-	status = check_output(record);
-	if (!status)
-		status = record_choose_target(record);
-	if (!status)
-		status = record_choose_rate(record);
-	if (!status)
-		status = record_choose_events(record);
-	if (!status)
-		status = begin(record);
 	if (status) {
-		/* the program may run already, when the file could not be made after all */
+		/* the file may have failed after the program was started */
 		if (record->program.pid > 0 && !record->program_ended && record->program.go < 0) {
 			kill(record->program.pid, SIGTERM);
 			record->ended_by = SIGTERM;
@@ -207,8 +205,8 @@ static int run(struct record *record)
 		return status;
 	}
 	if (record_synthesize(record) < 0 || record_loop(record) < 0) {
-		status = cli_error(COMMAND, &record->err);
-		record->failed = true;
+		status = cli_error(RECORD_COMMAND, &record->err);
+		record->files.failed = true;
 	}
 	if (record_end_files(record))
 		status = CLI_EXIT_FAILURE;
@@ -219,46 +217,56 @@ static int run(struct record *record)
 static void clear(struct record *record)
 {
 	perch_sampler_close(record->sampler);
-	record_clear_cgroups(record);
-	perch_events_clear(&record->events);
-	perch_cpus_clear(&record->cpus);
-	perch_machine_free(record->machine);
-	record_clear_names(&record->dsos);
 	if (record->signals >= 0)
 		close(record->signals);
-	free(record->threads);
-	free(record->pieces);
-	free(record->bytes);
-	free(record->polls);
-	free(record->backward);
-	record_clear_files(record);
+	record_rings_clear(&record->rings);
+	record_scan_clear(&record->scan);
+	record_sideband_clear(&record->sideband);
+	record_lost_clear(&record->lost);
+	record_clear_files(&record->files, record->options);
+}
+
+static int run_command(struct record_options *options)
+{
+	struct record *record = calloc(1, sizeof(*record));
+	struct record_plan plan = { 0 };
+	int status;
+
+	if (!record)
+		return CLI_EXIT_FAILURE;
+	record->options = options;
+	record->plan = &plan;
+	record->signals = record->program.go = -1;
+	status = check_output(options->output);
+	if (!status)
+		status = record_make_plan(&plan, options);
+	if (!status)
+		status = run(record, &plan);
+	clear(record);
+	record_clear_plan(&plan);
 	free(record);
+	return status;
 }
 
 int perch_cmd_record(int argc, char **argv)
 {
-	struct record *record = calloc(1, sizeof(*record));
+	struct record_options options = { .argc = argc, .argv = argv };
+	struct cli_shown_calls shown;
 	struct perch_error err;
 	int first, status;
 
-	if (!record)
-		return CLI_EXIT_FAILURE;
-	record->signals = record->program.go = -1;
-	record->argc = argc;
-	record->argv = argv;
-	cli_show_calls(&record->shown, &record->verbose);
-	if (perch_machine_new(&record->machine, NULL, &record->shown.calls, &err) < 0) {
-		free(record);
-		return cli_error(COMMAND, &err);
-	}
-	/* a user waits for the one answer */
-	perch_machine_set_probing(record->machine, true);
-	first = record_parse(record, argc, argv);
+	cli_show_calls(&shown, &options.verbose);
+	if (perch_machine_new(&options.machine, NULL, &shown.calls, &err) < 0)
+		return cli_error(RECORD_COMMAND, &err);
+	/* the user waits for one complete answer */
+	perch_machine_set_probing(options.machine, true);
+	first = record_parse(&options, argc, argv);
 	if (first < argc)
-		record->program_argv = argv + first;
-	status = record_check(record);
+		options.program_argv = argv + first;
+	status = record_check(&options);
 	if (!status)
-		status = run(record);
-	clear(record);
+		status = run_command(&options);
+	record_clear_options(&options);
+	perch_machine_free(options.machine);
 	return status;
 }

@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `perch record`. */
+/*
+ * The files of `perch record`. A file calls only files below its own:
+ *
+ *	record.c		starts the program and the recording, ends both
+ *	record_options.c	the command line -> struct record_options
+ *	  record_arguments.c	  arguments of single options
+ *	record_plan.c		struct record_options -> struct record_plan
+ *	record_open.c		struct record_plan -> the sampler
+ *	record_loop.c		waits for data, signals and times
+ *	record_files.c		opens, ends and switches files
+ *	  record_print.c	  what the user reads about a file
+ *	  record_features.c	  the sections behind the data of a file
+ *	    record_tracing.c	    the section TRACING_DATA
+ *	record_synthesize.c	what exists before the recording -> the file
+ *	  synthesize*.c		  (synthesize.h)
+ *	--- record_rings.h: independent of the structures below ---
+ *	record_snapshot.c	copies of the rings -> the file (--overwrite)
+ *	record_rings.c		the rings -> the file, one round
+ *	record_lost.c		numbers of lost records
+ *	record_scan.c		counts, times and DSOs of the records that are written
+ *	record_sideband.c	the side-band cache, for files that start later
+ */
 #ifndef PERCH_CLI_RECORD_H
 #define PERCH_CLI_RECORD_H
 
-#include <poll.h>
 #include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
 #include <perch/ring.h>
 
-#include "attr_print.h"
-#include "event_options.h"
 #include "options.h"
 #include "program.h"
+#include "record_rings.h"
 #include "target.h"
 
-/* A set of names: each is kept once. */
-struct record_names {
-	char **slot;
-	size_t nr, slots;
-};
+#define RECORD_COMMAND "record" /* the name in messages */
 
-/* Options that say yes or no. What the ones up to RECORD_ADDS ask of samples is a table in
- * record_events.c. */
+/* Options that are on or off. A table in record_open.c has what those before
+ * RECORD_NR_CONTENT_FLAGS add to samples, counts and records. */
 enum record_flag {
 	RECORD_DATA,
 	RECORD_PHYS_DATA,
@@ -40,263 +55,205 @@ enum record_flag {
 	RECORD_SWITCHES,
 	RECORD_BUILD_ID_MMAP,
 	RECORD_PERIOD,
-	RECORD_ADDS,
-	RECORD_NO_BPF = RECORD_ADDS,
+	RECORD_NR_CONTENT_FLAGS,
+	RECORD_NO_BPF = RECORD_NR_CONTENT_FLAGS,
 	RECORD_NO_SAMPLES,
-	RECORD_KERNEL_CHAINS,
-	RECORD_USER_CHAINS,
+	RECORD_KERNEL_CALLCHAINS,
+	RECORD_USER_CALLCHAINS,
 	RECORD_ALL_KERNEL,
 	RECORD_ALL_USER,
-	RECORD_FLAGS
+	RECORD_NR_FLAGS
 };
 
-#define RECORD_WINDOW_TIMES 64
-
-/* What begins another file. */
+/* When another file starts. */
 enum record_switch { RECORD_ONE_FILE, RECORD_BY_SIGNAL, RECORD_BY_SIZE, RECORD_BY_TIME };
 
-/* record_sideband.c: what each of several files begins with. */
-struct record_sideband {
-	char *bytes;
-	size_t used, room;
-	size_t made; /* bytes in front that were made here */
-	size_t most; /* 0: RECORD_SIDEBAND_BYTES */
-	/* records that did not fit, beside those of processes that had ended */
-	uint64_t forgotten;
-};
-#define RECORD_SIDEBAND_BYTES (64u << 20)
+#define RECORD_MAX_WINDOW_TIMES 64
 
-struct record {
-	/* as asked for */
-	struct perch_events events;
-	size_t last_events; /* index of the first one of the last -e */
+/* The command line as it was parsed. */
+struct record_options {
+	struct perch_machine *machine; /* names of events depend on it */
+	struct perch_events events;    /* empty: the default event */
+	size_t last_events;	       /* index of the first event of the last -e */
 	const char *frequency_text;
 	bool strict_frequency;
-	uint64_t period;
-	uint64_t frequency;
+	uint64_t period; /* 0: sampling is by frequency */
 	enum perch_call_graph_mode call_graph;
-	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
-	uint64_t regs_user, regs_intr; /* masks; 0: none */
+	uint32_t stack_bytes;	       /* of PERCH_CALL_GRAPH_DWARF; 0 is 8192 */
+	uint64_t regs_user, regs_intr; /* masks */
 	uint64_t branches;	       /* PERCH_SAMPLE_BRANCH_* */
 	bool use_clock;
 	int32_t clock;
-	bool flag[RECORD_FLAGS];
+	bool flag[RECORD_NR_FLAGS];
 	struct cli_target target;
-	struct cli_cgroups cgroups;		 /* by event, what -G said */
-	bool delayed;				 /* -D: events wait for the turns below */
-	unsigned window_ms[RECORD_WINDOW_TIMES]; /* since the program's start: on, off, on... */
+	struct cli_cgroups cgroups;		     /* by event */
+	bool delayed;				     /* -D: events start disabled */
+	unsigned window_ms[RECORD_MAX_WINDOW_TIMES]; /* enable, disable, enable... */
 	size_t nr_window_times;
-	uint64_t max_bytes; /* of the file; 0: no limit */
-	bool overwrite;	    /* a flight recorder */
+	uint64_t max_bytes; /* of a file; 0: no limit */
+	bool overwrite;
 	enum record_switch switch_by;
 	uint64_t switch_bytes, switch_ms;
 	uint64_t max_files; /* 0: no limit */
 	bool no_inherit, quiet, no_build_ids, ignored;
 	int verbose;
 	const char *output;
-	size_t ring_pages;
-	bool rounded_pages; /* they are more than was asked for */
-	int argc;	    /* of the whole command line */
+	size_t ring_pages;  /* 0: the default */
+	bool rounded_pages; /* ring_pages is more than the user wrote */
+	int argc;	    /* the whole command line */
 	char **argv;
 	char **program_argv; /* NULL: no program */
+};
 
-	/* as found out */
-	struct cli_shown_calls shown; /* the machine's */
-	struct perch_machine *machine;
+/* What the options mean on this machine. */
+struct record_plan {
+	struct perch_events events; /* those of the options, or the default event */
+	uint64_t frequency;
 	struct perch_cpus cpus; /* of -C */
-	pid_t *threads;		/* of -p and -t */
+	pid_t *threads;		/* of -p and -t; NULL without them */
 	size_t nr_threads;
-	int *cgroup_fds;		     /* one an event; NULL without -G */
-	struct perch_targets opened_cgroups; /* whose descriptors they are */
+	int *cgroup_fds;	      /* by event; NULL without -G */
+	struct perch_targets cgroups; /* owns the descriptors */
 	bool system_wide;
-	bool user_only; /* this user may not look into the kernel */
-	bool data_maps; /* mappings of data are told too */
-	bool replaced;	/* the default event does not exist here */
+	bool program_only;     /* the program is the only target */
+	bool user_only;	       /* this user may not profile the kernel */
+	bool data_mappings;    /* mappings that are not executable are recorded too */
+	bool default_replaced; /* this machine does not have the default event */
+};
 
-	/* at work */
+/* The files of a recording, one of which is open. */
+struct record_files {
+	struct perch_file_event *events; /* of the sampler */
+	size_t nr_events;
+	struct perch_decoder *decoder; /* of --overwrite */
+	struct perch_writer *writer;   /* NULL: no file is open */
+	char **names;		       /* the last max_files; older files are removed */
+	size_t nr;		       /* number of files that were written */
+	char *last;		       /* the name of the last one */
+	int64_t start_ms;	       /* of the file that is open, since the recording started */
+	uint64_t overwritten;	       /* bytes, at the end of the last file */
+	bool only_overwritten;	       /* the last file has no samples, because newer records
+					* replaced them all */
+	bool failed;		       /* a file could not be written */
+};
+
+/* A running recording. */
+struct record {
+	const struct record_options *options;
+	const struct record_plan *plan;
 	struct cli_program program;
-	struct perch_sampler *sampler;
-	struct perch_writer *writer;
-	struct perch_file_event *file_events; /* the sampler's, as files have them */
-	size_t nr_file_events;
-	struct perch_decoder *decoder;	     /* of these */
-	struct perch_parse_info parse_info;  /* of records made here: of the first event */
-	struct perch_parse_info told_layout; /* of records that tell of mappings */
-	bool samples_alike;	/* the time is in the same word of every event's samples */
-	struct perch_error err; /* of what ended the recording early */
-	int signals;		/* signalfd(2) */
-	int ended_by;		/* the signal that ended the recording; 0: none */
-	bool asked;		/* by SIGUSR2, for a file */
-	int64_t switched_ms;	/* when the last file began, since the start */
-	char **files;		/* the last max_files, to be removed when there are more */
-	size_t nr_files;	/* so far */
-	char *last_file;	/* the name of the one that was written last */
-	struct record_sideband side;
-	uint64_t *lost_told; /* by event and id, in files before */
-	uint64_t *lost_now;  /* the same with this file */
-	bool lost_known;     /* by events: Linux 6.0 */
-	/* by event and ring, in this file; behind the last event what LOST records tell */
-	uint64_t *lost_at;
-	uint64_t overwritten; /* bytes, until the last snapshot */
-	bool none_whole;      /* nothing but these came since the one before */
-	bool failed;	      /* a file could not be written */
-	bool full;	      /* it ended because the file is as large as it may be */
-	struct timespec start;
-	size_t turn; /* the next one of window_ms */
 	bool program_ended;
 	int program_status; /* as of wait(2) */
-	size_t nr_rings;
-	struct iovec *pieces; /* two a ring, and one for the end of the round */
-	size_t *bytes;	      /* taken from each ring in this round */
-	bool *backward;	      /* by ring: it is read by snapshots alone */
-	struct pollfd *polls; /* signals, then the rings */
-
-	/* what went by */
-	uint64_t samples, lost, throttled;
-	/* of --overwrite: mappings, names and tasks that had no room */
-	uint64_t side_lost;
-	uint64_t side_lost_told;	/* in files before */
-	uint64_t first_time, last_time; /* of samples, ns */
-	uint64_t wakeups;
-	struct record_names dsos;	 /* mapped executable, for their build ids */
-	uint64_t wrapped[(1 << 16) / 8]; /* a record that wraps, put together */
+	struct perch_sampler *sampler;
+	struct record_rings rings;
+	struct record_scan scan;
+	struct record_sideband sideband;
+	struct record_lost lost;
+	struct record_files files;
+	struct timespec start;
+	size_t next_window_time; /* index in window_ms */
+	uint64_t wakeups;	 /* since the last file */
+	int signals;		 /* signalfd(2) */
+	int ended_by;		 /* the signal that ended the recording; 0: none */
+	bool switch_requested;	 /* by SIGUSR2 */
+	bool full;		 /* the recording ended at --max-size */
+	struct perch_error err;	 /* the reason why it ended early */
 };
 
-/* record_options.c: the command line. Returns the index of its first operand. */
-int record_parse(struct record *record, int argc, char **argv);
-/* Contradictions among the options. Exit status; 0: fine. */
-int record_check(struct record *record);
-
-/* record_values.c: arguments made into bits. 0, or a negative errno after having told. */
-int record_set_clock(void *value, const char *text, bool negated);
-int record_set_branches(void *value, const char *text, bool negated);
-int record_set_any_branch(void *value, const char *text, bool negated);
-int record_set_user_registers(void *value, const char *text, bool negated);
-int record_set_intr_registers(void *value, const char *text, bool negated);
-int record_set_delay(void *value, const char *text, bool negated);
-int record_set_max_size(void *value, const char *text, bool negated);
-int record_set_switch(void *value, const char *text, bool negated);
-int record_set_max_files(void *value, const char *text, bool negated);
-/* "4M", "512k", or a number, which is in units of one byte; *unit tells whether a unit was there.
- * -EINVAL. */
-int record_parse_size(const char *text, uint64_t *bytes, bool *unit);
-
-/* record_cgroups.c: -G, and the cgroups opened once events are known. */
-int record_set_cgroups(void *value, const char *text, bool negated);
-int record_open_cgroups(struct record *record);
-void record_clear_cgroups(struct record *record);
-
-/* record_events.c: the default event, rates, what this user may do. Exit status; 0: fine. */
-int record_choose_events(struct record *record);
-int record_choose_rate(struct record *record);
-/* Opens the sampler, on a replacement where the default event does not exist here. Has told when it
- * fails. */
-int record_open_sampler(struct record *record);
-/* Says what was chosen in place of what is usual. */
-void record_print_choices(const struct record *record);
-
-/* record_target.c: the threads of -p and -t, the CPUs of -C. Exit status; 0: fine. */
-int record_choose_target(struct record *record);
-
-/* record_synthesize.c: what was there before the recording began. 0 or a negative errno. */
-int record_synthesize(struct record *record);
-/* synthesize_record.c: where records made here are gathered before they are written. */
-struct synthesizer {
-	struct record *record;
-	size_t used;
-	struct perch_error *err;
-	int rc; /* the first failure; nothing is made after it */
-	uint64_t bytes[(1 << 16) / 8];
-};
-/* name is padded, NULL when the record has none; an empty trailer follows. */
-void synthesize_record(struct synthesizer *made, uint32_t type, uint16_t misc, const void *body,
-		       size_t size, const char *name);
-/* A record of the file's own, which has no trailer; size is a multiple of 8. */
-void synthesize_plain(struct synthesizer *made, uint32_t type, const void *body, size_t size);
-/* Writes what is gathered. */
-void synthesize_flush(struct synthesizer *made);
-/* record_maps.c: ID_INDEX, THREAD_MAP and CPU_MAP. */
-void synthesize_maps(struct synthesizer *made);
-/* record_groups.c */
-void synthesize_cgroups(struct synthesizer *made);
-void synthesize_namespaces(struct synthesizer *made, pid_t pid);
-/* record_processes.c: names and executable mappings of processes that run already. */
-void synthesize_processes(struct synthesizer *made);
-/* The name of a thread; false when it has ended. */
-bool synthesize_read_comm(pid_t pid, pid_t tid, char *comm, size_t size);
-void synthesize_threads(struct synthesizer *made, const pid_t *threads, size_t nr);
-
-/* record_loop.c: until the program, the targets or the user end it. 0 or a negative errno in
- * record->err. */
-int record_prepare_loop(struct record *record);
-/* One round. Returns the bytes taken, 0 when the rings are empty, or a negative errno in
- * record->err. */
-ssize_t record_write_round(struct record *record);
-int record_loop(struct record *record);
-/* SIGUSR2, which asks for a file, is held back, or ignored when no file can be asked for. After the
- * program was forked. */
-void record_block_asking(const struct record *record);
-/* Signals that end a recording are blocked and read from record->signals from here on. */
-int record_block_signals(struct record *record);
-
-/* Whether a record of the type belongs to what each file begins with. */
-bool record_sideband_has(uint32_t type);
-/* Appends whole records. 0 or -ENOMEM. */
-int record_sideband_add(struct record_sideband *side, const void *bytes, size_t size);
-/* What was added until now was made here, and is forgotten with its process alone. */
-void record_sideband_end_synthesized(struct record_sideband *side);
-/* Whether files are made one after the other, or late: then records of tasks and mappings are kept.
- */
-static inline bool record_keeps_sideband(const struct record *record)
+/* Whether records are cached for files that start later. */
+static inline bool record_keeps_sideband(const struct record_options *options)
 {
-	return record->overwrite || record->switch_by;
+	return options->overwrite || options->switch_by;
 }
 
-/* record_shot.c: what the rings of --overwrite hold now, by time, into the file. 0 or a negative
- * errno in record->err. */
-int record_write_snapshot(struct record *record);
+/* ---- record_options.c ---- */
 
-/* record_switch.c: one file after the other. What has several files, or makes its file late, begins
- * by this. 0 or an errno. */
+/* Returns the index of the first operand. */
+int record_parse(struct record_options *options, int argc, char **argv);
+/* Finds options that contradict each other. Exit status; 0: none do. */
+int record_check(struct record_options *options);
+void record_clear_options(struct record_options *options);
+
+/* ---- record_arguments.c: each sets members of a struct record_options ---- */
+
+/* 0, or a negative errno after it has printed an error. */
+int record_set_call_graph(void *options, const char *text, bool negated);
+int record_set_period(void *options, const char *text, bool negated);
+int record_set_pages(void *options, const char *text, bool negated);
+int record_set_cgroups(void *options, const char *text, bool negated);
+int record_set_clock(void *options, const char *text, bool negated);
+int record_set_branches(void *options, const char *text, bool negated);
+int record_set_any_branch(void *options, const char *text, bool negated);
+int record_set_user_registers(void *options, const char *text, bool negated);
+int record_set_intr_registers(void *options, const char *text, bool negated);
+int record_set_delay(void *options, const char *text, bool negated);
+int record_set_max_size(void *options, const char *text, bool negated);
+int record_set_switch(void *options, const char *text, bool negated);
+int record_set_max_files(void *options, const char *text, bool negated);
+
+/* ---- record_plan.c ---- */
+
+/* Moves the events of the options into the plan. Exit status after it has printed an error; 0: no
+ * error. */
+int record_make_plan(struct record_plan *plan, struct record_options *options);
+/* Adds the default event. Exit status. */
+int record_plan_default_event(struct record_plan *plan, const struct record_options *options);
+/* Replaces hardware cycles by the event cpu-clock. False when there are none. */
+bool record_plan_replace_cycles(struct record_plan *plan);
+/* Prints what differs from the usual. */
+void record_print_plan(const struct record_plan *plan, const struct record_options *options);
+void record_clear_plan(struct record_plan *plan);
+
+/* ---- record_open.c ---- */
+
+/* Opens the sampler. program: of the program; 0 without one. Exit status after it has printed an
+ * error; 0: no error. */
+int record_open_sampler(struct perch_sampler **sampler, struct record_plan *plan,
+			const struct record_options *options, pid_t program);
+
+/* ---- record_loop.c ---- */
+
+/* Blocks or ignores SIGUSR2. After the program was forked, as the program does not inherit it. */
+void record_block_switch_signal(const struct record_options *options);
+/* Blocks the signals that end a recording; record->signals reads them. 0 or a negative errno. */
+int record_block_signals(struct record *record);
+/* Runs until the program, the targets or the user end the recording. 0, or a negative errno in
+ * record->err. */
+int record_loop(struct record *record);
+
+/* ---- record_files.c: each returns 0, or a negative errno in record->err ---- */
+
+int64_t record_ms_since_start(const struct record *record);
+/* Before any other function of the file. */
 int record_prepare_files(struct record *record);
-/* Opens the file that records go to, by the name that was asked for or another one. 0 or a negative
- * errno in record->err. */
+/* Opens the file that records are written to. */
 int record_open_file(struct record *record, const char *path);
-/* Whether it is time for another file. *sleep_ms is lowered to when it will be. */
-bool record_switch_due(struct record *record, int *sleep_ms);
-/* Ends a file and begins another, or writes a snapshot into one. 0 or a negative errno in
- * record->err. */
+/* Whether it is time for another file. *sleep_ms becomes at most the time until then. */
+bool record_switch_due(const struct record *record, int *sleep_ms);
+/* Ends the file and opens another one, or writes a snapshot into a new one. */
 int record_switch(struct record *record);
-/* The last file, under its name. Exit status; 0: fine. */
+/* Ends the last file. Returns the exit status. */
 int record_end_files(struct record *record);
-void record_clear_files(struct record *record);
+void record_clear_files(struct record_files *files, const struct record_options *options);
 
-/* record_scan.c: counts a batch, remembers names of binaries. */
-void record_scan(struct record *record, size_t ring, const struct iovec pieces[2]);
-void record_add_name(struct record_names *names, const char *name);
-void record_clear_names(struct record_names *names);
+/* ---- record_print.c ---- */
 
-/* record_lost.c: writes how many records were lost, as events know by now. 0 or a negative errno in
- * record->err. */
-int record_write_lost(struct record *record);
-/* All of the file's records have been seen: what LOST records tell is the answer where events know
- * nothing. */
-void record_add_lost(struct record *record);
-/* The file is whole: what it tells is not told in the next. */
-void record_save_lost(struct record *record);
-/* Says of which events and on which CPUs records were lost. */
-void record_print_lost(const struct record *record);
-
-/* record_tracing.c: descriptions of the tracepoints, when there are any. 0 or a negative errno in
- * record->err. */
-int record_write_tracing_data(struct record *record);
-
-/* record_finish.c: features, build ids and the end of the file. 0 or a negative errno in
- * record->err. */
-int record_finish_file(struct record *record);
-/* What went wrong in the file that has just ended, or in all. */
+/* Lost records, throttling, and why there are no samples. */
 void record_print_problems(const struct record *record);
-/* The last file's size. */
-void record_print_file(const struct record *record, const char *path);
+/* Numbers of samples and of overwritten bytes. overwritten: in all files so far. */
+void record_print_samples(const struct record *record, uint64_t overwritten);
+/* Size and samples of the last file, as perf prints them. */
+void record_print_file(const struct record *record);
+
+/* ---- record_features.c, record_tracing.c: 0 or a negative errno ---- */
+
+int record_write_features(const struct record *record, struct perch_error *err);
+/* How raw data of the recorded tracepoints is parsed; nothing when there are none. */
+int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
+			      struct perch_machine *machine, struct perch_error *err);
+
+/* ---- record_synthesize.c: 0, or a negative errno in record->err ---- */
+
+int record_synthesize(struct record *record);
 
 #endif

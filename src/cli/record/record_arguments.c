@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What arguments of `perch record` mean: clocks, kinds of branches, registers, moments, sizes. */
+/* Arguments of `perch record` options: clocks, branch types, registers, times, sizes. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,15 +7,14 @@
 #include <strings.h>
 #include <sys/auxv.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <perch/fields.h>
 
 #include "record.h"
 
-#define COMMAND "record"
-
-/* Calls take() with each word of an option's list; ends with the first that is refused, which has
- * been told. */
+/* Calls take() with each word of a list until it fails, which means that it has printed an error.
+ */
 static int each_word(const char *option, const char *list,
 		     int (*take)(void *context, const char *word), void *context)
 {
@@ -28,8 +27,8 @@ static int each_word(const char *option, const char *list,
 		snprintf(word, sizeof(word), "%.*s",
 			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), list);
 		if (!length || length >= sizeof(word)) {
-			cli_usage_error(COMMAND, "%s %s: a word of the list is %s", option, whole,
-					length ? "too long" : "empty");
+			cli_usage_error(RECORD_COMMAND, "%s %s: %s word in the list", option, whole,
+					length ? "too long a" : "an empty");
 			return -EINVAL;
 		}
 		if (take(context, word) < 0)
@@ -56,41 +55,42 @@ int record_set_clock(void *value, const char *text, bool negated)
 		{ "boot", CLOCK_BOOTTIME },
 		{ "tai", CLOCK_TAI },
 	};
-	struct record *record = value;
+	struct record_options *options = value;
 	char *end;
 	long number;
 
-	record->use_clock = !negated;
+	options->use_clock = !negated;
 	if (negated)
 		return 0;
 	if (!strncasecmp(text, "CLOCK_", 6))
 		text += 6;
 	for (size_t i = 0; i < CLI_NR(clocks); i++)
 		if (!strcasecmp(text, clocks[i].name)) {
-			record->clock = clocks[i].clock;
+			options->clock = clocks[i].clock;
 			return 0;
 		}
 	errno = 0;
 	number = strtol(text, &end, 10);
 	for (size_t i = 0; !errno && end != text && !*end && i < CLI_NR(clocks); i++)
 		if (number == clocks[i].clock) {
-			record->clock = clocks[i].clock;
+			options->clock = clocks[i].clock;
 			return 0;
 		}
 	cli_usage_error(
-		COMMAND,
-		"-k %s: say monotonic, monotonic_raw, realtime, boottime, tai, or a clock's number",
+		RECORD_COMMAND,
+		"-k %s is not a clock: use monotonic, monotonic_raw, realtime, boottime, tai, or a "
+		"number of one of them",
 		text);
 	return -EINVAL;
 }
 
-/* What perf calls them. */
+/* The names are perf's. */
 static int add_branch(void *context, const char *word)
 {
 	static const struct {
 		const char *name;
 		uint64_t bits;
-	} kinds[] = {
+	} types[] = {
 		{ "u", PERCH_SAMPLE_BRANCH_USER },
 		{ "k", PERCH_SAMPLE_BRANCH_KERNEL },
 		{ "hv", PERCH_SAMPLE_BRANCH_HV },
@@ -113,14 +113,14 @@ static int add_branch(void *context, const char *word)
 		{ "counter", PERCH_SAMPLE_BRANCH_COUNTERS },
 	};
 
-	for (size_t i = 0; i < CLI_NR(kinds); i++)
-		if (!strcmp(word, kinds[i].name)) {
-			*(uint64_t *)context |= kinds[i].bits;
+	for (size_t i = 0; i < CLI_NR(types); i++)
+		if (!strcmp(word, types[i].name)) {
+			*(uint64_t *)context |= types[i].bits;
 			return 0;
 		}
 	cli_usage_error(
-		COMMAND,
-		"no kind of branch '%s': say any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
+		RECORD_COMMAND,
+		"no branch type '%s': use any, any_call, any_ret, ind_call, ind_jmp, call, cond, in_tx, "
 		"no_tx, abort_tx, stack, and u, k, hv, save_type, priv, hw_index, no_flags, no_cycles, counter",
 		word);
 	return -EINVAL;
@@ -128,48 +128,48 @@ static int add_branch(void *context, const char *word)
 
 int record_set_branches(void *value, const char *text, bool negated)
 {
-	const uint64_t not_kinds = PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_TYPE_SAVE |
+	const uint64_t not_types = PERCH_SAMPLE_BRANCH_PLM_ALL | PERCH_SAMPLE_BRANCH_TYPE_SAVE |
 				   PERCH_SAMPLE_BRANCH_PRIV_SAVE | PERCH_SAMPLE_BRANCH_HW_INDEX |
 				   PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES |
 				   PERCH_SAMPLE_BRANCH_COUNTERS;
-	struct record *record = value;
+	struct record_options *options = value;
 
-	record->branches = 0;
+	options->branches = 0;
 	if (negated)
 		return 0;
-	if (each_word("-j", text, add_branch, &record->branches) < 0)
+	if (each_word("-j", text, add_branch, &options->branches) < 0)
 		return -EINVAL;
-	if (!(record->branches & ~not_kinds))
-		record->branches |= PERCH_SAMPLE_BRANCH_ANY; /* u alone: any branch there */
+	if (!(options->branches & ~not_types))
+		options->branches |= PERCH_SAMPLE_BRANCH_ANY; /* "u": any branch in user space */
 	return 0;
 }
 
 int record_set_any_branch(void *value, const char *text, bool negated)
 {
-	struct record *record = value;
+	struct record_options *options = value;
 
 	(void)text;
-	record->branches = negated ? 0 : PERCH_SAMPLE_BRANCH_ANY;
+	options->branches = negated ? 0 : PERCH_SAMPLE_BRANCH_ANY;
 	return 0;
 }
 
-/* The name of a register that every event may ask for here; NULL: the kernel gives none of that
+/* The name of a register that every event can sample on this machine; NULL: there is none of that
  * number. */
-static const char *register_here(unsigned int number)
+static const char *register_name(unsigned int number)
 {
 #if defined(__x86_64__)
-	/* DS to GS: 32-bit kernels; XMM: few PMUs */
+	/* DS to GS need a 32-bit kernel, XMM a PMU that has them */
 	if ((number >= 12 && number <= 15) || number >= 24)
 		return NULL;
 #elif defined(__i386__)
 	if (number >= 16)
 		return NULL;
 #elif defined(__aarch64__)
-	/* the length of vectors, where it is not fixed */
+	/* the length of SVE vectors */
 	if (number == 46 && !(getauxval(AT_HWCAP) & 1u << 22))
 		return NULL;
 #elif defined(__powerpc__)
-	/* some CPUs have more, in interrupts */
+	/* only some CPUs have more, in --intr-regs */
 	if (number > 44)
 		return NULL;
 #endif
@@ -181,7 +181,7 @@ static uint64_t all_registers(void)
 	uint64_t mask = 0;
 
 	for (unsigned int i = 0; i < 64; i++)
-		if (register_here(i))
+		if (register_name(i))
 			mask |= 1ull << i;
 	return mask;
 }
@@ -189,14 +189,15 @@ static uint64_t all_registers(void)
 static int add_register(void *context, const char *word)
 {
 	for (unsigned int i = 0; i < 64; i++) {
-		const char *name = register_here(i);
+		const char *name = register_name(i);
 
 		if (name && !strcasecmp(word, name)) {
 			*(uint64_t *)context |= 1ull << i;
 			return 0;
 		}
 	}
-	cli_usage_error(COMMAND, "no register '%s' here: -I? and --user-regs=? list them", word);
+	cli_usage_error(RECORD_COMMAND,
+			"no register '%s': -I? and --user-regs=? list those of this machine", word);
 	return -EINVAL;
 }
 
@@ -204,7 +205,7 @@ __attribute__((noreturn)) static void list_registers(void)
 {
 	fputs("available registers:", stdout);
 	for (unsigned int i = 0; i < 64; i++) {
-		const char *name = register_here(i);
+		const char *name = register_name(i);
 
 		if (!name)
 			continue;
@@ -216,7 +217,7 @@ __attribute__((noreturn)) static void list_registers(void)
 	exit(fflush(stdout) ? CLI_EXIT_FAILURE : 0);
 }
 
-/* Names as "ax,ip", or the mask itself as 0x101; nothing: all of them. */
+/* Names as "ax,ip", or a mask as 0x101. text NULL: all registers. */
 static int set_registers(uint64_t *mask, const char *option, const char *text, bool negated)
 {
 	char *end;
@@ -227,10 +228,9 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 	if (text && !strcmp(text, "?"))
 		list_registers();
 	if (!all_registers()) {
-		cli_usage_error(
-			COMMAND,
-			"%s: the registers of this architecture are not known to this version",
-			option);
+		cli_usage_error(RECORD_COMMAND,
+				"%s: this version does not have the registers of this architecture",
+				option);
 		return -EINVAL;
 	}
 	if (!text) {
@@ -243,72 +243,76 @@ static int set_registers(uint64_t *mask, const char *option, const char *text, b
 	*mask = strtoull(text, &end, 16);
 	if (!errno && !*end && *mask)
 		return 0;
-	cli_usage_error(COMMAND, "%s %s: not a mask of registers", option, text);
+	cli_usage_error(RECORD_COMMAND, "%s %s: not a register mask", option, text);
 	return -EINVAL;
 }
 
 int record_set_user_registers(void *value, const char *text, bool negated)
 {
-	return set_registers(&((struct record *)value)->regs_user, "--user-regs", text, negated);
+	return set_registers(&((struct record_options *)value)->regs_user, "--user-regs", text,
+			     negated);
 }
 
 int record_set_intr_registers(void *value, const char *text, bool negated)
 {
-	return set_registers(&((struct record *)value)->regs_intr, "--intr-regs", text, negated);
+	return set_registers(&((struct record_options *)value)->regs_intr, "--intr-regs", text,
+			     negated);
 }
 
-static int no_delay(const char *text)
+static int delay_error(const char *text)
 {
 	cli_usage_error(
-		COMMAND,
-		"-D %s: milliseconds, -1, or spans in their order as 10-20,30-40 (at most %d)",
-		text, RECORD_WINDOW_TIMES / 2);
+		RECORD_COMMAND,
+		"-D %s: use milliseconds, -1, or ascending windows such as 10-20,30-40 (at most %d)",
+		text, RECORD_MAX_WINDOW_TIMES / 2);
 	return -EINVAL;
 }
 
-static bool take_moment(struct record *record, const char **at)
+/* Reads one time of -D, which is later than the one before. */
+static bool take_time(struct record_options *options, const char **at)
 {
-	unsigned long moment;
+	unsigned long ms;
 	char *end;
 
 	errno = 0;
-	moment = strtoul(*at, &end, 10);
-	if (errno || end == *at || !isdigit((unsigned char)**at) || moment > INT32_MAX ||
-	    record->nr_window_times == RECORD_WINDOW_TIMES ||
-	    (record->nr_window_times && moment <= record->window_ms[record->nr_window_times - 1]))
+	ms = strtoul(*at, &end, 10);
+	if (errno || end == *at || !isdigit((unsigned char)**at) || ms > INT32_MAX ||
+	    options->nr_window_times == RECORD_MAX_WINDOW_TIMES ||
+	    (options->nr_window_times && ms <= options->window_ms[options->nr_window_times - 1]))
 		return false;
-	record->window_ms[record->nr_window_times++] = (unsigned)moment;
+	options->window_ms[options->nr_window_times++] = (unsigned)ms;
 	*at = end;
 	return true;
 }
 
 int record_set_delay(void *value, const char *text, bool negated)
 {
-	struct record *record = value;
+	struct record_options *options = value;
 	const char *at = text;
 
-	record->nr_window_times = 0;
-	record->delayed = !negated;
+	options->nr_window_times = 0;
+	options->delayed = !negated;
 	if (negated || !strcmp(text, "-1"))
 		return 0;
-	if (!take_moment(record, &at))
-		return no_delay(text);
+	if (!take_time(options, &at))
+		return delay_error(text);
 	if (!*at) {
-		record->delayed = record->window_ms[0] != 0;
-		record->nr_window_times = record->delayed;
+		options->delayed = options->window_ms[0] != 0;
+		options->nr_window_times = options->delayed;
 		return 0;
 	}
 	for (;;) {
-		if (*at++ != '-' || !take_moment(record, &at))
-			return no_delay(text);
+		if (*at++ != '-' || !take_time(options, &at))
+			return delay_error(text);
 		if (!*at)
 			return 0;
-		if (*at++ != ',' || !take_moment(record, &at))
-			return no_delay(text);
+		if (*at++ != ',' || !take_time(options, &at))
+			return delay_error(text);
 	}
 }
 
-int record_parse_size(const char *text, uint64_t *bytes, bool *unit)
+/* "4M", "512k", or a number. *unit: whether the text has a unit. 0 or -EINVAL. */
+static int parse_size(const char *text, uint64_t *bytes, bool *unit)
 {
 	static const char units[] = "BKMG";
 	const char *found;
@@ -329,18 +333,18 @@ int record_parse_size(const char *text, uint64_t *bytes, bool *unit)
 
 int record_set_max_size(void *value, const char *text, bool negated)
 {
-	struct record *record = value;
+	struct record_options *options = value;
 	bool unit;
 
-	record->max_bytes = 0;
+	options->max_bytes = 0;
 	if (negated ||
-	    (!record_parse_size(text, &record->max_bytes, &unit) && unit && record->max_bytes))
+	    (!parse_size(text, &options->max_bytes, &unit) && unit && options->max_bytes))
 		return 0;
-	cli_usage_error(COMMAND, "--max-size %s: not a size such as 512K, 10M or 2G", text);
+	cli_usage_error(RECORD_COMMAND, "--max-size %s: not a size such as 512K, 10M or 2G", text);
 	return -EINVAL;
 }
 
-/* signal; a size with its unit; or a time: 30s, 5m, 2h, 1d. */
+/* "signal", a size with a unit, or a time with a unit. */
 int record_set_switch(void *value, const char *text, bool negated)
 {
 	static const struct {
@@ -352,45 +356,155 @@ int record_set_switch(void *value, const char *text, bool negated)
 		{ 'h', 3600000 },
 		{ 'd', 86400000 },
 	};
-	struct record *record = value;
+	struct record_options *options = value;
 	unsigned long long number;
 	char *end;
 	bool unit;
 
-	record->switch_by = negated ? RECORD_ONE_FILE : RECORD_BY_SIGNAL;
+	options->switch_by = negated ? RECORD_ONE_FILE : RECORD_BY_SIGNAL;
 	if (negated || !text || !strcmp(text, "signal"))
 		return 0;
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	for (size_t i = 0; i < CLI_NR(times) && !errno && isdigit((unsigned char)text[0]); i++)
 		if (*end == times[i].unit && !end[1] && number && number < 1ull << 30) {
-			record->switch_by = RECORD_BY_TIME;
-			record->switch_ms = number * times[i].ms;
+			options->switch_by = RECORD_BY_TIME;
+			options->switch_ms = number * times[i].ms;
 			return 0;
 		}
-	record->switch_by = RECORD_BY_SIZE;
-	if (!record_parse_size(text, &record->switch_bytes, &unit) && unit && record->switch_bytes)
+	options->switch_by = RECORD_BY_SIZE;
+	if (!parse_size(text, &options->switch_bytes, &unit) && unit && options->switch_bytes)
 		return 0;
 	cli_usage_error(
-		COMMAND,
-		"--switch-output=%s: say signal, a size such as 10M, or a time such as 30s, 5m, 2h",
+		RECORD_COMMAND,
+		"--switch-output=%s: use signal, a size such as 10M, or a time such as 30s, 5m, 2h",
 		text);
 	return -EINVAL;
 }
 
 int record_set_max_files(void *value, const char *text, bool negated)
 {
-	struct record *record = value;
+	struct record_options *options = value;
 	char *end;
 
-	record->max_files = 0;
+	options->max_files = 0;
 	if (negated)
 		return 0;
 	errno = 0;
-	record->max_files = strtoull(text, &end, 10);
-	if (!errno && isdigit((unsigned char)text[0]) && !*end && record->max_files &&
-	    record->max_files <= 1 << 20)
+	options->max_files = strtoull(text, &end, 10);
+	if (!errno && isdigit((unsigned char)text[0]) && !*end && options->max_files &&
+	    options->max_files <= 1 << 20)
 		return 0;
-	cli_usage_error(COMMAND, "--switch-max-files %s: not a number of files, 1 or more", text);
+	cli_usage_error(RECORD_COMMAND,
+			"--switch-max-files %s: not a number of files from 1 to 1048576", text);
 	return -EINVAL;
+}
+
+/* "fp", "dwarf,SIZE", "lbr" or "no". SIZE: bytes of the stack to copy. */
+int record_set_call_graph(void *value, const char *text, bool negated)
+{
+	static const struct {
+		const char *name;
+		enum perch_call_graph_mode mode;
+	} modes[] = {
+		{ "fp", PERCH_CALL_GRAPH_FP },
+		{ "dwarf", PERCH_CALL_GRAPH_DWARF },
+		{ "lbr", PERCH_CALL_GRAPH_LBR },
+		{ "no", PERCH_CALL_GRAPH_UNSET },
+	};
+	struct record_options *options = value;
+	const char *comma = text ? strchr(text, ',') : NULL;
+	size_t length = comma ? (size_t)(comma - text) : text ? strlen(text) : 0;
+	uint64_t bytes = 0;
+	bool unit;
+
+	options->call_graph = negated ? PERCH_CALL_GRAPH_UNSET : PERCH_CALL_GRAPH_FP;
+	options->stack_bytes = 0;
+	for (size_t i = 0; text && !negated; i++) {
+		if (i == CLI_NR(modes)) {
+			cli_usage_error(RECORD_COMMAND,
+					"--call-graph %s: use fp, dwarf[,SIZE], lbr or no", text);
+			return -EINVAL;
+		}
+		if (strlen(modes[i].name) != length || strncmp(modes[i].name, text, length))
+			continue;
+		options->call_graph = modes[i].mode;
+		break;
+	}
+	if (!comma)
+		return 0;
+	if (options->call_graph != PERCH_CALL_GRAPH_DWARF ||
+	    parse_size(comma + 1, &bytes, &unit) < 0 || !bytes || bytes > 65528) {
+		cli_usage_error(
+			RECORD_COMMAND,
+			"--call-graph %s: only dwarf has a size, from 1 to 65528 bytes of stack",
+			text);
+		return -EINVAL;
+	}
+	options->stack_bytes = (bytes + 7) & ~7u;
+	return 0;
+}
+
+int record_set_period(void *value, const char *text, bool negated)
+{
+	struct record_options *options = value;
+	char *end;
+
+	options->period = 0;
+	if (negated)
+		return 0;
+	errno = 0;
+	options->period = strtoull(text, &end, 0);
+	if (!errno && end != text && !*end && text[0] != '-' && options->period &&
+	    !(options->period >> 63))
+		return 0;
+	cli_usage_error(RECORD_COMMAND, "-c %s: %s", text,
+			!errno && end != text && !*end && !options->period
+				? "the period must be above 0; -n records no samples"
+				: "not a number of events from 1 to 2^63-1");
+	return -EINVAL;
+}
+
+/* Pages, or bytes with a unit. The kernel needs a power of two, so the number is rounded up. */
+int record_set_pages(void *value, const char *text, bool negated)
+{
+	struct record_options *options = value;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), number, pages = 1;
+	bool unit;
+
+	options->ring_pages = 0;
+	if (negated)
+		return 0;
+	if (parse_size(text, &number, &unit) < 0 || !number || number > 1ull << 40) {
+		cli_usage_error(RECORD_COMMAND,
+				"-m %s: not a number of pages or a size such as 512K or 4M", text);
+		return -EINVAL;
+	}
+	if (unit)
+		number = (number + page - 1) / page;
+	while (pages < number)
+		pages *= 2;
+	options->ring_pages = pages;
+	options->rounded_pages = pages != number;
+	return 0;
+}
+
+/* Assigns the cgroups to the events before the option. */
+int record_set_cgroups(void *value, const char *text, bool negated)
+{
+	struct record_options *options = value;
+
+	if (negated) {
+		cli_usage_error(RECORD_COMMAND, "--cgroup cannot be negated");
+		return -EINVAL;
+	}
+	if (!options->events.nr) {
+		cli_usage_error(
+			RECORD_COMMAND,
+			"-G sets the cgroup of the events before it, but there is no -e before it");
+		return -EINVAL;
+	}
+	return cli_assign_cgroups(RECORD_COMMAND, &options->cgroups, text, options->events.nr)
+		       ? -EINVAL
+		       : 0;
 }

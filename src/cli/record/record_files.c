@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several files, one after the other (--switch-output), and the file of a flight recorder, which is
- * made when it is asked for. Each begins with what was there before, and so can be read alone.
- * Names are perf's: OUTPUT.YYYYMMDDHHMMSSNN, the moment when the file was ended, to hundredths of a
- * second.
+ * The files of a recording: one, several in sequence (--switch-output), or snapshots (--overwrite).
+ * Each of several starts with the side-band records before it, so it can be read alone. Their names
+ * are perf's: OUTPUT.YYYYMMDDHHMMSSNN, the time of their end to hundredths of a second.
  */
 #define _GNU_SOURCE /* asprintf */
 #include <errno.h>
@@ -17,123 +16,131 @@
 
 #include "record.h"
 
-#define COMMAND "record"
 #define STEP_NS 10000000 /* the last digit of a name */
 
-/* The sampler's events as files have them. */
-static int gather_events(struct record *record)
+static int no_memory(struct perch_error *err)
 {
-	struct perch_file_event *events = calloc(record->events.nr + 1, sizeof(*events));
-	size_t nr;
+	return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to record with");
+}
+
+/* The events of a sampler in the form of files. nr: of the sampler without the tracking event. */
+static int gather_events(struct record_files *files, const struct perch_sampler *sampler, size_t nr)
+{
+	struct perch_file_event *events = calloc(nr + 1, sizeof(*events));
+	size_t i;
 
 	if (!events)
 		return -ENOMEM;
-	for (nr = 0; nr <= record->events.nr; nr++) {
-		struct perch_file_event *event = &events[nr];
-		const struct perch_attr *attr = perch_sampler_event(
-			record->sampler, nr, &event->name, &event->ids, &event->nr_ids);
+	for (i = 0; i <= nr; i++) {
+		struct perch_file_event *event = &events[i];
+		const struct perch_attr *attr =
+			perch_sampler_event(sampler, i, &event->name, &event->ids, &event->nr_ids);
 
 		if (!attr)
 			break;
 		event->attr = *attr;
-		events[perch_sampler_leader(record->sampler, nr)].members++;
+		events[perch_sampler_leader(sampler, i)].members++;
 	}
-	record->file_events = events;
-	record->nr_file_events = nr;
+	files->events = events;
+	files->nr_events = i;
 	return 0;
 }
 
-/* Where times and names are in the records of this recording. */
-static void choose_layouts(struct record *record)
+/* Where times and names are in the records of these events. */
+static void init_scan(struct record_scan *scan, const struct record_files *files)
 {
-	const struct perch_file_event *events = record->file_events;
-
-	perch_parse_info_init(&record->parse_info, &events[0].attr, PERCH_BYTES_NATIVE);
-	record->told_layout = record->parse_info;
-	record->samples_alike = true;
-	for (size_t i = 0; i < record->nr_file_events; i++) {
+	perch_parse_info_init(&scan->parse_info, &files->events[0].attr, PERCH_BYTES_NATIVE);
+	scan->mmap_parse_info = scan->parse_info;
+	scan->same_time_word = true;
+	for (size_t i = 0; i < files->nr_events; i++) {
 		struct perch_parse_info parse_info;
 
-		perch_parse_info_init(&parse_info, &events[i].attr, PERCH_BYTES_NATIVE);
-		if (events[i].attr.mmap)
-			record->told_layout = parse_info;
-		if (parse_info.sample_time_word != record->parse_info.sample_time_word)
-			record->samples_alike = false;
+		perch_parse_info_init(&parse_info, &files->events[i].attr, PERCH_BYTES_NATIVE);
+		if (files->events[i].attr.mmap)
+			scan->mmap_parse_info = parse_info;
+		if (parse_info.sample_time_word != scan->parse_info.sample_time_word)
+			scan->same_time_word = false;
 	}
 }
 
-static int make_decoder(struct record *record)
+static int make_decoder(struct record_files *files, struct perch_error *err)
 {
-	struct perch_decoder_event *events = calloc(record->nr_file_events, sizeof(*events));
+	struct perch_decoder_event *events = calloc(files->nr_events, sizeof(*events));
 	int rc;
 
 	if (!events)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	for (size_t i = 0; i < record->nr_file_events; i++)
-		events[i] = (struct perch_decoder_event){ &record->file_events[i].attr,
-							  record->file_events[i].ids,
-							  record->file_events[i].nr_ids };
-	rc = perch_decoder_new(&record->decoder, events, record->nr_file_events, PERCH_BYTES_NATIVE,
-			       &record->err);
+		return no_memory(err);
+	for (size_t i = 0; i < files->nr_events; i++)
+		events[i] = (struct perch_decoder_event){ &files->events[i].attr,
+							  files->events[i].ids,
+							  files->events[i].nr_ids };
+	rc = perch_decoder_new(&files->decoder, events, files->nr_events, PERCH_BYTES_NATIVE, err);
 	free(events);
 	return rc;
 }
 
 int record_prepare_files(struct record *record)
 {
-	size_t ids = 0;
+	const struct record_options *options = record->options;
+	struct record_files *files = &record->files;
+	size_t nr_events = record->plan->events.nr;
 
-	if (gather_events(record) < 0)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	choose_layouts(record);
-	for (size_t i = 0; i < record->nr_file_events; i++)
-		ids += record->file_events[i].nr_ids;
-	record->lost_told = calloc(ids + 1, sizeof(*record->lost_told));
-	record->lost_now = calloc(ids + 1, sizeof(*record->lost_now));
-	record->lost_at =
-		calloc((record->nr_file_events + 1) * record->nr_rings, sizeof(*record->lost_at));
-	record->files = calloc(record->max_files + 1, sizeof(*record->files));
-	if (!record->lost_told || !record->lost_now || !record->lost_at || !record->files)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	return record->overwrite ? make_decoder(record) : 0;
+	if (gather_events(files, record->sampler, nr_events) < 0)
+		return no_memory(&record->err);
+	init_scan(&record->scan, files);
+	files->names = calloc(options->max_files + 1, sizeof(*files->names));
+	if (!files->names ||
+	    record_lost_init(&record->lost, files->events, files->nr_events, record->rings.nr,
+			     options->overwrite ? nr_events : SIZE_MAX) < 0)
+		return no_memory(&record->err);
+	record->scan.lost = record_lost_records(&record->lost);
+	record->scan.sideband = record_keeps_sideband(options) ? &record->sideband : NULL;
+	return options->overwrite ? make_decoder(files, &record->err) : 0;
 }
 
-void record_clear_files(struct record *record)
+void record_clear_files(struct record_files *files, const struct record_options *options)
 {
-	for (size_t i = 0; record->files && i <= record->max_files; i++)
-		free(record->files[i]);
-	free(record->files);
-	free(record->last_file);
-	free(record->file_events);
-	free(record->lost_told);
-	free(record->lost_now);
-	free(record->lost_at);
-	free(record->side.bytes);
-	perch_decoder_free(record->decoder);
+	for (size_t i = 0; files->names && i <= options->max_files; i++)
+		free(files->names[i]);
+	free(files->names);
+	free(files->last);
+	free(files->events);
+	perch_decoder_free(files->decoder);
 }
 
-/* A recording's first file has what is there in its own order; any other one is given what came
- * before. */
+/* The first file of a recording is opened before the cache has any records: it has them in their
+ * own order. */
 int record_open_file(struct record *record, const char *path)
 {
-	struct iovec piece = { record->side.bytes, record->side.used };
+	struct iovec piece = { record->sideband.bytes, record->sideband.used };
+	struct record_files *files = &record->files;
 	int rc;
 
-	record->samples = record->throttled = 0;
-	record->first_time = record->last_time = 0;
-	rc = perch_writer_open(&record->writer, path, record->file_events, record->nr_file_events,
-			       &record->err);
+	record_scan_reset(&record->scan);
+	rc = perch_writer_open(&files->writer, path, files->events, files->nr_events, &record->err);
 	if (rc >= 0 && piece.iov_len)
-		rc = perch_writer_append(record->writer, &piece, 1, &record->err);
+		rc = perch_writer_append(files->writer, &piece, 1, &record->err);
 	return rc;
 }
 
-/* A name that nobody has yet. Two in one hundredth of a second are a moment apart. NULL: no memory.
- */
-static char *new_name(const struct record *record)
+/* Writes what is behind the data, and closes the file also after a failure. */
+static int finish_file(struct record *record)
+{
+	struct perch_error err;
+	int rc = record_write_features(record, &record->err);
+
+	/* the first error is the one that is reported */
+	if (perch_writer_close(record->files.writer, &err) < 0 && rc >= 0) {
+		record->err = err;
+		rc = -err.errnum;
+	}
+	record->files.writer = NULL;
+	return rc;
+}
+
+/* A name that no file has. The names of two files in a hundredth of a second differ by a pause.
+ * NULL without memory. */
+static char *new_name(const char *output)
 {
 	struct timespec step = { 0, STEP_NS };
 	char *name = NULL;
@@ -149,97 +156,74 @@ static char *new_name(const struct record *record)
 		gettimeofday(&now, NULL);
 		localtime_r(&now.tv_sec, &tm);
 		strftime(text, sizeof(text), "%Y%m%d%H%M%S", &tm);
-		if (asprintf(&name, "%s.%s%02u", record->output, text,
+		if (asprintf(&name, "%s.%s%02u", output, text,
 			     (unsigned)(now.tv_usec / (STEP_NS / 1000))) < 0)
 			return NULL;
 	} while (!access(name, F_OK));
 	return name;
 }
 
-/* --switch-max-files: of those that were written here, the oldest goes. */
-static void remember(struct record *record, const char *name)
+/* Counts a file that was written; --switch-max-files: removes the oldest one. */
+static void add_name(struct record_files *files, uint64_t max_files, const char *name)
 {
-	char **slot = &record->files[record->max_files ? record->nr_files % record->max_files : 0];
+	char **slot = &files->names[max_files ? files->nr % max_files : 0];
 
-	if (record->max_files && *slot)
+	if (max_files && *slot)
 		unlink(*slot);
 	free(*slot);
 	*slot = strdup(name);
-	record->nr_files++;
+	files->nr++;
 }
 
-static uint64_t overwritten_now(const struct record *record)
+/* Updates the state that depends on overwritten records, and prints the numbers of a file. */
+static void report_samples(struct record *record)
 {
-	uint64_t all = 0;
+	struct record_files *files = &record->files;
+	uint64_t overwritten = record->options->overwrite ? record_rings_overwritten(&record->rings)
+							  : 0;
 
-	for (size_t i = 0; i < record->nr_rings; i++) {
-		struct perch_ring_stats stats;
-
-		if (!record->backward[i])
-			continue;
-		perch_ring_get_stats(perch_sampler_ring(record->sampler, i), &stats);
-		all += stats.overwritten;
-	}
-	return all;
+	if (!record->options->quiet)
+		record_print_samples(record, overwritten);
+	files->only_overwritten = !record->scan.samples && overwritten > files->overwritten;
+	files->overwritten = overwritten;
 }
 
-/* What a file of several has, and what it has not. */
-static void tell_figures(struct record *record)
+static void set_last(struct record_files *files, const char *name)
 {
-	uint64_t overwritten = record->overwrite ? overwritten_now(record) : 0;
-	const char *since = record->nr_files > 1 ? "the last file" : "the start";
-
-	if (!record->quiet && record->overwrite && overwritten == record->overwritten)
-		cli_note(COMMAND, "%" PRIu64 " samples; none were written over since %s",
-			 record->samples, since);
-	else if (!record->quiet && record->overwrite)
-		cli_note(COMMAND,
-			 "%" PRIu64
-			 " samples, the newest; %.3f MB of older ones were written over since %s",
-			 record->samples, (double)(overwritten - record->overwritten) / 1024 / 1024,
-			 since);
-	else if (!record->quiet)
-		cli_note(COMMAND, "%" PRIu64 " samples", record->samples);
-	record->none_whole = !record->samples && overwritten > record->overwritten;
-	record->overwritten = overwritten;
-	if (!record->quiet && record->side.forgotten)
-		cli_note(
-			COMMAND,
-			"%" PRIu64
-			" mappings, names and tasks of before are not in the file: there were too many",
-			record->side.forgotten);
+	free(files->last);
+	files->last = strdup(name);
 }
 
-/* The end of a file: its features, and the name it keeps. NULL as name: the one that it has. */
-static int end_file(struct record *record, const char *from, char *name)
+/* Ends the file that is open. name: the file is renamed to it; NULL: it keeps its name. */
+static int end_file(struct record *record, const char *name)
 {
-	/* what failed may not be tried again */
-	int rc = record->failed || record->overwrite ? 0 : record_write_lost(record);
-	int finished = record_finish_file(record);
+	const char *output = record->options->output;
+	struct record_files *files = &record->files;
+	int rc = 0, finished;
 
-	record_add_lost(record);
+	/* writing is not tried again after it has failed; a snapshot has its records already */
+	if (!files->failed && !record->options->overwrite)
+		rc = record_write_lost(&record->lost, &record->rings, files->writer, &record->err);
+	finished = finish_file(record);
+	record_lost_add_records(&record->lost);
 	rc = rc < 0 ? rc : finished;
-	if (name && from && rc >= 0 && rename(from, name) < 0)
+	if (name && rc >= 0 && rename(output, name) < 0)
 		rc = perch_error_set(&record->err, errno, PERCH_ERROR_FILE,
-				     "'%s' cannot be renamed to '%s': %s", from, name,
+				     "'%s' cannot be renamed to '%s': %s", output, name,
 				     strerror(errno));
-	free(record->last_file);
-	record->last_file = strdup(name && rc >= 0 ? name : record->output);
+	set_last(files, name && rc >= 0 ? name : output);
 	return rc;
 }
 
-static void tell_dump(const struct record *record, const char *name)
+static void print_dump(const char *name)
 {
-	if (record->quiet)
-		return;
 	fputs("[ perch record: Dump ", stderr);
 	cli_put_clean(stderr, name);
 	fputs(" ]\n", stderr);
 }
 
-/* The beginning of a file alone, which is in the way of the next one when the disk is full. A
- * device stays. */
-static void remove_part(const char *path)
+/* An incomplete snapshot takes space that the next one needs. A device is not removed. */
+static void remove_incomplete(const char *path)
 {
 	struct stat status;
 
@@ -247,128 +231,134 @@ static void remove_part(const char *path)
 		unlink(path);
 }
 
-/* A whole file out of what came into the rings since the last one that was written whole, as perf
- * has it. */
+/* Writes what came into the rings since the last complete snapshot, as perf does. */
 static int dump_snapshot(struct record *record, const char *path)
 {
+	struct record_files *files = &record->files;
 	int rc = record_open_file(record, path);
 
 	if (rc >= 0)
-		rc = record_write_lost(record);
+		rc = record_write_lost(&record->lost, &record->rings, files->writer, &record->err);
 	if (rc >= 0)
-		rc = record_write_snapshot(record);
+		rc = record_write_snapshot(&record->rings, &record->scan, files->decoder,
+					   files->writer, &record->err);
 	if (rc >= 0) {
-		rc = end_file(record, NULL, NULL);
-	} else if (record->writer) {
-		struct perch_error kept = record->err;
+		rc = end_file(record, NULL);
+	} else if (files->writer) {
+		struct perch_error first = record->err;
 
-		record_finish_file(record);
-		record->err = kept;
+		finish_file(record);
+		record->err = first;
 	}
 	if (rc < 0)
-		remove_part(path);
+		remove_incomplete(path);
 	else
 		perch_sampler_snapshot_advance(record->sampler);
 	return rc;
 }
 
-/* The file so far, or a new one of a flight recorder, under a name with the time. */
+/* Ends the file, or writes a snapshot, under a name with the time. */
 static int end_named(struct record *record)
 {
-	char *name = new_name(record);
+	const struct record_options *options = record->options;
+	char *name = new_name(options->output);
 	int rc;
 
 	if (!name)
 		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a file's name");
-	rc = record->overwrite ? dump_snapshot(record, name)
-			       : end_file(record, record->output, name);
+				       "no memory for a file name");
+	rc = options->overwrite ? dump_snapshot(record, name) : end_file(record, name);
 	if (rc >= 0) {
-		remember(record, name);
-		tell_dump(record, name);
-		tell_figures(record);
-		free(record->last_file);
-		record->last_file = name;
-		return 0;
+		add_name(&record->files, options->max_files, name);
+		if (!options->quiet)
+			print_dump(name);
+		report_samples(record);
+		set_last(&record->files, name);
 	}
 	free(name);
-	return rc;
+	return rc < 0 ? rc : 0;
+}
+
+int64_t record_ms_since_start(const struct record *record)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
+	       (now.tv_nsec - record->start.tv_nsec) / 1000000;
 }
 
 /*
- * A flight recorder goes on when a file of it could not be written, for the next one may be: the
- * disk is full no more. A recording that is split would have a hole.
+ * After a snapshot could not be written, the recording continues: the next one may succeed, when
+ * the disk has space again. A recording in several files ends, as it would miss records.
  */
 int record_switch(struct record *record)
 {
-	struct timespec now;
+	const struct record_options *options = record->options;
 	int rc;
 
-	if (!record->quiet)
+	if (!options->quiet)
 		fprintf(stderr, "[ perch record: dump data: Woken up %" PRIu64 " times ]\n",
 			record->wakeups);
 	record->wakeups = 0;
-	record->asked = false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	record->switched_ms = (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
-			      (now.tv_nsec - record->start.tv_nsec) / 1000000;
+	record->switch_requested = false;
+	record->files.start_ms = record_ms_since_start(record);
 	rc = end_named(record);
-	if (rc >= 0 && !record->quiet)
+	if (rc >= 0 && !options->quiet)
 		record_print_problems(record);
 	if (rc >= 0)
-		record_save_lost(record);
-	if (!record->overwrite)
-		return rc < 0 ? rc : record_open_file(record, record->output);
+		record_lost_next_file(&record->lost);
+	if (!options->overwrite)
+		return rc < 0 ? rc : record_open_file(record, options->output);
 	if (rc < 0) {
-		cli_error(COMMAND, &record->err);
-		record->failed = true;
+		cli_error(RECORD_COMMAND, &record->err);
+		record->files.failed = true;
 	}
 	return 0;
 }
 
-bool record_switch_due(struct record *record, int *sleep_ms)
+bool record_switch_due(const struct record *record, int *sleep_ms)
 {
-	struct timespec now;
+	const struct record_options *options = record->options;
+	struct perch_writer *writer = record->files.writer;
 	int64_t left;
 
-	if (record->switch_by == RECORD_BY_SIZE && record->writer &&
-	    perch_writer_size(record->writer) >= record->side.used + record->switch_bytes)
+	if (options->switch_by == RECORD_BY_SIZE && writer &&
+	    perch_writer_size(writer) >= record->sideband.used + options->switch_bytes)
 		return true;
-	if (record->switch_by != RECORD_BY_TIME)
-		return record->asked;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	left = record->switched_ms + (int64_t)record->switch_ms -
-	       ((int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
-		(now.tv_nsec - record->start.tv_nsec) / 1000000);
+	if (options->switch_by != RECORD_BY_TIME)
+		return record->switch_requested;
+	left = record->files.start_ms + (int64_t)options->switch_ms - record_ms_since_start(record);
 	if (left > 0 && left < *sleep_ms)
 		*sleep_ms = (int)left;
-	return record->asked || left <= 0;
+	return record->switch_requested || left <= 0;
 }
 
 int record_end_files(struct record *record)
 {
+	const struct record_options *options = record->options;
 	int rc;
 
-	if (!record->overwrite && !record->writer)
+	if (!options->overwrite && !record->files.writer)
 		return CLI_EXIT_FAILURE;
-	if (!record->quiet)
+	if (!options->quiet)
 		fprintf(stderr, "[ perch record: Woken up %" PRIu64 " times to write data ]\n",
 			record->wakeups);
-	if (record->switch_by)
+	if (options->switch_by)
 		rc = end_named(record);
-	else if (record->overwrite)
-		rc = dump_snapshot(record, record->output);
+	else if (options->overwrite)
+		rc = dump_snapshot(record, options->output);
 	else
-		rc = end_file(record, NULL, NULL);
+		rc = end_file(record, NULL);
 	if (rc < 0)
-		cli_error(COMMAND, &record->err);
-	if (rc < 0 && record->overwrite)
-		return CLI_EXIT_FAILURE; /* there is no file that figures could be about */
-	if (record->overwrite && !record->switch_by)
-		tell_figures(record);
-	if (!record->quiet)
+		cli_error(RECORD_COMMAND, &record->err);
+	if (rc < 0 && options->overwrite)
+		return CLI_EXIT_FAILURE; /* there is no file to report about */
+	if (options->overwrite && !options->switch_by)
+		report_samples(record);
+	if (!options->quiet) {
 		record_print_problems(record);
-	if (!record->quiet && record->last_file)
-		record_print_file(record, record->last_file);
-	return rc < 0 || record->failed ? CLI_EXIT_FAILURE : 0;
+		record_print_file(record);
+	}
+	return rc < 0 || record->files.failed ? CLI_EXIT_FAILURE : 0;
 }

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From the rings to the file. A round takes what is in all rings at one moment and writes it,
- * straight from the rings' memory, by one call; the record that ends the round tells readers how
- * far they may sort.
- */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,51 +11,19 @@
 #include "record.h"
 
 #define FLUSH_MS 1000
-#define STUCK_MS 10 /* between two looks at rings while a descriptor is in error */
+#define ERROR_MS 10 /* between two rounds while a descriptor is in the error state */
 
-/* The rings that the events of the user write into; mappings, names and tasks come through others.
- */
-static void find_backward(struct record *record)
-{
-	for (size_t event = 0; event < record->events.nr; event++) {
-		size_t ring;
-		pid_t pid;
-		int cpu;
-
-		for (size_t id = 0;
-		     !perch_sampler_id_info(record->sampler, event, id, &cpu, &pid, &ring); id++)
-			record->backward[ring] = true;
-	}
-}
-
-int record_prepare_loop(struct record *record)
-{
-	size_t rings = perch_sampler_rings(record->sampler);
-
-	record->nr_rings = rings;
-	record->pieces = calloc(2 * rings + 1, sizeof(*record->pieces));
-	record->bytes = calloc(rings, sizeof(*record->bytes));
-	record->polls = calloc(rings + 1, sizeof(*record->polls));
-	record->backward = calloc(rings, sizeof(*record->backward));
-	if (!record->pieces || !record->bytes || !record->polls || !record->backward)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	if (record->overwrite)
-		find_backward(record);
-	return 0;
-}
-
-/* Here, so that a SIGUSR2 that comes early is not the end, and the program does not inherit it. */
-void record_block_asking(const struct record *record)
+/* Early, so that a SIGUSR2 that comes before the loop does not end the recorder. */
+void record_block_switch_signal(const struct record_options *options)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
-	if (record->switch_by)
+	if (options->switch_by)
 		sigprocmask(SIG_BLOCK, &set, NULL);
 	else
-		/* as perf does: a script may ask recorders that cannot answer */
+		/* as perf does: a script may send it to all recorders */
 		signal(SIGUSR2, SIG_IGN);
 }
 
@@ -74,9 +37,9 @@ int record_block_signals(struct record *record)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGCHLD);
-	if (record->switch_by)
+	if (record->options->switch_by)
 		sigaddset(&set, SIGUSR2);
-	/* under nohup(1) it goes on */
+	/* nohup(1) ignores SIGHUP, and the recording continues */
 	if (!sigaction(SIGHUP, NULL, &hang_up) && hang_up.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	signal(SIGCHLD, SIG_DFL);
@@ -84,42 +47,12 @@ int record_block_signals(struct record *record)
 	record->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (record->signals < 0)
 		return perch_error_set(&record->err, errno, PERCH_ERROR_SYSTEM,
-				       "no descriptor for signals: %s", strerror(errno));
+				       "no file descriptor for signals: %s", strerror(errno));
 	return 0;
 }
 
-/* Without a file what is to be in all files is remembered. */
-ssize_t record_write_round(struct record *record)
-{
-	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
-	uint64_t samples = record->samples;
-	ssize_t taken = 0;
-	int nr = 0;
-	int rc;
-
-	for (size_t i = 0; i < record->nr_rings; i++) {
-		struct iovec *pieces = &record->pieces[nr];
-
-		record->bytes[i] = perch_ring_peek(perch_sampler_ring(record->sampler, i), pieces);
-		if (!record->bytes[i])
-			continue;
-		record_scan(record, i, pieces);
-		taken += record->bytes[i];
-		nr += pieces[1].iov_len ? 2 : 1;
-	}
-	if (!taken)
-		return 0;
-	record->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
-	rc = record->writer ? perch_writer_append(record->writer, record->pieces, nr, &record->err)
-			    : 0;
-	for (size_t i = 0; i < record->nr_rings; i++)
-		perch_ring_consume(perch_sampler_ring(record->sampler, i), record->bytes[i]);
-	if (rc < 0)
-		record->samples = samples; /* those of this round are not in the file */
-	return rc < 0 ? rc : taken;
-}
-
-/* A signal from the terminal reaches the program without us; one sent to us alone is passed on. */
+/* The terminal sends its signals to the program too. One that another process sent to the recorder
+ * only is forwarded. */
 static void take_signal(struct record *record, const struct signalfd_siginfo *info)
 {
 	bool runs = record->program.pid > 0 && !record->program_ended;
@@ -131,7 +64,7 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 		return;
 	}
 	if (info->ssi_signo == SIGUSR2) {
-		record->asked = true;
+		record->switch_requested = true;
 		return;
 	}
 	if (!record->ended_by)
@@ -140,6 +73,7 @@ static void take_signal(struct record *record, const struct signalfd_siginfo *in
 		kill(record->program.pid, (int)info->ssi_signo);
 }
 
+/* Whether the recording ends. */
 static bool take_signals(struct record *record)
 {
 	struct signalfd_siginfo info;
@@ -149,86 +83,82 @@ static bool take_signals(struct record *record)
 	return record->ended_by || record->program_ended;
 }
 
-static int64_t ms_since_start(const struct record *record)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)(now.tv_sec - record->start.tv_sec) * 1000 +
-	       (now.tv_nsec - record->start.tv_nsec) / 1000000;
-}
-
-/* Starts and stops the events when their times of -D have come. Returns the milliseconds that may
- * be slept. */
+/* Enables and disables the events at the times of -D. Returns the milliseconds until the next
+ * time, at most FLUSH_MS. */
 static int switch_windows(struct record *record)
 {
-	while (record->turn < record->nr_window_times) {
-		int64_t left = record->window_ms[record->turn] - ms_since_start(record);
+	const struct record_options *options = record->options;
+
+	while (record->next_window_time < options->nr_window_times) {
+		int64_t left = options->window_ms[record->next_window_time] -
+			       record_ms_since_start(record);
 
 		if (left > 0)
 			return left < FLUSH_MS ? (int)left : FLUSH_MS;
-		if (record->turn % 2)
+		if (record->next_window_time % 2)
 			perch_sampler_disable(record->sampler);
 		else
 			perch_sampler_enable(record->sampler);
-		record->turn++;
+		record->next_window_time++;
 	}
 	return FLUSH_MS;
 }
 
-/* The file is as large as it may become. */
+/* Whether the file has the size of --max-size. */
 static bool is_full(struct record *record)
 {
-	if (!record->max_bytes || !record->writer ||
-	    perch_writer_size(record->writer) < record->max_bytes)
+	const struct record_options *options = record->options;
+	struct perch_writer *writer = record->files.writer;
+
+	if (!options->max_bytes || !writer || perch_writer_size(writer) < options->max_bytes)
 		return false;
-	if (!record->quiet)
-		cli_note("record",
-			 "the file has reached the size of --max-size: the recording ends");
+	if (!options->quiet)
+		cli_note(RECORD_COMMAND, "the recording ends: the file has reached --max-size");
 	record->full = true;
 	return true;
 }
 
-/* Fills record->polls. False: no target of any ring is left. */
-static bool look_at_rings(struct record *record)
+/* Fills rings.polls. False when the targets of all rings have exited. */
+static bool fill_polls(struct record *record)
 {
+	const struct record_rings *rings = &record->rings;
 	bool alive = false;
 
-	record->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
-	for (size_t i = 0; i < record->nr_rings; i++) {
-		record->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i),
-							record->backward[i] ? 0 : POLLIN, 0 };
-		alive |= record->polls[i + 1].fd >= 0;
+	rings->polls[0] = (struct pollfd){ record->signals, POLLIN, 0 };
+	for (size_t i = 0; i < rings->nr; i++) {
+		rings->polls[i + 1] = (struct pollfd){ perch_sampler_ring_fd(record->sampler, i),
+						       rings->backward[i] ? 0 : POLLIN, 0 };
+		alive |= rings->polls[i + 1].fd >= 0;
 	}
 	return alive;
 }
 
 /*
- * Who of a ring is still there, after a descriptor hung up. One in error, as that of a pinned event
- * without a counter, would wake us at once for ever: then signals alone are waited for, for a
- * moment.
+ * After a hang-up, the sampler finds out which targets are left. A descriptor in the error state,
+ * such as that of a pinned event without a counter, stays ready for ever: then only signals are
+ * polled, for a short time.
  */
-static void look_at_troubles(struct record *record)
+static void handle_poll_errors(struct record *record)
 {
+	const struct record_rings *rings = &record->rings;
 	bool hung_up = false, error = false;
 
-	for (size_t i = 1; i <= record->nr_rings; i++) {
-		hung_up |= record->polls[i].revents & (POLLHUP | POLLNVAL);
-		error |= record->polls[i].revents & POLLERR;
+	for (size_t i = 1; i <= rings->nr; i++) {
+		hung_up |= rings->polls[i].revents & (POLLHUP | POLLNVAL);
+		error |= rings->polls[i].revents & POLLERR;
 	}
 	if (hung_up)
 		perch_sampler_wait(record->sampler, 0);
-	else if (error && !record->polls[0].revents)
-		poll(record->polls, 1, STUCK_MS);
+	else if (error && !rings->polls[0].revents)
+		poll(rings->polls, 1, ERROR_MS);
 }
 
-/*
- * Waits for data or a signal. False: the recording ends, because of a signal, or because all
- * targets have exited. (The program's own exit is told by a signal.)
- */
-static bool wait_for_more(struct record *record)
+/* Waits for data or a signal. False: the recording ends. SIGCHLD reports the exit of the program,
+ * the rings report that of other targets. */
+static bool wait_for_data(struct record *record)
 {
-	bool alive = look_at_rings(record) || record->program_argv;
+	bool alive = fill_polls(record) || record->options->program_argv;
+	struct pollfd *polls = record->rings.polls;
 	int sleep_ms, ready;
 
 	if (!alive || is_full(record))
@@ -236,26 +166,32 @@ static bool wait_for_more(struct record *record)
 	sleep_ms = switch_windows(record);
 	if (record_switch_due(record, &sleep_ms))
 		sleep_ms = 0;
-	ready = poll(record->polls, record->nr_rings + 1, sleep_ms);
+	ready = poll(polls, record->rings.nr + 1, sleep_ms);
 	record->wakeups += ready > 0;
 	if (ready > 0)
-		look_at_troubles(record);
-	return !(record->polls[0].revents && take_signals(record));
+		handle_poll_errors(record);
+	return !(polls[0].revents && take_signals(record));
+}
+
+static ssize_t write_round(struct record *record)
+{
+	return record_write_round(&record->rings, &record->scan, record->files.writer,
+				  &record->err);
 }
 
 int record_loop(struct record *record)
 {
 	ssize_t rc = 0;
 
-	while (rc >= 0 && wait_for_more(record)) {
+	while (rc >= 0 && wait_for_data(record)) {
 		int sleep_ms = FLUSH_MS;
 
-		rc = record_write_round(record);
+		rc = write_round(record);
 		if (rc >= 0 && record_switch_due(record, &sleep_ms))
 			rc = record_switch(record);
 	}
 	if (rc < 0)
 		return (int)rc;
 	perch_sampler_disable(record->sampler);
-	return (int)record_write_round(record);
+	return (int)write_round(record);
 }

@@ -1,37 +1,326 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom `perch record` samples: the threads of -p and -t, and the CPUs of -C. */
+/* What `perch record` records: threads, CPUs, cgroups, the frequency, and the events. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "event_options.h"
 #include "record.h"
 
-#define COMMAND "record"
+#define DEFAULT_HZ    4000
+#define DEFAULT_EVENT "cycles:P"
+#define REPLACEMENT   "cpu-clock"
 
-/* The threads alone: the sampler is told the CPUs apart from them. */
-static int choose_threads(struct record *record)
+/* Without -C: the sampler takes CPUs separately from threads. */
+static int choose_threads(struct record_plan *plan, const struct record_options *options)
 {
-	struct cli_target tasks = record->target;
+	struct cli_target tasks = options->target;
 	struct perch_targets targets = { 0 };
 	int status;
 
 	tasks.cpu_list = NULL;
-	status = cli_target_choose(COMMAND, &tasks, record->machine, &targets);
+	status = cli_target_choose(RECORD_COMMAND, &tasks, options->machine, &targets);
 	if (!status && targets.nr) {
-		record->threads = calloc(targets.nr, sizeof(*record->threads));
-		if (!record->threads)
+		plan->threads = calloc(targets.nr, sizeof(*plan->threads));
+		if (!plan->threads)
 			status = CLI_EXIT_FAILURE;
 	}
 	for (size_t i = 0; !status && i < targets.nr; i++)
-		record->threads[record->nr_threads++] = targets.target[i].pid;
+		plan->threads[plan->nr_threads++] = targets.target[i].pid;
 	perch_targets_clear(&targets);
 	return status;
 }
 
-int record_choose_target(struct record *record)
+static int choose_target(struct record_plan *plan, const struct record_options *options)
 {
 	int status = 0;
 
-	if (record->target.pids || record->target.tids)
-		status = choose_threads(record);
+	plan->system_wide = cli_target_system_wide(&options->target);
+	if (options->target.pids || options->target.tids)
+		status = choose_threads(plan, options);
+	plan->program_only = options->program_argv && !plan->system_wide && !plan->threads;
 	return status ? status
-		      : cli_target_cpus(COMMAND, &record->target, record->machine, &record->cpus);
+		      : cli_target_cpus(RECORD_COMMAND, &options->target, options->machine,
+					&plan->cpus);
+}
+
+static int exceeds_limit(struct record_plan *plan, const struct record_options *options, long limit)
+{
+	const char *sysctl = perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE);
+	unsigned long long wanted = plan->frequency;
+	struct perch_error err;
+
+	if (!options->strict_frequency) {
+		plan->frequency = (uint64_t)limit;
+		if (!options->quiet)
+			cli_note(RECORD_COMMAND,
+				 "-F %llu needs %s >= %llu (currently %ld): sampling at %ld Hz "
+				 "(--strict-freq makes this an error)",
+				 wanted, sysctl, wanted, limit, limit);
+		return 0;
+	}
+	perch_error_set(&err, EINVAL, PERCH_ERROR_FREQUENCY,
+			"-F %llu needs %s >= %llu (currently %ld)", wanted, sysctl, wanted, limit);
+	perch_error_remedy(&err, "use -F max or less, or raise it as root: sysctl %s=%llu", sysctl,
+			   wanted);
+	cli_error(RECORD_COMMAND, &err);
+	return CLI_EXIT_USAGE;
+}
+
+static int choose_frequency(struct record_plan *plan, const struct record_options *options)
+{
+	const char *text = options->frequency_text;
+	long limit = 0;
+	char *end;
+
+	if (options->period || options->flag[RECORD_NO_SAMPLES])
+		return 0;
+	if (perch_machine_sysctl(options->machine, PERCH_SYSCTL_MAX_SAMPLE_RATE, &limit, NULL) < 0)
+		limit = 0;
+	plan->frequency = DEFAULT_HZ;
+	if (!text) {
+		if (limit > 0 && limit < DEFAULT_HZ) {
+			plan->frequency = limit;
+			cli_note(RECORD_COMMAND,
+				 "the default frequency needs %s >= %d (currently %ld): "
+				 "sampling at %ld Hz",
+				 perch_sysctl_name(PERCH_SYSCTL_MAX_SAMPLE_RATE), DEFAULT_HZ, limit,
+				 limit);
+		}
+		return 0;
+	}
+	if (!strcmp(text, "max")) {
+		plan->frequency = limit > 0 ? limit : DEFAULT_HZ;
+		return 0;
+	}
+	errno = 0;
+	plan->frequency = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || !plan->frequency)
+		return cli_usage_error(RECORD_COMMAND,
+				       "-F %s: not a number of samples per second, nor 'max'",
+				       text);
+	if (limit > 0 && plan->frequency > (uint64_t)limit)
+		return exceeds_limit(plan, options, limit);
+	return 0;
+}
+
+static long paranoid(struct perch_machine *machine)
+{
+	long value;
+
+	return perch_machine_sysctl(machine, PERCH_SYSCTL_PARANOID, &value, NULL) < 0 ? -1 : value;
+}
+
+static bool kernel_forbidden(struct perch_machine *machine)
+{
+	return paranoid(machine) >= 2 && !perch_machine_privileged(machine);
+}
+
+/* As if the user had written the modifier u. */
+static void restrict_to_user(struct perch_event *event)
+{
+	char name[sizeof(event->name)];
+
+	event->attr.exclude_kernel = 1;
+	event->attr.exclude_hv = 1;
+	cli_user_space_name(event, name, sizeof(name));
+	memcpy(event->name, name, sizeof(name));
+}
+
+static void restrict_events(struct record_plan *plan)
+{
+	if (!plan->user_only)
+		return;
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (!plan->events.event[i].modified)
+			restrict_to_user(&plan->events.event[i]);
+}
+
+/* Tracepoints, breakpoints and probes are sampled each time: at a frequency, most hits would be
+ * missing. */
+static bool is_sampled_each_time(struct perch_machine *machine, const struct perch_event *event)
+{
+	const struct perch_pmu *pmu;
+
+	if (event->attr.type == PERCH_TYPE_TRACEPOINT || event->attr.type == PERCH_TYPE_BREAKPOINT)
+		return true;
+	pmu = event->attr.type > PERCH_TYPE_BREAKPOINT
+		      ? perch_machine_pmu_of_type(machine, event->attr.type)
+		      : NULL;
+	return pmu && (!strcmp(pmu->name, "uprobe") || !strcmp(pmu->name, "kprobe"));
+}
+
+/*
+ * The raw data of a tracepoint has its fields; a probe has no fields but the address, which each
+ * sample has. As in perf, a sample has its period where the period varies.
+ */
+static void choose_contents(struct perch_event *event, const struct record_options *options)
+{
+	bool tracepoint = event->attr.type == PERCH_TYPE_TRACEPOINT;
+	bool own_period = event->attr.sample_period != 0;
+	bool set = options->period || options->frequency_text;
+
+	if (options->flag[RECORD_NO_SAMPLES])
+		event->attr.sample_period = event->attr.freq = 0;
+	else if (!set && !own_period && is_sampled_each_time(options->machine, event))
+		event->attr.sample_period = 1;
+	if (event->attr.sample_period ? event->attr.freq : !options->period)
+		event->attr.sample_type |= PERCH_SAMPLE_PERIOD;
+	if (tracepoint)
+		event->attr.sample_type |= PERCH_SAMPLE_RAW | PERCH_SAMPLE_CPU |
+					   (own_period ? 0 : PERCH_SAMPLE_PERIOD);
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_UNSET) {
+		event->terms.call_graph = options->call_graph;
+		event->terms.stack_bytes = options->stack_bytes;
+	}
+	/* unwinding a copied stack needs the data that it points to */
+	if (event->terms.call_graph == PERCH_CALL_GRAPH_DWARF)
+		event->attr.sample_type |= PERCH_SAMPLE_ADDR | PERCH_SAMPLE_DATA_SRC;
+}
+
+/*
+ * Of two equal software events, the kernel makes one sample and writes it for the other too, with
+ * the id of the first (seen on Linux 6.18). Samples of both need the same fields, or those of one
+ * could not be decoded.
+ */
+static void equalize_software_events(struct perch_events *events)
+{
+	uint64_t fields[PERCH_COUNT_SW_MAX] = { 0 };
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < events->nr; i++) {
+			struct perch_attr *attr = &events->event[i].attr;
+
+			if (attr->type != PERCH_TYPE_SOFTWARE || attr->config >= PERCH_COUNT_SW_MAX)
+				continue;
+			fields[attr->config] |= attr->sample_type;
+			attr->sample_type = pass ? fields[attr->config] : attr->sample_type;
+		}
+}
+
+static void finish_events(struct record_plan *plan, const struct record_options *options)
+{
+	restrict_events(plan);
+	for (size_t i = 0; i < plan->events.nr; i++)
+		choose_contents(&plan->events.event[i], options);
+	equalize_software_events(&plan->events);
+}
+
+/* The machine has the mount point of cgroups. The CPU does not matter, as the sampler has its own.
+ */
+static int open_cgroup(struct record_plan *plan, const char *name, struct perch_machine *machine)
+{
+	int cpu = 0;
+	const struct perch_cpus one = { 1, &cpu };
+	struct perch_error err;
+
+	if (perch_targets_add_cgroup(&plan->cgroups, name, &one, machine, &err) < 0) {
+		cli_error(RECORD_COMMAND, &err);
+		return -1;
+	}
+	return plan->cgroups.target[plan->cgroups.nr - 1].cgroup_fd;
+}
+
+/* Events of one cgroup share its descriptor. */
+static int open_cgroups(struct record_plan *plan, const struct record_options *options)
+{
+	char **name = options->cgroups.name;
+
+	if (!options->cgroups.nr)
+		return 0;
+	plan->cgroup_fds = calloc(plan->events.nr, sizeof(*plan->cgroup_fds));
+	if (!plan->cgroup_fds)
+		return CLI_EXIT_FAILURE;
+	for (size_t i = 0; i < options->cgroups.nr; i++) {
+		size_t same = 0;
+
+		if (!name[i] || !*name[i])
+			continue;
+		while (!name[same] || strcmp(name[same], name[i]))
+			same++;
+		plan->cgroup_fds[i] = same < i ? plan->cgroup_fds[same]
+					       : open_cgroup(plan, name[i], options->machine);
+		if (plan->cgroup_fds[i] < 0)
+			return CLI_EXIT_FAILURE;
+	}
+	return 0;
+}
+
+static int choose_events(struct record_plan *plan, struct record_options *options)
+{
+	plan->user_only = !options->flag[RECORD_ALL_USER] && !options->flag[RECORD_ALL_KERNEL] &&
+			  kernel_forbidden(options->machine);
+	plan->events = options->events;
+	options->events = (struct perch_events){ 0 };
+	if (!plan->events.nr)
+		return 0;
+	if (!options->no_inherit && !options->quiet)
+		cli_target_warn_children(RECORD_COMMAND, &options->target, &plan->events);
+	finish_events(plan, options);
+	return open_cgroups(plan, options);
+}
+
+int record_make_plan(struct record_plan *plan, struct record_options *options)
+{
+	int status = choose_target(plan, options);
+
+	if (!status)
+		status = choose_frequency(plan, options);
+	return status ? status : choose_events(plan, options);
+}
+
+int record_plan_default_event(struct record_plan *plan, const struct record_options *options)
+{
+	struct perch_error err;
+
+	if (perch_events_add(&plan->events, DEFAULT_EVENT, options->machine, &err) < 0)
+		return cli_error(RECORD_COMMAND, &err);
+	finish_events(plan, options);
+	return 0;
+}
+
+bool record_plan_replace_cycles(struct record_plan *plan)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct perch_event *event = &plan->events.event[i];
+		struct perch_attr *attr = &event->attr;
+
+		if (attr->type != PERCH_TYPE_HARDWARE || attr->config != PERCH_COUNT_HW_CPU_CYCLES)
+			continue;
+		attr->type = PERCH_TYPE_SOFTWARE;
+		attr->config = PERCH_COUNT_SW_CPU_CLOCK;
+		attr->precise_ip = 0;
+		event->precise_max = false;
+		if (!strncmp(event->name, "cycles", 6) || !strncmp(event->name, "cpu-cycles", 10))
+			snprintf(event->name, sizeof(event->name), REPLACEMENT "%s",
+				 attr->exclude_kernel ? ":u"
+				 : attr->exclude_user ? ":k"
+						      : "");
+		any = true;
+	}
+	if (any)
+		equalize_software_events(&plan->events);
+	return any;
+}
+
+void record_print_plan(const struct record_plan *plan, const struct record_options *options)
+{
+	if (plan->user_only)
+		cli_note(RECORD_COMMAND,
+			 "user space only: kernel profiling needs %s <= 1 (currently %ld)",
+			 perch_sysctl_name(PERCH_SYSCTL_PARANOID), paranoid(options->machine));
+	if (plan->default_replaced)
+		cli_note(RECORD_COMMAND, "sampling by the timer " REPLACEMENT
+					 ": this machine has no hardware cycle counter");
+}
+
+void record_clear_plan(struct record_plan *plan)
+{
+	perch_events_clear(&plan->events);
+	perch_targets_clear(&plan->cgroups);
+	perch_cpus_clear(&plan->cpus);
+	free(plan->cgroup_fds);
+	free(plan->threads);
 }

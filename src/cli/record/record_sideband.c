@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each of several files begins with, so that it can be read alone: what was there before the
- * recording, and every mapping, name and task since. It is kept in bounded memory: when that is
- * full, processes that ended long ago are forgotten, and if that is not enough, the oldest of what
- * was told since.
+ * The side-band cache. Its size is limited. When it is full, the records of processes that have
+ * ended are dropped; when that is not enough, the older half of what the recording added.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "base/array.h"
+#include "record_rings.h"
 
-#define MOST_PASSES 32
+#define MAX_PASSES 32
 
-/* A process that is forgotten: its records up to its end. */
+/* A process that has ended. Its records before the end are dropped. */
 struct ended {
 	uint32_t pid;
-	/* one that it forked goes on, and needs what it had mapped */
-	bool kept;
-	size_t end; /* offset of its last EXIT */
+	bool needed; /* a child still runs that inherited its mappings */
+	size_t end;  /* offset of its last EXIT record */
 };
 
 struct ended_list {
-	struct ended *at;
-	size_t nr, room;
+	struct ended *ended;
+	size_t nr, capacity;
 };
 
 bool record_sideband_has(uint32_t type)
@@ -45,22 +43,20 @@ bool record_sideband_has(uint32_t type)
 	}
 }
 
-static const struct perch_record_header *header_at(const struct record_sideband *side,
+static const struct perch_record_header *header_at(const struct record_sideband *sideband,
 						   size_t offset)
 {
-	return (const void *)(side->bytes + offset);
+	return (const void *)(sideband->bytes + offset);
 }
 
-/* The number of a word of 4 bytes behind the header; 0 when the record ends before it. */
-static uint32_t half_word(const struct record_sideband *side, size_t offset, unsigned index)
+/* A 4-byte word behind the header; 0 when the record is shorter. */
+static uint32_t word_at(const struct record_sideband *sideband, size_t offset, unsigned index)
 {
+	const size_t start = sizeof(struct perch_record_header) + sizeof(uint32_t) * (size_t)index;
 	uint32_t value = 0;
 
-	if (header_at(side, offset)->size >= sizeof(struct perch_record_header) + 4 * (index + 1))
-		memcpy(&value,
-		       side->bytes + offset + sizeof(struct perch_record_header) +
-			       4 * (size_t)index,
-		       sizeof(value));
+	if (header_at(sideband, offset)->size >= start + sizeof(value))
+		memcpy(&value, sideband->bytes + offset + start, sizeof(value));
 	return value;
 }
 
@@ -71,7 +67,7 @@ static bool is_of_process(uint32_t type)
 	       type == PERCH_RECORD_EXIT || type == PERCH_RECORD_NAMESPACES;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
 	const struct ended *x = a, *y = b;
 
@@ -87,9 +83,9 @@ static struct ended *find(const struct ended_list *list, uint32_t pid)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (list->at[middle].pid == pid)
-			return &list->at[middle];
-		if (list->at[middle].pid < pid)
+		if (list->ended[middle].pid == pid)
+			return &list->ended[middle];
+		if (list->ended[middle].pid < pid)
 			low = middle + 1;
 		else
 			high = middle;
@@ -97,132 +93,129 @@ static struct ended *find(const struct ended_list *list, uint32_t pid)
 	return NULL;
 }
 
-/* Those whose end was told in the first half: samples of later ones may still be in the rings. */
-static int gather_ended(const struct record_sideband *side, struct ended_list *list)
+/* Only the older half of the cache is searched: samples of processes that ended later may still be
+ * in the rings. */
+static int find_ended(const struct record_sideband *sideband, struct ended_list *list)
 {
 	size_t nr = 0;
 
-	for (size_t at = side->made; at < side->used / 2; at += header_at(side, at)->size) {
-		uint32_t pid = half_word(side, at, 0);
+	for (size_t at = sideband->synthesized; at < sideband->used / 2;
+	     at += header_at(sideband, at)->size) {
+		uint32_t pid = word_at(sideband, at, 0);
+		struct ended *ended;
 
-		if (header_at(side, at)->type != PERCH_RECORD_EXIT || pid != half_word(side, at, 2))
+		if (header_at(sideband, at)->type != PERCH_RECORD_EXIT ||
+		    pid != word_at(sideband, at, 2))
 			continue;
-		if (list->nr == list->room) {
-			size_t room = list->room ? 2 * list->room : 256;
-			struct ended *grown = realloc(list->at, room * sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			list->at = grown;
-			list->room = room;
-		}
-		list->at[list->nr++] = (struct ended){ pid, false, at };
+		ended = PERCH__ARRAY_APPEND(list->ended, list->nr, list->capacity);
+		if (!ended)
+			return -ENOMEM;
+		*ended = (struct ended){ pid, false, at };
 	}
 	if (list->nr)
-		qsort(list->at, list->nr, sizeof(*list->at), by_pid);
-	/* of a number that was used again, the last end */
+		qsort(list->ended, list->nr, sizeof(*list->ended), compare_pids);
+	/* of a pid that was used again, only the last end counts */
 	for (size_t i = 0; i < list->nr; i++) {
-		if (nr && list->at[nr - 1].pid == list->at[i].pid)
+		if (nr && list->ended[nr - 1].pid == list->ended[i].pid)
 			nr--;
-		list->at[nr++] = list->at[i];
+		list->ended[nr++] = list->ended[i];
 	}
 	list->nr = nr;
 	return 0;
 }
 
-/* One who forked a process that goes on is kept, and so is who forked that one. False: that would
- * go on for too long. */
-static bool keep_parents(const struct record_sideband *side, struct ended_list *list)
+/* Marks ended processes whose children still run, then the parents of these, and so on. False when
+ * that takes too many passes. */
+static bool mark_parents(const struct record_sideband *sideband, struct ended_list *list)
 {
 	bool changed = true;
 
 	for (int pass = 0; changed; pass++) {
-		if (pass == MOST_PASSES)
+		if (pass == MAX_PASSES)
 			return false;
 		changed = false;
-		for (size_t at = 0; at < side->used; at += header_at(side, at)->size) {
+		for (size_t at = 0; at < sideband->used; at += header_at(sideband, at)->size) {
 			struct ended *parent, *child;
 
-			if (header_at(side, at)->type != PERCH_RECORD_FORK ||
-			    half_word(side, at, 0) == half_word(side, at, 1))
+			if (header_at(sideband, at)->type != PERCH_RECORD_FORK ||
+			    word_at(sideband, at, 0) == word_at(sideband, at, 1))
 				continue;
-			parent = find(list, half_word(side, at, 1));
-			child = find(list, half_word(side, at, 0));
-			if (!parent || parent->kept || at > parent->end ||
-			    (child && !child->kept && at < child->end))
+			parent = find(list, word_at(sideband, at, 1));
+			child = find(list, word_at(sideband, at, 0));
+			if (!parent || parent->needed || at > parent->end ||
+			    (child && !child->needed && at < child->end))
 				continue;
-			parent->kept = changed = true;
+			parent->needed = changed = true;
 		}
 	}
 	return true;
 }
 
-/* Moves what stays together. Whatever was told before so_far goes too. */
-static void squeeze(struct record_sideband *side, const struct ended_list *list, size_t so_far)
+/* Removes the records of ended processes, and what the recording added before the offset `until`.
+ */
+static void compact(struct record_sideband *sideband, const struct ended_list *list, size_t until)
 {
-	size_t to = 0, made = 0;
+	size_t to = 0, synthesized = 0;
 	uint16_t size;
 
-	for (size_t at = 0; at < side->used; at += size) {
-		const struct perch_record_header *header = header_at(side, at);
+	for (size_t at = 0; at < sideband->used; at += size) {
+		const struct perch_record_header *header = header_at(sideband, at);
 		const struct ended *ended =
-			is_of_process(header->type) ? find(list, half_word(side, at, 0)) : NULL;
+			is_of_process(header->type) ? find(list, word_at(sideband, at, 0)) : NULL;
 
 		size = header->size;
-		if (at == side->made)
-			made = to;
-		if ((ended && !ended->kept && at <= ended->end) ||
-		    (at >= side->made && at < so_far)) {
-			side->forgotten += so_far != 0;
+		if (at == sideband->synthesized)
+			synthesized = to;
+		if ((ended && !ended->needed && at <= ended->end) ||
+		    (at >= sideband->synthesized && at < until)) {
+			sideband->dropped += until != 0;
 			continue;
 		}
-		memmove(side->bytes + to, side->bytes + at, size);
+		memmove(sideband->bytes + to, sideband->bytes + at, size);
 		to += size;
 	}
-	side->made = side->made < side->used ? made : to;
-	side->used = to;
+	sideband->synthesized = sideband->synthesized < sideband->used ? synthesized : to;
+	sideband->used = to;
 }
 
-static void forget(struct record_sideband *side)
+static void shrink(struct record_sideband *sideband)
 {
 	struct ended_list list = { 0 };
 
-	if (gather_ended(side, &list) < 0 || !keep_parents(side, &list))
+	if (find_ended(sideband, &list) < 0 || !mark_parents(sideband, &list))
 		list.nr = 0;
-	squeeze(side, &list, 0);
+	compact(sideband, &list, 0);
 	list.nr = 0;
-	if (side->used > side->most / 4 * 3)
-		squeeze(side, &list, side->made + (side->used - side->made) / 2);
-	free(list.at);
+	if (sideband->used > sideband->limit / 4 * 3)
+		compact(sideband, &list,
+			sideband->synthesized + (sideband->used - sideband->synthesized) / 2);
+	free(list.ended);
 }
 
-int record_sideband_add(struct record_sideband *side, const void *bytes, size_t size)
+int record_sideband_add(struct record_sideband *sideband, const void *bytes, size_t size)
 {
-	if (!side->most)
-		side->most = RECORD_SIDEBAND_BYTES;
-	if (side->used + size > side->most && side->used > side->made)
-		forget(side);
-	if (side->used + size > side->room) {
-		size_t room = side->room ? side->room : 1 << 20;
-		char *grown;
-
-		while (room < side->used + size)
-			room *= 2;
-		grown = realloc(side->bytes, room);
-		if (!grown)
-			return -ENOMEM;
-		side->bytes = grown;
-		side->room = room;
-	}
-	memcpy(side->bytes + side->used, bytes, size);
-	side->used += size;
+	if (!sideband->limit)
+		sideband->limit = RECORD_SIDEBAND_BYTES;
+	if (sideband->used + size > sideband->limit && sideband->used > sideband->synthesized)
+		shrink(sideband);
+	if (PERCH__ARRAY_RESERVE(sideband->bytes, sideband->capacity, sideband->used + size))
+		return -ENOMEM;
+	memcpy(sideband->bytes + sideband->used, bytes, size);
+	sideband->used += size;
 	return 0;
 }
 
-void record_sideband_end_synthesized(struct record_sideband *side)
+void record_sideband_end_synthesized(struct record_sideband *sideband)
 {
-	side->made = side->used;
-	/* of many processes there is more to tell, and something must fit behind what was made */
-	side->most = RECORD_SIDEBAND_BYTES > 2 * side->made ? RECORD_SIDEBAND_BYTES
-							    : 2 * side->made;
+	sideband->synthesized = sideband->used;
+	/* with many running processes, the recording needs as much space again */
+	sideband->limit = RECORD_SIDEBAND_BYTES > 2 * sideband->synthesized
+				  ? RECORD_SIDEBAND_BYTES
+				  : 2 * sideband->synthesized;
+}
+
+void record_sideband_clear(struct record_sideband *sideband)
+{
+	free(sideband->bytes);
+	*sideband = (struct record_sideband){ 0 };
 }

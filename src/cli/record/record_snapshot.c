@@ -1,97 +1,92 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A snapshot of the rings of a flight recorder, by time. The rings are copied while they stand
- * still, which is short; they are merged and written when the kernel writes into them again.
+ * A snapshot of the rings of --overwrite. The rings are paused only while they are copied; the
+ * copies are merged by time and written afterwards.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "base/array.h"
+#include "record_rings.h"
 
-#define MOST_PIECES 512
+#define MAX_PIECES 512
 
-/* What one ring held, oldest first. */
+/* The records of one ring, oldest first. */
 struct ring_copy {
 	char *bytes;
-	size_t used, room, at;
-	/* of the record at .at; of those without one, that of the record before */
-	uint64_t time;
+	size_t used, capacity, at;
+	uint64_t time; /* of the record at .at, or of the last one before it that has a time */
 };
 
 struct snapshot {
-	struct record *record;
+	const struct perch_decoder *decoder;
+	struct perch_writer *writer;
 	struct ring_copy *copies;
-	struct iovec pieces[MOST_PIECES];
+	size_t nr_copies;
+	struct iovec pieces[MAX_PIECES];
 	int nr;
 };
 
-static int take(void *context, size_t ring, const struct iovec *pieces, int nr)
+static int copy_ring(void *context, size_t ring, const struct iovec *pieces, int nr)
 {
 	struct snapshot *snapshot = context;
 	struct ring_copy *copy = &snapshot->copies[ring];
 
 	for (int i = 0; i < nr; i++) {
-		size_t wanted = copy->used + pieces[i].iov_len;
-
-		if (wanted > copy->room) {
-			size_t room = wanted > 2 * copy->room ? wanted : 2 * copy->room;
-			char *grown = realloc(copy->bytes, room);
-
-			if (!grown)
-				return -ENOMEM;
-			copy->bytes = grown;
-			copy->room = room;
-		}
+		if (PERCH__ARRAY_RESERVE(copy->bytes, copy->capacity,
+					 copy->used + pieces[i].iov_len))
+			return -ENOMEM;
 		memcpy(copy->bytes + copy->used, pieces[i].iov_base, pieces[i].iov_len);
-		copy->used = wanted;
+		copy->used += pieces[i].iov_len;
 	}
 	return 0;
 }
 
-static const struct perch_record_header *head_of(const struct ring_copy *copy)
+static const struct perch_record_header *header_of(const struct ring_copy *copy)
 {
 	return (const void *)(copy->bytes + copy->at);
 }
 
-static void look(const struct record *record, struct ring_copy *copy)
+static void update_time(const struct snapshot *snapshot, struct ring_copy *copy)
 {
 	uint64_t time;
 
 	if (copy->at < copy->used &&
-	    perch_decoder_time(record->decoder, head_of(copy), head_of(copy)->size, &time) && time)
+	    perch_decoder_time(snapshot->decoder, header_of(copy), header_of(copy)->size, &time) &&
+	    time)
 		copy->time = time;
 }
 
-static int flush(struct snapshot *snapshot)
+static int flush(struct snapshot *snapshot, struct perch_error *err)
 {
-	struct record *record = snapshot->record;
 	int nr = snapshot->nr;
 
 	snapshot->nr = 0;
-	return nr ? perch_writer_append(record->writer, snapshot->pieces, nr, &record->err) : 0;
+	return nr ? perch_writer_append(snapshot->writer, snapshot->pieces, nr, err) : 0;
 }
 
-/* Whatever of a run is not younger than the time: it lies in one piece. */
-static int put_until(struct snapshot *snapshot, struct ring_copy *copy, uint64_t time)
+/* Writes the next record of a copy and those behind it that are not newer than `until`. */
+static int write_until(struct snapshot *snapshot, struct ring_copy *copy, uint64_t until,
+		       struct perch_error *err)
 {
 	size_t first = copy->at;
 
 	do {
-		copy->at += head_of(copy)->size;
-		look(snapshot->record, copy);
-	} while (copy->at < copy->used && copy->time <= time);
+		copy->at += header_of(copy)->size;
+		update_time(snapshot, copy);
+	} while (copy->at < copy->used && copy->time <= until);
 	snapshot->pieces[snapshot->nr++] = (struct iovec){ copy->bytes + first, copy->at - first };
-	return snapshot->nr == MOST_PIECES ? flush(snapshot) : 0;
+	return snapshot->nr == MAX_PIECES ? flush(snapshot, err) : 0;
 }
 
-/* The run whose next record is the oldest; *until: the time of the one that comes after it. */
-static struct ring_copy *oldest(struct snapshot *snapshot, uint64_t *until)
+/* The copy whose next record is the oldest. *until: the time of the oldest record of the others. */
+static struct ring_copy *find_oldest(struct snapshot *snapshot, uint64_t *until)
 {
 	struct ring_copy *found = NULL;
 
 	*until = UINT64_MAX;
-	for (size_t i = 0; i < snapshot->record->nr_rings; i++) {
+	for (size_t i = 0; i < snapshot->nr_copies; i++) {
 		struct ring_copy *copy = &snapshot->copies[i];
 
 		if (copy->at >= copy->used)
@@ -106,52 +101,56 @@ static struct ring_copy *oldest(struct snapshot *snapshot, uint64_t *until)
 	return found;
 }
 
-static int write_copies(struct snapshot *snapshot)
+static int write_copies(struct snapshot *snapshot, struct record_scan *scan,
+			struct perch_error *err)
 {
-	struct record *record = snapshot->record;
 	struct ring_copy *copy;
 	uint64_t until;
 	int rc = 0;
 
-	for (size_t i = 0; i < record->nr_rings; i++) {
+	for (size_t i = 0; i < snapshot->nr_copies; i++) {
 		struct iovec pieces[2] = { { snapshot->copies[i].bytes,
 					     snapshot->copies[i].used } };
 
-		record_scan(record, i, pieces);
-		look(record, &snapshot->copies[i]);
+		record_scan_ring(scan, i, pieces);
+		update_time(snapshot, &snapshot->copies[i]);
 	}
-	while (rc >= 0 && (copy = oldest(snapshot, &until)))
-		rc = put_until(snapshot, copy, until);
-	return rc < 0 ? rc : flush(snapshot);
+	while (rc >= 0 && (copy = find_oldest(snapshot, &until)))
+		rc = write_until(snapshot, copy, until, err);
+	return rc < 0 ? rc : flush(snapshot, err);
 }
 
-int record_write_snapshot(struct record *record)
+static void free_snapshot(struct snapshot *snapshot)
+{
+	for (size_t i = 0; snapshot && snapshot->copies && i < snapshot->nr_copies; i++)
+		free(snapshot->copies[i].bytes);
+	if (snapshot)
+		free(snapshot->copies);
+	free(snapshot);
+}
+
+int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
+			  const struct perch_decoder *decoder, struct perch_writer *writer,
+			  struct perch_error *err)
 {
 	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	ssize_t rc = -ENOMEM;
 
 	if (snapshot) {
-		snapshot->record = record;
-		snapshot->copies = calloc(record->nr_rings, sizeof(*snapshot->copies));
+		snapshot->decoder = decoder;
+		snapshot->writer = writer;
+		snapshot->nr_copies = rings->nr;
+		snapshot->copies = calloc(rings->nr, sizeof(*snapshot->copies));
 	}
-	if (!snapshot || !snapshot->copies)
-		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				"no memory for a snapshot");
-	else
-		rc = perch_sampler_snapshot(record->sampler, take, snapshot, &record->err);
-	if (snapshot && rc == -ENOMEM)
-		perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				"no memory for a snapshot");
-	/* mappings and names that came until the rings stood still: a program may have begun since
-	 * the last look */
+	if (snapshot && snapshot->copies)
+		rc = perch_sampler_snapshot(rings->sampler, copy_ring, snapshot, err);
+	if (rc == -ENOMEM)
+		perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for a snapshot");
+	/* side-band records until the pause: a program may have started since the last round */
 	if (rc >= 0)
-		rc = record_write_round(record);
+		rc = record_write_round(rings, scan, writer, err);
 	if (rc >= 0)
-		rc = write_copies(snapshot);
-	for (size_t i = 0; snapshot && snapshot->copies && i < record->nr_rings; i++)
-		free(snapshot->copies[i].bytes);
-	if (snapshot)
-		free(snapshot->copies);
-	free(snapshot);
+		rc = write_copies(snapshot, scan, err);
+	free_snapshot(snapshot);
 	return rc < 0 ? (int)rc : 0;
 }

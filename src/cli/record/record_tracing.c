@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The feature TRACING_DATA: how the raw data of the recorded tracepoints is laid out, as the
- * kernel's own description of each says. The layout of the section is that of trace-cmd's files,
- * version 0.6, numbers in the machine's byte order:
+ * The section TRACING_DATA: tracefs's descriptions of the recorded tracepoints. Its format is that
+ * of trace-cmd's files, version 0.6, with numbers in the byte order of the machine:
  *
  *   17 08 44 "tracing" "0.6\0"  endian:u8  sizeof(long):u8  page size:u32
  *   "header_page\0" size:u64 text   "header_event\0" size:u64 text
@@ -19,31 +18,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "record.h"
 
-#define FORMAT_MAX (1u << 16)
+#define MAX_FORMAT (1u << 16) /* bytes of a file of tracefs */
 
 struct text {
 	char *bytes;
-	size_t used, room;
+	size_t used, capacity;
 	int rc;
 };
 
 static void append(struct text *text, const void *bytes, size_t size)
 {
-	if (text->rc)
+	if (!text->rc)
+		text->rc = PERCH__ARRAY_RESERVE(text->bytes, text->capacity, text->used + size);
+	if (text->rc || !size)
 		return;
-	if (size > text->room - text->used) {
-		size_t room = 2 * (text->used + size);
-		char *grown = realloc(text->bytes, room);
-
-		if (!grown) {
-			text->rc = -ENOMEM;
-			return;
-		}
-		text->bytes = grown;
-		text->room = room;
-	}
 	memcpy(text->bytes + text->used, bytes, size);
 	text->used += size;
 }
@@ -63,18 +54,18 @@ static void append_string(struct text *text, const char *string)
 	append(text, string, strlen(string) + 1);
 }
 
-/* A file of tracefs behind its size, which is known only when it has been read. */
+/* The size and the text of a file of tracefs, whose size is unknown until it has been read. */
 static void append_file(struct text *text, const char *path)
 {
-	char *buffer = malloc(FORMAT_MAX);
+	char *buffer = malloc(MAX_FORMAT);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 	ssize_t got = 0;
 
 	if (!buffer || fd < 0)
 		text->rc = buffer ? -errno : -ENOMEM;
-	while (!text->rc && used < FORMAT_MAX &&
-	       (got = read(fd, buffer + used, FORMAT_MAX - used)) > 0)
+	while (!text->rc && used < MAX_FORMAT &&
+	       (got = read(fd, buffer + used, MAX_FORMAT - used)) > 0)
 		used += got;
 	if (got < 0)
 		text->rc = -errno;
@@ -85,14 +76,13 @@ static void append_file(struct text *text, const char *path)
 	free(buffer);
 }
 
-/* A recorded tracepoint as tracefs has it. Events may have names of their own, so what counts is
- * the id. */
-struct point {
+/* A recorded tracepoint. The id identifies it, as the user may have renamed the event. */
+struct tracepoint {
 	uint64_t id;
 	char system[NAME_MAX + 1], name[NAME_MAX + 1];
 };
 
-static bool has_id(const char *tracefs, const struct point *point)
+static bool has_id(const char *tracefs, const struct tracepoint *point)
 {
 	char path[PATH_MAX], line[32];
 	unsigned long long id;
@@ -110,8 +100,8 @@ static bool has_id(const char *tracefs, const struct point *point)
 	return same;
 }
 
-/* "sched:sched_switch:u" and its like say which one it is. */
-static bool find_by_name(const char *tracefs, const char *name, struct point *point)
+/* The event name may be that of the tracepoint: "sched:sched_switch:u". */
+static bool find_by_name(const char *tracefs, const char *name, struct tracepoint *point)
 {
 	size_t system = strcspn(name, ":/"),
 	       length = name[system] == ':' ? strcspn(name + system + 1, ":/") : 0;
@@ -123,52 +113,53 @@ static bool find_by_name(const char *tracefs, const char *name, struct point *po
 	return has_id(tracefs, point);
 }
 
-static bool find_in_system(const char *tracefs, struct point *point)
+static bool find_in_system(const char *tracefs, struct tracepoint *point)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
 	bool found = false;
-	DIR *folder;
+	DIR *directory;
 
 	if (snprintf(path, sizeof(path), "%s/events/%s", tracefs, point->system) >=
 	    (int)sizeof(path))
 		return false;
-	folder = opendir(path);
-	while (folder && !found && (entry = readdir(folder))) {
+	directory = opendir(path);
+	while (directory && !found && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		snprintf(point->name, sizeof(point->name), "%s", entry->d_name);
 		found = has_id(tracefs, point);
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 	return found;
 }
 
-/* One that was given another name: all ids are read, which takes a while. */
-static bool find_by_id(const char *tracefs, struct point *point)
+/* For renamed events. Reading all ids takes long. */
+static bool find_by_id(const char *tracefs, struct tracepoint *point)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
 	bool found = false;
-	DIR *folder;
+	DIR *directory;
 
 	snprintf(path, sizeof(path), "%s/events", tracefs);
-	folder = opendir(path);
-	while (folder && !found && (entry = readdir(folder))) {
+	directory = opendir(path);
+	while (directory && !found && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
 			continue;
 		snprintf(point->system, sizeof(point->system), "%s", entry->d_name);
 		found = find_in_system(tracefs, point);
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 	return found;
 }
 
-/* Each tracepoint once. One that is gone meanwhile is left out. Returns how many; -ENOMEM. */
+/* Lists each tracepoint once, without those that no longer exist. Returns their number or -ENOMEM.
+ */
 static ssize_t find_points(const struct perch_events *events, const char *tracefs,
-			   struct point **points)
+			   struct tracepoint **points)
 {
 	size_t nr = 0;
 
@@ -177,7 +168,7 @@ static ssize_t find_points(const struct perch_events *events, const char *tracef
 		return -ENOMEM;
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct perch_event *event = &events->event[i];
-		struct point *point = &(*points)[nr];
+		struct tracepoint *point = &(*points)[nr];
 		size_t same = 0;
 
 		if (event->attr.type != PERCH_TYPE_TRACEPOINT)
@@ -191,7 +182,7 @@ static ssize_t find_points(const struct perch_events *events, const char *tracef
 	return (ssize_t)nr;
 }
 
-static bool first_of_system(const struct point *points, size_t index)
+static bool first_of_system(const struct tracepoint *points, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
 		if (!strcmp(points[i].system, points[index].system))
@@ -199,8 +190,8 @@ static bool first_of_system(const struct point *points, size_t index)
 	return true;
 }
 
-static void append_system(struct text *text, const struct point *points, size_t nr, size_t first,
-			  const char *tracefs)
+static void append_system(struct text *text, const struct tracepoint *points, size_t nr,
+			  size_t first, const char *tracefs)
 {
 	uint32_t members = 0;
 	char path[PATH_MAX];
@@ -218,7 +209,7 @@ static void append_system(struct text *text, const struct point *points, size_t 
 	}
 }
 
-static void append_systems(struct text *text, const struct point *points, size_t nr,
+static void append_systems(struct text *text, const struct tracepoint *points, size_t nr,
 			   const char *tracefs)
 {
 	uint32_t systems = 0;
@@ -259,20 +250,21 @@ static bool any_tracepoint(const struct perch_events *events)
 	return false;
 }
 
-int record_write_tracing_data(struct record *record)
+int record_write_tracing_data(struct perch_writer *writer, const struct perch_events *events,
+			      struct perch_machine *machine, struct perch_error *err)
 {
 	struct text text = { 0 };
 	char tracefs[PATH_MAX / 2];
-	struct point *points;
+	struct tracepoint *points;
 	ssize_t nr;
 	int rc;
 
-	if (!any_tracepoint(&record->events))
+	if (!any_tracepoint(events))
 		return 0;
-	rc = perch_machine_tracefs(record->machine, tracefs, sizeof(tracefs), &record->err);
+	rc = perch_machine_tracefs(machine, tracefs, sizeof(tracefs), err);
 	if (rc < 0)
 		return rc;
-	nr = find_points(&record->events, tracefs, &points);
+	nr = find_points(events, tracefs, &points);
 	append_header(&text, tracefs);
 	if (nr < 0)
 		text.rc = (int)nr;
@@ -282,12 +274,12 @@ int record_write_tracing_data(struct record *record)
 	append_u32(&text, 0);
 	append_u64(&text, 0);
 	if (text.rc)
-		rc = perch_error_set(&record->err, -text.rc, PERCH_ERROR_FILE,
-				     "no description of the tracepoints for the file: %s",
-				     strerror(-text.rc));
+		rc = perch_error_set(err, -text.rc, PERCH_ERROR_FILE,
+				     "the formats of the tracepoints cannot be read from '%s': %s",
+				     tracefs, strerror(-text.rc));
 	else
-		rc = perch_writer_set_feature(record->writer, PERCH_FEATURE_TRACING_DATA,
-					      text.bytes, text.used, &record->err);
+		rc = perch_writer_set_feature(writer, PERCH_FEATURE_TRACING_DATA, text.bytes,
+					      text.used, err);
 	free(text.bytes);
 	free(points);
 	return rc;

@@ -1,23 +1,73 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of what was there before the recording began: the kernel, its modules, and running
- * processes. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
 
-#include "record.h"
+#include "synthesize.h"
+
+int synthesize_flush(struct synthesizer *synthesizer)
+{
+	if (!synthesizer->rc && synthesizer->used)
+		synthesizer->rc = synthesizer->sink(synthesizer->context, synthesizer->bytes,
+						    synthesizer->used, synthesizer->err);
+	synthesizer->used = 0;
+	return synthesizer->rc;
+}
+
+/* Space for a record, zeroed. NULL after a failure, or when the size exceeds that of any record. */
+static char *reserve(struct synthesizer *synthesizer, size_t size)
+{
+	char *record;
+
+	if (synthesizer->rc || size > UINT16_MAX)
+		return NULL;
+	if (synthesizer->used + size > sizeof(synthesizer->bytes))
+		synthesize_flush(synthesizer);
+	record = (char *)synthesizer->bytes + synthesizer->used;
+	memset(record, 0, size);
+	synthesizer->used += size;
+	return record;
+}
+
+void synthesize_record(struct synthesizer *synthesizer, uint32_t type, uint16_t misc,
+		       const void *body, size_t size, const char *name)
+{
+	size_t length = name ? strlen(name) : 0;
+	size_t padded = name ? (length + 8) & ~(size_t)7 : 0;
+	struct perch_record_header header = { type, misc, 0 };
+	size_t all = sizeof(header) + size + padded + synthesizer->id_size;
+	char *to = reserve(synthesizer, all);
+
+	if (!to)
+		return;
+	header.size = (uint16_t)all;
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), body, size);
+	if (name)
+		memcpy(to + sizeof(header) + size, name, length);
+}
+
+void synthesize_plain(struct synthesizer *synthesizer, uint32_t type, const void *body, size_t size)
+{
+	struct perch_record_header header = { type, 0, (uint16_t)(sizeof(header) + size) };
+	char *to = reserve(synthesizer, sizeof(header) + size);
+
+	if (!to)
+		return;
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), body, size);
+}
 
 struct mapping {
 	int32_t pid, tid;
 	uint64_t start, length, page_offset;
 };
 
-/* Bytes of kernel text as the firmware map tells, which is much cheaper to read than all symbols;
- * 0: not told. */
-static uint64_t text_length_of_map(void)
+/* The size of the kernel's code by /proc/iomem, which is much shorter than /proc/kallsyms. 0 when
+ * it is not there. */
+static uint64_t kernel_code_size(void)
 {
 	uint64_t length = 0;
-#ifdef __x86_64__ /* elsewhere the range begins or ends with other symbols */
+#ifdef __x86_64__ /* on other architectures the range is not that of _text to _etext */
 	FILE *file = fopen("/proc/iomem", "re");
 	unsigned long long start, end;
 	char line[256];
@@ -47,9 +97,9 @@ static bool find_kernel(uint64_t *start, uint64_t *length)
 			continue;
 		if (!*start && !strcmp(name, "_text")) {
 			if (!address)
-				break; /* hidden from this user */
+				break; /* kernel.kptr_restrict hides addresses */
 			*start = address;
-			*length = text_length_of_map();
+			*length = kernel_code_size();
 		} else if (*start && !strcmp(name, "_etext") && address > *start) {
 			*length = address - *start;
 		}
@@ -61,18 +111,18 @@ static bool find_kernel(uint64_t *start, uint64_t *length)
 	return *length;
 }
 
-static void make_kernel(struct synthesizer *made)
+void synthesize_kernel(struct synthesizer *synthesizer)
 {
 	struct mapping mapping = { .pid = -1 };
 
 	if (!find_kernel(&mapping.start, &mapping.length))
 		return;
 	mapping.page_offset = mapping.start;
-	synthesize_record(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping, sizeof(mapping),
-			  "[kernel.kallsyms]_text");
+	synthesize_record(synthesizer, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping,
+			  sizeof(mapping), "[kernel.kallsyms]_text");
 }
 
-static void make_modules(struct synthesizer *made)
+void synthesize_modules(struct synthesizer *synthesizer)
 {
 	FILE *file = fopen("/proc/modules", "re");
 	unsigned long long size, start;
@@ -86,51 +136,9 @@ static void make_modules(struct synthesizer *made)
 		mapping.start = start;
 		mapping.length = size;
 		snprintf(shown, sizeof(shown), "[%s]", name);
-		synthesize_record(made, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping,
+		synthesize_record(synthesizer, PERCH_RECORD_MMAP, PERCH_MISC_KERNEL, &mapping,
 				  sizeof(mapping), shown);
 	}
 	if (file)
 		fclose(file);
-}
-
-/* The program before its exec: a fork of ours. */
-static void make_program(struct synthesizer *made)
-{
-	uint32_t body[2] = { made->record->program.pid, made->record->program.pid };
-
-	synthesize_record(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body), "perch");
-	if (made->record->flag[RECORD_NAMESPACES])
-		synthesize_namespaces(made, made->record->program.pid);
-}
-
-int record_synthesize(struct record *record)
-{
-	struct synthesizer *made = malloc(sizeof(*made));
-	int rc;
-
-	if (!made)
-		return perch_error_set(&record->err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to record with");
-	made->record = record;
-	made->err = &record->err;
-	made->used = 0;
-	made->rc = 0;
-	synthesize_maps(made);
-	if (record->flag[RECORD_CGROUPS])
-		synthesize_cgroups(made);
-	if (!record->user_only) {
-		make_kernel(made);
-		make_modules(made);
-	}
-	if (record->program_argv && !record->system_wide && !record->threads)
-		make_program(made);
-	if (record->system_wide)
-		synthesize_processes(made);
-	else if (record->threads)
-		synthesize_threads(made, record->threads, record->nr_threads);
-	synthesize_flush(made);
-	record_sideband_end_synthesized(&record->side);
-	rc = made->rc;
-	free(made);
-	return rc;
 }

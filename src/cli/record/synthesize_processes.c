@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and executable mappings of processes that run already, from /proc: text that other users'
- * programs may shape. */
+/* Names, mappings and namespaces of running processes. Other users' programs choose some of the
+ * text in /proc, so it is not trusted. */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "synthesize.h"
 
 struct mmap2_body {
 	uint32_t pid, tid;
@@ -37,14 +39,14 @@ bool synthesize_read_comm(pid_t pid, pid_t tid, char *comm, size_t size)
 	return true;
 }
 
-static void make_comm(struct synthesizer *made, pid_t pid, pid_t tid)
+static void make_comm(struct synthesizer *synthesizer, pid_t pid, pid_t tid)
 {
 	uint32_t body[2] = { pid, tid };
 	char comm[64];
 
 	if (synthesize_read_comm(pid, tid, comm, sizeof(comm)))
-		synthesize_record(made, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body),
-				  comm);
+		synthesize_record(synthesizer, PERCH_RECORD_COMM, PERCH_MISC_USER, body,
+				  sizeof(body), comm);
 }
 
 /* One line of /proc/PID/maps: "start-end rwxp offset major:minor inode   path". */
@@ -78,7 +80,7 @@ static bool parse_mapping(const char *line, struct mmap2_body *body, const char 
 	return true;
 }
 
-static void make_mapping(struct synthesizer *made, const char *line, pid_t pid)
+static void make_mapping(struct synthesizer *synthesizer, const char *line, pid_t pid)
 {
 	struct mmap2_body body;
 	const char *name;
@@ -87,21 +89,17 @@ static void make_mapping(struct synthesizer *made, const char *line, pid_t pid)
 	if (!parse_mapping(line, &body, &name))
 		return;
 	data = !(body.protection & PROT_EXEC);
-	if (data && !made->record->data_maps)
+	if (data && !synthesizer->data)
 		return;
 	body.pid = body.tid = pid;
-	synthesize_record(made, PERCH_RECORD_MMAP2,
+	synthesize_record(synthesizer, PERCH_RECORD_MMAP2,
 			  PERCH_MISC_USER | (data ? PERCH_MISC_MMAP_DATA : 0), &body, sizeof(body),
 			  name);
-	if (data)
-		return;
-	if ((name[0] == '/' && name[1] != '/') || !strcmp(name, "[vdso]"))
-		record_add_name(&made->record->dsos, name);
 }
 
-static void make_mappings(struct synthesizer *made, pid_t pid)
+static void make_mappings(struct synthesizer *synthesizer, pid_t pid)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 	char *line = NULL;
 	char path[64];
 	ssize_t length;
@@ -111,57 +109,84 @@ static void make_mappings(struct synthesizer *made, pid_t pid)
 	file = fopen(path, "re");
 	if (!file)
 		return;
-	while ((length = getline(&line, &room, file)) > 0) {
+	while ((length = getline(&line, &capacity, file)) > 0) {
 		if (line[length - 1] == '\n')
 			line[length - 1] = 0;
-		make_mapping(made, line, pid);
+		make_mapping(synthesizer, line, pid);
 	}
 	free(line);
 	fclose(file);
 }
 
-/* The next number among a folder's names; 0 at the end. */
-static pid_t next_number(DIR *folder)
+static void make_namespaces(struct synthesizer *synthesizer, pid_t pid)
+{
+	static const char *const names[PERCH_NR_NAMESPACES] = {
+		[PERCH_NET_NS_INDEX] = "net",	    [PERCH_UTS_NS_INDEX] = "uts",
+		[PERCH_IPC_NS_INDEX] = "ipc",	    [PERCH_PID_NS_INDEX] = "pid",
+		[PERCH_USER_NS_INDEX] = "user",	    [PERCH_MNT_NS_INDEX] = "mnt",
+		[PERCH_CGROUP_NS_INDEX] = "cgroup",
+	};
+	struct {
+		uint32_t pid, tid;
+		uint64_t nr;
+		struct perch_ns_link_info link[PERCH_NR_NAMESPACES];
+	} body = { pid, pid, PERCH_NR_NAMESPACES, { { 0, 0 } } };
+
+	for (size_t i = 0; i < PERCH_NR_NAMESPACES; i++) {
+		struct stat status;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, names[i]);
+		if (stat(path, &status) < 0)
+			continue;
+		body.link[i].dev = status.st_dev;
+		body.link[i].ino = status.st_ino;
+	}
+	synthesize_record(synthesizer, PERCH_RECORD_NAMESPACES, 0, &body, sizeof(body), NULL);
+}
+
+/* The next number among the names of a directory; 0 at the end. */
+static pid_t next_number(DIR *directory)
 {
 	struct dirent *entry;
 
-	while ((entry = readdir(folder)))
+	while ((entry = readdir(directory)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			return atoi(entry->d_name);
 	return 0;
 }
 
-static void make_process(struct synthesizer *made, pid_t pid)
+static void make_process(struct synthesizer *synthesizer, pid_t pid)
 {
 	char path[64];
-	DIR *folder;
+	DIR *directory;
 	pid_t tid;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	folder = opendir(path);
-	if (!folder)
-		return; /* it has ended meanwhile */
-	while ((tid = next_number(folder)))
-		make_comm(made, pid, tid);
-	closedir(folder);
-	if (made->record->flag[RECORD_NAMESPACES])
-		synthesize_namespaces(made, pid);
-	make_mappings(made, pid);
+	directory = opendir(path);
+	if (!directory)
+		return; /* it has ended since */
+	while ((tid = next_number(directory)))
+		make_comm(synthesizer, pid, tid);
+	closedir(directory);
+	if (synthesizer->namespaces)
+		make_namespaces(synthesizer, pid);
+	make_mappings(synthesizer, pid);
 }
 
-void synthesize_processes(struct synthesizer *made)
+void synthesize_all_processes(struct synthesizer *synthesizer)
 {
-	DIR *folder = opendir("/proc");
+	DIR *directory = opendir("/proc");
 	pid_t pid;
 
-	if (!folder)
+	if (!directory)
 		return;
-	while ((pid = next_number(folder)))
-		make_process(made, pid);
-	closedir(folder);
+	while ((pid = next_number(directory)))
+		make_process(synthesizer, pid);
+	closedir(directory);
 }
 
-/* The process that a thread belongs to; 0 when it has ended. */
+/* The process of a thread; 0 when the thread has ended. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], line[256];
@@ -178,16 +203,26 @@ static pid_t process_of(pid_t tid)
 	return pid;
 }
 
-void synthesize_threads(struct synthesizer *made, const pid_t *threads, size_t nr)
+void synthesize_threads(struct synthesizer *synthesizer, const pid_t *threads, size_t nr)
 {
 	pid_t last = 0;
 
-	/* threads of a process follow each other: its mappings are told once */
+	/* the threads of a process are adjacent, so each process is synthesized once */
 	for (size_t i = 0; i < nr; i++) {
 		pid_t pid = process_of(threads[i]);
 
 		if (pid && pid != last)
-			make_process(made, pid);
+			make_process(synthesizer, pid);
 		last = pid;
 	}
+}
+
+void synthesize_child(struct synthesizer *synthesizer, pid_t pid, const char *comm)
+{
+	uint32_t body[2] = { pid, pid };
+
+	synthesize_record(synthesizer, PERCH_RECORD_COMM, PERCH_MISC_USER, body, sizeof(body),
+			  comm);
+	if (synthesizer->namespaces)
+		make_namespaces(synthesizer, pid);
 }

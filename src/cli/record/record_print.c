@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user reads about a file that has ended. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "record.h"
+
+#define MAX_NAMED 8 /* CPUs, and events, that are listed */
+
+/* "12 on CPU 0, 30 on CPU 1" */
+static void put_cpus(FILE *to, const struct record *record, const uint64_t *lost)
+{
+	const struct record_rings *rings = &record->rings;
+	uint64_t others = 0;
+	size_t nr = 0;
+
+	for (size_t ring = 0; ring < rings->nr; ring++) {
+		if (!lost[ring])
+			continue;
+		if (nr++ < MAX_NAMED)
+			fprintf(to, "%s%" PRIu64 " on CPU %d", nr > 1 ? ", " : "", lost[ring],
+				record_ring_cpu(rings, record->files.nr_events, ring));
+		else
+			others += lost[ring];
+	}
+	if (others)
+		fprintf(to, ", %" PRIu64 " on %zu other CPUs", others, nr - MAX_NAMED);
+}
+
+static bool lost_any(const uint64_t *lost, size_t nr_rings)
+{
+	for (size_t ring = 0; ring < nr_rings; ring++)
+		if (lost[ring])
+			return true;
+	return false;
+}
+
+/* name: of the event; NULL: of all events together. */
+static void print_event_lost(const struct record *record, const char *name, const uint64_t *lost)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return;
+	if (name)
+		fprintf(to, "%s: ", name);
+	put_cpus(to, record, lost);
+	if (!fclose(to))
+		cli_note(RECORD_COMMAND, "lost: %s", text);
+	free(text);
+}
+
+static void print_lost_by_cpu(const struct record *record)
+{
+	const struct record_lost *lost = &record->lost;
+	const uint64_t *records = record_lost_records(lost);
+	size_t nr = 0;
+
+	for (size_t event = 0; event < lost->nr_events; event++) {
+		const uint64_t *row = &lost->in_ring[event * lost->nr_rings];
+
+		if (lost_any(row, lost->nr_rings) && nr++ < MAX_NAMED)
+			print_event_lost(record, record->files.events[event].name, row);
+	}
+	if (nr > MAX_NAMED)
+		cli_note(RECORD_COMMAND, "lost: records of %zu other events", nr - MAX_NAMED);
+	if (!lost->counted && lost_any(records, lost->nr_rings))
+		print_event_lost(record, NULL, records);
+}
+
+static void print_no_samples(const struct record *record)
+{
+	const struct record_options *options = record->options;
+	bool only_overwritten = record->files.only_overwritten;
+
+	/* a file that ended early, or one of several, may have no samples by chance */
+	if (options->flag[RECORD_NO_SAMPLES] || record->files.failed || record->err.errnum ||
+	    (record_keeps_sideband(options) && !only_overwritten))
+		return;
+	if (only_overwritten || (record->lost.total && !options->overwrite))
+		cli_note(
+			RECORD_COMMAND,
+			"no samples: the rings are smaller than one sample; use larger rings (-m)");
+	else if (options->delayed && !record->next_window_time)
+		cli_note(RECORD_COMMAND,
+			 "no samples: the recording ended before -D enabled the events");
+	else if (record->plan->program_only)
+		cli_note(
+			RECORD_COMMAND,
+			"no samples: the program used very little CPU time, or did not cause the event");
+	else
+		cli_note(RECORD_COMMAND,
+			 "no samples: the targets used no CPU time, or did not cause the event");
+}
+
+void record_print_problems(const struct record *record)
+{
+	const struct record_lost *lost = &record->lost;
+
+	if (lost->total && record->options->overwrite)
+		cli_note(RECORD_COMMAND,
+			 "%" PRIu64
+			 " records were lost while the rings were paused for the previous "
+			 "file; smaller rings (-m) are paused for less time",
+			 lost->total);
+	else if (lost->total && record->scan.samples)
+		cli_note(RECORD_COMMAND,
+			 "%" PRIu64
+			 " records were lost because the rings were full: sample less often "
+			 "(-F), or use larger rings (-m)",
+			 lost->total);
+	if (lost->sideband)
+		cli_note(RECORD_COMMAND,
+			 "%" PRIu64
+			 " mappings, names and tasks were lost because their rings were full: "
+			 "some addresses will have no symbols",
+			 lost->sideband);
+	print_lost_by_cpu(record);
+	if (record->scan.throttled)
+		cli_note(RECORD_COMMAND,
+			 "the kernel throttled sampling %" PRIu64 " times: sample less often (-F)",
+			 record->scan.throttled);
+	if (!record->scan.samples)
+		print_no_samples(record);
+}
+
+void record_print_samples(const struct record *record, uint64_t overwritten)
+{
+	const char *since = record->files.nr > 1 ? "the last file" : "the start";
+	uint64_t samples = record->scan.samples;
+	uint64_t bytes = overwritten - record->files.overwritten;
+
+	if (record->options->overwrite && !bytes)
+		cli_note(RECORD_COMMAND, "%" PRIu64 " samples; none were overwritten since %s",
+			 samples, since);
+	else if (record->options->overwrite)
+		cli_note(RECORD_COMMAND,
+			 "%" PRIu64 " samples, the newest; %.3f MB of older ones were overwritten "
+			 "since %s",
+			 samples, (double)bytes / 1024 / 1024, since);
+	else
+		cli_note(RECORD_COMMAND, "%" PRIu64 " samples", samples);
+	if (record->sideband.dropped)
+		cli_note(RECORD_COMMAND,
+			 "the file lacks %" PRIu64
+			 " earlier mappings, names and tasks: the limit of "
+			 "%u MB was exceeded",
+			 record->sideband.dropped, RECORD_SIDEBAND_BYTES >> 20);
+}
+
+void record_print_file(const struct record *record)
+{
+	const char *path = record->files.last;
+	struct stat status = { 0 };
+
+	if (!path)
+		return;
+	stat(path, &status);
+	fputs("[ perch record: Captured and wrote ", stderr);
+	fprintf(stderr, "%.3f MB ", status.st_size / 1024.0 / 1024.0);
+	cli_put_clean(stderr, path);
+	fprintf(stderr, " (%" PRIu64 " samples) ]\n", record->scan.samples);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the rings to the file. A round takes what all rings hold at one moment and writes it from
+ * the memory of the rings. A FINISHED_ROUND record follows: readers sort by rounds.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "record_rings.h"
+
+static void find_backward(struct record_rings *rings, size_t events)
+{
+	for (size_t event = 0; event < events; event++) {
+		size_t ring;
+		pid_t pid;
+		int cpu;
+
+		for (size_t id = 0;
+		     !perch_sampler_id_info(rings->sampler, event, id, &cpu, &pid, &ring); id++)
+			rings->backward[ring] = true;
+	}
+}
+
+int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
+		      size_t backward_events)
+{
+	size_t nr = perch_sampler_rings(sampler);
+
+	*rings = (struct record_rings){
+		.sampler = sampler,
+		.nr = nr,
+		.pieces = calloc(2 * nr + 1, sizeof(*rings->pieces)),
+		.bytes = calloc(nr, sizeof(*rings->bytes)),
+		.polls = calloc(nr + 1, sizeof(*rings->polls)),
+		.backward = calloc(nr, sizeof(*rings->backward)),
+	};
+	if (!rings->pieces || !rings->bytes || !rings->polls || !rings->backward)
+		return -ENOMEM;
+	find_backward(rings, backward_events);
+	return 0;
+}
+
+void record_rings_clear(struct record_rings *rings)
+{
+	free(rings->pieces);
+	free(rings->bytes);
+	free(rings->polls);
+	free(rings->backward);
+}
+
+ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
+			   struct perch_writer *writer, struct perch_error *err)
+{
+	static const struct perch_record_header round_end = { PERCH_RECORD_FINISHED_ROUND, 0, 8 };
+	uint64_t samples = scan->samples;
+	ssize_t taken = 0;
+	int nr = 0;
+	int rc;
+
+	for (size_t i = 0; i < rings->nr; i++) {
+		struct iovec *pieces = &rings->pieces[nr];
+
+		rings->bytes[i] = perch_ring_peek(perch_sampler_ring(rings->sampler, i), pieces);
+		if (!rings->bytes[i])
+			continue;
+		record_scan_ring(scan, i, pieces);
+		taken += rings->bytes[i];
+		nr += pieces[1].iov_len ? 2 : 1;
+	}
+	if (!taken)
+		return 0;
+	rings->pieces[nr++] = (struct iovec){ (void *)&round_end, sizeof(round_end) };
+	rc = writer ? perch_writer_append(writer, rings->pieces, nr, err) : 0;
+	for (size_t i = 0; i < rings->nr; i++)
+		perch_ring_consume(perch_sampler_ring(rings->sampler, i), rings->bytes[i]);
+	if (rc < 0)
+		scan->samples = samples; /* the file does not have those of this round */
+	return rc < 0 ? rc : taken;
+}
+
+int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring)
+{
+	size_t found;
+	pid_t pid;
+	int cpu;
+
+	for (size_t event = 0; event < nr_events; event++)
+		for (size_t id = 0;
+		     !perch_sampler_id_info(rings->sampler, event, id, &cpu, &pid, &found); id++)
+			if (found == ring)
+				return cpu;
+	return -1;
+}
+
+uint64_t record_rings_overwritten(const struct record_rings *rings)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < rings->nr; i++) {
+		struct perch_ring_stats stats;
+
+		if (!rings->backward[i])
+			continue;
+		perch_ring_get_stats(perch_sampler_ring(rings->sampler, i), &stats);
+		all += stats.overwritten;
+	}
+	return all;
+}

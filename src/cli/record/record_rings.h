@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records on their way from the rings to a file. The files behind this header do not depend on the
+ * options of the command; each function takes the parts that it needs.
+ */
+#ifndef PERCH_CLI_RECORD_RINGS_H
+#define PERCH_CLI_RECORD_RINGS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <perch/file.h>
+#include <perch/ring.h>
+
+#include "base/hash_table.h"
+
+/* ---- record_sideband.c: the side-band cache ---- */
+
+/*
+ * What each of several files starts with: mappings, names and tasks, those before the recording
+ * first. Zeroed is empty.
+ */
+struct record_sideband {
+	char *bytes;
+	size_t used, capacity;
+	size_t synthesized; /* bytes at the start that describe the time before the recording */
+	size_t limit;	    /* bytes; 0 is RECORD_SIDEBAND_BYTES */
+	uint64_t
+		dropped; /* records that exceeded the limit; those of ended processes not counted */
+};
+#define RECORD_SIDEBAND_BYTES (64u << 20)
+
+/* Whether records of the type belong in the cache. */
+bool record_sideband_has(uint32_t type);
+/* Appends whole records. 0 or -ENOMEM. */
+int record_sideband_add(struct record_sideband *sideband, const void *bytes, size_t size);
+/* All records added so far describe the time before the recording. They are dropped only when their
+ * process has ended. */
+void record_sideband_end_synthesized(struct record_sideband *sideband);
+void record_sideband_clear(struct record_sideband *sideband);
+
+/* ---- record_scan.c: what is counted and remembered of the records that are written ---- */
+
+/* Paths of mapped DSOs, each once. */
+struct record_dsos {
+	char **path;
+	size_t nr, capacity;
+	struct perch__hash_table table;
+};
+
+struct record_scan {
+	/* set by the caller */
+	struct perch_parse_info parse_info;	 /* of the first event */
+	struct perch_parse_info mmap_parse_info; /* of the event that has the mappings */
+	bool same_time_word; /* the samples of all events have the time in the same word */
+	struct record_sideband *sideband; /* NULL: records are not cached */
+	uint64_t *lost;			  /* by ring: the sum of LOST and LOST_SAMPLES records */
+
+	struct record_dsos dsos;	/* mapped as code */
+	uint64_t samples, throttled;	/* records */
+	uint64_t first_time, last_time; /* of samples, ns; 0 without samples */
+	uint64_t joined[(1 << 16) / 8]; /* a copy of a record that is in two pieces */
+};
+
+/* Scans what one ring holds. */
+void record_scan_ring(struct record_scan *scan, size_t ring, const struct iovec pieces[2]);
+/* Remembers the DSOs of records that describe the time before the recording. */
+void record_scan_synthesized(struct record_scan *scan, const void *bytes, size_t size);
+/* Starts the counts of another file. */
+void record_scan_reset(struct record_scan *scan);
+void record_scan_clear(struct record_scan *scan);
+
+/* ---- record_rings.c: the rings of a sampler ---- */
+
+struct record_rings {
+	struct perch_sampler *sampler;
+	size_t nr;
+	struct iovec *pieces; /* two per ring, and one for the end of the round */
+	size_t *bytes;	      /* by ring: taken in this round */
+	bool *backward;	      /* by ring: it is read by snapshots only */
+	struct pollfd *polls; /* of signals, then of the rings */
+};
+
+/* The sampler stays the caller's. backward_events: the first so many events write backward. 0 or
+ * -ENOMEM. */
+int record_rings_init(struct record_rings *rings, struct perch_sampler *sampler,
+		      size_t backward_events);
+void record_rings_clear(struct record_rings *rings);
+/*
+ * One round: scans what the rings hold and writes it with one system call. writer NULL: the records
+ * are only scanned. Returns the number of bytes, 0 when the rings are empty, or a negative errno.
+ */
+ssize_t record_write_round(struct record_rings *rings, struct record_scan *scan,
+			   struct perch_writer *writer, struct perch_error *err);
+/* The CPU of a ring; -1 for all CPUs. */
+int record_ring_cpu(const struct record_rings *rings, size_t nr_events, size_t ring);
+/* Bytes of older records that newer ones have replaced, in the backward rings. */
+uint64_t record_rings_overwritten(const struct record_rings *rings);
+
+/* ---- record_lost.c: numbers of lost records ---- */
+
+/*
+ * Each event has its number of lost records (Linux 6.0) at the end of a file. A LOST record is
+ * written only when its ring has space again, which may never happen; so the sum of LOST records
+ * counts only where events have no numbers.
+ */
+struct record_lost {
+	size_t nr_events, nr_rings, nr_ids;
+	size_t first_sideband; /* events from this one on lose side-band records */
+	bool counted;	       /* the events have numbers */
+	uint64_t *before;      /* by id: lost in files that are complete */
+	uint64_t *now;	       /* by id: the same with this file */
+	uint64_t *in_ring;     /* nr_events + 1 rows of nr_rings; the last row is of LOST records */
+	uint64_t total;	       /* in this file */
+	uint64_t sideband, sideband_before; /* in all files, and in complete ones */
+};
+
+/* 0 or -ENOMEM. */
+int record_lost_init(struct record_lost *lost, const struct perch_file_event *events,
+		     size_t nr_events, size_t nr_rings, size_t first_sideband);
+void record_lost_clear(struct record_lost *lost);
+/* By ring: what LOST records count. */
+static inline uint64_t *record_lost_records(const struct record_lost *lost)
+{
+	return &lost->in_ring[lost->nr_events * lost->nr_rings];
+}
+/* Reads the numbers of all events and writes LOST_SAMPLES records, as perf does from 6.1 on. 0 or a
+ * negative errno. */
+int record_write_lost(struct record_lost *lost, const struct record_rings *rings,
+		      struct perch_writer *writer, struct perch_error *err);
+/* Adds what LOST records count, where events have no numbers. All records have been scanned. */
+void record_lost_add_records(struct record_lost *lost);
+/* The file is complete: its numbers are not part of the next one. */
+void record_lost_next_file(struct record_lost *lost);
+
+/* ---- record_snapshot.c ---- */
+
+/* Writes a copy of all backward rings in the order of time. 0 or a negative errno. */
+int record_write_snapshot(struct record_rings *rings, struct record_scan *scan,
+			  const struct perch_decoder *decoder, struct perch_writer *writer,
+			  struct perch_error *err);
+
+#endif
