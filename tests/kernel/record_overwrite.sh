@@ -94,7 +94,7 @@ grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB a.data \([0-9]+ sample
 verdict $? "tells size and samples"
 
 record --overwrite -m 1 -F 10000 -e cpu-clock -o w.data -- sh -c "$burn; $burn"
-grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were written over' out &&
+grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were overwritten' out &&
 	! grep -q ' 0.000 MB of older ones' out
 verdict $? "what was written over is told"
 # two rings of a page, and records of 40 bytes or more
@@ -162,7 +162,7 @@ if loses || loses || loses; then
 	done
 	verdict $ok "what was lost meanwhile is told in the next, of the next alone"
 	lost=$(sed 1d files | while read -r file; do lost_in "$file" LOST_SAMPLES; done | awk '{ n += $1 } END { print n }')
-	told=$(awk '/stood still for the file before/ { n += $3 } END { print n }' out)
+	told=$(awk '/paused for the previous file/ { n += $3 } END { print n }' out)
 	[ "$lost" -eq "$told" ]
 	verdict $? "and the recorder says the same"
 	"$perch" report --stats -i "$(sed -n 2p files)" 2>&1 > told | grep -q 'rings stood still' && ! grep -q 'larger' told
@@ -212,12 +212,12 @@ nr_files g.data 2 && [ ! -e g.data ]
 verdict $? "its end has a name of its own"
 
 # ---- what cannot be meant ----
-refuses "--overwrite has no size" "nothing until it is asked" --overwrite --switch-output=10M -o r.data
-refuses "nor a limit" "for files that grow" --overwrite --max-size 10M -o r.data
+refuses "--overwrite has no size" "no file grows" --overwrite --switch-output=10M -o r.data
+refuses "nor a limit" "size of a snapshot" --overwrite --max-size 10M -o r.data
 refuses "nor switches of tasks" "context-switches" --overwrite --switch-events -o r.data
-refuses "a limit of files wants several" "about the files of --switch-output" --switch-max-files 2 -o r.data
-refuses "a file has a name" "has no name" -o ""
-refuses "and is no pipe" "not written to a pipe" -o -
+refuses "a limit of files wants several" "needs --switch-output" --switch-max-files 2 -o r.data
+refuses "a file has a name" "empty name" -o ""
+refuses "and is no pipe" "cannot write to a pipe" -o -
 refuses "a device is one file" "is a device" --switch-output -o /dev/null
 refuses "no such way to switch" "such as 10M" --switch-output=soon -o r.data
 refuses "a size wants a unit" "such as 10M" --switch-output=10 -o r.data
@@ -248,7 +248,7 @@ mv moved full
 finish
 [ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
 verdict $? "a snapshot that cannot be written is not the end, and not forgotten"
-at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were written over since the start" out
+at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were overwritten since the start" out
 verdict $? "the next one has what it would have had"
 
 # what cannot be written whole is removed, a device never is; what a recording has written until then is a whole file
