@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What to measure: perf's event names made into attrs. See perch-events(7) for the grammar. */
+/**
+ * @file
+ * Events: parses the event names of perf into attrs. perch-events(7) describes the grammar.
+ *
+ * Threads: one thread per object at a time, unless a function says otherwise.
+ */
 #ifndef PERCH_EVENT_H
 #define PERCH_EVENT_H
 
@@ -12,140 +17,223 @@
 extern "C" {
 #endif
 
-/* How a sample tells its callers: the term call-graph=. */
+/** How samples record the call chain: the term call-graph=. */
 enum perch_call_graph_mode {
-	PERCH_CALL_GRAPH_UNSET, /* as the options say */
-	PERCH_CALL_GRAPH_NONE,	/* call-graph=no: not for this event */
-	PERCH_CALL_GRAPH_FP,	/* frame pointers, walked by the kernel */
-	PERCH_CALL_GRAPH_DWARF, /* registers and a copy of the stack, unwound later */
-	PERCH_CALL_GRAPH_LBR,	/* the CPU's own memory of calls */
+	PERCH_CALL_GRAPH_UNSET, /**< the options decide */
+	PERCH_CALL_GRAPH_NONE,	/**< call-graph=no: no call chain */
+	PERCH_CALL_GRAPH_FP,	/**< the kernel follows frame pointers */
+	PERCH_CALL_GRAPH_DWARF, /**< user registers and a copy of the user stack, unwound later */
+	PERCH_CALL_GRAPH_LBR,	/**< last branch records in call stack mode */
 };
 
-/* A term that may be said either way, or not at all. */
-enum perch_tristate { PERCH_TRISTATE_UNSET, PERCH_TRISTATE_YES, PERCH_TRISTATE_NO };
+/** A boolean that may be unset. */
+enum perch_tristate {
+	PERCH_TRISTATE_UNSET, /**< the text does not have the term */
+	PERCH_TRISTATE_YES,   /**< the term is set */
+	PERCH_TRISTATE_NO,    /**< the term is cleared */
+};
 
-/*
- * What terms say about sampling: they win over the options of the call that opens the event.
- * period= and freq= are in attr.sample_period, attr.sample_freq and attr.freq.
+/**
+ * Terms about sampling. They take precedence over the options of the open call.
+ *
+ * The terms period= and freq= are in attr.sample_period, attr.sample_freq and attr.freq.
  */
 struct perch_event_terms {
-	enum perch_call_graph_mode call_graph;
-	uint32_t stack_bytes; /* stack-size=, of PERCH_CALL_GRAPH_DWARF; 0: 8192 */
-	uint16_t max_stack;   /* max-stack=: frames */
-	/*
-	 * inherit, no-inherit: all of a group alike. Always no for probes with a path: the kernel
-	 * reads that again at each fork, in the program that forks, which then fails
+	enum perch_call_graph_mode call_graph; /**< call-graph= */
+	/** stack-size=: bytes of the stack copy for PERCH_CALL_GRAPH_DWARF; 0 is 8192. */
+	uint32_t stack_bytes;
+	uint16_t max_stack; /**< max-stack=: frames of a call chain; 0 is unset */
+	/**
+	 * inherit, no-inherit. The same for all events of a group. Always PERCH_TRISTATE_NO for
+	 * probes with a path or function: to inherit one, the kernel reads the path again from the
+	 * memory of the process that forks, and that fork fails.
 	 */
 	enum perch_tristate inherit;
-	enum perch_tristate overwrite; /* overwrite, no-overwrite */
-	enum perch_tristate time;      /* time=1, time=0: sampled times */
-	bool percore;		       /* percore: counts of a core's threads are added up */
-	bool aux_output;	       /* aux-output: into the leader's AUX area */
-	uint32_t aux_sample_bytes;     /* aux-sample-size= */
-	/* aux-action=start-paused|pause|resume: bits 0, 1, 2, as attr.aux_action has them */
+	enum perch_tristate overwrite; /**< overwrite, no-overwrite */
+	enum perch_tristate time;      /**< time=1, time=0: PERCH_SAMPLE_TIME */
+	bool percore;		       /**< percore: sum the counts of the threads of a core */
+	bool aux_output;	       /**< aux-output: write into the AUX area of the leader */
+	uint32_t aux_sample_bytes;     /**< aux-sample-size=: bytes; 0 is unset */
+	/** aux-action=start-paused|pause|resume: bits 0, 1 and 2, as in attr.aux_action. */
 	uint32_t aux_action;
-	uint64_t branch_sample_type; /* branch_type=: PERCH_SAMPLE_BRANCH_*; 0: unsaid */
+	uint64_t branch_sample_type; /**< branch_type=: PERCH_SAMPLE_BRANCH_*; 0 is unset */
 };
 
-/*
- * One event. `attr` has only what the text says: type, config*, exclude_*, precise_ip, pinned,
- * exclusive, size. As with perf from 6.13 on, guests are excluded only where the text says so (H,
- * or p without G); older ones do it unasked.
+/**
+ * One event.
+ *
+ * attr has only what the text sets: type, config*, exclude_*, precise_ip, pinned, exclusive and
+ * size. Guests are excluded only if the text excludes them (modifier H, or p without G), as in perf
+ * since 6.13.
  */
 struct perch_event {
-	/*
-	 * as written, with its modifiers: "cycles:u"; cut to fit. A generic name on several core
-	 * PMUs is "cpu_core/cycles/u" and so on, a glob of tracepoints each's own.
+	/**
+	 * The event as written, with its modifiers: "cycles:u". Truncated if it is too long. A
+	 * generic name that means several core PMUs becomes "cpu_core/cycles/u" and so on; a glob
+	 * becomes the name of each tracepoint.
 	 */
 	char name[128];
-	struct perch_attr attr;
-	/* index in the list of the group's leader; its own index when it leads or is alone */
+	struct perch_attr attr; /**< the fields that the text sets */
+	/** Index of the group's leader in the list; the event's own index if it is the leader. */
 	int leader;
-	/* for a leader: how many events its group has, itself included; else 0 */
-	int members;
-	/*
-	 * index of the first event that the same name stands for: less than its own when a PMU's
-	 * name is a glob or the start of several, a name means one event on each core PMU, or a
-	 * USDT probe is in several places. Their counts add up (perf shows one line, but for core
-	 * PMUs). Else its own index.
+	int members; /**< for a leader: number of events in its group, itself included; else 0 */
+	/**
+	 * Index of the first event of the same name; the event's own index if there is only one.
+	 * Several events have one name if the name of a PMU matches several PMUs, if a name means
+	 * one event on each core PMU, or if a USDT probe has several sites. Their counts add up:
+	 * perf shows the sum, except for core PMUs.
 	 */
 	int first;
-	/* the text has a u, k, h, G or H modifier: the exclude_* bits are the user's will */
-	bool modified;
-	bool precise_max; /* modifier P: as precise as the machine can */
-	/* modifier S: the leader's samples hold the members' counts (PERCH_FORMAT_GROUP) */
+	bool modified;	      /**< has modifier u, k, h, G or H: the text sets the exclude_* bits */
+	bool precise_max;     /**< modifier P: the highest precise_ip that the machine has */
+	/** Modifier S: samples of the leader have the counts of the group (PERCH_FORMAT_GROUP). */
 	bool leader_sampling;
-	/* modifier W: the group may be broken up when it does not fit the PMU */
-	bool weak;
-	/* modifier b: perf counts by a BPF program; perch opens the event itself */
-	bool bpf_counter;
-	bool per_package; /* sysfs .per-pkg: counts a whole socket */
-	bool snapshot;	  /* sysfs .snapshot: a level rather than a sum */
-	struct perch_event_terms terms;
-	char unit[32]; /* sysfs .unit, "" when none */
-	double scale;  /* sysfs .scale, 1.0 when none */
-	/* term filter=, and perch_events_set_filter(): set by whoever opens it; NULL: none */
+	bool weak; /**< modifier W: the group may be opened as single events if the PMU refuses it
+		    */
+	bool bpf_counter; /**< modifier b: perf counts with a BPF program; perch opens the event */
+	bool per_package; /**< sysfs .per-pkg: counts a whole CPU package */
+	bool snapshot;	  /**< sysfs .snapshot: the value is a level, not a sum */
+	struct perch_event_terms terms; /**< terms about sampling */
+	char unit[32];			/**< sysfs .unit; "" is none */
+	double scale; /**< sysfs .scale: factor from counts to unit; 1.0 is none */
+	/** Term filter= and perch_events_set_filter(); set when the event is opened. Or NULL. */
 	char *filter;
-	/* the string that attr.config1 points to: a uprobe's file, a kprobe's symbol; NULL */
+	/** The string that attr.config1 points to: file of a uprobe, function of a kprobe. Or NULL.
+	 */
 	char *path;
 };
 
+/** A list of events; all zero is an empty list. */
 struct perch_events {
-	size_t nr;
-	struct perch_event *event;
+	size_t nr;		   /**< number of events, at most 65536 */
+	struct perch_event *event; /**< the events; NULL if there are none */
 };
 
-/*
- * Parses "cycles:u,{page-faults,context-switches},msr/tsc/,sched:sched_switch" (perch-events(7)).
- * machine NULL: this one. Software names read no file, hardware names only look whether there are
- * several kinds of cores. On failure err->column is the byte offset of what is wrong. At most 65536
- * events. End with perch_events_clear().
+/**
+ * Parses event names: "cycles:u,{page-faults,context-switches},msr/tsc/,sched:sched_switch".
+ *
+ * Software events need no file of the machine. Hardware events need only the names of the core
+ * PMUs.
+ *
+ * @param[out] events  the list; empty after a failure. Free it with perch_events_clear().
+ * @param text         a list of events, see perch-events(7)
+ * @param machine      the machine whose PMUs and tracepoints the names mean; NULL is this machine
+ * @param[out] err     the reason of a failure, where column is the byte offset in text; NULL is
+ *                     allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  syntax error
+ * @retval -ENOENT  no such event, PMU, file or function
+ * @retval -E2BIG   more than 65536 events
  */
 PERCH_API int perch_events_parse(struct perch_events *events, const char *text,
 				 struct perch_machine *machine, struct perch_error *err);
-/*
- * Parses more text and appends (several -e). *events: zero, or made by these functions, for they
- * know how much room a list of theirs has. On failure it is as before.
+
+/**
+ * Parses event names and appends the events to a list.
+ *
+ * @param events    an empty list, or a list that only functions of this header have changed;
+ *                  unchanged after a failure
+ * @param text      as for perch_events_parse()
+ * @param machine   as for perch_events_parse()
+ * @param[out] err  as for perch_events_parse()
+ * @return 0, or a negative errno as from perch_events_parse()
  */
 PERCH_API int perch_events_add(struct perch_events *events, const char *text,
 			       struct perch_machine *machine, struct perch_error *err);
-/*
- * Reads events from a file: lists as above, one or more a line; a line's rest after '#' is a
- * comment. "-" is standard input. The message of an error begins with "FILE:LINE:", its column is
- * the byte in the line.
+
+/**
+ * Parses the events in a file and appends them to a list.
+ *
+ * A line has one event or several. A '#' starts a comment. The file has at most 1 MiB.
+ *
+ * @param events    as for perch_events_add()
+ * @param path      a regular file; "-" is standard input
+ * @param machine   as for perch_events_parse()
+ * @param[out] err  the reason of a failure; its message begins with "FILE:LINE: ", its column is
+ *                  the byte offset in that line. NULL is allowed
+ * @return 0, or a negative errno as from perch_events_parse(), open(2) and read(2)
+ * @retval -EFBIG  the file is too large
  */
 PERCH_API int perch_events_add_file(struct perch_events *events, const char *path,
 				    struct perch_machine *machine, struct perch_error *err);
-/*
- * Sets the filter of every event from number `from` on that takes one: a tracepoint's expression
- * over its fields, or an address filter of a PMU that has them (nr_addr_filters). An event that has
- * a filter, of an earlier call or of its term filter=, gets both as perf has it: "(FIRST) &&
- * (SECOND)", and "FIRST,SECOND" of addresses. -EINVAL when none of the events takes one, when
- * filters are longer than 4095 bytes together, or when a tracepoint whose format file can be read
- * has no field of a name that the expression compares; on failure all events are as before.
+
+/**
+ * Sets a filter on all events of a list, from one index on, that can have one.
+ *
+ * These are tracepoints (an expression over their fields) and events of PMUs with address filters
+ * (sysfs nr_addr_filters). A second filter is combined with the first as perf does it:
+ * "(FIRST) && (SECOND)" for tracepoints, "FIRST,SECOND" for addresses.
+ *
+ * @param events    the list; unchanged after a failure
+ * @param from      index of the first event
+ * @param filter    the filter, not empty
+ * @param machine   as for perch_events_parse()
+ * @param[out] err  the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  no event can have a filter, the filters of an event exceed 4095 bytes, or a
+ *                  tracepoint whose format file can be read has no such field
  */
 PERCH_API int perch_events_set_filter(struct perch_events *events, size_t from, const char *filter,
 				      struct perch_machine *machine, struct perch_error *err);
+
+/**
+ * Frees the events and makes the list empty.
+ *
+ * @param events  the list; may be empty already
+ */
 PERCH_API void perch_events_clear(struct perch_events *events);
 
-/* The CPUs whose PMU counts the event (hybrid cores, uncore units); NULL: any CPU. The machine
- * keeps them. */
+/**
+ * Returns the CPUs on which the PMU of an event counts.
+ *
+ * @param attr     the attr of the event
+ * @param machine  the machine; NULL is allowed and has no answer
+ * @return the CPUs of a core PMU of a hybrid machine or of an uncore PMU; NULL if the event can
+ *         count on every CPU. They belong to the machine.
+ */
 PERCH_API const struct perch_cpus *perch_attr_cpus(const struct perch_attr *attr,
 						   struct perch_machine *machine);
 
-/* The generic names, for listing: index from 0; NULL past the end. */
+/** A generic event: a name that does not depend on the machine. */
 struct perch_event_name {
-	const char *name;
-	const char *alias; /* NULL when it has none */
-	uint32_t type;	   /* PERCH_TYPE_HARDWARE, _SOFTWARE */
-	uint64_t config;
+	const char *name;  /**< the name that perf shows */
+	const char *alias; /**< another name, or NULL */
+	uint32_t type;	   /**< PERCH_TYPE_HARDWARE or PERCH_TYPE_SOFTWARE */
+	uint64_t config;   /**< PERCH_COUNT_HW_* or PERCH_COUNT_SW_* */
 };
+
+/**
+ * Returns one of the generic hardware and software events, for listing them.
+ *
+ * Thread-safe.
+ *
+ * @param index  from 0
+ * @return the event, in static memory; NULL if there are no more
+ */
 PERCH_API const struct perch_event_name *perch_event_get_name(size_t index);
-/* "L1-dcache-load-misses" of a legal PERCH_TYPE_HW_CACHE config; NULL when the combination does not
- * exist. */
+
+/**
+ * Writes the name of a hardware cache event, as "L1-dcache-load-misses".
+ *
+ * Thread-safe.
+ *
+ * @param config       config of an attr of PERCH_TYPE_HW_CACHE; the upper 32 bits are ignored
+ * @param[out] buffer  the name, truncated if it does not fit
+ * @param size         bytes of buffer; 64 are enough for every name
+ * @return buffer, or NULL if no cache has such an event
+ */
 PERCH_API const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size);
-/* The name of what an attr measures, with its modifiers, as perf shows it: "cycles:u", "raw 0x1c2".
- * Returns buffer. */
+
+/**
+ * Writes the name of the event of an attr, with its modifiers, as perf shows it: "cycles:u".
+ *
+ * An event without a generic name is written as numbers: "raw 0x1c2". Thread-safe.
+ *
+ * @param attr         the attr
+ * @param[out] buffer  the name, truncated if it does not fit
+ * @param size         bytes of buffer
+ * @return buffer
+ */
 PERCH_API const char *perch_attr_name(const struct perch_attr *attr, char *buffer, size_t size);
 
 #ifdef __cplusplus

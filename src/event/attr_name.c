@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an attr measures, in words: the way back from numbers to names. */
+/* The name of the event of an attr. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +57,8 @@ static void plain_name(const struct perch_attr *attr, char *buffer, size_t size)
 	}
 }
 
-/*
- * exclude_guest alone is not shown: perf sets it unasked, most versions on every event.
- */
-static void modifiers(const struct perch_attr *attr, char text[12])
+/* exclude_guest without exclude_host is not shown: most versions of perf set it on every event. */
+static void write_modifiers(const struct perch_attr *attr, char text[12])
 {
 	if (attr->exclude_user || attr->exclude_kernel || attr->exclude_hv) {
 		if (!attr->exclude_kernel)
@@ -81,15 +79,15 @@ static void modifiers(const struct perch_attr *attr, char text[12])
 
 const char *perch_attr_name(const struct perch_attr *attr, char *buffer, size_t size)
 {
-	char letters[12];
+	char modifiers[12];
 	size_t used;
 
 	if (!size)
 		return buffer;
 	plain_name(attr, buffer, size);
-	modifiers(attr, letters);
+	write_modifiers(attr, modifiers);
 	used = strlen(buffer);
-	if (letters[0])
-		snprintf(buffer + used, size - used, ":%s", letters);
+	if (modifiers[0])
+		snprintf(buffer + used, size - used, ":%s", modifiers);
 	return buffer;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash with a digit behind it is the length's; another
- * one begins terms. Letters behind the colon are the access if the first of them is r, w or x; else
- * they are modifiers, as those behind a second colon always are. What the kernel would refuse
- * without a word is refused here with a sentence.
+ * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash before a digit begins the length, another slash
+ * begins terms. A word after the colon is the access if it begins with r, w or x; otherwise it has
+ * modifiers, as a word after a second colon always has. The kernel refuses wrong breakpoints with
+ * EINVAL alone, so they are checked here.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,20 +17,19 @@
 #define X86 0
 #endif
 
-/* To execute: one instruction, whatever that is; x86 wants the size of a long for it. */
+/* The length of an execute breakpoint; x86 expects the size of a long. */
 #if defined(__aarch64__) || defined(__arm__)
 #define CODE_LENGTH 4
 #else
 #define CODE_LENGTH sizeof(long)
 #endif
 
-#define DATA_LENGTH 4 /* as perf has it */
+#define DATA_LENGTH 4 /* as in perf */
 
-/* What the text says, and where. */
 struct breakpoint {
 	uint64_t address, length;
 	unsigned access; /* PERCH_BREAKPOINT_* */
-	bool sized;	 /* it names a length */
+	bool sized;	 /* the text has a length */
 	size_t at_address, at_length, at_access;
 };
 
@@ -52,13 +51,11 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 
 		if (!bit || breakpoint->access & bit) {
 			perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
-					   "'%c' %s a breakpoint", text[at],
-					   bit ? "is there twice in the access of"
-					       : "is no access of");
+					   "'%c' %s the access of a breakpoint", text[at],
+					   bit ? "is twice in" : "is invalid in");
 			perch_error_remedy(
 				parser->err,
-				"the access is w, rw or x; modifiers come behind a colon of "
-				"their own, as in mem:0x1000:rw:u");
+				"the access is w, rw or x; modifiers follow another colon, as in mem:0x1000:rw:u");
 			return -EINVAL;
 		}
 		breakpoint->access |= bit;
@@ -70,19 +67,18 @@ static int parse_access(struct perch__parser *parser, struct breakpoint *breakpo
 static int check_access(struct perch__parser *parser, const struct breakpoint *breakpoint)
 {
 	if (breakpoint->access & PERCH_BREAKPOINT_X && breakpoint->access != PERCH_BREAKPOINT_X) {
-		perch__parse_error(
-			parser, breakpoint->at_access, EINVAL, PERCH_ERROR_CONFLICT,
-			"a breakpoint watches an instruction (x) or data (r, w), not both");
+		perch__parse_error(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_CONFLICT,
+				   "a breakpoint has either access x or accesses r and w");
 		perch_error_field(parser->err, "bp_type", NULL);
-		perch_error_remedy(parser->err, "make two events of it");
+		perch_error_remedy(parser->err, "use two events");
 		return -EINVAL;
 	}
 	if (X86 && breakpoint->access == PERCH_BREAKPOINT_R) {
 		perch__parse_error(parser, breakpoint->at_access, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-				   "x86 has no breakpoints that hit on reads alone");
+				   "x86 has no breakpoints on reads without writes");
 		perch_error_field(parser->err, "bp_type", NULL);
 		perch_error_remedy(parser->err,
-				   "say rw, and w in an event beside it to tell the writes");
+				   "use rw, and a second event with w to count the writes");
 		return -EINVAL;
 	}
 	return 0;
@@ -92,7 +88,7 @@ static int refuse_length(struct perch__parser *parser, const struct breakpoint *
 			 const char *what, const char *remedy)
 {
 	perch__parse_error(parser, breakpoint->at_length, EINVAL, PERCH_ERROR_BAD_FIELD,
-			   "%s, not %llu", what, (unsigned long long)breakpoint->length);
+			   "%s (given %llu)", what, (unsigned long long)breakpoint->length);
 	perch_error_field(parser->err, "bp_len", NULL);
 	perch_error_remedy(parser->err, "%s", remedy);
 	return -EINVAL;
@@ -106,38 +102,38 @@ static int check_length(struct perch__parser *parser, const struct breakpoint *b
 		if (breakpoint->sized && length != CODE_LENGTH)
 			return refuse_length(
 				parser, breakpoint,
-				CODE_LENGTH == 8
-					? "a breakpoint on an instruction has the length 8 here"
-					: "a breakpoint on an instruction has the length 4 here",
-				"leave the length out");
+				CODE_LENGTH == 8 ? "the length of an execute breakpoint must be 8"
+						 : "the length of an execute breakpoint must be 4",
+				"omit the length");
 		return 0;
 	}
 	if (X86 && (length & (length - 1) || !length || length > 8))
 		return refuse_length(
-			parser, breakpoint, "a breakpoint on x86 watches 1, 2, 4 or 8 bytes",
-			"take the next longer one at an address that is a multiple of it, or several");
+			parser, breakpoint,
+			"the length of a breakpoint on x86 must be 1, 2, 4 or 8",
+			"use the next larger length at an aligned address, or several events");
 	if (!length || length > 8)
-		return refuse_length(parser, breakpoint, "a breakpoint watches 1 to 8 bytes",
-				     "make several events of it");
+		return refuse_length(parser, breakpoint,
+				     "the length of a breakpoint must be 1 to 8",
+				     "use several events");
 	return 0;
 }
 
-/* x86 compares addresses without their low bits. */
-static int check_place(struct perch__parser *parser, const struct breakpoint *breakpoint)
+/* x86 ignores the low bits of an address. */
+static int check_alignment(struct perch__parser *parser, const struct breakpoint *breakpoint)
 {
-	uint64_t length = breakpoint->length, fitting = breakpoint->address & -breakpoint->address;
+	uint64_t length = breakpoint->length, aligned = breakpoint->address & -breakpoint->address;
 
 	if (!X86 || breakpoint->access == PERCH_BREAKPOINT_X ||
 	    !(breakpoint->address & (length - 1)))
 		return 0;
 	perch__parse_error(parser, breakpoint->at_address, EINVAL, PERCH_ERROR_BAD_FIELD,
-			   "a breakpoint of %llu bytes%s begins at a multiple of %llu on x86",
-			   (unsigned long long)length,
-			   breakpoint->sized ? "" : ", the length when none is said,",
+			   "a breakpoint of %llu bytes%s must be at a multiple of %llu on x86",
+			   (unsigned long long)length, breakpoint->sized ? "" : " (the default)",
 			   (unsigned long long)length);
 	perch_error_field(parser->err, "bp_addr", NULL);
-	perch_error_remedy(parser->err, "say mem:%#llx/%llu",
-			   (unsigned long long)breakpoint->address, (unsigned long long)fitting);
+	perch_error_remedy(parser->err, "use mem:%#llx/%llu",
+			   (unsigned long long)breakpoint->address, (unsigned long long)aligned);
 	return -EINVAL;
 }
 
@@ -148,7 +144,7 @@ int perch__parse_breakpoint(struct perch__parser *parser, size_t at, struct perc
 	size_t end = breakpoint.at_address;
 	int rc;
 
-	(void)at; /* nothing is said of the keyword itself */
+	(void)at; /* errors are at the parts after the keyword */
 	rc = perch__take_number(parser, &end, &breakpoint.address, "the address of a breakpoint");
 	if (!rc && parser->text[end] == '/' && isdigit((unsigned char)parser->text[end + 1])) {
 		breakpoint.sized = true;
@@ -163,7 +159,7 @@ int perch__parse_breakpoint(struct perch__parser *parser, size_t at, struct perc
 	if (!rc)
 		rc = check_length(parser, &breakpoint);
 	if (!rc)
-		rc = check_place(parser, &breakpoint);
+		rc = check_alignment(parser, &breakpoint);
 	if (rc)
 		return rc;
 	event->attr.type = PERCH_TYPE_BREAKPOINT;

@@ -8,8 +8,8 @@
 
 #define SPELLINGS 5
 
-/* The first spelling is the one to show; of operations alone (result "refs" left out) the second,
- * the plural. */
+/* Names are written with the first spelling; an operation without a result with the second, its
+ * plural. */
 static const char *const caches[PERCH_COUNT_HW_CACHE_MAX][SPELLINGS] = {
 	[PERCH_COUNT_HW_CACHE_L1D] = { "L1-dcache", "l1-d", "l1d", "L1-data" },
 	[PERCH_COUNT_HW_CACHE_L1I] = { "L1-icache", "l1-i", "l1i", "L1-instruction" },
@@ -34,7 +34,7 @@ static const char *const results[PERCH_COUNT_HW_CACHE_RESULT_MAX][SPELLINGS] = {
 #define WRITE	 (1 << PERCH_COUNT_HW_CACHE_OP_WRITE)
 #define PREFETCH (1 << PERCH_COUNT_HW_CACHE_OP_PREFETCH)
 
-/* What each of them can do: instructions are not written, and branch predictors only looked up. */
+/* The operations that each cache has, as in perf. */
 static const unsigned char legal_operations[PERCH_COUNT_HW_CACHE_MAX] = {
 	[PERCH_COUNT_HW_CACHE_L1D] = READ | WRITE | PREFETCH,
 	[PERCH_COUNT_HW_CACHE_L1I] = READ | PREFETCH,
@@ -46,8 +46,8 @@ static const unsigned char legal_operations[PERCH_COUNT_HW_CACHE_MAX] = {
 };
 
 /*
- * The row with the longest spelling that starts the word and ends where the word or one of its
- * parts ends; -1 when there is none. *length: bytes of that spelling.
+ * The row with the longest spelling that the word begins with, up to its end or a '-'. *length is
+ * the length of that spelling. Returns -1 when there is none.
  */
 static int find(const char *const (*rows)[SPELLINGS], size_t nr, const char *word, size_t *length)
 {
@@ -101,7 +101,7 @@ const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size)
 	unsigned cache = config & 0xff, operation = config >> 8 & 0xff,
 		 result = config >> 16 & 0xff;
 
-	/* above bit 32 may be the PMU of a hybrid machine */
+	/* the upper half may be the PMU of a hybrid machine */
 	if ((config & PERCH_HW_EVENT_MASK) >> 24 || cache >= PERCH_COUNT_HW_CACHE_MAX ||
 	    operation >= PERCH_COUNT_HW_CACHE_OP_MAX || result >= PERCH_COUNT_HW_CACHE_RESULT_MAX ||
 	    !(legal_operations[cache] & 1 << operation))

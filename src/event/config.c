@@ -6,9 +6,9 @@
 
 #include "config.h"
 
-static uint64_t *word_of(struct perch_attr *attr, unsigned word)
+static uint64_t *field_of(struct perch_attr *attr, unsigned field)
 {
-	switch (word) {
+	switch (field) {
 	case 0:
 		return &attr->config;
 	case 1:
@@ -27,12 +27,12 @@ uint64_t *perch__config_field(struct perch_attr *attr, const char *name)
 	if (strncmp(name, "config", 6))
 		return NULL;
 	if (!name[6])
-		return word_of(attr, 0);
-	return name[6] >= '1' && name[6] <= '4' && !name[7] ? word_of(attr, name[6] - '0') : NULL;
+		return field_of(attr, 0);
+	return name[6] >= '1' && name[6] <= '4' && !name[7] ? field_of(attr, name[6] - '0') : NULL;
 }
 
-/* One bit number, 0..63. */
-static bool bit_number(const char **at, unsigned char *bit)
+/* A bit number, 0 to 63. */
+static bool parse_bit(const char **at, unsigned char *bit)
 {
 	unsigned number = 0;
 
@@ -53,18 +53,18 @@ int perch__format_parse(struct perch__format *format, const char *text)
 		return -EBADMSG;
 	at += 6;
 	if (*at >= '1' && *at <= '4')
-		format->word = *at++ - '0';
+		format->field = *at++ - '0';
 	if (*at++ != ':')
 		return -EBADMSG;
 	while (format->nr < PERCH__FORMAT_RANGES) {
 		unsigned char first, last;
 
-		if (!bit_number(&at, &first))
+		if (!parse_bit(&at, &first))
 			return -EBADMSG;
 		last = first;
 		if (*at == '-') {
 			at++;
-			if (!bit_number(&at, &last))
+			if (!parse_bit(&at, &last))
 				return -EBADMSG;
 		}
 		if (last < first)
@@ -82,13 +82,13 @@ int perch__format_parse(struct perch__format *format, const char *text)
 
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr, uint64_t value)
 {
-	uint64_t *word = word_of(attr, format->word);
+	uint64_t *config = field_of(attr, format->field);
 
 	if (format->bits < 64 && value >> format->bits)
 		return -ERANGE;
 	for (size_t i = 0; i < format->nr; i++)
 		for (unsigned bit = format->range[i].first; bit <= format->range[i].last; bit++) {
-			*word = (*word & ~(UINT64_C(1) << bit)) | (value & 1) << bit;
+			*config = (*config & ~(UINT64_C(1) << bit)) | (value & 1) << bit;
 			value >>= 1;
 		}
 	return 0;
@@ -106,7 +106,7 @@ uint32_t perch__pmu_type(const struct perch_attr *attr)
 
 void perch__set_config(struct perch_attr *attr, uint64_t config)
 {
-	/* what the text says of the event leaves it on its PMU, unless it says a PMU too */
+	/* the PMU stays, unless the term has one too */
 	if (perch__has_pmu_bits(attr->type) && config <= PERCH_HW_EVENT_MASK)
 		config |= attr->config >> PERCH_PMU_TYPE_SHIFT << PERCH_PMU_TYPE_SHIFT;
 	attr->config = config;

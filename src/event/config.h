@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The format files of a PMU: which bits of which config word a term fills ("config:0-7,32-35"). */
+/* The config fields of an attr: by name, by bits of a PMU's format file ("config:0-7,32-35"), and
+ * with a PMU type in the upper half. */
 #ifndef PERCH_EVENT_CONFIG_H
 #define PERCH_EVENT_CONFIG_H
 
@@ -8,21 +9,30 @@
 #define PERCH__FORMAT_RANGES 16
 
 struct perch__format {
-	unsigned word; /* 0: config, 1: config1 .. 4: config4 */
-	unsigned bits; /* sum of the ranges */
+	unsigned field; /* 0 is config, 1 is config1 ... 4 is config4 */
+	unsigned bits;	/* of all ranges */
 	size_t nr;
 	struct {
 		unsigned char first, last;
 	} range[PERCH__FORMAT_RANGES];
 };
 
-/* Parses a format file's text; -EBADMSG when it is none. */
+/* Parses the text of a format file. Returns -EBADMSG when it is invalid. */
 int perch__format_parse(struct perch__format *format, const char *text);
-/* Puts value into the format's bits, low bits first; -ERANGE when it has more bits than they are.
+/* Stores a value in the bits of the format, low bits first. Returns -ERANGE when it has more bits.
  */
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr,
 			uint64_t value);
-/* The word that "config", "config1" .. "config4" name; NULL for another name. */
+/* The field named "config", "config1" ... "config4", or NULL. */
 uint64_t *perch__config_field(struct perch_attr *attr, const char *name);
+
+/* Whether events of the type can have a PMU type in the upper 32 bits of config: hardware and cache
+ * events. */
+bool perch__has_pmu_bits(uint32_t type);
+/* The type of the PMU that counts an attr. For hardware and cache events it is that in the upper 32
+ * bits, where 0 means any core PMU. */
+uint32_t perch__pmu_type(const struct perch_attr *attr);
+/* Sets config by a term. A hardware or cache event stays on its PMU. */
+void perch__set_config(struct perch_attr *attr, uint64_t config);
 
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions in the symbol tables of ELF files: .symtab, which strip removes, then .dynsym, which it
- * leaves. */
+/* Finds functions in the symbol tables of ELF files: first in .symtab, which strip removes, then in
+ * .dynsym. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf_lookup.h"
 
-#define MOST_STRINGS \
-	((size_t)256 << 20)   /* bytes of names; browsers with all symbols have 150 MiB */
-#define MOST_OFFERED   400000 /* functions compared with an unknown name: a fraction of a second */
-#define CHUNK	       1024   /* symbols that are read at once */
-#define VERSION_HIDDEN 0x8000 /* bit of a version number: not the one that a plain name means */
+#define STRINGS_MAX ((size_t)256 << 20) /* bytes of names; a browser with all symbols has 150 MiB \
+					 */
+#define SUGGEST_MAX    400000		/* functions to compare with a name, to limit the time */
+#define CHUNK	       1024		/* symbols per read */
+#define VERSION_HIDDEN 0x8000		/* bit of a version number: not the default version */
 
 struct symbol {
 	const char *name;
 	uint64_t value;
 	unsigned char info;
 	uint16_t section;
-	uint16_t version; /* with VERSION_HIDDEN; 0: none */
+	uint16_t version; /* with VERSION_HIDDEN; 0 is none */
 };
 
 /* A symbol table being read. */
@@ -27,13 +27,13 @@ struct table {
 	const struct perch__elf_section *section;
 	char *strings;
 	size_t strings_size;
-	unsigned char *versions; /* two bytes each; NULL: the table has none */
+	unsigned char *versions; /* two bytes each; NULL if the table has none */
 	size_t nr_versions;
 };
 
 typedef void visit_symbol(void *context, const struct symbol *symbol);
 
-static const struct perch__elf_section *of_type(const struct perch__elf *elf, uint32_t type)
+static const struct perch__elf_section *find_section(const struct perch__elf *elf, uint32_t type)
 {
 	for (size_t i = 1; i < elf->nr_sections; i++)
 		if (elf->section[i].type == type)
@@ -49,7 +49,7 @@ static int load_strings(const struct perch__elf *elf, uint32_t link, char **stri
 	if (link >= elf->nr_sections || elf->section[link].type != SHT_STRTAB)
 		return -EBADMSG;
 	rc = perch__elf_load(elf, &bytes, elf->section[link].offset, elf->section[link].size,
-			     MOST_STRINGS);
+			     STRINGS_MAX);
 	if (rc)
 		return rc;
 	*strings = (char *)bytes;
@@ -59,10 +59,10 @@ static int load_strings(const struct perch__elf *elf, uint32_t link, char **stri
 
 static int open_table(struct table *table, const struct perch__elf *elf, uint32_t type)
 {
-	const struct perch__elf_section *versions = of_type(elf, SHT_GNU_versym);
+	const struct perch__elf_section *versions = find_section(elf, SHT_GNU_versym);
 	int rc;
 
-	*table = (struct table){ .elf = elf, .section = of_type(elf, type) };
+	*table = (struct table){ .elf = elf, .section = find_section(elf, type) };
 	if (!table->section)
 		return 0;
 	if (table->section->offset > elf->size ||
@@ -71,7 +71,7 @@ static int open_table(struct table *table, const struct perch__elf *elf, uint32_
 	rc = load_strings(elf, table->section->link, &table->strings, &table->strings_size);
 	if (rc || type != SHT_DYNSYM || !versions)
 		return rc;
-	rc = perch__elf_load(elf, &table->versions, versions->offset, versions->size, MOST_STRINGS);
+	rc = perch__elf_load(elf, &table->versions, versions->offset, versions->size, STRINGS_MAX);
 	table->nr_versions = rc ? 0 : versions->size / 2;
 	if (rc)
 		free(table->strings);
@@ -110,19 +110,19 @@ static int visit_table(const struct table *table, visit_symbol *visit, void *con
 	unsigned char buffer[CHUNK * sizeof(Elf64_Sym)];
 
 	for (uint64_t first = 0; first < nr; first += CHUNK) {
-		size_t here = nr - first < CHUNK ? nr - first : CHUNK;
+		size_t count = nr - first < CHUNK ? nr - first : CHUNK;
 		ssize_t got = perch__elf_read(table->elf, buffer,
-					      table->section->offset + first * size, here * size);
+					      table->section->offset + first * size, count * size);
 
-		if (got != (ssize_t)(here * size))
+		if (got != (ssize_t)(count * size))
 			return got < 0 ? got : -EBADMSG;
-		for (size_t i = 0; i < here; i++)
+		for (size_t i = 0; i < count; i++)
 			visit_one(table, first + i, buffer + i * size, visit, context);
 	}
 	return 0;
 }
 
-/* Both tables; *found, when not NULL, ends it after the first one in which it became true. */
+/* Visits .symtab, then .dynsym unless *found is set. found may be NULL. */
 static int visit_all(const struct perch__elf *elf, visit_symbol *visit, void *context,
 		     const unsigned *found)
 {
@@ -147,11 +147,11 @@ static bool in_code(const struct perch__elf *elf, const struct symbol *symbol, u
 	uint64_t address = symbol->value;
 
 	if (elf->machine == EM_ARM)
-		address &= ~UINT64_C(1); /* set: the function is in Thumb code */
+		address &= ~UINT64_C(1); /* the bit marks Thumb code */
 	return symbol->section != SHN_UNDEF && perch__elf_find_offset(elf, address, true, offset);
 }
 
-/* Labels of assembly code have no type: those that others may see count too. */
+/* Labels of assembly code have no type. They are functions if they are not local. */
 static bool is_function(const struct symbol *symbol)
 {
 	switch (ELF64_ST_TYPE(symbol->info)) {
@@ -165,19 +165,18 @@ static bool is_function(const struct symbol *symbol)
 	}
 }
 
-/* A function that is looked for. */
 struct search {
 	const struct perch__elf *elf;
-	const char *name, *version; /* version NULL: the one that a plain name means */
+	const char *name, *version; /* version is NULL for the default version */
 	size_t length;		    /* of the name */
-	uint16_t version_number;    /* in this file; 0: it defines no such version */
+	uint16_t version_number;    /* in this file; 0 if it defines no such version */
 	struct perch__elf_function *function;
 };
 
-/* The number of a version that the file defines. Each entry tells how far the next one is. */
+/* Finds the number of a version that the file defines. Each entry has the offset of the next. */
 static int find_version(const struct perch__elf *elf, const char *version, uint16_t *number)
 {
-	const struct perch__elf_section *section = of_type(elf, SHT_GNU_verdef);
+	const struct perch__elf_section *section = find_section(elf, SHT_GNU_verdef);
 	size_t strings_size = 0, at = 0, size;
 	unsigned char *bytes;
 	char *strings;
@@ -210,9 +209,9 @@ static int find_version(const struct perch__elf *elf, const char *version, uint1
 	return rc;
 }
 
-/* How much right a symbol has to the name: 0 none; local ones 1, versions not meant by plain names
- * 2, others 3. */
-static unsigned rank(const struct search *search, const struct symbol *symbol)
+/* Ranks a symbol for the searched name: 0 is another name, 1 a local symbol, 2 a version that is
+ * not the default, 3 any other. */
+static unsigned rank_symbol(const struct search *search, const struct symbol *symbol)
 {
 	const char *behind = symbol->name + search->length;
 	bool hidden = symbol->version & VERSION_HIDDEN;
@@ -234,32 +233,31 @@ static unsigned rank(const struct search *search, const struct symbol *symbol)
 	return hidden && !search->version ? 2 : 3;
 }
 
-static void consider(void *context, const struct symbol *symbol)
+static void visit_candidate(void *context, const struct symbol *symbol)
 {
 	struct search *search = context;
 	struct perch__elf_function *function = search->function;
 	uint64_t offset = 0;
-	unsigned right;
-	bool here;
+	unsigned rank;
+	bool in_file;
 
 	if (!is_function(symbol))
 		return;
-	right = rank(search, symbol);
-	if (!right &&
-	    function->any) /* nothing more to know of it: that spares most symbols a look */
+	rank = rank_symbol(search, symbol);
+	if (!rank && function->has_functions) /* most symbols need no search of their section */
 		return;
-	here = in_code(search->elf, symbol, &offset);
-	function->any |= here;
-	function->elsewhere |= right && symbol->section == SHN_UNDEF;
-	if (!right || !here)
+	in_file = in_code(search->elf, symbol, &offset);
+	function->has_functions |= in_file;
+	function->undefined |= rank && symbol->section == SHN_UNDEF;
+	if (!rank || !in_file)
 		return;
-	if (right == function->rank && offset != function->offset)
-		function->several = true;
-	if (right <= function->rank)
+	if (rank == function->rank && offset != function->offset)
+		function->ambiguous = true;
+	if (rank <= function->rank)
 		return;
-	function->rank = right;
+	function->rank = rank;
 	function->offset = offset;
-	function->several = false;
+	function->ambiguous = false;
 	function->indirect = ELF64_ST_TYPE(symbol->info) == STT_GNU_IFUNC;
 }
 
@@ -272,7 +270,7 @@ int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 	int rc = 0;
 
 	memset(function, 0, sizeof(*function));
-	function->stripped = !of_type(elf, SHT_SYMTAB);
+	function->stripped = !find_section(elf, SHT_SYMTAB);
 	if (!search.length)
 		return -ENOENT;
 	if (name[search.length]) {
@@ -280,45 +278,46 @@ int perch__elf_find_function(const struct perch__elf *elf, const char *name,
 		rc = find_version(elf, search.version, &search.version_number);
 	}
 	if (!rc)
-		rc = visit_all(elf, consider, &search, &function->rank);
+		rc = visit_all(elf, visit_candidate, &search, &function->rank);
 	if (rc)
 		return rc;
 	return function->rank ? 0 : -ENOENT;
 }
 
-struct offers {
+struct suggesting {
 	const struct perch__elf *elf;
 	struct perch__suggestions *suggestions;
 	size_t length, nr;
 };
 
-/* Names much shorter or longer than the word are near only if it begins them: that is cheap to see.
- */
-static void offer(void *context, const struct symbol *symbol)
+/* A name of very different length is similar only if it begins with the word, which is cheap to
+ * check before the edit distance. */
+static void suggest(void *context, const struct symbol *symbol)
 {
-	struct offers *offers = context;
-	size_t length = strcspn(symbol->name, "@"), apart;
+	struct suggesting *suggesting = context;
+	size_t length = strcspn(symbol->name, "@"), difference;
 	char name[64];
 	uint64_t offset;
 
-	apart = length < offers->length ? offers->length - length : length - offers->length;
-	if (length >= sizeof(name) || offers->nr == MOST_OFFERED || !is_function(symbol) ||
-	    !in_code(offers->elf, symbol, &offset) ||
-	    (apart > 1 + offers->length / 3 &&
-	     strncmp(symbol->name, offers->suggestions->word, offers->length)))
+	difference = length < suggesting->length ? suggesting->length - length
+						 : length - suggesting->length;
+	if (length >= sizeof(name) || suggesting->nr == SUGGEST_MAX || !is_function(symbol) ||
+	    !in_code(suggesting->elf, symbol, &offset) ||
+	    (difference > 1 + suggesting->length / 3 &&
+	     strncmp(symbol->name, suggesting->suggestions->word, suggesting->length)))
 		return;
-	offers->nr++;
+	suggesting->nr++;
 	memcpy(name, symbol->name, length);
 	name[length] = '\0';
-	perch__suggest(offers->suggestions, name);
+	perch__suggest(suggesting->suggestions, name);
 }
 
 void perch__elf_suggest_functions(const struct perch__elf *elf,
 				  struct perch__suggestions *suggestions)
 {
-	struct offers offers = { .elf = elf,
-				 .suggestions = suggestions,
-				 .length = strlen(suggestions->word) };
+	struct suggesting suggesting = { .elf = elf,
+					 .suggestions = suggestions,
+					 .length = strlen(suggestions->word) };
 
-	visit_all(elf, offer, &offers, NULL);
+	visit_all(elf, suggest, &suggesting, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters for events that are already in a list. */
+/* Filters: checks the fields of those for tracepoints, and sets filters on the events of a list. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "terms.h"
+#include "internal.h"
 
 #define FORMAT_BYTES (64u << 10)
 #define BLANKS	     " \t\n"
@@ -24,19 +24,19 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-/* What the kernel knows of every tracepoint. */
-static bool is_special(const char *name)
+/* Fields that every tracepoint has. */
+static bool is_common_field(const char *name)
 {
-	static const char *const specials[] = { "CPU",	"cpu",	      "COMM",
-						"comm", "STACKTRACE", "stacktrace" };
+	static const char *const names[] = { "CPU",  "cpu",	   "COMM",
+					     "comm", "STACKTRACE", "stacktrace" };
 
-	for (size_t i = 0; i < PERCH__NR(specials); i++)
-		if (!strcmp(name, specials[i]))
+	for (size_t i = 0; i < PERCH__NR(names); i++)
+		if (!strcmp(name, names[i]))
 			return true;
 	return !strncmp(name, "common_", 7);
 }
 
-/* Behind a value: at the && or || that ends it, or at the end. */
+/* Returns the && or || that ends a value, or the end of the text. */
 static const char *skip_value(const char *at)
 {
 	while (*at && strncmp(at, "&&", 2) && strncmp(at, "||", 2)) {
@@ -53,8 +53,9 @@ static const char *skip_value(const char *at)
 }
 
 /*
- * The next name that stands where a field must: in front of a comparison. *at goes on behind its
- * value. False: there is none, or the rest is no expression, which the kernel tells better.
+ * Copies the next field of the expression, a name before a comparison, and moves *at after its
+ * value. Returns false at the end, or when the rest is not an expression: the kernel then reports
+ * the error.
  */
 static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 {
@@ -72,8 +73,8 @@ static bool next_field(const char **at, char name[PERCH__WORD_SIZE])
 }
 
 /*
- * Takes the declaration of "	field:char prev_comm[16];	offset:..." for its name: the last
- * word, sizes aside. False: it is written in another way.
+ * Copies the name from a declaration, as "char prev_comm[16];": the last word, without "[16]".
+ * Returns false for other text.
  */
 static bool field_name(const char *line, char name[PERCH__WORD_SIZE])
 {
@@ -94,35 +95,35 @@ static bool field_name(const char *line, char name[PERCH__WORD_SIZE])
 	return true;
 }
 
-enum answer { HAS_IT, HAS_NOT, UNSURE };
+enum lookup { FOUND, NOT_FOUND, UNKNOWN };
 
-/* Does the format file have the field? Offers those it has. */
-static enum answer look_up(const char *format, const char *wanted,
-			   struct perch__suggestions *suggestions)
+/* Searches a format file for a field, and suggests its fields. */
+static enum lookup find_field(const char *format, const char *wanted,
+			      struct perch__suggestions *suggestions)
 {
 	const char *end = strstr(format, "print fmt:");
 	char name[PERCH__WORD_SIZE];
 	bool any = false;
 
 	if (!end)
-		return UNSURE; /* the file goes on behind what was read, or is another */
+		return UNKNOWN; /* the file is longer than the buffer, or not a format file */
 	for (const char *at = strstr(format, "field:"); at && at < end;
 	     at = strstr(at + 1, "field:")) {
 		if (!field_name(at + 6, name))
-			return UNSURE;
+			return UNKNOWN;
 		if (!strcmp(name, wanted))
-			return HAS_IT;
+			return FOUND;
 		if (strncmp(name, "common_", 7))
 			perch__suggest(suggestions, name);
 		any = true;
 	}
-	return any ? HAS_NOT : UNSURE;
+	return any ? NOT_FOUND : UNKNOWN;
 }
 
 #define PATH_BYTES (PATH_MAX + 2 * PERCH__WORD_SIZE)
 
-/* Where an event's format file is, and its name. False: tracefs cannot be read, or the event has
- * another's name. */
+/* Finds the path of the format file and the name of a tracepoint. Returns false when tracefs cannot
+ * be read, or when the name of the event is not that of its tracepoint. */
 static bool find_format(const struct perch_event *event, struct perch_machine *machine,
 			char path[PATH_BYTES], char name[PERCH__WORD_SIZE])
 {
@@ -138,7 +139,7 @@ static bool find_format(const struct perch_event *event, struct perch_machine *m
 	snprintf(name, PERCH__WORD_SIZE, "%.*s", (int)(system + 1 + length), event->name);
 	snprintf(path, PATH_BYTES, "%s/events/%.*s/%.*s/id", tracefs, (int)system, name,
 		 (int)length, name + system + 1);
-	/* the path has the machine's root already, hence no machine here */
+	/* without the machine, because the path begins with its root already */
 	got = perch_machine_read(NULL, path, text, sizeof(text));
 	if (got <= 0 || perch__parse_number(text, strlen(text), &id) || id != event->attr.config)
 		return false;
@@ -155,13 +156,12 @@ static int check_fields(const char *format, const char *tracepoint, const char *
 	while (!rc && next_field(&filter, name)) {
 		struct perch__suggestions suggestions = { .word = name };
 
-		if (is_special(name) || look_up(format, name, &suggestions) != HAS_NOT)
+		if (is_common_field(name) || find_field(format, name, &suggestions) != NOT_FOUND)
 			continue;
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_BAD_FIELD,
-				     "the tracepoint '%s' has no field '%s' to filter by",
-				     tracepoint, name);
+				     "the tracepoint '%s' has no field '%s'", tracepoint, name);
 		perch__suggestions_remedy(&suggestions, err,
-					  "'perch list --verbose' shows the fields of tracepoints");
+					  "'perch list --verbose' lists the fields of tracepoints");
 	}
 	return rc;
 }
@@ -184,8 +184,8 @@ int perch__check_filter(const struct perch_event *event, const char *filter,
 	return rc;
 }
 
-/* Tracepoints, and PMUs with address filters: the file is there where the driver has them. */
-static bool takes_filter(const struct perch_attr *attr, struct perch_machine *machine)
+/* Tracepoints, and PMUs whose driver has address filters. */
+static bool can_filter(const struct perch_attr *attr, struct perch_machine *machine)
 {
 	const struct perch_pmu *pmu;
 	char path[PATH_MAX], text[32];
@@ -205,8 +205,8 @@ static bool takes_filter(const struct perch_attr *attr, struct perch_machine *ma
 }
 
 /*
- * With the filter that the event has already: a hit must pass both. Of address filters each range
- * is one more. To be freed; NULL: no memory.
+ * Combines the filter with that of the event. A tracepoint hit must pass both; address filters are
+ * a list of ranges. Returns a string to free, or NULL.
  */
 static char *join(const struct perch_event *event, const char *filter)
 {
@@ -220,8 +220,8 @@ static char *join(const struct perch_event *event, const char *filter)
 	return joined;
 }
 
-static int make_one(const struct perch_event *event, const char *filter,
-		    struct perch_machine *machine, char **made, struct perch_error *err)
+static int make_filter(const struct perch_event *event, const char *filter,
+		       struct perch_machine *machine, char **made, struct perch_error *err)
 {
 	int rc = perch__check_filter(event, filter, machine, err);
 
@@ -234,31 +234,31 @@ static int make_one(const struct perch_event *event, const char *filter,
 		return 0;
 	return perch_error_set(
 		err, EINVAL, PERCH_ERROR_USAGE,
-		"the filters of '%s' are longer together than the %d bytes that the kernel takes",
+		"the filters of '%s' have more than the %d bytes that the kernel accepts",
 		event->name, PERCH__FILTER_MAX);
 }
 
-/* One for each event that takes it: all are made before the first is changed. */
+/* Makes all filters before it sets the first, so a failure changes no event. */
 static int set_all(struct perch_events *events, size_t from, const char *filter,
 		   struct perch_machine *machine, struct perch_error *err)
 {
-	size_t nr = from < events->nr ? events->nr - from : 0, takers = 0;
+	size_t nr = from < events->nr ? events->nr - from : 0, filtered = 0;
 	char **made = calloc(nr + 1, sizeof(*made));
 	int rc = 0;
 
 	if (!made)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory for filters");
 	for (size_t i = 0; i < nr && !rc; i++) {
-		if (!takes_filter(&events->event[from + i].attr, machine))
+		if (!can_filter(&events->event[from + i].attr, machine))
 			continue;
-		takers++;
-		rc = make_one(&events->event[from + i], filter, machine, &made[i], err);
+		filtered++;
+		rc = make_filter(&events->event[from + i], filter, machine, &made[i], err);
 	}
-	if (!rc && !takers) {
+	if (!rc && !filtered) {
 		rc = perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				     "no event before the filter '%s' takes one", filter);
+				     "no event before the filter '%s' can have a filter", filter);
 		perch_error_remedy(err,
-				   "tracepoints take filters, and PMUs that have nr_addr_filters");
+				   "filters are for tracepoints and for PMUs with nr_addr_filters");
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (made[i] && !rc) {
@@ -279,12 +279,10 @@ int perch_events_set_filter(struct perch_events *events, size_t from, const char
 	int rc = 0;
 
 	if (!length)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "an empty filter keeps nothing out");
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "the filter is empty");
 	if (length > PERCH__FILTER_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "the kernel takes filters of at most %d bytes",
-				       PERCH__FILTER_MAX);
+				       "a filter has at most %d bytes", PERCH__FILTER_MAX);
 	if (!machine)
 		rc = perch_machine_new(&own, NULL, NULL, err);
 	if (!rc)

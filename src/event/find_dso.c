@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that "bash" or "libc" means in an event. */
+/* Finds and opens the executable or library of a probe: a path, or a name as "bash" or "libc". */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 #include "elf_lookup.h"
 
-/* Where programs are when the environment has no PATH. */
-#define USUAL_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+/* Used when the environment has no PATH. */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
-static const char *const library_folders[] = { "/usr/local/lib", "/lib64", "/usr/lib64", "/lib",
-					       "/usr/lib" };
+static const char *const library_directories[] = { "/usr/local/lib", "/lib64", "/usr/lib64", "/lib",
+						   "/usr/lib" };
 
 int perch__elf_file_open(struct perch__elf *elf, const char *path,
 			 const struct perch_machine *machine)
@@ -28,8 +28,7 @@ int perch__elf_file_open(struct perch__elf *elf, const char *path,
 
 	if (rc < 0)
 		return rc;
-	/* devices and queues must neither block nor become the terminal before it is seen what they
-	 * are */
+	/* a path of a device or FIFO must not block, or become the controlling terminal */
 	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -55,27 +54,27 @@ void perch__elf_file_close(struct perch__elf *elf)
 	perch__elf_clear(elf);
 }
 
-/* A library of another architecture has the right name and is not what this machine's programs
- * load. */
-static bool loadable(const char *path, const struct perch_machine *machine)
+/* Whether the library is of the same architecture as this process. */
+static bool is_loadable(const char *path, const struct perch_machine *machine)
 {
-	struct perch__elf elf, mine;
+	struct perch__elf elf, own;
 	bool same = true;
 
 	if (perch__elf_file_open(&elf, path, machine))
 		return false;
-	if (!perch__elf_file_open(&mine, "/proc/self/exe", NULL)) {
-		same = elf.machine == mine.machine && elf.wide == mine.wide &&
-		       elf.swapped == mine.swapped;
-		perch__elf_file_close(&mine);
+	if (!perch__elf_file_open(&own, "/proc/self/exe", NULL)) {
+		same = elf.machine == own.machine && elf.wide == own.wide &&
+		       elf.swapped == own.swapped;
+		perch__elf_file_close(&own);
 	}
 	perch__elf_file_close(&elf);
 	return same;
 }
 
-/* How well a file's name fits: "libc" is meant by itself first, then by libc.so, then by the
- * highest libc.so.6. */
-static int fit(const char *file, const char *name)
+/* Ranks the name of a file for "libc": the name itself, then libc.so, then libc.so.6. 0 is no
+ * match.
+ */
+static int rank_name(const char *file, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -88,64 +87,64 @@ static int fit(const char *file, const char *name)
 	return !strncmp(file + length, ".so.", 4);
 }
 
-/* Keeps the better of path and folder/file. */
-static void weigh(const char *folder, const char *file, const char *name, char *path, size_t size,
-		  int *best, const struct perch_machine *machine)
+/* Replaces path by directory/file if that ranks higher, or has a higher version. */
+static void try_file(const char *directory, const char *file, const char *name, char *path,
+		     size_t size, int *best, const struct perch_machine *machine)
 {
 	char candidate[PATH_MAX];
-	int fits = fit(file, name);
+	int rank = rank_name(file, name);
 
-	if (!fits || fits < *best ||
-	    snprintf(candidate, sizeof(candidate), "%s/%s", folder, file) >= (int)size ||
-	    (fits == *best && strverscmp(candidate, path) <= 0) || !loadable(candidate, machine))
+	if (!rank || rank < *best ||
+	    snprintf(candidate, sizeof(candidate), "%s/%s", directory, file) >= (int)size ||
+	    (rank == *best && strverscmp(candidate, path) <= 0) || !is_loadable(candidate, machine))
 		return;
 	strcpy(path, candidate);
-	*best = fits;
+	*best = rank;
 }
 
-static int look_in_folder(const char *folder, const char *name, char *path, size_t size,
-			  const struct perch_machine *machine)
+static int search_directory(const char *directory, const char *name, char *path, size_t size,
+			    const struct perch_machine *machine)
 {
 	char whole[PATH_MAX];
 	struct dirent *entry;
 	int best = 0;
 	DIR *files;
 
-	if (perch_machine_path(machine, whole, sizeof(whole), folder) < 0)
+	if (perch_machine_path(machine, whole, sizeof(whole), directory) < 0)
 		return -ENOENT;
 	files = opendir(whole);
 	if (!files)
 		return -ENOENT;
 	while ((entry = readdir(files)))
-		weigh(folder, entry->d_name, name, path, size, &best, machine);
+		try_file(directory, entry->d_name, name, path, size, &best, machine);
 	closedir(files);
 	return best ? 0 : -ENOENT;
 }
 
-/* Folders named after an architecture, as Debian has them: /usr/lib/x86_64-linux-gnu. */
-static int look_in_multiarch(const char *folder, const char *name, char *path, size_t size,
-			     const struct perch_machine *machine)
+/* Searches the directories of architectures, as /usr/lib/x86_64-linux-gnu of Debian. */
+static int search_multiarch(const char *directory, const char *name, char *path, size_t size,
+			    const struct perch_machine *machine)
 {
-	char whole[PATH_MAX], inside[PATH_MAX];
+	char whole[PATH_MAX], multiarch[PATH_MAX];
 	struct dirent *entry;
 	int rc = -ENOENT;
-	DIR *folders;
+	DIR *directories;
 
-	if (perch_machine_path(machine, whole, sizeof(whole), folder) < 0)
+	if (perch_machine_path(machine, whole, sizeof(whole), directory) < 0)
 		return -ENOENT;
-	folders = opendir(whole);
-	if (!folders)
+	directories = opendir(whole);
+	if (!directories)
 		return -ENOENT;
-	while (rc && (entry = readdir(folders)))
+	while (rc && (entry = readdir(directories)))
 		if (entry->d_name[0] != '.' && strstr(entry->d_name, "-linux-") &&
-		    snprintf(inside, sizeof(inside), "%s/%s", folder, entry->d_name) <
-			    (int)sizeof(inside))
-			rc = look_in_folder(inside, name, path, size, machine);
-	closedir(folders);
+		    snprintf(multiarch, sizeof(multiarch), "%s/%s", directory, entry->d_name) <
+			    (int)sizeof(multiarch))
+			rc = search_directory(multiarch, name, path, size, machine);
+	closedir(directories);
 	return rc;
 }
 
-static bool executable(const char *path, const struct perch_machine *machine)
+static bool is_executable(const char *path, const struct perch_machine *machine)
 {
 	char whole[PATH_MAX];
 	struct stat status;
@@ -154,43 +153,42 @@ static bool executable(const char *path, const struct perch_machine *machine)
 	       !stat(whole, &status) && S_ISREG(status.st_mode) && status.st_mode & 0111;
 }
 
-/* Folders of PATH that are no absolute paths depend on where this process is: programs there are
- * named by a path. */
-static int look_in_path(const char *name, char *path, size_t size,
-			const struct perch_machine *machine)
+/* Relative directories of PATH are skipped: they depend on the current directory. */
+static int search_path(const char *name, char *path, size_t size,
+		       const struct perch_machine *machine)
 {
-	const char *folder = getenv("PATH");
+	const char *directory = getenv("PATH");
 	size_t length;
 
-	if (!folder || !*folder)
-		folder = USUAL_PATH;
-	for (; *folder; folder += length + (folder[length] == ':')) {
+	if (!directory || !*directory)
+		directory = DEFAULT_PATH;
+	for (; *directory; directory += length + (directory[length] == ':')) {
 		int written;
 
-		length = strcspn(folder, ":");
-		if (folder[0] != '/' || length >= size)
+		length = strcspn(directory, ":");
+		if (directory[0] != '/' || length >= size)
 			continue;
-		written = snprintf(path, size, "%.*s/%s", (int)length, folder, name);
-		if (written > 0 && (size_t)written < size && executable(path, machine))
+		written = snprintf(path, size, "%.*s/%s", (int)length, directory, name);
+		if (written > 0 && (size_t)written < size && is_executable(path, machine))
 			return 0;
 	}
 	return -ENOENT;
 }
 
-/* The kernel reads a path when the event is opened, which may be somewhere else than here. */
-static int absolute(const char *name, char *path, size_t size)
+/* The path must be absolute, because the current directory may change before the open call. */
+static int make_absolute(const char *name, char *path, size_t size)
 {
-	char here[PATH_MAX];
+	char current[PATH_MAX];
 	int length;
 
 	while (name[0] == '.' && name[1] == '/')
 		name += 2 + strspn(name + 2, "/");
 	if (name[0] == '/')
 		length = snprintf(path, size, "%s", name);
-	else if (!getcwd(here, sizeof(here)))
+	else if (!getcwd(current, sizeof(current)))
 		return -errno;
 	else
-		length = snprintf(path, size, "%s/%s", here, name);
+		length = snprintf(path, size, "%s/%s", current, name);
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -199,14 +197,14 @@ int perch__find_dso(const char *name, char *path, size_t size, const struct perc
 	int rc;
 
 	if (strchr(name, '/'))
-		return absolute(name, path, size);
+		return make_absolute(name, path, size);
 	if (name[0] == '.')
 		return -ENOENT;
-	rc = look_in_path(name, path, size, machine);
-	for (size_t i = 0; rc && i < PERCH__NR(library_folders); i++) {
-		rc = look_in_multiarch(library_folders[i], name, path, size, machine);
+	rc = search_path(name, path, size, machine);
+	for (size_t i = 0; rc && i < PERCH__NR(library_directories); i++) {
+		rc = search_multiarch(library_directories[i], name, path, size, machine);
 		if (rc)
-			rc = look_in_folder(library_folders[i], name, path, size, machine);
+			rc = search_directory(library_directories[i], name, path, size, machine);
 	}
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that every machine knows, by perf's habit: hardware, software and raw events. */
+/* Names that do not depend on the machine: hardware, software and raw events, and keywords. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,7 @@
 #define SOFTWARE(name, alias, id) { name, alias, PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_##id }
 /* clang-format on */
 
-/* Names come first that perf shows; in the order of their numbers, which perch_attr_name() leans
- * on. */
+/* The first name is the one that perf shows. */
 static const struct perch_event_name names[] = {
 	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES),
 	HARDWARE("instructions", NULL, INSTRUCTIONS),
@@ -81,7 +80,7 @@ bool perch__find_generic_event(const char *word, struct perch_attr *attr)
 	if (perch__find_cache_event(word, &config, &legal) && legal)
 		attr->type = PERCH_TYPE_HW_CACHE;
 	else if (strcmp(word, "read") &&
-		 raw_event(word, &config)) /* "read" is a word, to perf as well */
+		 raw_event(word, &config)) /* perf does not parse "read" as raw either */
 		attr->type = PERCH_TYPE_RAW;
 	else
 		return false;
@@ -107,7 +106,7 @@ void perch__suggest_generic_names(struct perch__suggestions *suggestions)
 					perch__suggest(suggestions, name);
 }
 
-/* Words whose events are described behind a colon by something else than words. */
+/* After these words and a colon, the rest of the event is not a name. */
 static const char *const keywords[] = { "mem",	  "pfm",       "uprobe", "uretprobe",
 					"kprobe", "kretprobe", "usdt" };
 

@@ -1,36 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups, when all their events are parsed: whether they are inherited, and on which PMUs they are.
- */
+/* Constraints of a group, after its events are parsed: inheritance and PMUs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "config.h"
 
 /*
- * Whether children are followed, where an event or its group leaves no choice.
- *
- * Not those of a probe: at each fork the kernel makes the event again for the child, and reads the
- * probe's path again from the address in config1, which now is one of the program that forks. It
- * finds no path there, and the program's fork or thread fails with EFAULT (seen on 6.18). And a
- * group is inherited as a whole: members that differ cannot join it.
+ * Probes are never inherited. At each fork the kernel opens the event again for the child and reads
+ * the probe's path again from the address in config1, now in the memory of the process that forks.
+ * There is no path there, and the fork fails with EFAULT (seen on Linux 6.18). A group is inherited
+ * as a whole, because events of a group must have the same inherit bit.
  */
-static int refuse_probe(struct perch__parser *parser, size_t at)
+static int report_inherited_probe(struct perch__parser *parser, size_t at)
 {
 	perch__parse_error(
 		parser, at, EINVAL, PERCH_ERROR_CONFLICT,
-		"a probe cannot be inherited: the kernel would make each fork of the program fail");
+		"a probe cannot be inherited: each fork of the measured process would fail");
 	perch_error_field(parser->err, "inherit", NULL);
 	perch_error_remedy(parser->err,
-			   "leave 'inherit' out; to follow children, count on all CPUs");
+			   "omit 'inherit'; to count child processes too, count on all CPUs");
 	return -EINVAL;
 }
 
-static int refuse_both(struct perch__parser *parser, size_t at)
+static int report_mixed_inherit(struct perch__parser *parser, size_t at)
 {
 	perch__parse_error(
 		parser, at, EINVAL, PERCH_ERROR_CONFLICT,
-		"one event of the group says 'inherit' and another 'no-inherit': a group does one of them");
+		"a group has both 'inherit' and 'no-inherit': all its events must have the same");
 	perch_error_field(parser->err, "inherit", NULL);
 	return -EINVAL;
 }
@@ -48,9 +45,9 @@ int perch__resolve_inherit(struct perch__parser *parser, size_t first, size_t at
 		no |= event->terms.inherit == PERCH_TRISTATE_NO;
 	}
 	if (probe && yes)
-		return refuse_probe(parser, at);
+		return report_inherited_probe(parser, at);
 	if (yes && no)
-		return refuse_both(parser, at);
+		return report_mixed_inherit(parser, at);
 	for (size_t i = first; i < events->nr; i++)
 		events->event[i].terms.inherit = probe || no ? PERCH_TRISTATE_NO
 						 : yes	     ? PERCH_TRISTATE_YES
@@ -59,15 +56,14 @@ int perch__resolve_inherit(struct perch__parser *parser, size_t first, size_t at
 }
 
 /*
- * {cycles,instructions} on a machine with two kinds of cores is two groups, for no group spans two
- * PMUs. So it is with the units of an uncore PMU. What is there once, as software events are, joins
- * the first group.
+ * A group cannot have events of two PMUs. So {cycles,instructions} on a hybrid machine becomes two
+ * groups, and a group of events of an uncore PMU becomes one group for each unit. Events that exist
+ * once, as software events, join the first group.
  */
 struct split {
-	struct perch_event *event; /* of the group, in the old order */
+	struct perch_event *event; /* events of the group, in the old order */
 	size_t nr, leader;
-	/* the new index of each; before that, the number of its new group */
-	size_t *place;
+	size_t *group; /* of each event, the number of its new group */
 	uint32_t *pmu; /* of each new group */
 	size_t groups;
 };
@@ -81,24 +77,24 @@ static size_t find_group(const struct split *split, uint32_t pmu)
 	return group;
 }
 
-/* Two events stand for one name, each on a PMU of its own. The places of a USDT probe are all of
- * one PMU. */
+/* Whether one name stands for both events, on two PMUs. The sites of a USDT probe are on one PMU.
+ */
 static bool are_copies(const struct perch_event *one, const struct perch_event *other)
 {
 	return one->first == other->first &&
 	       perch__pmu_type(&one->attr) != perch__pmu_type(&other->attr);
 }
 
-/* Copies of one name lie together. */
+/* Copies are next to each other. */
 static bool has_copies(const struct perch_event *event, size_t i, size_t nr)
 {
 	return (i && are_copies(&event[i], &event[i - 1])) ||
 	       (i + 1 < nr && are_copies(&event[i], &event[i + 1]));
 }
 
-/* What is there once, on a PMU that has a group, as cpu_core/cycles/ beside instructions, belongs
- * to that group. */
-static void choose_groups(struct split *split)
+/* Each PMU of the copies gets a group. Other events join the group of their PMU, as
+ * cpu_core/cycles/ beside instructions. */
+static void assign_groups(struct split *split)
 {
 	for (size_t i = 0; i < split->nr; i++)
 		if (has_copies(split->event, i, split->nr)) {
@@ -108,14 +104,14 @@ static void choose_groups(struct split *split)
 				split->pmu[split->groups++] = pmu;
 		}
 	for (size_t i = 0; i < split->nr; i++) {
-		split->place[i] = find_group(split, perch__pmu_type(&split->event[i].attr));
-		if (split->place[i] == split->groups)
-			split->place[i] = 0;
+		split->group[i] = find_group(split, perch__pmu_type(&split->event[i].attr));
+		if (split->group[i] == split->groups)
+			split->group[i] = 0;
 	}
 }
 
-/* Puts the events into the list, group by group. */
-static void move(struct split *split, struct perch_event *list)
+/* Writes the events to the list, group by group. */
+static void reorder(struct split *split, struct perch_event *list)
 {
 	size_t next = split->leader;
 
@@ -123,7 +119,7 @@ static void move(struct split *split, struct perch_event *list)
 		size_t leader = next;
 
 		for (size_t i = 0; i < split->nr; i++) {
-			if (split->place[i] != group)
+			if (split->group[i] != group)
 				continue;
 			list[next] = split->event[i];
 			list[next].leader = leader;
@@ -136,10 +132,10 @@ static void move(struct split *split, struct perch_event *list)
 	}
 }
 
-/* .first still has the old indices: the least new one of those that share it takes its place. */
-static void mend_first(struct split *split, struct perch_event *list)
+/* .first still has old indices. It becomes the lowest new index of the events that share it. */
+static void update_first(struct split *split, struct perch_event *list)
 {
-	size_t *least = split->place; /* no longer needed for the groups */
+	size_t *least = split->group; /* of each old index; the groups are no longer needed */
 
 	for (size_t i = 0; i < split->nr; i++)
 		least[i] = SIZE_MAX;
@@ -163,16 +159,16 @@ int perch__split_group(struct perch__parser *parser, size_t leader)
 	if (!copies)
 		return 0;
 	split.event = malloc(split.nr * sizeof(*split.event));
-	split.place = malloc(split.nr * sizeof(*split.place));
+	split.group = malloc(split.nr * sizeof(*split.group));
 	split.pmu = malloc(split.nr * sizeof(*split.pmu));
-	if (split.event && split.place && split.pmu) {
+	if (split.event && split.group && split.pmu) {
 		memcpy(split.event, list + leader, split.nr * sizeof(*list));
-		choose_groups(&split);
-		move(&split, list);
-		mend_first(&split, list);
+		assign_groups(&split);
+		reorder(&split, list);
+		update_first(&split, list);
 	}
 	free(split.event);
-	free(split.place);
+	free(split.group);
 	free(split.pmu);
 	if (split.groups)
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines whose CPUs are not all alike: a generic name is then one event on each PMU of cores. */
+/* Hybrid machines, which have several core PMUs: a generic name is one event on each of them. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "config.h"
 
-/* PMUs that every kernel has, or nearly: no need to look into them. */
-static bool known(const char *name)
+/* PMUs of most machines that are not core PMUs. */
+static bool is_usual(const char *name)
 {
 	static const char *const names[] = { "breakpoint", "kprobe",	 "msr",	  "power",
 					     "software",   "tracepoint", "uprobe" };
@@ -31,30 +31,30 @@ static bool has_cpus(int devices, const char *name)
 	return !faccessat(devices, file, F_OK, 0);
 }
 
-/* Without opening a PMU's files: generic names are used most, and nearly all machines have one kind
- * of core. */
-static bool look_for_cores(const struct perch_machine *machine)
+/* Checks names alone, without reading files: most events are generic names, and most machines are
+ * not hybrid. */
+static bool may_be_hybrid(const struct perch_machine *machine)
 {
-	char folder[PATH_MAX], cpu[PATH_MAX];
+	char directory[PATH_MAX], cpu[PATH_MAX];
 	struct dirent *entry;
 	unsigned cores = 0;
 	DIR *devices;
 
-	if (perch_machine_path(machine, folder, sizeof(folder), PERCH__PMUS) < 0 ||
+	if (perch_machine_path(machine, directory, sizeof(directory), PERCH__PMUS) < 0 ||
 	    perch_machine_path(machine, cpu, sizeof(cpu), PERCH__PMUS "/cpu") < 0 ||
 	    !access(cpu, F_OK))
 		return false;
-	devices = opendir(folder);
+	devices = opendir(directory);
 	if (!devices)
 		return false;
 	while (cores < 2 && (entry = readdir(devices)))
-		cores += entry->d_name[0] != '.' && !known(entry->d_name) &&
+		cores += entry->d_name[0] != '.' && !is_usual(entry->d_name) &&
 			 has_cpus(dirfd(devices), entry->d_name);
 	closedir(devices);
 	return cores == 2;
 }
 
-/* The next PMU of cores, from number *i on; NULL at the end. */
+/* The next core PMU from index *i on, or NULL. */
 static const struct perch_pmu *next_core(const struct perch_pmu *pmus, size_t nr, size_t *i)
 {
 	while (*i < nr)
@@ -71,7 +71,7 @@ bool perch__is_hybrid(struct perch__parser *parser)
 	if (parser->hybrid != PERCH__HYBRID_UNKNOWN)
 		return parser->hybrid == PERCH__HYBRID_YES;
 	parser->hybrid = PERCH__HYBRID_NO;
-	if (look_for_cores(parser->machine) && !perch__need_machine(parser) &&
+	if (may_be_hybrid(parser->machine) && !perch__need_machine(parser) &&
 	    !perch_machine_pmus(parser->machine, &pmus, &nr, NULL) && next_core(pmus, nr, &i) &&
 	    next_core(pmus, nr, &i))
 		parser->hybrid = PERCH__HYBRID_YES;
@@ -79,10 +79,10 @@ bool perch__is_hybrid(struct perch__parser *parser)
 }
 
 /*
- * Whether the kernel puts a generic event on the PMU above bit 32 of config: on x86 from the first
- * that has two kinds of cores, on arm from 6.6 on; older ones find no PMU for it.
+ * Whether the kernel supports a PMU type in the upper half of config: on x86 every kernel for
+ * hybrid machines, on arm Linux 6.6 and later.
  */
-static bool kernel_extends(struct perch__parser *parser, const struct perch_pmu *pmu)
+static bool kernel_has_pmu_bits(struct perch__parser *parser, const struct perch_pmu *pmu)
 {
 	struct perch_release release;
 
@@ -91,7 +91,7 @@ static bool kernel_extends(struct perch__parser *parser, const struct perch_pmu 
 	       (release.major == 6 && release.minor >= 6);
 }
 
-/* What the kernel's driver of arm's PMUs makes of hardware events, by the names in sysfs. */
+/* The events of arm PMUs in sysfs that the kernel's driver uses for hardware events. */
 static const char *const arm_names[PERCH_COUNT_HW_MAX][2] = {
 	[PERCH_COUNT_HW_CPU_CYCLES] = { "cpu_cycles" },
 	[PERCH_COUNT_HW_INSTRUCTIONS] = { "inst_retired" },
@@ -104,10 +104,10 @@ static const char *const arm_names[PERCH_COUNT_HW_MAX][2] = {
 	[PERCH_COUNT_HW_STALLED_CYCLES_BACKEND] = { "stall_backend" },
 };
 
-/* The event of the PMU's own that is the same as a generic one: 1; 0 when it has none; or a
- * negative errno. */
-static int put_own(struct perch__parser *parser, const struct perch_attr *attr,
-		   const struct perch_pmu *pmu, size_t at, struct perch_event *event)
+/* Uses the PMU's own event for a generic event. Returns 1; 0 when it has none; or a negative errno.
+ */
+static int set_own_event(struct perch__parser *parser, const struct perch_attr *attr,
+			 const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {
 	int rc = 0;
 
@@ -123,15 +123,15 @@ static int put_own(struct perch__parser *parser, const struct perch_attr *attr,
 }
 
 /*
- * Makes what a generic attr means on one PMU of cores: 1; 0 when this kernel has no way to say it;
- * or a negative errno. A raw event is one of the PMU's own type; the others keep theirs and say the
- * PMU above bit 32.
+ * Sets the event for a generic attr on one core PMU. A raw event gets the type of the PMU; others
+ * have it in the upper half of config. Returns 1; 0 when the kernel cannot express it; or a
+ * negative errno.
  */
-static int put_on(struct perch__parser *parser, const struct perch_attr *attr,
-		  const struct perch_pmu *pmu, size_t at, struct perch_event *event)
+static int set_on_pmu(struct perch__parser *parser, const struct perch_attr *attr,
+		      const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {
-	if (perch__has_pmu_bits(attr->type) && !kernel_extends(parser, pmu))
-		return put_own(parser, attr, pmu, at, event);
+	if (perch__has_pmu_bits(attr->type) && !kernel_has_pmu_bits(parser, pmu))
+		return set_own_event(parser, attr, pmu, at, event);
 	event->attr.type = perch__has_pmu_bits(attr->type) ? attr->type : pmu->type;
 	event->attr.config = attr->config;
 	if (perch__has_pmu_bits(attr->type))
@@ -151,8 +151,8 @@ static int add_plain(struct perch__parser *parser, const struct perch_attr *attr
 	return 0;
 }
 
-/* One event for each PMU of cores; plain, as perf has it, where one of them cannot be told from the
- * others. */
+/* Adds one event for each core PMU; as perf does, a single event if one of them cannot be
+ * selected. */
 static int add_on_cores(struct perch__parser *parser, const struct perch_attr *attr, size_t at)
 {
 	size_t first = parser->events->nr, nr, i = 0;
@@ -166,7 +166,7 @@ static int add_on_cores(struct perch__parser *parser, const struct perch_attr *a
 		if (rc)
 			return rc;
 		event->first = first;
-		rc = put_on(parser, attr, pmu, at, event);
+		rc = set_on_pmu(parser, attr, pmu, at, event);
 		if (rc < 0)
 			return rc;
 		if (!rc) {
@@ -200,13 +200,13 @@ int perch__apply_core_event(struct perch__parser *parser, const struct perch_pmu
 		event->attr.config = generic.config;
 		return 1;
 	}
-	rc = put_on(parser, &generic, pmu, at, event);
+	rc = set_on_pmu(parser, &generic, pmu, at, event);
 	if (rc)
 		return rc;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_TOO_NEW,
 			   "this kernel cannot count '%s' on PMU '%s' alone", name, pmu->name);
 	perch_error_field(parser->err, "config", "6.6");
-	perch_error_remedy(parser->err, "take an event of the PMU's own: 'perch list' shows them");
+	perch_error_remedy(parser->err, "use an event of the PMU: 'perch list pmu' lists them");
 	return -EOPNOTSUPP;
 }
 
@@ -216,7 +216,8 @@ const struct perch_cpus *perch_attr_cpus(const struct perch_attr *attr,
 	uint32_t type = perch__pmu_type(attr);
 	const struct perch_pmu *pmu = NULL;
 
-	/* 0: hardware events of any core; software, tracepoints and breakpoints are every CPU's */
+	/* type 0 is a hardware event on any core PMU; the kernel counts software events,
+	 * tracepoints and breakpoints on every CPU */
 	if (machine && type > PERCH_TYPE_HW_CACHE && type != PERCH_TYPE_BREAKPOINT)
 		pmu = perch_machine_pmu_of_type(machine, type);
 	return pmu && pmu->cpus.nr ? &pmu->cpus : NULL;

@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-/* What names of PMUs, events, tracepoints and numbers are made of. NUL belongs to none. */
+/* The characters of names and numbers. */
 static bool in_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -33,7 +33,7 @@ static enum perch__token_kind kind_of(char c)
 	case '}':
 		return PERCH__TOKEN_CLOSE;
 	default:
-		return in_word(c) ? PERCH__TOKEN_WORD : PERCH__TOKEN_STRAY;
+		return in_word(c) ? PERCH__TOKEN_WORD : PERCH__TOKEN_INVALID;
 	}
 }
 
@@ -114,8 +114,8 @@ int perch__take_word(struct perch__parser *parser, char word[PERCH__WORD_SIZE], 
 		return perch__expected(parser, what);
 	if (parser->token.length >= PERCH__WORD_SIZE)
 		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "a word of %zu letters is no event's",
-					  parser->token.length);
+					  "a name has at most %d bytes (given %zu)",
+					  PERCH__WORD_SIZE - 1, parser->token.length);
 	memcpy(word, parser->text + parser->token.at, parser->token.length);
 	word[parser->token.length] = '\0';
 	perch__advance(parser);
@@ -179,10 +179,10 @@ int perch__take_number(struct perch__parser *parser, size_t *at, uint64_t *value
 		length++;
 	if (perch__parse_number(text, length, value))
 		return perch__parse_error(parser, *at, ERANGE, PERCH_ERROR_SYNTAX,
-					  "a number of more than 64 bits");
+					  "the number has more than 64 bits");
 	if (isalnum((unsigned char)text[length]) || text[length] == '_')
 		return perch__parse_error(parser, *at + length, EINVAL, PERCH_ERROR_SYNTAX,
-					  "'%c' is no digit of a %s number", text[length],
+					  "'%c' is not a digit of a %s number", text[length],
 					  base == 16 ? "hexadecimal" : "decimal");
 	*at += length;
 	return 0;

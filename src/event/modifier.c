@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* The letters after an event: whose side is counted, how precisely, and with what claim to the
- * counter. */
+/* Modifiers: in which modes an event counts, how precise its samples are, and how it is scheduled.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "internal.h"
 
 /*
- * u, k and h name the sides to count: the first of them excludes the others, each more lets its own
- * in again. G and H do the same with guest and host. An event inside a group starts with what its
- * own letters made of it, so {cycles:k,...}:u counts both. Precise events exclude guests, for no
- * hardware samples those precisely.
+ * u, k and h select modes: the first one excludes the other modes, each further one includes its
+ * own. G and H do the same with guest and host. For the modifiers of a group an event starts with
+ * its own, so {cycles:k,...}:u counts both. A precise event excludes guests, because hardware
+ * cannot sample them precisely.
  */
-static void choose_side(struct perch_attr *attr, char letter)
+static void select_mode(struct perch_attr *attr, char modifier)
 {
 	if (!attr->exclude_user && !attr->exclude_kernel && !attr->exclude_hv)
 		attr->exclude_user = attr->exclude_kernel = attr->exclude_hv = 1;
-	if (letter == 'u')
+	if (modifier == 'u')
 		attr->exclude_user = 0;
-	else if (letter == 'k')
+	else if (modifier == 'k')
 		attr->exclude_kernel = 0;
 	else
 		attr->exclude_hv = 0;
 }
 
-/* What has been said about the event before the letter in hand. */
-struct said {
-	bool side;    /* u, k or h */
+/* Modifiers that the event has already. */
+struct seen {
+	bool mode;    /* u, k or h */
 	bool machine; /* G or H */
 };
 
-static void choose_machine(struct perch_attr *attr, char letter, struct said *said)
+static void select_machine(struct perch_attr *attr, char modifier, struct seen *seen)
 {
-	if (!said->machine)
+	if (!seen->machine)
 		attr->exclude_guest = attr->exclude_host = 1;
-	said->machine = true;
-	if (letter == 'G')
+	seen->machine = true;
+	if (modifier == 'G')
 		attr->exclude_guest = 0;
 	else
 		attr->exclude_host = 0;
 }
 
-/* Letters that say one thing, whatever else is said. */
-static int claim(struct perch_event *event, char letter)
+/* Modifiers that set one flag. */
+static int set_flag(struct perch_event *event, char modifier)
 {
-	switch (letter) {
+	switch (modifier) {
 	case 'I':
 		event->attr.exclude_idle = 1;
 		return 0;
@@ -71,33 +71,33 @@ static int claim(struct perch_event *event, char letter)
 	}
 }
 
-static int apply(struct perch_event *event, char letter, struct said *said)
+static int apply(struct perch_event *event, char modifier, struct seen *seen)
 {
 	struct perch_attr *attr = &event->attr;
 
-	switch (letter) {
+	switch (modifier) {
 	case 'u':
 	case 'k':
 	case 'h':
-		if (!said->side || attr->exclude_user || attr->exclude_kernel || attr->exclude_hv)
-			choose_side(attr, letter);
-		said->side = true;
+		if (!seen->mode || attr->exclude_user || attr->exclude_kernel || attr->exclude_hv)
+			select_mode(attr, modifier);
+		seen->mode = true;
 		event->modified = true;
 		return 0;
 	case 'G':
 	case 'H':
-		choose_machine(attr, letter, said);
+		select_machine(attr, modifier, seen);
 		event->modified = true;
 		return 0;
 	case 'p':
 		if (attr->precise_ip == 3)
 			return -ERANGE;
 		attr->precise_ip++;
-		if (!said->machine)
+		if (!seen->machine)
 			attr->exclude_guest = 1;
 		return 0;
 	default:
-		return claim(event, letter);
+		return set_flag(event, modifier);
 	}
 }
 
@@ -106,12 +106,12 @@ bool perch__is_modifiers(const char *word, size_t length)
 	return strspn(word, "ukhGHIpPDeSWb") >= length;
 }
 
-static bool repeated(const char *letters, size_t i)
+static bool is_repeated(const char *modifiers, size_t i)
 {
-	return letters[i] != 'p' && memchr(letters, letters[i], i);
+	return modifiers[i] != 'p' && memchr(modifiers, modifiers[i], i);
 }
 
-static int refuse_letter(struct perch__parser *parser, size_t at, const char *why)
+static int report_invalid(struct perch__parser *parser, size_t at, const char *why)
 {
 	char shown[8];
 	struct perch__token token = { PERCH__TOKEN_WORD, at, 1 };
@@ -129,32 +129,32 @@ static int refuse_letter(struct perch__parser *parser, size_t at, const char *wh
 int perch__apply_modifiers(struct perch__parser *parser, struct perch_event *event, size_t at,
 			   size_t length, bool group)
 {
-	const char *letters = parser->text + at;
+	const char *modifiers = parser->text + at;
 	const struct perch_attr *attr = &event->attr;
-	struct said said = { 0 };
+	struct seen seen = { 0 };
 	size_t index = event - parser->events->event;
 	uint64_t *guest_host_set = &parser->guest_host_set[(index - parser->group) / 64];
 	uint64_t bit = UINT64_C(1) << (index - parser->group) % 64;
 	bool leads = (size_t)event->leader == index;
 
 	if (group) {
-		said.side = attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
-		said.machine = *guest_host_set & bit;
+		seen.mode = attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
+		seen.machine = *guest_host_set & bit;
 	}
 	for (size_t i = 0; i < length; i++) {
 		int rc;
 
-		if (repeated(letters, i))
-			return refuse_letter(parser, at + i, "is there twice");
-		if (group && !leads && (letters[i] == 'D' || letters[i] == 'e'))
-			continue; /* both speak for the whole group, by its leader */
-		rc = apply(event, letters[i], &said);
+		if (is_repeated(modifiers, i))
+			return report_invalid(parser, at + i, "is repeated");
+		if (group && !leads && (modifiers[i] == 'D' || modifiers[i] == 'e'))
+			continue; /* those of the leader hold for the whole group */
+		rc = apply(event, modifiers[i], &seen);
 		if (rc == -ERANGE)
-			return refuse_letter(parser, at + i, "is there more than three times");
+			return report_invalid(parser, at + i, "is given more than three times");
 		if (rc)
-			return refuse_letter(parser, at + i, "is unknown");
+			return report_invalid(parser, at + i, "is unknown");
 	}
-	if (said.machine)
+	if (seen.machine)
 		*guest_host_set |= bit;
 	return 0;
 }

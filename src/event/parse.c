@@ -4,15 +4,15 @@
  *
  *  list  = item { "," item }
  *  item  = event | [ name ] "{" event { "," event } "}" [ ":" modifiers ]
- *  event = what [ "/" [ term { "," term } ] "/" ] [ ":" modifiers ]
- *  what  = name                  hardware, software, cache, rNNN, event of a PMU
+ *  event = base [ "/" [ term { "," term } ] "/" ] [ ":" modifiers ]
+ *  base  = name                  hardware, software, cache, rNNN, event of a PMU
  *        | system ":" name               tracepoints; both may be globs
  *        | type ":" config               as numbers
- *        | keyword ":" ...               mem, uprobe, kprobe, usdt, pfm: see there
- *        | pmu                   with terms: a PMU of sysfs, or several of them
- *  term  = name [ "=" value ]            values in quotes may hold anything
+ *        | keyword ":" ...               mem, uprobe, kprobe, usdt, pfm: see their files
+ *        | pmu                   with terms: one PMU of sysfs or several
+ *  term  = name [ "=" value ]            a value in quotes may have any byte
  *
- * Behind terms modifiers need no colon. Spaces may stand between tokens.
+ * Modifiers after terms need no colon. Spaces are allowed between tokens.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,18 +21,17 @@
 #include <string.h>
 
 #include "internal.h"
-#include "terms.h"
+#include "config.h"
 
-/* Times that perf names as events and measures itself. */
+/* Events of perf that are not events of the kernel. */
 static bool is_clock(const char *word)
 {
 	return !strcmp(word, "duration_time") || !strcmp(word, "user_time") ||
 	       !strcmp(word, "system_time");
 }
 
-/* A name that is nothing here. Cache events that no cache has are told apart from slips of the pen.
- */
-static int unknown_event(struct perch__parser *parser, const char *word, size_t at)
+/* Reports an unknown name, or a cache event that no cache has. */
+static int report_unknown(struct perch__parser *parser, const char *word, size_t at)
 {
 	struct perch__suggestions suggestions = { .word = word };
 	uint64_t config;
@@ -41,14 +40,15 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 
 	if (perch__find_cache_event(word, &config, &legal))
 		rc = perch__parse_error(parser, at, EINVAL, PERCH_ERROR_UNKNOWN_EVENT,
-					"'%s' is no event: that cache has no such operation", word);
+					"there is no event '%s': the cache has no such operation",
+					word);
 	else
 		rc = perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 					"there is no event '%s'", word);
 	if (is_clock(word)) {
 		perch_error_remedy(
 			parser->err,
-			"it is a clock of perf's own; 'perch stat' shows it below the counts");
+			"perf measures it itself; 'perch stat' prints it below the counts");
 		return rc;
 	}
 	perch__suggest_generic_names(&suggestions);
@@ -58,17 +58,17 @@ static int unknown_event(struct perch__parser *parser, const char *word, size_t 
 	return rc;
 }
 
-/* One item of a list while it is read. */
+/* The event that is parsed, by offsets in the text. */
 struct item {
-	size_t from;		    /* where its text begins */
-	size_t behind;		    /* where its name ends, and terms and letters begin */
-	size_t first;		    /* its first event */
-	size_t letters_at, letters; /* where its letters are, and how many */
-	bool generic;		    /* a generic name: one event for each PMU of cores */
-	struct perch__terms terms;  /* .nr 0: none */
+	size_t from;	 /* its start */
+	size_t name_end; /* where its terms or modifiers begin */
+	size_t first;	 /* index of its first event */
+	size_t modifiers_at, modifiers_length;
+	bool generic;		   /* a generic name, which may be one event for each core PMU */
+	struct perch__terms terms; /* nr is 0 without terms */
 };
 
-static int parse_letters(struct perch__parser *parser, struct perch_event *event, bool group)
+static int parse_modifiers(struct perch__parser *parser, struct perch_event *event, bool group)
 {
 	struct perch__token token = parser->token;
 
@@ -78,7 +78,7 @@ static int parse_letters(struct perch__parser *parser, struct perch_event *event
 	return perch__apply_modifiers(parser, event, token.at, token.length, group);
 }
 
-/* Terms behind an event that has been made, in each of those that its name stands for. */
+/* Parses optional terms and applies them to all events of the item. */
 static int parse_terms(struct perch__parser *parser, struct item *item)
 {
 	struct perch_events *events = parser->events;
@@ -94,20 +94,20 @@ static int parse_terms(struct perch__parser *parser, struct item *item)
 
 static int parse_pmu_event(struct perch__parser *parser, const char *name, struct item *item)
 {
-	bool known;
+	bool found;
 	int rc = perch__parse_terms(parser, &item->terms);
 
 	if (rc)
 		return rc;
-	rc = perch__add_pmu_events(parser, name, &item->terms, &known);
-	if (known)
+	rc = perch__add_pmu_events(parser, name, &item->terms, &found);
+	if (found)
 		return rc;
-	rc = perch__add_named_pmu_events(parser, name, item->from, &item->terms, &known);
-	return known ? rc : perch__unknown_pmu(parser, name, item->from);
+	rc = perch__add_named_pmu_events(parser, name, item->from, &item->terms, &found);
+	return found ? rc : perch__unknown_pmu(parser, name, item->from);
 }
 
-/* What is behind the colon is no name: the word before it may be a keyword with a slip. */
-static int no_name(struct perch__parser *parser, const char *word)
+/* Without a name after the colon, the word before it may be a misspelled keyword. */
+static int report_no_name(struct perch__parser *parser, const char *word)
 {
 	struct perch__suggestions suggestions = { .word = word };
 	int rc = perch__expected(parser, "the name of a tracepoint after ':'");
@@ -125,18 +125,19 @@ static int parse_tracepoint(struct perch__parser *parser, const char *system, st
 	int rc;
 
 	if (parser->token.kind != PERCH__TOKEN_WORD)
-		return no_name(parser, system);
+		return report_no_name(parser, system);
 	rc = perch__take_word(parser, name, "the name of a tracepoint");
 	if (rc)
 		return rc;
-	item->behind = at_name + strlen(name);
+	item->name_end = at_name + strlen(name);
 	rc = perch__add_tracepoints(parser, system, item->from, name, at_name);
 	return rc ? rc : parse_terms(parser, item);
 }
 
-/* "system:name" rather than "name:letters": what comes after the colon is not all letters of
- * modifiers. */
-static bool names_tracepoint(const struct perch__parser *parser)
+/* "system:name", not "name:modifiers": the word after the colon has other characters than
+ * modifiers.
+ */
+static bool is_tracepoint(const struct perch__parser *parser)
 {
 	struct perch__token after;
 
@@ -164,14 +165,14 @@ static int parse_keyword(struct perch__parser *parser, const char *word, struct 
 		rc = perch__parse_pfm(parser, item->from, event);
 	else
 		rc = perch__parse_probe(parser, word, item->from, event);
-	item->behind = parser->token.at;
+	item->name_end = parser->token.at;
 	parser->config_fixed = true;
 	rc = rc ? rc : parse_terms(parser, item);
 	parser->config_fixed = false;
 	return rc;
 }
 
-/* TYPE:CONFIG, both as numbers. */
+/* TYPE:CONFIG, as numbers. */
 static int parse_numbers(struct perch__parser *parser, const char *word, struct item *item,
 			 bool *taken)
 {
@@ -187,16 +188,16 @@ static int parse_numbers(struct perch__parser *parser, const char *word, struct 
 		return 0;
 	if (type > UINT32_MAX)
 		return perch__parse_error(parser, item->from, ERANGE, PERCH_ERROR_SYNTAX,
-					  "a type has 32 bits, %s has more", word);
+					  "the type must have at most 32 bits (given %s)", word);
 	perch__advance(parser);
 	at = parser->token.at;
-	rc = perch__take_word(parser, number, "the event's number behind its type");
+	rc = perch__take_word(parser, number, "the config of the event after its type");
 	if (rc)
 		return rc;
 	if (perch__parse_number(number, strlen(number), &config))
 		return perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
 					  "expected a number, found '%s'", number);
-	item->behind = at + strlen(number);
+	item->name_end = at + strlen(number);
 	rc = perch__add_event(parser, &event);
 	if (rc)
 		return rc;
@@ -214,8 +215,8 @@ static int parse_generic(struct perch__parser *parser, const struct perch_attr *
 	return rc ? rc : parse_terms(parser, item);
 }
 
-/* What is measured, up to the letters. */
-static int parse_name(struct perch__parser *parser, struct item *item)
+/* Parses the event up to its modifiers. */
+static int parse_base(struct perch__parser *parser, struct item *item)
 {
 	struct perch_attr generic = { 0 };
 	char word[PERCH__WORD_SIZE];
@@ -224,7 +225,7 @@ static int parse_name(struct perch__parser *parser, struct item *item)
 
 	if (rc)
 		return rc;
-	item->behind = item->from + strlen(word);
+	item->name_end = item->from + strlen(word);
 	rc = parse_keyword(parser, word, item, &taken);
 	if (!taken)
 		rc = parse_numbers(parser, word, item, &taken);
@@ -234,18 +235,18 @@ static int parse_name(struct perch__parser *parser, struct item *item)
 		return parse_generic(parser, &generic, item);
 	if (parser->token.kind == PERCH__TOKEN_SLASH)
 		return parse_pmu_event(parser, word, item);
-	if (!names_tracepoint(parser)) {
+	if (!is_tracepoint(parser)) {
 		rc = perch__add_named_pmu_events(parser, word, item->from, NULL, &taken);
 		if (taken)
 			return rc;
 	}
 	if (parser->token.kind != PERCH__TOKEN_COLON)
-		return unknown_event(parser, word, item->from);
+		return report_unknown(parser, word, item->from);
 	perch__advance(parser);
 	return parse_tracepoint(parser, word, item);
 }
 
-/* Text as written, the spaces behind it left out; cut at what fits. Returns the bytes in dst. */
+/* Copies a part of the text without trailing spaces, truncated to size. Returns the length. */
 static size_t copy_text(char *dst, size_t size, const char *text, size_t from, size_t to)
 {
 	while (to > from && strchr(" \t\n", text[to - 1]))
@@ -254,7 +255,7 @@ static size_t copy_text(char *dst, size_t size, const char *text, size_t from, s
 	return strlen(dst);
 }
 
-/* cycles:u on a PMU of cores: cpu_core/cycles/u. */
+/* cycles:u on a core PMU becomes cpu_core/cycles/u. */
 static void name_core_event(struct perch__parser *parser, const struct item *item,
 			    struct perch_event *event)
 {
@@ -263,18 +264,19 @@ static void name_core_event(struct perch__parser *parser, const struct item *ite
 	size_t size = sizeof(event->name), used;
 
 	used = snprintf(event->name, size, "%s/", pmu ? pmu->name : "cpu");
-	used += copy_text(event->name + used, size - used, parser->text, item->from, item->behind);
+	used += copy_text(event->name + used, size - used, parser->text, item->from,
+			  item->name_end);
 	if (item->terms.nr && used + 1 < size) {
 		event->name[used++] = ',';
 		used += copy_text(event->name + used, size - used, parser->text, item->terms.from,
 				  item->terms.to);
 	}
-	snprintf(event->name + used, size - used, "/%.*s", (int)item->letters,
-		 parser->text + item->letters_at);
+	snprintf(event->name + used, size - used, "/%.*s", (int)item->modifiers_length,
+		 parser->text + item->modifiers_at);
 }
 
-/* Events are called as they are written, unless they have a name=, or the text stands for several
- * of them. */
+/* An event is named as it is written, unless it has name= or is one of several core events. Matches
+ * of a glob have the name of their tracepoint already. */
 static void name_events(struct perch__parser *parser, const struct item *item)
 {
 	struct perch_events *events = parser->events;
@@ -290,12 +292,12 @@ static void name_events(struct perch__parser *parser, const struct item *item)
 			name_core_event(parser, item, event);
 		else if (used < sizeof(event->name))
 			copy_text(event->name + used, sizeof(event->name) - used, parser->text,
-				  used ? item->behind : item->from, parser->token.at);
+				  used ? item->name_end : item->from, parser->token.at);
 	}
 }
 
-/* Letters behind a closing slash may go without a colon, but not without touching it. */
-static bool letters_follow(struct perch__parser *parser, const struct item *item)
+/* Modifiers after a closing slash need no colon, but no space may be between. */
+static bool modifiers_follow(struct perch__parser *parser, const struct item *item)
 {
 	size_t at = parser->token.at;
 
@@ -303,11 +305,11 @@ static bool letters_follow(struct perch__parser *parser, const struct item *item
 		perch__advance(parser);
 		return true;
 	}
-	return parser->token.kind == PERCH__TOKEN_WORD && at > item->behind &&
+	return parser->token.kind == PERCH__TOKEN_WORD && at > item->name_end &&
 	       parser->text[at - 1] == '/';
 }
 
-/* When the events have their names, by which a tracepoint's fields are found. */
+/* Runs after name_events(): the name of a tracepoint is needed to find its fields. */
 static int check_filters(struct perch__parser *parser, const struct item *item)
 {
 	const struct perch__term *term = perch__find_term(parser, &item->terms, "filter");
@@ -328,18 +330,18 @@ static int check_filters(struct perch__parser *parser, const struct item *item)
 static int parse_event(struct perch__parser *parser)
 {
 	struct item item = { .from = parser->token.at, .first = parser->events->nr };
-	int rc = parse_name(parser, &item);
+	int rc = parse_base(parser, &item);
 
 	if (rc)
 		return rc;
-	if (letters_follow(parser, &item)) {
+	if (modifiers_follow(parser, &item)) {
 		struct perch__token token = parser->token;
 
-		item.letters_at = token.at;
-		item.letters = token.length;
+		item.modifiers_at = token.at;
+		item.modifiers_length = token.length;
 		for (size_t i = item.first; i < parser->events->nr && !rc; i++) {
 			parser->token = token;
-			rc = parse_letters(parser, &parser->events->event[i], false);
+			rc = parse_modifiers(parser, &parser->events->event[i], false);
 		}
 	}
 	if (rc)
@@ -349,7 +351,7 @@ static int parse_event(struct perch__parser *parser)
 	return rc ? rc : perch__resolve_inherit(parser, item.first, item.from);
 }
 
-static int parse_group_letters(struct perch__parser *parser, size_t leader)
+static int parse_group_modifiers(struct perch__parser *parser, size_t leader)
 {
 	struct perch__token token;
 
@@ -359,7 +361,7 @@ static int parse_group_letters(struct perch__parser *parser, size_t leader)
 		int rc;
 
 		parser->token = token;
-		rc = parse_letters(parser, &parser->events->event[i], true);
+		rc = parse_modifiers(parser, &parser->events->event[i], true);
 		if (rc)
 			return rc;
 	}
@@ -374,11 +376,11 @@ static int parse_group(struct perch__parser *parser)
 	parser->group = leader;
 	memset(parser->guest_host_set, 0, sizeof(parser->guest_host_set));
 	do {
-		perch__advance(parser); /* over '{' or ',' */
+		perch__advance(parser); /* '{' or ',' */
 		if (parser->token.kind == PERCH__TOKEN_OPEN)
 			return perch__parse_error(parser, parser->token.at, EINVAL,
 						  PERCH_ERROR_SYNTAX,
-						  "a group cannot hold a group");
+						  "a group cannot contain a group");
 		rc = parse_event(parser);
 		if (rc)
 			return rc;
@@ -391,14 +393,14 @@ static int parse_group(struct perch__parser *parser)
 		parser->events->event[i].members = 0;
 	}
 	parser->events->event[leader].members = parser->events->nr - leader;
-	rc = parser->token.kind == PERCH__TOKEN_COLON ? parse_group_letters(parser, leader) : 0;
+	rc = parser->token.kind == PERCH__TOKEN_COLON ? parse_group_modifiers(parser, leader) : 0;
 	if (!rc)
 		rc = perch__resolve_inherit(parser, leader, at);
 	return rc ? rc : perch__split_group(parser, leader);
 }
 
-/* name{a,b}: perf shows the name in reports; it changes nothing of the events. */
-static bool names_group(const struct perch__parser *parser)
+/* name{a,b}: the name has no effect on the events. */
+static bool has_group_name(const struct perch__parser *parser)
 {
 	const struct perch__token *token = &parser->token;
 
@@ -410,7 +412,7 @@ static int parse_list(struct perch__parser *parser)
 	while (true) {
 		int rc;
 
-		if (names_group(parser))
+		if (has_group_name(parser))
 			perch__advance(parser);
 		rc = parser->token.kind == PERCH__TOKEN_OPEN ? parse_group(parser)
 							     : parse_event(parser);

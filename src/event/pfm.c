@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of libpfm4, which has tables of the events of many CPUs: pfm:NAME[:UMASK...]. Such a name
- * goes on to the next comma, slash, closing brace or space: its colons separate what libpfm4 reads
- * itself, unit masks, u, k, h, period=. The library is loaded when the first such name is met, so
- * that programs without one neither need it nor wait for it.
+ * Names of libpfm4, which has event tables of many CPUs: pfm:NAME[:UMASK...]. A name ends at a
+ * comma, slash, closing brace or space. libpfm4 itself parses what follows its colons: unit masks,
+ * u, k, h, period=. The library is loaded for the first such name, so other programs do not need
+ * it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "internal.h"
 
 #define NAME_ENDS ",}/ \t\n"
-#define LONGEST	  512
+#define NAME_SIZE 512
 
 #ifdef PERCH_HAVE_PFM
 
@@ -31,7 +31,7 @@ static struct {
 	__typeof__(pfm_get_event_info) *event_info;
 	__typeof__(pfm_get_event_next) *event_next;
 	bool ready;
-	char why[256]; /* it is not */
+	char why[256]; /* the reason when it is not ready */
 } pfm;
 
 static void load(void)
@@ -53,7 +53,7 @@ static void load(void)
 	pfm.event_next = (__typeof__(pfm.event_next))dlsym(library, "pfm_get_event_next");
 	if (!initialize || !pfm.encode || !pfm.strerror || !pfm.pmu_info || !pfm.event_info ||
 	    !pfm.event_next) {
-		snprintf(pfm.why, sizeof(pfm.why), LIBRARY " lacks a function that perch calls");
+		snprintf(pfm.why, sizeof(pfm.why), LIBRARY " lacks a function that perch needs");
 		return;
 	}
 	rc = initialize();
@@ -70,13 +70,13 @@ static int need_library(struct perch__parser *parser, size_t at)
 	if (pfm.ready)
 		return 0;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-			   "names of libpfm4 cannot be read: %s", pfm.why);
+			   "cannot load libpfm4: %s", pfm.why);
 	perch_error_remedy(parser->err, "install libpfm4 (the package libpfm4 of Debian)");
 	return -EOPNOTSUPP;
 }
 
-/* Whether one of the parts behind the event's name is the attribute: "u", "u=1" or "u=0". */
-static bool says(const char *name, const char *attribute)
+/* Whether the name has the attribute: "u", "u=1" or "u=0" after a colon or dot. */
+static bool has_attribute(const char *name, const char *attribute)
 {
 	size_t length = strlen(attribute);
 	const char *pmu = strstr(name, "::"), *part = pmu ? pmu + 2 : name;
@@ -88,8 +88,8 @@ static bool says(const char *name, const char *attribute)
 	return false;
 }
 
-/* The names of those events that libpfm4 knows for the PMUs that this machine has. */
-static void offer_names(struct perch__suggestions *suggestions)
+/* Suggests the events of libpfm4 for the PMUs of this machine. */
+static void suggest_names(struct perch__suggestions *suggestions)
 {
 	for (int number = 0; number < PFM_PMU_MAX; number++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
@@ -105,7 +105,7 @@ static void offer_names(struct perch__suggestions *suggestions)
 	}
 }
 
-static int refuse_name(struct perch__parser *parser, size_t at, const char *name, int rc)
+static int report_name(struct perch__parser *parser, size_t at, const char *name, int rc)
 {
 	const char *pmu = strstr(name, "::"), *event = pmu ? pmu + 2 : name;
 	size_t length = strcspn(event, ":.");
@@ -116,38 +116,38 @@ static int refuse_name(struct perch__parser *parser, size_t at, const char *name
 		if (event[length])
 			at += event + length + 1 - name;
 		perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX,
-				   "libpfm4 does not take '%s': %s", name, pfm.strerror(rc));
-		perch_error_remedy(
-			parser->err,
-			"the event's unit masks are in libpfm4's own list (showevtinfo)");
+				   "libpfm4 refuses '%s': %s", name, pfm.strerror(rc));
+		perch_error_remedy(parser->err,
+				   "showevtinfo of libpfm4 lists the unit masks of the event");
 		return -EINVAL;
 	}
 	snprintf(word, sizeof(word), "%.*s", length < sizeof(word) ? (int)length : 0, event);
 	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-			   "libpfm4 knows no event '%s' of this machine's PMUs", name);
-	offer_names(&suggestions);
+			   "libpfm4 has no event '%s' for the PMUs of this machine", name);
+	suggest_names(&suggestions);
 	perch__suggestions_remedy(&suggestions, parser->err,
 				  "showevtinfo of libpfm4 lists its events");
 	return -ENOENT;
 }
 
 /*
- * All levels are counted unless the name says which. libpfm4 excludes guests by itself; perch,
- * where the text says so.
+ * An event counts in all modes unless its name selects some. libpfm4 excludes guests by default,
+ * perch does not.
  */
-static int take_attr(struct perch__parser *parser, size_t at, const char *name,
-		     struct perf_event_attr *from, struct perch_event *event)
+static int set_attr(struct perch__parser *parser, size_t at, const char *name,
+		    struct perf_event_attr *from, struct perch_event *event)
 {
 	struct perch_attr *attr = &event->attr;
-	bool guests = says(name, "mg") || says(name, "mh");
+	bool guests = has_attribute(name, "mg") || has_attribute(name, "mh");
 
 	if (perch_attr_from_bytes(attr, from, sizeof(*from), false) < 0)
 		return perch__parse_error(parser, at, EBADMSG, PERCH_ERROR_FORMAT,
-					  "libpfm4 made no attr that perch knows");
+					  "libpfm4 returned an attr that perch cannot read");
 	attr->size = sizeof(*attr);
 	if (!guests)
 		attr->exclude_guest = attr->exclude_host = 0;
-	event->modified = guests || says(name, "u") || says(name, "k") || says(name, "h");
+	event->modified = guests || has_attribute(name, "u") || has_attribute(name, "k") ||
+			  has_attribute(name, "h");
 	return 0;
 }
 
@@ -162,14 +162,14 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 		return rc;
 	rc = pfm.encode(name, PFM_PLM0 | PFM_PLM3 | PFM_PLMH, PFM_OS_PERF_EVENT_EXT, &argument);
 	if (rc != PFM_SUCCESS)
-		return refuse_name(parser, at, name, rc);
+		return report_name(parser, at, name, rc);
 	if (argument.cpu != -1) {
 		perch__parse_error(parser, at, EINVAL, PERCH_ERROR_CONFLICT,
-				   "an event's name does not choose its CPU");
-		perch_error_remedy(parser->err, "leave cpu= out and name the CPU as the target");
+				   "the name of an event cannot select a CPU");
+		perch_error_remedy(parser->err, "omit cpu= and set the CPU of the target");
 		return -EINVAL;
 	}
-	return take_attr(parser, at, name, &attr, event);
+	return set_attr(parser, at, name, &attr, event);
 }
 
 #else
@@ -179,7 +179,7 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 {
 	(void)name, (void)event;
 	perch__parse_error(parser, at, EOPNOTSUPP, PERCH_ERROR_NOT_SUPPORTED,
-			   "this perch was built without libpfm4");
+			   "perch was built without libpfm4");
 	perch_error_remedy(
 		parser->err,
 		"install libpfm4's headers (libpfm4-dev of Debian) and build perch again");
@@ -191,17 +191,18 @@ static int encode(struct perch__parser *parser, size_t at, const char *name,
 int perch__parse_pfm(struct perch__parser *parser, size_t at, struct perch_event *event)
 {
 	size_t from = parser->token.at + 1, length = strcspn(parser->text + from, NAME_ENDS);
-	char name[LONGEST];
+	char name[NAME_SIZE];
 	int rc;
 
-	(void)at; /* nothing is said of the keyword itself */
+	(void)at; /* errors are at the name */
 	if (!length) {
 		perch__advance_to(parser, from);
 		return perch__expected(parser, "an event of libpfm4, as in pfm:perf::PAGE-FAULTS");
 	}
 	if (length >= sizeof(name))
 		return perch__parse_error(parser, from, EINVAL, PERCH_ERROR_SYNTAX,
-					  "%zu bytes are no name of libpfm4", length);
+					  "a name of libpfm4 has at most %d bytes (given %zu)",
+					  NAME_SIZE - 1, length);
 	memcpy(name, parser->text + from, length);
 	name[length] = '\0';
 	rc = encode(parser, from, name, event);

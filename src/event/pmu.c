@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config.h"
 #include "pmu.h"
+#include "terms.h"
 
 enum pass { PASS_COMMON, PASS_ALIASES, PASS_FORMATS };
 

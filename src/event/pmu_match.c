@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which PMUs a name means: one, the units of an uncore PMU, or all that a glob matches. */
+/* The PMUs that a name matches: one PMU, the units of an uncore PMU, or those of a glob. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #define UNCORE "uncore_"
 
 /*
- * What is left of a unit's name behind the PMU's: nothing; a number, as in imc_0 and imc0; or an
- * address of three hex digits or more, as in arm_smmuv3_pmcg_3b402. Fewer make words, as the cf of
- * cpum_cf.
+ * Whether the rest of a PMU's name is a unit: empty; a number, as in imc_0 and imc0; or an address
+ * of three hexadecimal digits or more, as in arm_smmuv3_pmcg_3b402. Fewer digits may be a word, as
+ * in cpum_cf.
  */
 static bool is_unit(const char *rest)
 {
@@ -33,13 +33,13 @@ static bool matches(const char *word, const char *pmu)
 {
 	size_t length = strlen(word);
 
-	/* "uncore_" may be left out, as in imc/cas_count_read/ */
+	/* "uncore_" is optional, as in imc/cas_count_read/ */
 	if (!strncmp(pmu, UNCORE, strlen(UNCORE)) && strncmp(word, UNCORE, strlen(UNCORE)) &&
 	    matches(word, pmu + strlen(UNCORE)))
 		return true;
 	if (perch__is_glob(word))
 		return !fnmatch(word, pmu, 0);
-	/* imc_1 is no start of imc_10 */
+	/* imc_1 must not match imc_10 */
 	return !strncmp(word, pmu, length) && is_unit(pmu + length) &&
 	       !(isdigit((unsigned char)word[length - 1]) && isdigit((unsigned char)pmu[length]));
 }
@@ -68,14 +68,14 @@ void perch__suggest_pmu_events(struct perch__suggestions *suggestions,
 			       struct perch_machine *machine)
 {
 	const struct perch_pmu *pmus;
-	char inside[128], path[PATH_MAX];
+	char relative[128], path[PATH_MAX];
 	size_t nr;
 
 	if (!machine || perch_machine_pmus(machine, &pmus, &nr, NULL))
 		return;
 	for (size_t i = 0; i < nr; i++) {
-		snprintf(inside, sizeof(inside), PERCH__PMUS "/%s/events", pmus[i].name);
-		if (perch_machine_path(machine, path, sizeof(path), inside) >= 0)
+		snprintf(relative, sizeof(relative), PERCH__PMUS "/%s/events", pmus[i].name);
+		if (perch_machine_path(machine, path, sizeof(path), relative) >= 0)
 			perch__suggest_directory(suggestions, path);
 	}
 }
@@ -95,8 +95,8 @@ static int add_event(struct perch__parser *parser, const struct perch_pmu *pmu,
 	return rc;
 }
 
-/* The newest event, of a name that the event number `first` has too: their counts add up if they
- * count in one unit. */
+/* The last event and that of index `first` have the same name. Their counts add up if they have the
+ * same unit and scale. */
 static void join_first(struct perch__parser *parser, size_t first)
 {
 	const struct perch_event *other = &parser->events->event[first];
@@ -106,58 +106,58 @@ static void join_first(struct perch__parser *parser, size_t first)
 		event->first = first;
 }
 
-static bool fatal(int rc)
+static bool is_fatal(int rc)
 {
 	return rc == -ENOMEM || rc == -E2BIG;
 }
 
 /*
- * A glob may match PMUs that have no such event: those are left out, as long as one has it. Errors
- * of all others are the user's.
+ * A glob may match PMUs that do not have the event: they are skipped if one PMU has it. Otherwise
+ * the first error is reported.
  */
 static int add_matches(struct perch__parser *parser, const struct perch_pmu *pmus, size_t nr,
-		       const char *name, const struct perch__terms *terms, bool *known)
+		       const char *name, const struct perch__terms *terms, bool *found)
 {
-	struct perch_error *told = parser->err, first = { 0 }, again;
+	struct perch_error *err = parser->err, first = { 0 }, again;
 	size_t before = parser->events->nr;
 	int rc, refused = 0;
 
-	*known = false;
+	*found = false;
 	for (size_t i = 0; i < nr; i++) {
 		if (!matches(name, pmus[i].name))
 			continue;
-		*known = true;
+		*found = true;
 		parser->err = refused ? &again : &first;
 		rc = add_event(parser, &pmus[i], terms);
-		parser->err = told;
+		parser->err = err;
 		if (!rc) {
 			join_first(parser, before);
 			continue;
 		}
-		if (!refused || fatal(rc)) {
+		if (!refused || is_fatal(rc)) {
 			first = refused ? again : first;
 			refused = rc;
 		}
-		if (fatal(rc))
+		if (is_fatal(rc))
 			break;
 	}
-	if (!*known)
+	if (!*found)
 		return -ENOENT;
-	if (parser->events->nr > before && !fatal(refused))
+	if (parser->events->nr > before && !is_fatal(refused))
 		return 0;
-	if (told)
-		*told = first;
+	if (err)
+		*err = first;
 	return refused;
 }
 
 int perch__add_pmu_events(struct perch__parser *parser, const char *name,
-			  const struct perch__terms *terms, bool *known)
+			  const struct perch__terms *terms, bool *found)
 {
 	const struct perch_pmu *pmus, *pmu;
 	size_t nr;
 	int rc = perch__need_machine(parser);
 
-	*known = true;
+	*found = true;
 	if (rc)
 		return rc;
 	pmu = perch_machine_pmu(parser->machine, name);
@@ -165,17 +165,17 @@ int perch__add_pmu_events(struct perch__parser *parser, const char *name,
 		return add_event(parser, pmu, terms);
 	if (perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
 		nr = 0;
-	return add_matches(parser, pmus, nr, name, terms, known);
+	return add_matches(parser, pmus, nr, name, terms, found);
 }
 
 int perch__add_named_pmu_events(struct perch__parser *parser, const char *name, size_t at,
-				const struct perch__terms *terms, bool *known)
+				const struct perch__terms *terms, bool *found)
 {
 	size_t before = parser->events->nr, nr;
 	const struct perch_pmu *pmus;
 	int rc = perch__need_machine(parser);
 
-	*known = rc; /* what failed otherwise is told as such */
+	*found = rc; /* the error is reported, not the unknown name */
 	if (rc)
 		return rc;
 	if (perch_machine_pmus(parser->machine, &pmus, &nr, NULL))
@@ -184,14 +184,14 @@ int perch__add_named_pmu_events(struct perch__parser *parser, const char *name, 
 		struct perch_event *event;
 
 		rc = perch__add_event(parser, &event);
-		*known |= rc != 0;
+		*found |= rc != 0;
 		if (rc)
 			return rc;
 		event->attr.type = pmus[i].type;
 		rc = perch__apply_pmu_event(parser, &pmus[i], name, at, terms, event);
 		if (rc == 1 && terms)
 			rc = perch__apply_pmu_terms(parser, &pmus[i], terms, event) ?: 1;
-		*known |= rc != 0;
+		*found |= rc != 0;
 		if (rc == 1)
 			join_first(parser, before);
 		else
@@ -199,5 +199,5 @@ int perch__add_named_pmu_events(struct perch__parser *parser, const char *name, 
 		if (rc < 0)
 			return rc;
 	}
-	return *known ? 0 : -ENOENT;
+	return *found ? 0 : -ENOENT;
 }

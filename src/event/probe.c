@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes, by the kernel's PMUs uprobe and kprobe (4.17), which make a probe for as long as the
- *event is open:
+ * Probes of the PMUs uprobe and kprobe (Linux 4.17), which exist while the event is open:
  *
- *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]	uprobe:PATH:OFFSET[(COUNTER)]	and
- *uretprobe kprobe:FUNCTION[+OFFSET]			kprobe:ADDRESS			and
- *kretprobe usdt:PATH:PROVIDER:NAME
+ *	uprobe:PATH:FUNCTION[+OFFSET][(COUNTER)]
+ *	uprobe:PATH:OFFSET[(COUNTER)]
+ *	uretprobe: the same, for returns
+ *	kprobe:FUNCTION[+OFFSET]
+ *	kprobe:ADDRESS
+ *	kretprobe: the same, for returns
+ *	usdt:PATH:PROVIDER:NAME
  *
- * PATH and names may stand in quotes of either kind, and then hold any other byte. COUNTER is the
- *place in the file of a 16-bit number that the kernel raises in each process while the probe is
- *there (4.20).
+ * PATH and names may be in quotes of either kind and then have any other byte. COUNTER is the file
+ * offset of a 16-bit number that the kernel increments in each process while the probe exists
+ * (Linux 4.20).
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -21,7 +24,7 @@
 #include "config.h"
 #include "probe.h"
 
-/* What ends a path and a name that are not in quotes. */
+/* Bytes that end a path and a name without quotes. */
 #define PATH_ENDS ":,{} \t\n"
 #define NAME_ENDS PATH_ENDS "/+("
 
@@ -43,7 +46,7 @@ static int expected_at(struct perch__parser *parser, size_t at, const char *what
 	return perch__expected(parser, what);
 }
 
-/* A path or a name at *at, which then is behind it. */
+/* Copies the path or name at *at and moves *at after it. */
 static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MAX],
 		     const char *ends, const char *what)
 {
@@ -56,16 +59,15 @@ static int take_part(struct perch__parser *parser, size_t *at, char part[PATH_MA
 
 		if (!close)
 			return perch__parse_error(parser, *at, EINVAL, PERCH_ERROR_SYNTAX,
-						  "the quote is not closed");
+						  "the quote that begins here is not closed");
 		length = close - ++from;
 	}
 	if (!length)
 		return expected_at(parser, *at, what);
 	if (length >= PATH_MAX)
 		return perch__parse_error(parser, *at, ENAMETOOLONG, PERCH_ERROR_SYNTAX,
-					  "%zu bytes are more than a path "
-					  "or a name has",
-					  length);
+					  "a path or name has at most %d bytes (given %zu)",
+					  PATH_MAX - 1, length);
 	memcpy(part, from, length);
 	part[length] = '\0';
 	*at += length + 2 * quoted;
@@ -80,9 +82,9 @@ static int take_colon(struct perch__parser *parser, size_t *at, const char *what
 	return 0;
 }
 
-/* FUNCTION[+OFFSET], or a number alone. */
-static int take_place(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
-		      const char *what)
+/* FUNCTION[+OFFSET], or a number. */
+static int take_location(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe,
+			 const char *what)
 {
 	int rc;
 
@@ -97,11 +99,10 @@ static int take_place(struct perch__parser *parser, size_t *at, struct perch__pr
 	rc = perch__take_number(parser, at, &probe->offset, "an offset in bytes after '+'");
 	if (rc || !probe->returns || !probe->offset)
 		return rc;
-	/* where a function has begun, the top of the stack need not be where it returns to */
-	perch__parse_error(
-		parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
-		"a probe of returns is put at a function's first instruction, not behind it");
-	perch_error_remedy(parser->err, "leave the offset out");
+	/* only at its first instruction is the return address on top of the stack */
+	perch__parse_error(parser, probe->at_offset, EINVAL, PERCH_ERROR_CONFLICT,
+			   "a return probe must be at the first instruction of a function");
+	perch_error_remedy(parser->err, "omit the offset");
 	return -EINVAL;
 }
 
@@ -113,7 +114,7 @@ static int take_counter(struct perch__parser *parser, size_t *at, struct perch__
 		return 0;
 	probe->at_counter = ++*at;
 	rc = perch__take_number(parser, at, &probe->counter,
-				"the place of a reference counter after '('");
+				"the file offset of a reference counter after '('");
 	if (rc)
 		return rc;
 	if (parser->text[*at] != ')')
@@ -122,13 +123,14 @@ static int take_counter(struct perch__parser *parser, size_t *at, struct perch__
 	return 0;
 }
 
-static int take_text(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
+static int take_spec(struct perch__parser *parser, size_t *at, struct perch__probe_spec *probe)
 {
 	int rc;
 
 	if (probe->kind == PERCH__PROBE_KERNEL)
-		return take_place(parser, at, probe,
-				  "a function of the kernel or an address, as in kprobe:vfs_read");
+		return take_location(
+			parser, at, probe,
+			"a function of the kernel or an address, as in kprobe:vfs_read");
 	probe->at_file = *at;
 	rc = take_part(parser, at, probe->file, PATH_ENDS,
 		       "a program or library, as in uprobe:/bin/bash:main");
@@ -137,7 +139,7 @@ static int take_text(struct perch__parser *parser, size_t *at, struct perch__pro
 	if (rc)
 		return rc;
 	if (probe->kind == PERCH__PROBE_USER) {
-		rc = take_place(parser, at, probe, "a function of the file, or an offset in it");
+		rc = take_location(parser, at, probe, "a function of the file, or an offset in it");
 		return rc ? rc : take_counter(parser, at, probe);
 	}
 	probe->at_provider = *at;
@@ -157,14 +159,14 @@ static const struct perch_pmu *find_pmu(struct perch__parser *parser, const char
 	if (pmu)
 		return pmu;
 	perch__parse_error(parser, at, ENOENT, PERCH_ERROR_UNKNOWN_PMU,
-			   "this kernel makes no %ss for events", name);
+			   "the kernel has no PMU '%s'", name);
 	perch_error_field(parser->err, "type", "4.17");
-	perch_error_remedy(parser->err, "it takes Linux 4.17 or later with CONFIG_%s_EVENTS",
+	perch_error_remedy(parser->err, "use Linux 4.17 or later with CONFIG_%s_EVENTS",
 			   name[0] == 'u' ? "UPROBE" : "KPROBE");
 	return NULL;
 }
 
-/* Sets bits of config as a file in the PMU's format folder says. -ENOENT: there is no such file. */
+/* Sets the bits of a format file of the PMU. Returns -ENOENT when there is no such file. */
 static int apply_format(struct perch__parser *parser, const struct perch_pmu *pmu, const char *name,
 			struct perch_attr *attr, uint64_t value)
 {
@@ -194,31 +196,32 @@ static int set_attr(struct perch__parser *parser, const struct perch_pmu *pmu,
 	if (rc)
 		return perch__parse_error(
 			parser, probe->at_symbol, EBADMSG, PERCH_ERROR_FORMAT,
-			"the PMU %s has no format of retprobe that perch understands", pmu->name);
+			"the format file of term 'retprobe' of PMU '%s' is missing or invalid",
+			pmu->name);
 	if (site->counter)
 		rc = apply_format(parser, pmu, "ref_ctr_offset", attr, site->counter);
 	if (rc) {
 		perch__parse_error(parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
 				   EINVAL, PERCH_ERROR_TOO_NEW,
-				   "this kernel keeps no reference counters of probes");
+				   "the kernel has no reference counters for probes");
 		perch_error_field(parser->err, "config", "4.20");
 		return -EINVAL;
 	}
 	attr->probe_offset = site->offset;
-	if (!path[0]) /* an address in the kernel */
+	if (!path[0]) /* a kernel address */
 		return 0;
 	event->path = strdup(path);
 	if (!event->path)
 		return perch__parse_error(parser, probe->at_file, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					  "no memory for the name of a file");
+					  "no memory for the path of a probe");
 	attr->config1 = (uintptr_t)event->path;
 	return 0;
 }
 
-/* One event for each place: they count as one. */
-static int make_events(struct perch__parser *parser, const struct perch_pmu *pmu,
-		       const struct perch__probe_spec *probe, const struct perch__usdt_site *site,
-		       size_t nr, size_t first)
+/* Adds one event for each site. */
+static int add_events(struct perch__parser *parser, const struct perch_pmu *pmu,
+		      const struct perch__probe_spec *probe, const struct perch__usdt_site *site,
+		      size_t nr, size_t first)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct perch_event *event = &parser->events->event[first];
@@ -250,7 +253,7 @@ static int resolve(struct perch__parser *parser, const char *pmu_name, size_t at
 		rc = perch__find_probe_sites(parser, probe, site, &nr);
 	else if (!probe->numbered)
 		rc = perch__check_kernel_function(parser, probe);
-	return rc ? rc : make_events(parser, pmu, probe, site, nr, first);
+	return rc ? rc : add_events(parser, pmu, probe, site, nr, first);
 }
 
 int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t at,
@@ -262,12 +265,12 @@ int perch__parse_probe(struct perch__parser *parser, const char *keyword, size_t
 
 	if (!probe)
 		return perch__parse_error(parser, at, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					  "no memory for the text of a probe");
+					  "no memory to parse a probe");
 	while (which < PERCH__NR(keywords) - 1 && strcmp(keywords[which].keyword, keyword))
 		which++;
 	probe->kind = keywords[which].kind;
 	probe->returns = keywords[which].returns;
-	rc = take_text(parser, &end, probe);
+	rc = take_spec(parser, &end, probe);
 	if (!rc)
 		rc = resolve(parser, keywords[which].pmu, at, probe, first);
 	free(probe);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in its file a probe of a user program goes, and why it cannot. */
+/* Finds the sites of user probes in their file, and reports why a probe has none. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,34 +7,34 @@
 
 #include "probe.h"
 
-#define GIVE_OFFSET "give the place in the file, as uprobe:PATH:0xOFFSET"
+#define USE_OFFSET "use the offset in the file, as uprobe:PATH:0xOFFSET"
 
-static int no_file(struct perch__parser *parser, const struct perch__probe_spec *probe, int rc)
+static int report_file(struct perch__parser *parser, const struct perch__probe_spec *probe, int rc)
 {
 	bool bare = !strchr(probe->file, '/');
 
 	if (rc == -EBADMSG) {
 		perch__parse_error(parser, probe->at_file, EBADMSG, PERCH_ERROR_FORMAT,
-				   "'%s' is no ELF file, or a damaged one", probe->path);
+				   "'%s' is not an ELF file, or corrupt", probe->path);
 		perch_error_remedy(
 			parser->err,
-			"name the program or library itself, not a script that starts it");
+			"use the program or library itself, not a script that starts it");
 	} else if (rc == -ENOENT && bare) {
 		perch__parse_error(
 			parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
-			"there is no program '%s' in PATH and no such library in the usual folders",
-			probe->file);
+			"there is no program '%s' in PATH and no library '%s' in the usual directories",
+			probe->file, probe->file);
 		perch_error_remedy(parser->err,
 				   access(probe->file, F_OK)
-					   ? "give its path"
-					   : "say ./%s for the one in this folder",
+					   ? "use its path"
+					   : "use ./%s for the file in the current directory",
 				   probe->file);
 	} else if (rc == -ENOENT) {
 		perch__parse_error(parser, probe->at_file, ENOENT, PERCH_ERROR_FILE,
 				   "there is no file '%s'", probe->file);
 		perch_error_remedy(
 			parser->err,
-			"a name without a slash is looked up in PATH and the library folders");
+			"a name without a slash is searched in PATH and in the library directories");
 	} else {
 		perch__parse_error(parser, probe->at_file, -rc,
 				   rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FILE,
@@ -44,36 +44,38 @@ static int no_file(struct perch__parser *parser, const struct perch__probe_spec 
 	return rc;
 }
 
-/* The file is an ELF file, but looking for the name in it failed. */
-static int damaged(struct perch__parser *parser, const struct perch__probe_spec *probe, int rc)
+/* The file is an ELF file, but its tables cannot be searched. */
+static int report_tables(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			 int rc)
 {
 	perch__parse_error(parser, probe->at_file, -rc,
 			   rc == -ENOMEM ? PERCH_ERROR_NO_MEMORY : PERCH_ERROR_FORMAT,
-			   rc == -EBADMSG ? "the tables of '%s' are damaged"
-			   : rc == -EFBIG ? "the tables of '%s' are larger than perch reads"
-			   : rc == -E2BIG ? "the probe is in more places of '%s' than perch opens"
+			   rc == -EBADMSG ? "the tables of '%s' are corrupt"
+			   : rc == -EFBIG ? "the tables of '%s' are too large"
+			   : rc == -E2BIG ? "the probe has too many sites in '%s'"
 					  : "cannot read the tables of '%s'",
 			   probe->path);
 	if (rc != -ENOMEM)
-		perch_error_remedy(parser->err, GIVE_OFFSET);
+		perch_error_remedy(parser->err, USE_OFFSET);
 	return rc;
 }
 
-static int no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
-		       const struct perch__elf *elf, const struct perch__elf_function *function)
+static int report_no_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			      const struct perch__elf *elf,
+			      const struct perch__elf_function *function)
 {
 	struct perch__suggestions suggestions = { .word = probe->symbol };
 
-	if (!function->any && !function->elsewhere) {
+	if (!function->has_functions && !function->undefined) {
 		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-				   "'%s' is stripped: it names no functions", probe->path);
-		perch_error_remedy(parser->err, GIVE_OFFSET);
-	} else if (function->elsewhere) {
+				   "'%s' is stripped: it has no symbols of functions", probe->path);
+		perch_error_remedy(parser->err, USE_OFFSET);
+	} else if (function->undefined) {
 		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
-				   "'%s' uses the function '%s' but does not hold it", probe->path,
-				   probe->symbol);
+				   "'%s' calls the function '%s' but does not define it",
+				   probe->path, probe->symbol);
 		perch_error_remedy(parser->err,
-				   "name the library that has it, as in uprobe:libc:malloc");
+				   "use the library that defines it, as in uprobe:libc:malloc");
 	} else {
 		perch__parse_error(parser, probe->at_symbol, ENOENT, PERCH_ERROR_UNKNOWN_EVENT,
 				   "there is no function '%s' in '%s'", probe->symbol, probe->path);
@@ -81,57 +83,57 @@ static int no_function(struct perch__parser *parser, const struct perch__probe_s
 		perch__suggestions_remedy(
 			&suggestions, parser->err,
 			function->stripped
-				? "the file is stripped and names exported functions alone: " GIVE_OFFSET
+				? "the file is stripped and has symbols of exported functions only: " USE_OFFSET
 				: "'nm' lists the functions of a file");
 	}
 	return -ENOENT;
 }
 
-/* Found, but a probe there would not count what the name says. */
+/* The function is found, but a probe on it would not count its calls. */
 static int check_function(struct perch__parser *parser, const struct perch__probe_spec *probe,
 			  const struct perch__elf_function *function)
 {
-	if (function->several) {
+	if (function->ambiguous) {
 		perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 				   "'%s' has several functions '%s'", probe->path, probe->symbol);
-		perch_error_remedy(parser->err,
-				   function->rank == 1
-					   ? GIVE_OFFSET
-					   : "name the version too, as in NAME@VERSION");
+		perch_error_remedy(parser->err, function->rank == 1
+							? USE_OFFSET
+							: "add the version, as in NAME@VERSION");
 		return -ENOTUNIQ;
 	}
 	if (function->indirect) {
 		perch__parse_error(
 			parser, probe->at_symbol, EINVAL, PERCH_ERROR_NOT_SUPPORTED,
-			"'%s' of '%s' is code that picks one of several functions when a program starts: "
-			"a probe there would count that, not the calls",
+			"'%s' of '%s' is an indirect function: its code only selects the function to "
+			"call, when a program starts",
 			probe->symbol, probe->path);
-		perch_error_remedy(parser->err,
-				   "probe the function that it picks by its name, or "
-				   "give its place in the file, as uprobe:PATH:0xOFFSET");
+		perch_error_remedy(
+			parser->err,
+			"use the name of the selected function, or its offset in the file, as "
+			"uprobe:PATH:0xOFFSET");
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int function_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
-			 const struct perch__elf *elf, struct perch__usdt_site *site)
+static int find_function_site(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			      const struct perch__elf *elf, struct perch__usdt_site *site)
 {
 	struct perch__elf_function function;
 	int rc = perch__elf_find_function(elf, probe->symbol, &function);
 
 	if (rc == -ENOENT)
-		return no_function(parser, probe, elf, &function);
+		return report_no_function(parser, probe, elf, &function);
 	if (rc)
-		return damaged(parser, probe, rc);
+		return report_tables(parser, probe, rc);
 	rc = check_function(parser, probe, &function);
 	if (!rc && __builtin_add_overflow(function.offset, probe->offset, &site->offset))
 		site->offset = UINT64_MAX; /* beyond the end of every file */
 	return rc;
 }
 
-static int usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
-		      const struct perch__elf *elf, struct perch__usdt_site *site, size_t *nr)
+static int find_usdt_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
+			   const struct perch__elf *elf, struct perch__usdt_site *site, size_t *nr)
 {
 	char word[64];
 	struct perch__suggestions suggestions = { .word = word };
@@ -148,10 +150,10 @@ static int usdt_sites(struct perch__parser *parser, const struct perch__probe_sp
 					  "'readelf -n' lists the probes of a file");
 		return rc;
 	}
-	return rc ? damaged(parser, probe, rc) : 0;
+	return rc ? report_tables(parser, probe, rc) : 0;
 }
 
-/* The kernel refuses these without saying which of its numbers was meant. */
+/* The kernel refuses these with EINVAL alone. */
 static int check_sites(struct perch__parser *parser, const struct perch__probe_spec *probe,
 		       const struct perch__elf *elf, const struct perch__usdt_site *site, size_t nr)
 {
@@ -159,7 +161,7 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_s
 		if (site[i].offset >= elf->size)
 			return perch__parse_error(parser, probe->at_offset, EINVAL,
 						  PERCH_ERROR_BAD_FIELD,
-						  "the place %#llx is beyond the end of '%s'",
+						  "offset %#llx is beyond the end of '%s'",
 						  (unsigned long long)site[i].offset, probe->path);
 		if (site[i].counter >= elf->size || site[i].counter > UINT32_MAX)
 			return perch__parse_error(
@@ -173,8 +175,7 @@ static int check_sites(struct perch__parser *parser, const struct perch__probe_s
 			return perch__parse_error(
 				parser, probe->at_counter ? probe->at_counter : probe->at_symbol,
 				EINVAL, PERCH_ERROR_BAD_FIELD,
-				"a reference counter lies at an even place, not "
-				"at %#llx",
+				"the offset of a reference counter must be even (given %#llx)",
 				(unsigned long long)site[i].counter);
 	}
 	return 0;
@@ -191,13 +192,13 @@ int perch__find_probe_sites(struct perch__parser *parser, struct perch__probe_sp
 	else
 		rc = perch__elf_file_open(&elf, probe->path, parser->machine);
 	if (rc)
-		return no_file(parser, probe, rc);
+		return report_file(parser, probe, rc);
 	*nr = 1;
 	site[0] = (struct perch__usdt_site){ probe->offset, 0 };
 	if (probe->kind == PERCH__PROBE_USDT)
-		rc = usdt_sites(parser, probe, &elf, site, nr);
+		rc = find_usdt_sites(parser, probe, &elf, site, nr);
 	else if (!probe->numbered)
-		rc = function_site(parser, probe, &elf, &site[0]);
+		rc = find_function_site(parser, probe, &elf, &site[0]);
 	if (!rc && probe->at_counter)
 		site[0].counter = probe->counter;
 	if (!rc)

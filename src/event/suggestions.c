@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was meant by a name that nobody knows: the known names suggestions to it by edit distance.
- */
+/* Suggestions for an unknown word: the names with the smallest edit distance. */
 #include <dirent.h>
 #include <string.h>
 #include <strings.h>
@@ -8,9 +7,9 @@
 #include "base/edit_distance.h"
 #include "internal.h"
 
-/* How far is near: a third of the word, at least one letter. A word that begins the name is near
- * anyway. */
-static bool near(const char *word, const char *name, unsigned *distance)
+/* A distance up to a third of the word, at least one. A name that begins with the word is similar
+ * too. */
+static bool is_similar(const char *word, const char *name, unsigned *distance)
 {
 	size_t length = strlen(word);
 
@@ -19,49 +18,49 @@ static bool near(const char *word, const char *name, unsigned *distance)
 		return true;
 	if (length < 3 || strncasecmp(word, name, length))
 		return false;
-	*distance = length; /* after those that differ by a slip */
+	*distance = length; /* after names with a smaller distance */
 	return true;
 }
 
 void perch__suggest(struct perch__suggestions *suggestions, const char *name)
 {
 	unsigned distance;
-	size_t place;
+	size_t slot;
 
-	if (strlen(name) > PERCH__EDIT_LONGEST || !near(suggestions->word, name, &distance))
+	if (strlen(name) > PERCH__EDIT_LONGEST || !is_similar(suggestions->word, name, &distance))
 		return;
 	for (size_t i = 0; i < suggestions->nr; i++)
 		if (!strcmp(suggestions->best[i].name, name))
 			return;
-	for (place = suggestions->nr; place; place--) {
-		int order = strcmp(suggestions->best[place - 1].name, name);
+	for (slot = suggestions->nr; slot; slot--) {
+		int order = strcmp(suggestions->best[slot - 1].name, name);
 
-		/* by name among the equally near, so that the order of a folder does not show */
-		if (suggestions->best[place - 1].distance < distance ||
-		    (suggestions->best[place - 1].distance == distance && order < 0))
+		/* of the same distance by name: the order of a directory is random */
+		if (suggestions->best[slot - 1].distance < distance ||
+		    (suggestions->best[slot - 1].distance == distance && order < 0))
 			break;
 	}
-	if (place == PERCH__SUGGESTIONS)
+	if (slot == PERCH__SUGGESTIONS)
 		return;
 	if (suggestions->nr < PERCH__SUGGESTIONS)
 		suggestions->nr++;
-	memmove(&suggestions->best[place + 1], &suggestions->best[place],
-		(suggestions->nr - 1 - place) * sizeof(*suggestions->best));
-	strcpy(suggestions->best[place].name, name);
-	suggestions->best[place].distance = distance;
+	memmove(&suggestions->best[slot + 1], &suggestions->best[slot],
+		(suggestions->nr - 1 - slot) * sizeof(*suggestions->best));
+	strcpy(suggestions->best[slot].name, name);
+	suggestions->best[slot].distance = distance;
 }
 
 void perch__suggest_directory(struct perch__suggestions *suggestions, const char *path)
 {
-	DIR *folder = opendir(path);
+	DIR *directory = opendir(path);
 	struct dirent *entry;
 
-	if (!folder)
+	if (!directory)
 		return;
-	while ((entry = readdir(folder)))
+	while ((entry = readdir(directory)))
 		if (!strchr(entry->d_name, '.'))
 			perch__suggest(suggestions, entry->d_name);
-	closedir(folder);
+	closedir(directory);
 }
 
 void perch__suggestions_remedy(struct perch__suggestions *suggestions, struct perch_error *err,

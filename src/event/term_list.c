@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between the slashes of an event, cut into terms. What the terms mean is said
- * elsewhere. */
+/* Parses the terms between slashes, applies them to an event, and checks them together. */
 #include <errno.h>
 #include <string.h>
 
+#include "config.h"
 #include "terms.h"
 
-/* A value in quotes, which may hold what ends others. */
-static int read_quoted(struct perch__parser *parser, struct perch__term *term)
+static int parse_quoted(struct perch__parser *parser, struct perch__term *term)
 {
 	const char *text = parser->text + parser->token.at, *end = strchr(text + 1, *text);
 
 	if (!end)
 		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "the quote that begins here does not end");
+					  "the quote that begins here is not closed");
 	term->value_at = parser->token.at + 1;
 	term->value_length = end - text - 1;
 	perch__advance_to(parser, parser->token.at + (end - text) + 1);
 	return 0;
 }
 
-static int read_value(struct perch__parser *parser, struct perch__term *term, const char *name)
+static int parse_value(struct perch__parser *parser, struct perch__term *term, const char *name)
 {
 	const char *text;
 
@@ -28,7 +27,7 @@ static int read_value(struct perch__parser *parser, struct perch__term *term, co
 	text = parser->text + parser->token.at;
 	term->valued = true;
 	if (*text == '\'' || *text == '"')
-		return read_quoted(parser, term);
+		return parse_quoted(parser, term);
 	term->value_at = parser->token.at;
 	term->value_length = strcspn(text, ",/ \t\n'\"");
 	if (!term->value_length)
@@ -37,7 +36,7 @@ static int read_value(struct perch__parser *parser, struct perch__term *term, co
 	return 0;
 }
 
-static int read_term(struct perch__parser *parser, struct perch__terms *terms)
+static int parse_term(struct perch__parser *parser, struct perch__terms *terms)
 {
 	struct perch__term *term = &terms->term[terms->nr];
 	char name[PERCH__WORD_SIZE];
@@ -45,21 +44,20 @@ static int read_term(struct perch__parser *parser, struct perch__terms *terms)
 
 	if (terms->nr == PERCH__TERMS_MAX)
 		return perch__parse_error(parser, parser->token.at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "an event takes at most %d terms", PERCH__TERMS_MAX);
+					  "an event has at most %d terms", PERCH__TERMS_MAX);
 	*term = (struct perch__term){ .at = parser->token.at, .length = parser->token.length };
 	rc = perch__take_word(parser, name, "a term");
 	if (rc)
 		return rc;
 	if (name[0] == '@') {
 		perch__parse_error(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-				   "'%s' is for a driver of perf's own", name);
-		perch_error_remedy(
-			parser->err,
-			"leave it out: perch opens events only by what sysfs says of them");
+				   "'%s' is a driver term of perf, which perch does not support",
+				   name);
+		perch_error_remedy(parser->err, "omit it");
 		return -EINVAL;
 	}
 	if (parser->token.kind == PERCH__TOKEN_EQUALS)
-		rc = read_value(parser, term, name);
+		rc = parse_value(parser, term, name);
 	terms->nr += !rc;
 	return rc;
 }
@@ -70,7 +68,7 @@ int perch__parse_terms(struct perch__parser *parser, struct perch__terms *terms)
 	perch__advance(parser);
 	terms->from = parser->token.at;
 	while (parser->token.kind != PERCH__TOKEN_SLASH) {
-		int rc = read_term(parser, terms);
+		int rc = parse_term(parser, terms);
 
 		if (rc)
 			return rc;
@@ -87,8 +85,8 @@ int perch__parse_terms(struct perch__parser *parser, struct perch__terms *terms)
 	return 0;
 }
 
-static int refuse_pair(struct perch__parser *parser, const struct perch__terms *terms,
-		       const char *one, const char *other, const char *why)
+static int check_pair(struct perch__parser *parser, const struct perch__terms *terms,
+		      const char *one, const char *other, const char *why)
 {
 	const struct perch__term *first = perch__find_term(parser, terms, one);
 	const struct perch__term *second = perch__find_term(parser, terms, other);
@@ -104,8 +102,8 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 		       const struct perch_event *event)
 {
 	const struct perch__term *stack = perch__find_term(parser, terms, "stack-size");
-	int rc = refuse_pair(parser, terms, "period", "freq",
-			     "a sample comes every so many events, or so many times a second");
+	int rc = check_pair(parser, terms, "period", "freq",
+			    "one sets the events per sample, the other the samples per second");
 
 	if (rc)
 		return rc;
@@ -113,16 +111,14 @@ int perch__check_terms(struct perch__parser *parser, const struct perch__terms *
 	    event->terms.call_graph != PERCH_CALL_GRAPH_DWARF)
 		return perch__parse_error(
 			parser, stack->at, EINVAL, PERCH_ERROR_CONFLICT,
-			"stack-size= is of call-graph=dwarf alone, which copies the stack");
+			"stack-size= needs call-graph=dwarf, which copies the stack");
 	if (event->terms.max_stack && event->terms.call_graph == PERCH_CALL_GRAPH_NONE)
-		return perch__parse_error(
-			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
-			"max-stack= and call-graph=no exclude each other: there is no stack to limit");
+		return perch__parse_error(parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,
+					  "max-stack= and call-graph=no exclude each other");
 	return 0;
 }
 
-/* A name that no event without a PMU takes. */
-static int unknown_term(struct perch__parser *parser, const struct perch__term *term)
+static int report_unknown(struct perch__parser *parser, const struct perch__term *term)
 {
 	char name[PERCH__WORD_SIZE];
 	struct perch__suggestions suggestions = { .word = name };
@@ -132,7 +128,7 @@ static int unknown_term(struct perch__parser *parser, const struct perch__term *
 			   "this event has no term '%s'", name);
 	perch__suggest_terms(&suggestions);
 	perch__suggestions_remedy(&suggestions, parser->err,
-				  "perch-events(7) lists the terms that every event takes");
+				  "perch-events(7) lists the terms of all events");
 	return -EINVAL;
 }
 
@@ -151,7 +147,7 @@ int perch__apply_terms(struct perch__parser *parser, const struct perch__terms *
 			continue;
 		perch__term_name(parser, term, name);
 		if (term->valued || !perch__is_raw_term(name, &config) || parser->config_fixed)
-			return unknown_term(parser, term);
+			return report_unknown(parser, term);
 		perch__set_config(&event->attr, config);
 	}
 	return perch__check_terms(parser, terms, event);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms whose values are words of a fixed set. */
+/* The values of terms: names, numbers and keywords of a fixed set. */
 #include <errno.h>
 #include <string.h>
 
 #include "terms.h"
 
-struct word {
+struct keyword {
 	const char *name;
 	uint64_t bits;
 };
@@ -14,7 +14,7 @@ struct word {
 #define BRANCH(name, bit) { name, PERCH_SAMPLE_BRANCH_##bit }
 /* clang-format on */
 
-static const struct word branches[] = {
+static const struct keyword branches[] = {
 	BRANCH("u", USER),
 	BRANCH("k", KERNEL),
 	BRANCH("hv", HV),
@@ -37,18 +37,18 @@ static const struct word branches[] = {
 	BRANCH("counter", COUNTERS),
 };
 
-/* Bits as attr.aux_action has them. */
-static const struct word actions[] = { { "start-paused", 1 }, { "pause", 2 }, { "resume", 4 } };
+/* Bits of attr.aux_action. */
+static const struct keyword actions[] = { { "start-paused", 1 }, { "pause", 2 }, { "resume", 4 } };
 
-static const struct word call_graphs[] = {
+static const struct keyword call_graphs[] = {
 	{ "fp", PERCH_CALL_GRAPH_FP },
 	{ "dwarf", PERCH_CALL_GRAPH_DWARF },
 	{ "lbr", PERCH_CALL_GRAPH_LBR },
 	{ "no", PERCH_CALL_GRAPH_NONE },
 };
 
-static int refuse_word(struct perch__parser *parser, const struct word *words, size_t nr, size_t at,
-		       size_t length, const char *what)
+static int report_keyword(struct perch__parser *parser, const struct keyword *keywords, size_t nr,
+			  size_t at, size_t length, const char *what)
 {
 	char word[64];
 	struct perch__suggestions suggestions = { .word = word };
@@ -56,50 +56,52 @@ static int refuse_word(struct perch__parser *parser, const struct word *words, s
 	length = length < sizeof(word) ? length : sizeof(word) - 1;
 	memcpy(word, parser->text + at, length);
 	word[length] = '\0';
-	perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%s' is no %s", word, what);
+	perch__parse_error(parser, at, EINVAL, PERCH_ERROR_SYNTAX, "'%s' is not %s", word, what);
 	for (size_t i = 0; i < nr; i++)
-		perch__suggest(&suggestions, words[i].name);
+		perch__suggest(&suggestions, keywords[i].name);
 	if (suggestions.nr || !parser->err)
 		perch__suggestions_remedy(&suggestions, parser->err, "");
-	else if (words == branches)
+	else if (keywords == branches)
 		perch_error_remedy(
 			parser->err,
-			"kinds are any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, "
+			"branch types are any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, "
 			"abort_tx, in_tx, no_tx; with u, k, hv, no_flags, no_cycles, save_type, hw_index, "
 			"priv, counter");
 	else
-		perch_error_remedy(parser->err, words == actions
-							? "write start-paused, pause or resume"
-							: "write fp, dwarf, lbr or no");
+		perch_error_remedy(parser->err, keywords == actions
+							? "use start-paused, pause or resume"
+							: "use fp, dwarf, lbr or no");
 	return -EINVAL;
 }
 
-static const struct word *find(const struct word *words, size_t nr, const char *text, size_t length)
+static const struct keyword *find_keyword(const struct keyword *keywords, size_t nr,
+					  const char *text, size_t length)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (strlen(words[i].name) == length && !memcmp(words[i].name, text, length))
-			return &words[i];
+		if (strlen(keywords[i].name) == length && !memcmp(keywords[i].name, text, length))
+			return &keywords[i];
 	return NULL;
 }
 
-/* Words with ',' or '|' between them: the sum of their bits. */
-static int sum_words(struct perch__parser *parser, const struct perch__term *term,
-		     const struct word *words, size_t nr, const char *what, uint64_t *bits)
+/* Parses keywords separated by ',' or '|' and combines their bits. */
+static int parse_keywords(struct perch__parser *parser, const struct perch__term *term,
+			  const struct keyword *keywords, size_t nr, const char *what,
+			  uint64_t *bits)
 {
 	size_t at = term->value_at, end = at + term->value_length;
 
 	*bits = 0;
 	while (true) {
-		const struct word *word;
+		const struct keyword *keyword;
 		size_t length = 0;
 
 		while (at + length < end && parser->text[at + length] != ',' &&
 		       parser->text[at + length] != '|')
 			length++;
-		word = find(words, nr, parser->text + at, length);
-		if (!word)
-			return refuse_word(parser, words, nr, at, length, what);
-		*bits |= word->bits;
+		keyword = find_keyword(keywords, nr, parser->text + at, length);
+		if (!keyword)
+			return report_keyword(parser, keywords, nr, at, length, what);
+		*bits |= keyword->bits;
 		at += length;
 		if (at == end)
 			return 0;
@@ -111,9 +113,9 @@ int perch__parse_branch_type(struct perch__parser *parser, const struct perch__t
 			     struct perch_event *event)
 {
 	uint64_t *bits = &event->terms.branch_sample_type;
-	int rc = sum_words(parser, term, branches, PERCH__NR(branches), "kind of branch", bits);
+	int rc = parse_keywords(parser, term, branches, PERCH__NR(branches), "a branch type", bits);
 
-	/* whose branches alone: then of every kind, for the kernel wants one */
+	/* the kernel requires a branch type beside the privilege levels */
 	if (!rc && !(*bits & ~(uint64_t)PERCH_SAMPLE_BRANCH_PLM_ALL))
 		*bits |= PERCH_SAMPLE_BRANCH_ANY;
 	return rc;
@@ -123,14 +125,13 @@ int perch__parse_aux_action(struct perch__parser *parser, const struct perch__te
 			    struct perch_event *event)
 {
 	uint64_t bits;
-	int rc = sum_words(parser, term, actions, PERCH__NR(actions), "action on an AUX area",
-			   &bits);
+	int rc = parse_keywords(parser, term, actions, PERCH__NR(actions), "an AUX action", &bits);
 
 	if (rc)
 		return rc;
 	if ((bits & 6) == 6)
 		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_CONFLICT,
-					  "an event pauses the AUX area or resumes it, not both");
+					  "pause and resume exclude each other");
 	event->terms.aux_action = bits;
 	return 0;
 }
@@ -140,28 +141,28 @@ int perch__parse_call_graph(struct perch__parser *parser, const struct perch__te
 {
 	const char *text = parser->text + term->value_at;
 	size_t length = 0;
-	const struct word *word;
+	const struct keyword *keyword;
 	uint64_t bytes;
 
 	while (length < term->value_length && text[length] != ',')
 		length++;
-	word = find(call_graphs, PERCH__NR(call_graphs), text, length);
-	if (!word)
-		return refuse_word(parser, call_graphs, PERCH__NR(call_graphs), term->value_at,
-				   length, "way to find callers");
-	event->terms.call_graph = word->bits;
+	keyword = find_keyword(call_graphs, PERCH__NR(call_graphs), text, length);
+	if (!keyword)
+		return report_keyword(parser, call_graphs, PERCH__NR(call_graphs), term->value_at,
+				      length, "a call graph mode");
+	event->terms.call_graph = keyword->bits;
 	if (length == term->value_length)
 		return 0;
-	if (word->bits != PERCH_CALL_GRAPH_DWARF)
+	if (keyword->bits != PERCH_CALL_GRAPH_DWARF)
 		return perch__parse_error(parser, term->value_at + length, EINVAL,
 					  PERCH_ERROR_SYNTAX,
-					  "only dwarf has a size of the stack behind it");
+					  "only dwarf can be followed by a stack size");
 	length++;
 	if (perch__parse_number(text + length, term->value_length - length, &bytes) || !bytes ||
 	    bytes > 65528 || bytes % 8)
-		return perch__parse_error(parser, term->value_at + length, EINVAL,
-					  PERCH_ERROR_SYNTAX,
-					  "the stack's size is a multiple of 8, up to 65528 bytes");
+		return perch__parse_error(
+			parser, term->value_at + length, EINVAL, PERCH_ERROR_SYNTAX,
+			"the stack size must be a multiple of 8, from 8 to 65528");
 	event->terms.stack_bytes = bytes;
 	return 0;
 }
@@ -169,7 +170,7 @@ int perch__parse_call_graph(struct perch__parser *parser, const struct perch__te
 void perch__term_name(const struct perch__parser *parser, const struct perch__term *term,
 		      char name[PERCH__WORD_SIZE])
 {
-	/* shorter than PERCH__WORD_SIZE: read_term() saw to it */
+	/* perch__take_word() has checked the length */
 	memcpy(name, parser->text + term->at, term->length);
 	name[term->length] = '\0';
 }

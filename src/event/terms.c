@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The terms that every event takes: how it is sampled, what it is called, and its bare config
- * words. */
+/* Terms that every event takes: about sampling, its name, and its config fields. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,69 +11,65 @@
 #define FIELD(field) offsetof(struct perch_event_terms, field)
 /* clang-format off */
 #define NUMBER(text, field, from, to, multiple_of) \
-	{ .name = text, .takes = TAKES_NUMBER, .member = FIELD(field), \
+	{ .name = text, .type = VALUE_NUMBER, .member = FIELD(field), \
 	  .size = sizeof(((struct perch_event_terms *)0)->field), .least = from, .most = to, .step = multiple_of }
 /* clang-format on */
 
-/* What a term's value is made of. */
-enum takes {
-	TAKES_NUMBER, /* into .member of .size bytes */
-	TAKES_YES,    /* 1 says yes, 0 says no */
-	TAKES_NO,     /* 1 says no, 0 says yes */
-	TAKES_FLAG,   /* a bool: 0 or 1 */
-	TAKES_PERIOD,
-	TAKES_FREQUENCY,
-	TAKES_CONFIG, /* a word of the attr */
-	TAKES_RAW,    /* config, written as the CPU's manual does */
-	TAKES_NAME,
-	TAKES_CALL_GRAPH,
-	TAKES_BRANCHES,
-	TAKES_AUX_ACTION,
-	TAKES_FILTER,
-	TAKES_NOTE,    /* taken and kept out: it means something to the caller of perf alone */
-	TAKES_NOTHING, /* means something in perf, but nothing here: refused with .why */
+/* The type of a term's value. */
+enum value_type {
+	VALUE_NUMBER, /* stored in .member, of .size bytes */
+	VALUE_YES,    /* a tristate: 1 is yes, 0 is no */
+	VALUE_NO,     /* a tristate: 1 is no, 0 is yes */
+	VALUE_FLAG,   /* a bool: 0 or 1 */
+	VALUE_PERIOD,
+	VALUE_FREQUENCY,
+	VALUE_CONFIG, /* a config field */
+	VALUE_RAW,    /* config */
+	VALUE_NAME,
+	VALUE_CALL_GRAPH,
+	VALUE_BRANCHES,
+	VALUE_AUX_ACTION,
+	VALUE_FILTER,
+	VALUE_IGNORED, /* has a meaning for users of perf only */
+	VALUE_REFUSED, /* has a meaning in perf only, see .reason */
 };
 
-static const struct kind {
+static const struct term_kind {
 	const char *name;
-	enum takes takes;
+	enum value_type type;
 	unsigned short member, size;
 	uint64_t least, most, step;
-	const char *why;
+	const char *reason;
 } kinds[] = {
-	{ .name = "config", .takes = TAKES_CONFIG, .most = UINT64_MAX },
-	{ .name = "config1", .takes = TAKES_CONFIG, .most = UINT64_MAX },
-	{ .name = "config2", .takes = TAKES_CONFIG, .most = UINT64_MAX },
-	{ .name = "config3", .takes = TAKES_CONFIG, .most = UINT64_MAX },
-	{ .name = "config4", .takes = TAKES_CONFIG, .most = UINT64_MAX },
-	{ .name = "raw", .takes = TAKES_RAW, .most = UINT64_MAX },
-	{ .name = "period", .takes = TAKES_PERIOD, .least = 1, .most = INT64_MAX },
-	{ .name = "freq", .takes = TAKES_FREQUENCY, .least = 1, .most = INT64_MAX },
-	{ .name = "name", .takes = TAKES_NAME },
-	{ .name = "call-graph", .takes = TAKES_CALL_GRAPH },
+	{ .name = "config", .type = VALUE_CONFIG, .most = UINT64_MAX },
+	{ .name = "config1", .type = VALUE_CONFIG, .most = UINT64_MAX },
+	{ .name = "config2", .type = VALUE_CONFIG, .most = UINT64_MAX },
+	{ .name = "config3", .type = VALUE_CONFIG, .most = UINT64_MAX },
+	{ .name = "config4", .type = VALUE_CONFIG, .most = UINT64_MAX },
+	{ .name = "raw", .type = VALUE_RAW, .most = UINT64_MAX },
+	{ .name = "period", .type = VALUE_PERIOD, .least = 1, .most = INT64_MAX },
+	{ .name = "freq", .type = VALUE_FREQUENCY, .least = 1, .most = INT64_MAX },
+	{ .name = "name", .type = VALUE_NAME },
+	{ .name = "call-graph", .type = VALUE_CALL_GRAPH },
 	NUMBER("stack-size", stack_bytes, 8, 65528, 8),
 	NUMBER("max-stack", max_stack, 1, UINT16_MAX, 1),
-	{ .name = "inherit", .takes = TAKES_YES, .member = FIELD(inherit), .most = 1 },
-	{ .name = "no-inherit", .takes = TAKES_NO, .member = FIELD(inherit), .most = 1 },
-	{ .name = "overwrite", .takes = TAKES_YES, .member = FIELD(overwrite), .most = 1 },
-	{ .name = "no-overwrite", .takes = TAKES_NO, .member = FIELD(overwrite), .most = 1 },
-	{ .name = "time", .takes = TAKES_YES, .member = FIELD(time), .most = 1 },
-	{ .name = "percore", .takes = TAKES_FLAG, .member = FIELD(percore), .most = 1 },
-	{ .name = "aux-output", .takes = TAKES_FLAG, .member = FIELD(aux_output), .most = 1 },
+	{ .name = "inherit", .type = VALUE_YES, .member = FIELD(inherit), .most = 1 },
+	{ .name = "no-inherit", .type = VALUE_NO, .member = FIELD(inherit), .most = 1 },
+	{ .name = "overwrite", .type = VALUE_YES, .member = FIELD(overwrite), .most = 1 },
+	{ .name = "no-overwrite", .type = VALUE_NO, .member = FIELD(overwrite), .most = 1 },
+	{ .name = "time", .type = VALUE_YES, .member = FIELD(time), .most = 1 },
+	{ .name = "percore", .type = VALUE_FLAG, .member = FIELD(percore), .most = 1 },
+	{ .name = "aux-output", .type = VALUE_FLAG, .member = FIELD(aux_output), .most = 1 },
 	NUMBER("aux-sample-size", aux_sample_bytes, 1, UINT16_MAX, 1),
-	{ .name = "aux-action", .takes = TAKES_AUX_ACTION },
-	{ .name = "branch_type", .takes = TAKES_BRANCHES },
-	{ .name = "filter", .takes = TAKES_FILTER },
-	{ .name = "metric-id", .takes = TAKES_NOTE },
-	{ .name = "nr",
-	  .takes = TAKES_NOTHING,
-	  .why = "it limits what 'perf trace' shows of an event" },
-	{ .name = "driver-config",
-	  .takes = TAKES_NOTHING,
-	  .why = "it is for drivers of perf's own" },
+	{ .name = "aux-action", .type = VALUE_AUX_ACTION },
+	{ .name = "branch_type", .type = VALUE_BRANCHES },
+	{ .name = "filter", .type = VALUE_FILTER },
+	{ .name = "metric-id", .type = VALUE_IGNORED },
+	{ .name = "nr", .type = VALUE_REFUSED, .reason = "it limits the output of 'perf trace'" },
+	{ .name = "driver-config", .type = VALUE_REFUSED, .reason = "it is for drivers in perf" },
 };
 
-static const struct kind *find_kind(const char *name)
+static const struct term_kind *find_kind(const char *name)
 {
 	for (size_t i = 0; i < PERCH__NR(kinds); i++)
 		if (!strcmp(kinds[i].name, name))
@@ -85,76 +80,76 @@ static const struct kind *find_kind(const char *name)
 void perch__suggest_terms(struct perch__suggestions *suggestions)
 {
 	for (size_t i = 0; i < PERCH__NR(kinds); i++)
-		if (kinds[i].takes != TAKES_NOTHING)
+		if (kinds[i].type != VALUE_REFUSED)
 			perch__suggest(suggestions, kinds[i].name);
 }
 
 bool perch__is_config_term(const char *name)
 {
-	const struct kind *kind = find_kind(name);
+	const struct term_kind *kind = find_kind(name);
 
-	return kind && (kind->takes == TAKES_CONFIG || kind->takes == TAKES_RAW);
+	return kind && (kind->type == VALUE_CONFIG || kind->type == VALUE_RAW);
 }
 
 const char *perch__term_value_help(const char *name)
 {
-	const struct kind *kind = find_kind(name);
+	const struct term_kind *kind = find_kind(name);
 
-	switch (kind ? kind->takes : TAKES_NUMBER) {
-	case TAKES_CALL_GRAPH:
+	switch (kind ? kind->type : VALUE_NUMBER) {
+	case VALUE_CALL_GRAPH:
 		return "fp, dwarf, lbr or no";
-	case TAKES_NAME:
-		return "the event's new name";
-	case TAKES_BRANCHES:
-		return "kinds of branches, as in any_call";
-	case TAKES_AUX_ACTION:
+	case VALUE_NAME:
+		return "a name";
+	case VALUE_BRANCHES:
+		return "branch types, as any_call";
+	case VALUE_AUX_ACTION:
 		return "start-paused, pause or resume";
-	case TAKES_FILTER:
+	case VALUE_FILTER:
 		return "an expression in quotes";
-	case TAKES_NOTE:
+	case VALUE_IGNORED:
 		return "an id";
 	default:
 		return "a number";
 	}
 }
 
-/* The value as a number of the kind's range. */
-static int ranged(struct perch__parser *parser, const struct perch__term *term,
-		  const struct kind *kind, uint64_t *value)
+/* Parses the value and checks its range. */
+static int parse_ranged(struct perch__parser *parser, const struct perch__term *term,
+			const struct term_kind *kind, uint64_t *value)
 {
 	int rc = perch__term_number(parser, term, value);
 
 	if (rc)
 		return rc;
-	if (kind->takes != TAKES_NUMBER && kind->most == 1 && *value > 1)
+	if (kind->type != VALUE_NUMBER && kind->most == 1 && *value > 1)
 		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "term '%s' is 0 or 1, not %llu", kind->name,
+					  "term '%s' must be 0 or 1 (given %llu)", kind->name,
 					  (unsigned long long)*value);
 	if (*value < kind->least || *value > kind->most)
 		return perch__parse_error(parser, term->valued ? term->value_at : term->at, ERANGE,
 					  PERCH_ERROR_SYNTAX,
-					  "%llu is out of the range of term '%s': %llu to %llu",
-					  (unsigned long long)*value, kind->name,
+					  "term '%s' must be %llu to %llu (given %llu)", kind->name,
 					  (unsigned long long)kind->least,
-					  (unsigned long long)kind->most);
+					  (unsigned long long)kind->most,
+					  (unsigned long long)*value);
 	if (kind->step > 1 && *value % kind->step)
 		return perch__parse_error(parser, term->value_at, EINVAL, PERCH_ERROR_SYNTAX,
-					  "term '%s' is a multiple of %llu, not %llu", kind->name,
-					  (unsigned long long)kind->step,
+					  "term '%s' must be a multiple of %llu (given %llu)",
+					  kind->name, (unsigned long long)kind->step,
 					  (unsigned long long)*value);
 	return 0;
 }
 
 static int apply_config(struct perch__parser *parser, const struct perch__term *term,
-			const struct kind *kind, struct perch_event *event, uint64_t value)
+			const struct term_kind *kind, struct perch_event *event, uint64_t value)
 {
 	if (parser->config_fixed)
 		return perch__parse_error(
 			parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-			"the words before the slash make the config words of this event: '%s' would "
+			"the part before the slash sets the config fields of this event: '%s' would "
 			"overwrite them",
 			kind->name);
-	if (kind->takes == TAKES_RAW || !strcmp(kind->name, "config"))
+	if (kind->type == VALUE_RAW || !strcmp(kind->name, "config"))
 		perch__set_config(&event->attr, value);
 	else
 		*perch__config_field(&event->attr, kind->name) = value;
@@ -162,30 +157,29 @@ static int apply_config(struct perch__parser *parser, const struct perch__term *
 }
 
 static int apply_number(struct perch__parser *parser, const struct perch__term *term,
-			const struct kind *kind, struct perch_event *event)
+			const struct term_kind *kind, struct perch_event *event)
 {
 	char *member = (char *)&event->terms + kind->member;
 	uint64_t value;
-	int rc = ranged(parser, term, kind, &value);
+	int rc = parse_ranged(parser, term, kind, &value);
 
 	if (rc)
 		return rc;
-	switch (kind->takes) {
-	case TAKES_CONFIG:
-	case TAKES_RAW:
+	switch (kind->type) {
+	case VALUE_CONFIG:
+	case VALUE_RAW:
 		return apply_config(parser, term, kind, event, value);
-	case TAKES_PERIOD:
-	case TAKES_FREQUENCY:
-		event->attr.sample_period = value; /* of one union with sample_freq */
-		event->attr.freq = kind->takes == TAKES_FREQUENCY;
+	case VALUE_PERIOD:
+	case VALUE_FREQUENCY:
+		event->attr.sample_period = value; /* a union with sample_freq */
+		event->attr.freq = kind->type == VALUE_FREQUENCY;
 		return 0;
-	case TAKES_YES:
-	case TAKES_NO:
-		*(enum perch_tristate *)member = value == (kind->takes == TAKES_YES)
-							 ? PERCH_TRISTATE_YES
-							 : PERCH_TRISTATE_NO;
+	case VALUE_YES:
+	case VALUE_NO:
+		*(enum perch_tristate *)member =
+			value == (kind->type == VALUE_YES) ? PERCH_TRISTATE_YES : PERCH_TRISTATE_NO;
 		return 0;
-	case TAKES_FLAG:
+	case VALUE_FLAG:
 		*(bool *)member = value;
 		return 0;
 	default:
@@ -198,32 +192,32 @@ static int apply_number(struct perch__parser *parser, const struct perch__term *
 }
 
 static int apply_text(struct perch__parser *parser, const struct perch__term *term,
-		      const struct kind *kind, struct perch_event *event)
+		      const struct term_kind *kind, struct perch_event *event)
 {
 	const char *value = parser->text + term->value_at;
 
 	if (!term->valued)
 		return perch__parse_error(parser, term->at + term->length, EINVAL,
-					  PERCH_ERROR_SYNTAX, "term '%s' needs a value: '=' and %s",
+					  PERCH_ERROR_SYNTAX, "term '%s' needs '=' and %s",
 					  kind->name, perch__term_value_help(kind->name));
-	switch (kind->takes) {
-	case TAKES_NAME:
+	switch (kind->type) {
+	case VALUE_NAME:
 		snprintf(event->name, sizeof(event->name), "%.*s",
 			 (int)(term->value_length < sizeof(event->name) ? term->value_length
 									: sizeof(event->name)),
 			 value);
 		return 0;
-	case TAKES_CALL_GRAPH:
+	case VALUE_CALL_GRAPH:
 		return perch__parse_call_graph(parser, term, event);
-	case TAKES_BRANCHES:
+	case VALUE_BRANCHES:
 		return perch__parse_branch_type(parser, term, event);
-	case TAKES_AUX_ACTION:
+	case VALUE_AUX_ACTION:
 		return perch__parse_aux_action(parser, term, event);
-	case TAKES_FILTER:
+	case VALUE_FILTER:
 		if (term->value_length > PERCH__FILTER_MAX)
 			return perch__parse_error(parser, term->value_at, EINVAL,
 						  PERCH_ERROR_SYNTAX,
-						  "the kernel takes filters of at most %d bytes",
+						  "a filter has at most %d bytes",
 						  PERCH__FILTER_MAX);
 		free(event->filter);
 		event->filter = strndup(value, term->value_length);
@@ -239,7 +233,7 @@ static int apply_text(struct perch__parser *parser, const struct perch__term *te
 int perch__apply_common_term(struct perch__parser *parser, const struct perch__term *term,
 			     struct perch_event *event)
 {
-	const struct kind *kind;
+	const struct term_kind *kind;
 	char name[PERCH__WORD_SIZE];
 	int rc;
 
@@ -247,10 +241,10 @@ int perch__apply_common_term(struct perch__parser *parser, const struct perch__t
 	kind = find_kind(name);
 	if (!kind)
 		return 0;
-	if (kind->takes == TAKES_NOTHING)
+	if (kind->type == VALUE_REFUSED)
 		return perch__parse_error(parser, term->at, EINVAL, PERCH_ERROR_UNKNOWN_TERM,
-					  "term '%s' means nothing here: %s", name, kind->why);
-	rc = kind->takes < TAKES_NAME ? apply_number(parser, term, kind, event)
-				      : apply_text(parser, term, kind, event);
+					  "term '%s' is not supported: %s", name, kind->reason);
+	rc = kind->type < VALUE_NAME ? apply_number(parser, term, kind, event)
+				     : apply_text(parser, term, kind, event);
 	return rc ? rc : 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * USDT probes: notes of the owner "stapsdt" in sections of ELF files. Each describes one place in
- * the code: its address, the address that the section .stapsdt.base had when the note was made
- * (what moved it moved the place), the address of the reference counter or 0, then the names of
- * provider and probe and how to get at the arguments.
+ * USDT probes: notes of the owner "stapsdt" in sections of ELF files. A note has the address of one
+ * site, the link-time address of the section .stapsdt.base (prelink moves both by the same
+ * distance), the address of the reference counter or 0, then the names of provider and probe and
+ * the location of the arguments.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,29 +13,29 @@
 
 #include "elf_lookup.h"
 
-#define OWNER	   "stapsdt"
-#define NOTE_PROBE 3
-#define MOST_NOTES \
-	((size_t)64 << 20)  /* bytes of notes: of all sections, for many may lie in one place */
-#define MOST_OFFERED 100000 /* names compared with an unknown one: a fraction of a second */
+#define OWNER	    "stapsdt"
+#define NOTE_PROBE  3
+#define NOTES_MAX   ((size_t)64 << 20) /* bytes of notes in all sections, which may overlap */
+#define SUGGEST_MAX 100000	       /* names to compare with the probe, to limit the time */
 
 struct note {
-	uint64_t place, base, counter;
+	uint64_t address, base, counter;
 	const char *provider, *name;
 };
 
 struct search {
 	const struct perch__elf *elf;
 	const char *provider, *name;
-	uint64_t base; /* where .stapsdt.base is; 0: the file has none */
+	uint64_t base; /* address of .stapsdt.base; 0 if the file has none */
 	struct perch__usdt_site *site;
 	size_t nr;
-	size_t notes; /* bytes of them so far */
+	size_t notes; /* bytes read so far */
 	struct perch__suggestions *suggestions;
-	size_t offered;
+	size_t suggested;
 };
 
-/* A string that ends within `size` bytes, and what is behind it; NULL: it does not end there. */
+/* Returns the string at *at, which must end within *size bytes, and moves both after it; or NULL.
+ */
 static const char *take_string(const char **at, size_t *size)
 {
 	const char *text = *at;
@@ -57,7 +57,7 @@ static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, 
 	if (size < 3 * word)
 		return false;
 	size -= 3 * word;
-	note->place = perch__elf_word(elf, bytes, word);
+	note->address = perch__elf_word(elf, bytes, word);
 	note->base = perch__elf_word(elf, bytes + word, word);
 	note->counter = perch__elf_word(elf, bytes + 2 * word, word);
 	note->provider = take_string(&at, &size);
@@ -65,7 +65,7 @@ static bool read_note(const struct perch__elf *elf, const unsigned char *bytes, 
 	return note->name;
 }
 
-static void offer(struct perch__suggestions *suggestions, const struct note *note)
+static void suggest(struct perch__suggestions *suggestions, const struct note *note)
 {
 	char name[128];
 
@@ -73,8 +73,8 @@ static void offer(struct perch__suggestions *suggestions, const struct note *not
 		perch__suggest(suggestions, name);
 }
 
-/* Compilers that copy code make several notes of one place, and one place is hit once. */
-static bool known(const struct search *search, uint64_t offset)
+/* A compiler that copies code may write several notes for one site. */
+static bool has_site(const struct search *search, uint64_t offset)
 {
 	for (size_t i = 0; i < search->nr; i++)
 		if (search->site[i].offset == offset)
@@ -82,21 +82,21 @@ static bool known(const struct search *search, uint64_t offset)
 	return false;
 }
 
-static int take_note(struct search *search, const struct note *note)
+static int add_note(struct search *search, const struct note *note)
 {
 	uint64_t moved = search->base && note->base ? search->base - note->base : 0;
 	struct perch__usdt_site site = { 0 };
 
 	if (strcmp(note->provider, search->provider) || strcmp(note->name, search->name)) {
-		if (search->suggestions && search->offered++ < MOST_OFFERED)
-			offer(search->suggestions, note);
+		if (search->suggestions && search->suggested++ < SUGGEST_MAX)
+			suggest(search->suggestions, note);
 		return 0;
 	}
-	if (!perch__elf_find_offset(search->elf, note->place + moved, true, &site.offset) ||
+	if (!perch__elf_find_offset(search->elf, note->address + moved, true, &site.offset) ||
 	    (note->counter &&
 	     !perch__elf_find_offset(search->elf, note->counter + moved, false, &site.counter)))
 		return -EBADMSG;
-	if (known(search, site.offset))
+	if (has_site(search, site.offset))
 		return 0;
 	if (search->nr == PERCH__USDT_SITES_MAX)
 		return -E2BIG;
@@ -118,31 +118,30 @@ static int walk_notes(struct search *search, const unsigned char *bytes, size_t 
 			continue;
 		if (!read_note(search->elf, part.data, part.size, &note))
 			return -EBADMSG;
-		rc = take_note(search, &note);
+		rc = add_note(search, &note);
 		if (rc)
 			return rc;
 	}
 	return rc;
 }
 
-/* What sections are called; the names end with a NUL behind them. */
+/* The names of sections, with a NUL at the end. */
 struct names {
 	unsigned char *text;
 	size_t size;
 };
 
-static bool named(const struct names *names, const struct perch__elf_section *section,
-		  const char *name)
+static bool has_name(const struct names *names, const struct perch__elf_section *section,
+		     const char *name)
 {
 	return section->name < names->size && !strcmp((char *)names->text + section->name, name);
 }
 
-/* Other sections of notes may have other alignment. */
 static int walk_section(struct search *search, const struct perch__elf_section *section)
 {
 	unsigned char *bytes;
 	int rc = perch__elf_load(search->elf, &bytes, section->offset, section->size,
-				 MOST_NOTES - search->notes);
+				 NOTES_MAX - search->notes);
 
 	if (rc)
 		return rc;
@@ -158,11 +157,11 @@ static int walk_sections(struct search *search, const struct names *names)
 	int rc = 0;
 
 	for (size_t i = 1; i < elf->nr_sections && !search->base; i++)
-		if (named(names, &elf->section[i], ".stapsdt.base"))
+		if (has_name(names, &elf->section[i], ".stapsdt.base"))
 			search->base = elf->section[i].address;
 	for (size_t i = 1; i < elf->nr_sections && !rc; i++)
 		if (elf->section[i].type == SHT_NOTE &&
-		    named(names, &elf->section[i], ".note.stapsdt"))
+		    has_name(names, &elf->section[i], ".note.stapsdt"))
 			rc = walk_section(search, &elf->section[i]);
 	return rc;
 }

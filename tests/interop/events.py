@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-Event strings mean to perch what they mean to perf: attrs compared with those that `perf stat -vv` and `perf record -vv`
-show. Where perf's own is wrong or absent, DIFFERS says in words why perch's is another.
+Compares the attrs that perch makes of event strings with those that `perf stat -vv` and `perf record -vv` print. DIFFERS
+has the intended differences with their reasons.
 """
 import concurrent.futures
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ATTRS = os.path.join(os.environ.get("PERCH_BUILD_ROOT", "build"), "tests/interop/interop_event_attrs")
-# The fields that an event's text decides when events are counted.
+# Fields that depend on the text when events are counted.
 FIELDS = ["type", "config", "bp_type", "bp_addr", "bp_len", "exclude_user", "exclude_kernel", "exclude_hv",
           "exclude_idle", "exclude_host", "exclude_guest", "precise_ip", "pinned", "exclusive"]
 GENERIC = """
@@ -39,7 +39,7 @@ GROUPS = ["{cs,faults}", "{cs:u,faults:k}", "{cs,faults}:u", "{cs:k,faults}:u", 
           "pair{cs,faults}:u",
           "{cs,faults,dummy}:uW", "{cs:W,faults}:D", "{sched:sched_switch,cs}:u", "{cs//u,faults/name=x/}:k",
           "{cs,faults},sched:sched_switch:k,{dummy}:e"]
-# Terms that perf stat takes, numbers, raw events in all spellings, breakpoints, globs.
+# Terms of perf stat, numbers, raw events in all spellings, breakpoints, globs.
 TERMS = """
     cs/config=5/ cs/config=0x5/u cs/config1=7/ cs/config1=7,config2=0x8/k cs/name=switches/ cs/name=switches/u
     cs/metric-id=x/ cs/percore/ cs/r5/ cs/config=1,name=a,config1=2/ cs//u faults// cycles/name=c,config=1/u
@@ -54,7 +54,7 @@ TERMS = """
     mem:0xffffffff81000000:x:k mem:0x1000:u sched:sched_[ws]* sched:sched_*:u sched:sched_switc?
     sys*:sys_enter_openat* sched:sched_process_e*:k sched:*wait* syscalls:sys_e[nx]*_openat:u
 """.split()
-# Terms about sampling. What perf opens in one call is asked of it in one call; the others end perf, each its own call.
+# Terms about sampling. perf opens many of them in one run; each of SAMPLING_ALONE needs a run of its own.
 SAMPLING = """
     cs cs:u cs:k cs:uk cs:I cs:e cs:D cs:H cs:G cs:P cs:Pp cs/period=1000/ cs/period=0x10/u faults/period=1/
     cpu-clock/period=1000000/ cs/period/ cs/period=010/ cs/freq=100/ faults/freq=50/u cpu-clock/freq=0x64/
@@ -79,86 +79,86 @@ SAMPLING_ALONE = """
     cs/branch_type='any_call,ind_call,cond,save_type,u'/ cs/branch_type='any,priv'/
     cycles/branch_type=any,period=1000/u cs/call-graph=lbr/
 """.split()
-# What perf 6.1 refuses, or makes something else of: what perch makes of it, and why.
+# Texts that perf 6.1 refuses or parses in another way: the attr or error of perch, and the reason.
 DIFFERS = {
     "msr/config=1,event=2/":
         ({"type": None, "config": 2},
-         "perf puts both numbers on top of each other: event= says all bits of config"),
+         "perf combines the bits of both numbers; in perch event= replaces its bits of config"),
     "sched:sched_switch/period=10/":
         ({"type": 2, "sample_period": 10},
-         "perf 6.1 takes only terms of stacks on tracepoints; the kernel takes all"),
+         "perf 6.1 accepts only terms about call chains on tracepoints"),
     "sched:sched_switch/name=switch/":
         ({"type": 2},
-         "perf 6.1 takes only terms of stacks on tracepoints"),
+         "perf 6.1 accepts only terms about call chains on tracepoints"),
     "sched:sched_switch/freq=10/u":
         ({"type": 2, "sample_period": 10, "freq": 1, "exclude_kernel": 1},
-         "perf 6.1 takes only terms of stacks on tracepoints"),
+         "perf 6.1 accepts only terms about call chains on tracepoints"),
     "mem:0x1000:w/period=3/u":
         ({"type": 5, "bp_addr": 0x1000, "bp_type": 2, "bp_len": 4, "sample_period": 3, "exclude_kernel": 1},
-         "perf from 6.5 on takes terms on breakpoints"),
+         "perf accepts terms on breakpoints since 6.5"),
     "cs/name='a b'/":
         ({"type": 1, "config": 3},
-         "perf 6.1 takes no quotes around a name with a space"),
+         "perf 6.1 refuses quotes around a name with a space"),
     "cs/period=1/:u":
         ({"type": 1, "sample_period": 1, "exclude_kernel": 1},
-         "a colon before letters is never wrong in perch"),
+         "perch accepts a colon before all modifiers"),
     "msr/tsc/:k":
         ({"type": None, "exclude_user": 1},
-         "a colon before letters is never wrong in perch"),
+         "perch accepts a colon before all modifiers"),
     "cs/branch_type=any|u/":
         ({"sampling.branch_sample_type": 9},
-         "'|' needs no quotes, which a shell would take"),
+         "perch accepts '|', which needs no quotes inside an event string"),
     "msr/raw=4/":
         ({"type": None, "config": 4},
-         "raw= is of perf 6.4 and later"),
+         "perf has raw= since 6.4"),
     "cs/config3=7/":
         ({"type": 1, "config3": 7},
-         "config3 is of Linux 6.3 and later, perf 6.1 of before"),
+         "config3 is new in Linux 6.3"),
     "cs/aux-action=pause/":
         ({"sampling.aux_action": 2},
-         "aux-action= is of perf 6.13 and later"),
+         "perf has aux-action= since 6.13"),
     "m*/tsc/":
         ({"type": None, "config": 0},
-         "perf 6.1 wants a number behind what a glob matched"),
+         "perf 6.1 requires a number after the match of a glob"),
     "cs/branch_type='any,no_flags,no_cycles'/":
         ({"sampling.branch_sample_type": 0xc008},
-         "perf has no words for these bits"),
+         "perf has no keywords for these bits"),
     "cs/branch_type='any,hw_index,counter'/":
         ({"sampling.branch_sample_type": 0xa0008},
-         "perf 6.1 has no words for these bits"),
+         "perf 6.1 has no keywords for these bits"),
     "cs/max-stack=70000/":
-        ("out of the range",
-         "perf cuts 70000 to 16 bits and asks for 4464 frames"),
+        ("must be 1 to",
+         "perf truncates 70000 to 16 bits: 4464 frames"),
     "cs/period=1000,freq=100/":
         ("exclude each other",
-         "perf takes the last and says nothing"),
+         "perf uses the last without an error"),
     "cs/period=0/":
-        ("out of the range",
-         "perf counts instead of sampling, and says nothing"),
+        ("must be 1 to",
+         "perf counts instead of sampling, without an error"),
     "cs/freq=0/":
-        ("out of the range",
-         "perf asks for no sample at all, and says nothing"),
+        ("must be 1 to",
+         "perf takes no samples, without an error"),
     "cs/call-graph=foo/":
-        ("no way to find callers",
-         "perf takes no notice of it"),
+        ("not a call graph mode",
+         "perf ignores it"),
     "cs/call-graph=fp,stack-size=4096/":
         ("call-graph=dwarf",
-         "perf takes no notice of stack-size="),
+         "perf ignores stack-size="),
     "cs/call-graph=dwarf,stack-size=1001/":
         ("multiple of 8",
-         "perf rounds up and says nothing"),
+         "perf rounds up without an error"),
     "cs/nr=3/":
-        ("means nothing",
-         "nr= is for perf trace; perf record takes no notice of it"),
+        ("not supported",
+         "nr= is for perf trace; perf record ignores it"),
     "duration_time":
         ("no event",
-         "perf's own clock and no event of the kernel: perf opens a dummy for it"),
+         "it is not an event of the kernel: perf opens a dummy event for it"),
     "mem:0x1000:r":
-        ("no breakpoints that hit on reads alone",
-         "perf asks the kernel, which says EINVAL on x86"),
+        ("no breakpoints on reads without writes",
+         "the kernel refuses it with EINVAL on x86"),
     "ftrace:function_no_such*":
         ("no tracepoint matches",
-         "perf refuses it as well, and says less"),
+         "perf refuses it too, with another message"),
 }
 REFUSED = ["cycels", "read", "msr/r0x/", "CYCLES", "msr/Event=0/", "cycles:x", "cycles:", "{cs", "cs}", "cs,,faults", ",", "cycles:pppp", "L1-icache-stores",
            "iTLB-stores", "branch-stores", "sched:no_such_tracepoint", "nosuchpmu/tsc/", "msr/nosuchterm/", "{}", "r",
@@ -168,7 +168,7 @@ REFUSED = ["cycels", "read", "msr/r0x/", "CYCLES", "msr/Event=0/", "cycles:x", "
            "mem:0x1000:q", "mem:0x1000/3:w", "sched:nosuch*", "nosuch*:*", "1:", "1:x", "cs/name/", "{cs,faults}:y",
            "cs//uu", "r0x1a8", "cs/driver-config=3/"]
 
-# A block of -vv, and the calls that open it. perf tries again with less when the kernel refuses.
+# An attr of -vv and the open calls. perf retries with fewer features after a failure.
 BLOCK = re.compile(r"^-{20,}\nperf_event_attr:\n(.*?)^-{20,}\n((?:sys_perf_event_open[^\n]*\n)*)", re.M | re.S)
 UNIONS = {"{ bp_addr, config1 }": "bp_addr", "{ bp_len, config2 }": "bp_len",
           "{ sample_period, sample_freq }": "sample_period"}
@@ -177,7 +177,7 @@ BRANCHES = ["USER", "KERNEL", "HV", "ANY", "ANY_CALL", "ANY_RETURN", "IND_CALL",
 
 
 def by_perf(command, text):
-    """The attrs that perf opens for the string, one dict for each event, with its place in the group."""
+    """The attrs that perf opens for the string, one dict for each event; "leads" is true for a leader."""
     command = ["perf"] + command + ["-vv", "-e", text, "--", "true"]
     shown = subprocess.run(command, capture_output=True, text=True, errors="replace").stderr
     events, failed = [], False
@@ -185,7 +185,7 @@ def by_perf(command, text):
         retry, failed = failed, "failed, error" in calls
         attr = dict(re.match(r"\s*(\{.*?\}|\S+)\s+(.*)", line).groups() for line in block.splitlines())
         if retry or ("watermark" in attr and "sample_type" not in attr):
-            continue    # the same event once more, with less; or perf's own, for what it wants to know beside
+            continue    # a retry of the same event, or an event that perf opens for itself
         event = {field: 0 for field in FIELDS}
         for name, value in attr.items():
             name = UNIONS.get(name, name)
@@ -213,17 +213,17 @@ def by_perch(texts):
     return found
 
 
-# What perf shows by name, as the numbers perch prints.
+# The bits of the names that perf prints.
 SAMPLES = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER".split())}
-# Those bits of sample_type that terms decide; the others are perf's habits.
+# The bits of sample_type that depend on terms; perf sets the others by default.
 BY_TERMS = sum(SAMPLES[name] for name in ("TIME", "CALLCHAIN", "BRANCH_STACK", "REGS_USER", "STACK_USER"))
 SAMPLED = ["sample_stack_user", "sample_regs_user", "sample_max_stack", "exclude_callchain_user", "write_backward",
            "aux_output"]
 
 
 def sampling_differs(mine, perfs):
-    """None, or what differs in the attr of a sampler. What the text leaves open is perf's habit, and of no matter."""
+    """None, or the difference between the attrs of samplers. Defaults of perf are ignored."""
     samples = perfs.get("sample_type", "").split("|")
     branches = perfs.get("branch_sample_type", "").split("|")
     shown = {field: perfs.get(field, 0) for field in SAMPLED}
@@ -234,7 +234,7 @@ def sampling_differs(mine, perfs):
     if not mine.get("leader_sampling"):
         shown["inherit"] = perfs.get("inherit", 0)
     elif "READ" not in samples:
-        return "perch has modifier S, perf not"
+        return "perch has modifier S, perf does not"
     for field, value in shown.items():
         built = mine.get("sampling." + field, 0) & (BY_TERMS if field == "sample_type" else -1)
         if built != value:
@@ -243,13 +243,13 @@ def sampling_differs(mine, perfs):
 
 
 def attr_differs(text, mine, perfs):
-    """None, or what differs. perf sets exclude_guest of its own accord where the text is silent about guests."""
+    """None, or the difference. perf sets exclude_guest by default."""
     for field in FIELDS + ["leads"]:
-        silent = mine["exclude_host"] == 0 and ":H" not in text
-        if field == "exclude_guest" and perfs[field] and silent:
+        unset = mine["exclude_host"] == 0 and ":H" not in text
+        if field == "exclude_guest" and perfs[field] and unset:
             continue
         if field == "precise_ip" and "precise_max" in mine:
-            continue    # how precise the machine is, is asked when the event is opened
+            continue    # perf finds the highest precise_ip when it opens the event
         if field == "bp_len" and "config2" in mine and not mine["bp_len"]:
             continue
         if mine[field] != perfs[field]:
@@ -262,7 +262,7 @@ def same(text, ours, theirs, record):
         return f"perch refuses it: {ours}"
     if len(ours) != len(theirs):
         return f"perch has {len(ours)} events, perf {len(theirs)}"
-    if re.search(r"[*?\[]", text):    # perf takes them as the folder has them, perch by name
+    if re.search(r"[*?\[]", text):    # perf uses the order of the directory, perch sorts by name
         ours, theirs = (sorted(events, key=lambda event: event["config"]) for events in (ours, theirs))
         text = text.split(":", 1)[1] if text.count(":") > 1 else text
         for event in (*ours, *theirs):
@@ -277,8 +277,8 @@ def same(text, ours, theirs, record):
 RECORD = ["record", "--no-bpf-event", "-B", "-N", "-o", "/dev/null"]
 
 
-def ask_perf(texts, ours):
-    """What perf makes of each text. Those of SAMPLING share calls: perf opens all of them."""
+def run_perf(texts, ours):
+    """The attrs of perf for each text. The texts of SAMPLING share a few runs."""
     found = {}
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for text in texts:
@@ -301,7 +301,7 @@ def check(number, text, why, skip=None):
 
 def check_differs(text, expected, reason, ours, theirs):
     if isinstance(ours, str) and re.search("no PMU|tracefs", ours):
-        return check("", f"{text}, unlike perf", None, "this machine has no such event")
+        return check("", f"{text}, unlike perf", None, "the machine has no such event")
     if isinstance(expected, str):
         refused = isinstance(ours, str) and expected in ours
         wrong = None if refused else f"perch should refuse it, with '{expected}': {ours}"
@@ -316,7 +316,7 @@ def check_differs(text, expected, reason, ours, theirs):
 
 def main():
     if not shutil.which("perf"):
-        print("skip: no perf here to compare with")
+        print("skip: perf is not installed")
         return 77
     failed = 0
     counting = GENERIC + MODIFIERS + GROUPS + TERMS
@@ -328,7 +328,7 @@ def main():
     if os.uname().machine not in ("x86_64", "i686"):
         del DIFFERS["mem:0x1000:r"]
     ours = by_perch(dict.fromkeys(counting + sampled + list(DIFFERS) + REFUSED))
-    theirs = ask_perf(counting + SAMPLING_ALONE, ours)
+    theirs = run_perf(counting + SAMPLING_ALONE, ours)
     for texts, record in ((counting, False), (sampled, True)):
         for text in texts:
             perfs = theirs[text, record]
@@ -336,7 +336,7 @@ def main():
             if perfs:
                 failed += check(how, text, same(text, ours[text], perfs, record))
             else:
-                check(how, text, None, "perf does not open it here")
+                check(how, text, None, "perf does not open it")
     for text, (expected, reason) in DIFFERS.items():
         failed += check_differs(text, expected, reason, ours[text], by_perf(RECORD, text))
     for text in REFUSED:

@@ -73,7 +73,7 @@ static void test_tokens(void **state)
 		{ PERCH__TOKEN_SLASH, 20, 1 },	{ PERCH__TOKEN_WORD, 21, 1 },
 		{ PERCH__TOKEN_EQUALS, 22, 1 }, { PERCH__TOKEN_WORD, 23, 3 },
 		{ PERCH__TOKEN_SLASH, 26, 1 },	{ PERCH__TOKEN_CLOSE, 27, 1 },
-		{ PERCH__TOKEN_STRAY, 28, 1 },	{ PERCH__TOKEN_END, 30, 0 },
+		{ PERCH__TOKEN_INVALID, 28, 1 },	{ PERCH__TOKEN_END, 30, 0 },
 	};
 	const char *text = " {page-faults:u, msr/e=0x1/}$ ";
 	size_t at = 0;
@@ -291,7 +291,7 @@ static void test_mistakes(void **state)
 		{ "cycles cs", 7, PERCH_ERROR_SYNTAX, "expected ',' or the end" },
 		{ "cycles:", 7, PERCH_ERROR_SYNTAX, "expected modifiers" },
 		{ "cycles:ux", 8, PERCH_ERROR_SYNTAX, "modifier 'x' is unknown" },
-		{ "cycles:uu", 8, PERCH_ERROR_SYNTAX, "twice" },
+		{ "cycles:uu", 8, PERCH_ERROR_SYNTAX, "repeated" },
 		{ "cycles:pppp", 10, PERCH_ERROR_SYNTAX, "more than three" },
 		{ "cs,cycels", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean cycles?" },
 		{ "page-fault", 0, PERCH_ERROR_UNKNOWN_EVENT, "page-faults" },
@@ -302,7 +302,7 @@ static void test_mistakes(void **state)
 		{ "r12345678901234567", 0, PERCH_ERROR_UNKNOWN_EVENT, "no event" },
 		{ "{cs", 3, PERCH_ERROR_SYNTAX, "expected ',' or '}'" },
 		{ "{}", 1, PERCH_ERROR_SYNTAX, "expected an event, found '}'" },
-		{ "{cs,{faults}}", 4, PERCH_ERROR_SYNTAX, "cannot hold a group" },
+		{ "{cs,{faults}}", 4, PERCH_ERROR_SYNTAX, "cannot contain a group" },
 		{ "cs}", 2, PERCH_ERROR_SYNTAX, "found '}'" },
 		{ "{cs,faults}:x", 12, PERCH_ERROR_SYNTAX, "'x' is unknown" },
 		{ "cs,cpv/event=1/", 3, PERCH_ERROR_UNKNOWN_PMU, "did you mean cpu?" },

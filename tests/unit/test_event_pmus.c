@@ -472,7 +472,7 @@ static void test_mistakes(void **state)
 		{ { "cs,mem-laods", 3, PERCH_ERROR_UNKNOWN_EVENT, "did you mean mem-loads?" },
 		  false },
 		{ { "cpu/r0x/", 4, PERCH_ERROR_UNKNOWN_TERM, "'r0x'" }, false },
-		{ { "duration_time", 0, PERCH_ERROR_UNKNOWN_EVENT, "a clock of perf's own" },
+		{ { "duration_time", 0, PERCH_ERROR_UNKNOWN_EVENT, "perf measures it itself" },
 		  false },
 		{ { "{cycles,nosuch}", 8, PERCH_ERROR_UNKNOWN_EVENT, "nosuch" }, true },
 	};

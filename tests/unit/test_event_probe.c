@@ -159,7 +159,7 @@ static uint64_t place(const char *path, const char *symbol)
 	struct perch__elf_function function;
 	int rc = find(path, symbol, &function);
 
-	if (rc || function.several)
+	if (rc || function.ambiguous)
 		fail_msg("%s in %s: %s", symbol, path, rc ? strerror(-rc) : "several");
 	return function.offset;
 }
@@ -191,8 +191,8 @@ static void functions_are_found_in_every_kind_of_file(void **state)
 		assert_int_equal(place("/opt/kind", "copy@@V_2"), ELF_CODE + 0x110);
 		assert_int_equal(place("/opt/kind", "gone@V_2"), ELF_CODE + 0x140);
 		assert_int_equal(find("/opt/kind", "copy@V_3", &function), -ENOENT);
-		assert_true(!find("/opt/kind", "gone", &function) && function.several);
-		assert_true(!find("/opt/kind", "twin", &function) && function.several);
+		assert_true(!find("/opt/kind", "gone", &function) && function.ambiguous);
+		assert_true(!find("/opt/kind", "twin", &function) && function.ambiguous);
 		assert_int_equal(find("/opt/kind", "number", &function), -ENOENT);
 		assert_int_equal(find("/opt/kind", "lost", &function), -ENOENT);
 		assert_int_equal(find("/opt/kind", "mai", &function), -ENOENT);
@@ -466,7 +466,7 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:\"/opt/whole:main", -EINVAL, 7, "quote", NULL },
 	{ "uprobe:/opt/whole:main+", -EINVAL, 23, "expected an offset", NULL },
 	{ "uprobe:/opt/whole:main+x", -EINVAL, 23, "expected an offset", NULL },
-	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the place of a reference counter",
+	{ "uprobe:/opt/whole:main(", -EINVAL, 23, "expected the file offset of a reference counter",
 	  NULL },
 	{ "uprobe:/opt/whole:main(2", -EINVAL, 24, "expected ')'", NULL },
 	{ "uprobe:/opt/whole:main(3)", -EINVAL, 23, "even", NULL },
@@ -476,22 +476,22 @@ static const struct bad_event bad_events[] = {
 	{ "uprobe:/opt/whole:0x10000000000000000", -ERANGE, 18, "64 bits", NULL },
 	{ "uprobe:/opt/whole:0x10zz", -EINVAL, 22, "'z'", NULL },
 	{ "uprobe:/opt/whole:mian", -ENOENT, 18, "no function 'mian'", "did you mean main?" },
-	{ "uprobe:/opt/whole:malloc", -ENOENT, 18, "does not hold it", "library" },
+	{ "uprobe:/opt/whole:malloc", -ENOENT, 18, "does not define it", "library" },
 	{ "uprobe:/opt/whole:twin", -ENOTUNIQ, 18, "several functions", "0xOFFSET" },
 	{ "uprobe:/opt/whole:gone", -ENOTUNIQ, 18, "several functions", "VERSION" },
-	{ "uprobe:/opt/whole:fastest", -EINVAL, 18, "picks one of several", NULL },
+	{ "uprobe:/opt/whole:fastest", -EINVAL, 18, "indirect function", NULL },
 	{ "uprobe:/opt/bare:main", -ENOENT, 17, "stripped", "0xOFFSET" },
 	{ "uprobe:/opt/none:main", -ENOENT, 7, "no file '/opt/none'", NULL },
 	{ "uprobe:/opt:main", -EISDIR, 7, NULL, NULL },
-	{ "uprobe:/opt/script:main", -EBADMSG, 7, "no ELF file", "script" },
-	{ "uprobe:/opt/empty:main", -EBADMSG, 7, "no ELF file", NULL },
+	{ "uprobe:/opt/script:main", -EBADMSG, 7, "not an ELF file", "script" },
+	{ "uprobe:/opt/empty:main", -EBADMSG, 7, "not an ELF file", NULL },
 	{ "uprobe:toool:main", -ENOENT, 7, "in PATH", "path" },
 	{ "uretprobe:/opt/whole:main+4", -EINVAL, 26, "first instruction", "offset" },
 	{ "usdt:/opt/whole", -EINVAL, 15, "expected ':'", NULL },
 	{ "usdt:/opt/whole:shop", -EINVAL, 20, "expected ':' and a name", NULL },
 	{ "usdt:/opt/whole:shop:", -EINVAL, 21, "expected the name", NULL },
 	{ "usdt:/opt/whole:shop:solt", -ENOENT, 16, "no USDT probe 'shop:solt'", "shop:sold" },
-	{ "usdt:/opt/whole:shop:nowhere", -EBADMSG, 5, "damaged", NULL },
+	{ "usdt:/opt/whole:shop:nowhere", -EBADMSG, 5, "corrupt", NULL },
 	{ "cs,uprobe:/opt/whole:main/inherit/", -EINVAL, 3, "cannot be inherited", "all CPUs" },
 	{ "cs,{kprobe:vfs_read,cs/inherit/}", -EINVAL, 3, "cannot be inherited", "all CPUs" },
 	{ "kprobe:", -EINVAL, 7, "expected a function of the kernel", NULL },
