@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watching programs, in parts:
+ * Tracing programs with ptrace(2) and seccomp(2). A file uses those below it:
  *
- *   explain_watch.c      starts or attaches, waits for stops, ends
- *   explain_watch_wait.c       the statuses of threads, in turn
- *   explain_watch_attach.c     -p: seizing a running process, and letting go of it
- *   explain_watch_refused.c    why a process cannot be watched, and what to do
- *   explain_watch_thread.c     which threads there are, and of which process
- *   explain_watch_stops.c      a call begins, a call ends: told to explain_calls.c
- *   explain_watch_inject.c     calls made in a stopped thread: probes, and the second filter
- *   explain_watch_filter.c     the system calls of interest and their seccomp filters
- *   explain_watch_registers.c  what differs by architecture, and the memory of others
+ *   explain_ptrace.c            starts or attaches, waits for stops, ends
+ *   explain_ptrace_attach.c     seizes and detaches a running process (-p); reasons of ptrace
+ * errors explain_ptrace_stops.c      entry and exit of a system call; reports to explain_calls.c
+ *   explain_ptrace_inject.c     system calls in a stopped thread: probes, and the second filter
+ *   explain_ptrace_threads.c    traced threads, their processes, their wait statuses
+ *   explain_ptrace_registers.c  registers, arguments and memory of a stopped thread
+ *   explain_ptrace_filter.c     numbers of system calls, seccomp filters
  */
 #ifndef PERCH_CLI_EXPLAIN_PTRACE_H
 #define PERCH_CLI_EXPLAIN_PTRACE_H
@@ -24,20 +22,19 @@
 #define TRACER_CAN_INJECT 0
 #endif
 
+#include "base/hash_table.h"
 #include "explain.h"
 #include "program.h"
 
-/* Numbers of the calls of interest in one of the ABIs that a program on this machine may use. */
+/* System call numbers of one ABI that programs on this machine may use. */
 struct tracee_abi {
-	uint32_t arch; /* AUDIT_ARCH_* */
-	bool narrow;   /* pointers of 4 bytes */
-	/* of mmap's last argument: 12 where it counts pages of 4 KiB */
-	unsigned offset_shift;
-	/* perf_event_open ioctl mmap read seccomp prctl */
-	uint32_t open, control, map, read, confine, option;
-	uint32_t close, unmap;
+	uint32_t arch;	       /* AUDIT_ARCH_* */
+	bool narrow;	       /* pointers of 4 bytes */
+	unsigned offset_shift; /* 12 if the last argument of mmap is in units of 4 KiB */
+	uint32_t perf_event_open, ioctl, mmap, read, seccomp, prctl;
+	uint32_t close, munmap;
 };
-/* NULL: not one that is known. */
+/* Returns NULL if the ABI is unknown. */
 const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number);
 
 enum tracee_syscall_kind {
@@ -46,23 +43,23 @@ enum tracee_syscall_kind {
 	TRACEE_SYSCALL_IOCTL,
 	TRACEE_SYSCALL_MMAP,
 	TRACEE_SYSCALL_READ,
-	TRACEE_SYSCALL_SECCOMP
+	TRACEE_SYSCALL_SECCOMP /* or prctl */
 };
 
 struct tracer_filter {
 	struct sock_filter code[160];
 	unsigned short length;
 };
-/* Stops perf_event_open, ioctl of events, and what puts a program under a filter of its own. */
+/* Stops perf_event_open, ioctl of events, and system calls that install a filter. */
 void tracer_filter_syscalls(struct tracer_filter *filter);
 /* Stops mmap and read of the descriptors low to high. */
 void tracer_filter_descriptors(struct tracer_filter *filter, uint32_t low, uint32_t high);
 
-/* What the child tells of its preparations, in memory that both have. */
+/* Shared memory: the child installs the filter before exec and reports the result. */
 struct tracer_child_setup {
 	struct tracer_filter filter;
-	int error;	   /* of the filter; 0: it is in force */
-	bool no_new_privs; /* it took no_new_privs to be allowed one */
+	int error;	   /* errno; 0 if the filter is installed */
+	bool no_new_privs; /* the child had to set no_new_privs */
 };
 
 struct tracee_syscall {
@@ -72,16 +69,15 @@ struct tracee_syscall {
 	uint64_t argument[6];
 };
 
-/* A process: threads that share descriptors and filters. */
+/* Threads that share descriptors and filters. */
 struct tracee_process {
 	pid_t pid;
 	unsigned threads;
-	/* every call stops: the filter cannot tell, or there is none */
-	bool every;
-	unsigned filters;   /* of descriptors, installed so far */
-	uint32_t low, high; /* the descriptors that they let stop; when filters > 0 */
-	/* the one in perf_event_open: others wait, for its attr may be theirs too */
-	struct tracee *opening;
+	bool every_syscall; /* stop every system call: the filter cannot be used */
+	unsigned filters;   /* filters of descriptors installed */
+	uint32_t low, high; /* descriptors that these stop, if filters > 0 */
+	/* the thread in perf_event_open; others wait, because they may share its attr */
+	struct tracee *opener;
 	struct tracee_process *next;
 };
 
@@ -92,21 +88,18 @@ struct tracee_registers {
 	bool valid;
 };
 
+/* A traced thread. */
 struct tracee {
 	pid_t tid;
-	struct tracee_process *group;
-	bool entered; /* the next stop of a call is its end */
-	/* stopped at the start of perf_event_open until another's has ended */
-	bool waiting;
-	bool running;		    /* not in a stop that we know of */
-	struct tracee_syscall call; /* the one it is in; WATCH_OTHER: none of interest */
-	/* as they were at the start of the call; NULL: nobody could read there */
-	unsigned char *attr;
+	struct tracee_process *process;
+	bool in_syscall; /* the next syscall stop is an exit */
+	bool waiting;	 /* at the entry of perf_event_open, until the opener is done */
+	bool running;
+	struct tracee_syscall syscall; /* the current one; TRACEE_SYSCALL_OTHER if not relevant */
+	unsigned char *attr;	       /* read at syscall entry; NULL if it was unreadable */
 	size_t attr_size;
-	/* a status that came while a call was made in its place */
-	bool has_status;
+	bool has_status; /* a status that came during an injected system call */
 	int status;
-	struct tracee *next; /* of the same bucket */
 };
 
 struct tracee_status {
@@ -114,8 +107,7 @@ struct tracee_status {
 	int status;
 };
 
-#define TRACER_BUCKETS	    256
-#define TRACEE_ATTR_MAX	    4096	     /* bytes: what the kernel takes */
+#define TRACEE_ATTR_MAX	    4096	     /* the largest attr that the kernel accepts */
 #define TRACEE_SYSCALL_STOP (SIGTRAP | 0x80) /* with PTRACE_O_TRACESYSGOOD */
 #define TRACER_OPTIONS                                                                            \
 	(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
@@ -123,95 +115,90 @@ struct tracee_status {
 
 struct tracer {
 	struct explain_job *job;
-	struct perch_machine *machine;	/* a watched thread's */
-	struct perch_syscalls calls;	/* made in its place */
-	struct tracee *probed;		/* that one */
-	struct tracee_registers before; /* of it, while calls are made in its place */
-	uint64_t mask;			/* its blocked signals */
-	int late_signal;		/* a signal that cannot be blocked and came meanwhile */
-	bool interrupt;			/* it is to take part in a stop of its process */
-	unsigned char *room;		/* what was in its attr's place */
-	size_t room_size;
-	bool every;	     /* no filter at all */
-	bool no_information; /* PTRACE_GET_SYSCALL_INFO is not there: before Linux 5.3 */
-	bool said_slow, said_set_uid;
-	bool attached;			  /* -p */
-	struct tracer_child_setup *setup; /* of the program, before it executes */
+	struct perch_machine *machine;	/* facts of the current tracee */
+	struct perch_syscalls syscalls; /* injected into target */
+	struct tracee *target;
+	/* state of the target, saved while system calls are injected */
+	struct tracee_registers saved_registers;
+	uint64_t saved_mask; /* blocked signals */
+	unsigned char *saved_attr;
+	size_t saved_attr_size;
+	int pending_signal;	/* came meanwhile and cannot be blocked: sent again afterwards */
+	bool interrupt_pending; /* the target must take part in a group-stop afterwards */
+	bool every_syscall;	/* no filter: stop every system call of all processes */
+	bool no_syscall_info;	/* no PTRACE_GET_SYSCALL_INFO (before Linux 5.3) */
+	bool slow_noted, set_uid_noted;
+	struct tracer_child_setup *setup;
 	struct cli_program program;
 	bool program_ended;
-	int program_status; /* as of wait(2) */
-	/* of other threads, while one made a call: from kept_first to kept_end */
-	struct tracee_status *kept;
-	size_t kept_first, kept_end, kept_room;
-	struct tracee_process *groups;
-	size_t nr_threads;
-	struct tracee *thread[TRACER_BUCKETS];
+	int program_status; /* of wait(2) */
+	/* statuses of other threads that came during an injected system call: first_status up to
+	 * nr_statuses */
+	struct tracee_status *statuses;
+	size_t first_status, nr_statuses, statuses_capacity;
+	struct tracee_process *processes;
+	struct tracee **threads;
+	size_t nr_threads, threads_capacity;
+	struct perch__hash_table by_tid;
 };
 
-/* explain_watch_thread.c */
+/* explain_ptrace_threads.c */
 struct tracee *tracer_find(struct tracer *tracer, pid_t tid);
-struct tracee_process *tracer_find_process(struct tracer *tracer, pid_t pid);
-/* The thread's entry, made if there is none; creator: whose child it is, 0 when that has to be
- * looked up. NULL: no memory. */
+/*
+ * Returns the thread, and adds it if it is new. creator is the process that created it, 0 if /proc
+ * must be read for it. Returns NULL without memory.
+ */
 struct tracee *tracer_add(struct tracer *tracer, pid_t tid, pid_t creator);
 void tracer_remove(struct tracer *tracer, struct tracee *thread);
-/* A thread became the leader of its process by exec. */
+/* The thread `before` executed a program and now has the tid of its leader. */
 struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t leader);
 void tracer_free(struct tracer *tracer);
 void tracer_resume(struct tracer *tracer, struct tracee *thread, int signal);
-/* Lets one of those go on that wait for the end of another's perf_event_open. */
+/* Ends the thread's turn in perf_event_open and resumes a thread that waits for it. */
 void tracer_end_open(struct tracer *tracer, struct tracee *thread);
-/* From now on every call of the process stops. reason: said once. */
-void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *group,
+/* Stops every system call of the process from now on. The first time, prints the reason. */
+void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *process,
 			       const char *reason);
-
-/* explain_watch_wait.c: as waitpid(2). Of any thread; of this one, while those of others are kept
- * for the next time. */
+/* waitpid(2) for any thread. */
 pid_t tracer_wait(struct tracer *tracer, int *status);
+/* waitpid(2) for one thread. Statuses of others are queued for tracer_wait(). */
 pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status);
 
-/* explain_watch_stops.c */
+/* explain_ptrace_stops.c */
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread);
 void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread);
 
-/* explain_watch_inject.c */
+/* explain_ptrace_inject.c */
 int tracer_init_injection(struct tracer *tracer, struct perch_error *err);
-/* Sees to it that mmap and read of the descriptor stop. The thread is at the end of a call. */
+/* Makes mmap and read of the descriptor stop. The thread is in a syscall-exit-stop. */
 void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd);
-/* After whatever was made in the thread's place: it is as it was. */
+/* Restores the target after injected system calls. */
 void tracer_end_injection(struct tracer *tracer);
 
-/* explain_watch_registers.c */
+/* explain_ptrace_registers.c */
+/* Reads the system call at its entry. Returns false if it is unknown. */
 bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread);
 bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int64_t *result);
-/* 1: the stop of a call is its end, 0 its start, -1 unknown: it is the other one than the last
- * time. */
+/* 1 at a syscall-exit-stop, 0 at a syscall-entry-stop, -1 if the kernel does not report it. */
 int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid);
 bool tracee_get_registers(pid_t tid, struct tracee_registers *registers);
 bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers);
-/* As if the thread were about to execute the instruction again that made its last call. */
+/* Moves the instruction pointer back to the system call instruction and sets the arguments. */
 void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
 			uint64_t number, const uint64_t argument[6]);
 int64_t tracee_return_value(const struct tracee_registers *registers, const struct tracee_abi *abi);
-/* Bytes copied, up to the first that is not there. */
+/* Returns the bytes read, up to the first that is not mapped. */
 size_t tracee_read_memory(pid_t tid, uint64_t address, void *buffer, size_t size);
-/* Keeps the attr that its call points to as it is now: the size it says, of that as much as can be
- * read. */
+/* Copies the attr that the system call points to, or as much of it as can be read. */
 void tracee_read_attr(struct tracee *thread);
 bool tracee_write_memory(pid_t tid, uint64_t address, const void *buffer, size_t size);
 
-/* explain_watch.c: until nothing is left to watch, or a signal ends it. */
-void catch_signals(void);
-void tracer_loop(struct tracer *tracer);
-
-/* explain_watch_attach.c */
+/* explain_ptrace_attach.c */
 int tracer_attach(struct tracer *tracer, pid_t pid, struct perch_error *err);
 void tracer_detach(struct tracer *tracer);
-
-/* explain_watch_refused.c: what ptrace answered. tid 0: of the program to be started. Returns
- * -error. */
+/* Finds the reason of a ptrace error. tid is 0 for a program that is started. Returns -error. */
 int tracer_ptrace_error(struct tracer *tracer, pid_t tid, int error, struct perch_error *err);
-/* Says once when a program that executes does not get the rights of its file. */
+/* Prints a note, once, if exec did not give the program the privileges of its file. */
 void tracer_check_set_uid(struct tracer *tracer, pid_t tid);
 
 #endif

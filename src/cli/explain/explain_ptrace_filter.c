@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The filters of the watched program. Where they decide by the call's number alone, the kernel
- * (5.11 and later) works the answer out once and never runs them for that number again: so they
- * look at arguments only for the few calls of interest.
+ * Numbers of system calls, and the seccomp filters of the traced program. The kernel (5.11 and
+ * later) caches the result of a filter for a system call number if no argument is read. The filters
+ * read arguments only of the few relevant system calls.
  */
 #define _GNU_SOURCE
 #include <linux/audit.h>
@@ -18,7 +18,7 @@
 #define X32 0x40000000u
 #endif
 
-/* ABIs of one architecture stand together, the commonest first. */
+/* ABIs of one architecture are adjacent, the most common first. */
 static const struct tracee_abi abis[] = {
 #if defined(__x86_64__)
 	{ AUDIT_ARCH_X86_64, false, 0, 298, 16, 9, 0, 317, 157, 3, 11 },
@@ -42,12 +42,11 @@ static const struct tracee_abi abis[] = {
 	{ AUDIT_ARCH_PPC64, false, 0, SYS_perf_event_open, SYS_ioctl, SYS_mmap, SYS_read,
 	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #elif defined(__s390x__)
-	/* mmap has its arguments in memory there, where a filter cannot look: a number that no call
-	   has */
+	/* mmap passes its arguments in memory, which a filter cannot read: an unused number */
 	{ AUDIT_ARCH_S390X, false, 0, SYS_perf_event_open, SYS_ioctl, 0x3fffffff, SYS_read,
 	  SYS_seccomp, SYS_prctl, SYS_close, SYS_munmap },
 #else
-#error "the numbers of system calls on this architecture are needed here"
+#error "add the system call numbers of this architecture"
 #endif
 };
 
@@ -56,8 +55,8 @@ const struct tracee_abi *tracee_find_abi(uint32_t arch, uint64_t number)
 	for (size_t i = 0; i < CLI_NR(abis); i++) {
 		if (abis[i].arch != arch)
 			continue;
-		/* x32 shares its architecture with x86_64: a bit of the number tells them apart */
-		if ((abis[i].open & 0x40000000) == (number & 0x40000000))
+		/* x32 and x86_64 have the same arch; x32 numbers have bit 30 set */
+		if ((abis[i].perf_event_open & 0x40000000) == (number & 0x40000000))
 			return &abis[i];
 	}
 	return NULL;
@@ -73,7 +72,7 @@ static void load(struct tracer_filter *filter, size_t offset)
 	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
 }
 
-/* The lower half of an argument: where it lies depends on the order of bytes. */
+/* Loads the lower half of an argument; its offset depends on the byte order. */
 static void load_argument(struct tracer_filter *filter, unsigned argument)
 {
 	const size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
@@ -81,64 +80,65 @@ static void load_argument(struct tracer_filter *filter, unsigned argument)
 	load(filter, offsetof(struct seccomp_data, args) + argument * 8 + low);
 }
 
-/* Goes over the next instructions unless the accumulator has the value. */
-static void unless_equal_skip(struct tracer_filter *filter, uint32_t value, uint8_t instructions)
+/* Skips the next instructions unless the accumulator has the value. */
+static void skip_unless_equal(struct tracer_filter *filter, uint32_t value, uint8_t instructions)
 {
 	add(filter,
 	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions));
 }
 
-static void answer(struct tracer_filter *filter, uint32_t action)
+static void add_return(struct tracer_filter *filter, uint32_t action)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
-/* Stops the call of that number, or of one whose argument is the value below the mask. */
+/* Stops the system call with this number. */
 static void stop_always(struct tracer_filter *filter, uint32_t number)
 {
-	unless_equal_skip(filter, number, 1);
-	answer(filter, SECCOMP_RET_TRACE);
+	skip_unless_equal(filter, number, 1);
+	add_return(filter, SECCOMP_RET_TRACE);
 }
 
-static void stop_when(struct tracer_filter *filter, uint32_t number, unsigned argument,
-		      uint32_t mask, uint32_t value)
+/* Stops it if its argument, masked, has the value. */
+static void stop_if_argument(struct tracer_filter *filter, uint32_t number, unsigned argument,
+			     uint32_t mask, uint32_t value)
 {
-	unless_equal_skip(filter, number, 5);
+	skip_unless_equal(filter, number, 5);
 	load_argument(filter, argument);
 	add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
-	unless_equal_skip(filter, value, 1);
-	answer(filter, SECCOMP_RET_TRACE);
-	answer(filter, SECCOMP_RET_ALLOW);
+	skip_unless_equal(filter, value, 1);
+	add_return(filter, SECCOMP_RET_TRACE);
+	add_return(filter, SECCOMP_RET_ALLOW);
 }
 
-static void stop_within(struct tracer_filter *filter, uint32_t number, unsigned argument,
-			uint32_t low, uint32_t high)
+/* Stops it if its argument is from low to high. */
+static void stop_if_within(struct tracer_filter *filter, uint32_t number, unsigned argument,
+			   uint32_t low, uint32_t high)
 {
-	unless_equal_skip(filter, number, 5);
+	skip_unless_equal(filter, number, 5);
 	load_argument(filter, argument);
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low, 0, 2));
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, high, 1, 0));
-	answer(filter, SECCOMP_RET_TRACE);
-	answer(filter, SECCOMP_RET_ALLOW);
+	add_return(filter, SECCOMP_RET_TRACE);
+	add_return(filter, SECCOMP_RET_ALLOW);
 }
 
-static void calls_of(struct tracer_filter *filter, const struct tracee_abi *abi)
+static void add_syscalls(struct tracer_filter *filter, const struct tracee_abi *abi)
 {
-	stop_always(filter, abi->open);
-	stop_when(filter, abi->control, 1, 0xff00, '$' << 8);
-	stop_when(filter, abi->option, 0, ~0u, PR_SET_SECCOMP);
-	stop_when(filter, abi->confine, 0, ~0u, SECCOMP_SET_MODE_FILTER);
+	stop_always(filter, abi->perf_event_open);
+	stop_if_argument(filter, abi->ioctl, 1, 0xff00, '$' << 8);
+	stop_if_argument(filter, abi->prctl, 0, ~0u, PR_SET_SECCOMP);
+	stop_if_argument(filter, abi->seccomp, 0, ~0u, SECCOMP_SET_MODE_FILTER);
 }
 
-static void descriptors_of(struct tracer_filter *filter, const struct tracee_abi *abi, uint32_t low,
-			   uint32_t high)
+static void add_descriptors(struct tracer_filter *filter, const struct tracee_abi *abi,
+			    uint32_t low, uint32_t high)
 {
-	stop_within(filter, abi->read, 0, low, high);
-	stop_within(filter, abi->map, 4, low, high);
+	stop_if_within(filter, abi->read, 0, low, high);
+	stop_if_within(filter, abi->mmap, 4, low, high);
 }
 
-/* Both filters: for each architecture the numbers of its ABIs. high 0: the calls; else the
- * descriptors. */
+/* Builds a filter for every ABI: of the system calls if high is 0, else of the descriptors. */
 static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
 {
 	filter->length = 0;
@@ -147,18 +147,18 @@ static void build(struct tracer_filter *filter, uint32_t low, uint32_t high)
 		unsigned short start = filter->length;
 		uint32_t arch = abis[i].arch;
 
-		unless_equal_skip(filter, arch, 0);
+		skip_unless_equal(filter, arch, 0);
 		load(filter, offsetof(struct seccomp_data, nr));
 		for (; i < CLI_NR(abis) && abis[i].arch == arch; i++) {
 			if (high)
-				descriptors_of(filter, &abis[i], low, high);
+				add_descriptors(filter, &abis[i], low, high);
 			else
-				calls_of(filter, &abis[i]);
+				add_syscalls(filter, &abis[i]);
 		}
-		answer(filter, SECCOMP_RET_ALLOW);
+		add_return(filter, SECCOMP_RET_ALLOW);
 		filter->code[start].jf = filter->length - start - 1;
 	}
-	answer(filter, SECCOMP_RET_ALLOW);
+	add_return(filter, SECCOMP_RET_ALLOW);
 }
 
 void tracer_filter_syscalls(struct tracer_filter *filter)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls made in a thread that is stopped at the end of one of its own: with its capabilities,
- * filters, namespaces and descriptors. The instruction that made its call is executed again, with
+ * Injects system calls into a thread in a syscall-exit-stop: they run with its capabilities,
+ * filters, namespaces and descriptors. The thread executes its system call instruction again, with
  * other registers and all signals blocked.
  */
 #define _GNU_SOURCE
@@ -19,28 +19,28 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-#define FILTERS_MAX 8 /* stacked on a process; each is asked at every read and mmap */
-#define GROWTH	    8 /* of the range of descriptors, so that these are enough for 2 million */
+#define FILTERS_MAX 8 /* of a process; the kernel runs each of them at every read and mmap */
+#define GROWTH	    8 /* of the range of descriptors: these filters cover 2 million */
 
-/* The attr's place is as it was at the end of the program's own call: what the kernel wrote back
- * stays there. */
-static void keep_room(struct tracer *tracer, const struct tracee *thread)
+/* Saves the memory of the attr after the program's own system call, with what the kernel wrote. */
+static void save_attr(struct tracer *tracer, const struct tracee *thread)
 {
-	tracer->room_size = 0;
+	tracer->saved_attr_size = 0;
 	if (!thread->attr)
 		return;
-	if (!tracer->room)
-		tracer->room = malloc(4096);
-	if (tracer->room)
-		tracer->room_size = tracee_read_memory(thread->tid, thread->call.argument[0],
-						       tracer->room, thread->attr_size);
+	if (!tracer->saved_attr)
+		tracer->saved_attr = malloc(4096);
+	if (tracer->saved_attr)
+		tracer->saved_attr_size = tracee_read_memory(thread->tid,
+							     thread->syscall.argument[0],
+							     tracer->saved_attr, thread->attr_size);
 }
 
 /*
- * Not when another thread of its process has executed in the meantime and stops under the leader's
- * number, which is this thread's: that one is a new program, with registers of its own.
+ * False if the thread has ended, or another thread of its process has executed a program and now
+ * has this tid.
  */
-static bool still_there(const struct tracee *thread)
+static bool is_same_thread(const struct tracee *thread)
 {
 	siginfo_t info;
 
@@ -48,96 +48,101 @@ static bool still_there(const struct tracee *thread)
 	       info.si_code == TRACEE_SYSCALL_STOP;
 }
 
-static bool begin(struct tracer *tracer, struct tracee *thread)
+static bool begin_injection(struct tracer *tracer, struct tracee *thread)
 {
 	uint64_t all = ~0ull;
 
-	if (tracer->before.valid)
+	if (tracer->saved_registers.valid)
 		return true;
-	if (!tracee_get_registers(thread->tid, &tracer->before) || !still_there(thread)) {
-		tracer->before.valid = false;
+	if (!tracee_get_registers(thread->tid, &tracer->saved_registers) ||
+	    !is_same_thread(thread)) {
+		tracer->saved_registers.valid = false;
 		return false;
 	}
-	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(tracer->mask), &tracer->mask) ||
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(tracer->saved_mask),
+		   &tracer->saved_mask) ||
 	    ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(all), &all)) {
-		tracer->before.valid = false;
+		tracer->saved_registers.valid = false;
 		return false;
 	}
-	tracer->probed = thread;
-	keep_room(tracer, thread);
+	tracer->target = thread;
+	save_attr(tracer, thread);
 	return true;
 }
 
 void tracer_end_injection(struct tracer *tracer)
 {
-	struct tracee *thread = tracer->probed;
+	struct tracee *thread = tracer->target;
 
-	if (!tracer->before.valid)
+	if (!tracer->saved_registers.valid)
 		return;
-	if (still_there(thread)) {
-		if (tracer->room_size)
-			tracee_write_memory(thread->tid, thread->call.argument[0], tracer->room,
-					    tracer->room_size);
-		tracee_set_registers(thread->tid, &tracer->before);
-		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(tracer->mask), &tracer->mask);
-		if (tracer->interrupt)
+	if (is_same_thread(thread)) {
+		if (tracer->saved_attr_size)
+			tracee_write_memory(thread->tid, thread->syscall.argument[0],
+					    tracer->saved_attr, tracer->saved_attr_size);
+		tracee_set_registers(thread->tid, &tracer->saved_registers);
+		ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof(tracer->saved_mask),
+		       &tracer->saved_mask);
+		if (tracer->interrupt_pending)
 			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
-		if (tracer->late_signal)
-			syscall(SYS_tgkill, thread->group->pid, thread->tid, tracer->late_signal);
+		if (tracer->pending_signal)
+			syscall(SYS_tgkill, thread->process->pid, thread->tid,
+				tracer->pending_signal);
 	}
-	tracer->before.valid = false;
-	tracer->interrupt = false;
-	tracer->late_signal = 0;
+	tracer->saved_registers.valid = false;
+	tracer->interrupt_pending = false;
+	tracer->pending_signal = 0;
 }
 
-/* A stop on the way to the end of the injected call. Returns whether that has been reached. */
-static bool step(struct tracer *tracer, const struct tracee *thread, int status, bool *entered)
+/* Handles a stop of the target. Returns true at the exit of the injected system call. */
+static bool handle_stop(struct tracer *tracer, const struct tracee *thread, int status,
+			bool *in_syscall)
 {
 	const int event = status >> 16, signal = WSTOPSIG(status);
 	int end;
 
 	if (event == PTRACE_EVENT_STOP) {
-		/* SIGSTOP to another thread: this one takes part afterwards */
-		tracer->interrupt = true;
+		/* group-stop by a SIGSTOP to another thread: the target takes part afterwards */
+		tracer->interrupt_pending = true;
 	} else if (!event && signal == TRACEE_SYSCALL_STOP) {
 		end = tracee_at_syscall_exit(tracer, thread->tid);
-		if (end > 0 || (end < 0 && *entered))
+		if (end > 0 || (end < 0 && *in_syscall))
 			return true;
-		*entered = true;
+		*in_syscall = true;
 	} else if (!event) {
-		tracer->late_signal = signal; /* SIGSTOP: all others are blocked */
+		tracer->pending_signal = signal; /* SIGSTOP: others are blocked */
 	}
 	return false;
 }
 
-static int64_t run(struct tracer *tracer, struct tracee *thread, uint64_t number,
-		   const uint64_t argument[6])
+static int64_t inject(struct tracer *tracer, struct tracee *thread, uint64_t number,
+		      const uint64_t argument[6])
 {
-	struct tracee_registers registers = tracer->before;
-	bool entered = false;
+	struct tracee_registers registers = tracer->saved_registers;
+	bool in_syscall = false;
 	int status;
 
-	tracee_set_syscall(&registers, thread->call.abi, number, argument);
-	if (!still_there(thread) || !tracee_set_registers(thread->tid, &registers))
+	tracee_set_syscall(&registers, thread->syscall.abi, number, argument);
+	if (!is_same_thread(thread) || !tracee_set_registers(thread->tid, &registers))
 		return -ESRCH;
 	do {
 		if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, NULL))
-			return -ESRCH; /* killed: its end is reported to the loop */
+			return -ESRCH; /* killed: the main loop gets its status */
 		if (tracer_wait_for(tracer, thread->tid, &status) < 0)
 			return -ESRCH;
 		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC) {
-			/* ended, or taken over by a thread that executes */
+			/* it ended, or another thread of the process executed a program */
 			thread->has_status = true;
 			thread->status = status;
 			return -ESRCH;
 		}
-	} while (!step(tracer, thread, status, &entered));
+	} while (!handle_stop(tracer, thread, status, &in_syscall));
 	if (!tracee_get_registers(thread->tid, &registers))
 		return -ESRCH;
-	return tracee_return_value(&registers, thread->call.abi);
+	return tracee_return_value(&registers, thread->syscall.abi);
 }
 
-static int answer(int64_t result)
+static int return_result(int64_t result)
 {
 	if (result >= 0)
 		return result;
@@ -145,107 +150,110 @@ static int answer(int64_t result)
 	return -1;
 }
 
-/* Bytes that the kernel reads of an attr. */
-static size_t bytes_of(const struct perch_attr *attr)
+/* The number of bytes of an attr that the kernel reads. */
+static size_t attr_bytes(const struct perch_attr *attr)
 {
 	if (!attr->size)
 		return PERCH_ATTR_SIZE_VER0;
-	/* sizes that it refuses: no further than the size itself */
+	/* it refuses these sizes after it has read the size */
 	return attr->size < PERCH_ATTR_SIZE_VER0 || attr->size > 4096 ? 8 : attr->size;
 }
 
-/* The kernel tells its own size in the caller's memory; it cannot where that is read-only. */
-static int64_t told_size(const struct tracee *thread, struct perch_attr *attr)
+/* After E2BIG, the kernel has written its size into the attr, unless that memory is read-only. */
+static int64_t read_kernel_size(const struct tracee *thread, struct perch_attr *attr)
 {
-	const bool asked = bytes_of(attr) == 8;
+	const bool is_query = attr_bytes(attr) == 8;
 	const uint32_t before = attr->size;
 
-	tracee_read_memory(thread->tid, thread->call.argument[0] + 4, &attr->size,
+	tracee_read_memory(thread->tid, thread->syscall.argument[0] + 4, &attr->size,
 			   sizeof(attr->size));
-	return asked && attr->size == before ? -ENOSYS : -E2BIG;
+	return is_query && attr->size == before ? -ENOSYS : -E2BIG;
 }
 
-static int open_there(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
-		      int group_fd, unsigned long flags)
+static int inject_open(void *context, const struct perch_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
 {
 	struct tracer *tracer = context;
-	struct tracee *thread = tracer->probed;
+	struct tracee *thread = tracer->target;
 	uint64_t argument[6] = { 0, (int64_t)pid, (int64_t)cpu, (int64_t)group_fd, flags, 0 };
 	int64_t result;
 
-	if (!thread || !begin(tracer, thread))
-		return answer(-ENOSYS);
+	if (!thread || !begin_injection(tracer, thread))
+		return return_result(-ENOSYS);
 	if (attr) {
-		if (bytes_of(attr) > tracer->room_size)
-			return answer(-ENOSYS); /* beyond is other data of the program's */
-		argument[0] = thread->call.argument[0];
-		if (!tracee_write_memory(thread->tid, argument[0], attr, bytes_of(attr)))
-			return answer(-ENOSYS);
+		if (attr_bytes(attr) > tracer->saved_attr_size)
+			return return_result(-ENOSYS); /* it would overwrite other memory */
+		argument[0] = thread->syscall.argument[0];
+		if (!tracee_write_memory(thread->tid, argument[0], attr, attr_bytes(attr)))
+			return return_result(-ENOSYS);
 	}
-	result = run(tracer, thread, thread->call.abi->open, argument);
-	return answer(attr && result == -E2BIG ? told_size(thread, (struct perch_attr *)attr)
-					       : result);
+	result = inject(tracer, thread, thread->syscall.abi->perf_event_open, argument);
+	return return_result(attr && result == -E2BIG
+				     ? read_kernel_size(thread, (struct perch_attr *)attr)
+				     : result);
 }
 
-static int close_there(void *context, int fd)
+static int inject_close(void *context, int fd)
 {
 	struct tracer *tracer = context;
 	const uint64_t argument[6] = { (int64_t)fd };
 
-	if (!tracer->before.valid)
-		return answer(-EBADF);
-	return answer(run(tracer, tracer->probed, tracer->probed->call.abi->close, argument));
+	if (!tracer->saved_registers.valid)
+		return return_result(-EBADF);
+	return return_result(
+		inject(tracer, tracer->target, tracer->target->syscall.abi->close, argument));
 }
 
-static int control_there(void *context, int fd, unsigned long request, unsigned long argument)
+static int refuse_ioctl(void *context, int fd, unsigned long request, unsigned long argument)
 {
 	(void)context, (void)fd, (void)request, (void)argument;
-	return answer(-ENOSYS);
+	return return_result(-ENOSYS);
 }
 
-static ssize_t read_there(void *context, int fd, void *buffer, size_t size)
+static ssize_t refuse_read(void *context, int fd, void *buffer, size_t size)
 {
 	(void)context, (void)fd, (void)buffer, (void)size;
-	return answer(-ENOSYS);
+	return return_result(-ENOSYS);
 }
 
-static void *map_there(void *context, size_t size, int protection, int flags, int fd, off_t offset)
+static void *refuse_mmap(void *context, size_t size, int protection, int flags, int fd,
+			 off_t offset)
 {
 	(void)context, (void)size, (void)protection, (void)flags, (void)fd, (void)offset;
 	errno = ENOSYS;
 	return MAP_FAILED;
 }
 
-static int unmap_there(void *context, void *address, size_t size)
+static int refuse_munmap(void *context, void *address, size_t size)
 {
 	(void)context, (void)address, (void)size;
-	return answer(-ENOSYS);
+	return return_result(-ENOSYS);
 }
 
-static int tasks_there(void *context, bool enable)
+static int refuse_prctl(void *context, bool enable)
 {
 	(void)context, (void)enable;
-	return answer(-ENOSYS);
+	return return_result(-ENOSYS);
 }
 
 int tracer_init_injection(struct tracer *tracer, struct perch_error *err)
 {
 	int rc;
 
-	tracer->calls =
-		(struct perch_syscalls){ tracer,    open_there,	 control_there, read_there,
-					 map_there, unmap_there, close_there,	tasks_there };
-	rc = perch_machine_new(&tracer->machine, NULL, &tracer->calls, err);
+	tracer->syscalls = (struct perch_syscalls){ tracer,	  inject_open, refuse_ioctl,
+						    refuse_read,  refuse_mmap, refuse_munmap,
+						    inject_close, refuse_prctl };
+	rc = perch_machine_new(&tracer->machine, NULL, &tracer->syscalls, err);
 	if (!rc)
 		perch_machine_set_probing(tracer->machine, tracer->job->probe && TRACER_CAN_INJECT);
 	return rc;
 }
 
-/* Writes the filter and the structure that points to it into a page of the program's. */
-static bool put_filter(const struct tracee *thread, uint64_t address,
-		       const struct tracer_filter *filter)
+/* Writes the filter and its struct sock_fprog into a page of the program. */
+static bool write_filter(const struct tracee *thread, uint64_t address,
+			 const struct tracer_filter *filter)
 {
-	const size_t pointer = thread->call.abi->narrow ? 4 : 8;
+	const size_t pointer = thread->syscall.abi->narrow ? 4 : 8;
 	const uint64_t code = address + 16;
 	const uint32_t narrow = code;
 	unsigned char head[16] = { 0 };
@@ -257,79 +265,85 @@ static bool put_filter(const struct tracee *thread, uint64_t address,
 				   filter->length * sizeof(filter->code[0]));
 }
 
-/* For all threads of the process at once. Returns 0, the number of a thread with other filters, or
- * a negative errno. */
+/* Installs the filter in all threads of the process. Returns 0, the tid of a thread with other
+ * filters, or a negative errno. */
 static int64_t install(struct tracer *tracer, struct tracee *thread,
 		       const struct tracer_filter *filter)
 {
-	const struct tracee_abi *abi = thread->call.abi;
-	const uint64_t map[6] = { 0,  4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				  -1, 0 };
-	uint64_t confine[6] = { SECCOMP_SET_MODE_FILTER,
-				SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW };
-	uint64_t unmap[6] = { 0, 4096 };
+	const struct tracee_abi *abi = thread->syscall.abi;
+	const uint64_t mmap_arguments[6] = {
+		0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0
+	};
+	uint64_t seccomp_arguments[6] = {
+		SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW
+	};
+	uint64_t munmap_arguments[6] = { 0, 4096 };
 	int64_t address, result;
 
-	address = run(tracer, thread, abi->map, map);
+	address = inject(tracer, thread, abi->mmap, mmap_arguments);
 	if (address < 0 && address >= -4095)
 		return address;
 	if (abi->narrow)
 		address = (uint32_t)address;
-	confine[2] = unmap[0] = address;
-	result = put_filter(thread, address, filter) ? run(tracer, thread, abi->confine, confine)
-						     : -EFAULT;
-	run(tracer, thread, abi->unmap, unmap);
+	seccomp_arguments[2] = munmap_arguments[0] = address;
+	result = write_filter(thread, address, filter)
+			 ? inject(tracer, thread, abi->seccomp, seccomp_arguments)
+			 : -EFAULT;
+	inject(tracer, thread, abi->munmap, munmap_arguments);
 	return result;
 }
 
-/* The range that is to stop, so wide that few filters are needed; false: the descriptor is in it
- * already. */
-static bool widen(const struct tracee_process *group, uint32_t fd, uint32_t *low, uint32_t *high)
+/* Computes a wider range with the descriptor, so that few filters are needed. Returns false if the
+ * current range has it. */
+static bool widen_range(const struct tracee_process *process, uint32_t fd, uint32_t *low,
+			uint32_t *high)
 {
 	uint64_t width;
 
-	if (!group->filters) {
+	if (!process->filters) {
 		*low = *high = fd;
 		return true;
 	}
-	if (fd >= group->low && fd <= group->high)
+	if (fd >= process->low && fd <= process->high)
 		return false;
-	*low = fd < group->low ? 0 : group->low;
-	width = ((uint64_t)group->high - group->low + 1) * GROWTH;
-	*high = fd <= group->high ? group->high : group->low + width - 1;
-	if (*high < fd || group->filters == FILTERS_MAX - 1)
+	*low = fd < process->low ? 0 : process->low;
+	width = ((uint64_t)process->high - process->low + 1) * GROWTH;
+	*high = fd <= process->high ? process->high : process->low + width - 1;
+	if (*high < fd || process->filters == FILTERS_MAX - 1)
 		*high = INT32_MAX;
 	return true;
 }
 
 void tracer_add_descriptor(struct tracer *tracer, struct tracee *thread, int fd)
 {
-	struct tracee_process *group = thread->group;
+	struct tracee_process *process = thread->process;
 	struct tracer_filter filter;
 	uint32_t low, high;
 	int64_t rc = TRACER_CAN_INJECT ? -ESRCH : -ENOSYS;
 	bool gone = false;
 
-	if (tracer->every || group->every || !widen(group, fd, &low, &high))
+	if (tracer->every_syscall || process->every_syscall ||
+	    !widen_range(process, fd, &low, &high))
 		return;
 	tracer_filter_descriptors(&filter, low, high);
-	tracer->probed = thread;
-	if (begin(tracer, thread)) {
+	tracer->target = thread;
+	if (begin_injection(tracer, thread)) {
 		rc = install(tracer, thread, &filter);
-		/* killed between two calls: its memory is gone before its end is told */
-		gone = !still_there(thread);
+		/* it was killed: its memory is gone before waitpid() reports its end */
+		gone = !is_same_thread(thread);
 		tracer_end_injection(tracer);
 	}
 	if (gone || rc == -ESRCH)
-		return; /* or its process became another program, which is met again */
+		return; /* or its process executed a program, which starts without events */
 	if (rc) {
 		tracer_stop_every_syscall(
-			tracer, group,
-			rc == -EACCES ? "it gave up the right to a second filter"
-				      : "it takes no second filter, for mmap and read of events");
+			tracer, process,
+			rc == -EACCES
+				? "it dropped the capability to install a second filter"
+				: "the second filter, for mmap and read, cannot be installed");
 		return;
 	}
-	group->low = low;
-	group->high = high;
-	group->filters++;
+	process->low = low;
+	process->high = high;
+	process->filters++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stopped thread: which call it is in, its registers, its memory. */
+/* The system call, registers and memory of a stopped thread. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -18,14 +18,14 @@
 bool tracee_get_registers(pid_t tid, struct tracee_registers *registers)
 {
 #if TRACER_CAN_INJECT
-	struct iovec place = { &registers->native, sizeof(registers->native) };
+	struct iovec vector = { &registers->native, sizeof(registers->native) };
 
 #if defined(__x86_64__)
-	/* of 32-bit programs too this gives the 64-bit registers */
-	registers->valid = !ptrace(PTRACE_GETREGS, tid, NULL, place.iov_base);
+	/* 64-bit registers, also for a 32-bit program */
+	registers->valid = !ptrace(PTRACE_GETREGS, tid, NULL, vector.iov_base);
 #else
-	registers->valid = !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &place) &&
-			   place.iov_len == sizeof(registers->native);
+	registers->valid = !ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) &&
+			   vector.iov_len == sizeof(registers->native);
 #endif
 #else
 	(void)tid;
@@ -39,9 +39,9 @@ bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers)
 #if defined(__x86_64__)
 	return registers->valid && !ptrace(PTRACE_SETREGS, tid, NULL, &registers->native);
 #elif TRACER_CAN_INJECT
-	struct iovec place = { (void *)&registers->native, sizeof(registers->native) };
+	struct iovec vector = { (void *)&registers->native, sizeof(registers->native) };
 
-	return registers->valid && !ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &place);
+	return registers->valid && !ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector);
 #else
 	(void)tid;
 	(void)registers;
@@ -52,22 +52,21 @@ bool tracee_set_registers(pid_t tid, const struct tracee_registers *registers)
 #if defined(__x86_64__)
 #define CODE_SEGMENT_32 0x23
 
-static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
-		    uint64_t argument[6])
+static void get_syscall(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
+			uint64_t argument[6])
 {
 	const struct user_regs_struct *r = &registers->native;
 	const bool narrow = r->cs == CODE_SEGMENT_32;
 	const uint64_t wide[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
-	const uint64_t short_ones[6] = { r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp };
+	const uint64_t low[6] = { r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp };
 
 	*arch = narrow ? AUDIT_ARCH_I386 : AUDIT_ARCH_X86_64;
 	*number = narrow ? (uint32_t)r->orig_rax : r->orig_rax;
 	for (int i = 0; i < 6; i++)
-		argument[i] = narrow ? (uint32_t)short_ones[i] : wide[i];
+		argument[i] = narrow ? (uint32_t)low[i] : wide[i];
 }
 
-/* Both instructions, syscall and int 0x80, have two bytes; after sysenter the kernel returns behind
- * an int 0x80. */
+/* syscall and int 0x80 have two bytes. After sysenter, the kernel returns behind an int 0x80. */
 void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_abi *abi,
 			uint64_t number, const uint64_t argument[6])
 {
@@ -75,7 +74,7 @@ void tracee_set_syscall(struct tracee_registers *registers, const struct tracee_
 
 	r->rip -= 2;
 	r->rax = number;
-	r->orig_rax = -1; /* not in a call: nothing is to be restarted on the way back */
+	r->orig_rax = -1; /* not in a system call: the kernel restarts nothing */
 	if (abi->arch == AUDIT_ARCH_I386) {
 		r->rbx = (uint32_t)argument[0];
 		r->rcx = (uint32_t)argument[1];
@@ -99,8 +98,8 @@ int64_t tracee_return_value(const struct tracee_registers *registers, const stru
 					    : (int64_t)registers->native.rax;
 }
 #elif defined(__aarch64__)
-static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
-		    uint64_t argument[6])
+static void get_syscall(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
+			uint64_t argument[6])
 {
 	*arch = AUDIT_ARCH_AARCH64; /* of a 32-bit program there are fewer registers: it was not got
 				     */
@@ -125,8 +124,8 @@ int64_t tracee_return_value(const struct tracee_registers *registers, const stru
 	return registers->native.regs[0];
 }
 #else
-static void call_of(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
-		    uint64_t argument[6])
+static void get_syscall(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
+			uint64_t argument[6])
 {
 	(void)registers;
 	*arch = 0;
@@ -147,53 +146,52 @@ int64_t tracee_return_value(const struct tracee_registers *registers, const stru
 }
 #endif
 
-/* Returns whether the kernel can tell (5.3 and later). */
-static bool information(struct tracer *tracer, pid_t tid, struct __ptrace_syscall_info *info)
+/* Returns false if the kernel has no PTRACE_GET_SYSCALL_INFO (before 5.3), or the thread ended. */
+static bool get_syscall_info(struct tracer *tracer, pid_t tid, struct __ptrace_syscall_info *info)
 {
-	if (tracer->no_information)
+	if (tracer->no_syscall_info)
 		return false;
 	errno = 0;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(*info), info) > 0)
 		return true;
-	if (errno != ESRCH) /* that is a thread which was killed in the meantime */
-		tracer->no_information = true;
+	if (errno != ESRCH) /* the thread was killed */
+		tracer->no_syscall_info = true;
 	return false;
 }
 
-static enum tracee_syscall_kind kind_of(const struct tracee_abi *abi, uint32_t number)
+static enum tracee_syscall_kind get_kind(const struct tracee_abi *abi, uint32_t number)
 {
 	if (!abi)
 		return TRACEE_SYSCALL_OTHER;
-	return number == abi->open				 ? TRACEE_SYSCALL_OPEN
-	       : number == abi->control				 ? TRACEE_SYSCALL_IOCTL
-	       : number == abi->map				 ? TRACEE_SYSCALL_MMAP
-	       : number == abi->read				 ? TRACEE_SYSCALL_READ
-	       : number == abi->confine || number == abi->option ? TRACEE_SYSCALL_SECCOMP
-								 : TRACEE_SYSCALL_OTHER;
+	return number == abi->perf_event_open			? TRACEE_SYSCALL_OPEN
+	       : number == abi->ioctl				? TRACEE_SYSCALL_IOCTL
+	       : number == abi->mmap				? TRACEE_SYSCALL_MMAP
+	       : number == abi->read				? TRACEE_SYSCALL_READ
+	       : number == abi->seccomp || number == abi->prctl ? TRACEE_SYSCALL_SECCOMP
+								: TRACEE_SYSCALL_OTHER;
 }
 
-/* The call that begins; false when nothing is known of it. */
 bool tracee_read_syscall(struct tracer *tracer, struct tracee *thread)
 {
-	struct tracee_syscall *call = &thread->call;
+	struct tracee_syscall *call = &thread->syscall;
 	struct __ptrace_syscall_info info = { 0 };
 	struct tracee_registers registers;
 	uint32_t arch;
 
 	call->kind = TRACEE_SYSCALL_OTHER;
-	if (information(tracer, thread->tid, &info)) {
+	if (get_syscall_info(tracer, thread->tid, &info)) {
 		if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 			return false;
 		arch = info.arch;
-		call->number = info.entry.nr; /* at the same places for both kinds of stop */
+		call->number = info.entry.nr; /* entry and seccomp begin alike */
 		memcpy(call->argument, info.entry.args, sizeof(call->argument));
 	} else {
 		if (!tracee_get_registers(thread->tid, &registers))
 			return false;
-		call_of(&registers, &arch, &call->number, call->argument);
+		get_syscall(&registers, &arch, &call->number, call->argument);
 	}
 	call->abi = tracee_find_abi(arch, call->number);
-	call->kind = kind_of(call->abi, call->number);
+	call->kind = get_kind(call->abi, call->number);
 	return call->abi;
 }
 
@@ -202,7 +200,7 @@ bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int6
 	struct __ptrace_syscall_info info = { 0 };
 	struct tracee_registers registers;
 
-	if (information(tracer, thread->tid, &info)) {
+	if (get_syscall_info(tracer, thread->tid, &info)) {
 		if (info.op != PTRACE_SYSCALL_INFO_EXIT)
 			return false;
 		*result = info.exit.rval;
@@ -210,7 +208,7 @@ bool tracee_read_result(struct tracer *tracer, const struct tracee *thread, int6
 	}
 	if (!tracee_get_registers(thread->tid, &registers))
 		return false;
-	*result = tracee_return_value(&registers, thread->call.abi);
+	*result = tracee_return_value(&registers, thread->syscall.abi);
 	return true;
 }
 
@@ -218,13 +216,13 @@ int tracee_at_syscall_exit(struct tracer *tracer, pid_t tid)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
-	if (!information(tracer, tid, &info))
+	if (!get_syscall_info(tracer, tid, &info))
 		return -1;
 	return info.op == PTRACE_SYSCALL_INFO_EXIT;
 }
 
-/* The file of a process's memory: it also takes what the process itself could not read or write. */
-static size_t by_file(pid_t tid, uint64_t address, void *buffer, size_t size, bool write)
+/* /proc/TID/mem can also access pages that the process itself cannot read or write. */
+static size_t access_file(pid_t tid, uint64_t address, void *buffer, size_t size, bool write)
 {
 	char path[32];
 	ssize_t moved;
@@ -242,7 +240,7 @@ static size_t by_file(pid_t tid, uint64_t address, void *buffer, size_t size, bo
 size_t tracee_read_memory(pid_t tid, uint64_t address, void *buffer, size_t size)
 {
 	struct iovec here = { buffer, size };
-	/* pages apart: of a place whose second half is not there the first is read */
+	/* one vector per page: if the second page is not mapped, the first is read */
 	const size_t first = 4096 - address % 4096;
 	struct iovec there[2] = {
 		{ (void *)(uintptr_t)address, size < first ? size : first },
@@ -254,7 +252,7 @@ size_t tracee_read_memory(pid_t tid, uint64_t address, void *buffer, size_t size
 		return 0;
 	got = process_vm_readv(tid, &here, 1, there, there[1].iov_len ? 2 : 1, 0);
 	if (got < 0 && errno != EFAULT)
-		return by_file(tid, address, buffer, size, false);
+		return access_file(tid, address, buffer, size, false);
 	return got < 0 ? 0 : got;
 }
 
@@ -264,14 +262,13 @@ bool tracee_write_memory(pid_t tid, uint64_t address, const void *buffer, size_t
 
 	if (process_vm_writev(tid, &here, 1, &there, 1, 0) == (ssize_t)size)
 		return true;
-	/* a page that is read-only to the program gets a copy of its own, as a debugger's
-	 * breakpoints make one */
-	return by_file(tid, address, (void *)buffer, size, true) == size;
+	/* copies a read-only page, as for a breakpoint of a debugger */
+	return access_file(tid, address, (void *)buffer, size, true) == size;
 }
 
 void tracee_read_attr(struct tracee *thread)
 {
-	const uint64_t address = thread->call.argument[0];
+	const uint64_t address = thread->syscall.argument[0];
 	uint32_t size;
 	unsigned char *attr;
 
@@ -282,13 +279,12 @@ void tracee_read_attr(struct tracee *thread)
 		return;
 	if (!size)
 		size = PERCH_ATTR_SIZE_VER0;
-	/* sizes that no kernel takes: it reads no further than the size; what may be there is told
-	 * all the same */
+	/* the kernel refuses these sizes; the output shows the attr anyway */
 	if (size < PERCH_ATTR_SIZE_VER0)
 		size = PERCH_ATTR_SIZE_VER0;
 	if (size > TRACEE_ATTR_MAX)
 		size = TRACEE_ATTR_MAX;
-	/* zeroes follow, for those who take it for a struct perch_attr */
+	/* zeroed behind its end, so that it can be used as a struct perch_attr */
 	attr = calloc(1, TRACEE_ATTR_MAX);
 	if (!attr)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call of interest begins, and ends: what is told of it, and how the thread goes on. */
+/* Entry and exit of relevant system calls: reports them and resumes the thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -16,11 +16,9 @@
 #include "explain_ptrace.h"
 #include "options.h"
 
-#define FILTER_MAX \
-	4098 /* bytes of a filter's text: the kernel takes a page, and more is to be seen */
+#define FILTER_MAX 4098 /* bytes of a filter string; the kernel accepts a page */
 
-/* What the descriptor is now, whatever was known of it; where the program may not be asked, that.
- */
+/* Reads the link in /proc. If that is not permitted, uses the recorded descriptors. */
 static bool is_event(struct tracer *tracer, const struct tracee *thread, int fd)
 {
 	static const char event[] = "anon_inode:[perf_event]";
@@ -32,19 +30,19 @@ static bool is_event(struct tracer *tracer, const struct tracee *thread, int fd)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread->tid, fd);
 	length = readlink(path, target, sizeof(target));
 	if (length < 0 && (errno == EACCES || errno == EPERM))
-		return explain_is_event(tracer->job, thread->group->pid, fd);
+		return explain_is_event(tracer->job, thread->process->pid, fd);
 	return length == sizeof(event) - 1 && !memcmp(target, event, length);
 }
 
-/* What is known of a descriptor is forgotten when it is another file's, or nobody's, by now. */
+/* Removes a recorded descriptor that is closed now, or another file. */
 static void check_descriptor(struct tracer *tracer, const struct tracee *thread, int fd)
 {
-	if (fd >= 0 && explain_is_event(tracer->job, thread->group->pid, fd) &&
+	if (fd >= 0 && explain_is_event(tracer->job, thread->process->pid, fd) &&
 	    !is_event(tracer, thread, fd))
-		explain_handle_close(tracer->job, thread->group->pid, fd);
+		explain_handle_close(tracer->job, thread->process->pid, fd);
 }
 
-/* Whether the attr, as far as its size says, was there for the kernel to read. */
+/* True if the kernel could read all bytes of the attr that its size covers. */
 static bool attr_was_readable(const struct tracee *thread)
 {
 	uint32_t size;
@@ -57,22 +55,22 @@ static bool attr_was_readable(const struct tracee *thread)
 	return size < PERCH_ATTR_SIZE_VER0 || size > TRACEE_ATTR_MAX || thread->attr_size >= size;
 }
 
-static int descriptor_of(const struct tracee_syscall *call)
+static int get_descriptor(const struct tracee_syscall *call)
 {
 	return (int)call->argument[call->kind == TRACEE_SYSCALL_MMAP ? 4 : 0];
 }
 
-static bool confines(const struct tracee_syscall *call)
+static bool installs_filter(const struct tracee_syscall *call)
 {
 	return (uint32_t)call->argument[0] ==
-	       (call->number == call->abi->confine ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
+	       (call->number == call->abi->seccomp ? SECCOMP_SET_MODE_FILTER : PR_SET_SECCOMP);
 }
 
-/* Whether the end of the call matters. */
-static bool of_interest(struct tracer *tracer, const struct tracee *thread)
+/* True if the result of the system call is needed. */
+static bool is_relevant(struct tracer *tracer, const struct tracee *thread)
 {
-	const struct tracee_syscall *call = &thread->call;
-	int fd = descriptor_of(call);
+	const struct tracee_syscall *call = &thread->syscall;
+	int fd = get_descriptor(call);
 
 	switch (call->kind) {
 	case TRACEE_SYSCALL_OPEN:
@@ -84,10 +82,10 @@ static bool of_interest(struct tracer *tracer, const struct tracee *thread)
 			return false;
 		/* fall through */
 	case TRACEE_SYSCALL_READ:
-		return fd >= 0 && (explain_is_event(tracer->job, thread->group->pid, fd) ||
+		return fd >= 0 && (explain_is_event(tracer->job, thread->process->pid, fd) ||
 				   is_event(tracer, thread, fd));
 	case TRACEE_SYSCALL_SECCOMP:
-		return confines(call);
+		return installs_filter(call);
 	case TRACEE_SYSCALL_OTHER:
 		break;
 	}
@@ -95,59 +93,60 @@ static bool of_interest(struct tracer *tracer, const struct tracee *thread)
 }
 
 /*
- * Threads may share an attr, and what is made of it while one thread's call is looked into must not
- * reach another's call: so at most one thread of a process is in perf_event_open.
+ * Threads may share an attr, and probes of one open call modify it. So at most one thread of a
+ * process is in perf_event_open at a time.
  */
 static bool must_wait(struct tracee *thread)
 {
-	struct tracee_process *group = thread->group;
+	struct tracee_process *process = thread->process;
 
-	if (thread->call.kind != TRACEE_SYSCALL_OPEN)
+	if (thread->syscall.kind != TRACEE_SYSCALL_OPEN)
 		return false;
-	thread->waiting = group->opening && group->opening != thread;
+	thread->waiting = process->opener && process->opener != thread;
 	if (!thread->waiting)
-		group->opening = thread;
+		process->opener = thread;
 	return thread->waiting;
 }
 
 void tracer_handle_syscall_entry(struct tracer *tracer, struct tracee *thread)
 {
-	/* the stop at the filter follows the one at the start of the call */
-	if (thread->entered && thread->call.kind != TRACEE_SYSCALL_OTHER) {
+	/* the seccomp stop follows the syscall-entry-stop of the same system call */
+	if (thread->in_syscall && thread->syscall.kind != TRACEE_SYSCALL_OTHER) {
 		tracer_resume(tracer, thread, 0);
 		return;
 	}
-	thread->entered = true;
-	if (!tracee_read_syscall(tracer, thread) || !of_interest(tracer, thread))
-		thread->call.kind = TRACEE_SYSCALL_OTHER;
+	thread->in_syscall = true;
+	if (!tracee_read_syscall(tracer, thread) || !is_relevant(tracer, thread))
+		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (must_wait(thread))
 		return;
-	if (thread->call.kind == TRACEE_SYSCALL_OPEN)
+	if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
 		tracee_read_attr(thread);
-	/* that of a call that is not waited for is not seen, unless every call stops */
-	if (thread->call.kind == TRACEE_SYSCALL_OTHER && !tracer->every && !thread->group->every)
-		thread->entered = false;
+	/* the exit does not stop, unless every system call stops */
+	if (thread->syscall.kind == TRACEE_SYSCALL_OTHER && !tracer->every_syscall &&
+	    !thread->process->every_syscall)
+		thread->in_syscall = false;
 	tracer_resume(tracer, thread, 0);
 }
 
-/* The machine is the thread's from now on; filters of ours are not to be blamed. */
-static void look_at(struct tracer *tracer, const struct tracee *thread)
+/* Makes the machine read facts of this thread, without the filters that perch installed. */
+static void select_thread(struct tracer *tracer, const struct tracee *thread)
 {
-	const bool first = tracer->setup && !tracer->every && !tracer->setup->error;
+	const bool first = tracer->setup && !tracer->every_syscall && !tracer->setup->error;
 
 	perch_machine_set_process(tracer->machine, thread->tid);
-	perch_machine_set_own_filters(tracer->machine, first + thread->group->filters);
+	perch_machine_set_own_filters(tracer->machine, first + thread->process->filters);
 }
 
-static void opened(struct tracer *tracer, struct tracee *thread, int64_t result)
+static void handle_open(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
-	const uint64_t *argument = thread->call.argument;
+	const uint64_t *argument = thread->syscall.argument;
 	struct perch_open_call call = {
 		.attr = attr_was_readable(thread) ? (const struct perch_attr *)thread->attr : NULL,
 		.pid = (pid_t)argument[1],
 		.cpu = (int)argument[2],
 		.group_fd = (int)argument[3],
-		.flags = thread->call.abi->narrow ? (uint32_t)argument[4] : argument[4],
+		.flags = thread->syscall.abi->narrow ? (uint32_t)argument[4] : argument[4],
 		.errnum = result < 0 ? -result : 0,
 	};
 
@@ -157,17 +156,16 @@ static void opened(struct tracer *tracer, struct tracee *thread, int64_t result)
 				   sizeof(call.kernel_size));
 	if (result >= 0)
 		tracer_add_descriptor(tracer, thread, (int)result);
-	look_at(tracer, thread);
-	tracer->probed = call.errnum ? thread : NULL;
-	explain_handle_open(tracer->job, thread->group->pid, thread->tid, &call,
+	select_thread(tracer, thread);
+	tracer->target = call.errnum ? thread : NULL;
+	explain_handle_open(tracer->job, thread->process->pid, thread->tid, &call,
 			    call.errnum ? -1 : (int)result, tracer->machine);
 	tracer_end_injection(tracer);
-	tracer->probed = NULL;
+	tracer->target = NULL;
 }
 
-/* 32-bit programs have another size of pointers in their requests; the kernel makes them its own.
- */
-static unsigned long request_of(const struct tracee_syscall *call)
+/* The size of a pointer is part of the request; that of a 32-bit program is converted. */
+static unsigned long get_request(const struct tracee_syscall *call)
 {
 	const unsigned long request = (uint32_t)call->argument[1];
 
@@ -183,13 +181,13 @@ static unsigned long request_of(const struct tracee_syscall *call)
 	return request;
 }
 
-static void controlled(struct tracer *tracer, struct tracee *thread,
+static void read_ioctl(struct tracer *tracer, struct tracee *thread,
 		       struct perch_operation *operation, char *filter)
 {
-	const struct tracee_syscall *call = &thread->call;
+	const struct tracee_syscall *call = &thread->syscall;
 
 	operation->kind = PERCH_OPERATION_IOCTL;
-	operation->request = request_of(call);
+	operation->request = get_request(call);
 	operation->argument = call->argument[2];
 	if (operation->request == PERCH_IOC_SET_OUTPUT) {
 		operation->other_fd = (int)call->argument[2];
@@ -207,26 +205,26 @@ static void controlled(struct tracer *tracer, struct tracee *thread,
 	}
 }
 
-static void operated(struct tracer *tracer, struct tracee *thread, int64_t result)
+static void handle_operation(struct tracer *tracer, struct tracee *thread, int64_t result)
 {
-	const struct tracee_syscall *call = &thread->call;
+	const struct tracee_syscall *call = &thread->syscall;
 	struct perch_operation operation = { .other_fd = -1,
 					     .errnum = result < 0 && result >= -4095 ? -result
 										     : 0 };
 	char filter[FILTER_MAX];
-	int fd = descriptor_of(call);
+	int fd = get_descriptor(call);
 
-	/* numbers of descriptors are used again for other files; those that succeed are too many to
-	 * look each time */
+	/* A descriptor number may be another file by now. Successful reads are not checked: there
+	 * are too many. */
 	if ((result <= 0 || call->kind == TRACEE_SYSCALL_MMAP ||
-	     !explain_is_event(tracer->job, thread->group->pid, fd)) &&
+	     !explain_is_event(tracer->job, thread->process->pid, fd)) &&
 	    !is_event(tracer, thread, fd)) {
 		check_descriptor(tracer, thread, fd);
 		return;
 	}
 	switch (call->kind) {
 	case TRACEE_SYSCALL_IOCTL:
-		controlled(tracer, thread, &operation, filter);
+		read_ioctl(tracer, thread, &operation, filter);
 		break;
 	case TRACEE_SYSCALL_MMAP:
 		operation.kind = PERCH_OPERATION_MMAP;
@@ -239,32 +237,32 @@ static void operated(struct tracer *tracer, struct tracee *thread, int64_t resul
 		operation.kind = PERCH_OPERATION_READ;
 		operation.size = call->argument[2];
 	}
-	look_at(tracer, thread);
-	explain_handle_operation(tracer->job, thread->group->pid, thread->tid, fd, &operation,
+	select_thread(tracer, thread);
+	explain_handle_operation(tracer->job, thread->process->pid, thread->tid, fd, &operation,
 				 result, tracer->machine);
 }
 
 void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread)
 {
 	int64_t result;
-	bool known = thread->call.kind != TRACEE_SYSCALL_OTHER &&
+	bool known = thread->syscall.kind != TRACEE_SYSCALL_OTHER &&
 		     tracee_read_result(tracer, thread, &result);
 
-	thread->entered = false;
-	/* the numbers from 512 on are the kernel's own: the call is made again after a signal */
+	thread->in_syscall = false;
+	/* errnos from 512 on are internal to the kernel: the system call is restarted */
 	if (known && (result >= 0 || result > -512 || result < -4095)) {
-		if (thread->call.kind == TRACEE_SYSCALL_OPEN)
-			opened(tracer, thread, result);
-		else if (thread->call.kind == TRACEE_SYSCALL_SECCOMP && result >= 0)
+		if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
+			handle_open(tracer, thread, result);
+		else if (thread->syscall.kind == TRACEE_SYSCALL_SECCOMP && result >= 0)
 			tracer_stop_every_syscall(
-				tracer, thread->group,
-				"it has a seccomp filter of its own, which answers calls "
-				"before that of perch sees them");
-		else if (thread->call.kind != TRACEE_SYSCALL_SECCOMP)
-			operated(tracer, thread, result);
+				tracer, thread->process,
+				"its own seccomp filter may refuse perf_event_open before "
+				"the filter of perch runs");
+		else if (thread->syscall.kind != TRACEE_SYSCALL_SECCOMP)
+			handle_operation(tracer, thread, result);
 	}
 	tracer_end_open(tracer, thread);
-	thread->call.kind = TRACEE_SYSCALL_OTHER;
+	thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 	if (!thread->has_status)
 		tracer_resume(tracer, thread, 0);
 }

@@ -1,88 +1,105 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads that are watched, and the processes they belong to. */
+/* The traced threads, their processes, and their wait statuses. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 
+#include "base/array.h"
 #include "explain_ptrace.h"
 #include "options.h"
 
-static struct tracee **bucket(struct tracer *tracer, pid_t tid)
+static uint64_t hash_tid(const struct tracer *tracer, pid_t tid)
 {
-	return &tracer->thread[(unsigned)tid % TRACER_BUCKETS];
+	return perch__hash_integer(tracer->by_tid.seed, (uint32_t)tid);
+}
+
+static bool has_tid(const void *threads, uint32_t index, const void *tid)
+{
+	struct tracee *const *thread = threads;
+
+	return thread[index]->tid == *(const pid_t *)tid;
+}
+
+static uint32_t find_index(const struct tracer *tracer, pid_t tid)
+{
+	return perch__hash_find(&tracer->by_tid, hash_tid(tracer, tid), has_tid, tracer->threads,
+				&tid);
 }
 
 struct tracee *tracer_find(struct tracer *tracer, pid_t tid)
 {
-	struct tracee *thread = *bucket(tracer, tid);
+	uint32_t index = find_index(tracer, tid);
 
-	while (thread && thread->tid != tid)
-		thread = thread->next;
-	return thread;
+	return index != PERCH__HASH_NONE ? tracer->threads[index] : NULL;
 }
 
-struct tracee_process *tracer_find_process(struct tracer *tracer, pid_t pid)
+static struct tracee_process *find_process(struct tracer *tracer, pid_t pid)
 {
-	struct tracee_process *group = tracer->groups;
+	struct tracee_process *process = tracer->processes;
 
-	while (group && group->pid != pid)
-		group = group->next;
-	return group;
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
 }
 
 void tracer_resume(struct tracer *tracer, struct tracee *thread, int signal)
 {
-	bool stop = tracer->every || thread->group->every ||
-		    thread->call.kind != TRACEE_SYSCALL_OTHER;
+	bool stop = tracer->every_syscall || thread->process->every_syscall ||
+		    thread->syscall.kind != TRACEE_SYSCALL_OTHER;
 
 	thread->running = true;
-	/* one that was killed in the meantime cannot be told: its end is reported */
+	/* fails if the thread was killed; waitpid() reports its end */
 	ptrace(stop ? PTRACE_SYSCALL : PTRACE_CONT, thread->tid, NULL, (void *)(long)signal);
 }
 
-void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *group,
+void tracer_stop_every_syscall(struct tracer *tracer, struct tracee_process *process,
 			       const char *reason)
 {
-	if (group->every || tracer->every)
+	if (process->every_syscall || tracer->every_syscall)
 		return;
-	group->every = true;
-	if (!tracer->said_slow)
+	process->every_syscall = true;
+	if (!tracer->slow_noted)
 		cli_note(EXPLAIN_COMMAND,
 			 "every system call of process %d stops from now on, which is slow: %s",
-			 group->pid, reason);
-	tracer->said_slow = true;
-	/* those that run were not told to stop at calls */
-	for (size_t i = 0; i < TRACER_BUCKETS; i++)
-		for (struct tracee *thread = tracer->thread[i]; thread; thread = thread->next)
-			if (thread->group == group && thread->running)
-				ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+			 process->pid, reason);
+	tracer->slow_noted = true;
+	/* running threads were resumed without stops at system calls */
+	for (size_t i = 0; i < tracer->nr_threads; i++) {
+		const struct tracee *thread = tracer->threads[i];
+
+		if (thread->process == process && thread->running)
+			ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	}
 }
 
 void tracer_end_open(struct tracer *tracer, struct tracee *thread)
 {
-	struct tracee_process *group = thread->group;
+	struct tracee_process *process = thread->process;
 
-	if (group->opening != thread)
+	if (process->opener != thread)
 		return;
-	group->opening = NULL;
-	for (size_t i = 0; i < TRACER_BUCKETS; i++)
-		for (struct tracee *other = tracer->thread[i]; other; other = other->next) {
-			if (other == thread || other->group != group || !other->waiting)
-				continue;
-			other->waiting = false;
-			group->opening = other;
-			tracee_read_attr(other);
-			tracer_resume(tracer, other, 0);
-			return;
-		}
+	process->opener = NULL;
+	for (size_t i = 0; i < tracer->nr_threads; i++) {
+		struct tracee *other = tracer->threads[i];
+
+		if (other == thread || other->process != process || !other->waiting)
+			continue;
+		other->waiting = false;
+		process->opener = other;
+		tracee_read_attr(other);
+		tracer_resume(tracer, other, 0);
+		return;
+	}
 }
 
-/* Which process the thread belongs to, and whose child that is; false: it is gone. */
-static bool look_up(pid_t tid, pid_t *process, pid_t *parent)
+/* Reads the process of a thread, and the parent of that. Returns false if the thread has ended. */
+static bool read_process(pid_t tid, pid_t *process, pid_t *parent)
 {
 	char path[32], line[256];
 	FILE *file;
@@ -102,41 +119,62 @@ static bool look_up(pid_t tid, pid_t *process, pid_t *parent)
 	return true;
 }
 
-/* A new process has its parent's descriptors and filters. */
-static struct tracee_process *make_group(struct tracer *tracer, pid_t pid, pid_t parent_pid)
+/* A new process inherits descriptors and filters of its parent. */
+static struct tracee_process *add_process(struct tracer *tracer, pid_t pid, pid_t parent_pid)
 {
-	struct tracee_process *group = calloc(1, sizeof(*group));
+	struct tracee_process *process = calloc(1, sizeof(*process));
 	const struct tracee_process *parent;
 
-	if (!group)
+	if (!process)
 		return NULL;
-	parent = parent_pid ? tracer_find_process(tracer, parent_pid) : NULL;
+	parent = parent_pid ? find_process(tracer, parent_pid) : NULL;
 	if (parent) {
-		*group = *parent;
-		group->threads = 0;
-		group->opening = NULL;
+		*process = *parent;
+		process->threads = 0;
+		process->opener = NULL;
 		explain_handle_fork(tracer->job, parent->pid, pid);
 	}
-	group->pid = pid;
-	group->next = tracer->groups;
-	tracer->groups = group;
-	return group;
+	process->pid = pid;
+	process->next = tracer->processes;
+	tracer->processes = process;
+	return process;
+}
+
+static bool add_thread(struct tracer *tracer, struct tracee *thread)
+{
+	if (!tracer->by_tid.seed)
+		tracer->by_tid.seed = perch__hash_seed(tracer);
+	if (PERCH__ARRAY_RESERVE(tracer->threads, tracer->threads_capacity,
+				 tracer->nr_threads + 1) ||
+	    perch__hash_add(&tracer->by_tid, hash_tid(tracer, thread->tid), tracer->nr_threads))
+		return false;
+	tracer->threads[tracer->nr_threads++] = thread;
+	return true;
+}
+
+static void free_process(struct tracer *tracer, struct tracee_process *process)
+{
+	struct tracee_process **link = &tracer->processes;
+
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+	free(process);
 }
 
 /*
- * A new thread may stop before its creator's stop tells of it, so either may be the first to come
- * here. The creator's word is the better one: the kernel names init, or a grandparent, as the
- * parent of some.
+ * A new thread may stop before or after its creator stops with the event of fork or clone, so both
+ * call this. The creator is more reliable than PPid, which is init or a grandparent for some.
  */
 struct tracee *tracer_add(struct tracer *tracer, pid_t tid, pid_t creator)
 {
 	struct tracee *thread = tracer_find(tracer, tid);
-	pid_t process, parent;
+	pid_t pid, parent;
 
 	if (thread)
 		return thread;
-	/* so quick that it has come and gone before its creator's stop */
-	if (!look_up(tid, &process, &parent) && creator)
+	/* the thread ended before its creator stopped */
+	if (!read_process(tid, &pid, &parent) && creator)
 		return NULL;
 	if (creator)
 		parent = creator;
@@ -145,52 +183,44 @@ struct tracee *tracer_add(struct tracer *tracer, pid_t tid, pid_t creator)
 		return NULL;
 	thread->tid = tid;
 	thread->running = true;
-	thread->group = tracer_find_process(tracer, process);
-	if (!thread->group)
-		thread->group = make_group(tracer, process, parent);
-	if (!thread->group) {
+	thread->process = find_process(tracer, pid);
+	if (!thread->process)
+		thread->process = add_process(tracer, pid, parent);
+	if (!thread->process || !add_thread(tracer, thread)) {
+		if (thread->process && !thread->process->threads)
+			free_process(tracer, thread->process);
 		free(thread);
 		return NULL;
 	}
-	thread->group->threads++;
-	tracer->nr_threads++;
-	thread->next = *bucket(tracer, tid);
-	*bucket(tracer, tid) = thread;
+	thread->process->threads++;
 	return thread;
 }
 
-static void free_group(struct tracer *tracer, struct tracee_process *group)
-{
-	struct tracee_process **link = &tracer->groups;
-
-	while (*link != group)
-		link = &(*link)->next;
-	*link = group->next;
-	free(group);
-}
-
+/* The last thread of the array moves to the free index. */
 void tracer_remove(struct tracer *tracer, struct tracee *thread)
 {
-	struct tracee **link = bucket(tracer, thread->tid);
-	struct tracee_process *group = thread->group;
+	struct tracee_process *process = thread->process;
+	uint32_t index = find_index(tracer, thread->tid), last = tracer->nr_threads - 1;
 
 	tracer_end_open(tracer, thread);
-	while (*link != thread)
-		link = &(*link)->next;
-	*link = thread->next;
+	perch__hash_remove(&tracer->by_tid, hash_tid(tracer, thread->tid), index);
+	if (index != last) {
+		tracer->threads[index] = tracer->threads[last];
+		perch__hash_move(&tracer->by_tid, hash_tid(tracer, tracer->threads[index]->tid),
+				 last, index);
+	}
 	tracer->nr_threads--;
-	if (!--group->threads) {
-		explain_handle_exit(tracer->job, group->pid);
-		free_group(tracer, group);
+	if (!--process->threads) {
+		explain_handle_exit(tracer->job, process->pid);
+		free_process(tracer, process);
 	}
 	free(thread->attr);
 	free(thread);
 }
 
 /*
- * The kernel ends all threads but the one that executes, which takes over the leader's number: the
- * leader's entry is its own from now on, and its old number is nobody's. No status tells of the old
- * leader's end.
+ * When a thread executes a program, the kernel ends all other threads of the process and gives it
+ * the tid of the leader. No wait status reports the end of the old leader.
  */
 struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t leader)
 {
@@ -201,24 +231,62 @@ struct tracee *tracer_replace_leader(struct tracer *tracer, pid_t before, pid_t 
 		return NULL;
 	if (old) {
 		tracer_end_open(tracer, thread);
-		thread->entered = old->entered;
-		thread->call.kind = TRACEE_SYSCALL_OTHER;
+		thread->in_syscall = old->in_syscall;
+		thread->syscall.kind = TRACEE_SYSCALL_OTHER;
 		thread->waiting = false;
 		tracer_remove(tracer, old);
 	}
 	return thread;
 }
 
+pid_t tracer_wait(struct tracer *tracer, int *status)
+{
+	const struct tracee_status *queued;
+
+	if (tracer->first_status == tracer->nr_statuses)
+		return waitpid(-1, status, __WALL);
+	queued = &tracer->statuses[tracer->first_status++];
+	if (tracer->first_status == tracer->nr_statuses)
+		tracer->first_status = tracer->nr_statuses = 0;
+	*status = queued->status;
+	return queued->tid;
+}
+
+/*
+ * Statuses of other threads must be taken too: exec in another thread waits until the tracer has
+ * taken the ends of all threads of the process.
+ */
+pid_t tracer_wait_for(struct tracer *tracer, pid_t tid, int *status)
+{
+	pid_t got;
+
+	for (;;) {
+		/* without memory for the queue, other threads have to wait */
+		const bool can_queue = !PERCH__ARRAY_RESERVE(
+			tracer->statuses, tracer->statuses_capacity, tracer->nr_statuses + 1);
+
+		got = waitpid(can_queue ? -1 : tid, status, __WALL);
+		if (got == tid || (got < 0 && errno != EINTR))
+			return got;
+		if (got > 0)
+			tracer->statuses[tracer->nr_statuses++] =
+				(struct tracee_status){ got, *status };
+	}
+}
+
 void tracer_free(struct tracer *tracer)
 {
-	for (size_t i = 0; i < TRACER_BUCKETS; i++)
-		while (tracer->thread[i])
-			tracer_remove(tracer, tracer->thread[i]);
-	free(tracer->room);
-	tracer->room = NULL;
-	free(tracer->kept);
-	tracer->kept = NULL;
-	tracer->kept_first = tracer->kept_end = tracer->kept_room = 0;
+	while (tracer->nr_threads)
+		tracer_remove(tracer, tracer->threads[tracer->nr_threads - 1]);
+	perch__hash_clear(&tracer->by_tid);
+	free(tracer->threads);
+	tracer->threads = NULL;
+	tracer->threads_capacity = 0;
+	free(tracer->saved_attr);
+	tracer->saved_attr = NULL;
+	free(tracer->statuses);
+	tracer->statuses = NULL;
+	tracer->first_status = tracer->nr_statuses = tracer->statuses_capacity = 0;
 	perch_machine_free(tracer->machine);
 	tracer->machine = NULL;
 }

@@ -130,7 +130,8 @@ static bool read_field(struct reader *reader)
 	return true;
 }
 
-bool strace_read_attr(struct strace_text *text, union strace_attr *attr, struct perch_open_call *call)
+bool strace_read_attr(struct strace_text *text, union strace_attr *attr,
+		      struct perch_open_call *call)
 {
 	struct reader reader = { text, &attr->attr, call };
 
