@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files through libelf. What a file says of itself is not trusted: all is checked against the
+ * ELF files by libelf. Offsets and sizes in a file are not trusted: each is checked against the
  * file's size.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +33,7 @@ char *perch__elf_bytes(const struct elf_file *file, uint64_t offset, uint64_t si
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) { /* it shrank while we look at it */
+		if (got <= 0) { /* the file was truncated meanwhile */
 			free(bytes);
 			return NULL;
 		}
@@ -89,7 +86,7 @@ int perch__elf_open(struct elf_file *file, int fd)
 		return -EIO;
 	}
 	file->size = (uint64_t)status.st_size;
-	/* files of /proc say that they are empty, and reading some of them has effects */
+	/* files of /proc have size 0, and reading some of them has side effects */
 	if (file->size >= sizeof(Elf32_Ehdr)) {
 		elf_version(EV_CURRENT);
 		file->elf = elf_begin(fd, ELF_C_READ, NULL);
@@ -187,9 +184,8 @@ size_t perch__elf_section_of_type(const struct elf_file *file, uint32_t type)
 }
 
 /*
- * The segments of a file that keeps debug information alone have addresses and no bytes. Where the
- * bytes were in the file that was mapped cannot be known then; linkers of the GNU family put code
- * where its address says.
+ * The segments of a debug file have addresses but no bytes, and the offsets in the mapped file are
+ * unknown. GNU linkers place code at the offset that equals its address minus the first segment's.
  */
 static bool has_no_bytes(const struct perch__elf_segment *segment)
 {

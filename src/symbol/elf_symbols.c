@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions from ELF symbol tables, and the stubs of the procedure linkage table. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+/* Reads functions from ELF symbol tables, and the stubs of the procedure linkage table (PLT). */
 
 #include "internal.h"
 
-/* A symbol table being read. */
+/* The state while one symbol table is read. */
 struct reading {
 	struct table *table;
-	const struct elf_file *file, *layout;
-	size_t first_limit; /* where this file's sections begin in table->limit */
+	const struct elf_file *file, *mapped;
+	size_t first_limit; /* index in table->limit of the file's section 0 */
 	int blob;
 	size_t names_size;
-	Elf_Data *symbols, *extended; /* extended: section numbers that do not fit 16 bits */
+	Elf_Data *symbols, *extended; /* extended: section numbers of more than 16 bits */
 };
 
-/*
- * Only letters, digits and dots make a mapping symbol, which tells code from data in ARM and
- * RISC-V objects.
- */
+/* ARM and RISC-V objects mark code and data by symbols such as "$a", "$x.1" and "$d". */
 static bool is_mapping_symbol(uint16_t machine, const char *name)
 {
 	return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) &&
@@ -27,16 +21,13 @@ static bool is_mapping_symbol(uint16_t machine, const char *name)
 	       (!name[2] || name[2] == '.' || machine == EM_RISCV);
 }
 
-/*
- * Labels of assembly code have no type; perf takes those that others may see, in sections named as
- * text.
- */
+/* Labels of assembly code have no type. As in perf, visible ones in sections named "text" count. */
 static bool is_function(const GElf_Sym *symbol, const struct section *section)
 {
 	switch (GELF_ST_TYPE(symbol->st_info)) {
 	case STT_FUNC:
 	case STT_GNU_IFUNC:
-	case STT_OBJECT: /* tables inside code: else the function before would reach over them */
+	case STT_OBJECT: /* a table inside code: it ends the function before it */
 		return section->code;
 	case STT_NOTYPE:
 		return section->code && section->text &&
@@ -84,8 +75,8 @@ static int take_symbol(struct reading *reading, int index)
 	if (!entry)
 		return -ENOMEM;
 	if (reading->file->header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
-		symbol.st_value &= ~(uint64_t)1; /* says that it is Thumb code */
-	entry->start = perch__elf_offset(reading->layout, symbol.st_value,
+		symbol.st_value &= ~(uint64_t)1; /* the bit of Thumb code */
+	entry->start = perch__elf_offset(reading->mapped, symbol.st_value,
 					 &reading->file->section[number]);
 	entry->end = clamp_add(entry->start, symbol.st_size);
 	entry->name = symbol.st_name;
@@ -96,23 +87,20 @@ static int take_symbol(struct reading *reading, int index)
 	return 0;
 }
 
-/* Where each section ends, as offsets. */
+/* Adds the end of each section of the file to table->limit. */
 static int add_limits(struct reading *reading)
 {
 	struct table *table = reading->table;
 	const struct elf_file *file = reading->file;
-	uint64_t *grown =
-		reallocarray(table->limit, table->nr_limits + file->nr_sections, sizeof(*grown));
 
-	if (!grown)
+	if (PERCH__ARRAY_RESERVE_BY_NR(table->limit, table->nr_limits, file->nr_sections))
 		return -ENOMEM;
-	table->limit = grown;
 	reading->first_limit = table->nr_limits;
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		const struct section *section = &file->section[i];
 
-		grown[table->nr_limits++] =
-			section->code ? clamp_add(perch__elf_offset(reading->layout,
+		table->limit[table->nr_limits++] =
+			section->code ? clamp_add(perch__elf_offset(reading->mapped,
 								    section->address, section),
 						  section->size)
 				      : 0;
@@ -140,9 +128,7 @@ static Elf_Data *extended_of(const struct elf_file *file, size_t symbols)
 	return NULL;
 }
 
-/*
- * The strings that section `index` refers to: their place among the table's blobs; -ENOENT: none.
- */
+/* The index of the blob with the strings of section `index`, -ENOENT, or -ENOMEM. */
 static int take_names(struct table *table, const struct elf_file *file, size_t index, size_t *size)
 {
 	uint32_t link = file->section[index].link;
@@ -168,9 +154,9 @@ static int take_names(struct table *table, const struct elf_file *file, size_t i
 }
 
 int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
-		       const struct elf_file *layout)
+		       const struct elf_file *mapped)
 {
-	struct reading reading = { .table = table, .file = file, .layout = layout };
+	struct reading reading = { .table = table, .file = file, .mapped = mapped };
 	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
 
 	reading.symbols = data_of(file, index);
@@ -188,7 +174,7 @@ int perch__elf_symbols(struct table *table, struct elf_file *file, size_t index,
 	return 0;
 }
 
-/* One jump slot: which word of the GOT, and whose name goes there. */
+/* A jump slot: its address in the GOT, and the index of its symbol. */
 struct slot {
 	uint64_t address;
 	uint32_t symbol;
@@ -202,9 +188,8 @@ static int compare_slots(const void *a, const void *b)
 }
 
 /*
- * Stubs and jump slots have the same order; the relocations of the slots need not (those of
- * indirect functions come last), so they are sorted by slot. The number of slots, 0 when there are
- * none.
+ * Reads the jump slots from the relocations, sorted by address: PLT stubs have the order of the
+ * slots, but relocations of indirect functions come last. Returns the number of slots.
  */
 static size_t read_slots(const struct elf_file *file, size_t index, struct slot **slots)
 {
@@ -232,7 +217,7 @@ static size_t read_slots(const struct elf_file *file, size_t index, struct slot 
 	return nr;
 }
 
-/* The size of a stub, and of the code in front of the first one. */
+/* The size of a stub, and of the code before the first one. */
 static void stub_sizes(const struct elf_file *file, const struct section *plt, uint64_t *head,
 		       uint64_t *stub)
 {
@@ -247,7 +232,7 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 		*stub = 12;
 		break;
 	case EM_X86_64:
-	case EM_386: /* some linkers do not tell */
+	case EM_386: /* some linkers do not set the entry size */
 		if (plt->entry_size < 8 || plt->entry_size > 64)
 			*head = *stub = 16;
 		break;
@@ -263,7 +248,7 @@ static void stub_sizes(const struct elf_file *file, const struct section *plt, u
 static int add_stubs(struct reading *reading, const struct section *plt, const struct slot *slots,
 		     size_t nr)
 {
-	uint64_t start = perch__elf_offset(reading->layout, plt->address, plt);
+	uint64_t start = perch__elf_offset(reading->mapped, plt->address, plt);
 	uint64_t head, size;
 
 	stub_sizes(reading->file, plt, &head, &size);
@@ -310,7 +295,7 @@ static int add_all_stubs(struct reading *reading, size_t relocations)
 
 int perch__elf_plt(struct table *table, struct elf_file *file)
 {
-	struct reading reading = { .table = table, .file = file, .layout = file };
+	struct reading reading = { .table = table, .file = file, .mapped = file };
 	size_t relocations = perch__elf_section(file, ".rela.plt", SHT_RELA);
 	uint32_t symbols;
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding files: below a root that they cannot leave, and the separate ones that hold debug
- * information.
+ * Finds and opens files: regular files below a root directory, build ids, and separate debug files.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,8 +17,8 @@
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
 /*
- * Without openat2 (before Linux 5.6, or forbidden): one step after the other, and no symbolic link
- * is followed.
+ * For kernels without openat2(2), which is new in Linux 5.6, and for sandboxes that forbid it:
+ * opens one component after the other and follows no symbolic link.
  */
 static int walk_below(int at, const char *path, int flags)
 {
@@ -95,7 +91,7 @@ static int check_regular(int fd)
 
 int perch__open_regular(const char *root, const char *path)
 {
-	/* first without touching it: to open a device or a FIFO has effects */
+	/* O_PATH first: opening a device or a FIFO can have side effects */
 	int look = open_path(root, path, O_PATH | O_CLOEXEC);
 	int rc, fd;
 
@@ -116,7 +112,7 @@ int perch__open_regular(const char *root, const char *path)
 	return fd;
 }
 
-/* "ab/cdef...": how build ids are spread over directories. */
+/* "ab/cdef...": the path of a build id below a .build-id directory. */
 static void build_id_path(const uint8_t *build_id, size_t size, char text[2 * 20 + 2])
 {
 	char *at = text + sprintf(text, "%02x/", build_id[0]);
@@ -139,13 +135,93 @@ int perch__open_build_id_cache(const uint8_t *build_id, size_t build_id_size, co
 	return perch__open_regular(NULL, path);
 }
 
-/* What a debug file must be to be the right one. */
+/* ---- build ids ---- */
+
+bool perch__same_build_id(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+	size_t common = a_size < b_size ? a_size : b_size;
+	const uint8_t *longer = a_size > b_size ? a : b;
+	size_t all = a_size > b_size ? a_size : b_size;
+
+	if (!common || memcmp(a, b, common))
+		return false;
+	for (size_t i = common; i < all; i++)
+		if (longer[i])
+			return false;
+	return true;
+}
+
+/* Clears elf. */
+static int read_build_id(struct perch__elf *elf, uint8_t build_id[20])
+{
+	int size = perch__elf_build_id(elf, build_id);
+
+	perch__elf_clear(elf);
+	return size ? size : -ENODATA;
+}
+
+int perch_build_id_of_file(const char *path, uint8_t build_id[20])
+{
+	struct perch__elf elf;
+	int fd = perch__open_regular(NULL, path);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = perch__elf_init_file(&elf, fd);
+	if (!rc)
+		rc = read_build_id(&elf, build_id);
+	close(fd);
+	return rc == -EBADMSG ? -ENOEXEC : rc;
+}
+
+int perch_build_id_of_image(const void *image, size_t size, uint8_t build_id[20])
+{
+	struct perch__elf elf;
+	int rc = perch__elf_init_image(&elf, image, size);
+
+	if (!rc)
+		rc = read_build_id(&elf, build_id);
+	return rc == -EBADMSG ? -ENOEXEC : rc;
+}
+
+int perch__notes_file_build_id(const char *path, uint8_t build_id[20])
+{
+	char notes[8192];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	size_t size = 0;
+	int found;
+
+	if (fd < 0)
+		return -errno;
+	while (size < sizeof(notes)) {
+		ssize_t got = read(fd, notes + size, sizeof(notes) - size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		size += (size_t)got;
+	}
+	close(fd);
+	found = perch__elf_notes_build_id(notes, size, 4, false, build_id);
+	return found ? found : -ENODATA;
+}
+
+int perch_build_id_of_kernel(uint8_t build_id[20])
+{
+	return perch__notes_file_build_id("/sys/kernel/notes", build_id);
+}
+
+/* ---- separate debug files ---- */
+
+/* The properties of the debug file to find. */
 struct wanted {
 	const char *root;
 	const uint8_t *build_id;
 	size_t build_id_size;
 	bool has_crc;
-	uint32_t crc; /* of the whole file; looked at when there is no build id to compare */
+	uint32_t crc; /* of the whole file; compared if one of the files has no build id */
 };
 
 static bool same_crc(int fd, uint32_t wanted)
@@ -163,21 +239,21 @@ static bool same_crc(int fd, uint32_t wanted)
 	return buffer && !got && crc == wanted;
 }
 
-/* Takes fd. */
+/* Opens fd as a debug file if it matches. Closes fd otherwise. */
 static int open_matching(struct elf_file *debug, int fd, const struct wanted *wanted)
 {
-	bool right;
+	bool matches;
 
 	if (fd < 0)
 		return fd;
 	if (perch__elf_open(debug, fd))
 		return -ENOENT;
 	if (wanted->build_id_size && debug->build_id_size)
-		right = perch__same_build_id(wanted->build_id, wanted->build_id_size,
-					     debug->build_id, (size_t)debug->build_id_size);
+		matches = perch__same_build_id(wanted->build_id, wanted->build_id_size,
+					       debug->build_id, (size_t)debug->build_id_size);
 	else
-		right = wanted->has_crc && same_crc(debug->fd, wanted->crc);
-	if (right && !perch__elf_sections(debug) && perch__elf_section_of_type(debug, SHT_SYMTAB))
+		matches = wanted->has_crc && same_crc(debug->fd, wanted->crc);
+	if (matches && !perch__elf_sections(debug) && perch__elf_section_of_type(debug, SHT_SYMTAB))
 		return 0;
 	perch__elf_close(debug);
 	return -ENOENT;
@@ -203,7 +279,7 @@ static int debug_by_build_id(struct elf_file *debug, const struct wanted *wanted
 	return -ENOENT;
 }
 
-/* The name in .gnu_debuglink, with the file's checksum behind it. */
+/* The file name in .gnu_debuglink, to free(), or NULL. The section has the CRC after the name. */
 static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 {
 	size_t index = perch__elf_section(dso, ".gnu_debuglink", SHT_PROGBITS);
@@ -218,7 +294,7 @@ static char *read_link(const struct elf_file *dso, struct wanted *wanted)
 	if (!link)
 		return NULL;
 	crc_at = (strlen(link) + 4) & ~(size_t)3;
-	/* a plain name: where to look for it is not the file's to say */
+	/* Only a plain file name is allowed: the file must not choose the directory. */
 	if (!*link || strchr(link, '/') || !strcmp(link, "..") || crc_at + 4 > size) {
 		free(link);
 		return NULL;
@@ -250,7 +326,7 @@ static int debug_by_link(struct elf_file *debug, const char *path, const struct 
 		if (asprintf(&candidate, "%s%.*s%s%s", locations[i].before, (int)(slash - path),
 			     path, locations[i].after, link) < 0)
 			break;
-		/* it may be the binary itself: a link to its own name */
+		/* the link may be the file's own name */
 		if (strcmp(candidate, path))
 			rc = open_matching(debug, perch__open_regular(wanted->root, candidate),
 					   wanted);

@@ -1,81 +1,82 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's own list of its functions, /proc/kallsyms: some 120,000 lines "address type
- * name\t[module]".
+ * Kernel and module functions from /proc/kallsyms or a copy of it: about 120,000 lines "address
+ * type name\t[module]".
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-enum { MAX_KALLSYMS = 1 << 28 }; /* bytes: far more than any kernel has symbols */
+enum {
+	FIRST_SIZE = 8 << 20, /* of the buffer: most files fit */
+	MAX_SIZE = 1 << 28,   /* of a file: more than any kernel has */
+};
 
-/* Functions of modules: kept apart until the module is asked for. */
+/* A function of a module: added to a table when that module is loaded. */
 struct module_line {
 	uint64_t address;
-	uint32_t name, module; /* into text */
+	uint32_t name, module; /* offsets in text */
 	uint8_t binding;
 };
 
-/* One list, read once. */
+/* One file. It is read once. */
 struct kallsyms {
 	struct kallsyms *next;
-	char *path; /* or the build id's, for those that perf kept */
+	char *path; /* or the build id in hexadecimal, for a file of the build id cache */
 	char *text;
 	size_t size;
-	struct table kernel; /* not settled; its names are in text, it has no blob */
+	struct table kernel; /* unfinished, without a blob: names are offsets in text */
 	struct module_line *module;
-	size_t nr_modules, allocated_modules;
-	uint64_t text_start, stext; /* addresses of _text and _stext, 0: not seen */
-	bool zeros;		    /* there are functions, and all are at 0 */
-	int error;		    /* positive errno when it cannot be read */
+	size_t nr_modules, modules_capacity;
+	uint64_t text_start, stext; /* addresses of _text and _stext; 0: not in the file */
+	bool zeros;		    /* the addresses of all functions are 0 */
+	int error;		    /* errno, if it cannot be read */
 };
 
-/* The file whole, which the kernel makes as it is read: its size is not known before. */
+/* Reads the whole file. Its size is not known: the kernel makes the text while it is read. */
 static int read_all(int fd, char **text, size_t *size)
 {
-	size_t room = 8 << 20, have = 0;
-	char *bytes = malloc(room + 1);
-	ssize_t got;
+	size_t capacity = 0, have = 0;
+	char *bytes = NULL;
+	int error = 0;
 
-	for (; bytes; have += (size_t)got) {
-		if (have == room) {
-			char *grown = room < MAX_KALLSYMS ? realloc(bytes, room * 2 + 1) : NULL;
+	while (true) {
+		ssize_t got;
 
-			if (!grown)
-				break;
-			bytes = grown;
-			room *= 2;
-		}
-		got = read(fd, bytes + have, room - have);
-		if (got < 0 && errno == EINTR)
-			got = 0;
-		else if (got < 0)
+		if (have + 1 >= capacity &&
+		    PERCH__ARRAY_RESERVE(bytes, capacity, capacity ? capacity + 1 : FIRST_SIZE)) {
+			error = ENOMEM;
 			break;
-		else if (!got) {
-			bytes[have] = 0;
-			*text = bytes;
-			*size = have;
-			return 0;
 		}
+		got = read(fd, bytes + have, capacity - 1 - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			error = errno;
+		else
+			have += (size_t)got;
+		if (have > MAX_SIZE)
+			error = EFBIG;
+		if (got <= 0 || error)
+			break;
 	}
-	int error = bytes ? (have == room ? EFBIG : errno) : ENOMEM;
-
-	free(bytes);
-	return error;
+	if (error) {
+		free(bytes);
+		return error;
+	}
+	bytes[have] = 0;
+	*text = bytes;
+	*size = have;
+	return 0;
 }
 
-/* One line, cut into pieces by NULs. */
+/* The parts of a line, NUL-terminated in place. */
 struct line {
 	uint64_t address;
 	char type;
 	char *name;
-	char *module; /* NULL: the kernel's own */
+	char *module; /* NULL: a function of the kernel */
 };
 
 static const uint8_t hex_value[256] = {
@@ -85,7 +86,7 @@ static const uint8_t hex_value[256] = {
 	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* at: the line, whose newline is now a NUL at end. */
+/* Parses the line from at to end, where a NUL has replaced the newline. */
 static bool parse_line(char *at, char *end, struct line *line)
 {
 	char *tab, *bracket;
@@ -110,7 +111,7 @@ static bool parse_line(char *at, char *end, struct line *line)
 	return true;
 }
 
-/* Named in brackets like modules, but no modules: code that the kernel made while it ran. */
+/* Generated code of the kernel has a name in brackets too, but is no module. */
 static bool is_kernel_code(const char *module)
 {
 	return !module || !strcmp(module, "bpf") || !strncmp(module, "__builtin__", 11);
@@ -118,18 +119,13 @@ static bool is_kernel_code(const char *module)
 
 static int add_module_line(struct kallsyms *kallsyms, const struct line *line, uint8_t binding)
 {
-	if (kallsyms->nr_modules == kallsyms->allocated_modules) {
-		size_t more = kallsyms->allocated_modules ? kallsyms->allocated_modules * 2 : 1024;
-		struct module_line *grown = reallocarray(kallsyms->module, more, sizeof(*grown));
+	struct module_line *added = PERCH__ARRAY_APPEND(kallsyms->module, kallsyms->nr_modules,
+							kallsyms->modules_capacity);
 
-		if (!grown)
-			return ENOMEM;
-		kallsyms->module = grown;
-		kallsyms->allocated_modules = more;
-	}
-	kallsyms->module[kallsyms->nr_modules++] =
-		(struct module_line){ line->address, (uint32_t)(line->name - kallsyms->text),
-				      (uint32_t)(line->module - kallsyms->text), binding };
+	if (!added)
+		return ENOMEM;
+	*added = (struct module_line){ line->address, (uint32_t)(line->name - kallsyms->text),
+				       (uint32_t)(line->module - kallsyms->text), binding };
 	return 0;
 }
 
@@ -138,7 +134,7 @@ static int add_line(struct kallsyms *kallsyms, const struct line *line)
 	uint8_t binding = line->type == 't' ? STB_LOCAL : line->type == 'T' ? STB_GLOBAL : STB_WEAK;
 	struct entry *entry;
 
-	/* ARM and RISC-V: marks of code and data, not functions */
+	/* a mapping symbol of ARM or RISC-V */
 	if (line->name[0] == '$')
 		return 0;
 	if (line->address)
@@ -183,7 +179,7 @@ static int parse(struct kallsyms *kallsyms)
 	return error;
 }
 
-/* Takes fd. */
+/* Reads and closes fd, which may be a negative errno. NULL: out of memory. */
 static struct kallsyms *read_kallsyms(struct sources *sources, const char *path, int fd)
 {
 	struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
@@ -221,7 +217,7 @@ static struct kallsyms *kallsyms_at(struct sources *sources, const char *path)
 	return kallsyms ? kallsyms : read_kallsyms(sources, path, perch__open_regular(NULL, path));
 }
 
-/* Of a kernel that does not run now, what perf record kept; NULL when it kept nothing. */
+/* The file of a kernel in the build id cache, or NULL. */
 static struct kallsyms *kallsyms_from_cache(struct sources *sources, const struct perch_dso *dso)
 {
 	char name[2 * 20 + 1];
@@ -251,9 +247,9 @@ void perch__kallsyms_free(struct kallsyms *list)
 	}
 }
 
-/* 0: the kernel that runs here is the recorded one, or nobody can tell. */
-static int another_kernel(const struct sources *sources, const struct perch_dso *dso,
-			  struct symbol_error *error)
+/* 0 if the running kernel is the recorded one, or if there is no sign that it is not. */
+static int check_kernel(const struct sources *sources, const struct perch_dso *dso,
+			struct symbol_error *error)
 {
 	uint8_t running[20];
 	int size;
@@ -262,8 +258,7 @@ static int another_kernel(const struct sources *sources, const struct perch_dso 
 		if (!sources->foreign)
 			return 0;
 		perch__set_symbol_error(
-			error,
-			"not the kernel that runs here, and no kallsyms file of it was given");
+			error, "recorded on another machine, and no kallsyms file was given");
 		return -ESTALE;
 	}
 	size = perch_build_id_of_kernel(running);
@@ -272,15 +267,16 @@ static int another_kernel(const struct sources *sources, const struct perch_dso 
 					    (size_t)size))
 		return 0;
 	perch__set_symbol_error(
-		error, "another kernel than the one that runs here, and no kallsyms file of it");
+		error,
+		"the running kernel is not the recorded one, and no kallsyms file was given");
 	return -ESTALE;
 }
 
 static const char hidden_addresses[] =
-	"the kernel hides its addresses from this user: report as root, or allow it with "
+	"kernel addresses are hidden: run as root, or set "
 	"`sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1`";
 
-/* Explains why nothing came of it; true when something did. */
+/* False if the file has no kernel functions; error then has the reason. */
 static bool usable(const struct kallsyms *kallsyms, struct symbol_error *error)
 {
 	if (kallsyms->error)
@@ -288,13 +284,13 @@ static bool usable(const struct kallsyms *kallsyms, struct symbol_error *error)
 	else if (kallsyms->zeros)
 		perch__set_symbol_error(error, "%s", hidden_addresses);
 	else if (!kallsyms->kernel.nr)
-		perch__set_symbol_error(error, "%s holds no functions", kallsyms->path);
+		perch__set_symbol_error(error, "%s has no functions", kallsyms->path);
 	else
 		return true;
 	return false;
 }
 
-/* The names stay in the list, which lives longer than the table. */
+/* The names stay in the kallsyms text, which outlives the table. */
 static void use_text(struct table *table, const struct kallsyms *kallsyms)
 {
 	table->blob[0] =
@@ -302,7 +298,8 @@ static void use_text(struct table *table, const struct kallsyms *kallsyms)
 	table->nr_blobs = 1;
 }
 
-/* How far the recorded kernel was from where this list has it: kernels load at a random address. */
+/* The recorded address of the kernel minus its address in this file: kernels load at a random
+ * address (KASLR). */
 static uint64_t kernel_shift(const struct kallsyms *kallsyms, const struct perch_dso *dso)
 {
 	uint64_t now = kallsyms->text_start ? kallsyms->text_start : kallsyms->stext;
@@ -318,7 +315,7 @@ static int choose_kallsyms(struct sources *sources, const struct perch_dso *dso,
 	const char *path = sources->kallsyms_path;
 
 	*found = NULL;
-	if (!path && another_kernel(sources, dso, error)) {
+	if (!path && check_kernel(sources, dso, error)) {
 		*found = kallsyms_from_cache(sources, dso);
 		return 0;
 	}
@@ -341,7 +338,7 @@ int perch__load_kernel(struct table *table, struct sources *sources, const struc
 		return -ENOMEM;
 	use_text(table, kallsyms);
 	memcpy(table->entry, kallsyms->kernel.entry, kallsyms->kernel.nr * sizeof(*table->entry));
-	table->nr = table->allocated = kallsyms->kernel.nr;
+	table->nr = table->capacity = kallsyms->kernel.nr;
 	table->grouped = true;
 	shift = kernel_shift(kallsyms, dso);
 	for (size_t i = 0; shift && i < table->nr; i++) {
@@ -383,10 +380,7 @@ static bool same_module(const struct sources *sources, const struct perch_dso *d
 					       (size_t)size);
 }
 
-/*
- * Where the module is loaded now, 0 when it is not known: the last but one word of its line in
- * /proc/modules.
- */
+/* The address of the loaded module, from its line in /proc/modules. 0: unknown. */
 static uint64_t module_start(const char *name)
 {
 	FILE *modules = fopen("/proc/modules", "re");
@@ -432,11 +426,10 @@ int perch__load_module(struct table *table, struct sources *sources, const struc
 	char name[64];
 
 	module_name(dso->path, name, sizeof(name));
-	/* its build id is its own, and says nothing of the kernel's */
 	const char *path = sources->kallsyms_path ? sources->kallsyms_path : "/proc/kallsyms";
 
 	if (!sources->kallsyms_path && !same_module(sources, dso, name)) {
-		perch__set_symbol_error(error, "another build of the module is loaded here");
+		perch__set_symbol_error(error, "the loaded module is not the recorded one");
 		return 0;
 	}
 	kallsyms = kallsyms_at(sources, path);

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The functions of a binary that was mapped from a file, and of the vdso, which the kernel maps
- * from memory.
- */
+/* Loads the table of a DSO from its file, or of the vdso from memory. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -35,14 +29,14 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum)
 		break;
 	case EACCES:
 	case EPERM:
-		perch__set_symbol_error(error, "no permission to read it");
+		perch__set_symbol_error(error, "permission denied");
 		break;
 	case ENXIO:
 	case EISDIR:
 		perch__set_symbol_error(error, "not a regular file");
 		break;
 	case EXDEV:
-		perch__set_symbol_error(error, "its path leads out of the given root");
+		perch__set_symbol_error(error, "the path leaves the root directory");
 		break;
 	case ENOEXEC:
 		perch__set_symbol_error(error, "not an ELF file");
@@ -52,7 +46,7 @@ void perch__set_symbol_errno(struct symbol_error *error, int errnum)
 	}
 }
 
-static const char another_build[] = "another build: the file changed since it was recorded";
+static const char another_build[] = "the build id of the file is not the recorded one";
 
 static bool same_build(const struct elf_file *file, const struct perch_dso *dso)
 {
@@ -61,10 +55,8 @@ static bool same_build(const struct elf_file *file, const struct perch_dso *dso)
 				    (size_t)file->build_id_size);
 }
 
-/*
- * An ELF file of the right build whose code could have been mapped. Takes fd, which may be a
- * negative errno.
- */
+/* Opens an executable or shared object with the recorded build id. Takes fd, which may be a
+ * negative errno. */
 static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
 		    struct symbol_error *error)
 {
@@ -79,7 +71,7 @@ static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
 		rc = -ESTALE;
 	} else if ((file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN) ||
 		   perch__elf_sections(file)) {
-		perch__set_symbol_error(error, "an ELF file without symbol tables");
+		perch__set_symbol_error(error, "the ELF file has no symbol tables");
 		rc = -ENOEXEC;
 	}
 	if (rc)
@@ -90,14 +82,15 @@ static int open_elf(struct elf_file *file, int fd, const struct perch_dso *dso,
 static int open_file(struct elf_file *file, const struct sources *sources,
 		     const struct perch_dso *dso, struct symbol_error *error)
 {
-	static const char gone[] = " (deleted)";
+	static const char deleted[] = " (deleted)";
 	size_t length = strlen(dso->path);
 	struct symbol_error ignored;
 	int rc = -ENOENT;
 
 	if (dso->path[0] != '/')
-		perch__set_symbol_error(error, "not the path of a file");
-	else if (length >= sizeof(gone) && !strcmp(dso->path + length - (sizeof(gone) - 1), gone))
+		perch__set_symbol_error(error, "not a file path");
+	else if (length >= sizeof(deleted) &&
+		 !strcmp(dso->path + length - (sizeof(deleted) - 1), deleted))
 		perch__set_symbol_error(error, "the file was deleted");
 	else
 		rc = open_elf(file, perch__open_regular(sources->root, dso->path), dso, error);
@@ -108,10 +101,7 @@ static int open_file(struct elf_file *file, const struct sources *sources,
 	return rc;
 }
 
-/*
- * Everything that one file and its debug file know. layout: the file that was mapped, or the debug
- * file.
- */
+/* Adds the functions of a file and of its debug file, either of which may be NULL. */
 static int load(struct table *table, struct elf_file *file, struct elf_file *debug)
 {
 	size_t symbols;
@@ -152,15 +142,13 @@ int perch__load_file(struct table *table, const struct sources *sources,
 	if (has_debug)
 		perch__elf_close(&debug);
 	if (!rc && !table->nr)
-		perch__set_symbol_error(error,
-					"stripped of its symbols, and no debug file of it found");
+		perch__set_symbol_error(
+			error, "no symbols: the file is stripped, and no debug file was found");
 	return rc;
 }
 
-/*
- * How long our own vdso is: to the end of its section headers, which come last; whole pages are
- * mapped.
- */
+/* The size of this process's vdso: whole pages up to the end of the section headers, which are
+ * last. */
 static size_t vdso_size(const uint8_t *image)
 {
 	const ElfW(Ehdr) *header = (const void *)image;
@@ -183,12 +171,12 @@ int perch__load_vdso(struct table *table, const struct sources *sources,
 		perch__elf_close(&file);
 		rc = -ESTALE;
 	}
-	if (rc && rc != -ENOMEM && dso->build_id_size) /* recorded under another kernel */
+	if (rc && rc != -ENOMEM && dso->build_id_size) /* of another kernel */
 		rc = open_elf(&file,
 			      perch__open_build_id_cache(dso->build_id, dso->build_id_size, "vdso"),
 			      dso, error);
 	if (rc) {
-		perch__set_symbol_error(error, "another kernel's vdso");
+		perch__set_symbol_error(error, "the vdso of another kernel");
 		return rc == -ENOMEM ? rc : 0;
 	}
 	rc = perch__elf_sections(&file);

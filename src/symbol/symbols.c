@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One handle over all binaries: tables are read when first asked, symbols and names made when
- * first found.
+ * The handle of all symbol tables. The table of a DSO is loaded at the first lookup in it. Symbols
+ * and their displayed names are made when they are first found.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "internal.h"
 
-/* What is known of a binary. */
+/* The symbols of a DSO. */
 struct dso_symbols {
-	struct dso_symbols *next; /* of the same hash */
 	const struct perch_dso *dso;
 	struct table table;
-	bool read; /* the table was asked for */
-	char *name;
+	bool loaded;
+	char *name; /* the displayed name; NULL before its first use */
 	struct symbol_error error;
 };
 
-/* A symbol with its name for people, NULL until asked for. */
+/* A symbol that was found, and its displayed name. */
 struct cached_symbol {
-	struct perch_symbol symbol; /* first: perch_symbols_name() is given its address */
-	const char *name;
+	struct perch_symbol symbol; /* first: perch_symbols_name() casts its address */
+	const char *name;	    /* NULL before its first use */
 };
 
 enum { SYMBOLS_PER_CHUNK = 256, TEXT_CHUNK = 1 << 16, MAX_SHORT_NAME = 4096 };
@@ -39,9 +35,10 @@ struct perch_symbols {
 	struct sources sources;
 	bool no_demangle;
 	struct dso_symbols **dso;
-	size_t nr_dsos, mask;
+	size_t nr_dsos;
+	struct perch__hash_table by_dso;
 	struct cached_symbol *
-		*chunk; /* chunks of SYMBOLS_PER_CHUNK, so that symbols stay where they are */
+		*chunk; /* of SYMBOLS_PER_CHUNK: the addresses of symbols are stable */
 	size_t nr_symbols;
 	struct chunk *text;
 	size_t text_left;
@@ -54,11 +51,6 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	struct perch_symbols *symbols = calloc(1, sizeof(*symbols));
 	bool complete = symbols;
 
-	if (complete) {
-		symbols->mask = 255;
-		symbols->dso = calloc(symbols->mask + 1, sizeof(struct dso_symbols *));
-		complete = symbols->dso;
-	}
 	if (complete && options && options->root && strcmp(options->root, "/"))
 		complete = (symbols->sources.root = strdup(options->root));
 	if (complete)
@@ -74,24 +66,16 @@ int perch_symbols_new(struct perch_symbols **result, const struct perch_symbols_
 	return 0;
 }
 
-static void free_dsos(struct dso_symbols *cached)
-{
-	while (cached) {
-		struct dso_symbols *next = cached->next;
-
-		perch__table_free(&cached->table);
-		free(cached->name);
-		free(cached);
-		cached = next;
-	}
-}
-
 void perch_symbols_free(struct perch_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	for (size_t i = 0; symbols->dso && i <= symbols->mask; i++)
-		free_dsos(symbols->dso[i]);
+	for (size_t i = 0; i < symbols->nr_dsos; i++) {
+		perch__table_free(&symbols->dso[i]->table);
+		free(symbols->dso[i]->name);
+		free(symbols->dso[i]);
+	}
+	perch__hash_clear(&symbols->by_dso);
 	for (size_t i = 0; i * SYMBOLS_PER_CHUNK < symbols->nr_symbols; i++)
 		free(symbols->chunk[i]);
 	while (symbols->text) {
@@ -108,36 +92,23 @@ void perch_symbols_free(struct perch_symbols *symbols)
 	free(symbols);
 }
 
-/*
- * Binaries are numbered from 0, so their numbers are a perfect hash as long as they come from one
- * place.
- */
+static bool same_dso(const void *items, uint32_t index, const void *dso)
+{
+	return ((struct dso_symbols *const *)items)[index]->dso == dso;
+}
+
+static uint64_t hash_dso(const struct perch_symbols *symbols, const struct perch_dso *dso)
+{
+	return perch__hash_integer(symbols->by_dso.seed, dso->index);
+}
+
 static struct dso_symbols *find_dso(const struct perch_symbols *symbols,
 				    const struct perch_dso *dso)
 {
-	struct dso_symbols *cached = symbols->dso[dso->index & symbols->mask];
+	uint32_t index = perch__hash_find(&symbols->by_dso, hash_dso(symbols, dso), same_dso,
+					  symbols->dso, dso);
 
-	while (cached && cached->dso != dso)
-		cached = cached->next;
-	return cached;
-}
-
-static void grow_hash(struct perch_symbols *symbols)
-{
-	size_t mask = symbols->mask * 2 + 1;
-	struct dso_symbols **grown = calloc(mask + 1, sizeof(*grown));
-
-	if (!grown)
-		return; /* slower, not wrong */
-	for (size_t i = 0; i <= symbols->mask; i++)
-		for (struct dso_symbols *cached = symbols->dso[i], *next; cached; cached = next) {
-			next = cached->next;
-			cached->next = grown[cached->dso->index & mask];
-			grown[cached->dso->index & mask] = cached;
-		}
-	free(symbols->dso);
-	symbols->dso = grown;
-	symbols->mask = mask;
+	return index == PERCH__HASH_NONE ? NULL : symbols->dso[index];
 }
 
 static struct dso_symbols *get_dso(struct perch_symbols *symbols, const struct perch_dso *dso)
@@ -147,17 +118,17 @@ static struct dso_symbols *get_dso(struct perch_symbols *symbols, const struct p
 	if (cached)
 		return cached;
 	cached = calloc(1, sizeof(*cached));
-	if (!cached)
+	if (!cached || PERCH__ARRAY_RESERVE_BY_NR(symbols->dso, symbols->nr_dsos, 1) ||
+	    perch__hash_add(&symbols->by_dso, hash_dso(symbols, dso), symbols->nr_dsos)) {
+		free(cached);
 		return NULL;
-	if (symbols->nr_dsos++ > symbols->mask)
-		grow_hash(symbols);
+	}
 	cached->dso = dso;
-	cached->next = symbols->dso[dso->index & symbols->mask];
-	symbols->dso[dso->index & symbols->mask] = cached;
+	symbols->dso[symbols->nr_dsos++] = cached;
 	return cached;
 }
 
-/* All of it is one function, whose name is known. */
+/* The whole DSO is one function, and its path is the function's name. */
 static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 {
 	size_t size = strlen(dso->path) + 1;
@@ -165,7 +136,7 @@ static int load_kernel_code(struct table *table, const struct perch_dso *dso)
 	table->entry = calloc(1, sizeof(*table->entry));
 	if (!table->entry || perch__table_blob(table, strdup(dso->path), size) < 0)
 		return -ENOMEM;
-	table->nr = table->allocated = 1;
+	table->nr = table->capacity = 1;
 	table->entry[0] = (struct entry){ .start = dso->start,
 					  .end = dso->start + dso->length,
 					  .parent = NO_ENTRY,
@@ -179,7 +150,7 @@ static void load_table(struct perch_symbols *symbols, struct dso_symbols *cached
 	struct sources *sources = &symbols->sources;
 	int rc = 0;
 
-	cached->read = true;
+	cached->loaded = true;
 	switch (cached->dso->kind) {
 	case PERCH_DSO_FILE:
 		rc = perch__load_file(&cached->table, sources, cached->dso, &cached->error);
@@ -197,10 +168,10 @@ static void load_table(struct perch_symbols *symbols, struct dso_symbols *cached
 		rc = load_kernel_code(&cached->table, cached->dso);
 		break;
 	case PERCH_DSO_ANON:
-		perch__set_symbol_error(&cached->error, "memory that no file was mapped to");
+		perch__set_symbol_error(&cached->error, "anonymous memory, not mapped from a file");
 		break;
 	case PERCH_DSO_UNKNOWN:
-		perch__set_symbol_error(&cached->error, "nothing was mapped there");
+		perch__set_symbol_error(&cached->error, "no mapping was recorded at the address");
 		break;
 	}
 	if (rc) {
@@ -223,7 +194,7 @@ static char *alloc_text(struct perch_symbols *symbols, size_t size)
 			return NULL;
 		chunk->next = symbols->text;
 		symbols->text = chunk;
-		if (room == size) /* a big one has a chunk alone, the one in use goes on */
+		if (room == size) /* a large text has its own chunk */
 			return chunk->bytes;
 		symbols->text_next = chunk->bytes;
 		symbols->text_left = room;
@@ -260,14 +231,10 @@ static struct cached_symbol *new_symbol(struct perch_symbols *symbols)
 	if (symbols->nr_symbols >= NO_ENTRY)
 		return NULL;
 	if (symbols->nr_symbols % SYMBOLS_PER_CHUNK == 0) {
-		struct cached_symbol **grown =
-			reallocarray(symbols->chunk, chunk + 1, sizeof(*grown));
-
-		if (!grown)
+		if (PERCH__ARRAY_RESERVE_BY_NR(symbols->chunk, chunk, 1))
 			return NULL;
-		symbols->chunk = grown;
-		grown[chunk] = calloc(SYMBOLS_PER_CHUNK, sizeof(**grown));
-		if (!grown[chunk])
+		symbols->chunk[chunk] = calloc(SYMBOLS_PER_CHUNK, sizeof(**symbols->chunk));
+		if (!symbols->chunk[chunk])
 			return NULL;
 	}
 	return &symbols->chunk[chunk][symbols->nr_symbols++ % SYMBOLS_PER_CHUNK];
@@ -303,7 +270,7 @@ const struct perch_symbol *perch_symbols_find(struct perch_symbols *symbols,
 
 	if (!cached)
 		return NULL;
-	if (!cached->read)
+	if (!cached->loaded)
 		load_table(symbols, cached);
 	entry = perch__table_find(&cached->table, offset);
 	if (!entry)
@@ -322,7 +289,7 @@ static bool is_plain(const char *text)
 	return !*text;
 }
 
-/* The text itself when it is clean and lives long enough, else a copy that does. */
+/* The text itself if it is clean and lives as long as the handle, or a clean copy. */
 static const char *clean_name(struct perch_symbols *symbols, const char *text, bool lives)
 {
 	size_t size = strlen(text) + 1;
@@ -330,7 +297,7 @@ static const char *clean_name(struct perch_symbols *symbols, const char *text, b
 
 	if (lives && is_plain(text))
 		return text;
-	/* what is not valid becomes '?', one byte for one byte or less */
+	/* each character that is not printable becomes a '?', so the size does not grow */
 	copy = alloc_text(symbols, size);
 	if (!copy)
 		return "?";
@@ -338,7 +305,7 @@ static const char *clean_name(struct perch_symbols *symbols, const char *text, b
 	return copy;
 }
 
-/* A stub is demangled as the function that it calls. */
+/* The name of a PLT stub contains the mangled name of the function that it calls. */
 static char *demangle_stub(const char *name)
 {
 	size_t length = strlen(name), suffix = sizeof(stub_suffix) - 1;
@@ -355,7 +322,7 @@ static char *demangle_stub(const char *name)
 	return whole;
 }
 
-/* As perf does: the kernel's names are left as they are. */
+/* Names of the kernel are not demangled, as in perf. */
 static char *demangle_symbol(const struct perch_symbol *symbol)
 {
 	char *plain;
@@ -388,7 +355,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* What perf shows as the shared object. */
+/* The name that perf displays for a DSO. */
 static const char *short_name(const struct perch_dso *dso, char *buffer, size_t size)
 {
 	const char *base = base_name(dso->path);

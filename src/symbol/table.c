@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of one binary, sorted, and the search among them. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* The table of a DSO's functions: sorting, and the search by offset. */
 #include "internal.h"
 
 struct entry *perch__table_add(struct table *table)
 {
-	if (table->nr == table->allocated) {
-		size_t more = table->allocated ? table->allocated * 2 : 1024;
-		struct entry *grown;
+	struct entry *entry =
+		PERCH__ARRAY_APPEND_MOST(table->entry, table->nr, table->capacity, NO_ENTRY / 2);
 
-		if (table->nr >= NO_ENTRY / 2)
-			return NULL;
-		grown = reallocarray(table->entry, more, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		table->entry = grown;
-		table->allocated = more;
-	}
-	struct entry *entry = &table->entry[table->nr++];
-	memset(entry, 0, sizeof(*entry));
-	entry->symbol = NO_ENTRY;
+	if (entry)
+		entry->symbol = NO_ENTRY;
 	return entry;
 }
 
@@ -55,9 +40,8 @@ static unsigned digit_of(uint64_t value, unsigned digit)
 }
 
 /*
- * Radix sort: stable, so that symbols at one address stay in the table's order, which decides
- * between equals. Digits that are the same in all keys cost nothing: offsets in files have three
- * at most.
+ * A radix sort. It is stable: the order of functions at one address stays. Digits that are equal in
+ * all keys are skipped, so file offsets take at most three passes.
  */
 static struct key *sort_keys(struct key *keys, struct key *spare, size_t nr)
 {
@@ -121,14 +105,12 @@ static int sort(struct table *table)
 	free(spare);
 	free(table->entry);
 	table->entry = entries;
-	table->allocated = table->nr;
+	table->capacity = table->nr;
 	return 0;
 }
 
-/*
- * A label inside a function that has a size (a place to jump to, the end of a block of data) is
- * not a function of its own, and would hide the real one.
- */
+/* Drops labels inside of functions of known size, such as jump targets: they would hide the
+ * function. */
 static void drop_inner_labels(struct table *table)
 {
 	uint64_t covered = 0;
@@ -155,8 +137,9 @@ static uint64_t page_behind(uint64_t address)
 }
 
 /*
- * A symbol of no size reaches to the next one, or to the end of its section. The gap between the
- * kernel and what is loaded later (bpf programs, trampolines) belongs to nobody.
+ * A function of unknown size ends at the next function or at the end of its section. In a grouped
+ * table it does not reach into the next group: kernel text does not extend to BPF programs and
+ * trampolines.
  */
 static void end_symbols(struct table *table)
 {
@@ -178,10 +161,7 @@ static void end_symbols(struct table *table)
 	}
 }
 
-/*
- * Constructors and destructors come as C1, C2, D1, D2 at one address, which all mean the same to a
- * reader.
- */
+/* The variants of a constructor or destructor (C1, C2, D1, D2) have the same demangled name. */
 static bool same_but_variant(const char *a, const char *b)
 {
 	size_t i = 0;
@@ -199,16 +179,16 @@ static size_t leading_underscores(const char *name)
 
 enum { MAX_COMPARISONS = 20000, MAX_COMPARED = 2000 };
 
-/* Fewer underscores in front, then the longer, then the first. */
-static bool reads_better(const char *b, const char *a)
+/* Whether name b is preferred: fewer leading underscores, then the longer one. */
+static bool is_better_name(const char *b, const char *a)
 {
 	if (leading_underscores(a) != leading_underscores(b))
 		return leading_underscores(b) < leading_underscores(a);
 	return strlen(b) > strlen(a);
 }
 
-/* Names as a reader sees them are compared. */
-static bool second_reads_better(struct table *table, const char *a, const char *b)
+/* The same for demangled names, as long as that is not too expensive. */
+static bool is_better_demangled(struct table *table, const char *a, const char *b)
 {
 	char *a_plain, *b_plain;
 	bool better;
@@ -217,19 +197,17 @@ static bool second_reads_better(struct table *table, const char *a, const char *
 		return false;
 	if (table->comparisons++ >= MAX_COMPARISONS || strlen(a) > MAX_COMPARED ||
 	    strlen(b) > MAX_COMPARED)
-		return reads_better(b, a);
+		return is_better_name(b, a);
 	a_plain = perch__demangle(a);
 	b_plain = perch__demangle(b);
-	better = reads_better(b_plain ? b_plain : b, a_plain ? a_plain : a);
+	better = is_better_name(b_plain ? b_plain : b, a_plain ? a_plain : a);
 	free(a_plain);
 	free(b_plain);
 	return better;
 }
 
-/*
- * Of two symbols at one address: has a size, is typed, is not weak, is global, reads better. As
- * perf chooses.
- */
+/* Whether b is preferred of two functions at one address. perf has the same order: it has a size,
+ * it has a type, it is not weak, it is global, it has the better name. */
 static bool second_is_better(struct table *table, const struct entry *a, const struct entry *b)
 {
 	bool a_sized = a->end > a->start, b_sized = b->end > b->start;
@@ -242,7 +220,7 @@ static bool second_is_better(struct table *table, const struct entry *a, const s
 		return a->binding == STB_WEAK;
 	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
 		return b->binding == STB_GLOBAL;
-	return second_reads_better(table, perch__table_name(table, a), perch__table_name(table, b));
+	return is_better_demangled(table, perch__table_name(table, a), perch__table_name(table, b));
 }
 
 static void drop_duplicates(struct table *table)
@@ -261,7 +239,8 @@ static void drop_duplicates(struct table *table)
 	table->nr = nr;
 }
 
-/* Functions may lie inside others (labels in assembly): each knows the innermost one around it. */
+/* A function may lie inside of another one (labels in assembly code): sets the innermost function
+ * around each. */
 static void link_parents(struct table *table)
 {
 	for (size_t i = 0; i < table->nr; i++) {
@@ -287,9 +266,7 @@ int perch__table_finish(struct table *table)
 	return 0;
 }
 
-/*
- * How deep functions may lie in each other; more is no program but an attack on the reader's time.
- */
+/* Limits the nesting of functions, because the cost of a search depends on it. */
 enum { MAX_DEPTH = 64 };
 
 struct entry *perch__table_find(const struct table *table, uint64_t offset)

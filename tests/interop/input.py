@@ -141,7 +141,7 @@ def elsewhere():
         data = pipe(facts + [sample(address, 1)])
         for command in ("report", "script"):
             done = perch(command, "-i", "-", data=data)
-            named, told = name.encode() in done.stdout, b"no names: not the kernel that runs here" in done.stderr
+            named, told = name.encode() in done.stdout, b"no names: recorded on another machine" in done.stderr
             tell(done.returncode == 0 and named == (which is None) and told == (which is not None),
                  f"{command} of a kernel of {other or 'this machine'}")
 

@@ -59,15 +59,15 @@ static void another_build_is_not_used(void **state)
 	(void)state;
 	write_elf(path, SHT_SYMTAB, full, 1, this_id, 20);
 	assert_string_equal(ask(NULL, &same, CODE_OFFSET), "from_symtab");
-	assert_non_null(strstr(ask(NULL, &other, CODE_OFFSET), "another build"));
+	assert_non_null(strstr(ask(NULL, &other, CODE_OFFSET), "build id of the file"));
 	/* a short id, recorded by a version of perf that pads all to 20 bytes */
 	write_elf(path, SHT_SYMTAB, full, 1, this_id, 8);
-	assert_non_null(strstr(ask(NULL, &padded, CODE_OFFSET), "another build"));
+	assert_non_null(strstr(ask(NULL, &padded, CODE_OFFSET), "build id of the file"));
 	memset(padded.build_id + 8, 0, 12);
 	assert_string_equal(ask(NULL, &padded, CODE_OFFSET), "from_symtab");
 	/* a file without any is not known to be the same */
 	write_elf(path, SHT_SYMTAB, full, 1, NULL, 0);
-	assert_non_null(strstr(ask(NULL, &same, CODE_OFFSET), "another build"));
+	assert_non_null(strstr(ask(NULL, &same, CODE_OFFSET), "build id of the file"));
 }
 
 static uint32_t crc_of(const char *path)
@@ -202,8 +202,8 @@ static void only_regular_files_are_opened(void **state)
 		{ "text", "[not an ELF file]" },
 		{ "/proc/kmsg", "[not an ELF file]" },
 		{ "/memfd:made (deleted)", "[the file was deleted]" },
-		{ "relative/path", "[not the path of a file]" },
-		{ "", "[not the path of a file]" },
+		{ "relative/path", "[not a file path]" },
+		{ "", "[not a file path]" },
 	};
 
 	(void)state;

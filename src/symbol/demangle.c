@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for people: without mangling, and fit for a terminal. */
+/* Demangles names of C++ and Rust, with limits on time and memory. */
 #include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <libiberty/demangle.h>
 
 #include "internal.h"
 
 enum {
-	MAX_MANGLED = 1 << 14, /* names longer than this stay as they are */
-	MAX_PLAIN =
-		1
-		<< 16, /* and so do those that would unfold to more: few bytes can mean gigabytes */
+	MAX_MANGLED = 1 << 14, /* longer names are not demangled */
+	MAX_PLAIN = 1 << 16,   /* a result that would be longer is dropped: a few bytes can expand
+				* to gigabytes */
 };
 
 struct output {
 	char *text;
-	size_t length, room;
-	jmp_buf too_much; /* the only way out of the demangler before its end */
+	size_t length, capacity;
+	jmp_buf stop; /* the demangler has no other way to end early */
 };
 
 static void put(const char *text, size_t length, void *opaque)
@@ -26,16 +23,9 @@ static void put(const char *text, size_t length, void *opaque)
 	struct output *output = opaque;
 
 	if (length >= MAX_PLAIN - output->length)
-		longjmp(output->too_much, 1);
-	if (output->length + length + 1 > output->room) {
-		size_t room = (output->length + length + 1) * 2;
-		char *grown = realloc(output->text, room);
-
-		if (!grown)
-			longjmp(output->too_much, 1);
-		output->text = grown;
-		output->room = room;
-	}
+		longjmp(output->stop, 1);
+	if (PERCH__ARRAY_RESERVE(output->text, output->capacity, output->length + length + 1))
+		longjmp(output->stop, 1);
 	memcpy(output->text + output->length, text, length);
 	output->length += length;
 	output->text[output->length] = 0;
@@ -51,8 +41,8 @@ static char *demangle_with(demangler *demangle, const char *name)
 
 	if (!output)
 		return NULL;
-	/* neither parameters nor return types: perf's style */
-	if (!setjmp(output->too_much) && demangle(name, DMGL_AUTO, put, output) && output->length) {
+	/* without parameters and return types, as in perf */
+	if (!setjmp(output->stop) && demangle(name, DMGL_AUTO, put, output) && output->length) {
 		text = output->text;
 		output->text = NULL;
 	}
@@ -65,7 +55,7 @@ char *perch__demangle(const char *name)
 {
 	char *plain;
 
-	/* _Z, __Z and ___Z of C++; _R of Rust; _GLOBAL_ of constructors */
+	/* _Z, __Z, ___Z: C++; _R: Rust; _GLOBAL_: constructors */
 	if (name[0] != '_' || !strpbrk(name, "ZRG") || strlen(name) > MAX_MANGLED)
 		return NULL;
 	plain = demangle_with(rust_demangle_callback, name);
