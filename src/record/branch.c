@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Branch stack entries, whose flags the kernel declares as bit-fields in one order on every
- * machine. */
+/* Branch stack entries: decoding and formatting their flags. */
 #include "fields.h"
 
 /*
- * A compiler for a big-endian machine puts the first bit-field into the upper bits, any other into
- * the lower ones. So the flags of the other order's machine are taken apart by where their producer
- * has put each.
+ * The kernel declares the flags as bit-fields, in the same order on every machine. Compilers for
+ * big-endian machines place the first bit-field in the highest bits, others in the lowest. So flags
+ * of the other byte order are unpacked by the rule of the machine that wrote them.
  */
 struct bit_fields {
 	uint64_t word;
@@ -56,7 +55,7 @@ void perch_branch_at(const struct perch_record *record, uint64_t index,
 						 .from_top = record->parse_info->big_endian });
 }
 
-/* The kernel's bit-fields of a branch by their place on a little-endian machine. */
+/* The bit-fields of a branch as they are on a little-endian machine. */
 #define MISPRED	       (1u << 0)
 #define PREDICTED      (1u << 1)
 #define IN_TX	       (1u << 2)
@@ -92,7 +91,7 @@ static const char *const speculations[] = { NULL, "SPEC_WRONG_PATH", "NON_SPEC_C
 					    "SPEC_CORRECT_PATH" };
 static const char *const privileges[] = { NULL, "USER", "KERNEL", "HYPERVISOR" };
 
-/* A part that has no word is told as it is. */
+/* A value without a name is written as NAME_value. */
 static void add_part(struct perch__text *out, const char *const *parts, size_t nr,
 		     unsigned int part, const char *name)
 {

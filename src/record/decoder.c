@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which attr a record belongs to. With one attr nothing is looked up. With several, the record's id
- * is read from where the attrs' layouts have it (perf makes them agree; where they do not, each
- * place is tried and only an attr that has its id there counts). The kernel counts ids up, so those
- * of one session mostly lie close to each other and index an array; others are found in a hash
- * table.
+ * Finds the attr of a record by its id. With one attr there is no lookup.
+ *
+ * perf gives all attrs of a file the same position of the id. If positions differ, each is tried,
+ * and an id counts only if its own attr has the id at that position.
+ *
+ * The kernel increments ids, so the ids of one session are mostly close to each other. Such ids
+ * index an array ("dense"); others are in a hash table ("sparse").
  */
 #include <stdlib.h>
 #include "base/hash_table.h"
@@ -14,9 +16,8 @@
 #define MAX_IDS	   (1u << 28)
 #define NO_EVENT   UINT16_MAX
 
-/* An array of ids that lie closer than this, beside the table that would be needed otherwise, costs
- * little. */
-#define DENSE_SPAN(nr) (8 * (uint64_t)(nr) + 1024)
+/* Ids within this range use the array. It then takes about as much memory as the hash table. */
+#define DENSE_RANGE(nr) (8 * (uint64_t)(nr) + 1024)
 
 struct sparse_id {
 	uint64_t id;
@@ -29,14 +30,14 @@ struct perch_decoder {
 	struct perch__hash_table table;
 	size_t nr_sparse;
 	struct sparse_id *sparse; /* items of the table */
-	uint64_t lowest_id,
-		nr_dense; /* of the array instead, NULL when the ids lie too far from each other */
-	uint16_t *dense;
+	uint64_t lowest_id, nr_dense;
+	uint16_t *dense; /* event by id - lowest_id, or NO_EVENT; NULL if the table is used */
 	bool has_ids;
 	bool swapped;
-	uint16_t common_id_offset; /* byte of a sample's id when all attrs have it there, else 0 */
-	struct perch_parse_info no_event; /* of samples whose id no event has */
-	size_t nr_sample_id_words;	  /* distinct places of the id */
+	/* byte offset of the id in a sample if it is the same for all attrs, else 0 */
+	uint16_t common_id_offset;
+	struct perch_parse_info no_event; /* for samples with an unknown id */
+	size_t nr_sample_id_words;	  /* distinct positions of the id */
 	int8_t *sample_id_words;
 	size_t nr_trailer_id_words;
 	int8_t *trailer_id_words;
@@ -66,7 +67,7 @@ static inline int find_id(const struct perch_decoder *decoder, uint64_t id)
 	return decoder->nr_sparse ? find_sparse(decoder, id) : -1;
 }
 
-/* The first attr that claims an id keeps it. The tables have capacity for all ids. */
+/* If several attrs have an id, it belongs to the first one. The capacity suffices for all ids. */
 static void add_id(struct perch_decoder *decoder, uint64_t id, uint16_t event)
 {
 	if (decoder->dense) {
@@ -99,7 +100,7 @@ struct id_range {
 	uint64_t least, most;
 };
 
-/* Ids that are 0 are no ids. */
+/* 0 is not an id. */
 static int count_ids(struct id_range *range, const struct perch_decoder_event *events, size_t nr,
 		     struct perch_error *err)
 {
@@ -146,8 +147,8 @@ static int index_ids(struct perch_decoder *decoder, const struct perch_decoder_e
 
 	if (rc || !range.most || decoder->nr == 1)
 		return rc;
-	if (!(range.most - range.least < DENSE_SPAN(range.nr) ? make_dense(decoder, &range)
-							      : make_sparse(decoder, &range)))
+	if (!(range.most - range.least < DENSE_RANGE(range.nr) ? make_dense(decoder, &range)
+							       : make_sparse(decoder, &range)))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
 				       "no memory for %zu event ids", range.nr);
 	decoder->has_ids = true;
@@ -174,7 +175,7 @@ static void add_id_words(struct perch_decoder *decoder, bool identifier)
 	}
 }
 
-/* IDENTIFIER is for finding out whose a record is: its place is tried before those of ID. */
+/* The positions of IDENTIFIER are tried before those of ID, because its position is fixed. */
 static void init_parse_infos(struct perch_decoder *decoder,
 			     const struct perch_decoder_event *events, enum perch_byte_order order)
 {
@@ -214,7 +215,7 @@ int perch_decoder_new(struct perch_decoder **result, const struct perch_decoder_
 	if (!decoder->parse_info || !decoder->sample_id_words || !decoder->trailer_id_words) {
 		perch_decoder_free(decoder);
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the layouts of %zu events", nr);
+				       "no memory for the attrs of %zu events", nr);
 	}
 	init_parse_infos(decoder, events, order);
 	rc = index_ids(decoder, events, err);
@@ -239,10 +240,7 @@ void perch_decoder_free(struct perch_decoder *decoder)
 	free(decoder);
 }
 
-/*
- * Byte offset of word `word` of a sample, and of the trailer's word counted from the end; 0 when it
- * is not there.
- */
+/* The byte offset of a word in the body of a sample; 0 if the record is too short. */
 static inline size_t sample_offset(int word, size_t size)
 {
 	size_t offset = PERCH__HEADER_BYTES + 8 * (size_t)word;
@@ -250,19 +248,23 @@ static inline size_t sample_offset(int word, size_t size)
 	return word >= 0 && offset + 8 <= size ? offset : 0;
 }
 
+/* The byte offset of a word of the trailer, counted from the record's end; 0 if too short. */
 static inline size_t trailer_offset(int word, size_t size)
 {
 	return word > 0 && PERCH__HEADER_BYTES + 8 * (size_t)word <= size ? size - 8 * (size_t)word
 									  : 0;
 }
 
-/* Whose trailer stands right behind the body: which attrs have ids at that place tells how long it
- * is. */
+/*
+ * The event of a record that may be oversized. Its trailer follows the body, but the size of the
+ * trailer is known only with the event: each size is tried, and the id in it must match an event
+ * with a trailer of that size.
+ */
 static int find_oversized(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 			  size_t size)
 {
 	size_t end = perch__body_end(type, bytes, size, decoder->swapped),
-	       most = end + PERCH__MOST_TRAILER;
+	       most = end + PERCH__MAX_TRAILER;
 
 	if (!end || end > size)
 		end = most = size;
@@ -284,8 +286,8 @@ static int find_oversized(const struct perch_decoder *decoder, uint32_t type, co
 }
 
 /*
- * The event of a record of several attrs: its index, or -1 when it has an id that is nobody's. *id
- * is then what is where the first attr has its id: 0 there says that the record has none.
+ * The index of a record's event, or -1 if no event has its id. *id is the word at the position of
+ * the first attr's id; 0 means that the record has no id.
  */
 static int find_event(const struct perch_decoder *decoder, uint32_t type, const char *bytes,
 		      size_t size, uint64_t *id)
@@ -318,7 +320,7 @@ static int find_event(const struct perch_decoder *decoder, uint32_t type, const 
 	return sample && *id ? -1 : 0;
 }
 
-/* size is that of the bytes there are; the record's own may be smaller, or a lie. */
+/* The record's size, but at most the number of bytes available. */
 static inline size_t bounded_size(struct perch_record_header header, size_t size)
 {
 	return header.size < size ? header.size : size;
@@ -334,7 +336,7 @@ static __attribute__((cold, noinline)) int decode_without_event(const struct per
 
 	return rc ? rc
 		  : perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				    "a sample of id %llu, which no event has",
+				    "no event has the id %llu of the sample",
 				    (unsigned long long)id);
 }
 
@@ -352,16 +354,13 @@ static __attribute__((noinline)) int decode_by_id(const struct perch_decoder *de
 }
 
 /*
- * What lies behind the record is brought nearer while it is decoded, where the caller has that much
- * more: a stack of kilobytes that nobody looks at is a gap at which the CPU's own foresight ends,
- * and behind it each line would be waited for, one after another. Too few bytes, as live when
- * nothing has been written behind the record yet: nothing is fetched.
+ * Prefetches the bytes that follow the record, if there are enough. The CPU prefetches sequential
+ * accesses by itself, but a stack of kilobytes that is skipped ends the sequence.
  */
-#define CACHE_LINE     64u
-#define PREFETCH_LINES 6u
-#define PREFETCH_LINES_LARGE \
-	16u /* behind a record so large that the CPU does not foresee where it ends */
-#define LARGE_RECORD 1024u
+#define CACHE_LINE	     64u
+#define PREFETCH_LINES	     6u
+#define PREFETCH_LINES_LARGE 16u /* after a record that is too large for the CPU's prefetcher */
+#define LARGE_RECORD	     1024u
 PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, size_t size)
 {
 	const char *following;
@@ -377,8 +376,8 @@ PERCH__INLINE void prefetch_following(const char *bytes, size_t record_size, siz
 		__builtin_prefetch(following + i * CACHE_LINE);
 }
 
-/* The quick way is for what nearly every record is: a sample whose id is where all attrs have it,
- * and in the array. */
+/* The fast path is for nearly all records: samples with the id at a common position and in the
+ * array. */
 int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 			 const void *bytes, size_t size, struct perch_error *err)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes through the table of fields.def, and finds a record's fields where its view has them. */
+/* Emits the fields of a record in the order of fields.def, with the values of its view. */
 #include "fields.h"
 
-/* Not a type of the kernel's: the identity that other records end in. */
+/* Not a record type: the trailer of the other records. */
 #define PERCH_RECORD_TRAILER 0
 
 struct row {
-	const char *record; /* a record begins; the rows below it are its fields */
+	const char *record; /* start of a record; the next rows are its fields */
 	const char *name;
 	enum perch_field_kind kind;
 	uint16_t offset; /* in struct perch_record */
-	uint16_t size;	 /* bytes; of a struct perch_text: its own */
+	uint16_t size;	 /* in bytes */
 	bool text;
 	perch__format_function *format;
 	perch__emit_function *emit;
-	uint64_t sample_type;	/* one of these bits is there */
-	uint16_t misc, no_misc; /* these are set, these are not */
+	/* the field exists if: */
+	uint64_t sample_type;	/* one of these bits is set, or it is 0 */
+	uint16_t misc, no_misc; /* all bits of misc and none of no_misc are set */
 };
 
 #define AT(member)                                       \
@@ -43,7 +44,7 @@ static const struct row rows[] = {
 	{ .record = "" },
 };
 
-/* The same rows by number, to find where a record's begin. */
+/* Row numbers, to find the first row of a record. */
 enum {
 #define RECORD(record_, since, when, what) ROW_##record_,
 #define FIELD(record_, name_, ...)	   ROW_##record_##_##name_,
@@ -103,7 +104,7 @@ static void emit_rows(struct perch__walk *walk, const struct row *row)
 			emit_row(walk, row);
 }
 
-/* Bytes of the trailer at the record's end. */
+/* The size of the record's trailer; 0 if it has none. */
 static size_t trailer_bytes(const struct perch_record *record)
 {
 	size_t body = record->size > PERCH__HEADER_BYTES ? record->size - PERCH__HEADER_BYTES : 0;
@@ -113,7 +114,7 @@ static size_t trailer_bytes(const struct perch_record *record)
 	return record->parse_info->id_size <= body ? record->parse_info->id_size : 0;
 }
 
-/* What the kernel told too much, behind the trailer. */
+/* The bytes after the trailer of an oversized record. */
 static void emit_oversized_bytes(struct perch__walk *walk)
 {
 	const struct perch_record *record = walk->record;
@@ -125,7 +126,7 @@ static void emit_oversized_bytes(struct perch__walk *walk)
 				  record->size - extent);
 }
 
-/* The body of a record of unknown form, or what stands behind the last known field. */
+/* The body of a record of unknown type, or the bytes after the last known field. */
 static void emit_unknown_bytes(struct perch__walk *walk, size_t trailer, bool known)
 {
 	const struct perch_record *record = walk->record;

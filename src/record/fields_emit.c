@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls the caller's function for fields: those of one value, and those whose form depends on the
- * record. */
+/* Emits fields: single values, and the lists and groups whose contents depend on the record. */
 #include <stdio.h>
 
 #include "fields.h"
@@ -48,7 +47,7 @@ void perch__emit_text(struct perch__walk *walk, const char *name, const struct p
 					  .length = text->length });
 }
 
-void perch__emit_read_values(struct perch__walk *walk, const char *name,
+static void emit_read_values(struct perch__walk *walk, const char *name,
 			     const struct perch_read_values *values)
 {
 	bool group = values->format & PERCH_FORMAT_GROUP;
@@ -83,8 +82,8 @@ void perch__emit_read_values(struct perch__walk *walk, const char *name,
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-/* Markers are told as words; the word behind USER_DEFERRED is a cookie, not an address. */
-void perch__emit_chain(struct perch__walk *walk, const char *name, const uint64_t *ip, uint64_t nr)
+/* Markers are emitted by name. The word after USER_DEFERRED is a cookie, not an address. */
+static void emit_chain(struct perch__walk *walk, const char *name, const uint64_t *ip, uint64_t nr)
 {
 	bool cookie = false;
 
@@ -105,7 +104,7 @@ void perch__emit_chain(struct perch__walk *walk, const char *name, const uint64_
 
 void perch__emit_read_record(struct perch__walk *walk, const char *name)
 {
-	perch__emit_read_values(walk, name, &walk->record->read.values);
+	emit_read_values(walk, name, &walk->record->read.values);
 }
 
 void perch__emit_mmap_build_id(struct perch__walk *walk, const char *name)
@@ -151,7 +150,7 @@ void perch__emit_text_poke_new_bytes(struct perch__walk *walk, const char *name)
 
 void perch__emit_deferred_chain(struct perch__walk *walk, const char *name)
 {
-	perch__emit_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
+	emit_chain(walk, name, walk->record->deferred.ip, walk->record->deferred.nr);
 }
 
 static const char *trailer_end(const struct perch_record *record)
@@ -160,8 +159,8 @@ static const char *trailer_end(const struct perch_record *record)
 	       perch__extent(record->parse_info, record->type, record->bytes, record->size);
 }
 
-/* Both are read where they stand: the view has one id, and a record that somebody made up may have
- * two. */
+/* id and identifier are read from the bytes: the view has only one of them, but in an invalid
+ * record they may differ. */
 void perch__emit_trailer_id(struct perch__walk *walk, const char *name)
 {
 	const struct perch_record *record = walk->record;
@@ -183,8 +182,7 @@ void perch__emit_trailer_identifier(struct perch__walk *walk, const char *name)
 
 /* ---- fields of SAMPLE ---- */
 
-/* The first word of the body; the view has one id, and a record that somebody made up may have two.
- */
+/* Read from the bytes, as the identifier of the trailer is. */
 void perch__emit_sample_identifier(struct perch__walk *walk, const char *name)
 {
 	const char *body = (const char *)walk->record->bytes + PERCH__HEADER_BYTES;
@@ -196,13 +194,13 @@ void perch__emit_sample_identifier(struct perch__walk *walk, const char *name)
 
 void perch__emit_sample_read(struct perch__walk *walk, const char *name)
 {
-	perch__emit_read_values(walk, name, &walk->record->sample.read);
+	emit_read_values(walk, name, &walk->record->sample.read);
 }
 
 void perch__emit_sample_callchain(struct perch__walk *walk, const char *name)
 {
-	perch__emit_chain(walk, name, walk->record->sample.callchain.ip,
-			  walk->record->sample.callchain.nr);
+	emit_chain(walk, name, walk->record->sample.callchain.ip,
+		   walk->record->sample.callchain.nr);
 }
 
 void perch__emit_sample_raw(struct perch__walk *walk, const char *name)
@@ -227,7 +225,7 @@ static void emit_branch(struct perch__walk *walk, uint64_t index)
 	perch__emit_field(walk, NULL, PERCH_FIELD_END, 0);
 }
 
-/* The kernel leaves the index out of the empty stack of an event that has none. */
+/* An empty stack may be without the index. */
 void perch__emit_sample_branches(struct perch__walk *walk, const char *name)
 {
 	const struct perch_sample *sample = &walk->record->sample;
@@ -272,8 +270,7 @@ void perch__emit_sample_regs_intr(struct perch__walk *walk, const char *name)
 	emit_registers(walk, name, &walk->record->sample.regs_intr);
 }
 
-/* Bytes that the kernel reserved and could not fill are what was in the ring before: they are not
- * shown. */
+/* Bytes after dyn_size are old contents of the ring: they are not emitted. */
 void perch__emit_sample_stack(struct perch__walk *walk, const char *name)
 {
 	const struct perch_sample *sample = &walk->record->sample;

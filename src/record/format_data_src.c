@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PERF_SAMPLE_DATA_SRC in words: "LOAD, L3 hit, snoop None, TLB L1 or L2 hit". What it does not
- * tell is left out. */
+/* Formats PERF_SAMPLE_DATA_SRC: "LOAD, L3 hit, snoop None, TLB L1 or L2 hit". */
 #include <stdio.h>
 
 #include "fields.h"
@@ -30,7 +29,7 @@ static const struct perch__flag snoops[] = {
 	{ PERCH_MEM_SNOOP_HIT, "Hit" },
 	{ PERCH_MEM_SNOOP_MISS, "Miss" },
 	{ PERCH_MEM_SNOOP_HITM, "HitM" },
-	/* snoopx, which follows them here */
+	/* bits of snoopx, appended to those of snoop */
 	{ PERCH_MEM_SNOOPX_FWD << 5, "Fwd" },
 	{ PERCH_MEM_SNOOPX_PEER << 5, "Peer" },
 };
@@ -47,7 +46,7 @@ static const struct perch__flag blocks[] = {
 	{ PERCH_MEM_BLK_DATA, "blocked by data" },
 	{ PERCH_MEM_BLK_ADDR, "blocked by address" },
 };
-/* The numbers that no kernel uses yet have no name. */
+/* Numbers that no kernel uses have no name. */
 static const char *const level_numbers[16] = {
 	NULL,	"L1",	    "L2",  "L3",  "L4",	       "L2 MHB",  "Memory-side Cache",
 	"L0",	"Uncached", "CXL", "I/O", "Any cache", "LFB/MAB", "RAM",
@@ -86,7 +85,7 @@ static unsigned int part(uint64_t data_src, unsigned int shift, unsigned int bit
 	return (unsigned int)(data_src >> shift & ((1u << bits) - 1));
 }
 
-/* "L1 or L2 hit": what it was, and whether there. */
+/* Adds "L1 or L2 hit". */
 static void add_hit(struct perch__text *out, const char *of, const struct perch__flag *bits,
 		    size_t nr, unsigned int value, unsigned int hit, unsigned int miss)
 {
@@ -105,7 +104,7 @@ static void add_hit(struct perch__text *out, const char *of, const struct perch_
 	perch__text_add(out, "%s%s", of, text);
 }
 
-/* The newer way to tell the level: a number, whether it is another node's, and how far away. */
+/* Adds the memory level as newer kernels encode it: a number, remote, and hops. */
 static void add_level(struct perch__text *out, uint64_t data_src)
 {
 	const char *level = level_numbers[part(data_src, PERCH_MEM_LVLNUM_SHIFT, 4)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bits mean in words: misc, flags and kinds of records. */
+/* Formats flags and types as text: misc, and fields of records except branches and data_src. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -15,16 +15,16 @@ void perch__text_init(struct perch__text *out, char *text, size_t size, const ch
 
 void perch__text_add(struct perch__text *out, const char *format, ...)
 {
-	const char *between = out->length ? out->separator : "";
-	char word[PERCH__FORMAT_BYTES];
+	const char *separator = out->length ? out->separator : "";
+	char name[PERCH__FORMAT_BYTES];
 	va_list args;
-	size_t room = out->length < out->size ? out->size - out->length : 0;
+	size_t space = out->length < out->size ? out->size - out->length : 0;
 	int length;
 
 	va_start(args, format);
-	vsnprintf(word, sizeof(word), format, args);
+	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
-	length = snprintf(room ? out->text + out->length : NULL, room, "%s%s", between, word);
+	length = snprintf(space ? out->text + out->length : NULL, space, "%s%s", separator, name);
 	out->length += length > 0 ? (size_t)length : 0;
 }
 
@@ -44,8 +44,7 @@ void perch__text_add_flags(struct perch__text *out, const struct perch__flag *bi
 static const char *const cpumodes[] = { NULL,	      "KERNEL",	      "USER",
 					"HYPERVISOR", "GUEST_KERNEL", "GUEST_USER" };
 
-/* A bit of misc has another meaning in each record; in those of type 0 of the table, the same in
- * all others. */
+/* The meaning of a bit of misc depends on the record type. Type 0 matches every type. */
 static const struct {
 	uint32_t type;
 	uint16_t bit;
@@ -63,7 +62,7 @@ static const struct {
 	{ PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_MISC_SWITCH_OUT, "SWITCH_OUT" },
 	{ PERCH_RECORD_SWITCH_CPU_WIDE, PERCH_MISC_SWITCH_OUT_PREEMPT, "SWITCH_OUT_PREEMPT" },
 	{ PERCH_RECORD_SAMPLE, PERCH_MISC_EXACT_IP, "EXACT_IP" },
-	/* written by perf: a filter dropped them */
+	/* written by perf: dropped by a BPF filter */
 	{ PERCH_RECORD_LOST_SAMPLES, 1 << 15, "LOST_SAMPLES_BPF" },
 	/* written by perf, in its BUILD_ID records */
 	{ 67, 1 << 15, "BUILD_ID_SIZE" },
@@ -114,7 +113,7 @@ size_t perch__format_protection(enum perch_arch arch, uint64_t value, char *text
 	return format_bits(bits, PERCH__NR(bits), value, text, size);
 }
 
-/* As the recording machine numbers them: three sets of numbers are in use. */
+/* The numbers depend on the architecture that recorded them. */
 size_t perch__format_map_flags(enum perch_arch arch, uint64_t value, char *text, size_t size)
 {
 	static const struct perch__flag generic[] = {
@@ -167,7 +166,7 @@ size_t perch__format_aux_flags(enum perch_arch arch, uint64_t value, char *text,
 	return perch_format_aux_flags(value, text, size);
 }
 
-/* The word of that number, or the number. */
+/* Formats the name of a number, or the number in hexadecimal. */
 static size_t format_name(const char *const *names, size_t nr, uint64_t value, char *text,
 			  size_t size)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this room share: loads in either byte order, and what a field that does not fit
- * is told as. */
+/* What the files of the record module share. */
 #ifndef PERCH_RECORD_INTERNAL_H
 #define PERCH_RECORD_INTERNAL_H
 
@@ -11,15 +10,15 @@
 #define PERCH__NR(array)       (sizeof(array) / sizeof((array)[0]))
 
 #define PERCH__HEADER_BYTES    8u
-#define PERCH__FIRST_USER_TYPE 64u /* perf.data's own types: no trailer */
+#define PERCH__FIRST_USER_TYPE 64u /* types of perf.data; these records have no trailer */
 
 #define PERCH__SAMPLE_ID_BITS                                                              \
 	(PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_ID | PERCH_SAMPLE_STREAM_ID | \
 	 PERCH_SAMPLE_CPU | PERCH_SAMPLE_IDENTIFIER)
 
 /*
- * Decoders are written once, with `swap` as a constant of each of the two copies that the compiler
- * makes of them: what this machine wrote costs no test for the order of its bytes.
+ * Decoders are inlined twice, with a constant `swap`. So records in this machine's byte order are
+ * decoded without a test of the byte order.
  */
 #define PERCH__INLINE static inline __attribute__((always_inline))
 
@@ -47,8 +46,7 @@ PERCH__INLINE uint16_t perch__u16(const void *at, bool swap)
 	return swap ? __builtin_bswap16(value) : value;
 }
 
-/* Taken out of one word: the size is on the way to the next record, and every step on that way
- * counts. */
+/* Loads the header as one word: finding the next record needs the size as early as possible. */
 PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool swap)
 {
 	const bool big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -59,31 +57,32 @@ PERCH__INLINE struct perch_record_header perch__header(const void *bytes, bool s
 	return (struct perch_record_header){ word, word >> 32, word >> 48 };
 }
 
-/* Names, and bytes of code, are followed by zeros up to a whole word. */
+/* The size with padding: names and bytes of code are padded with zeros to a multiple of 8. */
 static inline size_t perch__padded(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
 }
 
-/* Whether records of this type end in a trailer with the attr's identity fields. */
+/* Whether records of this type end in a trailer. */
 static inline bool perch__has_trailer(const struct perch_parse_info *parse_info, uint32_t type)
 {
 	return parse_info->id_size && type != PERCH_RECORD_SAMPLE && type < PERCH__FIRST_USER_TYPE;
 }
 
-/* The bytes that a record of `size` has: fewer than that where the kernel told too many (extent.c).
- */
+/* The size of header, body and trailer: less than `size` if the record is oversized. */
 size_t perch__extent_oversized(const struct perch_parse_info *parse_info, uint32_t type,
 			       const void *bytes, size_t size);
-/* The bytes of header and body of such a type; 0 when they do not tell. */
+/* The size of header and body of a record that may be oversized; 0 if it cannot be found. */
 size_t perch__body_end(uint32_t type, const char *bytes, size_t size, bool swap);
-#define PERCH__MOST_TRAILER 48u
+#define PERCH__MAX_TRAILER 48u
+/* Some kernels write a too large size into these records, see parse_info.c. */
 static inline bool perch__may_be_oversized(uint32_t type)
 {
 	return __builtin_expect(type == PERCH_RECORD_KSYMBOL || type == PERCH_RECORD_BPF_EVENT ||
 					type == PERCH_RECORD_TEXT_POKE,
 				0);
 }
+/* As perch__extent_oversized(), for any record. */
 static inline size_t perch__extent(const struct perch_parse_info *parse_info, uint32_t type,
 				   const void *bytes, size_t size)
 {
@@ -104,8 +103,8 @@ int perch__decode_body(struct perch_record *record, const struct perch__body *bo
 		       struct perch_error *err);
 
 /*
- * A record whose header is in *record already, and is right: samples, and all others. What the
- * header does not tell has any value before and is set in any case.
+ * Decode a record whose header is valid and already in *record. All other members are uninitialized
+ * and are set, also after a failure.
  */
 int perch__decode_sample(struct perch_record *record, const struct perch_parse_info *parse_info,
 			 struct perch_error *err);
@@ -114,7 +113,7 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 int perch__bad_header(struct perch_record *record, const struct perch_parse_info *parse_info,
 		      const void *bytes, size_t size, struct perch_error *err);
 
-/* bytes: at least those of a header, which is `header`. */
+/* Decodes a record. `header` is the header at `bytes`, already in this machine's byte order. */
 PERCH__INLINE int perch__decode(struct perch_record *record,
 				const struct perch_parse_info *parse_info,
 				struct perch_record_header header, uint16_t event,
@@ -137,20 +136,20 @@ PERCH__INLINE int perch__decode(struct perch_record *record,
 	return perch__decode_other(record, parse_info, err);
 }
 
-/*
- * Values of a read format that start at `at` and must end before `end`. Returns the first word
- * after them; NULL when they do not fit, with the word and the name of the part that is the first
- * not to.
- */
+/* The first field that exceeds the record. */
 struct perch__truncated_field {
 	const void *at;
 	const char *field;
 };
+/*
+ * Decodes the values of a read format between `at` and `end`. Returns the first word after them, or
+ * NULL with *truncated.
+ */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,
 				   struct perch__truncated_field *misfit);
 
-/* -EBADMSG: the field at `at` needs more bytes than the record has. */
+/* Sets the error and returns -EBADMSG: the field at `at` exceeds the record. */
 int perch__truncated(const struct perch_record *record, const void *at, const char *field,
 		     struct perch_error *err);
 

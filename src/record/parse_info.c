@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Positions of fields that depend on the attr: in a sample, in the trailer, and the record's end.
+ */
 #include "internal.h"
 
-/* The fields of a sample that are one word each and come before everything of variable size. */
+/* The fields at the start of a sample that have one word each, in order. */
 static const uint64_t fixed_order[] = {
 	PERCH_SAMPLE_IDENTIFIER, PERCH_SAMPLE_IP,   PERCH_SAMPLE_TID,
 	PERCH_SAMPLE_TIME,	 PERCH_SAMPLE_ADDR, PERCH_SAMPLE_ID,
@@ -13,10 +15,7 @@ static const uint64_t trailer_order[] = {
 	PERCH_SAMPLE_STREAM_ID, PERCH_SAMPLE_CPU,  PERCH_SAMPLE_IDENTIFIER,
 };
 
-/*
- * How many words the fields in `order` take up to (not including) the one named; -1 when it is not
- * among them.
- */
+/* The number of words before a field; -1 if sample_type does not have the field. */
 static int words_before(const uint64_t *order, size_t nr, uint64_t sample_type, uint64_t field)
 {
 	int words = 0;
@@ -65,9 +64,7 @@ void perch_parse_info_init(struct perch_parse_info *parse_info, const struct per
 {
 	const bool here_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	const bool big = order == PERCH_BYTES_NATIVE ? here_big : order == PERCH_BYTES_BIG;
-	/*
-	 * IDENTIFIER is the same number as ID, at a place that does not depend on the other fields.
-	 */
+	/* IDENTIFIER is the same number as ID, at a position that other fields do not change */
 	uint64_t id_field = attr->sample_type & PERCH_SAMPLE_IDENTIFIER ? PERCH_SAMPLE_IDENTIFIER
 									: PERCH_SAMPLE_ID;
 
@@ -92,11 +89,11 @@ void perch_parse_info_init(struct perch_parse_info *parse_info, const struct per
 }
 
 /*
- * Where a record really ends. The kernel makes KSYMBOL, BPF_EVENT and TEXT_POKE records once and
- * writes them for one event after the other, each time with the bytes of that event's trailer added
- * to the size, which it does not take back (5.1 to 6.18 at least): of two recordings at the same
- * time, the second one's records are too large. Their trailer stands where it should, right behind
- * the body, and what follows it is whatever the ring held there before.
+ * Oversized records. The kernel builds a KSYMBOL, BPF_EVENT or TEXT_POKE record once and writes it
+ * to one event after the other. For each event it adds the size of the trailer to header.size, but
+ * never subtracts it again (Linux 5.1 to at least 6.18). So if several events record at the same
+ * time, all but the first get records that are too large. The trailer follows the body as it
+ * should; the bytes after it are old contents of the ring.
  */
 #define KSYMBOL_NAME   24u
 #define BPF_EVENT_BODY 24u

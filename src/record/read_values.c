@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counter values inside records: PERF_SAMPLE_READ and PERF_RECORD_READ. */
+/* Counter values in records: PERF_SAMPLE_READ and PERF_RECORD_READ. */
 #include "internal.h"
 
 static unsigned int time_words(uint64_t format)
@@ -17,8 +17,8 @@ static const uint64_t *decode_times(struct perch_read_values *read, const uint64
 	return at;
 }
 
-/* The words before a group's entries, and those of a single counter, as they come when the format
- * has them. */
+/* The words of a group up to its values, and of a single counter, in order. A word exists if its
+ * bit is in the read format, or is 0. */
 struct read_field {
 	uint64_t bit;
 	const char *name;
@@ -37,6 +37,7 @@ static const struct read_field single_fields[] = {
 	{ PERCH_FORMAT_LOST, "read.lost" },
 };
 
+/* Finds the first word that exceeds the record. */
 static const uint64_t *truncated_read(uint64_t format, const uint64_t *at, const uint64_t *end,
 				      struct perch__truncated_field *truncated)
 {
@@ -53,8 +54,8 @@ static const uint64_t *truncated_read(uint64_t format, const uint64_t *at, const
 }
 
 /*
- * One counter is value, times, id, lost; a group is nr, times, then value, id, lost for each
- * member. So with one counter the times lie inside its entry.
+ * A single counter is: value, times, id, lost. A group is: nr, times, then value, id, lost of each
+ * member.
  */
 const uint64_t *perch__decode_read(struct perch_read_values *read, uint64_t format,
 				   const uint64_t *at, const uint64_t *end, bool swap,

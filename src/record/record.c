@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Header, trailer, and who decodes what lies between them. */
+/* Decodes the header and the trailer, and calls the decoder of the body. */
 #include "internal.h"
 
 PERCH__INLINE void decode_trailer(struct perch_sample_id *sample_id, uint64_t type, const char *at,
@@ -31,14 +31,14 @@ PERCH__INLINE void decode_trailer(struct perch_sample_id *sample_id, uint64_t ty
 		sample_id->id = perch__u64(at, swap);
 }
 
-/* All views but a sample's, which is larger than they are. */
+/* Clears all views except that of a sample, which is larger. */
 static void clear_views(struct perch_record *record)
 {
 	memset(&record->sample_id, 0, sizeof(record->sample_id));
 	memset(&record->mmap, 0, sizeof(record->mmap));
 }
 _Static_assert(sizeof(struct perch_mmap_record) >= sizeof(struct perch_read_record),
-	       "largest of the views");
+	       "perch_mmap_record is the largest view except perch_sample");
 
 int perch__decode_other(struct perch_record *record, const struct perch_parse_info *parse_info,
 			struct perch_error *err)
@@ -70,7 +70,7 @@ int perch__decode_other(struct perch_record *record, const struct perch_parse_in
 	return rc;
 }
 
-/* Of a record that cannot be looked into, what its header says is told all the same. */
+/* The record cannot be decoded, but the members of its header are set as far as possible. */
 __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 					    const struct perch_parse_info *parse_info,
 					    const void *bytes, size_t size, struct perch_error *err)
@@ -81,7 +81,8 @@ __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 	record->parse_info = parse_info;
 	if (size < PERCH__HEADER_BYTES)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "%zu bytes are too few for a record's header of 8", size);
+				       "a record header has 8 bytes, but only %zu are available",
+				       size);
 	header = perch__header(bytes, parse_info->swapped);
 	record->type = header.type;
 	record->misc = header.misc;
@@ -93,10 +94,10 @@ __attribute__((cold)) int perch__bad_header(struct perch_record *record,
 	if (header.size < PERCH__HEADER_BYTES)
 		return perch_error_set(
 			err, EBADMSG, PERCH_ERROR_FORMAT,
-			"a record's size, at byte 6, of %u is less than its header of 8",
+			"the record size of %u at byte 6 is less than the header's 8 bytes",
 			header.size);
 	return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
-			       "a record of %u bytes, of which %zu are there", header.size, size);
+			       "a record of %u bytes is cut after %zu", header.size, size);
 }
 
 int perch_record_decode(struct perch_record *record, const struct perch_parse_info *parse_info,

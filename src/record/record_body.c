@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bodies of all records but samples. Each is a table of the numbers at its start, which one
- * comparison guards, and for some a function for what comes behind them: names, lists, bytes.
+ * Decodes the bodies of all records but samples. A table has the fixed fields at the start of a
+ * body; a function decodes the variable tail, if there is one: names, lists, bytes.
  */
 #include "internal.h"
 
-/* A number of a body: where it is there, and where in struct perch_record it goes. */
+/* A number in a body. */
 struct fixed_field {
 	const char *name;
-	uint16_t view;
-	uint8_t at;
-	uint8_t size;
+	uint16_t view; /* offset in struct perch_record */
+	uint8_t at;    /* offset in the body */
+	uint8_t size;  /* 2, 4 or 8 bytes */
 };
 
 /* clang-format off */
@@ -24,14 +24,14 @@ struct fixed_field {
 struct body_format {
 	const struct fixed_field *fields;
 	uint8_t nr;
-	uint8_t bytes; /* of the fields, and where `rest` starts */
-	/* Bytes that the rest takes, or -EBADMSG. */
+	uint8_t bytes; /* size of the fixed fields */
+	/* returns the size of the tail, or -EBADMSG */
 	int (*decode_tail)(struct perch_record *record, const struct perch__body *body,
 			   struct perch_error *err);
 };
 
-/* A name from byte `offset` of the body on, which must end inside it; the padding behind it is its
- * own. */
+/* Decodes a name at a byte offset of the body. Its NUL must be in the body. Returns its size with
+ * the padding. */
 static int decode_text(struct perch_text *text, const struct perch_record *record,
 		       const struct perch__body *body, size_t offset, const char *name,
 		       struct perch_error *err)
@@ -63,8 +63,8 @@ static int decode_mmap_tail(struct perch_record *record, const struct perch__bod
 }
 
 /*
- * Bytes 32 to 55 are the inode's identity or, when misc says so, a build id of at most 20 bytes:
- * its size is a byte that may say more.
+ * Bytes 32 to 55 are the device and inode, or, with MMAP_BUILD_ID in misc, a build id. The byte
+ * with the size of the build id may be more than the 20 bytes there are.
  */
 static const struct fixed_field inode_fields[] = {
 	FIELD(32, mmap.major, "maj"),
@@ -270,7 +270,7 @@ static const struct fixed_field poke_fields[] = {
 	FIELD(10, text_poke.new_length, "new_len"),
 };
 
-/* The bytes before and after, padded together. */
+/* The old and the new bytes, with one padding after both. */
 static int decode_text_poke_bytes(struct perch_record *record, const struct perch__body *body,
 				  struct perch_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What depends on a record's type alone: its name, and the visitor's function for it. */
+/* Tables by record type: names, and functions of a visitor. */
 #include "internal.h"
 #include <perch/fields.h>
 
@@ -28,7 +28,7 @@ static const char *const kernel_names[] = {
 	[PERCH_RECORD_CALLCHAIN_DEFERRED] = "CALLCHAIN_DEFERRED",
 };
 
-/* From 64 on: what perf adds to its files, by the names that its --stats prints. */
+/* The types of perf.data, from 64 on, by the names in the output of perf report --stats. */
 static const char *const file_names[] = {
 	"ATTR",		  "EVENT_TYPE",	   "TRACING_DATA",     "BUILD_ID",
 	"FINISHED_ROUND", "ID_INDEX",	   "AUXTRACE_INFO",    "AUXTRACE",
@@ -54,7 +54,7 @@ int perch__truncated(const struct perch_record *record, const void *at, const ch
 	long offset = (const char *)at - (const char *)record->bytes;
 
 	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-			       "%s record of %u bytes: %s, at byte %ld, does not fit in it",
+			       "%s record of %u bytes: %s at byte %ld exceeds the record",
 			       name ? name : "unknown", record->size, field, offset);
 }
 

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of machines, and of the registers in their samples by the bits of a mask: those of
- * asm/perf_regs.h. */
+/* Names of architectures, and of their registers by the bits of asm/perf_regs.h. */
 #include <perch/fields.h>
 #include "internal.h"
 
 /*
- * DS to GS are of 32-bit kernels alone, R8 to R15 of 64-bit ones. From bit 32 on each XMM register
- * has two bits, since what a sample has of a register is 64 bits: the lower half, then the upper
- * one.
+ * Only 32-bit kernels have ds to gs, and only 64-bit kernels r8 to r15. From bit 32 on, an XMM
+ * register has two bits, for its lower and its upper half, because each value has 64 bits.
  */
-static const char
-	*const
-		x86[64] = {
-			"ax",	  "bx",	   "cx",     "dx",	    "si",     "di",	"bp",
-			"sp",	  "ip",	   "flags",  "cs",	    "ss",     "ds",	"es",
-			"fs",	  "gs",	   "r8",     "r9",	    "r10",    "r11",	"r12",
-			"r13",	  "r14",   "r15",    [32] = "xmm0", "xmm0h",  "xmm1",	"xmm1h",
-			"xmm2",	  "xmm2h", "xmm3",   "xmm3h",	    "xmm4",   "xmm4h",	"xmm5",
-			"xmm5h",  "xmm6",  "xmm6h",  "xmm7",	    "xmm7h",  "xmm8",	"xmm8h",
-			"xmm9",	  "xmm9h", "xmm10",  "xmm10h",	    "xmm11",  "xmm11h", "xmm12",
-			"xmm12h", "xmm13", "xmm13h", "xmm14",	    "xmm14h", "xmm15",	"xmm15h",
-		};
+/* clang-format off */
+static const char *const x86[] = {
+	"ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip", "flags", "cs", "ss", "ds", "es", "fs",
+	"gs", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	[32] = "xmm0", "xmm0h", "xmm1", "xmm1h", "xmm2", "xmm2h", "xmm3", "xmm3h",
+	"xmm4", "xmm4h", "xmm5", "xmm5h", "xmm6", "xmm6h", "xmm7", "xmm7h",
+	"xmm8", "xmm8h", "xmm9", "xmm9h", "xmm10", "xmm10h", "xmm11", "xmm11h",
+	"xmm12", "xmm12h", "xmm13", "xmm13h", "xmm14", "xmm14h", "xmm15", "xmm15h",
+};
+/* clang-format on */
 static const char *const arm[] = {
 	"r0", "r1", "r2",  "r3", "r4", "r5", "r6", "r7",
 	"r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
@@ -48,7 +44,7 @@ static const char *const powerpc[] = {
 	"trap",	 "dar",	 "dsisr", "sier", "mmcra",   "mmcr0", "mmcr1", "mmcr2", "mmcr3", "sier2",
 	"sier3", "pmc1", "pmc2",  "pmc3", "pmc4",    "pmc5",  "pmc6",  "sdar",	"siar",
 };
-/* MIPS has the same. */
+/* Also for MIPS. */
 static const char *const loongarch[] = {
 	"pc",  "r1",  "r2",  "r3",  "r4",  "r5",  "r6",	 "r7",	"r8",  "r9",  "r10",
 	"r11", "r12", "r13", "r14", "r15", "r16", "r17", "r18", "r19", "r20", "r21",
@@ -84,11 +80,11 @@ const char *perch_register_name(enum perch_arch arch, unsigned int bit)
 	return registers[arch].names[bit];
 }
 
-/* How a machine's name begins; what comes first counts. */
+/* Prefixes of machine names; the first match counts. */
 static const struct {
-	const char *start;
+	const char *prefix;
 	enum perch_arch arch;
-} machines[] = {
+} prefixes[] = {
 	{ "x86", PERCH_ARCH_X86 },	   { "amd64", PERCH_ARCH_X86 },
 	{ "aarch64", PERCH_ARCH_ARM64 },   { "arm64", PERCH_ARCH_ARM64 },
 	{ "arm", PERCH_ARCH_ARM },	   { "riscv", PERCH_ARCH_RISCV },
@@ -103,9 +99,9 @@ enum perch_arch perch_arch_by_name(const char *name)
 		return PERCH_ARCH_UNKNOWN;
 	if (name[0] == 'i' && name[1] >= '3' && name[1] <= '6' && !strcmp(name + 2, "86"))
 		return PERCH_ARCH_X86;
-	for (size_t i = 0; i < PERCH__NR(machines); i++)
-		if (!strncmp(name, machines[i].start, strlen(machines[i].start)))
-			return machines[i].arch;
+	for (size_t i = 0; i < PERCH__NR(prefixes); i++)
+		if (!strncmp(name, prefixes[i].prefix, strlen(prefixes[i].prefix)))
+			return prefixes[i].arch;
 	return PERCH_ARCH_UNKNOWN;
 }
 

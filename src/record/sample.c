@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PERF_RECORD_SAMPLE. The fields come in the order of the kernel's perf_output_sample(): first
- * those of one word, whose number the layout knows, so that one comparison guards them all; then
- * the ones that tell their own size.
+ * Decodes PERF_RECORD_SAMPLE. The fields have the order of the kernel's perf_output_sample(): first
+ * the fixed fields of one word each, whose number is in the parse info, so one comparison checks
+ * them all; then fields of variable size.
  */
 #include "internal.h"
 
-/* What is left of a sample's body, in words, and whom to blame. */
+/* The undecoded words of a sample. */
 struct cursor {
 	const uint64_t *at;
 	const uint64_t *end;
@@ -14,7 +14,7 @@ struct cursor {
 	struct perch_record *record;
 	struct perch_error *err;
 	bool swap;
-	bool no_hw_index; /* an empty branch stack is without one */
+	bool no_hw_index; /* an empty branch stack has no hw_index */
 };
 
 PERCH__INLINE uint64_t words_left(const struct cursor *c)
@@ -27,7 +27,7 @@ PERCH__INLINE uint64_t next_word(struct cursor *c)
 	return perch__u64(c->at++, c->swap);
 }
 
-/* pid and tid, cpu and its reserved half: two u32 in memory order. */
+/* Two u32 in memory order: pid and tid, cpu and reserved. */
 PERCH__INLINE uint32_t low_half(const struct cursor *c)
 {
 	return perch__u32(c->at, c->swap);
@@ -39,10 +39,10 @@ PERCH__INLINE uint32_t high_half(const struct cursor *c)
 }
 
 /*
- * A sample is not cleared before it is decoded, that would take longer than decoding it: each field
- * is set to what the record has or to zeros. struct perch_sample has the fields that tell their
- * size in the order of the record: so what is behind the one that does not fit, from `view` on, is
- * cleared here.
+ * A sample is not cleared before it is decoded, because that takes longer than decoding. Instead,
+ * each field is set, to the value in the record or to zero. The variable fields have the same order
+ * in struct perch_sample as in the record, so the fields from the truncated one on are cleared
+ * here.
  */
 static __attribute__((noinline)) int truncated_sample(struct perch_record *record, const void *at,
 						      void *view, const char *field,
@@ -72,7 +72,7 @@ static const struct {
 	{ PERCH_SAMPLE_PERIOD, "period" },
 };
 
-/* Which of the fixed fields is the first that the record has no room for. */
+/* Finds the first fixed field that exceeds the record. */
 static __attribute__((noinline)) int truncated_fixed(struct perch_record *record, uint64_t words,
 						     struct perch_error *err)
 {
@@ -92,8 +92,8 @@ static __attribute__((noinline)) int truncated_fixed(struct perch_record *record
 }
 
 /*
- * The identity is written along with the fields it repeats: copied together afterwards, it would
- * wait for them to leave the store buffer, which takes longer than all the rest.
+ * sample_id repeats fields of the sample. It is written along with them: a copy afterwards would
+ * wait until they leave the CPU's store buffer, which takes longer than the rest of the decoding.
  */
 PERCH__INLINE int decode_fixed(struct cursor *c)
 {
@@ -153,7 +153,7 @@ PERCH__INLINE int decode_callchain(struct cursor *c)
 	return 0;
 }
 
-/* u32 size and the bytes: together a multiple of 8 when the kernel wrote them. */
+/* u32 size, then the bytes. Both together are a multiple of 8 bytes. */
 PERCH__INLINE int decode_raw(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
@@ -174,8 +174,7 @@ PERCH__INLINE int decode_raw(struct cursor *c)
 
 #define ENTRY_WORDS (sizeof(struct perch_branch_entry) / sizeof(uint64_t))
 
-/* A stack without entries has its hw_index all the same, unless there was none at all:
- * decode_hw_index() tells. */
+/* A stack without entries may or may not have a hw_index, see decode_hw_index(). */
 PERCH__INLINE int decode_branches(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
@@ -226,7 +225,7 @@ PERCH__INLINE int decode_registers(struct cursor *c, struct perch_registers *reg
 	return 0;
 }
 
-/* u64 size, then, unless it is 0, the bytes and how many of them the kernel could really copy. */
+/* u64 size; if it is not 0, the bytes, and u64 dyn_size, the number of bytes that were copied. */
 PERCH__INLINE int decode_stack(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
@@ -278,8 +277,7 @@ PERCH__INLINE int decode_aux(struct cursor *c)
 	return 0;
 }
 
-/* What a record does not have is set to zeros, group by group: most samples have nothing of a whole
- * group. */
+/* Fields that a record does not have are cleared in groups: most samples have none of a group. */
 #define CLEAR(member) memset(&sample->member, 0, sizeof(sample->member))
 
 PERCH__INLINE void clear_raw_to_stack(struct perch_sample *sample)
@@ -332,7 +330,7 @@ PERCH__INLINE int decode_raw_to_stack(struct cursor *c)
 	return rc;
 }
 
-/* WEIGHT to AUX; a sample that has any of them is rare enough to clear them all first. */
+/* WEIGHT to AUX. Samples with these fields are rare, so all are cleared first. */
 PERCH__INLINE int decode_weight_to_aux(struct cursor *c)
 {
 	struct perch_sample *sample = &c->record->sample;
@@ -440,9 +438,10 @@ static __attribute__((noinline)) int decode_native(struct perch_record *record,
 }
 
 /*
- * For a sample that could have no branch stack (not even an empty one) the kernel writes a number
- * of 0 alone, without the hw_index that an empty stack has. Only the record's size tells the two
- * apart: what fits exactly is right, else what fits, and of two that do the one with hw_index.
+ * If the event has no branch stack, the kernel writes nr = 0 without hw_index. An empty branch
+ * stack is nr = 0 with hw_index. Only the record's size distinguishes them: the interpretation that
+ * ends exactly at the record's end is right. If neither does, one that ends within the record is
+ * used, the one with hw_index first.
  */
 static __attribute__((noinline)) int decode_hw_index(struct perch_record *record,
 						     const struct perch_parse_info *parse_info,

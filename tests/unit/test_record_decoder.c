@@ -36,7 +36,7 @@ static void expect_event(struct perch_decoder *decoder, struct built *b, int eve
 
 	if (event < 0) {
 		assert_int_equal(rc, -EBADMSG);
-		assert_non_null(strstr(err.message, "which no event has"));
+		assert_non_null(strstr(err.message, "no event has the id"));
 		assert_int_equal(record.type, PERCH_RECORD_SAMPLE);
 		assert_int_equal(record.parse_info->swapped, built_swapped);
 		return;

@@ -243,7 +243,7 @@ static void what_does_not_fit_is_named(void **state)
 		end_record(&b);
 		assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
 				 -EBADMSG);
-		snprintf(expected, sizeof(expected), ": %s, at byte %s,", cut_samples[i].field,
+		snprintf(expected, sizeof(expected), ": %s at byte %s exceeds", cut_samples[i].field,
 			 cut_samples[i].at);
 		if (!strstr(err.message, expected))
 			fail_msg("%s: %s", expected, err.message);
@@ -266,7 +266,7 @@ static void the_byte_is_that_of_the_field(void **state)
 	end_record(&b);
 	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
 			 -EBADMSG);
-	assert_non_null(strstr(err.message, ": period, at byte 24,"));
+	assert_non_null(strstr(err.message, ": period at byte 24 exceeds"));
 }
 
 /* The kernel writes WEIGHT_STRUCT so that the whole word is the same number on machines of either

@@ -503,7 +503,7 @@ static void expect_missing(const struct type_case *one, size_t cut, const char *
 	assert_int_equal(perch_record_decode(&record, &parse_info, b.bytes, b.size, &err),
 			 -EBADMSG);
 	assert_int_equal(err.kind, PERCH_ERROR_FORMAT);
-	snprintf(expected, sizeof(expected), ": %s, at byte ", field);
+	snprintf(expected, sizeof(expected), ": %s at byte ", field);
 	if (!strstr(err.message, expected) || !strstr(err.message, perch_record_name(one->type)))
 		fail_msg("type %u: %s", one->type, err.message);
 	check_trailer(&record.sample_id);
