@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts how often a program calls a function, in its own code or in a library's; what it starts is
- *not counted, for probes are not inherited:
+ * not counted, for probes are not inherited:
  *
  *	count-calls libc malloc -- ls -l
  *	count-calls ./server handle_request -- ./server --once

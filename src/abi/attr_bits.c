@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bits of an attr's words as data, in the order in which perf prints them, with the release
- * that first knew each. */
+/* The bits of attr fields as data: in perf's order, with the first kernel release of each. */
 #include <perch/abi.h>
 
 /* clang-format off */

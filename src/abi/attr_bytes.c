@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Attrs of other versions of the kernel and of machines of the other endian. */
+/* Attrs of other kernel versions and of the other byte order. */
 #include <errno.h>
 #include <string.h>
 
 #include <perch/abi.h>
 
-/* The words of an attr, by size: all others are of 8 bytes. */
+/* The words of an attr that are not 8 bytes long. */
 static const struct {
 	uint16_t offset, size;
 } narrow[] = {
@@ -22,13 +22,13 @@ static const struct {
 	{ offsetof(struct perch_attr, aux_action), 4 },
 };
 
-static void turn(unsigned char *bytes, size_t size)
+static void reverse(unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size / 2; i++) {
-		unsigned char kept = bytes[i];
+		unsigned char first = bytes[i];
 
 		bytes[i] = bytes[size - 1 - i];
-		bytes[size - 1 - i] = kept;
+		bytes[size - 1 - i] = first;
 	}
 }
 
@@ -43,9 +43,9 @@ static unsigned char mirrored(unsigned char byte)
 }
 
 /*
- * Bit-fields are laid out from the lowest bit of the lowest byte on little-endian machines, and
- * from the highest bit of the lowest byte on big-endian ones: the byte stays where it is, its bits
- * turn round. Fields of several bits come out mirrored, so they are turned back.
+ * Bit-fields start at the lowest bit of the first byte on little-endian machines and at the highest
+ * bit of the first byte on big-endian machines. So bytes stay, and the bits of each byte are
+ * mirrored. A field of several bits is mirrored back.
  */
 static void mirror_fields(struct perch_attr *attr, size_t offset, size_t size)
 {
@@ -57,14 +57,14 @@ static void mirror_fields(struct perch_attr *attr, size_t offset, size_t size)
 		bytes[i] = mirrored(bytes[i]);
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++) {
-		uint64_t value, turned = 0;
+		uint64_t value, reversed = 0;
 
 		if (fields[i].offset != offset || fields[i].bit < 0 || fields[i].bits == 1)
 			continue;
 		value = perch_attr_get(attr, &fields[i]);
 		for (unsigned bit = 0; bit < fields[i].bits; bit++)
-			turned |= (value >> bit & 1) << (fields[i].bits - 1 - bit);
-		perch_attr_set(attr, &fields[i], turned);
+			reversed |= (value >> bit & 1) << (fields[i].bits - 1 - bit);
+		perch_attr_set(attr, &fields[i], reversed);
 	}
 }
 
@@ -78,10 +78,10 @@ static void swap_words(struct perch_attr *attr)
 
 		if (next < sizeof(narrow) / sizeof(*narrow) && narrow[next].offset == at)
 			size = narrow[next++].size;
-		/* the words of bit-fields keep their bytes: see mirror_fields() */
+		/* mirror_fields() converts the words with bit-fields */
 		if (at != offsetof(struct perch_attr, flags) &&
 		    at != offsetof(struct perch_attr, aux_action))
-			turn(bytes + at, size);
+			reverse(bytes + at, size);
 		at += size;
 	}
 	mirror_fields(attr, offsetof(struct perch_attr, flags), 8);

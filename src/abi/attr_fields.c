@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every field of an attr as data, for those who print, compare, explain or set them by name. */
+/* The fields of an attr as data. */
 #include <string.h>
 
 #include <perch/abi.h>
@@ -104,8 +104,8 @@ const struct perch_attr_field *perch_attr_get_field(const char *name)
 	return NULL;
 }
 
-/* Where the field's lowest bit is in its word on this machine: bit-fields start at the top on
- * big-endian ones. */
+/* The position of the lowest bit of a field. Bit-fields start at the highest bit on big-endian
+ * machines. */
 static unsigned shift_of(const struct perch_attr_field *field)
 {
 	if (field->bit < 0)

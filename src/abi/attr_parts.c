@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of an attr: its fields, and the bits of those words that are sets of bits. */
+/* Splits an attr into fields and bits. */
 #include <limits.h>
 #include <string.h>
 
@@ -25,8 +25,7 @@ unsigned perch_release_rank(const char *release)
 	return rank;
 }
 
-/* Other names of a union's word, or of bits that have fields of their own; and what says which
- * event it is. */
+/* False for a second name of a word and for the fields that select the event. */
 static bool is_part(const struct perch_attr_field *field)
 {
 	static const char *const others[] = {
@@ -43,13 +42,13 @@ static bool is_part(const struct perch_attr_field *field)
 
 struct parts {
 	struct perch_attr_part *part;
-	size_t nr, room;
+	size_t nr, max;
 };
 
 static void add(struct parts *parts, const struct perch_attr_field *field,
 		const struct perch_attr_bit *bit, uint64_t mask, unsigned rank)
 {
-	if (parts->nr < parts->room)
+	if (parts->nr < parts->max)
 		parts->part[parts->nr] = (struct perch_attr_part){ field, bit, mask, rank };
 	parts->nr++;
 }
@@ -76,9 +75,9 @@ static void add_field(struct parts *parts, const struct perch_attr_field *field,
 		add(parts, field, NULL, value, UINT_MAX);
 }
 
-size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part, size_t room)
+size_t perch_attr_split(const struct perch_attr *attr, struct perch_attr_part *part, size_t max)
 {
-	struct parts parts = { part, 0, room };
+	struct parts parts = { part, 0, max };
 	const struct perch_attr_field *fields;
 	size_t nr;
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Growing arrays of any type. The caller has the pointer, the number of items and, in most cases,
- *the capacity as variables or members of its own; the macros take them by name, assign to them and
- *evaluate them more than once.
+ *the capacity as variables or members. The macros assign to them and evaluate them more than once.
  *
  *	struct item *item = PERCH__ARRAY_APPEND(list->item, list->nr, list->capacity);
  *
  *	if (!item)
  *		return -ENOMEM;
  *
- * Capacity doubles, so n appends cost O(n). Sizes that overflow are -ENOMEM, as is every failed
- *allocation; the array is then as before. An array starts as NULL with capacity 0 and ends with
- *free().
+ * The capacity doubles, so n appends cost O(n). An overflowing size and a failed allocation are
+ *-ENOMEM and leave the array unchanged. An empty array is NULL with capacity 0. free() frees an
+ *array.
  */
 #ifndef PERCH_BASE_ARRAY_H
 #define PERCH_BASE_ARRAY_H
@@ -23,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERCH__ARRAY_FIRST_BYTES 256u /* of the first allocation, at least, or one item */
+#define PERCH__ARRAY_FIRST_BYTES 256u /* the least first allocation */
 
 /*
- * The array with capacity for at least `need` items of `size` bytes, and at most `most`; *capacity
- * is raised. NULL: `need` exceeds `most`, or no memory; items are then untouched.
+ * Grows an array to at least `need` and at most `most` items of `size` bytes, and raises *capacity.
+ * Returns NULL if `need` exceeds `most` or without memory; items are then unchanged.
  */
 static inline void *perch__array_grow(void *items, size_t *capacity, size_t need, size_t most,
 				      size_t size)
@@ -60,13 +59,11 @@ static inline size_t perch__array_power(size_t nr)
 	return (size_t)1 << (8 * sizeof(unsigned long) - (size_t)__builtin_clzl(nr - 1));
 }
 
-/*
- * Makes the capacity at least `need` items. 0 or -ENOMEM.
- */
+/* Makes the capacity at least `need` items. Returns 0 or -ENOMEM. */
 #define PERCH__ARRAY_RESERVE(items, capacity, need) \
 	PERCH__ARRAY_RESERVE_MOST(items, capacity, need, SIZE_MAX)
 
-/* The same with a capacity of at most `most`: also -ENOMEM when `need` is more. */
+/* The same, with a capacity of at most `most`. A larger `need` is -ENOMEM. */
 #define PERCH__ARRAY_RESERVE_MOST(items, capacity, need, most)                                   \
 	({                                                                                       \
 		size_t need_ = (need), capacity_ = (capacity);                                   \
@@ -85,8 +82,7 @@ static inline size_t perch__array_power(size_t nr)
 		rc_;                                                                             \
 	})
 
-/* Makes the capacity at least `need` items, of which new ones are zeroed: for arrays whose capacity
- * is their number. */
+/* The same; new items are zeroed. For arrays whose capacity is their number of items. */
 #define PERCH__ARRAY_RESERVE_ZEROED(items, capacity, need)                                     \
 	({                                                                                     \
 		size_t before_ = (capacity);                                                   \
@@ -98,9 +94,9 @@ static inline size_t perch__array_power(size_t nr)
 	})
 
 /*
- * Makes a place for `more` items behind the nr there are, in an array whose structure has no
- * capacity: it is always the power of two that nr needs. All growth of the array must be by this
- * macro. 0 or -ENOMEM; nr stays.
+ * Makes space for `more` items after nr items, in an array without a stored capacity: its capacity
+ * is the power of two that nr needs. All growth of the array must use this macro. Returns 0 or
+ * -ENOMEM. nr does not change.
  */
 #define PERCH__ARRAY_RESERVE_BY_NR(items, nr, more)                         \
 	({                                                                  \
@@ -112,11 +108,11 @@ static inline size_t perch__array_power(size_t nr)
 		PERCH__ARRAY_RESERVE_MOST(items, power_, wanted_, wanted_); \
 	})
 
-/* A zeroed item at the end, which nr then counts. NULL when out of memory. */
+/* Appends a zeroed item, increments nr and returns the item. Returns NULL without memory. */
 #define PERCH__ARRAY_APPEND(items, nr, capacity) \
 	PERCH__ARRAY_APPEND_MOST(items, nr, capacity, SIZE_MAX)
 
-/* The same; also NULL when there are `most` items. */
+/* The same; returns NULL if there are `most` items already. */
 #define PERCH__ARRAY_APPEND_MOST(items, nr, capacity, most)                                \
 	({                                                                                 \
 		__typeof__(items) new_ = NULL;                                             \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash table of all modules: it maps a hash to an index into an array of the caller. Keys and
- *values stay in that array; the table has the index and 32 bits of the hash, so most other keys are
- *ruled out without a look at them. Slots are found by linear probing and are at most half used. A
- *zeroed table is empty.
+ * The hash table of all modules. It maps a hash to an index into an array of the caller. The array
+ *has keys and values; the table has the index and 32 bits of the hash, so most lookups compare one
+ *key. The table uses linear probing and is at most half full. A zeroed table is empty.
  *
  *	static bool same_id(const void *items, uint32_t index, const void *key)
  *	{
@@ -15,9 +14,9 @@
  *	if (index == PERCH__HASH_NONE)
  *		rc = perch__hash_add(&table, hash, nr_items);
  *
- * The functions are inline: with a constant comparison function, a lookup is a loop without calls.
- *Keys that come from outside need a seed (perch__hash_seed()): with one that is unknown beforehand,
- *no input can be made of keys that collide.
+ * The functions are inline: with a constant comparison function a lookup makes no function call.
+ *Tables with untrusted keys need a random seed (perch__hash_seed()), so that no input can force
+ *collisions.
  */
 #ifndef PERCH_BASE_HASH_TABLE_H
 #define PERCH_BASE_HASH_TABLE_H
@@ -46,12 +45,11 @@ struct perch__hash_table {
 	uint64_t seed;
 };
 
-/* Compares the item of an index with a key. items and key are what the caller passed to
- * perch__hash_find(). */
+/* Compares the item at an index with a key. items and key are arguments of perch__hash_find(). */
 typedef bool perch__hash_equal(const void *items, uint32_t index, const void *key);
 
-/* A random number. object is any address of the caller's, used where the system has no random
- * numbers yet. */
+/* Returns a random seed. The address of object is a fallback while the system has no random
+ * numbers. */
 static inline uint64_t perch__hash_seed(const void *object)
 {
 	struct timespec now = { 0 };
@@ -63,7 +61,7 @@ static inline uint64_t perch__hash_seed(const void *object)
 	return (uintptr_t)object ^ (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec;
 }
 
-/* Every bit of the number and of the seed changes about half of the bits of the hash. */
+/* Each bit of the number and of the seed changes about half of the bits of the hash. */
 static inline uint64_t perch__hash_integer(uint64_t seed, uint64_t number)
 {
 	number ^= seed;
@@ -72,7 +70,7 @@ static inline uint64_t perch__hash_integer(uint64_t seed, uint64_t number)
 	return number ^ number >> 33;
 }
 
-/* Of two numbers, whose order matters. */
+/* Hashes two numbers; their order matters. */
 static inline uint64_t perch__hash_pair(uint64_t seed, uint64_t first, uint64_t second)
 {
 	uint64_t product = (seed ^ first) * 0x9e3779b97f4a7c15u;
@@ -100,7 +98,7 @@ static inline uint64_t perch__hash_text(uint64_t seed, const char *text)
 	return perch__hash_bytes(seed, text, strlen(text));
 }
 
-/* The index of the hash whose item equals the key, or PERCH__HASH_NONE. */
+/* Returns the index of the item that equals the key, or PERCH__HASH_NONE. */
 static inline __attribute__((always_inline)) uint32_t perch__hash_find(
 	const struct perch__hash_table *table, uint64_t hash, perch__hash_equal *equal,
 	const void *items, const void *key)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "target.h"
 
 bool cli_target_system_wide(const struct cli_target *target)
@@ -116,15 +117,7 @@ static int no_memory_for_names(const char *command)
 
 static bool reserve_cgroups(struct cli_cgroups *cgroups, size_t nr)
 {
-	char **grown = nr > cgroups->nr ? reallocarray(cgroups->name, nr, sizeof(*grown))
-					: cgroups->name;
-
-	if (!grown)
-		return false;
-	cgroups->name = grown;
-	for (; cgroups->nr < nr; cgroups->nr++)
-		grown[cgroups->nr] = NULL;
-	return true;
+	return nr <= cgroups->nr || !PERCH__ARRAY_RESERVE_ZEROED(cgroups->name, cgroups->nr, nr);
 }
 
 int cli_assign_cgroups(const char *command, struct cli_cgroups *cgroups, const char *names,

@@ -16,53 +16,52 @@ static const struct {
 #undef CAUSE
 };
 
-static bool known_kind(enum perch_error_kind kind)
+static bool is_kind(enum perch_error_kind kind)
 {
 	return (unsigned)kind < PERCH_ERROR_MAX;
 }
 
 const char *perch_error_kind_slug(enum perch_error_kind kind)
 {
-	return known_kind(kind) ? kinds[kind].slug : "unknown";
+	return is_kind(kind) ? kinds[kind].slug : "unknown";
 }
 
 const char *perch_error_kind_meaning(enum perch_error_kind kind)
 {
-	return known_kind(kind) ? kinds[kind].meaning : "a kind that this version does not know";
+	return is_kind(kind) ? kinds[kind].meaning : "an unknown kind of error";
 }
 
-/* Kind NONE for the first: no cause, no error. */
+/* The first row is "no cause". */
 static const struct {
 	const char *slug;
 	const char *meaning;
 	enum perch_error_kind kind;
 } causes[PERCH_CAUSE_MAX] = {
-	[PERCH_CAUSE_NONE] = { "none", "no refusal of the kernel", PERCH_ERROR_NONE },
+	[PERCH_CAUSE_NONE] = { "none", "the kernel did not refuse", PERCH_ERROR_NONE },
 #define CAUSE(name, slug, kind, meaning) \
 	[PERCH_CAUSE_##name] = { slug, meaning, PERCH_ERROR_##kind },
 	PERCH_CAUSES(CAUSE)
 #undef CAUSE
 };
 
-static bool known_cause(enum perch_cause cause)
+static bool is_cause(enum perch_cause cause)
 {
 	return (unsigned)cause < PERCH_CAUSE_MAX;
 }
 
 const char *perch_cause_slug(enum perch_cause cause)
 {
-	return known_cause(cause) ? causes[cause].slug : "unknown";
+	return is_cause(cause) ? causes[cause].slug : "unknown";
 }
 
 const char *perch_cause_meaning(enum perch_cause cause)
 {
-	return known_cause(cause) ? causes[cause].meaning
-				  : "a cause that this version does not know";
+	return is_cause(cause) ? causes[cause].meaning : "an unknown cause";
 }
 
 enum perch_error_kind perch_cause_kind(enum perch_cause cause)
 {
-	return known_cause(cause) ? causes[cause].kind : PERCH_ERROR_SYSTEM;
+	return is_cause(cause) ? causes[cause].kind : PERCH_ERROR_SYSTEM;
 }
 
 size_t perch_clean_text(char *dst, size_t size, const char *src)
@@ -89,8 +88,7 @@ size_t perch_clean_text(char *dst, size_t size, const char *src)
 	return written;
 }
 
-/* By way of a copy, for the arguments may point into dst itself. A cut never leaves half a
- * character. */
+/* Formats into a copy first, because the arguments may point into dst. */
 static void __attribute__((format(printf, 3, 0)))
 set_text(char *dst, size_t size, const char *format, va_list arguments)
 {
@@ -172,7 +170,7 @@ void perch_error_prefix(struct perch_error *err, const char *format, ...)
 	perch_clean_text(err->message, sizeof(err->message), message);
 }
 
-/* "." unless the sentence brings its own. */
+/* "." unless the sentence ends with a punctuation mark. */
 static const char *full_stop(const char *sentence)
 {
 	size_t length = strlen(sentence);
@@ -180,7 +178,7 @@ static const char *full_stop(const char *sentence)
 	return length && strchr(".!?", sentence[length - 1]) ? "" : ".";
 }
 
-/* The message mostly follows a prefix; what comes after it is a sentence of its own. */
+/* Prints a sentence with a capital letter and a period. */
 static int print_sentence(FILE *stream, const char *before, const char *text)
 {
 	return *text ? fprintf(stream, " %s%c%s%s", before,

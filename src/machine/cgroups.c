@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where cgroups are mounted. */
+/* The mount point of cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-/* Spaces and the like stand in /proc/self/mounts as three octal digits behind a backslash. */
+/* /proc/self/mounts writes special characters as a backslash and three octal digits. */
 static void undo_escapes(char *text)
 {
 	char *to = text;
@@ -36,52 +36,51 @@ static bool has_option(const char *options, const char *wanted)
 	return false;
 }
 
-/* What a line of mounts offers: 2 for the v1 hierarchy with the controller, 1 for cgroup2, 0 for
- * nothing. */
-static int offers(char *line, char **place)
+/* Rates a line of mounts: 2 for the v1 hierarchy with the controller, 1 for cgroup2, 0 for others.
+ */
+static int offers(char *line, char **mount_point)
 {
 	char *save = NULL;
 	const char *kind, *options;
 
 	if (!strtok_r(line, " ", &save))
 		return 0;
-	*place = strtok_r(NULL, " ", &save);
+	*mount_point = strtok_r(NULL, " ", &save);
 	kind = strtok_r(NULL, " ", &save);
 	options = strtok_r(NULL, " ", &save);
-	if (!options || (*place)[0] != '/')
+	if (!options || (*mount_point)[0] != '/')
 		return 0;
 	if (!strcmp(kind, "cgroup") && has_option(options, "perf_event"))
 		return 2;
 	return !strcmp(kind, "cgroup2");
 }
 
-/* The best line's place; "" when none has cgroups. Of several mounts of one kind the first counts.
- */
+/* Finds the mount point of the best line; "" if there is none. The first of equal lines wins. */
 static void find_mount(FILE *mounts, char best[PATH_MAX])
 {
-	char *line = NULL, *place = NULL;
-	size_t room = 0;
+	char *line = NULL, *mount_point = NULL;
+	size_t capacity = 0;
 	int found = 0;
 
 	best[0] = '\0';
-	while (found < 2 && getline(&line, &room, mounts) > 0) {
-		int offered = offers(line, &place);
+	while (found < 2 && getline(&line, &capacity, mounts) > 0) {
+		int offered = offers(line, &mount_point);
 
-		if (offered <= found || strlen(place) >= PATH_MAX)
+		if (offered <= found || strlen(mount_point) >= PATH_MAX)
 			continue;
 		found = offered;
-		strcpy(best, place);
+		strcpy(best, mount_point);
 	}
 	free(line);
 	undo_escapes(best);
 }
 
-static int copy_place(const struct perch_machine *machine, const char *place, char *buffer,
-		      size_t size, struct perch_error *err)
+static int copy_path(const struct perch_machine *machine, const char *mount_point, char *buffer,
+		     size_t size, struct perch_error *err)
 {
-	if (perch_machine_path(machine, buffer, size, place) < 0)
+	if (perch_machine_path(machine, buffer, size, mount_point) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "no room for the path of cgroups");
+				       "the buffer is too small for the path of cgroups");
 	return 0;
 }
 
@@ -92,10 +91,10 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 	FILE *mounts;
 
 	if (machine && machine->cgroups)
-		return copy_place(machine, machine->cgroups, buffer, size, err);
+		return copy_path(machine, machine->cgroups, buffer, size, err);
 	if (perch_machine_path(machine, path, sizeof(path), "/proc/self/mounts") < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "no room for the path of the mounts");
+				       "the root of the machine is too long");
 	mounts = fopen(path, "re");
 	if (!mounts)
 		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path,
@@ -104,11 +103,12 @@ int perch_machine_cgroups(struct perch_machine *machine, char *buffer, size_t si
 	fclose(mounts);
 	if (!best[0]) {
 		perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
-				"no cgroups are mounted that events can be bound to");
+				"no cgroup hierarchy for perf events is mounted");
 		perch_error_remedy(err, "as root: mount -t cgroup2 none /sys/fs/cgroup");
 		return -ENOENT;
 	}
 	if (machine)
-		machine->cgroups = strdup(best); /* without memory it is looked for anew */
-	return copy_place(machine, best, buffer, size, err);
+		machine->cgroups =
+			strdup(best); /* NULL without memory: it is then searched again */
+	return copy_path(machine, best, buffer, size, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which container runtime started the process, by the marks that they leave. */
+/* Finds the container runtime of a process by what each runtime leaves in /proc and in the root
+ * directory. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdio.h>
@@ -8,16 +9,15 @@
 
 #include "internal.h"
 
-/* The mount namespace that Linux starts with: since 6.18, and the first two that older kernels give
- * out. */
+/* Initial mount namespaces: of 6.18 and newer, and two possible numbers in older kernels. */
 static const char *const first_mounts[] = { "mnt:[4026531832]", "mnt:[4026531840]",
 					    "mnt:[4026531841]" };
 
-/* Words in a file of the process, on one line: the kernel's view of it, which an image cannot
- * forge. */
+/* Two words in one line of a /proc file of the process. The kernel writes them, so an image cannot
+ * forge them. */
 static const struct {
 	const char *file, *word, *also, *name;
-} traces[] = {
+} process_markers[] = {
 	{ "/cgroup", "kubepods", "", "kubernetes" },
 	{ "/cgroup", "libpod", "", "podman" },
 	{ "/cgroup", "/docker/", "", "docker" },
@@ -32,10 +32,10 @@ static const struct {
 	{ "/mountinfo", " /proc/cpuinfo ", "fuse.lxcfs", "lxc" },
 };
 
-/* A file of the image or that the runtime puts into it. */
+/* Files that the runtime or the image contains. */
 static const struct {
 	const char *file, *name;
-} marks[] = {
+} marker_files[] = {
 	{ "/var/run/secrets/kubernetes.io/serviceaccount", "kubernetes" },
 	{ "/run/.containerenv", "podman" },
 	{ "/.dockerenv", "docker" },
@@ -44,22 +44,22 @@ static const struct {
 	{ "/dev/.lxc-boot-id", "lxc" },
 };
 
-/* Files that hold the runtime's name. */
-static const char *const named[] = { "/run/systemd/container", "/run/host/container-manager" };
+/* Files that contain the name of the runtime. */
+static const char *const name_files[] = { "/run/systemd/container", "/run/host/container-manager" };
 
-static bool has_mounts_of_its_own(const struct perch_machine *machine)
+static bool has_own_mount_namespace(const struct perch_machine *machine)
 {
-	char path[64], whole[PATH_MAX], text[64];
+	char path[64], full_path[PATH_MAX], text[64];
 	ssize_t got;
 
 	perch__process_path(machine, path, sizeof(path), "/ns/mnt");
-	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
+	if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0)
 		return true;
-	got = readlink(whole, text, sizeof(text) - 1);
+	got = readlink(full_path, text, sizeof(text) - 1);
 	if (got < 0 && errno == EINVAL)
 		got = perch_machine_read(machine, path, text, sizeof(text));
 	if (got < 0)
-		return true; /* nothing is known against it */
+		return true; /* unknown */
 	text[got] = '\0';
 	for (size_t i = 0; i < sizeof(first_mounts) / sizeof(*first_mounts); i++)
 		if (!strcmp(text, first_mounts[i]))
@@ -67,7 +67,7 @@ static bool has_mounts_of_its_own(const struct perch_machine *machine)
 	return true;
 }
 
-/* A file in the folder that is the process's root. */
+/* A path in the root directory of the process. */
 static void path_for_process(const struct perch_machine *machine, char *path, size_t size,
 			     const char *file)
 {
@@ -77,7 +77,7 @@ static void path_for_process(const struct perch_machine *machine, char *path, si
 		snprintf(path, size, "%s", file);
 }
 
-/* Whether a line of the text has both words. */
+/* True if a line of the text has both words. */
 static bool line_has(const char *text, const char *word, const char *also)
 {
 	for (const char *at = text; (at = strstr(at, word)); at++) {
@@ -90,51 +90,51 @@ static bool line_has(const char *text, const char *word, const char *also)
 	return false;
 }
 
-static bool find_trace(const struct perch_machine *machine, char *name, size_t size)
+static bool find_process_marker(const struct perch_machine *machine, char *name, size_t size)
 {
 	char path[64], text[16384];
 	const char *last = "";
 	ssize_t got = -1;
 
-	for (size_t i = 0; i < sizeof(traces) / sizeof(*traces); i++) {
-		if (strcmp(last, traces[i].file)) {
-			last = traces[i].file;
+	for (size_t i = 0; i < sizeof(process_markers) / sizeof(*process_markers); i++) {
+		if (strcmp(last, process_markers[i].file)) {
+			last = process_markers[i].file;
 			perch__process_path(machine, path, sizeof(path), last);
 			got = perch_machine_read(machine, path, text, sizeof(text));
 		}
-		if (got > 0 && line_has(text, traces[i].word, traces[i].also)) {
-			snprintf(name, size, "%s", traces[i].name);
+		if (got > 0 && line_has(text, process_markers[i].word, process_markers[i].also)) {
+			snprintf(name, size, "%s", process_markers[i].name);
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool find_mark(const struct perch_machine *machine, char *name, size_t size)
+static bool find_marker_file(const struct perch_machine *machine, char *name, size_t size)
 {
-	char path[128], whole[PATH_MAX];
+	char path[128], full_path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
-		path_for_process(machine, path, sizeof(path), marks[i].file);
-		if (perch_machine_path(machine, whole, sizeof(whole), path) < 0 ||
-		    access(whole, F_OK))
+	for (size_t i = 0; i < sizeof(marker_files) / sizeof(*marker_files); i++) {
+		path_for_process(machine, path, sizeof(path), marker_files[i].file);
+		if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0 ||
+		    access(full_path, F_OK))
 			continue;
-		snprintf(name, size, "%s", marks[i].name);
+		snprintf(name, size, "%s", marker_files[i].name);
 		return true;
 	}
 	return false;
 }
 
-/* The name is shown and compared: letters, digits and dashes, or it is none. */
-static bool find_named(const struct perch_machine *machine, char *name, size_t size)
+/* The name is printed, so it is valid only if it has letters, digits and dashes alone. */
+static bool find_name_file(const struct perch_machine *machine, char *name, size_t size)
 {
 	char path[128], text[32];
 
-	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+	for (size_t i = 0; i < sizeof(name_files) / sizeof(*name_files); i++) {
 		ssize_t got;
 		size_t good = 0;
 
-		path_for_process(machine, path, sizeof(path), named[i]);
+		path_for_process(machine, path, sizeof(path), name_files[i]);
 		got = perch_machine_read(machine, path, text, sizeof(text));
 		while (got > 0 && (isalnum((unsigned char)text[good]) || text[good] == '-'))
 			good++;
@@ -146,7 +146,7 @@ static bool find_named(const struct perch_machine *machine, char *name, size_t s
 	return false;
 }
 
-/* gVisor is a kernel of its own, that tells of itself in no other way. */
+/* gVisor implements its own kernel. This version string is the only sign of it. */
 static bool is_gvisor(const struct perch_machine *machine)
 {
 	char text[256];
@@ -162,10 +162,12 @@ void perch__find_container(const struct perch_machine *machine, char *name, size
 		snprintf(name, size, "gvisor");
 		return;
 	}
-	/* An image may be unpacked as the root of a machine; no runtime shares the machine's own
-	 * mounts. */
-	if (!has_mounts_of_its_own(machine))
+	/*
+	 * An image may be installed on a real machine, with its marker files. A container never
+	 * shares the initial mount namespace.
+	 */
+	if (!has_own_mount_namespace(machine))
 		return;
-	if (!find_trace(machine, name, size) && !find_named(machine, name, size))
-		find_mark(machine, name, size);
+	if (!find_process_marker(machine, name, size) && !find_name_file(machine, name, size))
+		find_marker_file(machine, name, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of CPUs, and the PMUs that count on them. */
+/* Lists of CPUs and PMUs. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "internal.h"
 
 #define MAX_CPUS 65536
@@ -16,7 +17,7 @@ static int refuse(struct perch_cpus *cpus, const char *text, const char *at,
 {
 	perch_cpus_clear(cpus);
 	perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "'%s' is not a list of CPUs", text);
-	perch_error_remedy(err, "write numbers and ranges, as in 0-3,8");
+	perch_error_remedy(err, "use numbers and ranges, as in 0-3,8");
 	if (err)
 		err->column = at - text;
 	return -EINVAL;
@@ -24,11 +25,8 @@ static int refuse(struct perch_cpus *cpus, const char *text, const char *at,
 
 static int add_range(struct perch_cpus *cpus, unsigned long first, unsigned long last)
 {
-	int *larger = reallocarray(cpus->cpu, cpus->nr + last - first + 1, sizeof(*larger));
-
-	if (!larger)
+	if (PERCH__ARRAY_RESERVE_BY_NR(cpus->cpu, cpus->nr, last - first + 1))
 		return -ENOMEM;
-	cpus->cpu = larger;
 	for (unsigned long cpu = first; cpu <= last; cpu++)
 		cpus->cpu[cpus->nr++] = cpu;
 	return 0;
@@ -41,13 +39,13 @@ static int ascending(const void *left, const void *right)
 
 static void sort_unique(struct perch_cpus *cpus)
 {
-	size_t kept = 0;
+	size_t cached = 0;
 
 	qsort(cpus->cpu, cpus->nr, sizeof(*cpus->cpu), ascending);
 	for (size_t i = 0; i < cpus->nr; i++)
-		if (!kept || cpus->cpu[kept - 1] != cpus->cpu[i])
-			cpus->cpu[kept++] = cpus->cpu[i];
-	cpus->nr = kept;
+		if (!cached || cpus->cpu[cached - 1] != cpus->cpu[i])
+			cpus->cpu[cached++] = cpus->cpu[i];
+	cpus->nr = cached;
 }
 
 int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_error *err)
@@ -74,7 +72,7 @@ int perch_cpus_parse(struct perch_cpus *cpus, const char *text, struct perch_err
 		if (add_range(cpus, first, last)) {
 			perch_cpus_clear(cpus);
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for a list of CPUs");
+					       "out of memory for a list of CPUs");
 		}
 		at = end;
 		if (!*at)
@@ -110,12 +108,12 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 {
 	int rc;
 
-	if (!machine->cpus_known) {
+	if (!machine->cpus_valid) {
 		rc = perch__read_cpus(machine, "/sys/devices/system/cpu/online", &machine->cpus,
 				      err);
 		if (rc)
 			return rc;
-		machine->cpus_known = true;
+		machine->cpus_valid = true;
 	}
 	*cpus = &machine->cpus;
 	return 0;
@@ -123,23 +121,23 @@ int perch_machine_cpus(struct perch_machine *machine, const struct perch_cpus **
 
 int perch_machine_cpus_present(struct perch_machine *machine, size_t *nr, struct perch_error *err)
 {
-	struct kept *kept = &machine->cpus_present;
+	struct cached *cached = &machine->cpus_present;
 	struct perch_cpus cpus;
 
-	if (!kept->known) {
+	if (!cached->valid) {
 		int rc = perch__read_cpus(machine, "/sys/devices/system/cpu/present", &cpus, err);
 
 		if (rc)
 			return rc;
-		kept->value = cpus.nr;
-		kept->known = true;
+		cached->value = cpus.nr;
+		cached->valid = true;
 		perch_cpus_clear(&cpus);
 	}
-	*nr = kept->value;
+	*nr = cached->value;
 	return 0;
 }
 
-/* A PMU's folder: its type, and where it counts. False when it is no PMU. */
+/* Reads the directory of a PMU. Returns false if it is not a PMU. */
 static bool read_pmu(struct perch_machine *machine, const char *name, struct perch_pmu *pmu)
 {
 	char path[PATH_MAX], text[64];
@@ -165,7 +163,7 @@ static bool read_pmu(struct perch_machine *machine, const char *name, struct per
 	return true;
 }
 
-static void forget_pmus(struct perch_machine *machine)
+static void clear_pmus(struct perch_machine *machine)
 {
 	for (size_t i = 0; i < machine->nr_pmus; i++)
 		perch_cpus_clear(&machine->pmu[i].cpus);
@@ -184,42 +182,40 @@ static int read_pmus(struct perch_machine *machine, struct perch_error *err)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;
-	DIR *folder;
+	DIR *directory;
 
 	if (perch_machine_path(machine, path, sizeof(path), "/sys/bus/event_source/devices") < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "the machine's root is too long a path");
-	folder = opendir(path);
-	if (!folder)
+				       "the root of the machine is too long");
+	directory = opendir(path);
+	if (!directory)
 		return perch_error_set(err, errno, PERCH_ERROR_FILE, "cannot read %s: %s", path,
 				       strerror(errno));
-	while ((entry = readdir(folder))) {
-		struct perch_pmu pmu, *larger;
+	while ((entry = readdir(directory))) {
+		struct perch_pmu pmu;
 
 		if (entry->d_name[0] == '.' || !read_pmu(machine, entry->d_name, &pmu))
 			continue;
-		larger = reallocarray(machine->pmu, machine->nr_pmus + 1, sizeof(*larger));
-		if (!larger) {
+		if (PERCH__ARRAY_RESERVE_BY_NR(machine->pmu, machine->nr_pmus, 1)) {
 			perch_cpus_clear(&pmu.cpus);
-			closedir(folder);
-			forget_pmus(machine); /* half a list is none: the next call starts anew */
+			closedir(directory);
+			clear_pmus(machine); /* the next call reads the whole list again */
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for the list of PMUs");
+					       "out of memory for the list of PMUs");
 		}
-		machine->pmu = larger;
 		machine->pmu[machine->nr_pmus++] = pmu;
 	}
-	closedir(folder);
+	closedir(directory);
 	if (machine->nr_pmus)
 		qsort(machine->pmu, machine->nr_pmus, sizeof(*machine->pmu), by_name);
-	machine->pmus_known = true;
+	machine->pmus_valid = true;
 	return 0;
 }
 
 int perch_machine_pmus(struct perch_machine *machine, const struct perch_pmu **pmus, size_t *nr,
 		       struct perch_error *err)
 {
-	int rc = machine->pmus_known ? 0 : read_pmus(machine, err);
+	int rc = machine->pmus_valid ? 0 : read_pmus(machine, err);
 
 	*pmus = machine->pmu;
 	*nr = rc ? 0 : machine->nr_pmus;

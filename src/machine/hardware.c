@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine and its kernel are made of: hypervisor, abilities of PMUs, the size of the attr.
- */
+/* Hypervisor, capabilities of PMUs, size of the attr. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "internal.h"
 
-/* What firmware says of machines that are none. */
+/* DMI strings of virtual machines. */
 static const struct {
 	const char *file, *word;
 } virtual_firmware[] = {
@@ -29,14 +28,15 @@ static const struct {
 	{ "product_name", "HVM domU" },
 };
 
-static bool is_there(const struct perch_machine *machine, const char *path)
+static bool exists(const struct perch_machine *machine, const char *path)
 {
-	char whole[PATH_MAX];
+	char full_path[PATH_MAX];
 
-	return perch_machine_path(machine, whole, sizeof(whole), path) > 0 && !access(whole, F_OK);
+	return perch_machine_path(machine, full_path, sizeof(full_path), path) > 0 &&
+	       !access(full_path, F_OK);
 }
 
-/* x86 has a flag for it: 1 or 0; -1: the CPU's flags are not told so. */
+/* x86 has a CPU flag: 1 or 0. -1 if /proc/cpuinfo has no flags. */
 static int hypervisor_flag(const struct perch_machine *machine)
 {
 	char text[16384], *flags, *end;
@@ -71,17 +71,17 @@ static int virtual_by_firmware(const struct perch_machine *machine)
 	return readable ? 0 : -1;
 }
 
-static int look_for_hypervisor(const struct perch_machine *machine)
+static int find_hypervisor(const struct perch_machine *machine)
 {
 	char text[16384];
 	int flag = hypervisor_flag(machine);
 
 	if (flag >= 0)
 		return flag;
-	if (is_there(machine, "/sys/hypervisor/type") ||
-	    is_there(machine, "/proc/device-tree/hypervisor"))
+	if (exists(machine, "/sys/hypervisor/type") ||
+	    exists(machine, "/proc/device-tree/hypervisor"))
 		return 1;
-	/* s390 lists the layers below, each in its lines. */
+	/* s390 lists the layers below the kernel. */
 	if (perch_machine_read(machine, "/proc/sysinfo", text, sizeof(text)) > 0 &&
 	    strstr(text, "LPAR Number"))
 		return strstr(text, "VM00 Control Program") != NULL;
@@ -91,10 +91,10 @@ static int look_for_hypervisor(const struct perch_machine *machine)
 int perch_machine_virtual(struct perch_machine *machine)
 {
 	if (!machine)
-		return look_for_hypervisor(NULL);
-	if (!machine->is_virtual.known) {
-		machine->is_virtual.value = look_for_hypervisor(machine) + 1;
-		machine->is_virtual.known = true;
+		return find_hypervisor(NULL);
+	if (!machine->is_virtual.valid) {
+		machine->is_virtual.value = find_hypervisor(machine) + 1;
+		machine->is_virtual.valid = true;
 	}
 	return (int)machine->is_virtual.value - 1;
 }
@@ -108,26 +108,28 @@ int perch_machine_pmu_cap(struct perch_machine *machine, const struct perch_pmu 
 
 	if (!machine || !pmu || !name || !name[0] || name[0] == '.' || strchr(name, '/'))
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "that names no ability of a PMU");
+				       "the name of a PMU capability is invalid");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/%s", pmu->name, name);
 	got = perch_machine_read_cached(machine, path, &text);
 	if (got == -ENOENT || got == -ENOTDIR)
 		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
-				       "the PMU %s does not tell its %s", pmu->name, name);
+				       "the PMU %s has no capability %s", pmu->name, name);
 	if (got < 0)
 		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
 				       strerror(-got));
 	errno = 0;
 	*value = strtol(text, &end, 10);
 	if (errno || end == text)
-		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s holds no number",
+		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "%s is not a number",
 				       path);
 	return 0;
 }
 
-/* A page is as much as any kernel takes. Its last byte is no field of any kernel, and the target is
- * none. */
-static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
+/*
+ * Passes an attr of one page, the largest that a kernel accepts, whose last byte is set. No kernel
+ * has a field there, so the system call fails with E2BIG. The target is invalid too.
+ */
+static int probe_attr_size(const struct perch_machine *machine, uint64_t *size)
 {
 	const struct perch_syscalls *calls = perch_machine_syscalls(machine);
 	union {
@@ -149,7 +151,7 @@ static int ask_attr_size(const struct perch_machine *machine, uint64_t *size)
 	}
 	if (errno != E2BIG)
 		return errno == 0 ? -EBADMSG : -errno;
-	/* A filter may give any errno, but writes nothing. */
+	/* A seccomp filter may return any errno, but does not write the size. */
 	if (page.attr.size == sizeof(page) || page.attr.size < PERCH_ATTR_SIZE_VER0 ||
 	    page.attr.size > sizeof(page))
 		return -EBADMSG;
@@ -166,19 +168,19 @@ static enum perch_error_kind kind_of(int errnum)
 
 int perch_machine_attr_size(struct perch_machine *machine, uint32_t *size, struct perch_error *err)
 {
-	struct kept fresh = { 0 };
-	struct kept *kept = machine ? &machine->attr_size : &fresh;
+	struct cached fresh = { 0 };
+	struct cached *cached = machine ? &machine->attr_size : &fresh;
 
-	if (!kept->known) {
-		kept->error = ask_attr_size(machine, &kept->value);
-		kept->known = perch__lasts(kept->error);
+	if (!cached->valid) {
+		cached->error = probe_attr_size(machine, &cached->value);
+		cached->valid = perch__is_permanent(cached->error);
 	}
-	if (kept->error)
-		return perch_error_set(err, -kept->error, kind_of(-kept->error),
-				       "the kernel does not tell the size of its attr: %s",
-				       kept->error == -EBADMSG
-					       ? "something else answers in its place"
-					       : strerror(-kept->error));
-	*size = kept->value;
+	if (cached->error)
+		return perch_error_set(err, -cached->error, kind_of(-cached->error),
+				       "the attr size of the kernel is unknown: %s",
+				       cached->error == -EBADMSG
+					       ? "perf_event_open(2) is intercepted"
+					       : strerror(-cached->error));
+	*size = cached->value;
 	return 0;
 }

@@ -6,35 +6,35 @@
 #include <limits.h>
 #include <perch/machine.h>
 
-/* A fact that is read when first asked for. */
-struct kept {
-	bool known;
+/* A fact that is read when it is first needed. */
+struct cached {
+	bool valid;
 	int error; /* 0 or a negative errno */
 	uint64_t value;
 };
 
-/* What /proc tells of a thread in its status. */
+/* The fields of /proc/PID/status. */
 struct status {
-	char state;		       /* '?': not told, and so on below */
-	int64_t uid;		       /* effective; -1 */
+	char state;		       /* '?' if missing */
+	int64_t uid;		       /* effective; -1 if missing */
 	uint64_t effective, permitted; /* capabilities */
 	bool has_capabilities;
-	int seccomp, no_new_privileges; /* -1 */
-	int filters;			/* of seccomp; -1, as before Linux 5.9 */
-	/* numbers of the process, one for each pid namespace seen from here; 0 */
-	int pid_levels;
+	int seccomp, no_new_privileges; /* -1 if missing */
+	int filters;			/* seccomp filters; -1 if missing (before Linux 5.9) */
+	/* pids of the process: one per pid namespace below that of /proc; 0 if missing */
+	int pid_namespaces;
 	char name[16];
 };
 
-/* A NUMA node and the CPUs that belong to it. */
+/* A NUMA node and its CPUs. */
 struct node {
 	int number;
 	struct perch_cpus cpus;
 };
 
-/* Who was asked about last (target.c). */
-struct target {
-	bool known;
+/* The last state that perch_machine_process_cached() read. */
+struct process_cache {
+	bool valid;
 	pid_t pid;
 	int error;	   /* 0 or a negative errno */
 	uint64_t until_ms; /* of CLOCK_MONOTONIC */
@@ -44,53 +44,52 @@ struct target {
 struct perch_machine {
 	char root[PATH_MAX]; /* without a slash at its end; "" for this machine */
 	const struct perch_syscalls *calls;
-	struct kept sysctl[PERCH_SYSCTL_MAX];
-	pid_t process; /* whose facts are asked for; 0: the caller's */
+	struct cached sysctl[PERCH_SYSCTL_MAX];
+	pid_t process; /* the process whose facts are read; 0 is the caller */
 	bool probing;
 	unsigned own_filters; /* seccomp filters of the process that refuse nothing */
-	struct kept attr_size;
-	struct kept is_virtual; /* value: as perch_machine_virtual() tells, plus 1 */
+	struct cached attr_size;
+	struct cached is_virtual; /* value: the result of perch_machine_virtual() + 1 */
 	int status_error;
 	struct status status;
 	struct perch_sandbox sandbox;
-	bool status_known, confinement_known, release_known, cpus_known, pmus_known, nodes_known;
+	bool status_valid, sandbox_valid, release_valid, cpus_valid, pmus_valid, nodes_valid;
 	struct perch_release release;
 	struct perch_cpus cpus;
 	struct perch_pmu *pmu;
 	size_t nr_pmus;
-	struct text *texts; /* texts.c */
-	struct target target;
+	struct text *texts; /* files of perch_machine_read_cached() */
+	struct process_cache process_cache;
 	struct node *node;
 	size_t nr_nodes;
-	const char *tracefs; /* where it was found; NULL */
-	char *cgroups;	     /* the same */
-	struct kept cpus_present;
+	const char *tracefs; /* its mount point, or NULL */
+	char *cgroups;	     /* the same for cgroups */
+	struct cached cpus_present;
 };
 
-/* Whether an error says something lasting of the machine, not that no descriptor or memory was
- * left. */
-static inline bool perch__lasts(int error)
+/* False for errors that pass: no descriptor or memory left, a signal. Those are not cached. */
+static inline bool perch__is_permanent(int error)
 {
 	return error != -EMFILE && error != -ENFILE && error != -ENOMEM && error != -EINTR;
 }
 
-/* Parses a status file, reading at most 1 MiB: the line of groups may be long. 0 or -errno. */
+/* Parses a status file. It reads at most 1 MiB, as the list of groups may be long. */
 int perch__read_status(const struct perch_machine *machine, const char *path,
 		       struct status *status);
-/* The status of "this process", kept. */
+/* Returns the cached status of the process of the machine. */
 int perch__process_status(struct perch_machine *machine, const struct status **status);
-/* "/proc/self" + name, or "/proc/PID" + name. */
+/* Makes "/proc/self" + name or "/proc/PID" + name. */
 void perch__process_path(const struct perch_machine *machine, char *path, size_t size,
 			 const char *name);
-/* The marks of a container, below the process's own root folder; "" in name when there are none. */
+/* Finds the container runtime of the process; name is "" if there is none. */
 void perch__find_container(const struct perch_machine *machine, char *name, size_t size);
-/* Reads a number and nothing else from a small file. 0, -EBADMSG or another -errno. */
+/* Reads a number from a small file. Returns 0, -EBADMSG or another negative errno. */
 int perch__read_number(const struct perch_machine *machine, const char *path, long *value);
 
-/* Reads a list of CPUs from a file of the machine; the caller frees it. */
+/* Reads a list of CPUs from a file. The caller frees it. */
 int perch__read_cpus(struct perch_machine *machine, const char *path, struct perch_cpus *cpus,
 		     struct perch_error *err);
-void perch__forget_nodes(struct perch_machine *machine);
-void perch__forget_texts(struct perch_machine *machine);
+void perch__clear_nodes(struct perch_machine *machine);
+void perch__clear_texts(struct perch_machine *machine);
 
 #endif

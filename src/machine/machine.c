@@ -20,11 +20,11 @@ int perch_machine_new(struct perch_machine **result, const char *root,
 		length--;
 	if (length >= sizeof(machine->root))
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "the machine's root is a path of %zu bytes", length);
+				       "the root of the machine is too long: %zu bytes", length);
 	machine = calloc(1, sizeof(*machine));
 	if (!machine)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for the machine's facts");
+				       "out of memory for a machine");
 	if (length)
 		memcpy(machine->root, root, length);
 	machine->calls = calls ? calls : &perch_kernel_syscalls;
@@ -41,8 +41,8 @@ void perch_machine_free(struct perch_machine *machine)
 		perch_cpus_clear(&machine->pmu[i].cpus);
 	free(machine->pmu);
 	free(machine->cgroups);
-	perch__forget_nodes(machine);
-	perch__forget_texts(machine);
+	perch__clear_nodes(machine);
+	perch__clear_texts(machine);
 	free(machine);
 }
 
@@ -59,7 +59,7 @@ void perch_machine_set_probing(struct perch_machine *machine, bool allowed)
 void perch_machine_set_own_filters(struct perch_machine *machine, unsigned filters)
 {
 	machine->own_filters = filters;
-	machine->confinement_known = false;
+	machine->sandbox_valid = false;
 }
 
 bool perch_machine_probing(const struct perch_machine *machine)
@@ -126,28 +126,28 @@ static int read_release(const struct perch_machine *machine, struct perch_releas
 	}
 	if (got < 0)
 		return perch_error_set(err, -got, PERCH_ERROR_FILE,
-				       "cannot read the kernel's release: %s", strerror(-got));
+				       "cannot read the kernel release: %s", strerror(-got));
 	if (sscanf(release->text, "%d.%d.%d", &release->major, &release->minor, &release->patch) <
 	    2)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "'%s' is no kernel release", release->text);
+				       "'%s' is not a kernel release", release->text);
 	return 0;
 }
 
-/* Kept: the rules that explain a refusal ask for it again and again. */
+/* The release is cached, because many rules of refusals need it. */
 int perch_machine_release(struct perch_machine *machine, struct perch_release *release,
 			  struct perch_error *err)
 {
 	int rc;
 
-	if (machine && machine->release_known) {
+	if (machine && machine->release_valid) {
 		*release = machine->release;
 		return 0;
 	}
 	rc = read_release(machine, release, err);
 	if (!rc && machine) {
 		machine->release = *release;
-		machine->release_known = true;
+		machine->release_valid = true;
 	}
 	return rc;
 }
@@ -191,23 +191,23 @@ static int read_sysctl(const struct perch_machine *machine, enum perch_sysctl wh
 int perch_machine_sysctl(struct perch_machine *machine, enum perch_sysctl which, long *value,
 			 struct perch_error *err)
 {
-	struct kept fresh = { 0 };
-	struct kept *kept = &fresh;
+	struct cached fresh = { 0 };
+	struct cached *cached = &fresh;
 	long number = 0;
 
 	if ((unsigned)which >= PERCH_SYSCTL_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "there is no sysctl %d",
 				       (int)which);
 	if (machine)
-		kept = &machine->sysctl[which];
-	if (!kept->known) {
-		kept->error = read_sysctl(machine, which, &number);
-		kept->value = number;
-		kept->known = perch__lasts(kept->error);
+		cached = &machine->sysctl[which];
+	if (!cached->valid) {
+		cached->error = read_sysctl(machine, which, &number);
+		cached->value = number;
+		cached->valid = perch__is_permanent(cached->error);
 	}
-	if (kept->error)
-		return perch_error_set(err, -kept->error, PERCH_ERROR_FILE, "cannot read %s: %s",
-				       sysctls[which], strerror(-kept->error));
-	*value = (long)kept->value;
+	if (cached->error)
+		return perch_error_set(err, -cached->error, PERCH_ERROR_FILE, "cannot read %s: %s",
+				       sysctls[which], strerror(-cached->error));
+	*value = (long)cached->value;
 	return 0;
 }

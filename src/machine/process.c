@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Facts of one process: rights, limits, descriptors; and what a target is. */
+/* Facts of one process: capabilities, limits, descriptors, state. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 void perch_machine_set_process(struct perch_machine *machine, pid_t pid)
 {
 	machine->process = pid;
-	machine->status_known = false;
-	machine->confinement_known = false;
+	machine->status_valid = false;
+	machine->sandbox_valid = false;
 }
 
 void perch__process_path(const struct perch_machine *machine, char *path, size_t size,
@@ -26,7 +26,8 @@ void perch__process_path(const struct perch_machine *machine, char *path, size_t
 		snprintf(path, size, "/proc/self%s", name);
 }
 
-/* Capabilities and filters belong to the thread; a described machine need not have one. */
+/* Capabilities and filters belong to a thread, so thread-self is read first. A test machine may
+ * lack it. */
 static int read_own_status(const struct perch_machine *machine, struct status *status)
 {
 	char path[64];
@@ -34,7 +35,7 @@ static int read_own_status(const struct perch_machine *machine, struct status *s
 
 	if (!machine || !machine->process) {
 		rc = perch__read_status(machine, "/proc/thread-self/status", status);
-		if (!rc || !perch__lasts(rc))
+		if (!rc || !perch__is_permanent(rc))
 			return rc;
 	}
 	perch__process_path(machine, path, sizeof(path), "/status");
@@ -43,9 +44,9 @@ static int read_own_status(const struct perch_machine *machine, struct status *s
 
 int perch__process_status(struct perch_machine *machine, const struct status **status)
 {
-	if (!machine->status_known) {
+	if (!machine->status_valid) {
 		machine->status_error = read_own_status(machine, &machine->status);
-		machine->status_known = perch__lasts(machine->status_error);
+		machine->status_valid = perch__is_permanent(machine->status_error);
 	}
 	*status = &machine->status;
 	return machine->status_error;
@@ -103,8 +104,8 @@ static uint64_t limit_value(rlim_t limit)
 	return limit == RLIM_INFINITY ? UINT64_MAX : limit;
 }
 
-/* Asks the kernel: where no descriptor is left, no file can be read. */
-static bool ask_limits(const struct perch_machine *machine, struct perch_limits *limits)
+/* Works without a free descriptor, when no file can be read. */
+static bool get_limits(const struct perch_machine *machine, struct perch_limits *limits)
 {
 	pid_t process = machine ? machine->process : 0;
 	struct rlimit files, locked;
@@ -128,7 +129,7 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 	limits->page_bytes = sysconf(_SC_PAGESIZE);
 	perch__process_path(machine, path, sizeof(path), "/limits");
 	got = perch_machine_read(machine, path, text, sizeof(text));
-	if (got < 0 && ask_limits(machine, limits))
+	if (got < 0 && get_limits(machine, limits))
 		return 0;
 	if (got < 0)
 		return perch_error_set(err, -got, PERCH_ERROR_FILE, "cannot read %s: %s", path,
@@ -139,18 +140,18 @@ int perch_machine_limits(struct perch_machine *machine, struct perch_limits *lim
 	return 0;
 }
 
-/* Numbers in the folder below the limit, without the one by which the folder itself is read. */
-static size_t count_descriptors(DIR *folder, bool own, uint64_t limit)
+/* Counts the descriptors below the limit, without the one that reads the directory. */
+static size_t count_descriptors(DIR *directory, bool own, uint64_t limit)
 {
 	const struct dirent *entry;
 	size_t nr = 0;
 
-	while ((entry = readdir(folder))) {
+	while ((entry = readdir(directory))) {
 		char *end;
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
 		if (entry->d_name[0] != '.' && !*end && number < limit &&
-		    !(own && (int)number == dirfd(folder)))
+		    !(own && (int)number == dirfd(directory)))
 			nr++;
 	}
 	return nr;
@@ -161,25 +162,25 @@ int perch_machine_open_descriptors(struct perch_machine *machine, size_t *nr,
 {
 	bool own = !machine || (!machine->process && !machine->root[0]);
 	struct perch_limits limits = { .descriptors = UINT64_MAX };
-	char path[64], whole[PATH_MAX];
-	DIR *folder;
+	char path[64], full_path[PATH_MAX];
+	DIR *directory;
 	bool limited = !perch_machine_limits(machine, &limits, NULL);
 
 	perch__process_path(machine, path, sizeof(path), "/fd");
-	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
+	if (perch_machine_path(machine, full_path, sizeof(full_path), path) < 0)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "the machine's root is too long a path");
-	folder = opendir(whole);
-	if (!folder && errno == EMFILE && own && limited) {
-		*nr = limits.descriptors; /* every number below the limit is taken */
+				       "the root of the machine is too long");
+	directory = opendir(full_path);
+	if (!directory && errno == EMFILE && own && limited) {
+		*nr = limits.descriptors; /* all descriptors below the limit are open */
 		return 0;
 	}
-	if (!folder)
+	if (!directory)
 		return perch_error_set(err, errno, PERCH_ERROR_FILE,
-				       "cannot count the descriptors in %s: %s", whole,
+				       "cannot count the descriptors in %s: %s", full_path,
 				       strerror(errno));
-	*nr = count_descriptors(folder, own, limited ? limits.descriptors : UINT64_MAX);
-	closedir(folder);
+	*nr = count_descriptors(directory, own, limited ? limits.descriptors : UINT64_MAX);
+	closedir(directory);
 	return 0;
 }
 
@@ -195,7 +196,7 @@ int perch_machine_process(struct perch_machine *machine, pid_t pid,
 		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 		rc = perch__read_status(machine, path, &status);
 	} else if (!pid && machine) {
-		rc = perch__process_status(machine, &own); /* kept */
+		rc = perch__process_status(machine, &own); /* cached */
 		status = *own;
 	} else if (!pid) {
 		rc = read_own_status(NULL, &status);

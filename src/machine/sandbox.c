@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between a process and the kernel: filters, namespaces, lockdown, security modules. */
+/* What restricts a process: seccomp filters, namespaces, lockdown, security modules. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 #include "internal.h"
 
-/* The numbers that Linux gives the namespaces it starts with; since 3.8. */
+/* Inode numbers of the initial namespaces; since 3.8. */
 #define FIRST_USER_NAMESPACE 0xeffffffdul
 #define FIRST_PID_NAMESPACE  0xeffffffcul
 
-/* Whether the link of /proc/PID/ns names another namespace than the first one: 1, 0; -1: it cannot
- * be read. */
-static int other_namespace(const struct perch_machine *machine, const char *kind,
-			   unsigned long first)
+/* Returns 1 if a link of /proc/PID/ns is not the initial namespace, 0 if it is, -1 if unreadable.
+ */
+static int is_other_namespace(const struct perch_machine *machine, const char *kind,
+			      unsigned long first)
 {
 	char name[32], path[64], whole[PATH_MAX], text[64];
 	unsigned long number;
@@ -28,7 +28,7 @@ static int other_namespace(const struct perch_machine *machine, const char *kind
 	if (perch_machine_path(machine, whole, sizeof(whole), path) < 0)
 		return -1;
 	got = readlink(whole, text, sizeof(text) - 1);
-	/* a described machine has a file in the link's place */
+	/* a test machine has a file instead of the link */
 	if (got < 0 && errno == EINVAL)
 		got = perch_machine_read(machine, path, text, sizeof(text));
 	if (got < 0)
@@ -41,7 +41,7 @@ static int other_namespace(const struct perch_machine *machine, const char *kind
 	return *end == ']' ? number != first : -1;
 }
 
-/* A map of less than all ids is a namespace's own; a map of all may be one's too. */
+/* The initial namespace maps all ids to themselves, but another namespace may do so too. */
 static int in_user_namespace(const struct perch_machine *machine)
 {
 	unsigned long inside, outside, length;
@@ -50,7 +50,7 @@ static int in_user_namespace(const struct perch_machine *machine)
 	int linked;
 
 	perch__process_path(machine, path, sizeof(path), "/uid_map");
-	linked = other_namespace(machine, "user", FIRST_USER_NAMESPACE);
+	linked = is_other_namespace(machine, "user", FIRST_USER_NAMESPACE);
 	if (perch_machine_read(machine, path, text, sizeof(text)) < 0)
 		return linked;
 	whole = sscanf(text, "%lu %lu %lu", &inside, &outside, &length) == 3 && !inside &&
@@ -60,13 +60,14 @@ static int in_user_namespace(const struct perch_machine *machine)
 	return linked == 1;
 }
 
-/* A process with several numbers is in a namespace below the one that /proc belongs to. */
+/* A process with several pids is in a namespace below that of /proc. */
 static int in_pid_namespace(const struct perch_machine *machine, const struct status *status)
 {
-	return status->pid_levels > 1 ? 1 : other_namespace(machine, "pid", FIRST_PID_NAMESPACE);
+	return status->pid_namespaces > 1 ? 1
+					  : is_other_namespace(machine, "pid", FIRST_PID_NAMESPACE);
 }
 
-static enum perch_lockdown lockdown_level(const char *word, size_t length)
+static enum perch_lockdown lockdown_mode(const char *word, size_t length)
 {
 	if (length == 4 && !strncmp(word, "none", 4))
 		return PERCH_LOCKDOWN_NONE;
@@ -77,7 +78,7 @@ static enum perch_lockdown lockdown_level(const char *word, size_t length)
 	return PERCH_LOCKDOWN_UNKNOWN;
 }
 
-/* The level that holds stands in brackets: "none [integrity] confidentiality". */
+/* The current mode is in brackets: "none [integrity] confidentiality". */
 static enum perch_lockdown read_lockdown(const struct perch_machine *machine)
 {
 	char text[128];
@@ -86,11 +87,11 @@ static enum perch_lockdown read_lockdown(const struct perch_machine *machine)
 	if (perch_machine_read(machine, "/sys/kernel/security/lockdown", text, sizeof(text)) < 0)
 		return PERCH_LOCKDOWN_UNKNOWN;
 	open = strchr(text, '[');
-	return open ? lockdown_level(open + 1, strcspn(open + 1, "]")) : PERCH_LOCKDOWN_UNKNOWN;
+	return open ? lockdown_mode(open + 1, strcspn(open + 1, "]")) : PERCH_LOCKDOWN_UNKNOWN;
 }
 
-/* SELinux's contexts have colons ("u:r:untrusted_app:s0"); AppArmor's names have a mode behind a
- * space. */
+/* SELinux contexts have colons ("u:r:untrusted_app:s0"). AppArmor names end with a space and a
+ * mode. */
 static bool has_selinux_context(const struct perch_machine *machine)
 {
 	char path[64], text[256];
@@ -105,7 +106,7 @@ static bool has_selinux_context(const struct perch_machine *machine)
 	return colons >= 2;
 }
 
-/* Where a process may not even ask, it is enforced. */
+/* Only an enforcing SELinux denies access to this file. */
 static int read_selinux(const struct perch_machine *machine)
 {
 	char text[16];
@@ -126,12 +127,12 @@ static int read_yama(const struct perch_machine *machine)
 		       : (int)scope;
 }
 
-static void read_confinement(struct perch_machine *machine, struct perch_sandbox *sandbox,
-			     const struct status *status)
+static void read_sandbox(struct perch_machine *machine, struct perch_sandbox *sandbox,
+			 const struct status *status)
 {
 	memset(sandbox, 0, sizeof(*sandbox));
 	sandbox->seccomp = status->seccomp > 2 ? -1 : status->seccomp;
-	/* where their number is not told, nothing can be said of others */
+	/* before 5.9 the number of filters is unknown */
 	if (status->seccomp == 2 && machine->own_filters &&
 	    status->filters <= (int)machine->own_filters)
 		sandbox->seccomp = status->filters < 0 ? -1 : 0;
@@ -155,16 +156,16 @@ int perch_machine_sandbox(struct perch_machine *machine, struct perch_sandbox *s
 
 	if (!machine)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "there is no machine to ask");
+				       "perch_machine_sandbox() needs a machine");
 	rc = perch__process_status(machine, &status);
 	if (rc)
 		return perch_error_set(err, -rc, PERCH_ERROR_FILE,
 				       "cannot read the status of %s: %s",
 				       machine->process ? "that process" : "this process",
 				       strerror(-rc));
-	if (!machine->confinement_known) {
-		read_confinement(machine, &machine->sandbox, status);
-		machine->confinement_known = true;
+	if (!machine->sandbox_valid) {
+		read_sandbox(machine, &machine->sandbox, status);
+		machine->sandbox_valid = true;
 	}
 	*sandbox = machine->sandbox;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The status files of /proc. */
+/* Status files of /proc. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 
 #include "internal.h"
 
-#define MAX_BYTES (1 << 20) /* 65536 groups are the kernel's bound: some 700 KiB */
+#define MAX_BYTES (1 << 20) /* the kernel allows 65536 groups, about 700 KiB */
 
-/* What follows the name at the line's start; NULL: another line. */
+/* The value of a line that starts with name and a colon, else NULL. */
 static const char *value_of(const char *line, const char *name)
 {
 	size_t length = strlen(name);
@@ -52,7 +52,7 @@ static int64_t effective_uid(const char *text)
 	return end == text || uid > UINT32_MAX ? -1 : (int64_t)uid;
 }
 
-/* A name has a newline as \n and a backslash doubled there: as it is. */
+/* Undoes the escapes of newline and backslash in a name. */
 static void take_name(char name[16], const char *value)
 {
 	size_t used = 0;
@@ -79,7 +79,7 @@ static void take_line(struct status *status, const char *line)
 	else if ((value = value_of(line, "Uid")))
 		status->uid = effective_uid(value);
 	else if ((value = value_of(line, "NSpid")))
-		status->pid_levels = count_words(value);
+		status->pid_namespaces = count_words(value);
 	else if ((value = value_of(line, "CapPrm")))
 		status->permitted = strtoull(value, NULL, 16);
 	else if ((value = value_of(line, "CapEff"))) {
@@ -95,7 +95,7 @@ static void take_line(struct status *status, const char *line)
 
 int perch__read_status(const struct perch_machine *machine, const char *path, struct status *status)
 {
-	char whole[PATH_MAX], line[256];
+	char full_path[PATH_MAX], line[256];
 	bool at_start = true;
 	size_t total = 0;
 	FILE *stream;
@@ -104,10 +104,10 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 	*status = (struct status){
 		.state = '?', .uid = -1, .seccomp = -1, .filters = -1, .no_new_privileges = -1
 	};
-	rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	rc = perch_machine_path(machine, full_path, sizeof(full_path), path);
 	if (rc < 0)
 		return rc;
-	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = open(full_path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	stream = fdopen(fd, "r");
@@ -115,7 +115,7 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 		close(fd);
 		return -ENOMEM;
 	}
-	/* A long line comes in pieces, of which the first alone has the name. */
+	/* A long line arrives in pieces. Only the first piece has the name. */
 	while (total < MAX_BYTES && fgets(line, sizeof(line), stream)) {
 		size_t length = strlen(line);
 
@@ -124,7 +124,7 @@ int perch__read_status(const struct perch_machine *machine, const char *path, st
 		at_start = length && line[length - 1] == '\n';
 		total += length ? length : 1;
 	}
-	rc = ferror(stream) ? -ESRCH : 0; /* it ended while it was read */
+	rc = ferror(stream) ? -ESRCH : 0; /* the process ended during the read */
 	fclose(stream);
 	return rc;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The system as a whole: its distribution, its open files. */
+/* Facts of the whole system: distribution, open files. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
 
-/* The value of a line NAME=value, in quotes or not; "" when there is none. */
+/* The value of a line NAME=value without quotes; "" if there is none. */
 static void take_value(const char *text, const char *name, char *value, size_t size)
 {
 	size_t length = strlen(name);
@@ -28,7 +28,7 @@ static void take_value(const char *text, const char *name, char *value, size_t s
 	value[strcspn(value, "\n")] = '\0';
 }
 
-/* Android has its properties in place of os-release. */
+/* Android has properties instead of os-release. */
 static bool read_android(const struct perch_machine *machine, char *version, size_t size)
 {
 	char text[65536];
@@ -55,15 +55,15 @@ int perch_machine_distribution(struct perch_machine *machine, char *buffer, size
 		snprintf(id, sizeof(id), "android");
 	if (!id[0])
 		return perch_error_set(err, ENOENT, PERCH_ERROR_FILE,
-				       "no os-release tells the distribution");
+				       "no os-release file has an ID");
 	if (snprintf(text, sizeof(text), version[0] ? "%s %s" : "%s", id, version) >= (int)size)
 		return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-				       "no room for the distribution's name");
+				       "the buffer is too small for the name of the distribution");
 	strcpy(buffer, text);
 	return 0;
 }
 
-/* Three numbers: open, unused and never filled any more, the limit. */
+/* The file has three numbers: open files, 0, and the limit. */
 int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64_t *limit,
 			     struct perch_error *err)
 {
@@ -76,7 +76,7 @@ int perch_machine_open_files(struct perch_machine *machine, uint64_t *nr, uint64
 				       strerror(-got));
 	if (sscanf(text, "%llu %*u %llu", &open, &most) != 2)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "fs.file-nr does not hold three numbers");
+				       "fs.file-nr does not have three numbers");
 	*nr = open;
 	*limit = most;
 	return 0;

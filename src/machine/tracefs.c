@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tracepoints have their numbers, and who may read them. */
+/* The mount point of tracefs and its permissions. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,26 +9,26 @@
 
 #include "internal.h"
 
-/* Its files are for one group, root's unless told at the mount: that is the least to change. */
+/* A mount option sets the group of tracefs, so a remount is the smallest change. */
 int perch_machine_tracefs_error(const struct perch_machine *machine, struct perch_error *err)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
-					      "/sys/kernel/debug" };
+	static const char *const paths[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+					     "/sys/kernel/debug" };
 	struct stat status;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (perch_machine_path(machine, path, sizeof(path), places[i]) < 0 ||
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		if (perch_machine_path(machine, path, sizeof(path), paths[i]) < 0 ||
 		    stat(path, &status))
 			continue;
 		perch_error_set(
 			err, EACCES, PERCH_ERROR_FILE,
-			"%.160s, where events have their numbers, is closed to this user (owner %u, group %u, mode %04o)",
+			"this user may not read tracefs %.160s (owner %u, group %u, mode %04o)",
 			path, (unsigned)status.st_uid, (unsigned)status.st_gid,
 			(unsigned)status.st_mode & 07777);
 		perch_error_remedy(
 			err,
-			"as root, for this user's group: mount -o remount,gid=%u,mode=750 %.160s",
+			"as root, give the group of this user access: mount -o remount,gid=%u,mode=750 %.160s",
 			(unsigned)getgid(), path);
 		return -EACCES;
 	}
@@ -38,22 +38,22 @@ int perch_machine_tracefs_error(const struct perch_machine *machine, struct perc
 int perch_machine_tracefs(struct perch_machine *machine, char *buffer, size_t size,
 			  struct perch_error *err)
 {
-	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	static const char *const paths[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	bool closed = false;
 
 	if (machine && machine->tracefs &&
 	    perch_machine_path(machine, buffer, size, machine->tracefs) > 0)
 		return 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
 		char probe[PATH_MAX + 16];
 
-		if (perch_machine_path(machine, buffer, size, places[i]) < 0)
+		if (perch_machine_path(machine, buffer, size, paths[i]) < 0)
 			return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-					       "no room for the path of tracefs");
+					       "the buffer is too small for the path of tracefs");
 		snprintf(probe, sizeof(probe), "%s/events", buffer);
 		if (access(probe, R_OK | X_OK) == 0) {
 			if (machine)
-				machine->tracefs = places[i];
+				machine->tracefs = paths[i];
 			return 0;
 		}
 		closed = closed || errno == EACCES;

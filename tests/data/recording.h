@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records of another machine as text: its kernel's bytes, and what perch made of them there.
- *Decoding the bytes anywhere else has to give the same. One line each, in hexadecimal where it is
- *bytes:
+ * Decoding the bytes anywhere else has to give the same. One line each, in hexadecimal where it is
+ * bytes:
  *
  *	arch NAME				of uname(2)
  *	attr BYTES				whose records follow
  *	record BYTES
  *	fields NAME=VALUE ...			of the record before, as perch_record_fields() told
- *them
+ * them
  */
 #ifndef PERCH_TESTS_RECORDING_H
 #define PERCH_TESTS_RECORDING_H

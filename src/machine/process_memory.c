@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process holds in its memory, and how it sees the files: for calls that were made with
- * pointers. */
+/* Memory and paths of a process, for system calls with pointers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "internal.h"
 
-/* Bytes up to the end of the page: what lies behind it need not be mapped. */
+/* Bytes up to the end of the page. The next page may be unmapped. */
 static size_t within_page(uint64_t address, size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE), left = page - address % page;
@@ -26,7 +25,7 @@ int perch_machine_process_string(struct perch_machine *machine, uint64_t address
 
 	if (machine->root[0])
 		return perch_error_set(err, ENOSYS, PERCH_ERROR_USAGE,
-				       "a described machine has no memory");
+				       "a machine with a root directory has no process memory");
 	while (used < size) {
 		struct iovec local = { buffer + used, within_page(address + used, size - used) };
 		struct iovec remote = { (void *)(uintptr_t)(address + used), local.iov_len };
@@ -41,7 +40,7 @@ int perch_machine_process_string(struct perch_machine *machine, uint64_t address
 		used += got;
 	}
 	return perch_error_set(err, ENAMETOOLONG, PERCH_ERROR_USAGE,
-			       "the text at 0x%llx does not end within %zu bytes",
+			       "the string at 0x%llx is longer than %zu bytes",
 			       (unsigned long long)address, size);
 }
 

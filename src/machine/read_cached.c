@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that stay as they are while a machine runs: read once, and kept. */
+/* Reads files that do not change once and caches them. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define MOST_BYTES 8192
 
-/* What was read of a path; its text stands behind it. */
+/* A cached file. The content follows the path in memory. */
 struct text {
 	struct text *next;
 	ssize_t length; /* or a negative errno */
@@ -18,25 +18,25 @@ struct text {
 	char path[];
 };
 
-/* The names in a folder, a line each, as many as there is room for. */
-static ssize_t list_folder(const struct perch_machine *machine, const char *path, char *buffer,
-			   size_t size)
+/* Writes the names in a directory, one per line, up to the size of the buffer. */
+static ssize_t list_directory(const struct perch_machine *machine, const char *path, char *buffer,
+			      size_t size)
 {
 	const struct dirent *entry;
-	char whole[PATH_MAX];
+	char full_path[PATH_MAX];
 	size_t used = 0;
-	DIR *folder;
-	int rc = perch_machine_path(machine, whole, sizeof(whole), path);
+	DIR *directory;
+	int rc = perch_machine_path(machine, full_path, sizeof(full_path), path);
 
 	if (rc < 0)
 		return rc;
-	folder = opendir(whole);
-	if (!folder)
+	directory = opendir(full_path);
+	if (!directory)
 		return -errno;
-	while ((entry = readdir(folder)) && used + strlen(entry->d_name) + 1 < size)
+	while ((entry = readdir(directory)) && used + strlen(entry->d_name) + 1 < size)
 		if (entry->d_name[0] != '.')
 			used += sprintf(buffer + used, "%s\n", entry->d_name);
-	closedir(folder);
+	closedir(directory);
 	buffer[used] = '\0';
 	return used;
 }
@@ -49,7 +49,7 @@ static struct text *read_text(const struct perch_machine *machine, const char *p
 	struct text *text;
 
 	if (got == -EISDIR)
-		got = list_folder(machine, path, buffer, sizeof(buffer));
+		got = list_directory(machine, path, buffer, sizeof(buffer));
 	text = malloc(sizeof(*text) + length + (got > 0 ? got : 0) + 1);
 	if (!text)
 		return NULL;
@@ -75,7 +75,7 @@ ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *pat
 		if (!text)
 			return -ENOMEM;
 		length = text->length;
-		if (length < 0 && !perch__lasts(length)) {
+		if (length < 0 && !perch__is_permanent(length)) {
 			free(text);
 			return length;
 		}
@@ -86,7 +86,7 @@ ssize_t perch_machine_read_cached(struct perch_machine *machine, const char *pat
 	return text->length;
 }
 
-void perch__forget_texts(struct perch_machine *machine)
+void perch__clear_texts(struct perch_machine *machine)
 {
 	while (machine->texts) {
 		struct text *next = machine->texts->next;
