@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-#define MOST_BYTES 8192
+#define MAX_BYTES 8192
 
 /* A cached file. The content follows the path in memory. */
 struct text {
@@ -43,7 +43,7 @@ static ssize_t list_directory(const struct perch_machine *machine, const char *p
 
 static struct text *read_text(const struct perch_machine *machine, const char *path)
 {
-	char buffer[MOST_BYTES];
+	char buffer[MAX_BYTES];
 	ssize_t got = perch_machine_read(machine, path, buffer, sizeof(buffer));
 	size_t length = strlen(path) + 1;
 	struct text *text;
