@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# perch explain with programs of others: perf, and one made by a compiler that is not C's.
+# perch explain with perf, a Rust program and a static program.
 set -u
 perch=${PERCH:?}
 status=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
 
-verdict() { # status of a check, its name
+report() { # status of a check, its name
 	if [ "$1" -eq 0 ]; then
 		echo "ok - $2"
 	else
 		echo "not ok - $2"
-		head -20 "$folder/found" "$folder/output" | sed 's/^/    /'
+		head -20 "$directory/found" "$directory/output" | sed 's/^/    /'
 		status=1
 	fi
 }
@@ -21,31 +21,31 @@ skip() { # name, why
 	echo "ok - $1 # skip $2"
 }
 
-watched() { # program: its status is that of perch; what was found goes to a file of its own
-	"$perch" explain -j -o "$folder/found" -- "$@" >"$folder/output" 2>&1
+trace() { # program and arguments; refusals go to the file "found"
+	"$perch" explain -j -o "$directory/found" -- "$@" >"$directory/output" 2>&1
 }
 
-# What this machine has no counters for is refused with ENOENT, and named after what is missing.
+# Without hardware counters, the kernel refuses with ENOENT.
 perf_without_counters() {
-	watched perf stat -e cycles -- sh -c 'exit 7'
-	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$folder/found"
-	verdict $? "perf stat -e cycles: what is missing, and the status"
-	watched perf record -o "$folder/data" -e cycles:pp -a -- true
-	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$folder/found"
-	verdict $? "perf record -e cycles:pp -a: the precise call is refused, and perf ends as it would"
+	trace perf stat -e cycles -- sh -c 'exit 7'
+	[ $? -eq 7 ] && grep -q '"errno_name":"ENOENT","cause":"no-hardware"' "$directory/found"
+	report $? "perf stat -e cycles: the cause and the exit status"
+	trace perf record -o "$directory/data" -e cycles:pp -a -- true
+	[ $? -eq "$bare" ] && grep -q '"cause":"no-hardware".*"precise_ip":2' "$directory/found"
+	report $? "perf record -e cycles:pp -a: the precise event is refused, and perf exits as without perch"
 }
 
 if ! command -v perf >/dev/null || ! perf --version >/dev/null 2>&1; then
 	skip "perf stat and perf record" "no perf here"
 elif perf stat -e cycles -- true 2>&1 | grep -q 'not supported'; then
-	perf record -o "$folder/data" -e cycles:pp -a -- true >/dev/null 2>&1
+	perf record -o "$directory/data" -e cycles:pp -a -- true >/dev/null 2>&1
 	bare=$?
 	perf_without_counters
 else
-	skip "perf stat and perf record" "this machine has hardware counters: nothing is refused"
+	skip "perf stat and perf record" "this machine has hardware counters: no event is refused"
 fi
 
-cat >"$folder/program.rs" <<'PROGRAM'
+cat >"$directory/program.rs" <<'PROGRAM'
 extern "C" {
     fn syscall(number: i64, ...) -> i64;
 }
@@ -79,15 +79,15 @@ case $(uname -m) in
 x86_64 | aarch64) here=yes ;;
 *) here=no ;;
 esac
-if [ $here = yes ] && "$rustc" -O -o "$folder/program" "$folder/program.rs" >/dev/null 2>&1; then
-	watched "$folder/program"
-	[ $? -eq 3 ] && [ "$(grep -c '"cause":"read-format-bits"' "$folder/found")" -eq 4 ]
-	verdict $? "a Rust program's four threads"
+if [ $here = yes ] && "$rustc" -O -o "$directory/program" "$directory/program.rs" >/dev/null 2>&1; then
+	trace "$directory/program"
+	[ $? -eq 3 ] && [ "$(grep -c '"cause":"read-format-bits"' "$directory/found")" -eq 4 ]
+	report $? "a Rust program's four threads"
 else
-	skip "a Rust program" "no rustc that works here"
+	skip "a Rust program" "no working rustc"
 fi
 
-cat >"$folder/static.c" <<'PROGRAM'
+cat >"$directory/static.c" <<'PROGRAM'
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -101,10 +101,10 @@ int main(void)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0ul) == -1 && errno == EINVAL ? 4 : 1;
 }
 PROGRAM
-if "${CC:-cc}" -static -o "$folder/static" "$folder/static.c" 2>/dev/null; then
-	watched "$folder/static"
-	[ $? -eq 4 ] && [ "$(grep -c '"cause":"read-format-bits"' "$folder/found")" -eq 1 ]
-	verdict $? "a static program"
+if "${CC:-cc}" -static -o "$directory/static" "$directory/static.c" 2>/dev/null; then
+	trace "$directory/static"
+	[ $? -eq 4 ] && [ "$(grep -c '"cause":"read-format-bits"' "$directory/found")" -eq 1 ]
+	report $? "a static program"
 else
 	skip "a static program" "nothing static can be linked here"
 fi

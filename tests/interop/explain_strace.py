@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A log of strace gets the answers that the same program gets when it is watched, however strace was asked to write it."""
+"""A log of strace gives the same causes as tracing the program, with any options of strace."""
 import json
 import os
 import re
@@ -12,7 +12,7 @@ import tempfile
 PERCH = os.environ.get("PERCH", "build/perch")
 CALLS = "perf_event_open,ioctl,mmap,read,close,clone,clone3,fork,vfork,execve"
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
-# Calls of all kinds that the kernel refuses, made by what every machine with Python has. {N} is the call's number.
+# System calls of all kinds that the kernel refuses. {N} is the number of perf_event_open.
 PROGRAM = r"""
 import ctypes, fcntl, os, struct, threading
 libc = ctypes.CDLL(None, use_errno=True)
@@ -64,13 +64,13 @@ if not os.fork():
     os._exit(0)
 os.wait()
 """
-# How strace may be asked to write the same.
-MANNERS = [[], ["-v"], ["-v", "-tt", "-T"], ["-v", "-r"], ["-v", "-ttt", "-y"], ["-v", "-yy", "-X", "raw"],
+# Options of strace.
+STRACE_OPTIONS = [[], ["-v"], ["-v", "-tt", "-T"], ["-v", "-r"], ["-v", "-ttt", "-y"], ["-v", "-yy", "-X", "raw"],
            ["-v", "-X", "verbose"], ["-e", "raw=perf_event_open"]]
 failed = False
 
 
-def verdict(ok, name, *why):
+def report(ok, name, *why):
     global failed
     print(("ok - " if ok else "not ok - ") + name)
     for line in why if not ok else ():
@@ -78,106 +78,106 @@ def verdict(ok, name, *why):
     failed |= not ok
 
 
-def answers(text):
+def parse(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def watched(words):
+def trace(words):
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as out:
         subprocess.run([PERCH, "explain", "-j", "-o", out.name, "--"] + words, capture_output=True, check=False)
-        return answers(out.read())
+        return parse(out.read())
 
 
-def traced(words, manner, to_stderr=False):
-    """The log of a run as strace writes it, into a file or among what the program says."""
+def record(words, options, to_stderr=False):
+    """Returns the log of strace, from a file or mixed with the stderr of the program."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as log:
         where = [] if to_stderr else ["-o", log.name]
-        run = subprocess.run(["strace", "-f", "-e", "trace=" + CALLS] + manner + where + words, capture_output=True,
+        run = subprocess.run(["strace", "-f", "-e", "trace=" + CALLS] + options + where + words, capture_output=True,
                              text=True, errors="replace", check=False)
         return run.stderr if to_stderr else log.read()
 
 
-def explained(log, *options):
+def explain(log, *options):
     run = subprocess.run([PERCH, "explain", "--strace", "-", "-j", *options], input=log, capture_output=True, text=True,
                          check=False)
-    return answers(run.stdout), run.stderr, run.returncode
+    return parse(run.stdout), run.stderr, run.returncode
 
 
-def key(answer):
-    """Which call it was: where pids differ from run to run, what does not."""
-    return answer.get("operation", "perf_event_open"), answer["call"], answer["errno"]
+def key(refusal):
+    """Identifies a system call without pids, which differ from run to run."""
+    return refusal.get("operation", "perf_event_open"), refusal["call"], refusal["errno"]
 
 
 def disagreement(live, logged):
-    """Empty when the log's answer can be the live one: it has less to go by, and may say so."""
+    """Returns an empty string if the causes agree. A log has fewer facts, so its cause may be less certain."""
     if live["cause"] == logged["cause"]:
         return ""
     if live["cause"] in [candidate["cause"] for candidate in logged.get("candidates", [])]:
         return ""
     if logged["confidence"] != "certain" and (logged.get("attr_is_partial") or not logged["attr"]):
         return ""
-    return f"{key(live)}: {live['cause']} ({live['confidence']}), by the log {logged['cause']} ({logged['confidence']})"
+    return f"{key(live)}: {live['cause']} ({live['confidence']}), from the log {logged['cause']} ({logged['confidence']})"
 
 
-def compare(name, words, manner, to_stderr=False):
-    live = watched(words)
-    log = traced(words, manner, to_stderr)
-    logged, said, status = explained(log, "--here")
+def compare(name, words, options, to_stderr=False):
+    live = trace(words)
+    log = record(words, options, to_stderr)
+    logged, stderr, status = explain(log, "--here")
     why = []
     if status:
-        why.append(f"status {status}: {said}")
+        why.append(f"status {status}: {stderr}")
     if not live:
-        why.append("nothing was refused")
+        why.append("no refusal")
     if sorted(map(key, live)) != sorted(map(key, logged)):
-        why.append(f"watched {sorted(map(key, live))}")
-        why.append(f"by log  {sorted(map(key, logged))}")
+        why.append(f"traced {sorted(map(key, live))}")
+        why.append(f"logged {sorted(map(key, logged))}")
     else:
         pairs = zip(sorted(live, key=key), sorted(logged, key=key))
         why += [line for line in (disagreement(a, b) for a, b in pairs) if line]
-    verdict(not why, name, *why)
+    report(not why, name, *why)
 
 
 def shown_alike(words):
-    """With -v the log has the very numbers that were passed."""
-    live = {key(answer): answer for answer in watched(words) if answer.get("operation") is None}
-    logged = {key(answer): answer for answer in explained(traced(words, ["-v"]))[0] if answer.get("operation") is None}
+    """With -v, the log has the numbers that were passed."""
+    live = {key(refusal): refusal for refusal in trace(words) if refusal.get("operation") is None}
+    logged = {key(refusal): refusal for refusal in explain(record(words, ["-v"]))[0] if refusal.get("operation") is None}
     why = []
-    for which, answer in live.items():
-        told = logged.get(which, {})
-        if told.get("args") != answer["args"]:
-            why.append(f"{which}: {answer['args']} {told.get('args')}")
-        if told.get("attr_is_partial") or not told.get("attr"):
+    for which, refusal in live.items():
+        other = logged.get(which, {})
+        if other.get("args") != refusal["args"]:
+            why.append(f"{which}: {refusal['args']} {other.get('args')}")
+        if other.get("attr_is_partial") or not other.get("attr"):
             continue
-        seen = {name: value for name, value in answer["attr"].items() if name in told["attr"] or name[:3] in ("typ", "con")}
-        if seen != told["attr"]:
-            why.append(f"{which}: {answer['attr']} {told['attr']}")
-    verdict(live and not why, "the log's numbers are those that were passed", *why)
+        seen = {name: value for name, value in refusal["attr"].items() if name in other["attr"] or name[:3] in ("typ", "con")}
+        if seen != other["attr"]:
+            why.append(f"{which}: {refusal['attr']} {other['attr']}")
+    report(live and not why, "the log has the numbers that were passed", *why)
 
 
 def without_facts(words):
-    """A log of who knows where: no facts, no calls, and nothing certain that the facts contradict."""
-    logged, _, status = explained(traced(words, ["-v"]))
+    """Without --here: no facts, no probes, and no certain cause that tracing contradicts."""
+    logged, _, status = explain(record(words, ["-v"]))
     live = {}
-    for answer in watched(words):
-        live.setdefault(key(answer), []).append(answer["cause"])
-    why = [f"{key(answer)}: {live.get(key(answer))}, by the log {answer['cause']}" for answer in logged
-           if answer["confidence"] == "certain" and answer["cause"] not in live.get(key(answer), [])]
-    why += [f"{key(answer)}: {answer['probes']} probes" for answer in logged if answer["probes"]]
-    verdict(not status and logged and not why, "without --here no facts and no further calls", *why)
+    for refusal in trace(words):
+        live.setdefault(key(refusal), []).append(refusal["cause"])
+    why = [f"{key(refusal)}: {live.get(key(refusal))}, from the log {refusal['cause']}" for refusal in logged
+           if refusal["confidence"] == "certain" and refusal["cause"] not in live.get(key(refusal), [])]
+    why += [f"{key(refusal)}: {refusal['probes']} probes" for refusal in logged if refusal["probes"]]
+    report(not status and logged and not why, "without --here no facts and no probes", *why)
 
 
 def damaged(words):
-    """Every line cut somewhere: nothing but JSON comes out, and what cannot be read is counted."""
-    log = traced(words, ["-v"])
+    """Truncated lines: the output is JSON only, and lines that cannot be parsed are counted."""
+    log = record(words, ["-v"])
     for part in (0.3, 0.6, 0.95):
         cut = "\n".join(line[:int(len(line) * part)] for line in log.splitlines())
-        _, said, status = explained(cut)
-        verdict(status == 0 and re.search(r"; \d+ lines could not be read$", said), f"a log cut at {part:.0%} of each line",
-                said)
+        _, stderr, status = explain(cut)
+        report(status == 0 and re.search(r"; \d+ lines could not be read$", stderr), f"a log cut at {part:.0%} of each line",
+               stderr)
 
 
-def words_of_a_probe():
-    """The call of a watched program is shown with what its pointers point to."""
+def strings_of_a_probe():
+    """An open call of a traced program is printed with the strings that its attr points to."""
     name = "the path of a uprobe, and its PMU's name"
     try:
         with open("/sys/bus/event_source/devices/uprobe/type", encoding="utf-8") as file:
@@ -192,52 +192,52 @@ call(attr(type={kind}, config=0, bp_addr=ctypes.addressof(path), bp_len=16))
 """
     run = subprocess.run([PERCH, "explain", "--", sys.executable, "-c", program], capture_output=True, text=True,
                          check=False)
-    verdict(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/proc/none-\?\[31m-file\", config2=0x10", run.stderr),
-            name, run.stderr)
+    report(re.search(fr"type={kind} uprobe, .*config1=0x[0-9a-f]+ \"/proc/none-\?\[31m-file\", config2=0x10", run.stderr),
+           name, run.stderr)
 
 
 def usage():
     for words in (["--strace", "-", "true"], ["--here", "true"], [], ["-p", "1", "true"], ["--causes", "true"],
                   ["--strace", "-", "-p", "1"], ["-p", "99999999999"], ["-p", "0"], ["-p", "x"], ["--frobnicate"]):
         run = subprocess.run([PERCH, "explain"] + words, input="", capture_output=True, text=True, check=False)
-        verdict(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
-                f"{run.returncode} {run.stderr}")
+        report(run.returncode == 2 and "perch explain: " in run.stderr, "refuses " + " ".join(["explain"] + words),
+               f"{run.returncode} {run.stderr}")
     missing = subprocess.run([PERCH, "explain", "--strace", "/proc/none"], capture_output=True, text=True, check=False)
-    verdict(missing.returncode == 1 and "No such file" in missing.stderr, "a log that is not there", missing.stderr)
+    report(missing.returncode == 1 and "No such file" in missing.stderr, "a missing log", missing.stderr)
     for text in ("", "root:x:0:0:root:/root:/bin/bash\n" * 3):
         other = subprocess.run([PERCH, "explain", "--strace", "-"], input=text, capture_output=True, text=True, check=False)
-        verdict(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
-                "what is no log of strace", str(other.returncode), other.stderr)
+        report(other.returncode == 1 and "is not a log of strace" in other.stderr and "0 calls" not in other.stderr,
+               "a file that is not a log of strace", str(other.returncode), other.stderr)
     log = "perf_event_open(NULL, 0, -1, -1, 0) = -1 EFAULT (Bad address)\n"
     full = subprocess.run([PERCH, "explain", "--strace", "-", "-o", "/dev/full"], input=log, capture_output=True, text=True,
                           check=False)
-    verdict(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)
+    report(full.returncode == 1 and "No space left" in full.stderr, "a full disk", str(full.returncode), full.stderr)
     causes = subprocess.run([PERCH, "explain", "--causes", "-j"], capture_output=True, text=True, check=False)
     listed = json.loads(causes.stdout)
-    verdict(len(listed) > 100 and len({row["cause"] for row in listed}) == len(listed) and
-            all(row["kind"] and row["meaning"] for row in listed), "--causes lists each once")
+    report(len(listed) > 100 and len({row["cause"] for row in listed}) == len(listed) and
+           all(row["kind"] and row["meaning"] for row in listed), "--causes lists each once")
 
 
 def main():
     usage()
     if not shutil.which("strace") or os.uname().machine not in NUMBERS:
-        print("ok - logs of strace # skip no strace, or none that the call's number is known for")
+        print("ok - logs of strace # skip no strace, or the number of perf_event_open is unknown here")
         return failed
     program = [sys.executable, "-c", PROGRAM.replace("{N}", str(NUMBERS[os.uname().machine]))]
     probe = subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True, check=False)
     if probe.returncode:
-        print("ok - logs of strace # skip strace may not trace here")
+        print("ok - logs of strace # skip strace is not permitted here")
         return failed
-    for manner in MANNERS:
-        compare("refusals of all kinds, strace " + " ".join(["-f"] + manner), program, manner)
-    compare("the log among what the program says", program, ["-v"], to_stderr=True)
+    for options in STRACE_OPTIONS:
+        compare("refusals of all kinds, strace " + " ".join(["-f"] + options), program, options)
+    compare("the log mixed with the output of the program", program, ["-v"], to_stderr=True)
     shown_alike(program)
     without_facts(program)
     damaged(program)
-    words_of_a_probe()
+    strings_of_a_probe()
     if shutil.which("perf"):
-        with tempfile.TemporaryDirectory() as folder:
-            data = os.path.join(folder, "perf.data")
+        with tempfile.TemporaryDirectory() as directory:
+            data = os.path.join(directory, "perf.data")
             compare("perf stat", ["perf", "stat", "-e", "cycles,instructions,task-clock", "--", "true"], ["-v"])
             compare("perf record", ["perf", "record", "-o", data, "-e", "cycles:pp", "-a", "--", "true"], ["-v"])
     else:

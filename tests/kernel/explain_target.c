@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For explain.sh: a program to watch, which makes calls that are refused, in the way that its
- * argument says. It checks itself that nothing changed for it, and exits with 0, or with the line
- * at which something did.
+ * The program that explain.sh traces. Its argument selects how it makes open calls that are
+ * refused. It checks that tracing changes nothing, and exits with 100 if a check fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,7 +44,7 @@ static struct perch_attr good(void)
 	return attr;
 }
 
-/* A field of its own to be told apart by: read_format has an unknown bit. */
+/* An attr that the kernel refuses: read_format has an unknown bit. */
 static struct perch_attr bad(unsigned bit)
 {
 	struct perch_attr attr = good();
@@ -73,7 +72,7 @@ static int mode_one(void)
 	return 0;
 }
 
-/* The kernel writes the size it knows into the attr, and that stays there. */
+/* The kernel writes its own size into the attr, where it must stay. */
 static int mode_size(void)
 {
 	unsigned char bytes[4096] = { 0 };
@@ -107,27 +106,27 @@ static int mode_null(void)
 	CHECK(open_event(NULL, -1) == -1 && errno == EFAULT);
 	CHECK(open_event((void *)8, -1) == -1 && errno == EFAULT);
 	CHECK(open_event((void *)-32l, -1) == -1 && errno == EFAULT);
-	/* the second half of it is not there */
+	/* the second half of the attr is not mapped */
 	CHECK(pages != MAP_FAILED && !munmap(pages + 4096, 4096));
 	memcpy(pages + 4096 - 32, &attr, 32);
 	CHECK(open_event((void *)(pages + 4096 - 32), -1) == -1 && errno == EFAULT);
 	return 0;
 }
 
-static void *many(void *argument)
+static void *fail_repeatedly(void *argument)
 {
 	for (int i = 0; i < 25; i++)
 		CHECK(open_event(argument, -1) == -1 && errno == EINVAL);
 	return NULL;
 }
 
-/* All with the same attr, at the same time. */
+/* Threads share one attr. */
 static int mode_threads(void)
 {
 	pthread_t thread[4];
 
 	for (int i = 0; i < 4; i++)
-		CHECK(!pthread_create(&thread[i], NULL, many, (void *)&constant));
+		CHECK(!pthread_create(&thread[i], NULL, fail_repeatedly, (void *)&constant));
 	for (int i = 0; i < 4; i++)
 		CHECK(!pthread_join(thread[i], NULL));
 	return 0;
@@ -141,7 +140,7 @@ static int ended_with(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Children of all kinds: each is refused once. */
+/* Children by fork, vfork and clone: each is refused once. */
 static int mode_children(void)
 {
 	char *const arguments[] = { (char *)"explain_target", (char *)"one", NULL };
@@ -185,7 +184,7 @@ static void *sleeper(void *unused)
 	return NULL;
 }
 
-/* A thread that does not lead becomes another program, while the others sleep. */
+/* A thread other than the leader executes a program while the others sleep. */
 static int mode_exec(void)
 {
 	pthread_t thread;
@@ -206,8 +205,9 @@ static void *execute_late(void *microseconds)
 }
 
 /*
- * The leader opens so many events that calls are made in its place again and again; in one of
- * these, another thread executes. A third one's end has to be taken before that goes on.
+ * The leader opens many events, so that system calls are often injected into it. During one of
+ * them, another thread executes a program; it waits until the tracer takes the end of a third
+ * thread.
  */
 static int mode_overtaken(void)
 {
@@ -232,7 +232,7 @@ static int mode_overtaken(void)
 	return 0;
 }
 
-/* mmap, ioctl and read of an event fail; what else has such numbers does not concern anyone. */
+/* mmap, ioctl and read of an event fail; the same of a pipe must not be reported. */
 static int mode_operations(void)
 {
 	struct perch_attr attr = good();
@@ -254,7 +254,8 @@ static int mode_operations(void)
 	return 0;
 }
 
-/* So many that the filter has to grow: the last one's refusal is seen as the first one's. */
+/* So many events that the range of the filter grows: reads of the first and the last are reported.
+ */
 static int mode_many(void)
 {
 	struct perch_attr attr = good();
@@ -293,7 +294,7 @@ static int mode_filtered(void)
 	return 0;
 }
 
-/* An event, and then no right to anything any more. */
+/* Drops all privileges, then opens an event. */
 static int mode_dropped(void)
 {
 	struct perch_attr attr = good();
@@ -314,7 +315,7 @@ static void count(int number)
 	signals++;
 }
 
-/* Signals come in while calls are looked into: none is lost, and every call fails as it would. */
+/* Signals arrive during probes. */
 static int mode_signals(void)
 {
 	const struct itimerspec often = { { 0, 50000 }, { 0, 50000 } }, never = { 0 };
@@ -331,7 +332,7 @@ static int mode_signals(void)
 	return 0;
 }
 
-/* Stopped and continued, by itself and by its parent, as with a shell's jobs. */
+/* A child stops itself, and its parent continues it, as in job control. */
 static int mode_stopped(void)
 {
 	int status;
@@ -363,7 +364,7 @@ static int mode_interrupted(void)
 	return 40 + signals;
 }
 
-/* To be attached to: fails when a signal says so. Another thread sleeps on. */
+/* For -p: each signal makes one open call fail. Another thread sleeps. */
 static int mode_waits(void)
 {
 	pthread_t thread;
@@ -404,7 +405,7 @@ static const struct {
 	{ "waits", mode_waits },
 };
 
-/* Asked by the leak sanitizer, which would stop a traced program, in builds that have it. */
+/* Turns off the leak sanitizer, which fails in a traced program. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For open-syscalls.sh: opens a counter, or a group of three, by bare code or by libperch, between
- * two calls of getppid() that mark the place in strace's output. The heap is there before, as in
- * any program that has allocated.
+ * For open-syscalls.sh: opens a counter, or a group of three, with or without libperch. A getppid()
+ * before and after marks the system calls in the output of strace. The heap exists before, as in
+ * most programs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 {
 	bool by_perch = argc > 1 && !strcmp(argv[1], "perch");
 	bool group = argc > 2 && !strcmp(argv[2], "group");
-	char *volatile heap; /* volatile: not to be optimised away */
+	char *volatile heap; /* volatile: malloc() must not be optimised away */
 	int rc;
 
 	heap = malloc(100000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts a program behind a seccomp filter that answers perf_event_open with an errno, as container
- * runtimes do: refuse_events ERRNO PROGRAM [ARGUMENTS]
+ * Starts a program under a seccomp filter that makes perf_event_open fail with an errno, as
+ * container runtimes do: refuse_events ERRNO PROGRAM [ARGUMENTS]
  */
 #define _GNU_SOURCE
 #include <errno.h>

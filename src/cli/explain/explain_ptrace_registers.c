@@ -101,8 +101,9 @@ int64_t tracee_return_value(const struct tracee_registers *registers, const stru
 static void get_syscall(const struct tracee_registers *registers, uint32_t *arch, uint64_t *number,
 			uint64_t argument[6])
 {
-	*arch = AUDIT_ARCH_AARCH64; /* of a 32-bit program there are fewer registers: it was not got
-				     */
+	/* not 32-bit: tracee_get_registers() fails for a 32-bit program, which has fewer registers
+	 */
+	*arch = AUDIT_ARCH_AARCH64;
 	*number = registers->native.regs[8];
 	for (int i = 0; i < 6; i++)
 		argument[i] = registers->native.regs[i];

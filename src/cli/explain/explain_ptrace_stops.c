@@ -245,12 +245,12 @@ static void handle_operation(struct tracer *tracer, struct tracee *thread, int64
 void tracer_handle_syscall_exit(struct tracer *tracer, struct tracee *thread)
 {
 	int64_t result;
-	bool known = thread->syscall.kind != TRACEE_SYSCALL_OTHER &&
-		     tracee_read_result(tracer, thread, &result);
+	bool has_result = thread->syscall.kind != TRACEE_SYSCALL_OTHER &&
+			  tracee_read_result(tracer, thread, &result);
 
 	thread->in_syscall = false;
 	/* errnos from 512 on are internal to the kernel: the system call is restarted */
-	if (known && (result >= 0 || result > -512 || result < -4095)) {
+	if (has_result && (result >= 0 || result > -512 || result < -4095)) {
 		if (thread->syscall.kind == TRACEE_SYSCALL_OPEN)
 			handle_open(tracer, thread, result);
 		else if (thread->syscall.kind == TRACEE_SYSCALL_SECCOMP && result >= 0)

@@ -117,7 +117,7 @@ static void handle_exit(struct strace_log *log, pid_t thread, struct strace_text
 		strace_remove_thread(log, thread);
 }
 
-static bool ends(const struct strace_text *text, const char *word)
+static bool ends_with(const struct strace_text *text, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -152,7 +152,7 @@ static bool parse_unfinished(struct strace_log *log, pid_t thread, struct strace
 	       strace_save_unfinished(log, thread, text.at, text.end - text.at);
 }
 
-/* "<... name resumed>rest"; before strace 5 with a space before the '>' */
+/* "<... name resumed>rest"; up to strace 5 with a space before the '>' */
 static bool parse_resumed(struct strace_log *log, pid_t thread, struct strace_text text)
 {
 	struct strace_token name;
@@ -199,7 +199,7 @@ static bool save_cut_line(struct strace_log *log, const char *line, size_t lengt
 	const char *message = memmem(line, length, "strace: Process ", strlen("strace: Process "));
 	struct strace_text text = { message, line + length };
 
-	if (!message || message == line || !ends(&text, " attached"))
+	if (!message || message == line || !ends_with(&text, " attached"))
 		return false;
 	handle_attached(log, text);
 	free(log->cut_line);
@@ -229,7 +229,7 @@ static bool parse_joined_line(struct strace_log *log, const char *line, size_t l
 	}
 	if (strace_accept(&text, "<..."))
 		return parse_resumed(log, thread, text);
-	if (ends(&text, "<unfinished ...>"))
+	if (ends_with(&text, "<unfinished ...>"))
 		return parse_unfinished(log, thread, text);
 	return parse_whole(log, thread, text);
 }
