@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void look_around(const struct perch__elf *elf)
+static void search_elf(const struct perch__elf *elf)
 {
 	static const char *const names[] = { "main", "f", "f@V1", "f@@V2", "@", "" };
 	struct perch__suggestions suggestions = { .word = "mian" };
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!perch__elf_file_open(&elf, path, NULL)) {
-		look_around(&elf);
+		search_elf(&elf);
 		perch__elf_file_close(&elf);
 	}
 	return 0;

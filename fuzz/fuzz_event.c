@@ -60,7 +60,7 @@ static const struct tree_file hybrid[] = {
 	{ PMUS "uncore_imc_1/events/reads", "event=0x4\n" },
 };
 
-/* arm before 6.6: generic events are those of each PMU's own folder, where it has them */
+/* Arm before Linux 6.6: generic events become events of the events directory of each PMU */
 static const struct tree_file older[] = {
 	{ "/proc/sys/kernel/osrelease", "6.1.75\n" },
 	{ "/proc/kallsyms", "ffff0010 T vfs_read\nffff0020 t twice\nffff0030 t twice\t[module]\n" },
@@ -80,7 +80,7 @@ static const struct tree_file older[] = {
 static char roots[3][PATH_MAX];
 static struct perch_machine *machines[MACHINES];
 
-static void tidy(void)
+static void clean_up(void)
 {
 	for (size_t i = 0; i < MACHINES; i++)
 		perch_machine_free(machines[i]);
@@ -102,7 +102,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	    perch_machine_new(&machines[3], roots[2], NULL, NULL) ||
 	    perch_machine_new(&machines[2], "/proc/none", NULL, NULL))
 		abort();
-	atexit(tidy);
+	atexit(clean_up);
 	return 0;
 }
 

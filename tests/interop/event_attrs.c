@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints what each event string given means, for events.py: "string<TAB>index leader name=...
- * field=value ..." in C's hex. Fields of the event's own attr come first, then modifiers, then
- * sampling.FIELD: of the attr that samplers open.
+ * Prints the events of each argument for events.py: "string<TAB>index leader name=... field=value
+ * ..." with hexadecimal values. The fields of the event's attr come first, then modifiers, then
+ * sampling.FIELD, the fields of the attr that samplers open.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void print_fields(const char *prefix, const struct perch_attr *attr)
 	}
 }
 
-/* What becomes of the terms when the event is opened as perf record opens it. */
+/* The attr when the event is opened with the options of perf record. */
 static void print_sampling(const struct perch_event *event)
 {
 	static const struct perch_options options = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that the kernel counts exactly: what a program did is what the counter says. */
+/* Events that the kernel counts exactly: the count is what the program did. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void each_fresh_page_is_one_minor_fault(void **state)
 	assert_int_equal(counts[1].value, PAGES);
 	assert_int_equal(counts[2].value, 0);
 	faults_while_touching("{page-faults:u,minor-faults:u,major-faults:u}", pages, counts);
-	assert_int_equal(counts[0].value, 0); /* they are there now */
+	assert_int_equal(counts[0].value, 0); /* the pages are present now */
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	drop(pages, PAGES);
 }
@@ -71,7 +71,7 @@ static void a_shared_file_faults_for_each_page_written(void **state)
 	close(fd);
 }
 
-/* A file whose pages are on the disk alone; -1 where the file system keeps them in memory. */
+/* A file whose pages are not in memory; -1 if the file system keeps them there. */
 static int cold_file(size_t size)
 {
 	char path[] = "perch-test-XXXXXX";
@@ -109,7 +109,7 @@ static void pages_of_a_disk_are_major_faults(void **state)
 		for (int i = 0; i < PAGES; i++)
 			cold += !(resident[i] & 1);
 	if (!cold) {
-		print_message("skipped: this folder's file system keeps files in memory\n");
+		print_message("skipped: the file system of this directory keeps files in memory\n");
 		skip();
 	}
 	group = open_group("{page-faults:u,minor-faults:u,major-faults:u}", NULL);
@@ -130,8 +130,8 @@ static void pages_of_a_disk_are_major_faults(void **state)
 	close(fd);
 }
 
-/* The kernel writes zeros into pages that are not there: the faults are its own. */
-static void faults_of_the_kernel_are_told_apart(void **state)
+/* read(2) from /dev/zero touches new pages in the kernel. */
+static void kernel_faults_are_counted_separately(void **state)
 {
 	size_t size = PAGES * sysconf(_SC_PAGESIZE);
 	struct perch_group *group =
@@ -143,7 +143,7 @@ static void faults_of_the_kernel_are_told_apart(void **state)
 	(void)state;
 	assert_true(zero >= 0);
 	perch_group_enable(group);
-	/* no sanitizer looks at the pages */
+	/* without a wrapper of a sanitizer, which would touch the pages */
 	assert_int_equal(syscall(SYS_read, zero, pages, size), size);
 	touch(more, PAGES);
 	perch_group_disable(group);
@@ -176,11 +176,11 @@ static void each_sleep_is_a_context_switch(void **state)
 	assert_true(counts[0].value >= SLEEPS);
 	assert_true(counts[0].value <= (uint64_t)(after.ru_nvcsw - before.ru_nvcsw +
 						  after.ru_nivcsw - before.ru_nivcsw));
-	assert_int_equal(counts[1].value, 0); /* a switch is the kernel's doing */
+	assert_int_equal(counts[1].value, 0); /* a context switch happens in the kernel */
 	perch_group_close(group);
 }
 
-static void each_move_is_a_migration(void **state)
+static void each_cpu_change_is_a_migration(void **state)
 {
 	struct perch_counter *counter = open_on("cpu-migrations", &PERCH_SELF, NULL);
 	cpu_set_t before;
@@ -219,10 +219,10 @@ static void spin(uint64_t ns)
 		;
 }
 
-/* Two clocks of the kernel for the same thing, which is read at slightly different moments. */
+/* The kernel reads its two clocks at slightly different times. */
 #define CLOCKS_DIFFER_NS 200000
 
-static void the_clocks_are_those_of_the_thread(void **state)
+static void clocks_count_time_of_the_thread(void **state)
 {
 	struct perch_group *group = open_group("{task-clock,cpu-clock}", NULL);
 	struct perch_count counts[2];
@@ -253,7 +253,7 @@ static void the_clocks_are_those_of_the_thread(void **state)
 	perch_group_close(group);
 }
 
-static void what_does_not_happen_is_0(void **state)
+static void absent_events_are_0(void **state)
 {
 	static const char *const events[] = { "dummy:u", "alignment-faults:u", "emulation-faults:u",
 					      "bpf-output:u" };
@@ -275,7 +275,7 @@ static void what_does_not_happen_is_0(void **state)
 
 /* ---- tracepoints ---- */
 
-static void each_call_is_a_tracepoint_hit(void **state)
+static void each_system_call_is_a_tracepoint_hit(void **state)
 {
 	struct perch_counter *counter = open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL);
 
@@ -289,7 +289,7 @@ static void each_call_is_a_tracepoint_hit(void **state)
 	assert_int_equal(value_of(counter), CALLS);
 }
 
-static void a_filter_lets_through_what_it_says(void **state)
+static void a_filter_selects_hits(void **state)
 {
 	struct perch_counter *counter = open_on("syscalls:sys_enter_lseek", &PERCH_SELF, NULL);
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -312,7 +312,7 @@ static void a_filter_lets_through_what_it_says(void **state)
 	close(fd);
 }
 
-static void all_calls_are_counted_beside_one(void **state)
+static void all_system_calls_are_counted_beside_one(void **state)
 {
 	struct perch_group *group = open_group(
 		"{raw_syscalls:sys_enter,raw_syscalls:sys_exit,syscalls:sys_enter_getppid}", NULL);
@@ -323,14 +323,14 @@ static void all_calls_are_counted_beside_one(void **state)
 	call_getppid(CALLS);
 	perch_group_disable(group);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);
-	/* the end of the enabling ioctl(2) and the begin of the disabling one are seen too */
+	/* plus the exit of the enabling ioctl(2) and the entry of the disabling one */
 	assert_int_equal(counts[0].value, CALLS + 1);
 	assert_int_equal(counts[1].value, CALLS + 1);
 	assert_int_equal(counts[2].value, CALLS);
 	perch_group_close(group);
 }
 
-/* ---- hardware that is not a core's ---- */
+/* ---- uncore hardware ---- */
 
 #if defined(__x86_64__)
 static uint64_t tsc(void)
@@ -342,14 +342,14 @@ static uint64_t tsc(void)
 }
 #endif
 
-static void the_tsc_lies_between_two_readings(void **state)
+static void the_tsc_is_between_two_reads(void **state)
 {
 	(void)state;
 #if defined(__x86_64__)
 	struct perch_counter *counter = open_on("msr/tsc/", &PERCH_SELF, NULL);
 	bool whole = false;
 
-	/* a thread that lost its CPU in between has less: then once more */
+	/* a preempted thread counts less and tries again */
 	for (int i = 0; i < 100 && !whole; i++) {
 		struct perch_count before = read_of(counter), after;
 		uint64_t outer = tsc(), inner;
@@ -372,9 +372,9 @@ static void the_tsc_lies_between_two_readings(void **state)
 #endif
 }
 
-/* ---- what options do to software events ---- */
+/* ---- options of software events ---- */
 
-static void a_group_is_read_at_one_moment(void **state)
+static void a_group_is_read_at_one_time(void **state)
 {
 	struct perch_group *group =
 		open_group("{page-faults:u,minor-faults:u,task-clock:u,dummy:u}", NULL);
@@ -423,7 +423,7 @@ static void pinned_and_exclusive_software_events_count(void **state)
 	}
 }
 
-static void nothing_is_lost_without_a_ring(void **state)
+static void no_sample_is_lost_without_a_ring(void **state)
 {
 	struct perch_options options = { .read = PERCH_FORMAT_LOST | PERCH_FORMAT_ID };
 	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, &options);
@@ -446,7 +446,7 @@ static void nothing_is_lost_without_a_ring(void **state)
 	drop(pages, PAGES);
 }
 
-static void a_reset_leaves_nothing_behind(void **state)
+static void a_reset_sets_the_count_to_0(void **state)
 {
 	struct perch_counter *counter = open_on("page-faults:u", &PERCH_SELF, NULL);
 	char *pages = fresh_pages(2 * PAGES);
@@ -466,7 +466,7 @@ static void a_reset_leaves_nothing_behind(void **state)
 	drop(pages, 2 * PAGES);
 }
 
-static void all_of_a_thread_starts_and_stops_at_once(void **state)
+static void all_events_of_a_thread_start_and_stop_together(void **state)
 {
 	struct perch_counter *faults = open_on("page-faults:u", &PERCH_SELF, NULL);
 	struct perch_counter *minor = open_on("minor-faults:u", &PERCH_SELF, NULL);
@@ -493,20 +493,20 @@ int main(void)
 		cmocka_unit_test(each_fresh_page_is_one_minor_fault),
 		cmocka_unit_test(a_shared_file_faults_for_each_page_written),
 		cmocka_unit_test(pages_of_a_disk_are_major_faults),
-		cmocka_unit_test(faults_of_the_kernel_are_told_apart),
+		cmocka_unit_test(kernel_faults_are_counted_separately),
 		cmocka_unit_test(each_sleep_is_a_context_switch),
-		cmocka_unit_test(each_move_is_a_migration),
-		cmocka_unit_test(the_clocks_are_those_of_the_thread),
-		cmocka_unit_test(what_does_not_happen_is_0),
-		cmocka_unit_test(each_call_is_a_tracepoint_hit),
-		cmocka_unit_test(a_filter_lets_through_what_it_says),
-		cmocka_unit_test(all_calls_are_counted_beside_one),
-		cmocka_unit_test(the_tsc_lies_between_two_readings),
-		cmocka_unit_test(a_group_is_read_at_one_moment),
+		cmocka_unit_test(each_cpu_change_is_a_migration),
+		cmocka_unit_test(clocks_count_time_of_the_thread),
+		cmocka_unit_test(absent_events_are_0),
+		cmocka_unit_test(each_system_call_is_a_tracepoint_hit),
+		cmocka_unit_test(a_filter_selects_hits),
+		cmocka_unit_test(all_system_calls_are_counted_beside_one),
+		cmocka_unit_test(the_tsc_is_between_two_reads),
+		cmocka_unit_test(a_group_is_read_at_one_time),
 		cmocka_unit_test(pinned_and_exclusive_software_events_count),
-		cmocka_unit_test(nothing_is_lost_without_a_ring),
-		cmocka_unit_test(a_reset_leaves_nothing_behind),
-		cmocka_unit_test(all_of_a_thread_starts_and_stops_at_once),
+		cmocka_unit_test(no_sample_is_lost_without_a_ring),
+		cmocka_unit_test(a_reset_sets_the_count_to_0),
+		cmocka_unit_test(all_events_of_a_thread_start_and_stop_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakpoints and probes on the running kernel: what this program does n times is counted n times.
- */
+/* Breakpoints and probes on the running kernel count exactly how often they are hit. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -30,32 +29,32 @@ static __attribute__((noinline, used)) long called(long value)
 }
 
 /*
- * A USDT probe as <sys/sdt.h> makes it: a note of the place, and a counter that says whether
- * anybody listens. Where the function is inlined twice, the probe has two places.
+ * A USDT probe as <sys/sdt.h> makes it: a note with its site and a reference counter. A probe in an
+ * inlined function has several sites.
  */
 #if __SIZEOF_POINTER__ == 8
 #define ADDRESS ".8byte "
 #else
 #define ADDRESS ".4byte "
 #endif
-static volatile unsigned short listeners __asm__("perch_test_listeners")
+static volatile unsigned short references __asm__("perch_test_references")
 	__attribute__((used, section(".probes")));
 
-#define NOTE(name)                                                                                \
-	__asm__ volatile("990:	nop\n"                                                             \
-			 ".pushsection .note.stapsdt, \"\", %%note\n"                             \
-			 ".balign 4\n"                                                            \
-			 ".4byte 992f - 991f, 994f - 993f, 3\n"                                   \
-			 "991:	.asciz \"stapsdt\"\n"                                              \
-			 "992:	.balign 4\n"                                                       \
-			 "993:	" ADDRESS "990b\n" ADDRESS "0\n" ADDRESS "perch_test_listeners\n" \
-			 ".asciz \"perch\"\n"                                                     \
-			 ".asciz \"" name "\"\n"                                                  \
-			 ".asciz \"\"\n"                                                          \
-			 "994:	.balign 4\n"                                                       \
-			 ".popsection"                                                            \
-			 :                                                                        \
-			 :                                                                        \
+#define NOTE(name)                                                                                 \
+	__asm__ volatile("990:	nop\n"                                                              \
+			 ".pushsection .note.stapsdt, \"\", %%note\n"                              \
+			 ".balign 4\n"                                                             \
+			 ".4byte 992f - 991f, 994f - 993f, 3\n"                                    \
+			 "991:	.asciz \"stapsdt\"\n"                                               \
+			 "992:	.balign 4\n"                                                        \
+			 "993:	" ADDRESS "990b\n" ADDRESS "0\n" ADDRESS "perch_test_references\n" \
+			 ".asciz \"perch\"\n"                                                      \
+			 ".asciz \"" name "\"\n"                                                   \
+			 ".asciz \"\"\n"                                                           \
+			 "994:	.balign 4\n"                                                        \
+			 ".popsection"                                                             \
+			 :                                                                         \
+			 :                                                                         \
 			 : "memory")
 
 static __attribute__((noinline)) void pass_once(void)
@@ -63,25 +62,25 @@ static __attribute__((noinline)) void pass_once(void)
 	NOTE("once");
 }
 
-static inline __attribute__((always_inline)) void pass_place(void)
+static inline __attribute__((always_inline)) void pass_twice(void)
 {
 	NOTE("twice");
 }
 
-static char here[PATH_MAX];
+static char self[PATH_MAX];
 
-/* A kernel or machine without it is no failure: the reason is printed. */
-static bool lacking(const char *text, const struct perch_error *err)
+/* Prints the reason if the machine does not have the event; fails for any other error. */
+static bool is_missing(const char *text, const struct perch_error *err)
 {
-	bool lacks = err->kind == PERCH_ERROR_PRIVILEGE || err->kind == PERCH_ERROR_PARANOID ||
-		     err->kind == PERCH_ERROR_UNKNOWN_PMU ||
-		     err->kind == PERCH_ERROR_NOT_SUPPORTED || err->kind == PERCH_ERROR_BLOCKED ||
-		     err->kind == PERCH_ERROR_NO_SYSCALL;
+	bool missing = err->kind == PERCH_ERROR_PRIVILEGE || err->kind == PERCH_ERROR_PARANOID ||
+		       err->kind == PERCH_ERROR_UNKNOWN_PMU ||
+		       err->kind == PERCH_ERROR_NOT_SUPPORTED || err->kind == PERCH_ERROR_BLOCKED ||
+		       err->kind == PERCH_ERROR_NO_SYSCALL;
 
-	if (!lacks)
+	if (!missing)
 		fail_msg("%s: %s", text, err->message);
 	print_message("skipped: %s: %s\n", text, err->message);
-	return lacks;
+	return missing;
 }
 
 static struct perch_counter *counter(const char *text)
@@ -89,12 +88,12 @@ static struct perch_counter *counter(const char *text)
 	struct perch_counter *made;
 	struct perch_error err = { 0 };
 
-	if (perch_counter_open(&made, text, &PERCH_SELF, NULL, &err) && lacking(text, &err))
+	if (perch_counter_open(&made, text, &PERCH_SELF, NULL, &err) && is_missing(text, &err))
 		skip();
 	return made;
 }
 
-static uint64_t ended(struct perch_counter *counter)
+static uint64_t stop_and_read(struct perch_counter *counter)
 {
 	struct perch_count count;
 	struct perch_error err;
@@ -113,7 +112,7 @@ static void call(int times)
 		called(i);
 }
 
-/* In user space alone, which ordinary users may watch too. */
+/* Counts in user space only, which needs no privilege. */
 static uint64_t hits_of_access(const char *access, unsigned width)
 {
 	struct perch_counter *made;
@@ -124,11 +123,11 @@ static uint64_t hits_of_access(const char *access, unsigned width)
 	assert_int_equal(perch_counter_enable(made), 0);
 	for (int i = 0; i < TIMES; i++) {
 		watched[0] = i;
-		watched[1] = i; /* beside it: not watched */
+		watched[1] = i; /* not in the breakpoint */
 		(void)watched[0];
 		(void)watched[0];
 	}
-	return ended(made);
+	return stop_and_read(made);
 }
 
 static void writes_are_counted(void **state)
@@ -157,7 +156,7 @@ static void calls_are_counted(void **state)
 	call(5); /* not enabled yet */
 	assert_int_equal(perch_counter_enable(made), 0);
 	call(TIMES);
-	assert_int_equal(ended(made), TIMES);
+	assert_int_equal(stop_and_read(made), TIMES);
 }
 
 static void a_breakpoint_is_moved(void **state)
@@ -183,11 +182,11 @@ static void a_breakpoint_is_moved(void **state)
 	for (int i = 0; i < TIMES; i++)
 		watched[1] = i;
 	watched[0] = 2;
-	assert_int_equal(ended(made), 1 + TIMES);
+	assert_int_equal(stop_and_read(made), 1 + TIMES);
 	perch_events_clear(&events);
 }
 
-static void too_many_breakpoints_are_told(void **state)
+static void too_many_breakpoints_are_reported(void **state)
 {
 	enum { MOST = 64 };
 	struct perch_counter *made[MOST];
@@ -217,7 +216,7 @@ static uint64_t hits_of_probe(const char *text)
 	call(5); /* not enabled yet */
 	assert_int_equal(perch_counter_enable(made), 0);
 	call(TIMES);
-	return ended(made);
+	return stop_and_read(made);
 }
 
 static void functions_are_probed_by_name(void **state)
@@ -225,17 +224,17 @@ static void functions_are_probed_by_name(void **state)
 	char text[PATH_MAX + 64];
 
 	(void)state;
-	snprintf(text, sizeof(text), "uprobe:\"%s\":called", here);
+	snprintf(text, sizeof(text), "uprobe:\"%s\":called", self);
 	assert_int_equal(hits_of_probe(text), TIMES);
-	snprintf(text, sizeof(text), "uprobe:'%s':called:u", here);
+	snprintf(text, sizeof(text), "uprobe:'%s':called:u", self);
 	assert_int_equal(hits_of_probe(text), TIMES);
-	snprintf(text, sizeof(text), "uretprobe:\"%s\":called", here);
+	snprintf(text, sizeof(text), "uretprobe:\"%s\":called", self);
 	assert_int_equal(hits_of_probe(text), TIMES);
-	snprintf(text, sizeof(text), "uprobe:\"%s\":called/name=calls/", here);
+	snprintf(text, sizeof(text), "uprobe:\"%s\":called/name=calls/", self);
 	assert_int_equal(hits_of_probe(text), TIMES);
 }
 
-static void functions_are_probed_by_place(void **state)
+static void functions_are_probed_by_offset(void **state)
 {
 	struct perch__elf_function function;
 	unsigned long long offset;
@@ -243,13 +242,13 @@ static void functions_are_probed_by_place(void **state)
 	struct perch__elf elf;
 
 	(void)state;
-	assert_int_equal(perch__elf_file_open(&elf, here, NULL), 0);
+	assert_int_equal(perch__elf_file_open(&elf, self, NULL), 0);
 	assert_int_equal(perch__elf_find_function(&elf, "called", &function), 0);
 	perch__elf_file_close(&elf);
 	offset = function.offset;
-	snprintf(text, sizeof(text), "uprobe:\"%s\":%#llx", here, offset);
+	snprintf(text, sizeof(text), "uprobe:\"%s\":%#llx", self, offset);
 	assert_int_equal(hits_of_probe(text), TIMES);
-	snprintf(text, sizeof(text), "uretprobe:\"%s\":%llu", here, offset);
+	snprintf(text, sizeof(text), "uretprobe:\"%s\":%llu", self, offset);
 	assert_int_equal(hits_of_probe(text), TIMES);
 }
 
@@ -261,28 +260,28 @@ static void libraries_are_probed(void **state)
 	assert_int_equal(perch_counter_enable(made), 0);
 	for (int i = 0; i < TIMES; i++)
 		getppid();
-	assert_int_equal(ended(made), TIMES);
+	assert_int_equal(stop_and_read(made), TIMES);
 }
 
-static void usdt_probes_are_counted_and_listened_to(void **state)
+static void usdt_probes_are_counted_and_increment_counter(void **state)
 {
 	struct perch_counter *made;
 	char text[PATH_MAX + 64];
 
 	(void)state;
-	snprintf(text, sizeof(text), "usdt:\"%s\":perch:once", here);
-	assert_int_equal(listeners, 0);
+	snprintf(text, sizeof(text), "usdt:\"%s\":perch:once", self);
+	assert_int_equal(references, 0);
 	made = counter(text);
 	assert_int_equal(perch_counter_enable(made), 0);
-	assert_int_equal(listeners, 1);
+	assert_int_equal(references, 1);
 	for (int i = 0; i < TIMES; i++)
 		pass_once();
-	assert_int_equal(ended(made), TIMES);
-	assert_int_equal(listeners, 0);
+	assert_int_equal(stop_and_read(made), TIMES);
+	assert_int_equal(references, 0);
 }
 
-/* How many places there are is the compiler's choice: it may unroll the loops too. */
-static void all_places_of_a_usdt_probe_are_counted(void **state)
+/* The number of sites depends on the compiler, which may unroll the loops. */
+static void all_sites_of_a_usdt_probe_are_counted(void **state)
 {
 	enum { MOST = 128 };
 	struct perch_counter *made[MOST];
@@ -292,55 +291,54 @@ static void all_places_of_a_usdt_probe_are_counted(void **state)
 	uint64_t sum = 0;
 
 	(void)state;
-	snprintf(text, sizeof(text), "usdt:\"%s\":perch:twice", here);
-	if (perch_events_parse(&events, text, NULL, &err) && lacking(text, &err))
+	snprintf(text, sizeof(text), "usdt:\"%s\":perch:twice", self);
+	if (perch_events_parse(&events, text, NULL, &err) && is_missing(text, &err))
 		skip();
 	assert_in_range(events.nr, 2, MOST);
 	for (size_t i = 0; i < events.nr; i++) {
 		assert_int_equal(events.event[i].first, 0);
 		if (perch_counter_open_event(&made[i], &events.event[i], &PERCH_SELF, NULL, &err) &&
-		    lacking(text, &err)) {
+		    is_missing(text, &err)) {
 			perch_events_clear(&events);
 			skip();
 		}
 		assert_int_equal(perch_counter_enable(made[i]), 0);
 	}
-	assert_int_equal(listeners, events.nr);
+	assert_int_equal(references, events.nr);
 	for (int i = 0; i < TIMES; i++)
-		pass_place();
+		pass_twice();
 	for (int i = 0; i < 5; i++)
-		pass_place();
+		pass_twice();
 	for (size_t i = 0; i < events.nr; i++)
-		sum += ended(made[i]);
+		sum += stop_and_read(made[i]);
 	assert_int_equal(sum, TIMES + 5);
-	assert_int_equal(listeners, 0);
+	assert_int_equal(references, 0);
 	perch_events_clear(&events);
 }
 
-/* A shell that waits for a byte, then starts a program and ends with 7 if that went well. */
+/* A shell that waits for a byte, starts a program, and exits with 7 if that succeeds. */
 static pid_t start_shell(int *go)
 {
-	int ends[2];
+	int fds[2];
 	pid_t pid;
 	char byte;
 
-	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		close(ends[1]);
-		if (read(ends[0], &byte, 1) == 1)
+		close(fds[1]);
+		if (read(fds[0], &byte, 1) == 1)
 			execl("/bin/sh", "sh", "-c", "/bin/true && exit 7", (char *)NULL);
 		_exit(1);
 	}
-	close(ends[0]);
-	*go = ends[1];
+	close(fds[0]);
+	*go = fds[1];
 	return pid;
 }
 
-/* The kernel would make an inherited probe again in the memory of the program that forks, and find
- * no path there. */
-static void a_probed_program_can_start_others(void **state)
+/* With an inherited probe, each fork of the program would fail. */
+static void a_probed_program_can_fork(void **state)
 {
 	struct perch_options options = { .inherit = 1, .enable_on_exec = 1 };
 	struct perch_target target = { .cpu = -1 };
@@ -354,27 +352,27 @@ static void a_probed_program_can_start_others(void **state)
 	assert_int_equal(write(go, "", 1), 1);
 	close(go);
 	assert_int_equal(waitpid(target.pid, &status, 0), target.pid);
-	if (rc && lacking("uprobe:libc:getppid", &err))
+	if (rc && is_missing("uprobe:libc:getppid", &err))
 		skip();
 	perch_counter_close(made);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* Probes in the kernel's own code hit for others too: at least as often as this program reads. */
+/* A kernel probe also hits for other processes: the count is at least the reads of this program. */
 static void kernel_functions_are_probed(void **state)
 {
 	struct perch_machine *machine;
 	struct perch_counter *made;
 	struct perch_error err;
-	bool there;
+	bool has_pmu;
 	char byte;
 
 	(void)state;
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
-	there = perch_machine_pmu(machine, "kprobe");
+	has_pmu = perch_machine_pmu(machine, "kprobe");
 	perch_machine_free(machine);
-	if (!there) {
+	if (!has_pmu) {
 		assert_int_equal(perch_counter_open(&made, "kprobe:vfs_read", &PERCH_SELF, NULL,
 						    &err),
 				 -ENOENT);
@@ -392,7 +390,7 @@ static void kernel_functions_are_probed(void **state)
 		assert_int_equal(fread(&byte, 1, 1, stream), 1);
 		fclose(stream);
 	}
-	assert_true(ended(made) >= TIMES);
+	assert_true(stop_and_read(made) >= TIMES);
 }
 
 int main(void)
@@ -402,16 +400,16 @@ int main(void)
 		cmocka_unit_test(accesses_are_counted),
 		cmocka_unit_test(calls_are_counted),
 		cmocka_unit_test(a_breakpoint_is_moved),
-		cmocka_unit_test(too_many_breakpoints_are_told),
+		cmocka_unit_test(too_many_breakpoints_are_reported),
 		cmocka_unit_test(functions_are_probed_by_name),
-		cmocka_unit_test(functions_are_probed_by_place),
+		cmocka_unit_test(functions_are_probed_by_offset),
 		cmocka_unit_test(libraries_are_probed),
-		cmocka_unit_test(usdt_probes_are_counted_and_listened_to),
-		cmocka_unit_test(all_places_of_a_usdt_probe_are_counted),
-		cmocka_unit_test(a_probed_program_can_start_others),
+		cmocka_unit_test(usdt_probes_are_counted_and_increment_counter),
+		cmocka_unit_test(all_sites_of_a_usdt_probe_are_counted),
+		cmocka_unit_test(a_probed_program_can_fork),
 		cmocka_unit_test(kernel_functions_are_probed),
 	};
-	ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (length <= 0)
 		return perror("/proc/self/exe"), 1;

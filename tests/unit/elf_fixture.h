@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files of either size and endianness, as small as they can be and still have functions,
- * versions and probes. */
+/* Builds small ELF files with functions, versions and USDT probes, of either class and byte order.
+ */
 #ifndef PERCH_TEST_ELF_FIXTURE_H
 #define PERCH_TEST_ELF_FIXTURE_H
 
@@ -12,37 +12,37 @@
 #include <string.h>
 
 enum {
-	ELF_ROOM = 8192,
-	ELF_CODE = 0x1000, /* where code is in the file, and its bytes */
+	ELF_SIZE_MAX = 8192,
+	ELF_CODE = 0x1000, /* offset of the code in the file */
 	ELF_CODE_SIZE = 0x200,
 	ELF_DATA = 0x1200,
 	ELF_DATA_SIZE = 0x100,
-	ELF_CODE_ADDRESS = 0x401000, /* and in memory */
+	ELF_CODE_ADDRESS = 0x401000, /* in memory */
 	ELF_DATA_ADDRESS = 0x603200,
 };
 
 struct elf_symbol {
 	const char *name;
-	uint32_t value; /* address; 0: defined elsewhere */
+	uint32_t value; /* address; 0 if undefined */
 	unsigned char type, bind;
-	uint16_t version; /* of .dynsym alone */
+	uint16_t version; /* for .dynsym only */
 };
 
 struct elf_note {
 	const char *provider, *name;
-	uint32_t place, base, counter;
+	uint32_t address, base, counter;
 };
 
 struct elf_fixture {
 	bool wide, swapped;
 	uint16_t machine;
-	/* end with a name NULL; NULL: no such table */
+	/* end with a NULL name; NULL is no such table */
 	const struct elf_symbol *symbols, *dynamic;
-	const char *const *versions; /* of numbers 2, 3, ...; end with NULL */
+	const char *const *versions; /* numbers 2, 3, ...; ends with NULL */
 	const struct elf_note *notes;
-	uint32_t base; /* address of .stapsdt.base; 0: none */
-	/* made of it */
-	unsigned char bytes[ELF_ROOM];
+	uint32_t base; /* address of .stapsdt.base; 0 is none */
+	/* output */
+	unsigned char bytes[ELF_SIZE_MAX];
 	size_t size;
 	struct {
 		uint32_t name, type, link, info, address, offset, size, entry;
@@ -56,7 +56,7 @@ static inline size_t elf_put(struct elf_fixture *elf, size_t at, uint64_t value,
 	static const uint16_t one = 1;
 	bool little = *(const unsigned char *)&one != elf->swapped;
 
-	if (at + bytes > ELF_ROOM)
+	if (at + bytes > ELF_SIZE_MAX)
 		abort();
 	for (size_t i = 0; i < bytes; i++)
 		elf->bytes[at + (little ? i : bytes - 1 - i)] = value >> 8 * i;
@@ -77,8 +77,7 @@ static inline size_t elf_put_text(struct elf_fixture *elf, size_t at, const char
 	return at + strlen(text) + 1;
 }
 
-/* A section that begins where the file ends now; its bytes are put behind that. Returns its number.
- */
+/* Begins a section at the end of the file. Its contents are appended next. Returns its number. */
 static inline size_t elf_begin(struct elf_fixture *elf, const char *name, uint32_t type)
 {
 	size_t number = elf->nr_sections++;
@@ -115,7 +114,7 @@ static inline void elf_put_symbol(struct elf_fixture *elf, uint32_t name,
 	}
 }
 
-/* A table of symbols and, in the section behind it, its strings. */
+/* A symbol table and the section of its strings. */
 static inline void elf_put_symbols(struct elf_fixture *elf, const struct elf_symbol *symbols,
 				   uint32_t type)
 {
@@ -176,9 +175,9 @@ static inline void elf_put_notes(struct elf_fixture *elf)
 
 		at = elf_put_text(elf, elf_put(elf, at + 4, 3, 4), "stapsdt");
 		from = at;
-		at = elf_put_word(elf,
-				  elf_put_word(elf, elf_put_word(elf, at, note->place), note->base),
-				  note->counter);
+		at = elf_put_word(
+			elf, elf_put_word(elf, elf_put_word(elf, at, note->address), note->base),
+			note->counter);
 		at = elf_put_text(
 			elf, elf_put_text(elf, elf_put_text(elf, at, note->provider), note->name),
 			"4@%edi");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of events that tests parse, and mistakes in them. Include after cmocka.h. */
+/* Helpers that parse event strings, valid and wrong ones. Include after cmocka.h. */
 #ifndef PERCH_TEST_EVENT_FIXTURE_H
 #define PERCH_TEST_EVENT_FIXTURE_H
 
 #include <string.h>
 #include <perch/event.h>
 
-/* The one event of a text that owns no strings. */
+/* Parses a text that is one event without filter and path. */
 static inline struct perch_event event_of(const char *text, struct perch_machine *machine)
 {
 	struct perch_events events;
@@ -26,21 +26,21 @@ struct mistake {
 	const char *text;
 	int column;
 	enum perch_error_kind kind;
-	const char *says; /* in the message or the remedy */
+	const char *expected; /* part of the message or the remedy */
 };
 
-/* A mistake is told alike with and without an error to tell it in, and leaves no events. */
+/* The result is the same with and without a perch_error, and the list is empty. */
 static inline void check_mistake(const struct mistake *mistake, struct perch_machine *machine)
 {
 	struct perch_events events = { 0 };
 	struct perch_error err;
 
 	if (!perch_events_parse(&events, mistake->text, machine, &err))
-		fail_msg("%s is taken", mistake->text);
+		fail_msg("%s is accepted", mistake->text);
 	assert_int_equal(events.nr, 0);
 	assert_null(events.event);
 	if (err.column != mistake->column || err.kind != mistake->kind ||
-	    (!strstr(err.message, mistake->says) && !strstr(err.remedy, mistake->says)))
+	    (!strstr(err.message, mistake->expected) && !strstr(err.remedy, mistake->expected)))
 		fail_msg("%s: column %d, kind %s: %s. %s", mistake->text, err.column,
 			 perch_error_kind_slug(err.kind), err.message, err.remedy);
 	assert_int_equal(perch_events_parse(&events, mistake->text, machine, NULL), -err.errnum);
@@ -49,7 +49,7 @@ static inline void check_mistake(const struct mistake *mistake, struct perch_mac
 struct bad_event {
 	const char *text;
 	int rc, column;
-	const char *message, *remedy; /* what they hold; NULL: anything */
+	const char *message, *remedy; /* parts of them; NULL allows any text */
 };
 
 static inline void check_bad_event(const struct bad_event *bad, struct perch_machine *machine)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event strings: what they mean, and where the mistake is in those that mean nothing. */
+/* Event strings: the attrs of valid ones, and the errors of wrong ones. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -61,19 +61,19 @@ static struct perch_event one(const char *text)
 	return event;
 }
 
-static void test_tokens(void **state)
+static void splits_text_into_tokens(void **state)
 {
 	static const struct {
 		enum perch__token_kind kind;
 		size_t at, length;
 	} wanted[] = {
-		{ PERCH__TOKEN_OPEN, 1, 1 },	{ PERCH__TOKEN_WORD, 2, 11 },
-		{ PERCH__TOKEN_COLON, 13, 1 },	{ PERCH__TOKEN_WORD, 14, 1 },
-		{ PERCH__TOKEN_COMMA, 15, 1 },	{ PERCH__TOKEN_WORD, 17, 3 },
-		{ PERCH__TOKEN_SLASH, 20, 1 },	{ PERCH__TOKEN_WORD, 21, 1 },
-		{ PERCH__TOKEN_EQUALS, 22, 1 }, { PERCH__TOKEN_WORD, 23, 3 },
-		{ PERCH__TOKEN_SLASH, 26, 1 },	{ PERCH__TOKEN_CLOSE, 27, 1 },
-		{ PERCH__TOKEN_INVALID, 28, 1 },	{ PERCH__TOKEN_END, 30, 0 },
+		{ PERCH__TOKEN_OPEN, 1, 1 },	 { PERCH__TOKEN_WORD, 2, 11 },
+		{ PERCH__TOKEN_COLON, 13, 1 },	 { PERCH__TOKEN_WORD, 14, 1 },
+		{ PERCH__TOKEN_COMMA, 15, 1 },	 { PERCH__TOKEN_WORD, 17, 3 },
+		{ PERCH__TOKEN_SLASH, 20, 1 },	 { PERCH__TOKEN_WORD, 21, 1 },
+		{ PERCH__TOKEN_EQUALS, 22, 1 },	 { PERCH__TOKEN_WORD, 23, 3 },
+		{ PERCH__TOKEN_SLASH, 26, 1 },	 { PERCH__TOKEN_CLOSE, 27, 1 },
+		{ PERCH__TOKEN_INVALID, 28, 1 }, { PERCH__TOKEN_END, 30, 0 },
 	};
 	const char *text = " {page-faults:u, msr/e=0x1/}$ ";
 	size_t at = 0;
@@ -89,7 +89,7 @@ static void test_tokens(void **state)
 	}
 }
 
-static void test_generic(void **state)
+static void parses_generic_names(void **state)
 {
 	const struct perch_event_name *name;
 	size_t nr = 0;
@@ -109,7 +109,7 @@ static void test_generic(void **state)
 	assert_int_equal(nr, PERCH_COUNT_HW_MAX + PERCH_COUNT_SW_MAX);
 }
 
-static void test_cache(void **state)
+static void parses_cache_events(void **state)
 {
 	char text[64], again[64];
 	size_t legal = 0;
@@ -135,7 +135,7 @@ static void test_cache(void **state)
 	assert_null(perch_cache_event_name(PERCH_COUNT_HW_CACHE_ITLB | 0x100, text, sizeof(text)));
 }
 
-static void test_raw(void **state)
+static void parses_raw_events(void **state)
 {
 	struct perch_event event = one("r1A8:u");
 
@@ -146,7 +146,7 @@ static void test_raw(void **state)
 	assert_true(one("rffffffffffffffff").attr.config == UINT64_MAX);
 }
 
-static void test_pmu(void **state)
+static void parses_pmu_events(void **state)
 {
 	struct perch_event event;
 
@@ -177,7 +177,7 @@ static void test_pmu(void **state)
 	assert_int_equal(one("cpu//").attr.config, 0);
 }
 
-static void test_tracepoints(void **state)
+static void parses_tracepoints(void **state)
 {
 	struct perch_event event = one("sched:sched_switch:u");
 
@@ -189,12 +189,12 @@ static void test_tracepoints(void **state)
 	assert_int_equal(one("syscalls:sys_enter_openat").attr.config, 700);
 }
 
-/* The letters, and the bits they make: user, kernel, hv, idle, host, guest excluded; precise,
- * pinned, exclusive. */
-static void test_modifiers(void **state)
+/* Modifiers, and the bits that they set: exclude_user, _kernel, _hv, _idle, _host, _guest;
+ * precise_ip, pinned, exclusive. */
+static void applies_modifiers(void **state)
 {
 	static const struct {
-		const char *letters;
+		const char *modifiers;
 		unsigned char user, kernel, hv, idle, host, guest, precise, pinned, exclusive,
 			modified;
 	} cases[] = {
@@ -215,7 +215,7 @@ static void test_modifiers(void **state)
 		struct perch_event event;
 		char text[32];
 
-		snprintf(text, sizeof(text), "cycles:%s", cases[i].letters);
+		snprintf(text, sizeof(text), "cycles:%s", cases[i].modifiers);
 		event = one(text);
 		assert_string_equal(event.name, text);
 		assert_int_equal(event.attr.exclude_user, cases[i].user);
@@ -232,7 +232,7 @@ static void test_modifiers(void **state)
 	assert_true(one("cycles:P").precise_max);
 }
 
-static void test_groups(void **state)
+static void parses_groups(void **state)
 {
 	char many[512];
 	struct perch_events events;
@@ -258,7 +258,7 @@ static void test_groups(void **state)
 	assert_int_equal(events.event[2].attr.pinned, 0);
 	assert_string_equal(events.event[3].name, "dummy");
 	assert_int_equal(events.event[3].members, 1);
-	/* more text is appended; text that is wrong leaves what was there */
+	/* events are appended; a wrong text changes nothing */
 	assert_int_equal(perch_events_add(&events, "{cs,faults}", machine, &err), 0);
 	assert_int_equal(events.nr, 6);
 	assert_int_equal(events.event[5].leader, 4);
@@ -267,7 +267,7 @@ static void test_groups(void **state)
 	assert_int_equal(events.event[4].members, 2);
 	perch_events_clear(&events);
 	perch_events_clear(&events);
-	/* the last of many members keeps what its own letters say, as the first ones do */
+	/* the modifiers of each member are kept, also after more than 64 members */
 	strcpy(many, "{cs");
 	for (size_t i = 0; i < 70; i++)
 		strcat(many, ",cs:G");
@@ -281,7 +281,7 @@ static void test_groups(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_mistakes(void **state)
+static void reports_wrong_text(void **state)
 {
 	static const struct mistake cases[] = {
 		{ "", 0, PERCH_ERROR_SYNTAX, "expected an event" },
@@ -336,7 +336,7 @@ static void test_mistakes(void **state)
 		check_mistake(&cases[i], machine);
 }
 
-static void test_names_of_attrs(void **state)
+static void names_attrs(void **state)
 {
 	static const char *const same[] = {
 		"cycles",      "cycles:u",   "instructions:k", "faults:uk", "task-clock",
@@ -365,8 +365,8 @@ static void test_names_of_attrs(void **state)
 		perch_attr_name(&attr, name, size);
 }
 
-/* Whatever is typed is taken or refused with a column inside the text. */
-static void test_anything(void **state)
+/* Any text is accepted, or refused with a column inside the text. */
+static void accepts_or_refuses_random_text(void **state)
 {
 	static const char *const parts[] = { "cycles", "cs",	    "cpu", "sched", "sched_switch",
 					     "event",  "mem-loads", "r1",  "u",	    "ppp",
@@ -392,8 +392,8 @@ static void test_anything(void **state)
 	}
 }
 
-/* A machine whose folders do not exist: what needs no file must not miss them. */
-static void test_no_files(void **state)
+/* On a machine without sysfs and tracefs, events that need no file are accepted. */
+static void parses_without_sysfs(void **state)
 {
 	struct perch_machine *empty;
 	struct perch_events events;
@@ -410,7 +410,7 @@ static void test_no_files(void **state)
 	perch_machine_free(empty);
 }
 
-static void test_long_text(void **state)
+static void parses_long_text(void **state)
 {
 	size_t size = 1 << 16;
 	char *text = malloc(size + 8);
@@ -435,8 +435,8 @@ static void test_long_text(void **state)
 	free(text);
 }
 
-/* Too many is said to be too many, whatever event comes last. */
-static void test_too_many(void **state)
+/* Every kind of event is refused as one too many. */
+static void refuses_too_many_events(void **state)
 {
 	static const char *const last[] = { "cs",	    "mem-loads",
 					    "cpu/event=1/", "sched:sched_switch",
@@ -458,20 +458,20 @@ static void test_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens),
-		cmocka_unit_test(test_no_files),
-		cmocka_unit_test(test_generic),
-		cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_raw),
-		cmocka_unit_test(test_pmu),
-		cmocka_unit_test(test_tracepoints),
-		cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_names_of_attrs),
-		cmocka_unit_test(test_anything),
-		cmocka_unit_test(test_long_text),
-		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(splits_text_into_tokens),
+		cmocka_unit_test(parses_without_sysfs),
+		cmocka_unit_test(parses_generic_names),
+		cmocka_unit_test(parses_cache_events),
+		cmocka_unit_test(parses_raw_events),
+		cmocka_unit_test(parses_pmu_events),
+		cmocka_unit_test(parses_tracepoints),
+		cmocka_unit_test(applies_modifiers),
+		cmocka_unit_test(parses_groups),
+		cmocka_unit_test(reports_wrong_text),
+		cmocka_unit_test(names_attrs),
+		cmocka_unit_test(accepts_or_refuses_random_text),
+		cmocka_unit_test(parses_long_text),
+		cmocka_unit_test(refuses_too_many_events),
 	};
 
 	return cmocka_run_group_tests(tests, setup, tree_machine_remove);

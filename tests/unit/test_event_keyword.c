@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakpoints and libpfm4's names in event strings. */
+/* Event strings: breakpoints and names of libpfm4. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static const struct bad_event bad_events[] = {
 	{ "pfm:", -EINVAL, 4, "expected an event of libpfm4", NULL },
 };
 
-static void mistakes_are_pointed_at(void **state)
+static void reports_wrong_text(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PERCH__NR(bad_events); i++)
@@ -98,7 +98,7 @@ static const struct good_breakpoint good_breakpoints[] = {
 	{ "mem:0x1000/8:w/name=z/u", "z", 0x1000, 8, PERCH_BREAKPOINT_W, true },
 };
 
-static void breakpoints_become_attrs(void **state)
+static void parses_breakpoints(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PERCH__NR(good_breakpoints); i++) {
@@ -134,7 +134,7 @@ static bool have_pfm(void)
 	return false;
 }
 
-static void names_of_libpfm_become_attrs(void **state)
+static void parses_names_of_libpfm(void **state)
 {
 	struct perch_events events;
 
@@ -159,7 +159,7 @@ static void names_of_libpfm_become_attrs(void **state)
 	assert_int_equal(events.event[2].attr.exclude_user, 1);
 	assert_int_equal(events.event[2].attr.precise_ip, 2);
 	perch_events_clear(&events);
-	/* terms behind a slash, as any event takes them */
+	/* terms after a slash, as for any event */
 	first_of(&events, "pfm:perf::PAGE-FAULTS:u/period=5,name=f/,cs");
 	assert_int_equal(events.nr, 2);
 	assert_int_equal(events.event[0].attr.sample_period, 5);
@@ -168,7 +168,7 @@ static void names_of_libpfm_become_attrs(void **state)
 	perch_events_clear(&events);
 }
 
-static void mistakes_in_names_of_libpfm_are_pointed_at(void **state)
+static void reports_wrong_names_of_libpfm(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -192,10 +192,10 @@ static void mistakes_in_names_of_libpfm_are_pointed_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(breakpoints_become_attrs),
-		cmocka_unit_test(mistakes_are_pointed_at),
-		cmocka_unit_test(names_of_libpfm_become_attrs),
-		cmocka_unit_test(mistakes_in_names_of_libpfm_are_pointed_at),
+		cmocka_unit_test(parses_breakpoints),
+		cmocka_unit_test(reports_wrong_text),
+		cmocka_unit_test(parses_names_of_libpfm),
+		cmocka_unit_test(reports_wrong_names_of_libpfm),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

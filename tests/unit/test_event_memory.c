@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No memory, at each place where event strings ask for some: an error, and the list as it was
- * before. */
+/* Each allocation of the event parser fails once: there is an error, and the list is unchanged. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -56,7 +55,7 @@ static struct elf_fixture program = {
 static struct perch_machine *machine;
 static char root[PATH_MAX];
 
-/* Calls of the allocator that still succeed; then one fails. Negative: none fails. */
+/* Number of allocations that succeed before one fails. Negative: none fails. */
 static long left = -1;
 
 static bool fails(void)
@@ -118,7 +117,7 @@ static int setup(void **state)
 	elf_make(&program);
 	snprintf(path, sizeof(path), "%s/opt/program", root);
 	elf_write(&program, path, program.size);
-	/* what the machine keeps is kept before anything fails */
+	/* the machine caches its PMUs before any allocation fails */
 	return perch_machine_new(&machine, root, NULL, NULL) ||
 	       perch_machine_pmus(machine, &pmus, &nr, NULL);
 }
@@ -131,7 +130,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Each is parsed with its first, second, ... allocation failing, until none is left to fail. */
+/* Each text is parsed again and again; the first, second, ... allocation fails. */
 static const char *const texts[] = {
 	"cs,faults,dummy:u,cs,cs",
 	"cycles:u,{cs,instructions,LLC-loads}:D,r1",
@@ -141,7 +140,7 @@ static const char *const texts[] = {
 	"kprobe:vfs_read,{kprobe:vfs_read+4,kprobe:vfs_read/filter=x/}",
 };
 
-static void an_allocation_fails(const char *text, long which, bool *failed)
+static void parse_with_failing_allocation(const char *text, long which, bool *failed)
 {
 	struct perch_events events;
 	struct perch_error err = { 0 };
@@ -167,7 +166,7 @@ static void an_allocation_fails(const char *text, long which, bool *failed)
 	perch_events_clear(&events);
 }
 
-static void a_list_without_memory_stays_as_it_was(void **state)
+static void failed_parse_leaves_list_unchanged(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -175,12 +174,12 @@ static void a_list_without_memory_stays_as_it_was(void **state)
 		long which = 0;
 
 		for (; failed; which++)
-			an_allocation_fails(texts[i], which, &failed);
+			parse_with_failing_allocation(texts[i], which, &failed);
 		assert_true(which > 1);
 	}
 }
 
-static void a_filter_without_memory_changes_none(void **state)
+static void failed_filter_changes_no_event(void **state)
 {
 	struct perch_events events;
 
@@ -200,8 +199,8 @@ static void a_filter_without_memory_changes_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_without_memory_stays_as_it_was),
-		cmocka_unit_test(a_filter_without_memory_changes_none),
+		cmocka_unit_test(failed_parse_leaves_list_unchanged),
+		cmocka_unit_test(failed_filter_changes_no_event),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

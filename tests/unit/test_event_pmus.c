@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines described by folders: two kinds of cores, uncore units, aliases with parameters, units
+/* Event strings on simulated machines: hybrid cores, uncore units, aliases with parameters, units
  * and scales. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -102,7 +102,7 @@ static const struct tree_file plain_files[] = {
 	{ PMUS "hv_24x7/events/PM_CYC", "domain=2,offset=0xe0,core=?\n" },
 };
 
-/* arm before 6.6, whose kernel puts no generic event on one PMU */
+/* Arm before Linux 6.6, which cannot open a generic event on one PMU */
 static const struct tree_file older_files[] = {
 	{ "/proc/sys/kernel/osrelease", "6.5.13-rk\n" },
 	{ PMUS "armv8_cortex_a53/type", "8\n" },
@@ -151,7 +151,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What one event of a text is to be. */
+/* The expected event. */
 struct wanted {
 	uint32_t type;
 	uint64_t config;
@@ -186,7 +186,7 @@ static void check(struct perch_machine *machine, const char *text, const struct 
 	check(machine, text, (const struct wanted[]){ __VA_ARGS__ }, \
 	      sizeof((const struct wanted[]){ __VA_ARGS__ }) / sizeof(struct wanted))
 
-static void test_hybrid_names(void **state)
+static void generic_names_on_hybrid_machines(void **state)
 {
 	(void)state;
 	CHECK(hybrid, "cycles", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" },
@@ -199,7 +199,7 @@ static void test_hybrid_names(void **state)
 	      { 3, ON_CORE | 0x10002, 0, 1, "cpu_core/LLC-load-misses,period=9/k" });
 	CHECK(hybrid, "r1a8", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" },
 	      { CORE_TYPE, 0x1a8, 0, 1, "cpu_core/r1a8/" });
-	/* config words leave each on its PMU */
+	/* config terms keep the PMU */
 	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_ATOM | 5, 0, 0, "c" },
 	      { 0, ON_CORE | 5, 0, 1, "c" });
 	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_ATOM | 6, 0, 0, "c" },
@@ -211,7 +211,7 @@ static void test_hybrid_names(void **state)
 	CHECK(hybrid, "task-clock", { 1, 1, 0, 0, "task-clock" });
 }
 
-static void test_hybrid_pmus(void **state)
+static void pmu_names_on_hybrid_machines(void **state)
 {
 	(void)state;
 	CHECK(hybrid, "cpu_core/cycles/", { 0, ON_CORE, 0, 0, "cpu_core/cycles/" });
@@ -223,18 +223,18 @@ static void test_hybrid_pmus(void **state)
 	      { CORE_TYPE, UINT64_C(0x1000000ff01), 0, 0, "cpu_core/umask=0x1ff,event=1/" });
 	CHECK(hybrid, "cpu_*/mem-loads/", { ATOM_TYPE, 0x5d0, 0, 0, "cpu_*/mem-loads/" },
 	      { CORE_TYPE, 0x1cd, 0, 1, "cpu_*/mem-loads/" });
-	/* only one of the two has it */
+	/* only one of the PMUs has it */
 	CHECK(hybrid, "cpu_*/slots/", { CORE_TYPE, 0x400, 0, 0, "cpu_*/slots/" });
-	/* on a machine of one kind of cores a generic name is what it is without the PMU */
+	/* on a machine with one core PMU, a generic name is the same with and without the PMU */
 	CHECK(plain, "cpu/cycles/", { 0, 0, 0, 0, "cpu/cycles/" });
 	CHECK(plain, "cpu/cpu-cycles/", { 4, 0x3c, 0, 0, "cpu/cpu-cycles/" });
 	CHECK(plain, "cpu/LLC-loads,period=3/k", { 3, 2, 0, 0, "cpu/LLC-loads,period=3/k" });
 	CHECK(plain, "cycles,r1a8", { 0, 0, 0, 0, "cycles" }, { 4, 0x1a8, 1, 1, "r1a8" });
 }
 
-/* Kernels that do not know the PMU above bit 32: events of each PMU's own mean the same; where it
- * has none, as perf. */
-static void test_arm(void **state)
+/* Kernels without a PMU type in config: the events of each PMU are used; if one PMU has none, a
+ * single generic event. */
+static void generic_names_on_arm(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -259,8 +259,8 @@ static void test_arm(void **state)
 	assert_string_equal(err.since, "6.6");
 }
 
-/* No group spans two PMUs. */
-static void test_hybrid_groups(void **state)
+/* A group has events of one PMU. */
+static void groups_on_hybrid_machines(void **state)
 {
 	struct perch_events events;
 
@@ -275,8 +275,7 @@ static void test_hybrid_groups(void **state)
 	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}",
 	      { 0, ON_CORE, 0, 0, "cpu_core/cycles/" },
 	      { 0, ON_CORE | 1, 1, 0, "cpu_core/instructions/" });
-	/* what names one PMU goes to the group of that PMU; what is of no PMU of cores, to the
-	 * first */
+	/* an event of one PMU joins its group; software events join the first group */
 	CHECK(hybrid, "{cs,cpu_core/cycles/,instructions,faults}", { 1, 3, 0, 0, "cs" },
 	      { 0, ON_ATOM | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
 	      { 0, ON_CORE, 3, 3, "cpu_core/cycles/" },
@@ -294,11 +293,11 @@ static void test_hybrid_groups(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_cpus(void **state)
+static void returns_cpus_of_pmu(void **state)
 {
 	static const struct {
 		const char *text;
-		int first; /* -1: any CPU */
+		int first; /* -1 is every CPU */
 		size_t nr;
 	} cases[] = {
 		{ "cpu_core/cycles/", 0, 4 },
@@ -328,7 +327,7 @@ static void test_cpus(void **state)
 	}
 }
 
-static void test_attr_names(void **state)
+static void names_attrs_of_core_pmus(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE,
 				   .config = ON_CORE | PERCH_COUNT_HW_INSTRUCTIONS };
@@ -343,7 +342,7 @@ static void test_attr_names(void **state)
 	assert_string_equal(perch_attr_name(&attr, name, sizeof(name)), "LLC-load-misses:u");
 }
 
-static void test_uncore(void **state)
+static void matches_uncore_units(void **state)
 {
 	struct perch_events events;
 
@@ -358,7 +357,7 @@ static void test_uncore(void **state)
 	      { 21, 7, 0, 1, "uncore_imc_?/event=7/" });
 	CHECK(hybrid, "imc_[01]/event=7/", { 20, 7, 0, 0, "imc_[01]/event=7/" },
 	      { 21, 7, 0, 1, "imc_[01]/event=7/" });
-	/* units numbered by addresses; two letters are no address */
+	/* units with addresses; two digits are not an address */
 	CHECK(hybrid, "arm_smmuv3_pmcg/event=7/", { 40, 7, 0, 0, "arm_smmuv3_pmcg/event=7/" });
 	CHECK(hybrid, "uncore_*/data_read/", { 22, 15, 0, 0, "uncore_*/data_read/" });
 	CHECK(hybrid, "cas_count_read", { 20, 4, 0, 0, "cas_count_read" },
@@ -383,23 +382,22 @@ static void test_uncore(void **state)
 	assert_string_equal(events.event[4].unit, "Joules");
 	assert_true(events.event[4].scale > 2.32e-10 && events.event[4].scale < 2.33e-10);
 	perch_events_clear(&events);
-	/* one name, but counts of different size do not add up */
+	/* events of one name with different scales */
 	CHECK(hybrid, "power-level", { 30, 4, 0, 0, "power-level" },
 	      { 22, 5, 1, 1, "power-level" });
-	/* a dot in a name makes it no file beside an event */
+	/* a name with a dot can be an event */
 	assert_int_equal(perch_events_parse(&events, "power/energy-pkg.v2/", hybrid, NULL), 0);
 	assert_int_equal(events.event[0].attr.config, 3);
 	assert_true(events.event[0].scale == 0.5);
 	perch_events_clear(&events);
 }
 
-static void test_terms(void **state)
+static void applies_pmu_terms(void **state)
 {
 	struct perch_events events;
 
 	(void)state;
-	/* what the user spells out wins over a named event, wherever it stands; so do fields over
-	 * config words */
+	/* format terms take precedence over aliases and config terms, in any order */
 	CHECK(plain, "cpu/mem-loads,event=0x2/", { 4, 2, 0, 0, "cpu/mem-loads,event=0x2/" });
 	CHECK(plain, "cpu/event=0x2,mem-loads/", { 4, 2, 0, 0, "cpu/event=0x2,mem-loads/" });
 	CHECK(plain, "cpu/event=2,config=0x100/", { 4, 0x102, 0, 0, "cpu/event=2,config=0x100/" });
@@ -432,7 +430,7 @@ static void test_terms(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_mistakes(void **state)
+static void reports_wrong_text(void **state)
 {
 	static const struct {
 		struct mistake mistake;
@@ -454,8 +452,7 @@ static void test_mistakes(void **state)
 		{ { "cpu/perid=5/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" }, false },
 		{ { "cpu/mem-laods/", 4, PERCH_ERROR_UNKNOWN_TERM, "did you mean mem-loads?" },
 		  false },
-		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "cannot be combined" },
-		  false },
+		{ { "cpu/cycles,event=3/", 4, PERCH_ERROR_CONFLICT, "cannot be combined" }, false },
 		{ { "hv_24x7/cycles/", 8, PERCH_ERROR_UNKNOWN_TERM, "no event or term 'cycles'" },
 		  false },
 		{ { "mem-loads/perod=5/", 10, PERCH_ERROR_UNKNOWN_TERM, "period" }, false },
@@ -485,11 +482,15 @@ static void test_mistakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hybrid_names),  cmocka_unit_test(test_hybrid_pmus),
-		cmocka_unit_test(test_hybrid_groups), cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_attr_names),
-		cmocka_unit_test(test_uncore),	      cmocka_unit_test(test_terms),
-		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(generic_names_on_hybrid_machines),
+		cmocka_unit_test(pmu_names_on_hybrid_machines),
+		cmocka_unit_test(groups_on_hybrid_machines),
+		cmocka_unit_test(generic_names_on_arm),
+		cmocka_unit_test(returns_cpus_of_pmu),
+		cmocka_unit_test(names_attrs_of_core_pmus),
+		cmocka_unit_test(matches_uncore_units),
+		cmocka_unit_test(applies_pmu_terms),
+		cmocka_unit_test(reports_wrong_text),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

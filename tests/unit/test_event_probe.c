@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes in event strings, and the ELF files and the list of the kernel's functions that they are
- * looked up in. */
+/* Event strings: probes, by functions of ELF files and of /proc/kallsyms. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -100,8 +99,7 @@ static void write_elf(const struct elf_fixture *elf, const char *path, size_t si
 	elf_write(elf, inside, size);
 }
 
-/* Libraries are looked up among those that this machine can load: the fixture says that it is such
- * a one. */
+/* Only libraries of this architecture are found, so the fixtures have it. */
 static int setup(void **state)
 {
 	static const char *const programs[] = { "/opt/bin/tool", "/old/opt/bin/tool" };
@@ -154,7 +152,7 @@ static int find(const char *path, const char *symbol, struct perch__elf_function
 	return rc;
 }
 
-static uint64_t place(const char *path, const char *symbol)
+static uint64_t offset_of(const char *path, const char *symbol)
 {
 	struct perch__elf_function function;
 	int rc = find(path, symbol, &function);
@@ -164,7 +162,7 @@ static uint64_t place(const char *path, const char *symbol)
 	return function.offset;
 }
 
-static void functions_are_found_in_every_kind_of_file(void **state)
+static void finds_functions(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
@@ -179,17 +177,17 @@ static void functions_are_found_in_every_kind_of_file(void **state)
 					    .versions = versions };
 		elf_make(&elf);
 		write_elf(&elf, "/opt/kind", elf.size);
-		assert_int_equal(place("/opt/kind", "main"), ELF_CODE + 0x10);
-		assert_int_equal(place("/opt/kind", "serve"), ELF_CODE + 0x20);
-		assert_int_equal(place("/opt/kind", "seen"), ELF_CODE + 0x60);
-		assert_int_equal(place("/opt/kind", "_start"), ELF_CODE);
-		assert_int_equal(place("/opt/kind", "worn"), ELF_CODE + 0x80);
-		assert_int_equal(place("/opt/kind", "worn@NEW"), ELF_CODE + 0x80);
-		assert_int_equal(place("/opt/kind", "worn@OLD"), ELF_CODE + 0x90);
-		assert_int_equal(place("/opt/kind", "copy"), ELF_CODE + 0x110);
-		assert_int_equal(place("/opt/kind", "copy@V_1"), ELF_CODE + 0x100);
-		assert_int_equal(place("/opt/kind", "copy@@V_2"), ELF_CODE + 0x110);
-		assert_int_equal(place("/opt/kind", "gone@V_2"), ELF_CODE + 0x140);
+		assert_int_equal(offset_of("/opt/kind", "main"), ELF_CODE + 0x10);
+		assert_int_equal(offset_of("/opt/kind", "serve"), ELF_CODE + 0x20);
+		assert_int_equal(offset_of("/opt/kind", "seen"), ELF_CODE + 0x60);
+		assert_int_equal(offset_of("/opt/kind", "_start"), ELF_CODE);
+		assert_int_equal(offset_of("/opt/kind", "worn"), ELF_CODE + 0x80);
+		assert_int_equal(offset_of("/opt/kind", "worn@NEW"), ELF_CODE + 0x80);
+		assert_int_equal(offset_of("/opt/kind", "worn@OLD"), ELF_CODE + 0x90);
+		assert_int_equal(offset_of("/opt/kind", "copy"), ELF_CODE + 0x110);
+		assert_int_equal(offset_of("/opt/kind", "copy@V_1"), ELF_CODE + 0x100);
+		assert_int_equal(offset_of("/opt/kind", "copy@@V_2"), ELF_CODE + 0x110);
+		assert_int_equal(offset_of("/opt/kind", "gone@V_2"), ELF_CODE + 0x140);
 		assert_int_equal(find("/opt/kind", "copy@V_3", &function), -ENOENT);
 		assert_true(!find("/opt/kind", "gone", &function) && function.ambiguous);
 		assert_true(!find("/opt/kind", "twin", &function) && function.ambiguous);
@@ -200,7 +198,7 @@ static void functions_are_found_in_every_kind_of_file(void **state)
 	}
 }
 
-static void thumb_functions_are_at_even_places(void **state)
+static void clears_thumb_bit(void **state)
 {
 	static const struct elf_symbol odd[] = {
 		{ "thumb", ELF_CODE_ADDRESS + 0x11, STT_FUNC, STB_GLOBAL, 0 },
@@ -211,7 +209,7 @@ static void thumb_functions_are_at_even_places(void **state)
 	(void)state;
 	elf_make(&elf);
 	write_elf(&elf, "/opt/thumb", elf.size);
-	assert_int_equal(place("/opt/thumb", "thumb"), ELF_CODE + 0x10);
+	assert_int_equal(offset_of("/opt/thumb", "thumb"), ELF_CODE + 0x10);
 }
 
 static int find_sites(const char *path, const char *provider, const char *name,
@@ -226,7 +224,7 @@ static int find_sites(const char *path, const char *provider, const char *name,
 	return rc;
 }
 
-static void usdt_probes_are_found_in_every_kind_of_file(void **state)
+static void finds_usdt_probes(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 8; kind++) {
@@ -256,9 +254,8 @@ static void usdt_probes_are_found_in_every_kind_of_file(void **state)
 	}
 }
 
-/* Thousands of sections could claim the same megabytes: all of them together are read as far as one
- * may be. */
-static void notes_are_bounded_over_all_sections(void **state)
+/* The limit on bytes of notes holds for all sections together, because they may overlap. */
+static void limits_bytes_of_notes(void **state)
 {
 	static struct elf_fixture elf = { .wide = true };
 	struct perch__usdt_site site[PERCH__USDT_SITES_MAX];
@@ -281,8 +278,8 @@ static void notes_are_bounded_over_all_sections(void **state)
 	assert_int_equal(find_sites("/opt/notes", "shop", "sold", site, &nr), -EFBIG);
 }
 
-/* In memory, for there are thousands of files to make. */
-static void look_into(const unsigned char *bytes, size_t size)
+/* In memory, because there are thousands of files. */
+static void search_file(const unsigned char *bytes, size_t size)
 {
 	static int fd = -1;
 	struct perch__suggestions suggestions = { .word = "mian" };
@@ -308,8 +305,8 @@ static void look_into(const unsigned char *bytes, size_t size)
 	perch__elf_file_close(&elf);
 }
 
-/* Nothing comes of it but answers and errors: the sanitizers see the rest. */
-static void damaged_files_do_no_harm(void **state)
+/* Each byte of a file is changed, and the file is truncated at each byte. */
+static void survives_corrupt_files(void **state)
 {
 	static const unsigned char values[] = { 0x00, 0x7f, 0xff };
 	static struct elf_fixture elf;
@@ -320,14 +317,14 @@ static void damaged_files_do_no_harm(void **state)
 		unsigned char good;
 
 		if (at == 0x100)
-			at = ELF_DATA + ELF_DATA_SIZE; /* code and data are not looked at */
+			at = ELF_DATA + ELF_DATA_SIZE; /* code and data are not read */
 		good = elf.bytes[at];
 		for (size_t i = 0; i < PERCH__NR(values); i++) {
 			elf.bytes[at] = values[i];
-			look_into(elf.bytes, elf.size);
+			search_file(elf.bytes, elf.size);
 		}
 		elf.bytes[at] = good;
-		look_into(elf.bytes, at);
+		search_file(elf.bytes, at);
 	}
 }
 
@@ -342,7 +339,7 @@ static struct perch_event first_of(struct perch_events *events, const char *text
 }
 
 struct good_probe {
-	const char *text, *path; /* path NULL: config1 is no pointer */
+	const char *text, *path; /* path is NULL if config1 is not a pointer */
 	uint32_t type;
 	uint64_t config, config2;
 };
@@ -380,7 +377,7 @@ static const struct good_probe good_probes[] = {
 	{ "kprobe:0xffffffff81000000", NULL, 6, 0, 0xffffffff81000000 },
 };
 
-static void probes_become_attrs(void **state)
+static void parses_probes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PERCH__NR(good_probes); i++) {
@@ -398,14 +395,14 @@ static void probes_become_attrs(void **state)
 			assert_string_equal(event.path, good->path);
 		else
 			assert_null(event.path);
-		/* the kernel would look for the path in the program that forks */
+		/* see inherit of struct perch_event_terms */
 		assert_int_equal(event.terms.inherit,
 				 good->path ? PERCH_TRISTATE_NO : PERCH_TRISTATE_UNSET);
 		perch_events_clear(&events);
 	}
 }
 
-/* Bytes that this process has read so far; -1: the kernel does not count them. */
+/* Bytes that this process has read; -1 if the kernel does not count them. */
 static long bytes_read(void)
 {
 	FILE *stream = fopen("/proc/self/io", "r");
@@ -419,7 +416,7 @@ static long bytes_read(void)
 	return bytes;
 }
 
-static void the_kernels_functions_are_read_once_for_a_text(void **state)
+static void reads_kernel_functions_once(void **state)
 {
 	enum { PROBES = 1000 };
 	static const char one[] = "kprobe:vfs_read,";
@@ -439,7 +436,7 @@ static void the_kernels_functions_are_read_once_for_a_text(void **state)
 	assert_true(bytes_read() - before < 64 << 10);
 }
 
-static void a_usdt_probe_has_an_event_for_each_place(void **state)
+static void adds_event_for_each_usdt_site(void **state)
 {
 	struct perch_events events;
 
@@ -505,14 +502,14 @@ static const struct bad_event bad_events[] = {
 	{ "{uprobe:/opt/whole:main,uprobe:/opt/whole:mian}", -ENOENT, 42, "mian", NULL },
 };
 
-static void mistakes_are_pointed_at(void **state)
+static void reports_wrong_text(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < PERCH__NR(bad_events); i++)
 		check_bad_event(&bad_events[i], machine);
 }
 
-static void kernels_without_probes_are_told(void **state)
+static void reports_kernels_without_probes(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -538,16 +535,16 @@ static void kernels_without_probes_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_are_found_in_every_kind_of_file),
-		cmocka_unit_test(thumb_functions_are_at_even_places),
-		cmocka_unit_test(usdt_probes_are_found_in_every_kind_of_file),
-		cmocka_unit_test(notes_are_bounded_over_all_sections),
-		cmocka_unit_test(damaged_files_do_no_harm),
-		cmocka_unit_test(probes_become_attrs),
-		cmocka_unit_test(the_kernels_functions_are_read_once_for_a_text),
-		cmocka_unit_test(a_usdt_probe_has_an_event_for_each_place),
-		cmocka_unit_test(mistakes_are_pointed_at),
-		cmocka_unit_test(kernels_without_probes_are_told),
+		cmocka_unit_test(finds_functions),
+		cmocka_unit_test(clears_thumb_bit),
+		cmocka_unit_test(finds_usdt_probes),
+		cmocka_unit_test(limits_bytes_of_notes),
+		cmocka_unit_test(survives_corrupt_files),
+		cmocka_unit_test(parses_probes),
+		cmocka_unit_test(reads_kernel_functions_once),
+		cmocka_unit_test(adds_event_for_each_usdt_site),
+		cmocka_unit_test(reports_wrong_text),
+		cmocka_unit_test(reports_kernels_without_probes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

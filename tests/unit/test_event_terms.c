@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms between slashes on events of every kind, filters, and events from files. */
+/* Event strings: terms of all events, globs, filters, and files of events. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static struct perch_event one(const char *text)
 	return event_of(text, machine);
 }
 
-static void test_periods(void **state)
+static void sets_periods(void **state)
 {
 	struct perch_event event = one("cycles/period=1000/u");
 
@@ -81,7 +81,7 @@ static void test_periods(void **state)
 	assert_int_equal(one("cs/ period = 4 , name = b /").attr.sample_period, 4);
 }
 
-static void test_stacks(void **state)
+static void sets_call_graphs(void **state)
 {
 	struct perch_event_terms terms =
 		one("cycles/call-graph=dwarf,stack-size=4096,max-stack=12/").terms;
@@ -99,7 +99,7 @@ static void test_stacks(void **state)
 	assert_int_equal(one("cs/max-stack=65535/").terms.max_stack, 65535);
 }
 
-static void test_said(void **state)
+static void sets_flags(void **state)
 {
 	struct perch_events events;
 
@@ -128,7 +128,7 @@ static void test_said(void **state)
 	assert_int_equal(one("cs/metric-id=any.thing,config=3/").attr.config, 3);
 }
 
-static void test_branches(void **state)
+static void sets_branch_types(void **state)
 {
 	(void)state;
 	assert_true(one("cycles/branch_type=any_call/").terms.branch_sample_type ==
@@ -138,12 +138,12 @@ static void test_branches(void **state)
 	assert_true(one("cycles/branch_type=cond|k|save_type/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_COND | PERCH_SAMPLE_BRANCH_KERNEL |
 		     PERCH_SAMPLE_BRANCH_TYPE_SAVE));
-	/* sides alone: branches of every kind */
+	/* privilege levels alone select all branch types */
 	assert_true(one("cycles/branch_type=u/").terms.branch_sample_type ==
 		    (PERCH_SAMPLE_BRANCH_ANY | PERCH_SAMPLE_BRANCH_USER));
 }
 
-static void test_config_words(void **state)
+static void sets_config_fields(void **state)
 {
 	struct perch_event event = one("cs/config1=0x7,config2=8,config3=9,config4=10/");
 
@@ -161,7 +161,7 @@ static void test_config_words(void **state)
 	assert_string_equal(one("cs/name='to be, or/not'/u").name, "to be, or/not");
 }
 
-static void test_letters(void **state)
+static void sets_group_modifiers(void **state)
 {
 	struct perch_events events;
 	struct perch_event event = one("cs:SWb");
@@ -177,7 +177,7 @@ static void test_letters(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_globs(void **state)
+static void expands_globs(void **state)
 {
 	static const char *const wanted[] = { "sched:sched_switch:u", "sched:sched_wakeup:u",
 					      "cs" };
@@ -219,7 +219,7 @@ static void test_globs(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_growth(void **state)
+static void refuses_too_many_matches(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -237,7 +237,7 @@ static void test_growth(void **state)
 	free(text);
 }
 
-static void test_filters(void **state)
+static void sets_filters(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -255,7 +255,7 @@ static void test_filters(void **state)
 	assert_string_equal(events.event[1].filter, "prev_comm == 'a,b/c'");
 	assert_string_equal(events.event[2].filter, "prev_comm == 'a,b/c'");
 	assert_int_equal(events.event[2].attr.exclude_kernel, 1);
-	/* more text that fails leaves it, and forgets its own strings */
+	/* a wrong text changes nothing */
 	assert_int_equal(perch_events_add(&events, "sched:sched_switch/filter=x/,nonsense", machine,
 					  &err),
 			 -ENOENT);
@@ -276,8 +276,8 @@ static void test_filters(void **state)
 	perch_events_clear(&events);
 }
 
-/* A field that a tracepoint has not is told; where anything is unsure, the kernel decides. */
-static void test_filter_fields(void **state)
+/* A missing field is an error, unless the fields are unknown: then the kernel checks them. */
+static void checks_fields_of_filters(void **state)
 {
 	static const struct {
 		const char *event, *filter, *unknown;
@@ -293,10 +293,10 @@ static void test_filter_fields(void **state)
 		{ "syscalls:sys_enter_open", "text ~ 'no end && zork == 1", NULL },
 		{ "syscalls:sys_enter_open", "zork", NULL },
 		{ "syscalls:sys_enter_open", "&& || 7 == zork (", NULL },
-		{ "syscalls:sys_exit_open", "zork == 1", NULL }, /* the format has no end */
-		/* nor a name that can be read */
+		{ "syscalls:sys_exit_open", "zork == 1", NULL }, /* the format file is incomplete */
+		/* a declaration cannot be parsed */
 		{ "syscalls:sys_enter_close", "zork == 1", NULL },
-		{ "sched:sched_switch", "zork == 1", NULL }, /* or there is none */
+		{ "sched:sched_switch", "zork == 1", NULL }, /* there is no format file */
 	};
 
 	(void)state;
@@ -323,7 +323,7 @@ static void test_filter_fields(void **state)
 	}
 }
 
-static void test_filters_are_joined(void **state)
+static void combines_filters(void **state)
 {
 	struct perch_events events;
 	struct perch_error err;
@@ -345,13 +345,13 @@ static void test_filters_are_joined(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_mistakes(void **state)
+static void reports_wrong_terms(void **state)
 {
 	static const struct {
 		const char *text;
 		int column;
 		enum perch_error_kind kind;
-		const char *says; /* in the message or the remedy */
+		const char *expected; /* part of the message or the remedy */
 	} cases[] = {
 		{ "cs/perod=3/", 3, PERCH_ERROR_UNKNOWN_TERM, "did you mean period?" },
 		{ "cs/call-grap=fp/", 3, PERCH_ERROR_UNKNOWN_TERM, "call-graph" },
@@ -409,10 +409,11 @@ static void test_mistakes(void **state)
 		struct perch_error err;
 
 		if (!perch_events_parse(&events, cases[i].text, machine, &err))
-			fail_msg("%s is taken", cases[i].text);
+			fail_msg("%s is accepted", cases[i].text);
 		assert_int_equal(events.nr, 0);
 		if (err.column != cases[i].column || err.kind != cases[i].kind ||
-		    (!strstr(err.message, cases[i].says) && !strstr(err.remedy, cases[i].says)))
+		    (!strstr(err.message, cases[i].expected) &&
+		     !strstr(err.remedy, cases[i].expected)))
 			fail_msg("%s: column %d, kind %s: %s. %s", cases[i].text, err.column,
 				 perch_error_kind_slug(err.kind), err.message, err.remedy);
 		assert_int_equal(perch_events_parse(&events, cases[i].text, machine, NULL),
@@ -420,7 +421,7 @@ static void test_mistakes(void **state)
 	}
 }
 
-static void test_many_terms(void **state)
+static void limits_number_of_terms(void **state)
 {
 	char text[2048] = "cs/period=1";
 	struct perch_events events;
@@ -437,7 +438,7 @@ static void test_many_terms(void **state)
 	assert_non_null(strstr(err.message, "64 terms"));
 }
 
-/* Writes a file into the machine's tree and reads events from it. */
+/* Writes a file and reads events from it. */
 static int from_file(struct perch_events *events, const char *bytes, size_t size,
 		     struct perch_error *err, char path[PATH_MAX + 16])
 {
@@ -452,7 +453,7 @@ static int from_file(struct perch_events *events, const char *bytes, size_t size
 	return perch_events_add_file(events, path, machine, err);
 }
 
-static void test_files(void **state)
+static void reads_events_from_file(void **state)
 {
 	static const char good[] = "# what to count\n"
 				   "cycles:u, cs # two of them\n"
@@ -480,10 +481,10 @@ static void test_files(void **state)
 	perch_events_clear(&events);
 }
 
-static void test_standard_input(void **state)
+static void reads_events_from_standard_input(void **state)
 {
 	static const char text[] = "cs\n\nfaults:u # two\n";
-	int kept = dup(STDIN_FILENO), ends[2];
+	int saved = dup(STDIN_FILENO), ends[2];
 	struct perch_events events = { 0 };
 
 	(void)state;
@@ -493,15 +494,15 @@ static void test_standard_input(void **state)
 	dup2(ends[0], STDIN_FILENO);
 	close(ends[0]);
 	assert_int_equal(perch_events_add_file(&events, "-", machine, NULL), 0);
-	dup2(kept, STDIN_FILENO);
-	close(kept);
+	dup2(saved, STDIN_FILENO);
+	close(saved);
 	assert_int_equal(events.nr, 2);
 	assert_string_equal(events.event[1].name, "faults:u");
 	perch_events_clear(&events);
 }
 
-/* As large as a file may be, and of the shapes that cost most. */
-static void test_large_files(void **state)
+/* Files of the maximum size, with the most expensive contents. */
+static void reads_large_files(void **state)
 {
 	size_t size = 1 << 20;
 	char *text = malloc(size), path[PATH_MAX + 16];
@@ -525,12 +526,12 @@ static void test_large_files(void **state)
 	free(text);
 }
 
-static void test_bad_files(void **state)
+static void reports_wrong_files(void **state)
 {
 	static const struct {
 		const char *text;
 		int line, column;
-		const char *says;
+		const char *expected;
 	} cases[] = {
 		{ "cs\n  cycels\n", 2, 2, "no event 'cycels'" },
 		{ "cs\n\n# x\nfaults/perod=1/\ncs", 4, 7, "perod" },
@@ -551,7 +552,7 @@ static void test_bad_files(void **state)
 		assert_int_equal(events.nr, 0);
 		snprintf(prefix, sizeof(prefix), "%s:%d: ", path, cases[i].line);
 		if (strncmp(err.message, prefix, strlen(prefix)) || err.column != cases[i].column ||
-		    !strstr(err.message, cases[i].says))
+		    !strstr(err.message, cases[i].expected))
 			fail_msg("case %zu: column %d: %s", i, err.column, err.message);
 	}
 	assert_int_equal(from_file(&events, "cs\ncs\0cs", 8, &err, path), -EINVAL);
@@ -571,23 +572,23 @@ static void test_bad_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_periods),
-		cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_said),
-		cmocka_unit_test(test_branches),
-		cmocka_unit_test(test_config_words),
-		cmocka_unit_test(test_letters),
-		cmocka_unit_test(test_globs),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_filter_fields),
-		cmocka_unit_test(test_filters_are_joined),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_many_terms),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_standard_input),
-		cmocka_unit_test(test_large_files),
+		cmocka_unit_test(sets_periods),
+		cmocka_unit_test(sets_call_graphs),
+		cmocka_unit_test(sets_flags),
+		cmocka_unit_test(sets_branch_types),
+		cmocka_unit_test(sets_config_fields),
+		cmocka_unit_test(sets_group_modifiers),
+		cmocka_unit_test(expands_globs),
+		cmocka_unit_test(refuses_too_many_matches),
+		cmocka_unit_test(sets_filters),
+		cmocka_unit_test(checks_fields_of_filters),
+		cmocka_unit_test(combines_filters),
+		cmocka_unit_test(reports_wrong_terms),
+		cmocka_unit_test(limits_number_of_terms),
+		cmocka_unit_test(reads_events_from_file),
+		cmocka_unit_test(reports_wrong_files),
+		cmocka_unit_test(reads_events_from_standard_input),
+		cmocka_unit_test(reads_large_files),
 	};
 
 	return cmocka_run_group_tests(tests, setup, tree_machine_remove);
