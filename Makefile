@@ -13,7 +13,7 @@ test:
 	@scripts/setup test
 	@scripts/test
 
-# FUZZ_SECONDS (3600), FUZZ_TARGETS (all), FUZZ_JOBS
+# with FUZZ_SECONDS (3600), FUZZ_TARGETS (all), FUZZ_JOBS
 fuzz:
 	@scripts/setup test
 	@scripts/fuzz
@@ -43,4 +43,4 @@ lint:
 	@scripts/lint
 
 clean:
-	rm -rf build build-clang build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan

@@ -96,10 +96,13 @@ static void one_record(struct scene *scene, const uint8_t *data, size_t size)
 	free(bytes);
 }
 
+/* The size in the header of the record, if it has one. */
 static size_t size_of(const struct scene *scene, const uint8_t *data, size_t size)
 {
-	size_t own = size < 8 ? size : scene->big ? data[6] << 8 | data[7] : data[7] << 8 | data[6];
+	size_t own = size;
 
+	if (size >= 8)
+		own = (size_t)data[scene->big ? 6 : 7] << 8 | data[scene->big ? 7 : 6];
 	return own < 8 || own > size ? size : own;
 }
 

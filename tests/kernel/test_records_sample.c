@@ -16,7 +16,7 @@
 #define REGISTER(n) (UINT64_C(0x1111111111111111) * (n))
 #define WORD_1	    UINT64_C(0x0123456789abcdef)
 #define WORD_2	    UINT64_C(0xfedcba9876543210)
-#define STACK_BYTES 1024
+#define STACK_BYTES 8192 /* more than a frame of the sanitizers */
 
 uint64_t known_stack; /* the stack pointer at known_here */
 uint64_t known_flags; /* and the flags */
