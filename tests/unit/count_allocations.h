@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what a test allocates. Included once in a program, which it gives allocators that count;
- * after cmocka. */
+/* Counts the allocations of a test by replacing the allocator. Include it once in a program, after
+ * cmocka.h. */
 #ifndef PERCH_COUNT_ALLOCATIONS_H
 #define PERCH_COUNT_ALLOCATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* the compiler knows malloc(3), and takes it for one that counts nothing */
+/* volatile: compilers assume that malloc(3) changes no variable */
 static volatile size_t allocations;
 
 #ifdef __has_feature
@@ -18,7 +18,7 @@ static volatile size_t allocations;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
 	HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
-/* A sanitizer has an allocator of its own, and tells what it does. */
+/* A sanitizer has its own allocator, with hooks. */
 int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void *, size_t),
 					      void (*freed)(const volatile void *));
 
@@ -39,7 +39,7 @@ static bool count_allocations(void)
 	return __sanitizer_install_malloc_and_free_hooks(count, ignore);
 }
 #elif defined(__GLIBC__)
-/* Instead of the C library's, which are called by their other names. */
+/* These replace the functions of the C library and call them by their internal names. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t nr, size_t size);
 extern void *__libc_realloc(void *old, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A replayed kernel below sets. */
+/* A replayed kernel for tests of sets. */
 #ifndef TESTS_UNIT_COUNT_SET_FIXTURE_H
 #define TESTS_UNIT_COUNT_SET_FIXTURE_H
 
@@ -13,26 +13,26 @@
 
 #include <perch/count.h>
 
-#define MOST	 64
-#define FIRST_FD 1000
-#define GROUP_ID (PERCH_FORMAT_GROUP | PERCH_FORMAT_ID)
+#define MAX_EVENTS 64
+#define FIRST_FD   1000
+#define GROUP_ID   (PERCH_FORMAT_GROUP | PERCH_FORMAT_ID)
 
-/* Events as the kernel keeps them: value, times and id of each, and the group it is in. */
+/* State of the replayed kernel: events with attr, target, group and value. */
 static struct {
 	struct {
 		struct perch_attr attr;
 		pid_t pid;
 		int cpu, leader;
 		uint64_t value;
-		bool open, gone; /* gone: out of its group, alone */
-	} event[MOST];
+		bool open, orphan; /* orphan: no longer in its group */
+	} event[MAX_EVENTS];
 	int opened, closed, reads, enables;
 	uint64_t enabled, running;
-	int errored;	 /* the event that lost its counter: -1 none */
-	int interrupts;	 /* reads that a signal ends */
-	int strangers;	 /* members of every group that nobody here knows of */
-	size_t short_by; /* bytes that the next reads lack */
-	/* errno; 0: take it */
+	int failed_event;    /* index of the event that lost its counter, or -1 */
+	int interrupts;	     /* next reads that fail with EINTR */
+	int foreign_members; /* members that others have added to every group */
+	size_t short_by;     /* bytes missing in the next reads */
+	/* returns an errno, or 0 to accept the event */
 	int (*refuse)(const struct perch_attr *attr, int group_fd, int cpu);
 } kernel;
 
@@ -45,14 +45,14 @@ static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, 
 	errno = kernel.refuse ? kernel.refuse(attr, group_fd, cpu) : 0;
 	if (errno)
 		return -1;
-	assert_true(index < MOST);
+	assert_true(index < MAX_EVENTS);
 	kernel.event[index].attr = *attr;
 	kernel.event[index].pid = pid;
 	kernel.event[index].cpu = cpu;
 	kernel.event[index].leader = group_fd < 0 ? index : group_fd - FIRST_FD;
 	kernel.event[index].value = 100 + index;
 	kernel.event[index].open = true;
-	kernel.event[index].gone = false;
+	kernel.event[index].orphan = false;
 	return FIRST_FD + kernel.opened++;
 }
 
@@ -86,16 +86,16 @@ static size_t members_of(uint64_t *words, int index, uint64_t format)
 
 	words[0] = 0;
 	for (int i = 0; i < kernel.opened; i++) {
-		bool member = kernel.event[index].gone
+		bool member = kernel.event[index].orphan
 				      ? i == index
-				      : kernel.event[i].leader == leader && !kernel.event[i].gone;
+				      : kernel.event[i].leader == leader && !kernel.event[i].orphan;
 
 		if (!member || !kernel.event[i].open)
 			continue;
 		nr = add_member(words, nr, kernel.event[i].value, FIRST_FD + i, format);
 		words[0]++;
 	}
-	for (int i = 0; i < kernel.strangers; i++, words[0]++)
+	for (int i = 0; i < kernel.foreign_members; i++, words[0]++)
 		nr = add_member(words, nr, 7, 7, format);
 	return nr;
 }
@@ -114,7 +114,7 @@ static ssize_t replay_read(void *context, int fd, void *buffer, size_t size)
 		errno = EINTR;
 		return -1;
 	}
-	if (kernel.errored == index)
+	if (kernel.failed_event == index)
 		return 0;
 	if (format & PERCH_FORMAT_GROUP)
 		nr = members_of(words, index, format);
@@ -155,7 +155,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
-	kernel.errored = -1;
+	kernel.failed_event = -1;
 	kernel.enabled = kernel.running = 1000;
 	return perch_machine_new(&machine, "/nowhere", &calls, NULL);
 }

@@ -20,14 +20,14 @@ static struct {
 	struct perch_attr attr[MOST];
 	int group_fd[MOST];
 	int opened, closed, refuse_from, refuse_errno;
-	/* what read(2) gives, for the descriptor below or for all when 0 */
+	/* result of read(2), for the descriptor below or for all if 0 */
 	uint64_t words[256];
 	uint64_t by_member[MOST][3];
-	size_t bytes; /* how many of them; 0: end of file */
+	size_t bytes; /* number of bytes; 0 is end of file */
 	bool one_by_one;
 	bool before_5_1;  /* no KSYMBOL records */
-	bool before_4_13; /* no group reads of what is inherited */
-	/* for members of a group beside the leader; 0: any number */
+	bool before_4_13; /* no group reads of inherited events */
+	/* members of a group beside the leader; 0 is any number */
 	int room;
 	int read_errno;
 	size_t asked; /* size of the last read */
@@ -151,7 +151,7 @@ static void scaling(void **state)
 	assert_int_equal(perch_scale(1, 1, 3), 0);
 	assert_true(perch_scale(1ull << 62, 1ull << 40, 1ull << 39) == 1ull << 63);
 	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_MAX);
-	/* beyond 64 bits: the most there is */
+	/* beyond 64 bits: the maximum */
 	assert_true(perch_scale(UINT64_MAX, UINT64_MAX, 1) == UINT64_MAX);
 }
 
@@ -208,7 +208,7 @@ static void id_and_lost(void **state)
 	perch_counter_close(made);
 }
 
-static void reset_moves_the_times(void **state)
+static void reset_restarts_times(void **state)
 {
 	struct perch_counter *made = counter("cycles", 0);
 	struct perch_count count;
@@ -222,13 +222,13 @@ static void reset_moves_the_times(void **state)
 	assert_int_equal(count.enabled_ns, 2000);
 	assert_int_equal(count.running_ns, 1000);
 	assert_int_equal(count.scaled, 20);
-	GIVE(10, 1500, 1000); /* ran all the time since the reset, though not before it */
+	GIVE(10, 1500, 1000); /* always on the PMU since the reset, but not before */
 	assert_int_equal(perch_counter_read(made, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_EXACT);
 	perch_counter_close(made);
 }
 
-static void bad_reads(void **state)
+static void failed_reads(void **state)
 {
 	struct perch_counter *made = counter("cycles:D", 0);
 	struct perch_count count;
@@ -250,7 +250,7 @@ static void bad_reads(void **state)
 	perch_counter_close(made);
 }
 
-static void bad_opens(void **state)
+static void failed_opens(void **state)
 {
 	struct perch_options options = { .machine = machine };
 	struct perch_counter *made = (void *)1;
@@ -275,7 +275,7 @@ static void bad_opens(void **state)
 	assert_int_equal(perch_group_open(&group, "{cycles,instructions},{branches,cycles}",
 					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
-	kernel.refuse_from = 2; /* the third member: the two before it are closed again */
+	kernel.refuse_from = 2; /* the third member: the first two must be closed */
 	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches", &PERCH_SELF,
 					  &options, &err),
 			 -EMFILE);
@@ -329,7 +329,7 @@ static void groups(void **state)
 	perch_group_close(group);
 }
 
-static void inherited_groups_read_at_once(void **state)
+static void inherited_groups_read_together(void **state)
 {
 	struct perch_options options = { .machine = machine, .inherit = 1 };
 	struct perch_group *group;
@@ -347,7 +347,7 @@ static void inherited_groups_read_at_once(void **state)
 	assert_int_equal(counts[1].scaled, 12);
 	perch_group_close(group);
 	kernel.refuse_from = kernel.opened;
-	/* of something else: the first refusal is told, and nothing is left open */
+	/* another refusal: the first one is reported, and nothing is left open */
 	kernel.refuse_errno = EINVAL;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions", &PERCH_SELF, &options,
 					  &err),
@@ -356,8 +356,8 @@ static void inherited_groups_read_at_once(void **state)
 	assert_null(group);
 }
 
-/* The term says it for one event as the option does for all. */
-static void terms_inherit_on_old_kernels(void **state)
+/* The term is for one event, the option for all. */
+static void inherit_term_on_old_kernels(void **state)
 {
 	struct perch_options options = { .machine = machine };
 	struct perch_group *group;
@@ -399,8 +399,8 @@ static void inherited_groups_read_each(void **state)
 	perch_group_close(group);
 }
 
-/* The kernel says EINVAL to all of it: what is told is how many fit. */
-static void groups_without_room(void **state)
+/* The kernel returns only EINVAL; the error has the number of members that fit. */
+static void explains_groups_that_are_too_large(void **state)
 {
 	struct perch_options options = { .machine = machine };
 	struct perch_group *group;
@@ -414,19 +414,18 @@ static void groups_without_room(void **state)
 	assert_null(group);
 	assert_int_equal(err.kind, PERCH_ERROR_BAD_GROUP);
 	assert_non_null(strstr(err.message, "branches: the group is too large"));
-	/* page faults take no counter */
+	/* page faults need no counter */
 	assert_non_null(strstr(err.message, "beside the 2 before"));
 	assert_non_null(strstr(err.remedy, "no more than 2"));
 	kernel.opened = kernel.closed = 0;
 	assert_int_equal(perch_group_open(&group, "cycles,instructions,branches,page-faults",
 					  &PERCH_SELF, &options, &err),
 			 -EINVAL);
-	assert_null(strstr(err.message, "too large")); /* which they cannot be refused for */
+	assert_null(strstr(err.message, "too large"));
 }
 
-/* What options let go is told of the members too; the wish to be read in user space is for
- * counters. */
-static void groups_tell_what_they_drop(void **state)
+/* Missing features are reported for each member. self_monitoring is ignored. */
+static void groups_report_missing_features(void **state)
 {
 	const struct perch_attr optional = { .ksymbol = 1 };
 	struct perch_options options = { .machine = machine,
@@ -451,8 +450,8 @@ static void groups_tell_what_they_drop(void **state)
 	perch_group_close(group);
 }
 
-/* Members that join a running group do not count at once, so it starts when all are there. */
-static void enabled_groups_start_whole(void **state)
+/* Members that join an enabled group do not count at once, so the group is enabled last. */
+static void groups_are_enabled_last(void **state)
 {
 	struct perch_options options = { .machine = machine, .enabled = 1 };
 	struct perch_group *group;
@@ -467,7 +466,7 @@ static void enabled_groups_start_whole(void **state)
 	perch_group_close(group);
 }
 
-/* More members than the read's buffer on the stack has room for. */
+/* A group that needs a large read buffer. */
 static void large_groups(void **state)
 {
 	struct perch_options options = { .machine = machine,
@@ -499,16 +498,16 @@ int main(void)
 		CASE(scaling),
 		CASE(states),
 		CASE(id_and_lost),
-		CASE(reset_moves_the_times),
-		CASE(bad_reads),
-		CASE(bad_opens),
+		CASE(reset_restarts_times),
+		CASE(failed_reads),
+		CASE(failed_opens),
 		CASE(groups),
-		CASE(inherited_groups_read_at_once),
+		CASE(inherited_groups_read_together),
 		CASE(inherited_groups_read_each),
-		CASE(terms_inherit_on_old_kernels),
-		CASE(groups_without_room),
-		CASE(groups_tell_what_they_drop),
-		CASE(enabled_groups_start_whole),
+		CASE(inherit_term_on_old_kernels),
+		CASE(explains_groups_that_are_too_large),
+		CASE(groups_report_missing_features),
+		CASE(groups_are_enabled_last),
 		CASE(large_groups),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on a replayed kernel: lost counters, groups that grow and shrink, refusals; and arithmetic
- * with counts. */
+/* Sets on a replayed kernel: lost counters, groups that grow and shrink, refusals. Sums and
+ * differences of counts. */
 #define _GNU_SOURCE
 #include "count_set_fixture.h"
 #include "tree.h"
@@ -37,7 +37,7 @@ static void one_read_for_a_group_and_target(void **state)
 	perch_set_close(set);
 }
 
-static void counters_that_are_lost_or_never_there(void **state)
+static void lost_and_missing_counters(void **state)
 {
 	struct perch_set *set =
 		open_set("{cycles,instructions},branches", 2, (struct perch_options){ 0 }, 0);
@@ -45,7 +45,7 @@ static void counters_that_are_lost_or_never_there(void **state)
 	struct perch_error err;
 
 	(void)state;
-	kernel.errored = 1;
+	kernel.failed_event = 1;
 	assert_int_equal(perch_set_read(set, counts, 6, NULL), 0);
 	assert_int_equal(counts[0].state, PERCH_COUNT_STATE_EXACT);
 	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_ERROR);
@@ -54,12 +54,12 @@ static void counters_that_are_lost_or_never_there(void **state)
 	perch_count_sum(&sum, counts, 2);
 	assert_int_equal(sum.state, PERCH_COUNT_STATE_ERROR);
 	assert_int_equal(sum.value, 100);
-	kernel.errored = 5;
+	kernel.failed_event = 5;
 	kernel.running = 0;
 	assert_int_equal(perch_set_read(set, counts, 6, NULL), 0);
 	assert_int_equal(counts[1].state, PERCH_COUNT_STATE_NEVER_RAN);
 	assert_int_equal(counts[5].state, PERCH_COUNT_STATE_ERROR);
-	kernel.errored = -1;
+	kernel.failed_event = -1;
 	kernel.short_by = 8;
 	assert_int_equal(perch_set_read(set, counts, 6, &err), -EIO);
 	assert_int_equal(err.kind, PERCH_ERROR_SHORT_READ);
@@ -69,7 +69,7 @@ static void counters_that_are_lost_or_never_there(void **state)
 
 static void groups_grow_and_shrink(void **state)
 {
-	/* where members may leave, their ids are read too */
+	/* with remove_on_exec ids are read too */
 	const struct perch_options options = { .remove_on_exec = 1 };
 	struct perch_set *set = open_set("{cycles,instructions,branches}", 1, options, 0);
 	struct perch_count counts[3];
@@ -77,26 +77,26 @@ static void groups_grow_and_shrink(void **state)
 
 	(void)state;
 	assert_int_equal(kernel.event[2].attr.read_format & GROUP_ID, GROUP_ID);
-	/* the kernel says ENOSPC once, and there is room from then on */
-	kernel.strangers = 20;
+	/* the kernel returns ENOSPC once, then the buffer is large enough */
+	kernel.foreign_members = 20;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 		assert_int_equal(counts[2].value, 102);
 	}
 	assert_int_equal(kernel.reads, 3);
-	kernel.strangers = 0;
-	kernel.event[1].gone = true; /* the other two stay a group */
+	kernel.foreign_members = 0;
+	kernel.event[1].orphan = true; /* the other two stay a group */
 	assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].value, 100 + i);
-	kernel.event[0].gone = kernel.event[2].gone = true;
+	kernel.event[0].orphan = kernel.event[2].orphan = true;
 	assert_int_equal(perch_set_read(set, counts, 3, &err), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].value, 100 + i);
 	perch_set_close(set);
 }
 
-static void resets_keep_the_times(void **state)
+static void reset_restarts_times(void **state)
 {
 	struct perch_set *set =
 		open_set("{cycles,instructions},branches", 1, (struct perch_options){ 0 }, 0);
@@ -113,7 +113,8 @@ static void resets_keep_the_times(void **state)
 		assert_int_equal(counts[i].running_ns, 1000);
 		assert_int_equal(counts[i].scaled, 2 * (100 + i));
 	}
-	kernel.enabled = 500; /* no kernel does that: nothing, and no huge number */
+	kernel.enabled =
+		500; /* less than before, which no kernel returns: 0 and not a huge number */
 	assert_int_equal(perch_set_read(set, counts, 3, NULL), 0);
 	assert_int_equal(counts[0].enabled_ns, 0);
 	perch_set_close(set);
@@ -125,7 +126,7 @@ static int refuse_lost(const struct perch_attr *attr, int group_fd, int cpu)
 	return attr->read_format & PERCH_FORMAT_LOST ? EINVAL : 0;
 }
 
-static void optional_parts_are_told(void **state)
+static void reports_missing_features(void **state)
 {
 	const struct perch_attr optional = { .read_format = ~UINT64_C(0) };
 	struct perch_options options = { .read = PERCH_FORMAT_LOST, .optional = &optional };
@@ -155,26 +156,26 @@ static void optional_parts_are_told(void **state)
 	perch_counter_close(counter);
 }
 
-static int refuse_the_kernels_side(const struct perch_attr *attr, int group_fd, int cpu)
+static int refuse_kernel(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd, (void)cpu;
 	return attr->exclude_kernel ? 0 : EACCES;
 }
 
-static int refuse_all_sides(const struct perch_attr *attr, int group_fd, int cpu)
+static int refuse_everything(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd, (void)cpu;
 	return attr->exclude_kernel ? EINVAL : EACCES;
 }
 
-static void the_kernels_side(void **state)
+static void drops_the_kernel_if_not_permitted(void **state)
 {
 	struct perch_options plain = { 0 };
 	struct perch_set *set;
 	struct perch_error err;
 
 	(void)state;
-	kernel.refuse = refuse_the_kernels_side;
+	kernel.refuse = refuse_kernel;
 	assert_int_equal(try_set(&set, "{cycles,instructions:k}", 2, plain,
 				 PERCH_SET_MAY_DROP_KERNEL, &err),
 			 -EACCES);
@@ -184,13 +185,13 @@ static void the_kernels_side(void **state)
 		    perch_set_get_event(set, 0)->attr.exclude_hv);
 	assert_false(perch_set_get_event(set, 1)->user_only);
 	perch_set_close(set);
-	/* without the kernel's side it is another refusal: the first is told */
-	kernel.refuse = refuse_all_sides;
+	/* with exclude_kernel another refusal follows: the first one is reported */
+	kernel.refuse = refuse_everything;
 	assert_int_equal(try_set(&set, "cycles", 1, plain, PERCH_SET_MAY_DROP_KERNEL, &err),
 			 -EACCES);
 }
 
-static int refuse_excluding(const struct perch_attr *attr, int group_fd, int cpu)
+static int refuse_exclude_kernel(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd, (void)cpu;
 	if (attr->type < PERCH_TYPE_MAX)
@@ -198,8 +199,8 @@ static int refuse_excluding(const struct perch_attr *attr, int group_fd, int cpu
 	return attr->exclude_kernel ? EINVAL : EACCES;
 }
 
-/* Forbidden, and its PMU refuses user space alone: the first refusal is the reason, and the event
- * stays as written. */
+/* Kernel profiling is not permitted, and the PMU refuses exclude_kernel: the first refusal is the
+ * reason, and the attr does not change. */
 static void pmus_that_cannot_exclude(void **state)
 {
 	static const struct tree_file files[] = { { "/sys/bus/event_source/devices/apart/type",
@@ -218,7 +219,7 @@ static void pmus_that_cannot_exclude(void **state)
 	assert_int_equal(perch_events_parse(&events, "apart/config=1/,page-faults", other, &err),
 			 0);
 	options.machine = other;
-	kernel.refuse = refuse_excluding;
+	kernel.refuse = refuse_exclude_kernel;
 	assert_int_equal(perch_set_open(&set, &events, &one, &options, may, &err), 0);
 	assert_true(perch_set_get_event(set, 0)->skipped &&
 		    !perch_set_get_event(set, 0)->user_only);
@@ -249,7 +250,7 @@ static int refuse_descriptors(const struct perch_attr *attr, int group_fd, int c
 	return cpu < 0 ? EINVAL : EBADF;
 }
 
-static void cgroups_by_their_own_name(void **state)
+static void explains_cgroup_targets(void **state)
 {
 	struct perch_target cgroup = { 0, 5, 77 };
 	const struct perch_targets list = { .nr = 1, .target = &cgroup };
@@ -269,7 +270,7 @@ static void cgroups_by_their_own_name(void **state)
 	assert_non_null(strstr(err.remedy, "one event for each CPU"));
 }
 
-static void sets_that_make_no_sense(void **state)
+static void refuses_invalid_sets(void **state)
 {
 	const struct perch_targets none = { 0 }, one = { .nr = 1, .target = target };
 	struct perch_events nothing = { 0 };
@@ -343,26 +344,26 @@ static void differences(void **state)
 		{ { 50, 75, 30, 20, 0, 0, PERCH_COUNT_STATE_SCALED },
 		  { 50, 50, 20, 20, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
-		/* a reset between */
+		/* a reset in between */
 		{ { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 7, 7, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
-		/* a level that fell */
+		/* a value that decreased */
 		{ { 7, 7, 40, 40, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 50, 50, 30, 30, 0, 9, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT } },
-		/* lost its counter, or got it back */
+		/* the event lost its counter, or got it again */
 		{ { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR },
 		  { 50, 50, 30, 30, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_ERROR } },
 		{ { 9, 9, 10, 10, 7, 3, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR },
 		  { 0, 0, 0, 0, 7, 0, PERCH_COUNT_STATE_ERROR } },
-		/* was not open there, which is not the same as having counted nothing */
+		/* the event was not open, which is not a count of 0 */
 		{ { 9, 9, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN },
 		  { 0, 0, 0, 0, 0, 0, PERCH_COUNT_STATE_NOT_OPEN } },
-		/* running that fell back, which no kernel does */
+		/* a running time that decreased, which no kernel returns */
 		{ { 9, 9, 20, 5, 0, 0, PERCH_COUNT_STATE_SCALED },
 		  { 3, 3, 10, 10, 0, 0, PERCH_COUNT_STATE_EXACT },
 		  { 6, 0, 10, 0, 0, 0, PERCH_COUNT_STATE_NEVER_RAN } },
@@ -386,14 +387,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(one_read_for_a_group_and_target),
-		CASE(counters_that_are_lost_or_never_there),
+		CASE(lost_and_missing_counters),
 		CASE(groups_grow_and_shrink),
-		CASE(resets_keep_the_times),
-		CASE(optional_parts_are_told),
-		CASE(the_kernels_side),
+		CASE(reset_restarts_times),
+		CASE(reports_missing_features),
+		CASE(drops_the_kernel_if_not_permitted),
 		CASE(pmus_that_cannot_exclude),
-		CASE(cgroups_by_their_own_name),
-		CASE(sets_that_make_no_sense),
+		CASE(explains_cgroup_targets),
+		CASE(refuses_invalid_sets),
 		CASE(sums),
 		CASE(differences),
 	};

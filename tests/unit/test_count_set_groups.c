@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of a set on a replayed kernel that takes them in part, or not on all CPUs. */
+/* Groups of a set on a replayed kernel that refuses some members, or some CPUs. */
 #define _GNU_SOURCE
 #include "count_set_fixture.h"
 #include "tree.h"
@@ -23,7 +23,8 @@ static void weak_groups(void **state)
 	assert_int_equal(try_set(&set, "{cycles,instructions,branches},page-faults", 2, options, 0,
 				 &err),
 			 -EINVAL);
-	assert_int_equal(kernel.closed, 4 + 1); /* and the one that was tried alone */
+	assert_int_equal(kernel.closed,
+			 4 + 1); /* and the member that was opened without its group */
 	assert_true(kernel.event[4].leader == 4 && kernel.event[4].attr.disabled);
 	assert_non_null(strstr(err.message, "branches for thread 11: the group is too large: "));
 	assert_non_null(strstr(err.message, "beside the 2 before"));
@@ -45,7 +46,7 @@ static void weak_groups(void **state)
 	perch_set_close(set);
 }
 
-/* Refused on the second CPU: the first one's goes as well, and the next member leads. */
+/* Refused on the second CPU: the event is closed on the first one, and the next member leads. */
 static int refuse_cycles_on_a_cpu(const struct perch_attr *attr, int group_fd, int cpu)
 {
 	(void)group_fd;
@@ -84,8 +85,8 @@ static void skipped_leaders(void **state)
 	perch_set_close(set);
 }
 
-/* A member without room is left out, and the reason stays what opening it alone has shown. */
-static void skipped_members_without_room(void **state)
+/* A member that does not fit is skipped. The reason says that it opens alone. */
+static void skips_members_that_do_not_fit(void **state)
 {
 	struct perch_count counts[3];
 	struct perch_set *set;
@@ -127,7 +128,7 @@ static void kernels_without_inherited_group_reads(void **state)
 	perch_set_close(set);
 }
 
-/* A PMU that counts on CPU 5 alone, one on CPU 6 alone, and everything on both. */
+/* One PMU counts on CPU 5 only, one on CPU 6 only. */
 static void pmus_of_some_cpus(void **state)
 {
 	static const struct tree_file files[] = {
@@ -158,7 +159,7 @@ static void pmus_of_some_cpus(void **state)
 	assert_int_equal(perch_set_target(set, 1)->cpu, 6);
 	assert_int_equal(kernel.opened, 5);
 	assert_int_equal(perch_set_fd(set, 0, 1), -1);
-	/* on the CPU that the leader's PMU does not have, the next one leads */
+	/* on the CPU where the leader's PMU does not count, the next event leads */
 	assert_int_equal(kernel.event[1].leader, 0);
 	assert_int_equal(kernel.event[2].leader, 2);
 	assert_true(!kernel.event[1].attr.disabled && kernel.event[2].attr.disabled);
@@ -186,7 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(weak_groups),
 		CASE(skipped_leaders),
-		CASE(skipped_members_without_room),
+		CASE(skips_members_that_do_not_fit),
 		CASE(kernels_without_inherited_group_reads),
 		CASE(pmus_of_some_cpus),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options -> attr, and the one call. */
+/* Attrs of options, and perf_event_open(2) of attrs on a replayed kernel. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static struct perch_attr built(const char *text, const struct perch_options *opt
 	return attr;
 }
 
-static void defaults(void **state)
+static void default_options(void **state)
 {
 	struct perch_attr attr = built("page-faults", NULL);
 
@@ -48,7 +48,7 @@ static void defaults(void **state)
 	assert_int_equal(attr.flags, 0);
 }
 
-/* Each option alone, and the attr field of abi's table it must set. */
+/* Each option, and the attr field that it must set. */
 static const struct {
 	const char *field;
 	struct perch_options options;
@@ -131,9 +131,9 @@ static void every_option_sets_its_field(void **state)
 	}
 }
 
-/* Fields that an option sets together, or that are names of one word. All else stays as it is
- * without the option. */
-static bool go_together(const char *one, const char *other)
+/* Fields that one option sets together, or that share a word. An option must not change other
+ * fields. */
+static bool set_together(const char *one, const char *other)
 {
 	static const char *const sets[] = {
 		" sample_period sample_freq freq ",
@@ -166,7 +166,7 @@ static bool go_together(const char *one, const char *other)
 	return !strcmp(one, other) || !strcmp(other, "size");
 }
 
-static void and_no_other(void **state)
+static void options_set_no_other_field(void **state)
 {
 	const struct perch_options none = { 0 };
 	const struct perch_attr_field *fields;
@@ -181,7 +181,7 @@ static void and_no_other(void **state)
 		for (size_t k = 0; k < nr; k++)
 			if (perch_attr_get(&attr, &fields[k]) !=
 				    perch_attr_get(&plain, &fields[k]) &&
-			    !go_together(each[i].field, fields[k].name))
+			    !set_together(each[i].field, fields[k].name))
 				fail_msg("the option of %s sets %s", each[i].field, fields[k].name);
 	}
 }
@@ -194,17 +194,16 @@ static bool listed(const char *const *list, size_t nr, const char *name)
 	return false;
 }
 
-/* Every flag and field that an attr has can be asked for, by an option or by what the event is;
- * none is left out. */
-static void every_field_can_be_reached(void **state)
+/* Every field of an attr is set by an option or by the event. */
+static void every_field_can_be_set(void **state)
 {
 	static const char *const of_the_event[] = {
 		"type",	       "config",      "config1",      "config2", "config3",
 		"config4",     "bp_type",     "bp_addr",      "bp_len",	 "kprobe_func",
 		"uprobe_path", "kprobe_addr", "probe_offset",
 	};
-	static const char *const of_nobody[] = { "size", "reserved_1", "reserved_2", "reserved_3",
-						 "aux_action" };
+	static const char *const set_by_nothing[] = { "size", "reserved_1", "reserved_2",
+						      "reserved_3", "aux_action" };
 	const struct perch_attr_field *fields;
 	size_t nr;
 
@@ -218,7 +217,8 @@ static void every_field_can_be_reached(void **state)
 		for (size_t k = 0; k < sizeof(each) / sizeof(*each); k++)
 			found |= !strcmp(each[k].field, fields[i].name);
 		if (found ||
-		    listed(of_nobody, sizeof(of_nobody) / sizeof(*of_nobody), fields[i].name))
+		    listed(set_by_nothing, sizeof(set_by_nothing) / sizeof(*set_by_nothing),
+			   fields[i].name))
 			continue;
 		if (!listed(of_the_event, sizeof(of_the_event) / sizeof(*of_the_event),
 			    fields[i].name))
@@ -230,7 +230,7 @@ static void every_field_can_be_reached(void **state)
 	}
 }
 
-static void smallest_size_that_holds_it(void **state)
+static void attr_size_is_the_smallest(void **state)
 {
 	const struct perch_options clock = { .use_clockid = 1, .clockid = 1 };
 	const struct perch_options stack = { .sample = PERCH_SAMPLE_CALLCHAIN,
@@ -248,7 +248,7 @@ static void smallest_size_that_holds_it(void **state)
 	assert_int_equal(built("cycles", &trap).size, PERCH_ATTR_SIZE_VER7);
 }
 
-static void modifiers_and_options_add_up(void **state)
+static void modifiers_and_options_are_combined(void **state)
 {
 	const struct perch_options idle = { .period = 1, .exclude_idle = 1, .precise = 1 };
 	struct perch_attr attr = built("cycles:upp", &idle);
@@ -262,7 +262,7 @@ static void modifiers_and_options_add_up(void **state)
 }
 
 static const struct {
-	const char *one, *other; /* what the sentence must name */
+	const char *one, *other; /* the message must have both */
 	struct perch_options options;
 } contradictions[] = {
 	{ "period", "frequency", { .period = 1, .frequency = 1 } },
@@ -320,7 +320,7 @@ static const struct {
 	  { .exclude_user = 1, .exclude_kernel = 1, .exclude_hv = 1 } },
 };
 
-static void contradictions_name_both(void **state)
+static void contradictions_name_both_options(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(contradictions) / sizeof(*contradictions); i++) {
@@ -340,8 +340,8 @@ static void contradictions_name_both(void **state)
 	}
 }
 
-/* What the kernel takes and does: somebody may mean it. */
-static void odd_and_meant(void **state)
+/* Unusual options that the kernel accepts. */
+static void accepts_unusual_options(void **state)
 {
 	const struct perch_options data = { .sideband = PERCH_SIDEBAND_MMAP_DATA };
 	const struct perch_options stack = {
@@ -359,7 +359,7 @@ static void odd_and_meant(void **state)
 	assert_int_equal(attr.branch_sample_type, stack.branch_sample_type);
 }
 
-static void bits_that_are_none(void **state)
+static void refuses_unknown_bits(void **state)
 {
 	const struct perch_options all = { .sideband = PERCH_SIDEBAND_MAX - 1 },
 				   beyond = { .sideband = 1u << 20 };
@@ -373,7 +373,7 @@ static void bits_that_are_none(void **state)
 	assert_string_equal(err.field, "sideband");
 }
 
-static void out_of_range(void **state)
+static void refuses_values_out_of_range(void **state)
 {
 	const struct perch_options period = { .period = 1ull << 63 };
 	const struct perch_options stack = { .sample = PERCH_SAMPLE_STACK_USER,
@@ -392,7 +392,7 @@ static void out_of_range(void **state)
 	assert_int_equal(perch_attr_build(&attr, event("cycles:u"), &user, NULL), -EINVAL);
 }
 
-/* ---- the call, replayed ---- */
+/* ---- The open call, replayed ---- */
 
 struct seen {
 	struct perch_attr attr;
@@ -421,7 +421,7 @@ static int replay_open(void *context, const struct perch_attr *attr, pid_t pid, 
 	return -1;
 }
 
-static void one_call(void **state)
+static void makes_one_system_call(void **state)
 {
 	struct seen seen = { .answer = 42 };
 	struct perch_syscalls calls = perch_kernel_syscalls;
@@ -470,7 +470,8 @@ static void refusals_are_explained(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_TOO_NEW);
 	assert_string_equal(err.field, "sig_data");
 	assert_string_equal(err.since, "5.13");
-	assert_int_equal(attr.size, PERCH_ATTR_SIZE_VER7); /* the caller's is not written to */
+	assert_int_equal(attr.size,
+			 PERCH_ATTR_SIZE_VER7); /* the attr of the caller does not change */
 	seen.answer = -EMFILE;
 	assert_int_equal(perch_open(&attr, &PERCH_SELF, -1, 0, machine, &err), -EMFILE);
 	assert_int_equal(err.kind, PERCH_ERROR_DESCRIPTORS);
@@ -501,17 +502,17 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bits_that_are_none),
-		cmocka_unit_test(defaults),
+		cmocka_unit_test(refuses_unknown_bits),
+		cmocka_unit_test(default_options),
 		cmocka_unit_test(every_option_sets_its_field),
-		cmocka_unit_test(and_no_other),
-		cmocka_unit_test(every_field_can_be_reached),
-		cmocka_unit_test(smallest_size_that_holds_it),
-		cmocka_unit_test(modifiers_and_options_add_up),
-		cmocka_unit_test(contradictions_name_both),
-		cmocka_unit_test(odd_and_meant),
-		cmocka_unit_test(out_of_range),
-		cmocka_unit_test(one_call),
+		cmocka_unit_test(options_set_no_other_field),
+		cmocka_unit_test(every_field_can_be_set),
+		cmocka_unit_test(attr_size_is_the_smallest),
+		cmocka_unit_test(modifiers_and_options_are_combined),
+		cmocka_unit_test(contradictions_name_both_options),
+		cmocka_unit_test(accepts_unusual_options),
+		cmocka_unit_test(refuses_values_out_of_range),
+		cmocka_unit_test(makes_one_system_call),
 		cmocka_unit_test(refusals_are_explained),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls on an open event, with the kernel's part played. */
+/* ioctl(2) and prctl(2) on open events, with a replayed kernel. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@ struct seen {
 	int answer, fd, calls;
 	unsigned long request, argument;
 	uint64_t period;
-	uint32_t room, programs;
+	uint32_t capacity, programs;
 	struct perch_attr attr;
 	bool enable;
 };
@@ -40,7 +40,7 @@ static int control(void *context, int fd, unsigned long request, unsigned long a
 	if (request == PERCH_IOC_QUERY_BPF) {
 		struct perch_query_bpf *query = (struct perch_query_bpf *)argument;
 
-		seen->room = query->ids_len;
+		seen->capacity = query->ids_len;
 		query->prog_cnt = seen->programs;
 		for (uint32_t i = 0; i < query->ids_len && i < seen->programs; i++)
 			query->ids[i] = 100 + i;
@@ -92,7 +92,7 @@ static void check(unsigned long request, unsigned long argument)
 	memset(&seen, 0, sizeof(seen));
 }
 
-static void what_the_kernel_gets(void **state)
+static void passes_arguments_to_the_kernel(void **state)
 {
 	struct perch_attr attr = { .size = sizeof(attr), .config1 = 5 };
 	uint64_t id = 0;
@@ -127,11 +127,11 @@ static void what_the_kernel_gets(void **state)
 	check(PERCH_IOC_PAUSE_OUTPUT, 1);
 	assert_int_equal(perch_event_modify(9, &attr, machine, NULL), 0);
 	assert_int_equal(seen.attr.config1, 5);
-	assert_int_equal(attr.size, sizeof(attr)); /* the caller's is not written to */
+	assert_int_equal(attr.size, sizeof(attr)); /* the attr of the caller does not change */
 	check(PERCH_IOC_MODIFY_ATTRIBUTES, ULONG_MAX);
 }
 
-static void programs_of_a_tracepoint(void **state)
+static void queries_bpf_programs(void **state)
 {
 	uint32_t ids[80], nr = 0;
 
@@ -143,24 +143,24 @@ static void programs_of_a_tracepoint(void **state)
 	assert_int_equal(nr, 3);
 	assert_true(ids[0] == 100 && ids[2] == 102 && !ids[3]);
 	memset(ids, 0, sizeof(ids));
-	/* ENOSPC: more than room */
+	/* ENOSPC: more programs than capacity */
 	assert_int_equal(perch_event_query_bpf(9, ids, 2, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 3);
 	assert_true(ids[1] == 101 && !ids[2]);
 	seen.answer = 0;
 	seen.programs = 64;
 	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
-	assert_int_equal(seen.room, 64); /* the kernel refuses to be asked for more */
+	assert_int_equal(seen.capacity, 64); /* the kernel refuses more */
 	assert_int_equal(nr, 64);
 	assert_true(ids[63] == 163 && !ids[64]);
 	assert_int_equal(perch_event_query_bpf(9, NULL, 0, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 64);
-	seen.programs = 9000; /* a kernel that knows no bounds */
+	seen.programs = 9000; /* more than a kernel returns */
 	assert_int_equal(perch_event_query_bpf(9, ids, 80, &nr, machine, NULL), 0);
 	assert_int_equal(nr, 9000);
 }
 
-static void all_of_this_thread(void **state)
+static void enables_all_events_of_the_thread(void **state)
 {
 	struct perch_syscalls older = calls;
 	struct perch_machine *plain;
@@ -178,7 +178,7 @@ static void all_of_this_thread(void **state)
 	assert_int_equal(err.cause, PERCH_CAUSE_NO_SYSCALL);
 	assert_int_equal(perch_tasks_enable(machine, NULL), -EINVAL);
 	assert_int_equal(seen.calls, 4);
-	older.prctl_tasks = NULL; /* a table without it: the kernel's own */
+	older.prctl_tasks = NULL; /* a table without prctl_tasks uses the real system call */
 	assert_int_equal(perch_machine_new(&plain, "/nowhere", &older, NULL), 0);
 	(void)perch_tasks_enable(plain, NULL);
 	assert_int_equal(seen.calls, 4);
@@ -219,9 +219,8 @@ static int one_of_each(int number, struct perch_error *err)
 	}
 }
 
-/* Whatever the kernel answers to whatever call: the errno is kept, and the sentence says what could
- * not be done. */
-static void every_refusal_has_a_sentence(void **state)
+/* For every request and errno, the error has that errno, and the message says what failed. */
+static void every_refusal_has_a_message(void **state)
 {
 	static const char *const since[] = { "",       "",     "",    "",    "",     "",
 					     "2.6.33", "3.12", "4.1", "4.7", "4.16", "4.17" };
@@ -236,7 +235,7 @@ static void every_refusal_has_a_sentence(void **state)
 			seen.answer = -errnum;
 			rc = one_of_each(number, &err);
 			if (number == 10 && errnum == ENOSPC)
-				continue; /* no refusal: there are more than asked for */
+				continue; /* success: there are more programs than capacity */
 			if (rc != -errnum || err.errnum != errnum ||
 			    !strstr(err.message, "cannot "))
 				fail_msg("call %d, errno %d: %d '%s'", number, errnum, rc,
@@ -249,7 +248,7 @@ static void every_refusal_has_a_sentence(void **state)
 		}
 }
 
-static void nonsense_is_not_passed_on(void **state)
+static void refuses_invalid_arguments(void **state)
 {
 	struct perch_attr attr = { .size = 1 };
 	struct perch_error err;
@@ -270,11 +269,11 @@ static void nonsense_is_not_passed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_kernel_gets),
-		cmocka_unit_test(programs_of_a_tracepoint),
-		cmocka_unit_test(all_of_this_thread),
-		cmocka_unit_test(every_refusal_has_a_sentence),
-		cmocka_unit_test(nonsense_is_not_passed_on),
+		cmocka_unit_test(passes_arguments_to_the_kernel),
+		cmocka_unit_test(queries_bpf_programs),
+		cmocka_unit_test(enables_all_events_of_the_thread),
+		cmocka_unit_test(every_refusal_has_a_message),
+		cmocka_unit_test(refuses_invalid_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

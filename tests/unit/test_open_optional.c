@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening without what the kernel does not know, on kernels of all ages. */
+/* Optional features on kernels of all releases. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,17 +13,17 @@
 
 #include <perch/open.h>
 
-/* A kernel that knows an attr of so many bytes, and what had come by its release. */
+/* A kernel that supports an attr size and the features of its release. */
 struct kernel {
 	unsigned major, minor;
 	uint32_t size;
-	int answer; /* to everything, when it is not 0 */
+	int answer; /* if not 0, the errno of every open */
 	int calls, opened, closed;
-	/* bits of sample_type that this one never had, whatever its age */
+	/* bits of sample_type that this kernel does not support */
 	uint64_t lacks;
 };
 
-static bool newer(const struct kernel *kernel, const char *since)
+static bool is_newer(const struct kernel *kernel, const char *since)
 {
 	unsigned major = 0, minor = 0;
 
@@ -31,7 +31,7 @@ static bool newer(const struct kernel *kernel, const char *since)
 	return major > kernel->major || (major == kernel->major && minor > kernel->minor);
 }
 
-static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
+static bool supports(const struct kernel *kernel, const struct perch_attr *attr)
 {
 	const struct perch_attr_field *fields;
 	const struct perch_attr_bit *bits;
@@ -39,7 +39,7 @@ static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
 
 	fields = perch_attr_fields(&nr);
 	for (size_t i = 0; i < nr; i++)
-		if (perch_attr_get(attr, &fields[i]) && newer(kernel, fields[i].since) &&
+		if (perch_attr_get(attr, &fields[i]) && is_newer(kernel, fields[i].since) &&
 		    strcmp(fields[i].name, "kprobe_func") &&
 		    strcmp(fields[i].name, "uprobe_path") &&
 		    strcmp(fields[i].name, "kprobe_addr") && strcmp(fields[i].name, "probe_offset"))
@@ -47,7 +47,7 @@ static bool knows(const struct kernel *kernel, const struct perch_attr *attr)
 	bits = perch_attr_bits(&nr);
 	for (size_t i = 0; i < nr; i++)
 		if (perch_attr_get(attr, perch_attr_get_field(bits[i].field)) & bits[i].bit &&
-		    newer(kernel, bits[i].since))
+		    is_newer(kernel, bits[i].since))
 			return false;
 	return true;
 }
@@ -68,7 +68,7 @@ static int replay(void *context, const struct perch_attr *attr, pid_t pid, int c
 			errno = E2BIG;
 			return -1;
 		}
-	if (knows(kernel, attr) && !(attr->sample_type & kernel->lacks)) {
+	if (supports(kernel, attr) && !(attr->sample_type & kernel->lacks)) {
 		kernel->opened++;
 		return 42;
 	}
@@ -104,8 +104,8 @@ static int open_on(struct kernel *kernel, struct perch_attr *attr,
 	return fd;
 }
 
-/* A wish of each age; optional are all but the first. */
-static struct perch_attr wishes(void)
+/* A feature of each release; all but the first are optional. */
+static struct perch_attr requested_attr(void)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) };
 
@@ -121,9 +121,9 @@ static struct perch_attr wishes(void)
 	return attr;
 }
 
-static struct perch_attr optional_wishes(void)
+static struct perch_attr optional_attr(void)
 {
-	struct perch_attr optional = wishes();
+	struct perch_attr optional = requested_attr();
 
 	optional.type = 0;
 	optional.size = 0;
@@ -139,7 +139,7 @@ static const struct {
 	uint32_t size;
 	const char *missing_features;
 	int calls;
-} ages[] = {
+} releases[] = {
 	{ 6, 19, PERCH_ATTR_SIZE_VER9, "", 1 },
 	{ 6, 18, PERCH_ATTR_SIZE_VER8, "defer_callchain", 2 },
 	{ 5, 19, PERCH_ATTR_SIZE_VER7, "read_format LOST, defer_callchain", 5 },
@@ -148,45 +148,47 @@ static const struct {
 	{ 5, 4, PERCH_ATTR_SIZE_VER5,
 	  "sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, cgroup, text_poke, build_id, defer_callchain",
 	  15 },
-	{ 3, 16, PERCH_ATTR_SIZE_VER3, /* what is beyond its size goes at once */
+	{ 3, 16, PERCH_ATTR_SIZE_VER3, /* fields beyond its size are omitted at once */
 	  "sample_type REGS_INTR, sample_type CGROUP, sample_type WEIGHT_STRUCT, read_format LOST, context_switch, "
 	  "namespaces, ksymbol, cgroup, text_poke, build_id, defer_callchain, sample_regs_intr, sample_max_stack",
 	  23 },
 };
 
-static void kernels_of_all_ages(void **state)
+static void kernels_of_all_releases(void **state)
 {
-	const struct perch_attr optional = optional_wishes(), wanted = wishes();
+	const struct perch_attr optional = optional_attr(), wanted = requested_attr();
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
-		struct kernel kernel = { ages[i].major, ages[i].minor, ages[i].size, .answer = 0 };
+	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
+		struct kernel kernel = { releases[i].major, releases[i].minor, releases[i].size,
+					 .answer = 0 };
 		struct perch_attr attr = wanted, missing_features;
 		struct perch_error err;
 		char text[512];
 
 		if (open_on(&kernel, &attr, &optional, &missing_features, &err) != 42)
-			fail_msg("%u.%u: %s", ages[i].major, ages[i].minor, err.message);
+			fail_msg("%u.%u: %s", releases[i].major, releases[i].minor, err.message);
 		perch_format_attr_features(&missing_features, text, sizeof(text));
-		if (strcmp(text, ages[i].missing_features))
-			fail_msg("%u.%u drops %s", ages[i].major, ages[i].minor, text);
-		assert_true(kernel.calls <= ages[i].calls);
+		if (strcmp(text, releases[i].missing_features))
+			fail_msg("%u.%u drops %s", releases[i].major, releases[i].minor, text);
+		assert_true(kernel.calls <= releases[i].calls);
 		assert_true(attr.sample_type & PERCH_SAMPLE_IP && attr.mmap && attr.mmap2 &&
 			    attr.sample_period == 1);
-		/* what was dropped and what is left make up what was asked for */
+		/* omitted and accepted features are together the requested ones */
 		for (size_t k = 0; k < sizeof(attr); k++)
 			if (((unsigned char *)&attr)[k] + ((unsigned char *)&missing_features)[k] !=
 			    ((const unsigned char *)&wanted)[k])
-				fail_msg("%u.%u: byte %zu", ages[i].major, ages[i].minor, k);
+				fail_msg("%u.%u: byte %zu", releases[i].major, releases[i].minor,
+					 k);
 	}
 }
 
-/* An older part is lacking for a reason of its own: the newer ones, which went before it, come
- * back. */
-static void what_went_in_vain_comes_back(void **state)
+/* The kernel lacks an older feature only: is_newer ones, which were omitted before it, are
+ * restored. */
+static void restores_features_that_were_not_the_cause(void **state)
 {
-	const struct perch_attr optional = optional_wishes();
-	struct perch_attr attr = wishes(), missing_features;
+	const struct perch_attr optional = optional_attr();
+	struct perch_attr attr = requested_attr(), missing_features;
 	struct kernel kernel = { 6, 18, PERCH_ATTR_SIZE_VER8, .lacks = PERCH_SAMPLE_REGS_INTR };
 	struct perch_error err;
 	char text[512];
@@ -201,18 +203,18 @@ static void what_went_in_vain_comes_back(void **state)
 	assert_true(kernel.calls <= 30);
 }
 
-static void nothing_else_is_dropped(void **state)
+static void omits_optional_features_only(void **state)
 {
-	struct perch_attr optional = optional_wishes(), attr = wishes(), missing_features,
+	struct perch_attr optional = optional_attr(), attr = requested_attr(), missing_features,
 			  before = attr;
 	struct kernel kernel = { 5, 4, PERCH_ATTR_SIZE_VER6, .answer = 0 };
 	struct perch_error err;
 
 	(void)state;
-	optional.cgroup = 0; /* must be, and is too new */
+	optional.cgroup = 0; /* required, and too new */
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -EINVAL);
 	assert_memory_equal(&attr, &before, sizeof(attr));
-	assert_string_equal(err.field, "defer_callchain"); /* the first refusal is told */
+	assert_string_equal(err.field, "defer_callchain"); /* the first refusal is reported */
 	assert_true(kernel.calls <= 13);
 	memset(&before, 0, sizeof(before));
 	assert_memory_equal(&missing_features, &before, sizeof(missing_features));
@@ -227,7 +229,7 @@ static void nothing_else_is_dropped(void **state)
 	assert_int_equal(open_on(&kernel, NULL, &optional, &missing_features, &err), -EINVAL);
 }
 
-static void too_large_for_the_kernel(void **state)
+static void omits_fields_beyond_the_attr_size(void **state)
 {
 	struct perch_attr attr = {
 		.type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr), .config3 = 1, .config4 = 2
@@ -244,13 +246,13 @@ static void too_large_for_the_kernel(void **state)
 	assert_int_equal(missing_features.config4, 2);
 	assert_false(missing_features.ksymbol);
 	attr.config4 = 2;
-	kernel.size = PERCH_ATTR_SIZE_VER7; /* config3 must be: nothing helps */
+	kernel.size = PERCH_ATTR_SIZE_VER7; /* config3 is required */
 	assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, &err), -E2BIG);
 	assert_string_equal(err.field, "config3");
 	assert_int_equal(attr.config4, 2);
 }
 
-static void what_depends_on_it_goes_too(void **state)
+static void omits_dependent_features(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE, .size = sizeof(attr) },
 			  missing_features;
@@ -283,10 +285,10 @@ static void what_depends_on_it_goes_too(void **state)
 	assert_int_equal(missing_features.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
 }
 
-/* Whatever is asked for of whatever kernel: exactly what is newer goes. */
-static void any_wishes_on_any_kernel(void **state)
+/* Random features on random kernels: exactly the is_newer ones are omitted. */
+static void random_features_on_random_kernels(void **state)
 {
-	const struct perch_attr optional = optional_wishes(), all = wishes();
+	const struct perch_attr optional = optional_attr(), all = requested_attr();
 	const struct perch_attr_field *fields;
 	size_t nr;
 
@@ -303,21 +305,21 @@ static void any_wishes_on_any_kernel(void **state)
 		attr.read_format &= rand();
 		attr.mmap = attr.mmap2 = 1;
 		if (kernel.major == 3 && kernel.minor < 19)
-			kernel.minor = 19; /* what the wishes must have came with it */
+			kernel.minor = 19; /* the first release with the required features */
 		assert_int_equal(open_on(&kernel, &attr, &optional, &missing_features, NULL), 42);
 		for (size_t i = 0; i < nr; i++)
 			if (fields[i].bits == 1 && perch_attr_get(&missing_features, &fields[i]) &&
-			    !newer(&kernel, fields[i].since))
-				fail_msg("%u.%u knows %s", kernel.major, kernel.minor,
+			    !is_newer(&kernel, fields[i].since))
+				fail_msg("%u.%u supports %s", kernel.major, kernel.minor,
 					 fields[i].name);
 		if (missing_features.sample_type & PERCH_SAMPLE_CGROUP)
-			assert_true(newer(&kernel, "5.7"));
+			assert_true(is_newer(&kernel, "5.7"));
 		if (missing_features.read_format)
-			assert_true(newer(&kernel, "6.0"));
+			assert_true(is_newer(&kernel, "6.0"));
 	}
 }
 
-static void parts_in_words(void **state)
+static void formats_features(void **state)
 {
 	struct perch_attr attr = { .type = 5, .size = 128, .config = 3 };
 	char text[64], small[12], none[1] = "x";
@@ -345,13 +347,13 @@ static void parts_in_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernels_of_all_ages),
-		cmocka_unit_test(what_went_in_vain_comes_back),
-		cmocka_unit_test(nothing_else_is_dropped),
-		cmocka_unit_test(too_large_for_the_kernel),
-		cmocka_unit_test(what_depends_on_it_goes_too),
-		cmocka_unit_test(any_wishes_on_any_kernel),
-		cmocka_unit_test(parts_in_words),
+		cmocka_unit_test(kernels_of_all_releases),
+		cmocka_unit_test(restores_features_that_were_not_the_cause),
+		cmocka_unit_test(omits_optional_features_only),
+		cmocka_unit_test(omits_fields_beyond_the_attr_size),
+		cmocka_unit_test(omits_dependent_features),
+		cmocka_unit_test(random_features_on_random_kernels),
+		cmocka_unit_test(formats_features),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of targets, on a machine that is a folder tree. */
+/* Lists of targets on a machine of test files. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ static void threads_of_a_process(void **state)
 
 static pthread_barrier_t barrier;
 
-static void *wait_there(void *unused)
+static void *wait_in_thread(void *unused)
 {
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
@@ -126,10 +126,10 @@ static void threads_of_this_process(void **state)
 	(void)state;
 	pthread_barrier_init(&barrier, NULL, 6);
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, wait_there, NULL), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, wait_in_thread, NULL), 0);
 	pthread_barrier_wait(&barrier);
 	assert_int_equal(perch_targets_add_process(&targets, 0, NULL, NULL), 0);
-	assert_true(targets.nr >= 6); /* a sanitizer may have one of its own */
+	assert_true(targets.nr >= 6); /* a sanitizer may have a thread too */
 	for (size_t i = 0; i < targets.nr; i++) {
 		self |= targets.target[i].pid == gettid();
 		assert_true(!i || targets.target[i].pid > targets.target[i - 1].pid);
@@ -144,31 +144,31 @@ static void threads_of_this_process(void **state)
 
 static volatile bool enough;
 
-static void *nothing(void *unused)
+static void *do_nothing(void *unused)
 {
 	return unused;
 }
 
-static void *come_and_go(void *unused)
+static void *start_threads(void *unused)
 {
 	while (!enough) {
 		pthread_t thread;
 
-		if (!pthread_create(&thread, NULL, nothing, NULL))
+		if (!pthread_create(&thread, NULL, do_nothing, NULL))
 			pthread_join(thread, NULL);
 	}
 	return unused;
 }
 
-/* However busy a process is, its list is made in bounded time, and has every thread once. */
-static void threads_that_come_and_go(void **state)
+/* The list of a busy process is made in bounded time and has every thread once. */
+static void threads_that_start_and_end(void **state)
 {
 	pthread_t busy[3];
 
 	(void)state;
 	enough = false;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&busy[i], NULL, come_and_go, NULL), 0);
+		assert_int_equal(pthread_create(&busy[i], NULL, start_threads, NULL), 0);
 	for (int round = 0; round < 100; round++) {
 		struct perch_targets targets = { 0 };
 		size_t self = 0;
@@ -211,7 +211,7 @@ static void cpus(void **state)
 	perch_targets_clear(&targets);
 }
 
-static void splitting(void **state)
+static void splits_targets_by_cpu(void **state)
 {
 	const struct perch_target there = { .pid = 7, .cpu = 2 };
 	int two[] = { 0, 3 }, wrong[] = { 1 };
@@ -226,7 +226,7 @@ static void splitting(void **state)
 	assert_int_equal(perch_targets_add(&targets, &there, &err), 0);
 	assert_int_equal(perch_targets_add(&targets, &PERCH_ALL_CPUS, &err), 0);
 	assert_int_equal(perch_targets_split(&targets, &absent, machine, &err), -ENODEV);
-	/* on no CPU: not what makes targets vanish without a word */
+	/* an empty list of CPUs must not remove the targets */
 	assert_int_equal(perch_targets_split(&targets, &none, machine, &err), -EINVAL);
 	assert_int_equal(perch_targets_add_cpus(&targets, &none, machine, &err), -EINVAL);
 	assert_int_equal(err.kind, PERCH_ERROR_NO_CPU);
@@ -292,7 +292,7 @@ static void cgroups(void **state)
 		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
 }
 
-static void absent_cgroups(void **state)
+static void refuses_missing_cgroups(void **state)
 {
 	static const char *const outside[] = {
 		"..",
@@ -335,7 +335,7 @@ static void absent_cgroups(void **state)
 	assert_int_equal(perch_targets_add_cgroup(&targets, "/", &absent, machine, &err), -ENODEV);
 	assert_int_equal(targets.nr, 0);
 	assert_int_equal(targets.nr_cgroups, 0);
-	assert_int_equal(dup(0), next); /* nothing is left open */
+	assert_int_equal(dup(0), next); /* no descriptor is left open */
 	close(next);
 	perch_targets_clear(&targets);
 }
@@ -346,11 +346,11 @@ int main(void)
 		cmocka_unit_test(single_targets),
 		cmocka_unit_test(threads_of_a_process),
 		cmocka_unit_test(threads_of_this_process),
-		cmocka_unit_test(threads_that_come_and_go),
+		cmocka_unit_test(threads_that_start_and_end),
 		cmocka_unit_test(cpus),
-		cmocka_unit_test(splitting),
+		cmocka_unit_test(splits_targets_by_cpu),
 		cmocka_unit_test(cgroups),
-		cmocka_unit_test(absent_cgroups),
+		cmocka_unit_test(refuses_missing_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

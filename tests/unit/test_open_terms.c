@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the terms of an event's text make of the options. */
+/* Terms of an event's text override options. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
@@ -57,7 +57,8 @@ static void frame_pointers(void **state)
 	assert_int_equal(attr.sample_max_stack, 0);
 	attr = BUILT(&sampling, .call_graph = PERCH_CALL_GRAPH_FP, .max_stack = 5);
 	assert_int_equal(attr.sample_max_stack, 5);
-	attr = BUILT(&sampling, .max_stack = 6); /* alone it asks for call chains too */
+	attr = BUILT(&sampling,
+		     .max_stack = 6); /* without call-graph= it enables call chains too */
 	assert_true(attr.sample_type & PERCH_SAMPLE_CALLCHAIN);
 	assert_int_equal(attr.sample_max_stack, 6);
 	attr = BUILT(&with_fp, .max_stack = 7);
@@ -94,8 +95,9 @@ static void stack_copies(void **state)
 			 65528);
 	assert_int_equal(perch_attr_build(&attr, &event, &sampling, &err), -EINVAL);
 	assert_string_equal(err.field, "sample_stack_user");
-	/* options with copies: another size, another way, none */
-	assert_int_equal(perch_options_set_call_graph(&wide, PERCH_CALL_GRAPH_DWARF, 16384, &err), 0);
+	/* options with stack copies: other size, other mode, none */
+	assert_int_equal(perch_options_set_call_graph(&wide, PERCH_CALL_GRAPH_DWARF, 16384, &err),
+			 0);
 	assert_int_equal(BUILT(&wide, .inherit = PERCH_TRISTATE_UNSET).sample_stack_user, 16384);
 	assert_int_equal(BUILT(&wide, .stack_bytes = 64).sample_stack_user, 64);
 	attr = BUILT(&wide, .call_graph = PERCH_CALL_GRAPH_FP);
@@ -105,12 +107,12 @@ static void stack_copies(void **state)
 		attr.sample_stack_user | attr.sample_regs_user | attr.exclude_callchain_user, 0);
 	attr = BUILT(&wide, .call_graph = PERCH_CALL_GRAPH_NONE);
 	assert_int_equal(attr.sample_type, sampling.sample);
-	attr = BUILT(&sampling, .stack_bytes = 64); /* nothing is copied: no size of it */
+	attr = BUILT(&sampling, .stack_bytes = 64); /* without stack copies the size is ignored */
 	assert_int_equal(attr.sample_type, sampling.sample);
 	assert_int_equal(attr.sample_stack_user, 0);
 }
 
-static void last_branches(void **state)
+static void branch_stacks(void **state)
 {
 	const uint64_t kinds = PERCH_SAMPLE_BRANCH_USER | PERCH_SAMPLE_BRANCH_CALL_STACK |
 			       PERCH_SAMPLE_BRANCH_NO_FLAGS | PERCH_SAMPLE_BRANCH_NO_CYCLES |
@@ -133,7 +135,7 @@ static void last_branches(void **state)
 	assert_int_equal(attr.sample_type, sampling.sample | PERCH_SAMPLE_CALLCHAIN);
 	assert_int_equal(attr.branch_sample_type, 0);
 	assert_int_equal(perch_options_set_call_graph(&any, PERCH_CALL_GRAPH_NONE, 0, NULL), 0);
-	/* not asked for by a call graph */
+	/* requested by the options, not by a call graph */
 	assert_int_equal(any.branch_sample_type, PERCH_SAMPLE_BRANCH_ANY);
 	attr = BUILT(&sampling,
 		     .branch_sample_type = PERCH_SAMPLE_BRANCH_ANY_CALL | PERCH_SAMPLE_BRANCH_USER);
@@ -162,7 +164,7 @@ static void paths_are_not_inherited(void **state)
 	assert_false(attr.inherit);
 }
 
-static void the_rest(void **state)
+static void other_terms(void **state)
 {
 	struct perch_options all = { .period = 1,
 				     .sample = PERCH_SAMPLE_IP,
@@ -247,20 +249,20 @@ static const struct {
 	uint64_t config, config1, expected;
 } readable[] = {
 	{ PERCH_TYPE_HARDWARE, 0, 0, 2 },
-	{ PERCH_TYPE_HARDWARE, 0, 1, 3 }, /* long, as the text has it */
+	{ PERCH_TYPE_HARDWARE, 0, 1, 3 }, /* the bit of long does not change */
 	{ PERCH_TYPE_HARDWARE, 9ull << 32, 0, 32 },
 	{ PERCH_TYPE_HW_CACHE, 8ull << 32 | 1, 0, 2 },
 	{ PERCH_TYPE_HARDWARE, 77ull << 32, 0, 0 }, /* no such PMU */
 	{ PERCH_TYPE_RAW, 0x11, 0, 2 },
 	{ 9, 0x11, 0, 32 },
-	{ 20, 1, 0, 0 }, /* no core's */
+	{ 20, 1, 0, 0 }, /* not a core PMU */
 	{ 21, 1, 0, 0 }, /* no such bit */
 	{ 33, 1, 0, 0 },
 	{ PERCH_TYPE_SOFTWARE, 1, 0, 0 },
 	{ PERCH_TYPE_TRACEPOINT, 1, 0, 0 },
 };
 
-static void reads_by_the_user(void **state)
+static void requests_user_access(void **state)
 {
 	struct perch_options options = { .self_monitoring = 1 };
 	struct perch_machine *machine;
@@ -312,7 +314,7 @@ static unsigned precision(struct perch_machine *machine, uint32_t type, uint64_t
 	return attr.precise_ip;
 }
 
-static void as_precise_as_can_be(void **state)
+static void maximum_precision(void **state)
 {
 	const struct perch_options counting = { 0 }, exact = { .period = 1, .precise = 1 };
 	struct perch_machine *machine;
@@ -327,7 +329,7 @@ static void as_precise_as_can_be(void **state)
 	assert_int_equal(precision(machine, 10, 0x3c, sampling), 2);
 	assert_int_equal(precision(machine, 11, 0x3c, sampling), 0);
 	assert_int_equal(precision(machine, 10, 0x3c, counting), 0);
-	assert_int_equal(precision(machine, 10, 0x3c, exact), 1); /* said otherwise */
+	assert_int_equal(precision(machine, 10, 0x3c, exact), 1); /* the options set it */
 	perch_machine_free(machine);
 	tree_remove(root);
 }
@@ -337,12 +339,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_pointers),
 		cmocka_unit_test(stack_copies),
-		cmocka_unit_test(last_branches),
-		cmocka_unit_test(the_rest),
+		cmocka_unit_test(branch_stacks),
+		cmocka_unit_test(other_terms),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(counters_take_no_samples),
-		cmocka_unit_test(reads_by_the_user),
-		cmocka_unit_test(as_precise_as_can_be),
+		cmocka_unit_test(requests_user_access),
+		cmocka_unit_test(maximum_precision),
 		cmocka_unit_test(paths_are_not_inherited),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads without a system call: the arithmetic on made-up pages, and the ways back to read(2). */
+/* Self-monitoring reads (rdpmc): the arithmetic on artificial pages, and the fallback to read(2).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -18,15 +19,14 @@
 
 static struct perch_mmap_page page;
 static uint64_t in_register, in_clock;
-static uint32_t asked_index;
+static uint32_t requested_index;
 static int reads, changes_left;
 
-/* What the kernel does when it interrupts: the lock is another one afterwards, and the numbers are.
- */
+/* Changes the lock and the offset while the counter is read, as the kernel does in an interrupt. */
 static bool read_counter(uint32_t index, uint64_t *value)
 {
 	reads++;
-	asked_index = index;
+	requested_index = index;
 	*value = in_register;
 	if (changes_left) {
 		changes_left--;
@@ -54,7 +54,7 @@ static int setup(void **state)
 #endif
 	page.pmc_width = 48;
 	page.time_mult = 1;
-	in_register = in_clock = asked_index = reads = changes_left = 0;
+	in_register = in_clock = requested_index = reads = changes_left = 0;
 	return 0;
 }
 
@@ -73,17 +73,17 @@ static void values_are_signed(void **state)
 	} cases[] = {
 		{ 48, 5, 100, 105 },
 		{ 48, 0xffffffffffff, 100, 99 },	     /* -1 */
-		{ 48, 0x800000000000, INT64_C(1) << 47, 0 }, /* the least there is */
+		{ 48, 0x800000000000, INT64_C(1) << 47, 0 }, /* the smallest value */
 		{ 48, 0x7fffffffffff, 1, UINT64_C(1) << 47 },
 		{ 40, 0xfffffffffe, 10, 8 },
 		{ 40, 0x7fffffffff, 0, 0x7fffffffff },
-		/* bits above the width are none */
+		/* bits above the width are ignored */
 		{ 40, 0xab7f00000001, 0, 0x7f00000001 },
 		{ 32, 0xffffffff, 0x100000000, 0xffffffff },
 		{ 32, 0x80000000, 0x80000000, 0 },
 		{ 64, 0xfffffffffffffff0, 0x20, 0x10 },
 		{ 64, 0x123456789abcdef0, 0, 0x123456789abcdef0 },
-		/* after a reset the kernel's copy is not signed: offset is -0x80001000, and
+		/* after a reset the kernel's copy is unsigned: offset is -0x80001000 or
 		   -0xffff00000000 */
 		{ 32, 0x80001234, -INT64_C(0x80001000), 0x234 },
 		{ 48, 0xffff00000077, -INT64_C(0xffff00000000), 0x77 },
@@ -99,26 +99,26 @@ static void values_are_signed(void **state)
 		if (words[0] != cases[i].value)
 			fail_msg("case %zu: %#llx", i, (unsigned long long)words[0]);
 	}
-	assert_int_equal(asked_index, 3);
-	/* the whole range of shifts is defined, whatever the page says */
+	assert_int_equal(requested_index, 3);
+	/* every width has a defined result */
 	for (unsigned width = 0; width < 200; width++)
 		(void)perch__sign_extend(0x123456789abcdef0, width);
 }
 
-static void times_go_on(void **state)
+static void times_advance(void **state)
 {
 	uint64_t words[3];
 
 	(void)state;
 	page.time_enabled = 5000;
 	page.time_running = 3000;
-	/* as of when the clock said 7 << 20, at one ns a tick */
+	/* the page was written at clock 7 << 20; 1 ns per tick */
 	page.time_offset = -(UINT64_C(7) << 20);
 	in_clock = (7 << 20) + 250;
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 5250);
 	assert_int_equal(words[2], 3250);
-	/* 2.5 GHz: 0.4 ns a tick; the product of both has more than 64 bits */
+	/* 2.5 GHz: 0.4 ns per tick; the product has more than 64 bits */
 	page.time_shift = 31;
 	page.time_mult = 858993459;
 	page.time_offset = 0;
@@ -126,8 +126,7 @@ static void times_go_on(void **state)
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_true(words[1] - 5000 == ((__uint128_t)in_clock * page.time_mult) >> 31);
 	assert_true(words[1] - words[2] == 2000);
-	/* a clock behind the kernel's: less than the page says, and whoever takes differences sees
-	 * to it */
+	/* a clock behind the kernel's: times are less than in the page */
 	page.time_shift = 0;
 	page.time_mult = 1;
 	page.time_offset = -UINT64_C(100);
@@ -143,12 +142,12 @@ static void short_clocks_wrap(void **state)
 	(void)state;
 	page.cap_user_time_short = 1;
 	page.time_mask = 0xffffffff;
-	page.time_cycles = 0x3fffffff0; /* the 34 bits that were counted so far */
+	page.time_cycles = 0x3fffffff0; /* 34 bits, more than the clock has */
 	page.time_offset = -UINT64_C(0x3fffffff0);
-	in_clock = 0x10; /* gone round since */
+	in_clock = 0x10; /* wrapped since */
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 0x20);
-	in_clock = 0xfffffff8; /* not yet */
+	in_clock = 0xfffffff8; /* not wrapped */
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(words[1], 8);
 	page.cap_user_time_short = PERCH__ALWAYS_SHORT;
@@ -167,17 +166,17 @@ static void a_changing_page_is_read_again(void **state)
 	changes_left = 3;
 	assert_int_equal(read_page(words), PERCH__RDPMC_USED);
 	assert_int_equal(reads, 4);
-	assert_int_equal(words[0], 3005); /* of the last try alone */
+	assert_int_equal(words[0], 3005); /* of the last attempt */
 	reads = 0;
 	changes_left = 1000;
 	assert_int_equal(read_page(words), PERCH__RDPMC_BUSY);
 	assert_int_equal(reads, PERCH__RDPMC_TRIES);
 	changes_left = 0;
-	page.lock = 7; /* being written, by whom we interrupted for good */
+	page.lock = 7; /* odd: being written */
 	assert_int_equal(read_page(words), PERCH__RDPMC_BUSY);
 }
 
-static void pages_that_cannot_tell(void **state)
+static void pages_without_counter_or_clock(void **state)
 {
 	uint64_t words[3];
 
@@ -193,8 +192,8 @@ static void pages_that_cannot_tell(void **state)
 	assert_int_equal(read_page(words), PERCH__RDPMC_FORBIDDEN);
 }
 
-/* The bits by number are those of the struct. */
-static void capabilities_are_where_they_should(void **state)
+/* The masks match the bits of the struct. */
+static void capability_masks_match_the_struct(void **state)
 {
 	struct perch_mmap_page can = { 0 };
 
@@ -209,7 +208,7 @@ static void capabilities_are_where_they_should(void **state)
 	assert_true(can.capabilities == PERCH__CAN_TIME_SHORT);
 }
 
-/* A kernel whose events have one page and read as 77. */
+/* A replayed kernel: all events share one page, and read(2) returns 77. */
 static struct {
 	struct perch_mmap_page *page;
 	int maps, unmaps, reads, map_errno, opened, refuse_first;
@@ -317,7 +316,7 @@ static struct perch_counter *open_counter(const char *text, const struct perch_t
 	return counter;
 }
 
-static void off_the_pmu_is_read_by_the_kernel(void **state)
+static void uses_read_when_not_on_the_pmu(void **state)
 {
 	struct perch_counter *counter = open_counter("cycles:u", NULL, PERCH_FORMAT_ID);
 	struct perch_count count;
@@ -331,7 +330,7 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	assert_non_null(strstr(err.message, "it was not read yet"));
 	assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 	assert_false(perch_counter_self_monitoring(counter, &err));
-	/* no capability in a page of zeros */
+	/* a page of zeros has no capability */
 	assert_int_equal(err.kind, PERCH_ERROR_PRIVILEGE);
 	kernel.page->cap_user_rdpmc = kernel.page->cap_user_time =
 		kernel.page->cap_user_time_short = 1;
@@ -350,16 +349,16 @@ static void off_the_pmu_is_read_by_the_kernel(void **state)
 	perch_counter_close(counter);
 }
 
-static void *read_elsewhere(void *given)
+static void *read_in_thread(void *given)
 {
 	struct perch_count count;
 
 	return perch_counter_read(given, &count, NULL) || count.value != 77 ? given : NULL;
 }
 
-/* The event is on the PMU of its own thread's CPU. This would die of a privileged instruction if it
- * were tried. */
-static void other_threads_and_children_ask_the_kernel(void **state)
+/* Another thread may be on another CPU and must not read the register: without the capability the
+ * instruction would kill the test. */
+static void other_threads_and_children_use_read(void **state)
 {
 	struct perch_counter *counter = open_counter("cycles:u", NULL, 0);
 	struct perch_count count;
@@ -374,10 +373,10 @@ static void other_threads_and_children_ask_the_kernel(void **state)
 		kernel.page->cap_user_rdpmc = kernel.page->cap_user_time =
 			kernel.page->cap_user_time_short = 1;
 		kernel.page->index = 1;
-		/* as the kernel's own pages are */
+		/* like the kernel's pages */
 		madvise(kernel.page, kernel.mapped, MADV_DONTFORK);
 	}
-	assert_int_equal(pthread_create(&thread, NULL, read_elsewhere, counter), 0);
+	assert_int_equal(pthread_create(&thread, NULL, read_in_thread, counter), 0);
 	assert_int_equal(pthread_join(thread, &failed), 0);
 	assert_null(failed);
 	assert_int_equal(kernel.reads, 1);
@@ -395,9 +394,9 @@ static void other_threads_and_children_ask_the_kernel(void **state)
 	perch_counter_close(counter);
 }
 
-static void why_there_is_no_page(void **state)
+static void reports_why_there_is_no_page(void **state)
 {
-	static const struct perch_target somebody = { 1, -1, 0 };
+	static const struct perch_target other_process = { 1, -1, 0 };
 	struct perch_options options = { .machine = machine };
 	struct perch_counter *counter;
 	struct perch_count count;
@@ -422,7 +421,7 @@ static void why_there_is_no_page(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		counter = open_counter(cases[i].text, cases[i].other ? &somebody : NULL,
+		counter = open_counter(cases[i].text, cases[i].other ? &other_process : NULL,
 				       cases[i].read_format);
 		assert_int_equal(perch_counter_read(counter, &count, NULL), 0);
 		assert_int_equal(count.value, 77);
@@ -439,12 +438,12 @@ static void why_there_is_no_page(void **state)
 	assert_int_equal(err.errnum, EPERM);
 	perch_counter_close(counter);
 #else
-	(void)somebody;
+	(void)other_process;
 #endif
 }
 
-/* What would let the cores' counters be read helps no other PMU's. */
-static void other_pmus_cannot_be_helped(void **state)
+/* The remedies for core PMUs do not help for other PMUs. */
+static void no_remedy_for_other_pmus(void **state)
 {
 	static const struct tree_file files[] = {
 		{ "/sys/bus/event_source/devices/apart/type", "40\n" },
@@ -481,15 +480,15 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup_kernel, teardown_kernel)
 	const struct CMUnitTest tests[] = {
 		PAGE(values_are_signed),
-		PAGE(times_go_on),
+		PAGE(times_advance),
 		PAGE(short_clocks_wrap),
 		PAGE(a_changing_page_is_read_again),
-		PAGE(pages_that_cannot_tell),
-		PAGE(capabilities_are_where_they_should),
-		CASE(off_the_pmu_is_read_by_the_kernel),
-		CASE(other_threads_and_children_ask_the_kernel),
-		CASE(why_there_is_no_page),
-		cmocka_unit_test(other_pmus_cannot_be_helped),
+		PAGE(pages_without_counter_or_clock),
+		PAGE(capability_masks_match_the_struct),
+		CASE(uses_read_when_not_on_the_pmu),
+		CASE(other_threads_and_children_use_read),
+		CASE(reports_why_there_is_no_page),
+		cmocka_unit_test(no_remedy_for_other_pmus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
