@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that watches one of its own variables: whoever writes to it is interrupted by SIGTRAP,
- * and told of. */
+/* Watches a variable of this program: each write to it raises SIGTRAP, and the handler records
+ * where it was. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static volatile long balance;
 
 static struct trap {
 	uintptr_t at;		       /* the instruction after the write */
-	const volatile long *variable; /* what the event was told to hand over */
+	const volatile long *variable; /* sig_data of the event */
 	long value;
 } traps[MOST];
 static volatile sig_atomic_t nr_traps;
@@ -45,7 +45,7 @@ static uintptr_t where(const ucontext_t *context)
 #endif
 }
 
-/* The C library's siginfo_t may be older than this part of it: si_addr, then si_perf_data. */
+/* siginfo_t of the C library may lack these fields: si_addr, then si_perf_data. */
 static uintptr_t data_of(const siginfo_t *info)
 {
 	uintptr_t data;
@@ -63,7 +63,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
 		traps[nr_traps++] = (struct trap){ where(context), variable, *variable };
 }
 
-/* The function that begins nearest before the address. */
+/* The name of the function that has the address. */
 static const char *writer_at(uintptr_t at)
 {
 	const struct writer *found = NULL;
@@ -83,7 +83,7 @@ int main(void)
 	const struct perch_options options = {
 		.period = 1, /* each write */
 		.sigtrap = 1,
-		/* what sigtrap needs: another program has no such handler */
+		/* sigtrap needs it: a new program does not have the handler */
 		.remove_on_exec = 1,
 		.sig_data = (uintptr_t)&balance,
 		.exclude_kernel = 1,
@@ -98,14 +98,14 @@ int main(void)
 		return perror("no handler"), 1;
 	snprintf(event, sizeof(event), "mem:%p/%zu:w", (void *)&balance, sizeof(balance));
 	if (perch_counter_open(&writes, event, &PERCH_SELF, &options, &err) < 0)
-		return perch_error_print(stderr, &err), 1; /* what failed, why, what to do */
+		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
 	perch_counter_enable(writes);
 	deposit(100);
 	withdraw(30);
 	deposit(5);
 	perch_counter_disable(writes);
-	balance = 0; /* nobody looks any more */
+	balance = 0; /* not watched any more */
 
 	if (perch_counter_read(writes, &count, &err) < 0)
 		return perch_error_print(stderr, &err), 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts how often a program calls a function, in its own code or in a library's; what it starts is
- * not counted, for probes are not inherited:
+ * Counts how often a program calls a function of its own or of a library. Child processes are not
+ * counted, because probes cannot be inherited:
  *
  *	count-calls libc malloc -- ls -l
  *	count-calls ./server handle_request -- ./server --once
@@ -26,7 +26,7 @@ static pid_t start(char **argv, int *go)
 	if (pid == 0) {
 		close(ends[1]);
 		if (read(ends[0], &byte, 1) != 1)
-			_exit(0); /* the parent gave up */
+			_exit(0); /* the parent failed */
 		execvp(argv[0], argv);
 		perror(argv[0]);
 		_exit(127);
@@ -54,9 +54,9 @@ int main(int argc, char **argv)
 	if (target.pid < 0)
 		return perror("cannot start a process"), 1;
 	if (perch_counter_open(&counter, event, &target, &options, &err) < 0) {
-		/* a function that is not there: what it may have been */
+		/* for an unknown function the remedy has suggestions */
 		perch_error_print(stderr, &err);
-		/* probes are for root: 77 says so to a test */
+		/* exit status 77: the test is skipped, probes need root */
 		return err.errnum == EACCES ? 77 : 1;
 	}
 	if (write(go, "", 1) != 1 || waitpid(target.pid, &status, 0) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts some events on every CPU for a moment: one set, one read, a line for each CPU. */
+/* Counts some events on every CPU for a short time with one set, and prints a line for each CPU. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ int main(void)
 	struct perch_error err;
 	int rc;
 
-	/* cycles are left out, and told, where there is no hardware for them */
+	/* without hardware counters cycles are skipped, and the reason is printed */
 	rc = perch_events_parse(&events, "{context-switches,page-faults},cpu-clock,cycles", NULL,
 				&err);
 	if (!rc)
@@ -67,6 +67,6 @@ int main(void)
 	perch_set_close(set);
 	perch_targets_clear(&targets);
 	perch_events_clear(&events);
-	/* 77: an ordinary user may not look at whole CPUs */
+	/* 77: the test is skipped, unprivileged users may not measure CPUs */
 	return rc == -EACCES ? 77 : rc != 0;
 }

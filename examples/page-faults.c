@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that counts its own page faults while it touches a megabyte of fresh memory. */
+/* Counts the page faults of this program while it writes to a megabyte of fresh memory. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <perch/count.h>
@@ -17,7 +17,7 @@ int main(void)
 	if (memory == MAP_FAILED || madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE) < 0)
 		return perror("no memory"), 1;
 	if (perch_counter_open(&counter, "page-faults:u", &PERCH_SELF, NULL, &err) < 0)
-		return perch_error_print(stderr, &err), 1; /* what failed, why, what to do */
+		return perch_error_print(stderr, &err), 1; /* what failed, why, and a remedy */
 
 	perch_counter_enable(counter);
 	for (int page = 0; page < PAGES; page++)

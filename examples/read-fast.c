@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times a stretch of code in instructions, without a system call where the machine lets. */
+/* Counts the instructions of a piece of code, without system calls where the machine allows it. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ int main(void)
 	struct perch_counter *counter;
 	struct perch_error err;
 
-	/* without hardware counters, the time on the CPU instead */
+	/* without hardware counters: CPU time */
 	if (perch_counter_open(&counter, "instructions:u", &PERCH_SELF, &options, &err) &&
 	    perch_counter_open(&counter, "task-clock:u", &PERCH_SELF, &options, &err))
 		return perch_error_print(stderr, &err), 77;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of an arm64 machine, which has hardware counters, and the loop whose instructions they
- * count. */
+/* The tests of the arm64 machine, which has hardware counters, and the loop that they count. */
 #include "guest.h"
 
 __asm__(".text\n"
@@ -16,6 +15,6 @@ __asm__(".text\n"
 	".size guest_loop, . - guest_loop\n");
 
 const struct guest_test *const guest_lists[] = {
-	guest_counts, guest_groups,	guest_sets,  guest_samples, guest_names,
-	guest_probes, guest_user_reads, guest_users, NULL,
+	guest_counts, guest_groups,	     guest_sets,  guest_samples, guest_names,
+	guest_probes, guest_self_monitoring, guest_users, NULL,
 };

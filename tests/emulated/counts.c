@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Single counters: exact counts, sides, resets, what cannot be had. */
+/* Single counters: exact counts, exclusions, resets, refusals. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,11 +11,9 @@
 
 #include "guest.h"
 
-/* What lies between the two ioctls beside the loop: their own ends in user space, and the way
- * there. */
+/* Instructions between the two ioctls that are not of the loop. */
 #define AROUND 300
-/* The kernel's tick comes each 4 ms, and QEMU counts some of its instructions as if they were user
- * space's. */
+/* A kernel tick every 4 ms, of which QEMU counts some instructions as user space. */
 #define TICK 12000
 
 static void open_or_fail(struct perch_counter **counter, const char *text,
@@ -26,26 +24,26 @@ static void open_or_fail(struct perch_counter **counter, const char *text,
 	CHECK_OK(perch_counter_open(counter, text, &PERCH_SELF, options, &err), &err);
 }
 
-static struct perch_count count_once(struct perch_counter *counter, uint64_t turns)
+static struct perch_count count_once(struct perch_counter *counter, uint64_t iterations)
 {
 	struct perch_error err;
 	struct perch_count count;
 
 	CHECK(!perch_counter_reset(counter), "%s", perch_counter_name(counter));
 	CHECK(!perch_counter_enable(counter), "%s", perch_counter_name(counter));
-	guest_loop(turns);
+	guest_loop(iterations);
 	CHECK(!perch_counter_disable(counter), "%s", perch_counter_name(counter));
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	return count;
 }
 
-/* The least of several counts is one without a tick, and with all pages there. */
-static struct perch_count count_loop(struct perch_counter *counter, uint64_t turns)
+/* Returns the smallest of several counts: without a tick and without page faults. */
+static struct perch_count count_loop(struct perch_counter *counter, uint64_t iterations)
 {
-	struct perch_count least = count_once(counter, turns);
+	struct perch_count least = count_once(counter, iterations);
 
 	for (int i = 0; i < 8; i++) {
-		struct perch_count count = count_once(counter, turns);
+		struct perch_count count = count_once(counter, iterations);
 
 		if (count.value < least.value)
 			least = count;
@@ -53,8 +51,7 @@ static struct perch_count count_loop(struct perch_counter *counter, uint64_t tur
 	return least;
 }
 
-/* A loop of a known number of instructions is counted to the last one: two lengths differ by
- * exactly the turns. */
+/* The count of a loop is exact: two lengths differ by exactly their instructions. */
 static void instructions_exact(void)
 {
 	struct perch_counter *counter;
@@ -65,19 +62,20 @@ static void instructions_exact(void)
 	many = count_loop(counter, 101000);
 	CHECK(few.state == PERCH_COUNT_STATE_EXACT && many.state == PERCH_COUNT_STATE_EXACT,
 	      "states %d, %d", few.state, many.state);
-	CHECK(few.value > 1000 * GUEST_TURN && few.value < 1000 * GUEST_TURN + AROUND, "%" PRIu64,
-	      few.value);
-	CHECK(many.value - few.value == 100000 * GUEST_TURN, "%" PRIu64 " - %" PRIu64, many.value,
-	      few.value);
+	CHECK(few.value > 1000 * GUEST_LOOP_INSTRUCTIONS &&
+		      few.value < 1000 * GUEST_LOOP_INSTRUCTIONS + AROUND,
+	      "%" PRIu64, few.value);
+	CHECK(many.value - few.value == 100000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64 " - %" PRIu64,
+	      many.value, few.value);
 	CHECK(many.scaled == many.value, "%" PRIu64, many.scaled);
 	CHECK(many.running_ns == many.enabled_ns && many.enabled_ns, "%" PRIu64 " of %" PRIu64,
 	      many.running_ns, many.enabled_ns);
-	guest_note("%" PRIu64 " instructions beside a loop of %d", few.value - 1000 * GUEST_TURN,
-		   1000 * GUEST_TURN);
+	guest_note("%" PRIu64 " instructions beside a loop of %d",
+		   few.value - 1000 * GUEST_LOOP_INSTRUCTIONS, 1000 * GUEST_LOOP_INSTRUCTIONS);
 	perch_counter_close(counter);
 }
 
-/* The emulator's clock is 1 ns an instruction, and a cycle is 1 ns at the 1 GHz of its counter. */
+/* In the emulator an instruction takes 1 ns, which is a cycle at 1 GHz. */
 static void cycles_count(void)
 {
 	struct perch_counter *counter;
@@ -86,13 +84,13 @@ static void cycles_count(void)
 	open_or_fail(&counter, "cycles:u", NULL);
 	count = count_loop(counter, 1000000);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "state %d", count.state);
-	CHECK(guest_off(count.value, 1000000 * GUEST_TURN) < 10, "%" PRIu64, count.value);
+	CHECK(guest_off(count.value, 1000000 * GUEST_LOOP_INSTRUCTIONS) < 10, "%" PRIu64,
+	      count.value);
 	perch_counter_close(counter);
 }
 
-/* Three counters at the same time over loop and system calls: user space and kernel add up to both.
- */
-static void sides_add_up(void)
+/* Three counters at the same time: the counts of user space and of the kernel add up to both. */
+static void user_and_kernel_add_up(void)
 {
 	static const char *const names[3] = { "instructions", "instructions:u", "instructions:k" };
 	struct perch_counter *counter[3];
@@ -110,12 +108,13 @@ static void sides_add_up(void)
 		perch_counter_disable(counter[i]);
 	for (int i = 0; i < 3; i++)
 		CHECK_OK(perch_counter_read(counter[i], &count[i], &err), &err);
-	CHECK(count[1].value >= 50000 * GUEST_TURN && count[1].value < 50000 * GUEST_TURN + TICK,
+	CHECK(count[1].value >= 50000 * GUEST_LOOP_INSTRUCTIONS &&
+		      count[1].value < 50000 * GUEST_LOOP_INSTRUCTIONS + TICK,
 	      "user %" PRIu64, count[1].value);
 	CHECK(count[2].value > 100 * 50, "kernel %" PRIu64, count[2].value);
 	CHECK(count[0].value > count[1].value && count[0].value > count[2].value, "%" PRIu64,
 	      count[0].value);
-	/* enabled first and disabled last, it has four more ioctls inside */
+	/* enabled first and disabled last, it counts four more ioctls */
 	CHECK(count[0].value >= count[1].value + count[2].value,
 	      "%" PRIu64 " < %" PRIu64 " + %" PRIu64, count[0].value, count[1].value,
 	      count[2].value);
@@ -126,7 +125,7 @@ static void sides_add_up(void)
 		perch_counter_close(counter[i]);
 }
 
-/* Options say the same as modifiers. */
+/* The options have the effect of modifiers. */
 static void exclude_options(void)
 {
 	struct perch_options no_kernel = { .exclude_kernel = 1 }, no_user = { .exclude_user = 1 };
@@ -136,15 +135,15 @@ static void exclude_options(void)
 	open_or_fail(&user, "instructions", &no_kernel);
 	open_or_fail(&kernel, "instructions", &no_user);
 	count = count_loop(user, 100000);
-	CHECK(count.value < 100000 * GUEST_TURN + AROUND, "%" PRIu64, count.value);
+	CHECK(count.value < 100000 * GUEST_LOOP_INSTRUCTIONS + AROUND, "%" PRIu64, count.value);
 	count = count_loop(kernel, 1000000);
 	CHECK(count.value > 0 && count.value < 1000000, "%" PRIu64, count.value);
 	perch_counter_close(user);
 	perch_counter_close(kernel);
 }
 
-/* Disabled, it stands; enabled, it goes on from there; reset, value and times begin again. */
-static void switched_and_reset(void)
+/* A disabled counter does not count, an enabled one continues, and a reset one starts at 0. */
+static void enable_disable_reset(void)
 {
 	struct perch_counter *counter;
 	struct perch_count first, second;
@@ -163,8 +162,8 @@ static void switched_and_reset(void)
 	guest_loop(100000);
 	perch_counter_disable(counter);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(second.value > 2 * 100000 * GUEST_TURN &&
-		      second.value < 2 * (100000 * GUEST_TURN + TICK),
+	CHECK(second.value > 2 * 100000 * GUEST_LOOP_INSTRUCTIONS &&
+		      second.value < 2 * (100000 * GUEST_LOOP_INSTRUCTIONS + TICK),
 	      "%" PRIu64, second.value);
 	CHECK(second.enabled_ns > first.enabled_ns + 100000, "%" PRIu64 " after %" PRIu64,
 	      second.enabled_ns, first.enabled_ns);
@@ -175,7 +174,7 @@ static void switched_and_reset(void)
 	perch_counter_close(counter);
 }
 
-/* A delta from a running counter: what lies between two reads. */
+/* The difference of two reads of an enabled counter. */
 static void delta_of_running(void)
 {
 	struct perch_options options = { .enabled = 1 };
@@ -187,13 +186,13 @@ static void delta_of_running(void)
 	CHECK_OK(perch_counter_read(counter, &first, &err), &err);
 	guest_loop(100000);
 	CHECK_OK(perch_counter_read(counter, &second, &err), &err);
-	CHECK(second.value - first.value >= 100000 * GUEST_TURN &&
-		      second.value - first.value < 100000 * GUEST_TURN + TICK,
+	CHECK(second.value - first.value >= 100000 * GUEST_LOOP_INSTRUCTIONS &&
+		      second.value - first.value < 100000 * GUEST_LOOP_INSTRUCTIONS + TICK,
 	      "%" PRIu64, second.value - first.value);
 	perch_counter_close(counter);
 }
 
-/* On a CPU rather than in a thread: what anyone runs there. */
+/* A counter on a CPU counts all processes there. */
 static void on_a_cpu(void)
 {
 	struct perch_target target = { .pid = -1, .cpu = 1 };
@@ -204,15 +203,15 @@ static void on_a_cpu(void)
 	CHECK_OK(perch_counter_open(&counter, "instructions:u", &target, NULL, &err), &err);
 	guest_pin(1);
 	here = count_loop(counter, 100000);
-	CHECK(here.value >= 100000 * GUEST_TURN, "%" PRIu64, here.value);
+	CHECK(here.value >= 100000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64, here.value);
 	guest_pin(0);
 	there = count_loop(counter, 100000);
-	CHECK(there.value < 1000 * GUEST_TURN, "%" PRIu64, there.value);
+	CHECK(there.value < 1000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64, there.value);
 	perch_counter_close(counter);
 }
 
-/* A thread takes its counter along from one CPU's PMU to another's. */
-static void follows_the_thread(void)
+/* The counter of a thread moves with it to another CPU. */
+static void moves_with_the_thread(void)
 {
 	struct perch_counter *counter;
 	struct perch_count count;
@@ -226,14 +225,14 @@ static void follows_the_thread(void)
 	guest_loop(100000);
 	perch_counter_disable(counter);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(count.value >= 200000 * GUEST_TURN && count.value < 200000 * GUEST_TURN + 3 * TICK,
+	CHECK(count.value >= 200000 * GUEST_LOOP_INSTRUCTIONS &&
+		      count.value < 200000 * GUEST_LOOP_INSTRUCTIONS + 3 * TICK,
 	      "%" PRIu64, count.value);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "state %d", count.state);
 	perch_counter_close(counter);
 }
 
-/* A child's instructions come to the parent's counter when it exits, and are no part of one that is
- * not inherited. */
+/* The count of a child is added to the parent's when it exits, if the event is inherited. */
 static void inherited(void)
 {
 	struct perch_options options = { .inherit = 1, .enabled = 1 }, alone = { .enabled = 1 };
@@ -252,17 +251,17 @@ static void inherited(void)
 	}
 	CHECK(waitpid(child, &status, 0) == child && !status, "status %#x", status);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-	CHECK(count.value >= 10000000 * GUEST_TURN &&
-		      count.value < 10000000 * GUEST_TURN + 20 * TICK,
+	CHECK(count.value >= 10000000 * GUEST_LOOP_INSTRUCTIONS &&
+		      count.value < 10000000 * GUEST_LOOP_INSTRUCTIONS + 20 * TICK,
 	      "%" PRIu64, count.value);
 	CHECK_OK(perch_counter_read(own, &count, &err), &err);
-	CHECK(count.value < 1000000 * GUEST_TURN, "%" PRIu64, count.value);
+	CHECK(count.value < 1000000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64, count.value);
 	perch_counter_close(counter);
 	perch_counter_close(own);
 }
 
-/* What this PMU has no counter for is refused as such, and not as some number that no one knows. */
-static void absent_events(void)
+/* Events that the PMU does not have are refused as not supported. */
+static void unsupported_events(void)
 {
 	static const char *const names[] = { "cache-misses", "branch-misses",
 					     "L1-dcache-load-misses", "bus-cycles" };
@@ -278,7 +277,7 @@ static void absent_events(void)
 	}
 }
 
-/* With a side that the PMU cannot leave out. */
+/* The PMU does not support exclude_idle. */
 static void idle_cannot_be_excluded(void)
 {
 	struct perch_options options = { .exclude_idle = 1 };
@@ -291,7 +290,7 @@ static void idle_cannot_be_excluded(void)
 	guest_note("%s: %s", perch_error_kind_slug(err.kind), err.message);
 }
 
-/* CPU 1 is taken away: what is opened on it says so. */
+/* An open on CPU 1 fails while it is offline. */
 static void offline_cpu(void)
 {
 	struct perch_target target = { .pid = -1, .cpu = 1 };
@@ -310,15 +309,15 @@ static void offline_cpu(void)
 const struct guest_test guest_counts[] = {
 	{ .name = "instructions of a loop are exact", .run = instructions_exact },
 	{ .name = "cycles of a loop", .run = cycles_count },
-	{ .name = "user space and kernel add up", .run = sides_add_up },
+	{ .name = "user space and kernel add up", .run = user_and_kernel_add_up },
 	{ .name = "exclude_user and exclude_kernel", .run = exclude_options },
-	{ .name = "disable, enable, reset", .run = switched_and_reset },
+	{ .name = "disable, enable, reset", .run = enable_disable_reset },
 	{ .name = "a delta while running", .run = delta_of_running },
 	{ .name = "a counter on a CPU", .run = on_a_cpu },
-	{ .name = "a counter follows its thread to another CPU", .run = follows_the_thread },
+	{ .name = "a counter moves with its thread to another CPU", .run = moves_with_the_thread },
 	{ .name = "an inherited counter", .run = inherited },
-	{ .name = "events that this PMU has not", .run = absent_events },
-	{ .name = "exclude_idle is refused in words", .run = idle_cannot_be_excluded },
+	{ .name = "events that the PMU does not have", .run = unsupported_events },
+	{ .name = "exclude_idle is refused with a message", .run = idle_cannot_be_excluded },
 	{ .name = "a CPU that is offline", .run = offline_cpu },
 	{ 0 },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign FILE MARK: decodes the records of a big-endian machine in FILE's lines that begin with
- * MARK, and compares. */
+/* foreign FILE MARK: decodes the records of a big-endian machine in the lines of FILE that start
+ * with MARK, and compares them with what that machine decoded. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* More events than counters (the PMU has six, and one for cycles): multiplexing, groups, pinned
- * ones. */
+ * events. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,21 +14,22 @@
 #include "guest.h"
 
 #define COUNTERS 6
-#define TURNS	 100000000u /* 0.2 s of the guest: some 50 turns of the kernel's multiplexing */
+#define ITERATIONS \
+	100000000u /* 0.2 s in the guest: about 50 rotations of the kernel's multiplexing */
 
-/* Twelve on six counters: each has about half of the time, and tells so; scaled, each is near the
- * truth. */
+/* Twelve events on six counters: each is on the PMU half of the time, and its scaled count is near
+ * the exact one. */
 static void multiplexed(void)
 {
 	struct perch_counter *counter[12];
 	struct perch_count count;
 	struct perch_error err;
-	uint64_t truth = (uint64_t)TURNS * GUEST_TURN, furthest = 0;
+	uint64_t truth = (uint64_t)ITERATIONS * GUEST_LOOP_INSTRUCTIONS, furthest = 0;
 
 	for (int i = 0; i < 12; i++)
 		CHECK_OK(perch_counter_open(&counter[i], "r8:u", &PERCH_SELF, NULL, &err), &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
-	guest_loop(TURNS);
+	guest_loop(ITERATIONS);
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
 	for (int i = 0; i < 12; i++) {
 		CHECK_OK(perch_counter_read(counter[i], &count, &err), &err);
@@ -48,7 +49,7 @@ static void multiplexed(void)
 	guest_note("scaled counts are at most %" PRIu64 " per mille off", furthest);
 }
 
-/* Six fit: nothing is scaled, and all count the same. */
+/* Six events fit: all counts are exact and equal. */
 static void six_fit(void)
 {
 	struct perch_group *group;
@@ -59,21 +60,21 @@ static void six_fit(void)
 				  &err),
 		 &err);
 	CHECK(!perch_group_enable(group), "");
-	guest_loop(TURNS / 10);
+	guest_loop(ITERATIONS / 10);
 	CHECK(!perch_group_disable(group), "");
 	CHECK_OK(perch_group_read(group, count, COUNTERS, &err), &err);
 	for (int i = 0; i < COUNTERS; i++) {
 		CHECK(count[i].state == PERCH_COUNT_STATE_EXACT, "%d: state %d", i, count[i].state);
-		CHECK(guest_off(count[i].value, (uint64_t)TURNS / 10 * GUEST_TURN) < 2,
+		CHECK(guest_off(count[i].value,
+				(uint64_t)ITERATIONS / 10 * GUEST_LOOP_INSTRUCTIONS) < 2,
 		      "%d: %" PRIu64, i, count[i].value);
 	}
 	perch_group_close(group);
 }
 
 /*
- * A group goes onto the PMU as a whole or not at all: what can never fit is refused, and the reason
- * told. The kernel of arm64 does not count what is disabled, the leader that is, so it takes one
- * member more than it has counters for.
+ * The kernel refuses a group that does not fit, and the error explains it. On arm64 the kernel does
+ * not include the disabled leader in that check, so it accepts one member more than fit.
  */
 static void too_large(void)
 {
@@ -92,9 +93,8 @@ static void too_large(void)
 	guest_note("%s. %s", err.message, err.remedy);
 }
 
-/* The wish to read in user space is a counter's: the kernel refuses it for whole CPUs, and groups
- * do without. */
-static void user_read_of_a_cpu(void)
+/* Groups ignore self_monitoring, which the kernel refuses for CPUs. */
+static void self_monitoring_of_a_cpu(void)
 {
 	const struct perch_options options = { .self_monitoring = 1, .enabled = 1 };
 	const struct perch_target cpu = { .pid = -1, .cpu = 0 };
@@ -105,7 +105,7 @@ static void user_read_of_a_cpu(void)
 
 	CHECK_OK(perch_group_open(&group, "cycles,instructions", &cpu, &options, &err), &err);
 	CHECK_OK(perch_counter_open(&counter, "instructions", &cpu, &options, &err), &err);
-	guest_loop(TURNS / 10);
+	guest_loop(ITERATIONS / 10);
 	CHECK_OK(perch_group_read(group, count, 2, &err), &err);
 	CHECK(count[0].state == PERCH_COUNT_STATE_EXACT &&
 		      count[1].state == PERCH_COUNT_STATE_EXACT,
@@ -116,7 +116,7 @@ static void user_read_of_a_cpu(void)
 	perch_group_close(group);
 }
 
-/* An inherited group is read at once, and has what a child did. */
+/* An inherited group is read together and has the counts of a child. */
 static void inherited_group(void)
 {
 	const struct perch_options options = { .inherit = 1, .enabled = 1 };
@@ -129,19 +129,20 @@ static void inherited_group(void)
 		 &err);
 	child = fork();
 	if (!child) {
-		guest_loop(TURNS / 10);
+		guest_loop(ITERATIONS / 10);
 		_exit(0);
 	}
 	CHECK(waitpid(child, NULL, 0) == child, "no child");
 	CHECK_OK(perch_group_read(group, count, 2, &err), &err);
 	for (int i = 0; i < 2; i++)
-		CHECK(count[i].value >= (uint64_t)TURNS / 10 * GUEST_TURN, "%d: %" PRIu64, i,
-		      count[i].value);
+		CHECK(count[i].value >= (uint64_t)ITERATIONS / 10 * GUEST_LOOP_INSTRUCTIONS,
+		      "%d: %" PRIu64, i, count[i].value);
 	CHECK(count[0].enabled_ns == count[1].enabled_ns, "read one by one");
 	perch_group_close(group);
 }
 
-/* That one member more: it opens, and never counts. The counts say so. */
+/* A group with one member more than fit opens, but never counts; the states of the counts say so.
+ */
 static void one_too_large(void)
 {
 	struct perch_group *group;
@@ -152,7 +153,7 @@ static void one_too_large(void)
 				  &err),
 		 &err);
 	perch_group_enable(group);
-	guest_loop(TURNS / 10);
+	guest_loop(ITERATIONS / 10);
 	perch_group_disable(group);
 	CHECK_OK(perch_group_read(group, count, COUNTERS + 1, &err), &err);
 	for (int i = 0; i <= COUNTERS; i++)
@@ -162,7 +163,7 @@ static void one_too_large(void)
 	perch_group_close(group);
 }
 
-/* Cycles have a counter of their own beside the six. */
+/* Cycles have their own counter in addition to the six. */
 static void cycles_beside_six(void)
 {
 	struct perch_group *group;
@@ -182,8 +183,7 @@ static void cycles_beside_six(void)
 	perch_group_close(group);
 }
 
-/* Members are counted over the very same stretch of code, through one read, and again after a
- * reset. */
+/* The members count the same code; one read returns them, also after a reset. */
 static void read_together(void)
 {
 	struct perch_options options = { .read = PERCH_FORMAT_ID };
@@ -197,7 +197,7 @@ static void read_together(void)
 	perch_group_enable(group);
 	guest_loop(1000000);
 	CHECK_OK(perch_group_read(group, count, 3, &err), &err);
-	CHECK(count[0].value >= 1000000 * GUEST_TURN, "%" PRIu64, count[0].value);
+	CHECK(count[0].value >= 1000000 * GUEST_LOOP_INSTRUCTIONS, "%" PRIu64, count[0].value);
 	CHECK(guest_off(count[1].value, count[0].value) < 10, "%" PRIu64 " and %" PRIu64,
 	      count[0].value, count[1].value);
 	CHECK(count[0].enabled_ns == count[1].enabled_ns &&
@@ -219,8 +219,8 @@ static void read_together(void)
 	perch_group_close(group);
 }
 
-/* Pinned ones beyond the counters lose, for good: told as an error of the read, not as a count. */
-static void pinned_beyond(void)
+/* Pinned events that have no counter go into error state: the read fails. */
+static void too_many_pinned(void)
 {
 	struct perch_options options = { .pinned = 1 };
 	struct perch_counter *counter[COUNTERS + 3];
@@ -254,8 +254,8 @@ static void pinned_beyond(void)
 		perch_counter_close(counter[i]);
 }
 
-/* Behind pinned ones that have all counters, an ordinary event never runs: that is not a count of
- * 0. */
+/* While pinned events have all counters, another event never runs: its state is not a count of 0.
+ */
 static void starved(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };
@@ -287,9 +287,8 @@ static void starved(void)
 	perch_counter_close(starving);
 }
 
-/* A pinned group that cannot be on the PMU beside pinned ones: the read of the whole group is an
- * error. */
-static void pinned_group_beyond(void)
+/* A pinned group that has no counters beside other pinned events: the read of the group fails. */
+static void pinned_group_without_counters(void)
 {
 	struct perch_options pinned = { .pinned = 1, .enabled = 1 };
 	struct perch_counter *holder[COUNTERS];
@@ -310,8 +309,8 @@ static void pinned_group_beyond(void)
 		perch_counter_close(holder[i]);
 }
 
-/* An exclusive event shares the PMU with nobody: each of the two has a part of the time. */
-static void exclusive_alone(void)
+/* An exclusive event does not share the PMU: each of two events has part of the time. */
+static void exclusive(void)
 {
 	struct perch_options options = { .exclusive = 1 };
 	struct perch_counter *alone, *other;
@@ -321,7 +320,7 @@ static void exclusive_alone(void)
 	CHECK_OK(perch_counter_open(&alone, "r8:u", &PERCH_SELF, &options, &err), &err);
 	CHECK_OK(perch_counter_open(&other, "r8:u", &PERCH_SELF, NULL, &err), &err);
 	CHECK_OK(perch_tasks_enable(NULL, &err), &err);
-	guest_loop(TURNS / 2);
+	guest_loop(ITERATIONS / 2);
 	CHECK_OK(perch_tasks_disable(NULL, &err), &err);
 	CHECK_OK(perch_counter_read(alone, &mine, &err), &err);
 	CHECK_OK(perch_counter_read(other, &theirs, &err), &err);
@@ -337,15 +336,15 @@ static void exclusive_alone(void)
 const struct guest_test guest_groups[] = {
 	{ .name = "twelve events on six counters", .run = multiplexed },
 	{ .name = "a group of six counts all of the time", .run = six_fit },
-	{ .name = "a group that is too large is refused in words", .run = too_large },
-	{ .name = "user reads of a CPU's group", .run = user_read_of_a_cpu },
+	{ .name = "a group that is too large is refused with a message", .run = too_large },
+	{ .name = "self-monitoring of a group on a CPU", .run = self_monitoring_of_a_cpu },
 	{ .name = "an inherited group", .run = inherited_group },
 	{ .name = "a group that opens and never fits", .run = one_too_large },
 	{ .name = "cycles have a counter beside the six", .run = cycles_beside_six },
 	{ .name = "a group is read at once and reset", .run = read_together },
-	{ .name = "pinned events beyond the counters", .run = pinned_beyond },
+	{ .name = "pinned events beyond the counters", .run = too_many_pinned },
 	{ .name = "an event that never ran", .run = starved },
-	{ .name = "a pinned group beyond the counters", .run = pinned_group_beyond },
-	{ .name = "an exclusive event", .run = exclusive_alone },
+	{ .name = "a pinned group beyond the counters", .run = pinned_group_without_counters },
+	{ .name = "an exclusive event", .run = exclusive },
 	{ 0 },
 };

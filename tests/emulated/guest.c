@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first process: makes the machine ready, runs the tests one after the other, switches the
- * machine off. */
+/* The first process of the machine: mounts file systems, runs the tests, and powers off. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +22,12 @@
 #define PASSED	0
 #define FAILED	1
 #define SKIPPED 77
-#define SECONDS 20 /* that a test may take, of the guest's clock, which counts instructions */
+#define SECONDS 20 /* limit for a test, by the clock of the guest, which counts instructions */
 
 static const char *running = "the machine is ready";
 
-/* One line, in one write, whatever is in the message. */
-static void say(const char *before, const char *format, va_list arguments)
+/* Prints one line with one write. */
+static void print_line(const char *before, const char *format, va_list arguments)
 {
 	char line[1024];
 	int length = snprintf(line, sizeof(line), "%s%s", before, running);
@@ -48,7 +47,7 @@ void guest_fail(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say("not ok - ", format, arguments);
+	print_line("not ok - ", format, arguments);
 	va_end(arguments);
 	_exit(FAILED);
 }
@@ -71,7 +70,7 @@ void guest_note(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say("# ", format, arguments);
+	print_line("# ", format, arguments);
 	va_end(arguments);
 }
 
@@ -126,8 +125,8 @@ static void mount_or_fail(const char *kind, const char *where)
 }
 
 /*
- * The emulator is slow enough for the kernel to think that sampling takes too much of the CPU's
- * time, and to lower the highest rate: 100 % switches that off.
+ * Mounts file systems and sets sysctls. perf_cpu_time_max_percent 100 disables the check that
+ * lowers the maximum sample rate on slow machines, which the emulator is.
  */
 static void prepare(void)
 {
@@ -154,7 +153,7 @@ static void run_one(const struct guest_test *test)
 		_exit(PASSED);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
-		printf("not ok - %s: no process for it: %s\n", running, strerror(errno));
+		printf("not ok - %s: cannot fork: %s\n", running, strerror(errno));
 	else if (WIFSIGNALED(status))
 		printf("not ok - %s: killed by signal %d (%s)\n", running, WTERMSIG(status),
 		       strsignal(WTERMSIG(status)));
@@ -165,13 +164,13 @@ static void run_one(const struct guest_test *test)
 	fflush(stdout);
 }
 
-/* The last line tells the host that there is no more to come: it does not pass without. */
+/* The last line is the number of tests: without it the host reports a failure. */
 int main(void)
 {
 	size_t nr = 0;
 	pid_t child = fork();
 
-	/* mounts are everyone's, and a failure ends the child alone */
+	/* in a child, so a failure does not end the first process; mounts are shared */
 	if (!child) {
 		prepare();
 		_exit(PASSED);

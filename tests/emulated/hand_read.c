@@ -7,7 +7,7 @@
 		__asm__ volatile("mrs %0, pmevcntr" #number "_el0" : "=r"(value)); \
 		break;
 
-/* A counter's number is part of the instruction. 31 is that of cycles. */
+/* The number of a counter is part of the instruction; 31 is the cycle counter. */
 static inline uint64_t counter(uint32_t number)
 {
 	uint64_t value = 0;
@@ -39,7 +39,7 @@ static inline uint64_t nanoseconds(const struct perch_mmap_page *page)
 	       ((rest * page->time_mult) >> page->time_shift);
 }
 
-/* The kernel writes the page on the CPU that this thread runs on: the compiler alone must keep the
+/* The kernel writes the page on the CPU that this thread runs on: only the compiler must keep the
  * order. */
 bool hand_read(const struct perch_mmap_page *page, struct hand_count *count)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program would write that knows its machine and counter: perch_counter_read() is measured
- * by it. */
+/* A hand-written read for one machine and counter, to compare the cost of perch_counter_read(). */
 #ifndef PERCH_TESTS_EMULATED_HAND_READ_H
 #define PERCH_TESTS_EMULATED_HAND_READ_H
 
@@ -13,7 +12,7 @@ struct hand_count {
 	uint64_t value, enabled_ns, running_ns;
 };
 
-/* False: it is on no counter now, or the kernel does not let. */
+/* False if the event is not on a counter, or the kernel does not allow reads. */
 bool hand_read(const struct perch_mmap_page *page, struct hand_count *count);
 
 #endif

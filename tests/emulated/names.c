@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of this PMU's events: what sysfs says of them becomes the right attr, and the attr counts
- * the right thing. */
+/* Names of the PMU's events: sysfs gives the right attr, and the attr counts the right event. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,9 +9,9 @@
 
 #include "guest.h"
 
-#define TURNS 100000
+#define ITERATIONS 100000
 
-/* Parses the one event of a format with %s for the PMU's name. */
+/* Parses a single event; %s in the format is the name of the PMU. */
 static void parse_one(struct perch_events *events, const char *format)
 {
 	struct perch_error err;
@@ -27,7 +26,7 @@ static void parse_one(struct perch_events *events, const char *format)
 	CHECK(events->nr == 1, "'%s' is %zu events", text, events->nr);
 }
 
-/* The same event by all names: all count the loop to within a tick. */
+/* All names of the event count the loop, up to the instructions of a tick. */
 static void retired_instructions(void)
 {
 	static const char *const names[] = {
@@ -47,10 +46,11 @@ static void retired_instructions(void)
 						  &err),
 			 &err);
 		perch_counter_enable(counter);
-		guest_loop(TURNS);
+		guest_loop(ITERATIONS);
 		perch_counter_disable(counter);
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
-		CHECK(count.value >= TURNS * GUEST_TURN && count.value < TURNS * GUEST_TURN + 24000,
+		CHECK(count.value >= ITERATIONS * GUEST_LOOP_INSTRUCTIONS &&
+			      count.value < ITERATIONS * GUEST_LOOP_INSTRUCTIONS + 24000,
 		      "%s: %" PRIu64, names[i], count.value);
 		CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", names[i],
 		      count.state);
@@ -59,7 +59,7 @@ static void retired_instructions(void)
 	}
 }
 
-/* Fields go where the PMU's format files say. */
+/* Terms are stored in the bits of the PMU's format files. */
 static void formats(void)
 {
 	static const struct {
@@ -99,13 +99,13 @@ static void formats(void)
 	perch_machine_free(machine);
 }
 
-/* What is wrong with a term is told at its place. */
+/* The error of a term has its column. */
 static void wrong_terms(void)
 {
 	static const struct {
 		const char *term;
 		enum perch_error_kind kind;
-		const char *says; /* in message or remedy */
+		const char *text; /* in message or remedy */
 	} rows[] = {
 		{ "event=0x10000", PERCH_ERROR_SYNTAX, "event" },
 		{ "long=2", PERCH_ERROR_SYNTAX, "long" },
@@ -125,7 +125,7 @@ static void wrong_terms(void)
 		CHECK(rc < 0 && !events.nr, "%s: %d", text, rc);
 		CHECK(err.column >= (int)at && err.column < (int)(at + strlen(rows[i].term)),
 		      "%s: column %d", text, err.column);
-		CHECK(strstr(err.message, rows[i].says) || strstr(err.remedy, rows[i].says),
+		CHECK(strstr(err.message, rows[i].text) || strstr(err.remedy, rows[i].text),
 		      "%s: '%s' '%s'", text, err.message, err.remedy);
 		if (rows[i].kind == PERCH_ERROR_UNKNOWN_TERM)
 			CHECK(err.kind == rows[i].kind, "%s: %s", text,
@@ -141,7 +141,8 @@ static void terms_of_generic_names(void)
 	parse_one(&events, "cycles/period=12345/u");
 	CHECK(events.event[0].attr.sample_period == 12345 && !events.event[0].attr.freq, "%" PRIu64,
 	      (uint64_t)events.event[0].attr.sample_period);
-	CHECK(events.event[0].attr.exclude_kernel && !events.event[0].attr.exclude_user, "sides");
+	CHECK(events.event[0].attr.exclude_kernel && !events.event[0].attr.exclude_user,
+	      "exclusions");
 	perch_events_clear(&events);
 	parse_one(&events, "%s/inst_retired,freq=777,name=mine/");
 	CHECK(events.event[0].attr.sample_freq == 777 && events.event[0].attr.freq, "%" PRIu64,
@@ -150,7 +151,7 @@ static void terms_of_generic_names(void)
 	perch_events_clear(&events);
 }
 
-/* A PMU's name may be the beginning of it, or a pattern. */
+/* A prefix or a glob selects the PMU. */
 static void names_of_the_pmu(void)
 {
 	struct perch_events events;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breakpoints, kprobes, uprobes and tracepoints of arm64: each hit is counted, and no other. */
+/* Breakpoints, kprobes, uprobes and tracepoints on arm64: exact counts of hits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static volatile uint32_t watched;
 
-/* Not inlined, nor its calls merged: the count is of calls. */
+/* Not inlined and without merged calls, because calls are counted. */
 __attribute__((noinline, used)) uint32_t guest_probed(uint32_t number)
 {
 	__asm__ volatile("" : "+r"(number));
@@ -37,12 +37,12 @@ static void call_it(void)
 	guest_probed(watched);
 }
 
-static void ask_parent(void)
+static void call_getppid(void)
 {
 	syscall(SYS_getppid);
 }
 
-/* HITS times `act` while the event counts; the count. */
+/* Calls act HITS times while the event is enabled. Returns the count. */
 static uint64_t hits(const char *text, void (*act)(void))
 {
 	struct perch_counter *counter;
@@ -50,12 +50,12 @@ static uint64_t hits(const char *text, void (*act)(void))
 	struct perch_error err;
 
 	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, NULL, &err), &err);
-	act(); /* not yet */
+	act(); /* not counted */
 	CHECK(!perch_counter_enable(counter), "%s", text);
 	for (int i = 0; i < HITS; i++)
 		act();
 	CHECK(!perch_counter_disable(counter), "%s", text);
-	act(); /* no more */
+	act(); /* not counted */
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(count.state == PERCH_COUNT_STATE_EXACT, "%s: state %d", text, count.state);
 	perch_counter_close(counter);
@@ -66,7 +66,7 @@ static void expect_hits(const char *text, void (*act)(void), uint64_t wanted)
 {
 	uint64_t got = hits(text, act);
 
-	CHECK(got == wanted, "%s: %" PRIu64 " in place of %" PRIu64, text, got, wanted);
+	CHECK(got == wanted, "%s: %" PRIu64 " instead of %" PRIu64, text, got, wanted);
 }
 
 static void watch_data(void)
@@ -84,7 +84,7 @@ static void watch_data(void)
 	expect_hits(text, read_it, HITS);
 }
 
-/* An instruction of arm64 has four bytes, and the kernel takes no other length for it. */
+/* An arm64 instruction has four bytes; the kernel refuses other lengths. */
 static void watch_code(void)
 {
 	struct perch_events events = { 0 };
@@ -100,7 +100,7 @@ static void watch_code(void)
 	expect_hits(text, write_it, 0);
 }
 
-static void watch_too_much(void)
+static void too_many_breakpoints(void)
 {
 	struct perch_counter *counter[32];
 	static uint64_t data[32];
@@ -123,12 +123,12 @@ static void watch_too_much(void)
 
 static void kernel_functions(void)
 {
-	expect_hits("kprobe:__arm64_sys_getppid", ask_parent, HITS);
-	expect_hits("kretprobe:__arm64_sys_getppid", ask_parent, HITS);
+	expect_hits("kprobe:__arm64_sys_getppid", call_getppid, HITS);
+	expect_hits("kretprobe:__arm64_sys_getppid", call_getppid, HITS);
 	expect_hits("kprobe:__arm64_sys_getppid", write_it, 0);
 }
 
-static void no_such_kernel_function(void)
+static void unknown_kernel_function(void)
 {
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
@@ -148,24 +148,24 @@ static void user_functions(void)
 	expect_hits("uprobe:/init:guest_probed", call_it, HITS);
 	expect_hits("uretprobe:/init:guest_probed", call_it, HITS);
 	expect_hits("uprobe:/init:guest_probed", write_it, 0);
-	/* the instruction behind the first one */
+	/* the second instruction */
 	snprintf(text, sizeof(text), "uprobe:/init:guest_probed+%d", 4);
 	expect_hits(text, call_it, HITS);
 }
 
 static void tracepoints(void)
 {
-	expect_hits("syscalls:sys_enter_getppid", ask_parent, HITS);
-	expect_hits("syscalls:sys_exit_getppid", ask_parent, HITS);
+	expect_hits("syscalls:sys_enter_getppid", call_getppid, HITS);
+	expect_hits("syscalls:sys_exit_getppid", call_getppid, HITS);
 	expect_hits("syscalls:sys_enter_getppid", write_it, 0);
 }
 
 const struct guest_test guest_probes[] = {
 	{ .name = "breakpoints on data", .run = watch_data },
 	{ .name = "breakpoints on code", .run = watch_code },
-	{ .name = "more breakpoints than debug registers", .run = watch_too_much },
+	{ .name = "more breakpoints than debug registers", .run = too_many_breakpoints },
 	{ .name = "kprobes", .run = kernel_functions },
-	{ .name = "a kprobe where there is no function", .run = no_such_kernel_function },
+	{ .name = "a kprobe where there is no function", .run = unknown_kernel_function },
 	{ .name = "uprobes", .run = user_functions },
 	{ .name = "tracepoints", .run = tracepoints },
 	{ 0 },

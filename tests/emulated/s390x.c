@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of a machine of the other byte order, decoded there against what /proc and the program
- * itself know; and sent out with what was made of them (tests/data/recording.h), to be decoded
- * where the bytes are foreign.
+ * Records of a big-endian machine. They are decoded there and compared with /proc and the program's
+ * own data. Then they are printed with the result (tests/data/recording.h), and the host decodes
+ * them in its byte order.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,8 +27,8 @@
 #include "../kernel/live.h"
 #include "guest.h"
 
-#define REGISTERS ((UINT64_C(1) << 34) - 1) /* r0 to r15, fp0 to fp15, mask, pc */
-#define MOST_SENT 12			    /* records of one attr that go over the console */
+#define REGISTERS   ((UINT64_C(1) << 34) - 1) /* r0 to r15, fp0 to fp15, mask, pc */
+#define MAX_PRINTED 12			      /* printed records of one attr */
 
 static void open_or_fail(struct live *live, const struct perch_attr *attr,
 			 const struct perch_target *target, size_t pages)
@@ -47,8 +47,8 @@ static void take(struct live *live)
 	CHECK_OK(live_take(live, &err), &err);
 }
 
-/* Each line with the mark that the host looks for, in one write. */
-static void send_lines(char *text)
+/* Prints each line with the mark that the host searches for, with one write. */
+static void print_lines(char *text)
 {
 	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest))
@@ -56,8 +56,8 @@ static void send_lines(char *text)
 	fflush(stdout);
 }
 
-/* A type of which many came is sent a few times: its first records. */
-static void send_out(const struct live *live)
+/* Prints the records, at most the first few of each type. */
+static void print_records(const struct live *live)
 {
 	size_t size, sent[32] = { 0 }, nr = 0;
 	char *text = NULL;
@@ -65,13 +65,13 @@ static void send_out(const struct live *live)
 
 	CHECK(file, "no memory");
 	recording_put_attr(file, &live->attr);
-	for (size_t i = 0; i < live->nr && nr < MOST_SENT; i++)
+	for (size_t i = 0; i < live->nr && nr < MAX_PRINTED; i++)
 		if (live->record[i].type < 32 && sent[live->record[i].type]++ < 4) {
 			recording_put_record(file, &live->record[i]);
 			nr++;
 		}
 	fclose(file);
-	send_lines(text);
+	print_lines(text);
 	free(text);
 }
 
@@ -120,7 +120,7 @@ static void tasks(void)
 	record = only(&live, PERCH_RECORD_COMM);
 	CHECK(is_text(&record->comm.comm, "big \xf0\x9f\x8c\xb3 endian") && !record->comm.exec,
 	      "'%s'", record->comm.comm.text);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
@@ -148,7 +148,7 @@ static void mappings(void)
 		      record->mmap.flags & MAP_PRIVATE && record->mmap.pid == (uint32_t)getpid(),
 	      "%" PRIu64, record->mmap.inode);
 	CHECK(is_text(&record->mmap.filename, "/tmp map"), "'%s'", record->mmap.filename.text);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 	attr.mmap2 = 0;
 	open_or_fail(&live, &attr, &PERCH_SELF, 0);
@@ -158,7 +158,7 @@ static void mappings(void)
 	CHECK(record->mmap.start == (uintptr_t)at && record->mmap.length == 8192 &&
 		      !record->mmap.page_offset,
 	      "");
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
@@ -181,7 +181,7 @@ static void namespaces(void)
 	      "%" PRIu64, link.ino);
 	perch_namespace_at(record, PERCH_MNT_NS_INDEX, &link);
 	CHECK(!stat("/proc/self/ns/mnt", &st) && link.ino == st.st_ino, "%" PRIu64, link.ino);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
@@ -198,7 +198,7 @@ static void switches(void)
 	take(&live);
 	CHECK(live.nr >= 2 && live.nr == live_count(&live, PERCH_RECORD_SWITCH), "%zu", live.nr);
 	CHECK(live.record[0].context_switch.out && !live.record[1].context_switch.out, "");
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 	guest_pin(1);
 	open_or_fail(&live, &attr, &cpu, 0);
@@ -218,7 +218,7 @@ static void switches(void)
 			      "%u", record->sample_id.tid);
 	}
 	CHECK(out >= 1 && in >= 1, "%zu out, %zu in", out, in);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
@@ -236,12 +236,12 @@ static void a_cgroup(void)
 	CHECK(!mkdir("/groups/one of them", 0755), "%s", strerror(errno));
 	take(&live);
 	if (!live.nr)
-		guest_skip("this kernel tells nothing of a new cgroup");
+		guest_skip("this kernel writes no CGROUP records");
 	record = only(&live, PERCH_RECORD_CGROUP);
 	CHECK(!stat("/groups/one of them", &st) && record->cgroup.id == st.st_ino, "%" PRIu64,
 	      record->cgroup.id);
 	CHECK(is_text(&record->cgroup.path, "/one of them"), "'%s'", record->cgroup.path.text);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 	CHECK(!rmdir("/groups/one of them"), "%s", strerror(errno));
 }
@@ -286,15 +286,15 @@ static void a_program(void)
 			      !record->ksymbol.flags,
 		      "%u bytes", record->ksymbol.length);
 	}
-	send_out(&live);
+	print_records(&live);
 	close(fd);
 	live_close(&live);
 }
 
-/* A loop of known place, whose registers are known too: r2 counts down, r3 keeps its number. */
+/* A loop with known address and registers: r2 counts down, r3 is constant. */
 #define KNOWN UINT64_C(0x0123456789abcdef)
 extern const char known_loop[], known_loop_end[];
-void known_spin(uint64_t turns, uint64_t number);
+void known_spin(uint64_t iterations, uint64_t number);
 __asm__(".text\n"
 	".globl known_spin, known_loop, known_loop_end\n"
 	".type known_spin, @function\n"
@@ -345,7 +345,7 @@ static void check_sample(const struct perch_record *record)
 	CHECK(value.id == sample->id && value.value > 0, "id %" PRIu64, value.id);
 	CHECK(sample->read.enabled_ns >= sample->read.running_ns && sample->read.running_ns > 0,
 	      "%" PRIu64, sample->read.enabled_ns);
-	/* before 6.10 s390's kernel finds no callers in user space, not even the place itself */
+	/* before 6.10 call chains on s390 have no user part */
 	perch_chain_init(&chain, record);
 	if (perch_chain_next(&chain, &address))
 		CHECK(address.ip == sample->ip && address.cpumode == PERCH_MISC_USER, "%#" PRIx64,
@@ -386,12 +386,12 @@ static void samples(void)
 	guest_note("%zu samples, %zu of them in the loop", live_count(&live, PERCH_RECORD_SAMPLE),
 		   inside);
 	CHECK(inside >= 20, "%zu", inside);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
-/* Both sides: the kernel's markers, and its addresses above user space's or not, as s390 has two
- * spaces. */
+/* Call chains of kernel and user space: context markers and addresses. s390 has separate address
+ * spaces, so kernel addresses may be lower than user addresses. */
 static void kernel_samples(void)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_CONTEXT_SWITCHES,
@@ -402,7 +402,7 @@ static void kernel_samples(void)
 
 	open_or_fail(&live, &attr, &PERCH_SELF, 0);
 	for (int i = 0; i < 5; i++)
-		/* the emulator is slow: a short time is over before the sleep begins */
+		/* the emulator is slow: a shorter sleep would end before it starts */
 		usleep(10000);
 	take(&live);
 	record = live_next(&live, PERCH_RECORD_SAMPLE, NULL);
@@ -412,11 +412,11 @@ static void kernel_samples(void)
 			  PERCH_CONTEXT_KERNEL;
 	CHECK(kernel == 1 && record->sample.callchain.nr > 3, "%" PRIu64 " words",
 	      record->sample.callchain.nr);
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
-/* Each page that is touched is a fault, with its address; a ring of one page loses some of them. */
+/* Each written page is a page fault with its address; a ring of one page loses some. */
 static void faults(void)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_SOFTWARE, PERCH_COUNT_SW_PAGE_FAULTS_MIN,
@@ -448,11 +448,11 @@ static void faults(void)
 		    live.record[i].sample.addr == (uintptr_t)pages + 302 * 4096)
 			record = NULL;
 	CHECK(!record, "no fault at the last page");
-	send_out(&live);
+	print_records(&live);
 	live_close(&live);
 }
 
-/* A tracepoint's raw data: its number first, in this machine's order. */
+/* Raw data of a tracepoint: starts with its id, in big-endian order. */
 static void raw(void)
 {
 	struct perch_attr attr = live_sampling(PERCH_TYPE_TRACEPOINT, 0, PERCH_SAMPLE_RAW);
@@ -472,8 +472,8 @@ static void raw(void)
 	record = only(&live, PERCH_RECORD_SAMPLE);
 	CHECK(record->sample.raw.size >= 12, "%u bytes", record->sample.raw.size);
 	memcpy(&type, record->sample.raw.data, sizeof(type));
-	CHECK(type == id, "%u in place of %u", type, id);
-	send_out(&live);
+	CHECK(type == id, "%u instead of %u", type, id);
+	print_records(&live);
 	live_close(&live);
 }
 
@@ -484,9 +484,9 @@ static const struct guest_test guest_records[] = {
 	{ .name = "big-endian records of switches", .run = switches },
 	{ .name = "a big-endian record of a cgroup", .run = a_cgroup },
 	{ .name = "big-endian records of a BPF program", .run = a_program },
-	{ .name = "big-endian samples with registers, stack and callers", .run = samples },
+	{ .name = "big-endian samples with registers, stack and call chains", .run = samples },
 	{ .name = "big-endian samples of the kernel", .run = kernel_samples },
-	{ .name = "big-endian faults, and a record of lost ones", .run = faults },
+	{ .name = "big-endian page faults and lost records", .run = faults },
 	{ .name = "big-endian raw data", .run = raw },
 	{ 0 },
 };

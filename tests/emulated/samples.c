@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sampling by counter overflows: the interrupts come, and the samples lie where the program was. */
+/* Sampling by counter overflows: number, addresses and contents of samples. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,16 +14,16 @@
 
 #include "guest.h"
 
-/* Bits as the kernel numbers them: x0 to x30, sp, pc. */
+/* Register bits of the kernel: x0 to x30, sp, pc. */
 #define ARM64_REGISTERS ((UINT64_C(1) << 33) - 1)
 
 struct seen {
 	uint64_t samples, inside, kernel, period;
 };
 
-/* Samples `text` over turns of the loop in this thread, and counts those with an address in it. */
+/* Samples the event while this thread runs the loop. Counts samples with an address in the loop. */
 static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequency,
-			       uint64_t turns)
+			       uint64_t iterations)
 {
 	struct perch_sampler_options options = {
 		.event = { .period = period,
@@ -39,7 +39,7 @@ static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequ
 
 	CHECK_OK(perch_sampler_open(&sampler, text, &PERCH_SELF, &options, &err), &err);
 	CHECK(!perch_sampler_enable(sampler), "");
-	guest_loop(turns);
+	guest_loop(iterations);
 	CHECK(!perch_sampler_disable(sampler), "");
 	while ((more = perch_sampler_next(sampler, &record)) > 0) {
 		if (record.type != PERCH_RECORD_SAMPLE)
@@ -56,7 +56,7 @@ static struct seen sample_loop(const char *text, uint64_t period, uint64_t frequ
 	return seen;
 }
 
-/* One sample each 100,000 cycles of 20 million; nearly all inside of the loop. */
+/* One sample per 100,000 cycles of 20 million; nearly all in the loop. */
 static void by_period(void)
 {
 	struct seen seen = sample_loop("cycles:u", 100000, 0, 10000000);
@@ -68,7 +68,7 @@ static void by_period(void)
 	CHECK(seen.period == seen.samples * 100000, "%" PRIu64, seen.period);
 }
 
-/* The kernel finds the period for 4000 samples a second by itself; 0.4 s make some 1600. */
+/* The kernel adapts the period to 4000 samples per second: about 1600 in 0.4 s. */
 static void by_frequency(void)
 {
 	struct seen seen = sample_loop("cycles:u", 0, 4000, 200000000);
@@ -79,7 +79,7 @@ static void by_frequency(void)
 	CHECK(guest_off(seen.period, 400000000) < 200, "%" PRIu64, seen.period);
 }
 
-/* Periods that differ between events of one sampler, and each sample belongs to one of them. */
+/* Two events of a sampler with different periods; each sample belongs to one of them. */
 static void two_events(void)
 {
 	struct perch_sampler_options options = { .event.sample = PERCH_SAMPLE_IP,
@@ -106,8 +106,7 @@ static void two_events(void)
 	perch_sampler_close(sampler);
 }
 
-/* The leader's overflows bring the counts of all members, as modifier S asks: they grow from sample
- * to sample. */
+/* With modifier S the samples of the leader have the counts of all members, which increase. */
 static void group_in_samples(void)
 {
 	struct perch_sampler_options options = {
@@ -141,21 +140,21 @@ static void group_in_samples(void)
 		samples++;
 	}
 	CHECK(samples >= 35, "%zu", samples);
-	CHECK(before.value > 3000000 && before.value <= 2000000 * GUEST_TURN + 5000, "%" PRIu64,
-	      before.value);
+	CHECK(before.value > 3000000 && before.value <= 2000000 * GUEST_LOOP_INSTRUCTIONS + 5000,
+	      "%" PRIu64, before.value);
 	perch_sampler_close(sampler);
 }
 
-/* A caller that is still on the stack: no tail call, not inlined. */
-__attribute__((noinline)) static void calls_the_loop(uint64_t turns)
+/* A caller that is on the stack: not inlined, no tail call. */
+__attribute__((noinline)) static void calls_the_loop(uint64_t iterations)
 {
-	guest_loop(turns);
+	guest_loop(iterations);
 	__asm__ volatile("" ::: "memory");
 }
 
 /*
- * User registers and the callers. The loop is a leaf that keeps no frame: whoever called it is in
- * the link register, and frame pointers know the caller of that.
+ * User registers and call chains. The loop is a leaf function without a frame: its caller is in the
+ * link register, and frame pointers give the caller of that.
  */
 static void registers_and_callers(void)
 {
@@ -206,7 +205,7 @@ static void registers_and_callers(void)
 	perch_sampler_close(sampler);
 }
 
-/* This PMU has no memory of branches. */
+/* This PMU does not record branches. */
 static void no_branch_stacks(void)
 {
 	struct perch_sampler_options options = {
@@ -232,7 +231,7 @@ static void on_signal(int number)
 	signals++;
 }
 
-/* Three overflows and no more, each with a signal; then the event is off. */
+/* Three overflows, each with a signal; then the event is disabled. */
 static void three_overflows(void)
 {
 	struct perch_options options = { .period = 100000, .wakeup_events = 1 };
@@ -256,12 +255,12 @@ static void three_overflows(void)
 }
 
 const struct guest_test guest_samples[] = {
-	{ .name = "a sample each so many cycles", .run = by_period },
-	{ .name = "so many samples a second", .run = by_frequency },
+	{ .name = "sampling by period", .run = by_period },
+	{ .name = "sampling by frequency", .run = by_frequency },
 	{ .name = "two sampled events", .run = two_events },
-	{ .name = "a group's counts in its leader's samples", .run = group_in_samples },
-	{ .name = "registers and callers in samples", .run = registers_and_callers },
-	{ .name = "branch stacks are refused in words", .run = no_branch_stacks },
+	{ .name = "counts of a group in samples of its leader", .run = group_in_samples },
+	{ .name = "registers and call chains in samples", .run = registers_and_callers },
+	{ .name = "branch stacks are refused with a message", .run = no_branch_stacks },
 	{ .name = "three overflows, three signals", .run = three_overflows },
 	{ 0 },
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters read without a system call, compared with read(2) just before and just after: the value
- * and both times lie between. Where the counter cannot be read so, perch_counter_read() takes
- * read(2), and says why.
+ * Self-monitoring reads, compared with read(2) before and after: value and times must be between
+ * these. Where the counter cannot be read without a system call, perch_counter_read() uses read(2)
+ * and reports why.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,22 +17,21 @@
 #include "guest.h"
 #include "hand_read.h"
 
-/* A step of the clock that the times come from (62.5 MHz). */
+/* Resolution of the clock (62.5 MHz). */
 #define CLOCK_STEP_NS 16
 
-/* What the kernel says, in the order of read_format with both times. */
-struct told {
+/* Result of read(2) with both times. */
+struct read_result {
 	uint64_t value, enabled_ns, running_ns;
 };
 
-/* The counters here ask for no more than the times beside the value. */
-static struct told ask_kernel(const struct perch_counter *counter)
+static struct read_result read_kernel(const struct perch_counter *counter)
 {
-	struct told told = { 0 };
-	ssize_t got = read(perch_counter_fd(counter), &told, sizeof(told));
+	struct read_result result = { 0 };
+	ssize_t got = read(perch_counter_fd(counter), &result, sizeof(result));
 
-	CHECK(got == sizeof(told), "%zd bytes: %s", got, strerror(errno));
-	return told;
+	CHECK(got == sizeof(result), "%zd bytes: %s", got, strerror(errno));
+	return result;
 }
 
 static struct perch_counter *open_running(const char *text, uint64_t period)
@@ -42,7 +41,7 @@ static struct perch_counter *open_running(const char *text, uint64_t period)
 	struct perch_error err;
 
 	if (access(GUEST_USER_ACCESS, F_OK))
-		guest_skip("this kernel lets no user space read counters: Linux 5.17 does");
+		guest_skip("user-space reads of counters need Linux 5.17");
 	CHECK_OK(perch_counter_open(&counter, text, &PERCH_SELF, &options, &err), &err);
 	return counter;
 }
@@ -52,14 +51,14 @@ static bool between(uint64_t value, uint64_t from, uint64_t to, uint64_t slack)
 	return value + slack >= from && value <= to + slack;
 }
 
-/* One read between two of the kernel's. Says whether it was made without a system call. */
+/* Compares one read with read(2) before and after it. Returns whether it made no system call. */
 static bool compare(struct perch_counter *counter, struct perch_error *err)
 {
-	struct told before = ask_kernel(counter), after;
+	struct read_result before = read_kernel(counter), after;
 	struct perch_count count;
 
 	CHECK_OK(perch_counter_read(counter, &count, err), err);
-	after = ask_kernel(counter);
+	after = read_kernel(counter);
 	CHECK(between(count.value, before.value, after.value, 0),
 	      "%" PRIu64 " is not in %" PRIu64 "..%" PRIu64, count.value, before.value,
 	      after.value);
@@ -72,8 +71,8 @@ static bool compare(struct perch_counter *counter, struct perch_error *err)
 	return perch_counter_self_monitoring(counter, err);
 }
 
-/* Some thousand reads over a few milliseconds, ticks and all: each must be without a system call,
- * and right. */
+/* Thousands of reads over some milliseconds, with ticks: each must make no system call and be
+ * right. */
 static void compare_many(struct perch_counter *counter, int reads)
 {
 	struct perch_error err = { 0 };
@@ -101,8 +100,7 @@ static void cycles_32_bit(void)
 	perch_counter_close(counter);
 }
 
-/* The PMU's own names, with a counter of 64 bits; the user need not ask for what makes it readable.
- */
+/* Names of the PMU with a 64-bit counter; the library sets the bit for user access. */
 static void cycles_64_bit(void)
 {
 	char text[96];
@@ -115,9 +113,9 @@ static void cycles_64_bit(void)
 }
 
 /*
- * A counter of 64 bits for other events: CPUs have it, or take two of 32 bits for it, which user
- * space cannot read at once. The kernel refuses to let it then; perch_counter_open() does without,
- * and tells.
+ * A 64-bit counter of another event: some CPUs use two 32-bit counters for it, which user space
+ * cannot read together. The kernel refuses user access then; perch_counter_open() omits it and
+ * reports that.
  */
 static void instructions_64_bit(void)
 {
@@ -138,8 +136,8 @@ static void instructions_64_bit(void)
 	perch_counter_close(counter);
 }
 
-/* Both sides counted: the kernel's part grows by the reads themselves. */
-static void both_sides(void)
+/* User space and kernel are counted: read(2) itself increases the count. */
+static void user_and_kernel(void)
 {
 	struct perch_counter *counter = open_running("instructions", 0);
 
@@ -147,11 +145,11 @@ static void both_sides(void)
 	perch_counter_close(counter);
 }
 
-/* The counter of 32 bits wraps each 10,000 cycles, for the kernel sets it to just below its end. */
+/* With a period of 10,000, the 32-bit counter wraps every 10,000 cycles. */
 static void across_overflows(void)
 {
 	struct perch_counter *counter = open_running("cycles:u", 10000);
-	uint64_t before = 0, turned = 0;
+	uint64_t before = 0, without_syscall = 0;
 	struct perch_error err = { 0 };
 	struct perch_count count;
 
@@ -159,19 +157,18 @@ static void across_overflows(void)
 		compare(counter, &err);
 		CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 		CHECK(count.value >= before, "%" PRIu64 " after %" PRIu64, count.value, before);
-		turned += perch_counter_self_monitoring(counter, &err);
+		without_syscall += perch_counter_self_monitoring(counter, &err);
 		before = count.value;
 		guest_loop(500);
 	}
-	CHECK(before > 4000 * 500 && turned > 3900, "%" PRIu64 " cycles, %" PRIu64 " of 4000: %s",
-	      before, turned, err.message);
+	CHECK(before > 4000 * 500 && without_syscall > 3900,
+	      "%" PRIu64 " cycles, %" PRIu64 " of 4000: %s", before, without_syscall, err.message);
 	perch_counter_close(counter);
 }
 
 /*
- * More than 2^31 instructions: the kernel starts a counter of 32 bits in the middle, so that it
- * goes through 0 and its sign turns. QEMU tells of that only at the next tick: until then the page
- * is of before.
+ * More than 2^31 instructions: the kernel starts a 32-bit counter in the middle of its range, so it
+ * wraps to 0. QEMU delivers the overflow at the next tick; until then the page is old.
  */
 static void across_wraps(void)
 {
@@ -181,17 +178,17 @@ static void across_wraps(void)
 
 	for (int i = 0; i < 12; i++) {
 		guest_loop(100000000);
-		wanted += 100000000 * GUEST_TURN;
+		wanted += 100000000 * GUEST_LOOP_INSTRUCTIONS;
 		for (int j = 0; j < 20; j++)
 			CHECK(compare(counter, &err), "%d: %s", i, err.message);
 	}
-	CHECK(guest_off(ask_kernel(counter).value, wanted) < 5, "%" PRIu64,
-	      ask_kernel(counter).value);
+	CHECK(guest_off(read_kernel(counter).value, wanted) < 5, "%" PRIu64,
+	      read_kernel(counter).value);
 	CHECK(wanted > UINT64_C(1) << 31, "%" PRIu64, wanted);
 	perch_counter_close(counter);
 }
 
-/* Another CPU has other counters; the page tells which. */
+/* On another CPU the event may be on another counter, which the page has. */
 static void across_migrations(void)
 {
 	struct perch_counter *other = open_running("r8:u", 0), *counter;
@@ -199,7 +196,7 @@ static void across_migrations(void)
 
 	guest_pin(0);
 	counter = open_running("instructions:u", 0);
-	perch_counter_close(other); /* so that the next one may have another number there */
+	perch_counter_close(other); /* so its counter may have another number there */
 	for (int i = 0; i < 200; i++) {
 		guest_pin(i % 2);
 		CHECK(compare(counter, &err), "%d: %s", i, err.message);
@@ -208,8 +205,7 @@ static void across_migrations(void)
 	perch_counter_close(counter);
 }
 
-/* Seven take turns on six counters: whoever is off reads by the system call, and is right as well.
- */
+/* Seven events on six counters: the event that is not on the PMU is read by a system call. */
 static void multiplexed(void)
 {
 	struct perch_counter *counter[7];
@@ -246,7 +242,8 @@ static void reset_and_disabled(void)
 	guest_loop(1000);
 	CHECK_OK(perch_counter_read(counter, &count, &err), &err);
 	CHECK(perch_counter_self_monitoring(counter, &err), "%s", err.message);
-	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 20000,
+	CHECK(count.value >= 1000 * GUEST_LOOP_INSTRUCTIONS &&
+		      count.value < 1000 * GUEST_LOOP_INSTRUCTIONS + 20000,
 	      "%" PRIu64, count.value);
 	CHECK(count.enabled_ns < 1000000 && count.enabled_ns == count.running_ns,
 	      "%" PRIu64 " of %" PRIu64, count.running_ns, count.enabled_ns);
@@ -257,12 +254,13 @@ static void reset_and_disabled(void)
 	CHECK(!perch_counter_self_monitoring(counter, &err) && err.message[0],
 	      "a counter that is off: '%s'", err.message);
 	guest_note("%s", err.message);
-	CHECK(count.value >= 1000 * GUEST_TURN && count.value < 1000 * GUEST_TURN + 40000,
+	CHECK(count.value >= 1000 * GUEST_LOOP_INSTRUCTIONS &&
+		      count.value < 1000 * GUEST_LOOP_INSTRUCTIONS + 40000,
 	      "%" PRIu64, count.value);
 	perch_counter_close(counter);
 }
 
-/* What is not on a hardware counter of this thread reads as ever. */
+/* Events without a hardware counter of this thread are read by system calls. */
 static void not_hardware(void)
 {
 	struct perch_target cpu = { .pid = -1, .cpu = 0 };
@@ -284,8 +282,8 @@ static void not_hardware(void)
 	perch_counter_close(counter);
 }
 
-/* Not asked for, not done. */
-static void not_asked_for(void)
+/* Without self_monitoring every read is a system call. */
+static void not_requested(void)
 {
 	struct perch_options options = { .enabled = 1 };
 	struct perch_counter *counter;
@@ -297,9 +295,8 @@ static void not_asked_for(void)
 	perch_counter_close(counter);
 }
 
-/* A machine whose administrator forbids it (the default): read(2) does it, and the reason names the
- * sysctl. */
-static void forbidden(void)
+/* With kernel.perf_user_access 0 (the default) read(2) is used, and the reason names the sysctl. */
+static void not_permitted(void)
 {
 	struct perch_counter *counter;
 	struct perch_error err = { 0 };
@@ -318,7 +315,7 @@ static void forbidden(void)
 
 #define READS 1000
 
-/* The instructions of READS reads, and of nothing: the least of several tries has no tick in it. */
+/* Instructions of READS reads, and of an empty loop: the smallest of several counts has no tick. */
 static uint64_t instructions_of(struct perch_counter *meter, struct perch_counter *counter,
 				const struct perch_mmap_page *page)
 {
@@ -330,7 +327,7 @@ static uint64_t instructions_of(struct perch_counter *meter, struct perch_counte
 		uint64_t from, now;
 
 		perch_counter_enable(meter);
-		from = ask_kernel(meter).value;
+		from = read_kernel(meter).value;
 		for (int j = 0; j < READS; j++)
 			if (counter)
 				perch_counter_read(counter, &count, NULL);
@@ -338,7 +335,7 @@ static uint64_t instructions_of(struct perch_counter *meter, struct perch_counte
 				hand_read(page, &hand);
 			else
 				__asm__ volatile("");
-		now = ask_kernel(meter).value;
+		now = read_kernel(meter).value;
 		perch_counter_disable(meter);
 		if (now - from < least)
 			least = now - from;
@@ -346,16 +343,16 @@ static uint64_t instructions_of(struct perch_counter *meter, struct perch_counte
 	return least;
 }
 
-/* What is compared with has to be right as well. */
+/* The hand-written read must be right too. */
 static void check_hand(const struct perch_counter *counter, const struct perch_mmap_page *page)
 {
 	struct hand_count hand;
 
 	for (int i = 0; i < 100; i++) {
-		struct told before = ask_kernel(counter), after;
+		struct read_result before = read_kernel(counter), after;
 
-		CHECK(hand_read(page, &hand), "the code by hand cannot read it");
-		after = ask_kernel(counter);
+		CHECK(hand_read(page, &hand), "the hand-written read failed");
+		after = read_kernel(counter);
 		CHECK(between(hand.value, before.value, after.value, 0) &&
 			      between(hand.enabled_ns, before.enabled_ns, after.enabled_ns,
 				      CLOCK_STEP_NS) &&
@@ -365,8 +362,7 @@ static void check_hand(const struct perch_counter *counter, const struct perch_m
 	}
 }
 
-/* Exact, for the instructions are counted: a read by perch costs at most 1.2 times what code by
- * hand takes. */
+/* A read by perch takes at most 1.2 times the instructions of the hand-written one. */
 static void cost(void)
 {
 	struct perch_counter *counter = open_running("instructions:u", 0), *meter;
@@ -394,20 +390,21 @@ static void cost(void)
 	perch_counter_close(counter);
 }
 
-const struct guest_test guest_user_reads[] = {
-	{ .name = "user reads of instructions, 32 bits", .run = instructions_32_bit },
-	{ .name = "user reads of cycles, 32 bits", .run = cycles_32_bit },
-	{ .name = "user reads of cycles, 64 bits", .run = cycles_64_bit },
-	{ .name = "user reads of instructions, 64 bits", .run = instructions_64_bit },
-	{ .name = "user reads of both sides", .run = both_sides },
-	{ .name = "user reads across overflows", .run = across_overflows },
-	{ .name = "user reads across wraps of 32 bits", .run = across_wraps },
-	{ .name = "user reads on one CPU and the other", .run = across_migrations },
-	{ .name = "user reads of multiplexed events", .run = multiplexed },
-	{ .name = "user reads after a reset, and when disabled", .run = reset_and_disabled },
-	{ .name = "no user reads of other events", .run = not_hardware },
-	{ .name = "no user reads unless asked for", .run = not_asked_for },
-	{ .name = "no user reads where they are forbidden", .run = forbidden },
-	{ .name = "instructions of a user read", .run = cost },
+const struct guest_test guest_self_monitoring[] = {
+	{ .name = "self-monitoring reads of instructions, 32 bits", .run = instructions_32_bit },
+	{ .name = "self-monitoring reads of cycles, 32 bits", .run = cycles_32_bit },
+	{ .name = "self-monitoring reads of cycles, 64 bits", .run = cycles_64_bit },
+	{ .name = "self-monitoring reads of instructions, 64 bits", .run = instructions_64_bit },
+	{ .name = "self-monitoring reads of user space and kernel", .run = user_and_kernel },
+	{ .name = "self-monitoring reads across overflows", .run = across_overflows },
+	{ .name = "self-monitoring reads across wraps of 32 bits", .run = across_wraps },
+	{ .name = "self-monitoring reads after migrations", .run = across_migrations },
+	{ .name = "self-monitoring reads of multiplexed events", .run = multiplexed },
+	{ .name = "self-monitoring reads after a reset, and when disabled",
+	  .run = reset_and_disabled },
+	{ .name = "no self-monitoring reads of other events", .run = not_hardware },
+	{ .name = "no self-monitoring reads unless requested", .run = not_requested },
+	{ .name = "no self-monitoring reads where they are not permitted", .run = not_permitted },
+	{ .name = "instructions of a self-monitoring read", .run = cost },
 	{ 0 },
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on counters that are real and few: weak groups, what the machine has not, every CPU,
- * starving members. */
+/* Sets with hardware counters: weak groups, unsupported events, CPUs, multiplexing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 
 #include "guest.h"
 
-#define TURNS 20000000u /* 40 ms: ten turns of the kernel's multiplexing */
-#define EIGHT "r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u"
+#define ITERATIONS 20000000u /* 40 ms: ten rotations of the kernel's multiplexing */
+#define EIGHT	   "r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u,r8:u"
 
 static struct perch_set *open_set(const char *text, const struct perch_targets *targets,
 				  unsigned may)
@@ -28,25 +27,25 @@ static struct perch_set *open_set(const char *text, const struct perch_targets *
 	return set;
 }
 
-static void count_set(struct perch_set *set, struct perch_count *counts, uint64_t turns)
+static void count_set(struct perch_set *set, struct perch_count *counts, uint64_t iterations)
 {
 	struct perch_error err;
 
 	CHECK_OK(perch_set_enable(set, &err), &err);
-	guest_loop(turns);
+	guest_loop(iterations);
 	CHECK_OK(perch_set_disable(set, &err), &err);
 	CHECK_OK(perch_set_read(set, counts, perch_set_events(set) * perch_set_targets(set), &err),
 		 &err);
 }
 
-/* Too large to be a group, and the text allows for it: each counts for itself, multiplexed, and the
- * set tells. */
+/* A weak group that is too large is broken up: the events are multiplexed, and the set reports it.
+ */
 static void weak_group(void)
 {
 	struct perch_set *set = open_set("{" EIGHT "}:W", NULL, 0);
 	struct perch_count counts[8];
 
-	count_set(set, counts, 5 * TURNS);
+	count_set(set, counts, 5 * ITERATIONS);
 	for (size_t i = 0; i < 8; i++) {
 		const struct perch_set_event *event = perch_set_get_event(set, i);
 
@@ -54,19 +53,20 @@ static void weak_group(void)
 		      "%zu: leader %d", i, event->event.leader);
 		CHECK(counts[i].state == PERCH_COUNT_STATE_SCALED, "%zu: state %d", i,
 		      counts[i].state);
-		CHECK(guest_off(counts[i].scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100,
+		CHECK(guest_off(counts[i].scaled,
+				UINT64_C(5) * ITERATIONS * GUEST_LOOP_INSTRUCTIONS) < 100,
 		      "%zu: %" PRIu64, i, counts[i].scaled);
 	}
 	perch_set_close(set);
 }
 
-/* A weak group that fits stays one. */
+/* A weak group that fits stays a group. */
 static void weak_group_that_fits(void)
 {
 	struct perch_set *set = open_set("{instructions:u,cycles:u,r8:u}:W", NULL, 0);
 	struct perch_count counts[3];
 
-	count_set(set, counts, TURNS);
+	count_set(set, counts, ITERATIONS);
 	for (size_t i = 0; i < 3; i++) {
 		CHECK(!perch_set_get_event(set, i)->broken &&
 			      perch_set_get_event(set, i)->event.leader == 0,
@@ -78,7 +78,7 @@ static void weak_group_that_fits(void)
 	perch_set_close(set);
 }
 
-/* Without W it is the caller's mistake. */
+/* Without the modifier W it is an error. */
 static void group_too_large(void)
 {
 	struct perch_target self = PERCH_SELF_INIT;
@@ -97,8 +97,8 @@ static void group_too_large(void)
 	perch_events_clear(&events);
 }
 
-/* What this CPU has not is left out and told; the rest counts. */
-static void absent_left_out(void)
+/* Unsupported events are skipped with a reason; the others count. */
+static void unsupported_skipped(void)
 {
 	struct perch_set *set =
 		open_set("instructions:u,cache-misses:u,{cycles:u,branch-misses:u,r8:u}", NULL,
@@ -106,14 +106,14 @@ static void absent_left_out(void)
 	static const bool skipped[5] = { false, true, false, true, false };
 	struct perch_count counts[5];
 
-	count_set(set, counts, TURNS);
+	count_set(set, counts, ITERATIONS);
 	for (size_t i = 0; i < 5; i++) {
 		const struct perch_set_event *event = perch_set_get_event(set, i);
 
 		CHECK(event->skipped == skipped[i], "%zu: %d", i, event->skipped);
 		if (!skipped[i]) {
 			CHECK(counts[i].state == PERCH_COUNT_STATE_EXACT &&
-				      counts[i].value >= TURNS,
+				      counts[i].value >= ITERATIONS,
 			      "%zu: state %d", i, counts[i].state);
 			continue;
 		}
@@ -126,8 +126,7 @@ static void absent_left_out(void)
 	perch_set_close(set);
 }
 
-/* Each CPU has its own counters: the loop is found on the one where it ran, and the sum has it
- * once. */
+/* The loop is in the count of the CPU where it ran, and once in the sum. */
 static void every_cpu(void)
 {
 	struct perch_machine *machine;
@@ -141,13 +140,13 @@ static void every_cpu(void)
 	CHECK(targets.nr == 2, "%zu CPUs", targets.nr);
 	guest_pin(1);
 	set = open_set("{instructions:u,r8:u}", &targets, 0);
-	count_set(set, counts, TURNS);
+	count_set(set, counts, ITERATIONS);
 	for (size_t event = 0; event < 2; event++) {
 		const struct perch_count *count = &counts[event * 2];
 
-		CHECK(count[1].value >= (uint64_t)TURNS * GUEST_TURN, "%zu: %" PRIu64, event,
-		      count[1].value);
-		CHECK(count[0].value < TURNS / 10, "%zu: %" PRIu64, event, count[0].value);
+		CHECK(count[1].value >= (uint64_t)ITERATIONS * GUEST_LOOP_INSTRUCTIONS,
+		      "%zu: %" PRIu64, event, count[1].value);
+		CHECK(count[0].value < ITERATIONS / 10, "%zu: %" PRIu64, event, count[0].value);
 		perch_count_sum(&sum, count, 2);
 		CHECK(sum.value == count[0].value + count[1].value &&
 			      sum.state == PERCH_COUNT_STATE_EXACT,
@@ -158,17 +157,17 @@ static void every_cpu(void)
 	perch_machine_free(machine);
 }
 
-/* Pinned ones that lost their counters are told as such, and do not spoil the others' counts. */
-static void pinned_beyond(void)
+/* Pinned events without a counter have the error state; other counts are not affected. */
+static void too_many_pinned(void)
 {
 	struct perch_set *set =
 		open_set("r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:uD,r8:u,page-faults:u", NULL, 0);
 	struct perch_count counts[9];
 	int full = 0, lost = 0;
 
-	count_set(set, counts, TURNS);
+	count_set(set, counts, ITERATIONS);
 	for (int i = 0; i < 7; i++) {
-		full += counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].value >= TURNS;
+		full += counts[i].state == PERCH_COUNT_STATE_EXACT && counts[i].value >= ITERATIONS;
 		lost += counts[i].state == PERCH_COUNT_STATE_ERROR;
 	}
 	CHECK(full == 6 && lost == 1, "%d counted, %d lost", full, lost);
@@ -178,21 +177,22 @@ static void pinned_beyond(void)
 	perch_set_close(set);
 }
 
-/* What lies between two reads of a multiplexed set is scaled by the times between them. */
+/* The difference of two reads of a multiplexed set is scaled by the times between them. */
 static void deltas_of_multiplexed(void)
 {
 	struct perch_set *set = open_set(EIGHT, NULL, 0);
 	struct perch_count first[8], second[8], delta;
 	struct perch_error err;
 
-	count_set(set, first, 3 * TURNS);
+	count_set(set, first, 3 * ITERATIONS);
 	CHECK_OK(perch_set_enable(set, &err), &err);
-	guest_loop(5 * TURNS);
+	guest_loop(5 * ITERATIONS);
 	CHECK_OK(perch_set_read(set, second, 8, &err), &err);
 	for (int i = 0; i < 8; i++) {
 		perch_count_delta(&delta, &second[i], &first[i]);
 		CHECK(delta.state == PERCH_COUNT_STATE_SCALED, "%d: state %d", i, delta.state);
-		CHECK(guest_off(delta.scaled, UINT64_C(5) * TURNS * GUEST_TURN) < 100,
+		CHECK(guest_off(delta.scaled, UINT64_C(5) * ITERATIONS * GUEST_LOOP_INSTRUCTIONS) <
+			      100,
 		      "%d: %" PRIu64, i, delta.scaled);
 	}
 	perch_set_close(set);
@@ -202,9 +202,9 @@ const struct guest_test guest_sets[] = {
 	{ .name = "a weak group that is broken up", .run = weak_group },
 	{ .name = "a weak group that fits", .run = weak_group_that_fits },
 	{ .name = "a set's group that is too large", .run = group_too_large },
-	{ .name = "a set leaves out what the machine has not", .run = absent_left_out },
+	{ .name = "a set skips unsupported events", .run = unsupported_skipped },
 	{ .name = "a set on every CPU", .run = every_cpu },
-	{ .name = "a set's pinned events beyond the counters", .run = pinned_beyond },
+	{ .name = "more pinned events of a set than counters", .run = too_many_pinned },
 	{ .name = "deltas of a multiplexed set", .run = deltas_of_multiplexed },
 	{ 0 },
 };

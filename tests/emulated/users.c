@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an ordinary user may do at each level of perf_event_paranoid; Debian's kernels have one more
- * than the others. */
+/* What unprivileged users may open at each perf_event_paranoid level; Debian's kernels have level 3
+ * too. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -13,15 +13,14 @@
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 #define NOBODY	 65534
 
-/* What the kernel must say to one event of a user without privileges. */
+/* The result of opening an event without privileges. */
 struct rule {
 	const char *event;
 	struct perch_target target;
-	int rc; /* 0: opens */
+	int rc; /* 0 if it opens */
 };
 
-/* Each level forbids what the one below allows, so the way is up, with privileges; then they are
- * given away. */
+/* Sets the level as root, then drops root and opens the events of the rules. */
 static void check(const char *level, const struct rule *rules, size_t nr)
 {
 	struct perch_options options = { 0 };
@@ -35,7 +34,7 @@ static void check(const char *level, const struct rule *rules, size_t nr)
 		int rc = perch_counter_open(&counter, rules[i].event, &rules[i].target, &options,
 					    &err);
 
-		CHECK(rc == rules[i].rc, "level %s, %s on pid %d, CPU %d: %d in place of %d: %s",
+		CHECK(rc == rules[i].rc, "level %s, %s on pid %d, CPU %d: %d instead of %d: %s",
 		      level, rules[i].event, (int)rules[i].target.pid, rules[i].target.cpu, rc,
 		      rules[i].rc, rc ? err.message : "opened");
 		if (!rc) {
@@ -90,7 +89,7 @@ static void level_3(void)
 		    { "task-clock:u", ME, -EACCES }, { "cycles:u", A_CPU, -EACCES });
 }
 
-/* User space alone is counted where that is allowed, and told. */
+/* A set counts only user space where the kernel is not permitted, and reports it. */
 static void kernel_dropped(void)
 {
 	struct perch_target self = PERCH_SELF_INIT;
@@ -112,14 +111,14 @@ static void kernel_dropped(void)
 	guest_loop(100000);
 	CHECK_OK(perch_set_disable(set, &err), &err);
 	CHECK_OK(perch_set_read(set, counts, 2, &err), &err);
-	CHECK(counts[0].value >= 100000 * GUEST_TURN &&
-		      counts[0].value < 100000 * GUEST_TURN + 30000,
+	CHECK(counts[0].value >= 100000 * GUEST_LOOP_INSTRUCTIONS &&
+		      counts[0].value < 100000 * GUEST_LOOP_INSTRUCTIONS + 30000,
 	      "%" PRIu64, counts[0].value);
 	perch_set_close(set);
 	perch_events_clear(&events);
 }
 
-/* As root again: the tests behind these want all. */
+/* Restores the sysctl for later tests. */
 static void level_back(void)
 {
 	guest_write(PARANOID, "-1");
@@ -131,7 +130,7 @@ const struct guest_test guest_users[] = {
 	{ .name = "a user at paranoid 1", .run = level_1 },
 	{ .name = "a user at paranoid 2", .run = level_2 },
 	{ .name = "a user at Debian's paranoid 3", .run = level_3 },
-	{ .name = "a user's set counts user space alone", .run = kernel_dropped },
-	{ .name = "paranoid is put back", .run = level_back },
+	{ .name = "a set of an unprivileged user counts user space only", .run = kernel_dropped },
+	{ .name = "perf_event_paranoid is restored", .run = level_back },
 	{ 0 },
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TEXT_POKE records: the kernel tells what code it changes, where, from what and to what. A switch
- * of its BPF statistics is made of such changes; /proc/kcore has the code as it is.
+ * TEXT_POKE records: address, old and new bytes of changed kernel code. The sysctl
+ * kernel.bpf_stats_enabled changes code; /proc/kcore has the current bytes.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -18,8 +18,8 @@
 #define SWITCH	   "/proc/sys/kernel/bpf_stats_enabled"
 #define MOST_BYTES 16
 
-/* The pokes of one turn of the switch, by this thread. */
-static void turn(struct live *live, const char *to)
+/* Records the code changes of this thread when the sysctl is set. */
+static void set_bpf_stats(struct live *live, const char *to)
 {
 	struct perch_attr attr = live_attr();
 	struct perch_error err;
@@ -33,7 +33,7 @@ static void turn(struct live *live, const char *to)
 	CHECK(live_count(live, PERCH_RECORD_TEXT_POKE) > 0, "of %zu records", live->nr);
 }
 
-/* Bytes of the running kernel, by a dump of it that is an ELF file. */
+/* Reads bytes of the running kernel from the ELF file /proc/kcore. */
 static bool read_kernel(uint64_t address, void *bytes, size_t size)
 {
 	int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
@@ -74,15 +74,15 @@ static uint64_t symbol(const char *wanted)
 	return found;
 }
 
-/* What the last record of an address says is there now. */
-static void now_there(void)
+/* /proc/kcore has the new bytes of the last record of each address. */
+static void new_bytes_match(void)
 {
 	uint64_t from = symbol("_text"), to = symbol("_etext");
 	uint8_t bytes[MOST_BYTES];
 	struct live live;
 	size_t compared = 0;
 
-	turn(&live, "1");
+	set_bpf_stats(&live, "1");
 	for (size_t i = 0; i < live.nr; i++) {
 		const struct perch_text_poke_record *poke = &live.record[i].text_poke;
 		bool last = true;
@@ -97,7 +97,7 @@ static void now_there(void)
 		if (!last)
 			continue;
 		if (!read_kernel(poke->address, bytes, poke->new_length))
-			guest_skip("/proc/kcore does not tell the kernel's code");
+			guest_skip("/proc/kcore does not have the kernel code");
 		CHECK(!memcmp(bytes, poke->after, poke->new_length), "other bytes at %#" PRIx64,
 		      poke->address);
 		compared++;
@@ -108,14 +108,14 @@ static void now_there(void)
 	live_close(&live);
 }
 
-/* The way back is the way there, with the two sides exchanged. */
-static void there_and_back(void)
+/* The records of the reverse change have old and new bytes swapped. */
+static void reversed_changes(void)
 {
 	struct live there, back;
 
-	turn(&there, "1");
-	turn(&back, "0");
-	CHECK(there.nr == back.nr, "%zu there, %zu back", there.nr, back.nr);
+	set_bpf_stats(&there, "1");
+	set_bpf_stats(&back, "0");
+	CHECK(there.nr == back.nr, "%zu, then %zu", there.nr, back.nr);
 	for (size_t i = 0; i < there.nr; i++) {
 		const struct perch_text_poke_record *poke = &there.record[i].text_poke,
 						    *other = NULL;
@@ -135,7 +135,7 @@ static void there_and_back(void)
 	live_close(&back);
 }
 
-/* A CPU that is switched off is no CPU to measure. */
+/* An open on an offline CPU fails. */
 static void no_such_cpu(void)
 {
 	struct perch_target target = { .pid = -1, .cpu = 1 };
@@ -145,7 +145,7 @@ static void no_such_cpu(void)
 	int rc;
 
 	if (access("/sys/devices/system/cpu/cpu1/online", W_OK))
-		guest_skip("this machine's second CPU cannot be switched off");
+		guest_skip("CPU 1 of this machine cannot be set offline");
 	guest_write("/sys/devices/system/cpu/cpu1/online", "0");
 	rc = live_open(&live, &attr, &target, 0, &err);
 	guest_write("/sys/devices/system/cpu/cpu1/online", "1");
@@ -156,8 +156,8 @@ static void no_such_cpu(void)
 }
 
 static const struct guest_test guest_pokes[] = {
-	{ .name = "a changed code's record and the code agree", .run = now_there },
-	{ .name = "code that is changed back", .run = there_and_back },
+	{ .name = "records of code changes match the code", .run = new_bytes_match },
+	{ .name = "records of reversed code changes", .run = reversed_changes },
 	{ .name = "a CPU that is offline", .run = no_such_cpu },
 	{ 0 },
 };

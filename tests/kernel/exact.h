@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of exact counts do to be counted, and how they open counters. Include after
+/* Helpers for tests of exact counts: work to count, and opening counters. Include after
  * <cmocka.h>. */
 #ifndef PERCH_TESTS_EXACT_H
 #define PERCH_TESTS_EXACT_H
@@ -16,7 +16,7 @@
 
 #include <perch/count.h>
 
-/* What a machine or a user may lack without anything being wrong with perch. */
+/* Skips if the machine or the user lacks something, else fails. */
 static inline void skip_or_fail(const char *text, int rc, const struct perch_error *err)
 {
 	switch (err->kind) {
@@ -38,9 +38,9 @@ static inline void skip_or_fail(const char *text, int rc, const struct perch_err
 	}
 }
 
-/* What is done once before it counts: code that is used for the first time may have page faults of
- * its own. */
-static inline bool may_practise(const struct perch_options *options)
+/* Whether the counter may be used once before the test: the first use of code may have page
+ * faults. */
+static inline bool may_warm_up(const struct perch_options *options)
 {
 	return !options || (!options->enabled && !options->enable_on_exec);
 }
@@ -55,7 +55,7 @@ static inline struct perch_counter *open_on(const char *text, const struct perch
 
 	if (rc)
 		skip_or_fail(text, rc, &err);
-	if (may_practise(options)) {
+	if (may_warm_up(options)) {
 		perch_counter_enable(made);
 		perch_counter_disable(made);
 		perch_counter_read(made, &count, NULL);
@@ -72,7 +72,7 @@ static inline struct perch_group *open_group(const char *text, const struct perc
 
 	if (rc)
 		skip_or_fail(text, rc, &err);
-	if (may_practise(options)) {
+	if (may_warm_up(options)) {
 		struct perch_count counts[16];
 
 		assert_in_range(perch_group_size(made), 1, 16);
@@ -94,7 +94,7 @@ static inline struct perch_count read_of(struct perch_counter *counter)
 	return count;
 }
 
-/* Reads and closes a counter that must have been on all the time. */
+/* Reads and closes a counter that must have an exact count. */
 static inline uint64_t value_of(struct perch_counter *counter)
 {
 	struct perch_count count = read_of(counter);
@@ -105,7 +105,7 @@ static inline uint64_t value_of(struct perch_counter *counter)
 	return count.value;
 }
 
-/* Memory that nobody has touched. Huge pages would take the faults of many pages at once. */
+/* Fresh pages without huge pages, which would have one fault for many pages. */
 static inline char *fresh_pages(int nr)
 {
 	size_t size = nr * sysconf(_SC_PAGESIZE);
@@ -117,7 +117,7 @@ static inline char *fresh_pages(int nr)
 	return pages;
 }
 
-/* Without the sanitizer's look into its own memory, which has page faults too. */
+/* Without the sanitizer's accesses to its shadow memory, which have page faults too. */
 __attribute__((noinline, unused, no_sanitize("address"))) static void touch(char *pages, int nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -126,8 +126,8 @@ __attribute__((noinline, unused, no_sanitize("address"))) static void touch(char
 		((volatile char *)pages)[i * page] = 1;
 }
 
-__attribute__((noinline, unused, no_sanitize("address"))) static void look_at(const char *pages,
-									      int nr)
+__attribute__((noinline, unused, no_sanitize("address"))) static void read_pages(const char *pages,
+										 int nr)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
@@ -156,9 +156,8 @@ static inline bool stay_on(int cpu)
 }
 
 /*
- * A child that does its work when it is told to, as often as it is told to. The first time is
- * practice, so that pages of code, stack and heap that it shares with its parent are its own when
- * it counts.
+ * A child that does its work each time the parent requests it. The first time is a warm-up: pages
+ * of code, stack and heap that it shares with its parent are copied then.
  */
 struct child {
 	pid_t pid;

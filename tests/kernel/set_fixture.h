@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of sets share: fresh pages to fault in, and sets that must open. Include after
+/* Helpers for tests of sets: fresh pages to fault in, and sets that must open. Include after
  * cmocka.h. */
 #ifndef PERCH_TEST_SET_FIXTURE_H
 #define PERCH_TEST_SET_FIXTURE_H
@@ -23,7 +23,7 @@ static inline char *fresh_pages(void)
 	return pages;
 }
 
-/* The first `nr` of them, one fault each. */
+/* Writes to the first nr pages: one fault each. */
 static inline void touch(char *pages, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -59,7 +59,7 @@ static inline struct perch_set *open_events(const struct perch_events *events,
 	return set;
 }
 
-/* The set copies what it needs but strings, and these events have none. */
+/* The events can be freed, because they have no strings. */
 static inline struct perch_set *open_set(const char *text, const struct perch_targets *targets,
 					 const struct perch_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every call on an open event: what it does, and what is said when the kernel refuses it. */
+/* Every ioctl(2) and prctl(2) on open events: its effect, and the error when the kernel refuses. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define HITS 100
 
-static struct perch_attr last; /* of the event opened last */
+static struct perch_attr last; /* attr of the last open */
 
 static int open_event(const char *text, const struct perch_options *options)
 {
@@ -42,7 +42,7 @@ static int open_event(const char *text, const struct perch_options *options)
 	return fd;
 }
 
-/* A tracepoint, where tracefs is there and may be read. */
+/* Opens a tracepoint; skips if tracefs cannot be read. */
 static int open_tracepoint(const char *text, const struct perch_options *options)
 {
 	struct perch_events events;
@@ -92,7 +92,7 @@ static void touch_pages(int nr)
 	munmap((void *)pages, nr * page);
 }
 
-/* ---- Rings, looked at by hand ---- */
+/* ---- Rings, read directly ---- */
 
 #define RING_PAGES 8
 
@@ -110,8 +110,7 @@ static void unmap_ring(struct perch_mmap_page *ring)
 	munmap(ring, (1 + RING_PAGES) * sysconf(_SC_PAGESIZE));
 }
 
-/* Counts the samples in a ring that has not wrapped; the first word of each, its IDENTIFIER, goes
- * into ids. */
+/* Counts the samples in a ring that has not wrapped. ids gets the IDENTIFIER of each. */
 static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size_t room)
 {
 	const char *data = (const char *)ring + ring->data_offset;
@@ -135,7 +134,7 @@ static size_t samples_in(const struct perch_mmap_page *ring, uint64_t *ids, size
 
 /* ---- Enable, disable, reset, refresh, period ---- */
 
-static void on_and_off(void **state)
+static void enables_disables_resets(void **state)
 {
 	struct perch_error err;
 	int fd = open_tracepoint("syscalls:sys_enter_getppid", NULL);
@@ -157,7 +156,7 @@ static void on_and_off(void **state)
 	assert_int_equal(perch_event_reset(-1, false, NULL, NULL), -EBADF);
 }
 
-static void this_thread_at_once(void **state)
+static void enables_all_events_of_the_thread(void **state)
 {
 	struct perch_error err;
 	int one = open_tracepoint("syscalls:sys_enter_getppid", NULL),
@@ -183,8 +182,8 @@ static void count_signal(int number, siginfo_t *info, void *unused)
 	hang_ups += info->si_code == POLL_HUP;
 }
 
-/* SIGIO to this thread at every sample. */
-static void ask_for_signals(int fd)
+/* Every sample sends SIGIO to this thread. */
+static void request_signals(int fd)
 {
 	const struct sigaction action = { .sa_sigaction = count_signal, .sa_flags = SA_SIGINFO };
 	const struct f_owner_ex owner = { F_OWNER_TID, gettid() };
@@ -195,7 +194,7 @@ static void ask_for_signals(int fd)
 	assert_int_equal(fcntl(fd, F_SETOWN_EX, &owner), 0);
 }
 
-static void so_many_more(void **state)
+static void refreshes(void **state)
 {
 	const struct perch_options sampling = { .period = 1,
 						.sample = PERCH_SAMPLE_IDENTIFIER,
@@ -208,7 +207,7 @@ static void so_many_more(void **state)
 	(void)state;
 	fd = open_tracepoint("syscalls:sys_enter_getppid", &sampling);
 	ring = map_ring(fd);
-	ask_for_signals(fd);
+	request_signals(fd);
 	assert_int_equal(perch_event_refresh(fd, 5, NULL, &err), 0);
 	getppid_times(4);
 	assert_int_equal(signals, 4);
@@ -217,13 +216,12 @@ static void so_many_more(void **state)
 	assert_int_equal(signals, 5);
 	assert_int_equal(hang_ups, 1);
 	assert_int_equal(samples_in(ring, NULL, 0), 5);
-	assert_int_equal(value_of(fd), 5); /* disabled by the last one */
-	expect(perch_event_refresh(fd, 0, NULL, &err), EINVAL, &err, "from 1");
-	expect(perch_event_refresh(fd, 1u << 31, NULL, &err), EINVAL, &err, "from 1");
+	assert_int_equal(value_of(fd), 5); /* the last sample has disabled the event */
+	expect(perch_event_refresh(fd, 0, NULL, &err), EINVAL, &err, "must be 1..");
+	expect(perch_event_refresh(fd, 1u << 31, NULL, &err), EINVAL, &err, "must be 1..");
 	unmap_ring(ring);
 	close(fd);
-	/* again and again; not with tracepoints, which some kernels (6.18) do not start a second
-	 * time */
+	/* several times; not with tracepoints, which some kernels (6.18) do not enable again */
 	fd = open_event("page-faults:u", &(struct perch_options){ .period = 1 });
 	for (unsigned times = 1; times < 4; times++) {
 		assert_int_equal(perch_event_refresh(fd, times, NULL, &err), 0);
@@ -239,7 +237,7 @@ static void so_many_more(void **state)
 	close(fd);
 }
 
-static void another_period(void **state)
+static void changes_the_period(void **state)
 {
 	const struct perch_options sampling = { .period = 10,
 						.sample = PERCH_SAMPLE_IDENTIFIER,
@@ -257,10 +255,10 @@ static void another_period(void **state)
 	assert_int_equal(perch_event_set_period(fd, 2, NULL, &err), 0);
 	getppid_times(100);
 	before = samples_in(ring, NULL, 0);
-	assert_in_range(before, 55, 61); /* the first are still the old period's */
+	assert_in_range(before, 55, 61); /* the first samples still have the old period */
 	getppid_times(100);
 	assert_int_equal(samples_in(ring, NULL, 0), before + 50);
-	expect(perch_event_set_period(fd, 0, NULL, &err), EINVAL, &err, "from 1 to");
+	expect(perch_event_set_period(fd, 0, NULL, &err), EINVAL, &err, "must be 1..");
 	assert_string_equal(err.field, "sample_period");
 	expect(perch_event_set_period(fd, 1ull << 63, NULL, &err), EINVAL, &err, "2^63-1");
 	unmap_ring(ring);
@@ -275,7 +273,7 @@ static void another_period(void **state)
 
 /* ---- Output, filter, id ---- */
 
-static void one_ring_for_two(void **state)
+static void redirects_output(void **state)
 {
 	const struct perch_options sampling = { .period = 1,
 						.sample = PERCH_SAMPLE_IDENTIFIER,
@@ -300,7 +298,7 @@ static void one_ring_for_two(void **state)
 	getppid_times(1);
 	assert_int_equal(samples_in(ring, ids, 8), 3);
 	assert_true(ids[0] == one_id && ids[1] == other_id && ids[2] == one_id);
-	/* its own again, of which there is none */
+	/* its own ring, which is not mapped */
 	assert_int_equal(perch_event_set_output(other, -1, NULL, &err), 0);
 	syscall(SYS_getuid);
 	assert_int_equal(samples_in(ring, NULL, 0), 3);
@@ -319,7 +317,7 @@ static void one_ring_for_two(void **state)
 	expect(perch_event_id(0, &one_id, NULL, &err), ENOTTY, &err, "3.12");
 }
 
-static void half_of_the_hits(void **state)
+static void filters_a_tracepoint(void **state)
 {
 	static const struct {
 		const char *filter;
@@ -356,7 +354,7 @@ static void half_of_the_hits(void **state)
 		       bad[i].words);
 		assert_non_null(strstr(err.message, bad[i].filter));
 	}
-	expect(perch_event_set_filter(fd, NULL, NULL, &err), EINVAL, &err, "there is none");
+	expect(perch_event_set_filter(fd, NULL, NULL, &err), EINVAL, &err, "it is NULL");
 	close(fd);
 	fd = open_event("page-faults", NULL);
 	expect(perch_event_set_filter(fd, "sig == 10", NULL, &err), EINVAL, &err,
@@ -364,7 +362,7 @@ static void half_of_the_hits(void **state)
 	close(fd);
 }
 
-static void paused(void **state)
+static void pauses_output(void **state)
 {
 	const struct perch_options sampling = { .period = 1,
 						.sample = PERCH_SAMPLE_IDENTIFIER,
@@ -390,7 +388,7 @@ static void paused(void **state)
 
 /* ---- BPF ---- */
 
-/* A program that returns 0: nothing of the tracepoint goes on to events. */
+/* A program that returns 0: the tracepoint does not count. */
 static int load_program(unsigned type)
 {
 	const struct bpf_insn code[] = {
@@ -407,7 +405,7 @@ static int load_program(unsigned type)
 	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
-static void programs(void **state)
+static void runs_bpf_programs(void **state)
 {
 	struct perch_error err;
 	uint32_t ids[4] = { 0 }, nr = 77;
@@ -452,7 +450,7 @@ static void programs(void **state)
 
 static volatile long watched[2];
 
-static void another_place(void **state)
+static void moves_a_breakpoint(void **state)
 {
 	const struct perch_options counting = { .enabled = 1 };
 	struct perch_event event = { .name = "write", .attr = { .type = PERCH_TYPE_BREAKPOINT } };
@@ -500,11 +498,15 @@ static void another_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_and_off),	    cmocka_unit_test(this_thread_at_once),
-		cmocka_unit_test(so_many_more),	    cmocka_unit_test(another_period),
-		cmocka_unit_test(one_ring_for_two), cmocka_unit_test(half_of_the_hits),
-		cmocka_unit_test(paused),	    cmocka_unit_test(programs),
-		cmocka_unit_test(another_place),
+		cmocka_unit_test(enables_disables_resets),
+		cmocka_unit_test(enables_all_events_of_the_thread),
+		cmocka_unit_test(refreshes),
+		cmocka_unit_test(changes_the_period),
+		cmocka_unit_test(redirects_output),
+		cmocka_unit_test(filters_a_tracepoint),
+		cmocka_unit_test(pauses_output),
+		cmocka_unit_test(runs_bpf_programs),
+		cmocka_unit_test(moves_a_breakpoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters and groups on the running kernel, and its refusals explained. */
+/* Counters and groups on the running kernel, and explained refusals. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -31,7 +31,7 @@ static struct perch_counter *counter(const char *text, const struct perch_option
 	return made;
 }
 
-/* Huge pages would take the faults of many pages at once. */
+/* Fresh pages without huge pages, which would have one fault for many pages. */
 static char *fresh_pages(void)
 {
 	size_t size = PAGES * sysconf(_SC_PAGESIZE);
@@ -62,7 +62,7 @@ static void page_faults_are_exact(void **state)
 	(void)state;
 	assert_int_equal(perch_counter_read(faults, &count, NULL), 0);
 	assert_int_equal(count.state, PERCH_COUNT_STATE_NOT_ENABLED);
-	/* not counted: not enabled yet; and libc's own pages are there now */
+	/* not counted, because the event is disabled; faults in pages of libc */
 	touch(pages);
 	drop(pages);
 	pages = fresh_pages();
@@ -78,7 +78,7 @@ static void page_faults_are_exact(void **state)
 	perch_counter_close(faults);
 }
 
-static void reset_starts_anew(void **state)
+static void reset_restarts_value_and_times(void **state)
 {
 	struct perch_counter *faults = counter("page-faults:u", NULL);
 	char *pages = fresh_pages();
@@ -99,7 +99,7 @@ static void reset_starts_anew(void **state)
 	perch_counter_close(faults);
 }
 
-static void children_are_inherited(void **state)
+static void children_inherit_counters(void **state)
 {
 	struct perch_options options = { .inherit = 1, .enabled = 1 };
 	struct perch_counter *faults = counter("page-faults:u", &options);
@@ -117,7 +117,7 @@ static void children_are_inherited(void **state)
 	perch_counter_close(faults);
 }
 
-static void a_group_is_read_at_once(void **state)
+static void groups_are_read_together(void **state)
 {
 	struct perch_options options = { .read = PERCH_FORMAT_ID };
 	struct perch_group *group;
@@ -152,7 +152,7 @@ static void a_group_is_read_at_once(void **state)
 	perch_group_close(group);
 }
 
-static void an_inherited_group_is_read_too(void **state)
+static void inherited_groups_are_read(void **state)
 {
 	struct perch_options options = { .inherit = 1, .enabled = 1 };
 	struct perch_group *group;
@@ -180,7 +180,7 @@ static void an_inherited_group_is_read_too(void **state)
 	perch_group_close(group);
 }
 
-/* ---- refusals that this kernel really gives ---- */
+/* ---- Refusals of this kernel ---- */
 
 #define SOFTWARE .type = PERCH_TYPE_SOFTWARE, .size = sizeof(struct perch_attr), .exclude_kernel = 1
 #define BREAKPOINT \
@@ -320,7 +320,7 @@ static void refusals_are_explained(void **state)
 				    refusals[i].flags, machine, &err);
 
 		if (rc == -EACCES && refusals[i].target.pid == -1)
-			continue; /* an ordinary user is told that first */
+			continue; /* for an unprivileged user this refusal comes first */
 		if (rc != -refusals[i].errnum || err.kind != refusals[i].kind ||
 		    strcmp(err.field, refusals[i].field))
 			fail_msg("row %zu (%s, %s): got %d, %s", i,
@@ -348,9 +348,8 @@ static void out_of_descriptors(void **state)
 	close(last);
 }
 
-/* What the kernel of this machine does not know, told with its release: only where such a kernel
- * runs. */
-static void too_new_is_told(void **state)
+/* An option that the running kernel does not have is refused with its release. */
+static void too_new_options_name_the_release(void **state)
 {
 	struct perch_attr attr = { SOFTWARE, .config4 = 1 };
 	struct perch_error err;
@@ -375,13 +374,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_faults_are_exact),
-		cmocka_unit_test(reset_starts_anew),
-		cmocka_unit_test(children_are_inherited),
-		cmocka_unit_test(a_group_is_read_at_once),
-		cmocka_unit_test(an_inherited_group_is_read_too),
+		cmocka_unit_test(reset_restarts_value_and_times),
+		cmocka_unit_test(children_inherit_counters),
+		cmocka_unit_test(groups_are_read_together),
+		cmocka_unit_test(inherited_groups_are_read),
 		cmocka_unit_test(refusals_are_explained),
 		cmocka_unit_test(out_of_descriptors),
-		cmocka_unit_test(too_new_is_told),
+		cmocka_unit_test(too_new_options_name_the_release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

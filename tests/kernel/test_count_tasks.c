@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of threads, of other tasks, of large groups, and what an ordinary user is told. */
+/* Counters of threads and other tasks, large groups, and refusals of an unprivileged user. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -53,13 +53,13 @@ static uint64_t faults_with_thread(const struct perch_options *options)
 	return count.value;
 }
 
-static void threads_are_inherited_when_asked(void **state)
+static void threads_inherit_if_requested(void **state)
 {
 	const struct perch_options alone = { .enabled = 1 };
 	const struct perch_options inherited = { .enabled = 1, .inherit = 1 };
 
 	(void)state;
-	faults_with_thread(&alone); /* a thread's first stack is libc's to allocate */
+	faults_with_thread(&alone); /* libc allocates the first stack of a thread */
 	assert_true(faults_with_thread(&alone) < PAGES);
 	assert_true(faults_with_thread(&inherited) >= PAGES);
 }
@@ -118,7 +118,7 @@ static void large_groups_are_read_whole(void **state)
 	perch_group_close(group);
 }
 
-/* Hardware may be there or not; when it is not, that is what is said. */
+/* Without hardware counters the error says so. */
 static void cycles_work_or_are_not_supported(void **state)
 {
 	struct perch_options options = { 0 };
@@ -138,7 +138,7 @@ static void cycles_work_or_are_not_supported(void **state)
 	perch_machine_free(options.machine);
 }
 
-static void a_task_that_is_gone(void **state)
+static void refuses_ended_tasks(void **state)
 {
 	struct perch_target target = { -1, -1, 0 };
 	struct perch_counter *faults;
@@ -157,8 +157,8 @@ static void a_task_that_is_gone(void **state)
 	assert_null(faults);
 }
 
-/* x86 has four debug registers, other machines more or fewer: open them until there is none. */
-static void breakpoints_run_out(void **state)
+/* Opens breakpoints until no debug register is free; x86 has four. */
+static void explains_missing_debug_registers(void **state)
 {
 	struct perch_attr attr = {
 		.type = PERCH_TYPE_BREAKPOINT,
@@ -185,9 +185,9 @@ static void breakpoints_run_out(void **state)
 	assert_int_equal(err.kind, PERCH_ERROR_BREAKPOINTS);
 }
 
-/* In a child, which gives up root for good. Returns its exit status: 0, or the number of the step
- * that failed. */
-static int ordinary_user(void)
+/* Runs in a child, which drops root. Returns its exit status: 0, or the number of the step that
+ * failed. */
+static int unprivileged_user(void)
 {
 	struct perch_options options = { 0 };
 	struct perch_counter *faults;
@@ -216,7 +216,7 @@ static int ordinary_user(void)
 	return 0;
 }
 
-static void an_ordinary_user_is_told_of_paranoid(void **state)
+static void unprivileged_users_get_a_remedy(void **state)
 {
 	long paranoid = 0;
 	int status;
@@ -230,7 +230,7 @@ static void an_ordinary_user_is_told_of_paranoid(void **state)
 	}
 	pid = fork();
 	if (pid == 0)
-		_exit(ordinary_user());
+		_exit(unprivileged_user());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
@@ -239,13 +239,13 @@ static void an_ordinary_user_is_told_of_paranoid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_are_inherited_when_asked),
+		cmocka_unit_test(threads_inherit_if_requested),
 		cmocka_unit_test(switches_and_time_in_one_group),
 		cmocka_unit_test(large_groups_are_read_whole),
 		cmocka_unit_test(cycles_work_or_are_not_supported),
-		cmocka_unit_test(a_task_that_is_gone),
-		cmocka_unit_test(breakpoints_run_out),
-		cmocka_unit_test(an_ordinary_user_is_told_of_paranoid),
+		cmocka_unit_test(refuses_ended_tasks),
+		cmocka_unit_test(explains_missing_debug_registers),
+		cmocka_unit_test(unprivileged_users_get_a_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ static void pages_of_a_disk_are_major_faults(void **state)
 	group = open_group("{page-faults:u,minor-faults:u,major-faults:u}", NULL);
 	getrusage(RUSAGE_THREAD, &before);
 	perch_group_enable(group);
-	look_at(pages, PAGES);
+	read_pages(pages, PAGES);
 	perch_group_disable(group);
 	getrusage(RUSAGE_THREAD, &after);
 	assert_int_equal(perch_group_read(group, counts, 3, NULL), 0);

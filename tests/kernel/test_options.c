@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that only a running kernel can prove: signals, clocks, what is inherited, what an exec
- * ends, cgroups. */
+/* Options that need a running kernel: signals, clocks, lost samples, inheritance, exec, cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -94,15 +93,15 @@ static void touch_pages(int nr)
 /* ---- SIGTRAP ---- */
 
 static volatile long watched;
-/* What the handler was told; volatile, for the compiler knows of no call between the write and the
- * look at it. */
+/* Data of the signal handler. volatile, because the compiler sees no function call between the
+ * write and the check. */
 static volatile sig_atomic_t traps, trap_code;
 static void *volatile trap_address;
 static volatile unsigned long trap_data;
 static volatile uint32_t trap_type;
 
-/* What the C library may not have names for lies behind si_addr: data (a long), type and flags (32
- * bits each). */
+/* After si_addr there are fields that the C library may not define: data (a long), type and flags
+ * (32 bits each). */
 static void on_trap(int number, siginfo_t *info, void *unused)
 {
 	const char *behind = (const char *)&info->si_addr + sizeof(info->si_addr);
@@ -145,8 +144,8 @@ static void signals_with_data(void **state)
 	assert_int_equal(traps, 3);
 }
 
-/* The data can be changed with the breakpoint. */
-static void other_data(void **state)
+/* perch_event_modify() changes sig_data. */
+static void modifies_signal_data(void **state)
 {
 	const struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 	const struct perch_options options = {
@@ -181,7 +180,7 @@ static uint64_t now(clockid_t clock)
 	return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-/* Samples of page faults, each with nothing but its time: 16 bytes. */
+/* Samples of page faults that have only the time: 16 bytes each. */
 static void check_clock(clockid_t clock)
 {
 	const struct perch_options options = { .period = 1,
@@ -209,7 +208,7 @@ static void check_clock(clockid_t clock)
 
 		at += header->size;
 		memcpy(&time, record + sizeof(*header), sizeof(time));
-		/* those of the mapping itself, and of what comes behind, lie outside */
+		/* samples before and after the measured time are outside */
 		if (header->type != PERCH_RECORD_SAMPLE || time < before || time > after)
 			continue;
 		assert_true(time >= earlier);
@@ -233,7 +232,7 @@ static void clocks(void **state)
 
 /* ---- Lost samples ---- */
 
-static void what_was_lost(void **state)
+static void counts_lost_samples(void **state)
 {
 	const struct perch_options options = { .period = 1,
 					       .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_TIME,
@@ -248,7 +247,7 @@ static void what_was_lost(void **state)
 
 	(void)state;
 	assert_ptr_not_equal(ring, MAP_FAILED);
-	touch_pages(2000); /* a page holds some 170 of them */
+	touch_pages(2000); /* a page holds about 170 samples */
 	assert_int_equal(read(fd, words, sizeof(words)), sizeof(words));
 	assert_true(words[0] >= 2000);
 	assert_true(words[1]);
@@ -257,7 +256,7 @@ static void what_was_lost(void **state)
 	close(fd);
 }
 
-/* ---- Who inherits, and until when ---- */
+/* ---- Inheritance and exec ---- */
 
 static void *touch_twenty(void *unused)
 {
@@ -265,7 +264,7 @@ static void *touch_twenty(void *unused)
 	return unused;
 }
 
-/* The faults of a thread's 20 pages and of a child's 1000, as far as the event goes with them. */
+/* Counts page faults of a thread (20 pages) and a child (1000 pages), if they inherit the event. */
 static uint64_t faults_of_others(const struct perch_options *options)
 {
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
@@ -287,7 +286,7 @@ static uint64_t faults_of_others(const struct perch_options *options)
 	return value;
 }
 
-static void threads_alone(void **state)
+static void threads_inherit_only(void **state)
 {
 	const struct perch_options nobody = { .enabled = 1, .exclude_kernel = 1 };
 	const struct perch_options all = { .enabled = 1, .exclude_kernel = 1, .inherit = 1 };
@@ -298,12 +297,12 @@ static void threads_alone(void **state)
 
 	(void)state;
 	assert_true(with_threads >= 20);
-	assert_true(alone + 20 <= with_threads + 10); /* this thread's own faults vary a little */
+	assert_true(alone + 20 <= with_threads + 10); /* the faults of this thread vary */
 	assert_true(with_threads < 900);
 	assert_true(faults_of_others(&all) >= 1020);
 }
 
-/* A child that waits, then becomes a program: its faults before and after the exec. */
+/* Counts the page faults of a child that waits and then calls exec. */
 static uint64_t faults_over_exec(bool removed)
 {
 	const struct perch_options options = { .enabled = 1,
@@ -336,18 +335,19 @@ static uint64_t faults_over_exec(bool removed)
 	return value;
 }
 
-static void gone_with_the_exec(void **state)
+static void remove_on_exec_removes(void **state)
 {
 	uint64_t removed = faults_over_exec(true), kept = faults_over_exec(false);
 
 	(void)state;
 	assert_true(removed >= 10);
-	assert_true(kept > removed + 20); /* a dynamic program's start takes some dozens */
+	assert_true(kept >
+		    removed + 20); /* the start of a dynamic program has some dozens of faults */
 }
 
-/* ---- Doing without ---- */
+/* ---- Optional features ---- */
 
-static void newer_than_this_kernel(void **state)
+static void omits_too_new_features(void **state)
 {
 	const struct perch_options options = { .period = 100,
 					       .sample = PERCH_SAMPLE_IP | PERCH_SAMPLE_CALLCHAIN,
@@ -371,7 +371,7 @@ static void newer_than_this_kernel(void **state)
 	attr = wanted;
 	fd = perch_open_optional(&attr, &optional, &missing_features, NULL, -1, 0, NULL, &err);
 	if (old)
-		assert_int_equal(fd, -E2BIG); /* config4 must be, as it stands */
+		assert_int_equal(fd, -E2BIG); /* config4 is required */
 	if (fd >= 0)
 		close(fd);
 	optional.config4 = 1;
@@ -380,7 +380,7 @@ static void newer_than_this_kernel(void **state)
 	if (fd < 0 && old)
 		fail_msg("%s", err.message);
 	if (fd < 0)
-		skip(); /* a newer kernel may have its own mind about config4 */
+		skip(); /* a newer kernel may use config4 */
 	assert_true(attr.ksymbol && !missing_features.ksymbol);
 	assert_true(attr.defer_callchain != missing_features.defer_callchain);
 	assert_true(attr.config4 != missing_features.config4);
@@ -391,12 +391,12 @@ static void newer_than_this_kernel(void **state)
 
 /* ---- Cgroups ---- */
 
-static int write_to(const char *folder, const char *name, const char *text)
+static int write_to(const char *directory, const char *name, const char *text)
 {
 	char path[PATH_MAX + 64];
 	int fd, rc;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
@@ -405,14 +405,14 @@ static int write_to(const char *folder, const char *name, const char *text)
 	return rc;
 }
 
-/* A child that enters the cgroup and touches pages when told to. */
-static void touch_inside(const char *folder)
+/* A child joins the cgroup and touches pages. */
+static void touch_inside(const char *directory)
 {
 	pid_t child = fork();
 	int status;
 
 	if (!child) {
-		if (write_to(folder, "cgroup.procs", "0"))
+		if (write_to(directory, "cgroup.procs", "0"))
 			_exit(6);
 		touch_pages(500);
 		_exit(0);
@@ -422,7 +422,7 @@ static void touch_inside(const char *folder)
 		fail_msg("the child ended with %#x", status);
 }
 
-static uint64_t count_on(const struct perch_targets *targets, const char *folder)
+static uint64_t count_on(const struct perch_targets *targets, const char *directory)
 {
 	const struct perch_options options = { .enabled = 1, .exclude_kernel = 1 };
 	struct perch_event event = software(PERCH_COUNT_SW_PAGE_FAULTS);
@@ -432,8 +432,8 @@ static uint64_t count_on(const struct perch_targets *targets, const char *folder
 	assert_in_range(targets->nr, 1, 64);
 	for (size_t i = 0; i < targets->nr; i++)
 		fds[i] = open_built(&event, &options, &targets->target[i]);
-	touch_pages(5000); /* outside */
-	touch_inside(folder);
+	touch_pages(5000); /* not in the cgroup */
+	touch_inside(directory);
 	for (size_t i = 0; i < targets->nr; i++) {
 		sum += value_of(fds[i]);
 		close(fds[i]);
@@ -443,7 +443,7 @@ static uint64_t count_on(const struct perch_targets *targets, const char *folder
 
 static void processes_of_a_cgroup(void **state)
 {
-	char mount[PATH_MAX], folder[PATH_MAX + 32], name[32];
+	char mount[PATH_MAX], directory[PATH_MAX + 32], name[32];
 	struct perch_targets targets = { 0 };
 	struct perch_machine *machine;
 	struct perch_error err;
@@ -456,22 +456,22 @@ static void processes_of_a_cgroup(void **state)
 		print_message("skipped: %s\n", err.message);
 		skip();
 	}
-	snprintf(folder, sizeof(folder), "%s/%s", mount, name);
-	if (mkdir(folder, 0755)) {
+	snprintf(directory, sizeof(directory), "%s/%s", mount, name);
+	if (mkdir(directory, 0755)) {
 		perch_machine_free(machine);
 		print_message("skipped: no cgroup can be made in %s: %s\n", mount, strerror(errno));
 		skip();
 	}
 	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), 0);
-	assert_in_range(count_on(&targets, folder), 500, 1500);
+	assert_in_range(count_on(&targets, directory), 500, 1500);
 	perch_targets_clear(&targets);
-	rmdir(folder);
+	rmdir(directory);
 	assert_int_equal(perch_targets_add_cgroup(&targets, name, NULL, machine, &err), -ENOENT);
 	assert_non_null(strstr(err.message, mount));
 	perch_machine_free(machine);
 }
 
-/* What is no cgroup's folder, and what has no CPU. */
+/* Directories that are not cgroups, and cgroups without a CPU. */
 static void refused_cgroups(void **state)
 {
 	const struct perch_options options = { .exclude_kernel = 1 };
@@ -505,12 +505,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signals_with_data),
-		cmocka_unit_test(other_data),
+		cmocka_unit_test(modifies_signal_data),
 		cmocka_unit_test(clocks),
-		cmocka_unit_test(what_was_lost),
-		cmocka_unit_test(threads_alone),
-		cmocka_unit_test(gone_with_the_exec),
-		cmocka_unit_test(newer_than_this_kernel),
+		cmocka_unit_test(counts_lost_samples),
+		cmocka_unit_test(threads_inherit_only),
+		cmocka_unit_test(remove_on_exec_removes),
+		cmocka_unit_test(omits_too_new_features),
 		cmocka_unit_test(processes_of_a_cgroup),
 		cmocka_unit_test(refused_cgroups),
 	};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a counter counts, exactly: threads, children, programs executed, whole processes, CPUs and
- * cgroups. */
+/* Exact counts of targets: threads, children, exec, processes, CPUs and cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -36,9 +35,9 @@ static void call_some(void *unused)
 	call_getppid(CALLS);
 }
 
-/* ---- children ---- */
+/* ---- Children ---- */
 
-/* What a counter of this thread, opened before the child was made, sees of the child's work. */
+/* Counts the work of a child with a counter of this thread that was opened before the fork. */
 static uint64_t faults_of_a_child(bool inherit)
 {
 	struct perch_options options = { .inherit = inherit };
@@ -53,14 +52,14 @@ static uint64_t faults_of_a_child(bool inherit)
 	return value_of(counter);
 }
 
-static void children_count_when_inherited_alone(void **state)
+static void children_count_only_if_inherited(void **state)
 {
 	(void)state;
 	assert_int_equal(faults_of_a_child(true), PAGES);
 	assert_int_equal(faults_of_a_child(false), 0);
 }
 
-static void a_child_counts_apart_from_its_parent(void **state)
+static void child_and_parent_count_separately(void **state)
 {
 	struct child child = child_start(touch_some, NULL);
 	struct perch_counter *counter =
@@ -70,7 +69,7 @@ static void a_child_counts_apart_from_its_parent(void **state)
 	child_work(&child);
 	touch_some(NULL);
 	perch_counter_enable(counter);
-	touch_some(NULL); /* not the child's */
+	touch_some(NULL); /* work of the parent */
 	child_work(&child);
 	perch_counter_disable(counter);
 	child_end(&child);
@@ -89,10 +88,10 @@ static void counts_outlive_their_target(void **state)
 	child_work(&child);
 	child_end(&child);
 	assert_int_equal(read_of(counter).value, 2 * CALLS);
-	assert_int_equal(value_of(counter), 2 * CALLS); /* once more: the same */
+	assert_int_equal(value_of(counter), 2 * CALLS); /* a second read returns the same */
 }
 
-/* ---- exec ---- */
+/* ---- Exec ---- */
 
 static void call_and_execute(void *unused)
 {
@@ -102,8 +101,8 @@ static void call_and_execute(void *unused)
 	_exit(127);
 }
 
-/* Counts two tracepoints in a child that makes calls and then becomes another program. */
-static void across_an_exec(const struct perch_options *options, uint64_t *calls, uint64_t *exits)
+/* Counts two tracepoints in a child that makes system calls and then calls exec. */
+static void count_across_exec(const struct perch_options *options, uint64_t *calls, uint64_t *exits)
 {
 	struct child child = child_start(call_and_execute, NULL);
 	struct perch_target target = { child.pid, -1, 0 };
@@ -123,7 +122,7 @@ static void across_an_exec(const struct perch_options *options, uint64_t *calls,
 	perch_counter_close(after);
 }
 
-static void counting_starts_and_ends_with_an_exec(void **state)
+static void exec_enables_and_removes(void **state)
 {
 	struct perch_options from_exec = { .enable_on_exec = 1 };
 	struct perch_options until_exec = { .enabled = 1, .remove_on_exec = 1 };
@@ -131,18 +130,18 @@ static void counting_starts_and_ends_with_an_exec(void **state)
 	uint64_t calls, exits;
 
 	(void)state;
-	across_an_exec(&both, &calls, &exits);
+	count_across_exec(&both, &calls, &exits);
 	assert_int_equal(calls, CALLS);
 	assert_int_equal(exits, 1);
-	across_an_exec(&from_exec, &calls, &exits);
+	count_across_exec(&from_exec, &calls, &exits);
 	assert_int_equal(calls, 0);
 	assert_int_equal(exits, 1);
-	across_an_exec(&until_exec, &calls, &exits);
+	count_across_exec(&until_exec, &calls, &exits);
 	assert_int_equal(calls, CALLS);
 	assert_int_equal(exits, 0);
 }
 
-/* ---- threads ---- */
+/* ---- Threads ---- */
 
 struct worker {
 	pthread_t thread;
@@ -176,31 +175,31 @@ static void start_workers(struct worker *workers, pthread_barrier_t *ready, pthr
 	pthread_barrier_wait(ready);
 }
 
-static void let_workers_go(struct worker *workers, pthread_barrier_t *go)
+static void release_workers(struct worker *workers, pthread_barrier_t *go)
 {
 	pthread_barrier_wait(go);
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(workers[i].thread, NULL);
 }
 
-static void one_thread_of_several(void **state)
+static void counts_one_thread_of_several(void **state)
 {
 	struct worker workers[WORKERS];
 	pthread_barrier_t ready, go;
 	struct perch_counter *counter;
 
 	(void)state;
-	/* skip before there are threads */
+	/* skip before threads are started */
 	perch_counter_close(open_on("syscalls:sys_enter_getppid", &PERCH_SELF, NULL));
 	start_workers(workers, &ready, &go);
 	counter = open_on("syscalls:sys_enter_getppid",
 			  &(struct perch_target){ workers[1].tid, -1, 0 }, NULL);
 	perch_counter_enable(counter);
-	let_workers_go(workers, &go);
+	release_workers(workers, &go);
 	assert_int_equal(value_of(counter), CALLS * workers[1].times);
 }
 
-/* ---- sets ---- */
+/* ---- Sets ---- */
 
 static struct perch_set *open_set(const char *text, struct perch_events *events,
 				  const struct perch_targets *targets)
@@ -237,7 +236,7 @@ static size_t target_of(const struct perch_set *set, pid_t pid)
 	return target;
 }
 
-static void a_process_is_all_of_its_threads(void **state)
+static void process_counts_are_thread_counts(void **state)
 {
 	struct perch_count counts[2 * (WORKERS + 1)], sum;
 	struct perch_events events = { 0 };
@@ -256,7 +255,7 @@ static void a_process_is_all_of_its_threads(void **state)
 	set = open_set("{syscalls:sys_enter_getppid,page-faults:u}", &events, &targets);
 	assert_int_equal(perch_set_targets(set), WORKERS + 1);
 	assert_int_equal(perch_set_enable(set, &err), 0);
-	let_workers_go(workers, &go);
+	release_workers(workers, &go);
 	call_getppid(CALLS);
 	assert_int_equal(perch_set_disable(set, &err), 0);
 	read_set(set, counts);
@@ -272,8 +271,8 @@ static void a_process_is_all_of_its_threads(void **state)
 	perch_targets_clear(&targets);
 }
 
-/* What CPUs count while everyone may run is at least what one process does there. */
-static void cpus_count_whoever_runs_there(void **state)
+/* The count of a CPU is at least that of one process on it. */
+static void cpus_count_all_processes(void **state)
 {
 	struct perch_count counts[256], sum;
 	struct perch_events events = { 0 };
@@ -304,11 +303,10 @@ static void cpus_count_whoever_runs_there(void **state)
 	perch_targets_clear(&targets);
 }
 
-/* ---- cgroups ---- */
+/* ---- Cgroups ---- */
 
-/* A new cgroup below the root, for one test; skips where there can be none. Its name goes into
- * name. */
-static void make_cgroup(char *name, size_t size, char *folder, size_t folder_size)
+/* Makes a cgroup for one test, or skips. name gets its name. */
+static void make_cgroup(char *name, size_t size, char *directory, size_t directory_size)
 {
 	struct perch_machine *machine;
 	char root[4096];
@@ -318,20 +316,20 @@ static void make_cgroup(char *name, size_t size, char *folder, size_t folder_siz
 		*root = 0;
 	perch_machine_free(machine);
 	snprintf(name, size, "perch-test-%d", getpid());
-	snprintf(folder, folder_size, "%s/%s", root, name);
-	if (!*root || mkdir(folder, 0755)) {
+	snprintf(directory, directory_size, "%s/%s", root, name);
+	if (!*root || mkdir(directory, 0755)) {
 		print_message("skipped: no cgroup can be made: %s\n",
 			      *root ? strerror(errno) : "none are mounted");
 		skip();
 	}
 }
 
-static int join_cgroup(const char *folder)
+static int join_cgroup(const char *directory)
 {
 	char path[4200];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+	snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, "0", 1) != 1)
 		return -1;
@@ -348,9 +346,9 @@ static void join_once_then_touch(void *argument)
 	touch_some(NULL);
 }
 
-static void a_cgroup_counts_its_own_processes(void **state)
+static void cgroups_count_their_processes(void **state)
 {
-	char name[64], folder[4160];
+	char name[64], directory[4160];
 	struct perch_count counts[256], sum;
 	struct perch_events events = { 0 };
 	struct perch_targets targets = { 0 };
@@ -360,8 +358,8 @@ static void a_cgroup_counts_its_own_processes(void **state)
 	int rc;
 
 	(void)state;
-	make_cgroup(name, sizeof(name), folder, sizeof(folder));
-	child = child_start(join_once_then_touch, folder);
+	make_cgroup(name, sizeof(name), directory, sizeof(directory));
+	child = child_start(join_once_then_touch, directory);
 	child_work(&child);
 	rc = perch_targets_add_cgroup(&targets, name, NULL, NULL, &err);
 	if (rc)
@@ -379,7 +377,7 @@ static void a_cgroup_counts_its_own_processes(void **state)
 	perch_events_clear(&events);
 	perch_targets_clear(&targets);
 	child_end(&child);
-	rmdir(folder);
+	rmdir(directory);
 	assert_int_equal(sum.value, PAGES);
 }
 
@@ -394,25 +392,24 @@ static void join_once_then_sleep(void *argument)
 		nanosleep(&moment, NULL);
 }
 
-/* Nobody else is in its cgroup, not even the idle task: whenever it leaves the CPU, the cgroup
- * there changes. */
-static void each_switch_away_is_a_switch_of_cgroups(void **state)
+/* The task is alone in its cgroup, so each context switch is a switch of cgroups. */
+static void context_switches_are_cgroup_switches(void **state)
 {
 	struct perch_counter *switches, *cgroup_switches;
-	char name[64], folder[4160];
+	char name[64], directory[4160];
 	struct perch_target target = { 0, -1, 0 };
 	struct child child;
 	uint64_t all, of_cgroups;
 
 	(void)state;
 	perch_counter_close(open_on("cgroup-switches", &PERCH_SELF, NULL));
-	make_cgroup(name, sizeof(name), folder, sizeof(folder));
-	child = child_start(join_once_then_sleep, folder);
+	make_cgroup(name, sizeof(name), directory, sizeof(directory));
+	child = child_start(join_once_then_sleep, directory);
 	child_work(&child);
 	target.pid = child.pid;
 	switches = open_on("context-switches", &target, NULL);
 	cgroup_switches = open_on("cgroup-switches", &target, NULL);
-	/* until it sleeps: it counts nothing while both start */
+	/* wait until it sleeps, so nothing is counted at the start */
 	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	perch_counter_enable(switches);
 	perch_counter_enable(cgroup_switches);
@@ -421,7 +418,7 @@ static void each_switch_away_is_a_switch_of_cgroups(void **state)
 	all = value_of(switches);
 	of_cgroups = value_of(cgroup_switches);
 	child_end(&child);
-	rmdir(folder);
+	rmdir(directory);
 	assert_true(all >= 20);
 	assert_int_equal(of_cgroups, all);
 }
@@ -429,15 +426,15 @@ static void each_switch_away_is_a_switch_of_cgroups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(children_count_when_inherited_alone),
-		cmocka_unit_test(a_child_counts_apart_from_its_parent),
+		cmocka_unit_test(children_count_only_if_inherited),
+		cmocka_unit_test(child_and_parent_count_separately),
 		cmocka_unit_test(counts_outlive_their_target),
-		cmocka_unit_test(counting_starts_and_ends_with_an_exec),
-		cmocka_unit_test(one_thread_of_several),
-		cmocka_unit_test(a_process_is_all_of_its_threads),
-		cmocka_unit_test(cpus_count_whoever_runs_there),
-		cmocka_unit_test(a_cgroup_counts_its_own_processes),
-		cmocka_unit_test(each_switch_away_is_a_switch_of_cgroups),
+		cmocka_unit_test(exec_enables_and_removes),
+		cmocka_unit_test(counts_one_thread_of_several),
+		cmocka_unit_test(process_counts_are_thread_counts),
+		cmocka_unit_test(cpus_count_all_processes),
+		cmocka_unit_test(cgroups_count_their_processes),
+		cmocka_unit_test(context_switches_are_cgroup_switches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

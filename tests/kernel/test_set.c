@@ -21,9 +21,9 @@
 
 #include "set_fixture.h"
 
-/* This thread on each CPU: another number of faults on each, and their sum is what one counter of
- * the thread says. */
-static void cpus_of_a_thread_add_up(void **state)
+/* This thread has a different number of faults on each CPU. Their sum equals the count of one
+ * counter of the thread. */
+static void thread_counts_on_cpus_add_up(void **state)
 {
 	struct perch_targets targets = { 0 };
 	struct perch_machine *machine;
@@ -71,7 +71,7 @@ static void cpus_of_a_thread_add_up(void **state)
 	perch_machine_free(machine);
 }
 
-static void all_cpus_are_each_of_them(void **state)
+static void all_cpus_become_single_cpus(void **state)
 {
 	struct perch_target everywhere = { -1, -1, 0 };
 	struct perch_targets targets = { .nr = 1, .target = &everywhere };
@@ -124,15 +124,15 @@ static void *work(void *given)
 	char *pages = fresh_pages();
 
 	worker->tid = syscall(SYS_gettid);
-	pthread_barrier_wait(worker->barrier); /* known */
-	pthread_barrier_wait(worker->barrier); /* counted from here */
+	pthread_barrier_wait(worker->barrier); /* thread is in the list */
+	pthread_barrier_wait(worker->barrier); /* the events are enabled */
 	touch(pages, worker->pages);
 	drop(pages);
 	return NULL;
 }
 
-/* Their counts stay readable, and exact, when they have ended. */
-static void threads_that_end_keep_their_counts(void **state)
+/* Counts of threads that have ended can be read and are exact. */
+static void ended_threads_keep_their_counts(void **state)
 {
 	struct perch_options options = { .enabled = 1 };
 	struct perch_targets targets = { 0 };
@@ -162,7 +162,7 @@ static void threads_that_end_keep_their_counts(void **state)
 	read_set(set, counts);
 	for (int i = 0; i < 3; i++) {
 		perch_count_delta(&delta, &counts[i], &before[i]);
-		/* and a few that its end costs */
+		/* and a few faults when it ends */
 		assert_true(delta.value >= (uint64_t)workers[i].pages &&
 			    delta.value < (uint64_t)workers[i].pages + 9);
 		assert_true(counts[3 + i].value > 0);
@@ -183,7 +183,7 @@ static pid_t ended_thread(void)
 	return pid;
 }
 
-static void targets_that_are_gone(void **state)
+static void ignores_ended_threads(void **state)
 {
 	struct perch_target target[] = { { ended_thread(), -1, 0 }, PERCH_SELF_INIT };
 	struct perch_targets both = { .nr = 2, .target = target },
@@ -237,7 +237,7 @@ static void children_are_counted_in_groups(void **state)
 	perch_set_close(set);
 }
 
-/* Disabled until the program starts; the leader alone waits, and all of the group count. */
+/* The group is disabled until the exec. enable_on_exec is set for the leader only. */
 static void enable_on_exec_waits(void **state)
 {
 	struct perch_options options = { .enable_on_exec = 1, .inherit = 1 };
@@ -322,7 +322,7 @@ static void lost_samples_are_read(void **state)
 	assert_true(counts[0].id && counts[1].id && counts[2].id && counts[0].id != counts[1].id);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(counts[i].lost, 0);
-	/* times are never let go, and the rest was kept or told */
+	/* times are never omitted; other features are available or reported as missing */
 	assert_int_equal(event->attr.read_format |
 				 (event->missing_features ? event->missing_features->read_format
 							  : 0),
@@ -331,15 +331,15 @@ static void lost_samples_are_read(void **state)
 	perch_set_close(set);
 }
 
-/* A cgroup of its own, with a process in it that faults. */
-static bool fault_in(const char *folder)
+/* Runs a process with page faults in a cgroup. */
+static bool fault_in(const char *directory)
 {
 	char path[4200];
 	pid_t pid = fork();
 	int fd, status;
 
 	if (!pid) {
-		snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+		snprintf(path, sizeof(path), "%s/cgroup.procs", directory);
 		fd = open(path, O_WRONLY);
 		if (fd < 0 || write(fd, "0", 1) != 1)
 			_exit(1);
@@ -355,7 +355,7 @@ static void cgroups(void **state)
 	struct perch_targets targets = { 0 };
 	struct perch_count *counts, sum;
 	struct perch_machine *machine;
-	char mounted[4096] = "", name[32], folder[4160];
+	char mounted[4096] = "", name[32], directory[4160];
 	struct perch_set *set;
 	struct perch_error err;
 	bool joined;
@@ -365,8 +365,8 @@ static void cgroups(void **state)
 	assert_int_equal(perch_machine_new(&machine, NULL, NULL, NULL), 0);
 	rc = perch_machine_cgroups(machine, mounted, sizeof(mounted), NULL) < 0 ? ENOENT : 0;
 	snprintf(name, sizeof(name), "perch-test-%d", (int)getpid());
-	snprintf(folder, sizeof(folder), "%s/%s", mounted, name);
-	if (rc || mkdir(folder, 0755)) {
+	snprintf(directory, sizeof(directory), "%s/%s", mounted, name);
+	if (rc || mkdir(directory, 0755)) {
 		print_message("skipped: no cgroup can be made here: %s\n",
 			      strerror(rc ? rc : errno));
 		perch_machine_free(machine);
@@ -374,7 +374,7 @@ static void cgroups(void **state)
 	}
 	rc = perch_targets_add_cgroup(&targets, name, NULL, machine, &err);
 	if (rc) {
-		rmdir(folder);
+		rmdir(directory);
 		fail_msg("%s", err.message);
 	}
 	set = open_set("page-faults,{task-clock,dummy}", &targets, &options);
@@ -382,10 +382,10 @@ static void cgroups(void **state)
 	touch(fresh_pages(), PAGES); /* not in the cgroup */
 	read_set(set, counts);
 	assert_int_equal(sum_of(set, counts, 0).value, 0);
-	joined = fault_in(folder);
+	joined = fault_in(directory);
 	read_set(set, counts);
 	sum = sum_of(set, counts, 0);
-	rmdir(folder);
+	rmdir(directory);
 	assert_true(joined);
 	assert_true(sum.value >= PAGES);
 	assert_true(sum_of(set, counts, 1).value > 0);
@@ -398,10 +398,10 @@ static void cgroups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cpus_of_a_thread_add_up),
-		cmocka_unit_test(all_cpus_are_each_of_them),
-		cmocka_unit_test(threads_that_end_keep_their_counts),
-		cmocka_unit_test(targets_that_are_gone),
+		cmocka_unit_test(thread_counts_on_cpus_add_up),
+		cmocka_unit_test(all_cpus_become_single_cpus),
+		cmocka_unit_test(ended_threads_keep_their_counts),
+		cmocka_unit_test(ignores_ended_threads),
 		cmocka_unit_test(children_are_counted_in_groups),
 		cmocka_unit_test(enable_on_exec_waits),
 		cmocka_unit_test(resets_and_differences_are_exact),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets on the running kernel where it says no: groups that break up, events and sides that are left
- * out. */
+/* Refusals in sets on the running kernel: weak groups, skipped events, user space only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +18,7 @@
 
 #include "set_fixture.h"
 
-/* The code that runs while page faults are counted is faulted in before: by the same calls on a set
- * of its own. */
+/* Runs the counted code once on another set, so its pages have no faults later. */
 static int warm_up(void **state)
 {
 	struct perch_set *set = open_set("{page-faults:u,dummy:u}", NULL, NULL);
@@ -36,8 +34,8 @@ static int warm_up(void **state)
 	return rc;
 }
 
-/* Somebody joins the group by its descriptor: its own members are read as before. */
-static void strangers_in_the_group(void **state)
+/* An event joins the group by its descriptor: the members are read as before. */
+static void foreign_members_in_a_group(void **state)
 {
 	struct perch_set *set = open_set("{page-faults:u,dummy:u}", NULL, NULL);
 	struct perch_attr attr = { .type = PERCH_TYPE_SOFTWARE,
@@ -64,7 +62,7 @@ static void strangers_in_the_group(void **state)
 	perch_set_close(set);
 }
 
-static void what_the_machine_has_not(void **state)
+static void skips_unsupported_events(void **state)
 {
 	struct perch_events events = parse("{page-faults:u,dummy:u,task-clock:u},page-faults:u");
 	struct perch_target target = PERCH_SELF_INIT;
@@ -82,7 +80,7 @@ static void what_the_machine_has_not(void **state)
 	event = perch_set_get_event(set, 0);
 	assert_true(event->skipped && event->reason->errnum == ENOENT && *event->reason->message);
 	assert_int_equal(event->attr.type, NO_SUCH_TYPE);
-	event = perch_set_get_event(set, 1); /* leads now */
+	event = perch_set_get_event(set, 1); /* the leader now */
 	assert_int_equal(event->event.leader, 1);
 	assert_int_equal(event->event.members, 2);
 	assert_true(event->attr.disabled);
@@ -103,8 +101,8 @@ static void what_the_machine_has_not(void **state)
 	perch_events_clear(&events);
 }
 
-/* An inherited leader takes no member that is not: what a PMU with too few counters says as well.
- */
+/* The kernel refuses a member without inherit for a leader with inherit, with the errno of a group
+ * that is too large. */
 static void weak_groups_break_up(void **state)
 {
 	struct perch_options options = { .enabled = 1, .inherit = 1 };
@@ -145,8 +143,7 @@ static int open_descriptors(void)
 	return nr;
 }
 
-/* To break it up frees no debug register: the event that finds none is the error, and nothing stays
- * open. */
+/* Breaking up the group frees no debug register: the open fails, and nothing stays open. */
 static void weak_groups_of_too_many_breakpoints(void **state)
 {
 	static uint64_t watched[20];
@@ -195,8 +192,8 @@ static void weak_groups_of_too_many_breakpoints(void **state)
 	perch_events_clear(&events);
 }
 
-/* Nobody gave a machine: what makes the open fail is told with its facts all the same. */
-static void a_cpu_that_is_not_there(void **state)
+/* A failure is explained with facts of the machine even if the caller passes none. */
+static void refuses_missing_cpus(void **state)
 {
 	struct perch_events events = parse("page-faults:u");
 	struct perch_target target = { -1, 4000, 0 };
@@ -215,7 +212,7 @@ static void a_cpu_that_is_not_there(void **state)
 	perch_events_clear(&events);
 }
 
-static int count_as_nobody(void)
+static int count_unprivileged(void)
 {
 	struct perch_events events = parse("{page-faults,dummy:u},page-faults:u");
 	struct perch_target target = PERCH_SELF_INIT;
@@ -237,7 +234,7 @@ static int count_as_nobody(void)
 												: 0;
 }
 
-static void the_kernels_side_is_let_go(void **state)
+static void drops_the_kernel_if_not_permitted(void **state)
 {
 	struct perch_machine *machine;
 	int status;
@@ -255,7 +252,7 @@ static void the_kernels_side_is_let_go(void **state)
 	perch_machine_free(machine);
 	pid = fork();
 	if (!pid)
-		_exit(count_as_nobody());
+		_exit(count_unprivileged());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
@@ -263,12 +260,12 @@ static void the_kernels_side_is_let_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers_in_the_group),
-		cmocka_unit_test(what_the_machine_has_not),
+		cmocka_unit_test(foreign_members_in_a_group),
+		cmocka_unit_test(skips_unsupported_events),
 		cmocka_unit_test(weak_groups_break_up),
 		cmocka_unit_test(weak_groups_of_too_many_breakpoints),
-		cmocka_unit_test(a_cpu_that_is_not_there),
-		cmocka_unit_test(the_kernels_side_is_let_go),
+		cmocka_unit_test(refuses_missing_cpus),
+		cmocka_unit_test(drops_the_kernel_if_not_permitted),
 	};
 
 	return cmocka_run_group_tests(tests, warm_up, NULL);
