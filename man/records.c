@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes perch-records(7), for scdoc: every record and field of the library's table. Built and run
- * with the pages. */
+/* Writes the scdoc source of perch-records(7) from the library's table of records and fields. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,24 +12,24 @@
 static const char *const kinds[] = {
 	[PERCH_FIELD_NUMBER] = "number",   [PERCH_FIELD_SIGNED] = "signed number",
 	[PERCH_FIELD_HEX] = "hexadecimal", [PERCH_FIELD_ADDRESS] = "address",
-	[PERCH_FIELD_TIME] = "time",	   [PERCH_FIELD_FLAGS] = "words",
+	[PERCH_FIELD_TIME] = "time",	   [PERCH_FIELD_FLAGS] = "flags",
 	[PERCH_FIELD_TEXT] = "text",	   [PERCH_FIELD_BYTES] = "bytes",
 	[PERCH_FIELD_LIST] = "list",	   [PERCH_FIELD_GROUP] = "group",
 };
 
-/* Not a record, and not of a type: what others end in. */
+/* Not a record type: the trailer of the other records. */
 #define PERCH_RECORD_TRAILER 0
 
-/* A row of the table: a record, or a field of the last one before it. */
+/* A row of the table: a record, or a field of the record before it. */
 struct row {
 	const char *record;
 	unsigned int type;
 	const char *name;
 	enum perch_field_kind kind;
-	const char *condition; /* a phrase, "" when always */
+	const char *condition; /* a phrase, "" if the field always exists */
 	const char *unit;
 	const char *since;
-	const char *when; /* records */
+	const char *when; /* of records; NULL for fields */
 	const char *what;
 };
 
@@ -50,7 +49,7 @@ static const struct row rows[] = {
 #include "record/fields.def"
 };
 
-/* Text with what means something to scdoc escaped. */
+/* Writes text with the special characters of scdoc escaped. */
 static void put(const char *text)
 {
 	for (; *text; text++) {
@@ -82,7 +81,7 @@ static void put_record(const struct row *row)
 	puts(".\n");
 }
 
-/* Either form of the weight is asked for by a bit of its own. */
+/* A weight has two bits, one for each of its forms. */
 static const char *condition_of(const struct row *row)
 {
 	return strcmp(row->condition, SAMPLE(WEIGHT_TYPE))

@@ -10,7 +10,7 @@ from manual_page import read, verdict
 
 PAGE = manual_page.built("perch-records.7")
 KINDS = {"NUMBER": "number", "SIGNED": "signed number", "HEX": "hexadecimal", "ADDRESS": "address", "TIME": "time",
-         "FLAGS": "words", "TEXT": "text", "BYTES": "bytes", "LIST": "list", "GROUP": "group"}
+         "FLAGS": "flags", "TEXT": "text", "BYTES": "bytes", "LIST": "list", "GROUP": "group"}
 
 
 def arguments(text):
