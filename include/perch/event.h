@@ -84,8 +84,8 @@ struct perch_event {
 	 * perf shows the sum, except for core PMUs.
 	 */
 	int first;
-	bool modified;	      /**< has modifier u, k, h, G or H: the text sets the exclude_* bits */
-	bool precise_max;     /**< modifier P: the highest precise_ip that the machine has */
+	bool modified;	  /**< has modifier u, k, h, G or H: the text sets the exclude_* bits */
+	bool precise_max; /**< modifier P: the highest precise_ip that the machine has */
 	/** Modifier S: samples of the leader have the counts of the group (PERCH_FORMAT_GROUP). */
 	bool leader_sampling;
 	bool weak; /**< modifier W: the group may be opened as single events if the PMU refuses it
@@ -220,7 +220,7 @@ PERCH_API const struct perch_event_name *perch_event_get_name(size_t index);
  * @param config       config of an attr of PERCH_TYPE_HW_CACHE; the upper 32 bits are ignored
  * @param[out] buffer  the name, truncated if it does not fit
  * @param size         bytes of buffer; 64 are enough for every name
- * @return buffer, or NULL if no cache has such an event
+ * @return buffer, or NULL if no cache has the event
  */
 PERCH_API const char *perch_cache_event_name(uint64_t config, char *buffer, size_t size);
 

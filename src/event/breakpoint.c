@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Breakpoints: mem:ADDRESS[/LENGTH][:rwx]. A slash before a digit begins the length, another slash
- * begins terms. A word after the colon is the access if it begins with r, w or x; otherwise it has
- * modifiers, as a word after a second colon always has. The kernel refuses wrong breakpoints with
- * EINVAL alone, so they are checked here.
+ * begins terms. A word after the colon is the access if it begins with r, w or x; otherwise the
+ * word has modifiers. A word after a second colon always has modifiers. The kernel refuses wrong
+ * breakpoints with EINVAL alone, so they are checked here.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the event parser share. Functions that return int return 0 or a negative errno,
+ * Shared declarations of the event parser. Functions that return int return 0 or a negative errno,
  * unless stated otherwise, and set the error of the parser.
  */
 #ifndef PERCH_EVENT_INTERNAL_H

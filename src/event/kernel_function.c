@@ -156,7 +156,7 @@ int perch__check_kernel_function(struct perch__parser *parser,
 		return 0;
 	if (!found)
 		return report_unknown(parser, probe, kernel, name);
-	/* Linux 6.6 and later refuse such a name; older kernels take the first function */
+	/* Linux 6.6 and later refuse the name; older kernels probe the first function */
 	perch__parse_error(parser, probe->at_symbol, ENOTUNIQ, PERCH_ERROR_UNKNOWN_EVENT,
 			   "the kernel has %zu functions '%s'", found, probe->symbol);
 	perch_error_remedy(parser->err, "use an address, as kprobe:0xADDRESS%s",

@@ -297,7 +297,7 @@ static void name_events(struct perch__parser *parser, const struct item *item)
 }
 
 /* Modifiers after a closing slash need no colon, but no space may be between. */
-static bool modifiers_follow(struct perch__parser *parser, const struct item *item)
+static bool has_modifiers(struct perch__parser *parser, const struct item *item)
 {
 	size_t at = parser->token.at;
 
@@ -334,7 +334,7 @@ static int parse_event(struct perch__parser *parser)
 
 	if (rc)
 		return rc;
-	if (modifiers_follow(parser, &item)) {
+	if (has_modifiers(parser, &item)) {
 		struct perch__token token = parser->token;
 
 		item.modifiers_at = token.at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terms of "pmu/name,term=value,.../", applied in three passes: terms that every event takes
+ * The terms of "pmu/name,term=value,.../", applied in three passes: terms of all events
  * (config fields among them), aliases, then format terms. So the more specific term wins, wherever
  * it is in the text.
  */
@@ -96,7 +96,7 @@ int perch__apply_pmu_terms(struct perch__parser *parser, const struct perch_pmu 
 	for (enum pass pass = PASS_COMMON; pass <= PASS_FORMATS; pass++)
 		for (size_t i = 0; i < terms->nr && !rc; i++)
 			rc = apply_in_pass(&application, &terms->term[i], pass, UINT64_C(1) << i);
-	/* config then is a generic event number, whose bits no format file describes */
+	/* config then has a generic event number: format terms would change single bits of it */
 	if (!rc && application.generic && application.config_terms > 1)
 		return perch__parse_error(
 			parser, terms->from, EINVAL, PERCH_ERROR_CONFLICT,

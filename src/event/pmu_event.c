@@ -65,13 +65,13 @@ int perch__set_pmu_term(const struct perch__pmu_event *target, const char *name,
 			size_t at)
 {
 	struct perch_attr *attr = &target->event->attr;
-	uint64_t *word = perch__config_field(attr, name);
+	uint64_t *field = perch__config_field(attr, name);
 	struct perch__format format;
 	char text[256];
 	ssize_t got;
 
-	if (word) {
-		*word = value;
+	if (field) {
+		*field = value;
 		return 0;
 	}
 	got = pmu_file(target, "format", name, text, sizeof(text));

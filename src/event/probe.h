@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes: what the text of one says, and the sites where it is placed. */
+/* Probes: the parsed text of one, and the sites where it is placed. */
 #ifndef PERCH_EVENT_PROBE_H
 #define PERCH_EVENT_PROBE_H
 

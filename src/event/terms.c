@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms that every event takes: about sampling, its name, and its config fields. */
+/* The terms of all events: about sampling, the name, and config fields. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 /* clang-format off */
 #define NUMBER(text, field, from, to, multiple_of) \
 	{ .name = text, .type = VALUE_NUMBER, .member = FIELD(field), \
-	  .size = sizeof(((struct perch_event_terms *)0)->field), .least = from, .most = to, .step = multiple_of }
+	  .size = sizeof(((struct perch_event_terms *)0)->field), \
+	  .least = from, .most = to, .step = multiple_of }
 /* clang-format on */
 
 /* The type of a term's value. */

@@ -40,22 +40,24 @@ static __attribute__((noinline, used)) long called(long value)
 static volatile unsigned short references __asm__("perch_test_references")
 	__attribute__((used, section(".probes")));
 
-#define NOTE(name)                                                                                 \
-	__asm__ volatile("990:	nop\n"                                                              \
-			 ".pushsection .note.stapsdt, \"\", %%note\n"                              \
-			 ".balign 4\n"                                                             \
-			 ".4byte 992f - 991f, 994f - 993f, 3\n"                                    \
-			 "991:	.asciz \"stapsdt\"\n"                                               \
-			 "992:	.balign 4\n"                                                        \
+/* clang-format off */
+#define NOTE(name) \
+	__asm__ volatile("990:	nop\n" \
+			 ".pushsection .note.stapsdt, \"\", %%note\n" \
+			 ".balign 4\n" \
+			 ".4byte 992f - 991f, 994f - 993f, 3\n" \
+			 "991:	.asciz \"stapsdt\"\n" \
+			 "992:	.balign 4\n" \
 			 "993:	" ADDRESS "990b\n" ADDRESS "0\n" ADDRESS "perch_test_references\n" \
-			 ".asciz \"perch\"\n"                                                      \
-			 ".asciz \"" name "\"\n"                                                   \
-			 ".asciz \"\"\n"                                                           \
-			 "994:	.balign 4\n"                                                        \
-			 ".popsection"                                                             \
-			 :                                                                         \
-			 :                                                                         \
+			 ".asciz \"perch\"\n" \
+			 ".asciz \"" name "\"\n" \
+			 ".asciz \"\"\n" \
+			 "994:	.balign 4\n" \
+			 ".popsection" \
+			 : \
+			 : \
 			 : "memory")
+/* clang-format on */
 
 static __attribute__((noinline)) void pass_once(void)
 {

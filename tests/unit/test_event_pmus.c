@@ -17,27 +17,27 @@
 #include "event_fixture.h"
 #include "tree.h"
 
-#define PMUS	  "/sys/bus/event_source/devices/"
-#define CORE	  PMUS "cpu_core/"
-#define ATOM	  PMUS "cpu_atom/"
-#define IMC(n)	  PMUS "uncore_imc_" n "/"
-#define CORE_TYPE 4
-#define ATOM_TYPE 10
-#define ON_CORE	  ((uint64_t)CORE_TYPE << PERCH_PMU_TYPE_SHIFT)
-#define ON_ATOM	  ((uint64_t)ATOM_TYPE << PERCH_PMU_TYPE_SHIFT)
+#define PMUS	    "/sys/bus/event_source/devices/"
+#define P_CORE	    PMUS "cpu_core/"
+#define E_CORE	    PMUS "cpu_atom/"
+#define IMC(n)	    PMUS "uncore_imc_" n "/"
+#define P_CORE_TYPE 4
+#define E_CORE_TYPE 10
+#define ON_P_CORE   ((uint64_t)P_CORE_TYPE << PERCH_PMU_TYPE_SHIFT)
+#define ON_E_CORE   ((uint64_t)E_CORE_TYPE << PERCH_PMU_TYPE_SHIFT)
 
 static const struct tree_file hybrid_files[] = {
-	{ CORE "type", "4\n" },
-	{ CORE "cpus", "0-3\n" },
-	{ CORE "format/event", "config:0-7\n" },
-	{ CORE "format/umask", "config:8-15,40-47\n" },
-	{ CORE "events/mem-loads", "event=0xcd,umask=0x1\n" },
-	{ CORE "events/slots", "event=0x00,umask=0x4\n" },
-	{ ATOM "type", "10\n" },
-	{ ATOM "cpus", "4-7\n" },
-	{ ATOM "format/event", "config:0-7\n" },
-	{ ATOM "format/umask", "config:8-15\n" },
-	{ ATOM "events/mem-loads", "event=0xd0,umask=0x5\n" },
+	{ P_CORE "type", "4\n" },
+	{ P_CORE "cpus", "0-3\n" },
+	{ P_CORE "format/event", "config:0-7\n" },
+	{ P_CORE "format/umask", "config:8-15,40-47\n" },
+	{ P_CORE "events/mem-loads", "event=0xcd,umask=0x1\n" },
+	{ P_CORE "events/slots", "event=0x00,umask=0x4\n" },
+	{ E_CORE "type", "10\n" },
+	{ E_CORE "cpus", "4-7\n" },
+	{ E_CORE "format/event", "config:0-7\n" },
+	{ E_CORE "format/umask", "config:8-15\n" },
+	{ E_CORE "events/mem-loads", "event=0xd0,umask=0x5\n" },
 	{ IMC("0") "type", "20\n" },
 	{ IMC("0") "cpumask", "0\n" },
 	{ IMC("0") "format/event", "config:0-7\n" },
@@ -189,42 +189,42 @@ static void check(struct perch_machine *machine, const char *text, const struct 
 static void generic_names_on_hybrid_machines(void **state)
 {
 	(void)state;
-	CHECK(hybrid, "cycles", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" },
-	      { 0, ON_CORE, 0, 1, "cpu_core/cycles/" });
+	CHECK(hybrid, "cycles", { 0, ON_E_CORE, 0, 0, "cpu_atom/cycles/" },
+	      { 0, ON_P_CORE, 0, 1, "cpu_core/cycles/" });
 	CHECK(hybrid, "cs,instructions:u", { 1, 3, 0, 0, "cs" },
-	      { 0, ON_ATOM | 1, 1, 1, "cpu_atom/instructions/u" },
-	      { 0, ON_CORE | 1, 1, 2, "cpu_core/instructions/u" });
+	      { 0, ON_E_CORE | 1, 1, 1, "cpu_atom/instructions/u" },
+	      { 0, ON_P_CORE | 1, 1, 2, "cpu_core/instructions/u" });
 	CHECK(hybrid, "LLC-load-misses/period=9/k",
-	      { 3, ON_ATOM | 0x10002, 0, 0, "cpu_atom/LLC-load-misses,period=9/k" },
-	      { 3, ON_CORE | 0x10002, 0, 1, "cpu_core/LLC-load-misses,period=9/k" });
-	CHECK(hybrid, "r1a8", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" },
-	      { CORE_TYPE, 0x1a8, 0, 1, "cpu_core/r1a8/" });
+	      { 3, ON_E_CORE | 0x10002, 0, 0, "cpu_atom/LLC-load-misses,period=9/k" },
+	      { 3, ON_P_CORE | 0x10002, 0, 1, "cpu_core/LLC-load-misses,period=9/k" });
+	CHECK(hybrid, "r1a8", { E_CORE_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" },
+	      { P_CORE_TYPE, 0x1a8, 0, 1, "cpu_core/r1a8/" });
 	/* config terms keep the PMU */
-	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_ATOM | 5, 0, 0, "c" },
-	      { 0, ON_CORE | 5, 0, 1, "c" });
-	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_ATOM | 6, 0, 0, "c" },
-	      { 0, ON_CORE | 6, 0, 1, "c" });
-	CHECK(hybrid, "cycles/name=c/", { 0, ON_ATOM, 0, 0, "c" }, { 0, ON_CORE, 0, 1, "c" });
-	CHECK(hybrid, "mem-loads", { ATOM_TYPE, 0x5d0, 0, 0, "mem-loads" },
-	      { CORE_TYPE, 0x1cd, 0, 1, "mem-loads" });
-	CHECK(hybrid, "slots:u", { CORE_TYPE, 0x400, 0, 0, "slots:u" });
+	CHECK(hybrid, "cycles/config=5,name=c/", { 0, ON_E_CORE | 5, 0, 0, "c" },
+	      { 0, ON_P_CORE | 5, 0, 1, "c" });
+	CHECK(hybrid, "cycles/r0x6,name=c/", { 0, ON_E_CORE | 6, 0, 0, "c" },
+	      { 0, ON_P_CORE | 6, 0, 1, "c" });
+	CHECK(hybrid, "cycles/name=c/", { 0, ON_E_CORE, 0, 0, "c" }, { 0, ON_P_CORE, 0, 1, "c" });
+	CHECK(hybrid, "mem-loads", { E_CORE_TYPE, 0x5d0, 0, 0, "mem-loads" },
+	      { P_CORE_TYPE, 0x1cd, 0, 1, "mem-loads" });
+	CHECK(hybrid, "slots:u", { P_CORE_TYPE, 0x400, 0, 0, "slots:u" });
 	CHECK(hybrid, "task-clock", { 1, 1, 0, 0, "task-clock" });
 }
 
 static void pmu_names_on_hybrid_machines(void **state)
 {
 	(void)state;
-	CHECK(hybrid, "cpu_core/cycles/", { 0, ON_CORE, 0, 0, "cpu_core/cycles/" });
+	CHECK(hybrid, "cpu_core/cycles/", { 0, ON_P_CORE, 0, 0, "cpu_core/cycles/" });
 	CHECK(hybrid, "cpu_core/cycles/u,cpu_atom/L1-dcache-loads/",
-	      { 0, ON_CORE, 0, 0, "cpu_core/cycles/u" },
-	      { 3, ON_ATOM, 1, 1, "cpu_atom/L1-dcache-loads/" });
-	CHECK(hybrid, "cpu_atom/r1a8/", { ATOM_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" });
+	      { 0, ON_P_CORE, 0, 0, "cpu_core/cycles/u" },
+	      { 3, ON_E_CORE, 1, 1, "cpu_atom/L1-dcache-loads/" });
+	CHECK(hybrid, "cpu_atom/r1a8/", { E_CORE_TYPE, 0x1a8, 0, 0, "cpu_atom/r1a8/" });
 	CHECK(hybrid, "cpu_core/umask=0x1ff,event=1/",
-	      { CORE_TYPE, UINT64_C(0x1000000ff01), 0, 0, "cpu_core/umask=0x1ff,event=1/" });
-	CHECK(hybrid, "cpu_*/mem-loads/", { ATOM_TYPE, 0x5d0, 0, 0, "cpu_*/mem-loads/" },
-	      { CORE_TYPE, 0x1cd, 0, 1, "cpu_*/mem-loads/" });
+	      { P_CORE_TYPE, UINT64_C(0x1000000ff01), 0, 0, "cpu_core/umask=0x1ff,event=1/" });
+	CHECK(hybrid, "cpu_*/mem-loads/", { E_CORE_TYPE, 0x5d0, 0, 0, "cpu_*/mem-loads/" },
+	      { P_CORE_TYPE, 0x1cd, 0, 1, "cpu_*/mem-loads/" });
 	/* only one of the PMUs has it */
-	CHECK(hybrid, "cpu_*/slots/", { CORE_TYPE, 0x400, 0, 0, "cpu_*/slots/" });
+	CHECK(hybrid, "cpu_*/slots/", { P_CORE_TYPE, 0x400, 0, 0, "cpu_*/slots/" });
 	/* on a machine with one core PMU, a generic name is the same with and without the PMU */
 	CHECK(plain, "cpu/cycles/", { 0, 0, 0, 0, "cpu/cycles/" });
 	CHECK(plain, "cpu/cpu-cycles/", { 4, 0x3c, 0, 0, "cpu/cpu-cycles/" });
@@ -266,20 +266,20 @@ static void groups_on_hybrid_machines(void **state)
 
 	(void)state;
 	CHECK(hybrid, "cs,{cycles,instructions}:u", { 1, 3, 0, 0, "cs" },
-	      { 0, ON_ATOM, 1, 1, "cpu_atom/cycles/" },
-	      { 0, ON_ATOM | 1, 2, 1, "cpu_atom/instructions/" },
-	      { 0, ON_CORE, 1, 3, "cpu_core/cycles/" },
-	      { 0, ON_CORE | 1, 2, 3, "cpu_core/instructions/" });
-	CHECK(hybrid, "{cycles,cs}", { 0, ON_ATOM, 0, 0, "cpu_atom/cycles/" }, { 1, 3, 1, 0, "cs" },
-	      { 0, ON_CORE, 0, 2, "cpu_core/cycles/" });
+	      { 0, ON_E_CORE, 1, 1, "cpu_atom/cycles/" },
+	      { 0, ON_E_CORE | 1, 2, 1, "cpu_atom/instructions/" },
+	      { 0, ON_P_CORE, 1, 3, "cpu_core/cycles/" },
+	      { 0, ON_P_CORE | 1, 2, 3, "cpu_core/instructions/" });
+	CHECK(hybrid, "{cycles,cs}", { 0, ON_E_CORE, 0, 0, "cpu_atom/cycles/" },
+	      { 1, 3, 1, 0, "cs" }, { 0, ON_P_CORE, 0, 2, "cpu_core/cycles/" });
 	CHECK(hybrid, "{cpu_core/cycles/,cpu_core/instructions/}",
-	      { 0, ON_CORE, 0, 0, "cpu_core/cycles/" },
-	      { 0, ON_CORE | 1, 1, 0, "cpu_core/instructions/" });
+	      { 0, ON_P_CORE, 0, 0, "cpu_core/cycles/" },
+	      { 0, ON_P_CORE | 1, 1, 0, "cpu_core/instructions/" });
 	/* an event of one PMU joins its group; software events join the first group */
 	CHECK(hybrid, "{cs,cpu_core/cycles/,instructions,faults}", { 1, 3, 0, 0, "cs" },
-	      { 0, ON_ATOM | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
-	      { 0, ON_CORE, 3, 3, "cpu_core/cycles/" },
-	      { 0, ON_CORE | 1, 1, 3, "cpu_core/instructions/" });
+	      { 0, ON_E_CORE | 1, 1, 0, "cpu_atom/instructions/" }, { 1, 2, 2, 0, "faults" },
+	      { 0, ON_P_CORE, 3, 3, "cpu_core/cycles/" },
+	      { 0, ON_P_CORE | 1, 1, 3, "cpu_core/instructions/" });
 	CHECK(hybrid, "{imc/event=1/,uncore_imc_1/event=2/}", { 20, 1, 0, 0, "imc/event=1/" },
 	      { 21, 1, 0, 1, "imc/event=1/" }, { 21, 2, 2, 1, "uncore_imc_1/event=2/" },
 	      { 23, 1, 0, 3, "imc/event=1/" });
@@ -330,13 +330,13 @@ static void returns_cpus_of_pmu(void **state)
 static void names_attrs_of_core_pmus(void **state)
 {
 	struct perch_attr attr = { .type = PERCH_TYPE_HARDWARE,
-				   .config = ON_CORE | PERCH_COUNT_HW_INSTRUCTIONS };
+				   .config = ON_P_CORE | PERCH_COUNT_HW_INSTRUCTIONS };
 	char name[64];
 
 	(void)state;
 	assert_string_equal(perch_attr_name(&attr, name, sizeof(name)), "instructions");
 	attr = (struct perch_attr){ .type = PERCH_TYPE_HW_CACHE,
-				    .config = ON_ATOM | 0x10002,
+				    .config = ON_E_CORE | 0x10002,
 				    .exclude_kernel = 1,
 				    .exclude_hv = 1 };
 	assert_string_equal(perch_attr_name(&attr, name, sizeof(name)), "LLC-load-misses:u");

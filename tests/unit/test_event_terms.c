@@ -27,11 +27,13 @@ static const struct tree_file files[] = {
 	{ TRACING "syscalls/sys_enter_open/format",
 	  FORMAT("\tfield:const char * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
 		 "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n"
-		 "\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n\nprint fmt: \"%s\", REC->zork\n") },
+		 "\tfield:__data_loc char[] text;\toffset:64;\tsize:4;\tsigned:0;\n\n"
+		 "print fmt: \"%s\", REC->zork\n") },
 	{ TRACING "syscalls/sys_exit_open/format",
 	  FORMAT("\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n") },
 	{ TRACING "syscalls/sys_enter_close/format",
-	  FORMAT("\tfield:int (*call)(void);\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n") },
+	  FORMAT("\tfield:int (*call)(void);\toffset:8;\tsize:8;\tsigned:0;\n\n"
+		 "print fmt: \"\"\n") },
 	{ TRACING "sched/sched_switch/id", "314\n" },
 	{ TRACING "sched/sched_wakeup/id", "317\n" },
 	{ TRACING "sched/enable", "0\n" },

@@ -44,8 +44,8 @@ static void find_pmu(struct list *list, struct list_event *event, const char *na
 			"the kernel was built without the PMU '%s'", name);
 }
 
-/* Without a PMU of cores, opening a raw event gives the reason. With one, rNNN works: what a number
- * counts depends on the CPU. */
+/* rNNN works if there is a core PMU, although not every number is an event. Without one, opening a
+ * raw event gives the reason. */
 static void try_raw(struct list *list, struct list_event *event)
 {
 	const struct perch_pmu *pmus;
