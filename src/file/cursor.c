@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From record to record in the order of the file, stepping over payloads and into compressed
- * records.
+ * Iterates over the records in file order. It skips payloads after records, and decompresses
+ * compressed records.
  */
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "internal.h"
@@ -26,7 +25,7 @@ void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *curs
 	perch__decompress_restart(reader);
 }
 
-/* Two types have bytes behind the record that its 16-bit size does not count. */
+/* Two record types have a payload that their 16-bit size does not include. */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size)
 {
 	uint32_t type = perch__u32(record), brief;
@@ -45,11 +44,11 @@ uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t siz
 	return 0;
 }
 
-/* ---- unpacked records ---- */
+/* ---- decompressed records ---- */
 
 /*
- * The next whole record among the unpacked bytes: 1, or 0 when there is none (a part may wait for
- * more).
+ * The next complete decompressed record: 1, or 0 if there is none. The rest of a partial record
+ * follows in the next compressed record.
  */
 static int next_decompressed(struct perch_reader *reader, struct perch__cursor *cursor,
 			     uint64_t *offset)
@@ -72,7 +71,7 @@ static int next_decompressed(struct perch_reader *reader, struct perch__cursor *
 	return 1;
 }
 
-/* In file order only what is not yet read of the unpacked bytes is kept. */
+/* In file order, decompressed records are discarded once they are delivered. */
 static void discard_delivered(struct perch_reader *reader, struct perch__cursor *cursor)
 {
 	uint64_t left = cursor->decompressed_end - cursor->decompressed_at;
@@ -85,23 +84,17 @@ static void discard_delivered(struct perch_reader *reader, struct perch__cursor 
 	reader->nr_compressed = 0;
 }
 
-/* Remembers what has been unpacked last as that of the packed record at `offset`. */
+/* Stores the offset of the compressed record that was decompressed last. */
 static bool add_compressed(struct perch_reader *reader, const struct perch__cursor *cursor,
 			   uint64_t offset)
 {
-	if (reader->nr_compressed == reader->compressed_capacity) {
-		size_t capacity = reader->compressed_capacity ? 2 * reader->compressed_capacity
-							      : 16;
-		struct perch__compressed *larger =
-			realloc(reader->compressed, capacity * sizeof(*larger));
+	struct perch__compressed *compressed = PERCH__ARRAY_APPEND(
+		reader->compressed, reader->nr_compressed, reader->compressed_capacity);
 
-		if (!larger)
-			return false;
-		reader->compressed = larger;
-		reader->compressed_capacity = capacity;
-	}
-	reader->compressed[reader->nr_compressed++] =
-		(struct perch__compressed){ .end = cursor->decompressed_end, .offset = offset };
+	if (!compressed)
+		return false;
+	compressed->end = cursor->decompressed_end;
+	compressed->offset = offset;
 	return true;
 }
 
@@ -120,11 +113,11 @@ static int decompress(struct perch_reader *reader, struct perch__cursor *cursor,
 	cursor->decompressing = true;
 	if (!rc && !add_compressed(reader, cursor, offset))
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to unpack compressed records");
+				       "no memory to decompress records");
 	return rc;
 }
 
-/* ---- the files' records ---- */
+/* ---- records of the file ---- */
 
 static bool is_cut_off(const struct perch_reader *reader, const struct perch__cursor *cursor)
 {
@@ -132,8 +125,8 @@ static bool is_cut_off(const struct perch_reader *reader, const struct perch__cu
 }
 
 /*
- * What follows cannot be told apart into records. A cut at the end of a cut-off file has been told
- * already.
+ * Ends the range: no record can be found in the rest. The rest is counted as corrupt, except at the
+ * end of a truncated file, which is reported by other numbers.
  */
 static void stop(const struct perch_reader *reader, struct perch__cursor *cursor, bool cut)
 {
@@ -142,7 +135,7 @@ static void stop(const struct perch_reader *reader, struct perch__cursor *cursor
 	cursor->at = cursor->end;
 }
 
-/* The size of the record at cursor->at; 0 when there is none. */
+/* The size of the complete record at cursor->at, or 0. */
 static inline uint16_t whole_record(const struct perch_reader *reader, struct perch__cursor *cursor)
 {
 	uint64_t left = cursor->end - cursor->at;
@@ -170,10 +163,10 @@ static void step_over_payload(const struct perch_reader *reader, struct perch__c
 		cursor->at += payload;
 }
 
-/* The next file of a directory: what is packed there is a stream of its own. */
+/* Enters the next file of a directory, whose compressed records are another stream. */
 static bool next_range(struct perch_reader *reader, struct perch__cursor *cursor)
 {
-	/* a part of a record whose rest never came */
+	/* bytes of a partial record without its rest */
 	if (!is_cut_off(reader, cursor))
 		cursor->corrupt += cursor->decompressed_end - cursor->decompressed_at;
 	cursor->decompressed_at = cursor->decompressed_end;
@@ -221,9 +214,9 @@ int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor
 	return next_in_file(reader, cursor, offset, err);
 }
 
-/* ---- places ---- */
+/* ---- offsets ---- */
 
-/* Where the packed record lies that a byte of the unpacked ones came from. */
+/* The offset of the compressed record whose output has byte `last`. */
 static uint64_t compressed_record_of(const struct perch_reader *reader, uint64_t last)
 {
 	size_t low = 0, high = reader->nr_compressed;
@@ -263,9 +256,9 @@ uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, 
 }
 
 /*
- * Private pages of a read-only mapping: dropped now, they are read again from the page cache if
- * anyone still looks. So views stay valid, and a report over a large file does not count it as its
- * own memory.
+ * Releases pages with MADV_DONTNEED: the mapping is private and read-only, so a later access reads
+ * them from the page cache again. Views stay valid, and the file does not add to the memory of the
+ * process.
  */
 void perch__release(struct perch_reader *reader, uint64_t before)
 {

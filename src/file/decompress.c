@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * COMPRESSED and COMPRESSED2 records hold pieces of one zstd stream; decompressed, they are records
- * again, which may reach from one piece into the next. A small file may claim to unpack to any
- * size, so there is a limit.
+ * Decompresses COMPRESSED and COMPRESSED2 records. They contain parts of one zstd stream of
+ * records; a record may continue in the next part. The output is limited, because a small file can
+ * expand to any size.
  */
-#include <stdlib.h>
 #ifdef PERCH_HAVE_ZSTD
 #include <zstd.h>
 #endif
 #include "internal.h"
 
-#define HEADER_BYTES 8u
-#define OUTPUT_LEAST (64u << 20) /* what any file may unpack to, */
-#define RATIO_MOST   64u	 /* and how much more for each of its bytes */
+#define HEADER_BYTES   8u
+#define FIRST_CAPACITY (1u << 20) /* of the output */
+/* The limit of the output: OUTPUT_LEAST + RATIO_MOST * size of the file */
+#define OUTPUT_LEAST (64u << 20)
+#define RATIO_MOST   64u
 
 bool perch__is_compressed(uint32_t type)
 {
@@ -24,7 +25,7 @@ bool perch__is_compressed(uint32_t type)
 struct perch__decompressor {
 	ZSTD_DCtx *zstd;
 	uint64_t total;
-	int error; /* why what follows in the stream is of no use any more: a negative errno */
+	int error; /* negative errno: the rest of the stream cannot be decompressed */
 };
 
 void perch__decompress_begin(struct perch_reader *reader)
@@ -76,21 +77,14 @@ static struct perch__decompressor *get_decompressor(struct perch_reader *reader)
 
 static bool reserve(struct perch_reader *reader, uint64_t end)
 {
-	uint64_t capacity = reader->decompressed_capacity ? 2 * reader->decompressed_capacity
-							  : 1u << 20;
-	uint8_t *bytes;
+	size_t need = end + ZSTD_BLOCKSIZE_MAX;
 
-	if (reader->decompressed_capacity - end >= ZSTD_BLOCKSIZE_MAX)
-		return true;
-	bytes = realloc(reader->decompressed, capacity);
-	if (!bytes)
-		return false;
-	reader->decompressed = bytes;
-	reader->decompressed_capacity = capacity;
-	return true;
+	if (need < FIRST_CAPACITY)
+		need = FIRST_CAPACITY;
+	return !PERCH__ARRAY_RESERVE(reader->decompressed, reader->decompressed_capacity, need);
 }
 
-/* COMPRESSED: all behind the header. COMPRESSED2: u64 size, the bytes, padding. */
+/* COMPRESSED: all bytes after the header. COMPRESSED2: u64 size, bytes, padding. */
 static ZSTD_inBuffer compressed_bytes(const struct perch_reader *reader, const uint8_t *record,
 				      uint16_t size)
 {
@@ -107,7 +101,7 @@ static ZSTD_inBuffer compressed_bytes(const struct perch_reader *reader, const u
 	return in;
 }
 
-/* Output that fills all the capacity may not be all there is, also when no input is left. */
+/* If the output buffer is full, there may be more output even without further input. */
 static int decompress(struct perch_reader *reader, struct perch__decompressor *decompressor,
 		      ZSTD_inBuffer *in, uint64_t *end)
 {
@@ -146,7 +140,7 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 	rc = decompressor ? decompress(reader, decompressor, &in, end) : -ENOMEM;
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to unpack compressed records");
+				       "no memory to decompress records");
 	return rc;
 }
 
@@ -175,7 +169,7 @@ int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16
 	(void)size;
 	(void)end;
 	return perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-			       "the records are compressed, and perch was built without libzstd");
+			       "the records are compressed, but perch was built without libzstd");
 }
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording tells about the machine it was made on, in the formats of perf's header
- * features. Each is written as far as it is known: a reader takes an absent feature for "not told".
+ * Writes the header features that describe the machine, the command and the events, in perf's
+ * formats. Features whose values are not available are left out.
  */
 #include <ctype.h>
-#include <stdlib.h>
 #include <sys/utsname.h>
 #include "internal.h"
 
@@ -14,7 +13,7 @@ struct description {
 	struct perch_error *err;
 };
 
-/* A feature that is one string; an empty one is left out. */
+/* A feature that is one string. An empty string is left out. */
 static int add_text(const struct description *d, enum perch_feature feature, const char *text)
 {
 	struct perch__bytes bytes = { 0 };
@@ -27,7 +26,7 @@ static int add_text(const struct description *d, enum perch_feature feature, con
 
 /* ---- from /proc/cpuinfo and /proc/meminfo ---- */
 
-/* The value of the first line "name<blanks>: value"; "" when there is none. */
+/* The value of the first line "name<blanks>: value", or "". */
 static void find_value(const char *text, const char *name, char *value, size_t size)
 {
 	size_t length = strlen(name);
@@ -50,7 +49,7 @@ static void find_value(const char *text, const char *name, char *value, size_t s
 	}
 }
 
-/* What the CPU calls itself, under the name that this architecture's kernel has for it. */
+/* The name of the CPU. Architectures have different keys for it. */
 static void describe_cpu(const char *cpuinfo, char *value, size_t size)
 {
 	static const char *const names[] = { "model name", "Processor", "cpu model", "cpu",
@@ -61,7 +60,7 @@ static void describe_cpu(const char *cpuinfo, char *value, size_t size)
 		find_value(cpuinfo, names[i], value, size);
 }
 
-/* x86: vendor,family,model,stepping; arm64: the main id register; elsewhere not told. */
+/* x86: vendor,family,model,stepping. arm64: MIDR_EL1. Empty on other architectures. */
 static void identify_cpu(const struct description *d, const char *cpuinfo, char *id, size_t size)
 {
 	char vendor[64], family[16], model[16], stepping[16];
@@ -141,7 +140,7 @@ static int add_command_line(const struct description *d, int argc, char *const *
 
 /* ---- events ---- */
 
-/* nr, size of an attr; for each event its attr, how many ids, name, ids. */
+/* nr, size of an attr; then attr, number of ids, name and ids of each event. */
 static int add_events(const struct description *d)
 {
 	struct perch__bytes bytes = { 0 };
@@ -163,7 +162,7 @@ static int add_events(const struct description *d)
 	return perch__writer_set_feature(d->writer, PERCH_FEATURE_EVENT_DESC, &bytes, d->err);
 }
 
-/* nr; for each group its name, the leader's index, how many events. */
+/* nr; then name, index of the leader and number of members of each group. */
 static int add_groups(const struct description *d)
 {
 	struct perch__bytes bytes = { 0 };
@@ -235,13 +234,13 @@ static uint32_t topology_number(const struct description *d, size_t cpu, const c
 							       : UINT32_MAX;
 }
 
-/* Whether this CPU is the first that its list names: each list is written once. */
+/* Whether the CPU is the first of its list. Each list is written for its first CPU only. */
 static bool names_first(const char *list, size_t cpu)
 {
 	return strtoul(list, NULL, 10) == cpu;
 }
 
-/* nr, then the distinct lists of CPUs that share something. */
+/* nr, then each distinct list of CPUs. */
 static void put_sharing(const struct description *d, struct perch__bytes *bytes, size_t cpus,
 			const char *file)
 {
@@ -261,7 +260,7 @@ static void put_sharing(const struct description *d, struct perch__bytes *bytes,
 	perch__bytes_free(&lists);
 }
 
-/* Sockets, threads of a core, core and socket of each CPU; then dies, and the die of each. */
+/* Lists of sockets and cores; core and socket of each CPU; list of dies; die of each CPU. */
 static int add_topology(const struct description *d, size_t cpus)
 {
 	struct perch__bytes bytes = { 0 };

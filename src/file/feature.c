@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Header features: found by the table behind the records, then those that the interface offers are
- * parsed.
- */
-#include <stdlib.h>
+/* Header features: finds their sections, and parses those that have public functions. */
 #include "internal.h"
 
-bool perch__take_text(struct perch__view *view, const char **text, size_t *length)
-{
-	struct perch__view rest = *view;
-	uint32_t size;
+/* ---- finding sections ---- */
 
-	if (!perch__take_u32(&rest, &size) || size > rest.left)
-		return false;
-	*text = (const char *)rest.at;
-	*length = strnlen(*text, size);
-	rest.at += size;
-	rest.left -= size;
-	*view = rest;
-	return true;
-}
-
-/* ---- finding them ---- */
-
-/* The table has an entry for each bit in turn, also for those that this version does not know. */
+/* The table has an entry for each bit that is set, also for unknown features. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 {
 	uint64_t at = reader->data_end;
@@ -36,7 +17,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 		if (!(reader->header.features[bit / 64] >> bit % 64 & 1))
 			continue;
 		if (reader->size - at < sizeof(section)) {
-			/* The table itself is cut off. */
+			/* the table is truncated */
 			reader->unfinished = true;
 			memset(reader->feature, 0, sizeof(reader->feature));
 			return perch__parse_features(reader, err);
@@ -56,7 +37,7 @@ int perch__read_features(struct perch_reader *reader, struct perch_error *err)
 	return perch__parse_features(reader, err);
 }
 
-/* ---- parsing them ---- */
+/* ---- parsing ---- */
 
 static int no_memory(struct perch_error *err)
 {
@@ -92,7 +73,7 @@ static int parse_command_line(struct perch_reader *reader, struct perch_error *e
 	size_t length;
 	uint32_t nr;
 
-	/* Each argument takes four bytes at least. */
+	/* each argument has at least 4 bytes */
 	if (!view.at || !perch__take_u32(&view, &nr) || nr > view.left / 4)
 		return 0;
 	reader->arguments = perch__reader_alloc(reader, (nr + 1ul) * sizeof(*reader->arguments));
@@ -108,7 +89,8 @@ static int parse_command_line(struct perch_reader *reader, struct perch_error *e
 	return 0;
 }
 
-/* nr, attr size; then for each event attr, number of ids, name, ids: in the order of the attrs. */
+/* nr, size of an attr; then attr, number of ids, name and ids of each event, in the order of attrs.
+ */
 static int parse_event_names(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_EVENT_DESC];
@@ -135,7 +117,7 @@ static int parse_event_names(struct perch_reader *reader, struct perch_error *er
 	return 0;
 }
 
-/* nr; then for each group its name, the index of its leader, how many it has. */
+/* nr; then name, index of the leader and number of members of each group. */
 static void parse_groups(struct perch_reader *reader)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_GROUP_DESC];
@@ -168,53 +150,38 @@ static int name_nameless_events(struct perch_reader *reader, struct perch_error 
 	return 0;
 }
 
-static struct perch_build_id *new_build_id(struct perch_reader *reader)
-{
-	if (reader->nr_build_ids == reader->build_ids_capacity) {
-		size_t capacity = reader->build_ids_capacity ? 2 * reader->build_ids_capacity : 16;
-		struct perch_build_id *ids = realloc(reader->build_ids, capacity * sizeof(*ids));
-
-		if (!ids)
-			return NULL;
-		reader->build_ids = ids;
-		reader->build_ids_capacity = capacity;
-	}
-	return &reader->build_ids[reader->nr_build_ids];
-}
-
 /*
- * The size byte is true only when misc says so; older perfs left it out, and their ids have 20
- * bytes.
+ * The size byte is valid only if misc says so. Older perf versions did not write it: their ids have
+ * 20 bytes.
  */
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *bytes, size_t size,
 			struct perch_error *err)
 {
 	struct perch__build_id_record record;
 	struct perch_build_id *id;
-	size_t capacity;
+	const char *path;
+	size_t id_size;
 
 	if (size <= sizeof(record))
 		return 0;
 	memcpy(&record, bytes, sizeof(record));
 	record.misc =
 		perch__file_u16(reader, bytes + offsetof(struct perch__build_id_record, misc));
-	capacity = sizeof(record.id);
-	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < capacity)
-		capacity = record.id_size;
-	id = new_build_id(reader);
+	id_size = sizeof(record.id);
+	if (record.misc & PERCH__BUILD_ID_SIZE_KNOWN && record.id_size < id_size)
+		id_size = record.id_size;
+	path = perch__reader_strndup(reader, (const char *)bytes + sizeof(record),
+				     strnlen((const char *)bytes + sizeof(record),
+					     size - sizeof(record)));
+	id = path ? PERCH__ARRAY_APPEND(reader->build_ids, reader->nr_build_ids,
+					reader->build_ids_capacity)
+		  : NULL;
 	if (!id)
 		return no_memory(err);
-	*id = (struct perch_build_id){
-		.misc = record.misc & PERCH_MISC_CPUMODE_MASK,
-		.size = capacity,
-		.path = perch__reader_strndup(reader, (const char *)bytes + sizeof(record),
-					      strnlen((const char *)bytes + sizeof(record),
-						      size - sizeof(record))),
-	};
-	memcpy(id->bytes, record.id, capacity);
-	if (!id->path)
-		return no_memory(err);
-	reader->nr_build_ids++;
+	id->misc = record.misc & PERCH_MISC_CPUMODE_MASK;
+	id->size = id_size;
+	id->path = path;
+	memcpy(id->bytes, record.id, id_size);
 	return 0;
 }
 
@@ -255,7 +222,7 @@ int perch__parse_features(struct perch_reader *reader, struct perch_error *err)
 	return rc;
 }
 
-/* ---- asking for them ---- */
+/* ---- public functions ---- */
 
 int perch_reader_feature(const struct perch_reader *reader, enum perch_feature feature,
 			 const void **data, size_t *size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data's own records, field by field. Most are numbers one behind the other, which a table
- * tells; what follows those and has no fixed size is in fields_parts.c. Names are those that perf's
- * own structures have.
+ * Emits fields of perf.data's own records. Most records have fields of fixed size, which tables
+ * describe. Fields of variable size are in fields_variable.c. The names are those of perf's
+ * structures.
  */
 #include "fields.h"
 
@@ -20,8 +20,6 @@ uint64_t perch__emitter_load(const struct perch__emitter *emitter, const uint8_t
 	}
 }
 
-/* ---- telling ---- */
-
 static void emit(struct perch__emitter *emitter, const struct perch_field *field)
 {
 	if (!emitter->rc)
@@ -36,13 +34,13 @@ void perch__emitter_field(struct perch__emitter *emitter, const char *name,
 }
 
 void perch__emitter_flags(struct perch__emitter *emitter, const char *name, uint64_t value,
-			  const char *words)
+			  const char *text)
 {
 	emit(emitter, &(struct perch_field){ .name = name,
 					     .kind = PERCH_FIELD_FLAGS,
 					     .value = value,
-					     .text = words,
-					     .length = strlen(words) });
+					     .text = text,
+					     .length = strlen(text) });
 }
 
 void perch__emitter_bytes(struct perch__emitter *emitter, const char *name,
@@ -59,57 +57,57 @@ static uint64_t extend(uint64_t value, size_t size)
 	return (uint64_t)((int64_t)(value << unused) >> unused);
 }
 
-static void emit_part(struct perch__emitter *emitter, const struct perch__field_format *part)
+static void emit_field(struct perch__emitter *emitter, const struct perch__field_format *field)
 {
 	const uint8_t *at = emitter->at;
 	uint64_t value;
 
-	emitter->at += part->size;
-	if (part->kind == PERCH_FIELD_END)
+	emitter->at += field->size;
+	if (field->kind == PERCH_FIELD_END)
 		return;
-	if (part->kind == PERCH_FIELD_TEXT) {
-		perch__emitter_bytes(emitter, part->name, part->kind, at,
-				     strnlen((const char *)at, part->size));
+	if (field->kind == PERCH_FIELD_TEXT) {
+		perch__emitter_bytes(emitter, field->name, field->kind, at,
+				     strnlen((const char *)at, field->size));
 		return;
 	}
-	value = perch__emitter_load(emitter, at, part->size);
-	if (part->kind == PERCH_FIELD_FLAGS)
+	value = perch__emitter_load(emitter, at, field->size);
+	if (field->kind == PERCH_FIELD_FLAGS)
 		perch__emitter_flags(
-			emitter, part->name, value,
-			value < part->nr_names && part->names[value] ? part->names[value] : "");
+			emitter, field->name, value,
+			value < field->nr_names && field->names[value] ? field->names[value] : "");
 	else
-		perch__emitter_field(emitter, part->name, part->kind,
-				     part->kind == PERCH_FIELD_SIGNED ? extend(value, part->size)
-								      : value);
+		perch__emitter_field(emitter, field->name, field->kind,
+				     field->kind == PERCH_FIELD_SIGNED ? extend(value, field->size)
+								       : value);
 }
 
-size_t perch__emitter_parts(struct perch__emitter *emitter, const struct perch__field_format *parts,
-			    size_t nr)
+size_t perch__emitter_fields(struct perch__emitter *emitter,
+			     const struct perch__field_format *fields, size_t nr)
 {
 	size_t i;
 
-	for (i = 0; i < nr && emitter->end - emitter->at >= parts[i].size; i++)
-		emit_part(emitter, &parts[i]);
+	for (i = 0; i < nr && emitter->end - emitter->at >= fields[i].size; i++)
+		emit_field(emitter, &fields[i]);
 	return i;
 }
 
 void perch__emitter_list(struct perch__emitter *emitter, const char *name, uint64_t nr,
-			 const struct perch__field_format *parts, size_t nr_parts)
+			 const struct perch__field_format *fields, size_t nr_fields)
 {
 	size_t each = 0;
 	uint64_t available;
 
-	for (size_t i = 0; i < nr_parts; i++)
-		each += parts[i].size;
+	for (size_t i = 0; i < nr_fields; i++)
+		each += fields[i].size;
 	available = each ? (emitter->end - emitter->at) / each : 0;
 	if (nr > available)
 		nr = available;
 	perch__emitter_field(emitter, name, PERCH_FIELD_LIST, nr);
 	for (uint64_t i = 0; i < nr && !emitter->rc; i++) {
-		if (nr_parts > 1)
+		if (nr_fields > 1)
 			perch__emitter_field(emitter, NULL, PERCH_FIELD_GROUP, 0);
-		perch__emitter_parts(emitter, parts, nr_parts);
-		if (nr_parts > 1)
+		perch__emitter_fields(emitter, fields, nr_fields);
+		if (nr_fields > 1)
 			perch__emitter_end(emitter);
 	}
 	perch__emitter_end(emitter);

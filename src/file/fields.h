@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling the fields of perf.data's own records: a cursor over the bytes that calls the caller's
- * function. */
+/* Fields of perf.data's own records: a cursor over the bytes, which calls the caller's function for
+ * each field. */
 #ifndef PERCH_FILE_FIELDS_H
 #define PERCH_FILE_FIELDS_H
 
 #include "internal.h"
 
 struct perch__emitter {
-	const uint8_t *at, *end; /* what has not been told */
+	const uint8_t *at, *end; /* the bytes without a field so far */
 	bool swapped;
 	uint16_t misc;
 	perch_field_function *function;
 	void *context;
-	/* of the first function that did not return 0: nothing is told after it */
-	int rc;
+	int rc; /* of the first call that did not return 0; the function is not called after it */
 };
 
-/* A number of 1, 2, 4 or 8 bytes in the record's order. */
+/* A number of 1, 2, 4 or 8 bytes in the record's byte order. */
 uint64_t perch__emitter_load(const struct perch__emitter *emitter, const uint8_t *at, size_t size);
 
-/* Each tells one field, of no bytes. */
+/* Each emits one field, and does not advance the cursor. */
 void perch__emitter_field(struct perch__emitter *emitter, const char *name,
 			  enum perch_field_kind kind, uint64_t value);
 void perch__emitter_flags(struct perch__emitter *emitter, const char *name, uint64_t value,
-			  const char *words);
+			  const char *text);
 void perch__emitter_bytes(struct perch__emitter *emitter, const char *name,
 			  enum perch_field_kind kind, const void *bytes, size_t length);
 static inline void perch__emitter_end(struct perch__emitter *emitter)
@@ -32,8 +31,8 @@ static inline void perch__emitter_end(struct perch__emitter *emitter)
 }
 
 /*
- * A field of `size` bytes at the cursor. TEXT ends at its first NUL; END skips the bytes; numbers
- * are of 1, 2, 4 or 8 bytes, and SIGNED ones are extended from there. words: of WORDS, by value.
+ * A field of `size` bytes. TEXT ends at its first NUL, END is padding, numbers have 1, 2, 4 or 8
+ * bytes. FLAGS have a name for each value.
  */
 struct perch__field_format {
 	const char *name;
@@ -42,14 +41,14 @@ struct perch__field_format {
 	const char *const *names;
 	uint8_t nr_names;
 };
-/* Tells parts until one does not fit: how many did. */
-size_t perch__emitter_parts(struct perch__emitter *emitter, const struct perch__field_format *parts,
-			    size_t nr);
-/* A list of `nr` entries of these parts each, as far as they are there. */
+/* Emits fields until the record ends. Returns their number. */
+size_t perch__emitter_fields(struct perch__emitter *emitter,
+			     const struct perch__field_format *fields, size_t nr);
+/* Emits a list of `nr` items of these fields, or of as many items as the record has. */
 void perch__emitter_list(struct perch__emitter *emitter, const char *name, uint64_t nr,
-			 const struct perch__field_format *parts, size_t nr_parts);
+			 const struct perch__field_format *fields, size_t nr_fields);
 
-/* fields_parts.c: what follows the parts of one size. */
+/* fields_variable.c: the fields of variable size, by record type. */
 void perch__emit_file_attr_record(struct perch__emitter *emitter);
 void perch__emit_file_build_id(struct perch__emitter *emitter);
 void perch__emit_file_id_index(struct perch__emitter *emitter);
@@ -60,8 +59,8 @@ void perch__emit_file_cpu_map(struct perch__emitter *emitter);
 void perch__emit_file_stat_config(struct perch__emitter *emitter);
 void perch__emit_file_event_update(struct perch__emitter *emitter);
 void perch__emit_file_feature(struct perch__emitter *emitter);
-void perch__emit_file_packed(struct perch__emitter *emitter);
-void perch__emit_file_packed2(struct perch__emitter *emitter);
+void perch__emit_file_compressed(struct perch__emitter *emitter);
+void perch__emit_file_compressed2(struct perch__emitter *emitter);
 void perch__emit_file_bpf_metadata(struct perch__emitter *emitter);
 void perch__emit_file_schedstat_cpu(struct perch__emitter *emitter);
 void perch__emit_file_schedstat_domain(struct perch__emitter *emitter);

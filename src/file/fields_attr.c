@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* An attr told field by field: each word once, by the name that holds for this event. */
+/* Emits the fields of an attr. A word with several names is emitted once, by the name that applies.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include "fields.h"
 
 enum { BY_FREQUENCY = 1, BY_PERIOD, BY_WATERMARK, BY_COUNT, OF_BREAKPOINT, OF_OTHERS, NEVER };
 
-/* Names of a word that has several: which holds is said by another field. */
+/* Words with several names: another field determines which name applies. */
 static const struct {
 	const char *name;
 	int when;
@@ -26,7 +27,7 @@ static const struct {
 	{ "aux_action", NEVER },
 };
 
-static bool holds(const struct perch_attr *attr, const char *name)
+static bool applies(const struct perch_attr *attr, const char *name)
 {
 	int when = 0;
 
@@ -51,11 +52,11 @@ static bool holds(const struct perch_attr *attr, const char *name)
 	}
 }
 
-/* "IP|TID" of the masks whose bits have names; false for other fields. */
+/* Formats a mask as "IP|TID". False if the bits of the field have no names. */
 static bool name_bits(const char *field, uint64_t value, char *text, size_t size)
 {
 	const struct perch_attr_bit *bits;
-	bool known = false;
+	bool has_names = false;
 	size_t nr, used = 0;
 
 	bits = perch_attr_bits(&nr);
@@ -63,7 +64,7 @@ static bool name_bits(const char *field, uint64_t value, char *text, size_t size
 	for (size_t i = 0; i < nr; i++) {
 		if (strcmp(bits[i].field, field))
 			continue;
-		known = true;
+		has_names = true;
 		if (!(value & bits[i].bit))
 			continue;
 		value &= ~bits[i].bit;
@@ -71,9 +72,9 @@ static bool name_bits(const char *field, uint64_t value, char *text, size_t size
 			used += snprintf(text + used, size - used, "%s%s", used ? "|" : "",
 					 bits[i].name);
 	}
-	if (known && value && used < size)
+	if (has_names && value && used < size)
 		snprintf(text + used, size - used, "%s%#" PRIx64, used ? "|" : "", value);
-	return known;
+	return has_names;
 }
 
 static enum perch_field_kind kind_of(const char *name)
@@ -92,7 +93,7 @@ int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *f
 			  void *context)
 {
 	const struct perch_attr_field *fields;
-	char words[512];
+	char text[512];
 	size_t nr;
 	int rc = 0;
 
@@ -101,16 +102,16 @@ int perch_attr_each_field(const struct perch_attr *attr, perch_field_function *f
 		uint64_t value = perch_attr_get(attr, &fields[i]);
 		struct perch_field field = { .name = fields[i].name, .value = value, .text = "" };
 
-		/* type and config 0 are an event like any other */
-		if ((!value && i > 2) || !holds(attr, field.name))
+		/* type, size and config are emitted even if they are 0 */
+		if ((!value && i > 2) || !applies(attr, field.name))
 			continue;
 		field.kind = kind_of(field.name);
 		if (field.kind == PERCH_FIELD_SIGNED)
 			field.value = (uint64_t)(int64_t)(int32_t)value;
-		if (name_bits(field.name, value, words, sizeof(words))) {
+		if (name_bits(field.name, value, text, sizeof(text))) {
 			field.kind = PERCH_FIELD_FLAGS;
-			field.text = words;
-			field.length = strlen(words);
+			field.text = text;
+			field.length = strlen(text);
 		}
 		rc = function(context, &field);
 	}

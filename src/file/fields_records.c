@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The records that perf adds to its files: what each has. */
+/* The fields of each record type that perf adds to a file. */
 #include "fields.h"
 
 /* clang-format off */
@@ -55,14 +55,14 @@ static const struct perch__field_format time_conv[] = {
 static const struct perch__field_format schedstat_cpu[] = { NUMBER("timestamp", 8),
 							    NUMBER("cpu", 4) };
 
-/* In the order of their numbers, from 64 on. */
+/* By record type, from 64 on: fields of fixed size, then a function for the rest. */
 static const struct {
-	const struct perch__field_format *parts;
+	const struct perch__field_format *fields;
 	size_t nr;
 	void (*rest)(struct perch__emitter *emitter);
 } records[] = {
-#define RECORD(type, parts, rest) \
-	[PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { parts, PERCH__NR(parts), rest }
+#define RECORD(type, fields, rest) \
+	[PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { fields, PERCH__NR(fields), rest }
 #define VARIABLE(type, rest) [PERCH_RECORD_##type - PERCH_RECORD_HEADER_ATTR] = { NULL, 0, rest }
 	VARIABLE(HEADER_ATTR, perch__emit_file_attr_record),
 	RECORD(HEADER_EVENT_TYPE, event_type, NULL),
@@ -81,15 +81,15 @@ static const struct {
 	VARIABLE(EVENT_UPDATE, perch__emit_file_event_update),
 	RECORD(TIME_CONV, time_conv, NULL),
 	VARIABLE(HEADER_FEATURE, perch__emit_file_feature),
-	VARIABLE(COMPRESSED, perch__emit_file_packed),
+	VARIABLE(COMPRESSED, perch__emit_file_compressed),
 	VARIABLE(FINISHED_INIT, NULL),
-	VARIABLE(COMPRESSED2, perch__emit_file_packed2),
+	VARIABLE(COMPRESSED2, perch__emit_file_compressed2),
 	VARIABLE(BPF_METADATA, perch__emit_file_bpf_metadata),
 	RECORD(SCHEDSTAT_CPU, schedstat_cpu, perch__emit_file_schedstat_cpu),
 	RECORD(SCHEDSTAT_DOMAIN, schedstat_cpu, perch__emit_file_schedstat_domain),
 };
 
-/* Bytes that no field is made of; padding is none of them. */
+/* Emits the bytes without a field, unless they are all 0 (padding). */
 static void emit_rest(struct perch__emitter *emitter)
 {
 	const uint8_t *at = emitter->at;
@@ -122,7 +122,8 @@ int perch_file_record_fields(struct perch_reader *reader, const struct perch_rec
 	if (record->size < sizeof(struct perch_record_header))
 		return 0;
 	if (index < PERCH__NR(records)) {
-		size_t nr = perch__emitter_parts(&emitter, records[index].parts, records[index].nr);
+		size_t nr =
+			perch__emitter_fields(&emitter, records[index].fields, records[index].nr);
 
 		if (nr == records[index].nr && records[index].rest)
 			records[index].rest(&emitter);

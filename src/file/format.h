@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf.data format, as it lies on disk, in the byte order of the machine that recorded:
+ * The perf.data format, in the byte order of the recording machine:
  *
  *	header | ids of each attr | attrs | records | feature table | feature sections
  *
- * The sections may lie in any order; the header tells where attrs and records are. The feature
- * table has one section for each bit set in the header's bitmap and starts where the records end.
+ * The header has the offsets of attrs and records, so the order may differ. The feature table
+ *starts at the end of the records. It has one entry for each bit that is set in the header's
+ *bitmap.
  */
 #ifndef PERCH_FILE_FORMAT_H
 #define PERCH_FILE_FORMAT_H
@@ -16,13 +17,12 @@
 #define PERCH__MAGIC_V1	    0x454c494646524550u /* "PERFFILE", in either order: perf before 3.2 */
 
 #define PERCH__FEATURE_BITS 256
-#define PERCH__ATTR_LEAST   64u	  /* the first kernel's attr */
-#define PERCH__ATTR_MOST    4096u /* what perf_event_open takes at most */
+#define PERCH__ATTR_LEAST   64u	  /* the attr of the first release */
+#define PERCH__ATTR_MOST    4096u /* the limit of perf_event_open(2) */
 #define PERCH__NAME_ALIGN   64u	  /* strings in features are padded to this */
-#define PERCH__BUILD_ID_SIZE_KNOWN                                                   \
-	(1u << 15)		  /* misc of a build id record: its size byte is set \
-				   */
-#define PERCH__MOST_RECORD 65536u /* a record's size is 16 bits */
+/* misc of a build id record: its size byte is valid */
+#define PERCH__BUILD_ID_SIZE_KNOWN (1u << 15)
+#define PERCH__MOST_RECORD	   65536u /* a record's size is 16 bits */
 
 struct perch__section {
 	uint64_t offset, size;
@@ -31,10 +31,10 @@ struct perch__section {
 struct perch__file_header {
 	uint64_t magic;
 	uint64_t size;	    /* of this header: 104; 72 without features; 16 in a pipe */
-	uint64_t attr_size; /* of one entry: the attr and the section of its ids */
+	uint64_t attr_size; /* of one entry: attr and section of ids */
 	struct perch__section attrs;
 	struct perch__section data;
-	struct perch__section event_types; /* no longer used */
+	struct perch__section event_types; /* obsolete */
 	uint64_t features[PERCH__FEATURE_BITS / 64];
 };
 
@@ -44,10 +44,8 @@ struct perch__file_header {
 
 _Static_assert(sizeof(struct perch__file_header) == PERCH__HEADER_SIZE, "the header is 104 bytes");
 
-/*
- * An entry of the BUILD_ID feature, and the record type 67 of a pipe; the path follows,
- * NUL-terminated and padded.
- */
+/* An entry of the BUILD_ID feature, and a HEADER_BUILD_ID record. The path follows, NUL-terminated
+ * and padded. */
 struct perch__build_id_record {
 	uint32_t type;
 	uint16_t misc;

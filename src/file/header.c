@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's header and attrs. Every number in them is a claim to be checked against the size of the
+ * Reads the header and the attrs of a file. Each offset and size is checked against the size of the
  * file.
  */
-#include <stdlib.h>
 #include "internal.h"
 
 #define MOST_EVENTS 65535u
@@ -11,12 +10,12 @@
 static int truncated(struct perch_error *err, const char *what)
 {
 	return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED,
-			       "the file ends before its %s does: nothing can be read", what);
+			       "the file is truncated: its %s is not complete", what);
 }
 
 static int malformed(struct perch_error *err, const char *what)
 {
-	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "not a sound perf.data file: %s",
+	return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT, "corrupt perf.data file: %s",
 			       what);
 }
 
@@ -33,7 +32,7 @@ static bool is_attr_size(uint64_t size)
 	       size <= PERCH__ATTR_MOST + sizeof(struct perch__section);
 }
 
-/* The fields as far as the attr says it goes, the rest zero. */
+/* Copies as many fields as the attr's own size says. The others are 0. */
 static void copy_attr(const struct perch_reader *reader, struct perch_attr *attr,
 		      const uint8_t *bytes, size_t size)
 {
@@ -75,10 +74,10 @@ static int read_attr(struct perch_reader *reader, const uint8_t *entry, uint64_t
 	struct perch__section ids = perch__file_section(reader, entry + attr_bytes);
 
 	if (!inside(reader, &ids))
-		return truncated(err, "event ids");
-	/* Sections that overlap could ask for any amount of memory. */
+		return truncated(err, "list of event ids");
+	/* Ids must not overlap: otherwise a small file could need any amount of memory. */
 	if (ids.size > *ids_left)
-		return malformed(err, "its event ids take more bytes than it has");
+		return malformed(err, "the event ids are larger than the file");
 	*ids_left -= ids.size;
 	return perch__add_attr(reader, entry, attr_bytes, reader->file + ids.offset,
 			       ids.size / sizeof(uint64_t), err);
@@ -90,12 +89,12 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	uint64_t nr, ids_left = reader->size;
 
 	if (!is_attr_size(header->attr_size))
-		return malformed(err, "the size of an attr is out of range");
+		return malformed(err, "the size of an attr is invalid");
 	nr = header->attrs.size / header->attr_size;
 	if (!nr)
-		return malformed(err, "it has no events");
+		return malformed(err, "no events");
 	if (nr > MOST_EVENTS)
-		return malformed(err, "it has more than 65535 events");
+		return malformed(err, "more than 65535 events");
 	if (!inside(reader, &header->attrs))
 		return truncated(err, "list of events");
 	reader->events_capacity = nr;
@@ -113,7 +112,7 @@ static int read_attrs(struct perch_reader *reader, struct perch_error *err)
 	return 0;
 }
 
-/* ---- the records' place ---- */
+/* ---- the range of the records ---- */
 
 static unsigned int nr_features(const struct perch__file_header *header)
 {
@@ -124,7 +123,7 @@ static unsigned int nr_features(const struct perch__file_header *header)
 	return nr;
 }
 
-/* A recorder that ended without a single record: the feature table follows at once. */
+/* Whether the feature table follows the attrs: the recorder ended without writing a record. */
 static bool has_table_at(const struct perch_reader *reader, uint64_t offset)
 {
 	uint64_t table = nr_features(&reader->header) * sizeof(struct perch__section);
@@ -160,17 +159,9 @@ static bool is_header_size(uint64_t size)
 	       size == PERCH__HEADER_SIZE_PIPE;
 }
 
-bool perch__is_magic(uint64_t word)
-{
-	uint64_t swapped = __builtin_bswap64(word);
-
-	return word == PERCH__MAGIC || swapped == PERCH__MAGIC || word == PERCH__MAGIC_V1 ||
-	       swapped == PERCH__MAGIC_V1;
-}
-
 /*
- * The byte order of the machine that wrote the file. The magic number of the first version is the
- * same in both: there it is the one in which the size of the header makes sense.
+ * Detects the byte order of the file. The magic number of version 1 is the same in both: there the
+ * size of the header must be valid.
  */
 static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 {
@@ -187,8 +178,9 @@ static int find_byte_order(struct perch_reader *reader, struct perch_error *err)
 }
 
 /*
- * The bitmap is one of longs: on 32-bit big-endian machines its halves lie the other way round.
- * Whoever writes features tells the host's name, so that bit says which it is.
+ * The bitmap is an array of longs: 32-bit big-endian machines write the halves of each 64-bit word
+ * in the other order. Every file with features has HOSTNAME, so the position of its bit shows the
+ * order.
  */
 static void swap_feature_halves(const struct perch_reader *reader, uint64_t *features)
 {
@@ -207,7 +199,8 @@ static void copy_header(struct perch_reader *reader, size_t size)
 {
 	uint64_t *words = (uint64_t *)&reader->header;
 
-	_Static_assert(sizeof(reader->header) % sizeof(*words) == 0, "a header of words");
+	_Static_assert(sizeof(reader->header) % sizeof(*words) == 0,
+		       "the header consists of words");
 	for (size_t i = 0; i < size / sizeof(*words); i++)
 		words[i] = perch__file_u64(reader, reader->file + i * sizeof(*words));
 	swap_feature_halves(reader, reader->header.features);
@@ -217,8 +210,8 @@ static int empty_input(const struct perch_reader *reader, struct perch_error *er
 {
 	if (strcmp(reader->path, "-"))
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "the file is empty");
-	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "nothing was piped in");
-	perch_error_remedy(err, "Name a file by -i if it was not meant to be read");
+	perch_error_set(err, EBADMSG, PERCH_ERROR_TRUNCATED, "no input from the pipe");
+	perch_error_remedy(err, "Use -i FILE to read a file instead of standard input");
 	return -EBADMSG;
 }
 
@@ -235,12 +228,13 @@ int perch__read_header(struct perch_reader *reader, struct perch_error *err)
 		return rc;
 	if (size < PERCH__HEADER_SIZE_PIPE)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "not a perf.data file: it has %zu bytes", size);
+				       "not a perf.data file: only %zu bytes", size);
 	copy_header(reader, size);
-	if (header->size == PERCH__HEADER_SIZE_PIPE)
-		return perch__read_pipe(reader, err);
+	reader->pipe = header->size == PERCH__HEADER_SIZE_PIPE;
+	if (reader->pipe)
+		return 0;
 	if (header->size != PERCH__HEADER_SIZE && header->size != PERCH__HEADER_SIZE_BARE)
-		return malformed(err, "the size of its header is wrong");
+		return malformed(err, "the size of the header is invalid");
 	if (size < header->size)
 		return truncated(err, "header");
 	if (header->size == PERCH__HEADER_SIZE_BARE)

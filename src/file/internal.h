@@ -2,11 +2,10 @@
 #ifndef PERCH_FILE_INTERNAL_H
 #define PERCH_FILE_INTERNAL_H
 
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 #include <perch/event.h>
 #include <perch/file.h>
+#include "base/array.h"
 #include "format.h"
 
 /* ---- bytes of unknown alignment ---- */
@@ -36,8 +35,9 @@ static inline uint64_t perch__u64(const void *at)
 }
 
 /*
- * A cursor over a feature's bytes. Each taker gives false, and takes nothing, when too little is
- * left. Numbers come out in this machine's order.
+ * Bytes of a feature that are still to be parsed. The perch__take*() functions remove a value from
+ * the front, in this machine's byte order. They return false and remove nothing if there are too
+ * few bytes.
  */
 struct perch__view {
 	const uint8_t *at;
@@ -74,8 +74,7 @@ static inline bool perch__take_u64(struct perch__view *view, uint64_t *value)
 }
 
 /*
- * A string of a feature: u32 length, then that many bytes, of which those up to the first NUL
- * count.
+ * A string: u32 length, then that many bytes. The string ends at the first NUL.
  */
 bool perch__take_text(struct perch__view *view, const char **text, size_t *length);
 
@@ -83,27 +82,29 @@ bool perch__take_text(struct perch__view *view, const char **text, size_t *lengt
 
 struct perch__allocation; /* memory that lives as long as the reader */
 
-/* Records that follow each other: those of a file, or of one file of a directory. */
+/* Records without a gap: those of a file, or of one file of a directory. Offsets in reader->file.
+ */
 struct perch__range {
-	uint64_t base;	     /* where its file begins, */
-	uint64_t start, end; /* and these records: offsets in reader->file */
+	uint64_t base; /* start of its file */
+	uint64_t start, end;
 };
 
-/* Records that lie unpacked up to here came out of the packed one at `offset`, all or their end. */
+/* A compressed record that was read: its offset, and the end of its output in
+ * reader->decompressed. */
 struct perch__compressed {
 	uint64_t end, offset;
 };
 
-/* A place among the records, and what has been found wrong on the way. */
+/* A position among the records, and the errors up to there. */
 struct perch__cursor {
 	size_t range;
-	uint64_t at;		   /* offset in the file of the next record, */
-	uint64_t end;		   /* and where its piece ends */
-	uint64_t decompressed_at;  /* the next record among the unpacked bytes, */
-	uint64_t decompressed_end; /* and where these end */
-	bool decompressing;	   /* there may be whole records among them */
-	bool too_large;		   /* more was packed than may be unpacked */
-	uint64_t corrupt;
+	uint64_t at;		   /* offset of the next record in the file */
+	uint64_t end;		   /* end of the range */
+	uint64_t decompressed_at;  /* offset of the next record in reader->decompressed */
+	uint64_t decompressed_end; /* end of the decompressed bytes */
+	bool decompressing;	   /* the next record may be a decompressed one */
+	bool too_large;		   /* the limit of decompressed bytes was reached */
+	uint64_t corrupt;	   /* bytes that were skipped */
 };
 
 struct perch__index_entry {
@@ -113,23 +114,23 @@ struct perch__index_entry {
 
 struct perch_reader {
 	char *path;
-	time_t changed; /* st_ctime: what perf calls "captured on" */
+	time_t changed; /* st_ctime: "captured on" of perf's header */
 	/*
-	 * The files lie one behind the other, each from a page's start. The first one has the
-	 * header, and `size` bytes; all of them take `extent`.
+	 * All files of the recording, each mapped at a page boundary. The first one has the header
+	 * and `size` bytes. The mapping has `extent` bytes.
 	 */
 	const uint8_t *file;
 	uint64_t size, extent;
-	bool copied; /* not mapped but read: nothing of it can be given back */
+	bool copied; /* a file was read instead of mapped: its pages cannot be released */
 	bool directory;
 	bool pipe;
-	bool swapped; /* written on a machine of the other byte order */
+	bool swapped; /* the file has the other byte order */
 
 	struct perch__file_header header;
-	uint64_t data_offset, data_end; /* the records of the first file that are there */
+	uint64_t data_offset, data_end; /* records of the first file, as far as it has them */
 	struct perch__range *range;
 	size_t nr_ranges;
-	uint64_t records_end; /* of the last piece */
+	uint64_t records_end; /* of the last range */
 	uint64_t missing_bytes;
 	uint32_t missing_files;
 	bool unfinished;
@@ -137,12 +138,12 @@ struct perch_reader {
 	struct perch__allocation *allocations;
 	struct perch_file_event *events;
 	size_t nr_events, events_capacity;
-	/* in a pipe: behind the event named last, and how many were looked at for names */
+	/* of a pipe: the event after the one that was named last, and the length of all searches */
 	size_t updated, searched;
 	struct perch_decoder *decoder;
 	struct perch_parse_info no_parse_info; /* of records that cannot be decoded */
 
-	struct perch__view feature[PERCH_FEATURE_MAX]; /* at NULL: absent */
+	struct perch__view feature[PERCH_FEATURE_MAX]; /* at is NULL: absent */
 	const char *text[PERCH_FEATURE_MAX];
 	const char **arguments;
 	size_t nr_arguments;
@@ -151,30 +152,35 @@ struct perch_reader {
 
 	enum perch_order order;
 	struct perch__cursor cursor;
-	uint64_t released; /* pages before this offset were given back */
+	uint64_t released; /* pages before this offset were released */
 	bool indexed;
-	struct perch__index_entry *index; /* PERCH_ORDER_TIME */
-	size_t nr_index, next_index;
-	uint64_t *needed_from; /* for each block: the least offset that it and later ones need */
+	struct perch__index_entry *index; /* PERCH_ORDER_TIME: all records */
+	size_t nr_index, index_capacity, next_index;
+	/* by block of the index: the lowest offset that this block and later ones need */
+	uint64_t *needed_from;
 	uint64_t undecoded, unknown;
 	bool keep_damaged;
 
 	struct perch_deferred *deferred;
-	/* while delivering_deferred: the samples that it completes are delivered, before it */
+	/* while delivering_deferred: the record that completes samples; it is delivered after them
+	 */
 	struct perch_record callchain_deferred;
 	bool merging_deferred, delivering_deferred, ended;
 
 	struct perch__decompressor *decompressor;
-	uint8_t *decompressed; /* offsets of `extent` and above are in here */
-	uint64_t decompressed_capacity;
+	uint8_t *decompressed; /* a record offset of `extent` or more refers to these bytes */
+	size_t decompressed_capacity;
 	struct perch__compressed *compressed;
 	size_t nr_compressed, compressed_capacity;
 	uint64_t *scratch; /* for a record that is not aligned */
 };
 
-/* Zeroed memory that perch_reader_close() frees; NULL when there is none. */
+/* common.c: zeroed memory that perch_reader_close() frees. NULL: out of memory. */
 void *perch__reader_alloc(struct perch_reader *reader, size_t size);
 const char *perch__reader_strndup(struct perch_reader *reader, const char *text, size_t length);
+void perch__reader_free_all(struct perch_reader *reader);
+/* Whether the first 8 bytes of a file are the magic number of either version and byte order. */
+bool perch__is_magic(uint64_t word);
 
 /* ---- numbers of the file ---- */
 
@@ -206,51 +212,52 @@ static inline struct perch__section perch__file_section(const struct perch_reade
 					.size = perch__file_u64(reader, at + 8) };
 }
 
-/* load.c: a file, what comes out of a pipe, or the files of a directory, in memory. */
+/* load.c: maps the file, or the files of a directory. Input from a pipe is copied to a file first.
+ */
 int perch__load(struct perch_reader *reader, struct perch_error *err);
 void perch__unload(struct perch_reader *reader);
 /*
- * spool.c: what comes out of fd, to its end or to where a piped recording has no more records, in a
- * file without a name: its descriptor, or a negative errno.
+ * spool.c: copies fd to an unnamed temporary file, up to its end, or up to the last record of a
+ * piped recording. Returns the descriptor of the file, or a negative errno.
  */
 int perch__spool(int fd, struct perch_error *err);
 
-/* header.c: what lies outside of the records. */
-bool perch__is_magic(uint64_t word);
+/* header.c: reads the header. Then, unless reader->pipe is set, attrs and the range of records. */
 int perch__read_header(struct perch_reader *reader, struct perch_error *err);
 int perch__add_attr(struct perch_reader *reader, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, uint64_t nr_ids, struct perch_error *err);
 
-/* pipe.c: the same from the records of a pipe. */
+/* pipe.c: reads attrs and features of a piped recording from its records. */
 int perch__read_pipe(struct perch_reader *reader, struct perch_error *err);
 
-/* feature.c */
+/* feature.c: finds the feature sections, and parses those that the public functions need. */
 int perch__read_features(struct perch_reader *reader, struct perch_error *err);
 int perch__parse_features(struct perch_reader *reader, struct perch_error *err);
 int perch__add_build_id(struct perch_reader *reader, const uint8_t *record, size_t size,
 			struct perch_error *err);
 
 /*
- * cursor.c: the next record in the order of the file: 1 and its offset (see perch__record_at()), 0
- * at the end, or a negative errno.
+ * cursor.c: the next record in file order. Returns 1 and its offset for perch__record_at(), 0 at
+ * the end, or a negative errno.
  */
 int perch__cursor_next(struct perch_reader *reader, struct perch__cursor *cursor, uint64_t *offset,
 		       struct perch_error *err);
 void perch__cursor_start(struct perch_reader *reader, struct perch__cursor *cursor);
 /*
- * How many bytes behind a record belong to it; a claim. The size is given as it was checked: the
- * file may be written to meanwhile.
+ * The number of bytes after a record that belong to it. It is not checked. size: the checked size
+ * of the record, because the file may change meanwhile.
  */
 uint64_t perch__record_payload(bool swapped, const uint8_t *record, uint16_t size);
-/* The bytes of a record, wherever they are. */
+/* The bytes of a record in the file, or of a decompressed record. */
 static inline const uint8_t *perch__record_at(const struct perch_reader *reader, uint64_t offset)
 {
 	return offset < reader->extent ? reader->file + offset
 				       : reader->decompressed + (offset - reader->extent);
 }
 /*
- * How many bytes there are from a record on, as far as records go. Its size lies in a mapping that
- * others may write to, so that it can differ from what the walk saw; it is never read beyond this.
+ * The number of bytes from a record to the end of all records. Other programs may change the mapped
+ * file, so the record's size may not be the one that the cursor checked: nothing is read beyond
+ * this.
  */
 static inline uint64_t perch__record_available(const struct perch_reader *reader, uint64_t offset)
 {
@@ -258,44 +265,35 @@ static inline uint64_t perch__record_available(const struct perch_reader *reader
 		       ? reader->records_end - offset
 		       : reader->cursor.decompressed_end - (offset - reader->extent);
 }
-/* Where a record lies in its file; for one that was packed, where the packed one does. */
+/* The offset of a record in its own file; of a decompressed record, that of the compressed one. */
 uint64_t perch__file_offset(const struct perch_reader *reader, uint64_t offset, uint16_t size);
-/* Gives the memory of the mapped file before this offset back. */
+/* Releases the pages of the mapped file before this offset. */
 void perch__release(struct perch_reader *reader, uint64_t before);
 
-/* reader.c: the next record, as it lies in the file. */
-int perch__reader_record(struct perch_reader *reader, struct perch_record *record,
-			 struct perch_error *err);
-
-/* merge_deferred.c: the same with whole callchains. */
-int perch__deferred_next(struct perch_reader *reader, struct perch_record *record,
-			 struct perch_error *err);
-void perch__deferred_restart(struct perch_reader *reader);
-
-/* unpack.c: COMPRESSED and COMPRESSED2 records. */
+/* decompress.c: COMPRESSED and COMPRESSED2 records. */
 bool perch__is_compressed(uint32_t type);
 /*
- * Appends what a record of `size` bytes holds to reader->decompressed at *end. 0, or a negative
- * errno when it cannot be unpacked.
+ * Appends the records in a compressed record of `size` bytes to reader->decompressed at *end. 0, or
+ * a negative errno: -EBADMSG if it is corrupt, -EFBIG at the limit of the output.
  */
 int perch__decompress(struct perch_reader *reader, const uint8_t *record, uint16_t size,
 		      uint64_t *end, struct perch_error *err);
-/* The next packed record begins a stream of its own. */
+/* The next compressed record starts another stream. */
 void perch__decompress_begin(struct perch_reader *reader);
 void perch__decompress_restart(struct perch_reader *reader);
 void perch__decompress_free(struct perch_reader *reader);
 
-/* order.c */
+/* order.c: the index of all records by time. */
 #define PERCH__INDEX_BLOCK 8192u
 int perch__index_build(struct perch_reader *reader, struct perch_error *err);
 int perch__index_sort(struct perch__index_entry *entries, size_t nr);
 
-/* print_attr.c: the fields of an attr, each as ", name = value". */
+/* print_attr.c: prints the fields of an attr, each as ", name = value". */
 void perch__file_print_attr(FILE *stream, const struct perch_attr *attr);
 
-/* ---- the writer's features ---- */
+/* ---- writer.c ---- */
 
-/* A growing buffer. When memory ran out `failed` is set and the content is worthless. */
+/* A growing buffer. failed: out of memory, and the content is not valid. */
 struct perch__bytes {
 	uint8_t *data;
 	size_t size, capacity;
@@ -305,14 +303,13 @@ void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
 void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value);
 void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value);
 void perch__bytes_put_text(struct perch__bytes *bytes, const char *text);
-void perch__bytes_put_zeros(struct perch__bytes *bytes, size_t size);
 void perch__bytes_free(struct perch__bytes *bytes);
 
-/* Which events the file has, as it was opened with them. */
+/* The events of the file. */
 const struct perch_file_event *perch__writer_events(const struct perch_writer *writer, size_t *nr);
-/* Bytes of an attr as this file has them. */
+/* The size of an attr in the file, in bytes. */
 uint32_t perch__writer_attr_size(const struct perch_writer *writer);
-/* Moves the bytes into the writer as a feature's section. */
+/* Moves the bytes into the writer, as a feature's section. */
 int perch__writer_set_feature(struct perch_writer *writer, enum perch_feature feature,
 			      struct perch__bytes *bytes, struct perch_error *err);
 

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of a recording: a file, what comes out of a pipe, or a directory's files one behind the
- * other in one range of addresses, so that an offset says where a record is whichever file it lies
- * in.
+ * Maps a recording: a file, the temporary copy of a pipe, or the files of a directory. All are in
+ * one range of addresses, so an offset identifies a record in any of the files.
  */
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "internal.h"
 
-#define MOST_PARTS                                                                               \
-	16384u /* files of a directory; each takes a mapping, of which a process has some 65,000 \
-		*/
+#define MOST_PARTS 16384u /* files of a directory: a process can have about 65,000 mappings */
 
 static int cannot_read(int errnum, struct perch_error *err)
 {
@@ -34,9 +30,9 @@ static uint64_t whole_pages(uint64_t size)
 	return (size + page - 1) / page * page;
 }
 
-/* ---- one file's bytes at their place ---- */
+/* ---- mappings ---- */
 
-/* Where a file system cannot map, the file is read. */
+/* Reads a file into memory, for file systems that cannot map files. */
 static int read_copy(struct perch_reader *reader, int fd, uint8_t *place, uint64_t *size,
 		     struct perch_error *err)
 {
@@ -45,7 +41,8 @@ static int read_copy(struct perch_reader *reader, int fd, uint8_t *place, uint64
 	if (mmap(place, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		 0) == MAP_FAILED)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for its %llu bytes", (unsigned long long)*size);
+				       "no memory for the %llu bytes of the file",
+				       (unsigned long long)*size);
 	reader->copied = true;
 	while (have < *size) {
 		ssize_t got = pread(fd, place + have, *size - have, have);
@@ -79,7 +76,8 @@ static int reserve(struct perch_reader *reader, uint64_t extent, struct perch_er
 
 	if (range == MAP_FAILED)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no room for its %llu bytes", (unsigned long long)extent);
+				       "no address range for the %llu bytes of the file",
+				       (unsigned long long)extent);
 	reader->file = range;
 	reader->extent = extent;
 	return 0;
@@ -112,8 +110,8 @@ static int load_regular(struct perch_reader *reader, int fd, const struct stat *
 	return rc ? rc : map_at(reader, fd, 0, &reader->size, err);
 }
 
-/* What comes by a pipe, or is left of standard input. Its time is that of its end, as nothing else
- * is known. */
+/* Input from a pipe, or from standard input at an offset. The time of the recording is the time
+ * when it was read. */
 static int load_stream(struct perch_reader *reader, int fd, struct perch_error *err)
 {
 	struct stat status;
@@ -136,7 +134,7 @@ static int load_standard_input(struct perch_reader *reader, struct perch_error *
 	if (isatty(STDIN_FILENO))
 		return perch_error_set(
 			err, EINVAL, PERCH_ERROR_USAGE,
-			"a terminal: pipe a recording in, as by perf record -o - PROGRAM");
+			"is a terminal: pipe a recording into it, for example from perf record -o - PROGRAM");
 	if (S_ISREG(status.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
 		return load_regular(reader, STDIN_FILENO, &status, err);
 	return load_stream(reader, STDIN_FILENO, err);
@@ -154,7 +152,7 @@ struct parts {
 	size_t nr, capacity;
 };
 
-/* Of "data.N"; false for all other names. */
+/* The N of "data.N". False for other names. */
 static bool part_number(const char *name, unsigned long *number)
 {
 	size_t digits;
@@ -170,20 +168,16 @@ static bool part_number(const char *name, unsigned long *number)
 
 static int add_part(struct parts *parts, unsigned long number, struct perch_error *err)
 {
+	struct part *part;
+
 	if (parts->nr == MOST_PARTS)
 		return perch_error_set(err, EFBIG, PERCH_ERROR_UNSUPPORTED_FILE,
-				       "a directory of more than %u files", MOST_PARTS);
-	if (parts->nr == parts->capacity) {
-		size_t capacity = parts->capacity ? 2 * parts->capacity : 64;
-		struct part *part = reallocarray(parts->part, capacity, sizeof(*part));
-
-		if (!part)
-			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory for a directory's files");
-		parts->part = part;
-		parts->capacity = capacity;
-	}
-	parts->part[parts->nr++].number = number;
+				       "the directory has more than %u files", MOST_PARTS);
+	part = PERCH__ARRAY_APPEND(parts->part, parts->nr, parts->capacity);
+	if (!part)
+		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
+				       "no memory for the files of the directory");
+	part->number = number;
 	return 0;
 }
 
@@ -255,7 +249,7 @@ static int measure_parts(struct perch_reader *reader, int directory, struct part
 	return 0;
 }
 
-/* The files lie behind the one with the header, all their bytes being records. */
+/* Maps the files after the one with the header. All their bytes are records. */
 static int map_parts(struct perch_reader *reader, int directory, const struct parts *parts,
 		     struct perch_error *err)
 {
@@ -297,7 +291,7 @@ static int load_parts(struct perch_reader *reader, int directory, int header, st
 	reader->range = perch__reader_alloc(reader, (parts->nr + 1) * sizeof(*reader->range));
 	if (!reader->range)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory for a directory's files");
+				       "no memory for the files of the directory");
 	reader->nr_ranges = 1;
 	if (parts->nr)
 		reader->missing_files = parts->part[parts->nr - 1].number + 1 - parts->nr;
@@ -309,8 +303,8 @@ static int load_parts(struct perch_reader *reader, int directory, int header, st
 	return rc ? rc : map_parts(reader, directory, parts, err);
 }
 
-/* A recording by several threads has the header and their common records in "data", the rings' in
- * "data.N". */
+/* A recording by several threads has the header and common records in "data", and the records of
+ * each ring in "data.N". */
 static int load_directory(struct perch_reader *reader, int directory, struct perch_error *err)
 {
 	struct parts parts = { 0 };
@@ -319,7 +313,7 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 
 	if (header < 0 && errno == ENOENT)
 		return perch_error_set(err, EISDIR, PERCH_ERROR_FILE,
-				       "a directory, not a perf.data file: it has no file 'data'");
+				       "not a perf.data directory: no file 'data' in it");
 	if (header >= 0)
 		close(header);
 	header = open_part(directory, "data", &status, err);
@@ -334,7 +328,7 @@ static int load_directory(struct perch_reader *reader, int directory, struct per
 	return rc;
 }
 
-/* ---- whichever it is ---- */
+/* ---- any input ---- */
 
 static int load_path(struct perch_reader *reader, struct perch_error *err)
 {
@@ -353,7 +347,7 @@ static int load_path(struct perch_reader *reader, struct perch_error *err)
 		rc = load_stream(reader, fd, err);
 	else
 		rc = perch_error_set(err, ENOTSUP, PERCH_ERROR_UNSUPPORTED_FILE,
-				     "not a file, a pipe or a directory");
+				     "not a regular file, pipe or directory");
 	close(fd);
 	return rc;
 }

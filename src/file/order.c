@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records by time. Each CPU's ring is in order, and the recorder writes the rings one after the
- * other, round by round; so the file is a sequence of ascending runs that overlap only with their
- * neighbours. A stable merge of adjacent runs, which first cuts off what is in place already,
- * touches each entry only a few times on such files, and takes n log n on any.
+ * Sorts records by time. The records of a ring are in order, and a recorder writes the rings one
+ * after the other in rounds. So a file consists of ascending runs that overlap only with their
+ * neighbours:
+ *
+ *	ring 0   ring 1   ring 0   ring 1
+ *	1 4 6    2 3 5    7 9      8 10
+ *
+ * The sort is a stable merge of adjacent runs, which first excludes the entries that are in place.
+ * It moves each entry of such a file a few times only, and takes O(n log n) for any file.
  */
-#include <stdlib.h>
 #include "internal.h"
 
 #define LEAST_RUN 24u
-#define MOST_RUNS 66u /* each pending run is at least twice as long as the next */
+#define MOST_RUNS 66u /* each pending run is at least twice as long as the next one */
 
 struct run {
 	size_t start, length;
@@ -17,13 +21,13 @@ struct run {
 
 struct sorter {
 	struct perch__index_entry *entries;
-	struct perch__index_entry *spare;
-	size_t available;
+	struct perch__index_entry *spare; /* a copy of the left run during a merge */
+	size_t spare_capacity;
 	struct run runs[MOST_RUNS];
 	size_t nr;
 };
 
-/* How many of the first n entries come before or with `time`. */
+/* How many of the first n entries have this time or a lower one. */
 static size_t count_upto(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	size_t low = 0, high = n;
@@ -39,23 +43,13 @@ static size_t count_upto(const struct perch__index_entry *entries, size_t n, uin
 	return low;
 }
 
-/* How many of the first n entries come before `time`. */
+/* How many of the first n entries have a lower time. */
 static size_t count_before(const struct perch__index_entry *entries, size_t n, uint64_t time)
 {
 	return time ? count_upto(entries, n, time - 1) : 0;
 }
 
-static int make_spare(struct sorter *sorter, size_t n)
-{
-	if (n <= sorter->available)
-		return 0;
-	free(sorter->spare);
-	sorter->available = n + n / 2;
-	sorter->spare = malloc(sorter->available * sizeof(*sorter->spare));
-	return sorter->spare ? 0 : -ENOMEM;
-}
-
-/* Merges two adjacent runs. Equal times keep their order: the first run's come first. */
+/* Merges two adjacent runs. Entries of equal time keep their order. */
 static int merge(struct sorter *sorter, struct run a, struct run b)
 {
 	struct perch__index_entry *entries = sorter->entries;
@@ -67,7 +61,7 @@ static int merge(struct sorter *sorter, struct run a, struct run b)
 	if (!n)
 		return 0;
 	b.length = count_before(entries + b.start, b.length, entries[b.start - 1].time);
-	if (make_spare(sorter, n))
+	if (PERCH__ARRAY_RESERVE(sorter->spare, sorter->spare_capacity, n))
 		return -ENOMEM;
 	out = entries + a.start + in_place;
 	memcpy(sorter->spare, out, n * sizeof(*out));
@@ -102,7 +96,7 @@ static int push_run(struct sorter *sorter, struct run run)
 	return rc;
 }
 
-/* Inserts entries[sorted..n) into the ascending ones before them. */
+/* Inserts entries[sorted..n) into entries[0..sorted), which are in order. */
 static void insert(struct perch__index_entry *entries, size_t sorted, size_t n)
 {
 	for (size_t i = sorted; i < n; i++) {
@@ -147,15 +141,15 @@ int perch__index_sort(struct perch__index_entry *entries, size_t nr)
 /* ---- the index ---- */
 
 /*
- * Records without a time are delivered where a reader that sorts round by round would: at once,
- * before all that waits for the end of its round. That limit only ever grows, so they keep their
- * order among themselves.
+ * Records without a time get the position that a reader has for them that sorts round by round:
+ * such a reader delivers them at once, before all records that wait for the end of the round. The
+ * limit never falls, so these records keep their order.
  */
 struct rounds {
-	size_t range;	     /* of a directory: its files have rounds of their own */
-	uint64_t latest;     /* of all times so far */
-	uint64_t last_round; /* the same at the last FINISHED_ROUND */
-	uint64_t limit;	     /* everything up to here has been delivered */
+	size_t range;	     /* each file of a directory has its own rounds */
+	uint64_t latest;     /* the highest time so far */
+	uint64_t last_round; /* the highest time at the last FINISHED_ROUND */
+	uint64_t limit;	     /* the records up to this time would be delivered already */
 };
 
 static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, uint64_t offset)
@@ -176,40 +170,27 @@ static uint64_t entry_time(struct perch_reader *reader, struct rounds *rounds, u
 	return rounds->limit;
 }
 
-static bool grow_index(struct perch_reader *reader, size_t *available)
-{
-	size_t more = *available ? *available + *available / 2 : 4096;
-	struct perch__index_entry *index = realloc(reader->index, more * sizeof(*index));
-
-	if (!index)
-		return false;
-	reader->index = index;
-	*available = more;
-	return true;
-}
-
 static int collect(struct perch_reader *reader, struct perch_error *err)
 {
 	struct rounds rounds = { 0 };
 	uint64_t offset;
-	size_t available = 0;
 	int rc;
 
 	reader->nr_index = 0;
-	free(reader->index);
-	reader->index = NULL;
 	perch__cursor_start(reader, &reader->cursor);
 	while ((rc = perch__cursor_next(reader, &reader->cursor, &offset, err)) > 0) {
+		struct perch__index_entry *entry;
 		uint64_t time;
 
 		if (reader->cursor.range != rounds.range)
 			rounds = (struct rounds){ .range = reader->cursor.range };
 		time = entry_time(reader, &rounds, offset);
-		if (reader->nr_index == available && !grow_index(reader, &available))
+		entry = PERCH__ARRAY_APPEND(reader->index, reader->nr_index,
+					    reader->index_capacity);
+		if (!entry)
 			return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-					       "no memory to put the records in order");
-		reader->index[reader->nr_index++] =
-			(struct perch__index_entry){ .time = time, .offset = offset };
+					       "no memory to sort the records by time");
+		*entry = (struct perch__index_entry){ .time = time, .offset = offset };
 		if (reader->cursor.at - reader->released > 8u << 20)
 			perch__release(reader, reader->cursor.at);
 	}
@@ -218,9 +199,7 @@ static int collect(struct perch_reader *reader, struct perch_error *err)
 	return rc;
 }
 
-/*
- * For each block, from which offset on the file is still needed once the blocks before it are done.
- */
+/* Computes the lowest offset that each block and the later ones need, for perch__release(). */
 static int plan_release(struct perch_reader *reader)
 {
 	size_t blocks = reader->nr_index / PERCH__INDEX_BLOCK + 1;
@@ -250,7 +229,7 @@ int perch__index_build(struct perch_reader *reader, struct perch_error *err)
 		rc = plan_release(reader);
 	if (rc == -ENOMEM)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				       "no memory to put the records in order");
+				       "no memory to sort the records by time");
 	reader->indexed = !rc;
 	return rc;
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `perf record -o -` wrote, kept in a file: no attrs and features beside the records, but
- * records that hold them. They come before what needs them, but nothing says how early; so the
- * whole stream is looked through once.
+ * Reads a piped recording (`perf record -o -`) that is in a file. Attrs and features are records
+ * among the others, at any position, so all records are searched once.
  */
-#include <stdlib.h>
 #include "internal.h"
 
 #define MOST_EVENTS 65535u
 #define UPDATE_NAME 2u	/* type of an EVENT_UPDATE: the event's name follows */
 #define UPDATE_HEAD 24u /* header, type, id */
-#define MOST_SEARCHED                                                                            \
-	(1u << 24) /* events looked at for updates: ids that nobody has could ask for any number \
-		    */
+/* Limits the events that are compared with ids of updates: unknown ids could need any time. */
+#define MOST_SEARCHED (1u << 24)
 
-/* Calls visit for each whole record with one of the types that describe the recording. */
+/* Calls visit for each complete record, until it returns an error. */
 static int for_each_header_record(struct perch_reader *reader,
 				  int (*visit)(struct perch_reader *reader, uint32_t type,
 					       const uint8_t *record, uint16_t size,
@@ -68,7 +65,7 @@ static int read_attr(struct perch_reader *reader, const uint8_t *record, uint16_
 			       (left - attr_size) / sizeof(uint64_t), err);
 }
 
-/* u64 feature and its bytes. */
+/* u64 feature, then its bytes. */
 static int read_feature(struct perch_reader *reader, const uint8_t *record, uint16_t size)
 {
 	uint64_t feature;
@@ -76,8 +73,8 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 	if (size < 16)
 		return 0;
 	feature = perch__file_u64(reader, record + 8);
-	/* one without bytes ends the list: of the number that came after all those that the
-	 * recorder knew */
+	/* The last record has no bytes, and the number after the last feature that the recorder
+	 * knows. */
 	if (feature < PERCH_FEATURE_MAX && (size > 16 || feature == PERCH_FEATURE_BRANCH_STACK)) {
 		reader->feature[feature] = (struct perch__view){ .at = record + 16,
 								 .left = size - 16u,
@@ -87,7 +84,7 @@ static int read_feature(struct perch_reader *reader, const uint8_t *record, uint
 	return 0;
 }
 
-/* By its first id, which updates tell. They come in the order of the events. */
+/* Finds an event by its first id. Updates usually have the order of the events. */
 static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t id)
 {
 	for (size_t i = 0; i < reader->nr_events; i++) {
@@ -104,7 +101,7 @@ static struct perch_file_event *event_of(struct perch_reader *reader, uint64_t i
 	return NULL;
 }
 
-/* Names of events, as pipes had them before they had features (Linux 4.18). */
+/* The name of an event. perf wrote it to pipes before it wrote features there (Linux 4.18). */
 static int read_update(struct perch_reader *reader, const uint8_t *record, uint16_t size,
 		       struct perch_error *err)
 {
@@ -145,18 +142,17 @@ int perch__read_pipe(struct perch_reader *reader, struct perch_error *err)
 	int rc;
 
 	memset(reader->header.features, 0, sizeof(reader->header.features));
-	reader->pipe = true;
 	reader->data_offset = PERCH__HEADER_SIZE_PIPE;
 	reader->data_end = reader->size;
 	for_each_header_record(reader, count_attr, err);
 	nr = reader->nr_events;
 	if (!nr)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "a recorded pipe without events");
+				       "the piped recording has no events");
 	if (nr > MOST_EVENTS)
 		return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-				       "a recorded pipe with more than %u events", MOST_EVENTS);
-	/* The second look may find other bytes than the first, if someone writes to the file. */
+				       "the piped recording has more than %u events", MOST_EVENTS);
+	/* Another program may change the file between both passes, so nr is the limit. */
 	reader->nr_events = 0;
 	reader->events_capacity = nr;
 	reader->events = perch__reader_alloc(reader, nr * sizeof(*reader->events));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file tells about its recording, in the lines of `perf report --header-only`. */
+/* Prints the header features in the lines of `perf report --header-only`. */
 #include <inttypes.h>
 #include <limits.h>
 #include "internal.h"
 
-/* A text from the file: nothing in it may steer a terminal. */
+/* Prints a text of the file without control characters. */
 static void print_text(FILE *stream, const char *text)
 {
 	char clean[1024];
@@ -13,7 +13,7 @@ static void print_text(FILE *stream, const char *text)
 	fputs(clean, stream);
 }
 
-/* The same for bytes of a feature, which need not have a NUL behind them. */
+/* The same for bytes without a NUL at the end. */
 static void print_bytes(FILE *stream, const char *text, size_t length)
 {
 	char copy[1024];
@@ -54,7 +54,7 @@ static void print_memory(struct perch_reader *reader, FILE *stream, struct perch
 		fprintf(stream, "# total memory : %" PRIu64 " kB\n", kb);
 }
 
-/* perf puts a backslash before each single quote, and a space behind each argument. */
+/* As in perf, a backslash precedes each single quote, and a space follows each argument. */
 static void print_command_line(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
 	(void)view;
@@ -125,7 +125,7 @@ static void print_groups(struct perch_reader *reader, FILE *stream, struct perch
 		    members > reader->nr_events - leader)
 			continue;
 		fputs("# group: ", stream);
-		/* perf writes {anon_group} for a group without a name. */
+		/* perf writes {anon_group} for a group without a name */
 		if (length && *name != '{')
 			print_bytes(stream, name, length);
 		for (uint32_t i = 0; i < members; i++) {
@@ -182,7 +182,7 @@ static void print_clock_resolution(struct perch_reader *reader, FILE *stream,
 		fprintf(stream, "# clockid frequency: %" PRIu64 " MHz\n", ns ? 1000 / ns : 0);
 }
 
-/* u32 version, u32 clock; then the same moment by the time of day and by that clock. */
+/* u32 version, u32 clock; then one point in time by the time of day and by that clock. */
 static void print_clock(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
 	uint32_t version, clock;
@@ -236,7 +236,7 @@ static void print_directory(struct perch_reader *reader, FILE *stream, struct pe
 		fprintf(stream, "# directory data version : %" PRIu64 "\n", version);
 }
 
-/* version, type, level, ratio, size of the rings */
+/* u32 version, type, level, ratio, size of the rings */
 static void print_compression(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
 	uint32_t version, type, level, ratio;
@@ -248,7 +248,7 @@ static void print_compression(struct perch_reader *reader, FILE *stream, struct 
 			type == 1 ? "Zstd" : "Unknown", level, ratio);
 }
 
-/* nr, then name and value of each */
+/* The name and value of each capability. */
 static void print_capabilities(FILE *stream, struct perch__view *view, uint32_t nr)
 {
 	const char *between = "";
@@ -278,7 +278,7 @@ static void print_cpu_capabilities(struct perch_reader *reader, FILE *stream,
 	print_capabilities(stream, &view, nr);
 }
 
-/* The PMU's name comes behind its capabilities: they are stepped over first. */
+/* The name of the PMU follows its capabilities, so they are skipped first. */
 static void print_pmu_capabilities(struct perch_reader *reader, FILE *stream,
 				   struct perch__view view)
 {
@@ -304,7 +304,7 @@ static void print_pmu_capabilities(struct perch_reader *reader, FILE *stream,
 	}
 }
 
-/* The ELF machine of the recorded programs, and its flags */
+/* u32 ELF machine of the recorded programs, u32 flags */
 static void print_elf_machine(struct perch_reader *reader, FILE *stream, struct perch__view view)
 {
 	uint32_t machine, flags;
@@ -326,8 +326,8 @@ static void print_cache_line(struct perch_reader *reader, FILE *stream, struct p
 typedef void (*print_feature)(struct perch_reader *reader, FILE *stream, struct perch__view view);
 
 /*
- * Each feature in the order of its bit: its name where it is missing, and how it is shown. A text
- * has a label; what has neither is not shown, or, when it is long, only said to be there.
+ * Each feature in the order of its bit: its name, and how it is printed. A text feature has a
+ * label. A feature without label and function is not printed, or only announced if it is long.
  */
 static const struct {
 	const char *name;
@@ -406,10 +406,7 @@ static void print_start(struct perch_reader *reader, FILE *stream)
 		header->data.offset + header->data.size);
 }
 
-/*
- * Newer features, which perf 6.1 does not know, are shown where they are there, and not missed
- * where they are not.
- */
+/* The last feature of perf 6.1. Newer ones are printed if present, but not listed as missing. */
 #define LAST_MISSED PERCH_FEATURE_PMU_CAPS
 
 int perch_reader_print_header(struct perch_reader *reader, FILE *stream)

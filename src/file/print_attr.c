@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An attr's fields as perf prints them: those that are not zero, in its order and with its names.
- */
+/* Prints the fields of an attr that are not 0, with perf's names and in perf's order. */
 #include <inttypes.h>
 #include <string.h>
 

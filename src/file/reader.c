@@ -1,40 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading perf.data, whoever wrote it. The file is mapped and trusted in nothing but the size it
- * had when it was opened.
+ * The reader: opens a recording and delivers its records. The file is mapped. Nothing in it is
+ * trusted, and its size is the one at the time it was opened.
  */
-#include <stdlib.h>
 #include "internal.h"
 #include "record/group_decoder.h"
 
 #define RELEASE_EVERY (8u << 20)
-
-/* ---- memory ---- */
-
-struct perch__allocation {
-	struct perch__allocation *next;
-	_Alignas(16) uint8_t bytes[];
-};
-
-void *perch__reader_alloc(struct perch_reader *reader, size_t size)
-{
-	struct perch__allocation *allocation = calloc(1, sizeof(*allocation) + size);
-
-	if (!allocation)
-		return NULL;
-	allocation->next = reader->allocations;
-	reader->allocations = allocation;
-	return allocation->bytes;
-}
-
-const char *perch__reader_strndup(struct perch_reader *reader, const char *text, size_t length)
-{
-	char *copy = perch__reader_alloc(reader, length + 1);
-
-	if (copy)
-		memcpy(copy, text, length);
-	return copy;
-}
 
 /* ---- opening and closing ---- */
 
@@ -64,8 +36,8 @@ static int make_decoder(struct perch_reader *reader, struct perch_error *err)
 	return rc;
 }
 
-/* perf's version of a directory: 0 is one file with other things beside it, 1 has the rings'
- * records in data.N. */
+/* perf's versions of the directory format: in version 0 all records are in "data", in version 1 the
+ * records of the rings are in data.N. */
 static int check_directory(struct perch_reader *reader, struct perch_error *err)
 {
 	struct perch__view view = reader->feature[PERCH_FEATURE_DIR_FORMAT];
@@ -96,6 +68,8 @@ static int open_file(struct perch_reader *reader, struct perch_error *err)
 
 	if (!rc)
 		rc = perch__read_header(reader, err);
+	if (!rc && reader->pipe)
+		rc = perch__read_pipe(reader, err);
 	if (!rc)
 		rc = check_directory(reader, err);
 	if (!rc)
@@ -118,7 +92,7 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 	if (order != PERCH_ORDER_FILE && order != PERCH_ORDER_TIME) {
 		free(reader);
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "no order of records has the number %d", (int)order);
+				       "invalid order of records: %d", (int)order);
 	}
 	if (!reader)
 		return perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY, "no memory to read %s",
@@ -130,7 +104,7 @@ int perch_reader_open(struct perch_reader **result, const char *path, enum perch
 	if (rc) {
 		size_t length = strlen(path);
 
-		/* of a very long path the end, so that there is room to say what is wrong */
+		/* the end of a very long path, because a message has a fixed size */
 		perch_error_prefix(err, "%s: ",
 				   !strcmp(path, "-") ? "standard input"
 				   : length > 200     ? path + length - 200
@@ -146,12 +120,7 @@ void perch_reader_close(struct perch_reader *reader)
 {
 	if (!reader)
 		return;
-	while (reader->allocations) {
-		struct perch__allocation *next = reader->allocations->next;
-
-		free(reader->allocations);
-		reader->allocations = next;
-	}
+	perch__reader_free_all(reader);
 	perch__unload(reader);
 	perch__decompress_free(reader);
 	perch_deferred_free(reader->deferred);
@@ -191,13 +160,23 @@ enum perch_arch perch_reader_arch(const struct perch_reader *reader)
 
 /* ---- records ---- */
 
+static void restart_deferred(struct perch_reader *reader)
+{
+	struct perch_record record;
+
+	reader->delivering_deferred = false;
+	reader->ended = false;
+	while (reader->merging_deferred && perch_deferred_next(reader->deferred, NULL, &record) > 0)
+		;
+}
+
 void perch_reader_rewind(struct perch_reader *reader)
 {
 	reader->undecoded = 0;
 	reader->unknown = 0;
 	reader->released = 0;
 	reader->next_index = 0;
-	perch__deferred_restart(reader);
+	restart_deferred(reader);
 	if (!reader->indexed)
 		perch__cursor_start(reader, &reader->cursor);
 }
@@ -229,16 +208,13 @@ static int next_in_order(struct perch_reader *reader, uint64_t *offset, struct p
 	if (reader->order == PERCH_ORDER_TIME)
 		return next_by_time(reader, offset, err);
 	rc = perch__cursor_next(reader, &reader->cursor, offset, err);
-	/* The pages of the last record stay until the next call. */
-	if (rc > 0 && *offset<reader->extent && * offset> reader->released + RELEASE_EVERY)
+	/* the pages of the last record stay until the next call */
+	if (rc > 0 && *offset < reader->extent && reader->released + RELEASE_EVERY < *offset)
 		perch__release(reader, *offset);
 	return rc;
 }
 
-/*
- * Records start at multiples of 8 in every file that a recorder wrote; elsewhere they are copied to
- * such a place.
- */
+/* Recorders align records to 8 bytes. Other records are copied to aligned memory. */
 static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, uint64_t available)
 {
 	uint16_t size;
@@ -254,7 +230,7 @@ static const void *aligned(struct perch_reader *reader, const uint8_t *bytes, ui
 	return reader->scratch;
 }
 
-/* What cannot be decoded has its header, its bytes and its place. */
+/* Fills in a record that cannot be decoded. */
 static void copy_header(const struct perch_reader *reader, struct perch_record *record,
 			const uint8_t *bytes)
 {
@@ -266,8 +242,8 @@ static void copy_header(const struct perch_reader *reader, struct perch_record *
 	record->parse_info = &reader->no_parse_info;
 }
 
-int perch__reader_record(struct perch_reader *reader, struct perch_record *record,
-			 struct perch_error *err)
+static int next_record(struct perch_reader *reader, struct perch_record *record,
+		       struct perch_error *err)
 {
 	uint64_t offset;
 	int rc;
@@ -300,12 +276,66 @@ int perch__reader_record(struct perch_reader *reader, struct perch_record *recor
 	return rc;
 }
 
+/* ---- deferred call chains ---- */
+
+static bool has_deferred_callchains(const struct perch_reader *reader)
+{
+	for (size_t i = 0; i < reader->nr_events; i++)
+		if (reader->events[i].attr.defer_callchain)
+			return true;
+	return false;
+}
+
+int perch_reader_merge_deferred(struct perch_reader *reader, struct perch_error *err)
+{
+	int rc;
+
+	if (reader->merging_deferred || !has_deferred_callchains(reader))
+		return 0;
+	rc = perch_deferred_new(&reader->deferred, 0, err);
+	reader->merging_deferred = !rc;
+	return rc;
+}
+
+/* The samples that the CALLCHAIN_DEFERRED record completes, then the record itself. */
+static int next_merged(struct perch_reader *reader, struct perch_record *record)
+{
+	if (perch_deferred_next(reader->deferred, &reader->callchain_deferred, record) <= 0) {
+		reader->delivering_deferred = false;
+		*record = reader->callchain_deferred;
+	}
+	return 1;
+}
+
+static int next_with_deferred(struct perch_reader *reader, struct perch_record *record,
+			      struct perch_error *err)
+{
+	int rc;
+
+	if (reader->delivering_deferred)
+		return next_merged(reader, record);
+	while (!reader->ended) {
+		rc = next_record(reader, record, err);
+		if (rc < 0)
+			return rc;
+		reader->ended = !rc;
+		if (rc && record->type == PERCH_RECORD_CALLCHAIN_DEFERRED) {
+			reader->delivering_deferred = true;
+			reader->callchain_deferred = *record;
+			return next_merged(reader, record);
+		}
+		if (rc && perch_deferred_hold(reader->deferred, record) <= 0)
+			return 1;
+	}
+	return perch_deferred_next(reader->deferred, NULL, record) > 0;
+}
+
 int perch_reader_next(struct perch_reader *reader, struct perch_record *record,
 		      struct perch_error *err)
 {
 	return __builtin_expect(reader->merging_deferred, 0)
-		       ? perch__deferred_next(reader, record, err)
-		       : perch__reader_record(reader, record, err);
+		       ? next_with_deferred(reader, record, err)
+		       : next_record(reader, record, err);
 }
 
 void perch_reader_keep_damaged(struct perch_reader *reader, bool keep)

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes out of a pipe has to be gone through more than once. It is kept in a file that has no
- * name, so that nothing of it is left behind, and memory stays free.
+ * Copies input from a pipe to a temporary file, because a recording is read more than once. The
+ * file has no name, so nothing remains after the program ends.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "internal.h"
 
 #define CHUNK	    (256u << 10)
-#define CHECK_EVERY (16u << 20) /* bytes after which the room that is left is checked at, */
-#define MIN_FREE    (64u << 20) /* and how much of it is left to others */
+#define CHECK_EVERY (16u << 20) /* bytes between checks of the free space */
+#define MIN_FREE    (64u << 20) /* bytes that are left to other programs */
 
 static int cannot_create(const char *directory, struct perch_error *err)
 {
 	int errnum = errno;
 
 	perch_error_set(err, errnum, PERCH_ERROR_FILE,
-			"no temporary file in %s to keep what is piped in: %s", directory,
+			"cannot create a temporary file for piped input in %s: %s", directory,
 			strerror(errnum));
-	perch_error_remedy(err, "Set TMPDIR to a directory that can be written to");
+	perch_error_remedy(err, "Set TMPDIR to a writable directory");
 	return -errnum;
 }
 
-/* Not /tmp where nothing else is said: that one may be memory. */
+/* The default is not /tmp, which may be in memory. */
 static int open_unnamed(struct perch_error *err)
 {
 	const char *directory = secure_getenv("TMPDIR");
@@ -39,7 +38,7 @@ static int open_unnamed(struct perch_error *err)
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 	if (fd >= 0)
 		return fd;
-	/* file systems that have no such files */
+	/* for file systems without O_TMPFILE */
 	if (snprintf(path, sizeof(path), "%s/perch-XXXXXX", directory) >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return cannot_create(directory, err);
@@ -59,8 +58,8 @@ static int wait_for(int fd)
 }
 
 /*
- * What there is, up to size; 0 at the end. A FIFO opened without waiting has no writer at first;
- * poll(2) waits for one.
+ * Reads the available bytes, at most size; 0 at the end. A FIFO that was opened with O_NONBLOCK may
+ * not have a writer yet: poll(2) waits for one.
  */
 static ssize_t read_some(int fd, void *bytes, size_t size)
 {
@@ -93,20 +92,19 @@ static int write_all(int file, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* ---- what can be a recording ---- */
+/* ---- the end of the recording ---- */
 
-/* Where the stream is among the records: it may go on for ever behind what is none. */
+/* Finds the records in the stream: a stream may continue forever after the last record. */
 struct scanner {
 	bool has_header, pipe, swapped;
-	bool ended; /* nothing behind this can be told apart into records */
-	/* of the header, then of each record, as far as it takes to know how far that one goes */
+	bool ended; /* no record can be found in the rest */
+	/* first bytes of the header, then of each record, as many as determine its length */
 	uint8_t head[16];
-	size_t have, want; /* bytes in it, and how many it takes */
-	uint64_t skip;	   /* until the next record */
+	size_t have, want; /* bytes in head: so far, and in all */
+	uint64_t skip;	   /* bytes up to the next record */
 };
 
-/* False when this is not perf.data. Of a file only the magic number is checked at: its reader knows
- * what it holds. */
+/* False if this is not perf.data. Records are searched in a piped recording only. */
 static bool read_header(struct scanner *scanner)
 {
 	uint64_t magic = perch__u64(scanner->head), size = perch__u64(scanner->head + 8);
@@ -140,7 +138,7 @@ static void skip_record(struct scanner *scanner)
 	}
 }
 
-/* Takes up what has come. False when it is not perf.data. */
+/* Scans the next bytes of the stream. False if this is not perf.data. */
 static bool scan(struct scanner *scanner, const uint8_t *bytes, size_t size)
 {
 	while (size && !scanner->ended && (!scanner->has_header || scanner->pipe)) {
@@ -170,18 +168,18 @@ static bool scan(struct scanner *scanner, const uint8_t *bytes, size_t size)
 	return true;
 }
 
-/* ---- keeping it ---- */
+/* ---- copying ---- */
 
 static int cannot_write(int errnum, struct perch_error *err)
 {
 	perch_error_set(err, errnum, PERCH_ERROR_FILE,
-			"what is piped in cannot be kept in a temporary file: %s",
-			errnum == ENOSPC ? "too little room is left there" : strerror(errnum));
-	perch_error_remedy(err, "Set TMPDIR to a directory with more room");
+			"cannot write piped input to a temporary file: %s",
+			errnum == ENOSPC ? "too little free space" : strerror(errnum));
+	perch_error_remedy(err, "Set TMPDIR to a directory with more free space");
 	return -errnum;
 }
 
-/* Whoever pipes without end must not fill the disk for everyone. */
+/* Endless input must not fill the disk. */
 static bool has_free_space(int file)
 {
 	struct statvfs space;
@@ -190,7 +188,7 @@ static bool has_free_space(int file)
 	       (uint64_t)space.f_bavail * space.f_frsize >= MIN_FREE;
 }
 
-/* Whatever is no perf.data, or behind its last record, and may never end, is let go of at once. */
+/* Copies up to the end of the recording. Input that is not perf.data is refused at once. */
 static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 {
 	struct scanner scanner = { .want = sizeof(scanner.head) };
@@ -203,7 +201,7 @@ static int copy(int from, int to, uint8_t *bytes, struct perch_error *err)
 			return perch_error_set(err, -got, PERCH_ERROR_FILE, "%s", strerror(-got));
 		if (!scan(&scanner, bytes, got))
 			return perch_error_set(err, EBADMSG, PERCH_ERROR_FORMAT,
-					       "what is piped in is not perf.data");
+					       "piped input is not perf.data");
 		rc = write_all(to, bytes, got);
 		copied += got;
 		if (!rc && copied - checked >= CHECK_EVERY) {
@@ -226,7 +224,7 @@ int perch__spool(int from, struct perch_error *err)
 	bytes = malloc(CHUNK);
 	rc = bytes ? copy(from, file, bytes, err)
 		   : perch_error_set(err, ENOMEM, PERCH_ERROR_NO_MEMORY,
-				     "no memory to read what is piped in");
+				     "no memory to read piped input");
 	free(bytes);
 	if (!rc)
 		return file;

@@ -1,32 +1,89 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing perf.data. The promise is that the file can be read at every moment: header and attrs are
- * there from the start, records are appended behind what the header's data size covers, and only
- * then is that one number raised, by a write of 8 aligned bytes. The bits of the features are set
- * last of all.
+ * The writer. The file is readable at every moment: header and attrs are written first. Records are
+ * appended after the end of the data section, and then the data size in the header is raised by one
+ * write of 8 aligned bytes. The feature bits are set last.
  */
 #define _GNU_SOURCE /* renameat2 */
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "internal.h"
 
-#define ATTR_SIZE_USUAL 128u /* VER7: what perf 6.1 and everything newer reads */
+#define ATTR_SIZE_USUAL 128u /* PERF_ATTR_SIZE_VER7: perf 6.1 and later read it */
 #define MOST_IOV	1024 /* of one pwritev(2) */
 
 struct perch_writer {
 	int fd;
 	char *path;
-	char *old;    /* where the file that was there before went, or NULL */
-	bool created; /* the file is new: not a device */
+	char *old;    /* the new name of the file that was there before, or NULL */
+	bool created; /* a new file, not a device */
 	struct perch__file_header header;
 	struct perch_file_event *events;
 	size_t nr_events;
-	bool failed; /* a write failed: there may be bytes behind the data */
+	bool failed; /* a write failed: the file may have bytes after the data */
 	struct perch__bytes feature[PERCH_FEATURE_MAX];
 };
+
+/* ---- buffers ---- */
+
+/* Makes space for `size` bytes at the end, and counts them. */
+static uint8_t *extend(struct perch__bytes *bytes, size_t size)
+{
+	if (size > SIZE_MAX - bytes->size ||
+	    PERCH__ARRAY_RESERVE(bytes->data, bytes->capacity, bytes->size + size))
+		bytes->failed = true;
+	if (bytes->failed)
+		return NULL;
+	bytes->size += size;
+	return bytes->data + bytes->size - size;
+}
+
+void perch__bytes_put(struct perch__bytes *bytes, const void *data, size_t size)
+{
+	uint8_t *to = size ? extend(bytes, size) : NULL;
+
+	if (to)
+		memcpy(to, data, size);
+}
+
+static void put_zeros(struct perch__bytes *bytes, size_t size)
+{
+	uint8_t *to = size ? extend(bytes, size) : NULL;
+
+	if (to)
+		memset(to, 0, size);
+}
+
+void perch__bytes_put_u32(struct perch__bytes *bytes, uint32_t value)
+{
+	perch__bytes_put(bytes, &value, sizeof(value));
+}
+
+void perch__bytes_put_u64(struct perch__bytes *bytes, uint64_t value)
+{
+	perch__bytes_put(bytes, &value, sizeof(value));
+}
+
+/* The length in the file includes the padding. */
+void perch__bytes_put_text(struct perch__bytes *bytes, const char *text)
+{
+	size_t length = strlen(text) + 1;
+	size_t padded = (length + PERCH__NAME_ALIGN - 1) / PERCH__NAME_ALIGN * PERCH__NAME_ALIGN;
+
+	perch__bytes_put_u32(bytes, padded);
+	perch__bytes_put(bytes, text, length);
+	put_zeros(bytes, padded - length);
+}
+
+void perch__bytes_free(struct perch__bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct perch__bytes){ 0 };
+}
+
+/* ---- writing ---- */
 
 static int no_memory(struct perch_error *err)
 {
@@ -71,13 +128,13 @@ static int cannot_create(const char *path, int errnum, struct perch_error *err)
 	perch_error_set(err, errnum, PERCH_ERROR_FILE, "cannot create %s: %s", path,
 			strerror(errnum));
 	if (errnum == EACCES || errnum == EPERM || errnum == EROFS)
-		perch_error_remedy(err, "Choose a place that you may write to");
+		perch_error_remedy(err, "Choose a directory that you can write to");
 	return -errnum;
 }
 
 /*
- * What is there already: a regular file is kept as path.old, a device is written to, all else is
- * refused.
+ * Handles a file that is there already: a regular file is renamed to path.old, a device is written
+ * to, others are refused.
  */
 static int rename_old(const char *path, bool *device, char *old, struct perch_error *err)
 {
@@ -106,22 +163,22 @@ static int rename_old(const char *path, bool *device, char *old, struct perch_er
 				       path);
 	if (rename(path, old) < 0)
 		return perch_error_set(err, errno, PERCH_ERROR_FILE,
-				       "cannot keep the old %s as %s: %s", path, old,
+				       "cannot rename the old %s to %s: %s", path, old,
 				       strerror(errno));
 	return 0;
 }
 
-/* Moves a file to a name that must be free: what another program put there meanwhile stays. */
+/* Moves a file to a name, unless another program has created a file of that name meanwhile. */
 static void move_back(const char *from, const char *to)
 {
 	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) || errno == EEXIST)
 		return;
-	/* Some file systems cannot do that; the old name goes only once the new one is there. */
+	/* for file systems without RENAME_NOREPLACE */
 	if (!link(from, to))
 		unlink(from);
 }
 
-/* As if nothing had been tried: the new file goes, and the old one is back in its place. */
+/* Removes the new file, and gives the old one its name back. */
 static void undo_create(struct perch_writer *writer)
 {
 	struct stat ours, there;
@@ -159,10 +216,7 @@ static int create_file(struct perch_writer *writer, const char *path, struct per
 	return no_memory(err);
 }
 
-/*
- * The least size that holds every field that is set: older perfs refuse attrs larger than the one
- * they know.
- */
+/* The smallest attr size for the fields that are set: old perf versions refuse larger attrs. */
 static uint32_t attr_size_needed(const struct perch_file_event *events, size_t nr)
 {
 	uint32_t needed = ATTR_SIZE_USUAL;
@@ -178,7 +232,7 @@ static uint32_t attr_size_needed(const struct perch_file_event *events, size_t n
 	return needed;
 }
 
-/* Header, ids and attrs as they come first in the file. */
+/* Writes header, ids and attrs. */
 static int write_start(struct perch_writer *writer, struct perch_error *err)
 {
 	uint32_t attr_size = attr_size_needed(writer->events, writer->nr_events);
@@ -275,7 +329,7 @@ int perch_writer_open(struct perch_writer **result, const char *path,
 	*result = NULL;
 	if (!nr || nr > UINT16_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a perf.data file holds 1 to %d events, not %zu", UINT16_MAX,
+				       "a perf.data file has 1 to %d events, not %zu", UINT16_MAX,
 				       nr);
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
@@ -311,7 +365,7 @@ static size_t iov_size(const struct iovec *iov, int nr)
 	return size;
 }
 
-/* What one pwritev(2) left over. */
+/* Writes the bytes that pwritev(2) did not write. */
 static int write_rest(struct perch_writer *writer, const struct iovec *iov, int nr, size_t written,
 		      uint64_t offset, struct perch_error *err)
 {
@@ -399,8 +453,8 @@ int perch_writer_set_feature(struct perch_writer *writer, enum perch_feature fea
 	struct perch__bytes bytes = { 0 };
 
 	if (feature < PERCH_FEATURE_TRACING_DATA || feature >= PERCH_FEATURE_MAX)
-		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "perf.data has no feature %d", (int)feature);
+		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE, "invalid feature number %d",
+				       (int)feature);
 	perch__bytes_put(&bytes, data, size);
 	return perch__writer_set_feature(writer, feature, &bytes, err);
 }
@@ -430,12 +484,12 @@ int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const 
 
 	if (!size || size > sizeof(record.id) || length > PATH_MAX)
 		return perch_error_set(err, EINVAL, PERCH_ERROR_USAGE,
-				       "a build id has 1 to 20 bytes, and a path %d at most",
+				       "a build id has 1 to 20 bytes, and its path at most %d",
 				       PATH_MAX);
 	memcpy(record.id, build_id, size);
 	perch__bytes_put(bytes, &record, sizeof(record));
 	perch__bytes_put(bytes, path, length);
-	perch__bytes_put_zeros(bytes, padded - length);
+	put_zeros(bytes, padded - length);
 	if (bytes->failed) {
 		perch__bytes_free(bytes);
 		writer->header.features[0] &= ~(1ull << PERCH_FEATURE_BUILD_ID);
@@ -445,7 +499,7 @@ int perch_writer_add_build_id(struct perch_writer *writer, uint16_t misc, const 
 	return 0;
 }
 
-/* The table of sections and the sections themselves, behind the records. */
+/* Writes the feature table and the sections after the records. */
 static int write_features(struct perch_writer *writer, uint64_t at, uint64_t *end,
 			  struct perch_error *err)
 {
@@ -481,11 +535,12 @@ int perch_writer_close(struct perch_writer *writer, struct perch_error *err)
 
 	if (!writer)
 		return 0;
-	/* Always there, if empty: a file without any feature is one whose recorder was killed. */
+	/* BUILD_ID is always present, also if empty: a file without features is an unfinished one
+	 */
 	writer->header.features[0] |= 1ull << PERCH_FEATURE_BUILD_ID;
 	end = writer->header.data.offset + writer->header.data.size;
 	rc = write_features(writer, end, &end, err);
-	/* A failed write may have left bytes further behind than the features reach. */
+	/* a failed write may have left bytes after the end of the features */
 	if (!rc && writer->failed && ftruncate(writer->fd, end) < 0 && errno != EINVAL)
 		rc = failed_write(writer, errno, err);
 	if (!rc)

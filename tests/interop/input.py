@@ -122,7 +122,7 @@ def nothing(folder):
         file.write(pipe([sample(4096)]))
     for command in ("report", "script", "dump"):
         done = subprocess.run([PERCH, command], input=b"", capture_output=True, cwd=folder, check=False)
-        tell(done.returncode == 1 and not done.stdout and b"nothing was piped in" in done.stderr,
+        tell(done.returncode == 1 and not done.stdout and b"no input from the pipe" in done.stderr,
              f"{command} of what a pipe did not bring, not of an old file")
 
 

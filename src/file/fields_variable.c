@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.data's own records: what has no fixed size. Each function begins where the numbers in front
- * of it ended. */
+/* Emits the fields of variable size of perf.data's own records. The cursor is after the fields of
+ * fixed size. */
 #include <stdio.h>
 #include "fields.h"
 
 #define TEXT_LEFT SIZE_MAX
 
-static size_t left(const struct perch__emitter *emitter)
+static size_t bytes_left(const struct perch__emitter *emitter)
 {
 	return emitter->end - emitter->at;
 }
 
-/* One number, told and given; false, and nothing told, when there is no room for it. */
+/* Emits a number and returns it in *value. False if the record ends before it. */
 static bool emit_number(struct perch__emitter *emitter, const char *name, size_t size,
 			uint64_t *value)
 {
-	if (left(emitter) < size)
+	if (bytes_left(emitter) < size)
 		return false;
 	*value = perch__emitter_load(emitter, emitter->at, size);
 	emitter->at += size;
@@ -23,23 +23,23 @@ static bool emit_number(struct perch__emitter *emitter, const char *name, size_t
 	return true;
 }
 
-/* The same, with what the value means. */
+/* The same with the name of the value. */
 static bool emit_flags(struct perch__emitter *emitter, const char *name, size_t size,
-		       const char *const *words, size_t nr, uint64_t *value)
+		       const char *const *names, size_t nr, uint64_t *value)
 {
-	if (left(emitter) < size)
+	if (bytes_left(emitter) < size)
 		return false;
 	*value = perch__emitter_load(emitter, emitter->at, size);
 	emitter->at += size;
-	perch__emitter_flags(emitter, name, *value, *value < nr ? words[*value] : "");
+	perch__emitter_flags(emitter, name, *value, *value < nr ? names[*value] : "");
 	return true;
 }
 
-/* Text of at most `size` bytes at the cursor, which ends at its first NUL. */
+/* Emits a text of at most `size` bytes. It ends at its first NUL. */
 static void emit_text(struct perch__emitter *emitter, const char *name, size_t size)
 {
-	if (size > left(emitter))
-		size = left(emitter);
+	if (size > bytes_left(emitter))
+		size = bytes_left(emitter);
 	perch__emitter_bytes(emitter, name, PERCH_FIELD_TEXT, emitter->at,
 			     strnlen((const char *)emitter->at, size));
 	emitter->at += size;
@@ -55,13 +55,13 @@ void perch__emit_file_attr_record(struct perch__emitter *emitter)
 	struct perch_attr attr;
 	size_t size;
 
-	if (left(emitter) < PERCH__ATTR_LEAST)
+	if (bytes_left(emitter) < PERCH__ATTR_LEAST)
 		return;
 	size = perch__emitter_load(emitter, emitter->at + offsetof(struct perch_attr, size), 4);
 	if (size < PERCH__ATTR_LEAST)
 		size = PERCH__ATTR_LEAST;
-	if (size > left(emitter))
-		size = left(emitter);
+	if (size > bytes_left(emitter))
+		size = bytes_left(emitter);
 	if (perch_attr_from_bytes(&attr, emitter->at, size, emitter->swapped) < 0)
 		return;
 	emitter->at += size;
@@ -76,9 +76,9 @@ void perch__emit_file_build_id(struct perch__emitter *emitter)
 {
 	size_t size = sizeof(((struct perch__build_id_record *)0)->id);
 
-	if (left(emitter) < size + 4)
+	if (bytes_left(emitter) < size + 4)
 		return;
-	/* older ones do not tell how long it is */
+	/* older perf versions do not write its size */
 	if (emitter->misc & PERCH__BUILD_ID_SIZE_KNOWN && emitter->at[size] < size)
 		size = emitter->at[size];
 	perch__emitter_bytes(emitter, "build_id", PERCH_FIELD_BYTES, emitter->at, size);
@@ -86,7 +86,7 @@ void perch__emit_file_build_id(struct perch__emitter *emitter)
 	emit_text(emitter, "filename", TEXT_LEFT);
 }
 
-/* Behind nr entries stand, in files with guests, as many of another kind. */
+/* Files with guests have as many entries of a second array. */
 void perch__emit_file_id_index(struct perch__emitter *emitter)
 {
 	static const struct perch__field_format entry[] = {
@@ -104,7 +104,7 @@ void perch__emit_file_id_index(struct perch__emitter *emitter)
 	if (!emit_number(emitter, "nr", 8, &nr))
 		return;
 	perch__emitter_list(emitter, "entries", nr, entry, PERCH__NR(entry));
-	if (left(emitter) / 16 && left(emitter) / 16 >= nr)
+	if (bytes_left(emitter) / 16 && bytes_left(emitter) / 16 >= nr)
 		perch__emitter_list(emitter, "guests", nr, guest, PERCH__NR(guest));
 }
 
@@ -113,7 +113,7 @@ void perch__emit_file_auxtrace_info(struct perch__emitter *emitter)
 	perch__emitter_list(emitter, "priv", UINT64_MAX, hex_word, PERCH__NR(hex_word));
 }
 
-/* Format 0 has no time, and format 2 tells the guest. */
+/* Format 0 has no time. Format 2 has the guest. */
 void perch__emit_file_auxtrace_error(struct perch__emitter *emitter)
 {
 	static const struct perch__field_format ip[] = { { "ip", PERCH_FIELD_ADDRESS, 8, NULL,
@@ -126,13 +126,13 @@ void perch__emit_file_auxtrace_error(struct perch__emitter *emitter)
 	};
 	uint64_t format;
 
-	if (!emit_number(emitter, "fmt", 4, &format) || !perch__emitter_parts(emitter, ip, 1))
+	if (!emit_number(emitter, "fmt", 4, &format) || !perch__emitter_fields(emitter, ip, 1))
 		return;
-	if (format && !perch__emitter_parts(emitter, time, 1))
+	if (format && !perch__emitter_fields(emitter, time, 1))
 		return;
 	emit_text(emitter, "msg", 64);
 	if (format >= 2)
-		perch__emitter_parts(emitter, guest, PERCH__NR(guest));
+		perch__emitter_fields(emitter, guest, PERCH__NR(guest));
 }
 
 void perch__emit_file_thread_map(struct perch__emitter *emitter)
@@ -169,13 +169,13 @@ static void emit_mask(struct perch__emitter *emitter)
 
 	if (!emit_number(emitter, "nr", 2, &nr) || !emit_number(emitter, "long_size", 2, &size))
 		return;
-	/* masks of 8 bytes are padded to a multiple of 8 from nr on */
-	if (size == 8 && left(emitter) >= 4)
+	/* masks of 8 bytes are aligned to 8 bytes */
+	if (size == 8 && bytes_left(emitter) >= 4)
 		emitter->at += 4;
 	if (size != 4 && size != 8)
 		return;
-	if (nr > left(emitter) / size)
-		nr = left(emitter) / size;
+	if (nr > bytes_left(emitter) / size)
+		nr = bytes_left(emitter) / size;
 	mask = emitter->at;
 	for (uint64_t i = 0; i < nr; i++)
 		set += __builtin_popcountll(perch__emitter_load(emitter, mask + i * size, size));
@@ -194,7 +194,7 @@ static void emit_range(struct perch__emitter *emitter)
 {
 	uint64_t any, start, end, nr;
 
-	if (!emit_number(emitter, "any_cpu", 1, &any) || !left(emitter))
+	if (!emit_number(emitter, "any_cpu", 1, &any) || !bytes_left(emitter))
 		return;
 	emitter->at++;
 	if (!emit_number(emitter, "start_cpu", 2, &start) ||
@@ -209,7 +209,7 @@ static void emit_range(struct perch__emitter *emitter)
 	perch__emitter_end(emitter);
 }
 
-/* One by one, as bits, or from first to last; -1 stands for any CPU. */
+/* A list of CPUs, a bit mask, or a range. -1 is any CPU. */
 void perch__emit_file_cpu_map(struct perch__emitter *emitter)
 {
 	static const char *const kinds[] = { "CPUS", "MASK", "RANGE" };
@@ -235,7 +235,7 @@ static void emit_scale(struct perch__emitter *emitter)
 	uint64_t bits;
 	double scale;
 
-	if (left(emitter) < sizeof(bits))
+	if (bytes_left(emitter) < sizeof(bits))
 		return;
 	bits = perch__emitter_load(emitter, emitter->at, sizeof(bits));
 	emitter->at += sizeof(bits);
@@ -259,59 +259,58 @@ void perch__emit_file_event_update(struct perch__emitter *emitter)
 	else if (kind == 2)
 		emit_text(emitter, "name", TEXT_LEFT);
 	else if (kind == 3) {
-		/* a group of their own: they have a type, too */
+		/* a group, because the map has a field "type" too */
 		perch__emitter_field(emitter, "cpus", PERCH_FIELD_GROUP, 0);
 		perch__emit_file_cpu_map(emitter);
 		perch__emitter_end(emitter);
 	}
 }
 
-/* These are the size of a text, and the text. */
+/* Features that consist of the size of a text and the text. */
 static bool is_text(uint64_t feature)
 {
 	return (feature >= PERCH_FEATURE_HOSTNAME && feature <= PERCH_FEATURE_ARCH) ||
 	       feature == PERCH_FEATURE_CPUDESC || feature == PERCH_FEATURE_CPUID;
 }
 
-/* Behind the last one comes one more, of the number that follows all those perf knew: it has
- * nothing in it. */
+/* The last record is empty, and has the number after the last feature that the recorder knows. */
 void perch__emit_file_feature(struct perch__emitter *emitter)
 {
 	const char *name = NULL;
 	uint64_t feature;
 
-	if (left(emitter) < sizeof(feature))
+	if (bytes_left(emitter) < sizeof(feature))
 		return;
 	feature = perch__emitter_load(emitter, emitter->at, sizeof(feature));
 	emitter->at += sizeof(feature);
-	if (!left(emitter) && feature != PERCH_FEATURE_BRANCH_STACK)
+	if (!bytes_left(emitter) && feature != PERCH_FEATURE_BRANCH_STACK)
 		name = "END";
 	else if (feature < PERCH_FEATURE_MAX)
 		name = perch_feature_name(feature);
 	perch__emitter_flags(emitter, "feat_id", feature, name ? name : "");
-	if (is_text(feature) && left(emitter) > sizeof(uint32_t)) {
+	if (is_text(feature) && bytes_left(emitter) > sizeof(uint32_t)) {
 		emitter->at += sizeof(uint32_t);
 		emit_text(emitter, "text", TEXT_LEFT);
 		return;
 	}
-	perch__emitter_bytes(emitter, "data", PERCH_FIELD_BYTES, emitter->at, left(emitter));
+	perch__emitter_bytes(emitter, "data", PERCH_FIELD_BYTES, emitter->at, bytes_left(emitter));
 	emitter->at = emitter->end;
 }
 
-/* The packed bytes are not shown: what is in them follows, as records. */
-void perch__emit_file_packed(struct perch__emitter *emitter)
+/* The compressed bytes are not emitted: the records in them follow. */
+void perch__emit_file_compressed(struct perch__emitter *emitter)
 {
-	perch__emitter_field(emitter, "data_size", PERCH_FIELD_NUMBER, left(emitter));
+	perch__emitter_field(emitter, "data_size", PERCH_FIELD_NUMBER, bytes_left(emitter));
 	emitter->at = emitter->end;
 }
 
-void perch__emit_file_packed2(struct perch__emitter *emitter)
+void perch__emit_file_compressed2(struct perch__emitter *emitter)
 {
 	uint64_t size;
 
 	if (!emit_number(emitter, "data_size", 8, &size))
 		return;
-	emitter->at += size < left(emitter) ? size : left(emitter);
+	emitter->at += size < bytes_left(emitter) ? size : bytes_left(emitter);
 }
 
 void perch__emit_file_bpf_metadata(struct perch__emitter *emitter)
@@ -322,7 +321,7 @@ void perch__emit_file_bpf_metadata(struct perch__emitter *emitter)
 	};
 	uint64_t nr;
 
-	if (left(emitter) < 512)
+	if (bytes_left(emitter) < 512)
 		return;
 	emit_text(emitter, "prog_name", 512);
 	if (emit_number(emitter, "nr_entries", 8, &nr))
@@ -347,15 +346,14 @@ void perch__emit_file_schedstat_cpu(struct perch__emitter *emitter)
 {
 	uint64_t version;
 
-	if (!emit_number(emitter, "version", 2, &version) || left(emitter) < 2)
+	if (!emit_number(emitter, "version", 2, &version) || bytes_left(emitter) < 2)
 		return;
 	emitter->at += 2;
 	if (version >= 15 && version <= 17)
-		perch__emitter_parts(emitter, of_cpu, PERCH__NR(of_cpu));
+		perch__emitter_fields(emitter, of_cpu, PERCH__NR(of_cpu));
 }
 
-/* What load balancing did, from a busy, idle and newly idle CPU; version 15 had the first two the
- * other way round. */
+/* Load balancing counters of a busy, idle or newly idle CPU. */
 static void emit_balance(struct perch__emitter *emitter, const char *from, bool in_detail)
 {
 	static const char *const plain[] = { "lb_count",     "lb_balanced", "lb_failed",
@@ -398,6 +396,7 @@ void perch__emit_file_schedstat_domain(struct perch__emitter *emitter)
 		return;
 	if (version < 15 || version > 17)
 		return;
+	/* version 15 has idle before busy */
 	emit_balance(emitter, version == 15 ? "idle" : "busy", version == 17);
 	emit_balance(emitter, version == 15 ? "busy" : "idle", version == 17);
 	emit_balance(emitter, "newidle", version == 17);
