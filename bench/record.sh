@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Compares the CPU time of the recorder itself (user + system, from start to a finished file) with perf's, at 20 kHz on
-# every CPU, with a busy program on each: record.sh [BUILD]. The two alternate; the best round of each is the result.
+# every CPU, with a busy program on each: record.sh [BUILD]. The recorders alternate; the best round of each is the result.
 set -u
 smoke=${BENCH_SMOKE:-}
 perch=$(realpath "${1:-build}/perch")

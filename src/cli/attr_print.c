@@ -6,10 +6,10 @@
 #include "attr_print.h"
 #include "options.h"
 
-/* How a field is shown when it is not just a number under its own name. */
+/* How a field is printed, if not as a number with the name of the field. */
 struct style {
 	const char *field;
-	const char *label; /* NULL: the field's own name */
+	const char *label; /* NULL: the name of the field */
 	enum { STYLE_HEX, STYLE_SIGNED, STYLE_NUMBER, STYLE_BITS, STYLE_HIDDEN } kind;
 };
 
@@ -27,7 +27,7 @@ static const struct style styles[] = {
 	{ "clockid", NULL, STYLE_SIGNED },
 	{ "config3", NULL, STYLE_HEX },
 	{ "config4", NULL, STYLE_HEX },
-	/* other names of words above, and a word that is shown bit by bit */
+	/* other names of the words above, and a word whose bits are fields */
 	{ "sample_freq", NULL, STYLE_HIDDEN },
 	{ "wakeup_watermark", NULL, STYLE_HIDDEN },
 	{ "config1", NULL, STYLE_HIDDEN },
@@ -49,7 +49,7 @@ static const struct style *style_of(const char *field)
 	return &plain;
 }
 
-/* "IP|TID"; what has no name is added as a number. */
+/* "IP|TID". Bits without names follow as a number. */
 static void print_bits(FILE *out, const char *field, uint64_t value)
 {
 	const struct perch_attr_bit *bits;
@@ -100,7 +100,8 @@ static void print_block(FILE *out, const struct perch_attr *attr)
 	fputs(line, out);
 }
 
-static void print_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags, int result)
+static void print_open_call(FILE *out, pid_t pid, int cpu, int group_fd, unsigned long flags,
+			    int result)
 {
 	fprintf(out, "sys_perf_event_open: pid %d  cpu %d  group_fd %d  flags %#lx", pid, cpu,
 		group_fd, flags);
@@ -123,7 +124,7 @@ static int open_event(void *context, const struct perch_attr *attr, pid_t pid, i
 	if (memcmp(attr, &shown->last, sizeof(*attr)))
 		print_block(stderr, attr);
 	shown->last = *attr;
-	print_call(stderr, pid, cpu, group_fd, flags, fd < 0 ? -error : fd);
+	print_open_call(stderr, pid, cpu, group_fd, flags, fd < 0 ? -error : fd);
 	errno = error;
 	return fd;
 }
@@ -132,7 +133,7 @@ void cli_show_calls(struct cli_shown_calls *shown, const int *level)
 {
 	memset(shown, 0, sizeof(*shown));
 	shown->calls = perch_kernel_syscalls;
-	shown->calls.context = shown; /* of use to open_event() alone: the others take none */
+	shown->calls.context = shown; /* the other functions ignore it */
 	shown->calls.perf_event_open = open_event;
 	shown->level = level;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* -e, --event-file and --filter: the same for all commands that open events. */
+/* -e, --event-file and --filter, and errors of opened events, for all commands that open events. */
 #ifndef PERCH_CLI_EVENT_OPTIONS_H
 #define PERCH_CLI_EVENT_OPTIONS_H
 
 #include <perch/event.h>
 
 /*
- * Each takes the option's argument, NULL when it was negated, which none of them can be. *last is
- * the number of the first event of the last -e: what --filter is about. 0, or a negative errno
- * after having told what is wrong.
+ * Each takes the argument of the option; NULL when the option was negated, which is an error. *last
+ * is the index of the first event of the last -e, to which --filter applies. 0, or a negative errno
+ * after they have printed an error.
  */
 int cli_add_events(const char *command, struct perch_events *events, size_t *last, const char *text,
 		   struct perch_machine *machine);
@@ -18,17 +18,17 @@ int cli_add_filter(const char *command, struct perch_events *events, size_t last
 		   const char *filter, struct perch_machine *machine);
 
 /*
- * The name of an event that counts user space alone, since this user may see no more: as if its
- * text said so. Behind a slash or letters that the text has itself the u alone, as perf has it:
- * "msr/tsc/u", "cycles:pu", else "cycles:u".
+ * The name of an event that was restricted to user space: as if the user had written the modifier
+ * u. As in perf, it is added to modifiers that are there: "msr/tsc/u", "cycles:pu", else
+ * "cycles:u".
  */
 void cli_user_space_name(const struct perch_event *event, char *name, size_t size);
 /*
- * Where the library's remedy names a field of the attr, the one that a user of the command has: an
- * option, a term. Leaves other errors as they are. Returns err.
+ * Replaces a remedy that names members of the attr by one that names options of the command.
+ * Returns reworded, or err when its remedy needs no change.
  */
 const struct perch_error *cli_reword(const struct perch_error *err, struct perch_error *reworded);
-/* cli_error() of an error that came from opening events. */
+/* cli_error() for errors of opening events. */
 int cli_open_error(const char *command, const struct perch_error *err);
 
 #endif

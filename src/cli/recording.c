@@ -11,8 +11,8 @@
 #include "options.h"
 #include "recording.h"
 
-/* As perf's: what is piped in comes before a file perf.data, also when nothing comes: an old file
- * is not what was meant. */
+/* As in perf, standard input comes before the file perf.data when it is a pipe. An empty pipe
+ * counts too: an old perf.data is not what the user means then. */
 static const char *default_input(void)
 {
 	struct stat status;
@@ -20,43 +20,44 @@ static const char *default_input(void)
 	return !fstat(STDIN_FILENO, &status) && S_ISFIFO(status.st_mode) ? "-" : "perf.data";
 }
 
-/* Files are mapped: of one that somebody makes shorter meanwhile, the pages behind its new end are
- * gone. */
-static char became_shorter[512];
+/* For the signal handler. Files are mapped: when another process truncates one, access to the lost
+ * pages raises SIGBUS. */
+static char bus_error_message[512];
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (info->si_code != BUS_ADRERR) {
-		signal(number, SIG_DFL); /* what caused it is done again, and ends us */
+		signal(number, SIG_DFL); /* the access is repeated, and ends the command */
 		return;
 	}
-	while (write(STDERR_FILENO, became_shorter, strlen(became_shorter)) < 0 && errno == EINTR)
+	while (write(STDERR_FILENO, bus_error_message, strlen(bus_error_message)) < 0 &&
+	       errno == EINTR)
 		;
 	_exit(CLI_EXIT_FAILURE);
 }
 
-static void tell_of_shorter_files(const struct cli_recording *recording)
+static void handle_bus_errors(const struct cli_recording *recording)
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	char path[400];
 
 	perch_clean_text(path, sizeof(path), recording->path);
-	snprintf(became_shorter, sizeof(became_shorter),
-		 "perch %s: %s, or a binary that it names, became shorter while it was read.\n",
+	snprintf(bus_error_message, sizeof(bus_error_message),
+		 "perch %s: %s, or a binary that it names, became shorter while it was read\n",
 		 recording->command, path);
 	sigaction(SIGBUS, &action, NULL);
 }
 
 /*
- * Whether another machine or another kernel was recorded than the one that runs here, as far as the
- * file tells: its kernel's addresses mean nothing here then.
+ * Whether the file is from another machine or another kernel, as far as it says so. Kernel
+ * addresses do not match this machine's symbols then.
  */
-static bool recorded_elsewhere(const struct perch_reader *reader)
+static bool is_foreign(const struct perch_reader *reader)
 {
 	struct perch_reader_damage damage;
 	struct utsname here;
-	bool told = false;
+	bool any = false;
 	const struct {
 		enum perch_feature feature;
 		const char *here;
@@ -73,13 +74,13 @@ static bool recorded_elsewhere(const struct perch_reader *reader)
 
 		if (there && strcmp(there, facts[i].here))
 			return true;
-		told |= there != NULL;
+		any |= there != NULL;
 	}
-	/* what was cut off told it behind its records, probably here; what never told is a pipe
-	 * from before Linux 4.18 */
+	/* A file that was cut off has lost these features, and is probably of this machine. A
+	 * complete file without them is a pipe's from before Linux 4.18. */
 	perch_reader_get_damage(reader, &damage);
-	return !told && ((!damage.unfinished && !damage.missing_bytes) ||
-			 perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
+	return !any && ((!damage.unfinished && !damage.missing_bytes) ||
+			perch_reader_byte_order(reader) != PERCH_BYTES_NATIVE);
 }
 
 int cli_recording_open(struct cli_recording *recording, const char *command, const char *path,
@@ -96,14 +97,14 @@ int cli_recording_open(struct cli_recording *recording, const char *command, con
 	memset(recording, 0, sizeof(*recording));
 	recording->command = command;
 	recording->path = strcmp(path, "-") ? path : "standard input";
-	tell_of_shorter_files(recording);
+	handle_bus_errors(recording);
 	rc = perch_reader_open(&recording->reader, path, order, &err);
 	if (!rc && order == PERCH_ORDER_TIME)
 		rc = perch_reader_merge_deferred(recording->reader, &err);
 	if (!rc)
 		rc = perch_processes_new(&recording->processes, &err);
 	if (!rc) {
-		options.foreign = recorded_elsewhere(recording->reader);
+		options.foreign = is_foreign(recording->reader);
 		rc = perch_symbols_new(&recording->symbols, &options, &err);
 	}
 	if (rc) {
@@ -162,29 +163,77 @@ int cli_recording_next(struct cli_recording *recording, struct perch_record *rec
 	return 1;
 }
 
+/* A recorder that reads the numbers of its events at the end writes LOST_SAMPLES records, which
+ * count those of LOST records again. */
 uint64_t cli_recording_lost(const struct cli_recording *recording)
 {
 	return recording->lost_samples > recording->lost_records ? recording->lost_samples
 								 : recording->lost_records;
 }
 
-/* Why the kernel's addresses have no names; files without symbols are common and speak for
- * themselves. */
-static void tell_trouble(const struct cli_recording *recording)
+/* Only of the kernel: many other files have no symbols, which the addresses show. */
+static void print_kernel_symbol_errors(const struct cli_recording *recording)
 {
 	const struct perch_dso *const *dsos;
 	size_t nr = perch_processes_dsos(recording->processes, &dsos);
 
 	for (size_t i = 0; i < nr; i++) {
-		const char *trouble = perch_symbols_error(recording->symbols, dsos[i]);
+		const char *error = perch_symbols_error(recording->symbols, dsos[i]);
 
-		if (dsos[i]->kind == PERCH_DSO_KERNEL && dsos[i]->used && trouble)
-			cli_note(recording->command, "the kernel's addresses have no names: %s",
-				 trouble);
+		if (dsos[i]->kind == PERCH_DSO_KERNEL && dsos[i]->used && error)
+			cli_note(recording->command, "kernel addresses have no symbols: %s", error);
 	}
 }
 
-/* Of a flight recorder: such rings are never full, and lose what comes while they stand still. */
+static void print_missing_data(const struct cli_recording *recording,
+			       const struct perch_reader_damage *damage)
+{
+	const char *command = recording->command, *path = recording->path;
+
+	if (damage->missing_bytes)
+		cli_note(command,
+			 "%s is truncated: %" PRIu64
+			 " bytes of its data are missing; the rest is shown",
+			 path, damage->missing_bytes);
+	else if (damage->unfinished)
+		cli_note(
+			command,
+			"%s is incomplete: the recorder did not finish it, or its end was cut off; "
+			"the sections behind the data are missing",
+			path);
+	if (damage->missing_files)
+		cli_note(command,
+			 "%" PRIu32
+			 " files of %s (data.0 and so on) are missing, with all their records",
+			 damage->missing_files, path);
+	if (damage->too_large)
+		cli_note(command,
+			 "%s would decompress to more than 64 times its size: %" PRIu64
+			 " bytes of its data were not read",
+			 path, damage->corrupt_bytes);
+	else if (damage->corrupt_bytes)
+		cli_note(command,
+			 "%s is damaged: the last %" PRIu64
+			 " bytes of its data are not records and were not read",
+			 path, damage->corrupt_bytes);
+}
+
+static void print_bad_records(const struct cli_recording *recording,
+			      const struct perch_reader_damage *damage)
+{
+	if (damage->undecoded_records)
+		cli_note(recording->command,
+			 "%" PRIu64 " records of %s cannot be decoded and were %s",
+			 damage->undecoded_records, recording->path,
+			 recording->prints_damaged ? "shown as bytes" : "left out");
+	if (damage->unknown_records)
+		cli_note(recording->command,
+			 "%" PRIu64 " records of %s have types that this version does not support",
+			 damage->unknown_records, recording->path);
+}
+
+/* A file of record --overwrite: its rings are never full, but lose records while they are paused.
+ */
 static bool is_snapshot(const struct cli_recording *recording)
 {
 	const struct perch_file_event *events;
@@ -193,59 +242,36 @@ static bool is_snapshot(const struct cli_recording *recording)
 	return nr && events[0].attr.write_backward;
 }
 
-void cli_recording_tell_damage(const struct cli_recording *recording)
+static void print_lost(const struct cli_recording *recording)
+{
+	uint64_t lost = cli_recording_lost(recording);
+
+	if (recording->throttled)
+		cli_note(recording->command,
+			 "the kernel throttled sampling %" PRIu64
+			 " times: record with a lower frequency (-F) to sample evenly",
+			 recording->throttled);
+	if (lost && is_snapshot(recording))
+		cli_note(recording->command,
+			 "%" PRIu64
+			 " records were lost while the rings were paused for the previous "
+			 "file: smaller rings (record -m) are paused for less time",
+			 lost);
+	else if (lost)
+		cli_note(recording->command,
+			 "%" PRIu64
+			 " records were lost while recording: use larger rings (record -m) "
+			 "or a lower frequency (-F)",
+			 lost);
+}
+
+void cli_recording_print_damage(const struct cli_recording *recording)
 {
 	struct perch_reader_damage damage;
 
 	perch_reader_get_damage(recording->reader, &damage);
-	if (damage.missing_bytes)
-		cli_note(recording->command,
-			 "%s is truncated: %" PRIu64
-			 " bytes of its data are missing. What is there is shown.",
-			 recording->path, damage.missing_bytes);
-	else if (damage.unfinished)
-		cli_note(
-			recording->command,
-			"%s was not ended by its recorder, or is cut off behind its data: what it told of its recording is missing.",
-			recording->path);
-	if (damage.missing_files)
-		cli_note(
-			recording->command,
-			"%" PRIu32
-			" of the files of %s (data.0 and so on) are missing, with all their records.",
-			damage.missing_files, recording->path);
-	if (damage.too_large)
-		cli_note(recording->command,
-			 "%s would unpack to more than 64 times its size: %" PRIu64
-			 " bytes of its data were not read.",
-			 recording->path, damage.corrupt_bytes);
-	else if (damage.corrupt_bytes)
-		cli_note(recording->command,
-			 "%s is damaged: the last %" PRIu64
-			 " bytes of its data are no records and were not read.",
-			 recording->path, damage.corrupt_bytes);
-	if (damage.undecoded_records)
-		cli_note(recording->command,
-			 "%" PRIu64 " records of %s have fields that do not fit them and were %s.",
-			 damage.undecoded_records, recording->path,
-			 recording->damaged_shown ? "shown as bytes" : "left out");
-	if (damage.unknown_records)
-		cli_note(recording->command,
-			 "%" PRIu64 " records of %s are of types this version does not know.",
-			 damage.unknown_records, recording->path);
-	tell_trouble(recording);
-	if (recording->throttled)
-		cli_note(recording->command,
-			 "the kernel throttled sampling %" PRIu64
-			 " times: a lower frequency (record -F) samples evenly.",
-			 recording->throttled);
-	if (cli_recording_lost(recording))
-		cli_note(
-			recording->command,
-			is_snapshot(recording)
-				? "%" PRIu64
-				  " records came while the flight recorder's rings stood still for the file before, and were lost: smaller rings (record -m) are copied sooner."
-				: "%" PRIu64
-				  " records were lost while recording: larger rings (record -m) or a lower frequency (-F) help.",
-			cli_recording_lost(recording));
+	print_missing_data(recording, &damage);
+	print_bad_records(recording, &damage);
+	print_kernel_symbol_errors(recording);
+	print_lost(recording);
 }

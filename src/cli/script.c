@@ -1,65 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* perch script: every sample as text, in the form that flame graph tools read. */
+/* perch script: prints every sample as text, in the format that flame graph tools read. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "options.h"
+#include "output.h"
 #include "recording.h"
 
+#define COMMAND "script"
+
 const struct cli_usage cli_script_usage = {
-	.name = "script",
+	.name = COMMAND,
 	.operands = "[OPTIONS]",
 	.summary = "Prints each sample of a perf.data file.",
 };
 
-/* Output is put together in one large buffer: a script has some hundred million lines. */
-#define BUFFER	     (1 << 20)
-#define LONGEST_LINE 8192
-#define CHUNK	     (256 << 10)
+#define MAX_LINE 8192
+#define CHUNK	 (256 << 10)
 
 struct script {
 	struct cli_recording recording;
 	struct perch_addresses *addresses;
+	/* by address: the line of a frame, which is made once */
 	struct line {
 		char *text;
 		uint32_t length;
-	} * line; /* of each address, made once */
+	} * line;
 	size_t nr_lines;
-	/* where lines lie, one after the other */
+	/* memory of the lines */
 	struct chunk {
 		struct chunk *before;
 		char text[CHUNK];
 	} * chunk;
 	size_t chunk_used;
-	char *buffer;
-	size_t used;
-	bool failed;	    /* standard output went away */
-	struct event_text { /* what a line says of its event */
+	struct cli_output out;
+	/* by event: the end of the first line of its samples */
+	struct event_text {
 		uint64_t type;
 		int length;
 		char text[256];
 	} * event;
 	size_t nr_events;
-	uint32_t comm_index; /* whose name is in comm */
+	uint32_t comm_index; /* of the name in comm */
 	int comm_length;
 	char comm[80];
 };
-
-static void drain(struct script *script)
-{
-	if (script->used && fwrite(script->buffer, 1, script->used, stdout) != script->used)
-		script->failed = true;
-	script->used = 0;
-}
-
-static void put(struct script *script, const char *text, size_t length)
-{
-	if (script->used + length > BUFFER)
-		drain(script);
-	memcpy(script->buffer + script->used, text, length);
-	script->used += length;
-}
 
 /* "sym+0xoff (dso)" of an address. */
 static int describe(struct script *script, const struct perch_address *address, char *text,
@@ -79,8 +66,9 @@ static int describe(struct script *script, const struct perch_address *address, 
 			address->offset - address->symbol->start, path);
 }
 
-/* Copies a text to where it stays: lines that are printed together were mostly made together. */
-static char *keep_text(struct script *script, const char *text, size_t length)
+/* Copies a text into a chunk. Lines that are printed together are mostly close to each other there.
+ */
+static char *store_text(struct script *script, const char *text, size_t length)
 {
 	if (!script->chunk || script->chunk_used + length > CHUNK) {
 		struct chunk *chunk = malloc(sizeof(*chunk));
@@ -95,25 +83,16 @@ static char *keep_text(struct script *script, const char *text, size_t length)
 	return memcpy(script->chunk->text + script->chunk_used - length, text, length);
 }
 
-/* The line of one frame of a call chain; its text is made when the address is first met. */
+/* The line of a frame, which is made when the address is printed first. */
 static const struct line *line_of(struct script *script, uint32_t number)
 {
-	char text[LONGEST_LINE];
+	char text[MAX_LINE];
 	const struct perch_address *address;
 	struct line *line;
 	int length;
 
-	if (number >= script->nr_lines) {
-		size_t more = number + 1 > script->nr_lines * 2 ? (size_t)number + 1024
-								: script->nr_lines * 2;
-		struct line *larger = reallocarray(script->line, more, sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		memset(larger + script->nr_lines, 0, (more - script->nr_lines) * sizeof(*larger));
-		script->line = larger;
-		script->nr_lines = more;
-	}
+	if (PERCH__ARRAY_RESERVE_ZEROED(script->line, script->nr_lines, (size_t)number + 1))
+		return NULL;
 	line = &script->line[number];
 	if (line->text)
 		return line;
@@ -122,13 +101,12 @@ static const struct line *line_of(struct script *script, uint32_t number)
 	length += describe(script, address, text + length, sizeof(text) - length);
 	if ((size_t)length >= sizeof(text))
 		length = sizeof(text) - 1;
-	line->text = keep_text(script, text, length);
+	line->text = store_text(script, text, length);
 	line->length = length;
 	return line->text ? line : NULL;
 }
 
-/* Decimal digits, at least `digits` of them, in a field of at least `width`, without printf's
- * price. */
+/* At least `digits` decimal digits in a field of at least `width` columns; printf takes longer. */
 static char *put_number(char *at, uint64_t number, int digits, int width)
 {
 	char reversed[24];
@@ -151,8 +129,7 @@ static char *put_text(char *at, const char *text, size_t length)
 	return at + length;
 }
 
-/* The start of the line that tells of a thread; cleaned once and kept while the same thread goes
- * on. */
+/* The name of a thread. The cleaned text is cached for the next sample of the same name. */
 static char *put_comm(struct script *script, char *at, const struct perch_thread *thread,
 		      bool chains)
 {
@@ -170,8 +147,8 @@ static char *put_comm(struct script *script, char *at, const struct perch_thread
 }
 
 /* "gcc 19780 [001]  4525.042075:     200000 cpu-clock: " */
-static void put_head(struct script *script, const struct perch_thread *thread,
-		     const struct perch_record *record)
+static void put_first_line(struct script *script, const struct perch_thread *thread,
+			   const struct perch_record *record)
 {
 	const struct perch_sample *sample = &record->sample;
 	const struct event_text *event = &script->event[record->event];
@@ -199,7 +176,7 @@ static void put_head(struct script *script, const struct perch_thread *thread,
 		*at++ = ' ';
 	}
 	at = put_text(at, event->text, event->length);
-	put(script, text, at - text);
+	cli_output_bytes(&script->out, text, at - text);
 }
 
 static int put_sample(struct script *script, const struct perch_record *record)
@@ -211,35 +188,35 @@ static int put_sample(struct script *script, const struct perch_record *record)
 
 	if (!thread)
 		return -1;
-	put_head(script, thread, record);
+	put_first_line(script, thread, record);
 	nr = perch_addresses_call_chain(script->addresses, thread, record, numbers,
 					CLI_NR(numbers));
 	if (nr < 0)
 		return nr;
 	if (!record->sample.callchain.nr) {
-		char text[LONGEST_LINE];
+		char text[MAX_LINE];
 		const struct perch_address *address =
 			perch_addresses_at(script->addresses, numbers[0]);
 		int length = snprintf(text, sizeof(text), " %16" PRIx64 " ", record->sample.ip);
 
 		length += describe(script, address, text + length, sizeof(text) - length);
-		put(script, text,
-		    (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+		cli_output_bytes(&script->out, text,
+				 (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 		return 0;
 	}
-	put(script, "\n", 1);
+	cli_output_bytes(&script->out, "\n", 1);
 	for (int i = 0; i < nr; i++) {
 		const struct line *line = line_of(script, numbers[i]);
 
 		if (!line)
 			return -1;
-		put(script, line->text, line->length);
+		cli_output_bytes(&script->out, line->text, line->length);
 	}
-	put(script, "\n", 1);
+	cli_output_bytes(&script->out, "\n", 1);
 	return 0;
 }
 
-/* Names stand right-aligned below each other, as wide as the longest. */
+/* Names of events are right-aligned. */
 static int name_events(struct script *script)
 {
 	const struct perch_file_event *events;
@@ -262,7 +239,7 @@ static int name_events(struct script *script)
 		perch_clean_text(clean, sizeof(clean), events[i].name);
 		event->type = events[i].attr.sample_type;
 		if (!events[i].attr.freq)
-			/* the same for all, as the decoder gives it */
+			/* the decoder sets it to the period of the attr */
 			event->type |= PERCH_SAMPLE_PERIOD;
 		event->length = snprintf(event->text, sizeof(event->text), "%*s: ", width, clean);
 	}
@@ -274,22 +251,21 @@ static int run(struct script *script)
 	struct perch_record record;
 	int rc;
 
-	script->buffer = malloc(BUFFER);
-	if (!script->buffer || name_events(script) ||
+	if (cli_output_open(&script->out, stdout) || name_events(script) ||
 	    perch_addresses_new(&script->addresses, script->recording.processes,
 				script->recording.symbols, NULL)) {
-		cli_note("script", "out of memory");
+		cli_note(COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
-	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->failed)
+	while ((rc = cli_recording_next(&script->recording, &record)) > 0 && !script->out.failed)
 		if (record.type == PERCH_RECORD_SAMPLE && record.event < script->nr_events &&
 		    put_sample(script, &record)) {
-			cli_note("script", "out of memory");
+			cli_note(COMMAND, "out of memory");
 			return CLI_EXIT_FAILURE;
 		}
-	drain(script);
-	if (fflush(stdout) || script->failed) {
-		cli_note("script", "standard output cannot take the text: it is cut off");
+	cli_output_flush(&script->out);
+	if (fflush(stdout) || script->out.failed) {
+		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
 		return CLI_EXIT_FAILURE;
 	}
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
@@ -306,15 +282,15 @@ static void clear(struct script *script)
 	}
 	free(script->line);
 	free(script->event);
-	free(script->buffer);
+	cli_output_close(&script->out);
 	cli_recording_close(&script->recording);
 }
 
 static int refuse_raw(void *value, const char *argument, bool negated)
 {
 	(void)value, (void)argument, (void)negated;
-	return cli_usage_error(
-		"script", "there is no -D here: 'perch dump' shows every record with its fields");
+	return cli_usage_error(COMMAND,
+			       "no option -D: 'perch dump' prints every record with its fields");
 }
 
 int perch_cmd_script(int argc, char **argv)
@@ -324,8 +300,8 @@ int perch_cmd_script(int argc, char **argv)
 		{ 'i', "input", "FILE",
 		  "the file, directory or pipe to read, - for standard input (perf.data)",
 		  CLI_STRING, &input, NULL, false, false },
-		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING,
-		  &kallsyms, NULL, false, false },
+		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING, &kallsyms,
+		  NULL, false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse(&cli_script_usage, options, CLI_NR(options), argc, argv);
@@ -333,13 +309,13 @@ int perch_cmd_script(int argc, char **argv)
 	int status;
 
 	if (next < argc)
-		return cli_usage_error("script", "'%s' is no option; a file is named by -i",
+		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = cli_recording_open(&script.recording, "script", input, PERCH_ORDER_TIME, kallsyms);
+	status = cli_recording_open(&script.recording, COMMAND, input, PERCH_ORDER_TIME, kallsyms);
 	if (status)
 		return status;
 	status = run(&script);
-	cli_recording_tell_damage(&script.recording);
+	cli_recording_print_damage(&script.recording);
 	clear(&script);
 	return status;
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A recorder killed at a random moment leaves a file that perf and perch both read, with the same counts.
+# The file of a recorder that was killed at a random time: perf and perch read it, and count the same records.
 set -u
 perch=${PERCH:?the perch command to test}
 kills=${KILLS:-20}
@@ -10,7 +10,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 status=0
 
-# Processes that come and go, so that all kinds of records do. It ends by itself, should a kill miss.
+# Starts many short processes, for records of all types. It ends by itself when the kill fails.
 cat > work.sh << 'END'
 end=$((SECONDS + 10))
 while [ $SECONDS -lt $end ]; do
@@ -20,7 +20,7 @@ while [ $SECONDS -lt $end ]; do
 done
 END
 
-# Counts by kind of record, without what depends on how a program lays its output out.
+# Counts by record type, in one format.
 counts() {
 	sed -n 's/^ *\([A-Z0-9_]*\) events: *\([0-9]*\).*/\1 \2/p' "$1" | sort
 }
@@ -33,7 +33,7 @@ fi
 for n in $(seq "$kills"); do
 	"$perch" record -q -F 15000 -g -o "$n.data" -- bash work.sh 2> "$n.err" &
 	recorder=$!
-	# the moment counts from when there is a file: before that there is nothing to read
+	# the random time starts when the file exists
 	for _ in $(seq 500); do
 		[ -e "$n.data" ] && break
 		sleep 0.01

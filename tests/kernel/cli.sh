@@ -92,13 +92,13 @@ for command in report script; do
 	refused "$command: magic alone" 1 'magic.data' "$perch" "$command" -i magic.data
 	refused "$command: device" 1 '/dev/null' "$perch" "$command" -i /dev/null
 	refused "$command: option without argument" 2 "'-i' needs an argument" "$perch" "$command" -i
-	refused "$command: operand" 2 "'perf.data' is no option.*-i" "$perch" "$command" perf.data
+	refused "$command: operand" 2 "'perf.data' is not an option.*-i" "$perch" "$command" perf.data
 done
 refused 'report: unknown sort key' 2 "no sort key 'colour'.*comm" "$perch" report -s comm,colour
 refused 'report: empty sort key' 2 'no sort key' "$perch" report -s comm,
-refused 'report: percentage' 2 "'lots' is no percentage" "$perch" report --percent-limit lots
-refused 'report: percentage above 100' 2 'is no percentage' "$perch" report --percent-limit 101
-refused 'report: percentage nan' 2 'is no percentage' "$perch" report --percent-limit nan
+refused 'report: percentage' 2 "'lots' is not a percentage" "$perch" report --percent-limit lots
+refused 'report: percentage above 100' 2 'is not a percentage' "$perch" report --percent-limit 101
+refused 'report: percentage nan' 2 'is not a percentage' "$perch" report --percent-limit nan
 refused 'report: call graph' 2 "no call graph 'sideways'" "$perch" report -g sideways
 
 # ---- a recording of a program whose names are hostile ----

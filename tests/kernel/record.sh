@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What `perch record` does: whom it follows, how it ends, and what it says to bad input.
+# perch record: targets, exit status, signals, files, and messages for bad input.
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
 
@@ -8,13 +8,13 @@ record() {
 	"$perch" record "$@" > out 2>&1
 }
 
-# The exit status, then words that the one line it says must have.
+# Arguments: name, exit status, a part of the message, options.
 refuses() {
-	local name=$1 wanted=$2 words=$3
+	local name=$1 wanted=$2 message=$3
 	shift 3
 	record "$@"
 	local got=$?
-	[ $got -eq "$wanted" ] && grep -q -- "$words" out
+	[ $got -eq "$wanted" ] && grep -q -- "$message" out
 	verdict $? "$name: status $wanted"
 }
 
@@ -39,14 +39,14 @@ at_least a.data SAMPLE 50
 verdict $? "its samples are in the file"
 grep -q '^\[ perch record: Woken up [0-9]* times to write data \]$' out &&
 	grep -q '^\[ perch record: Captured and wrote [0-9.]* MB a.data ([0-9]* samples) \]$' out
-verdict $? "tells size and samples as perf does"
+verdict $? "prints size and samples as perf does"
 
 record -o t.data -- sh -c "sh -c '$burn' & $burn; wait"
 at_least t.data FORK 1 && at_least t.data COMM 3
-verdict $? "follows children"
+verdict $? "records child processes"
 record -i -o i.data -- sh -c "sh -c '$burn'; exit 0"
 [ "$(count i.data COMM)" = 2 ]
-verdict $? "--no-inherit leaves them out"
+verdict $? "--no-inherit: no child processes"
 
 record -e cpu-clock:u,page-faults -e context-switches -o m.data -- sh -c "$burn"
 "$perch" report --stats -i m.data > out 2>&1
@@ -60,14 +60,14 @@ record -c 10000000 -e cpu-clock -o c.data -- sh -c "$burn" && at_least c.data SA
 verdict $? "-c samples by events"
 record -m 16K -q -o q.data -- true
 [ $? -eq 0 ] && [ ! -s out ]
-verdict $? "-q says nothing"
+verdict $? "-q prints nothing"
 
 if record -e raw_syscalls:sys_enter -o r.data -- ls; then
 	at_least r.data SAMPLE 20
-	verdict $? "a tracepoint is recorded each time"
+	verdict $? "a tracepoint is sampled each time"
 	if command -v perf > /dev/null; then
 		perf script -i r.data 2> out | grep -q 'raw_syscalls:sys_enter: NR [0-9]'
-		verdict $? "... and its fields can be read"
+		verdict $? "... and perf decodes its fields"
 	fi
 else
 	echo "ok - a tracepoint # skip $(head -1 out)"
@@ -76,7 +76,7 @@ fi
 # ---- exit status ----
 record -o a.data -- sh -c 'exit 7'
 [ $? -eq 7 ]
-verdict $? "exits as the program does"
+verdict $? "exit status of the program"
 record -o a.data -- sh -c 'kill -KILL $$'
 [ $? -eq 137 ]
 verdict $? "128 + 9 for a program killed by signal 9"
@@ -91,8 +91,8 @@ signal() {	# name, expected status
 	kill -s "$1" $recorder
 	wait $recorder
 	[ $? -eq "$2" ] && at_least s.data SAMPLE 10 && ! kill -0 "$program" 2> /dev/null
-	verdict $? "SIG$1 ends it and the program, and the file is whole"
-	! "$perch" report --header -i s.data 2>&1 | grep -q 'did not end' && "$perch" report --header -i s.data | grep -q cmdline
+	verdict $? "SIG$1 ends recorder and program, and the file is complete"
+	! "$perch" report --header -i s.data 2>&1 | grep -q 'is incomplete' && "$perch" report --header -i s.data | grep -q cmdline
 	verdict $? "... with its header features"
 	rm -f s.data
 }
@@ -100,7 +100,7 @@ signal INT 130
 signal TERM 143
 signal QUIT 131
 
-# a program that ignores the signal, as one of a shell's background does, is ended at once and not after two seconds
+# a program that ignores the signal, such as a background job of a shell, gets SIGTERM without the wait of two seconds
 bash -c 'trap "" INT; exec "$0" record -o s.data -- sh -c "$1"' "$perch" "$forever" > out 2>&1 &
 recorder=$!
 for _ in $(seq 300); do [ -e s.data ] && break; sleep 0.01; done
@@ -109,26 +109,26 @@ before=$(date +%s%N)
 kill -INT $recorder
 wait $recorder
 [ $? -eq 130 ] && [ $(($(date +%s%N) - before)) -lt 1900000000 ]
-verdict $? "nor does it wait for a program that ignores SIGINT"
+verdict $? "does not wait for a program that ignores SIGINT"
 
 # ---- files ----
-echo precious > keep.data
+echo old > keep.data
 record -o keep.data -- true
-grep -q precious keep.data.old
-verdict $? "an existing file is kept as FILE.old"
+grep -q old keep.data.old
+verdict $? "an existing file is renamed to FILE.old"
 for program in ./missing missing; do
-	echo precious > keep.data
+	echo old > keep.data
 	refuses "missing program $program" 127 "there is no program '$program'" -o keep.data -- $program
-	grep -q precious keep.data
-	verdict $? "... and the old output is untouched"
+	grep -q old keep.data
+	verdict $? "... and the old file is unchanged"
 done
 echo text > not-executable
-echo precious > keep.data
+echo old > keep.data
 refuses "not executable" 126 "not executable" -o keep.data -- ./not-executable
-grep -q precious keep.data
-verdict $? "... and the old output is untouched"
-refuses "output in a missing folder" 1 "cannot be written: No such file" -o missing/a.data -- true
-refuses "output that is a folder" 1 "is a directory" -o . -- true
+grep -q old keep.data
+verdict $? "... and the old file is unchanged"
+refuses "output in a missing directory" 1 "cannot be written: No such file" -o missing/a.data -- true
+refuses "output that is a directory" 1 "is a directory" -o . -- true
 
 # ---- running processes ----
 sh -c "$forever" &
@@ -136,36 +136,36 @@ busy=$!
 record -p $busy -o p.data -- sleep 0.5
 verdict $? "-p while a program runs"
 at_least p.data SAMPLE 100 && at_least p.data MMAP2 2
-verdict $? "... samples the process and tells what it had mapped"
+verdict $? "... samples the process, and has its earlier mappings"
 record -t $busy -o p.data -- sleep 0.2 && at_least p.data SAMPLE 20
 verdict $? "-t"
 (sleep 0.5; kill $busy) &
 timeout 10 "$perch" record -p $busy -o p.data > out 2>&1
 verdict $? "-p ends when the process does"
 wait $busy 2> /dev/null
-refuses "a process that is gone" 1 "no process $busy" -p $busy
-refuses "a list that is none" 2 "expected numbers" -p 1,x
+refuses "a process that has ended" 1 "no process $busy" -p $busy
+refuses "not a list of pids" 2 "expected numbers" -p 1,x
 
 if record -a -o w.data -- sleep 0.3; then
 	at_least w.data SAMPLE 50 && at_least w.data COMM 5
-	verdict $? "-a takes everything"
+	verdict $? "-a samples all processes"
 	record -C 0 -o w.data -- sleep 0.2 && at_least w.data SAMPLE 20
 	verdict $? "-C 0"
 else
-	echo "ok - -a and -C # skip this user may not: $(tail -1 out)"
+	echo "ok - -a and -C # skip not permitted: $(tail -1 out)"
 fi
 
 # ---- bad input ----
 limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
-refuses "too often, strictly" 2 "needs kernel.perf_event_max_sample_rate >= $((limit + 1)) (currently $limit)" \
+refuses "--strict-freq above the limit" 2 "needs kernel.perf_event_max_sample_rate >= $((limit + 1)) (currently $limit)" \
 	--strict-freq -F $((limit + 1)) -- true
 record -e cpu-clock -F $((limit + 1)) -o a.data -- true && grep -q "(currently $limit): sampling at $limit Hz" out
-verdict $? "too often: the limit is taken, and told"
+verdict $? "a frequency above the limit: lowered, with a message"
 refuses "-F and -c" 2 "exclude each other" -F 100 -c 100 -- true
-refuses "-F that is no number" 2 "not a number" -F often -- true
+refuses "-F is not a number" 2 "not a number" -F often -- true
 refuses "an unknown event" 2 "cpu-clokc" -e cpu-clokc -- true
-refuses "a long list with a fault" 2 "no event 'nosuch'" -e "$(printf 'cpu-clock,%.0s' $(seq 40))nosuch,faults" -- true
-# where the caret is, and how far the name that it points at is from the start of its line
+refuses "an error in a long list" 2 "no event 'nosuch'" -e "$(printf 'cpu-clock,%.0s' $(seq 40))nosuch,faults" -- true
+# columns of the caret, and of the name below which it belongs
 caret() {
 	sed -n '/^ *^$/s/^\( *\).*/\1/p' out | tr -d '\n' | wc -m
 }
@@ -173,15 +173,15 @@ starts() {
 	sed -n "/^  .*$1/s/$1.*//p" out | tr -d '\n' | LC_ALL=C.UTF-8 wc -m
 }
 [ "$(caret)" -gt 10 ] && [ "$(caret)" = "$(starts nosuch)" ]
-verdict $? "... a caret points at it"
-refuses "a fault behind letters of two bytes" 2 "no file '/nö/ü'" -e 'uprobe:/nö/ü:main,faults' -- true
+verdict $? "... a caret below it"
+refuses "an error after characters of two bytes" 2 "no file '/nö/ü'" -e 'uprobe:/nö/ü:main,faults' -- true
 [ "$(caret)" = "$(starts '\/nö')" ]
-verdict $? "... a caret points at it"
+verdict $? "... a caret below it"
 refuses "nothing to record" 2 "name a program"
 refuses "-p and -a" 2 "choose one" -p 1 -a
-refuses "a CPU that is not there" 1 "CPU 60000" -C 60000 -- true
+refuses "a CPU that does not exist" 1 "CPU 60000" -C 60000 -- true
 refuses "an unknown option" 2 "unknown option" --no-such-option -- true
-refuses "another call graph" 2 "use fp, dwarf" --call-graph orc -- true
+refuses "an unknown call graph" 2 "use fp, dwarf" --call-graph orc -- true
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
 	chmod 777 "$dir"
@@ -189,30 +189,30 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv > /dev/null && [ "$(cat /proc/sys/
 	nobody="setpriv --reuid=65534 --regid=65534 --clear-groups ./here record"
 	if $nobody -o n.data -- sh -c "$burn" > out 2>&1; then
 		grep -q 'user space only' out && at_least n.data SAMPLE 20
-		verdict $? "an ordinary user gets user space, and is told"
+		verdict $? "an unprivileged user: user space only, with a message"
 	elif grep -q paranoid out; then
-		echo "ok - an ordinary user # skip $(head -1 out)"
+		echo "ok - an unprivileged user # skip $(head -1 out)"
 	else
-		verdict 1 "an ordinary user gets user space, and is told"
+		verdict 1 "an unprivileged user: user space only, with a message"
 	fi
 fi
 
-# ---- where there are no cycles, a timer stands in, and it is said ----
+# ---- the timer replaces cycles where there is no hardware counter ----
 if "$perch" stat -x, -e cycles -- true 2>&1 | grep -q 'not supported'; then
 	for event in cycles cycles:u cycles:pp cpu-cycles cycles/name=x/ '{cycles,page-faults}'; do
 		"$perch" record -o a.data -e "$event" -- sh -c "$burn" > out 2>&1 &&
 			grep -q 'sampling by the timer cpu-clock' out && at_least a.data SAMPLE 10
-		verdict $? "$event: the timer samples in their place, and it is said"
+		verdict $? "$event: replaced by the timer, with a message"
 	done
 	"$perch" record -o a.data -e cycles:u -- sh -c "$burn" > out 2>&1 && "$perch" report --stats -i a.data > out 2>&1 &&
 		grep -q '^cpu-clock:u stats:' out
-	verdict $? "under its own name, and in user space as was asked"
+	verdict $? "the replacement has its own name and the modifier u"
 	"$perch" record -q -o a.data -e cycles -- sh -c "$burn" > out 2>&1 && [ ! -s out ]
-	verdict $? "with -q it is not said"
+	verdict $? "-q: without the message"
 	"$perch" record -o a.data -e cycles,instructions -- true > out 2>&1
 	[ $? -eq 1 ] && [ "$(wc -l < out)" -eq 1 ] && grep -q '^perch record: instructions: .*no hardware PMU' out
-	verdict $? "what no timer can stand for is refused, by name and with why"
+	verdict $? "an event without a replacement is refused by name, with the reason"
 else
-	skip "a timer in place of cycles" "this machine counts cycles"
+	skip "replacement of cycles" "this machine counts cycles"
 fi
 exit $failed

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Each option of `perch record` that asks for more than samples: what it adds is in the file, and nonsense is told.
+# Options of perch record: what each one adds to the file, and messages for wrong arguments.
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
 cgroup=
@@ -12,12 +12,12 @@ record() {
 	"$perch" record -o a.data "$@" > out 2>&1
 }
 
-refuses() {		# name, exit status, words that the message has, options
-	local name=$1 wanted=$2 words=$3
+refuses() {		# name, exit status, a part of the message, options
+	local name=$1 wanted=$2 message=$3
 	shift 3
 	record "$@"
 	local got=$?
-	[ $got -eq "$wanted" ] && grep -q -e "$words" out
+	[ $got -eq "$wanted" ] && grep -q -e "$message" out
 	verdict $? "refuses $name: status $wanted"
 }
 
@@ -48,15 +48,15 @@ record --event-file events -- sh -c "$burn" && "$perch" report --stats -i a.data
 verdict $? "--event-file"
 record -e '{cpu-clock,page-faults}:S' -- sh -c "$burn" && at_least SAMPLE 20 &&
 	[ "$("$perch" script -i a.data 2> /dev/null | grep -c page-faults)" -eq 0 ]
-verdict $? "a group with S: samples by its leader alone"
+verdict $? "a group with S: only the leader samples"
 record -e cpu-clock/period=1000000/ -e page-faults/period=1/ -F 100 -vv -- sh -c "$burn" &&
 	[ "$(grep -c 'sample_period, sample_freq }  *1000000$' out)" -ge 1 ]
 verdict $? "a term's period wins over -F"
 record -n -e cpu-clock -- sh -c "$burn" && [ "$(count SAMPLE)" -eq 0 ] && at_least COMM 1
-verdict $? "-n: no samples, names all the same"
+verdict $? "-n: no samples, but COMM records"
 record -vv -e cpu-clock -c 250000 -- true && grep -q '^perf_event_attr:$' out && [ "$(field sample_type)" = "IP|TID|TIME" ] &&
 	grep -q '^sys_perf_event_open: pid [0-9]*  cpu 0  group_fd -1  flags 0x8 = [0-9]*$' out
-verdict $? "-vv shows attrs and calls"
+verdict $? "-vv prints attrs and perf_event_open calls"
 
 filter() {
 	record -a -e sched:sched_switch --filter 'prev_pid == 0' -- sleep 0.2 || return 77
@@ -65,15 +65,15 @@ filter() {
 if filter; then
 	# of swapper alone
 	[ "$("$perch" script -i a.data 2> /dev/null | grep sched_switch | grep -vc '^ *swapper')" -eq 0 ]
-	verdict $? "--filter: what it leaves out is not in the file"
-	refuses "a filter on a field that there is not" 2 "no field 'nofield'" -a -e sched:sched_switch --filter 'nofield == 1' -- true
+	verdict $? "--filter: the file has only matching samples"
+	refuses "a filter on an unknown field" 2 "no field 'nofield'" -a -e sched:sched_switch --filter 'nofield == 1' -- true
 else
 	echo "ok - --filter # skip tracepoints cannot be recorded here: $(head -1 out)"
 fi
-refuses "a filter for no tracepoint" 2 "filter" -e cpu-clock --filter 'x == 1' -- true
+refuses "a filter of an event that is not a tracepoint" 2 "filter" -e cpu-clock --filter 'x == 1' -- true
 refuses "a filter before any event" 2 "filter" --filter 'x == 1' -e cpu-clock -- true
 
-# ---- when, and how much ----
+# ---- enable windows, sizes ----
 record -e cpu-clock -- sh -c "$burn; sleep 0.3"
 without=$(count SAMPLE)
 record -e cpu-clock -D 250 -- sh -c "$burn; sleep 0.3" && [ "$(count SAMPLE)" -lt $((without / 2)) ] && at_least MMAP2 2
@@ -84,19 +84,19 @@ record -e cpu-clock -D 50-100,200-250 -- timeout 0.4 sh -c "$forever"
 spans=$("$perch" script -i a.data 2> /dev/null | awk '/cpu-clock/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) {
 	time = $i + 0; if (last && time - last > 0.04) gaps++; last = time } } END { print gaps + 1 }')
 [ "$spans" -eq 2 ]
-verdict $? "-D 50-100,200-250: two spans of samples"
+verdict $? "-D 50-100,200-250: two enable windows"
 record -e cpu-clock -F 10000 --max-size 100K -- timeout 20 sh -c "$forever"
 [ $? -eq 143 ] && grep -q "has reached --max-size" out && [ "$(stat -c %s a.data)" -ge 102400 ]
 verdict $? "--max-size ends recording and program"
 record -e cpu-clock -m 3 -- true && grep -q "rounded up to 4 pages" out
-verdict $? "-m that is no power of two"
+verdict $? "-m is not a power of two"
 refuses "a period of 0" 2 "must be above 0" -c 0 -- true
-refuses "spans that go back" 2 "-D 5-3" -D 5-3 -- true
-refuses "a size that is none" 2 "max-size" --max-size lots -- true
+refuses "windows that are not ascending" 2 "-D 5-3" -D 5-3 -- true
+refuses "not a size" 2 "max-size" --max-size lots -- true
 refuses "-n with -F" 2 "choose one" -n -F 5 -- true
 refuses "--all-user with --all-kernel" 2 "choose one" --all-user --all-kernel -- true
 
-# ---- what samples hold ----
+# ---- contents of samples ----
 adds() {		# bit of sample_type, options
 	local bit=$1
 	shift
@@ -133,33 +133,33 @@ verdict $? "--user-regs by a mask"
 "$perch" record --user-regs=? > out && grep -q '^available registers: ' out
 verdict $? "--user-regs=? lists the registers"
 refuses "an unknown register" 2 "no register 'q9'" --user-regs=q9 -- true
-refuses "an unknown kind of branch" 2 "no branch type 'sideways'" -j any,sideways -- true
+refuses "an unknown branch type" 2 "no branch type 'sideways'" -j any,sideways -- true
 refuses "branches of a timer" 1 "branch" -e cpu-clock -b -- true
 
 for option in event event-file filter cgroup; do
 	refuses "--no-$option" 2 "--$option cannot be negated" --no-$option -- true
 done
-refuses "a clock that events do not have" 2 "-k 99" -k 99 -- true
+refuses "a clock that the kernel does not support" 2 "-k 99" -k 99 -- true
 if [ -r /sys/kernel/tracing/events/sched/sched_switch/id ]; then
-	refuses "a filter that the kernel does not take" 1 "event 'sched:sched_switch', filter 'prev_pid =!'" \
+	refuses "a filter that the kernel refuses" 1 "event 'sched:sched_switch', filter 'prev_pid =!'" \
 		-e sched:sched_switch --filter 'prev_pid =!' -- true
-	refuses "a filter of a misspelt field" 2 "no field 'prev_pd'.*Did you mean prev_pid?" \
+	refuses "a filter with a misspelled field" 2 "no field 'prev_pd'.*Did you mean prev_pid?" \
 		-e sched:sched_switch --filter 'prev_pd > 0' -- true
 	for filter in 'common_pid != 7 && cpu >= 0' 'prev_comm != "a && zork > 1"' '!(prev_pid & 1) || next_comm ~ "x*"' \
 		'CPU >= 0' "next_comm != 'zork == 1'"; do
 		record -e sched:sched_switch --filter "$filter" -- true
-		verdict $? "takes the filter $filter"
+		verdict $? "accepts the filter $filter"
 	done
 fi
 
 # ---- probes ----
 if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	[ "$(count SAMPLE)" = 1 ]
-	verdict $? "a probe is recorded each time"
-	# the kernel cannot hand its path to a child: it would refuse the fork
+	verdict $? "a probe is sampled each time"
+	# the kernel would read the path of the probe from the forking process, and fail the fork
 	record -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(grep -c '^perch version' out)" = 2 ] && grep -q 'does not count children and new threads' out
-	verdict $? "a program that is probed can fork"
+	verdict $? "a probed program can fork"
 	record -e "{cpu-clock,uprobe:$perch:main}" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(grep -c '^perch version' out)" = 2 ]
 	verdict $? "... in a group too"
@@ -168,24 +168,24 @@ if record -e "uprobe:$perch:main" -- "$perch" --version; then
 	verdict $? "... and under stat"
 	record -a -e "uprobe:$perch:main" -- sh -c "'$perch' --version; '$perch' --version" &&
 		[ "$(count SAMPLE)" -ge 2 ]
-	verdict $? "with -a children are there"
+	verdict $? "-a: a probe records child processes"
 else
 	echo "ok - probes # skip $(head -1 out)"
 fi
 
-# the kernel mixes up the ids of a software event that is there twice: their samples have the same fields then
+# the kernel exchanges the ids of two equal software events, so their samples need the same fields
 record -e faults/period=3/,faults -- sh -c "$burn" && at_least SAMPLE 4 && "$perch" script -i a.data > out 2>&1 &&
-	! grep -q 'do not fit' out
-verdict $? "an event that is there twice, with a period and without"
+	! grep -q 'cannot be decoded' out
+verdict $? "two equal events, one with a period"
 
-# ---- what is lost ----
-# the recorder is kept from its ring meanwhile: what was lost at the end no LOST record tells
+# ---- lost records ----
+# the recorder is stopped meanwhile, so no LOST record counts the last lost records
 "$perch" record -m 1 -c 1 -e page-faults -d -g -o a.data -- sh -c 'kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do
 	dd if=/dev/zero of=/dev/null bs=4M count=1 2> /dev/null; done; kill -CONT $PPID' > out 2>&1
 lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
 [ "${lost:-0}" -gt 500 ] && at_least LOST_SAMPLES 1 &&
 	"$perch" report --stdio -i a.data 2> /dev/null | grep -q "^# Total Lost Samples: $lost$"
-verdict $? "all that was lost is told"
+verdict $? "all lost records are reported"
 "$perch" record -m 1 -c 1 -e page-faults,minor-faults -o a.data -- sh -c 'kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do
 	dd if=/dev/zero of=/dev/null bs=4M count=1 2> /dev/null; done; kill -CONT $PPID' > out 2>&1
 lost=$(sed -n 's/.*: \([0-9]*\) records were lost.*/\1/p' out)
@@ -195,9 +195,9 @@ in_file=$("$perch" dump -i a.data 2> /dev/null |
 	awk '$2 ~ /^[A-Z]/ { one = $2 == "LOST_SAMPLES" && /minor-faults/ } one && $1 == "lost" { sum += $2 }
 		END { print sum }')
 [ "${lost:-0}" -gt 500 ] && [ "$places" = "$lost" ] && [ "${of_one:-0}" -gt 200 ] && [ "$of_one" = "$in_file" ]
-verdict $? "by event and CPU, and each once"
+verdict $? "... by event and CPU"
 
-# ---- what else is told ----
+# ---- other records ----
 record -e cpu-clock --switch-events -- sh -c "sleep 0.05; sleep 0.05; $burn" && at_least SWITCH 4
 verdict $? "--switch-events"
 record -e cpu-clock --namespaces -p $$ -- sleep 0.05 && at_least NAMESPACES 1
@@ -207,7 +207,7 @@ verdict $? "--namespaces of the program itself"
 record -e cpu-clock --all-cgroups -- sh -c "$burn" && at_least CGROUP 1
 verdict $? "--all-cgroups"
 record -s -e cpu-clock -- sh -c "sh -c '$burn'; exit 0" && at_least READ 1
-verdict $? "-s: counts of tasks that ended"
+verdict $? "-s: counts of ended tasks"
 record -e cpu-clock -- true && at_least ID_INDEX 1 && at_least THREAD_MAP 1 && at_least CPU_MAP 1
 verdict $? "maps of ids, threads and CPUs"
 
@@ -218,43 +218,43 @@ after=$(awk '{ print $1 }' /proc/uptime)
 "$perch" script -i a.data 2> /dev/null | awk -v before="$before" -v after="$after" '/cpu-clock/ {
 	for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) { nr++; if ($i + 0 < before - 1 || $i + 0 > after + 1) wrong++ }
 } END { exit !(nr > 10 && !wrong) }' && [ $rc -eq 0 ]
-verdict $? "-k boottime: samples have the times of that clock"
-# with cycles of the hardware that clock is refused
+verdict $? "-k boottime: times of samples"
+# hardware cycles do not support that clock
 if record -- true && grep -q "no hardware cycle counter" out; then
 	record -k realtime -- true
 	verdict $? "-k realtime without -e"
 fi
 refuses "an unknown clock" 2 "-k sundial" -k sundial -- true
 
-# ---- whom ----
+# ---- targets ----
 sh -c "$forever" &
 busy=$!
 record -e cpu-clock -p $busy -C 0 -- sleep 0.3 && [ "$(count SAMPLE)" -ge 0 ] &&
 	! "$perch" report --stats -i a.data | grep -q 'LOST' && record -vv -e cpu-clock -p $busy -C 0 -- true &&
 	[ "$(grep -c "pid $busy  cpu 0 " out)" = 2 ] &&
-	[ "$(grep -c 'cpu 1 ' out)" -le 1 ]	# elsewhere the event of its own alone, which tells of mappings
+	[ "$(grep -c 'cpu 1 ' out)" -le 1 ]	# on other CPUs only the tracking event
 verdict $? "-p with -C: the process, on these CPUs"
 record -e cpu-clock -a -- sleep 0.2 && "$perch" report --stats -i a.data | grep -q '^dummy stats:'
-verdict $? "-a: an event of its own tells of mappings"
+verdict $? "-a: a tracking event"
 refuses "-G without CPUs" 2 "-G needs CPUs" -e cpu-clock -G x -- true
 refuses "-G before any event" 2 "no -e before" -a -G x -- true
 refuses "more cgroups than events" 2 "there are more cgroups than events" -a -e cpu-clock -G a,b -- true
-refuses "a cgroup that there is not" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
+refuses "a cgroup that does not exist" 1 "no cgroup 'no-such-cgroup'" -a -e cpu-clock -G no-such-cgroup -- true
 
-# ---- what the kernel refuses: which event it is, and what to do about it in words of the command ----
+# ---- refusals of the kernel: the message names the event, and an option as the remedy ----
 refuses "branches of a clock" 1 "cpu-clock: .*cannot record branch stacks.*Leave out -b" -e cpu-clock -b -- true
 ! grep -q BRANCH_STACK out
-verdict $? "... without words of the library"
+verdict $? "... without names of the library"
 refuses "--call-graph lbr of a clock" 1 "Leave out .*--call-graph lbr" -e cpu-clock --call-graph lbr -- true
-refuses "a software event of no meaning" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
+refuses "an unknown software event" 1 "1:99: there is no software event.*'perch list sw'" -e 1:99 -- true
 refuses "aux-output of a clock" 1 "Leave out the term aux-output" -e cpu-clock/aux-output/ -- true
-refuses "frames beyond the limit" 1 "perf_event_max_stack.*(max-stack=)" -g -e cpu-clock/max-stack=60000/ -- true
-refuses "a clock that an interrupt cannot read" 1 "CLOCK_TAI .*-k monotonic" -k tai -e mem:0x1000:w -- true
+refuses "more frames than the limit" 1 "perf_event_max_stack.*(max-stack=)" -g -e cpu-clock/max-stack=60000/ -- true
+refuses "a clock that an NMI cannot read" 1 "CLOCK_TAI .*-k monotonic" -k tai -e mem:0x1000:w -- true
 if [ -d /sys/bus/event_source/devices/msr ]; then
-	refuses "an event that only counts, by its name" 1 "^perch record: msr/tsc/: " -e cpu-clock,msr/tsc/ -- true
+	refuses "an event that cannot sample" 1 "^perch record: msr/tsc/: " -e cpu-clock,msr/tsc/ -- true
 fi
 
-refuses "a cgroup outside" 1 "leads out of" -a -e cpu-clock -G ../.. -- true
+refuses "a cgroup outside the hierarchy" 1 "leads out of" -a -e cpu-clock -G ../.. -- true
 
 mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 grep -q ' cgroup .*perf_event' /proc/mounts && mount=$(awk '$3 == "cgroup" && $4 ~ /perf_event/ { print $2; exit }' /proc/mounts)
@@ -263,16 +263,16 @@ if [ -n "$mount" ] && mkdir "$mount/perch-test-$$" 2> /dev/null; then
 	echo $busy > "$cgroup/cgroup.procs"
 	record -a -e cpu-clock -G "perch-test-$$" -- sh -c "$burn; sleep 0.2" && at_least SAMPLE 10 &&
 		! "$perch" script -i a.data 2> /dev/null | grep cpu-clock | grep -vq " $busy "
-	verdict $? "-G: samples of its processes alone"
+	verdict $? "-G: samples only of its processes"
 else
-	echo "ok - -G # skip no cgroup can be made here"
+	echo "ok - -G # skip cannot make a cgroup"
 fi
-# a program that starts elsewhere and comes to CPU 0 later is known there
+# a program that starts on another CPU and moves to CPU 0
 if [ "$(nproc)" -gt 1 ] && record -e cpu-clock:u -C 0 -- taskset -c 1 sh -c "sleep 0.3; exec taskset -c 1 $BASH -c '
 		taskset -pc 0 \$BASHPID > /dev/null; $burn'"; then
 	"$perch" script -i a.data 2> /dev/null | awk '/cpu-clock:u/ { ours = /^ *bash / } ours && /\(.*bash\)/ { known++ }
 		END { exit known < 5 }'
-	verdict $? "-C: what a program mapped on other CPUs is known"
+	verdict $? "-C: mappings that a program made on other CPUs"
 else
 	echo "ok - -C and other CPUs # skip $(nproc) CPUs: $(head -1 out)"
 fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The flight recorder and recordings in several files: what is written when, that each file can be read alone, by perf too,
-# and what is told.
+# perch record --overwrite and --switch-output: when files are written, that perch and perf can read each one alone, and
+# messages.
 # shellcheck source=tests/kernel/common.bash
 . "$(dirname "$(realpath "$0")")/common.bash"
 
@@ -38,7 +38,7 @@ nr_files() {		# prefix, how many there are at least
 	[ "$(find . -name "$1.*" ! -name '*.old' | wc -l)" -ge "$2" ]
 }
 
-begin() {		# a recorder in the background, of a program that runs until it is killed
+begin() {		# starts a recorder in the background; its program runs until it is killed
 	"$perch" record "$@" -- sh -c "$forever" > out 2>&1 &
 	recorder=$!
 	sleep 0.7
@@ -52,17 +52,17 @@ finish() {
 	return $got
 }
 
-# Whether a file can be read alone: samples of sh, in files that are known, by perch and perf alike.
+# Whether perch and perf can read a file alone: samples of sh have DSOs.
 alone() {
-	"$perch" report --stdio -i "$1" > told 2> /dev/null && grep -Eq 'sh +(dash|bash|libc|\[kernel)' told || return 1
-	"$perch" dump -i "$1" > told 2> /dev/null && [ -s told ] || return 1
+	"$perch" report --stdio -i "$1" > text 2> /dev/null && grep -Eq 'sh +(dash|bash|libc|\[kernel)' text || return 1
+	"$perch" dump -i "$1" > text 2> /dev/null && [ -s text ] || return 1
 	command -v perf > /dev/null || return 0
-	perf report --stats -i "$1" > told 2> /dev/null || return 1
-	[ "$(awk '$1 == "SAMPLE" { print $3; exit }' told)" = "$(count "$1" SAMPLE)" ] || return 1
+	perf report --stats -i "$1" > text 2> /dev/null || return 1
+	[ "$(awk '$1 == "SAMPLE" { print $3; exit }' text)" = "$(count "$1" SAMPLE)" ] || return 1
 	perf script -i "$1" -F comm,dso,ip 2> /dev/null | grep -Eq '^ *sh .*(dash|bash|libc)'
 }
 
-in_order() {		# a list of files: whether each has samples that are younger than those of the one before
+in_order() {		# a list of files: whether the samples of each are newer than those of the one before
 	local file
 	: > times
 	while read -r file; do
@@ -73,79 +73,79 @@ in_order() {		# a list of files: whether each has samples that are younger than 
 	[ "$(wc -l < times)" -ge 100 ] && sort -n -c times
 }
 
-refuses() {		# name, words of the message, arguments
-	local name=$1 words=$2
+refuses() {		# name, a part of the message, arguments
+	local name=$1 message=$2
 	shift 2
 	record "$@" -- true
-	[ $? -eq 2 ] && grep -q -- "$words" out
+	[ $? -eq 2 ] && grep -q -- "$message" out
 	verdict $? "$name"
 }
 
 record -o probe.data -- true || { echo "skipped: cannot record here: $(cat out)"; exit 77; }
 record --overwrite -o probe.data -- true || { echo "skipped: no overwrite rings here: $(cat out)"; exit 77; }
 
-# ---- a flight recorder that is never asked ----
+# ---- --overwrite without --switch-output ----
 record --overwrite -o a.data -- sh -c "[ ! -e a.data ] || exit 9; $burn; [ ! -e a.data ] || exit 9; exit 3"
 [ $? -eq 3 ]
-verdict $? "nothing is written before the end, and the exit status is the program's"
+verdict $? "no file before the end, and the exit status of the program"
 at_least a.data SAMPLE 50 && alone a.data
-verdict $? "the last snapshot is a file of its own"
+verdict $? "the last snapshot can be read alone"
 grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB a.data \([0-9]+ samples\) \]$' out
-verdict $? "tells size and samples"
+verdict $? "prints size and samples"
 
 record --overwrite -m 1 -F 10000 -e cpu-clock -o w.data -- sh -c "$burn; $burn"
 grep -Eq 'samples, the newest; [0-9.]+ MB of older ones were overwritten' out &&
 	! grep -q ' 0.000 MB of older ones' out
-verdict $? "what was written over is told"
-# two rings of a page, and records of 40 bytes or more
+verdict $? "overwritten bytes are reported"
+# two rings of one page; a record has at least 40 bytes
 [ "$(count w.data SAMPLE)" -le 210 ] && at_least w.data SAMPLE 20
-verdict $? "a small ring keeps the newest alone"
+verdict $? "a small ring keeps only the newest samples"
 
-# perch dump shows records as they lie in the file
+# perch dump prints records in the order of the file
 record --overwrite -a -F 1000 -e cpu-clock -o o.data -- sh -c "$burn & $burn; wait"
 "$perch" dump -i o.data 2> /dev/null | awk '/ SAMPLE / { in_sample = 1 } !NF { in_sample = 0 }
 	in_sample && $1 == "time" { print $2 } in_sample && $1 == "cpu" { print $2 > "cpus" }' > times
 [ "$(wc -l < times)" -ge 50 ] && sort -c -n times && { [ "$(nproc)" -eq 1 ] || [ "$(sort -u cpus | wc -l)" -ge 2 ]; }
-verdict $? "the rings of several CPUs lie in the file in the order of time"
+verdict $? "samples of several rings are sorted by time in the file"
 
 "$perch" record --overwrite -F 1000 -o u.data -- sh -c "kill -USR2 \$PPID; $burn" > out 2>&1
 [ $? -eq 0 ] && [ -e u.data ] && ! nr_files u.data 1
 verdict $? "SIGUSR2 is ignored without --switch-output"
 
-# ---- asked by a signal ----
+# ---- --overwrite with --switch-output ----
 begin --overwrite --switch-output -F 2000 -e cpu-clock -o s.data
 [ ! -e s.data ] && ! nr_files s.data 1
-verdict $? "nothing is written until asked"
+verdict $? "no file before SIGUSR2"
 kill -USR2 "$recorder"
 wait_for grep -q 'Dump s.data' out && sleep 0.7 && kill -USR2 "$recorder" && wait_for nr_files s.data 2
-verdict $? "SIGUSR2 makes a file, and another one"
+verdict $? "each SIGUSR2 makes a file"
 sleep 0.7
 finish
 [ $? -eq 130 ]
-verdict $? "SIGINT ends it with 130"
+verdict $? "exit status 130 after SIGINT"
 [ ! -e s.data ] && nr_files s.data 3
-verdict $? "and the last snapshot is a third file"
+verdict $? "the last snapshot is a third file"
 find . -name 's.data.*' | sort > files
 ! grep -Evq '^\./s\.data\.20[0-9]{14}$' files
-verdict $? "named as perf names them"
+verdict $? "names as perf's"
 ok=0
 while read -r file; do
 	at_least "$file" SAMPLE 20 && at_least "$file" COMM 1 && alone "$file" || ok=1
 done < files
 verdict $ok "each can be read alone"
 in_order files
-verdict $? "and none has samples that another one has"
+verdict $? "no sample is in two files"
 [ "$(grep -c '^\[ perch record: dump data: Woken up [0-9]* times \]$' out)" -eq 2 ] &&
 	[ "$(grep -Ec '^\[ perch record: Dump s.data.20[0-9]{14} \]$' out)" -eq 3 ] &&
 	grep -Eq '^\[ perch record: Captured and wrote [0-9.]+ MB s.data.20[0-9]{14} \([0-9]+ samples\) \]$' out
-verdict $? "tells of each as perf does"
+verdict $? "prints messages as perf does"
 
-# what comes while the rings stand still is missing in the file that is made next, and told there, once
-lost_in() {		# file, type of record: what these tell in all
+# records that are lost while the rings are paused are counted once, in the next file
+lost_in() {		# file, type of record: the sum of their counts
 	"$perch" dump -i "$1" 2> /dev/null | awk -v kind=" $2 " 'index($0, kind) { on = 1 } !NF { on = 0 }
 		on && $1 == "lost" { n += $2 } END { print n + 0 }'
 }
-loses() {		# whether one snapshot of full rings took so long that something was lost
+loses() {		# whether records were lost during a snapshot of full rings
 	rm -f t.data.*
 	"$perch" record --overwrite --switch-output -m 4M -F 10000 -e cpu-clock -a -o t.data -- \
 		sh -c "sleep 2; kill -USR2 \$PPID; sleep 1; kill -USR2 \$PPID; sleep 1" > out 2>&1
@@ -160,35 +160,35 @@ if loses || loses || loses; then
 	for file in $(sed 1d files); do
 		[ "$(lost_in "$file" LOST)" -eq "$(lost_in "$file" LOST_SAMPLES)" ] || ok=1
 	done
-	verdict $ok "what was lost meanwhile is told in the next, of the next alone"
+	verdict $ok "LOST and LOST_SAMPLES records count the same in each later file"
 	lost=$(sed 1d files | while read -r file; do lost_in "$file" LOST_SAMPLES; done | awk '{ n += $1 } END { print n }')
-	told=$(awk '/paused for the previous file/ { n += $3 } END { print n }' out)
-	[ "$lost" -eq "$told" ]
-	verdict $? "and the recorder says the same"
-	"$perch" report --stats -i "$(sed -n 2p files)" 2>&1 > told | grep -q 'rings stood still' && ! grep -q 'larger' told
-	verdict $? "and report what to do against it"
+	reported=$(awk '/paused for the previous file/ { n += $3 } END { print n }' out)
+	[ "$lost" -eq "$reported" ]
+	verdict $? "the recorder reports the same number"
+	"$perch" report --stats -i "$(sed -n 2p files)" 2>&1 > text | grep -q 'rings were paused' && ! grep -q 'larger' text
+	verdict $? "perch report prints the remedy"
 else
-	skip "what is lost while rings stand still" "nothing was"
+	skip "records lost while rings are paused" "none were lost"
 fi
 
-# a process that came and went before the snapshot has its name and mappings in it
+# the snapshot has the name and mappings of a process that has ended
 "$perch" record --overwrite --switch-output -F 5000 -e cpu-clock -o l.data -- \
 	sh -c "env PERCH_CHILD=1 bash -c '$burn'; kill -USR2 \$PPID; sleep 1" > out 2>&1
 find . -name 'l.data.*' | sort | head -1 > files
 "$perch" report --stdio -i "$(cat files)" 2> /dev/null | grep -Eq 'bash +(bash|libc)'
-verdict $? "one that has ended is still known"
+verdict $? "a process that has ended has name and symbols"
 
 record --overwrite --switch-output=1s --switch-max-files 2 -F 1000 -e cpu-clock -o k.data -- sleep 3.6
 [ $? -eq 0 ] && [ "$(find . -name 'k.data.*' | wc -l)" -eq 2 ] && [ "$(grep -c 'Dump k.data' out)" -ge 4 ]
-verdict $? "--switch-output=1s, of which two are kept"
+verdict $? "--switch-output=1s, and only two files remain"
 
-# ---- recordings in pieces ----
+# ---- --switch-output without --overwrite ----
 record --switch-output=1s -F 1000 -e cpu-clock -o p.data -- sh -c "$burn; sleep 1.2; $burn; sleep 1.2"
 [ $? -eq 0 ] && [ ! -e p.data ] && nr_files p.data 3
 verdict $? "a recording split by time"
 find . -name 'p.data.*' | sort > files
 in_order files
-verdict $? "no file has samples of another"
+verdict $? "no sample is in two of its files"
 alone "$(head -1 files)"
 verdict $? "the first one can be read alone"
 
@@ -203,42 +203,42 @@ verdict $ok "its files can be read alone"
 
 begin --switch-output -F 1000 -e cpu-clock -o g.data
 [ -e g.data ]
-verdict $? "an ordinary recording writes from the start"
+verdict $? "the file exists from the start"
 kill -USR2 "$recorder"
 wait_for nr_files g.data 1
-verdict $? "and is split by SIGUSR2"
+verdict $? "SIGUSR2 starts another file"
 finish
 nr_files g.data 2 && [ ! -e g.data ]
-verdict $? "its end has a name of its own"
+verdict $? "the last file has a name with the time"
 
-# ---- what cannot be meant ----
-refuses "--overwrite has no size" "no file grows" --overwrite --switch-output=10M -o r.data
-refuses "nor a limit" "size of a snapshot" --overwrite --max-size 10M -o r.data
-refuses "nor switches of tasks" "context-switches" --overwrite --switch-events -o r.data
-refuses "a limit of files wants several" "needs --switch-output" --switch-max-files 2 -o r.data
-refuses "a file has a name" "empty name" -o ""
-refuses "and is no pipe" "cannot write to a pipe" -o -
-refuses "a device is one file" "is a device" --switch-output -o /dev/null
-refuses "no such way to switch" "such as 10M" --switch-output=soon -o r.data
-refuses "a size wants a unit" "such as 10M" --switch-output=10 -o r.data
-refuses "a number of files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
+# ---- contradictions ----
+refuses "--overwrite with --switch-output=SIZE" "no file grows" --overwrite --switch-output=10M -o r.data
+refuses "--overwrite with --max-size" "size of a snapshot" --overwrite --max-size 10M -o r.data
+refuses "--overwrite with --switch-events" "context-switches" --overwrite --switch-events -o r.data
+refuses "--switch-max-files without --switch-output" "needs --switch-output" --switch-max-files 2 -o r.data
+refuses "an empty file name" "empty name" -o ""
+refuses "output to a pipe" "cannot write to a pipe" -o -
+refuses "--switch-output to a device" "is a device" --switch-output -o /dev/null
+refuses "an unknown argument of --switch-output" "such as 10M" --switch-output=soon -o r.data
+refuses "a size without a unit" "such as 10M" --switch-output=10 -o r.data
+refuses "no files" "not a number of files" --switch-output --switch-max-files 0 -o r.data
 record -e cpu-clock/overwrite/ -o r.data -- true
 [ $? -ne 0 ] && grep -q -- '--overwrite' out && ! grep -q struct out
-verdict $? "the term overwrite alone is refused, with the way out"
+verdict $? "the term overwrite is refused, and the message names the option"
 record --overwrite -e cpu-clock/no-overwrite/ -o r.data -- true
 [ $? -ne 0 ] && grep -q 'no-overwrite' out
-verdict $? "and so is no-overwrite in a flight recorder"
+verdict $? "the term no-overwrite with --overwrite is refused"
 [ ! -e r.data ] && [ -c /dev/null ]
-verdict $? "refusals leave nothing behind"
+verdict $? "a refused recording makes no file"
 
-# a ring without room for one sample is refused
+# rings that are smaller than one sample are refused
 for how in --overwrite --no-overwrite; do
 	record "$how" --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
 	[ $? -eq 1 ] && grep -q 'no room for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
 	verdict $? "rings of 16K for stacks of 32K are refused: $how"
 done
 
-# a folder that cannot be written: told, and the recorder goes on to the end
+# the directory is missing for one snapshot: an error, and the recorder continues
 mkdir full
 begin --overwrite --switch-output -F 1000 -e cpu-clock -o full/d.data
 mv full moved
@@ -247,22 +247,22 @@ wait_for grep -q 'd.data' out
 mv moved full
 finish
 [ $? -ne 0 ] && [ "$(find full -name 'd.data.*' | wc -l)" -eq 1 ]
-verdict $? "a snapshot that cannot be written is not the end, and not forgotten"
+verdict $? "after a failed snapshot the recorder continues, and its exit status is not 0"
 at_least "$(find full -name 'd.data.*')" SAMPLE 50 && grep -q "none were overwritten since the start" out
-verdict $? "the next one has what it would have had"
+verdict $? "the next snapshot has the samples of the failed one"
 
-# what cannot be written whole is removed, a device never is; what a recording has written until then is a whole file
+# an incomplete snapshot is removed, but not a device; without --overwrite the file keeps what was written
 (trap '' XFSZ; ulimit -f 24; record --overwrite -F 5000 -m 1M -e cpu-clock -o b.data -- sh -c "$burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && grep -q 'b.data: File too large' out
-verdict $? "the last snapshot, too large for the file, leaves none"
+verdict $? "an incomplete last snapshot is removed"
 (trap '' XFSZ; ulimit -f 24; record --switch-output -F 5000 -m 4 -e cpu-clock -o b.data -- sh -c "$burn; $burn")
 [ $? -eq 1 ] && [ ! -e b.data ] && nr_files b.data 1 && at_least "$(echo b.data.*)" SAMPLE 50
-verdict $? "what was recorded until the file was too large, stays"
+verdict $? "an incomplete recording is kept"
 if mknod device c 1 7 2> /dev/null && [ -w device ]; then
 	record --overwrite -F 5000 -m 1M -e cpu-clock -o device -- sh -c "$burn; $burn; $burn"
 	[ $? -eq 1 ] && grep -q 'No space' out && [ -c device ]
-	verdict $? "a device that is full stays"
+	verdict $? "a full device is not removed"
 else
-	skip "a device that is full stays" "no device can be made here"
+	skip "a full device is not removed" "no device can be made here"
 fi
 exit $failed

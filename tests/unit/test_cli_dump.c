@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How `perch dump` prints: numbers, texts from hostile files, records and what is damaged, as text
- * and as JSON. */
+/* perch dump: numbers, hostile text, records and damaged records, as text and as JSON. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 
 #include "build_record.h"
 #include "cli/dump/dump.h"
+#include "cli/json_writer.h"
 
 #define TYPE                                                                               \
 	(PERCH_SAMPLE_IP | PERCH_SAMPLE_TID | PERCH_SAMPLE_TIME | PERCH_SAMPLE_CALLCHAIN | \
@@ -42,7 +42,7 @@ static const struct perch_file_event events[] = {
 	},
 };
 
-/* ---- what is printed into ---- */
+/* ---- the output of a test ---- */
 
 static struct dump dump;
 static char *text;
@@ -50,18 +50,18 @@ static size_t length;
 
 static void begin(void)
 {
-	assert_int_equal(dump_out_open(&dump.out, open_memstream(&text, &length)), 0);
+	assert_int_equal(cli_output_open(&dump.out, open_memstream(&text, &length)), 0);
 	dump.any = false;
 }
 
-/* What was printed since begin(); valid until the next one. */
+/* The output since begin(). It is valid until the next call. */
 static const char *printed(void)
 {
 	static char *last;
 
-	dump_out_flush(&dump.out);
+	cli_output_flush(&dump.out);
 	assert_int_equal(fclose(dump.out.stream), 0);
-	dump_out_close(&dump.out);
+	cli_output_close(&dump.out);
 	free(last);
 	last = text;
 	return text;
@@ -74,61 +74,61 @@ static const char *printed(void)
 		assert_string_equal(printed(), expected); \
 	} while (0)
 
-/* ---- dump_out.c ---- */
+/* ---- output.c, json_writer.c ---- */
 
-static void test_numbers(void **state)
+static void prints_numbers(void **state)
 {
 	(void)state;
-	assert_printed(dump_number(&dump.out, 0), "0");
-	assert_printed(dump_number(&dump.out, UINT64_MAX), "18446744073709551615");
-	assert_printed(dump_signed(&dump.out, -1), "-1");
-	assert_printed(dump_signed(&dump.out, INT64_MIN), "-9223372036854775808");
-	assert_printed(dump_hex(&dump.out, 0), "0x0");
-	assert_printed(dump_hex(&dump.out, 0xfedcba9876543210), "0xfedcba9876543210");
-	assert_printed(dump_bytes(&dump.out, "\0\xff\x1f", 3), "00ff1f");
+	assert_printed(cli_output_number(&dump.out, 0), "0");
+	assert_printed(cli_output_number(&dump.out, UINT64_MAX), "18446744073709551615");
+	assert_printed(cli_output_signed(&dump.out, -1), "-1");
+	assert_printed(cli_output_signed(&dump.out, INT64_MIN), "-9223372036854775808");
+	assert_printed(cli_output_hex(&dump.out, 0), "0x0");
+	assert_printed(cli_output_hex(&dump.out, 0xfedcba9876543210), "0xfedcba9876543210");
+	assert_printed(cli_output_hex_bytes(&dump.out, "\0\xff\x1f", 3), "00ff1f");
 }
 
-static void test_clean_text(void **state)
+static void cleans_text(void **state)
 {
 	(void)state;
-	assert_printed(dump_clean(&dump.out, "a\033[1m\n\177b", 8), "a?[1m??b");
-	/* two, three and four bytes stay; C1 control characters, cut, overlong and surrogate ones
-	 * do not */
-	assert_printed(dump_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9),
+	assert_printed(cli_output_clean(&dump.out, "a\033[1m\n\177b", 8), "a?[1m??b");
+	/* characters of two, three and four bytes; then C1 control, cut off, overlong and
+	 * surrogate ones */
+	assert_printed(cli_output_clean(&dump.out, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f", 9),
 		       "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
-	assert_printed(dump_clean(&dump.out, "\xc2\x9b", 2), "?");
-	assert_printed(dump_clean(&dump.out, "\xe2\x82", 2), "??");
-	assert_printed(dump_clean(&dump.out, "\xc0\xaf", 2), "??");
-	assert_printed(dump_clean(&dump.out, "\xed\xa0\x80", 3), "???");
-	assert_printed(dump_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
-	assert_printed(dump_clean(&dump.out, "\xff\xfe", 2), "??");
-	/* the direction of a line, and its end */
-	assert_printed(dump_clean(&dump.out,
-				  "a\xe2\x80\xae"
-				  "b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8",
-				  14),
+	assert_printed(cli_output_clean(&dump.out, "\xc2\x9b", 2), "?");
+	assert_printed(cli_output_clean(&dump.out, "\xe2\x82", 2), "??");
+	assert_printed(cli_output_clean(&dump.out, "\xc0\xaf", 2), "??");
+	assert_printed(cli_output_clean(&dump.out, "\xed\xa0\x80", 3), "???");
+	assert_printed(cli_output_clean(&dump.out, "\xf4\x90\x80\x80", 4), "????");
+	assert_printed(cli_output_clean(&dump.out, "\xff\xfe", 2), "??");
+	/* marks of bidirectional text, and a line separator */
+	assert_printed(cli_output_clean(&dump.out,
+					"a\xe2\x80\xae"
+					"b\xe2\x81\xa6\xe2\x80\x8f\xe2\x80\xa8",
+					14),
 		       "a?b???");
 }
 
-static void test_json_text(void **state)
+static void escapes_json_strings(void **state)
 {
+	struct cli_json_writer json = { .out = &dump.out };
+
 	(void)state;
-	assert_printed(dump_json_string(&dump.out, "a\"b\\c\n\0d", 8),
-		       "\"a\\\"b\\\\c\\u000a\\u0000d\"");
-	assert_printed(dump_json_string(&dump.out, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
-	assert_printed(dump_json_string(&dump.out, "\xe2\x80\xae\xe2\x80\xa8", 6),
-		       "\"\\u202e\\u2028\"");
-	assert_printed(dump_json_string(&dump.out,
-					"\xff"
-					"a\xe2\x82",
-					4),
+	assert_printed(cli_json_string(&json, "a\"b\\c\n\0d", 8), "\"a\\\"b\\\\c\\u000a\\u0000d\"");
+	assert_printed(cli_json_string(&json, "\177\xc2\x9b", 3), "\"\\u007f\\u009b\"");
+	assert_printed(cli_json_string(&json, "\xe2\x80\xae\xe2\x80\xa8", 6), "\"\\u202e\\u2028\"");
+	assert_printed(cli_json_string(&json,
+				       "\xff"
+				       "a\xe2\x82",
+				       4),
 		       "\"\xef\xbf\xbd"
 		       "a\xef\xbf\xbd\xef\xbf\xbd\"");
-	assert_printed(dump_json_string(&dump.out, "\xc3\xa9", 2), "\"\xc3\xa9\"");
+	assert_printed(cli_json_string(&json, "\xc3\xa9", 2), "\"\xc3\xa9\"");
 }
 
-/* More than the buffer holds, at once and bit by bit. */
-static void test_much(void **state)
+/* In one call and in many. */
+static void prints_more_than_the_buffer(void **state)
 {
 	size_t size = 3u << 20;
 	char *large = malloc(size);
@@ -136,10 +136,10 @@ static void test_much(void **state)
 	(void)state;
 	memset(large, 'x', size);
 	begin();
-	dump_put(&dump.out, large, size);
-	dump_bytes(&dump.out, large, size);
+	cli_output_bytes(&dump.out, large, size);
+	cli_output_hex_bytes(&dump.out, large, size);
 	for (size_t i = 0; i < size; i++)
-		dump_put(&dump.out, "y", 1);
+		cli_output_bytes(&dump.out, "y", 1);
 	assert_int_equal(strspn(printed(), "x"), size);
 	assert_int_equal(length, 4 * size);
 	assert_memory_equal(text + size, "7878", 4);
@@ -147,23 +147,23 @@ static void test_much(void **state)
 	free(large);
 }
 
-static void test_full_device(void **state)
+static void reports_a_full_device(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
 
 	(void)state;
-	assert_int_equal(dump_out_open(&dump.out, full), 0);
+	assert_int_equal(cli_output_open(&dump.out, full), 0);
 	setvbuf(full, NULL, _IONBF, 0);
-	dump_puts(&dump.out, "text");
-	dump_out_flush(&dump.out);
+	cli_output_text(&dump.out, "text");
+	cli_output_flush(&dump.out);
 	assert_true(dump.out.failed);
-	dump_out_close(&dump.out);
+	cli_output_close(&dump.out);
 	fclose(full);
 }
 
 /* ---- dump_select.c ---- */
 
-static void test_types(void **state)
+static void selects_types(void **state)
 {
 	struct dump chosen = { 0 };
 
@@ -180,19 +180,19 @@ static void test_types(void **state)
 	assert_null(dump_add_types(&chosen, "unknown"));
 	assert_true(dump_wants(&chosen, 201) && dump_wants(&chosen, 0));
 	assert_false(dump_wants(&chosen, PERCH_RECORD_MMAP));
-	assert_string_equal(dump_near_type("SAMPEL,MMAP", 6), "SAMPLE");
-	assert_string_equal(dump_near_type("namespace", 9), "NAMESPACES");
-	assert_string_equal(dump_near_type("Samples", 7), "SAMPLE");
-	assert_null(dump_near_type("cycles", 6));
-	assert_null(dump_near_type("", 0));
+	assert_string_equal(dump_similar_type("SAMPEL,MMAP", 6), "SAMPLE");
+	assert_string_equal(dump_similar_type("namespace", 9), "NAMESPACES");
+	assert_string_equal(dump_similar_type("Samples", 7), "SAMPLE");
+	assert_null(dump_similar_type("cycles", 6));
+	assert_null(dump_similar_type("", 0));
 	assert_string_equal(dump_add_types(&chosen, ""), "");
 	assert_string_equal(dump_add_types(&chosen, "-1"), "-1");
 	assert_string_equal(dump_add_types(&chosen, "9x"), "9x");
 	assert_string_equal(dump_add_types(&chosen, "99999999999"), "99999999999");
-	for (int i = 0; i < DUMP_MOST_TYPES; i++)
+	for (int i = 0; i < DUMP_MAX_TYPES; i++)
 		if (dump_add_types(&chosen, "9"))
 			return;
-	fail_msg("more types than there is room for");
+	fail_msg("more types than DUMP_MAX_TYPES were added");
 }
 
 /* ---- records ---- */
@@ -204,8 +204,8 @@ static void put(struct perch_writer *writer, struct built *built)
 	assert_int_equal(perch_writer_append(writer, &piece, 1, NULL), 0);
 }
 
-/* ID comes in front of what has a size. */
-static void put_sample(struct perch_writer *writer, uint64_t id, uint64_t said)
+/* nr: the number of entries that the callchain claims to have. */
+static void put_sample(struct perch_writer *writer, uint64_t id, uint64_t nr)
 {
 	struct built built;
 
@@ -215,7 +215,7 @@ static void put_sample(struct perch_writer *writer, uint64_t id, uint64_t said)
 	put_u32(&built, (uint32_t)-1);
 	put_u64(&built, 12000000034);
 	put_u64(&built, id);
-	put_u64(&built, said);
+	put_u64(&built, nr);
 	put_u64(&built, PERCH_CONTEXT_USER);
 	put_u64(&built, 0x401000);
 	end_record(&built);
@@ -238,7 +238,8 @@ static void put_comm(struct perch_writer *writer, const char *comm)
 	put(writer, &built);
 }
 
-/* A sample, one whose callchain is longer than it, a hostile name, a record of the file. */
+/* Four records: a sample, a sample whose callchain exceeds the record, a hostile name, and a record
+ * of the file format. */
 static int open_recording(void **state)
 {
 	static char path[] = "/tmp/perch-test-dump-XXXXXX";
@@ -263,7 +264,7 @@ static int open_recording(void **state)
 	put_u64(&built, UINT64_MAX);
 	end_record(&built);
 	put(writer, &built);
-	/* of a machine that tells nothing: the events' names, and little more */
+	/* a machine without files: the features are the names of events, and few others */
 	assert_int_equal(perch_machine_new(&machine, "/proc/none", NULL, NULL), 0);
 	assert_int_equal(perch_writer_describe(writer, machine, "1", 0, NULL, NULL), 0);
 	perch_machine_free(machine);
@@ -281,7 +282,7 @@ static int close_recording(void **state)
 	return 0;
 }
 
-/* Prints record number `wanted` alone; its place in the file is made 16. */
+/* Prints record number `wanted`, with 16 as its offset. */
 static const char *show(int wanted, bool json, bool raw)
 {
 	struct perch_record record;
@@ -302,7 +303,7 @@ static const char *show(int wanted, bool json, bool raw)
 	return printed();
 }
 
-static void test_sample(void **state)
+static void prints_a_sample(void **state)
 {
 	(void)state;
 	assert_string_equal(show(0, false, false),
@@ -323,7 +324,7 @@ static void test_sample(void **state)
 		"\"callchain\":[\"0xfffffffffffffe00\",\"0x401000\"]}}\n");
 }
 
-static void test_damaged(void **state)
+static void prints_bytes_of_damaged_records(void **state)
 {
 	const char *shown = show(1, false, false);
 
@@ -340,7 +341,7 @@ static void test_damaged(void **state)
 	assert_null(strstr(shown, "\"fields\""));
 }
 
-static void test_hostile_names(void **state)
+static void cleans_hostile_names(void **state)
 {
 	(void)state;
 	assert_string_equal(show(2, false, false), "0x10 COMM 56 bytes, faults?[2J\n"
@@ -357,8 +358,8 @@ static void test_hostile_names(void **state)
 		"\"comm\":\"\\u001b]0;x\\u0007\xef\xbf\xbd\\\"\",\"sample_id\":{"));
 }
 
-/* 2^53 is exact as a double, what is above is told as text. */
-static void test_large_numbers(void **state)
+/* 2^53 is exact as a double; numbers above are strings. */
+static void quotes_large_json_numbers(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -369,7 +370,7 @@ static void test_large_numbers(void **state)
 		"01000000000020000100000000000000ffffffffffffffff\"}\n");
 }
 
-static void test_header(void **state)
+static void prints_the_header(void **state)
 {
 	(void)state;
 	begin();
@@ -391,12 +392,17 @@ static void test_header(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	      cmocka_unit_test(test_clean_text),
-		cmocka_unit_test(test_json_text),     cmocka_unit_test(test_much),
-		cmocka_unit_test(test_full_device),   cmocka_unit_test(test_types),
-		cmocka_unit_test(test_sample),	      cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_large_numbers),
-		cmocka_unit_test(test_header),
+		cmocka_unit_test(prints_numbers),
+		cmocka_unit_test(cleans_text),
+		cmocka_unit_test(escapes_json_strings),
+		cmocka_unit_test(prints_more_than_the_buffer),
+		cmocka_unit_test(reports_a_full_device),
+		cmocka_unit_test(selects_types),
+		cmocka_unit_test(prints_a_sample),
+		cmocka_unit_test(prints_bytes_of_damaged_records),
+		cmocka_unit_test(cleans_hostile_names),
+		cmocka_unit_test(quotes_large_json_numbers),
+		cmocka_unit_test(prints_the_header),
 	};
 
 	return cmocka_run_group_tests(tests, open_recording, close_recording);

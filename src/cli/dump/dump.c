@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perch dump: shows every record of a file with every field. */
+/* perch dump: prints every record of a file with all its fields. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,16 +10,18 @@
 #include "options.h"
 #include "recording.h"
 
+#define COMMAND "dump"
+
 const struct cli_usage cli_dump_usage = {
-	.name = "dump",
+	.name = COMMAND,
 	.operands = "[OPTIONS] [FILE]",
-	.summary = "Shows every record of a perf.data file with all its fields.",
+	.summary = "Prints every record of a perf.data file with all its fields.",
 };
 
 static int set_types(void *value, const char *argument, bool negated)
 {
 	struct dump *dump = value;
-	const char *wrong, *near;
+	const char *wrong, *similar;
 	int length;
 
 	dump->filtered = !negated;
@@ -32,17 +34,16 @@ static int set_types(void *value, const char *argument, bool negated)
 	if (!wrong)
 		return 0;
 	if (dump->nr_types == CLI_NR(dump->types))
-		return cli_usage_error("dump", "more than %zu types", CLI_NR(dump->types));
+		return cli_usage_error(COMMAND, "-t has more than %zu types", CLI_NR(dump->types));
 	length = (int)strcspn(wrong, ",");
-	near = dump_near_type(wrong, length);
-	if (near)
-		return cli_usage_error("dump", "no type of record '%.*s', but %s is one", length,
-				       wrong, near);
-	return cli_usage_error(
-		"dump",
-		"no type of record '%.*s': they are called as report --stats shows them (SAMPLE, "
-		"MMAP2), or by their numbers",
-		length, wrong);
+	similar = dump_similar_type(wrong, length);
+	if (similar)
+		return cli_usage_error(COMMAND, "no record type '%.*s'. Did you mean %s?", length,
+				       wrong, similar);
+	return cli_usage_error(COMMAND,
+			       "no record type '%.*s': use names as report --stats prints them "
+			       "(SAMPLE, MMAP2), or numbers",
+			       length, wrong);
 }
 
 static int set_limit(void *value, const char *argument, bool negated)
@@ -56,19 +57,19 @@ static int set_limit(void *value, const char *argument, bool negated)
 	errno = 0;
 	dump->limit = strtoull(argument, &end, 10);
 	if (!isdigit((unsigned char)argument[0]) || *end || errno)
-		return cli_usage_error("dump", "'%s' is no number of records", argument);
+		return cli_usage_error(COMMAND, "-n %s: not a number of records", argument);
 	return 0;
 }
 
-static void put_record(struct dump *dump, const struct perch_record *record, const char *trouble)
+static void put_record(struct dump *dump, const struct perch_record *record, const char *error)
 {
 	if (dump->json)
-		dump_json_record(dump, record, trouble);
+		dump_json_record(dump, record, error);
 	else
-		dump_text_record(dump, record, trouble);
+		dump_text_record(dump, record, error);
 }
 
-/* 0, or negative when reading failed and that was told. */
+/* 0, or a negative errno after it has printed an error of the file. */
 static int put_records(struct dump *dump, struct cli_recording *recording)
 {
 	struct perch_record record;
@@ -82,7 +83,7 @@ static int put_records(struct dump *dump, struct cli_recording *recording)
 		if (!rc)
 			return 0;
 		if (rc < 0 && rc != -EBADMSG) {
-			cli_error("dump", &err);
+			cli_error(COMMAND, &err);
 			return rc;
 		}
 		if (rc > 0)
@@ -99,8 +100,8 @@ static int run(struct dump *dump, struct cli_recording *recording)
 {
 	int rc = 0;
 
-	if (dump_out_open(&dump->out, stdout)) {
-		cli_note("dump", "out of memory");
+	if (cli_output_open(&dump->out, stdout)) {
+		cli_note(COMMAND, "out of memory");
 		return CLI_EXIT_FAILURE;
 	}
 	if (dump->header || dump->header_only) {
@@ -111,12 +112,12 @@ static int run(struct dump *dump, struct cli_recording *recording)
 	}
 	if (!dump->header_only)
 		rc = put_records(dump, recording);
-	dump_out_flush(&dump->out);
+	cli_output_flush(&dump->out);
 	if (fflush(stdout) || dump->out.failed) {
-		cli_note("dump", "standard output cannot take the text: it is cut off");
+		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
 		rc = -EIO;
 	}
-	dump_out_close(&dump->out);
+	cli_output_close(&dump->out);
 	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
 
@@ -127,19 +128,19 @@ int perch_cmd_dump(int argc, char **argv)
 		{ 'i', "input", "FILE",
 		  "the file, directory or pipe to read, - for standard input (perf.data)",
 		  CLI_STRING, &dump.path, NULL, false, false },
-		{ 'j', "json", NULL, "an object of JSON a line", CLI_FLAG, &dump.json, NULL, false,
-		  false },
-		{ 'x', "hex", NULL, "the bytes of each record too", CLI_FLAG, &dump.raw, NULL,
+		{ 'j', "json", NULL, "print JSON, one object per line", CLI_FLAG, &dump.json, NULL,
 		  false, false },
-		{ 0, "header", NULL, "header, events and features first", CLI_FLAG, &dump.header,
-		  NULL, false, false },
-		{ 0, "header-only", NULL, "those, and no records", CLI_FLAG, &dump.header_only,
-		  NULL, false, false },
-		{ 't', "type", "NAMES", "only records of these types (SAMPLE,MMAP2)", CLI_CALL,
-		  &dump, set_types, false, false },
-		{ 0, "time", NULL, "in the order of time, not of the file", CLI_FLAG, &dump.by_time,
-		  NULL, false, false },
-		{ 'n', "number", "N", "at most N records", CLI_CALL, &dump, set_limit, false,
+		{ 'x', "hex", NULL, "print the bytes of each record too", CLI_FLAG, &dump.raw, NULL,
+		  false, false },
+		{ 0, "header", NULL, "print header, events and features first", CLI_FLAG,
+		  &dump.header, NULL, false, false },
+		{ 0, "header-only", NULL, "print only these, no records", CLI_FLAG,
+		  &dump.header_only, NULL, false, false },
+		{ 't', "type", "NAMES", "print only records of these types (SAMPLE,MMAP2)",
+		  CLI_CALL, &dump, set_types, false, false },
+		{ 0, "time", NULL, "sort records by time", CLI_FLAG, &dump.by_time, NULL, false,
+		  false },
+		{ 'n', "number", "N", "print at most N records", CLI_CALL, &dump, set_limit, false,
 		  false },
 	};
 	int next = cli_parse(&cli_dump_usage, options, CLI_NR(options), argc, argv);
@@ -152,17 +153,17 @@ int perch_cmd_dump(int argc, char **argv)
 				  argv + next);
 	}
 	if (next < argc)
-		return cli_usage_error("dump", "'%s' is one file too many", argv[next]);
-	status = cli_recording_open(&recording, "dump", dump.path,
+		return cli_usage_error(COMMAND, "'%s' is a second file: name one file", argv[next]);
+	status = cli_recording_open(&recording, COMMAND, dump.path,
 				    dump.by_time ? PERCH_ORDER_TIME : PERCH_ORDER_FILE, NULL);
 	if (status)
 		return status;
-	recording.damaged_shown = true;
+	recording.prints_damaged = true;
 	dump.reader = recording.reader;
 	status = run(&dump, &recording);
-	/* of a file that was not read to its end nothing is known */
+	/* damage is known only after the file was read to its end */
 	if (!dump.header_only && !dump.limited)
-		cli_recording_tell_damage(&recording);
+		cli_recording_print_damage(&recording);
 	cli_recording_close(&recording);
 	return status;
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Which records are shown, and whose they are. */
+/* Which records are printed, and to which event they belong. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/edit_distance.h"
 #include "dump.h"
 
-#define LAST_NAMED 256 /* types beyond have no names */
+#define NAMED_TYPES  256 /* types from here on have no names */
+#define MAX_DISTANCE 2	 /* of a suggestion */
 
-/* A type by its name, or its number; -1 when it is none. */
+/* A type by its name or number; -1: neither. */
 static int64_t type_of(const char *word, size_t length)
 {
 	char *end;
 	unsigned long number;
 
-	for (uint32_t type = 0; type < LAST_NAMED; type++) {
+	for (uint32_t type = 0; type < NAMED_TYPES; type++) {
 		const char *name = perch_record_name(type);
 
 		if (name && strlen(name) == length && !strncasecmp(name, word, length))
@@ -29,31 +31,26 @@ static int64_t type_of(const char *word, size_t length)
 	return end == word + length && !errno && number <= UINT32_MAX ? (int64_t)number : -1;
 }
 
-/* Letters that two words have in common at their start and, of what is left, at their end; case
- * aside. */
-static size_t common(const char *one, size_t length, const char *other, size_t other_length)
+const char *dump_similar_type(const char *word, size_t length)
 {
-	size_t start = 0, end = 0;
+	char text[PERCH__EDIT_LONGEST + 1];
+	unsigned best = MAX_DISTANCE + 1;
+	const char *found = NULL;
 
-	while (start < length && start < other_length &&
-	       !strncasecmp(one + start, other + start, 1))
-		start++;
-	while (start + end < length && start + end < other_length &&
-	       !strncasecmp(one + length - end - 1, other + other_length - end - 1, 1))
-		end++;
-	return start + end;
-}
-
-const char *dump_near_type(const char *word, size_t length)
-{
-	for (uint32_t type = 0; length > 2 && type < LAST_NAMED; type++) {
+	if (length <= MAX_DISTANCE || length >= sizeof(text))
+		return NULL;
+	memcpy(text, word, length);
+	text[length] = '\0';
+	for (uint32_t type = 0; type < NAMED_TYPES; type++) {
 		const char *name = perch_record_name(type);
-		size_t other = name ? strlen(name) : 0, longer = other > length ? other : length;
+		unsigned distance = name ? perch__edit_distance(text, name) : best;
 
-		if (name && common(word, length, name, other) + 2 >= longer)
-			return name;
+		if (distance < best) {
+			best = distance;
+			found = name;
+		}
 	}
-	return NULL;
+	return found;
 }
 
 const char *dump_add_types(struct dump *dump, const char *names)
@@ -64,7 +61,7 @@ const char *dump_add_types(struct dump *dump, const char *names)
 			       !strncasecmp(names, DUMP_UNNAMED, length);
 		int64_t type = unnamed ? 0 : type_of(names, length);
 
-		if (type < 0 || dump->nr_types == DUMP_MOST_TYPES)
+		if (type < 0 || dump->nr_types == DUMP_MAX_TYPES)
 			return names;
 		dump->unnamed |= unnamed;
 		if (!unnamed)

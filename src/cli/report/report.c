@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* perch report: where the samples fell. */
+/* perch report: a profile of the samples of a file. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "options.h"
 #include "report.h"
 
+#define COMMAND "report"
+
 const struct cli_usage cli_report_usage = {
-	.name = "report",
+	.name = COMMAND,
 	.operands = "[OPTIONS]",
-	.summary = "Shows where the samples of a perf.data file fell.",
+	.summary = "Prints a profile of the samples of a perf.data file.",
 };
 
 static const struct report_key keys[] = {
@@ -21,41 +24,50 @@ static const struct report_key keys[] = {
 	{ "cpu", NULL, PERCH_KEY_CPU, "CPU" },
 };
 
+static const struct report_key *find_key(const char *name, size_t length)
+{
+	for (size_t i = 0; i < CLI_NR(keys); i++)
+		if ((strlen(keys[i].name) == length && !strncmp(keys[i].name, name, length)) ||
+		    (keys[i].alias && strlen(keys[i].alias) == length &&
+		     !strncmp(keys[i].alias, name, length)))
+			return &keys[i];
+	return NULL;
+}
+
+static bool has_key(const struct report *report, const struct report_key *key)
+{
+	for (size_t i = 0; i < report->nr_keys; i++)
+		if (report->keys[i] == key)
+			return true;
+	return false;
+}
+
 static int set_keys(void *value, const char *argument, bool negated)
 {
 	struct report *report = value;
 	const char *at = argument;
 
 	if (negated)
-		return cli_usage_error("report", "--no-sort makes no sense");
+		return cli_usage_error(COMMAND, "--sort cannot be negated");
 	report->nr_keys = 0;
 	while (true) {
 		size_t length = strcspn(at, ",");
-		const struct report_key *found = NULL;
+		const struct report_key *key = find_key(at, length);
 
-		for (size_t i = 0; i < CLI_NR(keys); i++)
-			if ((strlen(keys[i].name) == length &&
-			     !strncmp(keys[i].name, at, length)) ||
-			    (keys[i].alias && strlen(keys[i].alias) == length &&
-			     !strncmp(keys[i].alias, at, length)))
-				found = &keys[i];
-		if (!found)
+		if (!key)
 			return cli_usage_error(
-				"report",
-				"no sort key '%.*s': there are comm, dso, sym, pid, tid and cpu",
+				COMMAND, "no sort key '%.*s': use comm, dso, sym, pid, tid or cpu",
 				(int)length, at);
-		for (size_t i = 0; i < report->nr_keys; i++)
-			if (report->keys[i] == found)
-				found = NULL;
-		if (found)
-			report->keys[report->nr_keys++] = found;
+		if (!has_key(report, key))
+			report->keys[report->nr_keys++] = key;
 		if (!at[length])
 			return 0;
 		at += length + 1;
 	}
 }
 
-/* perf's -g has more parts ("graph,0.5,caller"): of those the order and the limit are ours too. */
+/* The argument of perf's -g has more parts ("graph,0.5,caller"). The order and the limit are used,
+ * the kind of graph is ignored. */
 static int set_graph(void *value, const char *argument, bool negated)
 {
 	struct report *report = value;
@@ -83,9 +95,9 @@ static int set_graph(void *value, const char *argument, bool negated)
 			report->graph_limit = limit;
 		else if (strncmp(at, "graph", length) && strncmp(at, "function", length) &&
 			 strncmp(at, "percent", length))
-			return cli_usage_error(
-				"report", "no call graph '%.*s': there are none, caller and callee",
-				(int)length, at);
+			return cli_usage_error(COMMAND,
+					       "no call graph '%.*s': use none, caller or callee",
+					       (int)length, at);
 		at += length + (at[length] == ',');
 	}
 	return 0;
@@ -99,7 +111,7 @@ static int set_limit(void *value, const char *argument, bool negated)
 	report->percent_limit = negated ? 0 : strtod(argument, &end);
 	if (!negated && (end == argument || *end ||
 			 !(report->percent_limit >= 0 && report->percent_limit <= 100)))
-		return cli_usage_error("report", "'%s' is no percentage", argument);
+		return cli_usage_error(COMMAND, "'%s' is not a percentage from 0 to 100", argument);
 	report->graph_limit = negated ? 0.5 : report->percent_limit;
 	return 0;
 }
@@ -114,7 +126,7 @@ static int set_children(void *value, const char *argument, bool negated)
 	return 0;
 }
 
-/* Adds all samples up. Returns 0, or negative when failed and told. */
+/* Adds all samples to a new profile. 0, or a negative number after it has printed an error. */
 static int read_samples(const struct report *report, struct cli_recording *recording,
 			struct perch_profile **profile, bool *chains)
 {
@@ -126,7 +138,7 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 	for (size_t i = 0; i < report->nr_keys; i++)
 		wanted |= report->keys[i]->key;
 	if (perch_profile_new(profile, recording->processes, recording->symbols, wanted, &err)) {
-		cli_error("report", &err);
+		cli_error(COMMAND, &err);
 		return -1;
 	}
 	*chains = false;
@@ -135,7 +147,7 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 			continue;
 		*chains |= record.sample.callchain.nr > 0;
 		if (perch_profile_add(*profile, &record, &err)) {
-			cli_error("report", &err);
+			cli_error(COMMAND, &err);
 			return -1;
 		}
 		if (++counter % 65536 == 0) {
@@ -147,15 +159,15 @@ static int read_samples(const struct report *report, struct cli_recording *recor
 	}
 	cli_progress("reading samples", 1, 1);
 	if (rc == 0 && perch_profile_finish(*profile, &err)) {
-		cli_error("report", &err);
+		cli_error(COMMAND, &err);
 		rc = -1;
 	}
 	return rc;
 }
 
-/* As perf does: children when there are call chains, from the caller down; without children, from
- * the callee up. */
-static void settle_graph(struct report *report, bool chains)
+/* perf's defaults: with call chains, --children and caller graphs; with --no-children, callee
+ * graphs. */
+static void set_default_graph(struct report *report, bool chains)
 {
 	if (!report->children_set)
 		report->children = chains;
@@ -181,7 +193,7 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 		perch_profile_free(profile);
 		return CLI_EXIT_FAILURE;
 	}
-	settle_graph(report, chains);
+	set_default_graph(report, chains);
 	if (!report->header)
 		fputs("# To display the perf.data header info, please use --header/--header-only options.\n#\n",
 		      out);
@@ -199,15 +211,15 @@ static int print_report(FILE *out, struct report *report, struct cli_recording *
 	perch_reader_get_damage(recording->reader, &damage);
 	if (!printed && !damage.missing_bytes && !damage.corrupt_bytes)
 		cli_note(
-			"report",
-			"%s has no samples. A program that ran for less than a sample's period leaves none: record longer or with a higher -F.",
+			COMMAND,
+			"%s has no samples: a program that runs for less than one sample period causes "
+			"none; record for longer, or with a higher frequency (-F)",
 			recording->path);
 	return rc;
 }
 
-/* record --call-graph dwarf: what is to be unwound from a copy of the stack is not in the call
- * chains. */
-static void tell_unwound(const struct cli_recording *recording)
+/* Files of record --call-graph dwarf have copies of the stack in place of user call chains. */
+static void print_stack_copies(const struct cli_recording *recording)
 {
 	const struct perch_file_event *events;
 	size_t nr = perch_reader_events(recording->reader, &events);
@@ -215,18 +227,70 @@ static void tell_unwound(const struct cli_recording *recording)
 	for (size_t i = 0; i < nr; i++)
 		if (events[i].attr.sample_type & PERCH_SAMPLE_STACK_USER) {
 			cli_note(
-				"report",
-				"the samples hold copies of user stacks, which this version does not unwind: call "
-				"chains are those of the kernel. Record with -g to have user space in them.");
+				COMMAND,
+				"the samples have copies of user stacks, which this version does not unwind: "
+				"call chains have only kernel functions; record with -g for user functions");
 			return;
 		}
+}
+
+/* ---- --stats ---- */
+
+#define TYPES 256 /* types from here on are counted together */
+
+/* Numbers of records by type. */
+static void put_counts(FILE *out, const uint64_t *counts)
+{
+	uint64_t total = 0;
+
+	for (size_t type = 0; type <= TYPES; type++)
+		total += counts[type];
+	fprintf(out, "%20s events: %10" PRIu64 "\n", "TOTAL", total);
+	for (size_t type = 0; type <= TYPES; type++) {
+		const char *name = type < TYPES ? perch_record_name(type) : NULL;
+
+		if (counts[type])
+			fprintf(out, "%20s events: %10" PRIu64 "  (%4.1f%%)\n",
+				name ? name : "UNKNOWN", counts[type],
+				100.0 * counts[type] / total);
+	}
+}
+
+static int print_stats(FILE *out, struct cli_recording *recording)
+{
+	static uint64_t counts[TYPES + 1];
+	const struct perch_file_event *events;
+	size_t nr = perch_reader_events(recording->reader, &events);
+	uint64_t *samples = calloc(nr + 1, sizeof(*samples));
+	struct perch_record record;
+	int rc;
+
+	if (!samples) {
+		cli_note(COMMAND, "no memory for %zu events", nr);
+		return CLI_EXIT_FAILURE;
+	}
+	while ((rc = cli_recording_next(recording, &record)) > 0) {
+		counts[record.type < TYPES ? record.type : TYPES]++;
+		if (record.type == PERCH_RECORD_SAMPLE && record.event < nr)
+			samples[record.event]++;
+	}
+	fputs("\nAggregated stats:\n", out);
+	put_counts(out, counts);
+	for (size_t i = 0; i < nr; i++) {
+		cli_put_clean(out, events[i].name);
+		fputs(" stats:\n", out);
+		if (samples[i])
+			fprintf(out, "%20s events: %10" PRIu64 "\n", "SAMPLE", samples[i]);
+	}
+	free(samples);
+	return rc < 0 ? CLI_EXIT_FAILURE : 0;
 }
 
 static int refuse_raw(void *value, const char *argument, bool negated)
 {
 	(void)value, (void)argument, (void)negated;
-	return cli_usage_error(
-		"report", "there is no -D here: 'perch dump' shows every record with its fields");
+	return cli_usage_error(COMMAND,
+			       "no option -D: 'perch dump' prints every record with its fields");
 }
 
 int perch_cmd_report(int argc, char **argv)
@@ -241,26 +305,25 @@ int perch_cmd_report(int argc, char **argv)
 		{ 'i', "input", "FILE",
 		  "the file, directory or pipe to read, - for standard input (perf.data)",
 		  CLI_STRING, &report.input, NULL, false, false },
-		{ 's', "sort", "KEYS",
-		  "what tells lines apart: comm,dso,sym,pid,tid,cpu (comm,dso,sym)", CLI_CALL,
-		  &report, set_keys, false, false },
+		{ 's', "sort", "KEYS", "sort keys: comm,dso,sym,pid,tid,cpu (comm,dso,sym)",
+		  CLI_CALL, &report, set_keys, false, false },
 		{ 0, "children", NULL,
-		  "add the samples of what a function called to it (the default with call chains)",
+		  "add the samples of called functions to their callers (default with call chains)",
 		  CLI_CALL, &report, set_children, false, false },
-		{ 'g', "call-graph", "ORDER", "call graph below each line: none, caller or callee",
+		{ 'g', "call-graph", "ORDER", "call graph below each row: none, caller or callee",
 		  CLI_CALL, &report, set_graph, true, false },
-		{ 0, "percent-limit", "P", "leave lines and branches below P percent out", CLI_CALL,
+		{ 0, "percent-limit", "P", "leave out rows and branches below P percent", CLI_CALL,
 		  &report, set_limit, false, false },
-		{ 0, "stats", NULL, "count the records of each type instead", CLI_FLAG,
+		{ 0, "stats", NULL, "print the number of records of each type instead", CLI_FLAG,
 		  &report.stats, NULL, false, false },
-		{ 0, "header", NULL, "show what the file says of its recording, too", CLI_FLAG,
-		  &report.header, NULL, false, false },
-		{ 0, "header-only", NULL, "show only that", CLI_FLAG, &report.header_only, NULL,
-		  false, false },
-		{ 0, "kallsyms", "FILE", "the kernel's symbols (/proc/kallsyms)", CLI_STRING,
-		  &report.kallsyms, NULL, false, false },
-		{ 0, "stdio", NULL, "text on standard output (the only way)", CLI_FLAG, &stdio,
+		{ 0, "header", NULL, "print the header of the file, too", CLI_FLAG, &report.header,
 		  NULL, false, false },
+		{ 0, "header-only", NULL, "print only the header", CLI_FLAG, &report.header_only,
+		  NULL, false, false },
+		{ 0, "kallsyms", "FILE", "kernel symbols (/proc/kallsyms)", CLI_STRING,
+		  &report.kallsyms, NULL, false, false },
+		{ 0, "stdio", NULL, "text on standard output (always so)", CLI_FLAG, &stdio, NULL,
+		  false, false },
 		{ 'D', "dump-raw-trace", NULL, "", CLI_CALL, NULL, refuse_raw, false, true },
 	};
 	int next = cli_parse(&cli_report_usage, options, CLI_NR(options), argc, argv);
@@ -268,9 +331,9 @@ int perch_cmd_report(int argc, char **argv)
 	int status;
 
 	if (next < argc)
-		return cli_usage_error("report", "'%s' is no option; a file is named by -i",
+		return cli_usage_error(COMMAND, "'%s' is not an option; name a file with -i",
 				       argv[next]);
-	status = cli_recording_open(&recording, "report", report.input,
+	status = cli_recording_open(&recording, COMMAND, report.input,
 				    report.stats ? PERCH_ORDER_FILE : PERCH_ORDER_TIME,
 				    report.kallsyms);
 	if (status)
@@ -278,17 +341,17 @@ int perch_cmd_report(int argc, char **argv)
 	if (report.header || report.header_only)
 		perch_reader_print_header(recording.reader, stdout);
 	if (report.stats)
-		status = report_stats(stdout, &recording);
+		status = print_stats(stdout, &recording);
 	else if (!report.header_only)
 		status = print_report(stdout, &report, &recording);
 	if (fflush(stdout) || ferror(stdout)) {
-		cli_note("report", "standard output cannot take the text: it is cut off");
+		cli_note(COMMAND, "the output is incomplete: standard output cannot be written");
 		status = CLI_EXIT_FAILURE;
 	}
 	if (!report.header_only && !report.stats)
-		tell_unwound(&recording);
+		print_stack_copies(&recording);
 	if (!report.header_only)
-		cli_recording_tell_damage(&recording);
+		cli_recording_print_damage(&recording);
 	cli_recording_close(&recording);
 	return status;
 }

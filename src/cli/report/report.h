@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* perch report: options in report.c, then the table (report_print.c), then its call graphs
+ * (report_graph.c). */
 #ifndef PERCH_CLI_REPORT_H
 #define PERCH_CLI_REPORT_H
 
@@ -23,20 +25,19 @@ struct report {
 	bool children_set;
 	enum report_graph graph;
 	bool graph_set;
-	double percent_limit;		  /* lines below it are left out */
-	double graph_limit;		  /* branches below it are left out */
-	const struct report_key *keys[8]; /* in the order asked */
+	double percent_limit;		  /* rows below are left out */
+	double graph_limit;		  /* branches below are left out */
+	const struct report_key *keys[8]; /* in the order of -s */
 	size_t nr_keys;
 	bool stats, header, header_only;
 };
 
-/* One event's report. total: sum of its periods. */
+/* Prints the rows of one event. Exit status. */
 int report_print_event(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, unsigned event, const char *name);
-/* The call graph below a line. parent: the period the line stands for. Prints a blank line after it
- * unless empty. */
+/* Prints the call graph of a row, and a blank line unless the graph is empty. total: the period of
+ * the event. Exit status. */
 int report_print_graph(FILE *out, const struct report *report, struct cli_recording *recording,
 		       struct perch_profile *profile, const struct perch_row *row, uint64_t total);
-/* `perf report --stats`. */
-int report_stats(FILE *out, struct cli_recording *recording);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call graphs as text, in the form that perf's users know. */
+/* Call graphs as text, in perf's format. */
 #include <inttypes.h>
 
 #include "options.h"
@@ -13,7 +13,7 @@ struct graph {
 	int margin;
 };
 
-#define MAX_DEPTH 60 /* of branches: the mask of open lines is a word */
+#define MAX_DEPTH 60 /* of branches: open branches are bits of a 64-bit word */
 
 static void left_margin(const struct graph *graph)
 {
@@ -29,12 +29,13 @@ static void put_frame(const struct graph *graph, const struct perch_frame *frame
 	putc('\n', graph->out);
 }
 
-/* The only child of a call that ends nowhere itself: shown as one run with it. 0: there is none. */
+/* The child of a node with one child and no samples of its own; both are printed as one chain. Else
+ * 0. */
 static uint32_t only_child(const struct graph *graph, uint32_t at)
 {
 	const struct perch_call_graph_node *call = &graph->call[at];
 
-	/* the same period: nothing ends here, and no small branch was left out */
+	/* a different period: samples of its own, or a branch below the limit */
 	if (!call->first_child || graph->call[call->first_child].period != call->period)
 		return 0;
 	return call->first_child;
@@ -46,9 +47,8 @@ static void put_pipes(const struct graph *graph, int depth, uint64_t open)
 		fprintf(graph->out, "%s          ", open & 1ull << i ? "|" : " ");
 }
 
-/* A run of frames, the first with its percentage, the others below it. Returns the last of the run.
- */
-static uint32_t put_run(const struct graph *graph, uint32_t at, int depth, uint64_t open)
+/* Prints a chain of frames, the first one with its percentage. Returns the last node. */
+static uint32_t put_chain(const struct graph *graph, uint32_t at, int depth, uint64_t open)
 {
 	bool first = true;
 
@@ -85,7 +85,7 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 		left_margin(graph);
 		put_pipes(graph, depth, open);
 		putc('\n', graph->out);
-		last = put_run(graph, at, depth, below);
+		last = put_chain(graph, at, depth, below);
 		put_branches(graph, graph->call[last].first_child, depth + 1,
 			     below | 1ull << depth);
 		any = true;
@@ -95,8 +95,8 @@ static bool put_branches(const struct graph *graph, uint32_t at, int depth, uint
 	return any;
 }
 
-/* The whole line's period goes through one run: it is shown without a percentage. Returns what
- * comes below it. */
+/* Prints the chain that has the whole period of the row, without a percentage. Returns the first
+ * node below. */
 static uint32_t put_trunk(struct graph *graph, uint32_t at, bool skip_first)
 {
 	bool printed = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a report, in perf's columns. */
+/* The rows of a report, in perf's columns. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct table {
 	const struct report *report;
 	struct cli_recording *recording;
 	size_t width[8];
-	/* the last one, as text: of many lines with few samples most are alike */
+	/* the last percentage as text: many rows with few samples have the same one */
 	struct share {
 		uint64_t period;
 		char text[32];
@@ -26,7 +26,7 @@ static const char *comm_of(const struct perch_row *row, char *buffer, size_t siz
 	return buffer;
 }
 
-/* Characters, not bytes, so that columns stay straight. */
+/* Columns are characters, not bytes. */
 static size_t columns_of(const char *text)
 {
 	size_t nr = 0;
@@ -50,8 +50,8 @@ static void put_padded(FILE *out, const char *text, size_t width)
 	}
 }
 
-/* "%-#*.16" PRIx64 of printf, without its price: a stripped program's report is mostly such lines.
- */
+/* As "%-#*.16" PRIx64; printf takes longer, and the report of a stripped program has many
+ * addresses. */
 static void put_address(FILE *out, uint64_t address, size_t width)
 {
 	char text[ADDRESS_WIDTH + 1], *at = text + ADDRESS_WIDTH;
@@ -154,7 +154,7 @@ static void put_titles(const struct table *table)
 	fputs("\n#\n", out);
 }
 
-/* 1234 as it is, 804133 as 804K: perf's way to say how many samples there were. */
+/* 1234 as it is, 804133 as 804K, as perf does. */
 static void put_samples(FILE *out, uint64_t nr)
 {
 	static const char units[] = " KMG";

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text output through one large buffer, for commands that print many millions of lines: printf
+ * would take longer than reading the file.
+ */
+#ifndef PERCH_CLI_OUTPUT_H
+#define PERCH_CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct cli_output {
+	FILE *stream;
+	char *buffer;
+	size_t used;
+	bool failed; /* a write failed; later text is discarded or lost */
+};
+
+int cli_output_open(struct cli_output *out, FILE *stream); /* 0 or -ENOMEM */
+void cli_output_flush(struct cli_output *out);
+void cli_output_close(struct cli_output *out);
+
+void cli_output_bytes(struct cli_output *out, const void *text, size_t length);
+void cli_output_text(struct cli_output *out, const char *text);
+void cli_output_spaces(struct cli_output *out, size_t nr);
+void cli_output_number(struct cli_output *out, uint64_t number);
+void cli_output_signed(struct cli_output *out, int64_t number);
+void cli_output_hex(struct cli_output *out, uint64_t number); /* "0x1f" */
+/* Two digits for each byte: "00ff1f". */
+void cli_output_hex_bytes(struct cli_output *out, const void *bytes, size_t length);
+/* Text from a file for a terminal: '?' for what is not printable or not UTF-8. */
+void cli_output_clean(struct cli_output *out, const char *text, size_t length);
+
+#endif
