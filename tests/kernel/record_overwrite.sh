@@ -234,7 +234,7 @@ verdict $? "a refused recording makes no file"
 # rings that are smaller than one sample are refused
 for how in --overwrite --no-overwrite; do
 	record "$how" --call-graph dwarf,32760 -m 16K -e cpu-clock -o r.data -- true
-	[ $? -eq 1 ] && grep -q 'no room for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
+	[ $? -eq 1 ] && grep -q 'too small for a sample' out && grep -q '64 KiB' out && [ ! -e r.data ]
 	verdict $? "rings of 16K for stacks of 32K are refused: $how"
 done
 
