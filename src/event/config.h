@@ -19,8 +19,7 @@ struct perch__format {
 
 /* Parses the text of a format file. Returns -EBADMSG when it is invalid. */
 int perch__format_parse(struct perch__format *format, const char *text);
-/* Stores a value in the bits of the format, low bits first. Returns -ERANGE when it has more bits.
- */
+/* Stores a value in the bits of the format, low bits first. -ERANGE: the value has more bits. */
 int perch__format_apply(const struct perch__format *format, struct perch_attr *attr,
 			uint64_t value);
 /* The field named "config", "config1" ... "config4", or NULL. */

@@ -7,12 +7,10 @@
 
 #include "elf_lookup.h"
 
-#define STRINGS_MAX                                                                     \
-	((size_t)256 << 20)   /* bytes of names; a browser with all symbols has 150 MiB \
-			       */
-#define SUGGEST_MAX    400000 /* functions to compare with a name, to limit the time */
-#define CHUNK	       1024   /* symbols per read */
-#define VERSION_HIDDEN 0x8000 /* bit of a version number: not the default version */
+#define STRINGS_MAX    (256u << 20) /* bytes of names; a browser with all symbols has 150 MiB */
+#define SUGGEST_MAX    400000	    /* functions to compare with a name, to limit the time */
+#define CHUNK	       1024	    /* symbols per read */
+#define VERSION_HIDDEN 0x8000	    /* bit of a version number: not the default version */
 
 struct symbol {
 	const char *name;

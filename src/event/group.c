@@ -77,8 +77,7 @@ static size_t find_group(const struct split *split, uint32_t pmu)
 	return group;
 }
 
-/* Whether one name stands for both events, on two PMUs. The sites of a USDT probe are on one PMU.
- */
+/* Whether both events have one name and two PMUs. The sites of a USDT probe are on one PMU. */
 static bool are_copies(const struct perch_event *one, const struct perch_event *other)
 {
 	return one->first == other->first &&

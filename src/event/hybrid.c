@@ -104,8 +104,7 @@ static const char *const arm_names[PERCH_COUNT_HW_MAX][2] = {
 	[PERCH_COUNT_HW_STALLED_CYCLES_BACKEND] = { "stall_backend" },
 };
 
-/* Uses the PMU's own event for a generic event. Returns 1; 0 when it has none; or a negative errno.
- */
+/* Applies the PMU's event for a generic event. Returns 1; 0 when it has none; or -errno. */
 static int set_own_event(struct perch__parser *parser, const struct perch_attr *attr,
 			 const struct perch_pmu *pmu, size_t at, struct perch_event *event)
 {

@@ -95,8 +95,7 @@ void perch__drop_events(struct perch_events *events, size_t nr);
 
 /* ---- generic.c, cache.c: names that do not depend on the machine ---- */
 
-/* Sets type and config of a hardware, software, cache or raw event. Returns false for other words.
- */
+/* Sets type and config of a hardware, software, cache or raw event. False for other words. */
 bool perch__find_generic_event(const char *word, struct perch_attr *attr);
 /* Sets the config of a cache event. Returns false for other words. *legal is false for a name that
  * no cache has, as "iTLB-stores". */

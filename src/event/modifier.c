@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modifiers: in which modes an event counts, how precise its samples are, and how it is scheduled.
- */
+/* Modifiers: the modes in which an event counts, its precision, and how it is scheduled. */
 #include <errno.h>
 #include <string.h>
 

@@ -34,8 +34,7 @@ struct search {
 	size_t suggested;
 };
 
-/* Returns the string at *at, which must end within *size bytes, and moves both after it; or NULL.
- */
+/* Returns the string at *at and moves *at after it. NULL when it exceeds *size bytes. */
 static const char *take_string(const char **at, size_t *size)
 {
 	const char *text = *at;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds small ELF files with functions, versions and USDT probes, of either class and byte order.
- */
+/* Builds small ELF files with functions, versions and USDT probes, of any class and endian. */
 #ifndef PERCH_TEST_ELF_FIXTURE_H
 #define PERCH_TEST_ELF_FIXTURE_H
 

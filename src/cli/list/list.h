@@ -69,8 +69,7 @@ const char *list_state_text(enum list_state state);
 /* Adds an event if the filter selects it. *added is the event or NULL. Returns 0 or -ENOMEM. */
 int list_add(struct list *list, enum list_kind kind, const char *name, const char *alias,
 	     struct list_event **added);
-/* Opens the event, disabled and without the kernel, on this process, closes it and sets its state.
- */
+/* Opens and closes the event, disabled and for user space, on this process. Sets its state. */
 void list_try(struct list *list, struct list_event *event, uint32_t type, uint64_t config);
 /* The entries of a directory, sorted by name, without hidden ones. Returns their number or a
  * negative errno. */
@@ -99,8 +98,7 @@ typedef int list_visit(void *context, const struct list_field *field);
 /* Visits the format files of a PMU, sorted by name. */
 int list_visit_formats(const struct list *list, const struct perch_pmu *pmu, list_visit *visit,
 		       void *context);
-/* list_fields.c: visits the fields of a tracepoint "system:name", in the order of its format file.
- */
+/* list_fields.c: visits the fields of a tracepoint "system:name", in their order. */
 int list_visit_fields(const struct list *list, const char *tracepoint, list_visit *visit,
 		      void *context);
 
