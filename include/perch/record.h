@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bytes -> typed views, of all 22 records of the kernel and every field of a sample. Zero copy: a
- * view points into the bytes it was made from and lives as long as they do. Decoding never
- * allocates and never reads beyond the record. Records of unknown type are kept whole in .bytes.
+/**
+ * @file
+ * Records: bytes decoded into typed views.
  *
- * Records of a machine of the other byte order are decoded too: numbers in views are right, arrays
- * of words stay as they lie in the record, and perch_word() reads one. perch-records(7) documents
- * every record and field; perch/fields.h walks them.
+ * All 22 record types of the kernel and every field of a sample are decoded; perch-records(7) lists
+ * them. Decoding does not copy: a view points into the bytes it was decoded from, and is valid as
+ * long as they are. Decoding does not allocate memory and does not read beyond the record.
+ *
+ * Records of the other byte order are decoded too. Numbers in views are then in this machine's
+ * order; arrays of words stay in the order of the record, and perch_word() reads them.
+ *
+ * Threads: any number of threads may decode with the same parse info or decoder at the same time.
+ * All other objects: one thread per object at a time.
  */
 #ifndef PERCH_RECORD_H
 #define PERCH_RECORD_H
@@ -19,343 +24,528 @@
 extern "C" {
 #endif
 
-/* Of the machine that wrote the records. */
-enum perch_byte_order { PERCH_BYTES_NATIVE, PERCH_BYTES_LITTLE, PERCH_BYTES_BIG };
+/** The byte order of the machine that wrote the records. */
+enum perch_byte_order {
+	PERCH_BYTES_NATIVE, /**< that of this machine */
+	PERCH_BYTES_LITTLE, /**< little-endian */
+	PERCH_BYTES_BIG,    /**< big-endian */
+};
 
-/* Where a sample's and a trailer's fields are: worked out once per attr. Plain data, may be copied.
+/**
+ * The positions of fields in the records of one attr.
+ *
+ * Plain data: may be copied. A "word" is 8 bytes.
  */
 struct perch_parse_info {
-	uint64_t sample_type;
-	uint64_t read_format;
-	uint64_t branch_sample_type;
-	uint64_t regs_user; /* masks */
-	uint64_t regs_intr;
-	uint64_t period; /* of samples without PERCH_SAMPLE_PERIOD: the attr's */
-	bool sample_id_all;
-	uint8_t id_size; /* bytes of the trailer on records that are not samples */
-	/* u64s from IDENTIFIER to PERIOD at the start of a sample's body */
-	uint8_t fixed_words;
-	uint8_t nr_regs_user; /* registers in the masks */
-	uint8_t nr_regs_intr;
-	int8_t sample_id_word; /* u64 index of the id in a sample's body, -1: none */
-	/* u64 index of the id counted from the record's end (1 = last), -1: none */
-	int8_t trailer_id_word;
-	int8_t sample_time_word; /* the same for the time */
-	int8_t trailer_time_word;
-	bool swapped; /* the bytes are in the other order than this machine's */
-	/* their order: bit-fields that the kernel declares in one order lie by it */
-	bool big_endian;
+	uint64_t sample_type;	     /**< of the attr */
+	uint64_t read_format;	     /**< of the attr */
+	uint64_t branch_sample_type; /**< of the attr */
+	uint64_t regs_user;	     /**< mask of registers: sample_regs_user of the attr */
+	uint64_t regs_intr;	     /**< mask of registers: sample_regs_intr of the attr */
+	uint64_t period;	     /**< period of samples without PERCH_SAMPLE_PERIOD */
+	bool sample_id_all;	     /**< records other than samples have a trailer */
+	uint8_t id_size;	     /**< size of the trailer in bytes */
+	uint8_t fixed_words;	  /**< words from IDENTIFIER to PERIOD at the start of a sample */
+	uint8_t nr_regs_user;	  /**< number of registers in regs_user */
+	uint8_t nr_regs_intr;	  /**< number of registers in regs_intr */
+	int8_t sample_id_word;	  /**< word index of the id in a sample's body; -1 if none */
+	int8_t trailer_id_word;	  /**< id: words from the record's end, 1 is the last; -1 if none */
+	int8_t sample_time_word;  /**< word index of the time in a sample's body; -1 if none */
+	int8_t trailer_time_word; /**< time: words from the record's end; -1 if none */
+	bool swapped;		  /**< the bytes are in the other order than this machine's */
+	bool big_endian;	  /**< the bytes are big-endian; this decides on bit-fields */
 };
-/* attr: in this machine's order, as perch_attr_from_bytes() gives it; it is not needed afterwards.
+
+/**
+ * Finds the positions of fields for an attr.
+ *
+ * @param[out] parse_info  the result
+ * @param attr             in this machine's order, as from perch_attr_from_bytes(); not kept
+ * @param order            the byte order of the records
  */
 PERCH_API void perch_parse_info_init(struct perch_parse_info *parse_info,
 				     const struct perch_attr *attr, enum perch_byte_order order);
 
-/* The identity of a record: from its trailer, or from the sample itself. `has` is a set of
- * PERCH_SAMPLE_* bits. */
+/** Thread, time, event and CPU of a record: from its trailer, or from the sample. */
 struct perch_sample_id {
-	uint64_t has;
-	uint32_t pid, tid;
-	uint64_t time; /* ns of the attr's clock */
-	uint64_t id;
-	uint64_t stream_id;
-	uint32_t cpu;
+	uint64_t has;	    /**< the valid members: a set of PERCH_SAMPLE_* bits; others are 0 */
+	uint32_t pid;	    /**< process; with PERCH_SAMPLE_TID */
+	uint32_t tid;	    /**< thread; with PERCH_SAMPLE_TID */
+	uint64_t time;	    /**< in ns, by the clock of the attr */
+	uint64_t id;	    /**< event; with PERCH_SAMPLE_ID or PERCH_SAMPLE_IDENTIFIER */
+	uint64_t stream_id; /**< event, also if inherited; with PERCH_SAMPLE_STREAM_ID */
+	uint32_t cpu;	    /**< with PERCH_SAMPLE_CPU */
 };
 
-/* A name inside a record: not trusted, may hold any byte; length without NUL. Always NUL-terminated
- * in the bytes. */
+/** A name in a record: untrusted, may have any bytes. */
 struct perch_text {
-	const char *text;
-	uint32_t length;
+	const char *text; /**< NUL-terminated; points into the record */
+	uint32_t length;  /**< in bytes, without the NUL */
 };
 
-struct perch_mmap_record { /* MMAP, MMAP2 */
-	uint32_t pid, tid;
-	uint64_t start, length;
-	uint64_t page_offset;  /* bytes into the file */
-	uint32_t major, minor; /* MMAP2 without build id */
-	uint64_t inode, inode_generation;
-	uint32_t protection, flags; /* MMAP2: PROT_*, MAP_* */
-	uint8_t build_id_size;	    /* 0: none; at most 20 */
-	uint8_t build_id[20];
-	struct perch_text filename;
+/** MMAP and MMAP2: a mapping. */
+struct perch_mmap_record {
+	uint32_t pid;		    /**< process; UINT32_MAX for the kernel, in files */
+	uint32_t tid;		    /**< thread that called mmap(2) */
+	uint64_t start;		    /**< address */
+	uint64_t length;	    /**< in bytes */
+	uint64_t page_offset;	    /**< offset in the file, in bytes */
+	uint32_t major;		    /**< device of the file; MMAP2 without a build id */
+	uint32_t minor;		    /**< device of the file; MMAP2 without a build id */
+	uint64_t inode;		    /**< MMAP2 without a build id */
+	uint64_t inode_generation;  /**< MMAP2 without a build id */
+	uint32_t protection;	    /**< PROT_* flags; MMAP2 */
+	uint32_t flags;		    /**< MAP_* flags; MMAP2 */
+	uint8_t build_id_size;	    /**< at most 20; 0 if there is no build id */
+	uint8_t build_id[20];	    /**< MMAP2 with PERCH_MISC_MMAP_BUILD_ID */
+	struct perch_text filename; /**< as the process sees it, or "[vdso]", "//anon"... */
 };
+
+/** COMM: a thread changed its name. */
 struct perch_comm_record {
-	uint32_t pid, tid;
-	bool exec;
-	struct perch_text comm;
-};
-struct perch_task_record {
-	uint32_t pid, ppid, tid, ptid;
-	uint64_t time;
-}; /* FORK, EXIT */
-/* LOST: records; LOST_SAMPLES: samples, id 0 */
-struct perch_lost_record {
-	uint64_t id, lost;
-};
-struct perch_throttle_record {
-	uint64_t time, id, stream_id;
-};			  /* THROTTLE, UNTHROTTLE */
-struct perch_aux_record { /* AUX: bytes that came into the AUX area */
-	/* free-running: masked by the area's size it is the place in the area */
-	uint64_t offset;
-	uint64_t size;
-	uint64_t flags; /* PERCH_AUX_FLAG_* */
-};
-struct perch_itrace_record {
-	uint32_t pid, tid;
-};			     /* ITRACE_START */
-struct perch_switch_record { /* SWITCH: the identity's thread; SWITCH_CPU_WIDE */
-	bool out;	     /* off the CPU; else on it */
-	bool preempt;	     /* off while it could have run on */
-	/* SWITCH_CPU_WIDE: the next thread when out, else the one before */
-	uint32_t other_pid, other_tid;
-};
-struct perch_namespaces_record {
-	uint32_t pid, tid;
-	/* by enum perch_ns_index; a kernel may tell fewer or more */
-	uint64_t nr;
-	const struct perch_ns_link_info *link; /* read them by perch_namespace_at() */
-};
-struct perch_ksymbol_record {
-	uint64_t address;
-	uint32_t length; /* bytes of code */
-	uint16_t type;	 /* enum perch_ksymbol_type */
-	uint16_t flags;	 /* PERCH_RECORD_KSYMBOL_FLAGS_* */
-	struct perch_text name;
-};
-struct perch_bpf_record {
-	uint16_t type, flags;
-	uint32_t id;
-	uint8_t tag[8];
-}; /* BPF_EVENT */
-struct perch_cgroup_record {
-	uint64_t id;
-	struct perch_text path;
-};
-struct perch_text_poke_record { /* the kernel changed its own code */
-	uint64_t address;
-	uint16_t old_length, new_length;
-	const uint8_t *before, *after;
-};
-struct perch_hw_id_record {
-	uint64_t hw_id;
-}; /* AUX_OUTPUT_HW_ID */
-/* CALLCHAIN_DEFERRED: the user part of earlier samples' chains */
-struct perch_deferred_record {
-	uint64_t cookie;
-	uint64_t nr;
-	const uint64_t *ip; /* as those of a sample's callchain */
+	uint32_t pid;		/**< process */
+	uint32_t tid;		/**< thread */
+	bool exec;		/**< by execve(2) */
+	struct perch_text comm; /**< the new name */
 };
 
+/** FORK and EXIT: a thread was created or ended. */
+struct perch_task_record {
+	uint32_t pid;  /**< process of the thread */
+	uint32_t ppid; /**< parent process; of a new thread, its own process */
+	uint32_t tid;  /**< thread */
+	uint32_t ptid; /**< FORK: the thread that created it; EXIT: see perch-records(7) */
+	uint64_t time; /**< in ns */
+};
+
+/** LOST and LOST_SAMPLES. */
+struct perch_lost_record {
+	uint64_t id;   /**< LOST: the event that wrote the next record; LOST_SAMPLES: 0 */
+	uint64_t lost; /**< LOST: number of records; LOST_SAMPLES: number of samples */
+};
+
+/** THROTTLE and UNTHROTTLE: sampling stopped or restarted. */
+struct perch_throttle_record {
+	uint64_t time;	    /**< in ns */
+	uint64_t id;	    /**< event */
+	uint64_t stream_id; /**< event, also if inherited */
+};
+
+/** AUX: new data in the AUX area. */
+struct perch_aux_record {
+	uint64_t offset; /**< in bytes since the first one; modulo the area's size its offset there
+			  */
+	uint64_t size;	 /**< in bytes */
+	uint64_t flags;	 /**< PERCH_AUX_FLAG_* */
+};
+
+/** ITRACE_START: instruction tracing of a thread started. */
+struct perch_itrace_record {
+	uint32_t pid; /**< process */
+	uint32_t tid; /**< thread */
+};
+
+/** SWITCH, of the thread in sample_id, and SWITCH_CPU_WIDE: a context switch. */
+struct perch_switch_record {
+	bool out;     /**< the thread was scheduled out; false: in */
+	bool preempt; /**< it was scheduled out, but could continue */
+	uint32_t
+		other_pid; /**< SWITCH_CPU_WIDE: process of the next thread if out, else previous */
+	uint32_t other_tid; /**< SWITCH_CPU_WIDE: the next thread if out, else the previous one */
+};
+
+/** NAMESPACES of a thread. */
+struct perch_namespaces_record {
+	uint32_t pid; /**< process */
+	uint32_t tid; /**< thread */
+	uint64_t nr;  /**< entries of link; their number depends on the kernel */
+	const struct perch_ns_link_info *link; /**< by enum perch_ns_index; perch_namespace_at() */
+};
+
+/** KSYMBOL: a function was added to or removed from the kernel. */
+struct perch_ksymbol_record {
+	uint64_t address;	/**< start */
+	uint32_t length;	/**< of the code, in bytes */
+	uint16_t type;		/**< enum perch_ksymbol_type */
+	uint16_t flags;		/**< PERCH_RECORD_KSYMBOL_FLAGS_* */
+	struct perch_text name; /**< of the function */
+};
+
+/** BPF_EVENT: a BPF program was loaded or unloaded. */
+struct perch_bpf_record {
+	uint16_t type;	/**< enum perch_bpf_event_type */
+	uint16_t flags; /**< none are defined */
+	uint32_t id;	/**< of the program, as in bpf(2) */
+	uint8_t tag[8]; /**< hash of the instructions */
+};
+
+/** CGROUP: a cgroup was created. */
+struct perch_cgroup_record {
+	uint64_t id;		/**< inode of its directory */
+	struct perch_text path; /**< from the root of the hierarchy */
+};
+
+/** TEXT_POKE: the kernel changed its own code. */
+struct perch_text_poke_record {
+	uint64_t address;      /**< of the change */
+	uint16_t old_length;   /**< in bytes */
+	uint16_t new_length;   /**< in bytes */
+	const uint8_t *before; /**< the old code: old_length bytes */
+	const uint8_t *after;  /**< the new code: new_length bytes */
+};
+
+/** AUX_OUTPUT_HW_ID: the number of an event in the trace. */
+struct perch_hw_id_record {
+	uint64_t hw_id; /**< as the PMU defines it */
+};
+
+/** CALLCHAIN_DEFERRED: the user part of the call chains of earlier samples. */
+struct perch_deferred_record {
+	uint64_t cookie;    /**< that of the samples */
+	uint64_t nr;	    /**< entries of ip */
+	const uint64_t *ip; /**< as callchain.ip of a sample */
+};
+
+/** The value of one counter. */
 struct perch_read_value {
-	uint64_t value, id, lost;
+	uint64_t value; /**< the count */
+	uint64_t id;	/**< event; with PERCH_FORMAT_ID, else 0 */
+	uint64_t lost;	/**< lost samples; with PERCH_FORMAT_LOST, else 0 */
 };
-/* Values of PERCH_SAMPLE_READ and of READ records; entries are decoded on demand by
- * perch_read_values_at(). */
+
+/** Counter values in a record; perch_read_values_at() decodes one of them. */
 struct perch_read_values {
-	uint64_t nr; /* 1 without PERCH_FORMAT_GROUP */
-	uint64_t enabled_ns, running_ns;
-	const uint64_t *words; /* first entry */
-	uint8_t words_each;
-	bool swapped;
-	uint64_t format;
+	uint64_t nr;	       /**< number of values; 1 without PERCH_FORMAT_GROUP */
+	uint64_t enabled_ns;   /**< time enabled; 0 if not in the format */
+	uint64_t running_ns;   /**< time on the PMU; 0 if not in the format */
+	const uint64_t *words; /**< the first value */
+	uint8_t words_each;    /**< words per value */
+	bool swapped;	       /**< the words are in the other byte order */
+	uint64_t format;       /**< read_format of the attr */
 };
-/* Value number index, in this machine's order; zeros past the end. The record's bytes must still be
- * there. */
+
+/**
+ * Decodes one counter value.
+ *
+ * @param values      the bytes of its record must still be valid
+ * @param index       from 0 on
+ * @param[out] value  in this machine's order; zeros if index is too large
+ */
 PERCH_API void perch_read_values_at(const struct perch_read_values *values, uint64_t index,
 				    struct perch_read_value *value);
 
-/* READ: an inherited counter's last value as its task exits */
+/** READ: the final value of an inherited counter whose thread ended. */
 struct perch_read_record {
-	uint32_t pid, tid;
-	struct perch_read_values values;
+	uint32_t pid;			 /**< process */
+	uint32_t tid;			 /**< thread */
+	struct perch_read_values values; /**< by read_format of the attr */
 };
 
-/* abi 0: none */
+/** Registers in a sample. */
 struct perch_registers {
-	uint64_t abi, mask;
-	uint32_t nr;
-	const uint64_t *value;
+	uint64_t abi;	       /**< enum perch_sample_regs_abi; 0 if there are none */
+	uint64_t mask;	       /**< bit numbers of asm/perf_regs.h; see perch_register_name() */
+	uint32_t nr;	       /**< entries of value */
+	const uint64_t *value; /**< one per bit of mask, lowest first; perch_word() reads them */
 };
 
+/** SAMPLE. Fields that sample_type does not select are 0 or NULL. */
 struct perch_sample {
-	uint64_t ip;
-	uint32_t pid, tid;
-	uint64_t time, addr, id, stream_id;
-	uint32_t cpu;
-	uint64_t period;
-	struct perch_read_values read;
-	/* innermost first, with PERCH_CONTEXT_* markers */
+	uint64_t ip;		       /**< instruction */
+	uint32_t pid;		       /**< process */
+	uint32_t tid;		       /**< thread */
+	uint64_t time;		       /**< in ns, by the clock of the attr */
+	uint64_t addr;		       /**< accessed address */
+	uint64_t id;		       /**< event */
+	uint64_t stream_id;	       /**< event, also if inherited */
+	uint32_t cpu;		       /**< CPU number */
+	uint64_t period;	       /**< number of events that the sample represents */
+	struct perch_read_values read; /**< counter values */
+	/** Call chain; perch_chain_next() walks it. */
 	struct {
-		uint64_t nr;
-		const uint64_t *ip;
+		uint64_t nr;	    /**< entries of ip */
+		const uint64_t *ip; /**< innermost first, with PERCH_CONTEXT_* markers */
 	} callchain;
+	/** Data of the event: of a tracepoint, its fields. */
 	struct {
-		uint32_t size;
-		const void *data;
+		uint32_t size;	  /**< in bytes */
+		const void *data; /**< not aligned to 8 bytes */
 	} raw;
+	/** Branch stack, newest branch first. */
 	struct {
-		uint64_t nr, hw_index;
-		const struct perch_branch_entry *entry;
-		const uint64_t *counters;
+		uint64_t nr;				/**< entries */
+		uint64_t hw_index;			/**< UINT64_MAX if unknown */
+		const struct perch_branch_entry *entry; /**< perch_branch_at() reads them */
+		const uint64_t *counters; /**< one per entry; NULL if there are none */
 	} branches;
-	struct perch_registers regs_user;
-	/* dynamic_size <= size: bytes copied */
+	struct perch_registers regs_user; /**< registers of user space */
+	/** Copy of the user stack, from the stack pointer upwards. */
 	struct {
-		uint64_t size, dynamic_size;
-		const void *data;
+		uint64_t size;	       /**< bytes reserved */
+		uint64_t dynamic_size; /**< bytes copied: at most size */
+		const void *data;      /**< the bytes after dynamic_size are undefined */
 	} stack_user;
-	/* or union perch_sample_weight, with PERCH_SAMPLE_WEIGHT_STRUCT */
-	uint64_t weight;
-	uint64_t data_src, transaction;
-	struct perch_registers regs_intr;
-	uint64_t phys_addr, cgroup, data_page_size, code_page_size;
+	uint64_t weight;      /**< or union perch_sample_weight, with PERCH_SAMPLE_WEIGHT_STRUCT */
+	uint64_t data_src;    /**< see perch_format_data_src() */
+	uint64_t transaction; /**< see perch_format_transaction() */
+	struct perch_registers regs_intr; /**< registers of the interrupted code */
+	uint64_t phys_addr;		  /**< physical address of addr; 0 if unknown */
+	uint64_t cgroup;		  /**< inode of the cgroup's directory */
+	uint64_t data_page_size;	  /**< of the page of addr, in bytes; 0 if unknown */
+	uint64_t code_page_size;	  /**< of the page of ip, in bytes; 0 if unknown */
+	/** Data of the AUX area. */
 	struct {
-		uint64_t size;
-		const void *data;
+		uint64_t size;	  /**< in bytes */
+		const void *data; /**< points into the record */
 	} aux;
 };
 
+/** A decoded record. */
 struct perch_record {
-	uint32_t type; /* PERCH_RECORD_* or a perf.data type of 64 and above */
-	uint16_t misc;
-	uint16_t size;	/* whole record with its 8 byte header */
-	uint16_t event; /* index of the attr it belongs to */
-	/*
-	 * bytes behind the last field known here: a newer kernel's, or damage; of KSYMBOL,
-	 * BPF_EVENT and TEXT_POKE, behind the trailer: see perch-records(7)
+	uint32_t type; /**< PERCH_RECORD_*, or a type of perf.data from 64 on */
+	uint16_t misc; /**< PERCH_MISC_* */
+	uint16_t size; /**< of the record with its header of 8 bytes */
+	/** Index of its attr in the array of perch_decoder_new(); else 0. */
+	uint16_t event;
+	/**
+	 * Bytes after the last known field: those of a newer kernel, or damage. KSYMBOL, BPF_EVENT
+	 * and TEXT_POKE have them after the trailer: see perch-records(7).
 	 */
 	uint16_t trailing_bytes;
-	const void *bytes; /* the record itself, 8-byte aligned */
-	uint64_t offset;   /* where in the file it starts; 0 when live */
-	/* what it was decoded by: the caller's, or the decoder's */
+	const void *bytes; /**< the whole record, aligned to 8 bytes */
+	uint64_t offset;   /**< offset in the file; 0 if not from a file */
+	/** The parse info it was decoded with: the caller's, or one of the decoder. */
 	const struct perch_parse_info *parse_info;
-	struct perch_sample_id sample_id;
+	struct perch_sample_id sample_id; /**< thread, time, event and CPU */
+	/** The view for the type; undefined for unknown types. */
 	union {
-		struct perch_mmap_record mmap;
-		struct perch_comm_record comm;
-		struct perch_task_record task;
-		struct perch_lost_record lost;
-		struct perch_throttle_record throttle;
-		struct perch_read_record read;
-		struct perch_aux_record aux;
-		struct perch_itrace_record itrace;
-		struct perch_switch_record context_switch;
-		struct perch_namespaces_record namespaces;
-		struct perch_ksymbol_record ksymbol;
-		struct perch_bpf_record bpf;
-		struct perch_cgroup_record cgroup;
-		struct perch_text_poke_record text_poke;
-		struct perch_hw_id_record hw_id;
-		struct perch_deferred_record deferred;
-		struct perch_sample sample;
+		struct perch_mmap_record mmap;		   /**< MMAP, MMAP2 */
+		struct perch_comm_record comm;		   /**< COMM */
+		struct perch_task_record task;		   /**< FORK, EXIT */
+		struct perch_lost_record lost;		   /**< LOST, LOST_SAMPLES */
+		struct perch_throttle_record throttle;	   /**< THROTTLE, UNTHROTTLE */
+		struct perch_read_record read;		   /**< READ */
+		struct perch_aux_record aux;		   /**< AUX */
+		struct perch_itrace_record itrace;	   /**< ITRACE_START */
+		struct perch_switch_record context_switch; /**< SWITCH, SWITCH_CPU_WIDE */
+		struct perch_namespaces_record namespaces; /**< NAMESPACES */
+		struct perch_ksymbol_record ksymbol;	   /**< KSYMBOL */
+		struct perch_bpf_record bpf;		   /**< BPF_EVENT */
+		struct perch_cgroup_record cgroup;	   /**< CGROUP */
+		struct perch_text_poke_record text_poke;   /**< TEXT_POKE */
+		struct perch_hw_id_record hw_id;	   /**< AUX_OUTPUT_HW_ID */
+		struct perch_deferred_record deferred;	   /**< CALLCHAIN_DEFERRED */
+		struct perch_sample sample;		   /**< SAMPLE */
 	};
 };
 
-/* A word of an array in the record (callchain, registers, counters), in this machine's order. */
+/**
+ * Reads a word of an array in a record.
+ *
+ * @param record  the record
+ * @param at      a word of one of its arrays: call chain, registers, branch counters
+ * @return the word, in this machine's order
+ */
 static inline uint64_t perch_word(const struct perch_record *record, const uint64_t *at)
 {
 	return record->parse_info->swapped ? __builtin_bswap64(*at) : *at;
 }
 
-/* Entry number index of a sample's branch stack, its bits in their places whoever wrote them; zeros
- * past the end. */
+/**
+ * Decodes one entry of a sample's branch stack.
+ *
+ * @param record      a sample
+ * @param index       from 0 on
+ * @param[out] entry  in this machine's order of bytes and bits; zeros if index is too large
+ */
 PERCH_API void perch_branch_at(const struct perch_record *record, uint64_t index,
 			       struct perch_branch_entry *entry);
-/* Namespace number index of a NAMESPACES record; zeros past the end. */
+
+/**
+ * Decodes one entry of a NAMESPACES record.
+ *
+ * @param record     the record
+ * @param index      enum perch_ns_index
+ * @param[out] link  in this machine's order; zeros if index is too large
+ */
 PERCH_API void perch_namespace_at(const struct perch_record *record, uint64_t index,
 				  struct perch_ns_link_info *link);
 
-/*
- * Decodes one record. bytes must be 8-byte aligned and hold at least `size` bytes, of which
- * header.size are used. Returns 0, or -EBADMSG with the byte offset and the field, as
- * perch-records(7) calls it; the header fields of *record are still valid when size >= 8. Unknown
- * types give 0 with .bytes and .sample_id alone; so do perf.data's own ones, from 64 on, without
- * .sample_id. The parse info must live as long as the record is looked at.
+/**
+ * Decodes one record.
+ *
+ * Records of unknown type have only .bytes and .sample_id. Records of perf.data, of types from 64
+ * on, have only .bytes.
+ *
+ * @param[out] record  the record; after a failure with size >= 8 the members of its header are set
+ * @param parse_info   must stay valid while the record is used
+ * @param bytes        aligned to 8 bytes
+ * @param size         the number of bytes available; the record's own size may be less
+ * @param[out] err     the field, as in perch-records(7), and its byte offset; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EBADMSG  the record is damaged or incomplete
+ * @retval -EINVAL   bytes are not aligned
  */
 PERCH_API int perch_record_decode(struct perch_record *record,
 				  const struct perch_parse_info *parse_info, const void *bytes,
 				  size_t size, struct perch_error *err);
 
-/*
- * A stream of several attrs: tells which one each record belongs to, by id, in constant time. Attrs
- * and ids are copied; at most 65535 attrs. Records that carry no id, or id 0, belong to the first
- * attr. A sample with an id that no attr has cannot be decoded: -EBADMSG.
- *
- * perch_decoder_new() gives -EINVAL without attrs, with too many of them or with more than 2^28
- * ids, and -ENOMEM; *decoder is then NULL. Records point into the decoder's layouts: it must live
- * as long as they are looked at.
- */
+/** Decodes the records of several attrs: finds the attr of a record by its id. */
 struct perch_decoder;
+
+/** An attr of a decoder, and the ids of its events. */
 struct perch_decoder_event {
-	const struct perch_attr *attr;
-	const uint64_t *ids;
-	size_t nr_ids;
+	const struct perch_attr *attr; /**< copied */
+	const uint64_t *ids; /**< copied; an id of several attrs belongs to the first one */
+	size_t nr_ids;	     /**< entries of ids */
 };
+
+/**
+ * Makes a decoder.
+ *
+ * @param[out] decoder  the new decoder; NULL after a failure
+ * @param events        attrs with their ids
+ * @param nr            number of events: 1 to 65535
+ * @param order         the byte order of the records
+ * @param[out] err      the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno
+ * @retval -EINVAL  nr is out of range, or there are more than 2^28 ids
+ * @retval -ENOMEM  out of memory
+ */
 PERCH_API int perch_decoder_new(struct perch_decoder **decoder,
 				const struct perch_decoder_event *events, size_t nr,
 				enum perch_byte_order order, struct perch_error *err);
-PERCH_API void perch_decoder_free(struct perch_decoder *decoder); /* NULL: nothing */
-/*
- * As perch_record_decode(). size: of all bytes there are, best with the records behind this one:
- * what is decoded next is fetched from memory meanwhile.
+
+/**
+ * Frees a decoder. Records that it decoded point to its parse infos and must not be used any more.
+ *
+ * @param decoder  NULL is allowed
+ */
+PERCH_API void perch_decoder_free(struct perch_decoder *decoder);
+
+/**
+ * Decodes one record, in constant time for any number of attrs and ids.
+ *
+ * A record without an id, or with id 0, belongs to the first attr. A sample with an unknown id
+ * cannot be decoded.
+ *
+ * @param decoder      must stay valid while the record is used
+ * @param[out] record  as with perch_record_decode()
+ * @param bytes        aligned to 8 bytes
+ * @param size         the number of bytes available; if it includes the next records, they are
+ *                     prefetched
+ * @param[out] err     the reason of a failure; NULL is allowed
+ * @return 0, or a negative errno, as perch_record_decode()
  */
 PERCH_API int perch_decoder_decode(struct perch_decoder *decoder, struct perch_record *record,
 				   const void *bytes, size_t size, struct perch_error *err);
-/* Time of a record, in ns, without decoding the rest; false when it has none. */
+
+/**
+ * Reads the time of a record without decoding the rest.
+ *
+ * @param decoder    the decoder
+ * @param bytes      aligned to 8 bytes
+ * @param size       the number of bytes available
+ * @param[out] time  in ns
+ * @return false if the record has no time
+ */
 PERCH_API bool perch_decoder_time(const struct perch_decoder *decoder, const void *bytes,
 				  size_t size, uint64_t *time);
 
-/* ---- callchains ---- */
-
-/* One address of a chain and whose it is. */
+/** An address of a call chain. */
 struct perch_chain_address {
-	uint64_t ip;
-	/* PERCH_MISC_KERNEL, _USER, _HYPERVISOR, _GUEST_*; as the sample's before any marker */
-	uint8_t cpumode;
+	uint64_t ip;	 /**< the address */
+	uint8_t cpumode; /**< PERCH_MISC_KERNEL, _USER, _HYPERVISOR, _GUEST_*, or unknown */
 };
-/* Goes through a callchain, innermost first, without its markers. Plain data. */
+
+/** A position in a call chain. Plain data. */
 struct perch_chain {
-	const uint64_t *at, *end;
-	bool swapped;
-	uint8_t cpumode;
-	/* met the marker of a user part that a later record tells, */
-	bool deferred;
-	uint64_t cookie; /* with this cookie */
+	const uint64_t *at;  /**< next word */
+	const uint64_t *end; /**< end of the chain */
+	bool swapped;	     /**< the words are in the other byte order */
+	uint8_t cpumode;     /**< of the next address; at first, that of the record */
+	bool deferred;	     /**< the user part is in a later CALLCHAIN_DEFERRED record, */
+	uint64_t cookie;     /**< with this cookie */
 };
-/* Of a SAMPLE or a CALLCHAIN_DEFERRED record, whose bytes must live as long; without one: no
- * addresses. */
+
+/**
+ * Starts to walk a call chain.
+ *
+ * @param[out] chain  at the first word
+ * @param record      SAMPLE or CALLCHAIN_DEFERRED, whose bytes must stay valid; other records have
+ *                    an empty chain
+ */
 PERCH_API void perch_chain_init(struct perch_chain *chain, const struct perch_record *record);
+
+/**
+ * Reads the next address of a call chain, innermost first. Markers are skipped.
+ *
+ * @param chain         the position
+ * @param[out] address  the address
+ * @return false at the end of the chain
+ */
 PERCH_API bool perch_chain_next(struct perch_chain *chain, struct perch_chain_address *address);
 
-/*
- * Kernels from 6.19 may tell the user part of a callchain later, once for all samples of one stay
- * in the kernel (attr bits defer_callchain, defer_output). A stitcher keeps such samples, in
- * bounded memory, until that record comes.
+/**
+ * Samples that wait for the user part of their call chain.
+ *
+ * With the attr bits defer_callchain and defer_output, the kernel writes the user part of call
+ * chains later, in one CALLCHAIN_DEFERRED record for all samples of one stay in the kernel. This
+ * object holds such samples until that record, in limited memory.
+ *
+ * @since Linux 6.19
  */
 struct perch_deferred;
-/* bytes: the most that is kept of samples; 0: 16 MiB. -ENOMEM, with *stitcher NULL. */
+
+/**
+ * Makes an object that holds samples with deferred call chains.
+ *
+ * @param[out] deferred  the new object; NULL after a failure
+ * @param bytes          the limit of memory for samples; 0 is 16 MiB
+ * @param[out] err       the reason of a failure; NULL is allowed
+ * @return 0, or -ENOMEM
+ */
 PERCH_API int perch_deferred_new(struct perch_deferred **deferred, size_t bytes,
 				 struct perch_error *err);
-PERCH_API void perch_deferred_free(struct perch_deferred *deferred); /* NULL: nothing */
-/*
- * 1: the sample waits, its bytes were copied (not its layout); 0: it is whole, or no sample;
- * -ENOSPC: no room, it is to be used as it is.
+
+/**
+ * Frees the object and the samples that it holds.
+ *
+ * @param deferred  NULL is allowed
+ */
+PERCH_API void perch_deferred_free(struct perch_deferred *deferred);
+
+/**
+ * Holds a sample if its call chain has a deferred part.
+ *
+ * @param deferred  the object
+ * @param record    any record; its bytes are copied, its parse info must stay valid
+ * @retval 1        the sample is held: perch_deferred_next() returns it later
+ * @retval 0        it is complete, or not a sample
+ * @retval -ENOSPC  the limit is reached, or no memory: use the incomplete sample
  */
 PERCH_API int perch_deferred_hold(struct perch_deferred *deferred,
 				  const struct perch_record *record);
-/*
- * The kept samples that `deferred`, a CALLCHAIN_DEFERRED record, completes (same thread, same
- * cookie), oldest first: 1 and a sample, whose .callchain is whole and lives until the next call;
- * 0: no more. deferred NULL: what waits in vain, as it is.
+
+/**
+ * Returns the held samples of a CALLCHAIN_DEFERRED record, one per call, oldest first.
+ *
+ * @param deferred            the object
+ * @param callchain_deferred  returns the samples of its thread with its cookie, with the complete
+ *                            call chain; NULL returns all held samples as they are
+ * @param[out] record         the sample; valid until the next call with this object
+ * @return 1 with a sample; 0 if there are no more
  */
 PERCH_API int perch_deferred_next(struct perch_deferred *deferred,
 				  const struct perch_record *callchain_deferred,
 				  struct perch_record *record);
 
-/* "SAMPLE", "MMAP2", ... and the perf.data types from 64 on, as `perf report --stats` names them;
- * NULL when unknown. */
+/**
+ * Returns the name of a record type: "SAMPLE", "MMAP2"...
+ *
+ * @param type  PERCH_RECORD_*, or a type of perf.data, whose names are those of perf report --stats
+ * @return a static string; NULL if the type is unknown
+ */
 PERCH_API const char *perch_record_name(uint32_t type);
 
 #ifdef __cplusplus
