@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whatever two Rust crates let a program ask of events has a name in perch, which exists, and stands in perch-options(7)."""
+"""Every option of two Rust crates has a name in perch, which exists and is in perch-options(7)."""
 import os
 import re
 import subprocess
@@ -14,13 +14,13 @@ PERCH = os.environ.get("PERCH", os.path.join(BUILD, "perch"))
 PAGE = os.path.join(SOURCE, "man/perch-options.7.scd")
 INVENTORY = os.path.join(SOURCE, "tests/interop/inventory.txt")
 
-# What the page's words in capitals stand for here.
-STAND_FOR = {"EVENT": "cpu-clock", "PMU": "msr", "TERM": "event", "NAME": "tsc", "N": "8", "HEX": "1a8", "ADDR": "0x1000",
+# Values for the placeholders of the page.
+PLACEHOLDERS = {"EVENT": "cpu-clock", "PMU": "msr", "TERM": "event", "NAME": "tsc", "N": "8", "HEX": "1a8", "ADDR": "0x1000",
              "LEN": "4", "SYMBOL": "main", "OFF": "4", "PROVIDER": "provider", "PROBE": "probe", "SYSTEM": "sched",
              "TRACEPOINT": "sched_switch"}
-# Strings may be refused, as long as it is the machine that lacks something.
+# An event may be refused if the machine lacks something.
 LACKING = re.compile(r"no PMU|tracefs|no kprobes|no uprobes|no breakpoints")
-# The program that probes are looked for in has a static one, in the note that <sys/sdt.h> would make of it.
+# The test program has a static probe, with the note that <sys/sdt.h> would make.
 STATIC_PROBE = r"""
 __asm__(".pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t.4byte 2f-1f, 4f-3f, 3\n1:\t.asciz \"stapsdt\"\n"
 	"2:\t.balign 4\n3:\t.8byte main, 0, 0\n\t.asciz \"provider\", \"probe\", \"\"\n4:\t.balign 4\n\t.popsection");
@@ -28,7 +28,7 @@ __asm__(".pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t.4byte 2f-1f, 
 failed = False
 
 
-def verdict(ok, name, *why):
+def report(ok, name, *why):
     global failed
     print(("ok - " if ok else "not ok - ") + name)
     for line in why:
@@ -37,14 +37,14 @@ def verdict(ok, name, *why):
 
 
 def plain(cell):
-    """A cell of the page without its marks of bold, underlined and escaped text."""
+    """A cell of the page without the markup of bold, underlined and escaped text."""
     text = cell.replace("\\_", "\0").replace("\\*", "\1").replace("*", "")
     text = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", "", text)
     return text.replace("\0", "_").replace("\1", "*").strip()
 
 
 def tables(page):
-    """The page's tables, each a list of rows of cells without marks; the first row has the headings."""
+    """The tables of the page, each a list of rows of cells without markup; the first row has the headings."""
     rows = []
     for line in page.splitlines() + [""]:
         if re.match(r"\|[\[ ]", line):
@@ -57,7 +57,7 @@ def tables(page):
 
 
 def named(heading, cell):
-    """The perch names in a cell, by what its column's heading says."""
+    """The perch names in a cell of a column with that heading."""
     if heading == "event text":
         return ["event: " + text for text in cell.split(" or ") if text]
     if heading == "command":
@@ -74,23 +74,23 @@ def named(heading, cell):
 
 
 def attr_fields_of_commands(path):
-    """What the table of the commands' options has in brackets: fields of the attr."""
+    """The fields of the attr in brackets in the table of command options."""
     with open(path, encoding="utf-8") as file:
         for rows in tables(file.read()):
             if rows[0][0] == "command":
                 for row in rows[1:]:
-                    said = re.search(r"\(([a-z_, ]+)\)$", row[-1])
-                    yield from said[1].split(", ") if said else []
+                    match = re.search(r"\(([a-z_, ]+)\)$", row[-1])
+                    yield from match[1].split(", ") if match else []
 
 
 def names_of_page(path):
-    """Every name on the page, with the release that its row says it is there since: "" for always."""
+    """Every name on the page, with the release in its row; "" means all releases."""
     names = {}
     with open(path, encoding="utf-8") as file:
         for rows in tables(file.read()):
             for row in rows[1:]:
                 if len(row) != len(rows[0]):
-                    verdict(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
+                    report(False, f"the page's row '{row[0]}' has {len(rows[0])} cells")
                 since = dict(zip(rows[0], row)).get("since")
                 for heading, cell in zip(rows[0], row):
                     for name in named(heading, cell):
@@ -99,20 +99,20 @@ def names_of_page(path):
 
 
 def releases():
-    """The releases that abi.h gives for each constant and each field of the attr."""
+    """The releases in abi.h of each constant and each field of the attr."""
     with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
         text = file.read()
     found = {}
-    for name, said in re.findall(r"^[ \t]*(?:#define )?(PERCH_\w+)[^/\n]*/\*([^\n]*)", text, re.M):
-        found[name] = re.findall(r"since (\d[\d.]*\d)", said)
+    for name, comment in re.findall(r"^[ \t]*(?:#define )?(PERCH_\w+)[^/\n]*/\*([^\n]*)", text, re.M):
+        found[name] = re.findall(r"since (\d[\d.]*\d)", comment)
     attr = text[text.index("struct perch_attr {"):text.index("struct perch_attr_field {")]
-    for name, said in re.findall(r"\w+ (\w+)(?: : \d+)?;[ \t]*/\*([^\n]*)", attr):
-        found["perch_attr." + name] = found["perch_options." + name] = re.findall(r"since (\d[\d.]*\d)", said)
+    for name, comment in re.findall(r"\w+ (\w+)(?: : \d+)?;[ \t]*/\*([^\n]*)", attr):
+        found["perch_attr." + name] = found["perch_options." + name] = re.findall(r"since (\d[\d.]*\d)", comment)
     return {name: since for name, since in found.items() if since}
 
 
 def check_fields(page):
-    """Each field of the attr is told of in a table."""
+    """Each field of the attr is in a table."""
     with open(os.path.join(SOURCE, "include/perch/abi.h"), encoding="utf-8") as file:
         text = file.read()
     attr = text[text.index("struct perch_attr {"):text.index("struct perch_attr_field {")]
@@ -120,8 +120,8 @@ def check_fields(page):
     fields = [one or other for one, other in fields if not (one or other).startswith("reserved")]
     with open(page, encoding="utf-8") as file:
         words = {word for rows in tables(file.read()) for row in rows for cell in row for word in re.findall(r"\w+", cell)}
-    bad = [f"{field} is not there" for field in fields if field not in words]
-    verdict(len(fields) > 60 and not bad, f"{len(fields)} fields of the attr are told of", *bad)
+    bad = [f"{field} is missing" for field in fields if field not in words]
+    report(len(fields) > 60 and not bad, f"{len(fields)} fields of the attr are in tables", *bad)
 
 
 def check_releases(page):
@@ -129,11 +129,11 @@ def check_releases(page):
     bad = [f"{name}: '{since}' on the page, {' or '.join(known[name])} in abi.h"
            for name, since in page.items() if since is not None and name in known and since not in known[name]]
     checked = [name for name, since in page.items() if since is not None and name in known]
-    verdict(len(checked) > 60 and not bad, f"{len(checked)} releases are those of abi.h", *bad)
+    report(len(checked) > 60 and not bad, f"{len(checked)} releases are the same as in abi.h", *bad)
 
 
 def items_of_inventory(path):
-    """(section, peer's name, perch's names) of each line."""
+    """(section, name of the peer, names in perch) of each line."""
     section = ""
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
@@ -145,7 +145,7 @@ def items_of_inventory(path):
 
 
 def use(number, name):
-    """A line of C that does not compile, or not link, unless the name is there."""
+    """A line of C that compiles and links only if the name exists."""
     if name.endswith("()"):
         body = f"(void) {{ call = (void (*)(void)){name[:-2]}; }}"
     elif name.startswith("struct "):
@@ -159,7 +159,7 @@ def use(number, name):
 
 
 def compile_names(names, program):
-    """Compiles and links a program that uses each name; a line for each that is not there."""
+    """Compiles and links a program that uses each name. Returns the missing names with their errors."""
     headers = sorted(name for name in os.listdir(os.path.join(SOURCE, "include/perch")) if name.endswith(".h"))
     lines = [f"#include <perch/{header}>" for header in headers]
     lines += ["void (*volatile call)(void);", "volatile unsigned long size;"]
@@ -181,53 +181,53 @@ def compile_names(names, program):
             missing.setdefault(names[int(at[1]) - first], at[2])
         symbol = re.search(r"undefined reference to [`'](\w+)'", line)
         if symbol:
-            missing.setdefault(symbol[1] + "()", "no library has it")
+            missing.setdefault(symbol[1] + "()", "not in the library")
     if result.returncode and not missing:
         missing["the program"] = result.stderr
     return missing
 
 
 def spelled(text, program):
-    """The event string of a pattern, with words in capitals filled in."""
-    words = dict(STAND_FOR, PATH=program)
+    """The event text of a pattern, with values for the placeholders."""
+    words = dict(PLACEHOLDERS, PATH=program)
     text = re.sub(r"\brHEX\b", "r" + words["HEX"], text)
     return re.sub(r"\b[A-Z][A-Z]+\b|\bN\b", lambda match: words.get(match[0], match[0]), text)
 
 
 def parse_events(texts, program):
-    """What perch says to each pattern that it cannot parse."""
+    """The errors of patterns that perch cannot parse."""
     strings = {spelled(text, program): text for text in texts}
     result = subprocess.run([ATTRS, *strings], capture_output=True, text=True, errors="replace")
     refused = {}
     for line in result.stdout.splitlines():
-        string, _, said = line.partition("\t")
-        if said.startswith("error ") and not LACKING.search(said):
-            refused[strings.get(string, string)] = f"{string}: {said}"
+        string, _, output = line.partition("\t")
+        if output.startswith("error ") and not LACKING.search(output):
+            refused[strings.get(string, string)] = f"{string}: {output}"
     if result.returncode:
         refused["event_attrs"] = f"ended with {result.returncode}: {result.stderr}"
     return refused
 
 
 def fields_of_row(heading, name, meaning):
-    """The attr's fields that a member stands for: of its own name, or those in brackets."""
+    """The fields of the attr that a member sets: the field of its name, or those in brackets."""
     if heading == "struct perch_options":
-        said = re.search(r"\(([^()]*)\)$", meaning)
-        return [name] + [word for word in re.findall(r"[a-z_]+", said[1] if said else "")]
+        match = re.search(r"\(([^()]*)\)$", meaning)
+        return [name] + [word for word in re.findall(r"[a-z_]+", match[1] if match else "")]
     return [name]
 
 
 def printed_fields(strings):
-    """What interop_event_attrs prints of each string: {field: value}, or None where the machine lacks something."""
+    """The output of interop_event_attrs for each event text: {field: value}, or None if the machine lacks something."""
     result = subprocess.run([ATTRS, *strings], capture_output=True, text=True, errors="replace")
     found = {}
     for line in result.stdout.splitlines():
-        string, _, said = line.partition("\t")
-        found[string] = None if said.startswith("error ") else dict(re.findall(r"([\w.]+)=(\S+)", said))
+        string, _, output = line.partition("\t")
+        found[string] = None if output.startswith("error ") else dict(re.findall(r"([\w.]+)=(\S+)", output))
     return found
 
 
 def check_event_texts(path, program):
-    """The event text in the row of a field makes that field another one than the bare event's."""
+    """The event text in the row of a field changes that field."""
     wanted = []
     with open(path, encoding="utf-8") as file:
         for rows in tables(file.read()):
@@ -238,7 +238,7 @@ def check_event_texts(path, program):
                     text = text.removeprefix("event: ")
                     if spelled(text, program) != text:
                         wanted.append((row[0].lstrip("."), text, fields_of_row(rows[0][0], row[0].lstrip("."), row[-1])))
-    bare, not_inherited = STAND_FOR["EVENT"], STAND_FOR["EVENT"] + "/no-inherit/"
+    bare, not_inherited = PLACEHOLDERS["EVENT"], PLACEHOLDERS["EVENT"] + "/no-inherit/"
     printed = printed_fields(sorted({spelled(text, program) for _, text, _ in wanted} | {bare, not_inherited}))
     bad, checked = [], 0
     for name, text, fields in wanted:
@@ -246,29 +246,29 @@ def check_event_texts(path, program):
         if got is None:
             continue
         checked += 1
-        plain = printed[not_inherited if name == "inherit" else bare]  # samplers inherit without a word
+        plain = printed[not_inherited if name == "inherit" else bare]  # samplers inherit by default
         keys = [prefix + field for field in fields for prefix in ("", "sampling.")]
         keys += ["precise_max"] if name == "precise" else []
         if not any(got.get(key, "0") != plain.get(key, "0") for key in keys):
-            bad.append(f"'{text}' leaves {name} as it is")
-    verdict(checked > 25 and not bad, f"{checked} event strings set the field of their row", *bad)
+            bad.append(f"'{text}' does not change {name}")
+    report(checked > 25 and not bad, f"{checked} event texts set the field of their row", *bad)
 
 
 def check_commands(commands):
-    """The commands' help has each option that the page gives them."""
+    """The --help of the commands has each option on the page."""
     bad = []
     for command in commands:
         _, name, option = command.split()
         shown = subprocess.run([PERCH, name, "--help"], capture_output=True, text=True, errors="replace").stdout
         if not re.search(r"^ +" + re.escape(option) + r"\b", shown, re.M):
             bad.append(f"{command}: not in its --help")
-    verdict(commands and not bad, f"{len(commands)} options of the commands are there", *bad)
+    report(commands and not bad, f"{len(commands)} options of commands exist", *bad)
 
 
 def main():
     items = list(items_of_inventory(INVENTORY))
     page = names_of_page(PAGE)
-    verdict(len(items) > 350 and len(page) > 300, f"{len(items)} options of the peers, {len(page)} names on the page")
+    report(len(items) > 350 and len(page) > 300, f"{len(items)} options of the crates, {len(page)} names on the page")
     check_fields(PAGE)
     page.update((f"perch_attr.{field}", page.get(f"perch_attr.{field}")) for field in attr_fields_of_commands(PAGE))
     check_releases(page)
@@ -288,11 +288,11 @@ def main():
         bad += [f"{peer}: {name}: {absent[name]}" for name in wanted if name in absent]
         bad += [f"{peer}: {name} is not on the page" for name in wanted if name not in page]
         if not wanted:
-            bad.append(f"{peer}: perch has no name for it")
+            bad.append(f"{peer}: no name in perch")
     for section, (count, *bad) in by_section.items():
-        verdict(not bad, f"{section}: {count} options have a name", *bad)
+        report(not bad, f"{section}: {count} options have names", *bad)
     bad = [f"{name}: {why}" for name, why in sorted(absent.items())]
-    verdict(not bad, f"all {len(names)} names exist, {len(texts)} of them event strings", *bad)
+    report(not bad, f"all {len(names)} names exist, {len(texts)} of them event texts", *bad)
     return failed
 
 
